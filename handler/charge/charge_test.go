@@ -1,0 +1,102 @@
+package charge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func live() Request {
+	return Request{ID: "01ARYZ6S41ABCDEFGHJKMNPQRS", Account: 7, Key: 12, PerMinute: 60, Endpoint: Companies, Outcome: Found}
+}
+
+func sandbox() Request {
+	return Request{ID: "01ARYZ6S41ABCDEFGHJKMNPQRS", Sandbox: true, Client: "2001:db8::1", PerMinute: 30, Endpoint: SearchLLPs, Outcome: NotFound}
+}
+
+func TestRequestSurvivesItsHTTPForm(t *testing.T) {
+	for _, want := range []Request{live(), sandbox()} {
+		path, query, _ := strings.Cut(want.Target(), "?")
+		require.Equal(t, ChargePath, path)
+		got, err := ParseRequest(query)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	r := live()
+	_, query, _ := strings.Cut(VoidTarget(r.ID), "?")
+	id, err := ParseVoid(query)
+	require.NoError(t, err)
+	require.Equal(t, r.ID, id)
+}
+
+func TestMalformedRequestsAreRefused(t *testing.T) {
+	r := live()
+	_, good, _ := strings.Cut(r.Target(), "?")
+	for name, query := range map[string]string{
+		"empty":              "",
+		"unknown field":      good + "&x=1",
+		"repeated field":     good + "&rate=60",
+		"both kinds":         good + "&sandbox=1&client=::1",
+		"half of a kind":     strings.Replace(good, "&key=12", "", 1),
+		"zero account":       strings.Replace(good, "account=7", "account=0", 1),
+		"negative rate":      strings.Replace(good, "rate=60", "rate=-1", 1),
+		"id with a newline":  strings.Replace(good, "id=01", "id=0\n", 1),
+		"unknown endpoint":   strings.Replace(good, "companies", "all", 1),
+		"unknown outcome":    strings.Replace(good, "found", "lost", 1),
+		"overflowing number": strings.Replace(good, "account=7", "account=99999999999999999999", 1),
+		"long id":            strings.Replace(good, "id=", "id="+strings.Repeat("A", MaxID), 1),
+	} {
+		_, err := ParseRequest(query)
+		require.ErrorIs(t, err, ErrMalformed, name)
+	}
+	_, err := ParseVoid("id=")
+	require.ErrorIs(t, err, ErrMalformed)
+}
+
+func TestVerdictSurvivesItsHTTPForm(t *testing.T) {
+	for _, want := range []Verdict{
+		{RateLimit: 60, RateRemaining: 59, RateReset: 12, CreditsRemaining: 0, RetryAfter: Unsent},
+		{Code: InsufficientCredits, RateLimit: 60, RateRemaining: 1, RateReset: 1, CreditsRemaining: Unsent, RetryAfter: Unsent},
+		{Code: MeteringUnavailable, RateLimit: 60, RateRemaining: Unsent, RateReset: Unsent, CreditsRemaining: Unsent, RetryAfter: 1},
+	} {
+		headers := map[string]string{}
+		want.Headers(func(name, value string) { headers[name] = value })
+		got, err := ParseVerdict(Status(want.Code), func(name string) string { return headers[name] })
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestMalformedVerdictsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		status  int
+		headers map[string]string
+	}{
+		"unknown code":           {418, map[string]string{HeaderCode: "teapot"}},
+		"status without code":    {429, nil},
+		"code with other status": {200, map[string]string{HeaderCode: InsufficientCredits}},
+		"negative number":        {200, map[string]string{HeaderRateLimit: "-1"}},
+		"not a number":           {200, map[string]string{HeaderCreditsRemaining: "many"}},
+	} {
+		_, err := ParseVerdict(c.status, func(n string) string { return c.headers[n] })
+		require.ErrorIs(t, err, ErrMalformed, name)
+	}
+}
+
+func FuzzParseRequest(f *testing.F) {
+	for _, r := range []Request{live(), sandbox()} {
+		_, query, _ := strings.Cut(r.Target(), "?")
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r, err := ParseRequest(query)
+		if err != nil {
+			return
+		}
+		_, again, _ := strings.Cut(r.Target(), "?")
+		same, err := ParseRequest(again)
+		require.NoError(t, err)
+		require.Equal(t, r, same)
+	})
+}

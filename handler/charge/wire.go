@@ -1,0 +1,251 @@
+package charge
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// The paths of the contract, and the headers of its answers. A number that is Unsent
+// has no header.
+const (
+	ChargePath = "/v1/charge"
+	VoidPath   = "/v1/void"
+
+	HeaderRateLimit        = "RateLimit-Limit"
+	HeaderRateRemaining    = "RateLimit-Remaining"
+	HeaderRateReset        = "RateLimit-Reset"
+	HeaderCreditsRemaining = "X-Credits-Remaining"
+	HeaderRetryAfter       = "Retry-After"
+	HeaderCode             = "X-Problem-Code"
+)
+
+// MaxID and MaxClient bound the text fields of a Request, in bytes.
+const (
+	MaxID     = 64
+	MaxClient = 45 // the longest textual IPv6 address
+)
+
+// ErrMalformed is returned for a target or an answer outside the contract.
+var ErrMalformed = errors.New("malformed meter message")
+
+var endpointNames = [...]string{
+	Companies: "companies", Directors: "directors", LLPs: "llps",
+	SearchCompanies: "search_companies", SearchLLPs: "search_llps",
+}
+
+var outcomeNames = [...]string{Found: "found", NotFound: "not_found", Failed: "failed"}
+
+func (e Endpoint) String() string { return nameOf(endpointNames[:], int(e)) }
+
+func (o Outcome) String() string { return nameOf(outcomeNames[:], int(o)) }
+
+func nameOf(names []string, i int) string {
+	if i < len(names) && names[i] != "" {
+		return names[i]
+	}
+	return "unknown"
+}
+
+// ParseEndpoint is the inverse of Endpoint.String; 0 for an unknown name.
+func ParseEndpoint(name string) Endpoint { return Endpoint(indexOf(endpointNames[:], name)) }
+
+// ParseOutcome is the inverse of Outcome.String; 0 for an unknown name.
+func ParseOutcome(name string) Outcome { return Outcome(indexOf(outcomeNames[:], name)) }
+
+func indexOf(names []string, name string) int {
+	for i, n := range names {
+		if n == name && n != "" {
+			return i
+		}
+	}
+	return 0
+}
+
+// Target is the path and query of the call that asks for a verdict on r.
+func (r *Request) Target() string {
+	b := make([]byte, 0, 192)
+	b = append(b, ChargePath+"?id="...)
+	b = append(b, r.ID...)
+	if r.Sandbox {
+		b = append(b, "&sandbox=1&client="...)
+		b = append(b, r.Client...)
+	} else {
+		b = append(b, "&account="...)
+		b = strconv.AppendInt(b, r.Account, 10)
+		b = append(b, "&key="...)
+		b = strconv.AppendInt(b, r.Key, 10)
+	}
+	b = append(b, "&endpoint="...)
+	b = append(b, r.Endpoint.String()...)
+	b = append(b, "&outcome="...)
+	b = append(b, r.Outcome.String()...)
+	b = append(b, "&rate="...)
+	b = strconv.AppendInt(b, r.PerMinute, 10)
+	return string(b)
+}
+
+// VoidTarget is the path and query of the call that voids the charge of a request id.
+func VoidTarget(id string) string { return VoidPath + "?id=" + id }
+
+// ParseRequest reads the query of a charge call, without its "?". Every field is
+// checked; unknown, repeated or missing ones are ErrMalformed.
+func ParseRequest(query string) (Request, error) {
+	var r Request
+	seen := 0
+	for rest := query; rest != ""; {
+		var field string
+		field, rest, _ = strings.Cut(rest, "&")
+		name, value, _ := strings.Cut(field, "=")
+		bit := r.set(name, value)
+		if bit == 0 || seen&bit != 0 {
+			return Request{}, ErrMalformed
+		}
+		seen |= bit
+	}
+	always := bitID | bitEndpoint | bitOutcome | bitRate
+	if seen != always|bitAccount|bitKey && seen != always|bitSandbox|bitClient {
+		return Request{}, ErrMalformed
+	}
+	return r, nil
+}
+
+const (
+	bitID = 1 << iota
+	bitSandbox
+	bitClient
+	bitAccount
+	bitKey
+	bitEndpoint
+	bitOutcome
+	bitRate
+)
+
+// set assigns one field and returns its bit, or 0 when name or value is not allowed.
+func (r *Request) set(name, value string) int {
+	ok, bit := false, 0
+	switch name {
+	case "id":
+		r.ID, ok, bit = value, ValidID(value), bitID
+	case "sandbox":
+		r.Sandbox, ok, bit = true, value == "1", bitSandbox
+	case "client":
+		r.Client, ok, bit = value, len(value) <= MaxClient, bitClient
+	case "account":
+		r.Account, ok = parsePositive(value)
+		bit = bitAccount
+	case "key":
+		r.Key, ok = parsePositive(value)
+		bit = bitKey
+	case "endpoint":
+		r.Endpoint = ParseEndpoint(value)
+		ok, bit = r.Endpoint != 0, bitEndpoint
+	case "outcome":
+		r.Outcome = ParseOutcome(value)
+		ok, bit = r.Outcome != 0, bitOutcome
+	case "rate":
+		r.PerMinute, ok = parsePositive(value)
+		bit = bitRate
+	}
+	if !ok {
+		return 0
+	}
+	return bit
+}
+
+// ParseVoid reads the query of a void call, without its "?", and returns its id.
+func ParseVoid(query string) (string, error) {
+	id, ok := strings.CutPrefix(query, "id=")
+	if !ok || !ValidID(id) {
+		return "", ErrMalformed
+	}
+	return id, nil
+}
+
+// ValidID reports whether id can be a request id.
+func ValidID(id string) bool {
+	if id == "" || len(id) > MaxID {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		c := id[i]
+		if c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// SameName compares names of header fields or authentication schemes, which are ASCII and
+// whose case does not count (RFC 9110, sections 5.1 and 11.1).
+func SameName(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := 0; i < len(a); i++ {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + ('a' - 'A')
+	}
+	return c
+}
+
+func parsePositive(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && n > 0
+}
+
+// Headers calls yield with each header of the verdict's HTTP form.
+func (v *Verdict) Headers(yield func(name, value string)) {
+	number := func(name string, n int64) {
+		if n != Unsent {
+			yield(name, strconv.FormatInt(n, 10))
+		}
+	}
+	number(HeaderRateLimit, v.RateLimit)
+	number(HeaderRateRemaining, v.RateRemaining)
+	number(HeaderRateReset, v.RateReset)
+	number(HeaderCreditsRemaining, v.CreditsRemaining)
+	number(HeaderRetryAfter, v.RetryAfter)
+	if v.Code != "" {
+		yield(HeaderCode, v.Code)
+	}
+}
+
+// ParseVerdict reads the HTTP form of a verdict; get returns a header's value, or "".
+// A status that does not go with the code, or a number out of range, is ErrMalformed.
+func ParseVerdict(status int, get func(name string) string) (Verdict, error) {
+	v := Verdict{Code: get(HeaderCode)}
+	if s := Status(v.Code); s == 0 || s != status {
+		return Verdict{}, ErrMalformed
+	}
+	for _, n := range []struct {
+		name string
+		to   *int64
+	}{
+		{HeaderRateLimit, &v.RateLimit},
+		{HeaderRateRemaining, &v.RateRemaining},
+		{HeaderRateReset, &v.RateReset},
+		{HeaderCreditsRemaining, &v.CreditsRemaining},
+		{HeaderRetryAfter, &v.RetryAfter},
+	} {
+		*n.to = Unsent
+		text := get(n.name)
+		if text == "" {
+			continue
+		}
+		parsed, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || parsed < 0 {
+			return Verdict{}, ErrMalformed
+		}
+		*n.to = parsed
+	}
+	return v, nil
+}

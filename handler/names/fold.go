@@ -1,0 +1,102 @@
+package names
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// fold lower-cases ASCII and Latin letters, drops their accents and the apostrophes,
+// writes "&" as "and", drops "M/s", joins "co-" to what follows, and puts a space for everything else that is no
+// letter, digit or mark. Text that is not UTF-8 becomes spaces.
+func fold(s string) string {
+	b := make([]byte, 0, len(s)+8)
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if isMessrs(s, i) {
+				i += len("m/s")
+				continue
+			}
+			if c != '-' || !endsInCo(b) {
+				b = appendASCII(b, c)
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		b = appendRune(b, r)
+		i += size
+	}
+	return string(b)
+}
+
+func appendASCII(b []byte, c byte) []byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return append(b, c+'a'-'A')
+	case isAlnum(c):
+		return append(b, c)
+	case c == '\'' || c == '`':
+		return b
+	case c == '&':
+		return append(b, " and "...)
+	}
+	return append(b, ' ')
+}
+
+// isMessrs reports whether "M/s" stands at i as a word of its own.
+func isMessrs(s string, i int) bool {
+	if len(s)-i < 3 || s[i]|0x20 != 'm' || s[i+1] != '/' || s[i+2]|0x20 != 's' {
+		return false
+	}
+	return (i == 0 || !isWordByte(s[i-1])) && (len(s) == i+3 || !isWordByte(s[i+3]))
+}
+
+// endsInCo reports whether the last word of b is "co", as before the hyphen of
+// "co-operative".
+func endsInCo(b []byte) bool {
+	n := len(b)
+	return n >= 2 && b[n-2] == 'c' && b[n-1] == 'o' && (n == 2 || b[n-3] == ' ')
+}
+
+func isAlnum(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
+}
+
+func isWordByte(c byte) bool { return isAlnum(c) || c >= utf8.RuneSelf }
+
+// Plain forms of U+00C0 to U+017F, one word each; a dot stands for a space.
+var latin = strings.Fields(
+	"a a a a a a ae c e e e e i i i i d n o o o o o . o u u u u y th ss " +
+		"a a a a a a ae c e e e e i i i i d n o o o o o . o u u u u y th y " +
+		"a a a a a a c c c c c c c c d d d d e e e e e e e e e e g g g g g g g g " +
+		"h h h h i i i i i i i i i i ij ij j j k k k l l l l l l l l l l " +
+		"n n n n n n n n n o o o o o o oe oe r r r r r r s s s s s s s s " +
+		"t t t t t t u u u u u u u u u u u u w w y y y z z z z z z s")
+
+const (
+	firstLatin = 0xC0
+	firstMark  = 0x300 // combining accents, to 0x36F
+	wideFirst  = 0xFF01
+	wideLast   = 0xFF5E // full-width forms of "!" to "~"
+)
+
+// appendRune adds the form of a rune outside ASCII.
+func appendRune(b []byte, r rune) []byte {
+	switch {
+	case r < firstLatin || r == utf8.RuneError:
+		return append(b, ' ')
+	case int(r-firstLatin) < len(latin):
+		if plain := latin[r-firstLatin]; plain != "." {
+			return append(b, plain...)
+		}
+		return append(b, ' ')
+	case r >= firstMark && r < firstMark+0x70, r == 0x200C, r == 0x200D, r == 0x2018, r == 0x2019:
+		return b // accents, joiners and apostrophes
+	case r >= wideFirst && r <= wideLast:
+		return appendASCII(b, byte(r-wideFirst+'!'))
+	case r >= 0x2000 && r < 0x2C00, r >= 0x3000 && r < 0x3003, r == 0xFEFF, r == 0xFE0F:
+		return append(b, ' ') // punctuation, symbols, arrows, spaces
+	}
+	return utf8.AppendRune(b, r)
+}

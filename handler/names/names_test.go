@@ -1,0 +1,92 @@
+package names_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/names"
+)
+
+func TestNameForms(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"TATA STEEL LIMITED", "tata steel limited"},
+		{"Tanu Textiles Pvt.Ltd.", "tanu textiles private limited"},
+		{"MEGHALAYA SPICE AND AGRO EXTRACTS PVT LT D", "meghalaya spice and agro extracts private limited"},
+		{"S P INVESTMENT AND DEVELOPMENT COMPANY P VT LTD", "sp investment and development company private limited"},
+		{"COMPANY PR IVATE LIMITED", "company private limited"},
+		{"RESORTS PRIVATELIMITED", "resorts private limited"},
+		{"HOTELSPRIVATE LIMITED", "hotels private limited"},
+		{"FOAMS PVTLTD", "foams private limited"},
+		{"SUNRISE POWERLIMITED", "sunrise power limited"},
+		{"SHARMA (P) LTD.", "sharma private limited"},
+		{"A. P. LTD", "a private limited"},
+		{"P LTD", "p limited"},
+		{"UNITED FRUIT CO LTD", "united fruit company limited"},
+		{"SHARMA & CO", "sharma and company"},
+		{"SHARMA & CO., TRADERS", "sharma and company traders"},
+		{"CO OPTEX INDIA LIMITED", "co optex india limited"},
+		{"SHIPPING CO (GOA)", "shipping company goa"},
+		{"ZEN CO-WORKING SPACES", "zen coworking spaces"},
+		{"CO-OP STORES", "coop stores"},
+		{"NORTH CO-OPERATIVE MILLS", "north cooperative mills"},
+		{"HANDICRAFTS DEVELOPMENT CORPN LTD", "handicrafts development corporation limited"},
+		{"GLOBE INTL PVT. LTD", "globe international private limited"},
+		{"M/S. U.K. FOODS", "uk foods"},
+		{"M/S", ""},
+		{"J.U.D. CEMENTS LTD", "jud cements limited"},
+		{"S B REFINERIES & CHEMICALS", "sb refineries and chemicals"},
+		{"ALLEN'S CAFE", "allens cafe"},
+		{"CAFÉ ÆON STRAßE", "cafe aeon strasse"},
+		{"ＡＢＣ １２", "abc 12"},
+		{"भारत स्टील", "भारत स्टील"},
+		{"FUN UNLIMITED", "fun unlimited"},
+		{"ROYAL LIMITED LIABILITY PARTNERSHIP", "royal llp"},
+		{"ROYAL L.L.P", "royal llp"},
+		{"SOURCE DOT COM PRIVATE LIMTED", "source dot com private limited"},
+		{"%\"*'_ \x00\xff", ""},
+		{"", ""},
+	} {
+		require.Equal(t, c.want, names.Name(c.in), c.in)
+	}
+}
+
+func TestQueryKeepsAnUnfinishedLastWord(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"sharma & co", "sharma and co"},
+		{"sharma co pvt", "sharma company private"},
+		{"sharma co pri", "sharma company pri"},
+		{"globe corp", "globe corp"},
+		{"globe intl", "globe international"},
+		{"globe pv", "globe pri"},
+		{"globe pvt lt", "globe private lim"},
+		{"globe p ltd", "globe private limited"},
+		{"pvt ltd", "private limited"},
+		{"co", "co"},
+	} {
+		require.Equal(t, c.want, names.Query(c.in), c.in)
+	}
+}
+
+func FuzzForms(f *testing.F) {
+	for _, s := range []string{
+		"TATA STEEL LIMITED", "A P VT LT D", "M/s. U.K. & CO. (P) LTD", "x pvtltd", "co operative co", "p p p limited",
+		"pv", "é\u0301\u200d", "\x00\xff%", "unlimited", "limitedliability partnership", "abclimitedlimited", "co co op", "c o l t d",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name, query := names.Name(s), names.Query(s)
+		require.Equal(t, name, names.Name(name), "Name is idempotent")
+		require.Equal(t, query, names.Query(query), "Query is idempotent")
+		require.True(t, utf8.ValidString(name))
+		for _, form := range []string{name, query} {
+			require.Equal(t, strings.Join(strings.Fields(form), " "), form, "one space between words")
+			require.NotContains(t, form, "\"")
+		}
+		whole := s + " foods"
+		require.Equal(t, names.Name(whole), names.Query(whole), "a finished last word")
+	})
+}

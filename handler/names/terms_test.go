@@ -1,0 +1,99 @@
+package names
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTermsOfAName(t *testing.T) {
+	require.Equal(t, []string{
+		"$", ".c", ".co", ".coa", ".t", ".ta", ".tat", "=coal", "=tata", "^t", "^ta", "^tat",
+		"acoa", "acoal", "al_pr", "alpr", "alpri", "atac", "ataco", "coal", "coalp", "lpri", "lpriv", "oalp", "oalpr",
+		"ta_co", "taco", "tacoa", "tata", "tatac",
+	}, Terms("tata coal private limited"))
+	require.Equal(t, []string{".é", "=é", "^é"}, Terms("é"))
+	require.Empty(t, Terms(""))
+}
+
+func TestTermsWithinPrivateLimited(t *testing.T) {
+	own := Terms("x private limited x")
+	withEnding := Terms("x private limited")
+	for term := range strings.FieldsSeq(privateTerms) {
+		require.Contains(t, own, term)
+		require.NotContains(t, withEnding, term)
+	}
+	// What stands across the end of the name before and the ending is indexed.
+	for _, term := range own {
+		if !slices.Contains(withEnding, term) && !strings.Contains(privateTerms, " "+term+" ") {
+			require.Contains(t, []string{"ed_x", "edx", "tedx", "itedx"}, term)
+		}
+	}
+}
+
+// holds reports whether a name with these terms is a candidate of a list.
+func holds(t *testing.T, list string, terms []string) bool {
+	var elements []string
+	require.NoError(t, json.Unmarshal([]byte(list), &elements), list)
+	for _, e := range elements {
+		some := false
+		for term := range strings.SplitSeq(e, " OR ") {
+			term, beginning := strings.CutSuffix(term, " *")
+			require.True(t, strings.HasPrefix(term, `"`) && strings.HasSuffix(term, `"`), list)
+			term = strings.Trim(term, `"`)
+			require.NotContains(t, term, `"`)
+			at, exact := slices.BinarySearch(terms, term)
+			some = exact || beginning && at < len(terms) && strings.HasPrefix(terms[at], term)
+			if some {
+				break
+			}
+		}
+		if !some {
+			return false
+		}
+	}
+	return len(elements) > 0
+}
+
+// FuzzTerms checks that each list of terms has every name of its tier as a candidate.
+func FuzzTerms(f *testing.F) {
+	for _, s := range [][2]string{
+		{"TATA STEEL PRIVATE LIMITED", "tata st"}, {"PRIVATE LIMITED", "private"}, {"X LIMITED PRIVATE LIMITED", "limited p"},
+		{"UNITED PRIVATE LIMITED", "ated"}, {"PRIVATEERS PRIVATE LIMITED", "private"}, {"A PRIVATE LIMITED", "a private l"},
+		{"भारत स्टील", "रत स्"}, {"LIMITED L PRIVATE LIMITED", "limited l"}, {"A B", "ab"}, {"ABCभ", "abc"}, {"XABC", "abc"}, {"भारत", "ारत"}, {"X", ""}, {"TE LIMITED LI", "te li"},
+	} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, registered, typed string) {
+		name, query := Name(registered), Query(typed)
+		terms := Terms(name)
+		if query == "" || name == "" {
+			return
+		}
+		if strings.HasPrefix(name, query) {
+			require.True(t, holds(t, StartTerms(query), terms), "%q starts with %q", name, query)
+		}
+		if strings.Contains(" "+name, " "+query) {
+			require.True(t, holds(t, PhraseTerms(query), terms), "%q holds the phrase %q", name, query)
+		}
+		if strings.Contains(query, " ") && holdsWords(name, query) {
+			require.True(t, holds(t, WordsTerms(query), terms), "%q holds the words %q", name, query)
+		}
+		if text := Squeeze(query); len([]rune(text)) > 2 && strings.Contains(Squeeze(name), text) {
+			require.True(t, holds(t, InsideTerms(query), terms), "%q holds %q", name, query)
+		}
+	})
+}
+
+func holdsWords(name, query string) bool {
+	for w := range strings.FieldsSeq(query[:strings.LastIndexByte(query, ' ')]) {
+		if !strings.Contains(" "+name+" ", " "+w+" ") {
+			return false
+		}
+	}
+	_, last := CutLast(query)
+	return strings.Contains(" "+name, " "+last)
+}

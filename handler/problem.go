@@ -1,0 +1,101 @@
+package handler
+
+import "regedge/handler/charge"
+
+// The problem codes that the handler and its host give; those of the meter are in
+// package charge.
+const (
+	InvalidCIN           = "invalid_cin"
+	InvalidDIN           = "invalid_din"
+	InvalidLLPIN         = "invalid_llpin"
+	InvalidQuery         = "invalid_query"
+	MissingAPIKey        = "missing_api_key"
+	InvalidAPIKey        = "invalid_api_key"
+	PlanWithoutAPIAccess = "plan_without_api_access"
+	AccountSuspended     = "account_suspended"
+	CompanyNotFound      = "company_not_found"
+	DirectorNotFound     = "director_not_found"
+	LLPNotFound          = "llp_not_found"
+	RouteNotFound        = "route_not_found"
+	MethodNotAllowed     = "method_not_allowed"
+	InternalError        = "internal_error"
+	RegistryUnavailable  = "registry_unavailable"
+	Overloaded           = "overloaded"
+)
+
+// Problem describes an error code: the status that it comes with, its title, and the
+// detail that is sent when the request gives none of its own. Detail ends with what the
+// client can do.
+type Problem struct {
+	Code   string
+	Status int
+	Title  string
+	Detail string
+}
+
+// problems is the one table of error codes (specification section 7, design section 9).
+var problems = [...]Problem{
+	{InvalidCIN, 400, "Invalid CIN",
+		"A CIN has 21 characters: a letter, 5 digits, 2 letters, 4 digits, 3 letters, 6 digits, as in U74999SK2016PTC013232."},
+	{InvalidDIN, 400, "Invalid DIN",
+		"A DIN has 1 to 8 digits, as in 00012345."},
+	{InvalidLLPIN, 400, "Invalid LLPIN",
+		"An LLPIN is three letters, an optional hyphen and four digits, as in AAB-1234, given once."},
+	{InvalidQuery, 400, "Invalid query",
+		"Give name once, with 1 to 200 characters, and limit at most once, as an integer from 1 to 10."},
+	{MissingAPIKey, 401, "API key missing",
+		"Send the header Authorization: Bearer <API_KEY>. The sandbox key reg_sandbox_public works without an account."},
+	{InvalidAPIKey, 401, "API key invalid",
+		"This is not a valid API key. Check that it was copied whole and has not been revoked."},
+	{charge.InsufficientCredits, 402, "No credits left",
+		"The account has no credits left. Add credits and try again."},
+	{PlanWithoutAPIAccess, 403, "Plan without API access",
+		"The account's plan does not include API access. Change the plan and try again."},
+	{AccountSuspended, 403, "Account suspended",
+		"The account is suspended. Ask support to lift it."},
+	{CompanyNotFound, 404, "Company not found",
+		"No company with this CIN is in the register. This call was free."},
+	{DirectorNotFound, 404, "Director not found",
+		"No director with this DIN is in the register. This call was free."},
+	{LLPNotFound, 404, "LLP not found",
+		"No LLP with this LLPIN is in the register. This call was free."},
+	{RouteNotFound, 404, "Route not found",
+		"There is nothing at this path. See the reference for the five endpoints under /v1."},
+	{MethodNotAllowed, 405, "Method not allowed",
+		"Every endpoint is read with GET."},
+	{charge.RateLimitExceeded, 429, "Rate limit exceeded",
+		"The requests of this minute are used up. Wait for the number of seconds in Retry-After."},
+	{charge.MonthlyVolumeExceeded, 429, "Monthly volume exceeded",
+		"The plan's calls of this month are used up. They start anew with the next month, UTC; a larger plan lifts the limit at once."},
+	{charge.NotFoundCapExceeded, 429, "Not-found cap exceeded",
+		"Today 100 lookups found nothing: the most for a key, or with the sandbox key for an address. Lookups work again from the next day, UTC."},
+	{InternalError, 500, "Internal error",
+		"The request could not be completed and was not charged. Try again; if it stays, report the request id."},
+	{charge.MeteringUnavailable, 503, "Metering unavailable",
+		"The account's balance cannot be reached at the moment. The request was not charged. Try again after Retry-After seconds."},
+	{RegistryUnavailable, 503, "Registry unavailable",
+		"The register cannot be read at the moment. The request was not charged. Try again after Retry-After seconds."},
+	{Overloaded, 503, "Overloaded",
+		"Too many requests are being answered. The request was not charged. Try again after Retry-After seconds."},
+}
+
+// Problems lists every error code, by status.
+func Problems() []Problem { return problems[:] }
+
+// FindProblem returns the description of a code.
+func FindProblem(code string) (Problem, bool) {
+	for i := range problems {
+		if problems[i].Code == code {
+			return problems[i], true
+		}
+	}
+	return Problem{}, false
+}
+
+// problem is an error answer under way. detail replaces the table's; retryAfter is in
+// seconds and not sent unless positive.
+type problem struct {
+	code       string
+	detail     string
+	retryAfter int64
+}

@@ -1,0 +1,149 @@
+package handler
+
+import (
+	"strconv"
+
+	"regedge/handler/charge"
+)
+
+// Names of the response headers (specification section 8).
+const (
+	HeaderRequestID       = "X-Request-Id"
+	HeaderRegistryRelease = "X-Registry-Release"
+)
+
+const (
+	allowedMethods = "GET, OPTIONS"
+	exposedHeaders = "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
+		"X-Credits-Remaining, X-Registry-Release, Retry-After"
+	requestHeaders = "Authorization, Traceparent"
+	// preflightSeconds is how long a browser may remember a preflight: a day, which is
+	// the most that browsers take.
+	preflightSeconds = "86400"
+	// maxHeaders is the most that an answer carries, so that the list is allocated once.
+	maxHeaders = 14
+)
+
+// MaxBody bounds a response body, in bytes. The longest answers, 50 directors with long
+// names, stay far below it; a larger one is an error in the register.
+const MaxBody = 256 << 10
+
+// succeed wraps finished data into the envelope (specification section 2.1).
+func (c *call) succeed(data []byte, v *charge.Verdict) *Response {
+	body := make([]byte, 0, len(data)+128)
+	body = append(body, `{"data":`...)
+	body = append(body, data...)
+	body = append(body, `,"meta":{"request_id":"`...)
+	body = append(body, c.id...)
+	body = append(body, `","credits_remaining":`...)
+	if c.caller.sandbox || v.CreditsRemaining == charge.Unsent {
+		body = append(body, "null"...)
+	} else {
+		body = strconv.AppendInt(body, v.CreditsRemaining, 10)
+	}
+	body = append(body, `,"sandbox":`...)
+	body = strconv.AppendBool(body, c.caller.sandbox)
+	body = append(body, "}}"...)
+
+	headers := c.commonHeaders("application/json")
+	headers = appendRate(headers, v)
+	if !c.caller.sandbox && v.CreditsRemaining != charge.Unsent {
+		headers = append(headers, Header{charge.HeaderCreditsRemaining, strconv.FormatInt(v.CreditsRemaining, 10)})
+	}
+	return &Response{Status: 200, Headers: headers, Body: body}
+}
+
+// refuse answers with a problem. v carries the RateLimit headers; it is nil before the
+// meter was asked, as for 401 and 403 (specification section 5, rule 6).
+func (c *call) refuse(p problem, v *charge.Verdict) *Response {
+	described, known := FindProblem(p.code)
+	if !known {
+		described, _ = FindProblem(InternalError)
+	}
+	if p.detail != "" {
+		described.Detail = p.detail
+	}
+	headers := c.commonHeaders("application/problem+json")
+	if v != nil {
+		headers = appendRate(headers, v)
+	}
+	if p.retryAfter > 0 {
+		headers = append(headers, Header{charge.HeaderRetryAfter, strconv.FormatInt(p.retryAfter, 10)})
+	}
+	switch described.Status {
+	case 401:
+		headers = append(headers, Header{"WWW-Authenticate", `Bearer realm="regedge"`})
+	case 405:
+		headers = append(headers, Header{"Allow", allowedMethods})
+	}
+	return &Response{Status: described.Status, Headers: headers, Body: problemBody(c.DocsURL(), described, c.id)}
+}
+
+// NewProblem answers with a problem outside any lookup: it is for a host whose handler
+// could not answer. retryAfter is in seconds and not sent unless positive.
+func NewProblem(docsURL, code, requestID string, retryAfter int64) *Response {
+	c := call{Handler: &Handler{DocsURL: func() string { return docsURL }}, id: requestID}
+	return c.refuse(problem{code: code, retryAfter: retryAfter}, nil)
+}
+
+// problemBody is an RFC 9457 document.
+func problemBody(docsURL string, p Problem, requestID string) []byte {
+	w := writer{buf: make([]byte, 0, 512)}
+	w.raw(`{"type":`)
+	w.text(docsURL + "/problems/" + p.Code)
+	w.raw(`,"title":`)
+	w.text(p.Title)
+	w.raw(`,"status":`)
+	w.integer(int64(p.Status))
+	w.raw(`,"detail":`)
+	w.text(p.Detail)
+	w.raw(`,"code":`)
+	w.text(p.Code)
+	w.raw(`,"request_id":`)
+	w.text(requestID)
+	w.raw("}")
+	return w.buf
+}
+
+// preflight answers a browser that asks whether it may call (Fetch standard, CORS).
+func (c *call) preflight() *Response {
+	return &Response{Status: 204, Headers: []Header{
+		{HeaderRequestID, c.id},
+		{"Access-Control-Allow-Origin", "*"},
+		{"Access-Control-Allow-Methods", allowedMethods},
+		{"Access-Control-Allow-Headers", requestHeaders},
+		{"Access-Control-Max-Age", preflightSeconds},
+		{"Allow", allowedMethods},
+	}}
+}
+
+func (c *call) commonHeaders(contentType string) []Header {
+	headers := append(make([]Header, 0, maxHeaders),
+		Header{"Content-Type", contentType},
+		Header{HeaderRequestID, c.id},
+		Header{"Cache-Control", "private, no-store"},
+		Header{"X-Content-Type-Options", "nosniff"},
+		Header{"Access-Control-Allow-Origin", "*"},
+		Header{"Access-Control-Expose-Headers", exposedHeaders},
+	)
+	if c.release != "" {
+		headers = append(headers, Header{HeaderRegistryRelease, c.release})
+	}
+	return headers
+}
+
+func appendRate(headers []Header, v *charge.Verdict) []Header {
+	for _, h := range [...]struct {
+		name  string
+		value int64
+	}{
+		{charge.HeaderRateLimit, v.RateLimit},
+		{charge.HeaderRateRemaining, v.RateRemaining},
+		{charge.HeaderRateReset, v.RateReset},
+	} {
+		if h.value != charge.Unsent {
+			headers = append(headers, Header{h.name, strconv.FormatInt(h.value, 10)})
+		}
+	}
+	return headers
+}

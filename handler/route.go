@@ -1,0 +1,114 @@
+package handler
+
+import (
+	"strings"
+
+	"regedge/handler/charge"
+)
+
+// route is a matched endpoint and its path parameter, still percent-encoded.
+type route struct {
+	endpoint charge.Endpoint
+	param    string
+}
+
+// matchRoute finds the endpoint of a path (specification section 4).
+func matchRoute(path string) (route, bool) {
+	rest, ok := strings.CutPrefix(path, "/v1/")
+	if !ok {
+		return route{}, false
+	}
+	switch rest {
+	case "search/companies":
+		return route{endpoint: charge.SearchCompanies}, true
+	case "search/llps":
+		return route{endpoint: charge.SearchLLPs}, true
+	}
+	collection, param, _ := strings.Cut(rest, "/")
+	if param == "" || strings.IndexByte(param, '/') >= 0 {
+		return route{}, false
+	}
+	switch collection {
+	case "companies":
+		return route{charge.Companies, param}, true
+	case "directors":
+		return route{charge.Directors, param}, true
+	case "llps":
+		return route{charge.LLPs, param}, true
+	}
+	return route{}, false
+}
+
+func splitTarget(target string) (path, query string) {
+	path, query, _ = strings.Cut(target, "?")
+	return path, query
+}
+
+// param is the decoded path parameter. A broken percent-encoding is left as it is: no
+// identifier holds a percent sign, so it is refused as any other wrong one. It arrives
+// from hosts that pass the target on as it came; net/http, and so ours, refuses such a
+// request before anything sees it.
+func (c *call) param() string {
+	if decoded, ok := unescape(c.route.param, false); ok {
+		return decoded
+	}
+	return c.route.param
+}
+
+// queryParam returns the value of a query parameter and how often it occurs. A value or
+// a name that is not decodable counts as an occurrence that is not ok.
+func (c *call) queryParam(name string) (value string, times int, ok bool) {
+	ok = true
+	for rest := c.query; rest != ""; {
+		var field string
+		field, rest, _ = strings.Cut(rest, "&")
+		key, encoded, _ := strings.Cut(field, "=")
+		if key, valid := unescape(key, true); !valid || key != name {
+			continue
+		}
+		decoded, valid := unescape(encoded, true)
+		value, times, ok = decoded, times+1, ok && valid
+	}
+	return value, times, ok
+}
+
+// unescape undoes percent-encoding (RFC 3986, section 2.1) and, in a query, the plus
+// sign for a space. It reports false when an escape is incomplete.
+func unescape(s string, query bool) (string, bool) {
+	if strings.IndexByte(s, '%') < 0 && (!query || strings.IndexByte(s, '+') < 0) {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '%':
+			if i+2 >= len(s) {
+				return "", false
+			}
+			high, low := unhex(s[i+1]), unhex(s[i+2])
+			if high > 15 || low > 15 {
+				return "", false
+			}
+			b = append(b, high<<4|low)
+			i += 2
+		case s[i] == '+' && query:
+			b = append(b, ' ')
+		default:
+			b = append(b, s[i])
+		}
+	}
+	return string(b), true
+}
+
+// unhex is the value of a hexadecimal digit, 255 for anything else.
+func unhex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 255
+}

@@ -1,0 +1,122 @@
+package handler
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/names"
+	"regedge/schema/search/searchtest"
+)
+
+// judged is a query and the company that the person who typed it wants.
+type judged struct{ query, cin, name string }
+
+// The share of queries whose company must come first, and among the first five.
+const (
+	wantFirst = 0.92
+	wantFive  = 0.98
+)
+
+func TestSearchFindsWhatPeopleWant(t *testing.T) {
+	s := newSearcher(t, searchtest.Real(t))
+	t.Run("judged queries", func(t *testing.T) {
+		s.judge(t, readJudged(t))
+	})
+	t.Run("derived queries", func(t *testing.T) {
+		s.judge(t, deriveJudged(searchtest.Real(t), 1000))
+	})
+}
+
+// judge reports how often the wanted company is the first, among five and among ten.
+func (s *searcher) judge(t *testing.T, set []judged) {
+	t.Helper()
+	hits := map[int]int{}
+	for _, j := range set {
+		rank := s.rank(t, j)
+		for _, n := range []int{1, 5, 10} {
+			if rank <= n {
+				hits[n]++
+			}
+		}
+		if rank > 1 {
+			t.Logf("rank %2d: %q wants %s", rank, j.query, j.name)
+		}
+	}
+	share := func(n int) float64 { return float64(hits[n]) / float64(len(set)) }
+	t.Logf("%d queries: success at 1 %.3f, at 5 %.3f, at 10 %.3f", len(set), share(1), share(5), share(10))
+	require.GreaterOrEqual(t, share(1), wantFirst, "success at 1")
+	require.GreaterOrEqual(t, share(5), wantFive, "success at 5")
+}
+
+// rank is the position, from 1, of the first match that is the wanted company, or has
+// the very name of it; 11 when there is none.
+func (s *searcher) rank(t *testing.T, j judged) int {
+	t.Helper()
+	list := s.matches(t, j.query, 10)
+	for i, m := range list {
+		if m.Value == j.cin || names.Name(m.Label) == names.Name(j.name) {
+			return i + 1
+		}
+	}
+	return 11
+}
+
+func readJudged(t *testing.T) []judged {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(searchtest.Root(t), "testdata", "search", "judged.tsv"))
+	require.NoError(t, err)
+	var set []judged
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		require.Len(t, f, 3, line)
+		set = append(set, judged{f[0], f[1], f[2]})
+	}
+	require.Equal(t, judged{"query", "cin", "company_name"}, set[0])
+	require.Greater(t, len(set), 300)
+	return set[1:]
+}
+
+// deriveJudged makes queries of names taken at random: a beginning of at least two
+// thirds, a word dropped of at least three, short forms, two words swapped. The legal
+// ending is left out, but where it is abbreviated.
+func deriveJudged(records []searchtest.Record, count int) []judged {
+	random := rand.New(rand.NewPCG(11, 12))
+	var set []judged
+	for len(set) < count {
+		r := records[random.IntN(len(records))]
+		words := strings.Fields(strings.TrimSuffix(strings.TrimSuffix(r.Name, " LIMITED"), " PRIVATE"))
+		if query := derive(random, r.Name, words, len(set)%4); query != "" {
+			set = append(set, judged{query, r.Value, r.Name})
+		}
+	}
+	return set
+}
+
+// derive makes one query in one of four ways, or none of a name that does not allow it.
+func derive(random *rand.Rand, name string, words []string, way int) string {
+	text := strings.Join(words, " ")
+	i := random.IntN(len(words))
+	switch way {
+	case 0:
+		from := len(text) * 2 / 3
+		return text[:from+random.IntN(len(text)-from)+1]
+	case 1:
+		if len(words) < 3 || i == 0 {
+			return ""
+		}
+		return strings.Join(append(words[:i:i], words[i+1:]...), " ")
+	case 2:
+		return strings.NewReplacer("PRIVATE", "Pvt.", "LIMITED", "Ltd", " AND ", " & ", "COMPANY", "Co.",
+			"INTERNATIONAL", "Intl", "CORPORATION", "Corp").Replace(name)
+	}
+	if i == 0 || len(words[i]) == 1 || len(words[i-1]) == 1 {
+		return ""
+	}
+	words[i], words[i-1] = words[i-1], words[i]
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,96 @@
+package handler
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
+
+	"regedge/handler/names"
+	"regedge/replicate/sqld"
+	"regedge/schema"
+	"regedge/schema/search/searchtest"
+)
+
+// TestSearchOnLibSQL runs the same statement on a libSQL server, which parses and plans
+// with code of its own.
+func TestSearchOnLibSQL(t *testing.T) {
+	db := startLibSQL(t)
+	records := searchtest.Sample(t)
+	s := newSearcher(t, records)
+	copySearch(t, db, s)
+
+	random := rand.New(rand.NewPCG(8, 8))
+	queries := append([]string{}, oddQueries...)
+	for range 200 {
+		queries = append(queries, vary(random, records[random.IntN(len(records))].Name))
+	}
+	for _, q := range queries {
+		var args []any
+		for _, v := range searchArgs(q, 7) {
+			if v.Kind == Integer {
+				args = append(args, v.Int)
+			} else {
+				args = append(args, v.Text)
+			}
+		}
+		var release, found string
+		require.NoError(t, db.QueryRow(searchStatement, args...).Scan(&release, &found), "%q", q)
+		got := []match{}
+		require.NoError(t, json.Unmarshal([]byte(found), &got))
+		require.Equal(t, s.reference.find(q, 7), got, "%q", q)
+	}
+}
+
+func startLibSQL(t *testing.T) *sql.DB {
+	t.Helper()
+	program, err := sqld.Program(searchtest.Root(t))
+	if err != nil {
+		t.Skip(err)
+	}
+	address, err := sqld.FreeAddress()
+	require.NoError(t, err)
+	server := &sqld.Server{Config: sqld.Config{Program: program, Dir: t.TempDir() + "/data", HTTP: address}}
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Kill)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, server.Await(ctx, ""))
+	db, err := sql.Open("libsql", server.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	return db
+}
+
+// copySearch fills db with what s holds.
+func copySearch(t *testing.T, db *sql.DB, s *searcher) {
+	t.Helper()
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	run := func(query string, args ...any) {
+		_, err := tx.Exec(query, args...)
+		require.NoError(t, err, query)
+	}
+	for _, k := range s.reference {
+		if k.Type == "llp" {
+			run(`INSERT INTO llp (llpin, llp_name, status, as_of, last_updated) VALUES (?1, ?2, '', '', 0)`, k.Value, k.Label)
+		} else {
+			run(`INSERT INTO company (cin, company_name, status, as_of, last_updated) VALUES (?1, ?2, '', '', 0)`, k.Value, k.Label)
+		}
+	}
+	rows := searchtest.Prepare(t, s.conn, `SELECT place, value, name FROM search_name`)
+	for rows.Step() {
+		place, name := rows.ColumnInt64(0), rows.ColumnText(2)
+		run(`INSERT INTO search_name VALUES (?1, ?2, ?3)`, place, rows.ColumnText(1), name)
+		run(`INSERT INTO search_index (rowid, terms) VALUES (?1, ?2)`, place, string(names.AppendTerms(nil, name)))
+	}
+	require.NoError(t, rows.Err())
+	run(firstRelease)
+	require.NoError(t, tx.Commit())
+}

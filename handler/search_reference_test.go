@@ -1,0 +1,100 @@
+package handler
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"regedge/handler/names"
+	"regedge/schema/search/searchtest"
+)
+
+// match is one element of a search's data.
+type match struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+	Type  string `json:"type"`
+}
+
+// reference is the definition of a search's result (design section 9), by looking at
+// every name.
+type reference []known
+
+type known struct {
+	match
+	inactive bool
+	form     string
+	squeezed string
+	words    []string
+}
+
+func newReference(records []searchtest.Record) reference {
+	var r reference
+	for _, rec := range records {
+		k := known{match: match{rec.Value, rec.Name, "company"}, inactive: rec.Status != "ACTIVE", form: names.Name(rec.Name)}
+		if strings.Contains(rec.Value, "-") {
+			k.Type = "llp"
+		}
+		k.squeezed, k.words = names.Squeeze(k.form), strings.Fields(k.form)
+		r = append(r, k)
+	}
+	slices.SortFunc(r, func(a, b known) int { return a.compare(&b) })
+	return r
+}
+
+// compare orders the names of one tier.
+func (k *known) compare(o *known) int {
+	if k.inactive != o.inactive {
+		if k.inactive {
+			return 1
+		}
+		return -1
+	}
+	if n := utf8.RuneCountInString(k.form) - utf8.RuneCountInString(o.form); n != 0 {
+		return n
+	}
+	if n := strings.Compare(k.form, o.form); n != 0 {
+		return n
+	}
+	return strings.Compare(k.Value, o.Value)
+}
+
+func (r reference) find(name string, limit int) []match {
+	query := names.Query(name)
+	beginningsOnly := utf8.RuneCountInString(name) <= 2 || utf8.RuneCountInString(query) <= 2
+	var tiers [5][]match
+	for i := range r {
+		if t := r[i].tier(query); t > 0 && (t == 1 || !beginningsOnly) {
+			tiers[t] = append(tiers[t], r[i].match)
+		}
+	}
+	all := append([]match{}, slices.Concat(tiers[1:]...)...)
+	return all[:min(limit, len(all))]
+}
+
+// tier is 1 to 4, or 0 for a name that does not match.
+func (k *known) tier(query string) int {
+	switch {
+	case query == "" || k.form == "":
+		return 0
+	case strings.HasPrefix(k.form, query):
+		return 1
+	case strings.Contains(k.form, " "+query):
+		return 2
+	case strings.Contains(query, " ") && k.hasWords(strings.Fields(query)):
+		return 3
+	case strings.Contains(k.squeezed, names.Squeeze(query)):
+		return 4
+	}
+	return 0
+}
+
+func (k *known) hasWords(words []string) bool {
+	last := len(words) - 1
+	for _, w := range words[:last] {
+		if !slices.Contains(k.words, w) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(k.words, func(w string) bool { return strings.HasPrefix(w, words[last]) })
+}

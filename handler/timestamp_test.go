@@ -1,0 +1,44 @@
+package handler
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTimestampIsThatOfPackageTime(t *testing.T) {
+	check := func(second int64) {
+		w := &writer{}
+		w.timestamp(Value{Kind: Integer, Int: second})
+		require.Equal(t, time.Unix(second, 0).UTC().Format(`"2006-01-02T15:04:05Z"`), string(w.buf))
+		require.False(t, w.damaged)
+	}
+	// The last second and the first of every day of 10,000 years, in steps that meet each
+	// day of the year.
+	for second := int64(firstSecond); second < lastSecond; second += 24 * 60 * 60 * 13 {
+		check(second)
+		check(second + 24*60*60 - 1)
+	}
+	for _, year := range []int{0, 1, 4, 100, 400, 1900, 1999, 2000, 2024, 2100, 9999} {
+		for _, day := range [][2]int{{1, 1}, {2, 28}, {2, 29}, {3, 1}, {12, 31}} {
+			check(time.Date(year, time.Month(day[0]), day[1], 23, 59, 59, 0, time.UTC).Unix())
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		check(firstSecond + random.Int64N(lastSecond-firstSecond+1))
+	}
+}
+
+func TestTimestampRefusesWhatHasNoFourDigitYear(t *testing.T) {
+	for _, v := range []Value{{Kind: Integer, Int: firstSecond - 1}, {Kind: Integer, Int: lastSecond + 1}, text("now")} {
+		w := &writer{}
+		w.timestamp(v)
+		require.True(t, w.damaged)
+	}
+	w := &writer{}
+	w.timestamp(Value{})
+	require.Equal(t, "null", string(w.buf))
+}

@@ -1,0 +1,269 @@
+package answer_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/handler/charge"
+	"regedge/handler/ident"
+	"regedge/host/answer"
+	"regedge/host/server"
+	"regedge/host/store"
+	"regedge/schema"
+	"regedge/schema/importer"
+	"regedge/testdata"
+)
+
+// sample is the embedded sample in database files, made once for all tests.
+var sample = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "regedge-answer-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
+		return "", err
+	}
+	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-05-05"}
+	config.Pincodes = []string{filepath.Join(dir, testdata.Pincodes)}
+	for _, source := range testdata.Sources() {
+		config.Files = append(config.Files, filepath.Join(dir, source.Name))
+	}
+	_, err = importer.Run(context.Background(), config)
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := sample(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// counting counts the statements of one database.
+type counting struct {
+	answer.Database
+	statements int
+}
+
+func (c *counting) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	c.statements++
+	return c.Database.Query(ctx, statement, args, dst)
+}
+
+// tally is a meter that grants everything and remembers what it was asked.
+type tally struct {
+	charged []charge.Request
+	voided  []string
+	onCall  func() // called before a verdict, when set
+}
+
+func (m *tally) Charge(_ context.Context, r charge.Request) charge.Verdict {
+	m.charged = append(m.charged, r)
+	if m.onCall != nil {
+		m.onCall()
+	}
+	credits := int64(41)
+	if r.Sandbox {
+		credits = charge.Unsent
+	}
+	return charge.Verdict{RateLimit: 60, RateRemaining: 59, RateReset: 30, CreditsRemaining: credits, RetryAfter: charge.Unsent}
+}
+
+func (m *tally) Void(_ context.Context, id string) error {
+	m.voided = append(m.voided, id)
+	return nil
+}
+
+type stopped struct{}
+
+func (stopped) UnixMilli() int64 { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli() }
+
+// sequence is randomness that repeats itself in every run.
+type sequence struct{ next byte }
+
+func (s *sequence) Read(p []byte) {
+	for i := range p {
+		s.next++
+		p[i] = s.next
+	}
+}
+
+// world is one set of parts over the sample, with a key of an account on the plan scale.
+type world struct {
+	access, registry counting
+	meter            tally
+	key              string
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	dir, err := sample()
+	require.NoError(t, err)
+	registry, err := store.Open(store.Config{Path: filepath.Join(dir, "registry.db")})
+	require.NoError(t, err)
+	t.Cleanup(func() { registry.Close() })
+	w := &world{key: ident.NewKey((&sequence{}).Read)}
+	w.registry.Database = registry
+	path := filepath.Join(t.TempDir(), "access.db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	hash := sha256.Sum256([]byte(w.key))
+	for statement, args := range map[string][]any{
+		`INSERT INTO plan VALUES ('scale', 1, 1200, 1000000, 1, 1)`: nil,
+		`INSERT INTO account (id, plan) VALUES (7, 'scale')`:        nil,
+		`INSERT INTO api_key VALUES (9, 7, ?)`:                      {hash[:]},
+	} {
+		_, err := db.Exec("PRAGMA foreign_keys=off")
+		require.NoError(t, err)
+		_, err = db.Exec(statement, args...)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	access, err := store.Open(store.Config{Path: path})
+	require.NoError(t, err)
+	t.Cleanup(func() { access.Close() })
+	w.access.Database = access
+	return w
+}
+
+func (w *world) parts() answer.Parts {
+	return answer.Parts{
+		Access: &w.access, Registry: &w.registry, Meter: &w.meter,
+		Clock: stopped{}, Random: &sequence{}, DocsURL: "http://docs.example",
+	}
+}
+
+// answerers makes both engines over worlds of their own.
+func answerers(t *testing.T) map[string]struct {
+	*world
+	server.Answerer
+} {
+	native, component := newWorld(t), newWorld(t)
+	made, err := answer.NewComponent(t.Context(), component.parts(), answer.Limits{Instances: 2})
+	require.NoError(t, err)
+	t.Cleanup(func() { made.Close(context.Background()) })
+	type pair = struct {
+		*world
+		server.Answerer
+	}
+	return map[string]pair{
+		"native":    {native, answer.NewNative(native.parts())},
+		"component": {component, made},
+	}
+}
+
+func request(target, key string) *server.Request {
+	return &server.Request{
+		Method: "GET", Target: target, Authority: "h", Client: "192.0.2.1",
+		Header: http.Header{"Authorization": {"Bearer " + key}, "Spin-Client-Addr": {"6.6.6.6"}},
+	}
+}
+
+func TestALookupIsOneStatementADatabase(t *testing.T) {
+	for engine, a := range answerers(t) {
+		for target, status := range map[string]int{
+			"/v1/companies/" + testdata.CompanyGrandBoard:  200,
+			"/v1/companies/" + testdata.CompanyNotHeld:     404,
+			"/v1/directors/" + testdata.DirectorManyLinks:  200,
+			"/v1/llps/" + testdata.LLPManyPartners:         200,
+			"/v1/search/companies?name=made":               200,
+			"/v1/search/llps?llpin=" + testdata.LLPNotHeld: 200,
+		} {
+			t.Run(engine+target, func(t *testing.T) {
+				a.access.statements, a.registry.statements = 0, 0
+				var response handler.Response
+				require.NoError(t, a.Answer(t.Context(), request(target, a.key), &response))
+				require.Equal(t, status, response.Status, string(response.Body))
+				require.Equal(t, 1, a.access.statements, "statements on access")
+				require.Equal(t, 1, a.registry.statements, "statements on the registry")
+			})
+		}
+	}
+}
+
+func TestBothEnginesAnswerTheSameBytes(t *testing.T) {
+	both := answerers(t)
+	native, component := both["native"], both["component"]
+	for _, target := range []string{
+		"/v1/companies/" + testdata.CompanyEveryField, "/v1/companies/x", "/v1/search/companies?name=a&limit=10", "/v2", "*",
+	} {
+		for _, key := range []string{native.key, ident.SandboxKey, "wrong"} {
+			var want, got handler.Response
+			require.NoError(t, native.Answer(t.Context(), request(target, key), &want))
+			require.NoError(t, component.Answer(t.Context(), request(target, key), &got))
+			blank(&want)
+			blank(&got)
+			require.Equal(t, want.Status, got.Status)
+			require.ElementsMatch(t, want.Headers, got.Headers)
+			require.Equal(t, string(want.Body), string(got.Body))
+		}
+	}
+	require.Equal(t, len(native.meter.charged), len(component.meter.charged))
+	for i, charged := range component.meter.charged {
+		want := native.meter.charged[i]
+		want.ID, charged.ID = "", ""
+		require.Equal(t, want, charged)
+		if charged.Sandbox {
+			require.Equal(t, "192.0.2.1", charged.Client, "the client's own word is not believed")
+		}
+	}
+}
+
+// blank replaces the request id, which differs, by a word, and drops the length, which
+// only a component says: the server counts for itself.
+func blank(r *handler.Response) {
+	r.Headers = slices.DeleteFunc(r.Headers, func(h handler.Header) bool { return h.Name == "Content-Length" })
+	for i, h := range r.Headers {
+		if h.Name == handler.HeaderRequestID {
+			r.Body = []byte(strings.ReplaceAll(string(r.Body), h.Value, "ID"))
+			r.Headers[i].Value = "ID"
+		}
+	}
+}
+
+func TestAFailureAfterTheChargeTakesItBack(t *testing.T) {
+	w := newWorld(t)
+	w.meter.onCall = func() { panic("the host fails") }
+	var response handler.Response
+	err := answer.NewNative(w.parts()).Answer(t.Context(), request("/v1/search/companies?name=made", w.key), &response)
+	require.ErrorContains(t, err, "the host fails")
+	require.Len(t, w.meter.charged, 1)
+	require.Equal(t, []string{w.meter.charged[0].ID}, w.meter.voided)
+}
+
+func TestADatabaseThatFailsIsNotCharged(t *testing.T) {
+	for engine, a := range answerers(t) {
+		t.Run(engine, func(t *testing.T) {
+			a.registry.Database = broken{}
+			var response handler.Response
+			err := a.Answer(t.Context(), request("/v1/search/companies?name=made", a.key), &response)
+			var answered *server.Answered
+			require.ErrorAs(t, err, &answered)
+			require.ErrorContains(t, answered.Cause, "secret path", "what failed is for the log")
+			require.Equal(t, 503, response.Status)
+			require.NotContains(t, string(response.Body), "secret")
+			require.Len(t, a.meter.charged, 1)
+			require.Equal(t, charge.Failed, a.meter.charged[0].Outcome)
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Query(context.Context, string, []handler.Value, *handler.Result) error {
+	return fmt.Errorf("secret path")
+}

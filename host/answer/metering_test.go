@@ -1,0 +1,144 @@
+package answer_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/handler/charge"
+	"regedge/host/answer"
+	"regedge/host/server"
+	"regedge/replicate/meter"
+	"regedge/replicate/writer"
+	"regedge/schema"
+	"regedge/testdata"
+)
+
+const (
+	// callers is how many lookups are under way at once.
+	callers = 16
+	// turn is how many lookups one subject answers before the other has its turn.
+	turn = 1600
+)
+
+// BenchmarkMetering measures what metering adds to a lookup of the component: the same
+// lookups, in turns, with a meter that costs nothing and with one that journals and
+// speaks to a writer. It reports the difference in percent of the lookup: the median of the
+// turns, since others may use the machine in some of them.
+func BenchmarkMetering(b *testing.B) {
+	w := newWorld(b)
+	question := request("/v1/companies/"+testdata.CompanyEveryField, w.key)
+	var subjects []server.Answerer
+	for _, m := range []answer.Meter{free{}, hurried{runMeter(b, 7)}} {
+		parts := w.parts()
+		parts.Access, parts.Registry, parts.Meter = w.access.Database, w.registry.Database, m
+		parts.Clock, parts.Random = answer.Clock{}, answer.Random{}
+		component, err := answer.NewComponent(b.Context(), parts, answer.Limits{})
+		require.NoError(b, err)
+		b.Cleanup(func() { component.Close(context.Background()) })
+		ask(b, component, question, 200) // warm
+		subjects = append(subjects, component)
+	}
+	var metered, added, processor []float64
+	for b.Loop() {
+		without, with := together(b, subjects[0], question), together(b, subjects[1], question)
+		metered = append(metered, float64(with.clock)/turn)
+		added = append(added, 100*float64(with.clock-without.clock)/float64(with.clock))
+		processor = append(processor, 100*float64(with.processor-without.processor)/float64(with.processor))
+	}
+	b.ReportMetric(median(metered), "ns/lookup")
+	b.ReportMetric(median(added), "%metering")
+	b.ReportMetric(median(processor), "%processor")
+}
+
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
+}
+
+// hurried is a meter without a rate.
+type hurried struct{ *meter.Meter }
+
+func (h hurried) Charge(ctx context.Context, r charge.Request) charge.Verdict {
+	r.PerMinute = 1 << 30
+	return h.Meter.Charge(ctx, r)
+}
+
+// spent is what a turn took: time, and time of processors, which others that use the
+// machine take nothing of.
+type spent struct{ clock, processor time.Duration }
+
+// together is what one turn of lookups by all callers takes.
+func together(b *testing.B, answerer server.Answerer, question *server.Request) spent {
+	begin, used := time.Now(), processorTime(b)
+	var running sync.WaitGroup
+	for range callers {
+		running.Go(func() { ask(b, answerer, question, turn/callers) })
+	}
+	running.Wait()
+	return spent{time.Since(begin), processorTime(b) - used}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func ask(b *testing.B, answerer server.Answerer, request *server.Request, times int) {
+	var response handler.Response
+	for range times {
+		response.Headers, response.Body = response.Headers[:0], response.Body[:0]
+		if err := answerer.Answer(context.Background(), request, &response); err != nil || response.Status != http.StatusOK {
+			b.Errorf("status %d: %v", response.Status, err)
+			return
+		}
+	}
+}
+
+// runMeter runs a writer and a meter in this process, with an account that has no limits.
+func runMeter(b *testing.B, account int64) *meter.Meter {
+	dir := b.TempDir()
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(b, err)
+	access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	require.NoError(b, err)
+	central, err := writer.Open(b.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: "operator-token-of-bench"})
+	require.NoError(b, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { central.Run(ctx) })
+	way := &http.Client{Transport: writer.InProcess(central.Handler())}
+	client := writer.NewClient("http://writer", "operator-token-of-bench", way)
+	_, err = client.SetPlan(ctx, writer.Plan{ID: "unlimited", APIAccess: true, PerMinute: 1 << 30, MonthlyVolume: 1 << 40})
+	require.NoError(b, err)
+	for id := int64(0); id < account; {
+		made, err := client.AddAccount(ctx, fmt.Sprint("account after ", id), "", "unlimited")
+		require.NoError(b, err)
+		id = made.ID
+	}
+	_, err = client.ChangeCredits(ctx, account, writer.CreditChange{Amount: 1 << 40})
+	require.NoError(b, err)
+	node, err := client.AddNode(ctx, "bench")
+	require.NoError(b, err)
+	m, err := meter.Open(meter.Config{State: filepath.Join(dir, "state"), Writer: meter.OverHTTP("http://writer", node.Token, way)})
+	require.NoError(b, err)
+	running.Go(func() { m.Run(ctx) })
+	b.Cleanup(func() {
+		cancel()
+		running.Wait()
+		m.Close()
+		ledger.Close()
+		access.Close()
+	})
+	return m
+}

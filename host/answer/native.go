@@ -1,0 +1,117 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"regedge/handler"
+	"regedge/handler/charge"
+	"regedge/host/server"
+)
+
+// Database answers one read-only statement; store.Store is one.
+type Database interface {
+	Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error
+}
+
+// Meter gives verdicts and takes charges back; meter.Meter is one. Charge answers
+// charge.MeteringUnavailable when there is no verdict.
+type Meter interface {
+	Charge(context.Context, charge.Request) charge.Verdict
+	Void(ctx context.Context, requestID string) error
+}
+
+// Parts are what a handler is joined from.
+type Parts struct {
+	Access, Registry Database
+	Meter            Meter
+	Clock            handler.Clock
+	Random           handler.Random
+	// DocsURL begins the type of every problem, without a slash at its end.
+	DocsURL string
+}
+
+// voidTimeout bounds the taking back of a charge after a failure.
+const voidTimeout = time.Second
+
+// Native runs the handler as plain Go. It is safe for concurrent use.
+type Native struct{ parts Parts }
+
+// NewNative joins the parts.
+func NewNative(parts Parts) *Native { return &Native{parts} }
+
+// Answer serves one request. A panic of the handler is an error; if the request was
+// charged by then, the charge is voided first. What failed without keeping the handler
+// from answering is a *server.Answered.
+func (n *Native) Answer(ctx context.Context, request *server.Request, response *handler.Response) (err error) {
+	meter := &requestMeter{ctx: ctx, meter: n.parts.Meter}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = errors.Join(fmt.Errorf("handler: panic: %v", cause), meter.takeBack())
+		}
+	}()
+	var cause error
+	h := handler.Handler{
+		Access: reader{ctx, n.parts.Access, &cause}, Registry: reader{ctx, n.parts.Registry, &cause},
+		Meter: meter, Clock: n.parts.Clock, Random: n.parts.Random, DocsURL: func() string { return n.parts.DocsURL },
+	}
+	answer := h.Serve(&handler.Request{
+		Method: request.Method, Target: request.Target,
+		Authorization: request.Header["Authorization"], ClientAddr: func() string { return request.Client },
+	})
+	response.Status = answer.Status
+	response.Headers = append(response.Headers, answer.Headers...)
+	response.Body = append(response.Body, answer.Body...)
+	if cause != nil {
+		return &server.Answered{Cause: cause}
+	}
+	return nil
+}
+
+// reader is a database for one request.
+type reader struct {
+	ctx      context.Context
+	database Database
+	cause    *error // the first of the request
+}
+
+func (r reader) Query(statement string, args []handler.Value) (*handler.Result, error) {
+	var result handler.Result
+	if err := r.database.Query(r.ctx, statement, args, &result); err != nil {
+		if *r.cause == nil {
+			*r.cause = err
+		}
+		return nil, err
+	}
+	return &result, nil
+}
+
+// requestMeter is the meter for one request. It remembers what was charged.
+type requestMeter struct {
+	ctx     context.Context
+	meter   Meter
+	charged string // request id
+}
+
+func (m *requestMeter) Charge(r charge.Request) (charge.Verdict, error) {
+	m.charged = r.ID
+	return m.meter.Charge(m.ctx, r), nil
+}
+
+func (m *requestMeter) Void(requestID string) error {
+	return m.meter.Void(m.ctx, requestID)
+}
+
+func (m *requestMeter) takeBack() error {
+	if m.charged == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, voidTimeout)
+	defer cancel()
+	if err := m.meter.Void(ctx, m.charged); err != nil {
+		return fmt.Errorf("void charge %s: %w", m.charged, err)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// spent is what an import took.
+type spent struct {
+	length    time.Duration
+	processor time.Duration
+	memory    int64 // resident at most, in bytes
+}
+
+func (s spent) String() string {
+	return fmt.Sprintf("%.0f s (%.0f s of processor time), %.0f MB", s.length.Seconds(), s.processor.Seconds(), float64(s.memory)/(1<<20))
+}
+
+func (s spent) plus(o spent) spent {
+	return spent{s.length + o.length, s.processor + o.processor, max(s.memory, o.memory)}
+}
+
+// measureImport makes the large register, and imports the same and almost the same again.
+func (i *india) measureImport(ctx context.Context) error {
+	if err := i.large.generate(ctx); err != nil {
+		return err
+	}
+	if !i.reuse {
+		if err := i.importLarge(ctx); err != nil {
+			return err
+		}
+	}
+	if err := i.large.look(); err != nil {
+		return err
+	}
+	info, err := os.Stat(i.large.path("registry.db"))
+	if err != nil {
+		return err
+	}
+	i.row("database size", "at most 2.5 bytes per byte of CSV", "%.2f bytes per byte (%.2f GB)",
+		float64(info.Size())/float64(i.large.sourceBytes), float64(info.Size())/1e9)
+	return nil
+}
+
+func (i *india) importLarge(ctx context.Context) error {
+	r := i.large
+	if err := r.drop(); err != nil {
+		return err
+	}
+	first, _, err := r.importAll(ctx)
+	if err != nil {
+		return err
+	}
+	i.row("full import into an empty database", "at most 360 s, under 512 MB", "%s", first)
+	before, err := hashOf(r.path("registry.db"))
+	if err != nil {
+		return err
+	}
+	again, changed, err := r.importAll(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := hashOf(r.path("registry.db"))
+	if err != nil {
+		return err
+	}
+	what := "every byte as before"
+	if before != after || changed {
+		what = "THE DATABASE CHANGED"
+	}
+	i.row("the same files again", fmt.Sprintf("at most %.0f s, no row written", first.length.Seconds()/3),
+		"%s, %.2f of the first; %s", again, again.length.Seconds()/first.length.Seconds(), what)
+	return i.importChanged(ctx, again)
+}
+
+// importChanged imports the current files with one row in a hundred changed.
+func (i *india) importChanged(ctx context.Context, again spent) error {
+	r := i.large
+	files, err := r.change()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.path("changed"))
+	took, changed, err := r.importFiles(ctx, currentDay, files)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return errors.New("the changed files changed nothing")
+	}
+	i.row("1% of rows changed", "about the cost of reading", "%s, %.2f of the same files again", took, took.length.Seconds()/again.length.Seconds())
+	return nil
+}
+
+// change writes the current files anew, with another value in one row of a hundred that
+// wins over the one that is held.
+func (r *register) change() (files []string, err error) {
+	if err := os.MkdirAll(r.path("changed"), 0o755); err != nil {
+		return nil, err
+	}
+	for _, path := range r.current {
+		to := filepath.Join(r.path("changed"), filepath.Base(path))
+		if err := changeRows(path, to); err != nil {
+			return nil, err
+		}
+		files = append(files, to)
+	}
+	return files, nil
+}
+
+func changeRows(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	writer := bufio.NewWriterSize(out, 1<<20)
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, 1<<20)
+	for n := 0; scanner.Scan(); n++ {
+		line := scanner.Bytes()
+		if n%100 == 50 {
+			line = changed(filepath.Base(from), line)
+		}
+		writer.Write(line)
+		writer.WriteByte('\n')
+	}
+	return errors.Join(scanner.Err(), writer.Flush())
+}
+
+// changed is a row with another value: a designation or name with more letters, a city or
+// an address that sorts behind.
+func changed(file string, line []byte) []byte {
+	for _, one := range [][2]string{
+		{"(MADE-UP)", "(MADE-UP) Z"}, {"Director", "Director Z"}, {" MADE-UP ROAD", " MADE-UP ROADZ"}, {"made-up-", "z-made-up-"},
+	} {
+		if bytes.Contains(line, []byte(one[0])) {
+			return bytes.Replace(line, []byte(one[0]), []byte(one[1]), 1)
+		}
+	}
+	return line
+}
+
+// importAll imports all files, each under its date, and reports whether anything changed.
+// The contacts come twice, for some are of companies that only the older files hold.
+func (r *register) importAll(ctx context.Context) (total spent, changed bool, err error) {
+	runs := []struct {
+		asOf string
+		args []string
+	}{
+		{currentDay, append([]string{"--pincodes", r.pincodes}, r.current...)},
+		{olderDay, r.older},
+		{currentDay, []string{filepath.Join(r.path("files"), "contacts.csv")}},
+	}
+	for _, run := range runs {
+		took, one, err := r.importFiles(ctx, run.asOf, run.args)
+		if err != nil {
+			return total, changed, err
+		}
+		total, changed = total.plus(took), changed || one
+	}
+	return total, changed, nil
+}
+
+func (r *register) importFiles(ctx context.Context, asOf string, args []string) (spent, bool, error) {
+	fmt.Fprintf(os.Stderr, "importing %d companies as of %s\n", r.companies, asOf)
+	command := exec.CommandContext(ctx, r.program, append([]string{"import", "--registry", r.path("registry.db"), "--as-of", asOf}, args...)...)
+	said := &tail{}
+	command.Stdout, command.Stderr = said, said
+	begin := time.Now()
+	if err := command.Run(); err != nil {
+		return spent{}, false, fmt.Errorf("import: %w: %s", err, said)
+	}
+	state := command.ProcessState
+	took := spent{length: time.Since(begin), processor: state.UserTime() + state.SystemTime()}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		took.memory = usage.Maxrss << 10 // Linux counts in KiB
+	}
+	return took, !strings.Contains(said.String(), "nothing changed"), nil
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// hashOf is a hash of a file, which is the same within this process.
+func hashOf(path string) (uint64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	var hash maphash.Hash
+	hash.SetSeed(hashSeed)
+	if _, err := io.Copy(&hash, file); err != nil {
+		return 0, err
+	}
+	return hash.Sum64(), nil
+}

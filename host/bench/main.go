@@ -1,0 +1,80 @@
+// Command bench measures the speed of lookups: a load generator on one core against a
+// server on another, on the real register with made-up directors, metered and
+// journalled. What it prints are medians of several rounds in which the subjects take
+// turns, so that a noisy machine touches all of them alike; judge by the ratios, and by the processor time of a request
+// where other work shares the machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	dir         string
+	data        string
+	companies   int
+	rounds      int
+	length      time.Duration
+	connections int
+	constant    bool
+	metering    bool
+	india       bool
+	graph       string
+	reuse       bool
+	against     string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.dir, "dir", "build/bench", "directory of the databases, kept between runs")
+	flag.StringVar(&o.data, "data", "../shared/data", "the official files; without them the register is made up")
+	flag.IntVar(&o.companies, "companies", 50_000, "companies to make up when there are no official files")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the medians are printed")
+	flag.DurationVar(&o.length, "length", 5*time.Second, "length of one load")
+	flag.IntVar(&o.connections, "connections", 16, "connections of a load")
+	flag.BoolVar(&o.reuse, "reuse", false, "take the databases of an earlier run as they are, without the import")
+	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one")
+	flag.BoolVar(&o.constant, "constant", false, "be the server with a constant body, the first subject")
+	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
+	flag.BoolVar(&o.india, "india", false, "measure a register as large as the country's")
+	flag.StringVar(&o.graph, "graph", "", "file to draw the latencies of several sizes into, with -india")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	run := o.run
+	switch {
+	case o.constant:
+		run = serveConstant
+	case o.metering:
+		run = runMetering
+	case o.india:
+		run = o.runIndia
+	}
+	if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) run(ctx context.Context) error {
+	set, err := o.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n\n", set.describe())
+	results, err := o.measure(ctx, set)
+	if err != nil {
+		return err
+	}
+	printTable(results)
+	fmt.Println()
+	return runMetering(ctx)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// environmentPrefix begins the name of every environment variable that stands for a
+// flag: --access-max-age is REGEDGE_ACCESS_MAX_AGE.
+const environmentPrefix = "REGEDGE"
+
+// commands is the command line: one field a command, one file a command.
+type commands struct {
+	Dev      devCommand      `cmd:"" help:"Run the whole service in one process, on files in a directory."`
+	Edge     edgeCommand     `cmd:"" help:"Run an edge node."`
+	Meter    meterCommand    `cmd:"" help:"Run the meter alone, beside Spin."`
+	Writer   writerCommand   `cmd:"" help:"Run the central writer, its API and the dashboard."`
+	Import   importCommand   `cmd:"" help:"Read official files into a registry database."`
+	Push     pushCommand     `cmd:"" help:"Bring a registry file to the registry's primary, by what differs."`
+	Rollback rollbackCommand `cmd:"" help:"Bring an earlier release back to the registry's primary."`
+	Status   statusCommand   `cmd:"" help:"Nodes, how far behind they are, and releases."`
+	Trust    trustCommands   `cmd:"" help:"Keys and certificates of a cluster."`
+	Generate generateCommand `cmd:"" help:"Write a made-up registry in the official formats."`
+	Account  accountCommands `cmd:"" help:"Accounts: add, list, change, suspend, resume, invite."`
+	Key      keyCommands     `cmd:"" help:"API keys: add, list, revoke."`
+	Plan     planCommands    `cmd:"" help:"Plans: add, list, change."`
+	Credit   creditCommands  `cmd:"" help:"Credits: add, take, list, and charges in doubt."`
+	Usage    usageCommand    `cmd:"" help:"Requests by account, key, endpoint and hour."`
+	Node     nodeCommands    `cmd:"" help:"Edge nodes: add, list, token, retire."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+}
+
+const description = `Registry lookups for Indian companies, LLPs and directors.
+
+A flag whose help ends in a variable can be given in the environment: --listen is ` + environmentPrefix + `_LISTEN.
+The command line wins. The other flags are for the command line alone.`
+
+// errHelpShown says that help was asked for and printed.
+var errHelpShown = errors.New("help shown")
+
+// parse reads the command line and returns the command to run. Any error is a misuse.
+func (m *Main) parse(args []string) (run func(context.Context) error, err error) {
+	var line commands
+	parser, err := kong.New(&line,
+		kong.Name("regedge"), kong.Description(description),
+		kong.Writers(m.Stdout, m.Stderr), kong.DefaultEnvars(environmentPrefix),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Exit(func(int) { panic(errHelpShown) }),
+		kong.Bind(m),
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		switch cause := recover(); cause {
+		case nil:
+		case errHelpShown:
+			run, err = nil, errHelpShown
+		default:
+			panic(cause)
+		}
+	}()
+	if err := m.checkEnvironment(parser.Model.Node); err != nil {
+		return nil, err
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	return func(ctx context.Context) error {
+		parsed.BindTo(ctx, (*context.Context)(nil))
+		return parsed.Run()
+	}, nil
+}
+
+// misuse says where the help is.
+func misuse(err error) error {
+	help := "regedge --help"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
+		help = parse.Context.Selected().FullPath() + " --help"
+	}
+	return withHint(err, "see %s", help)
+}
+
+// checkEnvironment refuses a variable with our prefix that stands for no flag: a
+// misspelt one would else be ignored in silence.
+func (m *Main) checkEnvironment(root *kong.Node) error {
+	var known []string
+	without := map[string]string{} // flags by the variable that they don't have
+	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok {
+			known = append(known, flag.Envs...)
+			without[variableOf(flag.Name)] = "--" + flag.Name
+		}
+		return next(nil)
+	})
+	for _, variable := range m.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, environmentPrefix+"_") || slices.Contains(known, name) {
+			continue
+		}
+		if flag, ok := without[name]; ok {
+			return withHint(fmt.Errorf("the environment variable %s stands for no flag: %s is for the command line alone", name, flag), "unset %s", name)
+		}
+		return withHint(fmt.Errorf("the environment variable %s stands for no flag", name), "unset %s", name)
+	}
+	return nil
+}
+
+// variableOf is the environment variable that a flag of this name has, or would have.
+func variableOf(flag string) string {
+	return environmentPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}

@@ -1,0 +1,86 @@
+package cluster_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// alarm is a rule of Prometheus.
+type alarm struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+// alarms reads the rules that we give to operators.
+func alarms(t testing.TB) (list []alarm) {
+	t.Helper()
+	file, err := os.Open("../../deploy/prometheus/alarms.yml")
+	require.NoError(t, err)
+	defer file.Close()
+	var content struct {
+		Groups []struct {
+			Name  string
+			Rules []alarm
+		}
+	}
+	decoder := yaml.NewDecoder(file)
+	decoder.KnownFields(true)
+	require.NoError(t, decoder.Decode(&content))
+	for _, group := range content.Groups {
+		list = append(list, group.Rules...)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+var (
+	metricName  = regexp.MustCompile(`regedge_\w+`)
+	metricLabel = regexp.MustCompile(`(\w+)=~?"|by \(([\w, ]+)\)`)
+)
+
+// TestEveryAlarmIsExplained holds that operators find each alarm in their guide, and
+// nothing there that does not exist.
+func TestEveryAlarmIsExplained(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	var named []string
+	for _, a := range alarms(t) {
+		named = append(named, a.Alert)
+		require.NotEmpty(t, a.For, a.Alert)
+		require.Contains(t, []string{"page", "ticket"}, a.Labels["severity"], a.Alert)
+		require.NotEmpty(t, a.Annotations["summary"], a.Alert)
+	}
+	var explained []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (Regedge\w+) \|`).FindAllStringSubmatch(string(guide), -1) {
+		explained = append(explained, row[1])
+	}
+	require.ElementsMatch(t, named, explained)
+}
+
+// alarmsAreOfMetrics checks that every metric that an alarm names is there, with the
+// labels that the alarm asks for.
+func (w *world) alarmsAreOfMetrics() {
+	w.t.Helper()
+	edge, err := get(w.Edges[0].Metrics, "")
+	require.NoError(w.t, err)
+	central, err := get(w.WriterURL()+"/metrics", w.OperatorToken)
+	require.NoError(w.t, err)
+	for _, a := range alarms(w.t) {
+		names := metricName.FindAllString(a.Expr, -1)
+		for _, name := range names {
+			require.Regexp(w.t, `(?m)^`+name+`[ {]`, edge+central, a.Alert)
+		}
+		for _, found := range metricLabel.FindAllStringSubmatch(a.Expr, -1) {
+			for label := range strings.FieldsFuncSeq(found[1]+","+found[2], func(r rune) bool { return r == ',' || r == ' ' }) {
+				if label != "instance" && label != "job" { // which Prometheus adds
+					require.Regexp(w.t, `(?m)^`+names[0]+`\{[^}]*\b`+label+`="`, edge+central, a.Alert)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package cluster_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/trust"
+	"regedge/replicate/hrana"
+	"regedge/schema"
+)
+
+// TestEdgesReadDatabasesOfTheVersionsBesideTheirs changes the replicated databases to
+// what the next version of the program would make of them, and access to what the version
+// before made, while lookups go on at the edges. An edge that starts then serves as well.
+//
+// Version 5 of the registry is the first that edges read (schema.CheckReadable), so there
+// is none before it.
+func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.push(w.before)
+	w.inStep()
+	l := w.newTraffic(fewAccounts)
+	l.start()
+	l.through(t, 50)
+
+	w.alter(t, schema.Access, "DROP INDEX api_key_by_hash",
+		"DELETE FROM schema_version WHERE version = (SELECT max(version) FROM schema_version)")
+	w.serves(t, l)
+	// A writer of this version brings it up to date.
+	w.WriterProcess.Stop()
+	require.NoError(t, w.WriterProcess.Start())
+
+	w.alter(t, schema.Registry, "ALTER TABLE company ADD COLUMN later TEXT", "ALTER TABLE director ADD COLUMN later INTEGER",
+		"UPDATE company SET later = 'x' WHERE rowid % 7 = 0", "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT", nextVersion)
+	w.serves(t, l)
+	w.alter(t, schema.Access, "ALTER TABLE plan ADD COLUMN later INTEGER NOT NULL DEFAULT 0",
+		"CREATE INDEX later ON api_key (account)", nextVersion)
+	w.serves(t, l)
+
+	args, env, err := w.PushArgs(w.after)
+	require.NoError(t, err)
+	out, err := w.command(args, env).CombinedOutput()
+	require.Error(t, err, "a push does not know what the newer schema holds")
+	require.Contains(t, string(out), "push with the newest regedge")
+	l.end(t)
+}
+
+// nextVersion notes a migration that this program does not know.
+const nextVersion = `INSERT INTO schema_version (version, applied_at, database)
+	SELECT max(version) + 1, unixepoch(), max(database) FROM schema_version`
+
+// alter changes a database at its primary in one transaction.
+func (w *world) alter(t *testing.T, database schema.Database, statements ...string) {
+	t.Helper()
+	token, err := w.Token(string(database), trust.ReadWrite)
+	require.NoError(t, err)
+	client := hrana.New(w.Primaries[string(database)].URL(), token)
+	defer client.Close()
+	list := make([]hrana.Statement, len(statements))
+	for i, text := range statements {
+		list[i].SQL = text
+	}
+	require.NoError(t, client.Commit(t.Context(), list))
+}
+
+// serves waits until the edges have what changed, starts one of them again, and sees
+// lookups answered by both.
+func (w *world) serves(t *testing.T, l *traffic) {
+	t.Helper()
+	w.inStep()
+	e := w.Edges[0]
+	l.down.Store(e.Name, true)
+	e.Stop()
+	require.NoError(t, e.Start())
+	w.inStep()
+	l.down.Delete(e.Name)
+	l.through(t, 50)
+	for _, e := range w.Edges {
+		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+l.cins[0], l.keys[0])
+		require.NoError(t, err)
+		require.Equal(t, 200, a.status)
+		l.paid.Add(1)
+	}
+}

@@ -1,0 +1,175 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Account is a live account that the kit asked for.
+type Account struct{ Key, Second, Revoked string }
+
+// Kit is a host under test.
+type Kit struct {
+	// Address is host:port of the host.
+	Address string
+	// ClientHeader is the request header from which the host takes the client's address.
+	ClientHeader string
+	// NewAccount makes an account with two live keys and a revoked one.
+	NewAccount func(*testing.T, Given) Account
+	// Advance moves the meter's clock, and returns when the meter has settled on it.
+	Advance func(*testing.T, time.Duration)
+	// Release is the id of the registry's release.
+	Release string
+	// Outage returns a kit of the same host with a failed part: see the package comment.
+	Outage func(t *testing.T, part string) *Kit
+}
+
+// everyAnswer are the headers that every answer but a preflight's carries.
+var everyAnswer = map[string]string{
+	"Cache-Control":               "private, no-store",
+	"X-Content-Type-Options":      "nosniff",
+	"Access-Control-Allow-Origin": "*",
+	"Access-Control-Expose-Headers": "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
+		"X-Credits-Remaining, X-Registry-Release, Retry-After",
+}
+
+// framing are headers of the connection, not of the answer.
+var framing = []string{"Date", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"}
+
+// Run sends the vectors of a file and returns what came back, as a file of the same
+// requests. Each difference fails t, unless compare is false.
+func (k *Kit) Run(t *testing.T, f *File, compare bool) *File {
+	got := &File{Head: f.Head}
+	for _, v := range f.Vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			client := v.Client
+			if client == "" {
+				client = clients.next()
+			}
+			kit := k
+			if v.Outage != "" {
+				kit = k.Outage(t, v.Outage)
+			}
+			got.Vectors = append(got.Vectors, kit.runVector(t, v, client, compare))
+		})
+	}
+	return got
+}
+
+// clients gives out client addresses, so that no vector shares one with another.
+var clients addresses
+
+type addresses struct{ n int }
+
+func (a *addresses) next() string {
+	a.n++
+	return fmt.Sprintf("198.18.%d.%d", a.n/250, a.n%250+1)
+}
+
+func (k *Kit) runVector(t *testing.T, v *Vector, client string, compare bool) *Vector {
+	var account Account
+	if v.Given != nil {
+		account = k.NewAccount(t, *v.Given)
+	}
+	expand := strings.NewReplacer("{key}", account.Key, "{second}", account.Second, "{revoked}", account.Revoked).Replace
+
+	got := *v
+	got.Exchanges = nil
+	for _, e := range v.Exchanges {
+		if e.Advance != 0 {
+			k.Advance(t, e.Advance)
+		}
+		var answer *Exchange
+		for n := range e.Times {
+			answer = k.send(t, e, expand, client)
+			if compare && answer.Status != e.Status {
+				require.Equal(t, e.Status, answer.Status, "status of %s, time %d: %s", e.Request[0], n+1, answer.Body)
+			}
+		}
+		if compare {
+			require.Equal(t, strings.Join(e.Headers, "\n"), strings.Join(answer.Headers, "\n"), "headers of %s", e.Request[0])
+			require.Equal(t, string(e.Body), string(answer.Body), "body of %s", e.Request[0])
+		}
+		got.Exchanges = append(got.Exchanges, answer)
+	}
+	return &got
+}
+
+// send sends one request on a connection of its own, as written: an http.Client would
+// tidy what the vectors want untidy.
+func (k *Kit) send(t *testing.T, e *Exchange, expand func(string) string, client string) *Exchange {
+	conn, err := net.DialTimeout("tcp", k.Address, 5*time.Second)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+
+	var raw bytes.Buffer
+	fmt.Fprintf(&raw, "%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s: %s\r\n", expand(e.Request[0]), k.Address, k.ClientHeader, client)
+	for _, header := range e.Request[1:] {
+		fmt.Fprintf(&raw, "%s\r\n", expand(header))
+	}
+	raw.WriteString("\r\n")
+	_, err = conn.Write(raw.Bytes())
+	require.NoError(t, err)
+
+	method, _, _ := strings.Cut(e.Request[0], " ")
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return k.normal(t, e, res, body)
+}
+
+// normal is the answer as a vector has it.
+func (k *Kit) normal(t *testing.T, e *Exchange, res *http.Response, body []byte) *Exchange {
+	got := *e
+	got.Status = res.StatusCode
+	for _, name := range framing {
+		res.Header.Del(name)
+	}
+	if !strings.HasPrefix(e.Request[0], "OPTIONS ") || res.StatusCode != http.StatusNoContent {
+		for name, want := range everyAnswer {
+			require.Equal(t, []string{want}, res.Header.Values(name), "%s of %s", name, e.Request[0])
+			res.Header.Del(name)
+		}
+	}
+	id := res.Header.Get("X-Request-Id")
+	require.Len(t, res.Header.Values("X-Request-Id"), 1)
+	require.Len(t, id, 26, "request id of %s", e.Request[0])
+
+	normal := func(s string) string {
+		s = strings.ReplaceAll(s, id, "{id}")
+		return strings.ReplaceAll(s, k.Release, "{release}")
+	}
+	got.Headers = nil
+	for name, values := range res.Header {
+		for _, value := range values {
+			got.Headers = append(got.Headers, spelling(name)+": "+normal(value))
+		}
+	}
+	sort.Strings(got.Headers)
+	got.Body = []byte(normal(string(body)))
+	return &got
+}
+
+// spelling is a header's name as its specification has it; their case does not count on
+// the wire, and Go reads them in one of its own.
+func spelling(name string) string {
+	for _, known := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "WWW-Authenticate"} {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return name
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"regedge/replicate/writer"
+)
+
+type creditCommands struct {
+	Add     creditAdd     `cmd:"" help:"Add credits to an account."`
+	Take    creditTake    `cmd:"" help:"Take credits from an account; never below zero."`
+	List    creditList    `cmd:"" help:"List the credit journal of an account."`
+	Doubts  creditDoubts  `cmd:"" help:"List charges whose answer may not have reached its client."`
+	Resolve creditResolve `cmd:"" help:"Give the credit of such a charge back, once."`
+}
+
+type creditAdd struct {
+	operator
+	Account    int64  `arg:"" help:"Id of the account."`
+	Amount     int64  `arg:"" help:"Credits, at least 1."`
+	Compensate bool   `env:"-" help:"Book them as compensation, not as bought."`
+	Note       string `env:"-" help:"Why, for the journal."`
+}
+
+// Validate refuses an amount that adds nothing.
+func (c *creditAdd) Validate() error { return positive(c.Amount) }
+
+// Run adds credits.
+func (c *creditAdd) Run(ctx context.Context, m *Main) error {
+	kind := word(c.Compensate, writer.Compensated, writer.Bought)
+	change := writer.CreditChange{Amount: c.Amount, Kind: kind, Note: c.Note}
+	return changeCredits(ctx, m, &c.operator, c.Account, change)
+}
+
+type creditTake struct {
+	operator
+	Account int64  `arg:"" help:"Id of the account."`
+	Amount  int64  `arg:"" help:"Credits, at least 1."`
+	Note    string `env:"-" help:"Why, for the journal."`
+}
+
+// Validate refuses an amount that takes nothing.
+func (c *creditTake) Validate() error { return positive(c.Amount) }
+
+// Run takes credits. What is leased to edges is taken as it comes home.
+func (c *creditTake) Run(ctx context.Context, m *Main) error {
+	change := writer.CreditChange{Amount: -c.Amount, Kind: writer.Bought, Note: c.Note}
+	return changeCredits(ctx, m, &c.operator, c.Account, change)
+}
+
+func positive(amount int64) error {
+	if amount < 1 {
+		return errors.New("the amount is at least 1")
+	}
+	return nil
+}
+
+func changeCredits(ctx context.Context, m *Main, o *operator, account int64, change writer.CreditChange) error {
+	return show(m, o, func(w *writer.Client) (writer.Account, error) {
+		return w.ChangeCredits(ctx, account, change)
+	}, func(table *tabwriter.Writer, a writer.Account) {
+		accountTable(table, a)
+		if a.Deducting > 0 {
+			fmt.Fprintf(table, "\n%d more are taken as they come back from the edges.\n", a.Deducting)
+		}
+	})
+}
+
+type creditList struct {
+	operator
+	Account int64 `arg:"" help:"Id of the account."`
+}
+
+// Run lists the journal, oldest first.
+func (c *creditList) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) ([]writer.CreditEntry, error) {
+		return w.Credits(ctx, c.Account)
+	}, func(table *tabwriter.Writer, entries []writer.CreditEntry) {
+		row(table, "ID", "AT", "KIND", "AMOUNT", "NOTE")
+		for _, e := range entries {
+			row(table, e.ID, e.At.UTC().Format(time.RFC3339), e.Kind, e.Amount, e.Note)
+		}
+	})
+}
+
+type creditDoubts struct{ operator }
+
+// Run lists charges in doubt, newest first.
+func (c *creditDoubts) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) ([]writer.Unresolved, error) {
+		return w.Unresolved(ctx)
+	}, doubtsTable)
+}
+
+type creditResolve struct {
+	operator
+	Request string `arg:"" help:"Request id of the charge."`
+}
+
+// Run gives one credit back.
+func (c *creditResolve) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) (writer.Unresolved, error) {
+		return w.CreditUnresolved(ctx, c.Request)
+	}, func(table *tabwriter.Writer, u writer.Unresolved) { doubtsTable(table, []writer.Unresolved{u}) })
+}
+
+func doubtsTable(table *tabwriter.Writer, doubts []writer.Unresolved) {
+	row(table, "REQUEST", "ACCOUNT", "KEY", "EDGE", "AT", "STATE")
+	for _, u := range doubts {
+		row(table, u.ID, u.Account, u.Key, u.Edge, u.At.UTC().Format(time.RFC3339), word(u.Credited, "credited", "open"))
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/browsertest"
+	"regedge/replicate/writer"
+	"regedge/schema"
+)
+
+// furnish makes an account with everything in it that a page can show, and returns the
+// pages by who looks at them.
+func (h *household) furnish() (owner, operator, guest []string) {
+	h.T.Helper()
+	ledger, err := schema.OpenFile(filepath.Join(h.dir, ledgerFile), false)
+	require.NoError(h.T, err)
+	defer ledger.Close()
+	account := h.account("Acme Traders of the Made-Up Long Name", 250_000)
+	invitation, err := h.client.Invite(h.T.Context(), "ada@example.com", account)
+	require.NoError(h.T, err)
+	for i, name := range []string{"billing server", "website", "analysts' notebook", "old"} {
+		key, err := h.client.AddKey(h.T.Context(), account, name)
+		require.NoError(h.T, err)
+		h.answers(key.Secret, 200)
+		if i == 3 {
+			_, err = h.client.RevokeKey(h.T.Context(), key.ID)
+			require.NoError(h.T, err)
+		}
+		h.use(ledger, account, key.ID, i)
+	}
+	h.Open(h.dashboard + writer.InvitationPath + invitation.Token)
+	h.Type("#password", "four plain words here")
+	submit(h.Tab, "form.stack button", `document.querySelector(".who button")`)
+	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
+	require.NoError(h.T, err)
+	at := fmt.Sprint("/accounts/", account)
+	return []string{"/", "/keys", "/keys/1/revoke", "/credits", "/activity", "/settings"},
+		[]string{"/accounts", at, at + "/credits", "/people", "/people/1/remove", "/edges", "/activity"},
+		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
+}
+
+// use writes made-up usage of the last weeks, as edges would have reported it.
+func (h *household) use(ledger *sql.DB, account, key int64, kind int) {
+	h.T.Helper()
+	today := time.Now().Unix() / 86400
+	for day := today - 27; day < today; day++ {
+		calls := (day*day*7+day*13*int64(kind))%(400+300*int64(kind)) + 120
+		for outcome, count := range []int64{calls, calls / 9, calls % 23} {
+			_, err := ledger.ExecContext(h.T.Context(), `INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (?, ?, ?, 1, ?, ?)`,
+				account, key, day*24+9+int64(kind), outcome+1, count)
+			require.NoError(h.T, err)
+		}
+	}
+}
+
+// everyPage opens each page as each kind of visitor on each screen.
+func (h *household) everyPage(look func(name string, v browsertest.View)) {
+	h.T.Helper()
+	owner, operator, guest := h.furnish()
+	keys, err := h.client.Keys(h.T.Context(), 2)
+	require.NoError(h.T, err)
+	owner[2] = fmt.Sprintf("/keys/%d/revoke", keys[0].ID)
+	for _, who := range []struct {
+		name  string
+		pages []string
+	}{{"owner", owner}, {"operator", operator}, {"guest", guest}} {
+		switch who.name {
+		case "operator":
+			h.signIn(h.Tab, demoOperator, h.operatorPassword)
+		case "guest":
+			submit(h.Tab, ".who button", heading("Sign in"))
+		}
+		for _, v := range browsertest.Views {
+			h.As(v)
+			for _, path := range who.pages {
+				h.Open(h.dashboard + path)
+				look("dashboard-"+who.name+"-"+nameOf(path), v)
+			}
+		}
+		if who.name == "owner" {
+			secret := h.makeKey("newest")
+			require.NotEmpty(h.T, secret)
+			for _, v := range browsertest.Views {
+				h.As(v)
+				look("dashboard-owner-new-key", v)
+			}
+			submit(h.Tab, ".who button", heading("Sign in"))
+		}
+	}
+}
+
+// nameOf is a page's path as a file name: without tokens and numbers.
+func nameOf(path string) string {
+	var words []string
+	for word := range strings.SplitSeq(path, "/") {
+		if word != "" && len(word) < 40 && strings.Trim(word, "0123456789") != "" {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 0 {
+		return "start"
+	}
+	if words[0] == "accounts" && strings.HasPrefix(path, "/accounts/") && len(words) == 1 {
+		return "account"
+	}
+	return strings.Join(words, "-")
+}
+
+func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
+	axe := browsertest.Axe(t)
+	h := newHousehold(t)
+	h.Missing("/none")
+	h.everyPage(func(name string, v browsertest.View) {
+		h.RequireAccessible(axe, v.Name+" "+name)
+		require.Equal(t, "fits", h.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`), "%s on %s", name, v.Name)
+	})
+	h.RequireClean(h.dashboard)
+}
+
+func TestScreensOfTheDashboard(t *testing.T) {
+	browsertest.NeedScreens(t)
+	h := newHousehold(t)
+	h.everyPage(func(name string, v browsertest.View) { h.Picture(name, v) })
+}
+
+// TestTheDashboardFitsASmallPhone opens the widest pages on the narrowest screen.
+func TestTheDashboardFitsASmallPhone(t *testing.T) {
+	h := newHousehold(t)
+	h.signIn(h.Tab, demoOwner, h.ownerPassword)
+	h.As(browsertest.View{Width: 320, Height: 640})
+	for _, path := range []string{"/", "/keys", "/credits", "/activity", "/settings"} {
+		h.Open(h.dashboard + path)
+		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
+	}
+}

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+)
+
+// idleInstance is an instance of the hostile guest with a request begun.
+func idleInstance(t *testing.T) *instance {
+	t.Helper()
+	e := newEngine(t, hostileConfig(t, newLedger()))
+	i, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	i.steps.Set(DefaultStepLimit)
+	i.begin(t.Context(), time.Minute, lookup("/o", ""), &Response{})
+	t.Cleanup(func() {
+		i.end()
+		e.release(context.Background(), i, false)
+	})
+	return i
+}
+
+func TestResultIsLaidOutAsTheCanonicalABISays(t *testing.T) {
+	i := idleInstance(t)
+	r := &handler.Result{Columns: 3, Values: []handler.Value{
+		{Kind: handler.Integer, Int: -2}, {Kind: handler.Text, Text: "ab\xffc"}, {},
+		{Kind: handler.Blob, Text: "\x00\xff"}, {Kind: handler.Text}, {Kind: handler.Integer, Int: 1 << 40},
+	}}
+	rows, columns := i.lowerResult(r)
+	names := i.bytes(columns, 24)
+	require.Equal(t, make([]byte, 24), names)
+
+	read := func(row, column uint32) (which byte, content uint64) {
+		list := i.bytes(rows+row*8, 8)
+		require.Equal(t, uint32(3), get32(list, 4))
+		v := i.list(get32(list, 0), 3, valueSize, 8)[column*valueSize:]
+		return v[0], get64(v, 8)
+	}
+	str := func(content uint64) string { return string(i.bytes(uint32(content), uint32(content>>32))) }
+
+	which, content := read(0, 0)
+	require.Equal(t, []any{byte(valueInteger), int64(-2)}, []any{which, int64(content)})
+	which, content = read(0, 1)
+	require.Equal(t, []any{byte(valueText), "ab\uFFFDc"}, []any{which, str(content)})
+	which, _ = read(0, 2)
+	require.Equal(t, byte(valueNull), which)
+	which, content = read(1, 0)
+	require.Equal(t, []any{byte(valueBlob), "\x00\xff"}, []any{which, str(content)})
+	which, content = read(1, 1)
+	require.Equal(t, []any{byte(valueText), uint64(0)}, []any{which, content})
+	which, content = read(1, 2)
+	require.Equal(t, []any{byte(valueInteger), uint64(1 << 40)}, []any{which, content})
+}
+
+func TestParametersOfEveryKindAreRead(t *testing.T) {
+	i := idleInstance(t)
+	const list, text = 65536, 65536 + 256
+	copy(i.bytes(text, 8), "a\xc3\xa9\x00")
+	put := func(n int, which byte, content uint64) {
+		v := i.bytes(list+uint32(n)*valueSize, valueSize)
+		v[0] = which
+		put64(v, 8, content)
+	}
+	put(0, valueInteger, 1<<63)
+	put(1, valueText, pack(text, 3))
+	put(2, valueBlob, pack(text, 4))
+	put(3, valueNull, 7)
+	i.liftParameters(list, 4)
+	require.Equal(t, []handler.Value{
+		{Kind: handler.Integer, Int: -1 << 63}, {Kind: handler.Text, Text: "aé"},
+		{Kind: handler.Blob, Text: "aé\x00"}, {},
+	}, i.parameters)
+
+	put(0, valueText, pack(text+2, 1))
+	require.PanicsWithError(t, "string is not UTF-8", func() { i.liftParameters(list, 1) })
+	require.PanicsWithError(t, "over 64 parameters", func() { i.liftParameters(list, maxParameters+1) })
+}
+
+// FuzzLift gives the host arbitrary pointers and lengths: each is a view inside the
+// guest's memory or a trap, and nothing else.
+func FuzzLift(f *testing.F) {
+	f.Add(uint32(0), uint32(0))
+	f.Add(uint32(131071), uint32(2))
+	f.Add(^uint32(0), ^uint32(0))
+	f.Add(uint32(4), uint32(0x10000001))
+	e, err := New(context.Background(), hostileConfig(f, newLedger()))
+	require.NoError(f, err)
+	i, err := e.acquire(context.Background())
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, ptr, count uint32) {
+		for _, lift := range []func(){
+			func() { require.Len(t, i.bytes(ptr, count), int(count)) },
+			func() { require.Len(t, i.list(ptr, count, valueSize, 8), int(count)*valueSize) },
+			func() { require.Len(t, i.text(ptr, count), int(count)) },
+			func() { i.liftParameters(ptr, count) },
+			func() { i.variant(methodCases[:], []uint64{uint64(count), uint64(ptr), uint64(count)}) },
+		} {
+			if failure := recovered(lift); failure != nil {
+				require.IsType(t, &fault{}, failure)
+			}
+		}
+	})
+}
+
+func recovered(f func()) (failure any) {
+	defer func() { failure = recover() }()
+	f()
+	return nil
+}
+
+func TestHeaderFieldsAreChecked(t *testing.T) {
+	for name, want := range map[string]bool{
+		"x-field": true, "X_1": true, "": false, "a b": false, "a:": false, "a\r": false, "é": false, "a\x00": false,
+	} {
+		require.Equal(t, want, validName([]byte(name)), "%q", name)
+	}
+	for value, want := range map[string]bool{
+		"": true, "a b\tc": true, "é": true, "\xff": true, "a\rb": false, "a\nb": false, "a\x00": false, "\x7f": false,
+	} {
+		require.Equal(t, want, validValue([]byte(value)), "%q", value)
+	}
+	require.True(t, forbidden([]byte("Transfer-Encoding")))
+	require.False(t, forbidden([]byte("X-Request-Id")))
+}
+
+func TestTargetThatIsNotUTF8IsEscaped(t *testing.T) {
+	require.Equal(t, "/é?a=%FF%80b%ED%A0%80", escapeInvalid("/é?a=\xff\x80b\xed\xa0\x80"))
+}
+
+// counted is randomness that counts its readings.
+type counted struct{ reads int }
+
+func (c *counted) Read(p []byte) {
+	c.reads++
+	for n := range p {
+		p[n] = byte(c.reads)
+	}
+}
+
+func TestEntropyIsHandedOutOnce(t *testing.T) {
+	var e entropy
+	var source counted
+	for range len(e.buffer) / 8 {
+		require.Equal(t, uint64(0x0101010101010101), e.next(&source))
+	}
+	require.Equal(t, make([]byte, len(e.buffer)), e.buffer[:], "what was handed out is wiped")
+	require.Equal(t, 1, source.reads)
+	require.Equal(t, uint64(0x0202020202020202), e.next(&source))
+}
+
+func TestDeadlineEndsWithItsTimeOrItsParent(t *testing.T) {
+	past := &deadline{Context: t.Context(), at: time.Now().Add(-time.Second)}
+	require.ErrorIs(t, past.Err(), context.DeadlineExceeded)
+	<-past.Done()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	far := &deadline{Context: ctx, at: time.Now().Add(time.Hour)}
+	require.NoError(t, far.Err())
+	at, ok := far.Deadline()
+	require.True(t, ok)
+	require.Equal(t, far.at, at)
+	cancel()
+	require.ErrorIs(t, far.Err(), context.Canceled)
+	<-far.Done()
+	far.release()
+
+	parent, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	at, _ = (&deadline{Context: parent, at: time.Now()}).Deadline()
+	require.Equal(t, time.Unix(1, 0), at)
+}
+
+func TestADeadlineThatIsReleasedEndsWhatStandsOnIt(t *testing.T) {
+	d := &deadline{Context: t.Context(), at: time.Now().Add(time.Hour)}
+	child, cancel := context.WithCancel(d)
+	defer cancel()
+	d.release()
+	<-child.Done() // package context panics here when Done and Err of a parent disagree
+	require.ErrorIs(t, child.Err(), context.Canceled)
+	require.ErrorIs(t, d.Err(), context.Canceled)
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// The eight bytes that begin a component and a core module: magic, version, layer.
+var (
+	componentPreamble = []byte{0, 'a', 's', 'm', 0x0d, 0, 1, 0}
+	modulePreamble    = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+)
+
+// sectionCoreModule is the id of a component section that holds one core module.
+const sectionCoreModule = 1
+
+// Limits on a component, so that a damaged file is refused and not loaded.
+const (
+	maxComponentBytes = 16 << 20
+	maxCoreModules    = 64
+)
+
+// errNotComponent is returned for a file that does not begin as a component does.
+var errNotComponent = errors.New("not a WebAssembly component")
+
+// coreModules returns the core modules of a component, in order, not copied. Modules
+// inside nested components are not looked for: a component that was made from one core
+// module has that module at its top level.
+func coreModules(component []byte) ([][]byte, error) {
+	if len(component) > maxComponentBytes {
+		return nil, fmt.Errorf("component of %d bytes is over the limit of %d", len(component), maxComponentBytes)
+	}
+	if bytes.HasPrefix(component, modulePreamble) {
+		return nil, fmt.Errorf("%w: it is a core module", errNotComponent)
+	}
+	if !bytes.HasPrefix(component, componentPreamble) {
+		return nil, errNotComponent
+	}
+	r := reader{data: component, off: len(componentPreamble)}
+	var modules [][]byte
+	for !r.done() {
+		id := r.byte()
+		content := r.bytes(r.u32())
+		if id != sectionCoreModule || r.err != nil {
+			continue
+		}
+		if len(modules) == maxCoreModules {
+			return nil, fmt.Errorf("component has over %d core modules", maxCoreModules)
+		}
+		modules = append(modules, content)
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("read component: %w", r.err)
+	}
+	return modules, nil
+}
+
+// mainModule returns the one core module of a component that has all the named exports.
+// The others adapt its imports and exports and are not needed here.
+func mainModule(component []byte, exports ...string) (*coreModule, error) {
+	modules, err := coreModules(component)
+	if err != nil {
+		return nil, err
+	}
+	var found *coreModule
+	for i, content := range modules {
+		m, err := parseModule(content)
+		if err != nil {
+			return nil, fmt.Errorf("read core module %d: %w", i, err)
+		}
+		if !m.exportsAll(exports) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("component has two core modules that export %q", exports)
+		}
+		found = m
+	}
+	if found == nil {
+		return nil, fmt.Errorf("none of the component's %d core modules exports all of %q", len(modules), exports)
+	}
+	return found, nil
+}

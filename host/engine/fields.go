@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on the header fields that a guest makes: of one list, and of the request.
+const (
+	maxFields     = 64
+	maxFieldBytes = 16 << 10
+	maxFieldLists = 32
+)
+
+// The cases of header-error.
+const (
+	headerInvalidSyntax = 0
+	headerForbidden     = 1
+)
+
+// fieldList is the resource fields.
+type fieldList struct{ entries []Header }
+
+// fieldImports are the functions of the resource fields.
+func fieldImports() []function {
+	return []function{
+		define(httpTypes, "[static]fields.from-list", "iii:", fieldsFromList),
+		define(httpTypes, "[method]fields.get", "iiii:", fieldsGet),
+		define(httpTypes, "[method]fields.entries", "ii:", fieldsEntries),
+		drop(httpTypes, kindFields),
+	}
+}
+
+// newFields adds an empty list, whose slice may have capacity from an earlier request.
+func (i *instance) newFields() (*fieldList, int) {
+	if len(i.fields) == maxFieldLists {
+		trap("over %d lists of header fields", maxFieldLists)
+	}
+	i.fields = extend(i.fields)
+	ref := len(i.fields) - 1
+	list := &i.fields[ref]
+	list.entries = list.entries[:0]
+	return list, ref
+}
+
+// fieldsFromList is static fields.from-list: (list<tuple<string, list<u8>>>) ->
+// result<fields, header-error>.
+func fieldsFromList(i *instance, stack []uint64) {
+	count := uint32(stack[1])
+	if count > maxFields {
+		trap("%d header fields are over the limit of %d", count, maxFields)
+	}
+	list, ref := i.newFields()
+	problem := i.liftFields(list, i.list(uint32(stack[0]), count, 16, 4))
+	out := i.out(uint32(stack[2]), 8, 4)
+	if problem != none {
+		put32(out, 0, 1)
+		put32(out, 4, uint32(problem))
+		return
+	}
+	put32(out, 0, 0)
+	put32(out, 4, i.add(kindFields, ref, noParent))
+}
+
+// liftFields copies fields out of guest memory as parts of one string, so that a whole
+// response's headers are one allocation. It returns a header-error or none.
+func (i *instance) liftFields(list *fieldList, tuples []byte) (problem int) {
+	size := uint64(0)
+	for t := tuples; len(t) > 0; t = t[16:] {
+		size += uint64(get32(t, 4)) + uint64(get32(t, 12))
+	}
+	if size > maxFieldBytes {
+		trap("header fields of %d bytes are over the limit of %d", size, maxFieldBytes)
+	}
+	var text strings.Builder
+	text.Grow(int(size))
+	for t := tuples; len(t) > 0; t = t[16:] {
+		name, value := i.bytes(get32(t, 0), get32(t, 4)), i.bytes(get32(t, 8), get32(t, 12))
+		if !validName(name) || !validValue(value) {
+			if !utf8.Valid(name) {
+				trap("name of a header field is not UTF-8")
+			}
+			return headerInvalidSyntax
+		}
+		if forbidden(name) {
+			return headerForbidden
+		}
+		text.Write(name)
+		text.Write(value)
+	}
+	rest := text.String()
+	for t := tuples; len(t) > 0; t = t[16:] {
+		name, value := get32(t, 4), get32(t, 12)
+		list.entries = append(list.entries, Header{Name: rest[:name], Value: rest[name : name+value]})
+		rest = rest[name+value:]
+	}
+	return none
+}
+
+// fieldsGet is fields.get: (string) -> list<list<u8>>.
+func fieldsGet(i *instance, stack []uint64) {
+	entries := i.fields[i.ref(stack[0], kindFields)].entries
+	name := i.text(uint32(stack[1]), uint32(stack[2]))
+	count, size := uint32(0), uint64(0)
+	for n := range entries {
+		if equalFold(entries[n].Name, name) {
+			count++
+			size += 8 + uint64(len(entries[n].Value))
+		}
+	}
+	b := i.newBlock(size)
+	list, ptr := b.list(count * 8)
+	// The allocation may have moved the memory.
+	name = i.bytes(uint32(stack[1]), uint32(stack[2]))
+	for n := range entries {
+		if equalFold(entries[n].Name, name) && len(list) > 0 {
+			put64(list, 0, pack(b.put(entries[n].Value)))
+			list = list[8:]
+		}
+	}
+	i.putList(stack[3], ptr, count)
+}
+
+// putList writes where a list or a string is.
+func (i *instance) putList(at uint64, ptr, count uint32) {
+	out := i.out(uint32(at), 8, 4)
+	put32(out, 0, ptr)
+	put32(out, 4, count)
+}
+
+// fieldsEntries is fields.entries: () -> list<tuple<string, list<u8>>>.
+func fieldsEntries(i *instance, stack []uint64) {
+	entries := i.fields[i.ref(stack[0], kindFields)].entries
+	size := uint64(len(entries)) * 16
+	for n := range entries {
+		size += uint64(len(validText(entries[n].Name)) + len(entries[n].Value))
+	}
+	b := i.newBlock(size)
+	list, ptr := b.list(uint32(len(entries)) * 16)
+	for n := range entries {
+		put64(list, n*16, pack(b.put(validText(entries[n].Name))))
+		put64(list, n*16+8, pack(b.put(entries[n].Value)))
+	}
+	i.putList(stack[1], ptr, uint32(len(entries)))
+}
+
+// validName reports whether name is a token (RFC 9110, section 5.6.2).
+func validName(name []byte) bool {
+	for _, c := range name {
+		if !tokenBytes[c] {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+var tokenBytes = tokenTable()
+
+func tokenTable() (table [256]bool) {
+	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		table[c] = true
+	}
+	return table
+}
+
+// validValue reports whether value can be a field value (RFC 9110, section 5.5). It lets
+// no control character through but the tab: with CR or LF a guest could end the field.
+func validValue(value []byte) bool {
+	for _, c := range value {
+		if !valueBytes[c] {
+			return false
+		}
+	}
+	return true
+}
+
+var valueBytes = valueTable()
+
+func valueTable() (table [256]bool) {
+	for c := range table {
+		table[c] = c >= 0x20 && c != 0x7f || c == '\t'
+	}
+	return table
+}
+
+// forbidden reports whether a field belongs to the connection, which is the host's.
+func forbidden(name []byte) bool {
+	for _, f := range forbiddenFields {
+		if equalFold(f, name) {
+			return true
+		}
+	}
+	return false
+}
+
+var forbiddenFields = [...]string{
+	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
+	"proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "host", "http2-settings",
+}
+
+// equalFold compares a field name without regard to the case of ASCII letters.
+func equalFold(a string, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for n := range b {
+		if lowerCase(a[n]) != lowerCase(b[n]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lowerCase(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// instance is one instance of the guest, with the state of the request it works on. It
+// serves one request at a time.
+//
+// It is the context of its own calls, so that host functions find it without a search.
+type instance struct {
+	engine *Engine
+
+	module       api.Module
+	memory       api.Memory
+	handleFunc   api.Function
+	reallocFunc  api.Function
+	handleStack  [2]uint64
+	reallocStack [4]uint64
+	// globals are the guest's mutable globals, and steps is the one that ends it.
+	globals []api.MutableGlobal
+	steps   api.MutableGlobal
+
+	// mayCall is set while the guest may call the host.
+	mayCall bool
+	exchange
+
+	entropy        entropy
+	statementTexts []string
+}
+
+// newInstance instantiates the guest and runs its initialisation.
+func (e *Engine) newInstance(ctx context.Context) (*instance, error) {
+	module, err := e.runtime.InstantiateModule(ctx, e.compiled, e.moduleConfig)
+	if err != nil {
+		return nil, fmt.Errorf("instantiate guest: %w", err)
+	}
+	i := &instance{engine: e, module: module, memory: module.ExportedMemory(exportMemory)}
+	i.handleFunc = module.ExportedFunction(exportHandle)
+	i.reallocFunc = module.ExportedFunction(exportRealloc)
+	i.steps = module.ExportedGlobal(exportSteps).(api.MutableGlobal)
+	for _, index := range e.mutable {
+		name := exportGlobal + strconv.Itoa(int(index))
+		i.globals = append(i.globals, module.ExportedGlobal(name).(api.MutableGlobal))
+	}
+	if err := i.initialize(); err != nil {
+		i.discard(ctx)
+		return nil, fmt.Errorf("initialise guest: %w", err)
+	}
+	return i, nil
+}
+
+// initialize brings the guest to its pristine state, which no import may influence.
+func (i *instance) initialize() error {
+	init := i.module.ExportedFunction(exportInitialize)
+	if init == nil {
+		return nil
+	}
+	return i.limited(func() error { return init.CallWithStack(i, nil) })
+}
+
+// serve runs the guest on one request. After an error the instance must be discarded.
+func (i *instance) serve(ctx context.Context, req *Request, resp *Response) error {
+	i.begin(ctx, i.engine.config.Timeout, req, resp)
+	i.handleStack[0] = uint64(i.add(kindIncomingRequest, 0, noParent))
+	i.handleStack[1] = uint64(i.add(kindResponseOutparam, 0, noParent))
+	i.mayCall = true
+	err := i.limited(func() error { return i.handleFunc.CallWithStack(i, i.handleStack[:]) })
+	i.mayCall = false
+	if err == nil {
+		err = i.takeResponse()
+	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("%w: %w", ErrGuest, err), i.voidCharges(ctx))
+		resp.Status, resp.Headers, resp.Body = 0, resp.Headers[:0], resp.Body[:0]
+	}
+	i.end()
+	return err
+}
+
+// limited runs a call of the guest with all the steps that it may take.
+func (i *instance) limited(call func() error) error {
+	i.steps.Set(uint64(i.engine.config.StepLimit))
+	err := call()
+	if err != nil && int32(i.steps.Get()) < 0 {
+		return errors.Join(ErrTimeLimit, err)
+	}
+	return err
+}
+
+// discard closes the instance for good.
+func (i *instance) discard(ctx context.Context) {
+	i.module.Close(context.WithoutCancel(ctx))
+}
+
+// Deadline, Done, Err and Value make the instance a context of its calls: it is never
+// done, since the guest's steps end a call, and holds nothing.
+func (i *instance) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done implements context.Context.
+func (i *instance) Done() <-chan struct{} { return nil }
+
+// Err implements context.Context.
+func (i *instance) Err() error { return nil }
+
+// Value implements context.Context.
+func (i *instance) Value(any) any { return nil }

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The names under which instrument exports what the engine needs to reach. A module
+// that uses the prefix itself is refused.
+const (
+	exportPrefix = "regedge:"
+	exportSteps  = exportPrefix + "steps"
+	exportGlobal = exportPrefix + "global:"
+)
+
+// Opcodes and types that instrument reads or writes.
+const (
+	opUnreachable = 0x00
+	opLoop        = 0x03
+	opIf          = 0x04
+	opEnd         = 0x0b
+	opCall        = 0x10
+	opCallInd     = 0x11
+	opGlobalGet   = 0x23
+	opGlobalSet   = 0x24
+	opI32Const    = 0x41
+	opI32LtS      = 0x48
+	opI32Sub      = 0x6b
+	opI32ShrU     = 0x76
+	opPrefixed    = 0xfc
+	typeI32       = 0x7f
+	blockVoid     = 0x40
+)
+
+// bulkShift says how much memory an instruction may touch for one step: 1 << bulkShift
+// bytes.
+const bulkShift = 4
+
+// instrument returns the binary of m with a global "steps" added, which counts down: by
+// one at every turn of a loop and every entry of a function that calls others, and by
+// the size of the memory that one instruction copies or fills. Below 0 it traps. That
+// global and all mutable ones are exported.
+//
+// A guest could not be ended from outside: while it computes, Go can neither preempt nor
+// stop it, and a garbage collection would wait for it with everybody else waiting too.
+// wazero can be told to ask its host at every turn of a loop, which costs a hundred times
+// as much, and still does not end a recursion.
+func (m *coreModule) instrument() ([]byte, error) {
+	if err := m.supported(); err != nil {
+		return nil, err
+	}
+	for _, e := range m.exports {
+		if strings.HasPrefix(e.name, exportPrefix) {
+			return nil, fmt.Errorf("core module exports the reserved name %q", e.name)
+		}
+	}
+	out := slices.Clone(modulePreamble)
+	sections := m.withSection(m.withSection(m.sections, sectionGlobal), sectionExport)
+	for _, s := range sections {
+		content, err := m.rewrite(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s.id)
+		out = appendU32(out, uint32(len(content)))
+		out = append(out, content...)
+	}
+	return out, nil
+}
+
+// withSection returns the sections with an empty one of the id added in its place if
+// there is none. It serves ids of up to 9, where ids and order agree.
+func (m *coreModule) withSection(sections []section, id byte) []section {
+	at := len(sections)
+	for i, s := range sections {
+		if s.id == id {
+			return sections
+		}
+		if s.id > id && i < at {
+			at = i
+		}
+	}
+	return slices.Insert(slices.Clone(sections), at, section{id: id, content: []byte{0}})
+}
+
+func (m *coreModule) rewrite(s section) ([]byte, error) {
+	switch s.id {
+	case sectionGlobal:
+		zero := []byte{typeI32, 1, opI32Const, 0, opEnd}
+		return appendToVector(s.content, 2, append(zero, zero...)), nil
+	case sectionExport:
+		return m.addExports(s.content), nil
+	case sectionCode:
+		return m.rewriteCode(s.content)
+	}
+	return s.content, nil
+}
+
+func (m *coreModule) addExports(content []byte) []byte {
+	var added []byte
+	add := func(name string, index uint32) {
+		added = appendU32(added, uint32(len(name)))
+		added = append(added, name...)
+		added = append(added, externGlobal)
+		added = appendU32(added, index)
+	}
+	for _, index := range m.mutable {
+		add(exportGlobal+strconv.Itoa(int(index)), index)
+	}
+	add(exportSteps, m.globals)
+	return appendToVector(content, uint32(len(m.mutable))+1, added)
+}
+
+// appendToVector adds n elements, already encoded, to an encoded vector.
+func appendToVector(vector []byte, n uint32, elements []byte) []byte {
+	r := reader{data: vector}
+	out := appendU32(nil, r.u32()+n)
+	out = append(out, vector[r.off:]...)
+	return append(out, elements...)
+}
+
+// counting is the code that instrument inserts.
+type counting struct {
+	// step takes one step and traps when none is left.
+	step []byte
+	// bulk takes steps for the number of bytes on top of the stack, and leaves it there.
+	bulk []byte
+}
+
+// newCounting makes the code for a module whose own globals end before steps. The global
+// after that keeps a number for the length of one instruction.
+func newCounting(steps uint32) counting {
+	get, set := appendU32([]byte{opGlobalGet}, steps), appendU32([]byte{opGlobalSet}, steps)
+	keep, kept := appendU32([]byte{opGlobalSet}, steps+1), appendU32([]byte{opGlobalGet}, steps+1)
+	return counting{
+		step: slices.Concat(get, []byte{opI32Const, 1, opI32Sub}, set,
+			get, []byte{opI32Const, 0, opI32LtS, opIf, blockVoid, opUnreachable, opEnd}),
+		bulk: slices.Concat(keep, get, kept, []byte{opI32Const, bulkShift, opI32ShrU, opI32Sub}, set, kept),
+	}
+}
+
+// rewriteCode adds the counting to every function of a code section.
+func (m *coreModule) rewriteCode(content []byte) ([]byte, error) {
+	count := newCounting(m.globals)
+	r := reader{data: content}
+	n := r.u32()
+	out := appendU32(make([]byte, 0, len(content)+len(content)/4), n)
+	for i := uint32(0); i < n && r.err == nil; i++ {
+		body, err := count.rewrite(r.bytes(r.u32()))
+		if err != nil {
+			return nil, fmt.Errorf("code of function %d: %w", i, err)
+		}
+		out = appendU32(out, uint32(len(body)))
+		out = append(out, body...)
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("code section: %w", r.err)
+	}
+	return out, nil
+}
+
+// rewrite adds the counting to the body of a function. Branches name their targets by
+// depth, so that nothing else has to change.
+func (c *counting) rewrite(body []byte) ([]byte, error) {
+	r := reader{data: body}
+	for n := r.u32(); n > 0 && r.err == nil; n-- {
+		r.u32()
+		r.byte()
+	}
+	start, copied := r.off, r.off
+	var code []byte
+	calls := false
+	insert := func(at int, added []byte) {
+		code = append(code, body[copied:at]...)
+		code = append(code, added...)
+		copied = at
+	}
+	for !r.done() {
+		at := r.off
+		op := r.byte()
+		skipImmediates(&r, op)
+		switch {
+		case op == opLoop:
+			insert(r.off, c.step)
+		case op == opPrefixed && isBulk(body[at+1:]):
+			insert(at, c.bulk)
+		case op == opCall, op == opCallInd:
+			calls = true
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	out := slices.Clone(body[:start])
+	if calls {
+		out = append(out, c.step...)
+	}
+	out = append(out, code...)
+	return append(out, body[copied:]...), nil
+}

@@ -1,0 +1,114 @@
+package engine
+
+import "time"
+
+// maxPoll bounds the pollables that one call may wait for.
+const maxPoll = 64
+
+// pollable is the resource pollable: ready from a time on, or always.
+type pollable struct{ at time.Time }
+
+// alwaysReady is a time at which every pollable is ready.
+var alwaysReady time.Time
+
+// ioImports are the functions of wasi:io.
+func ioImports() []function {
+	return []function{
+		drop(ioError, kindIOError),
+		define(ioPoll, "poll", "iii:", poll),
+		drop(ioPoll, kindPollable),
+		define(ioStreams, "[method]output-stream.check-write", "ii:", checkWrite),
+		define(ioStreams, "[method]output-stream.write", "iiii:", streamWrite),
+		define(ioStreams, "[method]output-stream.subscribe", "i:i", streamSubscribe),
+		drop(ioStreams, kindOutputStream),
+	}
+}
+
+// checkWrite is output-stream.check-write: () -> result<u64, stream-error>: as much as
+// the body may still have.
+func checkWrite(i *instance, stack []uint64) {
+	body := &i.bodies[i.ref(stack[0], kindOutputStream)]
+	out := i.out(uint32(stack[1]), 16, 8)
+	put32(out, 0, 0)
+	put64(out, 8, uint64(maxBodyBytes-len(body.data)))
+}
+
+// streamWrite is output-stream.write: (list<u8>) -> result<_, stream-error>. More than
+// check-write allowed is a trap, as wasi:io says.
+func streamWrite(i *instance, stack []uint64) {
+	body := &i.bodies[i.ref(stack[0], kindOutputStream)]
+	data := i.bytes(uint32(stack[1]), uint32(stack[2]))
+	if len(data) > maxBodyBytes-len(body.data) {
+		trap("body is over the limit of %d bytes", maxBodyBytes)
+	}
+	out := i.out(uint32(stack[3]), 12, 4)
+	body.data = append(body.data, data...)
+	put32(out, 0, 0)
+}
+
+// streamSubscribe is output-stream.subscribe: () -> pollable. A stream into memory is
+// always ready.
+func streamSubscribe(i *instance, stack []uint64) {
+	at, _ := i.find(stack[0], kindOutputStream)
+	stack[0] = uint64(i.addPollable(alwaysReady, at))
+}
+
+func (i *instance) addPollable(at time.Time, parent int32) uint32 {
+	i.pollables = append(i.pollables, pollable{at})
+	return i.add(kindPollable, len(i.pollables)-1, parent)
+}
+
+// poll is poll: (list<borrow<pollable>>) -> list<u32>. It waits until one is ready, and
+// at most for what is left of the request's time.
+func poll(i *instance, stack []uint64) {
+	count := uint32(stack[1])
+	if count == 0 || count > maxPoll {
+		trap("poll of %d pollables", count)
+	}
+	var times [maxPoll]time.Time
+	handles := i.list(uint32(stack[0]), count, 4, 4)
+	for n := range times[:count] {
+		times[n] = i.pollables[i.ref(uint64(get32(handles, n*4)), kindPollable)].at
+	}
+	i.waitFor(earliest(times[:count]))
+	var ready [maxPoll]uint32
+	n := uint32(0)
+	now := time.Now()
+	for at, t := range times[:count] {
+		if !t.After(now) {
+			ready[n] = uint32(at)
+			n++
+		}
+	}
+	list := i.alloc(n*4, 4)
+	view := i.bytes(list, n*4)
+	for at := range n {
+		put32(view, int(at)*4, ready[at])
+	}
+	i.putList(stack[2], list, n)
+}
+
+func earliest(times []time.Time) time.Time {
+	first := times[0]
+	for _, t := range times[1:] {
+		if t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// waitFor sleeps until a time, and traps when the request's own time ends before.
+func (i *instance) waitFor(at time.Time) {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-i.ctx.Done():
+		panic(ErrTimeLimit)
+	}
+}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+)
+
+// memoryOf is a copy of an instance's whole memory.
+func memoryOf(t *testing.T, i *instance) []byte {
+	t.Helper()
+	whole, err := i.wholeMemory()
+	require.NoError(t, err)
+	return bytes.Clone(whole)
+}
+
+func TestSecretOfOneRequestIsNowhereInTheNext(t *testing.T) {
+	const secret = "s3cret-of-a-client"
+	real := func(t *testing.T) (Config, *Request) {
+		databases, key := newDatabases(t)
+		req := lookup("/v1/companies/"+madeUpCIN+"?note="+secret, key)
+		req.Headers = append(req.Headers, Header{Name: "authorization", Value: secret})
+		return realConfig(databases, newLedger()), req
+	}
+	hostile := func(t *testing.T) (Config, *Request) {
+		return hostileConfig(t, newLedger()), lookup("/S"+secret, "")
+	}
+	for name, given := range map[string]func(*testing.T) (Config, *Request){"service": real, "hostile": hostile} {
+		t.Run(name, func(t *testing.T) {
+			config, req := given(t)
+			e := newEngine(t, config)
+			i, err := e.acquire(t.Context())
+			require.NoError(t, err)
+			pristine := memoryOf(t, i)
+
+			var resp Response
+			require.NoError(t, i.serve(t.Context(), req, &resp))
+			require.True(t, bytes.Contains(memoryOf(t, i), []byte(secret)), "the guest has held the secret")
+			e.release(t.Context(), i, false)
+
+			next, err := e.acquire(t.Context())
+			require.NoError(t, err)
+			defer e.release(t.Context(), next, false)
+			require.Same(t, i, next, "the instance is used again")
+			require.True(t, bytes.Equal(pristine, memoryOf(t, next)), "memory is as it was at the start")
+			for n, g := range next.globals {
+				require.Equal(t, e.snapshot.globals[n], g.Get(), "global %d", n)
+			}
+			requireNothingHeld(t, next, secret)
+		})
+	}
+}
+
+// requireNothingHeld looks into the host's own lists, beyond their lengths.
+func requireNothingHeld(t *testing.T, i *instance, secret string) {
+	t.Helper()
+	for _, list := range i.fields[:cap(i.fields)] {
+		for _, h := range list.entries[:cap(list.entries)] {
+			require.NotContains(t, h.Value, secret)
+		}
+	}
+	for _, r := range i.requests[:cap(i.requests)] {
+		require.Empty(t, r)
+	}
+	for _, v := range i.parameters[:cap(i.parameters)] {
+		require.Empty(t, v)
+	}
+	for _, v := range i.result.Values[:cap(i.result.Values)] {
+		require.Empty(t, v)
+	}
+	require.Nil(t, i.request)
+	require.Nil(t, i.response)
+}
+
+// everyKindOfRequest reaches each route, each refusal before the meter, and odd input.
+func everyKindOfRequest(key string) []*Request {
+	requests := []*Request{
+		lookup("/v1/companies/"+madeUpCIN, key),
+		lookup("/v1/companies/"+madeUpCIN, "reg_sandbox_public"),
+		lookup("/v1/companies/"+strings.ToLower(madeUpCIN), key),
+		lookup("/v1/companies/U72900KA2015PTC990002", key),
+		lookup("/v1/companies/nothing", key),
+		lookup("/v1/directors/1", key),
+		lookup("/v1/directors/99", key),
+		lookup("/v1/llps/AAA-1234", key),
+		lookup("/v1/search/companies?name=made", key),
+		lookup("/v1/search/companies?name=%C3%A9t%C3%A9&limit=3", key),
+		lookup("/v1/search/companies?name=\xff\xfe\x80", key),
+		lookup("/v1/search/companies?name="+strings.Repeat("w", 300), key),
+		lookup("/v1/search/llps?llpin=AAA1234", key),
+		lookup("/v1/companies/"+madeUpCIN, "reg_live_unknown"),
+		lookup("/", key),
+		lookup("*", key),
+		{Method: "GET", Target: "/v1/companies/" + madeUpCIN},
+	}
+	for _, method := range append([]string{"BREW", "get", ""}, methodCases[:]...) {
+		requests = append(requests, &Request{Method: method, Target: "/v1/companies/" + madeUpCIN})
+	}
+	return requests
+}
+
+func TestPooledFreshAndNativeGiveTheSameBytes(t *testing.T) {
+	databases, key := newDatabases(t)
+	pooled := newEngine(t, realConfig(databases, newLedger()))
+	freshConfig := realConfig(databases, newLedger())
+	freshConfig.Fresh = true
+	fresh := newEngine(t, freshConfig)
+	native := nativeHandler(databases, newLedger())
+	for _, req := range everyKindOfRequest(key) {
+		var a, b Response
+		require.NoError(t, pooled.Serve(t.Context(), req, &a))
+		require.NoError(t, fresh.Serve(t.Context(), req, &b))
+		require.Equal(t, a, b, "%s %s", req.Method, req.Target)
+		want := native.Serve(nativeRequest(req))
+		require.Equal(t, want.Status, a.Status, "%s %s", req.Method, req.Target)
+		require.Equal(t, string(want.Body), string(a.Body), "%s %s", req.Method, req.Target)
+		for _, h := range want.Headers {
+			require.Equal(t, h.Value, header(&a, h.Name), "%s %s: %s", req.Method, req.Target, h.Name)
+		}
+	}
+	require.Zero(t, pooled.Stats().Discarded, "no request of the service costs an instance")
+	require.Equal(t, int64(1), pooled.Stats().Created)
+}
+
+func nativeRequest(req *Request) *handler.Request {
+	native := &handler.Request{Method: req.Method, Target: req.Target, ClientAddr: func() string { return "" }}
+	for _, h := range req.Headers {
+		if h.Name == "Authorization" {
+			native.Authorization = append(native.Authorization, h.Value)
+		} else {
+			native.ClientAddr = func() string { return h.Value }
+		}
+	}
+	return native
+}

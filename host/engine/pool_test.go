@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRequestsWaitForAFreeInstance(t *testing.T) {
+	config := hostileConfig(t, newLedger())
+	config.MaxInstances = 1
+	e := newEngine(t, config)
+	i, err := e.acquire(t.Context())
+	require.NoError(t, err)
+
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	var resp Response
+	require.ErrorIs(t, e.Serve(ctx, lookup("/o", ""), &resp), ErrOverloaded)
+
+	served := make(chan error)
+	go func() {
+		var resp Response
+		served <- e.Serve(context.Background(), lookup("/o", ""), &resp)
+	}()
+	e.release(t.Context(), i, false)
+	require.NoError(t, <-served)
+	require.Equal(t, int64(1), e.Stats().Created)
+}
+
+func TestInstancesAreBounded(t *testing.T) {
+	config := hostileConfig(t, newLedger())
+	config.MaxInstances = 2
+	e := newEngine(t, config)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 50 {
+				var resp Response
+				require.NoError(t, e.Serve(context.Background(), lookup("/o", ""), &resp))
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, e.Stats().Created, int64(2))
+}
+
+func TestFreshInstanceForEachRequest(t *testing.T) {
+	config := hostileConfig(t, newLedger())
+	config.Fresh = true
+	e := newEngine(t, config)
+	before := e.Stats().Created
+	var resp Response
+	for range 3 {
+		require.NoError(t, e.Serve(t.Context(), lookup("/o", ""), &resp))
+	}
+	require.Equal(t, before+3, e.Stats().Created)
+	require.Equal(t, e.Stats().Created, e.Stats().Discarded)
+}
+
+func TestCloseWaitsAndRefuses(t *testing.T) {
+	e, err := New(context.Background(), hostileConfig(t, newLedger()))
+	require.NoError(t, err)
+	i, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	closed := make(chan error)
+	go func() { closed <- e.Close(context.Background()) }()
+	select {
+	case <-closed:
+		t.Fatal("closed while a request was served")
+	case <-time.After(10 * time.Millisecond):
+	}
+	e.release(t.Context(), i, false)
+	require.NoError(t, <-closed)
+
+	var resp Response
+	require.ErrorIs(t, e.Serve(t.Context(), lookup("/o", ""), &resp), ErrClosed)
+}

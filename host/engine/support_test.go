@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/handler/board"
+	"regedge/handler/charge"
+	"regedge/handler/ident"
+	"regedge/host/store"
+	"regedge/schema"
+	"regedge/wasm"
+)
+
+// The company that the tests ask for; it is made up, like everything about it.
+const (
+	madeUpCIN   = "U72900KA2015PTC990001"
+	madeUpEmail = "registry@example.com"
+	docsURL     = "http://docs.example"
+)
+
+const madeUpRegistry = `
+INSERT INTO pincode VALUES ('560001', 'Bengaluru', 'Karnataka');
+INSERT INTO company (cin, company_name, status, incorporation_date, category, class, roc, authorized_capital,
+  paid_up_capital, listed, main_division, state, pincode, address_line, city, email, as_of, last_updated) VALUES
+  ('` + madeUpCIN + `', 'MADE-UP EXAMPLE PRIVATE LIMITED', 'ACTIVE', '2015-04-01', 'Company limited by Shares', 'Private',
+  'RoC-Bangalore', 1000000, 500000, 0, 'Computer and related activities', 'Karnataka', '560001', '1 Made-up Road',
+  'Bengaluru', '` + madeUpEmail + `', '2025-01-01', 1735689600);
+INSERT INTO director (din, name, as_of, last_updated) VALUES
+  ('00000001', 'MADE-UP ASHA', '2025-01-01', 1735689600), ('00000002', 'MADE-UP RAVI', '2025-01-01', 1735689600),
+  ('00000003', 'MADE-UP MEENA', '2025-01-01', 1735689600);
+INSERT INTO appointment (cin, din, designation, appointment_date, as_of)
+  SELECT '` + madeUpCIN + `', din, 'Director', '2016-02-0' || substr(din, 8), '2025-01-01' FROM director;
+INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners)
+  VALUES (1, 'r1', 1735689600, 1, 0, 3, 3, 0);`
+
+// madeUpBoards keeps the boards as an import does.
+var madeUpBoards = "INSERT INTO board SELECT cin, " + board.Of("company.cin") + " FROM company;"
+
+const madeUpPlan = `
+INSERT INTO plan VALUES ('scale', 1, 1200, 1000000, 1, 1);
+INSERT INTO account VALUES (7, 'scale', 0);`
+
+// newDatabases makes both databases and returns them with a live key.
+func newDatabases(t testing.TB) (databases map[string]Database, key string) {
+	t.Helper()
+	key = ident.NewKey((&seeded{rand.NewChaCha8([32]byte{1})}).Read)
+	hash := sha256.Sum256([]byte(key))
+	databases = map[string]Database{
+		"registry": newDatabase(t, schema.Registry, madeUpRegistry+madeUpBoards),
+		"access":   newDatabase(t, schema.Access, madeUpPlan+fmt.Sprintf(`INSERT INTO api_key VALUES (12, 7, x'%x')`, hash)),
+	}
+	return databases, key
+}
+
+func newDatabase(t testing.TB, database schema.Database, script string) *store.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), string(database)+".db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	require.NoError(t, schema.Migrate(t.Context(), db, database))
+	_, err = db.Exec(script)
+	require.NoError(t, err)
+	s, err := store.Open(store.Config{Path: path, Hold: 10 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// ledger is a meter with one balance, which counts what stands.
+type ledger struct {
+	mu       sync.Mutex
+	charged  map[string]charge.Request
+	voided   []string
+	credits  int64
+	code     string // refuses every charge, when set
+	voidFail error
+}
+
+func newLedger() *ledger { return &ledger{charged: map[string]charge.Request{}, credits: 1000} }
+
+func (l *ledger) Charge(_ context.Context, r charge.Request) charge.Verdict {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := charge.Verdict{Code: l.code, RateLimit: r.PerMinute, RateRemaining: r.PerMinute - 1, RateReset: 60,
+		CreditsRemaining: charge.Unsent, RetryAfter: charge.Unsent}
+	if v.Code != "" {
+		return v
+	}
+	l.charged[r.ID] = r
+	if !r.Sandbox {
+		v.CreditsRemaining = l.credits - int64(len(l.charged))
+	}
+	return v
+}
+
+func (l *ledger) Void(_ context.Context, id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.voidFail != nil {
+		return l.voidFail
+	}
+	delete(l.charged, id)
+	l.voided = append(l.voided, id)
+	return nil
+}
+
+// standing is how many charges stand.
+func (l *ledger) standing() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.charged)
+}
+
+// frozen is a clock that stands still.
+type frozen int64
+
+func (f frozen) UnixMilli() int64 { return int64(f) }
+
+// constant is randomness that is always the same, so that answers can be compared.
+type constant struct{}
+
+func (constant) Read(p []byte) {
+	for n := range p {
+		p[n] = byte(n % 8)
+	}
+}
+
+// seeded is randomness from a seed.
+type seeded struct{ source *rand.ChaCha8 }
+
+func (s *seeded) Read(p []byte) {
+	var eight [8]byte
+	for len(p) > 0 {
+		binary.LittleEndian.PutUint64(eight[:], s.source.Uint64())
+		p = p[copy(p, eight[:]):]
+	}
+}
+
+func testVariables() map[string]string {
+	return map[string]string{"meter_url": "http://meter.internal", "meter_token": "token-of-the-meter", "docs_url": docsURL}
+}
+
+// realConfig runs the service's component.
+func realConfig(databases map[string]Database, meter Meter) Config {
+	return Config{
+		Component: wasm.Component, Databases: databases, Meter: meter,
+		Variables: testVariables(), Clock: frozen(1763700000000), Random: constant{},
+	}
+}
+
+func newEngine(t testing.TB, config Config) *Engine {
+	t.Helper()
+	e, err := New(context.Background(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close(context.Background())) })
+	return e
+}
+
+func lookup(path, key string) *Request {
+	return &Request{Method: "GET", Target: path, Headers: []Header{
+		{Name: "Authorization", Value: "Bearer " + key}, {Name: "Spin-Client-Addr", Value: "192.0.2.1"},
+	}}
+}
+
+func header(r *Response, name string) string {
+	for _, h := range r.Headers {
+		if equalFold(h.Name, []byte(name)) {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+var _ handler.Clock = frozen(0)

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"regedge/replicate/writer"
+)
+
+type nodeCommands struct {
+	Add    nodeAdd    `cmd:"" help:"Make an edge node and show its token, once."`
+	List   nodeList   `cmd:"" help:"List the nodes, retired ones too."`
+	Token  nodeToken  `cmd:"" help:"Replace the token of a node; the old one ends at once."`
+	Retire nodeRetire `cmd:"" help:"Fence a node for ever and compensate what was out there."`
+}
+
+type nodeAdd struct {
+	operator
+	Name  string `arg:"" help:"Name of the node."`
+	Trust string `type:"path" placeholder:"DIR" help:"Directory of regedge trust: prints the tokens of its replicas as well, and makes its certificate."`
+}
+
+// Run makes a node.
+func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
+	err := show(m, &c.operator, func(w *writer.Client) (writer.NewNode, error) {
+		return w.AddNode(ctx, c.Name)
+	}, newNodeTable)
+	if err != nil || c.Trust == "" {
+		return err
+	}
+	return edgeSecrets(m, c.Trust, c.Name)
+}
+
+type nodeList struct{ operator }
+
+// Run lists the nodes.
+func (c *nodeList) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) ([]writer.Node, error) {
+		return w.Nodes(ctx)
+	}, nodesTable)
+}
+
+type nodeToken struct {
+	operator
+	Name string `arg:"" help:"Name of the node."`
+}
+
+// Run makes a new token.
+func (c *nodeToken) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) (writer.NewNode, error) {
+		return w.NewNodeToken(ctx, c.Name)
+	}, newNodeTable)
+}
+
+type nodeRetire struct {
+	operator
+	Name      string `arg:"" help:"Name of the node."`
+	OldEpochs bool   `env:"-" help:"Keep the node: give up only what is out under its earlier epochs."`
+}
+
+// Run retires a node.
+func (c *nodeRetire) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) (writer.Node, error) {
+		return w.RetireNode(ctx, c.Name, c.OldEpochs)
+	}, func(table *tabwriter.Writer, n writer.Node) { nodesTable(table, []writer.Node{n}) })
+}
+
+func newNodeTable(table *tabwriter.Writer, n writer.NewNode) {
+	nodesTable(table, []writer.Node{n.Node})
+	fmt.Fprintf(table, "\nThe token is shown this once; the node's edge takes it as REGEDGE_TOKEN or --token-file:\n%s\n", n.Token)
+}
+
+func nodesTable(table *tabwriter.Writer, nodes []writer.Node) {
+	row(table, "NODE", "STATE", "EPOCH", "APPLIED", "LEASED", "STALE", "SEEN")
+	for _, n := range nodes {
+		row(table, n.Name, nodeState(n), n.Epoch, n.Applied, n.Leased, n.Stale, seen(n.Seen))
+	}
+}
+
+func nodeState(n writer.Node) string {
+	if n.Retired {
+		return "retired"
+	}
+	return word(n.Live, "live", "away")
+}
+
+func seen(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"regedge/replicate/hrana"
+	"regedge/replicate/push"
+	"regedge/schema"
+)
+
+// pushing are the flags of push and rollback.
+type pushing struct {
+	registryFlags
+	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
+	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
+}
+
+type pushCommand struct {
+	File string `arg:"" type:"path" help:"The registry file to push."`
+	pushing
+	Keep int `default:"3" help:"How many snapshots are kept (${default})."`
+}
+
+type rollbackCommand struct {
+	pushing
+	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one before the current one."`
+}
+
+// Validate finds what could only fail later.
+func (c *pushCommand) Validate() error {
+	if c.Keep < 1 {
+		return errors.New("--keep is at least 1")
+	}
+	return c.pushing.check()
+}
+
+// Validate finds what could only fail later.
+func (c *rollbackCommand) Validate() error {
+	if c.Releases == "" {
+		return errors.New("--releases is needed: the directory that push has kept the releases in")
+	}
+	return c.pushing.check()
+}
+
+func (f *pushing) check() error {
+	if !isRemote(f.Registry) {
+		return errors.New("--registry is the URL of the registry's primary here")
+	}
+	return nil
+}
+
+// Run makes a snapshot of the file and pushes it.
+func (c *pushCommand) Run(ctx context.Context, m *Main) error {
+	if c.Releases == "" {
+		c.Releases = filepath.Join(filepath.Dir(c.File), "releases")
+	}
+	release, err := push.Snapshot(ctx, c.File, c.Releases)
+	if err != nil {
+		return explainPush(err)
+	}
+	if err := c.run(ctx, m, release, "pushing"); err != nil || c.DryRun {
+		return err
+	}
+	return push.Prune(c.Releases, c.Keep)
+}
+
+// Run pushes an earlier release.
+func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
+	release := c.To
+	if release == "" {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		if release, err = push.Previous(ctx, client, c.Releases); err != nil {
+			return explainPush(err)
+		}
+	}
+	return c.run(ctx, m, release, "rolling back")
+}
+
+func (f *pushing) client() (*hrana.Client, error) {
+	token, err := fileToken(f.RegistryToken, f.RegistryTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return hrana.New(f.Registry, token), nil
+}
+
+// run pushes a release and prints what became of it.
+func (f *pushing) run(ctx context.Context, m *Main, release, act string) (err error) {
+	client, err := f.client()
+	if err != nil {
+		return err
+	}
+	token, err := fileToken(f.RegistryToken, f.RegistryTokenFile)
+	if err != nil {
+		return err
+	}
+	migrate, err := openRemote(f.Registry, token)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, migrate.Close(), client.Close()) }()
+	bar := newProgress(m.Stderr, act, "records")
+	report, err := push.Run(ctx, push.Config{
+		Snapshots: f.Releases, Release: release, Primary: client, Migrate: migrate, DryRun: f.DryRun, Now: m.Now,
+		Progress: func(p push.Progress) { bar.set(p.Done, p.Total) },
+	})
+	bar.finish()
+	if err != nil {
+		if ctx.Err() != nil {
+			return withHint(fmt.Errorf("interrupted: %w", err), "what was written is whole; the same command goes on from there")
+		}
+		return explainPush(err)
+	}
+	return writePushed(m.Stdout, &report, f.DryRun)
+}
+
+// writePushed prints the differences and what they cost.
+func writePushed(w io.Writer, report *push.Report, dry bool) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row(table, "RECORDS", "NEW", "CHANGED", "GONE")
+	for _, c := range report.Counts {
+		row(table, c.Kind, c.Fresh, c.Other, c.Gone)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if report.NewGeneration {
+		fmt.Fprintln(w, "\nThe search is written anew: its index was built anew since the last push.")
+	}
+	if dry {
+		_, err := fmt.Fprintf(w, "\nNothing was written. Release %s would be current.\n", report.Release)
+		return err
+	}
+	seconds := max(report.Elapsed.Seconds(), 0.001)
+	_, err := fmt.Fprintf(w, "\nRelease %s is current: %d records in %d transactions, %s (%.0f a second), %d bytes sent, %d received.\n",
+		report.Release, report.Records(), report.Transactions, report.Elapsed.Round(time.Millisecond),
+		float64(report.Records())/seconds, report.Sent, report.Received)
+	return err
+}
+
+// explainPush adds a hint to the errors that an operator meets most.
+func explainPush(err error) error {
+	var newer *schema.NewerError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, push.ErrUnfinished):
+		return withHint(err, "run the interrupted regedge import again")
+	case errors.Is(err, push.ErrNoEarlier):
+		return withHint(err, "give --releases of the machine that pushed it, or push an older registry file")
+	case errors.Is(err, hrana.ErrUnauthorized):
+		return withHint(err, "a token that may write is needed: regedge trust token registry")
+	case errors.Is(err, push.ErrTakenOver):
+		return withHint(err, "see which one should win, and run that again")
+	case errors.As(err, &newer):
+		return withHint(err, "push with the newest regedge that was pushed with before")
+	}
+	return err
+}

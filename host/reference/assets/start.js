@@ -1,0 +1,182 @@
+// The start page: searches with the sandbox key, shows a match as a record, and beside it
+// the call that was made. The address of a record is #company/CIN, #llp/LLPIN or
+// #director/DIN, so that back, forward and links work.
+
+import { showCall } from "./samples.js";
+
+const sandboxKey = "reg_sandbox_public";
+const paths = { company: "/v1/companies/", llp: "/v1/llps/", director: "/v1/directors/" };
+const $ = (id) => document.getElementById(id);
+const form = $("search"), input = $("name"), said = $("said");
+const matches = $("matches"), record = $("record");
+const samples = document.querySelector(".call .samples");
+
+/** Calls the service and shows the call; returns the data, or null after a problem. */
+async function call(path) {
+  showCall(samples, path);
+  said.textContent = "Asking…";
+  const started = performance.now();
+  let response, body;
+  try {
+    response = await fetch(path, { headers: { Authorization: "Bearer " + sandboxKey } });
+    body = await response.json();
+  } catch {
+    said.textContent = "The service cannot be reached. Try again in a moment.";
+    return null;
+  }
+  showOutcome(response, performance.now() - started);
+  $("answer").firstElementChild.replaceChildren(...coloured(JSON.stringify(body, null, 2)));
+  $("answer").scrollTop = 0;
+  if (!response.ok) {
+    said.textContent = `${body.title}. ${body.detail}`;
+    return null;
+  }
+  return body.data;
+}
+
+function showOutcome(response, milliseconds) {
+  const badge = element("span", { className: "badge " + (response.ok ? "good" : "bad") });
+  badge.textContent = `${response.status} ${response.statusText}`.trim();
+  const parts = [badge, element("span", {}, `${milliseconds.toFixed(1)} ms round trip`)];
+  const left = response.headers.get("RateLimit-Remaining");
+  if (left !== null) {
+    parts.push(element("span", {}, `${left} of ${response.headers.get("RateLimit-Limit")} calls left this minute`));
+  }
+  $("outcome").replaceChildren(...parts);
+}
+
+async function search(name) {
+  input.value = name;
+  record.hidden = true;
+  const found = await call("/v1/search/companies?" + new URLSearchParams({ name, limit: 10 }));
+  if (!found) {
+    matches.hidden = true;
+    return;
+  }
+  said.textContent = found.length === 0 ? "No name matches. A search without a match is free."
+    : found.length === 1 ? "1 match" : `${found.length} matches, best first`;
+  matches.replaceChildren(...found.map((match) => {
+    const link = element("a", { href: `#${match.type}/${encodeURIComponent(match.value)}` },
+      element("span", {}, match.label), element("code", {}, match.value));
+    return element("li", {}, link);
+  }));
+  matches.hidden = found.length === 0;
+}
+
+async function open(type, id) {
+  const data = await call(paths[type] + encodeURIComponent(id));
+  if (!data) {
+    record.hidden = true;
+    return;
+  }
+  said.textContent = "";
+  record.replaceChildren(...views[type](data));
+  record.hidden = false;
+  const title = $("record-title");
+  title.focus({ preventScroll: true });
+  record.scrollIntoView({ block: "nearest" });
+}
+
+const rupees = (n) => n === null ? null : "₹ " + n.toLocaleString("en-IN");
+const yesNo = (b) => b === null ? null : b ? "yes" : "no";
+
+const views = {
+  company: (c) => [
+    ...heading(c.company_name, c.cin, c.status),
+    fields([
+      ["Incorporated", c.incorporation_date], ["Registration number", c.registration_no], ["Class", c.class],
+      ["Category", c.category], ["Sub-category", c.sub_category], ["Listed", yesNo(c.listed)],
+      ["Registrar", c.roc], ["Authorised capital", rupees(c.authorized_capital)], ["Paid-up capital", rupees(c.paid_up_capital)],
+      ["Activity", c.activity], ["Address", c.contact.address], ["District", c.district], ["State", c.state],
+      ["Postal code", c.pincode], ["E-mail", c.contact.email], ["Phone", c.contact.phone], ["Website", c.contact.website],
+      ["Last updated", c.last_updated],
+    ]),
+    table("Directors", ["Name", "DIN", "Designation", "Appointed"], c.directors.map((d) =>
+      [d.name, linkTo("director", d.din), d.designation, d.appointment_date])),
+  ],
+  llp: (l) => [
+    ...heading(l.llp_name, l.llpin, l.status),
+    fields([
+      ["Incorporated", l.incorporation_date], ["Contribution", rupees(l.contribution)], ["Activity", l.activity],
+      ["Address", l.address], ["District", l.district], ["State", l.state], ["Postal code", l.pincode],
+      ["Last updated", l.last_updated],
+    ]),
+    table(`Partners, ${l.partners.length} of ${l.partners_total}`, ["Name", "DIN", "Status", "Joined", "Left"],
+      l.partners.map((p) => [p.name, p.din, p.status, p.joined_on, p.left_on])),
+  ],
+  director: (d) => [
+    ...heading(d.name, d.din, d.status),
+    table(`Linked companies, ${d.linked_companies.length} of ${d.linked_companies_total}`,
+      ["Company", "CIN", "Status", "Designation", "Appointed"], d.linked_companies.map((c) =>
+        [c.company_name, linkTo("company", c.cin), c.status, c.designation, c.appointment_date])),
+  ],
+};
+
+function heading(name, id, status) {
+  const tone = status === "ACTIVE" ? "good" : status === null ? "" : "warn";
+  const badge = status === null ? "" : element("span", { className: "badge " + tone }, status.replaceAll("_", " "));
+  return [
+    element("h2", { id: "record-title", tabIndex: -1 }, name),
+    element("p", { className: "status" }, element("code", {}, id), badge),
+  ];
+}
+
+function fields(pairs) {
+  return element("dl", { className: "fields" }, ...pairs.map(([term, value]) =>
+    element("div", {}, element("dt", {}, term), element("dd", {}, shown(value)))));
+}
+
+function table(title, head, rows) {
+  if (rows.length === 0) return element("p", { className: "soft" }, title.split(",")[0] + ": none on record.");
+  const columns = head.map((name) => element("th", { scope: "col" }, name));
+  const lines = rows.map((row) => element("tr", {}, ...row.map((value) => element("td", {}, shown(value)))));
+  const scroll = element("div", { className: "scroll", tabIndex: 0 }, element("table", {},
+    element("thead", {}, element("tr", {}, ...columns)), element("tbody", {}, ...lines)));
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", title);
+  const section = element("div", {}, element("h3", {}, title), scroll);
+  return section;
+}
+
+const linkTo = (type, id) => element("a", { href: `#${type}/${id}` }, id);
+const shown = (value) => value === null ? element("span", { className: "soft" }, "–") : value;
+
+function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+const token = /"(?:[^"\\]|\\.)*"(\s*:)?|\b(?:true|false|null)\b|-?\b\d+(?:\.\d+)?\b/g;
+
+// coloured splits JSON into text and spans for the style sheet.
+function* coloured(text) {
+  let rest = 0;
+  for (const match of text.matchAll(token)) {
+    yield text.slice(rest, match.index);
+    const colon = match[1] || "";
+    const className = colon ? "k" : match[0][0] === '"' ? "s" : "n";
+    yield element("span", { className }, match[0].slice(0, match[0].length - colon.length));
+    yield colon;
+    rest = match.index + match[0].length;
+  }
+  yield text.slice(rest);
+}
+
+function follow() {
+  const [type, id] = location.hash.slice(1).split("/");
+  if (paths[type] && id) open(type, decodeURIComponent(id));
+  else record.hidden = true;
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (input.value.trim()) search(input.value.trim());
+});
+document.querySelectorAll("[data-query]").forEach((chip) => {
+  chip.addEventListener("click", () => search(chip.dataset.query));
+});
+addEventListener("hashchange", follow);
+const asked = new URLSearchParams(location.search).get("name");
+if (asked) search(asked);
+if (location.hash.length > 1) follow();

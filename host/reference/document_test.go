@@ -1,0 +1,197 @@
+package reference_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+)
+
+func TestTheDocumentNamesEveryCodeAndNoOther(t *testing.T) {
+	doc := loadDocument(t)
+	var known []string
+	for _, problem := range handler.Problems() {
+		known = append(known, problem.Code)
+	}
+	require.ElementsMatch(t, known, documentedCodes(doc))
+	var enumerated []string
+	for _, code := range doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
+		enumerated = append(enumerated, code.(string))
+	}
+	require.ElementsMatch(t, known, enumerated)
+}
+
+func TestExamplesOfProblemsAreThoseOfTheService(t *testing.T) {
+	eachProblemExample(loadDocument(t), func(response, code string, value map[string]any) {
+		if response == "TargetTooLong" {
+			return // about:blank, with the title of the status
+		}
+		problem, ok := handler.FindProblem(code)
+		require.True(t, ok, code)
+		require.Equal(t, problem.Title, value["title"], code)
+		require.EqualValues(t, problem.Status, value["status"], code)
+		require.Equal(t, code, value["code"])
+		require.True(t, strings.HasSuffix(value["type"].(string), "/problems/"+code), code)
+	})
+}
+
+func TestProblemsStandUnderTheirStatus(t *testing.T) {
+	for path, item := range loadDocument(t).Paths.Map() {
+		for status, ref := range item.Get.Responses.Map() {
+			media := ref.Value.Content.Get("application/problem+json")
+			if media == nil {
+				continue
+			}
+			for code, example := range media.Examples {
+				got := example.Value.Value.(map[string]any)["status"]
+				want, err := strconv.Atoi(status)
+				require.NoError(t, err)
+				require.EqualValues(t, want, got, "%s %s", path, code)
+			}
+		}
+	}
+}
+
+func TestEveryOperationIsFullyDescribed(t *testing.T) {
+	doc := loadDocument(t)
+	require.Equal(t, 5, doc.Paths.Len())
+	for path, item := range doc.Paths.Map() {
+		require.Nil(t, item.Post, path)
+		for _, status := range []int{200, 400, 401, 402, 403, 404, 405, 414, 429, 500, 503} {
+			require.NotNil(t, item.Get.Responses.Status(status), "%s %d", path, status)
+		}
+		require.Contains(t, item.Get.Responses.Status(http.StatusOK).Value.Headers, "X-Credits-Remaining")
+		for _, status := range []int{401, 403} {
+			for header := range item.Get.Responses.Status(status).Value.Headers {
+				require.False(t, strings.HasPrefix(header, "RateLimit-"), "%s %d", path, status)
+			}
+		}
+	}
+}
+
+func TestEveryFieldIsRequiredAndDescribed(t *testing.T) {
+	for name, ref := range loadDocument(t).Components.Schemas {
+		schema := ref.Value
+		require.NotEmpty(t, schema.Description, name)
+		var fields []string
+		for field, property := range schema.Properties {
+			fields = append(fields, field)
+			if property.Ref == "" {
+				require.NotEmpty(t, property.Value.Description, "%s.%s", name, field)
+				alwaysSet := strings.Contains(property.Value.Description, "Always set.")
+				nullable := slices.Contains(property.Value.Type.Slice(), "null")
+				require.False(t, alwaysSet && nullable, "%s.%s is both nullable and always set", name, field)
+				require.True(t, alwaysSet || nullable || name == "Problem" || strings.HasSuffix(name, "Response"),
+					"%s.%s does not say whether it may be null", name, field)
+			}
+		}
+		require.ElementsMatch(t, fields, schema.Required, "%s: every field is always present", name)
+	}
+}
+
+// TestTheDocumentPassesTheLinter runs Redocly's recommended rules, without exceptions.
+func TestTheDocumentPassesTheLinter(t *testing.T) {
+	redocly := "tools/node_modules/.bin/redocly"
+	_, missing := exec.LookPath("./" + redocly)
+	if _, err := exec.LookPath("node"); err != nil || missing != nil {
+		t.Skip("the linter is not installed: install node, then run npm ci --ignore-scripts in host/reference/tools")
+	}
+	command := exec.Command(redocly, "lint", "--extends=recommended", "--format=json", "../openapi.yaml")
+	command.Env = append(command.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
+	out, err := command.Output()
+	var report struct {
+		Totals   struct{ Errors, Warnings, Ignored int }
+		Problems []struct{ Message, RuleId string }
+	}
+	require.NoError(t, json.Unmarshal(out, &report), "redocly wrote %s", out)
+	require.Empty(t, report.Problems)
+	require.Zero(t, report.Totals)
+	require.NoError(t, err)
+}
+
+// documentedCodes are the codes that have an example somewhere.
+func documentedCodes(doc *openapi3.T) []string {
+	var codes []string
+	eachProblemExample(doc, func(_, code string, _ map[string]any) {
+		if !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	})
+	return codes
+}
+
+func eachProblemExample(doc *openapi3.T, visit func(response, code string, value map[string]any)) {
+	for name, ref := range doc.Components.Responses {
+		media := ref.Value.Content.Get("application/problem+json")
+		if media == nil {
+			continue
+		}
+		for code, example := range media.Examples {
+			visit(name, code, example.Value.Value.(map[string]any))
+		}
+	}
+}
+
+func codeOf(t *testing.T, body []byte) string {
+	t.Helper()
+	if len(body) == 0 {
+		return "" // HEAD has no body
+	}
+	var problem struct{ Code string }
+	require.NoError(t, json.Unmarshal(body, &problem), "%s", body)
+	return problem.Code
+}
+
+// checkBody finds what the schemas allow and the service must not do: send a field
+// unannounced, or a code that the document does not name for this response.
+func checkBody(response *openapi3.Response, a answer) error {
+	media := response.Content.Get(a.header.Get("Content-Type"))
+	if media == nil {
+		if len(a.body) > 0 {
+			return fmt.Errorf("a body of %q is not documented", a.header.Get("Content-Type"))
+		}
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(a.body, &value); err != nil {
+		return err
+	}
+	if a.status >= 400 {
+		code := fmt.Sprint(value.(map[string]any)["code"])
+		if media.Examples[code] == nil {
+			return fmt.Errorf("code %s is not documented for this response", code)
+		}
+	}
+	return knownFields(media.Schema.Value, value, "")
+}
+
+func knownFields(schema *openapi3.Schema, value any, at string) error {
+	switch value := value.(type) {
+	case map[string]any:
+		for field, member := range value {
+			property := schema.Properties[field]
+			if property == nil {
+				return fmt.Errorf("field %s.%s is not documented", at, field)
+			}
+			if err := knownFields(property.Value, member, at+"."+field); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, member := range value {
+			if err := knownFields(schema.Items.Value, member, at+"[]"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

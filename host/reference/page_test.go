@@ -1,0 +1,217 @@
+package reference_test
+
+import (
+	"encoding/json"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/julienschmidt/httprouter"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"regedge/handler"
+	"regedge/host/reference"
+)
+
+// newSite serves the pages alone.
+func newSite(t *testing.T, config reference.Config) http.Handler {
+	t.Helper()
+	if config.Document == nil {
+		document, err := os.ReadFile("../openapi.yaml")
+		require.NoError(t, err)
+		config.Document = document
+	}
+	site, err := reference.New(config)
+	require.NoError(t, err)
+	router := httprouter.New()
+	router.RedirectFixedPath, router.RedirectTrailingSlash = false, false // as in the host
+	router.NotFound = http.NotFoundHandler()
+	site.Routes(router)
+	return router
+}
+
+func get(t *testing.T, site http.Handler, target string, change ...func(*http.Request)) *http.Response {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodGet, target, nil)
+	for _, c := range change {
+		c(request)
+	}
+	recorder := httptest.NewRecorder()
+	site.ServeHTTP(recorder, request)
+	return recorder.Result()
+}
+
+func bodyOf(t *testing.T, response *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+func TestEveryPageIsSmallAndKeepsToItself(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	shared := 0
+	for _, file := range []string{"style.css", "icon.svg", "samples.js", "samples.json", "start.js", "reference.js", "reference.css"} {
+		response := get(t, site, "/assets/"+file)
+		require.Equal(t, 200, response.StatusCode, file)
+		shared += len(bodyOf(t, response))
+	}
+	for _, path := range allPaths() {
+		response := get(t, site, path)
+		require.Equal(t, 200, response.StatusCode, path)
+		body := bodyOf(t, response)
+		require.Less(t, len(body)+shared, 100_000, "%s with all it loads", path)
+		requireStrictPolicy(t, response.Header.Get("Content-Security-Policy"))
+		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+		require.NotRegexp(t, regexp.MustCompile(`(?i)<script(?:\s+[a-z]+(?:="module")?)*\s*>|<style|\son[a-z]+=|\sstyle=|javascript:`), body,
+			"%s has a script or a style in it, which the policy refuses", path)
+		for _, match := range regexp.MustCompile(`(?:src|<link[^>]*href)="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			require.True(t, strings.HasPrefix(match[1], "/"), "%s loads %s", path, match[1])
+		}
+		require.Contains(t, body, "GODL-India", path)
+		require.Equal(t, 1, strings.Count(body, "<h1"), path)
+	}
+}
+
+func requireStrictPolicy(t *testing.T, policy string) {
+	t.Helper()
+	require.Contains(t, policy, "default-src 'none'")
+	require.Contains(t, policy, "script-src 'self';")
+	require.Contains(t, policy, "frame-ancestors 'none'")
+	require.NotContains(t, policy, "unsafe")
+	require.NotContains(t, policy, "http")
+	require.NotContains(t, policy, "*")
+}
+
+// allPaths are all pages that there are.
+func allPaths() []string {
+	paths := pagePaths
+	for _, problem := range handler.Problems() {
+		paths = append(paths, "/problems/"+problem.Code)
+	}
+	return paths
+}
+
+func TestEveryCodeHasAPageWithAdvice(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	all := html.UnescapeString(bodyOf(t, get(t, site, "/guides/errors")))
+	for _, problem := range handler.Problems() {
+		body := html.UnescapeString(bodyOf(t, get(t, site, "/problems/"+problem.Code)))
+		require.Contains(t, body, problem.Title)
+		for _, part := range []string{"What it means", "What to do", "Example", "Can the same call succeed later?"} {
+			require.Contains(t, body, part, problem.Code)
+		}
+		require.NotRegexp(t, `<h2>What it means</h2>\s*<p></p>`, body, "%s has no advice", problem.Code)
+		require.Regexp(t, `(?s)<h2>What to do</h2>\s*<ul>\s*<li>`, body, "%s has no advice", problem.Code)
+		require.Regexp(t, `(GET|POST) /v1/\S+ HTTP/1.1`, body, problem.Code)
+		require.Contains(t, all, `href="/problems/`+problem.Code+`"`, "the guide does not list it")
+	}
+}
+
+func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	for _, path := range allPaths() {
+		body := bodyOf(t, get(t, site, path))
+		for _, match := range regexp.MustCompile(`(?:href|src)="(/[^"#]*)`).FindAllStringSubmatch(body, -1) {
+			require.Equal(t, 200, get(t, site, match[1]).StatusCode, "%s links to %s", path, match[1])
+		}
+	}
+}
+
+func TestUnknownPagesAreMissing(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	for _, path := range []string{
+		"/guides/none", "/problems/none", "/problems/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/assets/none.js",
+		"/assets/..%2Freference.go", "/reference/component/index.html", "/reference/component/..%2f..%2fopenapi.yaml",
+	} {
+		response := get(t, site, path)
+		require.Equal(t, 404, response.StatusCode, path)
+		body := bodyOf(t, response)
+		require.NotContains(t, body, "alert(1)")
+		require.NotContains(t, body, "package reference")
+	}
+}
+
+func TestSamplesNameTheHostThatThePageWasAskedFrom(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	body := bodyOf(t, get(t, site, "/guides/first-call", func(r *http.Request) { r.Host = "edge-7.example:8443" }))
+	require.Contains(t, body, "http://edge-7.example:8443/v1/")
+	for _, host := range []string{`"><script>alert(1)</script>`, "a b", "a/b", "user@host", "host:port", strings.Repeat("a", 300)} {
+		body := bodyOf(t, get(t, site, "/guides/first-call", func(r *http.Request) { r.Host = host }))
+		require.NotContains(t, body, host)
+		require.Contains(t, body, "http://localhost/v1/")
+	}
+	configured := newSite(t, reference.Config{BaseURL: "https://api.example/"})
+	body = bodyOf(t, get(t, configured, "/guides/first-call", func(r *http.Request) { r.Host = "evil.example" }))
+	require.Contains(t, body, "https://api.example/v1/")
+	require.NotContains(t, body, "evil.example")
+}
+
+func TestTheDashboardIsLinkedWhenThereIsOne(t *testing.T) {
+	require.NotContains(t, bodyOf(t, get(t, newSite(t, reference.Config{}), "/")), ">Dashboard</a>")
+	site := newSite(t, reference.Config{DashboardURL: "https://accounts.example/"})
+	require.Contains(t, bodyOf(t, get(t, site, "/")), `<a href="https://accounts.example/">Dashboard</a>`)
+}
+
+func TestBothDocumentsSayTheSame(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	source, err := os.ReadFile("../openapi.yaml")
+	require.NoError(t, err)
+	response := get(t, site, "/openapi.yaml")
+	require.Equal(t, "application/yaml", response.Header.Get("Content-Type"))
+	require.Equal(t, string(source), bodyOf(t, response))
+
+	response = get(t, site, "/openapi.json")
+	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	require.Equal(t, "*", response.Header.Get("Access-Control-Allow-Origin"))
+	var want any
+	require.NoError(t, yaml.Unmarshal(source, &want))
+	wantJSON, err := json.Marshal(want)
+	require.NoError(t, err)
+	got := bodyOf(t, response)
+	require.JSONEq(t, string(wantJSON), got)
+	require.Less(t, strings.Index(got, `"/v1/search/companies"`), strings.Index(got, `"/v1/companies/{cin}"`), "the order is kept")
+}
+
+func TestADocumentThatCannotBeReadIsRefused(t *testing.T) {
+	for name, document := range map[string]string{
+		"no YAML":     "a: [",
+		"empty":       "",
+		"an alias":    "a: &x 1\nb: *x\n",
+		"not in JSON": "a: .nan\n",
+	} {
+		_, err := reference.New(reference.Config{Document: []byte(document)})
+		require.ErrorContains(t, err, "read OpenAPI document", name)
+	}
+}
+
+func TestWhatABrowserHasIsNotSentAgain(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	for _, path := range []string{"/assets/style.css", "/openapi.json", "/reference/component/swagger-ui.css"} {
+		first := get(t, site, path, acceptGzip)
+		require.Equal(t, "no-cache", first.Header.Get("Cache-Control"), path)
+		tag := first.Header.Get("ETag")
+		require.NotEmpty(t, tag, path)
+		again := get(t, site, path, acceptGzip, func(r *http.Request) { r.Header.Set("If-None-Match", tag) })
+		require.Equal(t, http.StatusNotModified, again.StatusCode, path)
+	}
+}
+
+func acceptGzip(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }
+
+func TestTheTableOfExamplesIsJSON(t *testing.T) {
+	var samples []reference.Sample
+	site := newSite(t, reference.Config{})
+	require.NoError(t, json.Unmarshal([]byte(bodyOf(t, get(t, site, "/assets/samples.json"))), &samples))
+	require.Len(t, samples, 4)
+	for _, sample := range samples {
+		require.Contains(t, sample.Code, "{url}")
+		require.Contains(t, sample.Code, "{key}")
+	}
+}

@@ -1,0 +1,99 @@
+package reference
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/julienschmidt/httprouter"
+	"github.com/swaggest/swgui/v5emb"
+
+	"regedge/web"
+)
+
+// Config says what the pages tell of the service around them.
+type Config struct {
+	// Document is the OpenAPI document, in YAML.
+	Document []byte
+	// BaseURL is where clients reach the lookups, without a slash at its end. It stands
+	// in samples; when it is empty they name the host that the page was asked from.
+	BaseURL string
+	// DashboardURL is where account owners sign in; empty leaves the link out.
+	DashboardURL string
+}
+
+// Site is the pages, made once and served by many goroutines.
+type Site struct {
+	config    Config
+	pages     pages
+	documents map[string]web.Asset // by path
+	assets    map[string]web.Asset // by file name
+	component http.Handler         // the files of the try-it component
+}
+
+// New reads the document and the pages. An error is a mistake in one of them.
+func New(config Config) (*Site, error) {
+	config.BaseURL = strings.TrimSuffix(config.BaseURL, "/")
+	asJSON, err := documentJSON(config.Document)
+	if err != nil {
+		return nil, fmt.Errorf("read OpenAPI document: %w", err)
+	}
+	s := &Site{
+		config: config,
+		documents: map[string]web.Asset{
+			"/openapi.yaml": web.NewAsset("application/yaml", config.Document),
+			"/openapi.json": web.NewAsset("application/json", asJSON),
+		},
+		component: v5emb.New("", "/openapi.json", componentPath),
+	}
+	if s.assets, err = loadAssets(); err != nil {
+		return nil, fmt.Errorf("read files of the pages: %w", err)
+	}
+	if s.pages, err = loadPages(); err != nil {
+		return nil, fmt.Errorf("read pages: %w", err)
+	}
+	return s, nil
+}
+
+// componentPath is where the files of the try-it component are served.
+const componentPath = "/reference/component/"
+
+// componentFiles are those that the reference page uses. The component's own page is not
+// among them: its scripts stand in the page, which no policy here allows.
+var componentFiles = map[string]bool{"swagger-ui-bundle.js": true, "swagger-ui.css": true}
+
+// Routes adds the pages to a router.
+func (s *Site) Routes(router *httprouter.Router) {
+	router.GET("/", s.start)
+	router.GET("/reference", s.reference)
+	router.GET(componentPath+":file", s.componentFile)
+	router.GET("/guides/:name", s.guide)
+	router.GET("/problems/:code", s.problem)
+	for path := range s.documents {
+		router.GET(path, s.document)
+	}
+	router.GET("/assets/:file", s.asset)
+}
+
+func (s *Site) document(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	s.documents[r.URL.Path].Serve(w, r)
+}
+
+func (s *Site) asset(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+	found, ok := s.assets[params.ByName("file")]
+	if !ok {
+		s.missing(w, r)
+		return
+	}
+	found.Serve(w, r)
+}
+
+func (s *Site) componentFile(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+	if !componentFiles[params.ByName("file")] {
+		s.missing(w, r)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	s.component.ServeHTTP(w, r)
+}

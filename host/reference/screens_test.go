@@ -1,0 +1,68 @@
+package reference_test
+
+import (
+	"cmp"
+	"strings"
+	"testing"
+
+	"regedge/host/browsertest"
+)
+
+// TestScreens takes a picture of every page on every kind of screen.
+func TestScreens(t *testing.T) {
+	browsertest.NeedScreens(t)
+	base := service(t)
+	p := newTab(t)
+	for _, v := range browsertest.Views {
+		p.As(v)
+		for _, path := range pagePaths {
+			p.open(base + path)
+			p.Picture(pictureName(path), v)
+		}
+		p.openRecord(base)
+		p.Picture("record", v)
+		p.openOperation(base)
+		p.Picture("reference-operation", v)
+	}
+}
+
+func pictureName(path string) string {
+	return cmp.Or(strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"), "start")
+}
+
+// tab is a tab that knows the pages of the reference.
+type tab struct{ *browsertest.Tab }
+
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	return &tab{browsertest.New(t)}
+}
+
+// open goes to a page and waits until all that it loads is there.
+func (p *tab) open(url string) {
+	p.T.Helper()
+	p.Open(url)
+	if strings.Contains(url, "/reference") {
+		p.WaitFor(`document.querySelectorAll("#reference .opblock").length === 10`)
+	}
+}
+
+// openRecord searches on the start page and opens the company that was found.
+func (p *tab) openRecord(base string) {
+	p.T.Helper()
+	p.open(base + "/")
+	p.Type("#name", "every field\r")
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
+	p.Click(`#matches a[href^="#company/"]`)
+	p.WaitFor(`document.querySelector("#record-title")?.textContent.startsWith("EVERY FIELD")`)
+}
+
+// openOperation opens a lookup in the reference and makes its call.
+func (p *tab) openOperation(base string) {
+	p.T.Helper()
+	p.open(base + "/reference")
+	p.Click("#operations-Lookups-getCompany .opblock-summary-control")
+	p.WaitFor(`document.querySelector("#operations-Lookups-getCompany .call-samples code")?.textContent.includes("/v1/companies/")`)
+	p.Click("#operations-Lookups-getCompany .btn.execute")
+	p.WaitFor(`document.querySelector("#operations-Lookups-getCompany .live-responses-table .response .response-col_status")?.textContent.includes("200")`)
+}

@@ -1,0 +1,176 @@
+package reference_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/browsertest"
+	"regedge/host/reference"
+)
+
+// TestANewcomerFindsACompany opens the start page, searches by name, opens the company
+// and walks on to one of its directors and back.
+func TestANewcomerFindsACompany(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	p.Type("#name", "every field\r")
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
+	require.Equal(t, "2 matches, best first", p.Eval(`document.querySelector("#said").textContent`))
+	require.Contains(t, p.Eval(`document.querySelector(".call .samples").textContent`), base+"/v1/search/companies?name=every+field&limit=10")
+
+	p.Click(`#matches a[href^="#company/"]`)
+	p.WaitFor(`document.activeElement.id === "record-title"`)
+	record := p.Eval(`document.querySelector("#record").textContent`)
+	for _, shown := range []string{"EVERY FIELD (MADE-UP) PRIVATE LIMITED", "r****@e******.com", "+91******3210", "Bengaluru Urban", "CHITRA DISQUALIFIED"} {
+		require.Contains(t, record, shown)
+	}
+	require.NotContains(t, record, "registry@example.com", "the sandbox key sees masks")
+	answer := p.Eval(`document.querySelector("#answer").textContent`)
+	require.Contains(t, answer, `"sandbox": true`)
+	require.Contains(t, answer, `"credits_remaining": null`)
+	require.Contains(t, p.Eval(`document.querySelector("#outcome").textContent`), "of 30 calls left this minute")
+
+	p.Click(`#record a[href="#director/90000003"]`)
+	p.WaitFor(`document.querySelector("#record-title").textContent.startsWith("CHITRA")`)
+	p.Do(chromedp.NavigateBack())
+	p.WaitFor(`document.querySelector("#record-title").textContent.startsWith("EVERY FIELD")`)
+	p.RequireClean(base)
+}
+
+// TestARecordHasAnAddress opens an LLP by its link alone.
+func TestARecordHasAnAddress(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/#llp/AAZ-9002")
+	p.WaitFor(`document.querySelector("#record h3")?.textContent === "Partners, 50 of 57"`)
+	p.RequireClean(base)
+}
+
+// TestASearchSaysWhenItFindsNothing also holds that names from the register are text and
+// never markup.
+func TestASearchSaysWhenItFindsNothing(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/?name=" + "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20zzqqxxzz")
+	p.WaitFor(`document.querySelector("#said").textContent.startsWith("No name matches")`)
+	require.Equal(t, "true", p.Eval(`String(document.querySelector("#matches").hidden)`))
+	require.Equal(t, "0", p.Eval(`String(document.querySelectorAll("img[src=x]").length)`))
+	p.RequireClean(base)
+}
+
+// TestTheSearchIsUsedByKeyboardAlone reaches a record with Tab and Enter.
+func TestTheSearchIsUsedByKeyboardAlone(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	p.Do(chromedp.KeyEvent("\t"))
+	require.Equal(t, "Skip to the content", p.Eval(`document.activeElement.textContent`))
+	p.tabTo(`document.activeElement.id === "name"`)
+	p.Do(chromedp.KeyEvent("every field\r"))
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
+	p.tabTo(`document.activeElement.matches("#matches a[href^='#company/']")`)
+	p.Do(chromedp.KeyEvent("\r"))
+	p.WaitFor(`document.activeElement.id === "record-title"`)
+	p.RequireClean(base)
+}
+
+// tabTo presses Tab until the focus is where it should be.
+func (p *tab) tabTo(condition string) {
+	p.T.Helper()
+	for range 40 {
+		if p.Eval("String("+condition+")") == "true" {
+			return
+		}
+		p.Do(chromedp.KeyEvent("\t"))
+	}
+	require.Fail(p.T, "the focus never came to "+condition)
+}
+
+// TestLanguagesAreChosenOnce chooses Python on one page and finds it on the next.
+func TestLanguagesAreChosenOnce(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/guides/first-call")
+	shown := `[...document.querySelectorAll(".sample:not([hidden])")].map((e) => e.dataset.language).join()`
+	require.Equal(t, "curl,curl", p.Eval(shown))
+	p.Click(`[role=tab][data-language=python]`)
+	require.Equal(t, "python,python", p.Eval(shown))
+	p.Do(chromedp.KeyEvent("ArrowRight"))
+	p.open(base + "/guides/sandbox")
+	require.Equal(t, "python", p.Eval(shown))
+	p.RequireClean(base)
+}
+
+// TestTheReferenceTriesACall opens a lookup, finds samples of it in every language, and
+// makes the call with the key that is filled in.
+func TestTheReferenceTriesACall(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.openOperation(base)
+	operation := `document.querySelector("#operations-Lookups-getCompany")`
+	samples := p.Eval(operation + `.querySelector(".call-samples").textContent`)
+	for _, sign := range []string{"curl -H", "net/http", "urllib.request", "await fetch", base + "/v1/companies/U72900KA2015PTC990001"} {
+		require.Contains(t, samples, sign)
+	}
+	answer := p.Eval(operation + `.querySelector(".live-responses-table").textContent`)
+	require.Contains(t, answer, "r****@e******.com")
+	require.Contains(t, answer, `"sandbox": true`)
+	require.Contains(t, strings.ToLower(answer), "x-request-id")
+	require.Equal(t, "Bearer reg_sandbox_public", p.Eval(operation+`.querySelector(".curl").textContent.match(/Bearer [a-z_]+/)[0]`))
+	p.RequireClean(base)
+}
+
+// TestTheReferenceIsReadFromALink follows a link of the start page to an operation.
+func TestTheReferenceIsReadFromALink(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/reference#/Search/searchLLPs")
+	p.WaitFor(`document.querySelector("#operations-Search-searchLLPs.is-open")`)
+	p.RequireClean(base)
+}
+
+// TestAScriptInAPageIsRefused writes one into a page as an attacker would who found a
+// hole in the templates: the policy stops it.
+func TestAScriptInAPageIsRefused(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	require.Equal(t, "refused", p.Eval(`new Promise((done) => {
+		document.addEventListener("securitypolicyviolation", () => done("refused"));
+		const script = document.createElement("script");
+		script.textContent = "window.entered = true";
+		document.body.append(script);
+		if (window.entered) done("entered");
+	})`))
+	require.Equal(t, "refused", p.Eval(`fetch("http://127.0.0.1:9/").then(() => "sent", () => "refused")`))
+}
+
+// TestPagesFitAPhone holds that no page is wider than the screen: what is wide scrolls
+// in its own frame.
+func TestPagesFitAPhone(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	for _, width := range []int64{320, 390, 768} {
+		p.As(browsertest.View{Width: width, Height: 800})
+		for _, path := range pagePaths {
+			p.open(base + path)
+			require.Equal(t, "fits", p.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`),
+				"%s on %d pixels", path, width)
+		}
+		p.openRecord(base)
+		require.Equal(t, "fits", p.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`))
+	}
+}
+
+// TestGuidesNeedNoScripts reads the samples of every language in a page without scripts.
+func TestGuidesNeedNoScripts(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	body := bodyOf(t, get(t, site, "/guides/first-call"))
+	for _, sign := range []string{"curl -H", "net/http", "urllib.request", "await fetch"} {
+		require.Contains(t, body, sign)
+	}
+}

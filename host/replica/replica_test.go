@@ -1,0 +1,304 @@
+package replica_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
+
+	"regedge/handler"
+	"regedge/host/replica"
+	"regedge/host/store"
+	"regedge/replicate/sqld"
+	"regedge/replicate/sqld/sqldtest"
+	"regedge/schema"
+)
+
+// world is a pair of servers and a reader of the replica.
+type world struct {
+	primary, near *sqld.Server
+	*replica.Replica
+	beats int64
+	skew  atomic.Int64 // added to the reader's clock, in nanoseconds
+}
+
+// patience is for a busy machine, on which a replica has been seen to take half a minute to
+// find its primary again; nothing waits for it when all is well.
+const patience = 90 * time.Second
+
+func remote(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	connector, err := libsql.NewConnector(url)
+	require.NoError(t, err)
+	return sql.OpenDB(connector)
+}
+
+func startWorld(t *testing.T, config replica.Config) *world {
+	t.Helper()
+	w := &world{primary: sqldtest.Primary(t)}
+	db := remote(t, w.primary.URL())
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	require.NoError(t, db.Close())
+	w.beat(t)
+	w.near = sqldtest.Replica(t, w.primary)
+	config.Database, config.Connections = schema.Access, 2
+	config.File = sqld.File(w.near.Dir)
+	config.Endpoint = store.NewRemote(remote(t, w.near.URL()), store.Config{})
+	config.Now = func() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
+	w.open(t, config)
+	return w
+}
+
+func (w *world) open(t *testing.T, config replica.Config) {
+	t.Helper()
+	opened, err := replica.Open(config)
+	require.NoError(t, err)
+	w.Replica = opened
+	t.Cleanup(func() { require.NoError(t, opened.Close()) })
+	w.until(t, func() bool { return opened.Ready(0) == nil && !opened.Remote() })
+}
+
+// beat writes a heartbeat at the primary, with a row that says which one it is.
+func (w *world) beat(t *testing.T) int64 {
+	t.Helper()
+	w.beats++
+	sqldtest.Exec(t, w.primary,
+		fmt.Sprintf("INSERT OR REPLACE INTO heartbeat VALUES (1, %d)", time.Now().UnixMilli()),
+		fmt.Sprintf("INSERT OR REPLACE INTO plan VALUES ('probe', 0, %d, 0, 0, 0)", w.beats))
+	return w.beats
+}
+
+// until refreshes until something holds.
+func (w *world) until(t *testing.T, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_ = w.Refresh()
+		return holds()
+	}, patience, 20*time.Millisecond, "%v", w.Refresh())
+}
+
+// read is the number of the heartbeat that is seen.
+func (w *world) read(t *testing.T) int64 {
+	t.Helper()
+	var result handler.Result
+	require.NoError(t, w.Query(t.Context(), "SELECT per_minute FROM plan WHERE id = 'probe'", nil, &result))
+	require.Equal(t, 1, result.Rows(), "a copy that is being built was read")
+	return result.Values[0].Int
+}
+
+func TestWhatIsWrittenAtThePrimaryIsReadFromTheFile(t *testing.T) {
+	w := startWorld(t, replica.Config{})
+	for range 3 {
+		n := w.beat(t)
+		w.until(t, func() bool { return w.read(t) == n })
+		require.False(t, w.Remote())
+	}
+	age, known := w.Age()
+	require.True(t, known)
+	require.Less(t, age, patience)
+}
+
+func TestARebuiltReplicaIsReadOnceItIsWhole(t *testing.T) {
+	w := startWorld(t, replica.Config{})
+	n := w.read(t)
+	w.near.Kill()
+	require.NoError(t, os.RemoveAll(w.near.Dir))
+	require.Equal(t, n, w.read(t), "the deleted file")
+	_ = w.Refresh()
+	require.Equal(t, n, w.read(t), "the deleted file, known to be deleted")
+	require.NoError(t, w.near.Start())
+	for done := false; !done; {
+		_ = w.Refresh()
+		require.GreaterOrEqual(t, w.read(t), n)
+		_, err := os.Stat(sqld.File(w.near.Dir))
+		done = err == nil
+	}
+	n = w.beat(t)
+	w.until(t, func() bool { return w.read(t) == n && !w.Remote() })
+	require.NoError(t, w.Ready(0))
+}
+
+func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
+	w := startWorld(t, replica.Config{})
+	for _, server := range []*sqld.Server{w.near, w.primary} {
+		server.Kill()
+		require.Positive(t, w.read(t))
+		_ = w.Refresh()
+		require.Positive(t, w.read(t))
+		require.NoError(t, w.Ready(0), "the file is well, however silent the servers are")
+		require.NoError(t, server.Start())
+		sqldtest.Await(t, server, "")
+		n := w.beat(t)
+		w.until(t, func() bool { return w.read(t) == n && !w.Remote() })
+	}
+}
+
+func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
+	w := startWorld(t, replica.Config{})
+	elsewhere := filepath.Join(t.TempDir(), "data")
+	second := &world{primary: w.primary, near: w.near, beats: w.beats}
+	opened, err := replica.Open(replica.Config{
+		Database: schema.Access, File: elsewhere, Connections: 1, Now: time.Now,
+		Endpoint: store.NewRemote(remote(t, w.near.URL()), store.Config{}),
+	})
+	require.NoError(t, err)
+	defer opened.Close()
+	second.Replica = opened
+	require.True(t, second.Remote())
+	require.NoError(t, second.Ready(0))
+	require.Equal(t, w.read(t), second.read(t))
+	require.NoError(t, os.Symlink(sqld.File(w.near.Dir), elsewhere))
+	for _, suffix := range []string{"-wal", "-shm"} {
+		require.NoError(t, os.Symlink(sqld.File(w.near.Dir)+suffix, elsewhere+suffix))
+	}
+	second.until(t, func() bool { return !second.Remote() })
+	require.EqualValues(t, 2, second.Switches(), "to the endpoint, and back to the file")
+}
+
+func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
+	w := startWorld(t, replica.Config{})
+	broken := filepath.Join(t.TempDir(), "broken")
+	source, err := os.ReadFile(sqld.File(w.near.Dir))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(broken, source, 0o600))
+	db, err := schema.OpenFile(broken, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec(fmt.Sprintf("INSERT OR REPLACE INTO heartbeat VALUES (1, %d)", time.Now().UnixMilli()))
+	require.NoError(t, err)
+	var page int64
+	require.NoError(t, db.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_plan_1'").Scan(&page))
+	_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+
+	opened, err := replica.Open(replica.Config{
+		Database: schema.Access, File: broken, Connections: 1, Now: time.Now, Behind: time.Hour,
+		Endpoint: store.NewRemote(remote(t, w.near.URL()), store.Config{}),
+	})
+	require.NoError(t, err)
+	defer opened.Close()
+	require.False(t, opened.Remote())
+	second := &world{Replica: opened}
+	n := w.beat(t) // newer than the copy's
+	w.until(t, func() bool { return w.read(t) == n })
+	damage(t, broken, page)
+	require.Equal(t, w.read(t), second.read(t), "the statement itself is answered")
+	require.True(t, opened.Remote())
+	require.Error(t, opened.Ready(0))
+	_ = opened.Refresh()
+	require.True(t, opened.Remote(), "until it is well")
+	source, err = os.ReadFile(sqld.File(w.near.Dir))
+	require.NoError(t, err)
+	log, err := os.ReadFile(sqld.File(w.near.Dir) + "-wal")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(broken+".new", source, 0o600))
+	require.NoError(t, os.RemoveAll(broken+"-shm"))
+	require.NoError(t, os.WriteFile(broken+"-wal", log, 0o600))
+	require.NoError(t, os.Rename(broken+".new", broken))
+	second.until(t, func() bool { return opened.Ready(0) == nil && !opened.Remote() })
+}
+
+// damage overwrites a page of a database file.
+func damage(t *testing.T, path string, page int64) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	junk := make([]byte, 4096)
+	for i := range junk {
+		junk[i] = 0xa5
+	}
+	_, err = file.WriteAt(junk, (page-1)*4096)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+}
+
+func TestACopyThatIsTooOldIsRefused(t *testing.T) {
+	w := startWorld(t, replica.Config{MaxAge: time.Minute})
+	w.read(t)
+	require.NoError(t, w.Ready(time.Minute))
+	w.skew.Store(int64(2 * time.Minute))
+	require.ErrorIs(t, w.Query(t.Context(), "SELECT 1", nil, new(handler.Result)), replica.ErrTooOld)
+	require.ErrorIs(t, w.Ready(time.Minute), replica.ErrTooOld)
+	w.skew.Store(0)
+	w.beat(t)
+	w.until(t, func() bool { return w.Ready(time.Minute) == nil })
+}
+
+func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
+	dir := t.TempDir()
+	opened, err := replica.Open(replica.Config{
+		Database: schema.Access, File: filepath.Join(dir, "none"), Connections: 1, Now: time.Now,
+		Endpoint: store.NewRemote(remote(t, "http://127.0.0.1:1"), store.Config{}),
+	})
+	require.NoError(t, err)
+	defer opened.Close()
+	require.ErrorIs(t, opened.Ready(0), replica.ErrNowhere)
+	require.ErrorIs(t, opened.Query(context.Background(), "SELECT 1", nil, new(handler.Result)), replica.ErrNowhere)
+}
+
+func TestADatabaseOfTheFutureIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	_, err = replica.Open(replica.Config{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
+	var newer *schema.NewerError
+	require.ErrorAs(t, err, &newer)
+}
+
+// TestADatabaseOneVersionOlderOrNewerIsRead lets nodes be upgraded one after another.
+func TestADatabaseOneVersionOlderOrNewerIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	r, err := replica.Open(replica.Config{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
+	require.NoError(t, err)
+	defer r.Close()
+	for _, change := range []string{
+		`CREATE TEMP TABLE next AS SELECT * FROM schema_version ORDER BY version DESC LIMIT 1;
+			UPDATE next SET version = version + 1; INSERT INTO schema_version SELECT * FROM next;
+			CREATE TABLE of_the_future (id)`,
+		"DELETE FROM schema_version WHERE version > 1; DROP TABLE heartbeat",
+	} {
+		_, err := db.Exec(change)
+		require.NoError(t, err)
+		require.NoError(t, ignoreEndpoint(r.Refresh()))
+		require.NoError(t, r.Ready(time.Minute))
+		require.NoError(t, r.Query(t.Context(), "SELECT count(*) FROM plan", nil, new(handler.Result)))
+	}
+	_, known := r.Age()
+	require.False(t, known, "an older database has no heartbeat")
+}
+
+// ignoreEndpoint leaves out that there is none.
+func ignoreEndpoint(err error) error {
+	if err != nil && strings.Contains(err.Error(), "there is no endpoint") {
+		return nil
+	}
+	return err
+}
+
+func TestAnotherDatabaseIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	require.NoError(t, db.Close())
+	_, err = replica.Open(replica.Config{Database: schema.Registry, File: path, Connections: 1, Now: time.Now})
+	var other *schema.OtherError
+	require.ErrorAs(t, err, &other)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"regedge/handler"
+	"regedge/replicate/writer"
+)
+
+const (
+	// reportInterval is how often an edge tells the writer how it is.
+	reportInterval = 2 * time.Second
+	// reportLimit bounds one report.
+	reportLimit = 5 * time.Second
+)
+
+// reporting is the service that tells the writer how this node is. A report that does
+// not arrive is no failure: the operator sees how old the last one is.
+func (l *lookups) reporting(client *writer.Client, address string) service {
+	return service{"report", func(ctx context.Context) error {
+		tick := time.NewTicker(reportInterval)
+		defer tick.Stop()
+		for {
+			limited, cancel := context.WithTimeout(ctx, reportLimit)
+			_ = client.Report(limited, l.report(limited, address))
+			cancel()
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	}}
+}
+
+// nodeAddress is where a node serves, in words for an operator: by the name of its machine
+// when it listens on all of its addresses.
+func nodeAddress(listening net.Addr) string {
+	tcp, ok := listening.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return listening.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return listening.String()
+	}
+	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+}
+
+// report describes this node.
+func (l *lookups) report(ctx context.Context, address string) writer.Report {
+	stats := l.meter.Stats()
+	r := writer.Report{Address: address, Version: programVersion(), Refused: stats.Unavailable, Unsettled: stats.Unsettled}
+	if err := l.ready(); err != nil {
+		r.Ready = err.Error()
+	}
+	var result handler.Result
+	if err := l.registry.Query(ctx, releaseStatement, nil, &result); err == nil && result.Rows() > 0 {
+		r.Release = result.Values[0].Text
+	}
+	for _, f := range l.follows() {
+		replica := writer.Replica{Database: string(f.name), AgeMillis: -1, Fallback: f.Remote()}
+		if age, known := f.Age(); known {
+			replica.AgeMillis = age.Milliseconds()
+		}
+		r.Replicas = append(r.Replicas, replica)
+	}
+	return r
+}
+
+// reportClient speaks to the writer as this node.
+func (f *metering) reportClient() (*writer.Client, error) {
+	token, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	return writer.NewClient(f.Writer, token, &http.Client{Timeout: reportLimit}), nil
+}

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Proxies are the networks whose hosts are believed when they say for whom they ask.
+type Proxies []netip.Prefix
+
+// ParseProxies reads networks in CIDR form, or single addresses.
+func ParseProxies(texts []string) (Proxies, error) {
+	var proxies Proxies
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(text)
+			if addrErr != nil {
+				return nil, fmt.Errorf("trusted proxy %q: want a network such as 10.0.0.0/8, or an address", text)
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		proxies = append(proxies, prefix.Masked())
+	}
+	return proxies, nil
+}
+
+func (p Proxies) trust(addr netip.Addr) bool {
+	for _, prefix := range p {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// peer is the other end of a connection, worked out once for all its requests.
+type peer struct {
+	addr netip.Addr
+	text string
+}
+
+type peerKey struct{}
+
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, parsePeer(c.RemoteAddr().String()))
+}
+
+// parsePeer drops the port and the zone of "address:port".
+func parsePeer(remote string) *peer {
+	parsed, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return &peer{}
+	}
+	addr := parsed.Addr().Unmap().WithZone("")
+	return &peer{addr: addr, text: addr.String()}
+}
+
+func peerOf(r *http.Request) *peer {
+	if p, ok := r.Context().Value(peerKey{}).(*peer); ok {
+		return p
+	}
+	return parsePeer(r.RemoteAddr)
+}
+
+// client is the address that a request counts for: the connection's, or, when that is a
+// trusted proxy, the last address in Forwarded (RFC 7239) or X-Forwarded-For that is
+// not itself a trusted proxy.
+//
+// A proxy writes one of the two and passes on whatever a client put into the other. So
+// when both are there and disagree, neither is believed.
+func (p Proxies) client(from *peer, header http.Header) string {
+	if len(p) == 0 || !p.trust(from.addr) {
+		return from.text
+	}
+	forwarded, hasForwarded := header["Forwarded"]
+	forwardedFor, hasForwardedFor := header["X-Forwarded-For"]
+	standard := p.lastUntrusted(from.addr, forwardedAddresses(forwarded))
+	usual := p.lastUntrusted(from.addr, listed(forwardedFor))
+	switch {
+	case hasForwarded && hasForwardedFor && standard != usual:
+		return from.text
+	case hasForwarded:
+		return standard.String()
+	case hasForwardedFor:
+		return usual.String()
+	}
+	return from.text
+}
+
+// Client is the address that a request counts for, for handlers beside the Server.
+func (p Proxies) Client(r *http.Request) string { return p.client(peerOf(r), r.Header) }
+
+// lastUntrusted walks from the nearest hop to the farthest and stops at the first that
+// is no trusted proxy, or before one that is not an address.
+func (p Proxies) lastUntrusted(nearest netip.Addr, hops []string) netip.Addr {
+	client := nearest
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, ok := parseHop(hops[i])
+		if !ok {
+			return client
+		}
+		client = hop
+		if !p.trust(hop) {
+			return client
+		}
+	}
+	return client
+}
+
+// parseHop reads an address with or without a port; an IPv6 address may stand in
+// brackets.
+func parseHop(text string) (netip.Addr, bool) {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap().WithZone(""), true
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		text = strings.TrimSuffix(inner, "]")
+	}
+	addr, err := netip.ParseAddr(text)
+	return addr.Unmap().WithZone(""), err == nil
+}
+
+// listed splits the elements of a comma-separated field, over all its lines.
+func listed(lines []string) []string {
+	var elements []string
+	for _, line := range lines {
+		for element := range strings.SplitSeq(line, ",") {
+			elements = append(elements, strings.TrimSpace(element))
+		}
+	}
+	return elements
+}
+
+// forwardedAddresses takes the for= parameter out of each element of Forwarded; an
+// element without one is an empty text, which is no address.
+func forwardedAddresses(lines []string) []string {
+	var addresses []string
+	for _, element := range listed(lines) {
+		address := ""
+		for parameter := range strings.SplitSeq(element, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+			if strings.EqualFold(name, "for") {
+				address = strings.Trim(value, `"`)
+			}
+		}
+		addresses = append(addresses, address)
+	}
+	return addresses
+}

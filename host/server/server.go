@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"regedge/handler"
+)
+
+// Request is one HTTP request as an Answerer sees it. It is valid until Answer returns.
+type Request struct {
+	Method string
+	// Target is the path and query as sent, undecoded.
+	Target string
+	// Authority is the host and port the client asked for.
+	Authority string
+	// Client is the address of the client, without a port, as the server vouches for it.
+	Client string
+	// Header holds the request's fields; the server has not changed them.
+	Header http.Header
+}
+
+// Answerer answers lookups: the component in its engine, or the handler itself.
+//
+// Answer fills response: it sets Status and appends to Headers and Body, which are empty
+// but may have room from an earlier request. The server keeps their memory for the next
+// request, so nothing else may. An error means that there is no answer: the client gets
+// 503 overloaded for ErrOverloaded and 500 internal_error for any other, whose text is
+// for the log. An *Answered comes with an answer. Answer is called concurrently.
+type Answerer interface {
+	Answer(ctx context.Context, request *Request, response *handler.Response) error
+}
+
+// Answered is an error beside a complete answer, such as that of a database behind a
+// 503: the answer is sent, and the cause logged under its request id.
+type Answered struct{ Cause error }
+
+func (e *Answered) Error() string { return "answered after a failure: " + e.Cause.Error() }
+func (e *Answered) Unwrap() error { return e.Cause }
+
+// ErrOverloaded is returned by an Answerer that has no room for the request.
+var ErrOverloaded = errors.New("no room for the request")
+
+// The defaults of a Config. A lookup takes microseconds, or a second when it waits for
+// the writer, so the times are those of slow networks, not of slow work.
+const (
+	DefaultReadHeaderTimeout = 5 * time.Second
+	DefaultReadTimeout       = 10 * time.Second
+	DefaultWriteTimeout      = 15 * time.Second
+	DefaultIdleTimeout       = 2 * time.Minute
+	DefaultDrainTimeout      = 10 * time.Second
+	DefaultMaxInFlight       = 256
+	// DefaultMaxHeaderBytes bounds the request line and all fields together.
+	DefaultMaxHeaderBytes = 16 << 10
+	// DefaultMaxTargetBytes holds a name of 200 characters of 4 bytes, each byte
+	// percent-encoded, three times over.
+	DefaultMaxTargetBytes = 8 << 10
+)
+
+// Config says what to serve and within which limits. A zero limit is its default.
+type Config struct {
+	Answerer Answerer
+	// Ready tells why the server should get no requests now; nil when it should.
+	Ready func() error
+	// DocsURL is the address under which the host's pages are reached, without a slash
+	// at its end; empty when it is not known.
+	DocsURL string
+	// Pages, when set, adds the host's pages to its router, among them /problems/{code}.
+	// They answer GET and HEAD; the server adds the request id.
+	Pages func(*httprouter.Router)
+	// Proxies may say for whom they ask.
+	Proxies Proxies
+	// TLS is nil for plain HTTP.
+	TLS *tls.Config
+
+	ReadHeaderTimeout, ReadTimeout, WriteTimeout, IdleTimeout, DrainTimeout time.Duration
+	MaxInFlight, MaxHeaderBytes, MaxTargetBytes                             int
+
+	// Log gets one line a request, and what went wrong.
+	Log *slog.Logger
+	// Metrics is where the server's metrics are registered.
+	Metrics prometheus.Registerer
+	// NewRequestID makes the id of an answer that does not come from the Answerer.
+	NewRequestID func() string
+	// Now tells the time; nil is time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.ReadHeaderTimeout, DefaultReadHeaderTimeout)
+	setDefault(&c.ReadTimeout, DefaultReadTimeout)
+	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
+	setDefault(&c.IdleTimeout, DefaultIdleTimeout)
+	setDefault(&c.DrainTimeout, DefaultDrainTimeout)
+	setDefault(&c.MaxInFlight, DefaultMaxInFlight)
+	setDefault(&c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	setDefault(&c.MaxTargetBytes, DefaultMaxTargetBytes)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func setDefault[N int | time.Duration](n *N, value N) {
+	if *n <= 0 {
+		*n = value
+	}
+}
+
+// Server serves one listener.
+type Server struct {
+	config   Config
+	pages    *httprouter.Router
+	metrics  *metrics
+	inFlight atomic.Int64
+	draining atomic.Bool
+}
+
+// New checks the configuration and registers the metrics.
+func New(config Config) (*Server, error) {
+	config = config.withDefaults()
+	s := &Server{config: config}
+	var err error
+	if s.metrics, err = newMetrics(config.Metrics, &s.inFlight); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	s.pages = s.newPages()
+	return s, nil
+}
+
+// Run serves the listener until ctx is done, then takes no more connections, finishes
+// what is in flight and returns nil; an error when serving failed, or when something
+// was still in flight after DrainTimeout and was cut off. The listener is closed.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	web := &http.Server{
+		Handler:                      s,
+		ReadHeaderTimeout:            s.config.ReadHeaderTimeout,
+		ReadTimeout:                  s.config.ReadTimeout,
+		WriteTimeout:                 s.config.WriteTimeout,
+		IdleTimeout:                  s.config.IdleTimeout,
+		MaxHeaderBytes:               s.config.MaxHeaderBytes,
+		DisableGeneralOptionsHandler: true,
+		ConnContext:                  withPeer,
+		ErrorLog:                     slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		TLSConfig:                    s.config.TLS,
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.serve(web, listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	err := s.drain(web)
+	<-served
+	return err
+}
+
+func (s *Server) serve(web *http.Server, listener net.Listener) error {
+	if s.config.TLS != nil {
+		return web.ServeTLS(listener, "", "")
+	}
+	return web.Serve(listener)
+}
+
+func (s *Server) drain(web *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
+	defer cancel()
+	if err := web.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("finish requests in flight: %w", err), web.Close())
+	}
+	return nil
+}

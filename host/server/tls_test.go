@@ -1,0 +1,114 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/server"
+)
+
+// writeCertificate makes a self-signed certificate for 127.0.0.1.
+func writeCertificate(t *testing.T, dir string, serial int64) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writePEM(t, certFile, "CERTIFICATE", der)
+	writePEM(t, keyFile, "PRIVATE KEY", secret)
+	return certFile, keyFile
+}
+
+func writePEM(t *testing.T, path, kind string, der []byte) {
+	t.Helper()
+	block := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	require.NoError(t, os.WriteFile(path, block, 0o600))
+}
+
+func serialOf(t *testing.T, config *tls.Config) int64 {
+	t.Helper()
+	certificate, err := config.GetCertificate(nil)
+	require.NoError(t, err)
+	parsed, err := x509.ParseCertificate(certificate.Certificate[0])
+	require.NoError(t, err)
+	return parsed.SerialNumber.Int64()
+}
+
+func TestTLSIsServed(t *testing.T) {
+	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
+	config, err := server.NewTLS(certFile, keyFile, time.Now)
+	require.NoError(t, err)
+	r := start(t, server.Config{Answerer: fine, TLS: config})
+	text, err := os.ReadFile(certFile)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(text))
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true,
+	}}
+	defer client.CloseIdleConnections()
+	response, err := client.Get("https://" + r.addr + "/v1/llps/a")
+	require.NoError(t, err)
+	response.Body.Close()
+	require.Equal(t, 200, response.StatusCode)
+	require.Equal(t, 2, response.ProtoMajor)
+}
+
+func TestARenewedCertificateIsTakenUp(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	certFile, keyFile := writeCertificate(t, dir, 1)
+	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now })
+	require.NoError(t, err)
+	require.EqualValues(t, 1, serialOf(t, config))
+
+	writeCertificate(t, dir, 2)
+	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Second)))
+	require.EqualValues(t, 1, serialOf(t, config), "the files are not looked at each time")
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 2, serialOf(t, config))
+
+	require.NoError(t, os.WriteFile(certFile, []byte("half a renewal"), 0o600))
+	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 2, serialOf(t, config), "a broken renewal changes nothing")
+}
+
+func TestAMissingCertificateIsNamed(t *testing.T) {
+	_, err := server.NewTLS("nowhere.pem", "nowhere.key", time.Now)
+	require.ErrorContains(t, err, "nowhere.pem")
+}
+
+func TestLogLinesAreHeldAndWrittenWhole(t *testing.T) {
+	var to bytes.Buffer
+	b := server.NewLogBuffer(&to)
+	b.Write([]byte("one\n"))
+	require.Empty(t, to.String())
+	require.NoError(t, b.Flush())
+	require.Equal(t, "one\n", to.String())
+	long := strings.Repeat("x", 40<<10) + "\n"
+	b.Write([]byte(long))
+	b.Write([]byte(long))
+	require.Equal(t, "one\n"+long+long, to.String(), "a full buffer does not wait")
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"regedge/replicate/hrana"
+	"regedge/replicate/push"
+	"regedge/replicate/writer"
+)
+
+type statusCommand struct {
+	operator
+	Registry          string        `placeholder:"URL" help:"The registry's primary, to show its releases."`
+	RegistryToken     string        `placeholder:"TOKEN" help:"Token of the registry; one that may only read is enough."`
+	RegistryTokenFile string        `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
+	Watch             bool          `env:"-" help:"Show it again and again, until interrupted."`
+	Interval          time.Duration `env:"-" default:"2s" help:"With --watch, how often (${default})."`
+}
+
+// status is what the command shows.
+type status struct {
+	At       time.Time      `json:"at"`
+	Nodes    []nodeStatus   `json:"nodes"`
+	Releases []push.Release `json:"releases,omitempty"`
+}
+
+// nodeStatus is a node as the writer knows it, with its last report, if there is one.
+type nodeStatus struct {
+	writer.Node
+	Report *writer.Report `json:"report"`
+}
+
+// Run shows the state of the cluster.
+func (c *statusCommand) Run(ctx context.Context, m *Main) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	for {
+		now, err := c.collect(ctx, m, client)
+		if err != nil {
+			return c.explain(err)
+		}
+		if err := c.print(m, now); err != nil || !c.Watch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(c.Interval):
+		}
+	}
+}
+
+func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Client) (*status, error) {
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := client.Reports(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &status{At: m.Now().UTC(), Nodes: []nodeStatus{}}
+	for _, n := range nodes {
+		shown := nodeStatus{Node: n}
+		for i := range reports {
+			if reports[i].Node == n.Name {
+				shown.Report = &reports[i]
+			}
+		}
+		s.Nodes = append(s.Nodes, shown)
+	}
+	if c.Registry == "" {
+		return s, nil
+	}
+	token, err := fileToken(c.RegistryToken, c.RegistryTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	registry := hrana.New(c.Registry, token)
+	defer registry.Close()
+	s.Releases, err = push.Releases(ctx, registry)
+	return s, err
+}
+
+func (c *statusCommand) print(m *Main, s *status) error {
+	if c.JSON {
+		encoder := json.NewEncoder(m.Stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(s)
+	}
+	if c.Watch {
+		fmt.Fprintf(m.Stdout, "\n%s\n", s.At.Format(time.RFC3339))
+	}
+	return s.write(m.Stdout)
+}
+
+// write prints the tables.
+func (s *status) write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row(table, "NODE", "STATE", "ADDRESS", "RELEASE", "REGISTRY", "ACCESS", "LEASED", "UNSETTLED", "VERSION", "SEEN")
+	for _, n := range s.Nodes {
+		r := n.Report
+		if r == nil {
+			r = &writer.Report{Address: "-", Release: "-", Version: "-"}
+		}
+		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, seen(n.Seen))
+	}
+	if len(s.Releases) > 0 {
+		row(table)
+		row(table, "RELEASE", "PUSHED", "COMPANIES", "LLPS", "DIRECTORS", "APPOINTMENTS", "PARTNERS")
+		for _, r := range s.Releases {
+			row(table, r.ID, r.Pushed.Format(time.RFC3339), r.Companies, r.LLPs, r.Directors, r.Appointments, r.Partners)
+		}
+	}
+	return table.Flush()
+}
+
+// unsettled is how many charges of an edge the writer may not have, as of its last report.
+func unsettled(r *writer.Report) string {
+	if r == nil {
+		return "-"
+	}
+	return strconv.FormatInt(r.Unsettled, 10)
+}
+
+func (n *nodeStatus) state() string {
+	if n.Live && n.Report != nil && n.Report.Ready != "" {
+		return "not ready: " + n.Report.Ready
+	}
+	return nodeState(n.Node)
+}
+
+// lag is the age of a replica, or that there is none.
+func lag(r *writer.Report, database string) string { return cmp.Or(r.Lag(database), "-") }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"regedge/host/trust"
+)
+
+// trustCommands make what the machines of a cluster know one another by.
+type trustCommands struct {
+	Init    trustInit    `cmd:"" help:"Make the keys of a new cluster: a key pair for each database, and an authority for replication."`
+	Token   trustToken   `cmd:"" help:"Print a token for a database's libSQL servers."`
+	Machine trustMachine `cmd:"" help:"Make a machine's certificate for replication."`
+}
+
+// trustFlags name the folder.
+type trustFlags struct {
+	Trust string `default:"trust" type:"path" placeholder:"DIR" help:"Directory of the keys; keep it at the centre, and safe (${default})."`
+}
+
+type trustInit struct{ trustFlags }
+
+// Run makes the keys.
+func (c *trustInit) Run(m *Main) error {
+	made, err := trust.Create(c.Trust, m.Now)
+	if errors.Is(err, trust.ErrExists) {
+		return withHint(err, "remove them first if the cluster shall forget all tokens and certificates")
+	}
+	if err != nil {
+		return err
+	}
+	for _, database := range trust.Databases {
+		fmt.Fprintf(m.Stdout, "%s servers: --auth-jwt-key-file %s\n", database, made.PublicKeyFile(database))
+	}
+	_, err = fmt.Fprintf(m.Stdout, "replication: authority %s\n", made.AuthorityFile())
+	return err
+}
+
+type trustToken struct {
+	trustFlags
+	Database string        `arg:"" enum:"registry,access" help:"registry or access."`
+	ReadOnly bool          `env:"-" help:"A token that may only read: the one for an edge."`
+	Life     time.Duration `env:"-" placeholder:"DURATION" help:"How long it is good, such as 8760h. By default until the keys are replaced."`
+}
+
+// Run prints a token.
+func (c *trustToken) Run(m *Main) error {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return err
+	}
+	right := trust.ReadWrite
+	if c.ReadOnly {
+		right = trust.ReadOnly
+	}
+	token, err := opened.Token(c.Database, right, c.Life)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(m.Stdout, token)
+	return err
+}
+
+type trustMachine struct {
+	trustFlags
+	Name string   `arg:"" help:"Name of the machine."`
+	Host []string `env:"-" placeholder:"NAME|IP" help:"Where replicas reach this machine: for the primaries' one."`
+}
+
+// Run makes a certificate.
+func (c *trustMachine) Run(m *Main) error {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return err
+	}
+	cert, key, err := opened.Certificate(c.Name, c.Host...)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(m.Stdout, "certificate  %s\nkey          %s\nauthority    %s\n", cert, key, opened.AuthorityFile())
+	return err
+}
+
+func openTrust(dir string, m *Main) (*trust.Trust, error) {
+	opened, err := trust.Open(dir, m.Now)
+	if err != nil {
+		return nil, withHint(err, "regedge trust init makes the keys")
+	}
+	return opened, nil
+}
+
+// edgeSecrets prints what an edge needs beside its token of the writer.
+func edgeSecrets(m *Main, dir, name string) error {
+	opened, err := openTrust(dir, m)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN):")
+	for _, database := range trust.Databases {
+		token, err := opened.Token(database, trust.ReadOnly, 0)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(m.Stdout, "%-9s %s\n", database, token)
+	}
+	cert, key, err := opened.Certificate("edge-" + name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(m.Stdout, "\nFor its sqld, to be copied there with the public keys:\n--primary-grpc-ca-cert-file %s --primary-grpc-cert-file %s --primary-grpc-key-file %s\n--auth-jwt-key-file %s (registry), %s (access)\n",
+		opened.AuthorityFile(), cert, key, opened.PublicKeyFile("registry"), opened.PublicKeyFile("access"))
+	return err
+}

@@ -1,0 +1,157 @@
+package chaos
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"regedge/schema"
+)
+
+// mount puts a small file system of its own under the name, or skips the test.
+func (c *cluster) mount(name, size string) string {
+	dir := c.path(name)
+	require.NoError(c.t, os.Mkdir(dir, 0o700))
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		c.t.Skipf("skipped: a small file system can't be mounted here: %v", err)
+	}
+	c.t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+func (a *account) asks(p *process, times int) (last int) {
+	for range times {
+		last = a.ask(http.DefaultClient, p)
+	}
+	return last
+}
+
+func TestAnEdgeWhoseDiskIsFull(t *testing.T) {
+	c := newCluster(t)
+	dir := c.mount("small", "1m")
+	p := c.edge("small", "http://"+c.writer.address, filepath.Join(dir, "state"))
+	p.start()
+	p.await("/readyz", http.StatusOK)
+	a := c.account(100_000)
+	require.Equal(t, http.StatusOK, a.asks(p, 50))
+
+	filler := filepath.Join(dir, "filler")
+	exec.Command("dd", "if=/dev/zero", "of="+filler, "bs=4k").Run() // until nothing is left
+	eventually(t, func() bool { return a.asks(p, 50) == http.StatusServiceUnavailable }, func() string { return "live keys are answered 503" })
+	require.Equal(t, http.StatusServiceUnavailable, p.status("/readyz"))
+	eventually(t, func() bool { return strings.Contains(p.log.String(), "no space left on device") }, func() string { return "it says why" })
+	sandbox := &account{cluster: c, key: "reg_sandbox_public"}
+	require.Equal(t, http.StatusOK, sandbox.asks(p, 1))
+
+	require.NoError(t, os.Remove(filler))
+	eventually(t, func() bool { return a.asks(p, 1) == http.StatusOK }, func() string { return "it serves again" })
+	p.await("/readyz", http.StatusOK)
+	a.settles()
+	p.kill()
+	p.start()
+	p.await("/readyz", http.StatusOK)
+	a.settles()
+}
+
+func TestAnEdgeWhoseStateIsReadOnly(t *testing.T) {
+	c := newCluster(t)
+	dir := c.mount("fixed", "1m")
+	p := c.edge("fixed", "http://"+c.writer.address, filepath.Join(dir, "state"))
+	p.start()
+	p.await("/readyz", http.StatusOK)
+	a := c.account(1000)
+	require.Equal(t, http.StatusOK, a.asks(p, 5))
+	p.kill()
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	p.start()
+	require.Error(t, p.command.Wait(), "it does not start")
+	p.command = nil
+	require.Contains(t, p.log.String(), "read-only file system")
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=1m"))
+	p.start()
+	p.await("/readyz", http.StatusOK)
+	require.Equal(t, http.StatusOK, a.asks(p, 5))
+	a.settles()
+}
+
+func TestAWriterWhoseLedgerIsLocked(t *testing.T) {
+	c := newCluster(t)
+	p := c.run("one")
+	a := c.account(1000)
+	require.Equal(t, http.StatusOK, a.asks(p, 5))
+
+	db, err := schema.OpenFile(c.path("ledger.db"), false)
+	require.NoError(t, err)
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{}) // takes the write lock
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, a.asks(p, 10), "from the lease")
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	defer cancel()
+	no := "never"
+	_, err = c.client.AddAccount(ctx, no, "", "scale")
+	require.Error(t, err, "an operator is told")
+	require.NoError(t, tx.Rollback())
+	require.Equal(t, http.StatusOK, a.asks(p, 10))
+	a.settles()
+}
+
+func TestAWriterWhoseLedgerIsDamaged(t *testing.T) {
+	c := newCluster(t)
+	p := c.run("one")
+	a := c.account(1000)
+	require.Equal(t, http.StatusOK, a.asks(p, 5))
+	a.settles()
+	backup := c.path("backup.db")
+	copyLedger(t, c.path("ledger.db"), backup)
+	require.Equal(t, http.StatusOK, a.asks(p, 20))
+	a.settles()
+
+	c.writer.kill()
+	content, err := os.ReadFile(backup)
+	require.NoError(t, err)
+	for i := 100; i < len(content); i++ {
+		content[i] ^= 0xa5
+	}
+	c.replaceLedger(content)
+	c.writer.start()
+	require.Error(t, c.writer.command.Wait(), "it does not start")
+	c.writer.command = nil
+	require.Regexp(t, "malformed|not a database", c.writer.log.String())
+	require.Equal(t, http.StatusOK, a.asks(p, 3), "from the lease, without the writer")
+
+	content, err = os.ReadFile(backup)
+	require.NoError(t, err)
+	c.replaceLedger(content)
+	args := c.writer.args
+	c.writer.args = append(args, "--restored")
+	c.writer.start()
+	c.writer.args = args
+	eventually(t, func() bool { return a.asks(p, 1) == http.StatusOK }, func() string { return "it serves" })
+	a.settles()
+}
+
+// copyLedger makes a backup of a ledger that is in use.
+func copyLedger(t *testing.T, from, to string) {
+	db, err := schema.OpenFile(from, false)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(`VACUUM INTO ?`, to)
+	require.NoError(t, err)
+}
+
+func (c *cluster) replaceLedger(content []byte) {
+	for _, end := range []string{"-wal", "-shm"} {
+		os.Remove(c.path("ledger.db" + end))
+	}
+	require.NoError(c.t, os.WriteFile(c.path("ledger.db"), content, 0o600))
+}

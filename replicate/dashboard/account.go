@@ -1,0 +1,200 @@
+package dashboard
+
+import (
+	"context"
+	"time"
+
+	"regedge/handler/charge"
+	"regedge/handler/ident"
+	"regedge/replicate/ledger"
+	"regedge/replicate/wire"
+	"regedge/replicate/writer"
+)
+
+const (
+	// maxKeys is the number of active keys of an account (specification section 8).
+	maxKeys = 5
+	// lookBack is how far the last use of a key is looked for.
+	lookBack = 90 * 24 * time.Hour
+)
+
+// The queries of one account. Usage is found by account and hour, its first columns.
+const (
+	selectDays      = `SELECT hour / 24, outcome, sum(count) FROM usage WHERE account = ? AND hour >= ? GROUP BY 1, 2`
+	selectLastHours = `SELECT key, max(hour) FROM usage WHERE account = ? AND hour >= ? AND count > 0 GROUP BY key`
+	selectMissed    = `SELECT p.subject, p.spent FROM api_key k CROSS JOIN pool p
+		WHERE k.account = ? AND p.kind = ? AND p.subject = k.id AND p.time_window = ?`
+)
+
+// accountView is what is shown of an account, to its owner and to operators.
+type accountView struct {
+	Account    writer.Account
+	Plan       writer.Plan
+	Month      string // such as October 2026
+	Used       int64  // charged calls of the month
+	ActiveKeys int
+	MaxKeys    int
+	Chart      chart
+}
+
+// readAccount reads what the ledger says of an account and its last 30 days.
+func (d *Dashboard) readAccount(ctx context.Context, id int64) (accountView, error) {
+	a, err := d.client.Account(ctx, id)
+	if err != nil {
+		return accountView{}, err
+	}
+	plans, err := d.client.Plans(ctx)
+	if err != nil {
+		return accountView{}, err
+	}
+	now := d.now()
+	view := accountView{Account: a, Month: now.Format("January 2006"), ActiveKeys: a.Keys, MaxKeys: maxKeys}
+	for _, p := range plans {
+		if p.ID == a.Plan {
+			view.Plan = p
+		}
+	}
+	const volume = `SELECT coalesce(sum(spent), 0) FROM pool WHERE kind = ? AND subject = ? AND time_window = ?`
+	err = d.config.Ledger.QueryRowContext(ctx, volume, wire.Volume, id, wire.Month(now.UnixMilli())).Scan(&view.Used)
+	if err != nil {
+		return accountView{}, err
+	}
+	view.Chart, err = d.readChart(ctx, id, now)
+	return view, err
+}
+
+// Over reports whether the month's calls are used up.
+func (v accountView) Over() bool { return v.Used >= v.Plan.MonthlyVolume }
+
+// readChart reads the calls of the last days of an account.
+func (d *Dashboard) readChart(ctx context.Context, id int64, now time.Time) (chart, error) {
+	today := wire.Day(now.UnixMilli())
+	rows, err := d.config.Ledger.QueryContext(ctx, selectDays, id, (today-chartDays+1)*24)
+	if err != nil {
+		return chart{}, err
+	}
+	defer rows.Close()
+	days := emptyDays(today)
+	for rows.Next() {
+		var when int32
+		var outcome charge.Outcome
+		var count int64
+		if err := rows.Scan(&when, &outcome, &count); err != nil {
+			return chart{}, err
+		}
+		if i := when - (today - chartDays + 1); i >= 0 && i < chartDays {
+			days[i].add(outcome, count)
+		}
+	}
+	return newChart(days), rows.Err()
+}
+
+// keyView is a key with what is known of its use.
+type keyView struct {
+	writer.Key
+	NotFound int64  // lookups of today that found nothing
+	Cap      int64  // of these, a day
+	Last     string // use, in words
+}
+
+// Begins is the part of the key that is kept.
+func (k keyView) Begins() string { return ident.LivePrefix + k.Shown + "…" }
+
+// readKeys reads the keys of an account: active ones first, the newest first.
+func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoked []keyView, err error) {
+	keys, err := d.client.Keys(ctx, account)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := d.now()
+	missed, err := d.countsByKey(ctx, selectMissed, account, wire.NotFound, wire.Day(now.UnixMilli()))
+	if err != nil {
+		return nil, nil, err
+	}
+	lastHours, err := d.countsByKey(ctx, selectLastHours, account, wire.Hour(now.Add(-lookBack).UnixMilli()))
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := len(keys) - 1; i >= 0; i-- {
+		k := keyView{Key: keys[i], NotFound: missed[keys[i].ID], Cap: ledger.NotFoundCap, Last: lastUse(lastHours[keys[i].ID], keys[i], now)}
+		if k.Revoked == nil {
+			active = append(active, k)
+		} else {
+			revoked = append(revoked, k)
+		}
+	}
+	return active, revoked, nil
+}
+
+// countsByKey runs a query of keys and a number for each.
+func (d *Dashboard) countsByKey(ctx context.Context, query string, args ...any) (map[int64]int64, error) {
+	rows, err := d.config.Ledger.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := map[int64]int64{}
+	for rows.Next() {
+		var key, count int64
+		if err := rows.Scan(&key, &count); err != nil {
+			return nil, err
+		}
+		counts[key] = count
+	}
+	return counts, rows.Err()
+}
+
+// lastUse says when a key was used last. Usage is kept by the hour.
+func lastUse(hour int64, k writer.Key, now time.Time) string {
+	current := int64(wire.Hour(now.UnixMilli()))
+	switch {
+	case hour == 0 && now.Sub(k.Created) < lookBack:
+		return "never"
+	case hour == 0:
+		return "not in the last 90 days"
+	case hour >= current:
+		return "within this hour"
+	case hour == current-1:
+		return "within the last two hours"
+	}
+	t := time.Unix(hour*3600, 0).UTC()
+	if current-hour < 24 {
+		return plural(current-hour, "hour") + " ago"
+	}
+	return day(t)
+}
+
+// person is somebody who signs in.
+type person struct {
+	user
+	Created time.Time
+	Name    string // of the account
+}
+
+// readPeople lists who signs in for an account, or with 0 everybody.
+func (d *Dashboard) readPeople(ctx context.Context, account int64) ([]person, error) {
+	const query = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, u.created_at, coalesce(a.name, '') FROM user u
+		LEFT JOIN account a ON a.id = u.account WHERE ?1 = 0 OR u.account = ?1 ORDER BY u.operator DESC, u.email LIMIT 500`
+	rows, err := d.config.Ledger.QueryContext(ctx, query, account)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var people []person
+	for rows.Next() {
+		p, err := scanPerson(rows)
+		if err != nil {
+			return nil, err
+		}
+		people = append(people, p)
+	}
+	return people, rows.Err()
+}
+
+func scanPerson(rows interface{ Scan(...any) error }) (person, error) {
+	var p person
+	var created int64
+	err := rows.Scan(&p.ID, &p.Email, &p.Account, &p.Operator, &created, &p.Name)
+	p.Created = time.UnixMilli(created).UTC()
+	return p, err
+}

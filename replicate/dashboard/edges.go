@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"regedge/replicate/push"
+	"regedge/replicate/writer"
+)
+
+type edgesData struct {
+	Health   writer.Health
+	Edges    []edgeView
+	Releases []push.Release // the current one first
+	Unknown  bool           // the registry's primary does not answer
+}
+
+// edgeView is an edge as the writer knows it, with what it said of itself.
+type edgeView struct {
+	writer.Node
+	State            string
+	Class            string // of the state's badge
+	Seen             string
+	Why              string // it is not ready, in its own words
+	Address          string
+	Version, Release string
+	Registry, Access string // age of the replicas
+	Unsettled        string // charges that the writer may not have yet
+}
+
+// releasesPatience bounds how long the page waits for the registry's primary.
+const releasesPatience = 2 * time.Second
+
+func (d *Dashboard) edgesPage(v *visit) (answer, error) {
+	ctx := v.r.Context()
+	health, err := d.client.Health(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	nodes, err := d.client.Nodes(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	data := edgesData{Health: health}
+	reports := d.reports(ctx)
+	for _, n := range nodes {
+		data.Edges = append(data.Edges, newEdgeView(n, reports[n.Name], d.now()))
+	}
+	if d.config.Releases != nil {
+		limited, cancel := context.WithTimeout(ctx, releasesPatience)
+		defer cancel()
+		if data.Releases, err = d.config.Releases(limited); err != nil {
+			d.config.Logger.Warn("the releases can't be listed", "error", err)
+			data.Unknown = true
+		}
+	}
+	return answer{page: "edges", title: "Edges", data: data}, nil
+}
+
+// reports are what edges said last, by name. A writer that takes none has none.
+func (d *Dashboard) reports(ctx context.Context) map[string]*writer.Report {
+	list, err := d.client.Reports(ctx)
+	if err != nil {
+		return nil
+	}
+	reports := make(map[string]*writer.Report, len(list))
+	for i := range list {
+		reports[list[i].Node] = &list[i]
+	}
+	return reports
+}
+
+func newEdgeView(n writer.Node, r *writer.Report, now time.Time) edgeView {
+	e := edgeView{Node: n, State: "away", Class: "warn", Seen: "not since the writer started"}
+	if !n.Seen.IsZero() {
+		e.Seen = ago(now.Sub(n.Seen))
+	}
+	if r != nil {
+		e.Why, e.Address, e.Version, e.Release = r.Ready, r.Address, r.Version, r.Release
+		e.Unsettled = number(r.Unsettled)
+		e.Registry, e.Access = lagOf(r, "registry"), lagOf(r, "access")
+	}
+	switch {
+	case n.Retired:
+		e.State, e.Class, e.Why = "retired", "", ""
+	case n.Live && e.Why != "":
+		e.State, e.Class = "not ready", "bad"
+	case n.Live:
+		e.State, e.Class = "live", "good"
+	}
+	return e
+}
+
+// lagOf is how old a replica is, or why there is none.
+func lagOf(r *writer.Report, database string) string {
+	return cmp.Or(r.Lag(database), "none: a file")
+}
+
+// ago says how long ago something was.
+func ago(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < 2*time.Minute:
+		return plural(int64(d/time.Second), "second") + " ago"
+	case d < 2*time.Hour:
+		return plural(int64(d/time.Minute), "minute") + " ago"
+	case d < 48*time.Hour:
+		return plural(int64(d/time.Hour), "hour") + " ago"
+	}
+	return plural(int64(d/(24*time.Hour)), "day") + " ago"
+}

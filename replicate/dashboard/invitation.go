@@ -1,0 +1,160 @@
+package dashboard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"regedge/replicate/writer"
+)
+
+// errInvitation is the same for an invitation that never was, that is used and that is
+// too old.
+var errInvitation = &refusal{http.StatusNotFound, "This invitation can't be used",
+	"It was used already, it is older than three days, or a later one took its place. Ask for a new one."}
+
+// invitation is one that can be accepted now.
+type invitation struct {
+	hash     []byte
+	Email    string
+	Account  int64
+	Operator bool
+	Name     string // of the account
+}
+
+type invitationData struct {
+	Invitation *invitation
+	Minimum    int
+}
+
+const selectInvitation = `SELECT i.email, coalesce(i.account, 0), i.operator, coalesce(a.name, '') FROM invitation i
+	LEFT JOIN account a ON a.id = i.account WHERE i.hash = ? AND i.expires_at > ?`
+
+// findInvitation returns errInvitation for one that can't be used.
+func (d *Dashboard) findInvitation(ctx context.Context, db interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, token string) (*invitation, error) {
+	i := &invitation{hash: hashOf(token)}
+	err := db.QueryRowContext(ctx, selectInvitation, i.hash, d.now().UnixMilli()).Scan(&i.Email, &i.Account, &i.Operator, &i.Name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errInvitation
+	}
+	return i, err
+}
+
+// invitationPage asks for a password. Looking at it does not use the invitation up: mail
+// programs look at links too.
+func (d *Dashboard) invitationPage(v *visit) (answer, error) {
+	i, err := d.findInvitation(v.r.Context(), d.config.Ledger, v.params.ByName("token"))
+	if err != nil {
+		return answer{}, err
+	}
+	return invitationForm(i, ""), nil
+}
+
+func invitationForm(i *invitation, words string) answer {
+	a := answer{page: "invitation", title: "Choose a password", error: words, data: invitationData{i, minPassword}}
+	if words != "" {
+		a.status = http.StatusUnprocessableEntity
+	}
+	return a
+}
+
+func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
+	token, password := v.params.ByName("token"), v.field("password")
+	i, err := d.findInvitation(v.r.Context(), d.config.Ledger, token)
+	if err != nil {
+		return answer{}, err
+	}
+	if words := fitPassword(password, i.Email); words != "" {
+		return invitationForm(i, words), nil
+	}
+	secret, err := d.accept(v, token, password)
+	if err != nil {
+		return answer{}, err
+	}
+	d.enterSession(v, secret)
+	return see("/", "welcome"), nil
+}
+
+// accept uses an invitation up: it makes the user, or gives the one of that address a
+// new password and ends their sessions, and begins a session.
+func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
+	stored, err := d.passwords.hash(v.r.Context(), password)
+	if err != nil {
+		return "", err
+	}
+	i, err := d.findInvitation(v.r.Context(), d.config.Ledger, token)
+	if err != nil {
+		return "", err
+	}
+	secret, hash := d.newSecret()
+	act := v.act("accept invitation", i.Account, "")
+	act.Actor = i.Email
+	return secret, d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		i, err := d.findInvitation(ctx, tx, token) // another may have accepted it meanwhile
+		if err != nil {
+			return err
+		}
+		id, err := putUser(ctx, tx, now, i, stored)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE hash = ?`, i.hash); err != nil {
+			return err
+		}
+		if err := endSessions(ctx, tx, id); err != nil {
+			return err
+		}
+		return begin(ctx, tx, now, id, hash, v)
+	})
+}
+
+// putUser makes the user of an invitation, or changes their password. It refuses an
+// address that signs in elsewhere by now.
+func putUser(ctx context.Context, tx *sql.Tx, now int64, i *invitation, stored string) (int64, error) {
+	const put = `INSERT INTO user (email, password, account, operator, created_at) VALUES (?, ?, nullif(?, 0), ?, ?)
+		ON CONFLICT (email) DO UPDATE SET password = excluded.password
+		WHERE account IS excluded.account AND operator = excluded.operator RETURNING id`
+	rows, err := tx.QueryContext(ctx, put, i.Email, stored, i.Account, i.Operator, now)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var id int64
+	for rows.Next() { // to its end: a statement that is left early is not checkpointed
+		if err := rows.Scan(&id); err != nil {
+			return 0, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	if id == 0 {
+		return 0, errInvitation
+	}
+	return id, nil
+}
+
+// Accept uses an invitation up without a browser and leaves nobody signed in.
+func (d *Dashboard) Accept(ctx context.Context, token, password string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, writer.InvitationPath, nil)
+	if err != nil {
+		return fmt.Errorf("accept invitation: %w", err)
+	}
+	v := &visit{r: r}
+	secret, err := d.accept(v, token, password)
+	if err != nil {
+		return fmt.Errorf("accept invitation: %w", err)
+	}
+	err = d.config.Writer.Commit(ctx, writer.Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, hashOf(secret))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("accept invitation: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/writer"
+)
+
+func TestAnOperatorRunsAnAccount(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	require.Contains(t, b.get("/").body, "<h1>Accounts</h1>")
+	p := b.submit("/accounts", "/accounts", "name", "Acme Traders", "plan", "starter")
+	require.Contains(t, p.text(), "The account is made.")
+	const at = "/accounts/1"
+	require.Contains(t, b.submit(at, at+"/plan", "plan", "scale").text(), "The plan is changed.")
+	require.Contains(t, b.submit(at, at+"/credits", "amount", "2500", "kind", "bought", "note", "invoice 17").text(), "The credits are changed.")
+	require.Contains(t, b.submit(at, at+"/credits", "amount", "-500", "kind", "bought").text(), "The credits are changed.")
+	for _, amount := range []string{"", "0", "many", "1.5", "99999999999999999999", "999999999999999"} {
+		p = b.submit(at, at+"/credits", "amount", amount, "kind", "bought")
+		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, amount)
+	}
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/credits", "amount", "-5", "kind", "compensated").StatusCode)
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/credits", "amount", "5", "kind", "stolen").StatusCode)
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/plan", "plan", "none").StatusCode)
+	require.Contains(t, b.submit(at, at+"/suspension", "suspended", "1").text(), "The account is suspended.")
+
+	a, err := w.client.Account(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, "scale", a.Plan)
+	require.Equal(t, int64(2000), a.Balance)
+	require.True(t, a.Suspended)
+	require.Contains(t, b.submit(at, at+"/suspension", "suspended", "0").text(), "active again")
+	require.Contains(t, b.get(at+"/credits").body, "invoice 17")
+	require.Contains(t, b.get(at+"/credits.csv").body, "invoice 17")
+	require.Equal(t, http.StatusNotFound, b.get("/accounts/99").StatusCode)
+}
+
+func TestAccountsAreFoundAndPaged(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	for i := range 53 {
+		w.account(fmt.Sprintf("Account %d%%_", i), 0)
+	}
+	w.person("someone@example.com", 7)
+	first := b.get("/accounts").body
+	require.Equal(t, 50, strings.Count(first, `<a href="/accounts/`), "and no more")
+	require.Contains(t, b.get("/accounts?after=50").body, "Account 52")
+	require.Contains(t, b.get("/accounts?q=52").body, "Account 52")
+	require.Contains(t, b.get("/accounts?q=52").body, "Account 51", "by its number")
+	require.Contains(t, b.get("/accounts?q=someone").body, "Account 6%_")
+	require.NotContains(t, b.get("/accounts?q=someone").body, "Account 7%_")
+	require.Contains(t, b.get("/accounts?q=0%25_").body, "Account 40%_", "signs stand for themselves")
+	require.Contains(t, b.get("/accounts?q=_%25").text(), "No account has")
+	require.Equal(t, http.StatusNotFound, b.get("/accounts?after=x").StatusCode)
+}
+
+func TestOperatorsInviteAndRemovePeople(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	account := w.account("Acme", 0)
+	p := b.submit(fmt.Sprint("/accounts/", account), fmt.Sprintf("/accounts/%d/invitations", account), "email", "owner@example.com")
+	_, link, found := strings.Cut(p.body, `id="link" value="`+w.server.URL)
+	require.True(t, found, p.body)
+	path, _, _ := strings.Cut(link, `"`)
+	invited := w.browser()
+	invited.get(path)
+	require.Contains(t, invited.post(path, "password", password).text(), "Welcome.")
+	require.Contains(t, b.get(fmt.Sprint("/accounts/", account)).body, "owner@example.com")
+
+	require.Contains(t, b.submit("/people", "/people", "email", "second@example.com").text(), "/invitations/")
+	p = b.submit("/people", "/people", "email", "owner@example.com")
+	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, "an owner is not made an operator")
+	require.Contains(t, b.get("/people/2/remove").body, "owner@example.com")
+	require.Contains(t, b.post("/people/2/remove").text(), "can no longer sign in")
+	require.Contains(t, invited.get("/").body, "<h1>Sign in</h1>", "and is signed out")
+	require.Equal(t, http.StatusUnprocessableEntity, invited.signIn("owner@example.com", password).StatusCode)
+	require.Equal(t, http.StatusNotFound, b.get("/people/1/remove").StatusCode, "nobody removes themselves")
+	b.get("/people")
+	require.Equal(t, http.StatusNotFound, b.post("/people/1/remove").StatusCode)
+}
+
+func TestOperatorsSeeTheEdges(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	require.Contains(t, b.get("/edges").body, "There is no edge yet")
+	_, err := w.client.AddNode(t.Context(), "mumbai-1")
+	require.NoError(t, err)
+	_, err = w.client.AddNode(t.Context(), "old")
+	require.NoError(t, err)
+	_, err = w.client.RetireNode(t.Context(), "old", false)
+	require.NoError(t, err)
+	p := b.get("/edges")
+	require.Regexp(t, `mumbai-1</th><td><span class="badge warn">away`, p.body)
+	require.Regexp(t, `old</th><td><span class="badge ">retired`, p.body)
+}
+
+// TestEveryActionIsAudited does everything that the pages can do, and finds each in the
+// log, with who did it, to whom, and from where.
+func TestEveryActionIsAudited(t *testing.T) {
+	w := newWorld(t)
+	operator := w.operator()
+	b, account := w.owner("Acme", 10)
+	const next = "another four plain words"
+	w.browser().signIn("acme@example.com", "wrong words in here")
+	b.submit("/keys", "/keys", "name", "billing")
+	b.submit("/keys/1/revoke", "/keys/1/revoke")
+	b.submit("/settings", "/settings/password", "current", password, "password", next)
+	b.submit("/settings", "/sign-out")
+	b.signIn("acme@example.com", next)
+	b.submit("/settings", "/settings/sign-out-everywhere")
+	at := fmt.Sprint("/accounts/", account)
+	operator.submit("/accounts", "/accounts", "name", "Second", "plan", "free")
+	operator.submit(at, at+"/plan", "plan", "scale")
+	operator.submit(at, at+"/credits", "amount", "5", "kind", "bought", "note", "gift")
+	operator.submit(at, at+"/suspension", "suspended", "1")
+	operator.submit(at, at+"/suspension", "suspended", "0")
+	operator.submit(at, at+"/invitations", "email", "third@example.com")
+	operator.submit("/people", "/people/2/remove")
+
+	const mine, theirs = "acme@example.com", "operator@example.com"
+	for _, want := range []writer.Act{
+		{Actor: mine, Account: account, Name: "accept invitation"},
+		{Actor: mine, Account: account, Name: "sign in", Detail: "a browser of tests"},
+		{Actor: "", Account: account, Name: "fail to sign in", Detail: mine},
+		{Actor: mine, Account: account, Name: "make key", Detail: "billing"},
+		{Actor: mine, Account: account, Name: "revoke key", Detail: "billing (reg_live_"},
+		{Actor: mine, Account: account, Name: "change password"},
+		{Actor: mine, Account: account, Name: "sign out"},
+		{Actor: mine, Account: account, Name: "sign out everywhere"},
+		{Actor: theirs, Name: "add account", Detail: "Second, plan free"},
+		{Actor: theirs, Account: account, Name: "change plan", Detail: "to scale"},
+		{Actor: theirs, Account: account, Name: "change credits", Detail: "+5 bought gift"},
+		{Actor: theirs, Account: account, Name: "suspend account"},
+		{Actor: theirs, Account: account, Name: "resume account"},
+		{Actor: theirs, Account: account, Name: "invite", Detail: "third@example.com"},
+		{Actor: theirs, Account: account, Name: "remove person", Detail: mine},
+	} {
+		n := w.count(`SELECT count(*) FROM audit WHERE actor = ? AND coalesce(account, 0) = ? AND act = ?
+			AND substr(detail, 1, length(?4)) = ?4 AND (address = '192.0.2.1' OR act = 'accept invitation')`,
+			want.Actor, want.Account, want.Name, want.Detail)
+		require.Positive(t, n, "%+v", want)
+	}
+	require.Zero(t, w.count(`SELECT count(*) FROM audit WHERE act LIKE 'POST %' AND actor = ?`, theirs), "said in words, once")
+	log := operator.get("/activity").body
+	for _, act := range []string{"change plan", "fail to sign in", "a stranger", "192.0.2.1"} {
+		require.Contains(t, log, act)
+	}
+}
+
+func TestOwnersSeeWhatWasDoneNotByWhom(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	operator := w.operator()
+	operator.address = "203.0.113.99"
+	at := fmt.Sprint("/accounts/", account)
+	operator.submit(at, at+"/plan", "plan", "scale")
+	log := b.get("/activity").body
+	require.Contains(t, log, "change plan")
+	require.Contains(t, log, "the service")
+	require.NotContains(t, log, "operator@example.com")
+	require.NotContains(t, log, "203.0.113.99")
+	require.Contains(t, log, "acme@example.com")
+}
+
+func TestActivityIsPaged(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	for i := range 60 {
+		w.exec(`INSERT INTO audit (at, actor, account, address, act, detail) VALUES (?, '', ?, '', 'made up', ?)`, i, account, fmt.Sprint("row ", i, "."))
+	}
+	first := b.get("/activity").body
+	require.Contains(t, first, "row 59.")
+	require.NotContains(t, first, "row 9.")
+	_, older, found := strings.Cut(first, `href="/activity?before=`)
+	require.True(t, found)
+	id, _, _ := strings.Cut(older, `"`)
+	second := b.get("/activity?before=" + id).body
+	require.Contains(t, second, "row 9.")
+	require.NotContains(t, second, "row 10.")
+}

@@ -1,0 +1,180 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/ident"
+	"regedge/replicate/wire"
+)
+
+func TestAnOwnerAcceptsAnInvitationAndSignsInAgain(t *testing.T) {
+	w := newWorld(t)
+	account := w.account("Acme Traders", 1000)
+	i, err := w.client.Invite(t.Context(), "owner@example.com", account)
+	require.NoError(t, err)
+
+	b := w.browser()
+	path := "/invitations/" + i.Token
+	require.Contains(t, b.get(path).body, "Acme Traders")
+	require.Equal(t, http.StatusOK, b.get(path).StatusCode, "looking does not use it up")
+	p := b.post(path, "password", "short")
+	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
+	require.Contains(t, p.text(), "needs 12 characters")
+	p = b.post(path, "password", password)
+	require.Equal(t, http.StatusOK, p.StatusCode)
+	require.Contains(t, p.text(), "Welcome.")
+	require.Contains(t, p.body, "1,000")
+
+	require.Equal(t, http.StatusNotFound, w.browser().get(path).StatusCode, "once")
+	b.post("/sign-out")
+	require.Contains(t, b.seen.body, "You are signed out.")
+	require.Contains(t, b.get("/").body, "<h1>Sign in</h1>")
+	require.Contains(t, b.signIn("Owner@Example.com ", password).body, "Acme Traders", "case and spaces do not matter")
+}
+
+func TestAnInvitationEnds(t *testing.T) {
+	w := newWorld(t)
+	i, err := w.client.Invite(t.Context(), "owner@example.com", w.account("Acme", 0))
+	require.NoError(t, err)
+	w.pass(72 * time.Hour)
+	require.Equal(t, http.StatusNotFound, w.browser().get("/invitations/"+i.Token).StatusCode)
+	require.ErrorContains(t, w.dashboard.Accept(t.Context(), i.Token, password), "can't be used")
+}
+
+func TestAnInvitationGivesANewPasswordAndEndsOldSessions(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	i, err := w.client.Invite(t.Context(), "acme@example.com", account)
+	require.NoError(t, err)
+	const next = "another four plain words"
+	require.NoError(t, w.dashboard.Accept(t.Context(), i.Token, next))
+	require.Contains(t, b.get("/").body, "<h1>Sign in</h1>", "the old session ended")
+	require.Equal(t, http.StatusUnprocessableEntity, b.signIn("acme@example.com", password).StatusCode)
+	require.Contains(t, b.signIn("acme@example.com", next).body, "Sign out")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM user`))
+}
+
+func TestAKeyIsShownOnceAndRevoked(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	require.Contains(t, b.get("/").body, "Make the first one")
+	p := b.submit("/keys", "/keys", "name", "billing server")
+	secret := regexp.MustCompile(`value="(reg_live_[^"]+)"`).FindStringSubmatch(p.body)
+	require.NotNil(t, secret, p.body)
+	require.True(t, ident.ValidKey(secret[1]))
+	require.Equal(t, "no-store", p.Header.Get("Cache-Control"))
+	for _, path := range []string{"/keys", "/", "/activity"} {
+		require.NotContains(t, b.get(path).body, secret[1])
+		require.Contains(t, b.get(path).body, "billing server")
+	}
+	keys, err := w.client.Keys(t.Context(), account)
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+
+	revoke := fmt.Sprintf("/keys/%d/revoke", keys[0].ID)
+	require.Contains(t, b.get(revoke).text(), "This can't be undone")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key WHERE revoked_at IS NULL`), "looking revokes nothing")
+	require.Contains(t, b.post(revoke).text(), "The key is revoked.")
+	require.Zero(t, w.count(`SELECT count(*) FROM api_key WHERE revoked_at IS NULL`))
+	require.Equal(t, http.StatusNotFound, b.get(revoke).StatusCode)
+}
+
+func TestASixthKeyIsRefusedInWords(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	for i := range 5 {
+		require.Contains(t, b.submit("/keys", "/keys", "name", fmt.Sprint("key ", i)).body, "reg_live_")
+	}
+	p := b.submit("/keys", "/keys", "name", "one more")
+	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
+	require.Contains(t, p.text(), "You have 5 active keys")
+	keys, err := w.client.Keys(t.Context(), account)
+	require.NoError(t, err)
+	require.Len(t, keys, 5)
+	b.submit(fmt.Sprintf("/keys/%d/revoke", keys[0].ID), fmt.Sprintf("/keys/%d/revoke", keys[0].ID))
+	require.Contains(t, b.submit("/keys", "/keys", "name", "one more").body, "reg_live_")
+}
+
+func TestAFormSentTwiceMakesOneKey(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	b.get("/keys")
+	form := b.seen
+	require.Contains(t, b.post("/keys", "name", "mine").body, `id="secret"`)
+	b.seen = form // the page of the key is loaded again
+	p := b.post("/keys", "name", "mine")
+	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
+	require.Contains(t, p.text(), "no key was made")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key`))
+	require.Equal(t, http.StatusUnprocessableEntity, b.post("/keys", "name", " \u202e\x00 ").StatusCode, "a name of nothing")
+}
+
+func TestTheOverviewShowsWhatTheLedgerSays(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	key, err := w.client.AddKey(t.Context(), account, "billing")
+	require.NoError(t, err)
+	w.used(account, key.ID, w.clock().Add(-26*time.Hour), 1, 120)
+	w.used(account, key.ID, w.clock().Add(-26*time.Hour), 3, 4)
+	w.used(account, key.ID, w.clock(), 1, 30)
+	w.used(account, key.ID, w.clock(), 2, 7)
+	w.exec(`UPDATE account SET bought = bought + 9999 WHERE id = ?`, account)
+	w.used(account, key.ID, w.clock().AddDate(0, 0, -40), 1, 9999)
+	now := w.clock().UnixMilli()
+	w.exec(`INSERT INTO pool VALUES (?, ?, ?, 0, 150, 0), (?, ?, ?, 0, 7, 0), (?, ?, ?, 0, 55, 0)`, wire.Volume, account, wire.Month(now),
+		wire.NotFound, key.ID, wire.Day(now), wire.NotFound, key.ID, wire.Day(now)-1)
+
+	p := b.get("/")
+	require.Regexp(t, `<dt>Credits left</dt><dd>850</dd>`, p.body)
+	require.Regexp(t, `<dt>Calls in October 2026</dt><dd>150 <span class="soft">of 100,000</span>`, p.body)
+	require.Contains(t, p.body, "300 calls a minute, e-mail, no phone")
+	require.Contains(t, p.body, "7 of 100")
+	require.Contains(t, p.body, "within this hour")
+	require.Contains(t, p.body, "Found: 150")
+	require.Contains(t, p.body, "<title>19 Oct: 120 found, 0 not found, 4 failed</title>")
+	require.Contains(t, p.body, "<title>20 Oct: 30 found, 7 not found, 0 failed</title>")
+	require.Contains(t, p.body, `aria-label="Calls of the last 30 days: 161, at most 124 on a day."`)
+	require.NotContains(t, p.body, "9,999")
+}
+
+func TestCreditsAddUp(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	key, err := w.client.AddKey(t.Context(), account, "=HYPERLINK(\"x\")")
+	require.NoError(t, err)
+	w.exec(`UPDATE account SET created_at = ? WHERE id = ?`, w.clock().AddDate(0, -1, 0).UnixMilli(), account)
+	w.used(account, key.ID, w.clock(), 1, 30)
+	w.used(account, key.ID, w.clock().Add(-time.Hour), 1, 12)
+	w.used(account, key.ID, w.clock().AddDate(0, -1, 0), 1, 100)
+
+	p := b.get("/credits")
+	require.Contains(t, p.body, `<dt>At the beginning</dt><dd>−100</dd>`, "what was spent in September")
+	require.Contains(t, p.body, `<dt>Spent</dt><dd>42</dd>`)
+	require.Contains(t, p.body, `<dt>Now</dt><dd>858</dd>`)
+	earlier := b.get("/credits?month=2026-09")
+	require.Contains(t, earlier.body, `<dt>Spent</dt><dd>100</dd>`)
+	require.Contains(t, earlier.body, `<dt>At the end</dt><dd>−100</dd>`)
+	for _, month := range []string{"2026-08", "2026-11", "x", "2026-13", "../../etc"} {
+		require.Equal(t, http.StatusNotFound, b.get("/credits?month="+month).StatusCode, month)
+	}
+
+	p = b.get("/credits.csv?month=all")
+	require.Equal(t, "text/csv; charset=utf-8", p.Header.Get("Content-Type"))
+	require.Equal(t, `attachment; filename="credits-all.csv"`, p.Header.Get("Content-Disposition"))
+	rows, err := csv.NewReader(strings.NewReader(p.body)).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, [][]string{
+		{"date", "kind", "key", "amount", "balance", "note"},
+		{"2026-09-20", "spent", "'=HYPERLINK(\"x\")", "-100", "-100", ""},
+		{"2026-10-20", "bought", "", "1000", "900", "first"},
+		{"2026-10-20", "spent", "'=HYPERLINK(\"x\")", "-42", "858", ""},
+	}, rows)
+}

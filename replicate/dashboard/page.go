@@ -1,0 +1,160 @@
+package dashboard
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"regedge/web"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+//go:embed assets/dashboard.js
+var script []byte
+
+func loadAssets() map[string]web.Asset {
+	assets := web.Common()
+	assets["dashboard.js"] = web.NewAsset("text/javascript; charset=utf-8", script)
+	return assets
+}
+
+// templates are the parsed pages by name.
+type templates map[string]*template.Template
+
+// shown is what every template is shown with.
+type shown struct {
+	Title     string
+	Path      string // of the page, for the current link of the head
+	User      *user
+	Token     string // for forms
+	Done      string // what was done just now, in words
+	Error     string // what is wrong with the form, in words
+	Reference string
+	Data      any
+}
+
+func loadTemplates() (templates, error) {
+	frame, err := template.New("frame.html").Funcs(template.FuncMap{
+		"number": number, "day": day, "minute": minute, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
+	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	paths, err := fs.Glob(pageFiles, "pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	parsed := templates{}
+	for _, path := range paths {
+		clone, err := frame.Clone()
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "pages/"), ".html")
+		if parsed[name], err = clone.ParseFS(pageFiles, path); err != nil {
+			return nil, err
+		}
+	}
+	return parsed, nil
+}
+
+// done are the words for what was done, by the word in the address of the next page.
+var done = map[string]string{
+	"signed-out": "You are signed out.",
+	"everywhere": "You are signed out in every browser.",
+	"password":   "The password is changed, and every other browser is signed out.",
+	"welcome":    "Welcome. From now on, sign in with your e-mail address and password.",
+	"revoked":    "The key is revoked. It stops working everywhere within two seconds.",
+	"plan":       "The plan is changed.",
+	"credits":    "The credits are changed.",
+	"suspended":  "The account is suspended. Its keys are refused within two seconds.",
+	"resumed":    "The account is active again.",
+	"removed":    "This person can no longer sign in.",
+	"account":    "The account is made. Invite its owner below.",
+}
+
+// write sends an answer. A page is rendered whole before the first byte goes out.
+func (d *Dashboard) write(v *visit, a answer) {
+	switch {
+	case a.to != "":
+		http.Redirect(v.w, v.r, a.to, http.StatusSeeOther)
+		return
+	case a.page == "": // the handler wrote it
+		return
+	}
+	s := shown{
+		Title: a.title, Path: v.r.URL.Path, User: v.user, Token: formToken(v.secret),
+		Done: done[v.r.URL.Query().Get("done")], Error: a.error, Reference: d.config.ReferenceURL, Data: a.data,
+	}
+	var body bytes.Buffer
+	if err := d.templates[a.page].ExecuteTemplate(&body, "frame.html", s); err != nil {
+		d.config.Logger.Error("page can't be shown", "page", a.page, "error", err)
+		http.Error(v.w, "this page cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	v.w.WriteHeader(a.status)
+	v.w.Write(body.Bytes())
+}
+
+func (d *Dashboard) refuse(v *visit, why *refusal) {
+	if why.status == http.StatusServiceUnavailable {
+		v.w.Header().Set("Retry-After", "5")
+	}
+	d.write(v, answer{status: why.status, page: "refusal", title: why.title, data: why.words})
+}
+
+// link is one of the head, current on its page and on those below it.
+type link struct {
+	To, Words string
+	Current   bool
+}
+
+func newLink(to, words, path string) link {
+	return link{to, words, path == to || to != "/" && strings.HasPrefix(path, to+"/")}
+}
+
+// keysTable is a list of keys, with or without the way to revoke one.
+type keysTable struct {
+	Keys   []keyView
+	Revoke bool
+}
+
+func newKeysTable(keys []keyView, revoke bool) keysTable { return keysTable{keys, revoke} }
+
+func operatorRows(rows []activity) activityData { return activityData{Rows: rows, Operator: true} }
+
+// number writes a count with its thousands apart.
+func number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "−", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+func day(t time.Time) string    { return t.Format("2 Jan 2006") }
+func minute(t time.Time) string { return t.Format("2 Jan 2006, 15:04") }
+
+// plural writes a count with its noun.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%s %ss", number(n), noun)
+}

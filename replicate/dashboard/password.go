@@ -1,0 +1,163 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// cost is how dear one guess of a password is.
+type cost struct {
+	memoryKiB, passes uint32
+	lanes             uint8
+}
+
+// standardCost is the second recommended option of RFC 9106, section 4.
+var standardCost = cost{memoryKiB: 64 << 10, passes: 3, lanes: 4}
+
+// maxCost bounds what a stored hash may ask for.
+var maxCost = cost{memoryKiB: 1 << 20, passes: 16, lanes: 16}
+
+const (
+	saltBytes = 16
+	hashBytes = 32
+	// hashSlots bounds how many hashes are computed at once, each in 64 MiB.
+	hashSlots = 2
+	// hashPatience is how long a sign-in waits for a slot.
+	hashPatience = 5 * time.Second
+)
+
+// The lengths of a password, in characters. Past the longest, a form is an attack.
+const minPassword, maxPassword = 12, 200
+
+// errBusy says that more people sign in than hashes can be computed.
+var errBusy = errors.New("too many sign-ins at once")
+
+// passwords hashes and compares them, few at a time.
+type passwords struct {
+	random func([]byte)
+	cost   cost // of new hashes
+	slots  chan struct{}
+	// decoy is compared with when nobody has the e-mail address: it takes the same time
+	// and never matches.
+	decoy string
+	// computed counts the hashes, so that a test can see that a decoy costs one too.
+	computed atomic.Int64
+}
+
+func newPasswords(random func([]byte), c cost) *passwords {
+	p := &passwords{random: random, cost: c, slots: make(chan struct{}, hashSlots)}
+	var salt [saltBytes]byte
+	var hash [hashBytes]byte
+	random(salt[:])
+	random(hash[:])
+	p.decoy = encodeHash(c, salt[:], hash[:])
+	return p
+}
+
+// hash is the stored form of a password: argon2id with its parameters and salt.
+func (p *passwords) hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltBytes)
+	p.random(salt)
+	hash, err := p.compute(ctx, password, salt, p.cost, hashBytes)
+	if err != nil {
+		return "", err
+	}
+	return encodeHash(p.cost, salt, hash), nil
+}
+
+// matches compares a password with its stored form. What is stored and can't be read
+// matches nothing.
+func (p *passwords) matches(ctx context.Context, stored, password string) (bool, error) {
+	c, salt, want, err := decodeHash(stored)
+	if err != nil {
+		return false, fmt.Errorf("read stored password: %w", err)
+	}
+	got, err := p.compute(ctx, password, salt, c, uint32(len(want)))
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(got, want) == 1, nil
+}
+
+// outdated reports whether a stored form is of another cost than new ones.
+func (p *passwords) outdated(stored string) bool {
+	c, _, _, err := decodeHash(stored)
+	return err == nil && c != p.cost
+}
+
+func (p *passwords) compute(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, hashPatience)
+	defer cancel()
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+	defer func() { <-p.slots }()
+	p.computed.Add(1)
+	return argon2.IDKey([]byte(password), salt, c.passes, c.memoryKiB, c.lanes, length), nil
+}
+
+const hashForm = "$argon2id$v=%d$m=%d,t=%d,p=%d$"
+
+func encodeHash(c cost, salt, hash []byte) string {
+	base := base64.RawStdEncoding
+	return fmt.Sprintf(hashForm, argon2.Version, c.memoryKiB, c.passes, c.lanes) +
+		base.EncodeToString(salt) + "$" + base.EncodeToString(hash)
+}
+
+var errHashForm = errors.New("not an argon2id hash")
+
+func decodeHash(stored string) (c cost, salt, hash []byte, err error) {
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 {
+		return c, nil, nil, errHashForm
+	}
+	head := strings.Join(parts[:4], "$") + "$"
+	var version int
+	if _, err := fmt.Sscanf(head, hashForm, &version, &c.memoryKiB, &c.passes, &c.lanes); err != nil ||
+		fmt.Sprintf(hashForm, argon2.Version, c.memoryKiB, c.passes, c.lanes) != head {
+		return c, nil, nil, errHashForm
+	}
+	if c.lanes < 1 || c.lanes > maxCost.lanes || c.passes < 1 || c.passes > maxCost.passes ||
+		c.memoryKiB < 8 || c.memoryKiB > maxCost.memoryKiB {
+		return c, nil, nil, errHashForm
+	}
+	salt, saltErr := base64.RawStdEncoding.Strict().DecodeString(parts[4])
+	hash, hashErr := base64.RawStdEncoding.Strict().DecodeString(parts[5])
+	if saltErr != nil || hashErr != nil || len(salt) < 8 || len(salt) > 64 || len(hash) < 16 || len(hash) > 64 {
+		return c, nil, nil, errHashForm
+	}
+	return c, salt, hash, nil
+}
+
+// fitPassword says what is wrong with a new password, nothing when it will do. Length is
+// what makes a password hard to guess; the rest only stops what is no password at all.
+func fitPassword(password, email string) string {
+	length := utf8.RuneCountInString(password)
+	distinct := map[rune]bool{}
+	for _, c := range password {
+		distinct[c] = true
+	}
+	name, _, _ := strings.Cut(email, "@")
+	switch {
+	case !utf8.ValidString(password) || length > maxPassword:
+		return fmt.Sprintf("The password may have %d characters at most.", maxPassword)
+	case length < minPassword:
+		return fmt.Sprintf("The password needs %d characters or more. A few words in a row will do.", minPassword)
+	case len(distinct) < 5:
+		return "The password repeats the same few characters."
+	case strings.EqualFold(password, email) || len(name) >= minPassword && strings.EqualFold(password, name):
+		return "The password is the e-mail address."
+	}
+	return ""
+}

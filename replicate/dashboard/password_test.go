@@ -1,0 +1,85 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newTestPasswords() *passwords {
+	return newPasswords(func(p []byte) { rand.Read(p) }, cost{memoryKiB: 64, passes: 1, lanes: 1})
+}
+
+func TestPasswordsMatchThemselvesOnly(t *testing.T) {
+	p := newTestPasswords()
+	stored, err := p.hash(t.Context(), "four plain words here")
+	require.NoError(t, err)
+	again, err := p.hash(t.Context(), "four plain words here")
+	require.NoError(t, err)
+	require.NotEqual(t, stored, again, "each has a salt of its own")
+	for password, want := range map[string]bool{"four plain words here": true, "four plain words herE": false, "": false} {
+		got, err := p.matches(t.Context(), stored, password)
+		require.NoError(t, err)
+		require.Equal(t, want, got, password)
+	}
+	got, err := p.matches(t.Context(), p.decoy, "four plain words here")
+	require.NoError(t, err)
+	require.False(t, got)
+}
+
+func TestHashingWaitsForASlotAndGivesUp(t *testing.T) {
+	p := newTestPasswords()
+	for range hashSlots {
+		p.slots <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.hash(ctx, "four plain words here")
+	require.ErrorIs(t, err, errBusy)
+	require.Zero(t, p.computed.Load())
+}
+
+func TestAHashThatAsksForTooMuchIsNotRead(t *testing.T) {
+	const good = "$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA"
+	_, _, _, err := decodeHash(good)
+	require.NoError(t, err)
+	for _, change := range [][2]string{
+		{"argon2id", "argon2i"}, {"v=19", "v=18"}, {"m=64", "m=9999999"}, {"m=64", "m=0"}, {"m=64", "m=064"}, {"t=1", "t=99"}, {"t=1", "t=0"},
+		{"p=1", "p=0"}, {"p=1", "p=300"}, {"p=1", "p=1,x"}, {"$AAAAAAAAAAAAAAAAAAAAAA$", "$AA$"}, {"AAAA$", "AA=A$"}, {"$v", "$$v"},
+	} {
+		_, _, _, err := decodeHash(strings.Replace(good, change[0], change[1], 1))
+		require.Error(t, err, change)
+	}
+}
+
+func FuzzDecodeHash(f *testing.F) {
+	f.Add("$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
+	f.Add("$argon2id$v=19$m=65536,t=3,p=4$$")
+	f.Add("$$$$$")
+	f.Fuzz(func(t *testing.T, stored string) {
+		c, salt, hash, err := decodeHash(stored)
+		if err != nil {
+			return
+		}
+		require.Equal(t, stored, encodeHash(c, salt, hash), "one form for one meaning")
+		require.LessOrEqual(t, c.memoryKiB, maxCost.memoryKiB)
+	})
+}
+
+func TestWhatIsNoPassword(t *testing.T) {
+	for password, fits := range map[string]bool{
+		"four plain words here": true,
+		"पासवर्ड बहुत लंबा है":  true,
+		"elevenchars":                false,
+		"aaaaaaaaaaaaaaaa":           false,
+		"abcabcabcabcabc":            false,
+		"Someone@Example.com":        false,
+		strings.Repeat("words ", 40): false,
+		"\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7\xf6\xf5\xf4": false,
+	} {
+		require.Equal(t, fits, fitPassword(password, "someone@example.com") == "", password)
+	}
+}

@@ -1,0 +1,93 @@
+package dashboard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"regexp"
+)
+
+type peopleData struct {
+	People      []person
+	Self        int64
+	Link, Email string
+}
+
+func (d *Dashboard) peoplePage(v *visit) (answer, error) { return d.people(v, "", peopleData{}) }
+
+func (d *Dashboard) people(v *visit, words string, data peopleData) (answer, error) {
+	var err error
+	data.Self = v.user.ID
+	data.People, err = d.readPeople(v.r.Context(), 0)
+	a := answer{page: "people", title: "People", error: words, data: data}
+	if words != "" {
+		a.status = http.StatusUnprocessableEntity
+	}
+	return a, err
+}
+
+func (d *Dashboard) inviteOperator(v *visit) (answer, error) {
+	i, words, err := d.invite(v, 0)
+	if err != nil {
+		return answer{}, err
+	}
+	return d.people(v, words, peopleData{Link: d.invitationLink(v, i.Token), Email: i.Email})
+}
+
+// somebodyElse finds the person of the path. Nobody removes themselves: there would be
+// no operator left to undo it.
+func (d *Dashboard) somebodyElse(v *visit) (person, error) {
+	id, err := v.id()
+	if err != nil {
+		return person{}, err
+	}
+	const query = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, u.created_at, coalesce(a.name, '') FROM user u
+		LEFT JOIN account a ON a.id = u.account WHERE u.id = ? AND u.id <> ?`
+	p, err := scanPerson(d.config.Ledger.QueryRowContext(v.r.Context(), query, id, v.user.ID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return person{}, errMissing
+	}
+	return p, err
+}
+
+func (d *Dashboard) removePage(v *visit) (answer, error) {
+	p, err := d.somebodyElse(v)
+	return answer{page: "remove", title: "Remove a person", data: p}, err
+}
+
+func (d *Dashboard) removePerson(v *visit) (answer, error) {
+	p, err := d.somebodyElse(v)
+	if err != nil {
+		return answer{}, err
+	}
+	act := v.act("remove person", p.Account, p.Email)
+	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		if err := endSessions(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?`, p.Email); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM user WHERE id = ?`, p.ID)
+		return err
+	})
+	return see("/people", "removed"), err
+}
+
+// hostForm is a host with an optional port: names, IPv4 and IPv6 in brackets.
+var hostForm = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
+// base begins the links that people pass on: as configured, else the host that the page
+// was asked from, as far as that is a host.
+func (d *Dashboard) base(v *visit) string {
+	switch {
+	case d.config.URL != "":
+		return d.config.URL
+	case !hostForm.MatchString(v.r.Host):
+		return ""
+	case d.secure(v.r):
+		return "https://" + v.r.Host
+	}
+	return "http://" + v.r.Host
+}

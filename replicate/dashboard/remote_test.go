@@ -1,0 +1,40 @@
+package dashboard_test
+
+import (
+	"database/sql"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
+
+	"regedge/replicate/sqld/sqldtest"
+)
+
+// TestALedgerOnALibSQLServer goes through the pages with the ledger on a real server:
+// its SQLite is older and its driver another.
+func TestALedgerOnALibSQLServer(t *testing.T) {
+	connector, err := libsql.NewConnector(sqldtest.Primary(t).URL())
+	require.NoError(t, err)
+	w := newWorldOn(t, sql.OpenDB(connector))
+	b, account := w.owner("Acme", 100)
+	require.Contains(t, b.submit("/keys", "/keys", "name", "billing").body, `id="secret"`)
+	w.used(account, 1, w.clock(), 1, 3)
+	require.Contains(t, b.get("/").body, "<dt>Credits left</dt><dd>97</dd>")
+	require.Contains(t, b.get("/").body, "<title>20 Oct: 3 found, 0 not found, 0 failed</title>")
+	require.Contains(t, b.get("/credits").body, `<td class="number">−3</td><td class="number">97</td>`)
+	require.Contains(t, b.get("/credits.csv?month=all").body, "2026-10-20,spent,billing,-3,97,")
+	require.Contains(t, b.submit("/keys/1/revoke", "/keys/1/revoke").text(), "The key is revoked.")
+	require.Contains(t, b.submit("/settings", "/settings/password", "current", password, "password", "another four plain words").text(), "is changed")
+
+	operator := w.operator()
+	require.Contains(t, operator.get("/accounts?q=acm").body, "Acme")
+	require.Contains(t, operator.submit("/accounts/1", "/accounts/1/suspension", "suspended", "1").text(), "is suspended")
+	require.Contains(t, operator.get("/activity").body, "suspend account")
+	require.Contains(t, operator.submit("/people/1/remove", "/people/1/remove").text(), "can no longer sign in")
+	require.Contains(t, b.get("/").body, "<h1>Sign in</h1>")
+	for range 10 {
+		require.Equal(t, http.StatusUnprocessableEntity, w.browser().signIn("x@example.com", "wrong words in here").StatusCode)
+	}
+	require.Equal(t, http.StatusTooManyRequests, w.browser().signIn("x@example.com", "wrong words in here").StatusCode)
+}

@@ -1,0 +1,102 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/julienschmidt/httprouter"
+)
+
+// Handler serves the pages, and everything else as the writer's API does.
+func (d *Dashboard) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ofAPI(r.URL.Path) {
+			d.config.API.ServeHTTP(w, r)
+			return
+		}
+		d.pages.ServeHTTP(w, r)
+	})
+}
+
+// ofAPI reports whether a path is the writer's own.
+func ofAPI(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/metrics":
+		return true
+	}
+	return strings.HasPrefix(path, "/v1/")
+}
+
+// routes joins paths and handlers. Paths are taken as they are: nothing is redirected to
+// what a path might mean.
+func (d *Dashboard) routes() http.Handler {
+	r := httprouter.New()
+	r.RedirectFixedPath, r.RedirectTrailingSlash, r.HandleOPTIONS = false, false, false
+	r.NotFound = d.refusing(errMissing)
+	r.MethodNotAllowed = d.refusing(errMethod)
+	r.GET("/assets/:file", d.asset)
+	d.guestRoutes(r)
+	d.ownerRoutes(r)
+	d.operatorRoutes(r)
+	return r
+}
+
+func (d *Dashboard) guestRoutes(r *httprouter.Router) {
+	r.GET("/", d.serve(signedIn, d.start))
+	r.GET("/sign-in", d.serve(anyone, d.signInPage))
+	r.POST("/sign-in", d.serve(anyone, d.signIn))
+	r.POST("/sign-out", d.serve(signedIn, d.signOut))
+	r.GET("/invitations/:token", d.serve(anyone, d.invitationPage))
+	r.POST("/invitations/:token", d.serve(anyone, d.acceptInvitation))
+	r.GET("/settings", d.serve(signedIn, d.settingsPage))
+	r.POST("/settings/sign-out-everywhere", d.serve(signedIn, d.signOutEverywhere))
+	r.POST("/settings/password", d.serve(signedIn, d.changePassword))
+	r.GET("/activity", d.serve(signedIn, d.activityPage))
+}
+
+func (d *Dashboard) ownerRoutes(r *httprouter.Router) {
+	r.GET("/keys", d.serve(owner, d.keysPage))
+	r.POST("/keys", d.serve(owner, d.makeKey))
+	r.GET("/keys/:id/revoke", d.serve(owner, d.revokePage))
+	r.POST("/keys/:id/revoke", d.serve(owner, d.revokeKey))
+	r.GET("/credits", d.serve(owner, d.creditsPage))
+	r.GET("/credits.csv", d.serve(owner, d.creditsCSV))
+}
+
+func (d *Dashboard) operatorRoutes(r *httprouter.Router) {
+	r.GET("/accounts", d.serve(operator, d.accountsPage))
+	r.POST("/accounts", d.serve(operator, d.addAccount))
+	r.GET("/accounts/:id", d.serve(operator, d.accountPage))
+	r.GET("/accounts/:id/credits", d.serve(operator, d.accountCreditsPage))
+	r.GET("/accounts/:id/credits.csv", d.serve(operator, d.accountCreditsCSV))
+	r.POST("/accounts/:id/plan", d.serve(operator, d.changePlan))
+	r.POST("/accounts/:id/credits", d.serve(operator, d.changeCredits))
+	r.POST("/accounts/:id/suspension", d.serve(operator, d.changeSuspension))
+	r.POST("/accounts/:id/invitations", d.serve(operator, d.inviteOwner))
+	r.GET("/people", d.serve(operator, d.peoplePage))
+	r.POST("/people", d.serve(operator, d.inviteOperator))
+	r.GET("/people/:id/remove", d.serve(operator, d.removePage))
+	r.POST("/people/:id/remove", d.serve(operator, d.removePerson))
+	r.GET("/edges", d.serve(operator, d.edgesPage))
+}
+
+// refusing answers every request with one refusal.
+func (d *Dashboard) refusing(why *refusal) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{w: w, r: r, address: d.config.Client(r)}
+		d.harden(v)
+		if err := d.identify(v); err != nil {
+			d.refuse(v, d.refusalOf(v, err))
+			return
+		}
+		d.refuse(v, why)
+	})
+}
+
+func (d *Dashboard) asset(w http.ResponseWriter, r *http.Request, p httprouter.Params) {
+	if found, ok := d.assets[p.ByName("file")]; ok {
+		found.Serve(w, r)
+		return
+	}
+	d.refusing(errMissing).ServeHTTP(w, r)
+}

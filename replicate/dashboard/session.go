@@ -1,0 +1,162 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"time"
+
+	"regedge/replicate/writer"
+)
+
+const (
+	// sessionLife and operatorLife are how long a session lasts, whatever happens.
+	sessionLife  = 7 * 24 * time.Hour
+	operatorLife = 12 * time.Hour
+	// sessionIdle is how long a session lasts without a request.
+	sessionIdle = 8 * time.Hour
+	// seenEvery is how often the last request of a session is written down.
+	seenEvery = 5 * time.Minute
+	// maxAgent bounds what is kept of a browser's name for itself, in characters.
+	maxAgent = 200
+)
+
+// user is who signs in: the owner of Account, or an operator.
+type user struct {
+	ID       int64
+	Email    string
+	Account  int64 // 0 for an operator
+	Operator bool
+}
+
+// session is one browser in which a user is signed in.
+type session struct {
+	Hash          []byte
+	Created, Seen time.Time
+	Address       string
+	Agent         string
+}
+
+// newSecret makes what a cookie holds, and the hash by which it is found.
+func (d *Dashboard) newSecret() (string, []byte) {
+	var random [32]byte
+	d.config.Random(random[:])
+	secret := base64.RawURLEncoding.EncodeToString(random[:])
+	return secret, hashOf(secret)
+}
+
+func hashOf(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// formToken is what a form must carry: only who has the secret of the cookie, or sees
+// the page, can know it.
+func formToken(secret string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("form"))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// The two cookies: of a session, and of a browser that is not signed in and has forms.
+func (d *Dashboard) sessionCookie(r *http.Request) string { return d.cookieName(r, "regedge") }
+func (d *Dashboard) guestCookie(r *http.Request) string   { return d.cookieName(r, "regedge-guest") }
+
+// cookieName adds the prefix with which a browser refuses a cookie that another host of
+// the domain, or a page without TLS, wants to plant.
+func (d *Dashboard) cookieName(r *http.Request, name string) string {
+	if d.secure(r) {
+		return "__Host-" + name
+	}
+	return name
+}
+
+func (d *Dashboard) secure(r *http.Request) bool { return d.config.Secure || r.TLS != nil }
+
+// setCookie sets a cookie until the browser ends; an empty value deletes it.
+func (d *Dashboard) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
+	c := &http.Cookie{
+		Name: name, Value: value, Path: "/", HttpOnly: true, Secure: d.secure(r), SameSite: http.SameSiteLaxMode,
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+const selectSession = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, s.hash, s.created_at, s.seen_at, s.address, s.agent
+	FROM session s JOIN user u ON u.id = s.user WHERE s.hash = ?`
+
+// findSession returns who is signed in with a secret; a nil user says nobody.
+func (d *Dashboard) findSession(ctx context.Context, secret string) (*user, session, error) {
+	if secret == "" {
+		return nil, session{}, nil
+	}
+	var u user
+	s, err := scanSession(d.config.Ledger.QueryRowContext(ctx, selectSession, hashOf(secret)), &u.ID, &u.Email, &u.Account, &u.Operator)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, session{}, nil
+	case err != nil:
+		return nil, session{}, err
+	}
+	now := d.now()
+	if !s.lasts(now, u.Operator) {
+		return nil, session{}, nil
+	}
+	if now.Sub(s.Seen) > seenEvery {
+		s.Seen = now
+		d.noteSeen(ctx, s.Hash)
+	}
+	return &u, s, nil
+}
+
+// noteSeen writes down that a session is in use. When that fails the page is shown all
+// the same: at worst the session ends early.
+func (d *Dashboard) noteSeen(ctx context.Context, hash []byte) {
+	err := d.config.Writer.Commit(ctx, writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		_, err := tx.ExecContext(ctx, `UPDATE session SET seen_at = ? WHERE hash = ?`, now, hash)
+		return err
+	})
+	if err != nil {
+		d.config.Logger.Warn("the use of a session can't be noted", "error", err)
+	}
+}
+
+// scanSession reads the columns of a session behind others.
+func scanSession(row interface{ Scan(...any) error }, before ...any) (session, error) {
+	var s session
+	var created, seen int64
+	err := row.Scan(append(before, &s.Hash, &created, &seen, &s.Address, &s.Agent)...)
+	s.Created, s.Seen = time.UnixMilli(created).UTC(), time.UnixMilli(seen).UTC()
+	return s, err
+}
+
+func (s *session) lasts(now time.Time, operator bool) bool {
+	life := sessionLife
+	if operator {
+		life = operatorLife
+	}
+	return now.Sub(s.Created) < life && now.Sub(s.Seen) < sessionIdle
+}
+
+// begin writes a new session within a transaction, and clears away those that ended.
+func begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *visit) error {
+	const ended = `DELETE FROM session WHERE created_at <= ? OR seen_at <= ?`
+	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds()); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO session (hash, user, created_at, seen_at, address, agent) VALUES (?1, ?2, ?3, ?3, ?4, ?5)`,
+		hash, u, now, v.address, v.agent())
+	return err
+}
+
+// endSessions ends the sessions of a user in every browser.
+func endSessions(ctx context.Context, tx *sql.Tx, u int64) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE user = ?`, u)
+	return err
+}

@@ -1,0 +1,119 @@
+package dashboard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+)
+
+type settingsData struct {
+	Email    string
+	Sessions []shownSession
+	Minimum  int
+}
+
+type shownSession struct {
+	session
+	Here bool
+}
+
+func (d *Dashboard) settingsPage(v *visit) (answer, error) { return d.settings(v, "") }
+
+func (d *Dashboard) settings(v *visit, words string) (answer, error) {
+	data := settingsData{Email: v.user.Email, Minimum: minPassword}
+	rows, err := d.config.Ledger.QueryContext(v.r.Context(),
+		`SELECT hash, created_at, seen_at, address, agent FROM session WHERE user = ? ORDER BY seen_at DESC, created_at DESC`, v.user.ID)
+	if err != nil {
+		return answer{}, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		s, err := scanSession(rows)
+		if err != nil {
+			return answer{}, err
+		}
+		if s.lasts(d.now(), v.user.Operator) {
+			data.Sessions = append(data.Sessions, shownSession{s, string(s.Hash) == string(v.session.Hash)})
+		}
+	}
+	a := answer{page: "settings", title: "Settings", error: words, data: data}
+	if words != "" {
+		a.status = http.StatusUnprocessableEntity
+	}
+	return a, rows.Err()
+}
+
+func (d *Dashboard) signOutEverywhere(v *visit) (answer, error) {
+	act := v.act("sign out everywhere", v.user.Account, "")
+	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		return endSessions(ctx, tx, v.user.ID)
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	d.setCookie(v.w, v.r, d.sessionCookie(v.r), "")
+	return see("/sign-in", "everywhere"), nil
+}
+
+// changePassword asks for the old password, so that a browser left open is not enough;
+// its guesses are counted as attempts to sign in are.
+func (d *Dashboard) changePassword(v *visit) (answer, error) {
+	ctx := v.r.Context()
+	next := v.field("password")
+	if words := fitPassword(next, v.user.Email); words != "" {
+		return d.settings(v, words)
+	}
+	err := d.countAttempt(ctx, v.user.Email, v.address)
+	var throttled *throttledError
+	if errors.As(err, &throttled) {
+		return d.settings(v, "There were too many attempts. Try again in a few minutes.")
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	_, stored, err := d.findUser(ctx, v.user.Email)
+	if err != nil {
+		return answer{}, err
+	}
+	good, err := d.passwords.matches(ctx, stored, v.field("current"))
+	if err != nil {
+		return answer{}, err
+	}
+	if !good {
+		return d.settings(v, "The current password is wrong.")
+	}
+	renewed, err := d.passwords.hash(ctx, next)
+	if err != nil {
+		return answer{}, err
+	}
+	return d.putPassword(v, stored, renewed)
+}
+
+// putPassword puts a new password in the place of the one that was checked, and gives
+// this browser a new session and every other one none.
+func (d *Dashboard) putPassword(v *visit, stored, renewed string) (answer, error) {
+	secret, hash := d.newSecret()
+	act := v.act("change password", v.user.Account, "")
+	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		result, err := tx.ExecContext(ctx, `UPDATE user SET password = ? WHERE id = ? AND password = ?`, renewed, v.user.ID, stored)
+		if err != nil {
+			return err
+		}
+		if changed, err := result.RowsAffected(); err != nil || changed != 1 {
+			return errors.Join(err, errOldForm)
+		}
+		if err := forgetAttempts(ctx, tx, v.user.Email, v.address); err != nil {
+			return err
+		}
+		if err := endSessions(ctx, tx, v.user.ID); err != nil {
+			return err
+		}
+		return begin(ctx, tx, now, v.user.ID, hash, v)
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	d.enterSession(v, secret)
+	return see("/settings", "password"), nil
+}

@@ -1,0 +1,164 @@
+package dashboard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"regedge/replicate/writer"
+)
+
+// wrongSignIn is said of an unknown e-mail address and of a wrong password.
+const wrongSignIn = "The e-mail address or the password is wrong."
+
+// errSignIn says that an e-mail address and a password do not go together.
+var errSignIn = errors.New("wrong e-mail address or password")
+
+type signInData struct{ Email string }
+
+func (d *Dashboard) start(v *visit) (answer, error) {
+	if v.user.Operator {
+		return see("/accounts", ""), nil
+	}
+	return d.overviewPage(v)
+}
+
+func (d *Dashboard) signInPage(v *visit) (answer, error) {
+	if v.user != nil {
+		return see("/", ""), nil
+	}
+	return answer{page: "sign-in", title: "Sign in", data: signInData{}}, nil
+}
+
+func (d *Dashboard) signIn(v *visit) (answer, error) {
+	email := writer.CanonicalEmail(v.line("email"))
+	secret, err := d.checkSignIn(v, email, v.field("password"))
+	var throttled *throttledError
+	switch {
+	case errors.Is(err, errSignIn):
+		return signInAgain(http.StatusUnprocessableEntity, email, wrongSignIn), nil
+	case errors.As(err, &throttled):
+		seconds := int64(throttled.wait/time.Second) + 1
+		v.w.Header().Set("Retry-After", fmt.Sprint(seconds))
+		words := "There were too many attempts to sign in. Try again in " + plural((seconds+59)/60, "minute") + "."
+		return signInAgain(http.StatusTooManyRequests, email, words), nil
+	case err != nil:
+		return answer{}, err
+	}
+	d.enterSession(v, secret)
+	return see("/", ""), nil
+}
+
+func signInAgain(status int, email, words string) answer {
+	return answer{status: status, page: "sign-in", title: "Sign in", error: words, data: signInData{email}}
+}
+
+// enterSession gives the browser its new session and takes away what it had before.
+func (d *Dashboard) enterSession(v *visit, secret string) {
+	d.setCookie(v.w, v.r, d.sessionCookie(v.r), secret)
+	d.setCookie(v.w, v.r, d.guestCookie(v.r), "")
+}
+
+// checkSignIn begins a session for an e-mail address and its password, and returns the
+// secret of its cookie. It returns errSignIn when they do not go together and a
+// *throttledError after too many attempts, in the same time whether or not the address
+// is known.
+func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error) {
+	ctx := v.r.Context()
+	if len(password) > maxForm || email == "" {
+		password = ""
+	}
+	if err := d.countAttempt(ctx, email, v.address); err != nil {
+		return "", err
+	}
+	u, stored, err := d.findUser(ctx, email)
+	if err != nil {
+		return "", err
+	}
+	good, err := d.passwords.matches(ctx, stored, password)
+	switch {
+	case err != nil:
+		return "", err
+	case !good || u == nil:
+		return "", d.enterFailure(v, u)
+	}
+	renewed := stored
+	if d.passwords.outdated(stored) {
+		if renewed, err = d.passwords.hash(ctx, password); err != nil {
+			return "", err
+		}
+	}
+	return d.beginSession(v, u, stored, renewed)
+}
+
+// findUser finds a user and the stored password. For nobody the user is nil and the
+// password one that never matches.
+func (d *Dashboard) findUser(ctx context.Context, email string) (*user, string, error) {
+	var u user
+	var stored string
+	const query = `SELECT id, email, coalesce(account, 0), operator, password FROM user WHERE email = ?`
+	err := d.config.Ledger.QueryRowContext(ctx, query, email).Scan(&u.ID, &u.Email, &u.Account, &u.Operator, &stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, d.passwords.decoy, nil
+	}
+	return &u, stored, err
+}
+
+// enterFailure enters a failed attempt into the audit log and returns errSignIn. One for
+// an unknown address takes a transaction as well.
+func (d *Dashboard) enterFailure(v *visit, u *user) error {
+	act := writer.Act{Address: v.address, Name: "fail to sign in"}
+	if u != nil {
+		act.Account, act.Detail = u.Account, u.Email
+	}
+	err := d.config.Writer.Commit(v.r.Context(), act, func(context.Context, *sql.Tx, int64) error { return nil })
+	return errors.Join(err, errSignIn)
+}
+
+// beginSession ends the browser's session, if it has one, and begins another, unless the
+// password was changed since it was read.
+func (d *Dashboard) beginSession(v *visit, u *user, stored, renewed string) (string, error) {
+	secret, hash := d.newSecret()
+	act := v.act("sign in", u.Account, v.agent())
+	act.Actor = u.Email
+	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		result, err := tx.ExecContext(ctx, `UPDATE user SET password = ? WHERE id = ? AND password = ?`, renewed, u.ID, stored)
+		if err != nil {
+			return err
+		}
+		if changed, err := result.RowsAffected(); err != nil || changed != 1 {
+			return errors.Join(err, errSignIn)
+		}
+		if err := forgetAttempts(ctx, tx, u.Email, v.address); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {
+			return err
+		}
+		return begin(ctx, tx, now, u.ID, hash, v)
+	})
+	return secret, err
+}
+
+// sessionOf is the hash of a visitor's session, empty for none.
+func sessionOf(v *visit) []byte {
+	if v.user == nil {
+		return []byte{}
+	}
+	return v.session.Hash
+}
+
+func (d *Dashboard) signOut(v *visit) (answer, error) {
+	err := d.config.Writer.Commit(v.r.Context(), v.act("sign out", v.user.Account, ""), func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, v.session.Hash)
+		return err
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	d.setCookie(v.w, v.r, d.sessionCookie(v.r), "")
+	return see("/sign-in", "signed-out"), nil
+}

@@ -1,0 +1,187 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/writer"
+)
+
+func change(name string) writer.AccountChange { return writer.AccountChange{Name: &name} }
+
+// TestAKnownAddressLooksLikeAnUnknownOne compares all that a stranger sees: the answers,
+// and the work that their time is made of.
+func TestAKnownAddressLooksLikeAnUnknownOne(t *testing.T) {
+	w := newWorld(t)
+	w.person("known@example.com", w.account("Acme", 0))
+	type sight struct {
+		status  int
+		body    string
+		headers string
+		hashes  int64
+		commits int
+	}
+	look := func(email string) sight {
+		b := w.browser()
+		b.address = "198.51.100.7"
+		hashes, commits := w.dashboard.Hashes(), w.count(`SELECT count(*) FROM audit WHERE act = 'fail to sign in'`)
+		p := b.signIn(email, "wrong words in here")
+		body := strings.ReplaceAll(tokenField.ReplaceAllString(p.body, ""), email, "EMAIL")
+		return sight{
+			p.StatusCode, body, fmt.Sprint(len(p.Header), p.Header.Get("Retry-After")),
+			w.dashboard.Hashes() - hashes, w.count(`SELECT count(*) FROM audit WHERE act = 'fail to sign in'`) - commits,
+		}
+	}
+	known, unknown := look("known@example.com"), look("nobody@example.com")
+	require.Equal(t, known, unknown)
+	require.Equal(t, int64(1), known.hashes)
+	for range 9 {
+		known, unknown = look("known@example.com"), look("nobody@example.com")
+		require.Equal(t, known, unknown)
+	}
+	known, unknown = look("known@example.com"), look("nobody@example.com")
+	require.Equal(t, http.StatusTooManyRequests, known.status)
+	require.Equal(t, known, unknown, "throttled alike")
+	require.Zero(t, known.hashes, "a throttled attempt costs nothing")
+}
+
+func TestAttemptsAreBoundedByAccount(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	for i := range 10 {
+		b := w.browser()
+		b.address = fmt.Sprint("203.0.113.", i)
+		require.Equal(t, http.StatusUnprocessableEntity, b.signIn("owner@example.com", "wrong words in here").StatusCode)
+	}
+	p := w.browser().signIn("owner@example.com", password)
+	require.Equal(t, http.StatusTooManyRequests, p.StatusCode, "even with the right one")
+	require.Equal(t, "901", p.Header.Get("Retry-After"))
+	require.Contains(t, p.text(), "Try again in 16 minutes.")
+	w.pass(15 * time.Minute)
+	w.browser().requireIn("owner@example.com")
+	require.Zero(t, w.count(`SELECT count(*) FROM attempt WHERE subject LIKE 'email:%'`), "a success forgets")
+}
+
+func TestAttemptsAreBoundedByAddress(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	b := w.browser()
+	for i := range 30 {
+		b.address = fmt.Sprintf("2001:db8:1:2::%x", i+1) // one /64
+		require.Equal(t, http.StatusUnprocessableEntity, b.signIn(fmt.Sprintf("user%d@example.com", i), "wrong words in here").StatusCode)
+	}
+	require.Equal(t, http.StatusTooManyRequests, b.signIn("owner@example.com", password).StatusCode)
+	b.address = "2001:db8:1:3::1"
+	b.requireIn("owner@example.com")
+	require.Zero(t, w.count(`SELECT count(*) FROM attempt WHERE instr(subject, 'example') > 0`), "what was typed is not kept")
+}
+
+func TestAttemptsAtTheSameTimeAreCounted(t *testing.T) {
+	w := newWorld(t)
+	var together sync.WaitGroup
+	statuses := make([]int, 14)
+	for i := range statuses {
+		b := w.browser()
+		b.get("/sign-in")
+		together.Go(func() { statuses[i] = b.post("/sign-in", "email", "owner@example.com", "password", "wrong").StatusCode })
+	}
+	together.Wait()
+	refused := 0
+	for _, s := range statuses {
+		if s == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	require.Equal(t, 4, refused, "ten may try: %v", statuses)
+}
+
+func TestSessionsEnd(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	operator := w.operator()
+	signedIn := func(b *browser) bool { return strings.Contains(b.get("/settings").body, "Sign out everywhere") }
+	for range 2 {
+		w.pass(5 * time.Hour)
+		require.True(t, signedIn(b))
+		require.True(t, signedIn(operator))
+	}
+	w.pass(2 * time.Hour)
+	require.False(t, signedIn(operator), "an operator's after 12 hours")
+	require.True(t, signedIn(b))
+	w.pass(8 * time.Hour)
+	require.False(t, signedIn(b), "after 8 hours without a request")
+
+	b.requireIn("acme@example.com")
+	for range 23 {
+		w.pass(7 * time.Hour)
+		require.True(t, signedIn(b))
+	}
+	w.pass(7 * time.Hour)
+	require.False(t, signedIn(b), "after 7 days whatever happens")
+	w.browser().requireIn("acme@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the rows go too")
+}
+
+func TestSigningOutEndsTheSessionNotOnlyTheCookie(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	second := w.browser().requireIn("acme@example.com")
+	stolen, other := b.cookie("regedge"), second.cookie("regedge")
+	b.submit("/settings", "/sign-out")
+	require.Contains(t, w.withCookie(stolen).body, "<h1>Sign in</h1>")
+	require.Contains(t, w.withCookie(other).body, "Sign out")
+	b.requireIn("acme@example.com")
+	stolen = b.cookie("regedge")
+	require.Contains(t, second.submit("/settings", "/settings/sign-out-everywhere").body, "You are signed out in every browser.")
+	require.Contains(t, w.withCookie(stolen).body, "<h1>Sign in</h1>")
+	require.Contains(t, w.withCookie(other).body, "<h1>Sign in</h1>")
+}
+
+func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	second := w.browser().requireIn("acme@example.com")
+	const next = "another four plain words"
+	p := b.submit("/settings", "/settings/password", "current", "wrong words in here", "password", next)
+	require.Contains(t, p.text(), "The current password is wrong.")
+	for _, poor := range []string{"short", strings.Repeat("ab", 10), "acme@example.com", strings.Repeat("long ", 50)} {
+		p = b.submit("/settings", "/settings/password", "current", password, "password", poor)
+		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, poor)
+	}
+	before := b.cookie("regedge")
+	p = b.submit("/settings", "/settings/password", "current", password, "password", next)
+	require.Contains(t, p.text(), "The password is changed")
+	require.NotEqual(t, before, b.cookie("regedge"))
+	require.Contains(t, second.get("/").body, "<h1>Sign in</h1>")
+	require.Equal(t, http.StatusUnprocessableEntity, w.browser().signIn("acme@example.com", password).StatusCode)
+	require.Equal(t, http.StatusOK, w.browser().signIn("acme@example.com", next).StatusCode)
+}
+
+func TestGuessingTheCurrentPasswordIsBounded(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	for range 10 {
+		b.submit("/settings", "/settings/password", "current", "wrong words in here", "password", "another four plain words")
+	}
+	p := b.submit("/settings", "/settings/password", "current", password, "password", "another four plain words")
+	require.Contains(t, p.text(), "too many attempts")
+}
+
+func TestAPasswordOfAnotherCostIsHashedAnew(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	cheap := w.dashboard.HashAt(password, 1, 8, 1)
+	w.exec(`UPDATE user SET password = ?`, cheap)
+	w.dashboard.DearPasswords()
+	w.browser().requireIn("owner@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM user WHERE password LIKE '$argon2id$v=19$m=65536,t=3,p=4$%'`))
+	w.browser().requireIn("owner@example.com")
+	w.exec(`UPDATE user SET password = 'broken'`)
+	require.Equal(t, http.StatusInternalServerError, w.browser().signIn("owner@example.com", password).StatusCode)
+}

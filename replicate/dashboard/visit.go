@@ -1,0 +1,200 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/writer"
+)
+
+// visit is one request to a page, with who makes it.
+type visit struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	params  httprouter.Params
+	address string // of the client
+	user    *user  // nil when nobody is signed in
+	session session
+	secret  string // of the cookie by which forms are known
+}
+
+// act is what the audit log says when this visitor does something to an account.
+func (v *visit) act(name string, account int64, detail string) writer.Act {
+	a := writer.Act{Account: account, Address: v.address, Name: name, Detail: detail}
+	if v.user != nil {
+		a.Actor = v.user.Email
+	}
+	return a
+}
+
+// agent is what the browser calls itself, as far as it can be printed.
+func (v *visit) agent() string {
+	return printable(v.r.UserAgent(), maxAgent)
+}
+
+// id reads the number in the path.
+func (v *visit) id() (int64, error) {
+	id, err := strconv.ParseInt(v.params.ByName("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, errMissing
+	}
+	return id, nil
+}
+
+// answer is what a handler comes to: a page with its data, or the way to another page.
+type answer struct {
+	status int // 200 when 0
+	page   string
+	title  string
+	data   any
+	error  string // what is wrong with the form, in words, above the page
+	to     string // path of the page to go to instead
+}
+
+// see sends the browser to another page, which says what was done.
+func see(path, done string) answer {
+	if done != "" {
+		path += "?done=" + done
+	}
+	return answer{to: path}
+}
+
+// refusal is an error for the visitor: a status and words.
+type refusal struct {
+	status       int
+	title, words string
+}
+
+func (r *refusal) Error() string { return r.title }
+
+var (
+	errMissing    = &refusal{http.StatusNotFound, "No such page", "There is nothing at this address."}
+	errMethod     = &refusal{http.StatusMethodNotAllowed, "Not possible here", "This page does not take that method."}
+	errForeign    = &refusal{http.StatusForbidden, "Refused", "The form came from another site."}
+	errOldForm    = &refusal{http.StatusForbidden, "This page has grown old", "Load it again and send the form once more."}
+	errFormType   = &refusal{http.StatusUnsupportedMediaType, "Refused", "Forms are sent as application/x-www-form-urlencoded."}
+	errFormSize   = &refusal{http.StatusRequestEntityTooLarge, "The form is too large", "No form of these pages is that long."}
+	errFormBroken = &refusal{http.StatusBadRequest, "The form can't be read", "Load the page again and send the form once more."}
+	errCrowded    = &refusal{http.StatusServiceUnavailable, "Too many sign-ins at once", "Try again in a few seconds."}
+	errOffline    = &refusal{http.StatusServiceUnavailable, "Not available", "The service is being restarted or repaired. Try again in a minute."}
+	errBroken     = &refusal{http.StatusInternalServerError, "Something went wrong", "It was written down and is not your fault. Try again in a minute."}
+)
+
+// refusalOf turns any error into one for the visitor. What is not theirs to know is
+// logged.
+func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
+	var known *refusal
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, writer.ErrNotFound):
+		return errMissing
+	case errors.Is(err, writer.ErrMalformed):
+		return errFormBroken
+	case errors.Is(err, errBusy):
+		return errCrowded
+	}
+	d.config.Logger.Error("page failed", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
+	if errors.Is(err, writer.ErrUnavailable) || errors.Is(err, writer.ErrFenced) {
+		return errOffline
+	}
+	return errBroken
+}
+
+// handler answers a visit.
+type handler func(*visit) (answer, error)
+
+// role is who may see a page.
+type role int
+
+const (
+	anyone   role = iota // signed in or not
+	signedIn             // owners and operators
+	owner
+	operator
+)
+
+// may decides whether a visitor may see the pages of a role. A page of another role does
+// not exist for them; without a session they are sent to sign in.
+func (v *visit) may(who role) (answer, error) {
+	switch {
+	case who == anyone:
+		return answer{}, nil
+	case v.user == nil:
+		return see("/sign-in", ""), nil
+	case who == owner && v.user.Operator, who == operator && !v.user.Operator:
+		return answer{}, errMissing
+	}
+	return answer{}, nil
+}
+
+// serve makes a handler of the router: it finds out who visits, holds forms against
+// their rules, and writes the answer.
+func (d *Dashboard) serve(who role, h handler) httprouter.Handle {
+	return func(w http.ResponseWriter, r *http.Request, p httprouter.Params) {
+		v := &visit{w: w, r: r, params: p, address: d.config.Client(r)}
+		d.harden(v)
+		a, err := d.answer(v, who, h)
+		if err != nil {
+			d.refuse(v, d.refusalOf(v, err))
+			return
+		}
+		d.write(v, a)
+	}
+}
+
+func (d *Dashboard) answer(v *visit, who role, h handler) (answer, error) {
+	if err := d.identify(v); err != nil {
+		return answer{}, err
+	}
+	if v.r.Method == http.MethodPost {
+		if err := d.checkForm(v); err != nil {
+			return answer{}, err
+		}
+	}
+	if a, err := v.may(who); err != nil || a.to != "" {
+		return a, err
+	}
+	return h(v)
+}
+
+// identify finds the session, or else gives the browser a cookie that its forms are
+// known by.
+func (d *Dashboard) identify(v *visit) error {
+	if c, err := v.r.Cookie(d.sessionCookie(v.r)); err == nil {
+		if v.user, v.session, err = d.findSession(v.r.Context(), c.Value); err != nil {
+			return err
+		}
+		if v.user != nil {
+			v.secret = c.Value
+			return nil
+		}
+	}
+	if c, err := v.r.Cookie(d.guestCookie(v.r)); err == nil && len(c.Value) == secretLength {
+		v.secret = c.Value
+		return nil
+	}
+	if v.r.Method == http.MethodGet {
+		v.secret, _ = d.newSecret()
+		d.setCookie(v.w, v.r, d.guestCookie(v.r), v.secret)
+	}
+	return nil
+}
+
+// secretLength is the length of a secret, in characters.
+const secretLength = 43
+
+// printable keeps the characters of a text that can be shown, at most so many.
+func printable(text string, limit int) string {
+	kept := make([]rune, 0, min(len(text), limit))
+	for _, c := range strings.ToValidUTF8(text, "") {
+		if len(kept) < limit && writer.Printable(string(c)) {
+			kept = append(kept, c)
+		}
+	}
+	return string(kept)
+}

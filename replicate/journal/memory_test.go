@@ -1,0 +1,84 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+)
+
+// disk is a Dir in memory whose faults a test chooses.
+type disk struct {
+	files    map[string]*bytes.Buffer
+	full     int   // bytes that may still be written, -1 for no limit
+	syncErr  error // of the next syncs
+	truncErr error
+}
+
+func newDisk() *disk { return &disk{files: map[string]*bytes.Buffer{}, full: -1} }
+
+func (d *disk) List() (names []string, err error) {
+	for name := range d.files {
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func (d *disk) Open(name string) (io.ReadCloser, error) {
+	f := d.files[name]
+	if f == nil {
+		return nil, errors.New("no such file")
+	}
+	return io.NopCloser(bytes.NewReader(f.Bytes())), nil
+}
+
+func (d *disk) Append(name string) (File, error) {
+	if d.files[name] == nil {
+		d.files[name] = &bytes.Buffer{}
+	}
+	return &diskFile{d, d.files[name]}, nil
+}
+
+func (d *disk) Remove(name string) error { delete(d.files, name); return nil }
+func (d *disk) Sync() error              { return nil }
+func (d *disk) Close() error             { return nil }
+
+type diskFile struct {
+	d *disk
+	b *bytes.Buffer
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f *diskFile) Write(p []byte) (int, error) {
+	if f.d.full >= 0 && len(p) > f.d.full {
+		n, _ := f.b.Write(p[:f.d.full])
+		f.d.full = 0
+		return n, errFull
+	}
+	if f.d.full >= 0 {
+		f.d.full -= len(p)
+	}
+	return f.b.Write(p)
+}
+
+func (f *diskFile) Sync() error { return f.d.syncErr }
+
+func (f *diskFile) Truncate(size int64) error {
+	if f.d.truncErr != nil {
+		return f.d.truncErr
+	}
+	f.b.Truncate(int(size))
+	return nil
+}
+
+func (f *diskFile) Size() (int64, error) { return int64(f.b.Len()), nil }
+func (f *diskFile) Close() error         { return nil }
+
+// keeper is an Owner that notes what was dropped.
+type keeper struct {
+	sync.Mutex
+	dropped []string
+}
+
+func (k *keeper) Drop(record []byte) { k.dropped = append(k.dropped, string(record)) }

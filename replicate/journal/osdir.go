@@ -1,0 +1,100 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse says that another process owns the state directory.
+var ErrInUse = errors.New("the state directory is in use by another process")
+
+const lockName = "lock"
+
+// osDir is a Dir in the file system. It holds the lock file open.
+type osDir struct {
+	path string
+	lock *os.File
+}
+
+// OpenDir opens the directory at path, making it when missing (mode 0700), and takes its
+// lock. ErrInUse when another process has it: the lock ends with its process.
+func OpenDir(path string) (Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock of state directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("open state directory %s: %w", path, ErrInUse)
+		}
+		return nil, fmt.Errorf("lock state directory %s: %w", path, err)
+	}
+	return &osDir{path, lock}, nil
+}
+
+func (d *osDir) List() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func (d *osDir) Open(name string) (io.ReadCloser, error) {
+	return os.Open(filepath.Join(d.path, name))
+}
+
+func (d *osDir) Append(name string) (File, error) {
+	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (d *osDir) Remove(name string) error {
+	err := os.Remove(filepath.Join(d.path, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (d *osDir) Sync() error {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func (d *osDir) Close() error { return d.lock.Close() }
+
+type osFile struct{ *os.File }
+
+// Sync makes the content durable; the file's times may stay behind.
+func (f osFile) Sync() error { return unix.Fdatasync(int(f.Fd())) }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

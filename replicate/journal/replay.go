@@ -1,0 +1,169 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	segmentPrefix = "journal-"
+	suffix        = ".log"
+)
+
+func segmentName(number uint64) string {
+	return fmt.Sprintf("%s%016d%s", segmentPrefix, number, suffix)
+}
+
+// Replayed tells what Open found.
+type Replayed struct {
+	// Records is the number of records in the newest segment.
+	Records int
+	// Torn is how many bytes at its end could not be read and were dropped.
+	Torn int64
+}
+
+// Open reads the journal in dir and makes it ready for more. Each record of the newest
+// segment goes to replay; the records of the one before go to ids. An error of either
+// ends it. An empty directory becomes a journal without records.
+func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
+	j := &Journal{dir: dir, owner: owner, open: &Group{}, kept: kept{dir: dir}}
+	numbers, err := j.segments()
+	if err != nil {
+		return nil, Replayed{}, fmt.Errorf("list journal: %w", err)
+	}
+	for len(numbers) > 0 {
+		newest := numbers[len(numbers)-1]
+		whole, err := j.whole(newest)
+		if err != nil {
+			return nil, Replayed{}, fmt.Errorf("read journal: %w", err)
+		}
+		if whole {
+			return j.reopen(numbers, ids, replay)
+		}
+		// A crash came while it was made: the one before still has everything.
+		if err := dir.Remove(segmentName(newest)); err != nil {
+			return nil, Replayed{}, fmt.Errorf("drop unfinished journal: %w", err)
+		}
+		numbers = numbers[:len(numbers)-1]
+	}
+	if err := j.begin(1, func(func([]byte)) {}); err != nil {
+		return nil, Replayed{}, fmt.Errorf("begin journal: %w", err)
+	}
+	return j, Replayed{}, nil
+}
+
+// reopen replays the newest of segments and goes on in it.
+func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Journal, Replayed, error) {
+	newest := numbers[len(numbers)-1]
+	if len(numbers) > 1 {
+		if _, _, err := j.read(numbers[len(numbers)-2], ids); err != nil {
+			return nil, Replayed{}, fmt.Errorf("replay journal: %w", err)
+		}
+	}
+	records, good, err := j.read(newest, replay)
+	if err != nil {
+		return nil, Replayed{}, fmt.Errorf("replay journal: %w", err)
+	}
+	file, err := j.dir.Append(segmentName(newest))
+	if err != nil {
+		return nil, Replayed{}, fmt.Errorf("open journal: %w", err)
+	}
+	size, err := file.Size()
+	if err == nil && size > good {
+		err = file.Truncate(good)
+	}
+	if err == nil {
+		// What a crashed process wrote and did not sync may have been seen by its clients,
+		// and it may have ended between making the segment and syncing the directory.
+		err = errors.Join(file.Sync(), j.dir.Sync())
+	}
+	if err != nil {
+		return nil, Replayed{}, errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
+	}
+	j.file, j.number, j.size = file, newest, good
+	return j, Replayed{Records: records, Torn: size - good}, nil
+}
+
+// segments lists the numbers of the segments, ascending.
+func (j *Journal) segments() ([]uint64, error) {
+	names, err := j.dir.List()
+	if err != nil {
+		return nil, err
+	}
+	var numbers []uint64
+	for _, name := range names {
+		middle, ok := strings.CutPrefix(name, segmentPrefix)
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseUint(strings.TrimSuffix(middle, suffix), 10, 64); err == nil && segmentName(n) == name {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// whole reports whether a segment has all of the snapshot that it begins with.
+func (j *Journal) whole(number uint64) (bool, error) {
+	file, err := j.dir.Open(segmentName(number))
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	for r := newReader(file); ; {
+		switch record, err := r.next(); {
+		case err == io.EOF || err == errTorn:
+			return false, nil
+		case err != nil:
+			return false, err
+		case len(record) == 0:
+			return true, nil
+		}
+	}
+}
+
+// read gives the records of a segment to each, as far as they can be read. It returns
+// their number and the bytes that they take.
+func (j *Journal) read(number uint64, each func([]byte) error) (records int, good int64, err error) {
+	file, err := j.dir.Open(segmentName(number))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer file.Close()
+	r := newReader(file)
+	for {
+		record, err := r.next()
+		if err == io.EOF || err == errTorn {
+			return records, r.good, nil
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if len(record) == 0 {
+			continue
+		}
+		records++
+		if err := each(record); err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// dropBefore removes the segments below number.
+func (j *Journal) dropBefore(number uint64) error {
+	numbers, err := j.segments()
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n < number {
+			err = errors.Join(err, j.dir.Remove(segmentName(n)))
+		}
+	}
+	return err
+}

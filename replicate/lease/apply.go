@@ -1,0 +1,294 @@
+package lease
+
+import "regedge/replicate/wire"
+
+// Applied is what came of a reply.
+type Applied struct {
+	// Batch was acknowledged; it has to be kept for a ledger that is restored from a
+	// backup. Nil when none was.
+	Batch *Reported
+	// News says that leases changed: requests that wait should be decided again.
+	News bool
+	// Forked says that the state directory was an older copy; its leases are void.
+	Forked bool
+	// Abandoned says the same of an edge that is retired: what it did not report is
+	// covered by what the writer counts as lost.
+	Abandoned bool
+}
+
+// Reported is a batch that the writer has applied, and the epoch that it is numbered in.
+type Reported struct {
+	Epoch uint64
+	Batch *wire.Batch
+}
+
+// Behind reports whether batches have still to be sent, or leases to be declared.
+func (b *Book) Behind() bool { return b.applied < b.sealed || b.declaring }
+
+// TakeReplayed lists the batches whose acknowledgement was replayed: they may have to be
+// kept still.
+func (b *Book) TakeReplayed() []Reported {
+	taken := b.replayed
+	b.replayed = nil
+	return taken
+}
+
+// Apply takes the writer's reply to Hello, Sync or Watch. Replies may be repeated,
+// delayed and overtaken: what is not newer than what is known changes nothing.
+// ofSync says that the reply answers the message of Sync.
+func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
+	if r.Status == wire.Stranger {
+		if r.Session == b.session {
+			b.session = 0
+		}
+		if ofSync {
+			b.Lost()
+		}
+		return Applied{}
+	}
+	if ofSync && len(b.asked) > 0 {
+		b.asked = map[wire.Pool]wire.Want{}
+	}
+	switch r.Status {
+	case wire.OK:
+		return b.applyOK(now, r, ofSync)
+	case wire.Fresh:
+		if b.epoch == 0 || b.settled() {
+			b.beginEpoch(r.Epoch, r.Generation, false)
+			b.open(now, r)
+			return Applied{News: true}
+		}
+	case wire.Forked:
+		if r.Epoch > b.epoch && b.epoch != 0 {
+			b.beginEpoch(r.Epoch, r.Generation, true)
+			b.open(now, r)
+			return Applied{News: true, Forked: true}
+		}
+	case wire.Superseded, wire.Retired:
+		return b.applyEnd(now, r)
+	}
+	return Applied{}
+}
+
+// open takes the session of a Hello's reply.
+func (b *Book) open(now int64, r *wire.Reply) {
+	b.session, b.seen, b.applied = r.Session, 0, r.Applied
+	b.declaring, b.declaredTo = false, 0
+	b.doubtDry()
+	b.heard(now, r)
+	if !b.accepted {
+		b.accept()
+		b.logAccept()
+	}
+}
+
+// doubtDry forgets of which accounts nothing was left: that was said in another session,
+// and may be different when this one's first news come.
+func (b *Book) doubtDry() {
+	for _, a := range b.accounts {
+		a.credits.dry, a.volume.dry = false, false
+	}
+}
+
+func (b *Book) heard(now int64, r *wire.Reply) {
+	b.contact, b.everMet, b.live = now, true, r.Live
+	if r.Generation != b.generation {
+		b.generation = r.Generation
+		b.logStanding()
+	}
+}
+
+func (b *Book) applyOK(now int64, r *wire.Reply, ofSync bool) Applied {
+	if r.Epoch != b.epoch || r.Applied > b.sealed {
+		return Applied{}
+	}
+	var applied Applied
+	switch {
+	case b.session == 0:
+		if r.Upto != 0 {
+			return Applied{} // of a session that ended
+		}
+		b.open(now, r)
+		applied.News = true
+		if b.standing != wire.OK { // an end that a restored ledger does not know
+			b.standing = wire.OK
+			b.logStanding()
+		}
+	case r.Session != b.session:
+		return Applied{}
+	}
+	b.heard(now, r)
+	b.applyDeclare(r, ofSync)
+	acknowledged := r.Applied > b.applied || b.inflight != nil && r.Applied >= b.inflight.Seq
+	if acknowledged {
+		applied.Batch = b.acknowledge(r.Applied)
+	}
+	if rows := b.newRows(now, r); len(rows) > 0 || acknowledged {
+		b.logNews(r.Applied, rows)
+		b.applyRows(rows)
+		applied.News = applied.News || len(rows) > 0
+	}
+	for _, o := range r.Others {
+		if a := b.accounts[o.Account]; a != nil {
+			a.othersMinute, a.others = o.Minute, int32(min(o.Count, 1<<30))
+		}
+	}
+	return applied
+}
+
+// applyDeclare follows the writer's demand that leases be declared.
+func (b *Book) applyDeclare(r *wire.Reply, ofSync bool) {
+	switch {
+	case !r.Declare:
+		b.declaring, b.declaredTo = false, 0
+	case !b.declaring:
+		b.declaring, b.declaredTo = true, 0
+	case ofSync:
+		b.declaredTo += b.declared
+		if b.declaredTo >= len(b.order)+len(b.keyOrder) {
+			b.declaredTo = 0 // the writer asks on: begin again
+		}
+	}
+	b.declared = 0
+}
+
+// newRows picks the rows that are news and of windows that are not over, and moves on to
+// the version that they reach. A lease of a past window may be forgotten here already.
+func (b *Book) newRows(now int64, r *wire.Reply) []wire.Row {
+	if r.Since > b.seen || r.Upto <= b.seen {
+		return nil
+	}
+	rows := make([]wire.Row, 0, len(r.Rows))
+	for _, row := range r.Rows {
+		if row.Version > b.seen && !b.closedFor(&row, r.Applied) && !past(now, row.Pool) {
+			rows = append(rows, row)
+		}
+	}
+	b.seen = r.Upto
+	return rows
+}
+
+// past reports whether the pool's window is over.
+func past(now int64, p wire.Pool) bool {
+	return p.Kind == wire.Volume && p.Window < wire.Month(now) || p.Kind == wire.NotFound && p.Window < wire.Day(now)
+}
+
+// closedFor reports whether a row speaks of a lease that was closed in a batch which the
+// writer had not applied when it wrote the row.
+func (b *Book) closedFor(row *wire.Row, applied uint64) bool {
+	if row.Pool.Kind == wire.NotFound {
+		return false
+	}
+	a := b.accounts[row.Pool.Subject]
+	return a != nil && applied < a.closeSeq
+}
+
+// applyRows is the effect of rows on the book, now and on replay.
+func (b *Book) applyRows(rows []wire.Row) {
+	for i := range rows {
+		row := &rows[i]
+		h := b.opened(row.Pool)
+		b.granted += h.apply(row)
+		if row.Pool.Kind == wire.Credits {
+			b.accounts[row.Pool.Subject].balance = row.Balance
+		}
+		if row.Recall && h.window == row.Pool.Window && h.held() > 0 {
+			b.recalls = append(b.recalls, row.Pool)
+		}
+	}
+}
+
+// opened is the lease of a pool, made when there is none.
+func (b *Book) opened(p wire.Pool) *holding {
+	switch p.Kind {
+	case wire.NotFound:
+		return &b.key(p.Subject).notFound
+	case wire.Volume:
+		return &b.account(p.Subject).volume
+	}
+	return &b.account(p.Subject).credits
+}
+
+// applyEnd takes a reply which says that this epoch, or this edge, is at its end. What
+// was charged is still reported.
+func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
+	if r.Epoch != b.epoch || b.session != 0 && r.Session != b.session {
+		return Applied{}
+	}
+	var applied Applied
+	if r.Applied > b.sealed {
+		if r.Status != wire.Retired || b.session != 0 {
+			return Applied{}
+		}
+		b.abandon()
+		b.logAbandon()
+		applied.Abandoned = true
+	}
+	greeted := b.session == 0
+	if greeted {
+		b.open(now, r)
+	}
+	b.heard(now, r)
+	if b.standing != r.Status && (greeted || b.standing != wire.Retired) {
+		b.standing = r.Status
+		b.logStanding()
+	}
+	if r.Applied > b.applied || b.inflight != nil && r.Applied >= b.inflight.Seq {
+		applied.Batch = b.acknowledge(r.Applied)
+		b.logNews(r.Applied, nil)
+	}
+	applied.News = true
+	return applied
+}
+
+// abandon drops what a retired edge did not report and, its state directory being an
+// older copy, never can.
+func (b *Book) abandon() {
+	b.pending, b.carried, b.late, b.inflight = tally{}, tally{}, map[uint64]tally{}, nil
+	for _, a := range b.accounts {
+		a.unreported = 0
+	}
+}
+
+// beginEpoch starts an epoch without leases. When forked, the state directory was an
+// older copy: what was unreported before this run may have been reported by the original
+// and is dropped, what was charged in this run is reported as of the old epoch.
+func (b *Book) beginEpoch(epoch, generation uint64, forked bool) {
+	b.applyEpoch(epoch, forked)
+	b.generation = generation
+	b.logEpoch(forked)
+}
+
+// applyEpoch is the effect of a new epoch on the book, now and on replay.
+func (b *Book) applyEpoch(epoch uint64, forked bool) {
+	old := b.epoch
+	for _, a := range b.accounts {
+		*a = account{
+			index: a.index, perMinute: a.perMinute, minute: a.minute, count: a.count,
+			othersMinute: a.othersMinute, others: a.others, rateListed: a.rateListed, rateTold: a.rateTold,
+		}
+	}
+	b.keys, b.keyOrder = map[int64]*key{}, nil
+	recent, carried := b.pending, b.carried
+	b.pending, b.carried, b.inflight = tally{}, tally{}, nil
+	b.epoch, b.standing = epoch, wire.OK
+	b.sealed, b.applied, b.acked, b.granted, b.seen = 0, 0, 0, 0, 0
+	b.recalls, b.trims, b.closing = nil, nil, nil
+	if old == 0 {
+		b.pending = recent // failed requests only: nothing was charged yet
+		return
+	}
+	if !forked {
+		for u, n := range carried {
+			recent.add(u, n)
+		}
+	}
+	for _, t := range b.late {
+		for u, n := range t {
+			b.owe(u, n)
+		}
+	}
+	for u, n := range recent {
+		b.countLate(old, u, n)
+	}
+}

@@ -1,0 +1,56 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+
+	"regedge/handler/charge"
+	"regedge/replicate/wire"
+)
+
+// use names one row of usage.
+type use struct {
+	account, key int64
+	hour         int32
+	endpoint     charge.Endpoint
+	outcome      charge.Outcome
+}
+
+func hourOf(millis int64) int32 { return wire.Hour(millis) }
+
+// tally counts requests by row. A row at zero is not kept.
+type tally map[use]int64
+
+func (t tally) add(u use, n int64) {
+	if sum := t[u] + n; sum != 0 {
+		t[u] = sum
+	} else {
+		delete(t, u)
+	}
+}
+
+// rows lists at most limit rows, in order.
+func (t tally) rows(limit int) []wire.Usage {
+	if len(t) == 0 {
+		return nil
+	}
+	rows := make([]wire.Usage, 0, len(t))
+	for u, n := range t {
+		rows = append(rows, wire.Usage{
+			Account: u.account, Key: u.key, Hour: u.hour, Endpoint: u.endpoint, Outcome: u.outcome, Count: n,
+		})
+	}
+	slices.SortFunc(rows, func(a, b wire.Usage) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Hour, b.Hour),
+			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	return rows[:min(limit, len(rows))]
+}
+
+// durable lists the rows that the journal can rebuild: failed requests are counted in
+// memory only.
+func (t tally) durable() []wire.Usage {
+	return slices.DeleteFunc(t.rows(len(t)), func(u wire.Usage) bool { return u.Outcome == charge.Failed })
+}
+
+func useOf(u *wire.Usage) use { return use{u.Account, u.Key, u.Hour, u.Endpoint, u.Outcome} }

@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// chunk is how many rows one statement takes at most: enough that its round trip and its
+// compilation are shared, and far below the 32,766 parameters that SQLite allows. It is
+// a power of two.
+const chunk = 128
+
+// table is what is written to one table: so many columns of each row after another. The
+// statement has a %s where the rows stand.
+type table struct {
+	name, statement string
+	columns         int
+	args            []any
+}
+
+// put adds a row.
+func (t *table) put(row ...any) { t.args = append(t.args, row...) }
+
+// of is the statement for so many rows.
+func (t *table) of(rows int) string {
+	row := "(" + strings.Repeat("?,", t.columns)[:2*t.columns-1] + "),"
+	all := strings.Repeat(row, rows)
+	return strings.Replace(t.statement, "%s", all[:len(all)-1], 1)
+}
+
+// write runs the statement on the rows, some at a time. A server gets as few statements
+// as can be, since each is a round trip; a file gets them in numbers of rows that come
+// again, whose statements are compiled once.
+func (t *table) write(ctx context.Context, tx *sql.Tx, prepared *Prepared) error {
+	for left := len(t.args) / max(t.columns, 1); left > 0; {
+		rows := min(left, chunk)
+		if prepared != nil {
+			for rows = chunk; rows > left; {
+				rows /= 2
+			}
+		}
+		if err := t.run(ctx, tx, prepared, rows, t.args[:rows*t.columns]); err != nil {
+			return err
+		}
+		t.args, left = t.args[rows*t.columns:], left-rows
+	}
+	return nil
+}
+
+func (t *table) run(ctx context.Context, tx *sql.Tx, prepared *Prepared, rows int, args []any) error {
+	if prepared == nil {
+		_, err := tx.ExecContext(ctx, t.of(rows), args...)
+		return err
+	}
+	statement, err := prepared.statement(ctx, t, rows)
+	if err == nil {
+		_, err = statement.ExecContext(ctx, args...)
+	}
+	return err
+}
+
+// Prepared keeps the statements of Flush compiled from one transaction to the next. It
+// is not safe for concurrent use.
+type Prepared struct {
+	conn       *sql.Conn
+	statements map[preparedName]*sql.Stmt
+}
+
+// preparedName names a statement: by its table, and for how many rows it is.
+type preparedName struct {
+	table string
+	rows  int
+}
+
+// Prepare makes room for the statements of transactions on one connection to a file.
+func Prepare(conn *sql.Conn) *Prepared {
+	return &Prepared{conn, map[preparedName]*sql.Stmt{}}
+}
+
+// statement is the statement for so many rows, on the connection, and so in the
+// transaction that is open on it.
+func (p *Prepared) statement(ctx context.Context, t *table, rows int) (*sql.Stmt, error) {
+	name := preparedName{t.name, rows}
+	if found := p.statements[name]; found != nil {
+		return found, nil
+	}
+	made, err := p.conn.PrepareContext(ctx, t.of(rows))
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	p.statements[name] = made
+	return made, nil
+}
+
+// Close frees the statements. The connection stays its owner's to close.
+func (p *Prepared) Close() error {
+	var err error
+	for _, s := range p.statements {
+		err = errors.Join(err, s.Close())
+	}
+	clear(p.statements)
+	return err
+}

@@ -1,0 +1,79 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/ledger"
+	"regedge/replicate/wire"
+)
+
+func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(1)
+	l.SetPlan(now, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
+	require.NoError(t, l.AddAccount(1, "scale"))
+	require.NoError(t, l.ChangeCredits(now, 1, 10, ledger.EntryBought, ""))
+	require.NoError(t, l.AddEdge("one"))
+	e := l.Edge("one")
+	session := l.Hello(now, e, &wire.Hello{Boot: 1, NowMillis: now}).Session
+	credits := wire.Pool{Kind: wire.Credits, Subject: 1}
+	want := func() wire.Row {
+		r := l.Sync(now, e, &wire.Sync{Session: session, Wants: []wire.Want{{Pool: credits, Target: 100, Urgent: true}}})
+		require.Len(t, r.Rows, 1)
+		return r.Rows[0]
+	}
+	for want().Granted < 10 {
+	}
+	require.Zero(t, l.Account(1).Credits().Left())
+	now += 25 * 60 * 60 * 1000
+	require.Greater(t, want().UntilMillis, now, "the edge may spend what it holds")
+}
+
+func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(1)
+	require.NoError(t, l.AddEdge("one"))
+	e := l.Edge("one")
+	first := l.Hello(now, e, &wire.Hello{Boot: 7, NowMillis: now})
+	batch := &wire.Batch{Seq: 1, Of: first.Epoch, Unresolved: []wire.Unresolved{{ID: "r-1", Account: 1, Key: 1}}}
+	require.EqualValues(t, 1, l.Sync(now, e, &wire.Sync{Session: first.Session, Batch: batch}).Applied)
+	l.Hello(now, e, &wire.Hello{Boot: 7, NowMillis: now})
+	again := l.Hello(now, e, &wire.Hello{Boot: 7, Epoch: first.Epoch, Sealed: 1, Acked: 1, NowMillis: now})
+	require.Equal(t, wire.OK, again.Status)
+	other := l.Hello(now, e, &wire.Hello{Boot: 8, NowMillis: now})
+	require.Greater(t, other.Epoch, first.Epoch, "an empty directory")
+}
+
+func TestLateUsageOfAnEpochThatTheRestoredLedgerLost(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(9)
+	l.SetPlan(now, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
+	require.NoError(t, l.AddAccount(1, "scale"))
+	require.NoError(t, l.ChangeCredits(now, 1, 10, ledger.EntryBought, ""))
+	require.NoError(t, l.AddEdge("one"))
+	l.Restore()
+	e := l.Edge("one")
+	hello := l.Hello(now, e, &wire.Hello{Boot: 1, Epoch: 5, Sealed: 1, Acked: 1, Granted: 4})
+	require.True(t, hello.Declare)
+	credits := wire.Pool{Kind: wire.Credits, Subject: 1}
+	late := wire.Usage{Account: 1, Key: 1, Hour: wire.Hour(now), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
+	l.Sync(now, e, &wire.Sync{Session: hello.Session, Batch: &wire.Batch{Seq: 1, Of: 4, Usage: []wire.Usage{late}}})
+	l.Sync(now, e, &wire.Sync{Session: hello.Session, Declared: []wire.Declared{{Pool: credits, Granted: 4}}, DeclaredLast: true})
+	require.NoError(t, l.Check())
+	require.EqualValues(t, 1, l.Account(1).Credits().Spent)
+	require.EqualValues(t, 4, l.Account(1).Credits().Leased, "all that the edge's present epoch was granted")
+}
+
+func TestSessionsBeginElsewhereInEachLife(t *testing.T) {
+	session := func(begin uint64) uint64 {
+		l := ledger.New(3)
+		l.BeginSessions(begin)
+		require.NoError(t, l.AddEdge("one"))
+		return l.Hello(1_790_000_000_000, l.Edge("one"), &wire.Hello{Boot: 1}).Session
+	}
+	require.NotEqual(t, session(7), session(1<<31+9))
+	require.EqualValues(t, 3, session(1<<31)>>24, "the generation")
+}

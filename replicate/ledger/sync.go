@@ -1,0 +1,314 @@
+package ledger
+
+import (
+	"slices"
+
+	"regedge/handler/charge"
+	"regedge/replicate/wire"
+)
+
+// Hello opens a session for an edge and tells it where it stands.
+func (l *Ledger) Hello(now int64, e *Edge, h *wire.Hello) *wire.Reply {
+	e.Seen = now
+	status, epoch := l.judge(e, h)
+	l.sessions++
+	e.session, e.current = l.Generation<<sessionBits|l.sessions%(1<<sessionBits), epoch
+	e.version, e.urgent, e.dropped = 0, 0, 0
+	e.news, e.rates, e.listed = nil, nil, map[int64]bool{}
+	if status == wire.OK || status == wire.Fresh || status == wire.Forked {
+		l.renew(e, epoch)
+	}
+	l.restored()
+	l.settle(now)
+	r := l.reply(now, e, status)
+	r.Upto = 0
+	return r
+}
+
+// judge finds the epoch of a session, making one where it must be new.
+func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
+	known := e.epochs[h.Epoch]
+	switch {
+	case e.Retired:
+		if known == nil {
+			known = l.adopt(e, h)
+		}
+		return wire.Retired, known
+	case h.Epoch == 0:
+		return wire.Fresh, l.newEpoch(e, h.Boot)
+	case known == nil:
+		l.wentBack(e)
+		known = l.adopt(e, h)
+	case h.Sealed < known.Applied:
+		known.Forked = true
+		l.changes.epoch(e, known)
+		return wire.Forked, l.newEpoch(e, h.Boot)
+	case h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation:
+		l.wentBack(e)
+	}
+	if l.Restoring && h.Granted > known.Granted {
+		known.Granted = h.Granted
+		l.changes.epoch(e, known)
+	}
+	if known.Number < e.Epoch {
+		return wire.Superseded, known
+	}
+	return wire.OK, known
+}
+
+// newEpoch gives an edge an epoch in which nothing is held. A process that asks again,
+// because the answer was lost or its message was repeated on the way, gets the same. Its number is not below the generation's:
+// one that a restored ledger does not know may have been given before.
+func (l *Ledger) newEpoch(e *Edge, boot uint64) *Epoch {
+	if newest := e.epochs[e.Epoch]; newest != nil && newest.Boot == boot {
+		return newest
+	}
+	e.Epoch = max(e.Epoch+1, l.Generation)
+	epoch := &Epoch{Number: e.Epoch, Boot: boot, leases: map[wire.Pool]*Lease{}}
+	e.epochs[e.Epoch] = epoch
+	e.Declared = true // it holds nothing
+	l.changes.edge(e)
+	l.changes.epoch(e, epoch)
+	return epoch
+}
+
+// adopt takes over an epoch that a restored ledger does not know.
+func (l *Ledger) adopt(e *Edge, h *wire.Hello) *Epoch {
+	epoch := &Epoch{Number: h.Epoch, Boot: h.Boot, leases: map[wire.Pool]*Lease{}}
+	e.epochs[h.Epoch] = epoch
+	e.Epoch = max(e.Epoch, h.Epoch)
+	l.changes.edge(e)
+	l.changes.epoch(e, epoch)
+	return epoch
+}
+
+// wentBack begins the restoring of a ledger that an edge knows to be older than it was:
+// no grant is made until each has declared its leases, and this one certainly.
+func (l *Ledger) wentBack(e *Edge) {
+	if !l.Restoring {
+		l.Restore()
+	}
+	e.Declared = false
+	l.changes.edge(e)
+}
+
+// Restore says that the ledger came back from a backup.
+func (l *Ledger) Restore() {
+	l.Restoring = true
+	l.changes.Restoring = &l.Restoring
+	for _, e := range l.edges {
+		e.Declared = e.Epoch == 0
+		l.changes.edge(e)
+	}
+}
+
+// renew makes news of all leases of a session's epoch.
+func (l *Ledger) renew(e *Edge, epoch *Epoch) {
+	for _, p := range sortedPools(epoch.leases) {
+		l.bump(epoch.leases[p], false)
+	}
+}
+
+// Sync takes what an edge reports and wants, and answers the news. The answer to a session
+// that is not the edge's is Stranger.
+func (l *Ledger) Sync(now int64, e *Edge, s *wire.Sync) *wire.Reply {
+	if e.current == nil || s.Session != e.session {
+		return &wire.Reply{Status: wire.Stranger, Session: s.Session, Generation: l.Generation, Live: l.Live(now), NowMillis: now}
+	}
+	e.Seen = now
+	if s.Batch != nil && s.Batch.Seq == e.current.Applied+1 {
+		l.apply(now, e, s.Batch)
+	}
+	l.declared(now, e, s)
+	l.takeRates(now, e, s.Rates)
+	for _, w := range s.Wants {
+		l.want(now, e, w)
+	}
+	l.sweep(now)
+	l.settle(now)
+	return l.answer(now, e, s)
+}
+
+// HasNews reports whether there is something for the edge that should not wait, so that
+// a held message is answered. A session that is over is news too.
+func (l *Ledger) HasNews(e *Edge, s *wire.Sync) bool {
+	return e.current == nil || s.Session != e.session || e.urgent > s.Seen
+}
+
+// answer gives the news after what the edge has seen.
+func (l *Ledger) answer(now int64, e *Edge, s *wire.Sync) *wire.Reply {
+	status := wire.OK
+	switch {
+	case e.Retired:
+		status = wire.Retired
+	case e.current.Number < e.Epoch:
+		status = wire.Superseded
+	}
+	r := l.reply(now, e, status)
+	e.dropped = max(e.dropped, min(s.Seen, e.version))
+	e.news = slices.DeleteFunc(e.news, func(n news) bool {
+		return n.version <= e.dropped || n.version != n.lease.version
+	})
+	r.Since, r.Upto = e.dropped, e.version
+	for _, n := range e.news {
+		if len(r.Rows) == wire.MaxRows {
+			r.Upto = r.Rows[len(r.Rows)-1].Version
+			break
+		}
+		r.Rows = append(r.Rows, n.lease.row())
+	}
+	r.Others = l.others(e)
+	return r
+}
+
+func (l *Ledger) reply(now int64, e *Edge, status wire.Status) *wire.Reply {
+	return &wire.Reply{
+		Status: status, Session: e.session, Epoch: e.current.Number, Generation: l.Generation,
+		Applied: e.current.Applied, Live: l.Live(now), NowMillis: now,
+		Declare: l.Restoring && !e.Declared && status != wire.Retired,
+	}
+}
+
+func (h *Lease) row() wire.Row {
+	row := wire.Row{
+		Version: h.version, Pool: h.pool.ID, Granted: h.Granted, UntilMillis: h.Until,
+		Recall: h.toldRecall, Dry: h.toldDry,
+	}
+	if h.pool.ID.Kind == wire.Credits {
+		row.Balance = h.pool.Balance()
+	}
+	return row
+}
+
+// want notes what an edge asks for; settle serves it.
+func (l *Ledger) want(now int64, e *Edge, w wire.Want) {
+	if e.Retired || e.current.Number != e.Epoch {
+		return
+	}
+	p := l.pool(now, w.Pool)
+	if p == nil {
+		return
+	}
+	h := l.lease(e, e.current, p, true)
+	h.want = wire.Want{Pool: w.Pool, Target: max(w.Target, 1), Urgent: w.Urgent}
+	l.touch(p)
+}
+
+// declared takes a part of an edge's declaration after the ledger was restored.
+func (l *Ledger) declared(now int64, e *Edge, s *wire.Sync) {
+	if !l.Restoring || e.Declared || e.Retired {
+		return
+	}
+	for _, d := range s.Declared {
+		p := l.pool(now, d.Pool)
+		if p == nil {
+			continue
+		}
+		if h := l.lease(e, e.current, p, true); d.Granted > h.Granted {
+			granted := e.current.Granted
+			l.imply(h, d.Granted-h.Granted)
+			e.current.Granted = granted // the sum came with Hello
+		}
+	}
+	if s.DeclaredLast {
+		e.Declared = true
+		l.changes.edge(e)
+		l.restored()
+	}
+}
+
+// restored ends the restoring when no edge is awaited any more.
+func (l *Ledger) restored() {
+	if l.Restoring && len(l.Awaited()) == 0 {
+		l.Restoring = false
+		l.changes.Restoring = &l.Restoring
+		for _, id := range sortedPools(l.pools) {
+			l.touch(l.pools[id])
+		}
+	}
+}
+
+// Awaited lists the edges whose declarations a restored ledger waits for, by name.
+func (l *Ledger) Awaited() []string {
+	var names []string
+	for _, e := range l.edges {
+		if l.Restoring && !e.Retired && !e.Declared {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// apply books a batch.
+func (l *Ledger) apply(now int64, e *Edge, b *wire.Batch) {
+	epoch := e.current
+	epoch.Applied = b.Seq
+	l.changes.epoch(e, epoch)
+	of := e.epochs[b.Of]
+	switch {
+	case of == nil && l.Restoring && b.Of != 0 && b.Of < epoch.Number:
+		// An earlier epoch that was lost with the ledger: not this one's leases paid.
+		of = &Epoch{Number: b.Of, leases: map[wire.Pool]*Lease{}}
+		e.epochs[b.Of] = of
+		l.changes.epoch(e, of)
+	case of == nil:
+		of = epoch
+	}
+	for i := range b.Usage {
+		l.book(now, e, of, &b.Usage[i])
+	}
+	for _, r := range b.Returns {
+		l.takeReturn(now, e, r)
+	}
+	for _, u := range b.Unresolved {
+		l.changes.Unresolved = append(l.changes.Unresolved, UnresolvedRow{u, e.Name})
+	}
+}
+
+// book counts a row of usage in its pools.
+func (l *Ledger) book(now int64, e *Edge, of *Epoch, u *wire.Usage) {
+	l.changes.usage(u)
+	var pools []wire.Pool
+	switch u.Outcome {
+	case charge.Found:
+		l.ensureAccount(u.Account)
+		pools = []wire.Pool{
+			{Kind: wire.Credits, Subject: u.Account},
+			{Kind: wire.Volume, Subject: u.Account, Window: wire.MonthOfHour(u.Hour)},
+		}
+	case charge.NotFound:
+		pools = []wire.Pool{{Kind: wire.NotFound, Subject: u.Key, Window: wire.DayOfHour(u.Hour)}}
+	}
+	for _, id := range pools {
+		p := l.pool(now, id)
+		if p == nil {
+			continue
+		}
+		if a := l.accounts[id.Subject]; id.Kind == wire.Credits && a != nil {
+			l.post(a, wire.Hour(now))
+		}
+		over := of != e.current || e.Retired
+		beyond := l.spend(l.lease(e, of, p, true), u.Count, over)
+		if beyond > 0 && id.Kind == wire.Credits {
+			l.enter(p, EntrySpent, 0, decimal(beyond)+" charges beyond the lease of "+e.Name)
+		}
+	}
+}
+
+// takeReturn books a return. A close also ends the lease.
+func (l *Ledger) takeReturn(now int64, e *Edge, r wire.Return) {
+	p := l.pool(now, r.Pool)
+	if p == nil {
+		return
+	}
+	h := l.lease(e, e.current, p, l.Restoring)
+	if h == nil {
+		return
+	}
+	l.giveBack(h, r.Units)
+	if r.Close && !h.Lost {
+		l.giveBack(h, h.Outstanding()) // nothing, from an edge in its right mind
+		l.remove(h)
+	}
+}

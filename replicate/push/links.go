@@ -1,0 +1,127 @@
+package push
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// linkKeys is how many keys one question about links carries.
+const linkKeys = 2000
+
+// The companies of the directors ?1, as [din, cin].
+const selectCompanies = `SELECT coalesce(json_group_array(json_array(din, cin)), '[]')
+FROM appointment WHERE din IN (SELECT value FROM json_each(?1))`
+
+// Who has the places of the entries ?1, a JSON array of [place, value], if that is
+// another: as [value, holder].
+const selectHolders = `SELECT coalesce(json_group_array(json_array(r.value ->> 1, n.value)), '[]')
+FROM json_each(?1) r JOIN search_name n ON n.place = r.value ->> 0 WHERE n.value <> r.value ->> 1`
+
+// findLinks finds which changed records must not be written apart.
+func (p *pusher) findLinks(ctx context.Context, changes []change) ([]link, error) {
+	var dins, entries []string
+	anyThere := false
+	for _, c := range changes {
+		switch {
+		case c.kind == director:
+			dins = append(dins, c.key)
+		case c.kind == entry && c.here:
+			entries = append(entries, c.key)
+		}
+		anyThere = anyThere || c.there
+	}
+	if !anyThere {
+		return nil, nil // the primary is empty
+	}
+	var links []link
+	for part := range chunks(dins, linkKeys) {
+		for _, side := range []asker{p.here, p.there} {
+			found, err := pairs(ctx, side, selectCompanies, part)
+			if err != nil {
+				return nil, fmt.Errorf("find the companies of directors: %w", err)
+			}
+			for _, f := range found {
+				links = append(links, link{record{director, f[0]}, record{company, f[1]}})
+			}
+		}
+	}
+	holders, err := p.findHolders(ctx, entries)
+	return append(links, holders...), err
+}
+
+// findHolders links entries with those whose places they will take.
+func (p *pusher) findHolders(ctx context.Context, values []string) (links []link, err error) {
+	for part := range chunks(values, linkKeys) {
+		places, err := p.readEntries(ctx, p.local, part, p.generation)
+		if err != nil {
+			return nil, err
+		}
+		asked := make([][2]any, len(places))
+		for i, e := range places {
+			asked[i] = [2]any{e.place, e.value}
+		}
+		found, err := pairs(ctx, p.there, selectHolders, asked)
+		if err != nil {
+			return nil, fmt.Errorf("find the holders of places: %w", err)
+		}
+		for _, f := range found {
+			links = append(links, link{record{entry, f[0]}, record{entry, f[1]}})
+		}
+	}
+	return links, nil
+}
+
+func pairs(ctx context.Context, a asker, query string, parameter any) (list [][2]string, err error) {
+	text, err := ask(ctx, a, query, parameter)
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal([]byte(text), &list)
+}
+
+// named is an entry of the search.
+type named struct {
+	place       int64
+	value, name string
+}
+
+const selectEntries = `SELECT coalesce(json_group_array(json_array(place, value, name)), '[]')
+FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
+
+// readEntries reads entries from a file, with the places that they have at the primary
+// in a generation.
+func (p *pusher) readEntries(ctx context.Context, db *sql.DB, values []string, generation int64) ([]named, error) {
+	list, err := readEntries(ctx, file{db}, values)
+	for i := range list {
+		list[i].place += generation << generationBits
+	}
+	return list, err
+}
+
+func readEntries(ctx context.Context, a asker, values []string) ([]named, error) {
+	text, err := ask(ctx, a, selectEntries, values)
+	if err != nil {
+		return nil, fmt.Errorf("read search entries: %w", err)
+	}
+	var rows [][3]any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&rows); err != nil {
+		return nil, fmt.Errorf("read search entries: %w", err)
+	}
+	list := make([]named, len(rows))
+	for i, row := range rows {
+		number, _ := row[0].(json.Number)
+		value, _ := row[1].(string)
+		name, _ := row[2].(string)
+		place, err := number.Int64()
+		if err != nil {
+			return nil, fmt.Errorf("read search entries: %w", err)
+		}
+		list[i] = named{place, value, name}
+	}
+	return list, nil
+}

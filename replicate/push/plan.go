@@ -1,0 +1,145 @@
+package push
+
+import (
+	"cmp"
+	"slices"
+)
+
+const (
+	// batchRecords is how many records one transaction writes, unless those that belong
+	// together are more. About 1 MB on the wire.
+	batchRecords = 2000
+	// togetherRecords is how many records are written together at most: what sqld takes in
+	// one call. More are cut, and then an answer may for some seconds show a director's new
+	// name beside a company's old row.
+	togetherRecords = 20_000
+)
+
+// link says that two records are shown together by an answer.
+type link struct{ a, b record }
+
+// plan orders changes into batches. Of what is linked, and not both new to the primary,
+// everything is in one batch. Before a new record stand those that it names.
+func plan(changes []change, links []link) [][]change {
+	slices.SortFunc(changes, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
+	})
+	at := make(map[record]int, len(changes))
+	for i := range changes {
+		at[changes[i].record] = i
+	}
+	s := newSets(len(changes))
+	for _, l := range links {
+		a, changedA := at[l.a]
+		b, changedB := at[l.b]
+		if changedA && changedB && (changes[a].there || changes[b].there) {
+			s.join(a, b)
+		}
+	}
+	for i := range changes {
+		if own, ok := owner(changes[i].record, at); ok {
+			s.join(i, own)
+		}
+	}
+	return pack(changes, s.groups(), phases(changes, s))
+}
+
+// owner is the changed company or LLP of a changed search entry.
+func owner(r record, at map[record]int) (int, bool) {
+	if r.kind != entry {
+		return 0, false
+	}
+	if i, ok := at[record{company, r.key}]; ok {
+		return i, true
+	}
+	i, ok := at[record{llp, r.key}]
+	return i, ok
+}
+
+// phases is when each set is written, by its root: 0 for pincodes and directors that are
+// new and alone, 1 for what the primary has already, 2 for what is new there.
+func phases(changes []change, s *sets) []int {
+	phase := make([]int, len(changes))
+	for i := range phase {
+		phase[i] = 2
+	}
+	for i, c := range changes {
+		root := s.find(i)
+		switch {
+		case c.there:
+			phase[root] = 1
+		case (c.kind == director || c.kind == pincode) && phase[root] != 1:
+			phase[root] = 0
+		}
+	}
+	return phase
+}
+
+// pack fills batches with sets.
+func pack(changes []change, groups [][]int, phase []int) (batches [][]change) {
+	root := func(g []int) int { return g[0] }
+	slices.SortStableFunc(groups, func(a, b []int) int { return cmp.Compare(phase[root(a)], phase[root(b)]) })
+	var batch []change
+	flush := func() {
+		if len(batch) > 0 {
+			batches = append(batches, batch)
+			batch = nil
+		}
+	}
+	last := 0
+	for _, group := range groups {
+		if p := phase[root(group)]; p != last || len(batch)+len(group) > batchRecords {
+			flush()
+			last = p
+		}
+		for _, i := range group {
+			if len(batch) == togetherRecords {
+				flush()
+			}
+			batch = append(batch, changes[i])
+		}
+	}
+	flush()
+	return batches
+}
+
+// sets are disjoint sets of numbers, joined as one finds out. The root of a set is its
+// least number.
+type sets struct{ parent []int }
+
+func newSets(n int) *sets {
+	s := &sets{make([]int, n)}
+	for i := range s.parent {
+		s.parent[i] = i
+	}
+	return s
+}
+
+func (s *sets) find(i int) int {
+	for s.parent[i] != i {
+		s.parent[i] = s.parent[s.parent[i]]
+		i = s.parent[i]
+	}
+	return i
+}
+
+func (s *sets) join(a, b int) {
+	a, b = s.find(a), s.find(b)
+	s.parent[max(a, b)] = min(a, b)
+}
+
+// groups lists the sets by their roots, the root first.
+func (s *sets) groups() (list [][]int) {
+	of := make(map[int]int)
+	for i := range s.parent {
+		root := s.find(i)
+		at, ok := of[root]
+		if !ok {
+			at = len(list)
+			of[root] = at
+			list = append(list, nil)
+		}
+		list[at] = append(list[at], i)
+	}
+	return list
+}

@@ -1,0 +1,297 @@
+package push
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+// list reads one column of the registry file.
+func (w *world) list(query string) (values []string) {
+	w.t.Helper()
+	db, err := schema.OpenFile(w.registry, true)
+	require.NoError(w.t, err)
+	defer db.Close()
+	for _, line := range dump(w.t, db, query) {
+		values = append(values, strings.TrimSuffix(strings.TrimPrefix(line, "[{"), " true}]"))
+	}
+	return values
+}
+
+// editSome changes a few records in every way there is.
+func (w *world) editSome() {
+	w.t.Helper()
+	cins := w.list("SELECT cin FROM company ORDER BY cin LIMIT 12")
+	in := func(keys []string) string { return "('" + strings.Join(keys, "','") + "')" }
+	w.edit(cins,
+		"UPDATE company SET company_name = 'RENAMED ' || company_name WHERE cin IN "+in(cins[:4]),
+		"UPDATE company SET status = 'STRUCK_OFF' WHERE cin IN "+in(cins[4:6]),
+		"DELETE FROM company WHERE cin IN "+in(cins[6:8]),
+		"UPDATE director SET name = name || ' X' WHERE din IN (SELECT din FROM appointment WHERE cin IN "+in(cins[:3])+")",
+		"UPDATE appointment SET cessation = 'RESIGNED' WHERE cin IN "+in(cins[8:9]),
+		"DELETE FROM appointment WHERE cin IN "+in(cins[9:10]),
+		"INSERT INTO director (din, name, as_of, last_updated) VALUES ('99999999', 'NEW', '2025-01-01', 5)",
+		"INSERT INTO appointment (cin, din, as_of) SELECT cin, '99999999', '2025-01-01' FROM company WHERE cin IN "+in(cins[10:]),
+		"DELETE FROM director WHERE din = (SELECT max(din) FROM director WHERE din < '99999999')",
+		"UPDATE partner SET left_on = '2024-01-01' WHERE llpin = (SELECT min(llpin) FROM partner)",
+		"UPDATE llp SET contribution = 7 WHERE llpin = (SELECT max(llpin) FROM llp)",
+		"UPDATE pincode SET district = 'ELSEWHERE' WHERE pincode = (SELECT min(pincode) FROM pincode)",
+		"INSERT INTO company (cin, company_name, status, as_of, last_updated) VALUES ('U99999KA2025PTC999999', 'AAA \"QUOTED\" é LTD', 'ACTIVE', '2025-01-01', 5)",
+		"INSERT INTO search_pending VALUES ('U99999KA2025PTC999999')",
+	)
+}
+
+func TestAPushBringsEverything(t *testing.T) {
+	w := newWorld(t)
+	dry := w.config(w.snapshot())
+	dry.DryRun = true
+	foreseen, err := Run(t.Context(), dry)
+	require.NoError(t, err)
+	require.Empty(t, dump(t, w.primary(), "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'libsql%'"), "a dry run makes nothing")
+	report := w.push()
+	require.Equal(t, foreseen.Counts, report.Counts)
+	require.Positive(t, report.Transactions)
+	require.GreaterOrEqual(t, report.Counts[0].Fresh, int64(companies()))
+	releases, err := Releases(t.Context(), w.client)
+	require.NoError(t, err)
+	require.Len(t, releases, 1)
+	require.NotEmpty(t, releases[0].Digest)
+
+	again := w.push()
+	require.Zero(t, again.Records())
+	require.Less(t, again.Sent, int64(5000))
+}
+
+func TestAChangeCostsWhatItChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a small register shows no ratios")
+	}
+	w := newWorld(t)
+	full := w.push()
+	w.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE rowid % 100 = 0",
+		"UPDATE director SET designation = 'CHANGED' WHERE rowid % 100 = 0")
+	part := w.push()
+	require.InDelta(t, float64(full.Counts[0].Fresh+full.Counts[2].Fresh)/100, float64(part.Records()), 5)
+	require.Less(t, part.Sent, full.Sent/25, "%+v", part)
+	require.Less(t, part.Sent+part.Received, full.Sent/10)
+	t.Logf("full push: %d bytes sent, %d received; 1%%: %d sent, %d received, of these %d to compare",
+		full.Sent, full.Received, part.Sent, part.Received, part.Compared)
+}
+
+func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	first := w.snapshot()
+	w.editSome()
+	dry := w.config(w.snapshot())
+	dry.DryRun = true
+	foreseen, err := Run(t.Context(), dry)
+	require.NoError(t, err)
+	w.same(first) // a dry run writes nothing
+	report := w.push()
+	require.Equal(t, foreseen.Counts, report.Counts)
+	require.False(t, report.NewGeneration)
+	for i, c := range report.Counts {
+		require.Positive(t, c.Other, "%s", kinds[i])
+	}
+
+	previous, err := Previous(t.Context(), w.client, w.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, first, previous)
+	back, err := Run(t.Context(), w.config(previous))
+	require.NoError(t, err)
+	require.Equal(t, report.Records(), back.Records())
+	w.same(first)
+	releases, err := Releases(t.Context(), w.client)
+	require.NoError(t, err)
+	require.Equal(t, first, releases[0].ID)
+	require.Len(t, releases, 2)
+}
+
+func TestASearchBuiltAnewIsMovedAsAWhole(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	for round := range 3 {
+		// A name that comes first moves all others when the index is built anew.
+		w.edit([]string{"*"}, fmt.Sprintf(`INSERT INTO company (cin, company_name, status, as_of, last_updated)
+			VALUES ('U99999KA2025PTC99999%d', 'A%d', 'ACTIVE', '2025-01-01', 5)`, round, round))
+		report := w.push()
+		require.True(t, report.NewGeneration)
+		require.EqualValues(t, 1, report.Counts[0].Fresh)
+		require.Zero(t, report.Counts[2].Other)
+	}
+}
+
+func TestPlacesThatChangeHandsAreMovedTogether(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	// Two names change places, and a third takes the place of one that goes.
+	w.edit(nil, `CREATE TEMP TABLE pair AS SELECT place, value, name FROM search_name ORDER BY place LIMIT 4`,
+		`DELETE FROM company WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
+		`DELETE FROM llp WHERE llpin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
+		`UPDATE company SET company_name = 'A' WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 1)`,
+		`INSERT INTO search_pending VALUES ('*')`)
+	require.NotZero(t, w.push().Records())
+}
+
+func TestAnInterruptedPushGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a small register is pushed in one transaction")
+	}
+	w := newWorld(t)
+	release := w.snapshot()
+	total := int64(0)
+	for range 3 {
+		config := w.config(release)
+		ctx, cancel := context.WithCancel(t.Context())
+		config.Progress = func(p Progress) {
+			total = max(total, p.Total)
+			cancel()
+		}
+		_, err := Run(ctx, config)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, dump(t, w.primary(), "SELECT id FROM release"), "the release comes last")
+	}
+	report, err := Run(t.Context(), w.config(release))
+	require.NoError(t, err)
+	w.same(release)
+	require.Less(t, report.Records(), total, "what was written is not written again")
+}
+
+func TestALostAnswerIsNoSecondWrite(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	w.editSome()
+	release := w.snapshot()
+	for lost := int64(1); ; lost++ {
+		w.lose.Store(lost)
+		_, err := Run(t.Context(), w.config(release))
+		if err != nil {
+			// A question's answer is not asked for again: the next run does.
+			require.NotErrorIs(t, err, ErrDiffers)
+			w.lose.Store(0)
+			_, err = Run(t.Context(), w.config(release))
+			require.NoError(t, err)
+		}
+		w.same(release)
+		if w.lose.Load() > 0 || testing.Short() && lost > 8 {
+			return // fewer answers than that
+		}
+		previous, err := Previous(t.Context(), w.client, w.snapshots)
+		require.NoError(t, err)
+		w.lose.Store(0)
+		_, err = Run(t.Context(), w.config(previous))
+		require.NoError(t, err)
+	}
+}
+
+func TestASecondPushTakesOver(t *testing.T) {
+	w := newWorld(t)
+	release := w.snapshot()
+	config := w.config(release)
+	other := false
+	config.Progress = func(Progress) {
+		if !other {
+			other = true
+			_, err := Run(t.Context(), w.config(release))
+			require.NoError(t, err)
+		}
+	}
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrTakenOver)
+	w.same(release)
+}
+
+func TestWhatCannotBePushedIsRefused(t *testing.T) {
+	w := newWorld(t)
+	t.Run("an unfinished import", func(t *testing.T) {
+		w.exec("INSERT INTO unreleased VALUES (1, 0)")
+		_, err := Snapshot(t.Context(), w.registry, w.snapshots)
+		require.ErrorIs(t, err, ErrUnfinished)
+		w.exec("DELETE FROM unreleased")
+	})
+	release := w.snapshot()
+	t.Run("a primary of the future", func(t *testing.T) {
+		db := w.primary()
+		require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+		_, err := db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
+		require.NoError(t, err)
+		_, err = Run(t.Context(), w.config(release))
+		var newer *schema.NewerError
+		require.True(t, errors.As(err, &newer), "%v", err)
+		_, err = db.Exec("DELETE FROM schema_version WHERE version = 99")
+		require.NoError(t, err)
+	})
+	t.Run("a primary that was filled in another way", func(t *testing.T) {
+		db := w.primary()
+		_, err := db.Exec("INSERT INTO search_name VALUES (1, 'x', 'x')")
+		require.NoError(t, err)
+		_, err = Run(t.Context(), w.config(release))
+		require.ErrorIs(t, err, ErrNotPushed)
+		_, err = db.Exec("DELETE FROM search_name")
+		require.NoError(t, err)
+	})
+	t.Run("a primary that was changed by hand meanwhile", func(t *testing.T) {
+		config := w.config(release)
+		config.Progress = func(Progress) {
+			_, err := config.Migrate.Exec("DELETE FROM director")
+			require.NoError(t, err)
+		}
+		_, err := Run(t.Context(), config)
+		require.ErrorIs(t, err, ErrDiffers)
+	})
+}
+
+func (w *world) exec(statement string) {
+	w.t.Helper()
+	db, err := schema.OpenFile(w.registry, false)
+	require.NoError(w.t, err)
+	defer db.Close()
+	_, err = db.Exec(statement)
+	require.NoError(w.t, err)
+}
+
+func TestOldSnapshotsAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	var made []string
+	for range 4 {
+		made = append(made, w.snapshot())
+		w.edit(nil, "UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE rowid = 1")
+	}
+	require.NoError(t, Prune(w.snapshots, 2))
+	kept, err := Snapshots(w.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, made[2:], kept)
+}
+
+func TestEveryColumnIsPushed(t *testing.T) {
+	w := newWorld(t)
+	db, err := schema.OpenFile(w.registry, true)
+	require.NoError(t, err)
+	defer db.Close()
+	for _, list := range tables {
+		for _, table := range list {
+			require.ElementsMatch(t, columnsOf(t, db, table.name), table.columns, table.name)
+		}
+	}
+}
+
+func columnsOf(t *testing.T, db *sql.DB, table string) (names []string) {
+	t.Helper()
+	rows, err := db.Query("SELECT name FROM pragma_table_info(?)", table)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	return names
+}

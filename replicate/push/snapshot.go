@@ -1,0 +1,157 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"regedge/schema"
+)
+
+// snapshotSuffix is how the names of snapshots end; they begin with the release's id.
+const snapshotSuffix = ".db"
+
+// releaseID is the form of a release's id, which becomes a file's name.
+var releaseID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+
+// ErrUnfinished is returned for a registry whose last import did not complete.
+var ErrUnfinished = errors.New("the registry has changes without a release: complete its import first")
+
+// Snapshot makes the snapshot of the newest release of the registry file at path in the
+// folder dir, unless it is there, and returns the release's id.
+func Snapshot(ctx context.Context, path, dir string) (release string, err error) {
+	db, err := schema.OpenFile(path, true)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := schema.Check(ctx, db, schema.Registry); err != nil {
+		return "", err
+	}
+	if release, err = newestRelease(ctx, db); err != nil {
+		return "", err
+	}
+	target := snapshotPath(dir, release)
+	if _, err := os.Stat(target); err == nil {
+		return release, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make snapshot: %w", err)
+	}
+	unfinished := target + ".part"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return "", fmt.Errorf("make snapshot: %w", err)
+	}
+	if err := copyTo(ctx, db, unfinished); err != nil {
+		return "", fmt.Errorf("make snapshot: %w", err)
+	}
+	if err := prepare(ctx, unfinished); err != nil {
+		return "", fmt.Errorf("make snapshot: %w", err)
+	}
+	if err := os.Rename(unfinished, target); err != nil {
+		return "", fmt.Errorf("make snapshot: %w", err)
+	}
+	return release, nil
+}
+
+// copyTo copies one state of a database into a new file. The source is opened read-only;
+// the setting that is lifted here would forbid the new file, too.
+func copyTo(ctx context.Context, db *sql.DB, path string) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, `PRAGMA query_only = off`); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, `VACUUM INTO ?1`, path)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, `PRAGMA query_only = on`)
+	}
+	return err
+}
+
+func newestRelease(ctx context.Context, db *sql.DB) (string, error) {
+	var unfinished bool
+	const pending = `SELECT EXISTS (SELECT 1 FROM unreleased) OR EXISTS (SELECT 1 FROM search_pending)`
+	if err := db.QueryRowContext(ctx, pending).Scan(&unfinished); err != nil {
+		return "", fmt.Errorf("look for an unfinished import: %w", err)
+	}
+	if unfinished {
+		return "", ErrUnfinished
+	}
+	var release string
+	err := db.QueryRowContext(ctx, `SELECT id FROM release ORDER BY seq DESC LIMIT 1`).Scan(&release)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", errors.New("the registry has no release: import something first")
+	case err != nil:
+		return "", fmt.Errorf("read the release: %w", err)
+	case !releaseID.MatchString(release):
+		return "", fmt.Errorf("the id of the release, %q, can't name a file", release)
+	}
+	return release, nil
+}
+
+// prepare computes the hashes of a snapshot's records and leaves it in one file.
+func prepare(ctx context.Context, path string) error {
+	db, err := schema.OpenFile(path, false)
+	if err != nil {
+		return err
+	}
+	err = fillContent(ctx, db)
+	if err == nil {
+		_, err = db.ExecContext(ctx, `PRAGMA journal_mode = delete`)
+	}
+	return errors.Join(err, db.Close())
+}
+
+func snapshotPath(dir, release string) string { return filepath.Join(dir, release+snapshotSuffix) }
+
+// Snapshots lists the releases whose snapshots are in dir, the oldest first.
+func Snapshots(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("list snapshots: %w", err)
+	}
+	type aged struct {
+		release string
+		made    int64
+	}
+	var found []aged
+	for _, f := range files {
+		release, ok := strings.CutSuffix(f.Name(), snapshotSuffix)
+		info, err := f.Info()
+		if ok && err == nil && releaseID.MatchString(release) {
+			found = append(found, aged{release, info.ModTime().UnixNano()})
+		}
+	}
+	slices.SortFunc(found, func(a, b aged) int { return cmp.Or(cmp.Compare(a.made, b.made), cmp.Compare(a.release, b.release)) })
+	list := make([]string, len(found))
+	for i, f := range found {
+		list[i] = f.release
+	}
+	return list, nil
+}
+
+// Prune removes all snapshots in dir but the newest few.
+func Prune(dir string, keep int) error {
+	list, err := Snapshots(dir)
+	if err != nil {
+		return err
+	}
+	for _, release := range list[:max(0, len(list)-keep)] {
+		if err := os.Remove(snapshotPath(dir, release)); err != nil {
+			return fmt.Errorf("remove an old snapshot: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// fault is a kind of thing that goes wrong, or that operators do meanwhile.
+type fault int
+
+const (
+	requestLost fault = iota
+	answerLost
+	repeated
+	delayed
+	overtaken
+	timedOut
+	lateMessage
+	staleReply
+	partitioned
+	edgeCrash
+	crashAtWrite
+	tornWrite
+	powerCut
+	powerCutLost
+	diskFull
+	syncError
+	wiped
+	wipedAndRetired
+	snapshotRestored
+	diskSwapped
+	backAfterDays
+	retiredAlive
+	clockSkew
+	daysPass
+	writerRestart
+	writerCrashAtWrite
+	statementFails
+	commitLost
+	commitAnswerLost
+	secondWriter
+	ledgerRestored
+	ledgerRestoredSilently
+	recallStorm
+	topUp
+	adjustment
+	planChange
+	suspension
+	oldEpochsRetired
+	voided
+	askedAgain
+	faults
+)
+
+var faultNames = [faults]string{
+	"request lost", "answer lost", "message repeated", "message delayed", "message overtaken", "answer too late", "late message",
+	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "power cut",
+	"power cut that lost writes", "disk full", "sync error", "disk wiped", "disk wiped, node retired",
+	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "days pass",
+	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
+	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
+	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again",
+}
+
+// summary adds up what runs did.
+type summary struct {
+	seeds, steps, charges int64
+	faults                [faults]int64
+}
+
+func (s *summary) add(o *summary) {
+	s.seeds += o.seeds
+	s.steps += o.steps
+	s.charges += o.charges
+	for i, n := range o.faults {
+		s.faults[i] += n
+	}
+}
+
+func (s *summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d seeds, %d steps, %d charges", s.seeds, s.steps, s.charges)
+	for i, n := range s.faults {
+		fmt.Fprintf(&b, "\n%9d  %s", n, faultNames[i])
+	}
+	return b.String()
+}
+
+// least is the fault that occurred least.
+func (s *summary) least() (string, int64) {
+	at := 0
+	for i, n := range s.faults {
+		if n < s.faults[at] {
+			at = i
+		}
+	}
+	return faultNames[at], s.faults[at]
+}

@@ -1,0 +1,85 @@
+// Package sqldtest runs real libSQL servers for tests, and skips a test where there is
+// no sqld.
+package sqldtest
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/hrana"
+	"regedge/replicate/sqld"
+)
+
+// startLimit is how long a server may take to answer on a busy machine.
+const startLimit = 30 * time.Second
+
+// Program is the server's program. Without one the test is skipped.
+func Program(t testing.TB) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	program, err := sqld.Program(filepath.Join(filepath.Dir(file), "..", "..", ".."))
+	if err != nil {
+		t.Skip(err)
+	}
+	return program
+}
+
+// Primary starts a primary without tokens in a folder of the test, and waits for it.
+func Primary(t testing.TB) *sqld.Server {
+	t.Helper()
+	return Start(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
+}
+
+// Replica starts a replica of a primary, and waits until it answers.
+func Replica(t testing.TB, of *sqld.Server) *sqld.Server {
+	t.Helper()
+	return Start(t, sqld.Config{HTTP: Address(t), Primary: "http://" + of.GRPC})
+}
+
+// Address is a free address.
+func Address(t testing.TB) string {
+	t.Helper()
+	address, err := sqld.FreeAddress()
+	require.NoError(t, err)
+	return address
+}
+
+// Start starts a server that ends with the test, in a folder of the test if none is
+// named.
+func Start(t testing.TB, config sqld.Config) *sqld.Server {
+	t.Helper()
+	config.Program = Program(t)
+	if config.Dir == "" {
+		config.Dir = filepath.Join(t.TempDir(), "data")
+	}
+	server := &sqld.Server{Config: config}
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Kill)
+	Await(t, server, "")
+	return server
+}
+
+// Await waits until a server answers.
+func Await(t testing.TB, server *sqld.Server, token string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	require.NoError(t, server.Await(ctx, token))
+}
+
+// Exec runs statements on a server in one transaction.
+func Exec(t testing.TB, server *sqld.Server, statements ...string) {
+	t.Helper()
+	client := hrana.New(server.URL(), "")
+	defer client.Close()
+	list := make([]hrana.Statement, len(statements))
+	for i, text := range statements {
+		list[i].SQL = text
+	}
+	require.NoError(t, client.Commit(t.Context(), list))
+}

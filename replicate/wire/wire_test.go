@@ -1,0 +1,142 @@
+package wire_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/wire"
+)
+
+func batch() *wire.Batch {
+	return &wire.Batch{
+		Seq: 7, Of: 2,
+		Usage: []wire.Usage{
+			{Account: 1, Key: 2, Hour: 500_000, Endpoint: charge.Companies, Outcome: charge.Found, Count: 3},
+			{Account: 1, Key: 2, Hour: 500_000, Endpoint: charge.LLPs, Outcome: charge.NotFound, Count: -1},
+		},
+		Returns:    []wire.Return{{Pool: wire.Pool{Kind: wire.Credits, Subject: 1}, Units: 5, Close: true}},
+		Unresolved: []wire.Unresolved{{ID: "01J8ZC", Account: 1, Key: 2, AtMillis: 1_790_000_000_000}},
+	}
+}
+
+func messages() []wire.Message {
+	return []wire.Message{
+		{Hello: &wire.Hello{Epoch: 1, Boot: math.MaxUint64, Sealed: 9, Acked: 8, Granted: 100, Generation: 3, NowMillis: -5}},
+		{Sync: &wire.Sync{Session: 1, Seen: 2, HoldMillis: 15_000, NowMillis: 4}},
+		{Sync: &wire.Sync{
+			Session: 1, Seen: 2, NowMillis: 4, Batch: batch(),
+			Wants:        []wire.Want{{Pool: wire.Pool{Kind: wire.Volume, Subject: 9, Window: 24_322}, Target: 60, Urgent: true}},
+			Rates:        []wire.Rate{{Account: 9, Minute: 29_000_000, Count: 17}},
+			Declared:     []wire.Declared{{Pool: wire.Pool{Kind: wire.NotFound, Subject: 9, Window: 20_000}, Granted: 10}},
+			DeclaredLast: true,
+		}},
+	}
+}
+
+func reply() *wire.Reply {
+	return &wire.Reply{
+		Status: wire.OK, Session: 1, Epoch: 2, Generation: 3, Applied: 4, Since: 5, Upto: 6, Live: 2, NowMillis: 7, Declare: true,
+		Rows: []wire.Row{
+			{Version: 6, Pool: wire.Pool{Kind: wire.Credits, Subject: 1}, Granted: 10, UntilMillis: 99, Recall: true, Balance: 12},
+			{Version: 5, Pool: wire.Pool{Kind: wire.Volume, Subject: 1, Window: 24_322}, Granted: 10, Dry: true},
+		},
+		Others: []wire.Rate{{Account: 1, Minute: 2, Count: 3}},
+	}
+}
+
+func TestMessagesComeBackAsTheyWere(t *testing.T) {
+	for _, m := range messages() {
+		got, err := wire.DecodeMessage(m.Encode())
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+	}
+	got, err := wire.DecodeReply(reply().Encode())
+	require.NoError(t, err)
+	require.Equal(t, reply(), got)
+}
+
+func TestEveryCutIsRefused(t *testing.T) {
+	for _, m := range messages() {
+		encoded := m.Encode()
+		for n := range encoded {
+			_, err := wire.DecodeMessage(encoded[:n])
+			require.ErrorIs(t, err, wire.ErrMalformed)
+		}
+		_, err := wire.DecodeMessage(append(encoded, 0))
+		require.ErrorIs(t, err, wire.ErrMalformed)
+	}
+}
+
+func TestWindows(t *testing.T) {
+	at := func(s string) int64 {
+		parsed, err := time.Parse(time.RFC3339, s)
+		require.NoError(t, err)
+		return parsed.UnixMilli()
+	}
+	last, first := at("2026-12-31T23:59:59Z"), at("2027-01-01T00:00:00Z")
+	require.Equal(t, wire.Month(last)+1, wire.Month(first))
+	require.Equal(t, wire.Day(last)+1, wire.Day(first))
+	require.Equal(t, wire.Minute(last)+1, wire.Minute(first))
+	require.Equal(t, first, wire.EndOfMonth(wire.Month(last)))
+	require.Equal(t, first, wire.EndOfDay(wire.Day(last)))
+	require.Equal(t, wire.Month(last), wire.MonthOfHour(wire.Hour(last)))
+	require.Equal(t, wire.Day(last), wire.DayOfHour(wire.Hour(last)))
+	require.EqualValues(t, -1, wire.Minute(-1))
+}
+
+// newer is a message as the next version would write it, with something of its own.
+func newer(encoded []byte, versions byte) []byte {
+	b := append([]byte(nil), encoded...)
+	b[0] += versions << 4
+	return append(b, 0xff, 0, 7)
+}
+
+func TestAMessageOfTheNextVersionIsReadAsFarAsItIsKnown(t *testing.T) {
+	for _, m := range messages() {
+		got, err := wire.DecodeMessage(newer(m.Encode(), 1))
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+		_, err = wire.DecodeMessage(newer(m.Encode(), 2))
+		require.ErrorIs(t, err, wire.ErrVersion)
+	}
+	got, err := wire.DecodeReply(newer(reply().Encode(), 1))
+	require.NoError(t, err)
+	require.Equal(t, reply(), got)
+	_, err = wire.DecodeReply(newer(reply().Encode(), 2))
+	require.ErrorIs(t, err, wire.ErrVersion)
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	for _, m := range messages() {
+		f.Add(m.Encode())
+		f.Add(newer(m.Encode(), 1))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.DecodeMessage(b); err == nil {
+			requireForm(t, b, m.Encode())
+		}
+	})
+}
+
+func FuzzDecodeReply(f *testing.F) {
+	f.Add(reply().Encode())
+	f.Add(newer(reply().Encode(), 1))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := wire.DecodeReply(b); err == nil {
+			requireForm(t, b, r.Encode())
+		}
+	})
+}
+
+// requireForm holds that a message has one form; of a newer one, what is known of it.
+func requireForm(t *testing.T, read, written []byte) {
+	if read[0]>>4 > wire.Version {
+		require.GreaterOrEqual(t, len(read), len(written))
+		read = append([]byte{written[0]}, read[1:len(written)]...)
+	}
+	require.Equal(t, read, written)
+}

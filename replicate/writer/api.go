@@ -1,0 +1,147 @@
+package writer
+
+import "time"
+
+// Account is an owner of keys and credits, in credits and calls. At all times
+// Bought + Compensated = Left + Leased + Spent + Lost.
+type Account struct {
+	ID          int64     `json:"id"`
+	Name        string    `json:"name"`
+	Email       string    `json:"email"`
+	Plan        string    `json:"plan"`
+	Suspended   bool      `json:"suspended"`
+	Created     time.Time `json:"created"`
+	Bought      int64     `json:"bought"`
+	Compensated int64     `json:"compensated"`
+	Spent       int64     `json:"spent"`
+	Lost        int64     `json:"lost"`
+	Leased      int64     `json:"leased"`
+	Left        int64     `json:"left"`
+	// Deducting is what a negative adjustment still has to take: it waits for leases to
+	// come home.
+	Deducting int64 `json:"deducting"`
+	// Balance is Left + Leased: what the owner can still spend.
+	Balance int64 `json:"balance"`
+	// Keys is the number of active keys.
+	Keys int `json:"keys"`
+}
+
+// AccountChange names what to change of an account; nil fields stay.
+type AccountChange struct {
+	Name      *string `json:"name,omitempty"`
+	Email     *string `json:"email,omitempty"`
+	Plan      *string `json:"plan,omitempty"`
+	Suspended *bool   `json:"suspended,omitempty"`
+}
+
+// Key is an API key of an account, without its secret.
+type Key struct {
+	ID      int64      `json:"id"`
+	Account int64      `json:"account"`
+	Name    string     `json:"name"`
+	Shown   string     `json:"shown"` // the first 4 characters of the secret
+	Created time.Time  `json:"created"`
+	Revoked *time.Time `json:"revoked"`
+}
+
+// NewKey is an API key as it is answered once, when it is made.
+type NewKey struct {
+	Key
+	Secret string `json:"secret"` // the whole key, stored nowhere
+}
+
+// Plan is a row of the plans: what an account of this plan may do.
+type Plan struct {
+	ID            string `json:"id"`
+	APIAccess     bool   `json:"api_access"`
+	PerMinute     int64  `json:"per_minute"`     // requests per UTC minute
+	MonthlyVolume int64  `json:"monthly_volume"` // charged calls per UTC month
+	Email         bool   `json:"email"`          // company e-mail is returned
+	Phone         bool   `json:"phone"`          // company phone is returned
+}
+
+// The kinds of a credit entry. Bought and compensated are made by operators, the others
+// by the ledger.
+const (
+	Bought      = "bought"
+	Compensated = "compensated"
+	Spent       = "spent"
+	Lost        = "lost"
+)
+
+// CreditChange adds credits to an account, or takes them when Amount is negative. What a
+// negative change can't take at once waits for leases to come home; it never takes a
+// balance below zero.
+type CreditChange struct {
+	Amount int64  `json:"amount"`
+	Kind   string `json:"kind"` // Bought (also when empty) or Compensated
+	Note   string `json:"note"`
+}
+
+// CreditEntry is one row of the append-only credit journal. An account's entries sum to
+// its balance plus what it spent since its last Spent entry (at most an hour).
+type CreditEntry struct {
+	ID      int64     `json:"id"`
+	Account int64     `json:"account"`
+	At      time.Time `json:"at"`
+	Kind    string    `json:"kind"`
+	Amount  int64     `json:"amount"`
+	Note    string    `json:"note"`
+}
+
+// Node is an edge as the writer knows it.
+type Node struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+	Retired bool      `json:"retired"`
+	Epoch   uint64    `json:"epoch"`   // 0 before the first contact
+	Applied uint64    `json:"applied"` // sequence of the newest batch of Epoch
+	// Seen is the last contact since the writer started, zero for none.
+	Seen   time.Time `json:"seen"`
+	Live   bool      `json:"live"`
+	Leased int64     `json:"leased"` // credits out at this edge, all epochs
+	Stale  int64     `json:"stale"`  // of these, under epochs before the current one
+}
+
+// NewNode is an edge with the token that is shown once.
+type NewNode struct {
+	Node
+	Token string `json:"token"`
+}
+
+// UsageRow counts the requests of one key in one hour.
+type UsageRow struct {
+	Account  int64     `json:"account"`
+	Key      int64     `json:"key"`
+	Endpoint string    `json:"endpoint"`
+	Outcome  string    `json:"outcome"`
+	Hour     time.Time `json:"hour"`
+	Count    int64     `json:"count"`
+}
+
+// UsageQuery selects usage. Zero fields do not select.
+type UsageQuery struct {
+	Account  int64
+	From, To time.Time // whole hours, From included, To not
+}
+
+// Unresolved is a charge whose verdict may never have reached the component.
+type Unresolved struct {
+	ID       string    `json:"id"` // request id
+	Account  int64     `json:"account"`
+	Key      int64     `json:"key"`
+	Edge     string    `json:"edge"`
+	At       time.Time `json:"at"`
+	Credited bool      `json:"credited"`
+}
+
+// Health is what the writer says of itself.
+type Health struct {
+	Generation uint64 `json:"generation"`
+	// Restoring is set while edges have still to re-declare their leases after the
+	// ledger came back from a backup; nothing is granted until Waiting is empty.
+	Restoring bool      `json:"restoring"`
+	Waiting   []string  `json:"waiting"`
+	Live      int       `json:"live"` // edges in contact
+	Now       time.Time `json:"now"`
+}

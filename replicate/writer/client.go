@@ -1,0 +1,201 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxAnswer bounds an answer that the client reads: usage of a month of a busy account.
+const maxAnswer = 64 << 20
+
+// Client speaks to a writer's API as an operator. Its methods return the errors of this
+// package (ErrNotFound, ErrTooManyKeys, …), wrapped with the act, in the writer's words.
+type Client struct {
+	url, token string
+	http       *http.Client
+}
+
+// NewClient makes a client of the writer at url. A nil http client means one with a
+// time-out of 10 s; a client with InProcess as its transport reaches a writer in the
+// same process.
+func NewClient(url, token string, client *http.Client) *Client {
+	if client == nil {
+		client = &http.Client{Timeout: 10 * time.Second}
+	}
+	return &Client{url: strings.TrimRight(url, "/"), token: token, http: client}
+}
+
+// AddAccount makes an account on a plan, without credits.
+func (c *Client) AddAccount(ctx context.Context, name, email, plan string) (Account, error) {
+	body := map[string]string{"name": name, "email": email, "plan": plan}
+	return call[Account](ctx, c, "add account", http.MethodPost, "/v1/accounts", body)
+}
+
+// Accounts lists all accounts, by id.
+func (c *Client) Accounts(ctx context.Context) ([]Account, error) {
+	return call[[]Account](ctx, c, "list accounts", http.MethodGet, "/v1/accounts", nil)
+}
+
+// Account reads one account.
+func (c *Client) Account(ctx context.Context, id int64) (Account, error) {
+	return call[Account](ctx, c, "read account", http.MethodGet, "/v1/accounts/"+decimal(id), nil)
+}
+
+// ChangeAccount changes name, e-mail, plan or suspension.
+func (c *Client) ChangeAccount(ctx context.Context, id int64, change AccountChange) (Account, error) {
+	return call[Account](ctx, c, "change account", http.MethodPatch, "/v1/accounts/"+decimal(id), change)
+}
+
+// AddKey makes a key. Its secret is in the answer and nowhere else.
+func (c *Client) AddKey(ctx context.Context, account int64, name string) (NewKey, error) {
+	body := map[string]string{"name": name}
+	return call[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", body)
+}
+
+// Keys lists the keys of an account, revoked ones too.
+func (c *Client) Keys(ctx context.Context, account int64) ([]Key, error) {
+	return call[[]Key](ctx, c, "list keys", http.MethodGet, "/v1/accounts/"+decimal(account)+"/keys", nil)
+}
+
+// RevokeKey revokes a key for ever. Revoking it again changes nothing.
+func (c *Client) RevokeKey(ctx context.Context, id int64) (Key, error) {
+	return call[Key](ctx, c, "revoke key", http.MethodDelete, "/v1/keys/"+decimal(id), nil)
+}
+
+// Plans lists the plans.
+func (c *Client) Plans(ctx context.Context) ([]Plan, error) {
+	return call[[]Plan](ctx, c, "list plans", http.MethodGet, "/v1/plans", nil)
+}
+
+// SetPlan adds or changes a plan.
+func (c *Client) SetPlan(ctx context.Context, p Plan) (Plan, error) {
+	return call[Plan](ctx, c, "set plan", http.MethodPut, "/v1/plans/"+url.PathEscape(p.ID), p)
+}
+
+// ChangeCredits adds or takes credits and returns the account after it.
+func (c *Client) ChangeCredits(ctx context.Context, account int64, change CreditChange) (Account, error) {
+	return call[Account](ctx, c, "change credits", http.MethodPost, "/v1/accounts/"+decimal(account)+"/credits", change)
+}
+
+// Credits lists the credit journal of an account, oldest first.
+func (c *Client) Credits(ctx context.Context, account int64) ([]CreditEntry, error) {
+	return call[[]CreditEntry](ctx, c, "list credits", http.MethodGet, "/v1/accounts/"+decimal(account)+"/credits", nil)
+}
+
+// AddNode makes an edge and its token.
+func (c *Client) AddNode(ctx context.Context, name string) (NewNode, error) {
+	return call[NewNode](ctx, c, "add node", http.MethodPost, "/v1/nodes", map[string]string{"name": name})
+}
+
+// NewNodeToken replaces the token of an edge; the old one ends at once.
+func (c *Client) NewNodeToken(ctx context.Context, name string) (NewNode, error) {
+	return call[NewNode](ctx, c, "make node token", http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+"/token", nil)
+}
+
+// Nodes lists the edges, retired ones too.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	return call[[]Node](ctx, c, "list nodes", http.MethodGet, "/v1/nodes", nil)
+}
+
+// RetireNode fences an edge for ever and compensates what was out there. With oldEpochs
+// the edge itself stays: only what is out under its earlier epochs is given up.
+func (c *Client) RetireNode(ctx context.Context, name string, oldEpochs bool) (Node, error) {
+	path := "/v1/nodes/" + url.PathEscape(name) + "/retire"
+	return call[Node](ctx, c, "retire node", http.MethodPost, path, map[string]bool{"old_epochs": oldEpochs})
+}
+
+// Usage lists usage rows by hour, account, key, endpoint and outcome.
+func (c *Client) Usage(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
+	return call[[]UsageRow](ctx, c, "list usage", http.MethodGet, "/v1/usage"+q.encode(), nil)
+}
+
+// Unresolved lists charges whose verdict may not have arrived, newest first.
+func (c *Client) Unresolved(ctx context.Context) ([]Unresolved, error) {
+	return call[[]Unresolved](ctx, c, "list unresolved charges", http.MethodGet, "/v1/unresolved", nil)
+}
+
+// CreditUnresolved compensates the account of an unresolved charge with one credit,
+// once.
+func (c *Client) CreditUnresolved(ctx context.Context, id string) (Unresolved, error) {
+	path := "/v1/unresolved/" + url.PathEscape(id) + "/credit"
+	return call[Unresolved](ctx, c, "credit unresolved charge", http.MethodPost, path, nil)
+}
+
+// Health asks the writer how it is.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return call[Health](ctx, c, "ask health", http.MethodGet, "/v1/health", nil)
+}
+
+func (q UsageQuery) encode() string {
+	v := url.Values{}
+	if q.Account != 0 {
+		v.Set("account", decimal(q.Account))
+	}
+	if !q.From.IsZero() {
+		v.Set("from", q.From.UTC().Format(time.RFC3339))
+	}
+	if !q.To.IsZero() {
+		v.Set("to", q.To.UTC().Format(time.RFC3339))
+	}
+	if len(v) == 0 {
+		return ""
+	}
+	return "?" + v.Encode()
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// call does one exchange in JSON and turns a problem into its error.
+func call[T any](ctx context.Context, c *Client, act, method, path string, body any) (T, error) {
+	var answer T
+	encoded := []byte{}
+	if body != nil {
+		var err error
+		if encoded, err = json.Marshal(body); err != nil {
+			return answer, fmt.Errorf("%s: %w", act, err)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(encoded))
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", act, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", act, err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err == nil && response.StatusCode >= 300 {
+		err = readProblem(content)
+	} else if err == nil {
+		err = json.Unmarshal(content, &answer)
+	}
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", act, err)
+	}
+	return answer, nil
+}
+
+// readProblem is the error that a problem body stands for.
+func readProblem(content []byte) error {
+	var p problem
+	if json.Unmarshal(content, &p) != nil {
+		return errUnknownAnswer
+	}
+	err := errorOf(p.Code)
+	if p.Detail == "" || errors.Is(err, errUnknownAnswer) {
+		return err
+	}
+	return &detailed{err, p.Detail}
+}

@@ -1,0 +1,85 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// The errors of the operators' API. Each goes with one code and one status, in both
+// directions: the server answers them, the client returns them again.
+var (
+	ErrMalformed     = errors.New("the request is malformed")
+	ErrUnauthorized  = errors.New("the token is missing or unknown")
+	ErrNotFound      = errors.New("there is no such thing")
+	ErrTaken         = errors.New("the name is taken")
+	ErrTooManyKeys   = errors.New("an account has at most 5 active keys: revoke one first")
+	ErrUnknownPlan   = errors.New("there is no such plan")
+	ErrVersion       = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
+	ErrRetired       = errors.New("the node is retired")
+	ErrFenced        = errors.New("another writer holds the ledger")
+	ErrUnavailable   = errors.New("the writer can't reach its ledger")
+	ErrInternal      = errors.New("internal error of the writer")
+	errUnknownAnswer = errors.New("the answer is not the writer's")
+)
+
+// apiError is one row of the table of errors.
+type apiError struct {
+	err    error
+	code   string
+	status int
+}
+
+var apiErrors = []apiError{
+	{ErrMalformed, "malformed", http.StatusBadRequest},
+	{ErrUnknownPlan, "unknown_plan", http.StatusUnprocessableEntity},
+	{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
+	{ErrNotFound, "not_found", http.StatusNotFound},
+	{ErrTaken, "taken", http.StatusConflict},
+	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},
+	{ErrRetired, "retired", http.StatusConflict},
+	{ErrVersion, "sync_version", http.StatusUpgradeRequired},
+	{ErrFenced, "fenced", http.StatusServiceUnavailable},
+	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
+	{ErrInternal, "internal", http.StatusInternalServerError},
+}
+
+// detailed is an error of the table in words of its own.
+type detailed struct {
+	err  error
+	text string
+}
+
+func (e *detailed) Error() string { return e.text }
+func (e *detailed) Unwrap() error { return e.err }
+
+// notFound is ErrNotFound that names what is missing.
+func notFound(what string, id any) error {
+	return &detailed{ErrNotFound, fmt.Sprintf("there is no %s %v", what, id)}
+}
+
+// tableRow finds the row of err; any error outside the table is internal.
+func tableRow(err error) apiError {
+	for _, e := range apiErrors {
+		if errors.Is(err, e.err) {
+			return e
+		}
+	}
+	return apiErrors[len(apiErrors)-1]
+}
+
+// errorOf is the inverse for the client: the error of a code.
+func errorOf(code string) error {
+	for _, e := range apiErrors {
+		if e.code == code {
+			return e.err
+		}
+	}
+	return errUnknownAnswer
+}
+
+// problem is the body of an error: the code for programs, the detail for people.
+type problem struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}

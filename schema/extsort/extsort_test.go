@@ -1,0 +1,123 @@
+package extsort
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type pair struct{ key, value string }
+
+func read(t *testing.T, s *Sorter) (list []pair) {
+	t.Helper()
+	rows, err := s.Rows()
+	require.NoError(t, err)
+	for rows.Next() {
+		list = append(list, pair{string(rows.Key()), string(rows.Value())})
+	}
+	require.NoError(t, rows.Err())
+	require.False(t, rows.Next())
+	return list
+}
+
+// made are records whose keys repeat, with values that tell when each was added.
+func made(count int) (list []pair) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range count {
+		key := fmt.Sprintf("%0*d", 1+random.IntN(12), random.IntN(count/3+1))
+		list = append(list, pair{key[:random.IntN(len(key)+1)], fmt.Sprintf("%d%s", i, bytes.Repeat([]byte("x"), random.IntN(40)))})
+	}
+	return list
+}
+
+func TestRecordsComeInOrderHoweverMuchFits(t *testing.T) {
+	list := made(20_000)
+	want := slices.Clone(list)
+	slices.SortStableFunc(want, func(a, b pair) int { return bytes.Compare([]byte(a.key), []byte(b.key)) })
+	for _, budget := range []int{200, 10_000, 400_000, 1 << 24} {
+		t.Run(fmt.Sprint(budget), func(t *testing.T) {
+			folder := t.TempDir()
+			s := New(folder, budget)
+			for _, p := range list {
+				require.NoError(t, s.Add([]byte(p.key), []byte(p.value)))
+			}
+			require.EqualValues(t, len(list), s.Len())
+			require.Equal(t, want, read(t, s))
+			require.NoError(t, s.Close())
+			left, err := os.ReadDir(folder)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+func TestSortedRunsComeBehindWhatWasAddedBefore(t *testing.T) {
+	s := New(t.TempDir(), 1<<20)
+	defer s.Close()
+	require.NoError(t, s.Add([]byte("b"), []byte("1")))
+	run := []pair{{"a", "2"}, {"b", "3"}, {"c", "4"}}
+	require.NoError(t, s.AddSorted(func() (key, value []byte, ok bool) {
+		if len(run) == 0 {
+			return nil, nil, false
+		}
+		p := run[0]
+		run = run[1:]
+		return []byte(p.key), []byte(p.value), true
+	}))
+	require.NoError(t, s.Add([]byte("b"), []byte("5")))
+	require.Equal(t, []pair{{"a", "2"}, {"b", "1"}, {"b", "3"}, {"b", "5"}, {"c", "4"}}, read(t, s))
+}
+
+func TestARecordMayBeLongerThanTheBuffers(t *testing.T) {
+	s := New(t.TempDir(), 1<<20)
+	defer s.Close()
+	long := string(bytes.Repeat([]byte("v"), 600_000))
+	want := []pair{{"", ""}, {"k", long}, {"l", long}, {"m", "short"}, {"n", long}}
+	for _, i := range []int{3, 1, 4, 0, 2} {
+		require.NoError(t, s.Add([]byte(want[i].key), []byte(want[i].value)))
+	}
+	require.Equal(t, want, read(t, s))
+	require.ErrorIs(t, s.Add(nil, make([]byte, 1<<20)), errRecordTooLong)
+}
+
+func TestWithoutRecordsThereIsNothing(t *testing.T) {
+	s := New(t.TempDir(), 100)
+	require.Empty(t, read(t, s))
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close(), "again")
+}
+
+func TestAFolderThatIsNotThereIsNamed(t *testing.T) {
+	s := New(t.TempDir()+"/none", 100)
+	var err error
+	for range 100 {
+		if err = s.Add([]byte("key"), []byte("value")); err != nil {
+			break
+		}
+	}
+	require.ErrorContains(t, err, "make a file to sort in")
+}
+
+func BenchmarkSort(b *testing.B) {
+	random := rand.New(rand.NewPCG(3, 4))
+	s := New(b.TempDir(), 32<<20)
+	defer s.Close()
+	key, value := make([]byte, 30), make([]byte, 40)
+	for b.Loop() {
+		binary.BigEndian.PutUint64(key, random.Uint64())
+		if err := s.Add(key, value); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rows, err := s.Rows()
+	require.NoError(b, err)
+	for rows.Next() {
+	}
+	require.NoError(b, rows.Err())
+}

@@ -1,0 +1,176 @@
+package extsort
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Rows hands out the records of a sorter in order.
+type Rows struct {
+	sorter     *Sorter
+	runs       []*reader // a heap: the first has the least record
+	memory     int       // of the sorter's index, the next record to hand out
+	key, value []byte
+	err        error
+}
+
+// Rows ends the adding and begins the reading. The sorter must not be closed before it
+// ends.
+func (s *Sorter) Rows() (*Rows, error) {
+	rows := &Rows{sorter: s}
+	if len(s.runs) == 0 {
+		s.sort()
+		return rows, nil
+	}
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	s.texts, s.index, s.spill.buffer = nil, nil, nil
+	for number, run := range s.runs {
+		r := &reader{number: number, file: s.spill.file, at: run.start, end: run.end}
+		more, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		if more {
+			rows.runs = append(rows.runs, r)
+		}
+	}
+	for i := len(rows.runs)/2 - 1; i >= 0; i-- {
+		rows.sink(i)
+	}
+	return rows, nil
+}
+
+// Next moves to the next record, and reports false at the end or after an error.
+func (r *Rows) Next() bool {
+	if len(r.sorter.runs) == 0 {
+		return r.nextOfMemory()
+	}
+	if r.key != nil && len(r.runs) > 0 && r.err == nil {
+		r.err = r.advance()
+	}
+	if r.err != nil || len(r.runs) == 0 {
+		return false
+	}
+	r.key, r.value = r.runs[0].key, r.runs[0].value
+	return true
+}
+
+// Key and Value are those of the present record, valid until the next one.
+func (r *Rows) Key() []byte   { return r.key }
+func (r *Rows) Value() []byte { return r.value }
+
+// Err is the error that ended the reading, if one did.
+func (r *Rows) Err() error { return r.err }
+
+func (r *Rows) nextOfMemory() bool {
+	if r.memory == len(r.sorter.index) {
+		return false
+	}
+	r.key, r.value, _ = split(r.sorter.texts[r.sorter.index[r.memory].start:])
+	r.memory++
+	return true
+}
+
+// advance moves the first run on, and another to its place.
+func (r *Rows) advance() error {
+	more, err := r.runs[0].next()
+	if err != nil {
+		return err
+	}
+	if !more {
+		last := len(r.runs) - 1
+		r.runs[0] = r.runs[last]
+		r.runs = r.runs[:last]
+	}
+	r.sink(0)
+	return nil
+}
+
+// sink moves a run down the heap to where it belongs.
+func (r *Rows) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(r.runs); child++ {
+			if r.runs[child].before(r.runs[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		r.runs[i], r.runs[least] = r.runs[least], r.runs[i]
+		i = least
+	}
+}
+
+// reader reads one run.
+type reader struct {
+	number     int // an earlier run's records of a key come first
+	file       io.ReaderAt
+	at, end    int64 // of what is not yet in buffer
+	buffer     []byte
+	left       []byte // of buffer
+	prefix     uint64
+	key, value []byte
+}
+
+const readBuffer = 128 << 10
+
+func (r *reader) before(o *reader) bool {
+	if r.prefix != o.prefix {
+		return r.prefix < o.prefix
+	}
+	if n := bytes.Compare(r.key, o.key); n != 0 {
+		return n < 0
+	}
+	return r.number < o.number
+}
+
+// next reads the next record, and reports false at the end of the run.
+func (r *reader) next() (bool, error) {
+	if len(r.left) < 2*binary.MaxVarintLen32 && r.at < r.end {
+		if err := r.fill(readBuffer); err != nil {
+			return false, err
+		}
+	}
+	if len(r.left) == 0 {
+		return false, nil
+	}
+	keyLen, n := binary.Uvarint(r.left)
+	valueLen, m := binary.Uvarint(r.left[n:])
+	size := n + m + int(keyLen) + int(valueLen)
+	if size > len(r.left) {
+		if err := r.fill(size); err != nil {
+			return false, err
+		}
+	}
+	r.key, r.value, _ = split(r.left)
+	r.left = r.left[size:]
+	r.prefix = prefixOf(r.key)
+	return true, nil
+}
+
+// fill reads on until at least size bytes are there, or all.
+func (r *reader) fill(size int) error {
+	rest := int64(len(r.left)) + r.end - r.at
+	if size = max(size, int(min(readBuffer, rest))); cap(r.buffer) < size {
+		grown := make([]byte, size)
+		r.left = grown[:copy(grown, r.left)]
+		r.buffer = grown
+	} else {
+		r.buffer = r.buffer[:cap(r.buffer)]
+		r.left = r.buffer[:copy(r.buffer, r.left)]
+	}
+	held := len(r.left)
+	more := min(int64(len(r.buffer)-held), r.end-r.at)
+	if _, err := r.file.ReadAt(r.buffer[held:held+int(more)], r.at); err != nil {
+		return fmt.Errorf("read what is being sorted: %w", err)
+	}
+	r.at += more
+	r.left = r.buffer[:held+int(more)]
+	return nil
+}

@@ -1,0 +1,167 @@
+package generate
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	// coinedWords is how many coined words return from name to name.
+	coinedWords = 4000
+	// lineEnd is where an old form ended its line: words are split and joined there.
+	lineEnd = 40
+)
+
+// namer makes names.
+type namer struct {
+	seed                       uint64
+	coined                     []string
+	returning, openers, trades shares[string]
+}
+
+func newNamer(seed uint64) *namer {
+	n := &namer{seed: seed, openers: ranked(openers, 12), trades: ranked(trades, 12)}
+	r := stream(seed, ofWords, 0)
+	for range coinedWords {
+		n.coined = append(n.coined, string(coin(nil, &r, 1)))
+	}
+	n.returning = ranked(n.coined, 30)
+	return n
+}
+
+// ranked weights words by their rank, as words are in any language. The shift flattens
+// the top, until no word is in more of the names than in the real ones: about 4% for
+// trades.
+func ranked(words []string, shift int) shares[string] {
+	var list []share[string]
+	for i, word := range words {
+		list = append(list, share[string]{word, 1 / float64(i+shift)})
+	}
+	return newShares(list)
+}
+
+// coin adds a word that nobody uses, or only by chance.
+func coin(b []byte, r *random, length int) []byte {
+	b = append(b, pick(r, heads)...)
+	for range length {
+		b = append(b, pick(r, middles)...)
+	}
+	return append(b, pick(r, tails)...)
+}
+
+// word adds a coined word: one that returns, or a new one.
+func (n *namer) word(b []byte, r *random) []byte {
+	if r.chance(0.4) {
+		return append(b, n.returning.draw(r)...)
+	}
+	return coin(b, r, pick(r, coinedLengths))
+}
+
+// coinedLengths are in middle syllables.
+var coinedLengths = []int{1, 2, 2, 2, 2}
+
+// company is the name of company number i, of a form and class of its own.
+func (n *namer) company(i int64, form form) string {
+	r := stream(n.seed, ofName, i)
+	if r.chance(0.0007) && i > 0 { // the name of another one
+		r = stream(n.seed, ofName, i-1-int64(r.below(int(min(i, 1000)))))
+		r.next()
+	}
+	b := n.opening(make([]byte, 0, 64), &r)
+	for k := n.tradeWords(&r); k > 0; k-- {
+		if k == 1 && r.chance(0.12) {
+			b = append(b, pick(&r, conjunctions)...)
+		}
+		b = append(append(b, ' '), n.trades.draw(&r)...)
+	}
+	if r.chance(0.03) {
+		b = append(b, " (INDIA)"...)
+	}
+	b = append(b, n.ending(&r, form)...)
+	return spoil(&r, b)
+}
+
+var conjunctions = []string{" AND", " AND", " AND", " &", " &"}
+
+func (n *namer) opening(b []byte, r *random) []byte {
+	switch u := r.unit(); {
+	case u < 0.12:
+		b = append(b, n.openers.draw(r)...)
+		if r.chance(0.75) {
+			b = n.word(append(b, ' '), r)
+		}
+		return b
+	case u < 0.17:
+		return append(b, 'A'+byte(r.below(26)), ' ', 'A'+byte(r.below(26)))
+	case u < 0.30:
+		return n.word(append(n.word(b, r), ' '), r)
+	}
+	return n.word(b, r)
+}
+
+func (n *namer) tradeWords(r *random) int {
+	switch u := r.unit(); {
+	case u < 0.04:
+		return 0
+	case u < 0.70:
+		return 1
+	case u < 0.96:
+		return 2
+	}
+	return 3
+}
+
+// form is what a company's name ends with.
+type form int
+
+const (
+	private form = iota
+	public
+	onePerson
+	producer
+	nonProfit
+	partnership
+)
+
+func (n *namer) ending(r *random, form form) string {
+	switch form {
+	case public:
+		return pick(r, []string{" LIMITED", " LIMITED", " LIMITED", " LTD", " LTD."})
+	case onePerson:
+		return " (OPC) PRIVATE LIMITED"
+	case producer:
+		return pick(r, []string{" PRODUCER COMPANY LIMITED", " FARMER PRODUCER COMPANY LIMITED"})
+	case nonProfit:
+		return " " + pick(r, honours)
+	case partnership:
+		return " LLP"
+	}
+	if r.chance(0.92) {
+		return " PRIVATE LIMITED"
+	}
+	return pick(r, []string{" PVT LTD", " PVT LTD", " PVT LTD", " PVT. LTD.", " PVT.LTD.", " PRIVATE LIMITED.", " PVT LIMITED"})
+}
+
+// spoil does to few names what the forms of old did to them.
+func spoil(r *random, name []byte) string {
+	u := r.unit()
+	switch {
+	case u < 0.012 && len(name) > lineEnd && name[lineEnd-1] != ' ' && name[lineEnd] != ' ':
+		return string(slices.Insert(name, lineEnd, ' '))
+	case u > 0.9995:
+		return strings.Replace(string(name), "PRIVATE LIMITED", "PRIVATELIMITED", 1)
+	case u > 0.999:
+		return strings.Replace(string(name), " ", "  ", 1)
+	}
+	return string(name)
+}
+
+// person is a name that is nobody's, and says so.
+func (n *namer) person(b []byte, r *random) []byte {
+	b = append(b, n.coined[r.skewed(len(n.coined)/4)]...)
+	if r.chance(0.3) {
+		b = append(append(b, ' '), n.coined[r.below(len(n.coined))]...)
+	}
+	b = append(append(b, ' '), n.coined[len(n.coined)/2+r.skewed(len(n.coined)/2)]...)
+	return append(b, " (MADE-UP)"...)
+}

@@ -1,0 +1,88 @@
+package importer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const madeUpDocument = `{"companyData":{"company":"MADE-UP RESORTS PRIVATE LIMITED","cin":"u55101ga2006ptc900001","dateOfIncorporation":"02/23/2006",
+"emailAddress":"office@example.com","whetherListedOrNot":"Unlisted","companyCategory":"Company limited by shares","companySubcategory":"Non-government company",
+"classOfCompany":"Private","authorisedCapital":1000000.00,"paidUpCapital":"989630","llpStatus":"Active","mainDivision":"55","mainDivisionDescription":"Hotels",
+"rocName":"ROC Goa","MCAMDSCompanyAddress":[
+{"addressType":"Correspondence Address","streetAddress":"PO BOX 9","city":"Panaji","state":"Goa","postalCode":"403001","activeStatus":"Active"},
+{"addressType":"Registered Address","streetAddress":"0 OLD ROAD","city":"Panaji","state":"Goa","postalCode":"403001","activeStatus":"Inactive"},
+{"addressType":"Registered Address","streetAddress":"1 BEACH ROAD","streetAddress2":"NA","locality":"CALANGUTE","district":"North Goa","city":"Calangute","state":"GA","country":"India","postalCode":"403516","activeStatus":"Active"}]},
+"directorData":[
+{"DIN":"12","FirstName":"MADE-UP","MiddleName":"","LastName":"DIRECTOR","dateOfAppointment":"01/02/2019","DirectorDisqualified":"N","emailAddress":"private@example.com","mobile":"9999900000",
+ "MCAUserRole":[
+  {"cin":"U55101GA2006PTC900001","companyName":"X","designation":"Director","roleEffectiveDate":"01/15/2020","cessationDate":""},
+  {"cin":"U55101GA2006PTC900002","designation":"Director","roleEffectiveDate":"13/15/2020"},
+  {"cin":"ABD-0345","designation":"Designated Partner","roleEffectiveDate":"02/01/2021","cessationDate":"03/01/2022"},
+  {"cin":"F01234","designation":"Director"}]},
+{"DIN":"ABCDE1234F","FirstName":"MADE-UP","LastName":"SECRETARY"},
+{"DIN":"123456789","FirstName":"MADE-UP","LastName":"NUMBER","emailAddress":"private2@example.com"}]}`
+
+func TestCompanyDocuments(t *testing.T) {
+	for name, text := range map[string]string{
+		"a document":   madeUpDocument,
+		"a line each":  strings.ReplaceAll(madeUpDocument, "\n", "") + "\n",
+		"an array":     "\uFEFF \n[" + madeUpDocument + "]",
+		"wrapped data": `{"data":` + madeUpDocument + `}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			f := w.text("2025-05-05", text)
+			require.Equal(t, "company documents", f.Format)
+			require.EqualValues(t, []int64{8, 4}, []int64{f.Read, f.New})
+			require.Equal(t, map[string]int64{"person without a DIN": 1, "role at a foreign company": 1}, f.LeftOut)
+			require.Equal(t, map[string]int64{errDate.Error(): 1, badDIN: 1}, f.Rejected)
+			require.Equal(t, "MADE-UP RESORTS PRIVATE LIMITED|ACTIVE|2006-02-23|Company limited by Shares|Non-govt company|Private|ROC Goa|1000000|"+
+				"989630|0|Hotels|-|-|Goa|403516|1 BEACH ROAD|Calangute|office@example.com|2025-05-05|-",
+				w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+			require.Equal(t, "00000012|MADE-UP DIRECTOR|0|-|2019-01-02", w.row("SELECT din, name, disqualified, designation, appointment_date FROM director"))
+			require.Equal(t, []string{"U55101GA2006PTC900001|00000012|Director|2020-01-15|-|-"},
+				w.rows("SELECT cin, din, designation, appointment_date, cessation_date, cessation FROM appointment"))
+			require.Equal(t, "ABD-0345|00000012|MADE-UP DIRECTOR|-|2021-02-01|2022-03-01", w.row("SELECT llpin, din, name, status, joined_on, left_on FROM partner"))
+			require.NotContains(t, w.rejected(), "private")
+		})
+	}
+}
+
+func TestDocumentOfAnLLP(t *testing.T) {
+	w := newWorld(t)
+	w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","dateOfIncorporation":"02/23/2020","llpStatus":"Strike Off",
+"totalObligationOfContribution":5000,"mainDivisionDescription":"Advice","MCAMDSCompanyAddress":[{"streetAddress":"1 ROAD","city":"DELHI","state":"Delhi","postalCode":110001}]}}`)
+	require.Equal(t, "ABD-0345|MADE-UP LLP|DISSOLVED|2020-02-23|Advice|5000|Delhi|110001|1 ROAD|DELHI",
+		w.row("SELECT llpin, llp_name, status, incorporation_date, main_division, contribution, state, pincode, address_line, city FROM llp"))
+}
+
+func TestBrokenDocumentsDoNotStopTheOthers(t *testing.T) {
+	w := newWorld(t)
+	f := w.text("2025-05-05", "{\"other\":1}\n{\"a\":tru}\nstray\n"+madeUpDocument+"{\"companyData\":{}}\n{\"cut")
+	require.EqualValues(t, 4, f.New)
+	require.Equal(t, map[string]int64{
+		"no companyData": 1, "not JSON": 1, errStray.Error(): 1, errUnended.Error(): 1, badCIN: 1, errDate.Error(): 1, badDIN: 1,
+	}, f.Rejected)
+}
+
+func FuzzDocuments(f *testing.F) {
+	f.Add(madeUpDocument)
+	f.Add(`{"data":{"companyData":{"cin":[1]},"directorData":{"DIN":{}}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var read, ended int
+		out := newOutlet(0, func() int64 { return 0 }, func(b *batch) error {
+			read += b.read
+			ended += len(b.records) + len(b.rejects)
+			for _, n := range b.leftOut {
+				ended += int(n)
+			}
+			return nil
+		})
+		d := &documents{in: newSplitter(strings.NewReader(text)), dates: dateReader{"2025-01-01"}, out: out}
+		require.NoError(t, d.run())
+		require.NoError(t, out.flush())
+		require.Equal(t, read, ended)
+	})
+}

@@ -1,0 +1,259 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
+	for name, c := range map[string]struct{ content, want string }{
+		"empty":            {"", "is empty"},
+		"blank":            {" \n\r\n", "is empty"},
+		"another header":   {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
+		"a column missing": {"CIN,CompanyName\n", "not that of a known format"},
+		"columns doubled":  {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
+		"a spreadsheet":    {"PK\x03\x04rest", "spreadsheet"},
+		"UTF-16":           {"\xff\xfeC\x00I\x00", "UTF-16"},
+		"gzip of nothing":  {gzipped(""), "is empty"},
+		"broken gzip":      {"\x1f\x8b\x00", "gzip"},
+		"broken zstd":      {"\x28\xb5\x2f\xfd\xff", "read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			good, bad := w.file(headerA+rowA), w.file(c.content)
+			_, err := Run(context.Background(), w.config("2025-05-05", good, bad))
+			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, err, bad, "the error names the file")
+			_, err = os.Stat(w.registry)
+			require.ErrorIs(t, err, os.ErrNotExist, "nothing was written")
+		})
+	}
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(text))
+	z.Close()
+	return b.String()
+}
+
+func TestMisuseIsNamed(t *testing.T) {
+	w := newWorld(t)
+	good := w.file(headerA + rowA)
+	for want, change := range map[string]func(*Config){
+		"is a directory":           func(c *Config) { c.Files = []string{w.folder} },
+		"no such file":             func(c *Config) { c.Files = []string{filepath.Join(w.folder, "none")} },
+		"no files":                 func(c *Config) { c.Files = nil },
+		"want YYYY-MM-DD":          func(c *Config) { c.AsOf = "31-03-2021" },
+		"is yet to come":           func(c *Config) { c.AsOf = c.Now().AddDate(0, 0, 2).Format(time.DateOnly) },
+		"only once":                func(c *Config) { c.Files, c.Stdin = []string{"-", "-"}, strings.NewReader(headerA) },
+		"is empty":                 func(c *Config) { c.Files = []string{"-"} },
+		"not a pincode directory":  func(c *Config) { c.Pincodes = []string{good} },
+		"then push it":             func(c *Config) { c.Registry = "libsql://example.com" },
+		"create the rejects file":  func(c *Config) { c.Rejects = filepath.Join(w.folder, "none", "rejects") },
+		"name another file":        func(c *Config) { c.Registry = w.file(strings.Repeat("not a database ", 100)) },
+		"unable to open":           func(c *Config) { c.Registry = filepath.Join(w.folder, "none", "registry.db") },
+		"the rejects file: write ": func(c *Config) { c.Rejects = "/dev/full" },
+	} {
+		t.Run(want, func(t *testing.T) {
+			if want == "the rejects file: write " {
+				if _, err := os.Stat("/dev/full"); err != nil {
+					t.Skip("this system has no /dev/full")
+				}
+			}
+			config := w.config("2025-05-05", good)
+			change(&config)
+			_, err := Run(context.Background(), config)
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+func TestASourceMaySpeakOfTomorrow(t *testing.T) {
+	w := newWorld(t)
+	report := w.run(w.now.AddDate(0, 0, 2).Format(time.DateOnly), w.file(headerA+rowA)) // a day passes before it runs
+	require.EqualValues(t, 1, report.Files[0].New)
+}
+
+func TestNothingOfAFileThatIsCutOffIsWritten(t *testing.T) {
+	w := newWorld(t)
+	whole := gzipped(manyCompanies(2*batchRecords + 100))
+	_, err := Run(context.Background(), w.config("2025-05-05", w.file(whole[:len(whole)-len(whole)/10])))
+	require.ErrorContains(t, err, "fetch it again")
+	require.Equal(t, "no row", w.row("SELECT id FROM release"))
+	require.Equal(t, "0", w.row("SELECT count(*) FROM company"))
+}
+
+func TestNewerDatabaseIsNotTouched(t *testing.T) {
+	w := newWorld(t)
+	db, err := schema.OpenFile(w.registry, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
+	_, err = db.Exec("INSERT INTO schema_version SELECT 999, 0, max(database) FROM schema_version")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	_, err = Run(context.Background(), w.config("2025-05-05", w.file(headerA+rowA)))
+	var newer *schema.NewerError
+	require.ErrorAs(t, err, &newer)
+	require.Equal(t, "0", w.row("SELECT count(*) FROM company"))
+}
+
+func TestAnotherDatabaseIsNotTouched(t *testing.T) {
+	w := newWorld(t)
+	db, err := schema.OpenFile(w.registry, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(context.Background(), db, schema.Access))
+	require.NoError(t, db.Close())
+	before := w.rows("SELECT name FROM sqlite_schema ORDER BY name")
+	_, err = Run(context.Background(), w.config("2025-05-05", w.file(headerA+rowA)))
+	var other *schema.OtherError
+	require.ErrorAs(t, err, &other)
+	require.ErrorContains(t, err, w.registry)
+	require.Equal(t, before, w.rows("SELECT name FROM sqlite_schema ORDER BY name"))
+}
+
+// openConn makes an empty registry and returns a connection to it.
+func openConn(t *testing.T) *sqlite3.Conn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "registry.db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
+	require.NoError(t, db.Close())
+	name, err := schema.FileURI(path, false)
+	require.NoError(t, err)
+	conn, err := sqlite3.Open(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, schema.Prepare(conn, false))
+	return conn
+}
+
+func TestFullDiskUndoesTheBatch(t *testing.T) {
+	conn := openConn(t)
+	s, err := newStore(conn, 1, t.TempDir())
+	require.NoError(t, err)
+	defer s.close()
+	require.NoError(t, s.startBulk())
+	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
+	_, err = writeBatch(s, madeUpBatch(5000), "2025-01-01")
+	require.ErrorIs(t, err, sqlite3.FULL)
+	require.ErrorContains(t, withHint(err), "make room")
+	held, err := s.exists("SELECT 1 FROM company")
+	require.NoError(t, err)
+	require.False(t, held)
+
+	require.NoError(t, conn.Exec("PRAGMA max_page_count = 100000"))
+	counts, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
+	require.NoError(t, err)
+	require.EqualValues(t, 5000, counts[outcomeNew])
+}
+
+// writeBatch applies and commits records as a run does.
+func writeBatch(s *store, records []filed, asOf string) (outcomes, error) {
+	w := newWritten(1)
+	if err := s.begin(); err != nil {
+		return outcomes{}, err
+	}
+	if err := s.applyBatch(records, asOf, w); err != nil {
+		s.rollback()
+		return outcomes{}, err
+	}
+	return w.counts[0], s.commit()
+}
+
+func madeUpBatch(n int) (list []filed) {
+	s, err := newSheet(strings.NewReader(manyCompanies(n)), "2025-01-01", newOutlet(0, func() int64 { return 0 }, func(b *batch) error {
+		for _, p := range b.records {
+			list = append(list, filed{pending: p})
+		}
+		return nil
+	}), newOffices())
+	if err == nil {
+		err = firstError(s.run(), s.out.flush())
+	}
+	if err != nil {
+		panic(err) // the text is made by this file
+	}
+	return list
+}
+
+func TestUnchangedRecordsAreNotWritten(t *testing.T) {
+	conn := openConn(t)
+	s, err := newStore(conn, 1, t.TempDir())
+	require.NoError(t, err)
+	defer s.close()
+	_, err = writeBatch(s, madeUpBatch(100), "2025-01-01")
+	require.NoError(t, err)
+	before := conn.TotalChanges()
+	for _, asOf := range []string{"2025-01-01", "2021-01-01"} {
+		counts, err := writeBatch(s, madeUpBatch(100), asOf)
+		require.NoError(t, err)
+		require.EqualValues(t, 100, counts[outcomeUnchanged])
+		require.Equal(t, before, conn.TotalChanges())
+	}
+}
+
+func TestRecordsAreFoundByTheirKey(t *testing.T) {
+	conn := openConn(t)
+	for _, table := range tables {
+		for _, query := range []string{table.findSQL(), table.updateSQL()} {
+			statement, _, err := conn.Prepare("EXPLAIN QUERY PLAN " + query)
+			require.NoError(t, err)
+			require.True(t, statement.Step())
+			require.Contains(t, statement.ColumnText(3), "SEARCH "+table.name+" USING")
+			require.NotContains(t, statement.ColumnText(3), "SCAN")
+			require.NoError(t, statement.Close())
+		}
+	}
+}
+
+// TestPersonalContactsAreNowhere imports person formats with contact columns added, good
+// rows and bad ones, and looks for the contacts in every byte that was written.
+func TestPersonalContactsAreNowhere(t *testing.T) {
+	w := newWorld(t)
+	w.run("2025-05-05",
+		w.file("din,name,disqualified,designation,appointment_date,email,Mobile No,address\n"+
+			"12,MADE-UP A,no,,,secret1@example.com,secret2,secret3 street\n"+
+			"x,MADE-UP B,no,,,secret4@example.com,secret5,\"secret6, street\"\n"+
+			"13,MADE-UP C,no,,,secret7,secret8\n"+
+			"14,\"MADE-UP D,no,,,secret9,secret10,secret11\n"),
+		w.file("din,name,disqualified\n15,MADE-UP E,no,secret18\n16,\"MADE-UP F,no,secret19\n"),
+		w.file("cin,din,designation,appointment_date,cessation_date,cessation_reason,phone\nbad,12,Director,,,,secret12\n"),
+		w.file("llpin,din,name,status,joined_on,left_on,email\nABD-0345,,,,,,secret13\n"),
+		w.file(strings.ReplaceAll(madeUpDocument, "private", "secret14")),
+		w.file(`{"directorData":[{"emailAddress":"secret15"}]}{"broken":secret16}secret17`),
+	)
+	require.Contains(t, w.rejected(), `"x,MADE-UP B,no,,,,,"`, "what is ours is kept")
+	require.Contains(t, w.rejected(), notKept)
+	names, err := filepath.Glob(filepath.Join(w.folder, "re*"))
+	require.NoError(t, err)
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NotContains(t, string(content), "secret", name)
+	}
+}
+
+func TestReportIsATableThatAddsUp(t *testing.T) {
+	w := newWorld(t)
+	report := w.run("2025-05-05", w.file(headerA+rowA+"F1234"+rowA[21:]+"x"+rowA[21:]))
+	var b bytes.Buffer
+	require.NoError(t, report.WriteTable(&b))
+	require.Regexp(t, `total\s+3\s+1\s+0\s+0\s+1\s+1\n`, b.String())
+	require.Contains(t, b.String(), "rejected: invalid CIN 1\nleft out: foreign company 1\nrelease 20261122T071500Z-010216, ")
+	report.Files[0].Unchanged++
+	require.ErrorContains(t, report.Files[0].check(), "invariant broken")
+}

@@ -1,0 +1,277 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+)
+
+const headerA = `CIN,CompanyName,CompanyROCcode,CompanyCategory,CompanySubCategory,CompanyClass,AuthorizedCapital,PaidupCapital,CompanyRegistrationdate_date,Registered_Office_Address,Listingstatus,CompanyStatus,CompanyStateCode,CompanyIndian/Foreign Company,nic_code,CompanyIndustrialClassification` + "\n"
+
+const rowA = `U55101GA2006PTC900001,MADE-UP RESORTS   PRIVATE LIMITED,ROC Goa,Company limited by shares,Non-government company,Private,1000000.00,989630.99,2006-02-23,"1 BEACH ROAD,,CALANGUTE,North Goa,Goa,403516-India",Unlisted,Active,goa,Indian,55101,Trading` + "\n"
+
+const companyColumnsQuery = `SELECT company_name, status, incorporation_date, category, sub_category, class, roc, authorized_capital,
+	paid_up_capital, listed, main_division, business_activity, principal_business, state, pincode, address_line, city, email,
+	as_of, older FROM company WHERE cin = ?`
+
+const wantA = "MADE-UP RESORTS PRIVATE LIMITED|ACTIVE|2006-02-23|Company limited by Shares|Non-govt company|Private|ROC Goa|1000000|" +
+	"989630|0|-|Trading|-|Goa|403516|1 BEACH ROAD|CALANGUTE|-|2025-05-05|-"
+
+func TestCurrentExport(t *testing.T) {
+	w := newWorld(t)
+	f := w.text("2025-05-05", headerA+rowA)
+	require.Equal(t, "companies", f.Format)
+	require.EqualValues(t, 1, f.New)
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+	require.Equal(t, "1|1", w.row("SELECT seq, companies FROM release"))
+	require.Equal(t, "20261122T071500Z-010216", w.row("SELECT id FROM release"))
+	require.Equal(t, "U55101GA2006PTC900001", w.row("SELECT value FROM search_name WHERE name LIKE '%resorts%'"), "it can be searched")
+}
+
+func TestExportSpoiltBySpreadsheet(t *testing.T) {
+	spoilt := strings.NewReplacer("1000000.00", "1.0E+6", "989630.99", "989630", "2006-02-23", "2/23/2006", "\n", "\r\n").Replace(headerA + rowA)
+	w := newWorld(t)
+	w.text("2025-05-05", "\uFEFF"+spoilt)
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+}
+
+func TestOlderExportInItsSpellings(t *testing.T) {
+	const row = `U55101GA2006PTC900001,MADE-UP CAFÉ PVT LTD,Active,Private(One Person Company),Company limited by Shares,Non-govt company,23-02-06,Goa,1000000,989630,55101,Hotels,"1 BEACH ROAD CALANGUTE , North Goa Unclassified GA 403516",RoC-Goa,a@example.com,NA,NA`
+	const want = "MADE-UP CAFÉ PVT LTD|ACTIVE|2006-02-23|Company limited by Shares|Non-govt company|One Person Company|ROC Goa|1000000|" +
+		"989630|-|-|-|Hotels|Goa|403516|1 BEACH ROAD CALANGUTE|-|a@example.com|2021-03-31|-"
+	const header = `CORPORATE_IDENTIFICATION_NUMBER,Company_Name,Company_status,Company_class,Company_Category,Company_sub_category,DATE_OF_REGISTRATION,REGISTERED_STATE,AUTHORIZED_CAP,PAIDUP_CAPITAL,Industrial_Class,PRINCIPAL_BUSINESS_ACTIVITY_AS_PER_CIN,Registered_Office_Address,REGISTRAR_OF_COMPANIES,EMAIL_ADDR,Latest_Year_AR,Latest_Year_BS`
+	for name, text := range map[string]string{
+		"as published":    header + "\r\n" + row + "\r\n",
+		"empty columns":   header + ",,,\r\n" + row + ", , , \r\n",
+		"in capitals":     strings.ToUpper(header) + "\n" + row + "\n",
+		"in lower case":   strings.ToLower(header) + "\n" + row,
+		"other names":     strings.NewReplacer("AUTHORIZED_CAP", "AUTHORIZED_CAPITAL", "Company_sub_category", "SUB_CATEGORY").Replace(header) + "\n" + row + "\n",
+		"Latin-1":         header + "\n" + strings.ReplaceAll(row, "É", "\xc9") + "\n",
+		"lower case CIN":  header + "\n" + strings.ToLower(row[:21]) + row[21:] + "\n",
+		"four-digit year": header + "\n" + strings.ReplaceAll(row, "23-02-06", "23-02-2006") + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			require.EqualValues(t, 1, w.text("2021-03-31", text).New)
+			require.Equal(t, want, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+		})
+	}
+}
+
+func TestWindows1252IsDecoded(t *testing.T) {
+	w := newWorld(t)
+	w.text("2021-03-31", "CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,MADE-UP \x93A\x94 \x96 \x80,Active\n")
+	require.Equal(t, "MADE-UP “A” – €", w.row("SELECT company_name FROM company"))
+}
+
+func TestOthersInTheCINColumn(t *testing.T) {
+	w := newWorld(t)
+	row := strings.TrimPrefix(rowA, "U55101GA2006PTC900001")
+	f := w.text("2025-05-05", headerA+"ABD-0345"+strings.ReplaceAll(row, ",Active,", ",Strike Off,")+"F01234"+row+"F123"+row+
+		"U55101GA2006PTCO00001"+row+headerA)
+	require.EqualValues(t, 5, f.Read)
+	require.EqualValues(t, 1, f.New)
+	require.Equal(t, map[string]int64{"foreign company": 1, "repeated header": 1}, f.LeftOut)
+	require.Equal(t, map[string]int64{badCIN: 2}, f.Rejected)
+	require.Equal(t, "ABD-0345|MADE-UP RESORTS PRIVATE LIMITED|DISSOLVED|2006-02-23|-|Trading|-|Goa|403516|1 BEACH ROAD|CALANGUTE",
+		w.row(`SELECT llpin, llp_name, status, incorporation_date, main_division, business_activity, contribution, state, pincode, address_line, city FROM llp`))
+	require.Equal(t, "file,line,reason,row", strings.SplitN(w.rejected(), "\n", 2)[0])
+	require.Contains(t, w.rejected(), ",4,invalid CIN: F123,")
+	require.Contains(t, w.rejected(), `,5,invalid CIN: U55101GA2006PTCO00001,"U55101GA2006PTCO00001,MADE-UP RESORTS   PRIVATE`, "the raw row, as it was")
+}
+
+func TestMonthlyLLPList(t *testing.T) {
+	w := newWorld(t)
+	f := w.text("2025-05-05", "LLPIN,LLP Name,Founded,Roc Location,Status,Industrial Activity,Activity Description,Description,Obligation Of Contribution,Number Of Partners,Number Of Designated Partners,State,District,Address\n"+
+		`abd0345,MADE-UP ADVISERS LLP,2/17/2024,RoC-Delhi,Active,74,,Business services,"1,00,000",2,2,Delhi,New Delhi,"5 Ring Road, New Delhi - 110001"`+"\n")
+	require.Equal(t, "monthly LLP list", f.Format)
+	require.Equal(t, "ABD-0345|MADE-UP ADVISERS LLP|ACTIVE|2024-02-17|-|Business services|100000|Delhi|110001|5 Ring Road, New Delhi|-",
+		w.row(`SELECT llpin, llp_name, status, incorporation_date, main_division, business_activity, contribution, state, pincode, address_line, city FROM llp`))
+}
+
+func TestOurOwnFormats(t *testing.T) {
+	w := newWorld(t)
+	report := w.run("2025-05-05",
+		w.file("cin,email,phone,website\nU55101GA2006PTC900001,made-up@example.com,+91 11 2345678,https://example.com\nU55101GA2006PTC900009,a@example.com,,\n"),
+		w.file("llpin,din,name,status,joined_on,left_on\nABD-0345,,made-up partner,Active,2020-01-01,\nABD0345,12,Made-Up Two,,NA,2021-01-01\nABD-0345,x,A,,,\nABD-0345,,,,,\n"),
+		w.file("cin,din,designation,appointment_date,cessation_date,cessation_reason\nU55101GA2006PTC900001,12,Director,2020-01-01,,\nU55101GA2006PTC900001,13,Director,2020-01-01,2021-01-01,resigned\n"),
+		w.file("din,name,disqualified,designation,appointment_date\n12,MADE-UP  DIRECTOR,no,Director,2019-01-01\n13,MADE-UP OTHER,perhaps,,\n"),
+		w.file("llpin,llp_name,status,incorporation_date,main_division,business_activity,contribution,address_line,city,state,pincode\nABD-0345,MADE-UP LLP,Active,2020-01-01,Advice,Advice on things,5000.50,1 Road,Delhi,DL,999\n"),
+		w.file(headerA+rowA),
+	)
+	var names []string
+	for _, f := range report.Files {
+		names = append(names, f.Format)
+	}
+	require.Equal(t, []string{"company contacts", "partners", "appointments", "directors", "LLPs", "companies"}, names)
+	require.Equal(t, map[string]int64{notHeld: 1}, report.Files[0].Rejected)
+	require.Equal(t, map[string]int64{badDIN: 1, noName: 1}, report.Files[1].Rejected)
+	require.Equal(t, map[string]int64{"invalid yes or no": 1}, report.Files[3].Rejected)
+	require.Equal(t, map[string]int64{"pincode": 1}, report.Files[4].Unread)
+	require.Equal(t, "made-up@example.com|+91 11 2345678|https://example.com", w.row("SELECT email, phone, website FROM company"))
+	require.Equal(t, []string{"00000012|00000012|Made-Up Two|-|-|2021-01-01", "~MADE-UP PARTNER|-|made-up partner|ACTIVE|2020-01-01|-"},
+		w.rows("SELECT who, din, name, status, joined_on, left_on FROM partner ORDER BY 1"))
+	require.Equal(t, []string{"00000012|Director|2020-01-01|-|-", "00000013|Director|2020-01-01|2021-01-01|RESIGNED"},
+		w.rows("SELECT din, designation, appointment_date, cessation_date, cessation FROM appointment ORDER BY 1"))
+	require.Equal(t, []string{"00000012|MADE-UP DIRECTOR|0|Director|2019-01-01"},
+		w.rows("SELECT din, name, disqualified, designation, appointment_date FROM director"))
+	require.Equal(t, "Advice|Advice on things|5000|1 Road|Delhi|Delhi|-",
+		w.row("SELECT main_division, business_activity, contribution, address_line, city, state, pincode FROM llp"))
+}
+
+func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
+	w := newWorld(t)
+	config := w.config("2025-05-05")
+	config.Pincodes = []string{w.file("CircleName,RegionName,DivisionName,OfficeName,Pincode,OfficeType,Delivery,District,StateName,Latitude,Longitude\n" +
+		"c,r,d,o1,403516,BO,D,North Goa,Goa,1,2\nc,r,d,o2,403516,BO,D,NORTH GOA,GOA,1,2\nc,r,d,o3,403516,BO,D,South Goa,Goa,1,2\n" +
+		"c,r,d,o4,110001,BO,D,West,Delhi,1,2\nc,r,d,o5,110001,BO,D,Central,Delhi,1,2\n" +
+		"c,r,d,o6,110002,BO,D,nan,Delhi,1,2\nc,r,d,o7,11000,BO,D,Central,Delhi,1,2\nc,r,d,o8,110003,BO,D,,Delhi,1,2\n")}
+	report, err := Run(context.Background(), config)
+	require.NoError(t, err)
+	f := report.Files[0]
+	require.EqualValues(t, []int64{8, 5, 0, 0}, []int64{f.Read, f.New, f.Changed, f.Unchanged})
+	require.Equal(t, map[string]int64{badPincode: 1}, f.Rejected)
+	require.Equal(t, map[string]int64{"office without a district": 2}, f.LeftOut)
+	require.Equal(t, []string{"110001|Central|Delhi", "403516|NORTH GOA|Goa"}, w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1"))
+
+	again := w.text("2025-05-05", "Pincode,District,StateName\n110001,Central,Delhi\n403516,South Goa,Goa\n")
+	require.EqualValues(t, []int64{1, 1}, []int64{again.Unchanged, again.Changed})
+	third := w.run("2025-05-05", w.file("Pincode,District,StateName\n110001,Central,Delhi\n"))
+	require.NotEmpty(t, third.Release, "a pincode that is gone is a change")
+	require.Equal(t, []string{"110001|Central|Delhi"}, w.rows("SELECT pincode, district, state FROM pincode"))
+}
+
+func TestCompressionIsToldByContent(t *testing.T) {
+	for name, write := range map[string]func(*bytes.Buffer, string){
+		"plain": func(b *bytes.Buffer, s string) { b.WriteString(s) },
+		"gzip": func(b *bytes.Buffer, s string) {
+			z := gzip.NewWriter(b)
+			_, err := z.Write([]byte(s))
+			require.NoError(t, err)
+			require.NoError(t, z.Close())
+		},
+		"zstd": func(b *bytes.Buffer, s string) {
+			z, err := zstd.NewWriter(b)
+			require.NoError(t, err)
+			_, err = z.Write([]byte(s))
+			require.NoError(t, err)
+			require.NoError(t, z.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			write(&b, headerA+rowA)
+			w := newWorld(t)
+			path := filepath.Join(w.folder, "no-ending")
+			require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+			w.run("2025-05-05", path)
+			require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+
+			w = newWorld(t)
+			config := w.config("2025-05-05", Stdin)
+			config.Stdin = &b
+			_, err := Run(context.Background(), config)
+			require.NoError(t, err)
+			require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"), "from standard input")
+		})
+	}
+}
+
+func TestWithoutADateTheRunsDayCounts(t *testing.T) {
+	w := newWorld(t)
+	w.text("", headerA+rowA)
+	require.Equal(t, "2026-11-22", w.row("SELECT as_of FROM company"))
+}
+
+func TestLastUpdatedMovesOnlyWithChange(t *testing.T) {
+	w := newWorld(t)
+	stamp := func() string { return w.row("SELECT last_updated FROM company") }
+	w.text("2025-05-05", headerA+rowA)
+	first := stamp()
+
+	w.text("2025-06-05", headerA+rowA)
+	require.Equal(t, first, stamp(), "a newer file that says the same")
+	require.Equal(t, "2025-06-05", w.row("SELECT as_of FROM company"))
+
+	w.text("2025-05-05", headerA+strings.ReplaceAll(rowA, "Active", "Strike Off"))
+	require.Equal(t, first, stamp(), "an older file that says another thing")
+
+	w.text("2025-07-05", headerA+strings.ReplaceAll(rowA, "Active", "Strike Off"))
+	second := stamp()
+	require.Greater(t, second, first, "a newer file that says another thing")
+	require.Equal(t, "STRUCK_OFF", w.row("SELECT status FROM company"))
+
+	const appointments = "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU55101GA2006PTC900001,12,Director,2020-01-01,,\n"
+	w.text("2025-07-05", appointments)
+	third := stamp()
+	require.Greater(t, third, second, "a new appointment")
+	w.text("2025-07-05", appointments)
+	require.Equal(t, third, stamp(), "an appointment that is held")
+}
+
+func TestRowsThatDoNotFitAreRejected(t *testing.T) {
+	w := newWorld(t)
+	f := w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,\n"+
+		"U55101GA2006PTC900001,A,Active\n"+ // the last column means nothing
+		"U55101GA2006PTC900002,A,Active,,,\n"+ // nothing behind the header
+		"U55101GA2006PTC900003,A\n"+
+		"U55101GA2006PTC900004,A,Active,,x\n"+
+		"U55101GA2006PTC900005, ,Active,\n"+
+		"U55101GA2006PTC900006,A,,\n"+
+		"U55101GA2006PTC900007,\"A,Active,\n")
+	require.EqualValues(t, 2, f.New)
+	require.Equal(t, map[string]int64{
+		"wrong number of fields": 2, noName: 1, errStatus.Error(): 1, errOpenQuote.Error(): 1,
+	}, f.Rejected)
+	require.Contains(t, w.rejected(), ",8,quote never closed,")
+}
+
+// FuzzSheet feeds every CSV format with a text behind its header: each row must be counted
+// once, and every record must have its key and be free of broken text.
+func FuzzSheet(f *testing.F) {
+	f.Add(rowA)
+	f.Add("12,MADE-UP,no,Director,01-02-19\n")
+	f.Add("ABD-0345,,\"A\n,,\xc9,\n")
+	f.Add("U55101GA2006PTC900001,12,Director,2020-01-01,,resigned\n")
+	headers := []string{
+		headerA, "din,name,disqualified,designation,appointment_date\n", "llpin,din,name,status,joined_on,left_on\n",
+		"cin,din,designation,appointment_date,cessation_date,cessation_reason\n", "cin,email,phone,website\n",
+		"LLPIN,LLP Name,Founded,Status,Address\n", "Pincode,District,StateName\n",
+		"llpin,llp_name,status,incorporation_date,contribution,state,pincode\n",
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, header := range headers {
+			read, ended := 0, 0
+			out := newOutlet(0, func() int64 { return 0 }, func(b *batch) error {
+				read += b.read
+				ended += len(b.records) + len(b.rejects) + b.offices
+				for _, n := range b.leftOut {
+					ended += int(n)
+				}
+				for _, r := range b.records {
+					require.Equal(t, len(r.table.columns), len(r.values))
+					for i := range r.table.key {
+						require.NotEmpty(t, r.key[i])
+					}
+					for _, v := range r.values {
+						require.True(t, utf8.ValidString(v.s))
+					}
+				}
+				return nil
+			})
+			s, err := newSheet(strings.NewReader(header+text), "2025-01-01", out, newOffices())
+			require.NoError(t, err)
+			require.NoError(t, s.run())
+			require.NoError(t, out.flush())
+			require.Equal(t, read, ended)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestContactsFollowTheirCompaniesInOneRun holds that records of one key, from several
+// files, are merged in the order of the files' ranks, whatever their place in the run.
+func TestContactsFollowTheirCompaniesInOneRun(t *testing.T) {
+	w := newWorld(t)
+	report := w.run("2025-05-05",
+		w.file("cin,email,phone,website\nU00000GA2020PTC000000,a@example.com,,\nU99999GA2020PTC999999,b@example.com,,\n"),
+		w.file(manyCompanies(3)))
+	require.EqualValues(t, 1, report.Files[0].Changed)
+	require.EqualValues(t, 1, report.Files[0].Rejected[notHeld])
+	require.EqualValues(t, 3, report.Files[1].New)
+	require.Equal(t, "a@example.com", w.row("SELECT email FROM company WHERE cin = 'U00000GA2020PTC000000'"))
+	require.Contains(t, w.rejected(), "U99999GA2020PTC999999,b@example.com", "the row is kept")
+}
+
+func TestNothingIsLeftBesideTheRegistry(t *testing.T) {
+	w := newWorld(t)
+	w.run("2025-05-05", w.file(manyCompanies(2*batchRecords)))
+	left, err := filepath.Glob(filepath.Join(w.folder, ".*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// manyAppointments are two appointments for each of so many companies, and their directors.
+func manyAppointments(n int) (directors, appointments string) {
+	var d, a strings.Builder
+	d.WriteString("din,name,disqualified\n")
+	a.WriteString("cin,din,designation,appointment_date,cessation_date,cessation_reason\n")
+	for i := range n {
+		fmt.Fprintf(&d, "%d,MADE-UP NUMBER %d,no\n", 1000+i*7919%n, i)
+		fmt.Fprintf(&a, "U%05dGA2020PTC%06d,%d,Director,2021-01-02,,\n", i%7, i, 1000+i)
+		fmt.Fprintf(&a, "U%05dGA2020PTC%06d,%d,,,,\n", i%7, i, 1000+i*31%n)
+	}
+	return d.String(), a.String()
+}
+
+// TestAnImportThatWasInterruptedAmongAppointmentsIsCompleted ends a run when the index by
+// director is not there.
+func TestAnImportThatWasInterruptedAmongAppointmentsIsCompleted(t *testing.T) {
+	const companies = 3000
+	directors, appointments := manyAppointments(companies)
+	whole := newWorld(t)
+	whole.run("2025-01-01", whole.file(manyCompanies(companies)), whole.file(directors), whole.file(appointments))
+	require.Len(t, whole.boards(), companies)
+
+	w := newWorld(t)
+	files := []string{w.file(manyCompanies(companies)), w.file(directors), w.file(appointments)}
+	ctx, cancel := context.WithCancel(context.Background())
+	config := w.config("2025-01-01", files...)
+	config.Progress = func(p Progress) {
+		if p.Written > 2*companies {
+			cancel()
+		}
+	}
+	_, err := Run(ctx, config)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotEqual(t, "0", w.row("SELECT count(*) FROM appointment"))
+	const index = "SELECT sql FROM sqlite_schema WHERE name = 'appointment_by_director'"
+	require.Equal(t, "no row", w.row(index))
+
+	again := w.run("2025-01-01", files...)
+	require.NotEmpty(t, again.Release)
+	require.Equal(t, whole.row(index), w.row(index))
+	require.Equal(t, "ok", w.row("PRAGMA integrity_check"))
+	requireSame(t, whole.content(), w.content())
+}
+
+func TestARosterWithoutRoomLeavesTheBoardsToSQL(t *testing.T) {
+	r := &roster{}
+	r.expect(2)
+	values := func(name string) []value { return []value{directorName: textValue(name), directorAppointed: {}} }
+	r.addDirector("00000012", values("MADE-UP ASHA"))
+	name, _, _, held := r.find("00000012")
+	require.True(t, held)
+	require.Equal(t, "MADE-UP ASHA", name)
+	_, _, _, held = r.find("00000013")
+	require.False(t, held)
+	r.addDirector("00000014", values(strings.Repeat("X", 1<<blockBits)))
+	require.True(t, r.full)
+	r.addDirector("00000015", values("MADE-UP RAVI"))
+	require.Empty(t, r.dins)
+}
+
+func TestDirectorsAreFoundAmongThoseOfTheirRange(t *testing.T) {
+	r := &roster{}
+	for din := 3; din < 100_000; din += 1 + din%701 {
+		r.dins = append(r.dins, uint32(din))
+	}
+	for din := range uint32(101_000) {
+		want, held := slices.BinarySearch(r.dins, din)
+		at, found := r.index(din)
+		require.Equal(t, held, found, din)
+		if held {
+			require.Equal(t, want, at)
+		}
+	}
+	_, found := (&roster{}).index(7)
+	require.False(t, found, "none is held")
+}

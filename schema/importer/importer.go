@@ -1,0 +1,271 @@
+package importer
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+
+	"regedge/schema"
+)
+
+// Config says what to import and where to.
+type Config struct {
+	// Registry is the path of the registry database, made when missing.
+	Registry string
+	// Files are the files to read, Stdin ("-") among them at most once; Pincodes those
+	// that must be pincode directories. Their order does not matter.
+	Files, Pincodes []string
+	// AsOf is the date of the sources, YYYY-MM-DD, at most a day after that of Now, UTC:
+	// the day of Now when empty.
+	AsOf string
+	// Rejects is the path of the rejects file; empty for none. An earlier one is
+	// overwritten, any other file is refused.
+	Rejects string
+	// Progress, if set, is called now and then from the caller's goroutine.
+	Progress func(Progress)
+
+	Stdin  io.Reader        // read for "-"
+	Now    func() time.Time // time.Now when nil
+	Random io.Reader        // crypto/rand when nil
+}
+
+// Progress tells how far a run is.
+type Progress struct {
+	// Bytes of Total tell the share of the work that is done. Total is the size of the
+	// files as stored, without standard input.
+	Bytes, Total int64
+	Rows         int64  // that were read
+	Written      int64  // records that were merged into the database
+	File         string // the one that was read last
+}
+
+// Run imports the files of a configuration: first it reads and sorts, in temporary files
+// beside the registry that take about as much room as the sources, then it writes each
+// table in the order of its keys. An error ends it: what was committed stays, the report
+// counts it, and the same run again completes it.
+func Run(ctx context.Context, config Config) (Report, error) {
+	r, err := newRun(config)
+	if err != nil {
+		return Report{}, err
+	}
+	defer r.close()
+	if err := r.inspect(); err != nil {
+		return Report{}, err
+	}
+	if r.tally.rejects, err = openRejects(config.Rejects, r.taken()); err != nil {
+		return Report{}, err
+	}
+	if err := r.openStore(ctx); err != nil {
+		return Report{}, withHint(err)
+	}
+	if err := r.tally.rejects.begin(); err != nil {
+		return Report{}, err
+	}
+	err = r.importAll(ctx)
+	err = firstError(err, r.tally.rejects.close())
+	r.report.Files = r.tally.files
+	r.report.Elapsed = r.config.Now().Sub(r.started)
+	return r.report, withHint(err)
+}
+
+// run is one call of Run.
+type run struct {
+	config  Config
+	started time.Time
+	sources []*source // in the order of the configuration
+	outlets []*outlet // of the sources
+	offices *offices
+	intake  *intake
+	tally   tally
+
+	db     *sql.DB
+	conn   *sql.Conn
+	store  *store
+	report Report
+}
+
+var errTwiceStdin = errors.New("standard input (-) can be read only once")
+
+func newRun(config Config) (*run, error) {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Random == nil {
+		config.Random = rand.Reader
+	}
+	r := &run{
+		config: config, started: config.Now(), offices: newOffices(),
+		tally: tally{progress: config.Progress},
+	}
+	r.intake = newIntake(r)
+	if config.AsOf == "" {
+		r.config.AsOf = r.started.UTC().Format(time.DateOnly)
+	} else if err := checkAsOf(config.AsOf, r.started); err != nil {
+		return nil, err
+	}
+	if strings.Contains(config.Registry, "://") {
+		return nil, fmt.Errorf("registry %s: an import writes a file: name one, then push it", config.Registry)
+	}
+	for i, name := range slices.Concat(config.Pincodes, config.Files) {
+		s := &source{name: name}
+		r.sources = append(r.sources, s)
+		r.outlets = append(r.outlets, newOutlet(i, s.consumed.Load, r.intake.send))
+	}
+	if len(r.sources) == 0 {
+		return nil, errors.New("no files to import")
+	}
+	return r, nil
+}
+
+// checkAsOf refuses a date that is yet to come, since nothing could replace what was
+// imported under it until then. Tomorrow is taken: it has begun somewhere.
+func checkAsOf(day string, now time.Time) error {
+	if _, err := time.Parse(time.DateOnly, day); err != nil {
+		return fmt.Errorf("as-of date %q: want YYYY-MM-DD", day)
+	}
+	if tomorrow := now.UTC().AddDate(0, 0, 1).Format(time.DateOnly); day > tomorrow {
+		return fmt.Errorf("as-of date %s is yet to come: name the day of the files, or set this machine's clock", day)
+	}
+	return nil
+}
+
+// inspect opens every file and recognises its format before anything is written, so
+// that a wrong file ends the run at its start.
+func (r *run) inspect() error {
+	stdin := 0
+	for i, s := range r.sources {
+		if s.name == Stdin {
+			if stdin++; stdin > 1 {
+				return errTwiceStdin
+			}
+		}
+		err := r.open(i)
+		if s.name != Stdin {
+			s.close()
+		}
+		if err == nil && i < len(r.config.Pincodes) && s.format != pincodeFormat {
+			err = fmt.Errorf("is not a pincode directory but %s", s.format.name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		r.tally.files = append(r.tally.files, newFileReport(s.name, s.format.name))
+		r.tally.present.Total += s.size
+	}
+	r.tally.positions = make([]int64, len(r.sources))
+	return nil
+}
+
+// taken lists the files that a run reads or changes, besides its rejects file.
+func (r *run) taken() (list []string) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		list = append(list, r.config.Registry+suffix)
+	}
+	for _, s := range r.sources {
+		if s.name != Stdin {
+			list = append(list, s.name)
+		}
+	}
+	return list
+}
+
+func (r *run) open(i int) error {
+	return r.sources[i].open(r.config.Stdin, r.config.AsOf, r.outlets[i], r.offices)
+}
+
+// openStore opens the database on one connection.
+func (r *run) openStore(ctx context.Context) (err error) {
+	if r.db, err = schema.OpenFile(r.config.Registry, false); err != nil {
+		return err
+	}
+	if err = schema.Migrate(ctx, r.db, schema.Registry); err != nil {
+		return fmt.Errorf("open registry %s: %w", r.config.Registry, err)
+	}
+	if r.conn, err = r.db.Conn(ctx); err != nil {
+		return fmt.Errorf("connect to %s: %w", r.config.Registry, err)
+	}
+	var raw *sqlite3.Conn
+	if err = r.conn.Raw(func(c any) error { raw = c.(driver.Conn).Raw(); return nil }); err != nil {
+		return err
+	}
+	if err = raw.Exec(tuning); err != nil {
+		return fmt.Errorf("tune %s: %w", r.config.Registry, err)
+	}
+	r.store, err = newStore(raw, r.started.Unix(), filepath.Dir(r.config.Registry))
+	return err
+}
+
+// tuning suits one writer of much: a commit is not synced (a power cut may undo the last
+// transactions, never break the file, and the next run brings them again). The log is moved
+// into the file every 64 MB, so that a page that changes often is moved once.
+const tuning = `PRAGMA synchronous=normal; PRAGMA wal_autocheckpoint=16000; ` + usualCache
+
+func (r *run) close() {
+	for _, s := range r.sources {
+		s.close()
+	}
+	if r.tally.rejects != nil {
+		r.tally.rejects.close()
+	}
+	if r.store != nil {
+		r.store.close()
+	}
+	if r.conn != nil {
+		r.conn.Close()
+	}
+	if r.db != nil {
+		r.db.Close()
+	}
+}
+
+// finish writes the release and leaves the database in one file.
+func (r *run) finish() error {
+	for i := range r.tally.files {
+		if err := r.tally.files[i].check(); err != nil {
+			return err
+		}
+	}
+	id, err := newReleaseID(r.started, r.config.Random)
+	if err != nil {
+		return err
+	}
+	done, err := r.store.release(id)
+	if err != nil {
+		return err
+	}
+	if done {
+		r.report.Release = id
+	}
+	if err := r.store.exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		return fmt.Errorf("move the log into %s: %w", r.config.Registry, err)
+	}
+	return nil
+}
+
+// withHint says what to do about an error of the machine.
+func withHint(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: make room on the disk and run the same import again, what was written stays", err)
+	case errors.Is(err, sqlite3.NOTADB):
+		return fmt.Errorf("%w: the registry is not a database: name another file", err)
+	case errors.Is(err, sqlite3.BUSY):
+		return fmt.Errorf("%w: another process is writing to the registry: wait for it", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: the file is cut off: fetch it again and run the same import again", err)
+	}
+	return err
+}

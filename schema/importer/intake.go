@@ -1,0 +1,173 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"regedge/schema/extsort"
+)
+
+// stages are the tables that are complete when the files up to a rank have been read. What
+// others refer to comes first: a director's board needs its company's directors.
+var stages = []struct {
+	lastRank int
+	tables   []*table
+}{
+	{2, []*table{companyTable, llpTable}},
+	{3, []*table{directorTable}},
+	{4, []*table{appointmentTable}},
+	{5, []*table{partnerTable}},
+}
+
+// intake is the half of a run that reads: one goroutine parses, another puts what was
+// read in order. It goes on with the next stage while the one before is written.
+type intake struct {
+	run      *run
+	batches  chan *batch
+	complete chan ordered  // to be written, in this order; closed at the end
+	told     chan struct{} // holds one when there is progress to tell
+	stop     chan struct{} // closed when nobody wants any more
+	halt     func()        // closes stop
+	wait     sync.WaitGroup
+	parsing  error // valid after wait
+	ordering error
+}
+
+// ordered are all records of a table.
+type ordered struct {
+	table  *table
+	sorter *extsort.Sorter
+}
+
+var errStopped = errors.New("stopped")
+
+// newIntake makes the channels; begin starts the work.
+func newIntake(r *run) *intake {
+	stop := make(chan struct{})
+	return &intake{
+		run: r, batches: make(chan *batch, 1), complete: make(chan ordered, len(tables)),
+		told: make(chan struct{}, 1), stop: stop, halt: sync.OnceFunc(func() { close(stop) }),
+	}
+}
+
+func (k *intake) begin() {
+	k.wait.Go(func() {
+		defer close(k.batches)
+		k.parsing = k.parse()
+	})
+	k.wait.Go(func() {
+		defer close(k.complete)
+		if k.ordering = k.order(); k.ordering != nil {
+			k.halt()
+		}
+	})
+}
+
+// end stops what still runs and returns the first error.
+func (k *intake) end() error {
+	k.halt()
+	k.wait.Wait()
+	for left := range k.complete {
+		left.sorter.Close()
+	}
+	for _, err := range []error{k.ordering, k.parsing} {
+		if err != nil && !errors.Is(err, errStopped) {
+			return err
+		}
+	}
+	return nil
+}
+
+// send passes a batch on, in the parser's goroutine.
+func (k *intake) send(b *batch) error {
+	select {
+	case k.batches <- b:
+		return nil
+	case <-k.stop:
+		return errStopped
+	}
+}
+
+// parse reads the files by their ranks, and tells the end of each stage.
+func (k *intake) parse() error {
+	sources := k.run.sources
+	order := make([]int, len(sources))
+	for i := range order {
+		order[i] = i
+	}
+	rank := func(i int) int { return sources[i].format.rank }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	for number, stage := range stages {
+		for len(order) > 0 && rank(order[0]) <= stage.lastRank {
+			if err := k.run.read(order[0]); err != nil {
+				return fmt.Errorf("%s: %w", sources[order[0]].name, err)
+			}
+			order = order[1:]
+		}
+		if err := k.send(&batch{endOf: &stages[number].tables}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// order puts the records of the batches in order, and the rest of them in the report.
+func (k *intake) order() error {
+	gathered := newGathering(k.run.config.Registry)
+	defer gathered.close()
+	for b := range k.batches {
+		if b.endOf != nil {
+			k.handOver(gathered, *b.endOf)
+			continue
+		}
+		for i := range b.records {
+			if err := gathered.add(b.file, &b.records[i]); err != nil {
+				return fmt.Errorf("put %s in order: %w", k.run.sources[b.file].name, err)
+			}
+		}
+		k.run.tally.read(b)
+		select {
+		case k.told <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (k *intake) handOver(gathered *gathering, list []*table) {
+	for _, t := range list {
+		if sorter := gathered.take(t); sorter != nil {
+			k.complete <- ordered{t, sorter} // there is room for every table
+		}
+	}
+}
+
+// next waits for a table that is complete, and tells progress meanwhile. It reports false
+// when there are no more.
+func (k *intake) next(ctx context.Context) (ordered, bool, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return ordered{}, false, ctx.Err()
+		case list, more := <-k.complete:
+			return list, more, nil
+		case <-k.told:
+			k.run.tally.tell()
+		}
+	}
+}
+
+func (r *run) read(i int) error {
+	s := r.sources[i]
+	defer s.close()
+	if s.name != Stdin {
+		if err := r.open(i); err != nil {
+			return err
+		}
+	}
+	return s.run(r.config.AsOf, r.outlets[i])
+}

@@ -1,0 +1,134 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOrderOfImportsDoesNotMatter imports real files of two dates in several orders, each
+// file as a run of its own and then all of a date at once.
+func TestOrderOfImportsDoesNotMatter(t *testing.T) {
+	now, before, pincodes := registerFiles(t)
+	type part struct{ file, asOf string }
+	var parts []part
+	for _, f := range now {
+		parts = append(parts, part{f, "2025-05-05"})
+	}
+	for _, f := range before {
+		parts = append(parts, part{f, "2021-03-31"})
+	}
+	parts = append(parts, part{pincodes[0], "2025-05-05"})
+	first := newWorld(t)
+	first.run("2025-05-05", append(slices.Clone(pincodes), now...)...)
+	first.run("2021-03-31", before...)
+	want := first.content()
+	require.NotEmpty(t, want["company"])
+	require.Len(t, want["search"], len(want["company"]))
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 7))
+			random.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+			w := newWorld(t)
+			for _, p := range parts {
+				w.run(p.asOf, p.file)
+			}
+			requireSame(t, want, w.content())
+		})
+	}
+}
+
+// requireSame compares dumps and shows no more than the first difference.
+func requireSame(t *testing.T, want, got map[string][]string) {
+	t.Helper()
+	for name := range want {
+		require.Len(t, got[name], len(want[name]), name)
+		for i := range want[name] {
+			require.Equal(t, want[name][i], got[name][i], name)
+		}
+	}
+}
+
+func TestSecondImportWritesNothing(t *testing.T) {
+	now, before, pincodes := registerFiles(t)
+	w := newWorld(t)
+	w.run("2025-05-05", append(slices.Clone(pincodes), now...)...)
+	w.run("2021-03-31", before...)
+	want := w.everything()
+	require.Len(t, want["all of release"], 2)
+	again := w.run("2025-05-05", append(slices.Clone(pincodes), now...)...)
+	require.Empty(t, again.Release)
+	total := again.Total()
+	require.Zero(t, total.New+total.Changed)
+	require.Positive(t, total.Unchanged)
+	require.Empty(t, w.run("2021-03-31", before...).Release)
+	requireSame(t, want, w.everything())
+}
+
+// manyCompanies is a file of n rows, more than one batch.
+func manyCompanies(n int) string {
+	var b strings.Builder
+	b.WriteString("CIN,CompanyName,CompanyStatus\n")
+	for i := range n {
+		fmt.Fprintf(&b, "U%05dGA2020PTC%06d,MADE-UP COMPANY %d PRIVATE LIMITED,Active\n", i%7, i, i)
+	}
+	return b.String()
+}
+
+func TestInterruptedImportIsCompletedByTheNext(t *testing.T) {
+	text := manyCompanies(3*batchRecords + 17)
+	whole := newWorld(t)
+	whole.text("2025-01-01", text)
+
+	w := newWorld(t)
+	path := w.file(text)
+	ctx, cancel := context.WithCancel(context.Background())
+	config := w.config("2025-01-01", path)
+	config.Progress = func(p Progress) {
+		require.Equal(t, path, p.File)
+		require.LessOrEqual(t, p.Bytes, p.Total)
+		if p.Written > 0 {
+			cancel()
+		}
+	}
+	report, err := Run(ctx, config)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "run it again")
+	require.EqualValues(t, batchRecords, report.Files[0].New)
+	require.Equal(t, fmt.Sprint(batchRecords), w.row("SELECT count(*) FROM company"), "one whole batch")
+	require.Equal(t, "no row", w.row("SELECT id FROM release"), "not released")
+
+	again := w.run("2025-01-01", path)
+	require.EqualValues(t, batchRecords, again.Files[0].Unchanged)
+	require.NotEmpty(t, again.Release)
+	requireSame(t, whole.content(), w.content())
+}
+
+func TestInterruptionBeforeTheReleaseIsReleasedByTheNext(t *testing.T) {
+	w := newWorld(t)
+	path := w.file(manyCompanies(10))
+	config := w.config("2025-01-01", path)
+	config.Random = failingReader{}
+	_, err := Run(context.Background(), config)
+	require.ErrorIs(t, err, errNoRandom)
+	require.Equal(t, "10", w.row("SELECT count(*) FROM company"))
+	require.Equal(t, "no row", w.row("SELECT id FROM release"))
+
+	report := w.run("2025-01-01", path)
+	require.EqualValues(t, 10, report.Files[0].Unchanged)
+	require.NotEmpty(t, report.Release)
+	require.Equal(t, "10", w.row("SELECT companies FROM release"))
+	require.Equal(t, "10", w.row("SELECT count(*) FROM search_name"))
+}
+
+var errNoRandom = errors.New("no randomness")
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errNoRandom }

@@ -1,0 +1,117 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// rejectsHeader is the first row of the rejects file.
+var rejectsHeader = []string{"file", "line", "reason", "row"}
+
+// rejectsFile writes what could not be taken, as CSV. Without a path it writes nothing.
+type rejectsFile struct {
+	file *os.File
+	out  *bufio.Writer // nil until begin
+}
+
+// openRejects opens the rejects file and leaves it as it is. It refuses a file that
+// would be missed: one of taken, and any that is neither empty nor an earlier rejects
+// file.
+func openRejects(path string, taken []string) (*rejectsFile, error) {
+	if path == "" {
+		return &rejectsFile{}, nil
+	}
+	flags := os.O_RDWR | os.O_CREATE
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		flags = os.O_WRONLY // a device or a pipe, which has nothing to lose
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("create the rejects file: %w", err)
+	}
+	if err := checkReplaceable(f, taken); err != nil {
+		return nil, firstError(fmt.Errorf("the rejects file %s %w: name another file", path, err), f.Close())
+	}
+	return &rejectsFile{file: f}, nil
+}
+
+func checkReplaceable(f *os.File, taken []string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("can't be looked at: %w", err)
+	}
+	for _, name := range taken {
+		if other, err := os.Stat(name); err == nil && os.SameFile(info, other) {
+			return fmt.Errorf("is %s, which this import needs", name)
+		}
+	}
+	if !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
+	header := []byte(joinFields(rejectsHeader) + "\n")
+	start := make([]byte, len(header))
+	if n, err := f.ReadAt(start, 0); err != nil && err != io.EOF {
+		return fmt.Errorf("can't be read: %w", err)
+	} else if !bytes.Equal(start[:n], header) {
+		return errors.New("has something else in it")
+	}
+	return nil
+}
+
+// begin empties the file and writes its header.
+func (r *rejectsFile) begin() error {
+	if r.file == nil {
+		return nil
+	}
+	if info, err := r.file.Stat(); err != nil || info.Mode().IsRegular() {
+		if err := firstError(err, r.file.Truncate(0)); err != nil {
+			return fmt.Errorf("empty the rejects file: %w", err)
+		}
+	}
+	r.out = bufio.NewWriter(r.file)
+	r.row(rejectsHeader)
+	return nil
+}
+
+// add writes one reject of a file.
+func (r *rejectsFile) add(file string, j *reject) {
+	if r.out == nil {
+		return
+	}
+	reason := j.reason
+	if j.detail != "" {
+		reason += ": " + j.detail
+	}
+	r.row([]string{file, strconv.Itoa(j.line), reason, j.raw})
+}
+
+// row keeps a write error for flush, as bufio does.
+func (r *rejectsFile) row(fields []string) { r.out.WriteString(joinFields(fields) + "\n") }
+
+func (r *rejectsFile) flush() error {
+	if r.out == nil {
+		return nil
+	}
+	if err := r.out.Flush(); err != nil {
+		return fmt.Errorf("write the rejects file: %w", err)
+	}
+	return nil
+}
+
+// close may be called again.
+func (r *rejectsFile) close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := firstError(r.flush(), r.file.Close())
+	r.file, r.out = nil, nil
+	if err != nil {
+		return fmt.Errorf("close the rejects file: %w", err)
+	}
+	return nil
+}

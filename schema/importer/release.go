@@ -1,0 +1,163 @@
+package importer
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"regedge/schema/search"
+)
+
+// releaseTime is the form of the time in a release's id.
+const releaseTime = "20060102T150405Z"
+
+const insertRelease = `
+INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES (?1, ?2,
+  (SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
+  (SELECT count(*) FROM appointment), (SELECT count(*) FROM partner))`
+
+// newReleaseID makes an id such as 20261121T071500Z-1a2b3c from a time and 24 random bits.
+func newReleaseID(now time.Time, random io.Reader) (string, error) {
+	var salt [3]byte
+	if _, err := io.ReadFull(random, salt[:]); err != nil {
+		return "", fmt.Errorf("read random bytes for the release id: %w", err)
+	}
+	return now.UTC().Format(releaseTime) + "-" + hex.EncodeToString(salt[:]), nil
+}
+
+// release completes a run: if anything changed since the newest release, it brings the
+// search index up to date and writes the next release under id, in one transaction. It
+// reports whether it did.
+func (s *store) release(id string) (done bool, err error) {
+	tx, err := s.conn.BeginImmediate()
+	if err != nil {
+		return false, fmt.Errorf("begin the release: %w", err)
+	}
+	defer tx.End(&err)
+	if err := s.releaseBoards(); err != nil {
+		return false, err
+	}
+	if held, err := s.exists(`SELECT 1 FROM unreleased`); err != nil || !held {
+		return false, err
+	}
+	if s.names != nil {
+		err = s.names.install(s.conn)
+	} else {
+		_, err = search.Refresh(s.conn)
+	}
+	if err != nil {
+		return false, fmt.Errorf("bring the search index up to date: %w", err)
+	}
+	if err := s.exec(insertRelease, textValue(id), numberValue(s.now)); err != nil {
+		return false, fmt.Errorf("write release %s: %w", id, err)
+	}
+	return true, s.exec(`DELETE FROM unreleased`)
+}
+
+// startBulk finds out what the register holds. What is empty at the start is filled without
+// looking for anything in it, and the search index, the boards and the index of appointments
+// are then made at the end, once. The marks for that stand until then, also when this run
+// is interrupted.
+func (s *store) startBulk() (err error) {
+	tx, err := s.conn.BeginImmediate()
+	if err != nil {
+		return fmt.Errorf("begin the import: %w", err)
+	}
+	defer tx.End(&err)
+	for _, t := range tables {
+		held, err := s.exists(`SELECT 1 FROM ` + t.name + ` LIMIT 1`)
+		if err != nil {
+			return err
+		}
+		s.fresh[t] = !held
+	}
+	if s.fresh[companyTable] && s.fresh[llpTable] {
+		if err := s.exec(`DELETE FROM search_pending; ` + search.MarkAll + `; ` + dropBoards); err != nil {
+			return err
+		}
+		s.names = startIndexing(s.folder)
+	}
+	if s.unboarded, err = s.exists(`SELECT 1 FROM unboarded`); err != nil {
+		return err
+	}
+	if s.unboarded && s.fresh[directorTable] && s.fresh[appointmentTable] {
+		s.roster = &roster{}
+	}
+	if s.unboarded {
+		if err := s.exec(`DELETE FROM board`); err != nil { // of a run that was interrupted
+			return err
+		}
+	}
+	return s.exec(createIndex) // which an interrupted run has left out
+}
+
+// beginTable prepares for so many records of a table.
+func (s *store) beginTable(t *table, records int64) error {
+	if s.names != nil && t != companyTable && t != llpTable {
+		s.names.end()
+	}
+	if t == directorTable && s.roster != nil {
+		s.roster.expect(records)
+	}
+	if t == appointmentTable && s.fresh[t] {
+		return s.exec(dropIndex)
+	}
+	return nil
+}
+
+// endTable makes what was left out for the sake of speed, with all records committed.
+func (s *store) endTable(t *table) error {
+	if t != appointmentTable || !s.fresh[t] {
+		return nil
+	}
+	err := firstError(s.exec(littleCache), s.exec(createIndex))
+	if err = firstError(err, s.exec(usualCache)); err != nil {
+		return fmt.Errorf("index the appointments: %w", err)
+	}
+	return nil
+}
+
+// The page cache of an import holds the upper levels of the indexes of all of India. SQLite
+// sorts in as much memory as it may have for its cache, and keeps that beside it: so there
+// is little of it while an index is made.
+const (
+	usualCache  = `PRAGMA cache_size=-65536`
+	littleCache = `PRAGMA cache_size=-16384`
+)
+
+// The index of appointments by director, as the schema has it. Filling it in the order of
+// the companies would cost more than all else of an appointment.
+const (
+	createIndex = `CREATE INDEX IF NOT EXISTS appointment_by_director ON appointment (din)`
+	dropIndex   = `DROP INDEX IF EXISTS appointment_by_director`
+)
+
+// exists reports whether a query returns a row.
+func (s *store) exists(query string) (bool, error) {
+	statement, _, err := s.conn.Prepare(query)
+	if err != nil {
+		return false, err
+	}
+	defer statement.Close()
+	held := statement.Step()
+	return held, firstError(statement.Err(), statement.Reset())
+}
+
+// exec runs one statement with the given parameters, or several without.
+func (s *store) exec(query string, args ...value) error {
+	if len(args) == 0 {
+		return s.conn.Exec(query)
+	}
+	statement, _, err := s.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	for i, v := range args {
+		if err := bindValue(statement, i+1, v); err != nil {
+			return err
+		}
+	}
+	return finish(statement)
+}

@@ -1,0 +1,112 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is what a run did.
+type Report struct {
+	Files   []FileReport // in the order of the configuration
+	Release string       // id of the release that was written, empty if nothing changed
+	Elapsed time.Duration
+}
+
+// FileReport counts the rows of one file, or the parts of its documents. The post offices
+// of a pincode directory count as what became of their pincode.
+type FileReport struct {
+	Name   string
+	Format string
+
+	Read      int64 // = New + Changed + Unchanged + all Rejected + all LeftOut
+	New       int64
+	Changed   int64
+	Unchanged int64
+	Rejected  map[string]int64 // by reason: could not be taken
+	LeftOut   map[string]int64 // by reason: nothing that the service holds
+	Unread    map[string]int64 // optional values taken as none, by kind; their rows count above
+}
+
+func newFileReport(name, format string) FileReport {
+	return FileReport{
+		Name: name, Format: format,
+		Rejected: map[string]int64{}, LeftOut: map[string]int64{}, Unread: map[string]int64{},
+	}
+}
+
+func sum(counts map[string]int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// check verifies that nothing was dropped silently.
+func (f *FileReport) check() error {
+	if ended := f.New + f.Changed + f.Unchanged + sum(f.Rejected) + sum(f.LeftOut); ended != f.Read {
+		return fmt.Errorf("invariant broken: %s: read %d, but new, changed, unchanged, rejected and left out are %d",
+			f.Name, f.Read, ended)
+	}
+	return nil
+}
+
+// Total is the sum of all files.
+func (r *Report) Total() FileReport {
+	t := newFileReport("total", "")
+	for i := range r.Files {
+		f := &r.Files[i]
+		t.Read += f.Read
+		t.New += f.New
+		t.Changed += f.Changed
+		t.Unchanged += f.Unchanged
+		add(t.Rejected, f.Rejected)
+		add(t.LeftOut, f.LeftOut)
+		add(t.Unread, f.Unread)
+	}
+	return t
+}
+
+func add(to, from map[string]int64) {
+	for reason, n := range from {
+		to[reason] += n
+	}
+}
+
+// WriteTable prints the report for a person.
+func (r *Report) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "file\tformat\tread\tnew\tchanged\tunchanged\trejected\tleft out")
+	total := r.Total()
+	for _, f := range append(slices.Clone(r.Files), total) {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n",
+			f.Name, f.Format, f.Read, f.New, f.Changed, f.Unchanged, sum(f.Rejected), sum(f.LeftOut))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	writeReasons(w, "rejected", total.Rejected)
+	writeReasons(w, "left out", total.LeftOut)
+	writeReasons(w, "values taken as none", total.Unread)
+	release := "nothing changed, no new release"
+	if r.Release != "" {
+		release = "release " + r.Release
+	}
+	_, err := fmt.Fprintf(w, "%s, %.1f s\n", release, r.Elapsed.Seconds())
+	return err
+}
+
+func writeReasons(w io.Writer, title string, counts map[string]int64) {
+	if len(counts) == 0 {
+		return
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", reason, counts[reason]))
+	}
+	fmt.Fprintf(w, "%s: %s\n", title, strings.Join(parts, ", "))
+}

@@ -1,0 +1,182 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/board"
+	"regedge/schema"
+	"regedge/testdata"
+)
+
+// sharedData is where the real register stands on a machine that has it, seen from here.
+const sharedData = "../../../shared/data"
+
+// realFiles lists files of the real register, and skips the test where there is none.
+func realFiles(t testing.TB, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(sharedData, pattern))
+	require.NoError(t, err)
+	if len(files) == 0 {
+		t.Skipf("no %s in %s", pattern, sharedData)
+	}
+	return files
+}
+
+// registerFiles are real files of the 2025 and the 2021 export: of the six states that
+// the shared data has both of, or else of the embedded sample.
+func registerFiles(t *testing.T) (now, before, pincodes []string) {
+	t.Helper()
+	for _, name := range []string{"47aea*", "664e*", "7235*", "938c*", "da87*", "f86d*"} {
+		list, err := filepath.Glob(filepath.Join(sharedData, "companies/datagov-rocwise-2025", name))
+		require.NoError(t, err)
+		now = append(now, list...)
+	}
+	if len(now) > 0 {
+		return now, realFiles(t, "companies/datagov-statewise-2021/*"), realFiles(t, "pincodes/*")
+	}
+	t.Logf("no real register in %s: the embedded sample stands in", sharedData)
+	folder := t.TempDir()
+	require.NoError(t, testdata.Extract(folder))
+	in := func(name string) string { return filepath.Join(folder, name) }
+	return []string{in("companies-2025.csv.gz"), in("companies-2025-resaved.csv.gz")},
+		[]string{in("companies-2021.csv.gz"), in("companies-2021-variant.csv.gz")}, []string{in(testdata.Pincodes)}
+}
+
+var testTime = time.Date(2026, 11, 21, 7, 15, 0, 0, time.UTC)
+
+// world is one registry database and a clock that moves on a day with each import.
+type world struct {
+	t        *testing.T
+	folder   string
+	registry string
+	rejects  string
+	now      time.Time
+	files    int
+}
+
+func newWorld(t *testing.T) *world {
+	folder := t.TempDir()
+	return &world{
+		t: t, folder: folder, now: testTime,
+		registry: filepath.Join(folder, "registry.db"), rejects: filepath.Join(folder, "rejects.csv"),
+	}
+}
+
+// file writes a file and returns its path.
+func (w *world) file(content string) string {
+	w.t.Helper()
+	w.files++
+	path := filepath.Join(w.folder, fmt.Sprintf("file%d", w.files))
+	require.NoError(w.t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func (w *world) config(asOf string, files ...string) Config {
+	w.now = w.now.AddDate(0, 0, 1)
+	now := w.now
+	return Config{
+		Registry: w.registry, Rejects: w.rejects, Files: files, AsOf: asOf,
+		Now: func() time.Time { return now }, Random: bytes.NewReader([]byte{1, 2, byte(now.Day())}),
+	}
+}
+
+// run imports files that must be readable.
+func (w *world) run(asOf string, files ...string) Report {
+	w.t.Helper()
+	report, err := Run(context.Background(), w.config(asOf, files...))
+	require.NoError(w.t, err)
+	require.Len(w.t, report.Files, len(files))
+	return report
+}
+
+// text imports one file of the given content.
+func (w *world) text(asOf, content string) FileReport {
+	w.t.Helper()
+	return w.run(asOf, w.file(content)).Files[0]
+}
+
+// row is the first row of a query as text, columns separated by "|", NULL as "-".
+func (w *world) row(query string, args ...any) string {
+	w.t.Helper()
+	rows := w.rows(query, args...)
+	if len(rows) == 0 {
+		return "no row"
+	}
+	return rows[0]
+}
+
+func (w *world) rows(query string, args ...any) (list []string) {
+	w.t.Helper()
+	db, err := schema.OpenFile(w.registry, true)
+	require.NoError(w.t, err)
+	defer db.Close()
+	rows, err := db.Query(query, args...)
+	require.NoError(w.t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	require.NoError(w.t, err)
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		require.NoError(w.t, rows.Scan(values...))
+		texts := make([]string, len(values))
+		for i, v := range values {
+			texts[i] = "-"
+			if x := *v.(*any); x != nil {
+				texts[i] = fmt.Sprint(x)
+			}
+		}
+		list = append(list, strings.Join(texts, "|"))
+	}
+	require.NoError(w.t, rows.Err())
+	return list
+}
+
+// content is the whole register but times and releases: what must not depend on order.
+func (w *world) content() map[string][]string {
+	w.t.Helper()
+	dump := map[string][]string{}
+	for _, t := range tables {
+		columns := strings.Join(append(append([]string{}, t.key...), t.columns...), ", ")
+		dump[t.name] = w.rows(fmt.Sprintf("SELECT %s, as_of, older FROM %s ORDER BY 1, 2", columns, t.name))
+	}
+	dump["pincode"] = w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1")
+	dump["search"] = w.rows("SELECT value, name FROM search_name ORDER BY place")
+	dump["board"] = w.rows("SELECT cin, directors FROM board ORDER BY 1")
+	require.Equal(w.t, w.rows("SELECT DISTINCT cin, coalesce("+board.Of("appointment.cin")+", '') FROM appointment ORDER BY 1"),
+		dump["board"], "boards are what the appointments say")
+	return dump
+}
+
+// everything is the content with times and releases.
+func (w *world) everything() map[string][]string {
+	w.t.Helper()
+	dump := w.content()
+	for _, t := range tables {
+		if t.stamped {
+			dump[t.name+" times"] = w.rows(fmt.Sprintf("SELECT rowid, last_updated FROM %s ORDER BY 1", t.name))
+		}
+	}
+	for _, name := range []string{"release", "unreleased", "search_name", "search_pending", "search_index_data"} {
+		dump["all of "+name] = w.rows(fmt.Sprintf("SELECT * FROM %s ORDER BY 1", name))
+	}
+	return dump
+}
+
+func (w *world) rejected() string {
+	w.t.Helper()
+	text, err := os.ReadFile(w.rejects)
+	require.NoError(w.t, err)
+	return string(text)
+}

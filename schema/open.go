@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+)
+
+// busyTimeout is how long a statement waits for another writer, in milliseconds.
+const busyTimeout = 10_000
+
+// OpenFile opens the SQLite database in the file at path, for use through database/sql.
+// Every connection has FTS5, foreign keys and a busy timeout of 10 s. Writable, the file
+// is made when missing, in WAL mode, and transactions take the write lock at their
+// start. Read-only, the file must exist and is never written to nor checkpointed.
+func OpenFile(path string, readonly bool) (*sql.DB, error) {
+	name, err := FileURI(path, readonly)
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, err)
+	}
+	if readonly {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("open database: %w", err)
+		}
+	}
+	db, err := driver.Open(name, func(c *sqlite3.Conn) error { return Prepare(c, readonly) })
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, err)
+	}
+	if err := db.Ping(); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open database %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// FileURI is the name by which SQLite opens the file at path: as OpenFile does, or with
+// sqlite3.Open followed by Prepare.
+func FileURI(path string, readonly bool) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	escaped := (&url.URL{Path: filepath.ToSlash(absolute)}).EscapedPath()
+	if readonly {
+		return "file:" + escaped + "?mode=ro", nil
+	}
+	// The log gets the mode of the file, as by SQLite's own way to files.
+	like := strings.ReplaceAll(url.QueryEscape(absolute), "+", "%20")
+	return "file:" + escaped + "?mode=rwc&_txlock=immediate&modeof=" + like, nil
+}
+
+// Prepare sets up one connection as OpenFile does.
+func Prepare(c *sqlite3.Conn, readonly bool) error {
+	if err := c.Exec(fmt.Sprintf("PRAGMA busy_timeout=%d", busyTimeout)); err != nil {
+		return err
+	}
+	if err := fts5.Register(c); err != nil {
+		return fmt.Errorf("register fts5: %w", err)
+	}
+	if readonly {
+		return c.Exec("PRAGMA foreign_keys=on; PRAGMA query_only=on")
+	}
+	return c.Exec("PRAGMA journal_mode=wal; PRAGMA foreign_keys=on")
+}

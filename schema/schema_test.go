@@ -1,0 +1,235 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func openTemp(t *testing.T) *sql.DB {
+	t.Helper()
+	db, err := OpenFile(filepath.Join(t.TempDir(), "a ?#%.db"), false)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func TestMigrateMakesEveryDatabase(t *testing.T) {
+	folders, err := files.ReadDir("migrations")
+	require.NoError(t, err)
+	for _, folder := range folders {
+		database := Database(folder.Name())
+		t.Run(folder.Name(), func(t *testing.T) {
+			require.Contains(t, []Database{Registry, Access, Ledger}, database)
+			db, ctx := openTemp(t), context.Background()
+			require.NoError(t, Migrate(ctx, db, database))
+			require.NoError(t, Check(ctx, db, database))
+			before := dumpVersions(t, db)
+			require.NotEmpty(t, before)
+			require.NoError(t, Migrate(ctx, db, database), "a second run")
+			require.Equal(t, before, dumpVersions(t, db))
+			requireOnly(t, db, database)
+		})
+	}
+}
+
+func TestMigrateWaitsForAnotherWriter(t *testing.T) {
+	path, ctx := filepath.Join(t.TempDir(), "access.db"), context.Background()
+	other, err := OpenFile(path, false)
+	require.NoError(t, err)
+	defer other.Close()
+	writing, err := other.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	_, err = writing.Exec("CREATE TABLE foreign_table (x)")
+	require.NoError(t, err)
+
+	db, err := OpenFile(path, false)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec("PRAGMA busy_timeout = 0") // as a libSQL server, which does not wait
+	require.NoError(t, err)
+	steps, err := migrations(files, Access)
+	require.NoError(t, err)
+	require.True(t, isLocked(apply(ctx, db, Access, steps[0])))
+
+	migrated := make(chan error, 1)
+	go func() { migrated <- Migrate(ctx, db, Access) }()
+	select {
+	case err := <-migrated:
+		t.Fatalf("migrated beside another writer: %v", err)
+	case <-time.After(3 * lockedPause):
+	}
+	require.NoError(t, writing.Rollback())
+	require.NoError(t, <-migrated)
+	require.NoError(t, Check(ctx, db, Access))
+}
+
+// requireOnly holds that a database is taken for no other.
+func requireOnly(t *testing.T, db *sql.DB, database Database) {
+	t.Helper()
+	before, ctx := dumpVersions(t, db), context.Background()
+	for _, asked := range []Database{Registry, Access, Ledger} {
+		if asked == database {
+			continue
+		}
+		for name, err := range map[string]error{
+			"Migrate": Migrate(ctx, db, asked), "Check": Check(ctx, db, asked), "CheckReadable": CheckReadable(ctx, db, asked),
+		} {
+			var other *OtherError
+			require.ErrorAs(t, err, &other, name)
+			require.Equal(t, OtherError{asked, database}, *other, name)
+		}
+	}
+	require.Equal(t, before, dumpVersions(t, db))
+}
+
+func TestADatabaseOfAnotherProgramIsNotTouched(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	_, err := db.Exec("CREATE TABLE bookmark (id INTEGER PRIMARY KEY)")
+	require.NoError(t, err)
+	for name, err := range map[string]error{
+		"Migrate": Migrate(ctx, db, Registry), "Check": Check(ctx, db, Registry), "CheckReadable": CheckReadable(ctx, db, Registry),
+	} {
+		var other *OtherError
+		require.ErrorAs(t, err, &other, name)
+		require.ErrorContains(t, err, "another program")
+	}
+	var tables int
+	require.NoError(t, db.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&tables))
+	require.Equal(t, 1, tables)
+}
+
+func TestADatabaseThatDoesNotSayWhichItIsIsNotTouched(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	_, err := db.Exec("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL); INSERT INTO schema_version VALUES (1, 0)")
+	require.NoError(t, err)
+	require.Error(t, Migrate(ctx, db, Access))
+	require.Error(t, CheckReadable(ctx, db, Access))
+	require.Equal(t, []int{1}, dumpVersions(t, db))
+}
+
+func dumpVersions(t *testing.T, db *sql.DB) (list []int) {
+	t.Helper()
+	rows, err := db.Query("SELECT version FROM schema_version ORDER BY version")
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var v int
+		require.NoError(t, rows.Scan(&v))
+		list = append(list, v)
+	}
+	return list
+}
+
+func TestMigrateRefusesANewerDatabase(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	require.NoError(t, Migrate(ctx, db, Access))
+	_, err := db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
+	require.NoError(t, err)
+	var newer *NewerError
+	err = Migrate(ctx, db, Access)
+	require.ErrorAs(t, err, &newer)
+	require.Equal(t, 99, newer.Found)
+	require.ErrorContains(t, err, "version 99")
+	require.ErrorAs(t, Check(ctx, db, Access), &newer)
+}
+
+func TestCheckRefusesAnOlderDatabase(t *testing.T) {
+	require.ErrorContains(t, Check(context.Background(), openTemp(t), Access), "version 0")
+}
+
+func TestFailedMigrationLeavesTheVersionBefore(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	steps := []migration{
+		{1, "0001_a.sql", "CREATE TABLE a (x); INSERT INTO a VALUES (1)"},
+		{2, "0002_b.sql", "CREATE TABLE b (x); INSERT INTO nowhere VALUES (1)"},
+	}
+	require.ErrorContains(t, migrate(ctx, db, "test", steps), "0002_b.sql")
+	version, err := Version(ctx, db, "test")
+	require.NoError(t, err)
+	require.Equal(t, 1, version)
+	_, err = db.Exec("SELECT * FROM b")
+	require.Error(t, err, "table b was rolled back")
+
+	steps[1].sql = "CREATE TABLE b (x)"
+	require.NoError(t, migrate(ctx, db, "test", steps))
+}
+
+func TestMigrationsAreNumberedWithoutAGap(t *testing.T) {
+	for name, second := range map[string]string{
+		"gap": "0003_b.sql", "no number": "b.sql", "repeated": "1_b.sql", "not sql": "0002_b.txt",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := migrations(fstest.MapFS{
+				"migrations/test/0001_a.sql": {Data: []byte("SELECT 1")},
+				"migrations/test/" + second:  {Data: []byte("SELECT 1")},
+			}, "test")
+			require.Error(t, err)
+		})
+	}
+	_, err := migrations(files, "no such")
+	require.Error(t, err)
+}
+
+func TestStatementsAreSplitWhereTheyEnd(t *testing.T) {
+	got := statements(`-- a; comment
+CREATE TABLE a (x TEXT DEFAULT ';''"'); /* ; */
+CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN
+  UPDATE a SET x = CASE x WHEN 1 THEN 2 END; DELETE FROM a;
+END;
+;;
+SELECT "a;b", ` + "`c;d`" + ` -- last`)
+	require.Len(t, got, 3)
+	require.Contains(t, got[0], "CREATE TABLE a")
+	require.Contains(t, got[1], "DELETE FROM a;\nEND;")
+	require.Contains(t, got[2], "SELECT")
+	require.Empty(t, statements("-- nothing\n;"))
+	require.Len(t, statements("SELECT 'open"), 1)
+}
+
+func FuzzStatementsKeepEveryByte(f *testing.F) {
+	f.Add("CREATE TABLE a (x); SELECT ';'")
+	f.Add("/* open")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, s := range statements(text) {
+			require.Contains(t, text, s)
+		}
+	})
+}
+
+func TestReadOnlyFileIsNeverWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	_, err := OpenFile(path, true)
+	require.Error(t, err, "a missing file is not made")
+	w, err := OpenFile(path, false)
+	require.NoError(t, err)
+	defer w.Close()
+	require.NoError(t, Migrate(context.Background(), w, Access))
+	r, err := OpenFile(path, true)
+	require.NoError(t, err)
+	defer r.Close()
+	require.NoError(t, Check(context.Background(), r, Access))
+	_, err = r.Exec("DELETE FROM plan")
+	require.Error(t, err)
+	_, err = r.Exec("PRAGMA query_only=off; DELETE FROM plan")
+	require.Error(t, err)
+	_, err = w.Exec("CREATE VIRTUAL TABLE f USING fts5(x); INSERT INTO f VALUES ('word')")
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, r.QueryRow("SELECT count(*) FROM f WHERE f MATCH 'word'").Scan(&n))
+	require.Equal(t, 1, n)
+}
+
+func TestForeignKeysHoldOnEveryConnection(t *testing.T) {
+	db := openTemp(t)
+	require.NoError(t, Migrate(context.Background(), db, Access))
+	db.SetMaxIdleConns(0)
+	_, err := db.Exec("INSERT INTO account (id, plan) VALUES (1, 'none')")
+	require.ErrorContains(t, err, "FOREIGN KEY")
+}

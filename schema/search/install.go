@@ -1,0 +1,184 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Rows of FTS5's own tables (ext/fts5/fts5_index.c): the number of names and of terms, and
+// the list of the segments, in search_index_data.
+const (
+	averagesRow  = 1
+	structureRow = 10
+)
+
+// The one segment has the number 1. The rows of its pages have that above the bits of the
+// kind of page, the level and the page's number.
+const (
+	segmentID  = 1
+	pageBits   = 31
+	levelBits  = 5
+	segmentRow = int64(segmentID) << (pageBits + levelBits + 1)
+	skipRow    = int64(1) << (pageBits + levelBits)
+)
+
+// fts5Version is the version of the format that segment writes.
+const fts5Version = 4
+
+// fts5Prefix begins each term of the main index.
+const fts5Prefix = '0'
+
+// commonNames is from how many names on a term is noted in search_common.
+const commonNames = 64
+
+// writeTerms fills the empty tables of search_index and search_common.
+func (b *Builder) writeTerms(c *sqlite3.Conn) error {
+	pageBytes, cookie, err := readFormat(c)
+	if err != nil {
+		return err
+	}
+	w, err := newTermWriter(c)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	segment := newSegment(pageBytes, w)
+	var key []byte
+	begin := func(term []byte) error {
+		if err := w.endTerm(); err != nil {
+			return err
+		}
+		w.term = append(w.term[:0], term...)
+		key = append(append(key[:0], fts5Prefix), term...)
+		return segment.begin(key)
+	}
+	add := func(place int64) error {
+		w.count++
+		return segment.add(place)
+	}
+	if err := b.postings.each(begin, add); err != nil {
+		return err
+	}
+	pages, err := segment.finish()
+	if err = errors.Join(err, w.endTerm()); err != nil || pages == 0 {
+		return err
+	}
+	averages := appendVarint(appendVarint(nil, uint64(b.added)), uint64(b.postings.tokens))
+	return errors.Join(w.data(averagesRow, averages), w.data(structureRow, structureOf(cookie, pages)))
+}
+
+// structureOf lists one segment of so many pages on the second level, where FTS5 puts
+// what it has merged into one.
+func structureOf(cookie []byte, pages int64) []byte {
+	content := append([]byte(nil), cookie...)
+	for _, n := range []uint64{
+		2, 1, uint64(pages), // levels, segments, leaves ever written
+		0, 0, // the first level: merging, segments
+		0, 1, segmentID, 1, uint64(pages), // the second, its segment, its first and last page
+	} {
+		content = appendVarint(content, n)
+	}
+	return content
+}
+
+// readFormat reads the size of the pages and what the structure begins with: a cookie that
+// changes with the settings. Another version of the format is an error.
+func readFormat(c *sqlite3.Conn) (pageBytes int, cookie []byte, err error) {
+	s, _, err := c.Prepare(`SELECT (SELECT v FROM search_index_config WHERE k = 'version'),
+		(SELECT v FROM search_index_config WHERE k = 'pgsz'), (SELECT block FROM search_index_data WHERE id = ?1)`)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer s.Close()
+	if err := s.BindInt64(1, structureRow); err != nil {
+		return 0, nil, err
+	}
+	if !s.Step() {
+		return 0, nil, s.Err()
+	}
+	if version := s.ColumnInt(0); version != fts5Version {
+		return 0, nil, fmt.Errorf("the index has version %d of FTS5's format, not %d", version, fts5Version)
+	}
+	structure := s.ColumnBlob(2, nil)
+	if len(structure) < 4 || s.ColumnInt(1) == 0 {
+		return 0, nil, errors.New("the index has no structure or size of pages")
+	}
+	return s.ColumnInt(1), structure[:4], s.Err()
+}
+
+// termWriter puts what a segment writes into the tables.
+type termWriter struct {
+	dataInsert, firstInsert, commonInsert *sqlite3.Stmt
+	term                                  []byte // at hand
+	count                                 int64  // its names
+}
+
+func newTermWriter(c *sqlite3.Conn) (*termWriter, error) {
+	w := &termWriter{}
+	for _, p := range []struct {
+		to    **sqlite3.Stmt
+		query string
+	}{
+		{&w.dataInsert, `INSERT OR REPLACE INTO search_index_data (id, block) VALUES (?1, ?2)`},
+		{&w.firstInsert, `INSERT INTO search_index_idx (segid, term, pgno) VALUES (?1, ?2, ?3)`},
+		{&w.commonInsert, `INSERT INTO search_common (term, names) VALUES (?1, ?2)`},
+	} {
+		s, _, err := c.Prepare(p.query)
+		if err != nil {
+			w.close()
+			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
+		}
+		*p.to = s
+	}
+	return w, nil
+}
+
+func (w *termWriter) close() {
+	for _, s := range []*sqlite3.Stmt{w.dataInsert, w.firstInsert, w.commonInsert} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+func (w *termWriter) data(row int64, content []byte) error {
+	return errors.Join(w.dataInsert.BindInt64(1, row), w.dataInsert.BindBlob(2, content), w.dataInsert.Exec())
+}
+
+func (w *termWriter) leaf(page int64, content []byte) error {
+	return w.data(segmentRow+page, content)
+}
+
+func (w *termWriter) skip(level int, page int64, content []byte) error {
+	return w.data(segmentRow+skipRow+int64(level)<<pageBits+page, content)
+}
+
+func (w *termWriter) first(term []byte, page int64, skips bool) error {
+	number := page << 1
+	if skips {
+		number |= 1
+	}
+	return errors.Join(w.firstInsert.BindInt64(1, segmentID), bindBlob(w.firstInsert, 2, term),
+		w.firstInsert.BindInt64(3, number), w.firstInsert.Exec())
+}
+
+// bindBlob binds also an empty blob as one, not as NULL.
+func bindBlob(s *sqlite3.Stmt, at int, content []byte) error {
+	if len(content) == 0 {
+		return s.BindZeroBlob(at, 0)
+	}
+	return s.BindBlob(at, content)
+}
+
+// endTerm notes the term at hand if it is common.
+func (w *termWriter) endTerm() error {
+	count := w.count
+	w.count = 0
+	if count < commonNames {
+		return nil
+	}
+	quoted := `"` + string(w.term) + `"` // as a search asks for it: terms hold no quotes
+	return errors.Join(w.commonInsert.BindText(1, quoted), w.commonInsert.BindInt64(2, count), w.commonInsert.Exec())
+}

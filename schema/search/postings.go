@@ -1,0 +1,190 @@
+package search
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"regedge/handler/names"
+	"regedge/schema/extsort"
+)
+
+// postings turns names, given in the order of their places, into the lists of places of
+// their terms. Names are taken in groups, whose lists are sorted by term and put aside.
+type postings struct {
+	sorter *extsort.Sorter
+	ids    map[string]uint32 // of the terms of this group
+	terms  []string          // by id
+	pairs  []pair            // of this group, in the order of the names
+	places []int64           // of the names of this group
+	sorted []uint32          // the names of the pairs by term
+	text   []byte
+	tokens int64 // of all names, with those that a name has twice
+}
+
+// pair says that a name of the group has a term.
+type pair struct{ term, name uint32 }
+
+const (
+	// groupPairs bounds a group: some 45,000 names, 30 MB with their sorting.
+	groupPairs = 2 << 20
+	smallGroup = 64 << 10
+	// longestName is more than the terms of a usual name take, in bytes.
+	longestName = 16 << 10
+	// postingBudget is for the sorter, which gets its records in sorted runs.
+	postingBudget = 1 << 20
+)
+
+func newPostings(folder string) *postings {
+	return &postings{sorter: extsort.New(folder, postingBudget), ids: map[string]uint32{}}
+}
+
+// add takes the name at place, greater than the one before.
+func (p *postings) add(place int64, name string) error {
+	p.text = names.AppendTerms(p.text[:0], name)
+	if len(p.pairs)+len(p.text) > cap(p.pairs) {
+		p.grow()
+	}
+	number := uint32(len(p.places))
+	p.places = append(p.places, place)
+	start := 0
+	for i, c := range p.text {
+		if c != ' ' {
+			continue
+		}
+		term := p.text[start:i]
+		start = i + 1
+		id, known := p.ids[string(term)]
+		if !known {
+			id = uint32(len(p.terms))
+			p.terms = append(p.terms, string(term))
+			p.ids[p.terms[id]] = id
+		}
+		p.pairs = append(p.pairs, pair{id, number})
+		p.tokens++
+	}
+	if len(p.pairs) >= groupPairs {
+		return p.flush()
+	}
+	return nil
+}
+
+// grow makes room for the terms of one more name. A group that is not small gets all the
+// room that it may need at once, for the halves that a list grows by are garbage.
+func (p *postings) grow() {
+	room := len(p.pairs) + len(p.text)
+	switch {
+	case room < smallGroup:
+		room = smallGroup
+	case room < groupPairs+longestName:
+		room = groupPairs + longestName
+	}
+	p.pairs = append(make([]pair, 0, room), p.pairs...)
+}
+
+// flush puts the group's lists aside.
+func (p *postings) flush() error {
+	ends := p.sortPairs()
+	order := make([]uint32, len(p.terms))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		if p.terms[a] < p.terms[b] {
+			return -1
+		}
+		return 1
+	})
+	var key, list []byte
+	err := p.sorter.AddSorted(func() ([]byte, []byte, bool) {
+		if len(order) == 0 {
+			return nil, nil, false
+		}
+		id := order[0]
+		order = order[1:]
+		start := uint32(0)
+		if id > 0 {
+			start = ends[id-1]
+		}
+		key = append(key[:0], p.terms[id]...)
+		list = p.appendList(list[:0], p.sorted[start:ends[id]])
+		return key, list, true
+	})
+	clear(p.ids)
+	p.terms, p.pairs, p.places = p.terms[:0], p.pairs[:0], p.places[:0]
+	return err
+}
+
+// sortPairs brings the names of each term together, in the order of the terms' ids, and
+// returns where the names of each end.
+func (p *postings) sortPairs() (ends []uint32) {
+	ends = make([]uint32, len(p.terms))
+	for _, one := range p.pairs {
+		ends[one.term]++
+	}
+	before := uint32(0)
+	for i, n := range ends {
+		ends[i] = before
+		before += n
+	}
+	if cap(p.sorted) < len(p.pairs) {
+		p.sorted = make([]uint32, len(p.pairs), cap(p.pairs))
+	}
+	p.sorted = p.sorted[:len(p.pairs)]
+	for _, one := range p.pairs {
+		p.sorted[ends[one.term]] = one.name
+		ends[one.term]++
+	}
+	return ends
+}
+
+// appendList writes the places of names, the first as it is, the others as differences.
+// A name that is there twice, because it has the term twice, counts once.
+func (p *postings) appendList(dst []byte, list []uint32) []byte {
+	before := int64(0)
+	for _, name := range list {
+		if place := p.places[name]; place != before {
+			dst = binary.AppendUvarint(dst, uint64(place-before))
+			before = place
+		}
+	}
+	return dst
+}
+
+// each hands out the terms in their order, each followed by its places.
+func (p *postings) each(begin func(term []byte) error, add func(place int64) error) error {
+	rows, err := p.sorter.Rows()
+	if err != nil {
+		return err
+	}
+	var term []byte
+	begun := false
+	for rows.Next() {
+		if key := rows.Key(); !begun || string(key) != string(term) {
+			term, begun = append(term[:0], key...), true
+			if err := begin(term); err != nil {
+				return err
+			}
+		}
+		place := int64(0)
+		for list := rows.Value(); len(list) > 0; {
+			step, n := binary.Uvarint(list)
+			list = list[n:]
+			place += int64(step)
+			if err := add(place); err != nil {
+				return err
+			}
+		}
+	}
+	return rows.Err()
+}
+
+// end puts the last group aside. Nothing may be added after it.
+func (p *postings) end() error {
+	if len(p.pairs) > 0 {
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	p.ids, p.terms, p.pairs, p.places, p.sorted = nil, nil, nil, nil, nil
+	return nil
+}

@@ -1,0 +1,159 @@
+package search_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema/search"
+	"regedge/schema/search/searchtest"
+)
+
+func refresh(t testing.TB, c *sqlite3.Conn) search.Change {
+	t.Helper()
+	change, err := search.Refresh(c)
+	require.NoError(t, err)
+	require.NoError(t, search.Check(c))
+	return change
+}
+
+func changes(t testing.TB, c *sqlite3.Conn) (n int) {
+	t.Helper()
+	s := searchtest.Prepare(t, c, "SELECT total_changes()")
+	require.True(t, s.Step())
+	return s.ColumnInt(0)
+}
+
+// order lists the values of the index by place.
+func order(t testing.TB, c *sqlite3.Conn) (list []string) {
+	t.Helper()
+	s := searchtest.Prepare(t, c, "SELECT value FROM search_name ORDER BY place")
+	for s.Step() {
+		list = append(list, s.ColumnText(0))
+	}
+	require.NoError(t, s.Err())
+	return list
+}
+
+func TestRefreshOfABulkLoad(t *testing.T) {
+	c, records := searchtest.Open(t), searchtest.Sample(t)
+	searchtest.Put(t, c, records...)
+	change := refresh(t, c)
+	require.True(t, change.Rebuilt)
+	require.EqualValues(t, len(records), change.Written)
+
+	before := changes(t, c)
+	require.Equal(t, search.Change{}, refresh(t, c), "nothing is marked")
+	require.Equal(t, before, changes(t, c), "rows were written")
+
+	require.NoError(t, c.Exec(search.MarkAll))
+	change = refresh(t, c)
+	require.True(t, change.Rebuilt)
+	require.EqualValues(t, len(records), change.Removed)
+}
+
+func TestRefreshOfFewChanges(t *testing.T) {
+	c, records := searchtest.Open(t), searchtest.Sample(t)
+	searchtest.Put(t, c, records...)
+	refresh(t, c)
+
+	r := records[7]
+	searchtest.Put(t, c, r)
+	require.Equal(t, search.Change{}, refresh(t, c), "the record is as it was")
+
+	r.Name += " AND SONS"
+	searchtest.Put(t, c, r, r, r)
+	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "another name")
+
+	r.Status = "DISSOLVED"
+	searchtest.Put(t, c, r)
+	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "another status")
+	r.Status = "STRUCK_OFF"
+	searchtest.Put(t, c, r)
+	require.Equal(t, search.Change{}, refresh(t, c), "as inactive as before")
+
+	searchtest.Put(t, c, searchtest.Record{Value: r.Value, Name: "(?)", Status: "ACTIVE"})
+	require.Equal(t, search.Change{Removed: 1}, refresh(t, c), "a name without a letter")
+
+	require.NoError(t, c.Exec("DELETE FROM llp"))
+	require.NoError(t, c.Exec("INSERT INTO search_pending VALUES ('AAZ-9001'), ('ZZZ-0000')"))
+	require.NoError(t, c.Exec("INSERT INTO search_pending SELECT value FROM search_name WHERE length(value) = 8"))
+	change := refresh(t, c)
+	require.False(t, change.Rebuilt)
+	require.Positive(t, change.Removed, "records that are gone")
+	require.Zero(t, change.Written)
+}
+
+func TestRefreshInStepsGivesTheOrderOfARebuild(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	c, records := searchtest.Open(t), searchtest.Sample(t)
+	random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	half := len(records) / 2
+	searchtest.Put(t, c, records[:half]...)
+	refresh(t, c)
+	rebuilt := 0
+	for rest := records[half:]; len(rest) > 0; {
+		n := min(len(rest), 1+random.IntN(half/20))
+		searchtest.Put(t, c, rest[:n]...)
+		if refresh(t, c).Rebuilt {
+			rebuilt++
+		}
+		rest = rest[n:]
+	}
+	stepwise := order(t, c)
+	_, err := search.Rebuild(c)
+	require.NoError(t, err)
+	require.Equal(t, order(t, c), stepwise)
+	require.Less(t, rebuilt, 5, "the room between neighbours is enough mostly")
+}
+
+func TestRefreshMakesRoomBetweenCrowdedNeighbours(t *testing.T) {
+	c := searchtest.Open(t)
+	name := func(i int) searchtest.Record {
+		return searchtest.Record{
+			Value: fmt.Sprintf("U10000GJ2000PTC%06d", i), Name: fmt.Sprintf("CROWD %06d", i), Status: "ACTIVE",
+		}
+	}
+	for i := range 100 {
+		searchtest.Put(t, c, name(i*10_000))
+	}
+	refresh(t, c)
+	for i := range 300 {
+		searchtest.Put(t, c, name(500_001+i))
+		refresh(t, c)
+	}
+	require.Len(t, order(t, c), 400)
+}
+
+func TestRefreshFailsWhole(t *testing.T) {
+	c, records := searchtest.Open(t), searchtest.Sample(t)
+	searchtest.Put(t, c, records...)
+	refresh(t, c)
+	require.NoError(t, c.Exec(`CREATE TRIGGER refuse BEFORE INSERT ON search_name
+		WHEN new.name LIKE 'refused%' BEGIN SELECT raise(ABORT, 'refused'); END`))
+	before := order(t, c)
+	records[3].Name = "REFUSED " + records[3].Name
+	searchtest.Put(t, c, records[2:5]...)
+	_, err := search.Refresh(c)
+	require.ErrorContains(t, err, "refused")
+	require.Equal(t, before, order(t, c))
+	require.NoError(t, c.Exec("DROP TRIGGER refuse"))
+	require.EqualValues(t, 1, refresh(t, c).Written, "the marks were kept")
+}
+
+func BenchmarkRebuild(b *testing.B) {
+	records := searchtest.Real(b)
+	if len(records) == 0 {
+		b.Skip("../shared/data is not there")
+	}
+	c := searchtest.Open(b)
+	searchtest.Put(b, c, records...)
+	for b.Loop() {
+		_, err := search.Rebuild(c)
+		require.NoError(b, err)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(records)), "ns/name")
+}

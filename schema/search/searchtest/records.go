@@ -1,0 +1,92 @@
+// Package searchtest gives the tests of the name search a registry database with names
+// in it.
+package searchtest
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Record is what the search knows of a company or an LLP.
+type Record struct{ Value, Name, Status string }
+
+const (
+	cinLen   = 21
+	llpinLen = 8
+)
+
+// Sample lists the companies and LLPs of the module's own sample.
+func Sample(t testing.TB) []Record {
+	t.Helper()
+	folder := filepath.Join(Root(t), "testdata", "registry")
+	list := read(t, filepath.Join(folder, "companies-2025.csv.gz"), 0, 1, 11)
+	list = append(list, read(t, filepath.Join(folder, "made-up-companies.csv.gz"), 0, 1, 11)...)
+	return append(list, read(t, filepath.Join(folder, "made-up-llps.csv.gz"), 0, 1, 2)...)
+}
+
+// Real lists the companies of ../shared/data, none when it is not there.
+func Real(t testing.TB) []Record {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(Root(t), "../shared/data/companies/datagov-rocwise-2025/*.csv.gz"))
+	require.NoError(t, err)
+	seen := make(map[string]bool)
+	var list []Record
+	for _, name := range files {
+		for _, r := range read(t, name, 0, 1, 11) {
+			if !seen[r.Value] {
+				seen[r.Value] = true
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// Root is the folder of the module.
+func Root(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		parent := filepath.Dir(folder)
+		require.NotEqual(t, parent, folder, "no go.mod above the test")
+		folder = parent
+	}
+}
+
+// read takes three columns of a gzip-compressed CSV file with a header.
+func read(t testing.TB, path string, value, name, status int) []Record {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	rows := csv.NewReader(z)
+	rows.ReuseRecord = true
+	var list []Record
+	for line := 0; ; line++ {
+		row, err := rows.Read()
+		if err == io.EOF {
+			return list
+		}
+		require.NoError(t, err, path)
+		if n := len(row[value]); line == 0 || n != cinLen && n != llpinLen {
+			continue
+		}
+		r := Record{row[value], row[name], "INACTIVE"}
+		if row[status] == "Active" {
+			r.Status = "ACTIVE"
+		}
+		list = append(list, r)
+	}
+}

@@ -1,0 +1,108 @@
+package search_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/names"
+	"regedge/schema/search"
+	"regedge/schema/search/searchtest"
+)
+
+// texts lists the first column of a query.
+func texts(t testing.TB, c *sqlite3.Conn, query string) (list []string) {
+	t.Helper()
+	s := searchtest.Prepare(t, c, query)
+	for s.Step() {
+		list = append(list, s.ColumnText(0))
+	}
+	require.NoError(t, s.Err())
+	return list
+}
+
+const integrityCheck = `INSERT INTO search_index (search_index) VALUES ('integrity-check')`
+
+// twin is an index that FTS5 has made of the names at their places.
+const twin = `
+CREATE VIRTUAL TABLE temp.twin USING fts5 (terms, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '=.^_$'");
+CREATE VIRTUAL TABLE temp.twin_rows USING fts5vocab (temp, twin, instance);
+CREATE VIRTUAL TABLE temp.index_rows USING fts5vocab (main, search_index, instance)`
+
+// TestTheIndexIsWhatFTS5WouldMake compares what the search writes with what FTS5 makes of
+// the same terms, with pages so small that lists and their skip lists have many.
+func TestTheIndexIsWhatFTS5WouldMake(t *testing.T) {
+	for _, pageBytes := range []int{32, 64, 1000, 4050} {
+		t.Run(fmt.Sprintf("pages of %d bytes", pageBytes), func(t *testing.T) {
+			c := searchtest.Open(t)
+			require.NoError(t, c.Exec(fmt.Sprintf(`INSERT INTO search_index (search_index, rank) VALUES ('pgsz', %d)`, pageBytes)))
+			searchtest.Put(t, c, longLists(4000)...)
+			require.True(t, refresh(t, c).Rebuilt)
+			require.NoError(t, c.Exec(integrityCheck))
+
+			require.NoError(t, c.Exec(twin))
+			putTwin(t, c)
+			const rows = `SELECT term || ' ' || doc FROM temp.%s_rows ORDER BY term, doc`
+			require.Equal(t, texts(t, c, fmt.Sprintf(rows, "twin")), texts(t, c, fmt.Sprintf(rows, "index")))
+			for _, query := range []string{`"=rare"`, `"=common" AND "=rare"`, `"=common" AND "=w7"`, `"=w3" OR "=w1999"`, `"=none"`} {
+				const found = `SELECT rowid FROM %s WHERE %s MATCH '%s' ORDER BY rowid`
+				require.Equal(t, texts(t, c, fmt.Sprintf(found, "temp.twin", "twin", query)),
+					texts(t, c, fmt.Sprintf(found, "search_index", "search_index", query)), query)
+			}
+		})
+	}
+}
+
+// longLists are names of which all have a word and few another.
+func longLists(count int) (list []searchtest.Record) {
+	for i := range count {
+		name := fmt.Sprintf("COMMON W%d", i)
+		if i%1000 == 0 {
+			name += " RARE"
+		}
+		list = append(list, searchtest.Record{Value: fmt.Sprintf("U00000GA2020PTC%06d", i), Name: name, Status: "ACTIVE"})
+	}
+	return list
+}
+
+func putTwin(t *testing.T, c *sqlite3.Conn) {
+	t.Helper()
+	put := searchtest.Prepare(t, c, `INSERT INTO temp.twin (rowid, terms) VALUES (?1, ?2)`)
+	read := searchtest.Prepare(t, c, `SELECT place, name FROM search_name`)
+	for read.Step() {
+		require.NoError(t, put.BindInt64(1, read.ColumnInt64(0)))
+		require.NoError(t, put.BindRawText(2, names.AppendTerms(nil, read.ColumnText(1))))
+		require.NoError(t, put.Exec())
+	}
+	require.NoError(t, read.Err())
+}
+
+// TestTheIndexGoesOnBehindARebuild changes an index with FTS5 that was written without it,
+// on the connection that wrote it and on another.
+func TestTheIndexGoesOnBehindARebuild(t *testing.T) {
+	path := t.TempDir() + "/registry.db"
+	c, list := searchtest.Create(t, path), longLists(3000)
+	defer c.Close()
+	searchtest.Put(t, c, list...)
+	refresh(t, c)
+	for round := range 3 {
+		for i := range 3 {
+			list[round*100+i].Name += fmt.Sprintf(" ROUND %d", round)
+		}
+		searchtest.Put(t, c, list[round*100:round*100+3]...)
+		require.Equal(t, search.Change{Removed: 3, Written: 3}, refresh(t, c))
+		require.NoError(t, c.Exec(integrityCheck))
+		if round == 1 {
+			require.NoError(t, c.Exec(search.MarkAll))
+			require.True(t, refresh(t, c).Rebuilt)
+		}
+	}
+	other := searchtest.Create(t, path)
+	defer other.Close()
+	require.NoError(t, search.Check(other))
+	require.Len(t, texts(t, other, `SELECT rowid FROM search_index WHERE search_index MATCH '"=round"'`), 9)
+	require.NoError(t, c.Exec(`INSERT INTO search_index (search_index) VALUES ('optimize')`))
+	require.NoError(t, search.Check(other))
+}

@@ -1,0 +1,199 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// errFull says that two neighbours leave no place between them.
+var errFull = errors.New("no free place between neighbours")
+
+// update brings the marked records up to date, one by one. Where no place is free it
+// builds the index anew.
+func update(c *sqlite3.Conn) (Change, error) {
+	u, err := newUpdater(c)
+	if err != nil {
+		return Change{}, err
+	}
+	defer u.close()
+	if err := u.removeOld(); err != nil {
+		return Change{}, err
+	}
+	for i := range u.fresh {
+		err := u.place(&u.fresh[i])
+		if errors.Is(err, errFull) {
+			return rebuild(c)
+		}
+		if err != nil {
+			return Change{}, fmt.Errorf("place %s: %w", u.fresh[i].value, err)
+		}
+		u.change.Written++
+	}
+	return u.change, nil
+}
+
+// updater is one run of update.
+type updater struct {
+	*writer
+	marked, held, nearest, last *sqlite3.Stmt
+	fresh                       []entry // to be placed
+	change                      Change
+}
+
+// The record, if there still is one, and the row of the index, if there is one, of each
+// mark.
+const selectMarked = `
+SELECT m.value, coalesce(c.company_name, l.llp_name), coalesce(c.status, l.status)
+FROM (SELECT DISTINCT value FROM search_pending) m
+LEFT JOIN company c ON c.cin = m.value
+LEFT JOIN llp l ON l.llpin = m.value`
+
+const selectHeld = `SELECT place, name FROM search_name WHERE value = ?1`
+
+// selectNearest is the last row after ?1 and not after ?2.
+const selectNearest = `
+SELECT place, value, name FROM search_name
+WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1`
+
+const selectLast = `SELECT max(place) FROM search_name WHERE place < ?1`
+
+func newUpdater(c *sqlite3.Conn) (*updater, error) {
+	w, err := newWriter(c)
+	if err != nil {
+		return nil, err
+	}
+	u := &updater{writer: w}
+	for _, p := range []struct {
+		to    **sqlite3.Stmt
+		query string
+	}{
+		{&u.marked, selectMarked}, {&u.held, selectHeld},
+		{&u.nearest, selectNearest}, {&u.last, selectLast},
+	} {
+		s, _, err := c.Prepare(p.query)
+		if err != nil {
+			u.close()
+			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
+		}
+		*p.to = s
+	}
+	return u, nil
+}
+
+func (u *updater) close() {
+	u.writer.close()
+	for _, s := range []*sqlite3.Stmt{u.marked, u.held, u.nearest, u.last} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// removeOld takes out the rows that are no longer right, and notes the entries that are
+// not there.
+func (u *updater) removeOld() error {
+	for u.marked.Step() {
+		value := u.marked.ColumnText(0)
+		want, wanted := entry{}, false
+		if u.marked.ColumnType(1) != sqlite3.NULL {
+			want, wanted = newEntry(value, u.marked.ColumnText(1), u.marked.ColumnText(2))
+		}
+		same, err := u.removeUnlike(value, &want, wanted)
+		if err != nil {
+			return fmt.Errorf("take out %s: %w", value, err)
+		}
+		if wanted && !same {
+			u.fresh = append(u.fresh, want)
+		}
+	}
+	return u.marked.Err()
+}
+
+// removeUnlike takes out the row of value unless it is as wanted, and reports whether it
+// is.
+func (u *updater) removeUnlike(value string, want *entry, wanted bool) (same bool, err error) {
+	if err := u.held.BindText(1, value); err != nil {
+		return false, err
+	}
+	defer u.held.Reset()
+	if !u.held.Step() {
+		return false, u.held.Err()
+	}
+	place, name := u.held.ColumnInt64(0), u.held.ColumnText(1)
+	if wanted && name == want.name && want.inactive == (place >= inactivePlace) {
+		return true, nil
+	}
+	if err := u.held.Reset(); err != nil {
+		return false, err
+	}
+	u.change.Removed++
+	return false, u.remove(place, name)
+}
+
+// place inserts e between its neighbours; errFull when they are too close.
+func (u *updater) place(e *entry) error {
+	before, after, err := u.neighbours(e)
+	if err != nil {
+		return err
+	}
+	at := before + placeGap
+	if after != 0 {
+		at = before + (after-before)/2
+	}
+	if at == before || at >= e.ceiling() {
+		return errFull
+	}
+	return u.insert(at, e)
+}
+
+// neighbours finds the places before and after which e belongs, by halving. Without a
+// row before, before is the floor of e; without a row after, after is 0.
+func (u *updater) neighbours(e *entry) (before, after int64, err error) {
+	low, high := e.floor(), int64(0)
+	if high, err = u.lastPlace(e.ceiling()); err != nil {
+		return 0, 0, err
+	}
+	before = low
+	for low < high {
+		middle := low + (high-low+1)/2
+		row, at, err := u.nearestTo(low, middle, e.inactive)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case at == 0:
+			low = middle
+		case row.compare(e) < 0:
+			low, before = middle, at
+		default:
+			high, after = at-1, at
+		}
+	}
+	return before, after, nil
+}
+
+func (u *updater) lastPlace(below int64) (int64, error) {
+	if err := u.last.BindInt64(1, below); err != nil {
+		return 0, err
+	}
+	defer u.last.Reset()
+	u.last.Step()
+	return u.last.ColumnInt64(0), u.last.Err()
+}
+
+// nearestTo is the last row with low < place <= middle; its place is 0 when there is
+// none.
+func (u *updater) nearestTo(low, middle int64, inactive bool) (entry, int64, error) {
+	if err := u.nearest.BindInt64(1, low); err != nil {
+		return entry{}, 0, err
+	}
+	if err := u.nearest.BindInt64(2, middle); err != nil {
+		return entry{}, 0, err
+	}
+	defer u.nearest.Reset()
+	if !u.nearest.Step() {
+		return entry{}, 0, u.nearest.Err()
+	}
+	return formed(u.nearest.ColumnText(1), u.nearest.ColumnText(2), inactive), u.nearest.ColumnInt64(0), nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"go.bytecodealliance.org/cm"
+
+	"regedge/handler/charge"
+	monotonicclock "regedge/wasm/bindings/wasi/clocks/monotonic-clock"
+	outgoinghandler "regedge/wasm/bindings/wasi/http/outgoing-handler"
+	"regedge/wasm/bindings/wasi/http/types"
+	"regedge/wasm/bindings/wasi/io/poll"
+	"regedge/wasm/labels"
+)
+
+// meterDeadline bounds one call of the meter, from the request to the answer's headers
+// (design section 5).
+const meterDeadline monotonicclock.Duration = 1_000_000_000
+
+var (
+	errMeterAddress  = errors.New("call the meter: meter_url is not http://authority or https://authority")
+	errMeterRefused  = errors.New("call the meter: the host does not allow the call")
+	errMeterDeadline = errors.New("call the meter: no answer within a second")
+	errMeterFailed   = errors.New("call the meter: the call failed")
+	errMeterAnswer   = errors.New("call the meter: void was not answered with 204")
+)
+
+// meter is a handler.Meter that speaks the HTTP form of the meter's contract.
+type meter struct{}
+
+func (meter) Charge(r charge.Request) (charge.Verdict, error) {
+	response, err := post(r.Target())
+	if err != nil {
+		return charge.Verdict{}, err
+	}
+	entries := response.Headers().Entries().Slice()
+	return charge.ParseVerdict(int(response.Status()), func(name string) string {
+		for i := range entries {
+			if charge.SameName(string(entries[i].F0), name) { // hosts differ in the case of names
+				return fieldText(entries[i].F1)
+			}
+		}
+		return ""
+	})
+}
+
+func (meter) Void(requestID string) error {
+	response, err := post(charge.VoidTarget(requestID))
+	if err != nil {
+		return err
+	}
+	if response.Status() != 204 {
+		return errMeterAnswer
+	}
+	return nil
+}
+
+// post sends a request without a body to the meter and returns its answer's head.
+func post(target string) (types.IncomingResponse, error) {
+	request, err := newRequest(target)
+	if err != nil {
+		return 0, err
+	}
+	sent := outgoinghandler.Handle(request, cm.None[types.RequestOptions]())
+	if sent.IsErr() {
+		return 0, errMeterRefused
+	}
+	return await(*sent.OK())
+}
+
+func newRequest(target string) (types.OutgoingRequest, error) {
+	scheme, authority, ok := splitURL(variable(labels.MeterURL))
+	if !ok {
+		return 0, errMeterAddress
+	}
+	request := types.NewOutgoingRequest(newFields([]field{
+		newField("Authorization", "Bearer "+variable(labels.MeterToken)),
+		newField("Content-Length", "0"), // no host has to wait for a body's end
+	}))
+	if request.SetMethod(types.MethodPost()) == cm.ResultErr ||
+		request.SetScheme(cm.Some(scheme)) == cm.ResultErr ||
+		request.SetAuthority(cm.Some(authority)) == cm.ResultErr ||
+		request.SetPathWithQuery(cm.Some(target)) == cm.ResultErr {
+		return 0, errMeterAddress
+	}
+	return request, nil
+}
+
+// splitURL takes apart http://authority or https://authority, with at most a slash
+// after it.
+func splitURL(url string) (scheme types.Scheme, authority string, ok bool) {
+	name, authority, _ := strings.Cut(url, "://")
+	switch name {
+	case "http":
+		scheme = types.SchemeHTTP()
+	case "https":
+		scheme = types.SchemeHTTPS()
+	default:
+		return scheme, "", false
+	}
+	authority = strings.TrimSuffix(authority, "/")
+	return scheme, authority, authority != "" && !strings.Contains(authority, "/")
+}
+
+// await returns the answer that a future comes to within the deadline. A host that has
+// it at once is asked nothing more.
+func await(future types.FutureIncomingResponse) (types.IncomingResponse, error) {
+	if response, done, err := take(future); done {
+		return response, err
+	}
+	answered := future.Subscribe()
+	deadline := monotonicclock.SubscribeDuration(meterDeadline)
+	poll.Poll(cm.ToList([]poll.Pollable{answered, deadline}))
+	answered.ResourceDrop()
+	deadline.ResourceDrop()
+	if response, done, err := take(future); done {
+		return response, err
+	}
+	future.ResourceDrop() // cancels the call
+	return 0, errMeterDeadline
+}
+
+// take returns the answer if it is there; done is false while it is not.
+func take(future types.FutureIncomingResponse) (response types.IncomingResponse, done bool, err error) {
+	got := future.Get()
+	outer := got.Some()
+	if outer == nil {
+		return 0, false, nil
+	}
+	if inner := outer.OK(); inner != nil && inner.IsOK() {
+		return *inner.OK(), true, nil
+	}
+	return 0, true, errMeterFailed
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+
+	"regedge/handler"
+	"regedge/wasm/bindings/wasi/http/types"
+	"regedge/wasm/labels"
+)
+
+// methods are the names of the cases of wasi:http's method, in the order of its tags.
+var methods = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
+
+// receive reads what the handler needs of a request.
+func receive(request types.IncomingRequest) *handler.Request {
+	fields := request.Headers()
+	path := request.PathWithQuery()
+	return &handler.Request{
+		Method:        method(request.Method()),
+		Target:        path.Value(),
+		Authorization: values(fields, "authorization"),
+		ClientAddr:    func() string { return clientAddr(values(fields, labels.ClientAddrHeader)) },
+	}
+}
+
+func method(m types.Method) string {
+	if other := m.Other(); other != nil {
+		return *other
+	}
+	return methods[m.Tag()]
+}
+
+// values returns the values of a header, in order, sharing their memory.
+func values(fields types.Fields, name string) []string {
+	list := fields.Get(types.FieldKey(name)).Slice()
+	if len(list) == 0 {
+		return nil
+	}
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = fieldText(list[i])
+	}
+	return texts
+}
+
+// clientAddr takes the address out of the last value of ClientAddrHeader: an IPv4 or
+// IPv6 address, with a port (a.b.c.d:p, [v6]:p) or without.
+func clientAddr(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	addr := values[len(values)-1]
+	if strings.HasPrefix(addr, "[") {
+		addr, _, _ = strings.Cut(addr[1:], "]")
+		return addr
+	}
+	if strings.Count(addr, ":") == 1 {
+		addr, _, _ = strings.Cut(addr, ":")
+	}
+	return addr
+}
