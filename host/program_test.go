@@ -228,7 +228,7 @@ func TestChargesOutliveTheEdge(t *testing.T) {
 	require.Eventually(t, func() bool {
 		now, err := c.client.Account(t.Context(), account)
 		return err == nil && now.Spent == 6
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestTwoProcessesCannotShareAState(t *testing.T) {
@@ -276,7 +276,7 @@ func TestTheMeterServesAComponentElsewhere(t *testing.T) {
 		return response.StatusCode
 	}
 	require.Equal(t, 401, verdict("another-secret"))
-	require.Eventually(t, func() bool { return verdict("a-secret-of-the-component") == 200 }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return verdict("a-secret-of-the-component") == 200 }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, exitOK, p.halt(), p.stderr.String())
 }
 

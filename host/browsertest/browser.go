@@ -163,25 +163,63 @@ func (p *Tab) Open(url string) {
 	p.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url))
 }
 
-// Click waits for an element and clicks on it.
+// Click waits until an element can be clicked, and clicks on it.
 func (p *Tab) Click(selector string) {
 	p.T.Helper()
+	p.settle(selector)
 	p.Do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// Type waits for an element and types into it.
+// settle waits until an element is in view, stands still and is covered by nothing: the
+// mouse goes to where it stood, and a page that unfolds moves it on.
+func (p *Tab) settle(selector string) {
+	p.T.Helper()
+	place := fmt.Sprintf(`(() => {
+		const element = document.querySelector(%q);
+		if (!element) return "";
+		element.scrollIntoView({block: "center", behavior: "instant"});
+		const r = element.getBoundingClientRect();
+		const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+		return element.contains(top) ? [r.x, r.y, r.width, r.height].join() : "";
+	})()`, selector)
+	before := ""
+	p.until(func() bool {
+		now, err := chromedp.Run(p, chromedp.Evaluate[string](place))
+		still := err == nil && now != "" && now == before
+		before = now
+		return still
+	}, selector+" to be clicked")
+}
+
+// Type waits for an element and types into it; a return at the end of the text submits.
 func (p *Tab) Type(selector, text string) {
 	p.T.Helper()
 	p.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	if !strings.HasSuffix(text, "\r") {
+		p.WaitFor(fmt.Sprintf("document.querySelector(%q).value.endsWith(%q)", selector, text))
+	}
 }
 
 // WaitFor waits until a JavaScript expression is true.
 func (p *Tab) WaitFor(condition string) {
 	p.T.Helper()
-	require.Eventually(p.T, func() bool {
+	p.until(func() bool {
 		met, err := chromedp.Run(p, chromedp.Evaluate[bool]("Boolean("+condition+")"))
 		return err == nil && met
-	}, stepTimeout, 20*time.Millisecond, "waiting for %s", condition)
+	}, condition)
+}
+
+// until waits for a condition, and shows what the page says when it does not come.
+func (p *Tab) until(met func() bool, what string) {
+	p.T.Helper()
+	for deadline := time.Now().Add(stepTimeout); !met(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			page := p.Eval("document.body.innerText")
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			require.FailNow(p.T, "waited in vain for "+what, "the console: %q\nthe page:\n%s", p.problems, page)
+		}
+	}
 }
 
 // Eval returns the text that a JavaScript expression comes to.

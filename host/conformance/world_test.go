@@ -130,7 +130,7 @@ func newWorld(t *testing.T) *world {
 	node, err := w.client.AddNode(ctx, "vectors")
 	require.NoError(t, err)
 	w.meter = w.newMeter(t, filepath.Join(dir, "state"), meter.OverHTTP("http://writer.internal", node.Token, inProcess))
-	require.Eventually(t, func() bool { return w.meter.Ready() == nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return w.meter.Ready() == nil }, time.Minute, 10*time.Millisecond)
 	return w
 }
 
@@ -230,7 +230,7 @@ func (w *world) advance(t *testing.T, d time.Duration) {
 	require.Eventually(t, func() bool {
 		probe.ID = handler.NewRequestID(answer.Clock{}, answer.Random{})
 		return w.meter.Charge(context.Background(), probe).RateRemaining != charge.Unsent
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 func (w *world) open(t *testing.T, path string) *store.Store {

@@ -100,7 +100,7 @@ func TestStoppingFinishesWhatIsInFlight(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := net.Dial("tcp", r.addr)
 		return err != nil
-	}, 5*time.Second, time.Millisecond, "no new connection is taken")
+	}, time.Minute, time.Millisecond, "no new connection is taken")
 	close(leave)
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	require.NoError(t, err)

@@ -161,7 +161,7 @@ func (e *edge) charge(account int64, outcome charge.Outcome) charge.Verdict {
 
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 10*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, condition, time.Minute, 5*time.Millisecond, what)
 }
 
 func TestOneEdge(t *testing.T) {

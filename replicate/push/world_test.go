@@ -1,9 +1,11 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -87,6 +89,13 @@ func (w *world) proxy() string {
 	require.NoError(w.t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
 	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		// The body is taken whole: net/http's server closes it with the first byte of an answer,
+		// which may come before the forwarding transport has seen the body's end.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		if w.lose.Add(-1) == 0 {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)

@@ -61,7 +61,7 @@ func TestALedgerOnAServer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		a, err = client.Account(t.Context(), a.ID)
 		return err == nil && a.Spent == 3
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	rows, err := client.Usage(t.Context(), writer.UsageQuery{Account: a.ID})
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
