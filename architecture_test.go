@@ -3,7 +3,10 @@
 package regedge_test
 
 import (
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,8 +66,22 @@ func within(path string, folders []string) bool {
 	return false
 }
 
+// goList asks the go command. Its result is kept by the test cache only while no source
+// changes: that is what the sources are looked at for.
 func goList(t *testing.T, format, pattern string) []string {
 	t.Helper()
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (path == ".git" || path == "build" || path == "data") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) == ".go" {
+			_, err = os.Stat(path)
+		}
+		return err
+	}))
 	out, err := exec.Command("go", "list", "-f", format, pattern).Output()
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")

@@ -1,9 +1,6 @@
 package ident
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // HashSize is the length of a key's hash in bytes.
 const HashSize = 32
@@ -27,14 +24,22 @@ func Hash(key string) [HashSize]byte {
 		compress(&state, &block)
 		clear(block[:])
 	}
-	binary.BigEndian.PutUint64(block[blockSize-lengthSize:], uint64(len(key))*8)
+	length := uint64(len(key)) * 8
+	putWord(block[blockSize-lengthSize:], uint32(length>>32))
+	putWord(block[blockSize-lengthSize/2:], uint32(length))
 	compress(&state, &block)
 
 	var sum [HashSize]byte
 	for i, word := range state {
-		binary.BigEndian.PutUint32(sum[i*4:], word)
+		putWord(sum[i*4:], word)
 	}
 	return sum
+}
+
+// putWord writes a word, the most significant byte first. Package encoding/binary would
+// bring reflection into the component.
+func putWord(b []byte, word uint32) {
+	b[0], b[1], b[2], b[3] = byte(word>>24), byte(word>>16), byte(word>>8), byte(word)
 }
 
 // Sizes in bytes of what is compressed at once, and of the length at the end.
@@ -47,7 +52,8 @@ const (
 func compress(state *[8]uint32, block *[blockSize]byte) {
 	var words [16]uint32
 	for i := range words {
-		words[i] = binary.BigEndian.Uint32(block[i*4:])
+		b := block[i*4:][:4]
+		words[i] = uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	}
 	a, b, c, d, e, f, g, h := state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]
 	for round := range hashConstants {
