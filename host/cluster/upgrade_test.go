@@ -12,11 +12,9 @@ import (
 )
 
 // TestEdgesReadDatabasesOfTheVersionsBesideTheirs changes the replicated databases to
-// what the next version of the program would make of them, and access to what the version
-// before made, while lookups go on at the edges. An edge that starts then serves as well.
-//
-// Version 5 of the registry is the first that edges read (schema.CheckReadable), so there
-// is none before it.
+// what the version before made and to what the next one would make of them, while lookups
+// go on at the edges. An edge that starts then serves as well. A push of this version
+// brings an older registry up to date, and refuses a newer one.
 func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -26,12 +24,18 @@ func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
 	l.start()
 	l.through(t, 50)
 
-	w.alter(t, schema.Access, "DROP INDEX api_key_by_hash",
-		"DELETE FROM schema_version WHERE version = (SELECT max(version) FROM schema_version)")
+	w.alter(t, schema.Access, "DROP INDEX api_key_by_hash", previousVersion)
 	w.serves(t, l)
 	// A writer of this version brings it up to date.
 	w.WriterProcess.Stop()
 	require.NoError(t, w.WriterProcess.Start())
+
+	w.alter(t, schema.Registry, "DROP TRIGGER content_added", "DROP TRIGGER content_changed", "DROP TRIGGER content_gone",
+		"DROP TABLE content_part", previousVersion)
+	w.serves(t, l)
+	w.push(w.after)
+	w.push(w.before)
+	w.serves(t, l)
 
 	w.alter(t, schema.Registry, "ALTER TABLE company ADD COLUMN later TEXT", "ALTER TABLE director ADD COLUMN later INTEGER",
 		"UPDATE company SET later = 'x' WHERE rowid % 7 = 0", "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT", nextVersion)
@@ -47,6 +51,9 @@ func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
 	require.Contains(t, string(out), "push with the newest regedge")
 	l.end(t)
 }
+
+// previousVersion forgets the last migration, once what it made is gone.
+const previousVersion = `DELETE FROM schema_version WHERE version = (SELECT max(version) FROM schema_version)`
 
 // nextVersion notes a migration that this program does not know.
 const nextVersion = `INSERT INTO schema_version (version, applied_at, database)

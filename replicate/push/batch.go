@@ -61,7 +61,11 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 			return nil, fmt.Errorf("read %s: %w", t.name, err)
 		}
 		if len(there) > 0 {
-			list = append(list, hrana.Statement{SQL: t.drop(), Args: []any{encode(there), rows}})
+			stay, err := ask(ctx, p.here, t.primaryKeys(), there)
+			if err != nil {
+				return nil, fmt.Errorf("read the keys of %s: %w", t.name, err)
+			}
+			list = append(list, hrana.Statement{SQL: t.drop(), Args: []any{encode(there), stay}})
 		}
 		if rows != "[]" {
 			list = append(list, hrana.Statement{SQL: t.put(), Args: []any{rows}})

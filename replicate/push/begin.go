@@ -36,7 +36,8 @@ func (p *pusher) readState(ctx context.Context) (s state, err error) {
 		coalesce((SELECT id FROM release ORDER BY seq DESC LIMIT 1), ''),
 		coalesce((SELECT release FROM pushing), ''),
 		coalesce((SELECT generation FROM search_push), 0), coalesce((SELECT terms FROM search_push), 0),
-		(SELECT count(*) FROM search_push), (SELECT count(*) FROM search_name)`)
+		(SELECT count(*) FROM search_push), (SELECT count(*) FROM search_name),
+		coalesce((SELECT digest FROM release ORDER BY seq DESC LIMIT 1), '')`)
 	if err != nil {
 		return s, fmt.Errorf("read the primary's state: %w", err)
 	}
@@ -44,7 +45,7 @@ func (p *pusher) readState(ctx context.Context) (s state, err error) {
 		current: result.Text(0, 0), pushing: result.Text(0, 1), generation: result.Int(0, 2), terms: result.Int(0, 3),
 		pushed: result.Int(0, 4) > 0, names: result.Int(0, 5),
 	}
-	p.generation = s.generation
+	p.generation, p.lastDigest = s.generation, result.Text(0, 6)
 	return s, nil
 }
 

@@ -4,17 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
 
 const (
-	// fanOut is into how many parts a range of buckets that differs is divided.
-	fanOut = 64
-	// listed is how many records of a range are compared one by one rather than divided:
-	// about as much on the wire as the sums of its parts.
-	listed = 24
-	// maxRanges bounds one question: with fanOut parts of some 40 bytes each, its answer
+	// firstParts is the number of parts whose sums both sides keep (table content_part).
+	firstParts = 4096
+	// mostParts is into how many parts a range that differs is divided at most.
+	mostParts = 64
+	// partRecords is how many records a part has, about, when its range is small enough: one
+	// more division would cost as much on the wire as it saves.
+	partRecords = 4
+	// listed is how many records of a range are compared one by one rather than divided.
+	listed = 2 * partRecords
+	// maxRanges bounds one question: with mostParts parts of some 25 bytes each, its answer
 	// stays below what sqld allows (10 MB).
 	maxRanges = 1000
 	// allBuckets is the number of buckets.
@@ -26,12 +31,13 @@ type asker interface {
 	text(ctx context.Context, query string, args ...any) (string, error)
 }
 
-// span is a range of buckets, from first up to, not including, end.
-type span struct{ first, end int64 }
+// span is a range of buckets, from first up to, not including, end, with the number of
+// records that the fuller of both sides has there.
+type span struct{ first, end, records int64 }
 
-// sum is what a range holds: how many records, and the sums of the halves of their
-// hashes.
-type sum struct{ count, low, high int64 }
+// sum is what a range holds: how many records, and the lower bits of the sums of the halves
+// of their hashes. A difference goes unseen once in 2^52, and is found by the digest then.
+type sum struct{ records, hashes uint64 }
 
 // change is a record that differs between the two sides.
 type change struct {
@@ -40,31 +46,37 @@ type change struct {
 	hash        int64 // of the file's
 }
 
-// The sums of ?1, a JSON array of [first, end, width], as FIRST,COUNT,LOW,HIGH of each
-// part of a width that is not empty.
+// The sums of all parts, as PART,RECORDS,HASHES in hexadecimal.
+const selectParts = `SELECT coalesce(group_concat(printf('%x,%x,%x', part, records, (high & 1048575) << 32 | low & 4294967295), ' '), '')
+FROM content_part WHERE records > 0`
+
+// The sums of ?1, a JSON array of [first, end, width], in the same form, of each part
+// of a width that is not empty. Parts are counted from the first bucket.
 const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
-  SELECT printf('%d,%d,%d,%d', (c.bucket / (r.value ->> 2)) * (r.value ->> 2), count(*), sum(c.hash & 4294967295), sum(c.hash >> 32)) AS part
+  SELECT printf('%x,%x,%x', c.bucket / (r.value ->> 2), count(*),
+    (sum(c.hash >> 32) & 1048575) << 32 | sum(c.hash & 4294967295) & 4294967295) AS part
   FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
   GROUP BY r.key, c.bucket / (r.value ->> 2))`
 
-// The records of ?1, a JSON array of [first, end], as KIND,KEY,HASH.
-const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%d', c.kind, c.key, c.hash), char(10)), '')
+// The records of ?1, a JSON array of [first, end], as KIND,KEY,HASH, the hash in
+// hexadecimal.
+const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c.key, c.hash), char(10)), '')
 FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
 
 // compare finds the records whose content differs.
 func compare(ctx context.Context, here, there asker) ([]change, error) {
 	var changes []change
-	spans := []span{{0, allBuckets}}
-	for width := allBuckets / fanOut; len(spans) > 0; width /= fanOut {
+	spans := []span{{0, allBuckets, math.MaxInt64}}
+	for width := allBuckets / firstParts; len(spans) > 0; width = partWidth(width, spans) {
 		var next, small []span
 		for part := range chunks(spans, maxRanges) {
-			parts, leaves, err := divide(ctx, here, there, part, max(width, 1))
+			parts, leaves, err := divide(ctx, here, there, part, width)
 			if err != nil {
 				return nil, err
 			}
 			next, small = append(next, parts...), append(small, leaves...)
 		}
-		for part := range chunks(small, maxRanges*fanOut/listed) {
+		for part := range chunks(small, maxRanges*mostParts/listed) {
 			found, err := compareRecords(ctx, here, there, part)
 			if err != nil {
 				return nil, err
@@ -74,6 +86,38 @@ func compare(ctx context.Context, here, there asker) ([]change, error) {
 		spans = next
 	}
 	return changes, nil
+}
+
+// partWidth is how wide the parts are that spans of a width are divided into.
+func partWidth(width int64, spans []span) int64 {
+	most := int64(0)
+	for _, s := range spans {
+		most = max(most, s.records)
+	}
+	parts := int64(2)
+	for parts < mostParts && parts*partRecords < most {
+		parts *= 2
+	}
+	return max(width/parts, 1)
+}
+
+// both asks both sides at once.
+func both[T any](here, there asker, what string, read func(asker) (T, error)) (near, far T, err error) {
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		near, failed = read(here)
+	}()
+	far, err = read(there)
+	<-done
+	if failed != nil {
+		return near, far, fmt.Errorf("%s of the file: %w", what, failed)
+	}
+	if err != nil {
+		return near, far, fmt.Errorf("%s of the primary: %w", what, err)
+	}
+	return near, far, nil
 }
 
 // chunks cuts a list into pieces of at most n.
@@ -92,17 +136,15 @@ func chunks[T any](list []T, n int) func(func([]T) bool) {
 // divide finds the parts of spans that differ: those to divide again, and those with few
 // enough records to list.
 func divide(ctx context.Context, here, there asker, spans []span, width int64) (parts, small []span, err error) {
-	near, err := sums(ctx, here, spans, width)
+	near, far, err := both(here, there, "sum the records", func(a asker) (map[int64]sum, error) {
+		return sums(ctx, a, spans, width)
+	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("sum the file's records: %w", err)
-	}
-	far, err := sums(ctx, there, spans, width)
-	if err != nil {
-		return nil, nil, fmt.Errorf("sum the primary's records: %w", err)
+		return nil, nil, err
 	}
 	visit := func(first int64) {
-		part := span{first, first + width}
-		if width == 1 || max(near[first].count, far[first].count) <= listed {
+		part := span{first, first + width, int64(max(near[first].records, far[first].records))}
+		if width == 1 || part.records <= listed {
 			small = append(small, part)
 		} else {
 			parts = append(parts, part)
@@ -121,24 +163,31 @@ func divide(ctx context.Context, here, there asker, spans []span, width int64) (
 	return parts, small, nil
 }
 
-func sums(ctx context.Context, a asker, spans []span, width int64) (map[int64]sum, error) {
-	ranges := make([][3]int64, len(spans))
-	for i, s := range spans {
-		ranges[i] = [3]int64{s.first, s.end, width}
+// sums are those of the parts of spans, by their first buckets. Of all buckets they are
+// kept, and need not be made.
+func sums(ctx context.Context, a asker, spans []span, width int64) (found map[int64]sum, err error) {
+	var answer string
+	if width == allBuckets/firstParts {
+		answer, err = a.text(ctx, selectParts)
+	} else {
+		ranges := make([][3]int64, len(spans))
+		for i, s := range spans {
+			ranges[i] = [3]int64{s.first, s.end, width}
+		}
+		answer, err = ask(ctx, a, selectSums, ranges)
 	}
-	answer, err := ask(ctx, a, selectSums, ranges)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[int64]sum)
+	found = make(map[int64]sum)
 	for part := range strings.FieldsSeq(answer) {
-		var n [4]int64
-		for i, field := range strings.SplitN(part, ",", 4) {
-			if n[i], err = strconv.ParseInt(field, 10, 64); err != nil {
+		var n [3]uint64
+		for i, field := range strings.SplitN(part, ",", len(n)) {
+			if n[i], err = strconv.ParseUint(field, 16, 64); err != nil {
 				return nil, fmt.Errorf("read a sum: %w", err)
 			}
 		}
-		found[n[0]] = sum{n[1], n[2], n[3]}
+		found[int64(n[0])*width] = sum{n[1], n[2]}
 	}
 	return found, nil
 }
@@ -153,13 +202,11 @@ func ask(ctx context.Context, a asker, query string, parameter any) (string, err
 
 // compareRecords compares the records of spans one by one.
 func compareRecords(ctx context.Context, here, there asker, spans []span) ([]change, error) {
-	near, err := hashes(ctx, here, spans)
+	near, far, err := both(here, there, "list the records", func(a asker) (map[record]int64, error) {
+		return hashes(ctx, a, spans)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list the file's records: %w", err)
-	}
-	far, err := hashes(ctx, there, spans)
-	if err != nil {
-		return nil, fmt.Errorf("list the primary's records: %w", err)
+		return nil, err
 	}
 	var changes []change
 	for r, hash := range near {
@@ -196,11 +243,11 @@ func hashes(ctx context.Context, a asker, spans []span) (map[record]int64, error
 		if err != nil {
 			return nil, fmt.Errorf("read a record: %w", err)
 		}
-		hash, err := strconv.ParseInt(rest[cut+1:], 10, 64)
+		hash, err := strconv.ParseUint(rest[cut+1:], 16, 64)
 		if err != nil {
 			return nil, fmt.Errorf("read a record: %w", err)
 		}
-		found[record{kind(k), rest[:cut]}] = hash
+		found[record{kind(k), rest[:cut]}] = int64(hash)
 	}
 	return found, nil
 }

@@ -35,14 +35,17 @@ func termsMark() int64 {
 	return hashOf([]byte(search.Terms("abc & sons tea company private limited") + search.Terms("x") + search.Terms("नम llp")))
 }
 
-// fillContent computes the table content of a local registry.
+const fillParts = `INSERT INTO content_part (part, records, low, high)
+SELECT bucket >> 20, count(*), sum(hash & 4294967295), sum(hash >> 32) FROM content GROUP BY bucket >> 20`
+
+// fillContent computes the tables content and content_part of a snapshot.
 func fillContent(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, `DELETE FROM content`); err != nil {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM search_push; DELETE FROM content; DELETE FROM content_part`); err != nil {
 		return err
 	}
 	put, err := tx.PrepareContext(ctx, `INSERT INTO content (bucket, kind, key, hash) VALUES (?, ?, ?, ?)`)
@@ -58,6 +61,9 @@ func fillContent(ctx context.Context, db *sql.DB) error {
 		if err != nil {
 			return fmt.Errorf("hash the %v: %w", k, err)
 		}
+	}
+	if _, err := tx.ExecContext(ctx, fillParts); err != nil {
+		return fmt.Errorf("sum the hashes: %w", err)
 	}
 	return tx.Commit()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"regedge/replicate/hrana"
 )
@@ -12,7 +13,7 @@ import (
 // has written to it.
 var ErrDiffers = errors.New("the primary differs from what was pushed: was it changed by hand? Push again")
 
-// selectCounts counts what the release says, as one text, and the sums of the content.
+// selectCounts counts what the release says, as one text.
 const selectCounts = `SELECT json_array((SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
   (SELECT count(*) FROM appointment), (SELECT count(*) FROM partner), (SELECT count(*) FROM search_name))`
 
@@ -32,30 +33,24 @@ WHERE true ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, digest = excluded.
 
 // finish compares all once more and writes the release.
 func (p *pusher) finish(ctx context.Context) error {
-	for what, query := range map[string]string{"rows": selectCounts, "content": selectDigest} {
-		near, err := p.here.text(ctx, query)
+	var digest string
+	for _, query := range []string{selectCounts, selectDigest} {
+		near, far, err := both(p.here, p.there, "count the records", func(a asker) (string, error) { return a.text(ctx, query) })
 		if err != nil {
-			return fmt.Errorf("count the file's %s: %w", what, err)
-		}
-		far, err := p.there.text(ctx, query)
-		if err != nil {
-			return fmt.Errorf("count the primary's %s: %w", what, err)
+			return err
 		}
 		if near != far {
-			return fmt.Errorf("%w (%s: %s in the file, %s at the primary)", ErrDiffers, what, near, far)
+			return fmt.Errorf("%w (%s in the file, %s at the primary)", ErrDiffers, near, far)
 		}
-	}
-	list, err := p.commonTerms(ctx)
-	if err != nil {
-		return err
+		digest = near
 	}
 	release, err := p.here.text(ctx, selectRelease, p.config.Release)
 	if err != nil {
 		return fmt.Errorf("read the release: %w", err)
 	}
-	digest, err := p.here.text(ctx, selectDigest)
+	list, err := p.commonTerms(ctx, &digest)
 	if err != nil {
-		return fmt.Errorf("read the digest: %w", err)
+		return err
 	}
 	list = append(list,
 		hrana.Statement{SQL: putRelease, Args: []any{release, digest, p.config.Now().Unix()}},
@@ -66,21 +61,20 @@ func (p *pusher) finish(ctx context.Context) error {
 	return nil
 }
 
-// commonTerms brings the counts of common terms, when they differ.
-func (p *pusher) commonTerms(ctx context.Context) ([]hrana.Statement, error) {
-	near, err := p.here.text(ctx, selectCommon)
+// commonTerms brings the counts of common terms, when they differ from those of the last
+// push: their hash ends its digest, and is put to the end of this one's.
+func (p *pusher) commonTerms(ctx context.Context, digest *string) ([]hrana.Statement, error) {
+	terms, err := p.here.text(ctx, selectCommon)
 	if err != nil {
-		return nil, fmt.Errorf("read the file's common terms: %w", err)
+		return nil, fmt.Errorf("read the common terms: %w", err)
 	}
-	far, err := p.there.text(ctx, selectCommon)
-	if err != nil {
-		return nil, fmt.Errorf("read the primary's common terms: %w", err)
-	}
-	if near == far {
+	hash := fmt.Sprintf("-%x", hashOf([]byte(terms)))
+	*digest += hash
+	if strings.HasSuffix(p.lastDigest, hash) {
 		return nil, nil
 	}
 	return []hrana.Statement{
 		{SQL: `DELETE FROM search_common`},
-		{SQL: `INSERT INTO search_common (term, names) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`, Args: []any{near}},
+		{SQL: `INSERT INTO search_common (term, names) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`, Args: []any{terms}},
 	}, nil
 }

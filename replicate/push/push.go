@@ -74,7 +74,8 @@ type pusher struct {
 	blank      bool // the primary has no schema yet, and is not to be given one
 	token      string
 	generation int64
-	sequence   int64 // of the last transaction
+	lastDigest string // of the primary's newest release
+	sequence   int64  // of the last transaction
 	report     Report
 }
 
@@ -87,7 +88,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	}
 	p := &pusher{config: config, there: server{config.Primary}, token: rand.Text()}
 	p.report.Release = config.Release
-	if p.local, err = schema.OpenFile(snapshotPath(config.Snapshots, config.Release), true); err != nil {
+	if p.local, err = openSnapshot(ctx, config.Snapshots, config.Release); err != nil {
 		return p.report, err
 	}
 	defer func() { err = errors.Join(err, p.local.Close()) }()
@@ -151,9 +152,6 @@ func (p *pusher) run(ctx context.Context) error {
 // checkSchemas has both sides at the version that this program knows. A dry run takes an
 // empty primary as it is.
 func (p *pusher) checkSchemas(ctx context.Context) error {
-	if err := schema.Check(ctx, p.local, schema.Registry); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
 	if p.config.Migrate == nil {
 		return nil
 	}

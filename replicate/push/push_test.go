@@ -79,10 +79,36 @@ func TestAChangeCostsWhatItChanges(t *testing.T) {
 		"UPDATE director SET designation = 'CHANGED' WHERE rowid % 100 = 0")
 	part := w.push()
 	require.InDelta(t, float64(full.Counts[0].Fresh+full.Counts[2].Fresh)/100, float64(part.Records()), 5)
-	require.Less(t, part.Sent, full.Sent/25, "%+v", part)
-	require.Less(t, part.Sent+part.Received, full.Sent/10)
+	require.Less(t, part.Sent, full.Sent/50, "%+v", part)
+	require.Less(t, part.Sent+part.Received, full.Sent/20)
 	t.Logf("full push: %d bytes sent, %d received; 1%%: %d sent, %d received, of these %d to compare",
 		full.Sent, full.Received, part.Sent, part.Received, part.Compared)
+}
+
+// TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate rolls back to a release whose
+// snapshot was made before content_part was, at a primary without it.
+func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	first := w.snapshot()
+	w.editSome()
+	w.push()
+	snapshot, err := schema.OpenFile(snapshotPath(w.snapshots, first), false)
+	require.NoError(t, err)
+	for _, db := range []*sql.DB{snapshot, w.primary()} {
+		_, err := db.Exec(`DROP TRIGGER content_added; DROP TRIGGER content_changed; DROP TRIGGER content_gone;
+			DROP TABLE content_part; DELETE FROM schema_version WHERE version = 7`)
+		require.NoError(t, err)
+	}
+	require.NoError(t, snapshot.Close())
+	order, err := Snapshots(w.snapshots)
+	require.NoError(t, err)
+	_, err = Run(t.Context(), w.config(first))
+	require.NoError(t, err)
+	w.same(first)
+	after, err := Snapshots(w.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, order, after)
 }
 
 func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"regedge/schema"
 )
@@ -112,6 +113,33 @@ func prepare(ctx context.Context, path string) error {
 		_, err = db.ExecContext(ctx, `PRAGMA journal_mode = delete`)
 	}
 	return errors.Join(err, db.Close())
+}
+
+// openSnapshot opens the snapshot of a release to read it. One of an older program is
+// brought to this one's version first; its time stays, by which snapshots are ordered.
+func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
+	path := snapshotPath(dir, release)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot: %w", err)
+	}
+	db, err := schema.OpenFile(path, true)
+	if err != nil || schema.Check(ctx, db, schema.Registry) == nil {
+		return db, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	if db, err = schema.OpenFile(path, false); err != nil {
+		return nil, err
+	}
+	if err = schema.Migrate(ctx, db, schema.Registry); err == nil {
+		_, err = db.ExecContext(ctx, `PRAGMA journal_mode = delete`)
+	}
+	if err = errors.Join(err, db.Close(), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return schema.OpenFile(path, true)
 }
 
 func snapshotPath(dir, release string) string { return filepath.Join(dir, release+snapshotSuffix) }

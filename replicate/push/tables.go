@@ -65,12 +65,17 @@ func (t *table) scan() string {
 }
 
 // rows reads the rows of the records ?1, a JSON array of keys, as one JSON array.
-func (t *table) rows() string {
+func (t *table) rows() string { return t.read(t.columns) }
+
+// primaryKeys reads the primary keys of the rows of the records ?1.
+func (t *table) primaryKeys() string { return t.read(t.columns[:t.primary]) }
+
+func (t *table) read(columns []string) string {
 	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s WHERE %s IN (SELECT value FROM json_each(?1))`,
-		strings.Join(t.columns, ", "), t.name, t.key)
+		strings.Join(columns, ", "), t.name, t.key)
 }
 
-// drop deletes the rows of the records ?1 that are not among the rows ?2.
+// drop deletes the rows of the records ?1 whose primary keys are not among ?2.
 func (t *table) drop() string {
 	return fmt.Sprintf(`DELETE FROM %s WHERE %s IN (SELECT value FROM json_each(?1)) AND (%s) NOT IN (SELECT %s FROM json_each(?2))`,
 		t.name, t.key, strings.Join(t.columns[:t.primary], ", "), elements(t.primary))

@@ -171,7 +171,9 @@ var dumped = []string{
 	"SELECT * FROM appointment ORDER BY 1, 2", "SELECT * FROM partner ORDER BY 1, 2", "SELECT * FROM pincode ORDER BY 1",
 	"SELECT * FROM board ORDER BY 1",
 	"SELECT value, name, place & 268435455, place >> 32 FROM search_name ORDER BY place", "SELECT * FROM search_common ORDER BY 1",
-	"SELECT * FROM content ORDER BY 1, 2, 3", "SELECT id FROM release ORDER BY seq DESC LIMIT 1",
+	"SELECT * FROM content ORDER BY 1, 2, 3",
+	"SELECT * FROM content_part WHERE records > 0 ORDER BY 1",
+	"SELECT id FROM release ORDER BY seq DESC LIMIT 1",
 }
 
 // same compares the primary with a snapshot, and checks the primary's search.
@@ -184,8 +186,12 @@ func (w *world) same(release string) {
 	for _, query := range dumped {
 		require.Equal(w.t, dump(w.t, near, query), dump(w.t, far, query), query)
 	}
+	require.Equal(w.t, dump(w.t, far, sumsOfContent), dump(w.t, far, "SELECT * FROM content_part WHERE records > 0 ORDER BY 1"))
 	w.checkSearch()
 }
+
+// sumsOfContent is what content_part must hold.
+const sumsOfContent = `SELECT bucket >> 20, count(*), sum(hash & 4294967295), sum(hash >> 32) FROM content GROUP BY 1 ORDER BY 1`
 
 func dump(t *testing.T, db *sql.DB, query string) (lines []string) {
 	t.Helper()
