@@ -17,8 +17,9 @@ const lockName = "lock"
 
 // osDir is a Dir in the file system. It holds the lock file open.
 type osDir struct {
-	path string
-	lock *os.File
+	path   string
+	lock   *os.File
+	syncer *syncer
 }
 
 // OpenDir opens the directory at path, making it when missing (mode 0700), and takes its
@@ -38,7 +39,7 @@ func OpenDir(path string) (Dir, error) {
 		}
 		return nil, fmt.Errorf("lock state directory %s: %w", path, err)
 	}
-	return &osDir{path, lock}, nil
+	return &osDir{path, lock, newSyncer()}, nil
 }
 
 func (d *osDir) List() ([]string, error) {
@@ -64,7 +65,7 @@ func (d *osDir) Append(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return osFile{f, d.syncer}, nil
 }
 
 func (d *osDir) Remove(name string) error {
@@ -84,12 +85,17 @@ func (d *osDir) Sync() error {
 	return f.Sync()
 }
 
-func (d *osDir) Close() error { return d.lock.Close() }
+func (d *osDir) Close() error {
+	d.syncer.close()
+	return d.lock.Close()
+}
 
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	syncer *syncer
+}
 
-// Sync makes the content durable; the file's times may stay behind.
-func (f osFile) Sync() error { return unix.Fdatasync(int(f.Fd())) }
+func (f osFile) Sync() error { return f.syncer.sync(f.File) }
 
 func (f osFile) Size() (int64, error) {
 	info, err := f.Stat()
