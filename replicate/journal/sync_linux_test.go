@@ -1,0 +1,52 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestSyncsInTheBackground(t *testing.T) {
+	for name, s := range map[string]*syncer{"in the background": newSyncer(), "by fdatasync": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(s.close)
+			if name == "in the background" && s.context == 0 {
+				t.Skip("this kernel allows no asynchronous requests")
+			}
+			var group sync.WaitGroup
+			for i := range 4 {
+				file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+				require.NoError(t, err)
+				group.Go(func() {
+					for range 20 {
+						_, err := file.Write(make([]byte, 100*(i+1)))
+						if err == nil {
+							err = s.sync(file)
+						}
+						if err != nil {
+							t.Error(err)
+						}
+					}
+					file.Close()
+				})
+			}
+			group.Wait()
+
+			// What can't be synced is an error, and the next sync is not affected by it.
+			reading, writing, err := os.Pipe()
+			require.NoError(t, err)
+			defer reading.Close()
+			require.ErrorIs(t, s.sync(writing), unix.EINVAL)
+			require.NoError(t, writing.Close())
+			require.ErrorIs(t, s.sync(writing), os.ErrClosed)
+			file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+			require.NoError(t, err)
+			require.NoError(t, s.sync(file))
+			require.NoError(t, file.Close())
+		})
+	}
+}
