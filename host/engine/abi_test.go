@@ -124,6 +124,13 @@ func TestHeaderFieldsAreChecked(t *testing.T) {
 	} {
 		require.Equal(t, want, validValue([]byte(value)), "%q", value)
 	}
+	for at := range 17 { // values are looked at eight bytes at a time
+		for c := range 256 {
+			value := []byte("a value of twenty b.")
+			value[at] = byte(c)
+			require.Equal(t, c >= 0x20 && c != 0x7f || c == '\t', validValue(value), "%q", value)
+		}
+	}
 	require.True(t, forbidden([]byte("Transfer-Encoding")))
 	require.False(t, forbidden([]byte("X-Request-Id")))
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 )
@@ -166,6 +167,16 @@ func tokenTable() (table [256]bool) {
 // validValue reports whether value can be a field value (RFC 9110, section 5.5). It lets
 // no control character through but the tab: with CR or LF a guest could end the field.
 func validValue(value []byte) bool {
+	for ; len(value) >= 8; value = value[8:] {
+		word := binary.LittleEndian.Uint64(value)
+		// The high bit of a byte is set where the byte is below 0x20, or 0x7f. A borrow can set
+		// it wrongly, never clear it: then each byte is looked at.
+		const ones, highs = 0x0101010101010101, 0x8080808080808080
+		deleted := word ^ ones*0x7f
+		if ((word-ones*0x20)&^word|(deleted-ones)&^deleted)&highs != 0 {
+			break
+		}
+	}
 	for _, c := range value {
 		if !valueBytes[c] {
 			return false
