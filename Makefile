@@ -31,7 +31,7 @@ lint: build/bin/staticcheck ## Check format, vet, staticcheck and the state of g
 	$(STATICCHECK) $$(go list $(PACKAGES) | grep -v wasm/guest) # the guest is used under TinyGo alone
 	go mod tidy -diff
 
-check: lint test ## Everything that CI runs
+check: lint test ## What each commit passes: lint and all tests
 
 wasm: ## Build wasm/registry.wasm from nothing (installs the toolchain on Debian)
 	sh wasm/build.sh

@@ -129,25 +129,34 @@ func (l *traffic) insist(e *cluster.Edge, cin, key string) (a answer) {
 func (l *traffic) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
-	perSecond := load()
 	const workers = 32 // so that a slow answer does not hold up the others
+	between := time.Second * workers / time.Duration(load())
 	for _, e := range l.w.Edges {
 		client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: workers}}
-		for range workers {
+		for i := range workers {
+			due := time.Now().Add(between * time.Duration(i) / workers)
 			l.all.Go(func() {
-				tick := time.NewTicker(time.Second * workers / time.Duration(perSecond))
-				defer tick.Stop()
-				for {
+				for ; ctx.Err() == nil; due = following(due, between) {
 					select {
 					case <-ctx.Done():
 						return
-					case <-tick.C:
+					case <-time.After(time.Until(due)):
 						l.one(client, e)
 					}
 				}
 			})
 		}
 	}
+}
+
+// following is when the next lookup is due. What a slow answer held up is sent later, unless
+// it held up more than a second's.
+func following(due time.Time, between time.Duration) time.Time {
+	due = due.Add(between)
+	if late := time.Now().Add(-time.Second); due.Before(late) {
+		return late
+	}
+	return due
 }
 
 // one sends one lookup and judges its answer.
