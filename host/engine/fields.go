@@ -88,12 +88,9 @@ func (i *instance) liftFields(list *fieldList, tuples []byte) (problem int) {
 		}
 		text.Write(name)
 		text.Write(value)
-	}
-	rest := text.String()
-	for t := tuples; len(t) > 0; t = t[16:] {
-		name, value := get32(t, 4), get32(t, 12)
-		list.entries = append(list.entries, Header{Name: rest[:name], Value: rest[name : name+value]})
-		rest = rest[name+value:]
+		// What was written so far stays where it is: there is room for all.
+		end, names := text.String(), text.Len()-len(value)
+		list.entries = append(list.entries, Header{Name: end[names-len(name) : names], Value: end[names:]})
 	}
 	return none
 }
@@ -196,6 +193,9 @@ func valueTable() (table [256]bool) {
 
 // forbidden reports whether a field belongs to the connection, which is the host's.
 func forbidden(name []byte) bool {
+	if forbiddenLengths>>len(name)&1 == 0 {
+		return false // as most names are told by their length
+	}
 	for _, f := range forbiddenFields {
 		if equalFold(f, name) {
 			return true
@@ -208,6 +208,14 @@ var forbiddenFields = [...]string{
 	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
 	"proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "host", "http2-settings",
 }
+
+// forbiddenLengths has a bit for each length of those names.
+var forbiddenLengths = func() (bits uint64) {
+	for _, f := range forbiddenFields {
+		bits |= 1 << len(f)
+	}
+	return bits
+}()
 
 // equalFold compares a field name without regard to the case of ASCII letters.
 func equalFold(a string, b []byte) bool {

@@ -16,11 +16,14 @@ type (
 	responseResult = cm.Result[types.ErrorCodeShape, types.OutgoingResponse, types.ErrorCode]
 )
 
+// defaultStatus is that of a response whose status is not set (wasi:http).
+const defaultStatus = 200
+
 // send hands the whole answer to the host. A host that refuses a header or a status that
 // the handler made is not one that the request can be answered on, so it traps.
 func send(out types.ResponseOutparam, r *handler.Response) {
 	response := types.NewOutgoingResponse(responseFields(r))
-	if response.SetStatusCode(types.StatusCode(r.Status)) == cm.ResultErr {
+	if r.Status != defaultStatus && response.SetStatusCode(types.StatusCode(r.Status)) == cm.ResultErr {
 		panic("status refused")
 	}
 	body := *must(response.Body()).OK()
