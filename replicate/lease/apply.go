@@ -53,6 +53,12 @@ func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
 	case wire.OK:
 		return b.applyOK(now, r, ofSync)
 	case wire.Fresh:
+		if b.settled() && r.Generation != b.generation {
+			// Another writer than the one that took everything: it has to see what it lacks.
+			b.session = 0
+			b.heard(now, r)
+			return Applied{}
+		}
 		if b.epoch == 0 || b.settled() {
 			b.beginEpoch(r.Epoch, r.Generation, false)
 			b.open(now, r)

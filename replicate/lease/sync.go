@@ -14,18 +14,25 @@ const sweepParts = 600
 // Greeting reports whether the edge has to say Hello before it can sync.
 func (b *Book) Greeting() bool { return b.session == 0 || b.settled() }
 
-// Hello is the message that opens a session.
+// Hello is the message that opens a session. A new epoch is asked for only in a session
+// in which the writer took everything of the old one: to another, whose ledger may have
+// come back from a backup, the old one has to be shown first.
 func (b *Book) Hello(now int64) *wire.Hello {
 	h := &wire.Hello{Boot: b.boot, Generation: b.generation, NowMillis: now}
-	if !b.settled() {
-		h.Epoch, h.Sealed, h.Acked, h.Granted = b.epoch, b.sealed, b.acked, b.granted
+	if b.session != 0 && b.settled() {
+		h.Boot += b.epoch * oddStep // each epoch's successor is asked for by another number
+		return h
 	}
+	h.Epoch, h.Sealed, h.Acked, h.Granted = b.epoch, b.sealed, b.acked, b.granted
 	return h
 }
 
+// oddStep spreads consecutive numbers over all 64 bits: 2^64 by the golden ratio.
+const oddStep = 0x9E3779B97F4A7C15
+
 // settled reports whether a superseded epoch has nothing left to report or return.
 func (b *Book) settled() bool {
-	if b.standing != wire.Superseded || b.inflight != nil || len(b.pending)+len(b.carried) > 0 {
+	if b.standing != wire.Superseded || b.inflight != nil || b.applied < b.sealed || len(b.pending)+len(b.carried) > 0 {
 		return false
 	}
 	for _, a := range b.accounts {

@@ -35,14 +35,20 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 		}
 		return wire.Retired, known
 	case h.Epoch == 0:
-		return wire.Fresh, l.newEpoch(e, h.Boot)
+		epoch := l.newEpoch(e, h.Boot)
+		if !l.Restoring || h.Generation == 0 || h.Generation == l.Generation {
+			l.holdsNothing(e) // one that knows another generation may have batches that this ledger lost
+		}
+		return wire.Fresh, epoch
 	case known == nil:
 		l.wentBack(e)
 		known = l.adopt(e, h)
 	case h.Sealed < known.Applied:
 		known.Forked = true
 		l.changes.epoch(e, known)
-		return wire.Forked, l.newEpoch(e, h.Boot)
+		epoch := l.newEpoch(e, h.Boot)
+		l.holdsNothing(e)
+		return wire.Forked, epoch
 	case h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation:
 		l.wentBack(e)
 	}
@@ -57,8 +63,9 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 }
 
 // newEpoch gives an edge an epoch in which nothing is held. A process that asks again,
-// because the answer was lost or its message was repeated on the way, gets the same. Its number is not below the generation's:
-// one that a restored ledger does not know may have been given before.
+// because the answer was lost or its message was repeated on the way, gets the same. Its
+// number is not below the generation's: one that a restored ledger does not know may have
+// been given before.
 func (l *Ledger) newEpoch(e *Edge, boot uint64) *Epoch {
 	if newest := e.epochs[e.Epoch]; newest != nil && newest.Boot == boot {
 		return newest
@@ -66,10 +73,17 @@ func (l *Ledger) newEpoch(e *Edge, boot uint64) *Epoch {
 	e.Epoch = max(e.Epoch+1, l.Generation)
 	epoch := &Epoch{Number: e.Epoch, Boot: boot, leases: map[wire.Pool]*Lease{}}
 	e.epochs[e.Epoch] = epoch
-	e.Declared = true // it holds nothing
 	l.changes.edge(e)
 	l.changes.epoch(e, epoch)
 	return epoch
+}
+
+// holdsNothing notes that an edge has nothing to declare.
+func (l *Ledger) holdsNothing(e *Edge) {
+	if !e.Declared {
+		e.Declared = true
+		l.changes.edge(e)
+	}
 }
 
 // adopt takes over an epoch that a restored ledger does not know.

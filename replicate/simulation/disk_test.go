@@ -34,11 +34,16 @@ type disk struct {
 	copied bool
 	// wasCopied says so of any time before: what the writer said of it a power cut may take.
 	wasCopied bool
+	// doubtful are the charges of an older copy since the process last started: the next
+	// one can't tell them from what the original may have reported.
+	doubtful counts
 	// segments counts the journal's segments that were begun.
 	segments int
 }
 
-func newDisk() *disk { return &disk{files: map[string]*inode{}, durable: map[string]*inode{}} }
+func newDisk() *disk {
+	return &disk{files: map[string]*inode{}, durable: map[string]*inode{}, doubtful: counts{}}
+}
 
 // clone copies the disk as a snapshot of it would.
 func (d *disk) clone() *disk {

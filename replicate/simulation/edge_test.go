@@ -82,6 +82,7 @@ func (e *edge) boot() {
 	if w.now-e.downSince > dayMillis && e.downSince != 0 {
 		w.count(backAfterDays)
 	}
+	w.forgotten(e)
 	p.meter, e.process, e.epoch = m, p, m.Epoch()
 	w.detail("%s boots in epoch %d", e.name, e.epoch)
 	e.checkProcess(p)
@@ -109,7 +110,7 @@ func (e *edge) checkProcess(p *process) {
 	require.NoError(e.world.t, p.meter.Check(), e.name)
 	if epoch := p.meter.Epoch(); epoch != e.epoch {
 		e.world.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
-		e.epoch, e.disk.copied = epoch, false
+		e.epoch, e.disk.copied, e.disk.doubtful = epoch, false, counts{}
 		e.world.broke(e)
 	}
 }
@@ -142,7 +143,7 @@ func (e *edge) trusted(seen bool) {
 	if w := e.world; len(w.query(fmt.Sprintf(`SELECT 1 FROM node WHERE retired = 1 AND name = '%s'`, e.name))) > 0 {
 		w.excuse(e)
 	}
-	e.disk.copied = false
+	e.disk.copied, e.disk.doubtful = false, counts{}
 }
 
 // watch asks for news on the other lane.

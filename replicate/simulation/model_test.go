@@ -145,6 +145,15 @@ func (w *world) dropAside() {
 	}
 }
 
+// forgotten notes that a process on an older copy ended before the writer saw it: what it
+// served is dropped by the next, once the writer says that the copy is one.
+func (w *world) forgotten(e *edge) {
+	for key, n := range e.disk.doubtful {
+		w.missing[key] += n
+	}
+	e.disk.doubtful = counts{}
+}
+
 // answered notes a verdict that reached the client.
 func (w *world) answered(e *edge, r *request) {
 	if r.Outcome != charge.Found {
@@ -155,6 +164,7 @@ func (w *world) answered(e *edge, r *request) {
 	e.unsynced[r.Key]++
 	if e.disk.copied {
 		w.forked[r.Account]++
+		e.disk.doubtful[r.Key]++
 	}
 }
 
