@@ -93,6 +93,43 @@ func TestANewSessionHasToSayAgainThatNothingIsLeft(t *testing.T) {
 	require.True(t, b.Charge(start+1, asking("b", charge.Found), false).Wait, "there may have been a top-up")
 }
 
+// TestAnEndedEpochIsShownToAnotherWriter ends an epoch, and has the ledger come back from a
+// backup before the next one is asked for.
+func TestAnEndedEpochIsShownToAnotherWriter(t *testing.T) {
+	b, _ := granted(t, 10)
+	require.Equal(t, "", b.Charge(start, asking("a", charge.Found), false).Verdict.Code)
+	ended := wire.Reply{Status: wire.Superseded, Session: 1, Epoch: 1, Generation: 1, Live: 1}
+	b.Apply(start, &ended, false)
+	for ended.Applied < 5 && b.Hello(start).Epoch != 0 {
+		if batch := b.Sync(start).Batch; batch != nil {
+			ended.Applied = batch.Seq
+		}
+		b.Apply(start, &ended, true)
+	}
+	asked := b.Hello(start)
+	require.Zero(t, asked.Epoch, "all of it was reported and returned")
+	require.NotEqual(t, b.boot, asked.Boot, "epoch 1 was asked for by that number")
+
+	fresh := wire.Reply{Status: wire.Fresh, Session: 9, Epoch: 2, Generation: 2, Live: 1}
+	b.Apply(start, &fresh, false)
+	require.EqualValues(t, 1, b.Epoch(), "that writer has not seen what was reported")
+	require.True(t, b.Greeting())
+	shown := b.Hello(start)
+	require.EqualValues(t, 1, shown.Epoch)
+	require.Equal(t, ended.Applied, shown.Acked)
+
+	b.Apply(start, &wire.Reply{Status: wire.Superseded, Session: 10, Epoch: 1, Generation: 2, Live: 1}, false)
+	require.False(t, b.Greeting(), "its batches are sent again first")
+	for seq := uint64(1); seq <= ended.Applied; seq++ {
+		require.Equal(t, seq, b.Sync(start).Batch.Seq)
+		b.Apply(start, &wire.Reply{Status: wire.Superseded, Session: 10, Epoch: 1, Generation: 2, Applied: seq, Live: 1}, true)
+	}
+	require.Equal(t, asked.Boot, b.Hello(start).Boot)
+	b.Apply(start, &fresh, false)
+	require.EqualValues(t, 2, b.Epoch())
+	require.NoError(t, b.Check())
+}
+
 func TestARepliedRowAddsNothingTwice(t *testing.T) {
 	b, _ := granted(t, 10)
 	first := news(b, 2, 20)
