@@ -22,25 +22,22 @@ type syncer struct {
 	batch   [1]*controlBlock
 }
 
-// controlBlock is struct iocb of linux/aio_abi.h on a machine of little-endian order.
+// controlBlock is struct iocb of linux/aio_abi.h; what a sync has no use for must be zero.
 type controlBlock struct {
-	data         uint64
-	key, rwFlags uint32
-	opcode       uint16
-	priority     int16
-	file         uint32
-	buffer       uint64
-	bytes        uint64
-	offset       int64
-	_            uint64
-	flags        uint32
-	eventFile    uint32
+	_         [16]byte // data, key, flags of a read or write
+	opcode    uint16
+	_         uint16 // priority
+	file      uint32
+	_         [32]byte // buffer, bytes, offset, reserved
+	flags     uint32
+	eventFile uint32
 }
 
 // completion is struct io_event.
 type completion struct {
-	data, object    uint64
-	result, result2 int64
+	_      [16]byte // data, request
+	result int64
+	_      int64
 }
 
 // From linux/aio_abi.h.
