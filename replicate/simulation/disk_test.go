@@ -32,7 +32,8 @@ type disk struct {
 	durable map[string]*inode // the directory as it was last synced
 	// copied says that this is an older copy, and the writer has not seen it yet.
 	copied bool
-	// wasCopied says so of any time before: what the writer said of it a power cut may take.
+	// wasCopied says so of any time before: what the writer said of it the end of a process
+	// may take.
 	wasCopied bool
 	// doubtful are the charges of an older copy since the process last started: the next
 	// one can't tell them from what the original may have reported.

@@ -94,6 +94,7 @@ func (e *edge) kill() {
 		e.world.detail("%s ends", e.name)
 		e.process.dead = true
 		e.disk.unmount()
+		e.disk.copied = e.disk.wasCopied // what the writer said of it may not have been written yet
 		e.process, e.sending = nil, false
 		e.downSince = e.world.now
 	}

@@ -196,7 +196,6 @@ func (w *world) cutPower(e *edge) {
 		w.note("%s loses power, and %v", e.name, e.unsynced)
 		w.count(powerCutLost)
 		w.powerLost(e)
-		e.disk.copied = e.disk.wasCopied
 		e.requests = nil
 	}
 }
