@@ -35,20 +35,14 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 		}
 		return wire.Retired, known
 	case h.Epoch == 0:
-		epoch := l.newEpoch(e, h.Boot)
-		if !l.Restoring || h.Generation == 0 || h.Generation == l.Generation {
-			l.holdsNothing(e) // one that knows another generation may have batches that this ledger lost
-		}
-		return wire.Fresh, epoch
+		return wire.Fresh, l.newEpoch(e, h.Boot)
 	case known == nil:
 		l.wentBack(e)
 		known = l.adopt(e, h)
 	case h.Sealed < known.Applied:
 		known.Forked = true
 		l.changes.epoch(e, known)
-		epoch := l.newEpoch(e, h.Boot)
-		l.holdsNothing(e)
-		return wire.Forked, epoch
+		return wire.Forked, l.newEpoch(e, h.Boot)
 	case h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation:
 		l.wentBack(e)
 	}
@@ -73,17 +67,12 @@ func (l *Ledger) newEpoch(e *Edge, boot uint64) *Epoch {
 	e.Epoch = max(e.Epoch+1, l.Generation)
 	epoch := &Epoch{Number: e.Epoch, Boot: boot, leases: map[wire.Pool]*Lease{}}
 	e.epochs[e.Epoch] = epoch
+	// It holds nothing, which after a restore it has to say: who asked may be a message that
+	// was under way for long, while the edge holds leases of an epoch that is not known yet.
+	e.Declared = !l.Restoring
 	l.changes.edge(e)
 	l.changes.epoch(e, epoch)
 	return epoch
-}
-
-// holdsNothing notes that an edge has nothing to declare.
-func (l *Ledger) holdsNothing(e *Edge) {
-	if !e.Declared {
-		e.Declared = true
-		l.changes.edge(e)
-	}
 }
 
 // adopt takes over an epoch that a restored ledger does not know.
