@@ -67,6 +67,24 @@ func TestLateUsageOfAnEpochThatTheRestoredLedgerLost(t *testing.T) {
 	require.EqualValues(t, 4, l.Account(1).Credits().Leased, "all that the edge's present epoch was granted")
 }
 
+// TestARequestUnderWayForLongDeclaresNothing has a first Hello come after the ledger came
+// back from a backup, between the edge's own Hello and its declaration.
+func TestARequestUnderWayForLongDeclaresNothing(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(9)
+	require.NoError(t, l.AddEdge("one"))
+	l.Restore()
+	e := l.Edge("one")
+	require.True(t, l.Hello(now, e, &wire.Hello{Boot: 1, Epoch: 5, Granted: 4, Generation: 8}).Declare)
+	for _, boot := range []uint64{1, 2} { // repeated, and of another run
+		require.True(t, l.Hello(now, e, &wire.Hello{Boot: boot}).Declare)
+		require.True(t, l.Restoring)
+	}
+	hello := l.Hello(now, e, &wire.Hello{Boot: 3})
+	l.Sync(now, e, &wire.Sync{Session: hello.Session, DeclaredLast: true})
+	require.False(t, l.Restoring, "it said that it holds nothing")
+}
+
 func TestSessionsBeginElsewhereInEachLife(t *testing.T) {
 	session := func(begin uint64) uint64 {
 		l := ledger.New(3)
