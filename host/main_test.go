@@ -181,7 +181,8 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	request, err := http.NewRequest("GET", ts.Getenv("LOOKUPS")+args[1], nil)
 	ts.Check(err)
 	request.Header.Set("Authorization", "Bearer "+args[2])
-	// What an operator changed reaches the node within two seconds (guarantee G8); the rest is slack for a busy machine.
+	// What an operator changed reaches the node within two seconds (guarantee G8); the rest
+	// is slack for a busy machine.
 	var body []byte
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		response, err := http.DefaultClient.Do(request)

@@ -98,13 +98,7 @@ func setTarget(i *instance, stack []uint64) {
 // setAuthority is outgoing-request.set-authority: (option<string>) -> result.
 func setAuthority(i *instance, stack []uint64) {
 	request := &i.requests[i.ref(stack[0], kindOutgoingRequest)]
-	authority := i.engine.meterAddress.authority // the one that is allowed needs no copy
-	if uint32(stack[1]) == 0 {
-		authority = ""
-	} else if text := i.text(uint32(stack[2]), uint32(stack[3])); string(text) != authority {
-		authority = string(text)
-	}
-	request.set(&request.authority, authority, true, stack)
+	request.set(&request.authority, i.optionalText(stack[1:]), true, stack)
 }
 
 // set changes one field and says so to the guest, unless the value is refused.

@@ -48,10 +48,11 @@ func (p *pusher) finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the release: %w", err)
 	}
-	list, err := p.commonTerms(ctx, &digest)
+	list, hash, err := p.commonTerms(ctx)
 	if err != nil {
 		return err
 	}
+	digest += hash
 	list = append(list,
 		hrana.Statement{SQL: putRelease, Args: []any{release, digest, p.config.Now().Unix()}},
 		hrana.Statement{SQL: `UPDATE pushing SET release = ''`})
@@ -62,19 +63,18 @@ func (p *pusher) finish(ctx context.Context) error {
 }
 
 // commonTerms brings the counts of common terms, when they differ from those of the last
-// push: their hash ends its digest, and is put to the end of this one's.
-func (p *pusher) commonTerms(ctx context.Context, digest *string) ([]hrana.Statement, error) {
+// push. Their hash ends the digest of a release.
+func (p *pusher) commonTerms(ctx context.Context) (list []hrana.Statement, hash string, err error) {
 	terms, err := p.here.text(ctx, selectCommon)
 	if err != nil {
-		return nil, fmt.Errorf("read the common terms: %w", err)
+		return nil, "", fmt.Errorf("read the common terms: %w", err)
 	}
-	hash := fmt.Sprintf("-%x", hashOf([]byte(terms)))
-	*digest += hash
+	hash = fmt.Sprintf("-%x", hashOf([]byte(terms)))
 	if strings.HasSuffix(p.lastDigest, hash) {
-		return nil, nil
+		return nil, hash, nil
 	}
 	return []hrana.Statement{
 		{SQL: `DELETE FROM search_common`},
 		{SQL: `INSERT INTO search_common (term, names) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`, Args: []any{terms}},
-	}, nil
+	}, hash, nil
 }
