@@ -235,6 +235,21 @@ func TestABatchIsKeptThoughTheDiskFailed(t *testing.T) {
 		require.NoError(t, j.Rotate(func(func([]byte)) {}))
 		require.Equal(t, []uint64{1, 2, 3, 4}, stored())
 	})
+
+	t.Run("and goes to the next day's file when that failed at its turn", func(t *testing.T) {
+		file := d.files[keptName(100)]
+		durable := file.Len()
+		require.NoError(t, keep(5))
+		d.syncErr = errors.New("input/output error")
+		require.ErrorIs(t, j.Keep(1, &wire.Batch{Seq: 6, Of: 1}, 101), d.syncErr)
+		d.syncErr = nil
+		require.NoError(t, j.Rotate(func(func([]byte)) {}))
+		file.Truncate(durable) // the disk forgot what it failed to sync, whatever it said later
+		again, _, _, _ := opened(t, d, k)
+		for seq := uint64(1); seq <= 6; seq++ {
+			require.NotNil(t, again.Batch(1, seq), "batch %d", seq)
+		}
+	})
 }
 
 func FuzzReplay(f *testing.F) {
