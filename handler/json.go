@@ -1,8 +1,11 @@
 package handler
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"regedge/handler/swar"
 )
 
 // writer builds JSON text (RFC 8259). encoding/json is not used: it brings reflection
@@ -13,7 +16,7 @@ type writer struct {
 	damaged bool
 }
 
-func (w *writer) raw(s string) { w.buf = append(w.buf, s...) }
+func (w *writer) raw(s string) { swar.Copy(w.room(len(s)), s) }
 
 func (w *writer) integer(n int64) { w.buf = strconv.AppendInt(w.buf, n, 10) }
 
@@ -52,11 +55,62 @@ func (w *writer) boolean(v Value) {
 
 // text writes a string. Bytes that are not UTF-8 become U+FFFD.
 func (w *writer) text(s string) {
-	b := append(w.buf, '"')
-	start := 0
-	for i := plain(s, 0); i < len(s); i = plain(s, i) {
+	start := len(w.buf)
+	b := w.room(len(s) + 2)
+	b[0] = '"'
+	done := plain(b[1:], s)
+	if done == len(s) {
+		b[1+done] = '"'
+		return
+	}
+	w.buf = w.buf[:start+1+done]
+	w.escaped(s[done:])
+	w.buf = append(w.buf, '"')
+}
+
+// room lengthens the text by n bytes and returns them.
+func (w *writer) room(n int) []byte {
+	start := len(w.buf)
+	if cap(w.buf)-start < n {
+		w.grow(n)
+	}
+	w.buf = w.buf[:start+n]
+	return w.buf[start:]
+}
+
+// grow makes room for n more bytes. It stands by itself, since it is hardly ever needed.
+//
+//go:noinline
+func (w *writer) grow(n int) { w.buf = slices.Grow(w.buf, n) }
+
+// plain copies the beginning of s that is in JSON as it is: for most texts that is all of
+// it. It returns how many bytes that is.
+func plain(b []byte, s string) int {
+	b = b[:len(s)]
+	i := 0
+	for ; i+swar.Size <= len(s); i += swar.Size {
+		word := swar.Load(s, i)
+		if swar.Special(word, '"', '\\') {
+			return i
+		}
+		swar.Store(b, i, word)
+	}
+	for ; i < len(s); i++ {
 		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
+		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return i
+		}
+		b[i] = c
+	}
+	return i
+}
+
+// escaped writes a string byte by byte.
+func (w *writer) escaped(s string) {
+	b, start := w.buf, 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
 			continue
 		}
@@ -75,26 +129,7 @@ func (w *writer) text(s string) {
 		}
 		i += size
 	}
-	b = append(b, s[start:]...)
-	w.buf = append(b, '"')
-}
-
-// plain returns the first place from i on that may need more than copying, or is within
-// eight bytes of the end. It looks at eight bytes at once, which the component is glad of:
-// most texts are plain.
-func plain(s string, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(s); i += 8 {
-		v := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		quote, slash := v^ones*'"', v^ones*'\\'
-		// A top bit is set for a byte that is not ASCII, is below a space, or is one of
-		// the two; and, at times, for one next to such a byte.
-		if (v|(v-ones*' ')|(quote-ones)|(slash-ones))&tops != 0 {
-			break
-		}
-	}
-	return i
+	w.buf = append(b, s[start:]...)
 }
 
 // appendEscape writes a quotation mark, a backslash or a control character.

@@ -8,7 +8,11 @@
 // tabs nor newlines in a value.
 package board
 
-import "strings"
+import (
+	"strings"
+
+	"regedge/handler/swar"
+)
 
 // Max is how many directors a board holds (specification section 8).
 const Max = 50
@@ -35,14 +39,31 @@ type Director struct{ DIN, Name, Designation, Appointed string }
 // Next takes the first director off a board that is not empty. It reports false for a
 // text that is no board.
 func Next(board string) (first Director, rest string, ok bool) {
-	line, rest, more := strings.Cut(board, "\n")
-	var named, designated, dated bool
-	first.DIN, line, named = strings.Cut(line, "\t")
-	first.Name, line, designated = strings.Cut(line, "\t")
-	first.Designation, first.Appointed, dated = strings.Cut(line, "\t")
-	ok = named && designated && dated && first.DIN != "" && first.Name != "" &&
-		strings.IndexByte(first.Appointed, '\t') < 0 && more == (rest != "")
-	return first, rest, ok
+	var tabs [3]int
+	end, seen := 0, 0
+	for ; end < len(board); end++ {
+		for end+swar.Size <= len(board) && !swar.Control(swar.Load(board, end)) {
+			end += swar.Size
+		}
+		if end == len(board) || board[end] == '\n' {
+			break
+		}
+		if board[end] == '\t' {
+			if seen == len(tabs) {
+				return Director{}, "", false
+			}
+			tabs[seen] = end
+			seen++
+		}
+	}
+	if seen < len(tabs) || end == len(board)-1 { // no newline ends a board
+		return Director{}, "", false
+	}
+	first = Director{board[:tabs[0]], board[tabs[0]+1 : tabs[1]], board[tabs[1]+1 : tabs[2]], board[tabs[2]+1 : end]}
+	if end < len(board) {
+		rest = board[end+1:]
+	}
+	return first, rest, first.DIN != "" && first.Name != ""
 }
 
 // Len is how many directors a board has.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"regedge/handler/swar"
 )
 
 // The paths of the contract, and the headers of its answers. A number that is Unsent
@@ -178,24 +180,7 @@ func ValidID(id string) bool {
 
 // SameName compares names of header fields or authentication schemes, which are ASCII and
 // whose case does not count (RFC 9110, sections 5.1 and 11.1).
-func SameName(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := 0; i < len(a); i++ {
-		if lower(a[i]) != lower(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + ('a' - 'A')
-	}
-	return c
-}
+func SameName(a, b string) bool { return swar.EqualFold(a, b) }
 
 func parsePositive(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)

@@ -56,10 +56,10 @@ func compress(state *[8]uint32, block *[blockSize]byte) {
 		words[i] = uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	}
 	a, b, c, d, e, f, g, h := state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]
-	for round := range hashConstants {
-		if round >= len(words) {
-			w15, w2 := words[(round-15)%16], words[(round-2)%16]
-			words[round%16] += words[(round-7)%16] +
+	for round := range uint(len(hashConstants)) {
+		if round >= uint(len(words)) {
+			w15, w2 := words[(round+1)%16], words[(round+14)%16] // of 15 and of 2 rounds ago
+			words[round%16] += words[(round+9)%16] +
 				(bits.RotateLeft32(w15, -7) ^ bits.RotateLeft32(w15, -18) ^ w15>>3) +
 				(bits.RotateLeft32(w2, -17) ^ bits.RotateLeft32(w2, -19) ^ w2>>10)
 		}

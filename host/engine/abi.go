@@ -71,14 +71,23 @@ func (i *instance) alloc(size, align uint32) uint32 {
 	if i.lowered > maxLowerBytes {
 		trap("results are over the limit of %d bytes", maxLowerBytes)
 	}
-	ptr, err := i.realloc(size, align)
+	ptr, err := i.checkedRealloc(size, align)
 	if err != nil {
-		panic(fmt.Errorf("guest's cabi_realloc: %w", err))
-	}
-	if ptr&(align-1) != 0 || uint64(ptr)+uint64(size) > uint64(i.memory.Size()) {
-		trap("cabi_realloc returned %d for %d bytes, aligned to %d", ptr, size, align)
+		panic(err)
 	}
 	return ptr
+}
+
+// checkedRealloc calls the guest and checks that it returned what is memory of its own.
+func (i *instance) checkedRealloc(size, align uint32) (uint32, error) {
+	ptr, err := i.realloc(size, align)
+	if err != nil {
+		return 0, fmt.Errorf("guest's cabi_realloc: %w", err)
+	}
+	if ptr&(align-1) != 0 || uint64(ptr)+uint64(size) > uint64(i.memory.Size()) {
+		return 0, &fault{fmt.Sprintf("cabi_realloc returned %d for %d bytes, aligned to %d", ptr, size, align)}
+	}
+	return ptr, nil
 }
 
 // realloc calls the guest, which must not call the host meanwhile.
@@ -121,8 +130,9 @@ type block struct {
 	used   uint32
 }
 
-// newBlock takes size bytes from the guest. No other call of it may come before the
-// block is filled.
+// newBlock takes size bytes of the guest's memory, as long as there is enough of what it
+// gave before: to call it takes as long as to lay out a small result. No other block may be
+// taken before this one is filled.
 func (i *instance) newBlock(size uint64) block {
 	if size > maxLowerBytes {
 		trap("result of %d bytes is over the limit of %d", size, maxLowerBytes)
@@ -130,12 +140,30 @@ func (i *instance) newBlock(size uint64) block {
 	if size == 0 {
 		return block{}
 	}
-	ptr := i.alloc(uint32(size), blockAlign)
+	if uint64(i.spare.size) < size {
+		take := max(uint32(size), spareBytes)
+		i.spare = span{i.alloc(take, blockAlign), take}
+	}
+	ptr := i.spare.take(uint32(size))
 	memory, ok := i.memory.Read(ptr, uint32(size))
 	if !ok {
 		trap("pointer out of range: %d bytes at %d", size, ptr)
 	}
 	return block{memory: memory, base: ptr}
+}
+
+// spareBytes is as much as the results of a lookup take, in bytes.
+const spareBytes = 2048
+
+// span is a piece of the guest's memory.
+type span struct{ ptr, size uint32 }
+
+// take cuts size bytes off the beginning, so that the rest is aligned again.
+func (s *span) take(size uint32) (ptr uint32) {
+	ptr = s.ptr
+	size = min((size+blockAlign-1)&^(blockAlign-1), s.size)
+	s.ptr, s.size = s.ptr+size, s.size-size
+	return ptr
 }
 
 // blockAlign is the largest alignment that a part of a result needs.

@@ -61,6 +61,8 @@ type exchange struct {
 	charges []string
 	// lowered is how many bytes results have taken in the guest's memory so far.
 	lowered uint64
+	// spare is memory that the guest gave and no result took yet.
+	spare span
 	// calls, statements and outgoing count towards their limits.
 	calls, statements, outgoing int
 
@@ -71,8 +73,10 @@ type exchange struct {
 // none is the value of an index that is not set.
 const none = -1
 
-func (x *exchange) begin(ctx context.Context, limit time.Duration, req *Request, resp *Response) {
-	x.ctx = &deadline{Context: ctx, at: time.Now().Add(limit)}
+// begin takes up a request. spare is the memory that the guest gave before.
+func (x *exchange) begin(ctx context.Context, limit time.Duration, spare span, req *Request, resp *Response) {
+	x.ctx = &deadline{Context: ctx, limit: limit}
+	x.spare = spare
 	x.request, x.response, x.sent = req, resp, none
 }
 
@@ -97,6 +101,7 @@ func (x *exchange) end() {
 	x.parameters = clearAll(x.parameters)
 	x.result.Values = clearAll(x.result.Values)
 	x.lowered, x.calls, x.statements, x.outgoing = 0, 0, 0, 0
+	x.spare = span{}
 }
 
 func clearAll[T any](list []T) []T {
@@ -147,45 +152,63 @@ func (i *instance) remove(h uint32, k kind) int {
 	return ref
 }
 
-// deadline is a context that ends at a time. It starts a timer only when somebody waits
-// for it, which a request that is answered from local data does not.
+// deadline is a context that ends some time after somebody first asked when it does, or
+// waited for it. A request that is answered from local data does neither, and costs no look
+// at the clock and no timer.
 type deadline struct {
 	context.Context
-	at time.Time
+	limit time.Duration
 
 	mu     sync.Mutex
+	at     time.Time // zero before it was asked for
 	timed  context.Context
 	cancel context.CancelFunc
 }
 
 func (d *deadline) Deadline() (time.Time, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count()
 	if at, ok := d.Context.Deadline(); ok && at.Before(d.at) {
 		return at, true
 	}
 	return d.at, true
 }
 
-func (d *deadline) Done() <-chan struct{} { return d.start().Done() }
+// count begins to count the time. The caller holds mu.
+func (d *deadline) count() {
+	if d.at.IsZero() {
+		d.at = time.Now().Add(d.limit)
+	}
+}
+
+func (d *deadline) Done() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.start().Done()
+}
 
 // Err agrees with Done at every moment, as package context demands of a parent: once
 // there is a timer, that decides, also when release has ended it early.
 func (d *deadline) Err() error {
 	d.mu.Lock()
-	timed := d.timed
-	d.mu.Unlock()
-	if timed != nil {
-		return timed.Err()
+	defer d.mu.Unlock()
+	if d.timed != nil {
+		return d.timed.Err()
 	}
-	if err := d.Context.Err(); err != nil || time.Now().Before(d.at) {
+	if err := d.Context.Err(); err != nil {
 		return err
+	}
+	if d.count(); time.Now().Before(d.at) {
+		return nil
 	}
 	return d.start().Err()
 }
 
+// start starts the timer. The caller holds mu.
 func (d *deadline) start() context.Context {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.timed == nil {
+		d.count()
 		d.timed, d.cancel = context.WithDeadline(d.Context, d.at)
 	}
 	return d.timed

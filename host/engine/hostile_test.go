@@ -99,7 +99,7 @@ func TestHostileGuestFailsItsRequestAlone(t *testing.T) {
 		for _, c := range failing {
 			t.Run(c.name, func(t *testing.T) {
 				resp := Response{Status: 1, Headers: []Header{{}}, Body: []byte("left over")}
-				err := e.Serve(t.Context(), lookup(c.path, ""), &resp)
+				err := e.Serve(t.Context(), longLookup(c.path), &resp)
 				require.ErrorIs(t, err, ErrGuest)
 				require.Regexp(t, c.want, err.Error())
 				require.Zero(t, resp.Status)
@@ -110,6 +110,14 @@ func TestHostileGuestFailsItsRequestAlone(t *testing.T) {
 		}
 		require.Zero(t, e.Stats().Busy)
 	}
+}
+
+// longLookup is a request whose header fields need more memory of the guest than it gave
+// for the path.
+func longLookup(path string) *Request {
+	req := lookup(path, "")
+	req.Headers = append(req.Headers, Header{Name: "X-Long", Value: strings.Repeat("x", spareBytes)})
+	return req
 }
 
 func requireAlive(t *testing.T, e *Engine) {

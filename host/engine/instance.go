@@ -23,6 +23,9 @@ type instance struct {
 	reallocFunc  api.Function
 	handleStack  [2]uint64
 	reallocStack [4]uint64
+	// reserved is memory for the results of each request. It is a part of the pristine
+	// state, so that a lookup has not to ask the guest for any.
+	reserved span
 	// globals are the guest's mutable globals, and steps is the one that ends it.
 	globals []api.MutableGlobal
 	steps   api.MutableGlobal
@@ -58,16 +61,22 @@ func (e *Engine) newInstance(ctx context.Context) (*instance, error) {
 
 // initialize brings the guest to its pristine state, which no import may influence.
 func (i *instance) initialize() error {
-	init := i.module.ExportedFunction(exportInitialize)
-	if init == nil {
-		return nil
-	}
-	return i.limited(func() error { return init.CallWithStack(i, nil) })
+	return i.limited(func() error {
+		if init := i.module.ExportedFunction(exportInitialize); init != nil {
+			if err := init.CallWithStack(i, nil); err != nil {
+				return err
+			}
+		}
+		ptr, err := i.checkedRealloc(spareBytes, blockAlign)
+		i.mayCall = false
+		i.reserved = span{ptr, spareBytes}
+		return err
+	})
 }
 
 // serve runs the guest on one request. After an error the instance must be discarded.
 func (i *instance) serve(ctx context.Context, req *Request, resp *Response) error {
-	i.begin(ctx, i.engine.config.Timeout, req, resp)
+	i.begin(ctx, i.engine.config.Timeout, i.reserved, req, resp)
 	i.handleStack[0] = uint64(i.add(kindIncomingRequest, 0, noParent))
 	i.handleStack[1] = uint64(i.add(kindResponseOutparam, 0, noParent))
 	i.mayCall = true

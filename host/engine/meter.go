@@ -99,7 +99,7 @@ func (i *instance) serveCharge(query string, answer *fieldList) int {
 	if err != nil {
 		return 400
 	}
-	ctx := &deadline{Context: i.ctx, at: time.Now().Add(meterLimit)}
+	ctx := &deadline{Context: i.ctx, limit: meterLimit}
 	defer ctx.release()
 	if !i.owns(request.ID) {
 		i.charges = append(i.charges, request.ID)
@@ -116,7 +116,7 @@ func (i *instance) serveVoid(query string) int {
 	if err != nil {
 		return 400
 	}
-	ctx := &deadline{Context: i.ctx, at: time.Now().Add(meterLimit)}
+	ctx := &deadline{Context: i.ctx, limit: meterLimit}
 	defer ctx.release()
 	if err := i.engine.config.Meter.Void(ctx, id); err != nil {
 		return 503

@@ -12,8 +12,8 @@
 //   - _initialize runs the packages' initialisers and calls no import.
 //   - cabi_realloc is a bump allocator on the heap that the guest itself uses. It
 //     returns rising addresses, aligned to 16 bytes, never inside what it returned before,
-//     and it never frees. So a host may ask once for one large block and lay out a whole
-//     result in it.
+//     and it never frees. So a host may ask once, also before the first request, for one
+//     large block and lay out all results in it.
 //   - cabi_realloc(0, 0, 1, 1) returns the end of the heap so far: every byte at or
 //     above that address is as it was after _initialize.
 //   - The memory has 256 KiB from the start, so that no request of the service makes it
