@@ -21,24 +21,19 @@ func (w *writer) timestamp(v Value) {
 	since := v.Int - firstSecond
 	year, month, day := date(int(since / secondsOfDay))
 	second := int(since % secondsOfDay)
-	w.buf = append(w.buf, '"')
-	w.pair(year / 100)
-	w.pair(year % 100)
-	w.buf = append(w.buf, '-')
-	w.pair(month)
-	w.buf = append(w.buf, '-')
-	w.pair(day)
-	w.buf = append(w.buf, 'T')
-	w.pair(second / 3600)
-	w.buf = append(w.buf, ':')
-	w.pair(second / 60 % 60)
-	w.buf = append(w.buf, ':')
-	w.pair(second % 60)
-	w.raw(`Z"`)
+	b := w.room(len(`"YYYY-MM-DDTHH:MM:SSZ"`))
+	copy(b, `"YYYY-MM-DDTHH:MM:SSZ"`)
+	putPair(b, 1, year/100)
+	putPair(b, 3, year%100)
+	putPair(b, 6, month)
+	putPair(b, 9, day)
+	putPair(b, 12, second/3600)
+	putPair(b, 15, second/60%60)
+	putPair(b, 18, second%60)
 }
 
-// pair writes a number below 100 as two digits.
-func (w *writer) pair(n int) { w.buf = append(w.buf, byte('0'+n/10), byte('0'+n%10)) }
+// putPair writes a number below 100 as two digits.
+func putPair(b []byte, at, n int) { b[at], b[at+1] = byte('0'+n/10), byte('0'+n%10) }
 
 // date is the day that comes a number of days after 1 January of the year 0, in the
 // Gregorian calendar.

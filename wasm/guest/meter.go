@@ -35,10 +35,15 @@ func (meter) Charge(r charge.Request) (charge.Verdict, error) {
 		return charge.Verdict{}, err
 	}
 	entries := response.Headers().Entries().Slice()
+	next := 0 // they stand in the order in which they are asked for, as a rule
 	return charge.ParseVerdict(int(response.Status()), func(name string) string {
-		for i := range entries {
-			if charge.SameName(string(entries[i].F0), name) { // hosts differ in the case of names
-				return fieldText(entries[i].F1)
+		for range entries {
+			entry := &entries[next]
+			if next++; next == len(entries) {
+				next = 0
+			}
+			if charge.SameName(string(entry.F0), name) { // hosts differ in the case of names
+				return fieldText(entry.F1)
 			}
 		}
 		return ""
