@@ -52,7 +52,7 @@ type backup struct {
 func newCentre(w *world) *centre {
 	made, err := templates()
 	require.NoError(w.t, err)
-	c := &centre{world: w, ledger: newStorage(made[schema.Ledger]), access: newStorage(made[schema.Access])}
+	c := &centre{world: w, ledger: takeStorage(schema.Ledger, made[schema.Ledger]), access: takeStorage(schema.Access, made[schema.Access])}
 	c.start(false)
 	return c
 }
@@ -233,7 +233,7 @@ func (c *centre) restore() {
 	c.end(&c.former)
 	c.end(&c.current)
 	c.ledger.close()
-	c.ledger = newStorage(c.backup.content)
+	c.ledger = takeStorage(schema.Ledger, c.backup.content)
 	w.awaits = said
 	w.ledgerWentBack(c.backup.usage)
 	c.backup = nil

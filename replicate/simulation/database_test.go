@@ -21,9 +21,10 @@ var errDatabase = errors.New("the database does not answer")
 
 // storage is a database that outlives its writers.
 type storage struct {
-	name string
-	keep *sqlite3.Conn // keeps it in memory, and reads it past all faults
-	asks map[string]*sqlite3.Stmt
+	which schema.Database
+	name  string
+	keep  *sqlite3.Conn // keeps it in memory, and reads it past all faults
+	asks  map[string]*sqlite3.Stmt
 	// idle are connections of writers that ended, with their prepared statements: what a
 	// new one prepares is most of the time of a run.
 	idle []*connection
@@ -33,14 +34,18 @@ var (
 	storages atomic.Int64
 	// serializing guards what serdes has one of for all databases.
 	serializing sync.Mutex
+	// shelf has the databases of runs that ended, for the same reason.
+	shelf = struct {
+		sync.Mutex
+		of map[schema.Database][]*storage
+	}{of: map[schema.Database][]*storage{}}
 )
 
 // templates are databases that were migrated once.
 var templates = sync.OnceValues(func() (map[schema.Database][]byte, error) {
 	made := map[schema.Database][]byte{}
 	for _, which := range []schema.Database{schema.Ledger, schema.Access} {
-		s := newStorage(nil)
-		defer s.close()
+		s := newStorage(which, nil)
 		db := sql.OpenDB(s.connector())
 		defer db.Close()
 		if err := schema.Migrate(context.Background(), db, which); err != nil {
@@ -55,18 +60,62 @@ var templates = sync.OnceValues(func() (map[schema.Database][]byte, error) {
 	return made, nil
 })
 
-// newStorage makes a database in memory, with content or empty.
-func newStorage(content []byte) *storage {
-	s := &storage{name: fmt.Sprintf("simulation-%d", storages.Add(1)), asks: map[string]*sqlite3.Stmt{}}
-	memdb.Create(s.name, append([]byte(nil), content...))
-	var err error
-	if s.keep, err = sqlite3.Open(s.address()); err != nil {
+// takeStorage is a database with content, in memory.
+func takeStorage(which schema.Database, content []byte) *storage {
+	shelf.Lock()
+	list := shelf.of[which]
+	if len(list) == 0 {
+		shelf.Unlock()
+		return newStorage(which, content)
+	}
+	s := list[len(list)-1]
+	shelf.of[which] = list[:len(list)-1]
+	shelf.Unlock()
+	if err := s.fill(content); err != nil {
 		panic(err)
 	}
 	return s
 }
 
-func (s *storage) address() string { return "file:/" + s.name + "?vfs=memdb" }
+// newStorage makes a database in memory, with content or empty.
+func newStorage(which schema.Database, content []byte) *storage {
+	s := &storage{which: which, name: newName(), asks: map[string]*sqlite3.Stmt{}}
+	memdb.Create(s.name, append([]byte(nil), content...))
+	var err error
+	if s.keep, err = sqlite3.Open(s.address()); err != nil {
+		panic(err)
+	}
+	// What protects rows would keep them from fill, too.
+	for _, protection := range []sqlite3.DBConfig{sqlite3.DBCONFIG_ENABLE_TRIGGER, sqlite3.DBCONFIG_ENABLE_FKEY} {
+		if _, err := s.keep.Config(protection, false); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+func newName() string { return fmt.Sprintf("simulation-%d", storages.Add(1)) }
+
+// fill gives the database the rows of another with the same tables.
+func (s *storage) fill(content []byte) error {
+	from := newName()
+	memdb.Create(from, append([]byte(nil), content...))
+	defer memdb.Delete(from)
+	statements := []string{"ATTACH '" + address(from) + "' AS source", "BEGIN IMMEDIATE"}
+	err := s.ask(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name = 'sqlite_sequence'`, func(row *sqlite3.Stmt) {
+		table := row.ColumnText(0)
+		statements = append(statements, "DELETE FROM main."+table, "INSERT INTO main."+table+" SELECT * FROM source."+table)
+	})
+	statements = append(statements, "COMMIT", "DETACH source")
+	for _, statement := range statements {
+		err = errors.Join(err, s.keep.Exec(statement))
+	}
+	return err
+}
+
+func (s *storage) address() string { return address(s.name) }
+
+func address(name string) string { return "file:/" + name + "?vfs=memdb" }
 
 // ask runs a query past all faults, and calls read for each row.
 func (s *storage) ask(query string, read func(row *sqlite3.Stmt)) error {
@@ -84,15 +133,11 @@ func (s *storage) ask(query string, read func(row *sqlite3.Stmt)) error {
 	return asked.Reset()
 }
 
+// close puts the database away for the next run.
 func (s *storage) close() {
-	for _, prepared := range s.asks {
-		prepared.Close()
-	}
-	for _, c := range s.idle {
-		c.end()
-	}
-	s.keep.Close()
-	memdb.Delete(s.name)
+	shelf.Lock()
+	defer shelf.Unlock()
+	shelf.of[s.which] = append(shelf.of[s.which], s)
 }
 
 // content is the whole database, as a backup has it.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,8 +21,12 @@ var (
 	steps    = flag.Int("steps", 500, "steps of a run")
 )
 
-// shortSeeds is how many seeds run with -short.
-const shortSeeds = 60
+const (
+	// shortSeeds is how many seeds run with -short.
+	shortSeeds = 60
+	// garbagePercent lets garbage gather: a run makes much of it, and little stays.
+	garbagePercent = 400
+)
 
 // simulate makes one run. The bubble gives the parts under test a clock that stands
 // still while any of them has work, so that nothing depends on the machine.
@@ -46,6 +51,7 @@ func TestSeeds(t *testing.T) {
 		t.Log(ptr(simulate(t, *onlySeed)))
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	total := *seeds
 	if testing.Short() {
 		total = min(total, shortSeeds)
