@@ -85,6 +85,20 @@ func TestAChangeCostsWhatItChanges(t *testing.T) {
 		full.Sent, full.Received, part.Sent, part.Received, part.Compared)
 }
 
+// TestALaterDateAloneIsNotPushed is about the monthly import, which writes its date into every
+// record that it confirms.
+func TestALaterDateAloneIsNotPushed(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	w.edit(nil, "UPDATE company SET as_of = '2025-02-01'", "UPDATE appointment SET as_of = '2025-02-01'",
+		"UPDATE llp SET as_of = '2025-02-01', older = '{\"city\":\"2025-01-01\"}'", "UPDATE partner SET as_of = '2025-02-01'",
+		"UPDATE director SET as_of = '2025-02-01', name = name || ' X' WHERE din = (SELECT min(din) FROM director)")
+	report := w.push()
+	require.EqualValues(t, 1, report.Records(), "the director with another name: %+v", report.Counts)
+	require.Equal(t, dump(t, w.primary(), "SELECT min(as_of), max(as_of) FROM director"),
+		dump(t, w.primary(), "SELECT '2025-01-01', '2025-02-01'"), "what is pushed is pushed whole")
+}
+
 // TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate rolls back to a release whose
 // snapshot was made before content_part was, at a primary without it.
 func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {

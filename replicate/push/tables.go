@@ -2,6 +2,7 @@ package push
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -58,10 +59,20 @@ var tables = map[kind][]table{
 
 func split(names string) []string { return strings.Fields(names) }
 
-// scan reads every row as (key, JSON array of its columns), by primary key.
+// dates are the columns that say which source a value is of. Only an import reads them, and
+// one of a later day changes them in every record that it confirms: for their sake alone
+// nothing is pushed.
+var dates = []string{"as_of", "older"}
+
+// scan reads every row as (key, JSON array of its columns but the dates), by primary key.
 func (t *table) scan() string {
 	order := strings.Join(t.columns[:t.primary], ", ")
-	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.columns, ", "), t.name, order)
+	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.compared(), ", "), t.name, order)
+}
+
+// compared are the columns for whose sake a row is pushed.
+func (t *table) compared() []string {
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c string) bool { return slices.Contains(dates, c) })
 }
 
 // rows reads the rows of the records ?1, a JSON array of keys, as one JSON array.
