@@ -38,6 +38,10 @@ type disk struct {
 	// doubtful are the charges of an older copy since the process last started: the next
 	// one can't tell them from what the original may have reported.
 	doubtful counts
+	// heard are those of a run that heard that its disk is an older copy, and began
+	// heardEpoch for it: until that is written, the next run can't tell them either.
+	heard      counts
+	heardEpoch uint64
 	// segments counts the journal's segments that were begun.
 	segments int
 }

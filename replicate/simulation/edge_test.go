@@ -82,7 +82,7 @@ func (e *edge) boot() {
 	if w.now-e.downSince > dayMillis && e.downSince != 0 {
 		w.count(backAfterDays)
 	}
-	w.forgotten(e)
+	w.forgotten(e.disk, m.Epoch())
 	p.meter, e.process, e.epoch = m, p, m.Epoch()
 	w.detail("%s boots in epoch %d", e.name, e.epoch)
 	e.checkProcess(p)
@@ -111,6 +111,7 @@ func (e *edge) checkProcess(p *process) {
 	require.NoError(e.world.t, p.meter.Check(), e.name)
 	if epoch := p.meter.Epoch(); epoch != e.epoch {
 		e.world.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
+		e.disk.heard, e.disk.heardEpoch = e.disk.doubtful, epoch
 		e.epoch, e.disk.copied, e.disk.doubtful = epoch, false, counts{}
 		e.world.broke(e)
 	}
@@ -129,10 +130,12 @@ func (e *edge) exchange() {
 	err := p.meter.Exchange(context.Background())
 	if e.process == p {
 		e.sending = false
-		e.trusted(err == nil && e.told)
 	}
 	w.detail("%s exchanged: %v", e.name, err)
 	e.checkProcess(p)
+	if e.process == p {
+		e.trusted(err == nil && e.told)
+	}
 }
 
 // trusted notes that the writer has seen the disk that the edge runs on, if it has. What

@@ -145,13 +145,19 @@ func (w *world) dropAside() {
 	}
 }
 
-// forgotten notes that a process on an older copy ended before the writer saw it: what it
-// served is dropped by the next, once the writer says that the copy is one.
-func (w *world) forgotten(e *edge) {
-	for key, n := range e.disk.doubtful {
+// forgotten notes, when a process starts in an epoch, what one before it served on an older
+// copy and ended before the writer saw that, or before it had written that the writer did:
+// it is dropped, once the writer says that the copy is one.
+func (w *world) forgotten(d *disk, epoch uint64) {
+	if epoch < d.heardEpoch {
+		for key, n := range d.heard {
+			w.missing[key] += n
+		}
+	}
+	for key, n := range d.doubtful {
 		w.missing[key] += n
 	}
-	e.disk.doubtful = counts{}
+	d.heard, d.doubtful = counts{}, counts{}
 }
 
 // answered notes a verdict that reached the client.
