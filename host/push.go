@@ -157,7 +157,7 @@ func explainPush(err error) error {
 	case errors.Is(err, push.ErrUnfinished):
 		return withHint(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNoEarlier):
-		return withHint(err, "give --releases of the machine that pushed it, or push an older registry file")
+		return withHint(err, "name one that is kept with --to, or give --releases of the machine that pushed it")
 	case errors.Is(err, hrana.ErrUnauthorized):
 		return withHint(err, "a token that may write is needed: regedge trust token registry")
 	case errors.Is(err, push.ErrTakenOver):

@@ -29,6 +29,8 @@ type status struct {
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
+	// empty says that the registry was asked and has none.
+	empty bool
 }
 
 // nodeStatus is a node as the writer knows it, with its last report, if there is one.
@@ -88,6 +90,7 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	registry := hrana.New(c.Registry, token)
 	defer registry.Close()
 	s.Releases, err = push.Releases(ctx, registry)
+	s.empty = len(s.Releases) == 0
 	return s, err
 }
 
@@ -120,6 +123,10 @@ func (s *status) write(w io.Writer) error {
 		for _, r := range s.Releases {
 			row(table, r.ID, r.Pushed.Format(time.RFC3339), r.Companies, r.LLPs, r.Directors, r.Appointments, r.Partners)
 		}
+	}
+	if s.empty {
+		row(table)
+		row(table, "No release has been pushed to the registry yet.")
 	}
 	return table.Flush()
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -262,4 +266,41 @@ func TestClockSkewIsNotReady(t *testing.T) {
 	defer e.stop()
 	eventually(t, func() bool { return e.Ready() != nil && fmt.Sprint(e.Ready()) != meter.ErrNoEpoch.Error() }, "the skew is seen")
 	require.ErrorIs(t, e.Ready(), meter.ErrSkew)
+}
+
+// TestARestoredWriterSaysForWhomItWaits is about the journal that an operator reads.
+func TestARestoredWriterSaysForWhomItWaits(t *testing.T) {
+	c := startCentre(t, nil)
+	here, away := c.edge("here"), c.edge("away")
+	account := c.account("growth", 100)
+	require.Equal(t, "", here.charge(account, charge.Found).Code)
+	require.Equal(t, "", away.charge(account, charge.Found).Code)
+	away.stop()
+	c.stop()
+	var journal lines
+	c.log = slog.New(slog.NewTextHandler(&journal, nil))
+	c.start(true)
+	eventually(t, func() bool { return journal.have("nothing is granted until", "edges=away\n") }, "that it waits for one edge")
+	require.False(t, journal.have("leases are granted again"))
+	c.run(away)
+	eventually(t, func() bool { return journal.have("leases are granted again") }, "that nobody is awaited any more")
+}
+
+// lines gathers what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// have reports whether each of the parts was logged.
+func (l *lines) have(parts ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(l.text.String(), part) })
 }

@@ -3,6 +3,7 @@ package meter_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"sync"
@@ -32,6 +33,7 @@ type centre struct {
 	files   journal.Dir             // of the next edge, instead of its state directory
 	segment int64                   // of the edges' journals
 	cut     map[string]*atomic.Bool // edges that can't reach it
+	log     *slog.Logger            // of the writer
 	wait    time.Duration           // of the edges: long, since tests may run on a busy machine
 }
 
@@ -48,7 +50,7 @@ func (c *centre) start(restored bool) {
 	access, err := schema.OpenFile(filepath.Join(c.dir, "access.db"), false)
 	require.NoError(c.t, err)
 	w, err := writer.Open(c.t.Context(), writer.Config{
-		Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: c.now, Restored: restored,
+		Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: c.now, Restored: restored, Logger: c.log,
 	})
 	require.NoError(c.t, err)
 	c.writer.Store(w)

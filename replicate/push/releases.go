@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"regedge/replicate/hrana"
@@ -23,8 +24,16 @@ type Release struct {
 	Digest       string    `json:"digest"`
 }
 
-// Releases lists the releases of a database, the current one first.
+// Releases lists the releases of a database, the current one first: none of one to which
+// nothing was ever pushed.
 func Releases(ctx context.Context, client *hrana.Client) ([]Release, error) {
+	there, err := client.Query(ctx, `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'release'`)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("list releases: %w", err)
+	case len(there.Rows) == 0:
+		return nil, nil
+	}
 	result, err := client.Query(ctx, `SELECT id, released_at, coalesce(pushed_at, 0), companies, llps, directors,
 		appointments, partners, coalesce(digest, '') FROM release ORDER BY seq DESC`)
 	if err != nil {
@@ -41,8 +50,9 @@ func Releases(ctx context.Context, client *hrana.Client) ([]Release, error) {
 	return list, nil
 }
 
-// ErrNoEarlier is returned when there is no release to go back to.
-var ErrNoEarlier = errors.New("there is no earlier release whose snapshot is kept")
+// ErrNoEarlier is returned when there is no release to go back to. A primary that was made
+// anew knows of none before the first that it got.
+var ErrNoEarlier = errors.New("the primary had no earlier release whose snapshot is kept")
 
 // Previous is the release that was current before the current one and whose snapshot is
 // in dir.
@@ -60,5 +70,8 @@ func Previous(ctx context.Context, client *hrana.Client, dir string) (string, er
 			return r.ID, nil
 		}
 	}
-	return "", ErrNoEarlier
+	if len(kept) == 0 {
+		return "", ErrNoEarlier
+	}
+	return "", fmt.Errorf("%w; kept are %s", ErrNoEarlier, strings.Join(kept, ", "))
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type Writer struct {
 	ledger    *ledger.Ledger // owned by Run; nil while it can't be read
 	last      *ledger.Ledger // the one before, for what is not in the database
 	confirmed int64          // when the ledger was last seen to be this writer's; owned by Run
+	awaited   string         // the edges that a restored ledger waits for, as last logged; owned by Run
 	// conn and prepared are of a ledger in a file; nil before the first commit. Owned by Run.
 	conn     *sql.Conn
 	prepared *ledger.Prepared
@@ -177,7 +179,24 @@ func (w *Writer) everySecond(ctx context.Context) {
 			w.config.Logger.Error("the access database can't be brought up to date", "error", err)
 		}
 	}
+	w.tellAwaited()
 	w.releaseNews()
+}
+
+// tellAwaited says in the log for whom a ledger that came back from a backup waits.
+func (w *Writer) tellAwaited() {
+	if w.ledger == nil {
+		return
+	}
+	names := strings.Join(w.ledger.Awaited(), ", ")
+	if names == w.awaited {
+		return
+	}
+	if w.awaited = names; names == "" {
+		w.config.Logger.Info("every edge has reported since the ledger came back from a backup: leases are granted again")
+		return
+	}
+	w.config.Logger.Warn("the ledger came back from a backup: nothing is granted until these edges have reported or are retired", "edges", names)
 }
 
 // Handler serves the operators' API, the edges' sync, /healthz, /readyz and /metrics.
