@@ -61,7 +61,7 @@ type world struct {
 	t testing.TB
 	// before and after are two states of the register, from the same sources and 1% more.
 	before, after string
-	// whole is before, with every record changed in what no answer shows.
+	// whole is before, with nearly every record changed in what no answer shows.
 	whole string
 	log   *lockedLog
 }
