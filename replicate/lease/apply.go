@@ -49,16 +49,17 @@ func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
 	if ofSync && len(b.asked) > 0 {
 		b.asked = map[wire.Pool]wire.Want{}
 	}
+	if (r.Status == wire.Fresh || r.Status == wire.Retired) && b.session != 0 && b.settled() && r.Generation != b.generation {
+		// Another writer than the one that took everything, asked for a new epoch: it has to
+		// see what it lacks of the old one, of a node that is retired too.
+		b.session = 0
+		b.heard(now, r)
+		return Applied{}
+	}
 	switch r.Status {
 	case wire.OK:
 		return b.applyOK(now, r, ofSync)
 	case wire.Fresh:
-		if b.settled() && r.Generation != b.generation {
-			// Another writer than the one that took everything: it has to see what it lacks.
-			b.session = 0
-			b.heard(now, r)
-			return Applied{}
-		}
 		if b.epoch == 0 || b.settled() {
 			b.beginEpoch(r.Epoch, r.Generation, false)
 			b.open(now, r)

@@ -93,10 +93,10 @@ func TestANewSessionHasToSayAgainThatNothingIsLeft(t *testing.T) {
 	require.True(t, b.Charge(start+1, asking("b", charge.Found), false).Wait, "there may have been a top-up")
 }
 
-// TestAnEndedEpochIsShownToAnotherWriter ends an epoch, and has the ledger come back from a
-// backup before the next one is asked for.
-func TestAnEndedEpochIsShownToAnotherWriter(t *testing.T) {
-	b, _ := granted(t, 10)
+// endedEpoch is a book whose epoch 1 is superseded, with all of it reported and returned in
+// so many batches.
+func endedEpoch(t *testing.T) (b *Book, batches uint64) {
+	b, _ = granted(t, 10)
 	require.Equal(t, "", b.Charge(start, asking("a", charge.Found), false).Verdict.Code)
 	ended := wire.Reply{Status: wire.Superseded, Session: 1, Epoch: 1, Generation: 1, Live: 1}
 	b.Apply(start, &ended, false)
@@ -106,28 +106,51 @@ func TestAnEndedEpochIsShownToAnotherWriter(t *testing.T) {
 		}
 		b.Apply(start, &ended, true)
 	}
-	asked := b.Hello(start)
-	require.Zero(t, asked.Epoch, "all of it was reported and returned")
-	require.NotEqual(t, b.boot, asked.Boot, "epoch 1 was asked for by that number")
+	require.Zero(t, b.Hello(start).Epoch)
+	return b, ended.Applied
+}
 
-	fresh := wire.Reply{Status: wire.Fresh, Session: 9, Epoch: 2, Generation: 2, Live: 1}
-	b.Apply(start, &fresh, false)
+// showsItsEpoch holds that a book sends all of epoch 1 to a writer of generation 2 that has
+// nothing of it, and answers with a status.
+func showsItsEpoch(t *testing.T, b *Book, batches uint64, status wire.Status) {
 	require.EqualValues(t, 1, b.Epoch(), "that writer has not seen what was reported")
 	require.True(t, b.Greeting())
 	shown := b.Hello(start)
 	require.EqualValues(t, 1, shown.Epoch)
-	require.Equal(t, ended.Applied, shown.Acked)
-
-	b.Apply(start, &wire.Reply{Status: wire.Superseded, Session: 10, Epoch: 1, Generation: 2, Live: 1}, false)
+	require.Equal(t, batches, shown.Acked)
+	b.Apply(start, &wire.Reply{Status: status, Session: 10, Epoch: 1, Generation: 2, Live: 1}, false)
 	require.False(t, b.Greeting(), "its batches are sent again first")
-	for seq := uint64(1); seq <= ended.Applied; seq++ {
+	for seq := uint64(1); seq <= batches; seq++ {
 		require.Equal(t, seq, b.Sync(start).Batch.Seq)
-		b.Apply(start, &wire.Reply{Status: wire.Superseded, Session: 10, Epoch: 1, Generation: 2, Applied: seq, Live: 1}, true)
+		b.Apply(start, &wire.Reply{Status: status, Session: 10, Epoch: 1, Generation: 2, Applied: seq, Live: 1}, true)
 	}
+	require.NoError(t, b.Check())
+}
+
+// TestAnEndedEpochIsShownToAnotherWriter ends an epoch, and has the ledger come back from a
+// backup before the next one is asked for.
+func TestAnEndedEpochIsShownToAnotherWriter(t *testing.T) {
+	b, batches := endedEpoch(t)
+	asked := b.Hello(start)
+	require.NotEqual(t, b.boot, asked.Boot, "epoch 1 was asked for by that number")
+	fresh := wire.Reply{Status: wire.Fresh, Session: 9, Epoch: 2, Generation: 2, Live: 1}
+	b.Apply(start, &fresh, false)
+	showsItsEpoch(t, b, batches, wire.Superseded)
 	require.Equal(t, asked.Boot, b.Hello(start).Boot)
 	b.Apply(start, &fresh, false)
 	require.EqualValues(t, 2, b.Epoch())
 	require.NoError(t, b.Check())
+}
+
+// TestAnEndedEpochOfARetiredNodeIsShownToAnotherWriter is the same for a node that gets no
+// other epoch.
+func TestAnEndedEpochOfARetiredNodeIsShownToAnotherWriter(t *testing.T) {
+	b, batches := endedEpoch(t)
+	b.Apply(start, &wire.Reply{Status: wire.Retired, Session: 9, Generation: 2, Live: 1}, false)
+	showsItsEpoch(t, b, batches, wire.Retired)
+	b.Apply(start, &wire.Reply{Status: wire.Retired, Session: 10, Epoch: 1, Generation: 2, Applied: batches, Live: 1}, true)
+	require.EqualValues(t, 1, b.Epoch())
+	require.False(t, b.Greeting())
 }
 
 func TestARepliedRowAddsNothingTwice(t *testing.T) {
