@@ -78,6 +78,13 @@ func (l *lockedLog) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+// String is what was written so far.
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // start starts a cluster of two edges on the loopback.
 func start(t testing.TB, flags ...string) *world {
 	t.Helper()
@@ -103,20 +110,20 @@ func startAt(t testing.TB, host string, edges []placed, flags ...string) *world 
 		Dir: t.TempDir(), Regedge: regedge, Sqld: server, EdgeFlags: flags, Host: host,
 		Log: func(name string) io.Writer { return w.log },
 	})
-	require.NoError(t, err, w.log.text.String())
+	require.NoError(t, err, w.log.String())
 	t.Cleanup(func() {
 		w.Stop()
 		if t.Failed() {
 			if len(w.log.text.Bytes()) > 20_000 {
 				w.log.text.Next(w.log.text.Len() - 20_000)
 			}
-			t.Log(w.log.text.String())
+			t.Log(w.log.String())
 		}
 	})
 	w.makeRegistries()
 	for _, e := range edges {
 		_, err := w.AddEdgeAt(ctx, e.name, e.place)
-		require.NoError(t, err, w.log.text.String())
+		require.NoError(t, err, w.log.String())
 	}
 	return w
 }
