@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/logtest"
 )
 
 // TestMain lets scripts run the program as the command regedge.
@@ -49,28 +50,11 @@ func TestScripts(t *testing.T) {
 type program struct {
 	stop   context.CancelFunc
 	ended  chan int // its exit code
-	stdout *lockedBuffer
-	stderr *lockedBuffer
+	stdout *logtest.Log
+	stderr *logtest.Log
 
 	mu    sync.Mutex
 	addrs map[string]net.Addr
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // start boots the program in this process.
@@ -78,7 +62,7 @@ func start(args ...string) *program {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &program{
 		stop: stop, ended: make(chan int, 1), addrs: map[string]net.Addr{},
-		stdout: &lockedBuffer{}, stderr: &lockedBuffer{},
+		stdout: new(logtest.Log), stderr: new(logtest.Log),
 	}
 	main := &Main{
 		Stdin: strings.NewReader(""), Stdout: p.stdout, Stderr: p.stderr,

@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"regedge/host/cluster"
 	"regedge/host/trust"
+	"regedge/replicate/logtest"
 	"regedge/replicate/sqld/sqldtest"
 	"regedge/testdata"
 )
@@ -63,26 +63,7 @@ type world struct {
 	before, after string
 	// whole is before, with nearly every record changed in what no answer shows.
 	whole string
-	log   *lockedLog
-}
-
-// lockedLog keeps what the processes log, to be shown when a test fails.
-type lockedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// String is what was written so far.
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log   *logtest.Log // what the processes log, shown when a test fails
 }
 
 // start starts a cluster of two edges on the loopback.
@@ -103,7 +84,7 @@ func startAt(t testing.TB, host string, edges []placed, flags ...string) *world 
 	server := sqldtest.Program(t)
 	regedge, err := program()
 	require.NoError(t, err)
-	w := &world{t: t, log: &lockedLog{}}
+	w := &world{t: t, log: new(logtest.Log)}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w.Cluster, err = cluster.Start(ctx, cluster.Config{
@@ -114,10 +95,8 @@ func startAt(t testing.TB, host string, edges []placed, flags ...string) *world 
 	t.Cleanup(func() {
 		w.Stop()
 		if t.Failed() {
-			if len(w.log.text.Bytes()) > 20_000 {
-				w.log.text.Next(w.log.text.Len() - 20_000)
-			}
-			t.Log(w.log.String())
+			said := w.log.String()
+			t.Log(said[max(0, len(said)-20_000):])
 		}
 	})
 	w.makeRegistries()

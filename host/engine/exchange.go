@@ -75,7 +75,7 @@ const none = -1
 
 // begin takes up a request. spare is the memory that the guest gave before.
 func (x *exchange) begin(ctx context.Context, limit time.Duration, spare span, req *Request, resp *Response) {
-	x.ctx = &deadline{Context: ctx, limit: limit}
+	x.ctx = &deadline{Context: ctx, at: time.Now().Add(limit)}
 	x.spare = spare
 	x.request, x.response, x.sent = req, resp, none
 }
@@ -152,15 +152,15 @@ func (i *instance) remove(h uint32, k kind) int {
 	return ref
 }
 
-// deadline is a context that ends some time after somebody first asked when it does, or
-// waited for it. A request that is answered from local data does neither, and costs no look
-// at the clock and no timer.
+// deadline is a context that ends at a time or, if none is given, some time after somebody
+// first asked when it does, or waited for it. It starts a timer only when somebody waits for
+// it, which a request that is answered from local data does not.
 type deadline struct {
 	context.Context
-	limit time.Duration
+	limit time.Duration // counts where at is not given
 
 	mu     sync.Mutex
-	at     time.Time // zero before it was asked for
+	at     time.Time // zero before it is known
 	timed  context.Context
 	cancel context.CancelFunc
 }

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/logtest"
 	"regedge/replicate/writer"
 	"regedge/schema/importer"
 	"regedge/testdata"
@@ -66,26 +66,8 @@ type process struct {
 	address string
 	program string
 	args    []string
-	log     output
+	log     logtest.Log
 	command *exec.Cmd
-}
-
-// output is what a process said so far.
-type output struct {
-	mu   sync.Mutex
-	said bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.said.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.said.String()
 }
 
 // freeAddress is a loopback address that nothing listens on at the moment.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/replicate/journal"
+	"regedge/replicate/logtest"
 	"regedge/replicate/meter"
 	"regedge/replicate/writer"
 	"regedge/schema"
@@ -277,30 +276,12 @@ func TestARestoredWriterSaysForWhomItWaits(t *testing.T) {
 	require.Equal(t, "", away.charge(account, charge.Found).Code)
 	away.stop()
 	c.stop()
-	var journal lines
+	var journal logtest.Log
+	logged := func(text string) func() bool { return func() bool { return strings.Contains(journal.String(), text) } }
 	c.log = slog.New(slog.NewTextHandler(&journal, nil))
 	c.start(true)
-	eventually(t, func() bool { return journal.have("nothing is granted until", "edges=away\n") }, "that it waits for one edge")
-	require.False(t, journal.have("leases are granted again"))
+	eventually(t, logged("have reported or are retired\" edges=away\n"), "that it waits for one edge")
+	require.NotContains(t, journal.String(), "leases are granted again")
 	c.run(away)
-	eventually(t, func() bool { return journal.have("leases are granted again") }, "that nobody is awaited any more")
-}
-
-// lines gathers what is logged.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// have reports whether each of the parts was logged.
-func (l *lines) have(parts ...string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(l.text.String(), part) })
+	eventually(t, logged("leases are granted again"), "that nobody is awaited any more")
 }
