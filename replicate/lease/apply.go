@@ -251,7 +251,7 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 // abandon drops what a retired edge did not report and, its state directory being an
 // older copy, never can.
 func (b *Book) abandon() {
-	b.pending, b.carried, b.late, b.inflight = tally{}, tally{}, map[uint64]tally{}, nil
+	b.pending, b.carried, b.late, b.inflight = tally{}, map[uint64]tally{}, map[uint64]tally{}, nil
 	for _, a := range b.accounts {
 		a.unreported = 0
 	}
@@ -276,19 +276,18 @@ func (b *Book) applyEpoch(epoch uint64, forked bool) {
 		}
 	}
 	b.keys, b.keyOrder = map[int64]*key{}, nil
-	recent, carried := b.pending, b.carried
-	b.pending, b.carried, b.inflight = tally{}, tally{}, nil
+	if forked {
+		b.carried = map[uint64]tally{}
+	}
+	b.join()
+	recent := b.pending
+	b.pending, b.inflight = tally{}, nil
 	b.epoch, b.standing = epoch, wire.OK
 	b.sealed, b.applied, b.acked, b.granted, b.seen = 0, 0, 0, 0, 0
 	b.recalls, b.trims, b.closing = nil, nil, nil
 	if old == 0 {
 		b.pending = recent // failed requests only: nothing was charged yet
 		return
-	}
-	if !forked {
-		for u, n := range carried {
-			recent.add(u, n)
-		}
 	}
 	for _, t := range b.late {
 		for u, n := range t {

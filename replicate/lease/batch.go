@@ -128,8 +128,7 @@ func (b *Book) allReturns() []wire.Return {
 func (b *Book) applySeal(batch *wire.Batch) {
 	b.sealed, b.inflight = batch.Seq, batch
 	for i := range batch.Usage {
-		u := &batch.Usage[i]
-		b.unpend(batch.Of, useOf(u), u.Count)
+		b.unpend(batch.Of, useOf(&batch.Usage[i]))
 	}
 	if len(b.pending) == 0 {
 		b.pending = tally{} // a map never shrinks
@@ -151,16 +150,13 @@ func (b *Book) applySeal(batch *wire.Batch) {
 	})
 }
 
-// unpend takes reported usage off what is unreported.
-func (b *Book) unpend(of uint64, u use, n int64) {
+// unpend takes a reported row off what is unreported. A batch has the whole of it.
+func (b *Book) unpend(of uint64, u use) {
 	if of != b.epoch {
-		b.lateTally(of).add(u, -n)
-		return
+		delete(tallyOf(b.late, of), u)
+	} else {
+		delete(b.pending, u)
 	}
-	if u.outcome == charge.Failed {
-		n = min(n, b.pending[u]) // none on replay: they are not in the journal
-	}
-	b.pending.add(u, -n)
 }
 
 // acknowledge folds a batch that the writer applied into the balances.

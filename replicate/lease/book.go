@@ -52,9 +52,9 @@ type Book struct {
 	sweepAt  int
 	keyAt    int
 
-	carried  tally            // usage of the epoch from before Boot, until Hello is answered
+	carried  map[uint64]tally // usage from before Boot by epoch, until Hello is answered
 	pending  tally            // usage of the epoch since
-	late     map[uint64]tally // usage of earlier epochs
+	late     map[uint64]tally // usage of earlier epochs since
 	inflight *wire.Batch
 	replayed []Reported
 	recalls  []wire.Pool // leases to give back
@@ -81,7 +81,7 @@ func New(log Log) *Book {
 	return &Book{
 		log: log, standing: wire.OK, live: 1,
 		accounts: map[int64]*account{}, keys: map[int64]*key{},
-		carried: tally{}, pending: tally{}, late: map[uint64]tally{},
+		carried: map[uint64]tally{}, pending: tally{}, late: map[uint64]tally{},
 		wants: map[wire.Pool]wire.Want{}, asked: map[wire.Pool]wire.Want{},
 		recent: newRecent(), clients: newClients(), doubted: map[sum]bool{},
 	}
@@ -98,18 +98,29 @@ func (b *Book) Boot(number uint64) {
 // separate sets apart the usage of former runs: an older copy of the state directory
 // would report it a second time.
 func (b *Book) separate() {
-	for u, n := range b.pending {
-		b.carried.add(u, n)
+	merge(tallyOf(b.carried, b.epoch), b.pending)
+	for epoch, t := range b.late {
+		merge(tallyOf(b.carried, epoch), t)
 	}
-	b.pending, b.accepted, b.session = tally{}, false, 0
+	b.pending, b.late, b.accepted, b.session = tally{}, map[uint64]tally{}, false, 0
 }
 
-// accept joins the usage again, after the writer found the state directory current.
+// accept notes that the writer found the state directory current.
 func (b *Book) accept() {
-	for u, n := range b.carried {
-		b.pending.add(u, n)
+	b.join()
+	b.accepted = true
+}
+
+// join puts the usage together again that separate set apart.
+func (b *Book) join() {
+	for epoch, t := range b.carried {
+		to := b.pending
+		if epoch != b.epoch {
+			to = tallyOf(b.late, epoch)
+		}
+		merge(to, t)
 	}
-	b.carried, b.accepted = tally{}, true
+	b.carried = map[uint64]tally{}
 }
 
 // Connected reports whether the writer was heard of within the last seconds, so that

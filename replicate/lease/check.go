@@ -51,7 +51,9 @@ func (b *Book) checkUnreported() error {
 		}
 	}
 	count(b.pending)
-	count(b.carried)
+	for _, t := range b.carried {
+		count(t)
+	}
 	for _, t := range b.late {
 		count(t)
 	}

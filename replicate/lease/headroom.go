@@ -80,7 +80,9 @@ func (b *Book) Unsettled() (charges int64) {
 		}
 	}
 	count(b.pending)
-	count(b.carried)
+	for _, t := range b.carried {
+		count(t)
+	}
 	for _, t := range b.late {
 		count(t)
 	}

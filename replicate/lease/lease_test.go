@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -223,6 +224,37 @@ func TestReplayOfAnOldCopyOfARetiredEdge(t *testing.T) {
 	require.NoError(t, again.Check())
 	require.Zero(t, again.Unreported(1))
 	require.Equal(t, b.inflight, again.inflight)
+}
+
+// TestAnOlderCopyDropsUsageOfEarlierEpochs copies the journal of an edge that has charges of
+// epoch 1 to report in epoch 2. What the copy finds there the original may have reported.
+func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
+	b, log := granted(t, 10)
+	b.Charge(start, asking("of epoch 1", charge.Found), false)
+	b.Apply(start, &wire.Reply{Status: wire.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+	require.EqualValues(t, 1, b.Unreported(1))
+
+	open := func(records [][]byte, boot uint64) (*Book, *memory) {
+		disk := &memory{slices.Clone(records)}
+		copied := New(disk)
+		for _, r := range records {
+			require.NoError(t, copied.Replay(r))
+		}
+		copied.Boot(boot)
+		return copied, disk
+	}
+	current, _ := open(log.records, 2)
+	require.EqualValues(t, 1, current.Unreported(1))
+	current.Apply(start, &wire.Reply{Status: wire.OK, Session: 3, Epoch: 2, Generation: 1, Live: 1}, false)
+	require.Len(t, current.Sync(start).Batch.Usage, 1, "it reports it when it is the original")
+
+	older, disk := open(log.records, 3)
+	older.Apply(start, &wire.Reply{Status: wire.Forked, Session: 4, Epoch: 3, Generation: 1, Live: 1}, false)
+	require.Zero(t, older.Unreported(1))
+	require.Nil(t, older.Sync(start).Batch)
+	require.NoError(t, older.Check())
+	again, _ := open(disk.records, 4)
+	require.Zero(t, again.Unreported(1), "nor does its next run")
 }
 
 func same(t *testing.T, want, got *Book) {

@@ -35,8 +35,8 @@ func (b *Book) Snapshot(write func(record []byte)) {
 	}
 }
 
-// snapshotUsage writes what is unreported: of this epoch since the run began, before it,
-// and of earlier epochs.
+// snapshotUsage writes what is unreported, of this epoch and of earlier ones: since the run
+// began, and before it.
 func (b *Book) snapshotUsage(e *wire.Encoder, flush func()) {
 	write := func(of uint64, carried bool, t tally) {
 		for rows := range slices.Chunk(t.durable(), wire.MaxUsage) {
@@ -51,9 +51,11 @@ func (b *Book) snapshotUsage(e *wire.Encoder, flush func()) {
 		}
 	}
 	write(b.epoch, false, b.pending)
-	write(b.epoch, true, b.carried)
 	for epoch, t := range b.late {
 		write(epoch, false, t)
+	}
+	for epoch, t := range b.carried {
+		write(epoch, true, t)
 	}
 }
 
@@ -165,10 +167,10 @@ func (b *Book) readUsage(d *wire.Decoder) func() {
 	}
 	return func() {
 		to := b.pending
-		if of != b.epoch {
-			to = b.lateTally(of)
-		} else if carried {
-			to = b.carried
+		if carried {
+			to = tallyOf(b.carried, of)
+		} else if of != b.epoch {
+			to = tallyOf(b.late, of)
 		}
 		for i := range rows {
 			to.add(useOf(&rows[i]), rows[i].Count)

@@ -32,7 +32,7 @@ const oddStep = 0x9E3779B97F4A7C15
 
 // settled reports whether a superseded epoch has nothing left to report or return.
 func (b *Book) settled() bool {
-	if b.standing != wire.Superseded || b.inflight != nil || b.applied < b.sealed || len(b.pending)+len(b.carried) > 0 {
+	if b.standing != wire.Superseded || b.inflight != nil || b.applied < b.sealed || len(b.pending)+len(b.carried[b.epoch]) > 0 {
 		return false
 	}
 	for _, a := range b.accounts {

@@ -29,6 +29,23 @@ func (t tally) add(u use, n int64) {
 	}
 }
 
+// merge adds what is in from to t.
+func merge(t, from tally) {
+	for u, n := range from {
+		t.add(u, n)
+	}
+}
+
+// tallyOf is the tally of an epoch, made when there is none.
+func tallyOf(all map[uint64]tally, epoch uint64) tally {
+	t := all[epoch]
+	if t == nil {
+		t = tally{}
+		all[epoch] = t
+	}
+	return t
+}
+
 // rows lists at most limit rows, in order.
 func (t tally) rows(limit int) []wire.Usage {
 	if len(t) == 0 {

@@ -92,7 +92,7 @@ func (b *Book) reverse(e *entry) {
 
 // countLate counts usage of an earlier epoch.
 func (b *Book) countLate(epoch uint64, u use, n int64) {
-	b.lateTally(epoch).add(u, n)
+	tallyOf(b.late, epoch).add(u, n)
 	b.owe(u, n)
 }
 
@@ -101,15 +101,6 @@ func (b *Book) owe(u use, n int64) {
 	if u.outcome == charge.Found {
 		b.account(u.account).unreported += n
 	}
-}
-
-func (b *Book) lateTally(epoch uint64) tally {
-	t := b.late[epoch]
-	if t == nil {
-		t = tally{}
-		b.late[epoch] = t
-	}
-	return t
 }
 
 // Doubt notes that the verdict on id may not have reached the component. Unless the id
