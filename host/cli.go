@@ -19,6 +19,7 @@ type commands struct {
 	Dev      devCommand      `cmd:"" help:"Run the whole service in one process, on files in a directory."`
 	Edge     edgeCommand     `cmd:"" help:"Run an edge node."`
 	Meter    meterCommand    `cmd:"" help:"Run the meter alone, beside Spin."`
+	Replica  replicaCommand  `cmd:"" help:"Run a libSQL replica beside an edge, and look after it."`
 	Writer   writerCommand   `cmd:"" help:"Run the central writer, its API and the dashboard."`
 	Import   importCommand   `cmd:"" help:"Read official files into a registry database."`
 	Push     pushCommand     `cmd:"" help:"Bring a registry file to the registry's primary, by what differs."`

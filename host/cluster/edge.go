@@ -94,13 +94,13 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	name := "replica-" + e.Name + "-" + database
 	s := &sqld.Server{Config: sqld.Config{
 		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
-		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name),
+		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name), Do: e.Place.Do,
 	}}
 	if s.HTTP, err = e.Place.address(); err != nil {
 		return nil, "", err
 	}
 	e.Replicas[database] = s
-	if err := e.Place.do(s.Start); err != nil {
+	if err := s.Start(); err != nil {
 		return nil, "", err
 	}
 	return s, token, s.Await(ctx, token)

@@ -3,8 +3,6 @@ package cluster_test
 import (
 	"context"
 	"os"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -131,41 +129,7 @@ func (w *world) primaryKilled(t *testing.T) time.Duration {
 		defer cancel()
 		require.NoError(t, p.Await(ctx, token))
 	}
-	defer w.revive(t)()
 	return w.follows()
-}
-
-// revive starts a replica again that forgot its namespace when its primary was killed, as
-// the guide tells operators to, until the function that it returns is called.
-func (w *world) revive(t *testing.T) (stop func()) {
-	ended, all := make(chan struct{}), sync.WaitGroup{}
-	for _, e := range w.Edges {
-		for _, database := range trust.Databases {
-			token, err := w.Token(database, trust.ReadOnly)
-			require.NoError(t, err)
-			client := hrana.New(e.Replicas[database].URL(), token)
-			all.Go(func() {
-				defer client.Close()
-				for {
-					select {
-					case <-ended:
-						return
-					case <-time.After(5 * time.Second):
-					}
-					_, err := client.Query(t.Context(), "SELECT 1")
-					if err == nil || !strings.Contains(err.Error(), "doesn't exist") {
-						continue
-					}
-					t.Logf("a replica of %s is started again: %v", database, err)
-					e.Replicas[database].Kill()
-					if err := e.Replicas[database].Start(); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	return func() { close(ended); all.Wait() }
 }
 
 func (w *world) replicaDeleted(t *testing.T) time.Duration {

@@ -136,35 +136,10 @@ func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
 		require.NoError(t, w.Ready(0), "the file is well, however silent the servers are")
 		require.NoError(t, server.Start())
 		sqldtest.Await(t, server, "")
-		w.follows(t, w.beat(t))
+		n := w.beat(t)
+		w.until(t, func() bool { return w.read(t) == n && !w.Remote() })
 	}
 }
-
-// follows waits until a heartbeat is read from the file. A replica whose primary was killed
-// forgets its namespace one time in fifty, and serves nothing until it is started again: so
-// says the guide to operators, and so it is done here.
-func (w *world) follows(t *testing.T, n int64) {
-	t.Helper()
-	there := func() bool { return w.read(t) == n && !w.Remote() }
-	for began := time.Now(); !there() && time.Since(began) < forgetful; time.Sleep(20 * time.Millisecond) {
-		_ = w.Refresh()
-	}
-	if there() {
-		return
-	}
-	endpoint := remote(t, w.near.URL())
-	defer endpoint.Close()
-	if _, err := endpoint.ExecContext(t.Context(), "SELECT 1"); err != nil && strings.Contains(err.Error(), "doesn't exist") {
-		t.Logf("the replica is started again: %v", err)
-		w.near.Kill()
-		require.NoError(t, w.near.Start())
-		sqldtest.Await(t, w.near, "")
-	}
-	w.until(t, there)
-}
-
-// forgetful is how long a replica has to follow before it is asked what is wrong.
-const forgetful = 10 * time.Second
 
 func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
 	w := startWorld(t, replica.Config{})

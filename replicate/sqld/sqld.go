@@ -1,21 +1,15 @@
 // Package sqld runs libSQL servers (sqld) as child processes: for the cluster on one
-// machine and for tests. In production an init system does that; docs/operations.md.
+// machine, for tests, and for regedge replica, which looks after one at an edge. A primary
+// is left to an init system in production; docs/operations.md.
 package sqld
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
-	"syscall"
-	"time"
-
-	"regedge/replicate/hrana"
 )
 
 // Program finds the server's program: REGEDGE_SQLD, sqld on the PATH, or the one that
@@ -44,6 +38,9 @@ type Config struct {
 	JWTKeyFile   string    // public key of the tokens; without it anybody may write
 	TLS          *TLSFiles // of replication, on both sides
 	Log          io.Writer // may be nil
+	// Do calls what starts the process, for one that belongs elsewhere, such as in another
+	// network; nil just calls it.
+	Do func(start func() error) error
 }
 
 // TLSFiles are PEM files: the authority that both sides trust, and one's own
@@ -70,69 +67,6 @@ func (c *Config) arguments() []string {
 
 // File is where a server keeps its database.
 func File(dir string) string { return filepath.Join(dir, "dbs", "default", "data") }
-
-// Server is a server that may be stopped and started again.
-type Server struct {
-	Config
-	mu      sync.Mutex
-	command *exec.Cmd
-}
-
-// Start starts the process, and returns before it answers.
-func (s *Server) Start() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return fmt.Errorf("start sqld: %w", err)
-	}
-	s.command = exec.Command(s.Program, s.arguments()...)
-	s.command.Stdout, s.command.Stderr = s.Log, s.Log
-	// An interrupt of the terminal is for the parent, which stops its children in order.
-	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.command.Start(); err != nil {
-		return fmt.Errorf("start sqld: %w", err)
-	}
-	return nil
-}
-
-// Kill ends the process at once, as a crash would.
-func (s *Server) Kill() { s.end(os.Kill) }
-
-// Stop asks the process to end, and ends it after 5 s.
-func (s *Server) Stop() { s.end(os.Interrupt) }
-
-func (s *Server) end(signal os.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.command == nil {
-		return
-	}
-	_ = s.command.Process.Signal(signal)
-	late := time.AfterFunc(5*time.Second, func() { _ = s.command.Process.Kill() })
-	_ = s.command.Wait()
-	late.Stop()
-	s.command = nil
-}
-
-// URL is where the server answers queries.
-func (s *Server) URL() string { return "http://" + s.HTTP }
-
-// Await waits until the server answers a query with token, or ctx is done.
-func (s *Server) Await(ctx context.Context, token string) error {
-	client := hrana.New(s.URL(), token)
-	defer client.Close()
-	for {
-		_, err := client.Query(ctx, "SELECT 1")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("await sqld at %s: %w", s.HTTP, err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
 
 // FreeAddress is an address of the loopback that nobody listened on a moment ago.
 func FreeAddress() (string, error) { return FreeAddressOf("127.0.0.1") }

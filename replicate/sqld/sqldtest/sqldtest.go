@@ -4,14 +4,18 @@ package sqldtest
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/hrana"
+	"regedge/replicate/logtest"
 	"regedge/replicate/sqld"
 )
 
@@ -82,4 +86,29 @@ func Exec(t testing.TB, server *sqld.Server, statements ...string) {
 		list[i].SQL = text
 	}
 	require.NoError(t, client.Commit(t.Context(), list))
+}
+
+// LoseDatabase has the replica with a directory lose its database: its primary is killed,
+// so that the replica removes its files to copy them anew, which fails, since others appear
+// there meanwhile. log is what the replica writes, token may read at the primary.
+func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *logtest.Log) {
+	t.Helper()
+	lost := func() bool { return strings.Contains(log.String(), "error resetting namespace") }
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default: // fails while the directory is away
+				_ = os.WriteFile(filepath.Join(filepath.Dir(sqld.File(dir)), "in-the-way-"+strconv.Itoa(n%100)), nil, 0o600)
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	primary.Kill()
+	require.NoError(t, primary.Start())
+	Await(t, primary, token)
+	require.Eventually(t, lost, startLimit, 10*time.Millisecond, log.String())
 }

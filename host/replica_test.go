@@ -1,0 +1,46 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/trust"
+	"regedge/replicate/sqld"
+	"regedge/replicate/sqld/sqldtest"
+)
+
+func TestAReplicaIsLookedAfter(t *testing.T) {
+	dir := t.TempDir()
+	made, err := trust.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	token, err := made.Token("access", trust.ReadOnly, 0)
+	require.NoError(t, err)
+	primaryCert, primaryKey, err := made.Certificate("primary", "127.0.0.1")
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("edge")
+	require.NoError(t, err)
+	primary := &sqld.Server{Config: sqld.Config{
+		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "primary"), HTTP: sqldtest.Address(t), GRPC: sqldtest.Address(t),
+		JWTKeyFile: made.PublicKeyFile("access"), TLS: &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: primaryCert, Key: primaryKey},
+	}}
+	require.NoError(t, primary.Start())
+	t.Cleanup(primary.Kill)
+	sqldtest.Await(t, primary, token)
+
+	near := &sqld.Server{Config: sqld.Config{HTTP: sqldtest.Address(t), Dir: filepath.Join(dir, "replica")}}
+	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,
+		"--primary", "https://"+primary.GRPC, "--jwt-key", made.PublicKeyFile("access"),
+		"--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key)
+	t.Cleanup(func() { p.halt() })
+	sqldtest.Await(t, near, token)
+	sqldtest.LoseDatabase(t, primary, token, near.Dir, p.stderr)
+	require.True(t, p.await(func() bool {
+		return strings.Contains(p.stderr.String(), "regedge: the replica has lost its database, and is started again")
+	}), p.stderr.String())
+	sqldtest.Await(t, near, token)
+	require.Equal(t, exitOK, p.halt(), p.stderr.String())
+}

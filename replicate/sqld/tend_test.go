@@ -1,0 +1,35 @@
+package sqld_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/hrana"
+	"regedge/replicate/logtest"
+	"regedge/replicate/sqld"
+	"regedge/replicate/sqld/sqldtest"
+)
+
+const patience = time.Minute
+
+func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+	log := &logtest.Log{}
+	replica := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t), Primary: "http://" + primary.GRPC, Log: log})
+	sqldtest.LoseDatabase(t, primary, "", replica.Dir, log)
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), "regedge: the replica has lost its database, and is started again")
+	}, patience, 50*time.Millisecond, log.String())
+
+	sqldtest.Exec(t, primary, "UPDATE probe SET n = 2")
+	client := hrana.New(replica.URL(), "")
+	defer client.Close()
+	require.Eventually(t, func() bool {
+		read, err := client.Query(t.Context(), "SELECT n FROM probe")
+		return err == nil && len(read.Rows) == 1 && read.Int(0, 0) == 2
+	}, patience, 50*time.Millisecond, "it follows again")
+}
