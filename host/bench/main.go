@@ -1,8 +1,9 @@
 // Command bench measures the speed of lookups: a load generator on one core against a
 // server on another, on the real register with made-up directors, metered and
 // journalled. What it prints are medians of several rounds in which the subjects take
-// turns, so that a noisy machine touches all of them alike; judge by the ratios, and by the processor time of a request
-// where other work shares the machine.
+// turns, so that a noisy machine touches all of them alike; a ratio is the median of the
+// rounds' ratios. Judge by these, and by the processor time of a request where other work
+// shares the machine.
 package main
 
 import (
