@@ -39,11 +39,12 @@ func (s *Server) tend(r *run) {
 	}
 }
 
-// lost reports whether the replica says, for some time, that its database does not exist.
+// lost asks the replica until it says that its database exists, or says often enough in a
+// row that it does not.
 func (s *Server) lost(r *run) bool {
 	client := &http.Client{Timeout: askLimit}
 	defer client.CloseIdleConnections()
-	for range lostAsks {
+	for row := 0; row < lostAsks; {
 		select {
 		case <-r.ended:
 			return false
@@ -51,12 +52,14 @@ func (s *Server) lost(r *run) bool {
 		}
 		answer, err := client.Post(s.URL()+"/v2/pipeline", "application/json", strings.NewReader(`{"requests":[{"type":"close"}]}`))
 		if err != nil {
-			return false
+			row = 0
+			continue
 		}
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusNotFound {
 			return false
 		}
+		row++
 	}
 	return true
 }
