@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"regedge/host/trust"
 	"regedge/replicate/hrana"
+	"regedge/replicate/sqld/sqldtest"
 )
 
 // TestNoLookupFailsWhileThePartsOfTheClusterDo breaks one part after another under load.
@@ -33,6 +35,7 @@ func TestNoLookupFailsWhileThePartsOfTheClusterDo(t *testing.T) {
 		{"a push killed half-way and resumed", w.killedPush},
 		{"a replica killed and restarted", w.replicaKilled},
 		{"a primary killed and restarted", w.primaryKilled},
+		{"a primary killed, and a replica of it without its database", w.databaseLost},
 		{"a replica's directory deleted and rebuilt", w.replicaDeleted},
 		{"an edge killed and restarted", func(t *testing.T) time.Duration { return w.edgeKilled(t, l) }},
 		{"the network to the centre cut", func(t *testing.T) time.Duration { return w.cut(t, l) }},
@@ -130,6 +133,18 @@ func (w *world) primaryKilled(t *testing.T) time.Duration {
 		require.NoError(t, p.Await(ctx, token))
 	}
 	return w.follows()
+}
+
+// databaseLost leaves the keeper of a replica to bring it back.
+func (w *world) databaseLost(t *testing.T) time.Duration {
+	again := func() int { return strings.Count(w.log.String(), "lost its database, and is started again") }
+	before := again()
+	token, err := w.Token("registry", trust.ReadOnly)
+	require.NoError(t, err)
+	sqldtest.LoseDatabase(t, w.Primaries["registry"], token, w.Edges[0].Replicas["registry"].Dir, w.log)
+	took := w.follows()
+	require.Greater(t, again(), before)
+	return took
 }
 
 func (w *world) replicaDeleted(t *testing.T) time.Duration {

@@ -93,7 +93,8 @@ func Exec(t testing.TB, server *sqld.Server, statements ...string) {
 // there meanwhile. log is what the replica writes, token may read at the primary.
 func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *logtest.Log) {
 	t.Helper()
-	lost := func() bool { return strings.Contains(log.String(), "error resetting namespace") }
+	said := func() int { return strings.Count(log.String(), "error resetting namespace") }
+	before := said()
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -110,5 +111,5 @@ func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *lo
 	primary.Kill()
 	require.NoError(t, primary.Start())
 	Await(t, primary, token)
-	require.Eventually(t, lost, startLimit, 10*time.Millisecond, log.String())
+	require.Eventually(t, func() bool { return said() > before }, startLimit, 10*time.Millisecond, log.String())
 }
