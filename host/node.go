@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
+	"regedge/host/trust"
 	"regedge/replicate/writer"
 )
 
@@ -24,13 +26,23 @@ type nodeAdd struct {
 
 // Run makes a node.
 func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
+	var opened *trust.Trust
+	if c.Trust != "" { // before the name is used up
+		var err error
+		if opened, err = openTrust(c.Trust, m); err != nil {
+			return err
+		}
+	}
 	err := show(m, &c.operator, func(w *writer.Client) (writer.NewNode, error) {
 		return w.AddNode(ctx, c.Name)
 	}, newNodeTable)
-	if err != nil || c.Trust == "" {
+	switch {
+	case errors.Is(err, writer.ErrTaken):
+		return withHint(err, "regedge node token %s gives it another token, regedge trust token and regedge trust machine edge-%[1]s the rest", c.Name)
+	case err != nil || opened == nil:
 		return err
 	}
-	return edgeSecrets(m, c.Trust, c.Name)
+	return edgeSecrets(m, opened, c.Name)
 }
 
 type nodeList struct{ operator }

@@ -73,6 +73,8 @@ func (o *operator) explain(err error) error {
 		return nil
 	case errors.Is(err, writer.ErrUnauthorized):
 		return withHint(err, "is REGEDGE_TOKEN the operator's token of the writer at %s?", o.Writer)
+	case errors.Is(err, writer.ErrStranger):
+		return withHint(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.Is(err, writer.ErrUnknownPlan):
 		return withHint(err, "regedge plan list shows the plans")
 	case errors.As(err, &refused):

@@ -29,7 +29,7 @@ type pushCommand struct {
 
 type rollbackCommand struct {
 	pushing
-	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one before the current one."`
+	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before, and is older."`
 }
 
 // Validate finds what could only fail later.

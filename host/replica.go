@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 
 	"regedge/replicate/sqld"
@@ -50,6 +51,11 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return withHint(fmt.Errorf("no libSQL server: %w", err), "install sqld on the PATH, or say where it is with --sqld")
 	}
+	for _, file := range []string{c.JWTKey, c.CA, c.Cert, c.Key} {
+		if err := readable(file); err != nil { // sqld's own error names none
+			return withHint(err, "let the user that this runs as read it")
+		}
+	}
 	config := sqld.Config{
 		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, Log: m.Stderr,
 	}
@@ -57,4 +63,16 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 		config.TLS = &sqld.TLSFiles{CA: c.CA, Cert: c.Cert, Key: c.Key}
 	}
 	return (&sqld.Server{Config: config}).Run(ctx)
+}
+
+// readable is nil for a file that can be read, and for none.
+func readable(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }

@@ -29,8 +29,9 @@ type status struct {
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
-	// empty says that the registry was asked and has none.
-	empty bool
+	// empty says that the registry was asked and has none, failed why it could not be asked.
+	empty  bool
+	failed error
 }
 
 // nodeStatus is a node as the writer knows it, with its last report, if there is one.
@@ -50,8 +51,14 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 		if err != nil {
 			return c.explain(err)
 		}
-		if err := c.print(m, now); err != nil || !c.Watch {
+		if err := c.print(m, now); err != nil {
 			return err
+		}
+		if !c.Watch {
+			return c.unasked(now.failed)
+		}
+		if now.failed != nil {
+			m.complain(c.unasked(now.failed))
 		}
 		select {
 		case <-ctx.Done():
@@ -89,9 +96,17 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	}
 	registry := hrana.New(c.Registry, token)
 	defer registry.Close()
-	s.Releases, err = push.Releases(ctx, registry)
-	s.empty = len(s.Releases) == 0
-	return s, err
+	s.Releases, s.failed = push.Releases(ctx, registry)
+	s.empty = s.failed == nil && len(s.Releases) == 0
+	return s, nil
+}
+
+// unasked adds to an error of the registry what to do; the nodes are shown without it.
+func (c *statusCommand) unasked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return withHint(err, "is the registry's primary running at %s, and is the token one of its own? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }
 
 func (c *statusCommand) print(m *Main, s *status) error {

@@ -92,11 +92,7 @@ func openTrust(dir string, m *Main) (*trust.Trust, error) {
 }
 
 // edgeSecrets prints what an edge needs beside its token of the writer.
-func edgeSecrets(m *Main, dir, name string) error {
-	opened, err := openTrust(dir, m)
-	if err != nil {
-		return err
-	}
+func edgeSecrets(m *Main, opened *trust.Trust, name string) error {
 	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN):")
 	for _, database := range trust.Databases {
 		token, err := opened.Token(database, trust.ReadOnly, 0)
@@ -109,7 +105,7 @@ func edgeSecrets(m *Main, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(m.Stdout, "\nFor its sqld, to be copied there with the public keys:\n--primary-grpc-ca-cert-file %s --primary-grpc-cert-file %s --primary-grpc-key-file %s\n--auth-jwt-key-file %s (registry), %s (access)\n",
+	_, err = fmt.Fprintf(m.Stdout, "\nFor regedge replica, to be copied there with the public keys:\n--tls-ca %s --tls-cert %s --tls-key %s\n--jwt-key %s (registry), %s (access)\n",
 		opened.AuthorityFile(), cert, key, opened.PublicKeyFile("registry"), opened.PublicKeyFile("access"))
 	return err
 }

@@ -31,7 +31,7 @@ func TestNoLookupFailsWhileThePartsOfTheClusterDo(t *testing.T) {
 	}{
 		{"a push of what changed", func(t *testing.T) time.Duration { return w.pushed(t, w.after) }},
 		{"a push of everything", func(t *testing.T) time.Duration { return w.pushed(t, w.whole) }},
-		{"a rollback", func(*testing.T) time.Duration { return w.rollback() }},
+		{"a rollback", func(*testing.T) time.Duration { return w.rollback("") }},
 		{"a push killed half-way and resumed", w.killedPush},
 		{"a replica killed and restarted", w.replicaKilled},
 		{"a primary killed and restarted", w.primaryKilled},
@@ -56,12 +56,17 @@ func TestNoLookupFailsWhileThePartsOfTheClusterDo(t *testing.T) {
 	l.end(t)
 }
 
-// rollback returns how long the release took to reach every edge.
-func (w *world) rollback() time.Duration {
+// rollback goes back to a release, or to the one before, and returns how long it took to
+// reach every edge.
+func (w *world) rollback(to string) time.Duration {
 	w.t.Helper()
 	args, env, err := w.PushArgs("")
 	require.NoError(w.t, err)
-	out, err := w.command(append([]string{"rollback"}, args[2:]...), env).CombinedOutput()
+	args = append([]string{"rollback"}, args[2:]...)
+	if to != "" {
+		args = append(args, "--to", to)
+	}
+	out, err := w.command(args, env).CombinedOutput()
 	require.NoError(w.t, err, string(out))
 	written := time.Now()
 	w.arrived(w.release())
@@ -107,7 +112,7 @@ func (w *world) follows() time.Duration {
 	back := time.Now()
 	w.inStep()
 	took := time.Since(back)
-	w.rollback() // back and forth: the release changes each time
+	w.rollback(w.releases()[1].ID) // back and forth: the release changes each time
 	w.inStep()
 	return took
 }

@@ -17,7 +17,9 @@ import (
 
 	"regedge/host/cluster"
 	"regedge/host/trust"
+	"regedge/replicate/hrana"
 	"regedge/replicate/logtest"
+	"regedge/replicate/push"
 	"regedge/replicate/sqld/sqldtest"
 	"regedge/testdata"
 )
@@ -142,6 +144,18 @@ func (w *world) release() string {
 	token, err := w.Token("registry", trust.ReadOnly)
 	require.NoError(w.t, err)
 	return currentRelease(w.t, w.Primaries["registry"], token)
+}
+
+// releases are those that the primary had, the current one first.
+func (w *world) releases() []push.Release {
+	w.t.Helper()
+	token, err := w.Token("registry", trust.ReadOnly)
+	require.NoError(w.t, err)
+	client := hrana.New(w.Primaries["registry"].URL(), token)
+	defer client.Close()
+	list, err := push.Releases(w.t.Context(), client)
+	require.NoError(w.t, err)
+	return list
 }
 
 // arrived waits until every edge is ready and answers from a release.

@@ -85,6 +85,7 @@ func (r *Replica) askEndpoint() (int64, error) {
 		return 0, errors.New("there is no endpoint")
 	}
 	beat, err := r.beat(r.config.Endpoint)
+	r.noteSilence(err)
 	if err != nil {
 		return 0, fmt.Errorf("ask the replica's endpoint: %w", err)
 	}
@@ -205,6 +206,25 @@ func (r *Replica) beat(s source) (int64, error) {
 // corrupt reports whether err says that the file is damaged.
 func corrupt(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
+}
+
+// silentLooks is how often in a row the endpoint may not answer before that is logged: a
+// replica that is started again is back sooner.
+const silentLooks = 10
+
+// noteSilence tells an operator once of an endpoint that does not answer, which nobody else
+// notices while the file is well.
+func (r *Replica) noteSilence(err error) {
+	if err == nil {
+		if r.silent >= silentLooks {
+			r.config.Log.Info("the replica's endpoint answers again", "database", r.config.Database)
+		}
+		r.silent = 0
+		return
+	}
+	if r.silent++; r.silent == silentLooks {
+		r.config.Log.Warn("the replica's endpoint does not answer: nothing would stand in for its file", "database", r.config.Database, "because", err)
+	}
 }
 
 // noteSwitch tells an operator when the way of reading changed.

@@ -71,6 +71,8 @@ type Replica struct {
 	newest int64 // newest heartbeat that was read, Unix milliseconds
 	// released is whether a registry with a release was read.
 	released bool
+	// silent counts the looks in a row at which the endpoint did not answer.
+	silent int
 
 	switches atomic.Int64
 }
@@ -163,6 +165,9 @@ func (r *Replica) suspect(v *view, statement string, args []handler.Value, err e
 	next.why = err
 	next.remote = v.asked == nil
 	if r.view.CompareAndSwap(v, &next) {
+		if v.suspect == nil {
+			r.config.Log.Error("the replica's file is damaged: stop the replica, delete its directory, start it", "database", r.config.Database, "because", err)
+		}
 		r.noteSwitch(v, &next)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"regedge/handler"
 	"regedge/host/replica"
 	"regedge/host/store"
+	"regedge/replicate/logtest"
 	"regedge/replicate/sqld"
 	"regedge/replicate/sqld/sqldtest"
 	"regedge/schema"
@@ -180,8 +182,10 @@ func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 
+	var log logtest.Log
 	opened, err := replica.Open(replica.Config{
 		Database: schema.Access, File: broken, Connections: 1, Now: time.Now, Behind: time.Hour,
+		Log:      slog.New(slog.NewTextHandler(&log, nil)),
 		Endpoint: store.NewRemote(remote(t, w.near.URL()), store.Config{}),
 	})
 	require.NoError(t, err)
@@ -192,17 +196,18 @@ func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
 	w.until(t, func() bool { return w.read(t) == n })
 	damage(t, broken, page)
 	require.Equal(t, w.read(t), second.read(t), "the statement itself is answered")
+	require.Contains(t, log.String(), "the replica's file is damaged")
 	require.True(t, opened.Remote())
 	require.Error(t, opened.Ready(0))
 	_ = opened.Refresh()
 	require.True(t, opened.Remote(), "until it is well")
 	source, err = os.ReadFile(sqld.File(w.near.Dir))
 	require.NoError(t, err)
-	log, err := os.ReadFile(sqld.File(w.near.Dir) + "-wal")
+	wal, err := os.ReadFile(sqld.File(w.near.Dir) + "-wal")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(broken+".new", source, 0o600))
 	require.NoError(t, os.RemoveAll(broken+"-shm"))
-	require.NoError(t, os.WriteFile(broken+"-wal", log, 0o600))
+	require.NoError(t, os.WriteFile(broken+"-wal", wal, 0o600))
 	require.NoError(t, os.Rename(broken+".new", broken))
 	second.until(t, func() bool { return opened.Ready(0) == nil && !opened.Remote() })
 }
@@ -219,6 +224,19 @@ func damage(t *testing.T, path string, page int64) {
 	_, err = file.WriteAt(junk, (page-1)*4096)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
+}
+
+func TestASilentEndpointIsToldOnce(t *testing.T) {
+	var log logtest.Log
+	w := startWorld(t, replica.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	w.near.Kill()
+	for range 30 {
+		_ = w.Refresh()
+	}
+	require.False(t, w.Remote(), "the file is well")
+	require.Equal(t, 1, strings.Count(log.String(), "the replica's endpoint does not answer"), log.String())
+	require.NoError(t, w.near.Start())
+	w.until(t, func() bool { return strings.Contains(log.String(), "the replica's endpoint answers again") })
 }
 
 func TestACopyThatIsTooOldIsRefused(t *testing.T) {

@@ -280,6 +280,7 @@ func TestARestoredWriterSaysForWhomItWaits(t *testing.T) {
 	logged := func(text string) func() bool { return func() bool { return strings.Contains(journal.String(), text) } }
 	c.log = slog.New(slog.NewTextHandler(&journal, nil))
 	c.start(true)
+	eventually(t, logged("have reported or are retired\" edges=\"away, here\"\n"), "that it waits for both, however quick one is")
 	eventually(t, logged("have reported or are retired\" edges=away\n"), "that it waits for one edge")
 	require.NotContains(t, journal.String(), "leases are granted again")
 	c.run(away)

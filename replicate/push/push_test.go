@@ -159,6 +159,10 @@ func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first, releases[0].ID)
 	require.Len(t, releases, 2)
+	_, err = Previous(t.Context(), w.client, w.snapshots)
+	require.ErrorIs(t, err, ErrNoEarlier, "a second rollback does not bring back what the first took away")
+	_, err = Run(t.Context(), w.config("nonsense"))
+	require.ErrorContains(t, err, "kept are: "+first+", edit-1")
 }
 
 func TestASearchBuiltAnewIsMovedAsAWhole(t *testing.T) {

@@ -54,8 +54,8 @@ func Releases(ctx context.Context, client *hrana.Client) ([]Release, error) {
 // anew knows of none before the first that it got.
 var ErrNoEarlier = errors.New("the primary had no earlier release whose snapshot is kept")
 
-// Previous is the release that was current before the current one and whose snapshot is
-// in dir.
+// Previous is the release that was current last of those that are no newer than the current
+// one and whose snapshot is in dir: one that was rolled back does not come again.
 func Previous(ctx context.Context, client *hrana.Client, dir string) (string, error) {
 	releases, err := Releases(ctx, client)
 	if err != nil {
@@ -65,8 +65,8 @@ func Previous(ctx context.Context, client *hrana.Client, dir string) (string, er
 	if err != nil {
 		return "", err
 	}
-	for _, r := range releases[min(1, len(releases)):] {
-		if slices.Contains(kept, r.ID) {
+	for i, r := range releases {
+		if i > 0 && !r.Released.After(releases[0].Released) && slices.Contains(kept, r.ID) {
 			return r.ID, nil
 		}
 	}

@@ -120,6 +120,10 @@ func prepare(ctx context.Context, path string) error {
 func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
 	path := snapshotPath(dir, release)
 	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		kept, _ := Snapshots(dir) // the path is named in any case
+		return nil, fmt.Errorf("open snapshot: %w; kept are: %s", err, strings.Join(kept, ", "))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}

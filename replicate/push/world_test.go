@@ -161,7 +161,7 @@ func (w *world) edit(changed []string, statements ...string) {
 		_, err := search.Refresh(raw)
 		require.NoError(w.t, err)
 		return raw.Exec(fmt.Sprintf(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners)
-			VALUES ('edit-%d', 1, (SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
+			VALUES ('edit-%[1]d', unixepoch() + %[1]d, (SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
 			(SELECT count(*) FROM appointment), (SELECT count(*) FROM partner))`, w.releases))
 	}))
 }

@@ -191,10 +191,10 @@ func call[T any](ctx context.Context, c *Client, act, method, path string, body 
 func readProblem(content []byte) error {
 	var p problem
 	if json.Unmarshal(content, &p) != nil {
-		return errUnknownAnswer
+		return ErrStranger
 	}
 	err := errorOf(p.Code)
-	if p.Detail == "" || errors.Is(err, errUnknownAnswer) {
+	if p.Detail == "" || errors.Is(err, ErrStranger) {
 		return err
 	}
 	return &detailed{err, p.Detail}

@@ -9,18 +9,19 @@ import (
 // The errors of the operators' API. Each goes with one code and one status, in both
 // directions: the server answers them, the client returns them again.
 var (
-	ErrMalformed     = errors.New("the request is malformed")
-	ErrUnauthorized  = errors.New("the token is missing or unknown")
-	ErrNotFound      = errors.New("there is no such thing")
-	ErrTaken         = errors.New("the name is taken")
-	ErrTooManyKeys   = errors.New("an account has at most 5 active keys: revoke one first")
-	ErrUnknownPlan   = errors.New("there is no such plan")
-	ErrVersion       = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
-	ErrRetired       = errors.New("the node is retired")
-	ErrFenced        = errors.New("another writer holds the ledger")
-	ErrUnavailable   = errors.New("the writer can't reach its ledger")
-	ErrInternal      = errors.New("internal error of the writer")
-	errUnknownAnswer = errors.New("the answer is not the writer's")
+	ErrMalformed    = errors.New("the request is malformed")
+	ErrUnauthorized = errors.New("the token is missing or unknown")
+	ErrNotFound     = errors.New("there is no such thing")
+	ErrTaken        = errors.New("the name is taken")
+	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
+	ErrUnknownPlan  = errors.New("there is no such plan")
+	ErrVersion      = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
+	ErrRetired      = errors.New("the node is retired")
+	ErrFenced       = errors.New("another writer holds the ledger")
+	ErrUnavailable  = errors.New("the writer can't reach its ledger")
+	ErrInternal     = errors.New("internal error of the writer")
+	// ErrStranger is returned for an answer that no writer gives: something else listens there.
+	ErrStranger = errors.New("what answers is not a writer")
 )
 
 // apiError is one row of the table of errors.
@@ -75,7 +76,7 @@ func errorOf(code string) error {
 			return e.err
 		}
 	}
-	return errUnknownAnswer
+	return ErrStranger
 }
 
 // problem is the body of an error: the code for programs, the detail for people.

@@ -38,6 +38,7 @@ type Writer struct {
 	last      *ledger.Ledger // the one before, for what is not in the database
 	confirmed int64          // when the ledger was last seen to be this writer's; owned by Run
 	awaited   string         // the edges that a restored ledger waits for, as last logged; owned by Run
+	unhealed  string         // why the access database was last found behind, as logged; owned by Run
 	// conn and prepared are of a ledger in a file; nil before the first commit. Owned by Run.
 	conn     *sql.Conn
 	prepared *ledger.Prepared
@@ -148,6 +149,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer close(w.ended)
 	defer w.release()
 	defer w.releaseAll(ErrUnavailable)
+	w.tellAwaited() // before any of them has spoken
 	for {
 		select {
 		case <-ctx.Done():
@@ -175,12 +177,25 @@ func (w *Writer) everySecond(ctx context.Context) {
 		w.reload(ctx)
 	}
 	if w.behind.Load() {
-		if err := w.reconcile(ctx); err != nil && ctx.Err() == nil {
-			w.config.Logger.Error("the access database can't be brought up to date", "error", err)
-		}
+		w.heal(ctx)
 	}
 	w.tellAwaited()
 	w.releaseNews()
+}
+
+// heal brings the access database up to date, and says in the log once when it can't, and
+// when it can again.
+func (w *Writer) heal(ctx context.Context) {
+	err := w.reconcile(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil && w.unhealed != "":
+		w.unhealed = ""
+		w.config.Logger.Info("the access database is up to date again")
+	case err != nil && w.unhealed != err.Error():
+		w.unhealed = err.Error()
+		w.config.Logger.Error("the access database can't be brought up to date: new keys and changed plans wait for it", "error", err)
+	}
 }
 
 // tellAwaited says in the log for whom a ledger that came back from a backup waits.
