@@ -25,7 +25,7 @@ type frameRange struct {
 }
 
 // Owner is the state that the records describe. Append and Group are called under its
-// lock, Write, Sync, Flushed, Rotate and Close without it.
+// lock, Write, Settled, Sync, Flushed, Rotate and Close without it.
 type Owner interface {
 	Lock()
 	Unlock()
@@ -75,6 +75,22 @@ func (j *Journal) Write(g *Group) error {
 		j.writeOpen()
 	}
 	return g.err
+}
+
+// Settled calls f when each record appended so far is written or, after a failed write,
+// dropped, and none of them is being written: what f decides can't be undone by a record
+// before it. The owner's lock is held throughout.
+func (j *Journal) Settled(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.owner.Lock()
+	defer j.owner.Unlock()
+	g := j.swap()
+	if g.err = j.write(g.bytes); g.err != nil {
+		j.open.prepend(j.salvage(g))
+	}
+	j.finish(g)
+	f()
 }
 
 // writeOpen writes the open group. j.mu is held.
@@ -216,8 +232,9 @@ func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 		rest = j.salvage(g)
 	}
 	j.finish(g)
+	number := j.number
 	if err := j.rotate(snapshot); err != nil {
-		if rest != nil {
+		if rest != nil && j.number == number { // else the snapshot has it
 			j.open.prepend(rest)
 		}
 		return fmt.Errorf("rotate journal: %w", err)

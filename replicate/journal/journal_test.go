@@ -182,19 +182,19 @@ func TestReportedBatchesAreKeptForAWeek(t *testing.T) {
 	for day := int32(100); day < 110; day++ {
 		require.NoError(t, j.Keep(1, &wire.Batch{Seq: uint64(day), Of: 1}, day))
 	}
-	require.Nil(t, j.Batch(1, 101), "older than a week")
-	require.EqualValues(t, 102, j.Batch(1, 102).Seq)
-	require.EqualValues(t, 109, j.Batch(1, 109).Seq)
-	require.Nil(t, j.Batch(2, 109), "of another epoch")
-	require.Nil(t, j.Batch(1, 110))
+	require.Nil(t, keptBatch(t, j, 1, 101), "older than a week")
+	require.EqualValues(t, 102, keptBatch(t, j, 1, 102).Seq)
+	require.EqualValues(t, 109, keptBatch(t, j, 1, 109).Seq)
+	require.Nil(t, keptBatch(t, j, 2, 109), "of another epoch")
+	require.Nil(t, keptBatch(t, j, 1, 110))
 
 	t.Run("a torn one is not found, and the next can be", func(t *testing.T) {
 		file := d.files[keptName(109)]
 		file.Truncate(file.Len() - 1)
 		again, _, _, _ := opened(t, d, k)
-		require.Nil(t, again.Batch(1, 109))
+		require.Nil(t, keptBatch(t, again, 1, 109))
 		require.NoError(t, again.Keep(1, &wire.Batch{Seq: 111, Of: 1}, 109))
-		require.EqualValues(t, 111, again.Batch(1, 111).Seq)
+		require.EqualValues(t, 111, keptBatch(t, again, 1, 111).Seq)
 	})
 }
 
@@ -221,7 +221,7 @@ func TestABatchIsKeptThoughTheDiskFailed(t *testing.T) {
 	require.NoError(t, keep(1))
 	d.full = 5
 	require.ErrorIs(t, keep(2), errFull)
-	require.EqualValues(t, 2, j.Batch(1, 2).Seq)
+	require.EqualValues(t, 2, keptBatch(t, j, 1, 2).Seq)
 	d.full = -1
 	require.NoError(t, keep(3))
 	require.Equal(t, []uint64{1, 2, 3}, stored())
@@ -247,7 +247,7 @@ func TestABatchIsKeptThoughTheDiskFailed(t *testing.T) {
 		file.Truncate(durable) // the disk forgot what it failed to sync, whatever it said later
 		again, _, _, _ := opened(t, d, k)
 		for seq := uint64(1); seq <= 6; seq++ {
-			require.NotNil(t, again.Batch(1, seq), "batch %d", seq)
+			require.NotNil(t, keptBatch(t, again, 1, seq), "batch %d", seq)
 		}
 	})
 }
@@ -270,4 +270,12 @@ func FuzzReplay(f *testing.F) {
 		require.Equal(t, append(before, "more"), after)
 		require.Zero(t, found.Torn)
 	})
+}
+
+// keptBatch finds a kept batch, with no trouble to read it.
+func keptBatch(t *testing.T, j *Journal, epoch, seq uint64) *wire.Batch {
+	t.Helper()
+	batch, err := j.Batch(epoch, seq)
+	require.NoError(t, err)
+	return batch
 }

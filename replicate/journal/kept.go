@@ -202,29 +202,31 @@ func (k *kept) days() ([]int32, error) {
 	return days, nil
 }
 
-// Batch finds a kept batch; nil when there is none, or it can't be read.
-func (j *Journal) Batch(epoch, seq uint64) *wire.Batch {
+// Batch finds a kept batch; nil when there is none. An error says that it may be there, and
+// can't be read now.
+func (j *Journal) Batch(epoch, seq uint64) (*wire.Batch, error) {
 	j.kept.mu.Lock()
 	defer j.kept.mu.Unlock()
 	k := &j.kept
 	if b := k.read[[2]uint64{epoch, seq}]; b != nil {
-		return b
+		return b, nil
 	}
 	k.read = map[[2]uint64]*wire.Batch{}
-	days, err := k.days()
-	if err != nil {
-		return nil
-	}
+	days, failed := k.days()
 	found := func(of uint64, b *wire.Batch) {
 		if of == epoch && b.Seq >= seq && b.Seq < seq+keptRead {
 			k.read[[2]uint64{of, b.Seq}] = b
 		}
 	}
 	for _, day := range days {
-		k.each(day, found)
+		_, err := k.each(day, found)
+		failed = errors.Join(failed, err)
 	}
 	eachBatch(bytes.NewReader(k.unsaved), found)
-	return k.read[[2]uint64{epoch, seq}]
+	if b := k.read[[2]uint64{epoch, seq}]; b != nil || failed == nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)
 }
 
 // each reads the batches of one day as far as they can be read, and returns the bytes

@@ -23,7 +23,7 @@ type Reported struct {
 }
 
 // Behind reports whether batches have still to be sent, or leases to be declared.
-func (b *Book) Behind() bool { return b.applied < b.sealed || b.declaring }
+func (b *Book) Behind() bool { return b.applied < b.sealed && !b.unread || b.declaring }
 
 // TakeReplayed lists the batches whose acknowledgement was replayed: they may have to be
 // kept still.
@@ -49,9 +49,11 @@ func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
 	if ofSync && len(b.asked) > 0 {
 		b.asked = map[wire.Pool]wire.Want{}
 	}
-	if (r.Status == wire.Fresh || r.Status == wire.Retired) && b.session != 0 && b.settled() && r.Generation != b.generation {
+	anotherWriter := r.Status == wire.Fresh && r.Generation != b.generation
+	if (anotherWriter || r.Status == wire.Retired) && b.session != 0 && b.settled() {
 		// Another writer than the one that took everything, asked for a new epoch: it has to
-		// see what it lacks of the old one, of a node that is retired too.
+		// see what it lacks of the old one. So does one that retired this node: its word is of
+		// no epoch, when none was shown.
 		b.session = 0
 		b.heard(now, r)
 		return Applied{}
@@ -79,7 +81,7 @@ func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
 
 // open takes the session of a Hello's reply.
 func (b *Book) open(now int64, r *wire.Reply) {
-	b.session, b.seen, b.applied = r.Session, 0, r.Applied
+	b.session, b.seen, b.applied, b.told = r.Session, 0, r.Applied, false
 	b.declaring, b.declaredTo = false, 0
 	b.doubtDry()
 	b.heard(now, r)
@@ -240,9 +242,19 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 		b.standing = r.Status
 		b.logStanding()
 	}
-	if r.Applied > b.applied || b.inflight != nil && r.Applied >= b.inflight.Seq {
+	acknowledged := r.Applied > b.applied || b.inflight != nil && r.Applied >= b.inflight.Seq
+	if acknowledged {
 		applied.Batch = b.acknowledge(r.Applied)
-		b.logNews(r.Applied, nil)
+	}
+	var rows []wire.Row
+	if r.Status == wire.Superseded && !greeted {
+		// Units of an answer that was lost: they go back with the rest.
+		b.told = b.told || r.Since <= b.seen && len(r.Rows) < wire.MaxRows
+		rows = b.newRows(now, r)
+	}
+	if len(rows) > 0 || acknowledged {
+		b.logNews(r.Applied, rows)
+		b.applyRows(rows)
 	}
 	applied.News = true
 	return applied

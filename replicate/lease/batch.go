@@ -106,7 +106,7 @@ func (b *Book) putClose(r *returning, id int64, a *account) {
 		{Kind: wire.Credits, Subject: id},
 		{Kind: wire.Volume, Subject: id, Window: a.volume.window},
 	} {
-		if h := b.holding(p); h.known {
+		if h := b.holding(p); h.known || h.held() > 0 {
 			r.put(wire.Return{Pool: p, Units: max(h.held(), 0), Close: true})
 		}
 	}

@@ -14,8 +14,9 @@ type Log interface {
 	// Append takes a record. When a droppable one can't be written, Book.Drop takes its
 	// effect back.
 	Append(record []byte, droppable bool)
-	// Batch is a batch that was sealed before, nil when it is not kept any more.
-	Batch(epoch, seq uint64) *wire.Batch
+	// Batch is a batch that was sealed before, nil when it is not kept any more. After an
+	// error it is asked for again.
+	Batch(epoch, seq uint64) (*wire.Batch, error)
 }
 
 // contactMillis is how long after the last reply an edge counts as in touch with the
@@ -36,6 +37,8 @@ type Book struct {
 	standing   wire.Status // OK, Superseded or Retired
 	session    uint64      // 0 before Hello was answered in this boot
 	accepted   bool        // Hello was answered since Boot
+	told       bool        // the writer told all leases of the epoch in this session
+	unread     bool        // a sealed batch could not be read the last time
 	sealed     uint64      // newest batch made
 	applied    uint64      // newest batch that the writer has
 	acked      uint64      // newest batch that the writer ever had

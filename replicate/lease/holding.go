@@ -45,7 +45,7 @@ func (h *holding) apply(r *wire.Row) int64 {
 	}
 	added := max(r.Granted-h.granted, 0)
 	h.granted += added
-	h.until, h.known, h.dry, h.recalled = r.UntilMillis, true, r.Dry, r.Recall
+	h.until, h.known, h.dry, h.recalled = max(h.until, r.UntilMillis), true, r.Dry, r.Recall
 	return added
 }
 

@@ -22,7 +22,7 @@ func (m *memory) Append(record []byte, _ bool) {
 	m.records = append(m.records, append([]byte(nil), record...))
 }
 
-func (m *memory) Batch(uint64, uint64) *wire.Batch { return nil }
+func (m *memory) Batch(uint64, uint64) (*wire.Batch, error) { return nil, nil }
 
 // granted is a book in touch with a writer that granted units of everything to account
 // and key 1.

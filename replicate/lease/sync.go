@@ -32,12 +32,17 @@ const oddStep = 0x9E3779B97F4A7C15
 
 // settled reports whether a superseded epoch has nothing left to report or return.
 func (b *Book) settled() bool {
-	if b.standing != wire.Superseded || b.inflight != nil || b.applied < b.sealed || len(b.pending)+len(b.carried[b.epoch]) > 0 {
+	if b.standing != wire.Superseded || b.session != 0 && !b.told {
+		return false
+	}
+	if b.inflight != nil || b.applied < b.sealed || len(b.pending)+len(b.carried[b.epoch]) > 0 {
 		return false
 	}
 	for _, a := range b.accounts {
-		if a.credits.known || a.volume.known {
-			return false
+		for _, h := range []*holding{&a.credits, &a.volume} {
+			if h.known || h.held() > 0 {
+				return false
+			}
 		}
 	}
 	return true
@@ -74,12 +79,13 @@ func (b *Book) Idle() bool {
 
 // sealedBatch is a batch that was made before. One that is not kept any more is sent
 // without content, so that the ones after it can follow: its charges are lost to the
-// writer, at the service's cost.
+// writer, at the service's cost. One that can't be read just now is nil, and waits.
 func (b *Book) sealedBatch(seq uint64) *wire.Batch {
 	if b.inflight != nil && b.inflight.Seq == seq {
 		return b.inflight
 	}
-	if batch := b.log.Batch(b.epoch, seq); batch != nil {
+	batch, err := b.log.Batch(b.epoch, seq)
+	if b.unread = err != nil; b.unread || batch != nil {
 		return batch
 	}
 	return &wire.Batch{Seq: seq, Of: b.epoch}

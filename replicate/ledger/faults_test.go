@@ -40,7 +40,9 @@ func (d *disk) Append(record []byte, _ bool) {
 	d.records = append(d.records, append([]byte(nil), record...))
 }
 
-func (d *disk) Batch(epoch, seq uint64) *wire.Batch { return d.kept[[2]uint64{epoch, seq}] }
+func (d *disk) Batch(epoch, seq uint64) (*wire.Batch, error) {
+	return d.kept[[2]uint64{epoch, seq}], nil
+}
 
 func (d *disk) copy() *disk {
 	c := &disk{records: slices.Clone(d.records), kept: map[[2]uint64]*wire.Batch{}}
@@ -105,11 +107,11 @@ func (w *world) exec(query string, args ...any) {
 }
 
 func (w *world) openWriter(restored bool) {
-	leap := uint64(0)
+	leap := w.random.Uint64N(ledger.MaxLeap)
 	if restored {
-		leap = 1 + w.random.Uint64N(ledger.MaxLeap)
+		leap = w.random.Uint64N(ledger.MaxRestoredLeap)
 	}
-	_, err := ledger.TakeGeneration(context.Background(), w.db, leap)
+	_, err := ledger.TakeGeneration(context.Background(), w.db, leap, restored)
 	require.NoError(w.t, err)
 	w.load()
 }

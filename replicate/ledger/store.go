@@ -10,16 +10,20 @@ import (
 // ErrFenced says that another writer took the ledger.
 var ErrFenced = errors.New("another writer holds the ledger")
 
-// MaxLeap bounds the leap of a restored ledger's generation.
-const MaxLeap = 1 << 30
+// Leaps of a ledger's generation, at each start and at one after a backup came back. They
+// are random, so that no two ledgers that went different ways from one backup come to the
+// same generation; a session's number leaves 40 bits for all of them.
+const (
+	MaxLeap         = 1 << 20
+	MaxRestoredLeap = 1 << 30
+)
 
 // TakeGeneration makes the caller the ledger's writer: from then on every transaction of
-// an earlier one fails with ErrFenced. leap is 0, or for a ledger that came back from a
-// backup a random number from 1 to MaxLeap: then the edges' declarations begin, and the
-// generations and epochs that were lost with the ledger are passed over, since edges may
-// still come back with them.
-func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64) (uint64, error) {
-	restored := leap != 0
+// an earlier one fails with ErrFenced. leap is a random number, at most MaxLeap, or
+// MaxRestoredLeap for a ledger that came back from a backup: the generations and epochs that
+// were lost with it are passed over, since edges may still come back with them. Then the
+// edges' declarations begin, too.
+func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool) (uint64, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("take generation: %w", err)

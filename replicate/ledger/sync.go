@@ -15,7 +15,7 @@ func (l *Ledger) Hello(now int64, e *Edge, h *wire.Hello) *wire.Reply {
 	e.session, e.current = l.Generation<<sessionBits|l.sessions%(1<<sessionBits), epoch
 	e.version, e.urgent, e.dropped = 0, 0, 0
 	e.news, e.rates, e.listed = nil, nil, map[int64]bool{}
-	if status == wire.OK || status == wire.Fresh || status == wire.Forked {
+	if status != wire.Retired {
 		l.renew(e, epoch)
 	}
 	l.restored()
@@ -35,14 +35,14 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 		}
 		return wire.Retired, known
 	case h.Epoch == 0:
-		return wire.Fresh, l.newEpoch(e, h.Boot)
+		return wire.Fresh, l.newEpoch(e, h)
 	case known == nil:
 		l.wentBack(e)
 		known = l.adopt(e, h)
 	case h.Sealed < known.Applied:
 		known.Forked = true
 		l.changes.epoch(e, known)
-		return wire.Forked, l.newEpoch(e, h.Boot)
+		return wire.Forked, l.newEpoch(e, h)
 	case h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation:
 		l.wentBack(e)
 	}
@@ -60,12 +60,12 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 // because the answer was lost or its message was repeated on the way, gets the same. Its
 // number is not below the generation's: one that a restored ledger does not know may have
 // been given before.
-func (l *Ledger) newEpoch(e *Edge, boot uint64) *Epoch {
-	if newest := e.epochs[e.Epoch]; newest != nil && newest.Boot == boot {
+func (l *Ledger) newEpoch(e *Edge, h *wire.Hello) *Epoch {
+	if newest := e.epochs[e.Epoch]; newest != nil && newest.Boot == h.Boot && newest.Number > h.Epoch {
 		return newest
 	}
 	e.Epoch = max(e.Epoch+1, l.Generation)
-	epoch := &Epoch{Number: e.Epoch, Boot: boot, leases: map[wire.Pool]*Lease{}}
+	epoch := &Epoch{Number: e.Epoch, Boot: h.Boot, leases: map[wire.Pool]*Lease{}}
 	e.epochs[e.Epoch] = epoch
 	// It holds nothing, which after a restore it has to say: who asked may be a message that
 	// was under way for long, while the edge holds leases of an epoch that is not known yet.
@@ -105,10 +105,12 @@ func (l *Ledger) Restore() {
 	}
 }
 
-// renew makes news of all leases of a session's epoch.
+// renew makes news of all leases of a session's epoch that were not given up.
 func (l *Ledger) renew(e *Edge, epoch *Epoch) {
 	for _, p := range sortedPools(epoch.leases) {
-		l.bump(epoch.leases[p], false)
+		if !epoch.leases[p].Lost {
+			l.bump(epoch.leases[p], false)
+		}
 	}
 }
 
@@ -208,9 +210,7 @@ func (l *Ledger) declared(now int64, e *Edge, s *wire.Sync) {
 			continue
 		}
 		if h := l.lease(e, e.current, p, true); d.Granted > h.Granted {
-			granted := e.current.Granted
 			l.imply(h, d.Granted-h.Granted)
-			e.current.Granted = granted // the sum came with Hello
 		}
 	}
 	if s.DeclaredLast {

@@ -3,8 +3,8 @@ package ledger
 import "fmt"
 
 // spend books units that the edge spent: from the lease, as far as it reaches. Negative
-// units are voids: the edge holds them again, or, of an epoch that is over, they go back
-// to the pool. It returns the units beyond the lease.
+// units are voids: the edge holds them again, or, of an epoch that is over or a lease that
+// was given up, they go back to the pool. It returns the units beyond the lease.
 func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p := h.pool
 	if units > h.Outstanding() && l.Restoring && !h.Lost {
@@ -20,7 +20,7 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p.Spent += units
 	h.toldBalance -= units
 	switch {
-	case units < 0 && over:
+	case units < 0 && (over || h.Lost):
 		h.Returned -= units
 	case h.Lost:
 		p.Lost -= units
@@ -58,7 +58,9 @@ func (l *Ledger) grant(h *Lease, units int64) {
 // imply books a grant that the edge knows of and a restored ledger does not. What the
 // pool can't cover is compensated: the edge was free to spend it.
 func (l *Ledger) imply(h *Lease, units int64) {
+	granted := h.epoch.Granted
 	l.grant(h, units)
+	h.epoch.Granted = granted // Hello brought the sum that the edge knows
 	if short := -h.pool.Left(); short > 0 {
 		l.compensate(h.pool, short, "grants of a ledger that was lost")
 	}

@@ -23,6 +23,11 @@ type Meter struct {
 	journal *journal.Journal
 	kick    chan struct{} // asks for a sync now
 
+	// keeping is held from the acknowledgement of a batch until it is kept, and while a
+	// segment begins: the one of the acknowledgement goes only when the batch is kept. It is
+	// taken before all other locks.
+	keeping sync.Mutex
+
 	mu   sync.Mutex // guards book, news, and the journal's open group
 	book *lease.Book
 	news chan struct{} // closed when leases changed
@@ -98,7 +103,13 @@ type bookLog struct{ m *Meter }
 
 func (l bookLog) Append(record []byte, droppable bool) { l.m.journal.Append(record, droppable) }
 
-func (l bookLog) Batch(epoch, seq uint64) *wire.Batch { return l.m.journal.Batch(epoch, seq) }
+func (l bookLog) Batch(epoch, seq uint64) (*wire.Batch, error) {
+	batch, err := l.m.journal.Batch(epoch, seq)
+	if err != nil {
+		l.m.config.Logger.Error("a batch that the writer lacks can't be read: it is tried again", "error", err)
+	}
+	return batch, err
+}
 
 // owner shows the meter to its journal.
 type owner struct{ m *Meter }
@@ -204,10 +215,11 @@ func (m *Meter) noteDisk(err error) {
 // waits for the disk. lease.ErrForgotten for an id that is too old.
 func (m *Meter) Void(_ context.Context, id string) error {
 	for written := false; ; written = true {
+		var voided lease.Voided
+		var err error
 		now := m.now()
-		m.mu.Lock()
-		voided, err := m.book.Void(now, id)
-		m.mu.Unlock()
+		// Settled: the charge is in the journal, or never was.
+		m.journal.Settled(func() { voided, err = m.book.Void(now, id) })
 		if err != nil {
 			return fmt.Errorf("void charge: %w", err)
 		}

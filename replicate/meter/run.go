@@ -122,14 +122,15 @@ func (m *Meter) announce() {
 // leaves.
 func (m *Meter) exchange(ctx context.Context) error {
 	sent := m.now()
-	m.mu.Lock()
 	var message wire.Message
-	if m.book.Greeting() {
-		message.Hello = m.book.Hello(sent)
-	} else {
-		message.Sync = m.book.Sync(sent)
-	}
-	m.mu.Unlock()
+	// Settled: no charge is in a batch that is dropped after it, since it can't be written.
+	m.journal.Settled(func() {
+		if m.book.Greeting() {
+			message.Hello = m.book.Hello(sent)
+		} else {
+			message.Sync = m.book.Sync(sent)
+		}
+	})
 	if err := m.journal.Flushed(); err != nil {
 		m.noteDisk(err)
 		return err
@@ -159,6 +160,8 @@ func (m *Meter) ask(ctx context.Context, message wire.Message) (*wire.Reply, err
 
 // apply gives a reply to the book, keeps the acknowledged batch and wakes who waits.
 func (m *Meter) apply(now int64, reply *wire.Reply, ofSync bool) error {
+	m.keeping.Lock()
+	defer m.keeping.Unlock()
 	m.mu.Lock()
 	before := m.book.Standing()
 	applied := m.book.Apply(now, reply, ofSync)

@@ -40,7 +40,9 @@ func (m *Meter) Rotate() error {
 	if !m.journal.Full(m.config.SegmentBytes) {
 		return nil
 	}
+	m.keeping.Lock()
 	err := m.journal.Rotate(m.book.Snapshot)
+	m.keeping.Unlock()
 	m.noteDisk(err)
 	return err
 }

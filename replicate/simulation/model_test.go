@@ -49,6 +49,9 @@ type model struct {
 	broken counts
 	// forked counts by account what edges served on an older copy of their disk.
 	forked counts
+	// voidedLate counts by key the charges that were taken back when they may have been
+	// reported: until their voids are too, and for ever if the disk is lost before that.
+	voidedLate counts
 	// asked counts not-found lookups by key, answered or cut off.
 	asked counts
 	// bought bounds by account what operators sold.
@@ -76,7 +79,7 @@ type model struct {
 func newModel() model {
 	return model{
 		got: counts{}, mayBe: counts{}, missing: counts{}, broken: counts{}, forked: counts{},
-		asked: counts{}, bought: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
+		voidedLate: counts{}, asked: counts{}, bought: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
 	}
 }
 
@@ -91,11 +94,8 @@ func (c counts) of(account int64) (sum int64) {
 }
 
 // broke notes that an epoch, or a disk, of an edge ended: what it reported can't be sent
-// again to a ledger that comes back from a backup, or that came back already.
+// again to a ledger that comes back from a backup.
 func (w *world) broke(e *edge) {
-	if w.went {
-		w.excuse(e)
-	}
 	for account := int64(1); account <= accounts; account++ {
 		w.broken[e.key(account)] = w.got[e.key(account)]
 	}
@@ -112,7 +112,7 @@ func (w *world) excuse(e *edge) {
 	usage := w.readUsage()
 	for account := int64(1); account <= accounts; account++ {
 		key := e.key(account)
-		w.missing[key] = max(w.got[key]-usage[key], 0)
+		w.missing[key] = max(w.got[key]+w.voidedLate[key]-usage[key], 0) // voids may be on their way
 	}
 }
 

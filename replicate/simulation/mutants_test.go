@@ -25,7 +25,7 @@ var mutants = []mutant{
 	{"what was returned can still be spent", "lease/batch.go", "h.returned += r.Units", "_ = r.Units"},
 	{"an old refusal is believed", "lease/charge.go", "(g.pool.Kind == wire.NotFound || b.Connected(now))", "true"},
 	{"a snapshot forgets the batch under way", "lease/snapshot.go", "if b.inflight != nil {\n\t\te.Byte(recordInflight)", "if b.inflight == nil {\n\t\treturn\n\t}\n\tif b.sealed == 0 {\n\t\te.Byte(recordInflight)"},
-	{"an older copy's usage is reported again", "lease/apply.go", "if !forked {\n\t\tfor u, n := range carried", "if forked || !forked {\n\t\tfor u, n := range carried"},
+	{"an older copy's usage is reported again", "lease/apply.go", "if forked {\n\t\tb.carried", "if forked && b == nil {\n\t\tb.carried"},
 	{"a batch leaves before it is durable", "meter/run.go", "if err := m.journal.Flushed(); err != nil {", "if err := error(nil); err != nil {"},
 	{"reported batches are not kept", "meter/run.go", "return m.journal.Keep(batch.Epoch, batch.Batch, wire.Day(m.now()))", "return error(nil)\n}\n\nfunc unused(now int64) int32 {\n\treturn wire.Day(now)"},
 	{"a failed sync is taken for done", "journal/journal.go", "j.stuck = fmt.Errorf(\"sync journal: %w\", err)\n\t\treturn j.stuck", "return nil"},

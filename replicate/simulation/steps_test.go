@@ -46,7 +46,7 @@ func (w *world) serve(e *edge) {
 		w.askAgain(e, e.requests[w.random.IntN(len(e.requests))])
 		return
 	}
-	if e.process == nil {
+	if e.process == nil || w.random.IntN(15) == 0 && w.voidLate(e) {
 		return
 	}
 	w.ids++
@@ -152,6 +152,23 @@ func (w *world) void(e *edge, p *process, r *request) {
 	if err != nil || died {
 		r.state = unclear
 	}
+}
+
+// voidLate takes an earlier charge back, and reports whether it found one: it may be
+// reported by now, of an epoch that ended, or of a run before.
+func (w *world) voidLate(e *edge) bool {
+	if len(e.requests) == 0 || e.disk.wasCopied {
+		return false
+	}
+	r := e.requests[w.random.IntN(len(e.requests))]
+	if r.disk != e.disk || e.disk.segments-r.segments > 1 || r.state != served || r.Outcome == charge.Failed {
+		return false
+	}
+	if r.Outcome == charge.Found {
+		w.voidedLate[r.Key]++
+	}
+	w.void(e, e.process, r)
+	return true
 }
 
 // late brings a message to the writer that its edge gave up long ago.
@@ -344,6 +361,9 @@ func (w *world) swap(e *edge) {
 	w.note("%s changes its disk", e.name)
 	w.count(diskSwapped)
 	e.kill()
+	if w.went {
+		w.excuse(e)
+	}
 	w.broke(e)
 	e.disk, e.aside = e.aside, e.disk
 	if e.disk == nil {

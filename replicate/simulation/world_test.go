@@ -224,6 +224,11 @@ func (w *world) heal() {
 		}
 	}
 	w.quiet(40)
+	if !w.wild { // else a disk may be away with what its epoch holds
+		for _, r := range w.query(selectStale) {
+			w.fail("edge-%d still holds %d credits of epoch %d, which ended", r[0], r[2], r[1])
+		}
+	}
 	for _, e := range w.edges {
 		require.True(w.t, w.retire(e, true))
 	}

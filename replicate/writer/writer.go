@@ -81,7 +81,7 @@ func (w *Writer) prepare(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap()); err != nil {
+	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap(), w.config.Restored); err != nil {
 		return err
 	}
 	if w.ledger, err = ledger.Load(ctx, w.config.Ledger); err != nil {
@@ -94,12 +94,12 @@ func (w *Writer) prepare(ctx context.Context) error {
 	return w.reconcile(ctx)
 }
 
-// leap is how far the generation of a ledger that came back from a backup jumps.
+// leap is how far the ledger's generation jumps at this start.
 func (w *Writer) leap() uint64 {
-	if !w.config.Restored {
-		return 0
+	if w.config.Restored {
+		return w.random32() % ledger.MaxRestoredLeap
 	}
-	return 1 + w.random32()%ledger.MaxLeap
+	return w.random32() % ledger.MaxLeap
 }
 
 func (w *Writer) random32() uint64 {

@@ -187,7 +187,7 @@ func TestNodes(t *testing.T) {
 	require.Len(t, nodes, 1)
 	health, err := client.Health(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 1, health.Generation)
+	require.Positive(t, health.Generation)
 	require.WithinDuration(t, time.Now(), health.Now, time.Minute)
 }
 
