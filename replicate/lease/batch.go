@@ -21,12 +21,14 @@ func (b *Book) seal(now int64) {
 	} else {
 		batch.Usage = b.pending.rows(wire.MaxUsage)
 	}
-	// A lease ends with all of its usage reported.
+	// Units come home with all of their usage reported: those that a void brought back the
+	// writer takes for spent until it has the void.
 	whole := batch.Of == b.epoch && len(batch.Usage) == len(b.pending)
 	switch {
+	case !whole:
 	case b.standing == wire.OK:
-		batch.Returns = b.someReturns(now, whole)
-	case b.standing == wire.Superseded && whole:
+		batch.Returns = b.someReturns(now)
+	case b.standing == wire.Superseded:
 		batch.Returns = b.allReturns()
 	}
 	batch.Unresolved = slices.Clone(b.unresolved)
@@ -71,7 +73,7 @@ func (r *returning) put(n wire.Return) {
 }
 
 // someReturns lists what was recalled, what idles above its floor, and what is closed.
-func (b *Book) someReturns(now int64, closing bool) []wire.Return {
+func (b *Book) someReturns(now int64) []wire.Return {
 	r := returning{places: map[wire.Pool]int{}}
 	for _, p := range b.recalls {
 		b.putExcess(&r, p, 0)
@@ -80,7 +82,7 @@ func (b *Book) someReturns(now int64, closing bool) []wire.Return {
 		b.putExcess(&r, p, floorUnits)
 	}
 	for _, id := range b.closing {
-		if a := b.accounts[id]; closing && a != nil && now-a.lastUsed >= idleMillis {
+		if a := b.accounts[id]; a != nil && now-a.lastUsed >= idleMillis {
 			b.putClose(&r, id, a)
 		}
 	}

@@ -257,6 +257,24 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 	require.Zero(t, again.Unreported(1), "nor does its next run")
 }
 
+// TestUnitsGoBackWithAllUsageReported has usage of an epoch before to report, and a lease that
+// is recalled: the writer could not tell units that a void brought back from spent ones.
+func TestUnitsGoBackWithAllUsageReported(t *testing.T) {
+	b, _ := granted(t, 10)
+	b.Charge(start, asking("of epoch 1", charge.Found), false)
+	b.Apply(start, &wire.Reply{Status: wire.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+	recall := news(b, 1, 5)
+	for i := range recall.Rows {
+		recall.Rows[i].Recall = true
+	}
+	b.Apply(start, recall, false)
+	late := b.Sync(start).Batch
+	require.EqualValues(t, 1, late.Of)
+	require.Empty(t, late.Returns)
+	b.Apply(start, &wire.Reply{Status: wire.OK, Session: 2, Epoch: 2, Generation: 1, Applied: late.Seq, Live: 1}, true)
+	require.Len(t, b.Sync(start).Batch.Returns, 3)
+}
+
 func same(t *testing.T, want, got *Book) {
 	t.Helper()
 	require.NoError(t, got.Check())

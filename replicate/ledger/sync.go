@@ -258,8 +258,9 @@ func (l *Ledger) apply(now int64, e *Edge, b *wire.Batch) {
 	case of == nil:
 		of = epoch
 	}
+	over := e.Retired || of != epoch || b.Of != 0 && b.Of != epoch.Number // which may be forgotten
 	for i := range b.Usage {
-		l.book(now, e, of, &b.Usage[i])
+		l.book(now, e, of, over, &b.Usage[i])
 	}
 	for _, r := range b.Returns {
 		l.takeReturn(now, e, r)
@@ -269,8 +270,8 @@ func (l *Ledger) apply(now int64, e *Edge, b *wire.Batch) {
 	}
 }
 
-// book counts a row of usage in its pools.
-func (l *Ledger) book(now int64, e *Edge, of *Epoch, u *wire.Usage) {
+// book counts a row of usage in its pools: of an epoch, which may be over.
+func (l *Ledger) book(now int64, e *Edge, of *Epoch, over bool, u *wire.Usage) {
 	l.changes.usage(u)
 	var pools []wire.Pool
 	switch u.Outcome {
@@ -291,7 +292,6 @@ func (l *Ledger) book(now int64, e *Edge, of *Epoch, u *wire.Usage) {
 		if a := l.accounts[id.Subject]; id.Kind == wire.Credits && a != nil {
 			l.post(a, wire.Hour(now))
 		}
-		over := of != e.current || e.Retired
 		beyond := l.spend(l.lease(e, of, p, true), u.Count, over)
 		if beyond > 0 && id.Kind == wire.Credits {
 			l.enter(p, EntrySpent, 0, decimal(beyond)+" charges beyond the lease of "+e.Name)

@@ -3,8 +3,9 @@ package ledger
 import "fmt"
 
 // spend books units that the edge spent: from the lease, as far as it reaches. Negative
-// units are voids: the edge holds them again, or, of an epoch that is over or a lease that
-// was given up, they go back to the pool. It returns the units beyond the lease.
+// units are voids: the edge holds them again, which of a lease that was given up is
+// compensated, or, of an epoch that is over, they go back to the pool. It returns the units
+// beyond the lease.
 func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p := h.pool
 	if units > h.Outstanding() && l.Restoring && !h.Lost {
@@ -20,11 +21,14 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p.Spent += units
 	h.toldBalance -= units
 	switch {
-	case units < 0 && (over || h.Lost):
-		h.Returned -= units
 	case h.Lost:
 		p.Lost -= units
 		l.enter(p, EntryLost, units, "late report of "+h.edge.Name)
+		if units < 0 { // out there again, like the rest of the lease
+			l.compensate(p, -units, "out at "+h.edge.Name)
+		}
+	case units < 0 && over:
+		h.Returned -= units
 	default:
 		p.Leased -= units
 	}
