@@ -279,3 +279,58 @@ func keptBatch(t *testing.T, j *Journal, epoch, seq uint64) *wire.Batch {
 	require.NoError(t, err)
 	return batch
 }
+
+// TestWhatASnapshotHasIsNotWrittenAgain has the old segment's write fail, and the new one's
+// beginning too, but only at its end.
+func TestWhatASnapshotHasIsNotWrittenAgain(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("first")) }))
+	d.full = 0
+	require.Error(t, put(j, k, "sealed", false))
+	d.keepsOld = errors.New("input/output error")
+	require.Error(t, j.Rotate(func(write func([]byte)) {
+		d.full = -1
+		write([]byte("snapshot with sealed"))
+	}))
+	d.keepsOld = nil
+	require.NoError(t, j.Sync())
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"snapshot with sealed"}, records)
+}
+
+func TestABatchThatCannotBeReadIsNotGivenUp(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Keep(1, &wire.Batch{Seq: 7, Of: 1}, 100))
+	require.NoError(t, j.Close())
+	again, _, _, _ := opened(t, d, k)
+	d.openErr = errors.New("too many open files")
+	_, err := again.Batch(1, 7)
+	require.ErrorIs(t, err, d.openErr)
+	d.openErr = nil
+	require.EqualValues(t, 7, keptBatch(t, again, 1, 7).Seq)
+	require.Nil(t, keptBatch(t, again, 1, 8), "there is none")
+}
+
+// TestSettledComesAfterTheWrites holds that a record is written or dropped when what Settled
+// calls looks at it.
+func TestSettledComesAfterTheWrites(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	k.Lock()
+	j.Append([]byte("a"), true)
+	j.Append([]byte("b"), false)
+	g := j.Group()
+	k.Unlock()
+	d.full = 0
+	j.Settled(func() {
+		require.Equal(t, []string{"a"}, k.dropped)
+		j.Append([]byte("c"), false)
+	})
+	require.Error(t, j.Write(g))
+	d.full = -1
+	require.NoError(t, j.Flushed())
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"b", "c"}, records)
+}

@@ -13,6 +13,8 @@ type disk struct {
 	full     int   // bytes that may still be written, -1 for no limit
 	syncErr  error // of the next syncs
 	truncErr error
+	openErr  error // of reading a file
+	keepsOld error // of removing a file that is there
 }
 
 func newDisk() *disk { return &disk{files: map[string]*bytes.Buffer{}, full: -1} }
@@ -26,8 +28,8 @@ func (d *disk) List() (names []string, err error) {
 
 func (d *disk) Open(name string) (io.ReadCloser, error) {
 	f := d.files[name]
-	if f == nil {
-		return nil, errors.New("no such file")
+	if f == nil || d.openErr != nil {
+		return nil, errors.Join(errors.New("no such file"), d.openErr)
 	}
 	return io.NopCloser(bytes.NewReader(f.Bytes())), nil
 }
@@ -39,9 +41,16 @@ func (d *disk) Append(name string) (File, error) {
 	return &diskFile{d, d.files[name]}, nil
 }
 
-func (d *disk) Remove(name string) error { delete(d.files, name); return nil }
-func (d *disk) Sync() error              { return nil }
-func (d *disk) Close() error             { return nil }
+func (d *disk) Remove(name string) error {
+	if d.files[name] != nil && d.keepsOld != nil {
+		return d.keepsOld
+	}
+	delete(d.files, name)
+	return nil
+}
+
+func (d *disk) Sync() error  { return nil }
+func (d *disk) Close() error { return nil }
 
 type diskFile struct {
 	d *disk

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -273,6 +274,35 @@ func TestUnitsGoBackWithAllUsageReported(t *testing.T) {
 	require.Empty(t, late.Returns)
 	b.Apply(start, &wire.Reply{Status: wire.OK, Session: 2, Epoch: 2, Generation: 1, Applied: late.Seq, Live: 1}, true)
 	require.Len(t, b.Sync(start).Batch.Returns, 3)
+}
+
+// unreadable is a Log whose kept batches can't be read.
+type unreadable struct{ memory }
+
+func (*unreadable) Batch(uint64, uint64) (*wire.Batch, error) { return nil, io.ErrUnexpectedEOF }
+
+func TestABatchThatCannotBeReadWaits(t *testing.T) {
+	b, log := granted(t, 10)
+	b.Charge(start, asking("a", charge.Found), false)
+	sealed := b.Sync(start).Batch.Seq
+	b.Apply(start, &wire.Reply{Status: wire.OK, Session: 1, Epoch: 1, Generation: 1, Applied: sealed, Live: 1}, true)
+	broken := &unreadable{}
+	for _, readable := range []bool{false, true} {
+		var of Log = broken
+		if readable {
+			of = &memory{}
+		}
+		again := New(of)
+		for _, r := range log.records {
+			require.NoError(t, again.Replay(r))
+		}
+		again.Boot(2)
+		again.Apply(start, &wire.Reply{Status: wire.OK, Session: 2, Epoch: 1, Generation: 2, Live: 1}, false)
+		require.True(t, again.Behind())
+		batch := again.Sync(start).Batch
+		require.Equal(t, readable, batch != nil, "without content only when it is not kept any more")
+		require.Equal(t, readable, again.Behind(), "it is not asked for in a rush")
+	}
 }
 
 func same(t *testing.T, want, got *Book) {
