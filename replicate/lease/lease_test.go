@@ -305,6 +305,38 @@ func TestABatchThatCannotBeReadWaits(t *testing.T) {
 	}
 }
 
+// TestAVoidAfterItsLeaseWasClosedGoesBack has days pass, so that the account would be
+// dropped, before the writer's row tells of the unit that the void brought back.
+func TestAVoidAfterItsLeaseWasClosedGoesBack(t *testing.T) {
+	b, _ := granted(t, 10)
+	returned := int64(0)
+	sync := func(now int64) {
+		batch := b.Sync(now).Batch
+		if batch == nil {
+			return
+		}
+		for _, r := range batch.Returns {
+			if r.Pool.Kind == wire.Credits {
+				returned += r.Units
+			}
+		}
+		b.Apply(now, &wire.Reply{Status: wire.OK, Session: 1, Epoch: 1, Generation: 1, Applied: batch.Seq, Live: 1}, true)
+	}
+	b.Charge(start, asking("a", charge.Found), false)
+	idle := start + idleMillis + 1
+	for range 3 {
+		sync(idle)
+	}
+	require.EqualValues(t, 9, returned)
+	_, err := b.Void(idle, "a")
+	require.NoError(t, err)
+	for n := range int64(5) {
+		sync(idle + n*idleMillis)
+	}
+	require.EqualValues(t, 10, returned)
+	require.NoError(t, b.Check())
+}
+
 func same(t *testing.T, want, got *Book) {
 	t.Helper()
 	require.NoError(t, got.Check())

@@ -205,7 +205,7 @@ func (b *Book) sweep(now int64) {
 func (b *Book) sweepAccount(id, now int64) {
 	a := b.accounts[id]
 	idle := now - a.lastUsed
-	open := a.credits.known || a.volume.known
+	open := a.credits.known || a.volume.known || a.credits.held() > 0 // by a void, of which no row came yet
 	switch {
 	case !open && a.unreported == 0 && idle > idleMillis && b.applied >= a.closeSeq:
 		b.dropAccount(id)

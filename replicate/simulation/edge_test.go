@@ -39,6 +39,7 @@ type edge struct {
 	epoch    uint64 // as last seen
 	copied   bool   // ran on an older copy once
 	sending  bool
+	asked    int // restores of the ledger when the message under way was sent
 	arrived  int
 	told     bool // the writer's own reply came
 	messages [][]byte
@@ -113,6 +114,9 @@ func (e *edge) checkProcess(p *process) {
 		e.world.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
 		e.disk.heard, e.disk.heardEpoch = e.disk.doubtful, epoch
 		e.epoch, e.disk.copied, e.disk.doubtful = epoch, false, counts{}
+		if e.asked != e.world.restores { // the ledger that ended the epoch is not there any more
+			e.world.excuse(e)
+		}
 		e.world.broke(e)
 	}
 }
@@ -125,6 +129,7 @@ func (e *edge) exchange() {
 	}
 	e.sending = true
 	w := e.world
+	e.asked = w.restores
 	w.detail("%s exchanges", e.name)
 	e.told = false
 	err := p.meter.Exchange(context.Background())

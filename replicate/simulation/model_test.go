@@ -61,6 +61,8 @@ type model struct {
 	// went says that the ledger came back from a backup. A node that is retired before it
 	// declared its leases spends beyond what the ledger knows of.
 	went bool
+	// restores counts how often it did.
+	restores int
 	// copied says that an edge ran on an older copy of its disk: it may spend what the
 	// original spent already.
 	copied bool
@@ -131,6 +133,7 @@ func (w *world) ledgerWentBack(usage counts) {
 		w.missing[key] += max(n-usage[key], 0)
 	}
 	w.went = true
+	w.restores++
 	clear(w.dry)
 }
 
