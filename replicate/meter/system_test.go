@@ -172,6 +172,9 @@ func TestOneEdge(t *testing.T) {
 
 	t.Run("charges a credit for each lookup that succeeds", func(t *testing.T) {
 		account := c.account("growth", 100)
+		if time.Now().Second() > 55 { // the rate is counted by the minute
+			time.Sleep(6 * time.Second)
+		}
 		for i := range 10 {
 			v := e.charge(account, charge.Found)
 			require.Equal(t, "", v.Code)
