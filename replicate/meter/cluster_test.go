@@ -86,8 +86,7 @@ func TestWriterAway(t *testing.T) {
 	e := c.edge("one")
 	account := c.account("scale", 100)
 	require.Equal(t, "", e.found(account))
-	eventually(t, func() bool { return c.read(account).Spent == 1 }, "reported")
-	c.cut["one"].Store(true)
+	c.cutAfter(e, account, 1)
 
 	t.Run("serves on its leases, without the numbers of others", func(t *testing.T) {
 		eventually(t, func() bool { return e.Stats().Unreachable }, "the edge notices")
@@ -194,8 +193,7 @@ func TestRetiredNode(t *testing.T) {
 	e := c.edge("one")
 	account := c.account("scale", 100)
 	require.Equal(t, "", e.found(account))
-	eventually(t, func() bool { return c.read(account).Spent == 1 }, "reported")
-	c.cut["one"].Store(true)
+	c.cutAfter(e, account, 1)
 	require.Equal(t, "", e.found(account))
 	require.Equal(t, "", e.found(account))
 

@@ -126,6 +126,15 @@ func (c *centre) edge(name string) *edge {
 // cutless makes a way for an edge that is not cut.
 func (c *centre) cutless(name string) { c.cut[name] = &atomic.Bool{} }
 
+// cutAfter cuts an edge's way once it has heard that its charges of an account arrived, so
+// that what the writer has leased to it is what it holds.
+func (c *centre) cutAfter(e *edge, account, spent int64) {
+	eventually(c.t, func() bool {
+		return c.read(account).Spent == spent && e.Stats().Unsettled == 0
+	}, "reported, and the answer heard")
+	c.cut[e.name].Store(true)
+}
+
 // run opens and runs an edge's meter on its state directory.
 func (c *centre) run(e *edge) {
 	m, err := meter.Open(meter.Config{
