@@ -36,6 +36,7 @@ func (s *store) commit() error {
 	if !s.open {
 		return nil
 	}
+	s.rest()
 	err := s.settle()
 	if err == nil {
 		if err = s.tx.Commit(); err != nil {
@@ -51,6 +52,7 @@ func (s *store) commit() error {
 
 // rollback undoes the open transaction, if there is one.
 func (s *store) rollback() {
+	s.rest()
 	if s.open && !s.conn.GetAutocommit() {
 		s.tx.Rollback() // fails only when SQLite has rolled back by itself
 	}

@@ -209,7 +209,7 @@ func TestUnchangedRecordsAreNotWritten(t *testing.T) {
 func TestRecordsAreFoundByTheirKey(t *testing.T) {
 	conn := openConn(t)
 	for _, table := range tables {
-		for _, query := range []string{table.findSQL(), table.updateSQL()} {
+		for _, query := range []string{table.walkSQL(), table.updateSQL()} {
 			statement, _, err := conn.Prepare("EXPLAIN QUERY PLAN " + query)
 			require.NoError(t, err)
 			require.True(t, statement.Step())

@@ -17,11 +17,17 @@ type state struct {
 	values []value
 	dates  []string
 	asOf   string
+
+	ours, theirs []value // of one register, while two are compared
 }
 
 // newState is the state before the first source.
 func newState(t *table) *state {
-	return &state{values: make([]value, len(t.columns)), dates: make([]string, len(t.registers))}
+	n := len(t.columns)
+	return &state{
+		values: make([]value, n), dates: make([]string, len(t.registers)),
+		ours: make([]value, n), theirs: make([]value, n),
+	}
 }
 
 // reset makes it that state again.
@@ -40,7 +46,6 @@ type effect struct {
 // merge brings what a source of date asOf says into the state.
 func (s *state) merge(t *table, said []value, asOf string) effect {
 	var did effect
-	var ours, theirs [4]value
 	for i := range t.registers {
 		r := &t.registers[i]
 		if len(r.columns) == 1 && said[r.columns[0]].kind == null {
@@ -51,10 +56,10 @@ func (s *state) merge(t *table, said []value, asOf string) effect {
 			continue
 		}
 		for n, c := range r.columns {
-			ours[n], theirs[n] = s.values[c], said[c]
+			s.ours[n], s.theirs[n] = s.values[c], said[c]
 		}
 		n := len(r.columns)
-		difference := r.compare(theirs[:n], ours[:n])
+		difference := r.compare(s.theirs[:n], s.ours[:n])
 		if order == 0 && difference <= 0 {
 			continue
 		}
@@ -62,7 +67,7 @@ func (s *state) merge(t *table, said []value, asOf string) effect {
 		did.content = did.content || difference != 0
 		s.dates[i] = asOf
 		for n, c := range r.columns {
-			s.values[c] = theirs[n]
+			s.values[c] = s.theirs[n]
 		}
 	}
 	if asOf > s.asOf {

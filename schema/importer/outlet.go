@@ -51,6 +51,9 @@ func (o *outlet) fresh() *batch {
 }
 
 func (o *outlet) record(line int, r record, raw string) error {
+	if o.present.records == nil {
+		o.present.records = make([]pending, 0, batchRecords)
+	}
 	o.present.records = append(o.present.records, pending{r, line, raw})
 	return o.count()
 }

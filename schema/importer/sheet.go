@@ -80,6 +80,9 @@ func (s *sheet) takeRow(r row) error {
 
 // settle counts what did not become a record. Any other error ends the file.
 func (s *sheet) settle(r row, err error) error {
+	if err == nil {
+		return nil
+	}
 	var refused *rejection
 	var left *omission
 	switch {

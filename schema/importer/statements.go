@@ -8,11 +8,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// findSQL reads a record: ?1 and ?2 are its key. It uses the primary key.
-func (t *table) findSQL() string {
-	return fmt.Sprintf(`SELECT %s, as_of, older FROM %s WHERE %s`, strings.Join(t.columns, ", "), t.name, t.keySQL())
-}
-
 // insertSQL adds a record: its key, columns, as_of, older and, if stamped, last_updated.
 func (t *table) insertSQL() string {
 	columns := append(append(append([]string{}, t.key...), t.columns...), "as_of", "older")
@@ -74,12 +69,21 @@ func finish(statement *sqlite3.Stmt) error {
 	return statement.Reset()
 }
 
-func columnValue(statement *sqlite3.Stmt, i int) value {
+// columnValue reads a column. What is the same as in said is not copied: most values are.
+func columnValue(statement *sqlite3.Stmt, i int, said value) value {
 	switch statement.ColumnType(i) {
 	case sqlite3.INTEGER:
 		return numberValue(statement.ColumnInt64(i))
 	case sqlite3.TEXT:
-		return textValue(statement.ColumnText(i))
+		return textValue(columnText(statement, i, said.s))
 	}
 	return value{}
+}
+
+// columnText reads a column of text, or returns said where it is the same.
+func columnText(statement *sqlite3.Stmt, i int, said string) string {
+	if raw := statement.ColumnRawText(i); string(raw) != said {
+		return string(raw)
+	}
+	return said
 }

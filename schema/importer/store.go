@@ -37,7 +37,10 @@ type store struct {
 	folder        string // for temporary files
 }
 
-type tableStatements struct{ find, insert, update *sqlite3.Stmt }
+type tableStatements struct {
+	rows           walk
+	insert, update *sqlite3.Stmt
+}
 
 type touchKey struct {
 	table *table
@@ -71,9 +74,9 @@ func newStore(conn *sqlite3.Conn, now int64, folder string) (*store, error) {
 
 func (s *store) prepareAll() (err error) {
 	for _, t := range tables {
-		statements := &tableStatements{}
+		statements := &tableStatements{rows: walk{table: t}}
 		s.table[t], s.known[t] = statements, newState(t)
-		s.prepare(&statements.find, t.findSQL(), &err)
+		s.prepare(&statements.rows.statement, t.walkSQL(), &err)
 		s.prepare(&statements.insert, t.insertSQL(), &err)
 		s.prepare(&statements.update, t.updateSQL(), &err)
 		if t.stamped {
@@ -171,28 +174,31 @@ func (t *table) indexed(s *state) (name, status value) {
 	return value{}, value{}
 }
 
-// find reads the record's row, if there is one, into s.known.
+// find reads the record's row, if there is one, into s.known. It is quick where records come
+// in the order of their keys.
 func (s *store) find(r *record) (held bool, err error) {
-	t, was, find := r.table, s.known[r.table], s.table[r.table].find
+	t, was := r.table, s.known[r.table]
 	was.reset()
 	if s.fresh[t] {
 		return false, nil
 	}
-	if err := bindKey(find, r); err != nil {
+	rows := &s.table[t].rows
+	if held, err = rows.to(r.key); err != nil || !held {
 		return false, err
 	}
-	if find.Step() {
-		held = true
-		for i := range t.columns {
-			was.values[i] = columnValue(find, i)
-		}
-		was.asOf = find.ColumnText(len(t.columns))
-		was.setDates(t, find.ColumnText(len(t.columns)+1))
+	for i := range t.columns {
+		was.values[i] = columnValue(rows.statement, i, r.values[i])
 	}
-	if err := find.Reset(); err != nil {
-		return false, fmt.Errorf("read %s %s: %w", t.name, r.key[0], err)
+	was.asOf = columnText(rows.statement, len(t.columns), was.asOf)
+	was.setDates(t, columnText(rows.statement, len(t.columns)+1, ""))
+	return true, nil
+}
+
+// rest lets go of what the transaction reads.
+func (s *store) rest() {
+	for _, t := range tables {
+		s.table[t].rows.rest()
 	}
-	return held, nil
 }
 
 // write stores s.known as the record's row; stamp sets last_updated.
