@@ -10,7 +10,9 @@ import (
 // tables and docs/search.md the way it goes. It returns one row: the release, and the
 // matches as a JSON array in order.
 //
-// Each tier lists at most ?9 names, and none when those before it have as many. Its
+// Where the query is long enough and few names hold the rarest runs of its characters, these
+// names are all that three of the tiers need (held). Otherwise each tier lists at most ?9
+// names, and none when those before it have as many. Its
 // candidates hold the rarest terms of the tier. They come from the index in the order of
 // the search, so that the first ones whose text agrees are the best ones; past
 // maxCandidates of them a tier gives up.
@@ -22,38 +24,56 @@ import (
 // A bare ?9 as a limit would have SQLite plan the statement anew whenever it is bound.
 const searchStatement = `
 WITH
+near (place) AS MATERIALIZED (
+  SELECT place
+  FROM (` + candidates + `?8` + rarestTwo + `)
+  LIMIT iif(length(?2) >= ` + wholeRunes + `, ` + fewNames + `, 0)),
+few (yes) AS MATERIALIZED (
+  SELECT count(*) < ` + fewNames + ` AND length(?2) >= ` + wholeRunes + ` FROM near),
+held (tier, place) AS MATERIALIZED (
+  SELECT iif(substr(n.name, 1, length(?1)) = ?1, 1, iif(instr(n.name, ' ' || ?1) > 0, 2, 4)), n.place
+  FROM near
+  CROSS JOIN search_name n ON n.place = near.place
+  WHERE instr(replace(n.name, ' ', ''), ?2) > 0
+  LIMIT iif((SELECT yes FROM few), ` + fewNames + `, 0)),
 start (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?5` + rarestThree + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE substr(n.name, 1, length(?1)) = ?1
-  LIMIT ?9 + 0),
+  LIMIT iif((SELECT yes FROM few), 0, ?9)),
 phrase (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?6` + rarestThree + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE instr(n.name, ' ' || ?1) > 0 AND substr(n.name, 1, length(?1)) <> ?1
-  LIMIT ?9 - (SELECT count(*) FROM start)),
+  LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM start))),
+ordered (tier, place) AS MATERIALIZED (
+  SELECT tier, place FROM held WHERE tier < 4 UNION ALL
+  SELECT 1, place FROM start UNION ALL
+  SELECT 2, place FROM phrase),
 words (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?7` + rarestThree + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE instr(' ' || n.name, ' ' || ?3) > 0 AND instr(' ' || n.name, ' ' || ?1) = 0
     AND NOT EXISTS (SELECT 1 FROM json_each(?4) w WHERE instr(' ' || n.name || ' ', ' ' || w.value || ' ') = 0)
-  LIMIT ?9 - (SELECT count(*) FROM start) - (SELECT count(*) FROM phrase)),
+  LIMIT max(0, ?9 - (SELECT count(*) FROM ordered))),
 found (tier, place) AS MATERIALIZED (
-  SELECT 1, place FROM start UNION ALL
-  SELECT 2, place FROM phrase UNION ALL
+  SELECT tier, place FROM ordered UNION ALL
   SELECT 3, place FROM words),
 inside (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?8` + rarestTwo + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE instr(replace(n.name, ' ', ''), ?2) > 0 AND n.place NOT IN (SELECT place FROM found)
-  LIMIT ?9 - (SELECT count(*) FROM found)),
+  LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM found))),
 best (tier, place) AS (
   SELECT tier, place FROM found UNION ALL
-  SELECT 4, place FROM inside),
+  SELECT 4, place FROM inside UNION ALL
+  SELECT 4, place FROM held WHERE tier = 4 AND place NOT IN (SELECT place FROM words)
+  ORDER BY tier, place
+  LIMIT ?9 + 0),
 labelled (tier, place, value, label, type) AS (
   SELECT b.tier, b.place, n.value, coalesce(company.company_name, llp.llp_name),
     iif(company.cin IS NULL, 'llp', 'company')
@@ -88,6 +108,14 @@ const (
 // maxCandidates bounds the names that one tier compares, so that no query reads the
 // whole table: 2,000 are a few milliseconds.
 const maxCandidates = "2000"
+
+// What few names hold: fewNames is how many of them are looked at for three tiers at once,
+// and wholeRunes from how many characters of a query on that is tried, for shorter ones
+// seldom have so few.
+const (
+	fewNames   = "200"
+	wholeRunes = "8"
+)
 
 // prefixOnlyRunes is the length up to which a query finds only names that start with it.
 const prefixOnlyRunes = 2

@@ -190,7 +190,7 @@ func TestSearchReadsByIndex(t *testing.T) {
 		}
 	}
 	require.NoError(t, plan.Err())
-	require.Equal(t, 4, matches)
+	require.Equal(t, 5, matches)
 }
 
 func BenchmarkSearch(b *testing.B) {
