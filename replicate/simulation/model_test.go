@@ -45,7 +45,8 @@ type model struct {
 	got, mayBe counts
 	// missing bounds by key the charges that no disk has any more.
 	missing counts
-	// broken is what was got by key when the edge's epoch, or disk, last ended.
+	// broken is by key what may have been reported when the edge's epoch, or disk, last
+	// ended: what was got, and what was taken back by then.
 	broken counts
 	// forked counts by account what edges served on an older copy of their disk.
 	forked counts
@@ -99,7 +100,7 @@ func (c counts) of(account int64) (sum int64) {
 // again to a ledger that comes back from a backup.
 func (w *world) broke(e *edge) {
 	for account := int64(1); account <= accounts; account++ {
-		w.broken[e.key(account)] = w.got[e.key(account)]
+		w.broken[e.key(account)] = w.got[e.key(account)] + w.voidedLate[e.key(account)]
 	}
 }
 
