@@ -62,6 +62,9 @@ func (i *india) measureSearch(ctx context.Context) error {
 		return err
 	}
 	defer s.store.Close()
+	if err := i.large.warm(); err != nil {
+		return err
+	}
 	queries := typedQueries(i.large.names, 5000)
 	mix, err := s.best(ctx, queries, i.rounds)
 	if err != nil {
