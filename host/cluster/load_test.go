@@ -81,6 +81,10 @@ func (w *world) newTraffic(accounts int) *traffic {
 				changed++
 			}
 		}
+		require.Eventually(w.t, func() bool { // it never comes back to report the rest
+			account, err := w.Client.Account(w.t.Context(), l.accounts[0])
+			return err == nil && account.Spent == l.paid.Load()
+		}, patience, 50*time.Millisecond)
 		single.Stop()
 	}
 	require.Greater(w.t, changed, 10, "companies that differ between the two states")
@@ -199,18 +203,17 @@ func (l *traffic) end(t *testing.T) {
 	l.all.Wait()
 	require.Empty(t, l.wrong)
 	paid, unknown := l.paid.Load(), l.unknown.Load()
-	spent := int64(0)
-	require.Eventually(t, func() bool {
-		spent = 0
+	spent, problem := int64(0), error(nil)
+	all := assert.Eventually(t, func() bool {
+		spent, problem = 0, nil
 		for _, id := range l.accounts {
 			account, err := l.w.Client.Account(t.Context(), id)
-			if err != nil {
-				return false
-			}
+			problem = errors.Join(problem, err)
 			spent += account.Spent
 		}
-		return spent >= paid
-	}, patience, 100*time.Millisecond, "spent %d, answered %d", &spent, paid)
+		return problem == nil && spent >= paid
+	}, patience, 100*time.Millisecond)
+	require.True(t, all, "%d answered, %d charged: %v", paid, spent, problem)
 	require.LessOrEqual(t, spent, paid+unknown, "a charge was doubled")
 	t.Logf("%d lookups answered, %d without an answer while their edge was down, %d charged", paid, unknown, spent)
 }
