@@ -205,13 +205,13 @@ func (l *traffic) end(t *testing.T) {
 	paid, unknown := l.paid.Load(), l.unknown.Load()
 	spent, problem := int64(0), error(nil)
 	all := assert.Eventually(t, func() bool {
-		spent, problem = 0, nil
+		sum, failed := int64(0), error(nil)
 		for _, id := range l.accounts {
 			account, err := l.w.Client.Account(t.Context(), id)
-			problem = errors.Join(problem, err)
-			spent += account.Spent
+			sum, failed = sum+account.Spent, errors.Join(failed, err)
 		}
-		return problem == nil && spent >= paid
+		spent, problem = sum, failed
+		return failed == nil && sum >= paid
 	}, patience, 100*time.Millisecond)
 	require.True(t, all, "%d answered, %d charged: %v", paid, spent, problem)
 	require.LessOrEqual(t, spent, paid+unknown, "a charge was doubled")
