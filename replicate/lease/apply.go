@@ -62,7 +62,7 @@ func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
 	case wire.OK:
 		return b.applyOK(now, r, ofSync)
 	case wire.Fresh:
-		if b.epoch == 0 || b.settled() {
+		if (b.epoch == 0 || b.settled()) && r.Epoch > b.epoch { // else of an earlier request
 			b.beginEpoch(r.Epoch, r.Generation, false)
 			b.open(now, r)
 			return Applied{News: true}

@@ -155,6 +155,16 @@ func TestAnEndedEpochOfARetiredNodeIsShownToAnotherWriter(t *testing.T) {
 	require.False(t, b.Greeting())
 }
 
+// TestAnEpochIsNotBegunTwice has the answer that gave an ended epoch come a second time, when
+// the next one is asked for.
+func TestAnEpochIsNotBegunTwice(t *testing.T) {
+	b, batches := endedEpoch(t)
+	b.Apply(start, &wire.Reply{Status: wire.Fresh, Session: 1, Epoch: 1, Generation: b.generation, Live: 1, NowMillis: start}, false)
+	require.True(t, b.Greeting(), "it still asks")
+	require.Equal(t, batches, b.sealed, "its batches are not numbered anew")
+	require.NoError(t, b.Check())
+}
+
 func TestARepliedRowAddsNothingTwice(t *testing.T) {
 	b, _ := granted(t, 10)
 	first := news(b, 2, 20)
