@@ -155,6 +155,16 @@ func TestAnEndedEpochOfARetiredNodeIsShownToAnotherWriter(t *testing.T) {
 	require.False(t, b.Greeting())
 }
 
+// TestWhatWasTakenBackIsReportedFirst holds it for a batch that has not room for all.
+func TestWhatWasTakenBackIsReportedFirst(t *testing.T) {
+	usage := tally{}
+	for hour := range int32(5) {
+		usage.add(use{1, 1, hour, charge.Companies, charge.Found}, 1)
+	}
+	usage.add(use{2, 1, 0, charge.Companies, charge.Found}, -1)
+	require.EqualValues(t, -1, usage.rows(1)[0].Count)
+}
+
 // TestAnEpochIsNotBegunTwice has the answer that gave an ended epoch come a second time, when
 // the next one is asked for.
 func TestAnEpochIsNotBegunTwice(t *testing.T) {

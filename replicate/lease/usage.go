@@ -46,7 +46,8 @@ func tallyOf(all map[uint64]tally, epoch uint64) tally {
 	return t
 }
 
-// rows lists at most limit rows, in order.
+// rows lists at most limit rows, in order. What was taken back comes first, for the units
+// may have been spent again since.
 func (t tally) rows(limit int) []wire.Usage {
 	if len(t) == 0 {
 		return nil
@@ -58,7 +59,7 @@ func (t tally) rows(limit int) []wire.Usage {
 		})
 	}
 	slices.SortFunc(rows, func(a, b wire.Usage) int {
-		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Hour, b.Hour),
+		return cmp.Or(cmp.Compare(min(a.Count, 0), min(b.Count, 0)), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Hour, b.Hour),
 			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	return rows[:min(limit, len(rows))]

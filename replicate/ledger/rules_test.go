@@ -32,6 +32,37 @@ func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
 	require.Greater(t, want().UntilMillis, now, "the edge may spend what it holds")
 }
 
+// TestAUnitThatCameBackMayBeSpentAgain reports in one batch a charge and, of another hour, that
+// the one before it was taken back.
+func TestAUnitThatCameBackMayBeSpentAgain(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(1)
+	l.SetPlan(now, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
+	require.NoError(t, l.AddAccount(1, "scale"))
+	require.NoError(t, l.ChangeCredits(now, 1, 1, ledger.EntryBought, ""))
+	require.NoError(t, l.AddEdge("one"))
+	e := l.Edge("one")
+	hello := l.Hello(now, e, &wire.Hello{Boot: 1, NowMillis: now})
+	usage := func(hour int32, count int64) wire.Usage {
+		return wire.Usage{Account: 1, Key: 1, Hour: hour, Endpoint: charge.Companies, Outcome: charge.Found, Count: count}
+	}
+	credits := wire.Pool{Kind: wire.Credits, Subject: 1}
+	sync := func(seq uint64, rows ...wire.Usage) {
+		l.Sync(now, e, &wire.Sync{
+			Session: hello.Session, Wants: []wire.Want{{Pool: credits, Target: 1, Urgent: true}},
+			Batch: &wire.Batch{Seq: seq, Of: hello.Epoch, Usage: rows},
+		})
+		require.NoError(t, l.Check())
+	}
+	hour := wire.Hour(now)
+	sync(1)
+	sync(2, usage(hour, 1))
+	require.EqualValues(t, 1, l.Account(1).Credits().Spent)
+	sync(3, usage(hour-1, 1), usage(hour, -1))
+	require.EqualValues(t, 1, l.Account(1).Credits().Spent, "it is debited")
+	require.Zero(t, l.Account(1).Credits().Left())
+}
+
 func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
 	now := int64(1_790_000_000_000)
 	l := ledger.New(1)

@@ -259,8 +259,13 @@ func (l *Ledger) apply(now int64, e *Edge, b *wire.Batch) {
 		of = epoch
 	}
 	over := e.Retired || of != epoch || b.Of != 0 && b.Of != epoch.Number // which may be forgotten
-	for i := range b.Usage {
-		l.book(now, e, of, over, &b.Usage[i])
+	// What was taken back comes first: the edge may have spent these units again since.
+	for _, back := range []bool{true, false} {
+		for i := range b.Usage {
+			if u := &b.Usage[i]; u.Count < 0 == back {
+				l.book(now, e, of, over, u)
+			}
+		}
 	}
 	for _, r := range b.Returns {
 		l.takeReturn(now, e, r)
