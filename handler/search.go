@@ -12,10 +12,9 @@ import (
 //
 // Where the query is long enough and few names hold the rarest runs of its characters, these
 // names are all that three of the tiers need (held). Otherwise each tier lists at most ?9
-// names, and none when those before it have as many. Its
-// candidates hold the rarest terms of the tier. They come from the index in the order of
-// the search, so that the first ones whose text agrees are the best ones; past
-// maxCandidates of them a tier gives up.
+// names, and none when those before it have as many. Its candidates hold the rarest terms
+// of the tier. They come from the index in the order of the search, so that the first ones
+// whose text agrees are the best ones; past maxCandidates of them a tier gives up.
 //
 //	?1 the query   ?2 without its spaces   ?3 its last word
 //	?4 its other words, as a JSON array

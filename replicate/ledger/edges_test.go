@@ -23,14 +23,19 @@ type pair struct {
 }
 
 func newPair(t *testing.T, generation uint64, names ...string) *pair {
+	return &pair{t: t, l: newLedger(t, generation, 100, names...), boot: 100}
+}
+
+// newLedger is a ledger with an account of so many credits, and edges.
+func newLedger(t *testing.T, generation uint64, credits int64, names ...string) *ledger.Ledger {
 	l := ledger.New(generation)
 	l.SetPlan(at, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 1000})
 	require.NoError(t, l.AddAccount(1, "scale"))
-	require.NoError(t, l.ChangeCredits(at, 1, 100, ledger.EntryBought, ""))
+	require.NoError(t, l.ChangeCredits(at, 1, credits, ledger.EntryBought, ""))
 	for _, n := range names {
 		require.NoError(t, l.AddEdge(n))
 	}
-	return &pair{t: t, l: l, boot: 100}
+	return l
 }
 
 // start runs an edge on a disk.

@@ -11,12 +11,7 @@ import (
 )
 
 func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
-	now := int64(1_790_000_000_000)
-	l := ledger.New(1)
-	l.SetPlan(now, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
-	require.NoError(t, l.AddAccount(1, "scale"))
-	require.NoError(t, l.ChangeCredits(now, 1, 10, ledger.EntryBought, ""))
-	require.NoError(t, l.AddEdge("one"))
+	now, l := at, newLedger(t, 1, 10, "one")
 	e := l.Edge("one")
 	session := l.Hello(now, e, &wire.Hello{Boot: 1, NowMillis: now}).Session
 	credits := wire.Pool{Kind: wire.Credits, Subject: 1}
@@ -35,12 +30,7 @@ func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
 // TestAUnitThatCameBackMayBeSpentAgain reports in one batch a charge and, of another hour, that
 // the one before it was taken back.
 func TestAUnitThatCameBackMayBeSpentAgain(t *testing.T) {
-	now := int64(1_790_000_000_000)
-	l := ledger.New(1)
-	l.SetPlan(now, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
-	require.NoError(t, l.AddAccount(1, "scale"))
-	require.NoError(t, l.ChangeCredits(now, 1, 1, ledger.EntryBought, ""))
-	require.NoError(t, l.AddEdge("one"))
+	now, l := at, newLedger(t, 1, 1, "one")
 	e := l.Edge("one")
 	hello := l.Hello(now, e, &wire.Hello{Boot: 1, NowMillis: now})
 	usage := func(hour int32, count int64) wire.Usage {
@@ -79,12 +69,7 @@ func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
 }
 
 func TestLateUsageOfAnEpochThatTheRestoredLedgerLost(t *testing.T) {
-	now := int64(1_790_000_000_000)
-	l := ledger.New(9)
-	l.SetPlan(now, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
-	require.NoError(t, l.AddAccount(1, "scale"))
-	require.NoError(t, l.ChangeCredits(now, 1, 10, ledger.EntryBought, ""))
-	require.NoError(t, l.AddEdge("one"))
+	now, l := at, newLedger(t, 9, 10, "one")
 	l.Restore()
 	e := l.Edge("one")
 	hello := l.Hello(now, e, &wire.Hello{Boot: 1, Epoch: 5, Sealed: 1, Acked: 1, Granted: 4})

@@ -259,7 +259,8 @@ func (l *Ledger) apply(now int64, e *Edge, b *wire.Batch) {
 		of = epoch
 	}
 	over := e.Retired || of != epoch || b.Of != 0 && b.Of != epoch.Number // which may be forgotten
-	// What was taken back comes first: the edge may have spent these units again since.
+	// What was taken back comes first, as edges list it since they may have spent these units
+	// again; one of an earlier version lists them in any order.
 	for _, back := range []bool{true, false} {
 		for i := range b.Usage {
 			if u := &b.Usage[i]; u.Count < 0 == back {

@@ -141,14 +141,21 @@ func openConn(t *testing.T) *sqlite3.Conn {
 	return conn
 }
 
-func TestFullDiskUndoesTheBatch(t *testing.T) {
+// openedStore makes an empty registry and a store of it.
+func openedStore(t *testing.T) (*sqlite3.Conn, *store) {
+	t.Helper()
 	conn := openConn(t)
 	s, err := newStore(conn, 1, t.TempDir())
 	require.NoError(t, err)
-	defer s.close()
+	t.Cleanup(s.close)
+	return conn, s
+}
+
+func TestFullDiskUndoesTheBatch(t *testing.T) {
+	conn, s := openedStore(t)
 	require.NoError(t, s.startBulk())
 	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
-	_, err = writeBatch(s, madeUpBatch(5000), "2025-01-01")
+	_, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
 	require.ErrorIs(t, err, sqlite3.FULL)
 	require.ErrorContains(t, withHint(err), "make room")
 	held, err := s.exists("SELECT 1 FROM company")
@@ -191,11 +198,8 @@ func madeUpBatch(n int) (list []filed) {
 }
 
 func TestUnchangedRecordsAreNotWritten(t *testing.T) {
-	conn := openConn(t)
-	s, err := newStore(conn, 1, t.TempDir())
-	require.NoError(t, err)
-	defer s.close()
-	_, err = writeBatch(s, madeUpBatch(100), "2025-01-01")
+	conn, s := openedStore(t)
+	_, err := writeBatch(s, madeUpBatch(100), "2025-01-01")
 	require.NoError(t, err)
 	before := conn.TotalChanges()
 	for _, asOf := range []string{"2025-01-01", "2021-01-01"} {

@@ -44,9 +44,9 @@ func (t *table) keySQL() string {
 	return where
 }
 
-func bindKey(statement *sqlite3.Stmt, r *record) error {
-	for i := range r.table.key {
-		if err := statement.BindText(i+1, r.key[i]); err != nil {
+func bindKey(statement *sqlite3.Stmt, t *table, key [2]string) error {
+	for i := range t.key {
+		if err := statement.BindText(i+1, key[i]); err != nil {
 			return err
 		}
 	}

@@ -204,7 +204,7 @@ func (s *store) rest() {
 // write stores s.known as the record's row; stamp sets last_updated.
 func (s *store) write(statement *sqlite3.Stmt, r *record, stamp bool) error {
 	t, now := r.table, s.known[r.table]
-	err := bindKey(statement, r)
+	err := bindKey(statement, t, r.key)
 	n := len(t.key)
 	for _, v := range now.values {
 		n++

@@ -58,10 +58,7 @@ func (w *walk) to(key [2]string) (held bool, err error) {
 // search begins anew at a key.
 func (w *walk) search(key [2]string) (held bool, err error) {
 	w.rest()
-	for i := range w.table.key {
-		err = firstError(err, w.statement.BindText(i+1, key[i]))
-	}
-	if err == nil {
+	if err = bindKey(w.statement, w.table, key); err == nil {
 		w.on = w.statement.Step()
 		err = w.statement.Err()
 	}

@@ -15,9 +15,7 @@ import (
 func TestAWalkFindsWhatIsThere(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 2))
-		conn := openConn(t)
-		s, err := newStore(conn, 1, t.TempDir())
-		require.NoError(t, err)
+		_, s := openedStore(t)
 		held := map[[2]string]string{}
 		put := func(key [2]string, designation string) {
 			require.NoError(t, s.exec(`INSERT OR REPLACE INTO appointment (cin, din, designation, as_of) VALUES (?1, ?2, ?3, '2025-01-01')`,
@@ -59,18 +57,14 @@ func TestAWalkFindsWhatIsThere(t *testing.T) {
 			}
 		}
 		require.NoError(t, s.commit())
-		s.close()
 	}
 }
 
 // TestAWalkSearchesFarAway counts how often a walk searches: once for rows that are near to
 // each other, each time for rows far apart.
 func TestAWalkSearchesFarAway(t *testing.T) {
-	conn := openConn(t)
-	s, err := newStore(conn, 1, t.TempDir())
-	require.NoError(t, err)
-	defer s.close()
-	_, err = writeBatch(s, madeUpBatch(1000), "2025-01-01")
+	_, s := openedStore(t)
+	_, err := writeBatch(s, madeUpBatch(1000), "2025-01-01")
 	require.NoError(t, err)
 	var keys [][2]string
 	for _, p := range madeUpBatch(1000) {
