@@ -25,7 +25,7 @@ func (g *generous) Sync(ctx context.Context, message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := &wire.Reply{Session: 1, Epoch: 1, Generation: 1, Live: 1, Status: wire.OK}
+	reply := &wire.Reply{Answers: m.Number, Session: 1, Epoch: 1, Generation: 1, Live: 1, Status: wire.OK}
 	switch {
 	case m.Hello != nil:
 		reply.Status, reply.NowMillis = wire.Fresh, m.Hello.NowMillis

@@ -32,8 +32,9 @@ type Meter struct {
 	book *lease.Book
 	news chan struct{} // closed when leases changed
 
-	unreachable atomic.Bool  // the last exchange failed
-	skewMillis  atomic.Int64 // the writer's clock less this one's
+	asked       atomic.Uint64 // number of the last message
+	unreachable atomic.Bool   // the last exchange failed
+	skewMillis  atomic.Int64  // the writer's clock less this one's
 	failure     atomic.Pointer[error]
 	stats       counters
 }
@@ -62,9 +63,10 @@ func Open(config Config) (*Meter, error) {
 		config.Logger.Warn("the journal's torn end was dropped", "bytes", found.Torn)
 	}
 	m.journal = j
-	var boot [8]byte
-	config.Random(boot[:])
-	m.book.Boot(binary.LittleEndian.Uint64(boot[:]))
+	var random [16]byte
+	config.Random(random[:])
+	m.book.Boot(binary.LittleEndian.Uint64(random[:8]))
+	m.asked.Store(binary.LittleEndian.Uint64(random[8:]))
 	for _, batch := range m.book.TakeReplayed() {
 		if err := j.KeepAgain(batch.Epoch, batch.Batch, wire.Day(m.now())); err != nil {
 			return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -146,7 +147,12 @@ func (m *Meter) exchange(ctx context.Context) error {
 	return m.apply(received, reply, message.Sync != nil)
 }
 
+// errAnotherReply says that something between the two sides, a proxy that keeps answers,
+// gave the reply to another message.
+var errAnotherReply = errors.New("the writer's reply answers another message: is there a cache between?")
+
 func (m *Meter) ask(ctx context.Context, message wire.Message) (*wire.Reply, error) {
+	message.Number = m.asked.Add(1)
 	answer, err := m.config.Writer.Sync(ctx, message.Encode())
 	if err != nil {
 		return nil, err
@@ -154,6 +160,9 @@ func (m *Meter) ask(ctx context.Context, message wire.Message) (*wire.Reply, err
 	reply, err := wire.DecodeReply(answer)
 	if err != nil {
 		return nil, fmt.Errorf("read the writer's reply: %w", err)
+	}
+	if reply.Answers != message.Number {
+		return nil, errAnotherReply
 	}
 	return reply, nil
 }

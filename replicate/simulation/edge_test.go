@@ -220,12 +220,8 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		w.count(overtaken)
 	}
 	e.arrived++
-	// An older copy of a disk is not answered by a reply of long ago: it would take itself for
-	// known, and report again, as usage and undebited, what its original did. HTTP pairs
-	// replies with requests; that edges also stand their mixing is more than they need.
-	if w.faulty(60) && len(e.replies) > 0 && !e.disk.copied {
+	if w.faulty(60) && len(e.replies) > 0 {
 		w.count(staleReply)
-		e.setBack = dayMillis * 1000
 		return e.replies[w.random.IntN(len(e.replies))], nil
 	}
 	w.remember(&e.replies, reply)

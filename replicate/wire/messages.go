@@ -6,10 +6,14 @@ import (
 	"regedge/handler/charge"
 )
 
-// Message is what an edge sends: exactly one of the two is set.
+// Message is what an edge sends: exactly one of Hello and Sync is set.
 type Message struct {
-	Hello *Hello
-	Sync  *Sync
+	// Number is another one for each message of an edge, which begins at a random one with
+	// each start of its process. The reply tells it: so no reply is taken for one to
+	// another message, whatever lies between the two sides.
+	Number uint64
+	Hello  *Hello
+	Sync   *Sync
 }
 
 // Encode is the binary form of the message.
@@ -17,9 +21,11 @@ func (m Message) Encode() []byte {
 	var e Encoder
 	if m.Hello != nil {
 		e.Byte(head(kindHello))
+		e.Uint(m.Number)
 		m.Hello.encode(&e)
 	} else {
 		e.Byte(head(kindSync))
+		e.Uint(m.Number)
 		m.Sync.encode(&e)
 	}
 	return e.Bytes
@@ -33,7 +39,7 @@ func DecodeMessage(b []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	var m Message
+	m := Message{Number: d.Uint()}
 	switch {
 	case len(b) > MaxMessage:
 		d.Fail()

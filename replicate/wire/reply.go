@@ -4,6 +4,7 @@ package wire
 func (r *Reply) Encode() []byte {
 	var e Encoder
 	e.Byte(head(kindReply))
+	e.Uint(r.Answers)
 	e.Byte(byte(r.Status))
 	e.Uint(r.Session)
 	e.Uint(r.Epoch)
@@ -34,7 +35,7 @@ func DecodeReply(b []byte) (*Reply, error) {
 		return nil, ErrMalformed
 	}
 	r := &Reply{
-		Status: Status(d.Byte()), Session: d.Uint(), Epoch: d.Uint(), Generation: d.Uint(),
+		Answers: d.Uint(), Status: Status(d.Byte()), Session: d.Uint(), Epoch: d.Uint(), Generation: d.Uint(),
 		Applied: d.Uint(), Since: d.Uint(), Upto: d.Uint(),
 	}
 	r.Rows = list(d, MaxRows, func() Row { return DecodeRow(d) })

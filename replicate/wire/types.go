@@ -149,6 +149,8 @@ const (
 
 // Reply answers Hello and Sync.
 type Reply struct {
+	// Answers is the Number of the message.
+	Answers    uint64
 	Status     Status
 	Session    uint64
 	Epoch      uint64

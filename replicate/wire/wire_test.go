@@ -25,9 +25,9 @@ func batch() *wire.Batch {
 
 func messages() []wire.Message {
 	return []wire.Message{
-		{Hello: &wire.Hello{Epoch: 1, Boot: math.MaxUint64, Sealed: 9, Acked: 8, Granted: 100, Generation: 3, NowMillis: -5}},
+		{Number: math.MaxUint64, Hello: &wire.Hello{Epoch: 1, Boot: math.MaxUint64, Sealed: 9, Acked: 8, Granted: 100, Generation: 3, NowMillis: -5}},
 		{Sync: &wire.Sync{Session: 1, Seen: 2, HoldMillis: 15_000, NowMillis: 4}},
-		{Sync: &wire.Sync{
+		{Number: 1, Sync: &wire.Sync{
 			Session: 1, Seen: 2, NowMillis: 4, Batch: batch(),
 			Wants:        []wire.Want{{Pool: wire.Pool{Kind: wire.Volume, Subject: 9, Window: 24_322}, Target: 60, Urgent: true}},
 			Rates:        []wire.Rate{{Account: 9, Minute: 29_000_000, Count: 17}},
@@ -39,7 +39,7 @@ func messages() []wire.Message {
 
 func reply() *wire.Reply {
 	return &wire.Reply{
-		Status: wire.OK, Session: 1, Epoch: 2, Generation: 3, Applied: 4, Since: 5, Upto: 6, Live: 2, NowMillis: 7, Declare: true,
+		Answers: math.MaxUint64, Status: wire.OK, Session: 1, Epoch: 2, Generation: 3, Applied: 4, Since: 5, Upto: 6, Live: 2, NowMillis: 7, Declare: true,
 		Rows: []wire.Row{
 			{Version: 6, Pool: wire.Pool{Kind: wire.Credits, Subject: 1}, Granted: 10, UntilMillis: 99, Recall: true, Balance: 12},
 			{Version: 5, Pool: wire.Pool{Kind: wire.Volume, Subject: 1, Window: 24_322}, Granted: 10, Dry: true},

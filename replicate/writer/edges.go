@@ -51,6 +51,7 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		w.fail(rw, r, err)
 		return
 	}
+	reply.Answers = message.Number
 	rw.Header().Set("Content-Type", "application/octet-stream")
 	rw.Write(reply.Encode())
 }
