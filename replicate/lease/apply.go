@@ -231,7 +231,8 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 		}
 		b.abandon()
 		b.logAbandon()
-		applied.Abandoned = true
+		b.heard(now, r)
+		return Applied{Abandoned: true}
 	}
 	greeted := b.session == 0
 	if greeted {
@@ -260,13 +261,13 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 	return applied
 }
 
-// abandon drops what a retired edge did not report and, its state directory being an
-// older copy, never can.
+// abandon drops what a retired edge did not report and, its state directory being an older
+// copy, never can. It goes on as one with an empty directory: its leases would be short of
+// what was dropped, if a ledger from before its retirement came back.
 func (b *Book) abandon() {
-	b.pending, b.carried, b.late, b.inflight = tally{}, map[uint64]tally{}, map[uint64]tally{}, nil
-	for _, a := range b.accounts {
-		a.unreported = 0
-	}
+	b.pending, b.carried, b.late = tally{}, map[uint64]tally{}, map[uint64]tally{}
+	b.applyEpoch(0, true)
+	b.standing, b.session = wire.Retired, 0
 }
 
 // beginEpoch starts an epoch without leases. When forked, the state directory was an

@@ -234,6 +234,7 @@ func TestReplayOfAnOldCopyOfARetiredEdge(t *testing.T) {
 	b.Boot(2)
 	r := &wire.Reply{Status: wire.Retired, Session: 2, Epoch: 1, Generation: 1, Applied: b.sealed + 5, Live: 1}
 	require.True(t, b.Apply(start, r, false).Abandoned, "the writer has more than this copy ever made")
+	require.Zero(t, b.Hello(start).Epoch, "it goes on as one with an empty directory")
 	b.Charge(start, asking("after", charge.Failed), false)
 	b.Sync(start)
 	require.NoError(t, b.Check())
@@ -244,6 +245,8 @@ func TestReplayOfAnOldCopyOfARetiredEdge(t *testing.T) {
 	}
 	require.NoError(t, again.Check())
 	require.Zero(t, again.Unreported(1))
+	require.Zero(t, again.Epoch())
+	require.Equal(t, wire.Retired, again.Standing())
 	require.Equal(t, b.inflight, again.inflight)
 }
 

@@ -162,6 +162,8 @@ func (b *Book) ReplayID(record []byte) error {
 	switch tag := d.Byte(); tag {
 	case recordEpoch:
 		b.idEpoch = d.Uint()
+	case recordAbandon:
+		b.idEpoch = 0
 	case recordHead:
 		b.idEpoch = d.Uint()
 	case recordCharge:
