@@ -74,15 +74,14 @@ best (tier, place) AS (
   ORDER BY tier, place
   LIMIT ?9 + 0),
 labelled (tier, place, value, label, type) AS (
-  SELECT b.tier, b.place, n.value, coalesce(company.company_name, llp.llp_name),
-    iif(company.cin IS NULL, 'llp', 'company')
+  SELECT b.tier, b.place, n.value, iif(n.label = '', upper(n.name), coalesce(n.label,
+    (SELECT company_name FROM company WHERE cin = n.value), (SELECT llp_name FROM llp WHERE llpin = n.value))),
+    iif(length(n.value) = 21, 'company', 'llp')
   FROM best b
-  CROSS JOIN search_name n ON n.place = b.place
-  LEFT JOIN company ON company.cin = n.value
-  LEFT JOIN llp ON llp.llpin = n.value)
+  CROSS JOIN search_name n ON n.place = b.place)
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type))
-    FROM (SELECT * FROM labelled WHERE label IS NOT NULL ORDER BY tier, place LIMIT ?9 + 0))`
+    FROM (SELECT * FROM labelled ORDER BY tier, place LIMIT ?9 + 0))`
 
 // candidates, before a list of terms, and one of the others after it read the places of the
 // names that hold the rarest of them, for comparing the text of the few names that have
@@ -94,12 +93,12 @@ const (
     SELECT rowid AS place FROM search_index WHERE search_index MATCH (
       SELECT coalesce(group_concat('(' || term || ')', ' AND ') FILTER (WHERE names IS NULL),
         group_concat('(' || term || ')', ' AND '), '""')
-      FROM (SELECT j.value AS term, s.names AS names FROM json_each(`
+      FROM (SELECT j.value AS term, iif(instr(j.value, ' OR '), 1 << 40, s.names) AS names FROM json_each(`
 	rarestTwo   = byRarity + `2` + inOrder
 	rarestThree = byRarity + `3` + inOrder
 	byRarity    = `) j
         LEFT JOIN search_common s ON s.term = j.value
-        ORDER BY s.names LIMIT `
+        ORDER BY names LIMIT `
 	inOrder = `))
     ORDER BY rowid LIMIT ` + maxCandidates
 )
@@ -112,7 +111,7 @@ const maxCandidates = "2000"
 // and wholeRunes from how many characters of a query on that is tried, for shorter ones
 // seldom have so few.
 const (
-	fewNames   = "200"
+	fewNames   = "100"
 	wholeRunes = "8"
 )
 

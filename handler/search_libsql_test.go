@@ -84,10 +84,14 @@ func copySearch(t *testing.T, db *sql.DB, s *searcher) {
 			run(`INSERT INTO company (cin, company_name, status, as_of, last_updated) VALUES (?1, ?2, '', '', 0)`, k.Value, k.Label)
 		}
 	}
-	rows := searchtest.Prepare(t, s.conn, `SELECT place, value, name FROM search_name`)
+	rows := searchtest.Prepare(t, s.conn, `SELECT place, value, name, label FROM search_name`)
 	for rows.Step() {
 		place, name := rows.ColumnInt64(0), rows.ColumnText(2)
-		run(`INSERT INTO search_name VALUES (?1, ?2, ?3)`, place, rows.ColumnText(1), name)
+		label := any(rows.ColumnText(3))
+		if place/16%2 == 0 { // as an index is that was built before there were labels
+			label = nil
+		}
+		run(`INSERT INTO search_name VALUES (?1, ?2, ?3, ?4)`, place, rows.ColumnText(1), name, label)
 		run(`INSERT INTO search_index (rowid, terms) VALUES (?1, ?2)`, place, string(names.AppendTerms(nil, name)))
 	}
 	require.NoError(t, rows.Err())

@@ -17,7 +17,7 @@ const NoTerms = "[]"
 
 // maxTerms bounds a list; of the runs of characters in a long text as many are taken at
 // even distances.
-const maxTerms = 12
+const maxTerms = 8
 
 // StartTerms are for the names that start with the query. What a name starts with stands
 // before the ending.
@@ -27,15 +27,13 @@ func StartTerms(query string) string {
 	}
 	var l list
 	words := strings.Split(query, " ")
-	first := words[0]
 	if len(words) == 1 {
-		l.begin(markStart, first, l.add)
+		l.begin(markStart, query)
 		return l.String()
 	}
-	l.add(markStart + first[:prefixLen(first, beginLen)])
-	l.add(markWord + first)
-	l.words(words[1:])
-	l.joints(words)
+	l.add(markStart + beginning(words[0]))
+	l.add(markWord + words[0])
+	l.phrase(query, words)
 	return l.String()
 }
 
@@ -46,16 +44,10 @@ func PhraseTerms(query string) string {
 	}
 	var l list
 	words := strings.Split(query, " ")
-	l.words(words)
-	l.joints(words)
-	switch {
-	case l.count > 0:
-	case strings.Contains(" "+privateLimited, " "+query):
-		l.addOrPrivate(markBegin + words[0][:prefixLen(words[0], beginLen)])
-	case len(words) > 1:
-		l.add(markWord + words[0])
-	default:
-		l.begin(markBegin, query, l.add)
+	if strings.Contains(" "+privateLimited, " "+query) {
+		l.addOrPrivate(markBegin + beginning(words[0]))
+	} else {
+		l.phrase(query, words)
 	}
 	return l.String()
 }
@@ -65,13 +57,38 @@ func PhraseTerms(query string) string {
 // same.
 func WordsTerms(query string) string {
 	words := strings.Split(query, " ")
-	if len(words) == 1 {
+	n := len(words) - 1
+	if n == 0 {
 		return NoTerms
 	}
+	last, own := words[n], make([]string, 0, n)
+	ending := ""
 	var l list
-	l.words(words)
-	if l.count == 0 {
-		l.addOrPrivate(markWord + words[0])
+	for _, w := range words[:n] {
+		if w == private || w == limited {
+			ending = w
+			continue
+		}
+		l.add(markWord + w)
+		own = append(own, w)
+	}
+	if !strings.HasPrefix(private, last) && !strings.HasPrefix(limited, last) {
+		l.begin(markBegin, last)
+		for _, w := range own {
+			if !strings.HasPrefix(w, last) { // else one word of a name may be both
+				l.pairOfLast(w, last)
+			}
+		}
+	}
+	for i, w := range own {
+		for _, other := range own[:i] {
+			if w != other {
+				l.add(pair(w, other))
+			}
+		}
+	}
+	if ending != "" {
+		l.addOrPrivate(markWord + ending)
 	}
 	return l.String()
 }
@@ -81,7 +98,7 @@ func WordsTerms(query string) string {
 func InsideTerms(query string) string {
 	text := Squeeze(query)
 	size := prefixLen(text, gramLen)
-	within := strings.Contains(Squeeze(privateLimited), text)
+	within := strings.Contains(private+limited, text)
 	var l list
 	switch {
 	case prefixLen(text, gramLen-2) == len(text):
@@ -144,15 +161,16 @@ func (l *list) addShort(text string, orPrivate bool) {
 // stops when it has enough; of a beginning it would gather all names first.
 const followers = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// addOwn asks for a term unless it may lie within a private limited at the end.
-func (l *list) addOwn(term string) {
-	if !strings.Contains(privateTerms, " "+term+" ") {
-		l.add(term)
+// addOwn asks for a run of characters unless it may lie within a private limited at the
+// end.
+func (l *list) addOwn(run string) {
+	if !strings.Contains(private+limited, run) {
+		l.add(run)
 	}
 }
 
 func (l *list) element(expression string) {
-	if l.count == maxTerms {
+	if l.count == maxTerms || strings.Contains(string(l.text), `"`+expression+`"`) {
 		return
 	}
 	if l.count++; l.count > 1 {
@@ -161,44 +179,97 @@ func (l *list) element(expression string) {
 	l.text = append(append(append(l.text, '"'), expression...), '"')
 }
 
-// words asks for whole words, but for the last, which may be a beginning.
-func (l *list) words(words []string) {
-	last := len(words) - 1
-	for _, w := range words[:last] {
-		l.addOwn(markWord + w)
+// phrase asks for what names have that hold the words side by side; the last may be a
+// beginning. Not all of them lie within the ending.
+func (l *list) phrase(query string, words []string) {
+	last, own := len(words)-1, len(words)-inEnding(words)
+	for _, w := range words[:min(own, last)] {
+		l.add(markWord + w)
 	}
-	l.begin(markBegin, words[last], l.addOwn)
-}
-
-// begin hands add the beginning of a word, or of a name with markStart, and the runs of
-// characters in the rest of the word.
-func (l *list) begin(mark, word string, add func(term string)) {
-	end := prefixLen(word, beginLen)
-	add(mark + word[:end])
-	if end < len(word) {
-		l.grams(word, add)
+	if text := Squeeze(query); hasRunes(text, wideLen) {
+		if own > last {
+			l.add(markBegin + beginning(words[last]))
+		}
+		l.grams(text, l.addOwn)
+		return
 	}
-}
-
-// joints asks for what each two neighbours among words have in common. A last word of one
-// character may be the beginning of a longer one, which has another joint.
-func (l *list) joints(words []string) {
-	for i, w := range words[1:] {
-		last := i+2 == len(words)
-		if !last || prefixLen(w, jointLen-1) < len(w) {
-			l.addOwn(joint(words[i], w))
+	if own > last {
+		l.begin(markBegin, words[last])
+	}
+	for i := 1; i <= min(own, last); i++ {
+		size := jointLen
+		if i == last && !hasRunes(words[i], jointLen) {
+			size = 1
+		}
+		l.add(joint(words[i-1], words[i], size))
+		switch {
+		case i < own && i < last:
+			l.add(pair(words[i-1], words[i]))
+		case i < own:
+			l.pairOfLast(words[i-1], words[i])
 		}
 	}
 }
 
-// grams hands runs of longLen characters of text, or of gramLen, which it has at least, to
-// add.
+// inEnding is how many of the last words of a phrase may lie within the ending while those
+// before them stand before it.
+func inEnding(words []string) int {
+	last := len(words) - 1
+	switch {
+	case strings.HasPrefix(private, words[last]):
+		return 1
+	case last > 0 && words[last-1] == private && strings.HasPrefix(limited, words[last]):
+		return 2
+	}
+	return 0
+}
+
+// pairOfLast asks for a word and another that begins with last.
+func (l *list) pairOfLast(word, last string) {
+	if hasRunes(last, beginLen) {
+		l.add(pair(word, last))
+	} else {
+		l.add(pairBegin(word, last))
+	}
+}
+
+// begin asks for the beginning of a word that stands before the ending, or of a name with
+// markStart, and for the end of what is there of the word; of a long one, for all between.
+func (l *list) begin(mark, word string) {
+	begin := beginning(word)
+	l.add(mark + begin)
+	switch {
+	case len(begin) == len(word):
+	case hasRunes(word, longBeginLen+wideLen+1):
+		l.grams(word, l.add)
+	case hasRunes(word, wideLen):
+		l.add(word[suffixStart(word, wideLen):])
+	case hasRunes(word, longLen):
+		l.add(word[suffixStart(word, longLen):])
+	default:
+		l.add(word) // of gramLen
+	}
+}
+
+// beginning is the longest beginning of word that is a term.
+func beginning(word string) string {
+	if hasRunes(word, longBeginLen) {
+		return word[:prefixLen(word, longBeginLen)]
+	}
+	return word[:prefixLen(word, beginLen)]
+}
+
+// grams hands to add the runs of the most characters that text has, which are gramLen at
+// least.
 func (l *list) grams(text string, add func(term string)) {
 	starts := make([]int, 0, len(text))
 	for i := range text {
 		starts = append(starts, i)
 	}
 	size := min(len(starts), longLen)
+	if len(starts) >= wideLen {
+		size = wideLen
+	}
 	count := len(starts) - size + 1
 	step := (count + maxTerms - 1) / maxTerms
 	for i := 0; i < count; i += step {

@@ -10,12 +10,14 @@ import (
 // have all terms of a query, and then compares the text. The kinds of terms do not
 // collide, for no form holds a mark:
 //
-//	=steel        the word steel
-//	.s .st .ste   a word that begins so
-//	^s ^st ^ste   the name begins so
-//	ta_st         a word that ends so stands before one that begins so
-//	stee steel    four and five characters in a row, spaces ignored, and the last three
-//	$             the name ends in private limited
+//	=steel               the word steel
+//	.s .st .ste .steel   a word that begins so
+//	^s ^st ^ste ^steel   the name begins so
+//	ta_s ta_st           a word that ends so stands before one that begins so
+//	tat.s ste.t ste.tat  two words begin so, in any order
+//	stee steel tatastee  four, five and eight characters in a row, spaces ignored, and the
+//	                     last three
+//	$                    the name ends in private limited
 //
 // The terms that lie wholly within that ending are left out of the index, for five names
 // of six have it, and a query asks for them or for "$".
@@ -31,22 +33,27 @@ const (
 )
 
 const (
-	privateLimited = "private limited"
+	private        = "private"
+	limited        = "limited"
+	privateLimited = private + " " + limited
 	privateTerm    = "$"
-	privateTerms   = " =private =limited .p .pr .pri .l .li .lim te_li " +
-		"priv riva ivat vate atel teli elim limi imit mite ited " +
-		"priva rivat ivate vatel ateli telim elimi limit imite mited "
 )
 
 // How many characters of the beginning of a word or a name, of each side of a joint,
-// and of a run make a term. A query long enough for the longer runs asks for them, which a
-// tenth as many names have; the others are for queries of three and four characters.
+// and of a run make a term. A query long enough for longer runs asks for these, which fewer
+// names have; the others are for queries of a few characters.
 const (
-	beginLen = 3
-	jointLen = 2
-	gramLen  = 4
-	longLen  = 5
+	beginLen     = 3 // and all below it
+	longBeginLen = 5
+	jointLen     = 2 // and the first character of the second side
+	gramLen      = 4
+	longLen      = 5
+	wideLen      = 8
 )
+
+// pairReach is how many words before a word make pairs with it: all of any name that is
+// known to be registered, but not so many that a name of a thousand words has a million pairs.
+const pairReach = 16
 
 // AppendTerms appends the terms of a form that Name made, a space after each. A term may
 // come more than once.
@@ -54,26 +61,29 @@ func AppendTerms(dst []byte, form string) []byte {
 	if form == "" {
 		return dst
 	}
-	core, private := strings.CutSuffix(form, " "+privateLimited)
-	before := ""
-	for word := range strings.SplitSeq(core, " ") {
-		if before == "" {
-			dst = appendBegins(dst, markStart, word)
-		} else {
-			dst = appendTerm(dst, "", joint(before, word))
-		}
+	core, cut := strings.CutSuffix(form, " "+privateLimited)
+	words := strings.Split(core, " ")
+	dst = appendBegins(dst, markStart, words[0])
+	for i, word := range words {
 		dst = appendTerm(dst, markWord, word)
 		dst = appendBegins(dst, markBegin, word)
-		before = word
+		if i > 0 {
+			dst = appendJoints(dst, words[i-1], word)
+		}
+		for _, other := range words[max(0, i-pairReach):i] {
+			dst = appendPairs(dst, word, other)
+		}
 	}
 	run := Squeeze(core)
-	if !private {
-		return appendLong(appendGrams(dst, run, gramLen-1), run)
+	if !cut {
+		dst = appendGrams(dst, run, gramLen-1)
+		return appendLong(appendLong(dst, run, longLen), run, wideLen)
 	}
-	dst = appendTerm(dst, "", joint(before, privateLimited))
+	dst = appendJoints(dst, words[len(words)-1], privateLimited)
 	dst = appendTerm(dst, privateTerm, "")
 	dst = appendGrams(dst, run+privateLimited[:gramLen-1], gramLen)
-	return appendLong(dst, run+privateLimited[:longLen-1])
+	dst = appendLong(dst, run+privateLimited[:longLen-1], longLen)
+	return appendLong(dst, run+privateLimited[:wideLen-1], wideLen)
 }
 
 func appendTerm(dst []byte, mark, text string) []byte {
@@ -82,21 +92,53 @@ func appendTerm(dst []byte, mark, text string) []byte {
 	return append(dst, ' ')
 }
 
-// appendBegins appends the beginnings of word, up to beginLen characters, under mark.
+// appendBegins appends the beginnings of word under mark.
 func appendBegins(dst []byte, mark, word string) []byte {
 	for n := 1; n <= beginLen; n++ {
 		end := prefixLen(word, n)
 		dst = appendTerm(dst, mark, word[:end])
 		if end == len(word) {
-			break
+			return dst
 		}
+	}
+	if hasRunes(word, longBeginLen) {
+		dst = appendTerm(dst, mark, word[:prefixLen(word, longBeginLen)])
 	}
 	return dst
 }
 
-// joint is the term of two words that stand side by side.
-func joint(before, word string) string {
-	return before[suffixStart(before, jointLen):] + markJoint + word[:prefixLen(word, jointLen)]
+// hasRunes reports whether s, which is not empty, has at least n characters.
+func hasRunes(s string, n int) bool { return prefixLen(s, n-1) < len(s) }
+
+// appendJoints appends the terms of two words that stand side by side.
+func appendJoints(dst []byte, before, word string) []byte {
+	for n := 1; n <= jointLen; n++ {
+		dst = appendTerm(dst, "", joint(before, word, n))
+	}
+	return dst
+}
+
+// joint is the term of two words that stand side by side, with n characters of the second.
+func joint(before, word string, n int) string {
+	return before[suffixStart(before, jointLen):] + markJoint + word[:prefixLen(word, n)]
+}
+
+// appendPairs appends the terms of two words of a name.
+func appendPairs(dst []byte, one, other string) []byte {
+	dst = appendTerm(dst, "", pair(one, other))
+	dst = appendTerm(dst, "", pairBegin(one, other))
+	return appendTerm(dst, "", pairBegin(other, one))
+}
+
+// pair is the term of two words in any order.
+func pair(one, other string) string {
+	one, other = one[:prefixLen(one, beginLen)], other[:prefixLen(other, beginLen)]
+	return min(one, other) + markBegin + max(one, other)
+}
+
+// pairBegin is the term of a word and of another one's first character.
+func pairBegin(word, other string) string {
+	return word[:prefixLen(word, beginLen)] + markBegin + other[:prefixLen(other, 1)]
 }
 
 // appendGrams appends each run of gramLen characters of text, and the shorter ones at its
@@ -104,7 +146,7 @@ func joint(before, word string) string {
 // too, for a search for the three asks for what may follow them in ASCII only.
 func appendGrams(dst []byte, text string, shortest int) []byte {
 	for i := range text {
-		if prefixLen(text[i:], shortest-1) == len(text)-i {
+		if !hasRunes(text[i:], shortest) {
 			break
 		}
 		gram := text[i : i+prefixLen(text[i:], gramLen)]
@@ -116,13 +158,13 @@ func appendGrams(dst []byte, text string, shortest int) []byte {
 	return dst
 }
 
-// appendLong appends each run of longLen characters of text.
-func appendLong(dst []byte, text string) []byte {
+// appendLong appends each run of size characters of text.
+func appendLong(dst []byte, text string, size int) []byte {
 	for i := range text {
-		if prefixLen(text[i:], longLen-1) == len(text)-i {
+		if !hasRunes(text[i:], size) {
 			break
 		}
-		dst = appendTerm(dst, "", text[i:i+prefixLen(text[i:], longLen)])
+		dst = appendTerm(dst, "", text[i:i+prefixLen(text[i:], size)])
 	}
 	return dst
 }

@@ -17,8 +17,9 @@ ON CONFLICT (bucket, kind, key) DO UPDATE SET hash = excluded.hash`
 
 	dropTerms = `INSERT INTO search_index (search_index, rowid, terms) SELECT 'delete', value ->> 0, value ->> 1 FROM json_each(?1)`
 	dropNames = `DELETE FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
-	putNames  = `INSERT INTO search_name (place, value, name) SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1)`
-	putTerms  = `INSERT INTO search_index (rowid, terms) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
+	putNames  = `INSERT INTO search_name (place, value, name, label)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1)`
+	putTerms = `INSERT INTO search_index (rowid, terms) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
 )
 
 // statements are what a transaction of a batch runs, the claim left out.
@@ -101,9 +102,9 @@ func (p *pusher) entryStatements(ctx context.Context, batch []change) (list []hr
 		if err != nil {
 			return nil, err
 		}
-		rows := make([][3]any, len(fresh))
+		rows := make([][4]any, len(fresh))
 		for i, e := range fresh {
-			rows[i] = [3]any{e.place, e.value, e.name}
+			rows[i] = [4]any{e.place, e.value, e.name, e.label}
 		}
 		list = append(list, hrana.Statement{SQL: putNames, Args: []any{encode(rows)}},
 			hrana.Statement{SQL: putTerms, Args: []any{encode(terms(fresh))}})

@@ -71,7 +71,7 @@ func fillContent(ctx context.Context, db *sql.DB) error {
 // hashRecords calls each with the key and all rows of every record of a kind.
 func hashRecords(ctx context.Context, tx *sql.Tx, k kind, each func(string, []byte) error) error {
 	if k == entry {
-		rows, err := openCursor(ctx, tx, `SELECT value, json_array(place, name) FROM search_name ORDER BY value`)
+		rows, err := openCursor(ctx, tx, `SELECT value, json_array(place, name, label) FROM search_name ORDER BY value`)
 		if err != nil {
 			return err
 		}

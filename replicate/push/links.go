@@ -86,9 +86,10 @@ func pairs(ctx context.Context, a asker, query string, parameter any) (list [][2
 type named struct {
 	place       int64
 	value, name string
+	label       any // a string or nil
 }
 
-const selectEntries = `SELECT coalesce(json_group_array(json_array(place, value, name)), '[]')
+const selectEntries = `SELECT coalesce(json_group_array(json_array(place, value, name, label)), '[]')
 FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
 
 // readEntries reads entries from a file, with the places that they have at the primary
@@ -106,7 +107,7 @@ func readEntries(ctx context.Context, a asker, values []string) ([]named, error)
 	if err != nil {
 		return nil, fmt.Errorf("read search entries: %w", err)
 	}
-	var rows [][3]any
+	var rows [][4]any
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&rows); err != nil {
@@ -121,7 +122,7 @@ func readEntries(ctx context.Context, a asker, values []string) ([]named, error)
 		if err != nil {
 			return nil, fmt.Errorf("read search entries: %w", err)
 		}
-		list[i] = named{place, value, name}
+		list[i] = named{place, value, name, row[3]}
 	}
 	return list, nil
 }

@@ -106,7 +106,7 @@ func TestALaterDateAloneIsNotPushed(t *testing.T) {
 }
 
 // TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate rolls back to a release whose
-// snapshot was made before content_part was, at a primary without it.
+// snapshot was made before content_part and labels were, at a primary without them.
 func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
 	w := newWorld(t)
 	w.push()
@@ -117,7 +117,7 @@ func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	for _, db := range []*sql.DB{snapshot, w.primary()} {
 		_, err := db.Exec(`DROP TRIGGER content_added; DROP TRIGGER content_changed; DROP TRIGGER content_gone;
-			DROP TABLE content_part; DELETE FROM schema_version WHERE version = 7`)
+			DROP TABLE content_part; ALTER TABLE search_name DROP COLUMN label; DELETE FROM schema_version WHERE version >= 7`)
 		require.NoError(t, err)
 	}
 	require.NoError(t, snapshot.Close())
@@ -281,7 +281,7 @@ func TestWhatCannotBePushedIsRefused(t *testing.T) {
 	})
 	t.Run("a primary that was filled in another way", func(t *testing.T) {
 		db := w.primary()
-		_, err := db.Exec("INSERT INTO search_name VALUES (1, 'x', 'x')")
+		_, err := db.Exec("INSERT INTO search_name VALUES (1, 'x', 'x', '')")
 		require.NoError(t, err)
 		_, err = Run(t.Context(), w.config(release))
 		require.ErrorIs(t, err, ErrNotPushed)

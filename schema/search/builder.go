@@ -42,7 +42,7 @@ func (b *Builder) Add(value, registered, status string) error {
 	}
 	b.added++
 	b.key = e.appendKey(b.key[:0])
-	return b.names.Add(b.key, nil)
+	return b.names.Add(b.key, []byte(e.label))
 }
 
 // Prepare puts the names in order and gathers their terms.
@@ -66,6 +66,7 @@ func (b *Builder) each(do func(place int64, e *entry) error) error {
 	place := int64(0)
 	for rows.Next() {
 		e := entryOfKey(rows.Key())
+		e.label = string(rows.Value())
 		place = max(place, e.floor()) + placeGap
 		if err := do(place, &e); err != nil {
 			return err
@@ -110,7 +111,12 @@ func (b *Builder) install(c *sqlite3.Conn) (Change, error) {
 // rolled back, and look at it again when it is next used.
 const forgetIndex = `SAVEPOINT search_forget; ROLLBACK TO search_forget; RELEASE search_forget`
 
-const insertName = `INSERT INTO search_name (place, value, name) VALUES (?1, ?2, ?3)`
+const insertName = `INSERT INTO search_name (place, value, name, label) VALUES (?1, ?2, ?3, ?4)`
+
+// bindName binds the parameters of insertName.
+func bindName(s *sqlite3.Stmt, place int64, e *entry) error {
+	return errors.Join(s.BindInt64(1, place), s.BindText(2, e.value), s.BindText(3, e.name), s.BindText(4, e.label))
+}
 
 func (b *Builder) writeNames(c *sqlite3.Conn) error {
 	insert, _, err := c.Prepare(insertName)
@@ -119,7 +125,7 @@ func (b *Builder) writeNames(c *sqlite3.Conn) error {
 	}
 	defer insert.Close()
 	return b.each(func(place int64, e *entry) error {
-		return errors.Join(insert.BindInt64(1, place), insert.BindText(2, e.value), insert.BindText(3, e.name), insert.Exec())
+		return errors.Join(bindName(insert, place, e), insert.Exec())
 	})
 }
 

@@ -21,7 +21,7 @@ func Check(c *sqlite3.Conn) error {
 	if err != nil {
 		return fmt.Errorf("read names: %w", err)
 	}
-	rows, _, err := c.Prepare(`SELECT place, value, name FROM search_name ORDER BY place`)
+	rows, _, err := c.Prepare(`SELECT place, value, name, label FROM search_name ORDER BY place`)
 	if err != nil {
 		return err
 	}
@@ -30,6 +30,9 @@ func Check(c *sqlite3.Conn) error {
 	for rows.Step() {
 		place, value := rows.ColumnInt64(0), rows.ColumnText(1)
 		e := formed(value, rows.ColumnText(2), place >= inactivePlace)
+		if e.label = rows.ColumnText(3); rows.ColumnType(3) == sqlite3.NULL { // it is looked up
+			e.label = want[value].label
+		}
 		if want[value] != e {
 			return fmt.Errorf("row of %s at place %d is %+v, want %+v", value, place, e, want[value])
 		}

@@ -24,17 +24,33 @@ type entry struct {
 	length   int // characters of name
 	name     string
 	value    string
+	label    string // the registered name, empty where it is name in capitals
 }
 
 // newEntry makes the entry of a record. A record whose form is empty has none.
 func newEntry(value, registered, status string) (entry, bool) {
 	name := names.Name(registered)
-	return formed(value, name, status != active), name != ""
+	e := formed(value, name, status != active)
+	if registered != capitals(name) {
+		e.label = registered
+	}
+	return e, name != ""
+}
+
+// capitals is text as SQLite's upper makes it: only ASCII letters change.
+func capitals(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			b[i] = c - 'a' + 'A'
+		}
+	}
+	return string(b)
 }
 
 // formed is the entry of a name that is in its form.
 func formed(value, name string, inactive bool) entry {
-	return entry{inactive, utf8.RuneCountInString(name), name, value}
+	return entry{inactive: inactive, length: utf8.RuneCountInString(name), name: name, value: value}
 }
 
 // compare orders entries as the search does within a tier, best first.

@@ -50,7 +50,7 @@ FROM (SELECT DISTINCT value FROM search_pending) m
 LEFT JOIN company c ON c.cin = m.value
 LEFT JOIN llp l ON l.llpin = m.value`
 
-const selectHeld = `SELECT place, name FROM search_name WHERE value = ?1`
+const selectHeld = `SELECT place, name, coalesce(label, '?') FROM search_name WHERE value = ?1`
 
 // selectNearest is the last row after ?1 and not after ?2.
 const selectNearest = `
@@ -122,7 +122,7 @@ func (u *updater) removeUnlike(value string, want *entry, wanted bool) (same boo
 		return false, u.held.Err()
 	}
 	place, name := u.held.ColumnInt64(0), u.held.ColumnText(1)
-	if wanted && name == want.name && want.inactive == (place >= inactivePlace) {
+	if wanted && name == want.name && u.held.ColumnText(2) == want.label && want.inactive == (place >= inactivePlace) {
 		return true, nil
 	}
 	if err := u.held.Reset(); err != nil {

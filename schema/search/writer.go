@@ -1,6 +1,7 @@
 package search
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
@@ -46,16 +47,7 @@ func (w *writer) close() {
 
 // insert puts e at a free place.
 func (w *writer) insert(place int64, e *entry) error {
-	if err := w.nameInsert.BindInt64(1, place); err != nil {
-		return err
-	}
-	if err := w.nameInsert.BindText(2, e.value); err != nil {
-		return err
-	}
-	if err := w.nameInsert.BindText(3, e.name); err != nil {
-		return err
-	}
-	if err := w.nameInsert.Exec(); err != nil {
+	if err := errors.Join(bindName(w.nameInsert, place, e), w.nameInsert.Exec()); err != nil {
 		return err
 	}
 	return w.index(w.indexInsert, place, e.name)
