@@ -20,7 +20,7 @@ const maxStatements = 64
 // The bounds of the page cache of a connection, in KiB.
 const (
 	leastCacheKiB = 3 << 10
-	mostCacheKiB  = 32 << 10
+	mostCacheKiB  = 48 << 10
 )
 
 // cache is the size of the page cache in KiB. The inner pages of a file's trees are about
