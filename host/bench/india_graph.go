@@ -21,7 +21,7 @@ func (i *india) drawGraph(ctx context.Context) error {
 			continue
 		}
 		r := i.register(i.dir, companies)
-		if err := r.ready(ctx); err != nil {
+		if err := i.ready(ctx, r); err != nil {
 			return err
 		}
 		p, err := i.measurePoint(ctx, r, i.rounds)
