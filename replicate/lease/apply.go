@@ -58,6 +58,13 @@ func (b *Book) Apply(now int64, r *wire.Reply, ofSync bool) Applied {
 		b.heard(now, r)
 		return Applied{}
 	}
+	if b.abandoned() && r.Epoch == b.epoch && (r.Status == wire.OK || r.Status == wire.Superseded) {
+		// A ledger from before the edge was retired. The leases are short of what was dropped:
+		// it goes on as with an empty directory.
+		b.session = 0
+		b.beginEpoch(0, r.Generation, true)
+		return Applied{News: true}
+	}
 	switch r.Status {
 	case wire.OK:
 		return b.applyOK(now, r, ofSync)
@@ -229,10 +236,9 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 		if r.Status != wire.Retired || b.session != 0 {
 			return Applied{}
 		}
-		b.abandon()
+		b.abandon(r.Applied)
 		b.logAbandon()
-		b.heard(now, r)
-		return Applied{Abandoned: true}
+		applied.Abandoned = true
 	}
 	greeted := b.session == 0
 	if greeted {
@@ -261,14 +267,19 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 	return applied
 }
 
-// abandon drops what a retired edge did not report and, its state directory being an older
-// copy, never can. It goes on as one with an empty directory: its leases would be short of
-// what was dropped, if a ledger from before its retirement came back.
-func (b *Book) abandon() {
-	b.pending, b.carried, b.late = tally{}, map[uint64]tally{}, map[uint64]tally{}
-	b.applyEpoch(0, true)
-	b.standing, b.session = wire.Retired, 0
+// abandon drops what a retired edge did not report and, its state directory being an
+// older copy of one that reported so many batches, never can.
+func (b *Book) abandon(applied uint64) {
+	b.pending, b.carried, b.late, b.inflight = tally{}, map[uint64]tally{}, map[uint64]tally{}, nil
+	b.acked = max(b.acked, applied)
+	for _, a := range b.accounts {
+		a.unreported = 0
+	}
 }
+
+// abandoned reports whether abandon was called in this epoch: the writer has batches that
+// were never made here, and takes no others under their numbers.
+func (b *Book) abandoned() bool { return b.acked > b.sealed }
 
 // beginEpoch starts an epoch without leases. When forked, the state directory was an
 // older copy: what was unreported before this run may have been reported by the original
@@ -279,9 +290,13 @@ func (b *Book) beginEpoch(epoch, generation uint64, forked bool) {
 	b.logEpoch(forked)
 }
 
-// applyEpoch is the effect of a new epoch on the book, now and on replay.
+// applyEpoch is the effect of a new epoch on the book, now and on replay. 0 is none: what
+// was abandoned goes on as with an empty directory, and counts nothing of the epoch before.
 func (b *Book) applyEpoch(epoch uint64, forked bool) {
 	old := b.epoch
+	if epoch == 0 {
+		b.dropped = old
+	}
 	for _, a := range b.accounts {
 		*a = account{
 			index: a.index, perMinute: a.perMinute, minute: a.minute, count: a.count,
@@ -298,14 +313,14 @@ func (b *Book) applyEpoch(epoch uint64, forked bool) {
 	b.epoch, b.standing = epoch, wire.OK
 	b.sealed, b.applied, b.acked, b.granted, b.seen = 0, 0, 0, 0, 0
 	b.recalls, b.trims, b.closing = nil, nil, nil
-	if old == 0 {
-		b.pending = recent // failed requests only: nothing was charged yet
-		return
-	}
 	for _, t := range b.late {
 		for u, n := range t {
 			b.owe(u, n)
 		}
+	}
+	if old == 0 {
+		b.pending = recent // failed requests only: nothing was charged yet
+		return
 	}
 	for u, n := range recent {
 		b.countLate(old, u, n)

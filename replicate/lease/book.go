@@ -42,6 +42,7 @@ type Book struct {
 	sealed     uint64      // newest batch made
 	applied    uint64      // newest batch that the writer has
 	acked      uint64      // newest batch that the writer ever had
+	dropped    uint64      // an epoch of which nothing is counted any more, 0 for none
 	granted    int64       // sum of all grants of the epoch
 	seen       uint64      // newest version of news, within the session
 	live       int64

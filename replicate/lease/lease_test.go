@@ -227,16 +227,20 @@ func TestReplayGivesTheSameBook(t *testing.T) {
 	})
 }
 
-func TestReplayOfAnOldCopyOfARetiredEdge(t *testing.T) {
+// TestAnOldCopyOfARetiredEdge has the writer know of more than a copy ever made. The copy
+// reports nothing. With a ledger from before the edge was retired it goes on as with an empty
+// directory: of its old leases nobody knows what the original spent.
+func TestAnOldCopyOfARetiredEdge(t *testing.T) {
 	b, log := granted(t, 100)
-	b.Charge(start, asking("before", charge.Found), false)
+	b.Charge(start, asking("reported", charge.Found), false)
 	require.NotNil(t, b.Sync(start).Batch)
+	b.Charge(start, asking("dropped", charge.Found), false)
 	b.Boot(2)
 	r := &wire.Reply{Status: wire.Retired, Session: 2, Epoch: 1, Generation: 1, Applied: b.sealed + 5, Live: 1}
 	require.True(t, b.Apply(start, r, false).Abandoned, "the writer has more than this copy ever made")
-	require.Zero(t, b.Hello(start).Epoch, "it goes on as one with an empty directory")
 	b.Charge(start, asking("after", charge.Failed), false)
-	b.Sync(start)
+	require.Nil(t, b.Sync(start).Batch)
+	require.False(t, b.Greeting(), "it does not ask again and again")
 	require.NoError(t, b.Check())
 
 	again := New(&memory{})
@@ -245,9 +249,23 @@ func TestReplayOfAnOldCopyOfARetiredEdge(t *testing.T) {
 	}
 	require.NoError(t, again.Check())
 	require.Zero(t, again.Unreported(1))
-	require.Zero(t, again.Epoch())
-	require.Equal(t, wire.Retired, again.Standing())
 	require.Equal(t, b.inflight, again.inflight)
+
+	for _, status := range []wire.Status{wire.OK, wire.Superseded} {
+		older := New(&memory{})
+		for _, r := range log.records {
+			require.NoError(t, older.Replay(r))
+		}
+		older.Boot(3)
+		require.EqualValues(t, 1, older.Hello(start).Epoch)
+		older.Apply(start, &wire.Reply{Status: status, Session: 3, Epoch: 1, Generation: 2, Applied: 1, Live: 1}, false)
+		require.Zero(t, older.Hello(start).Epoch)
+		older.Void(start, "dropped")
+		require.NoError(t, older.Check())
+		older.Apply(start, &wire.Reply{Status: wire.Fresh, Session: 4, Epoch: 9, Generation: 2, Live: 1}, false)
+		require.EqualValues(t, 9, older.Epoch())
+		require.NoError(t, older.Check())
+	}
 }
 
 // TestAnOlderCopyDropsUsageOfEarlierEpochs copies the journal of an edge that has charges of

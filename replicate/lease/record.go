@@ -36,7 +36,10 @@ func (b *Book) logAccept() {
 }
 
 func (b *Book) logAbandon() {
-	b.append(func(e *wire.Encoder) { e.Byte(recordAbandon) })
+	b.append(func(e *wire.Encoder) {
+		e.Byte(recordAbandon)
+		e.Uint(b.acked)
+	})
 }
 
 func (b *Book) logEpoch(forked bool) {
@@ -125,7 +128,8 @@ func (b *Book) replay(tag byte, d *wire.Decoder) func() {
 	case recordAccept:
 		return b.accept
 	case recordAbandon:
-		return b.abandon
+		applied := d.Uint()
+		return func() { b.abandon(applied) }
 	case recordEpoch:
 		epoch, generation, forked := d.Uint(), d.Uint(), d.Bool()
 		return func() { b.applyEpoch(epoch, forked); b.generation = generation }
@@ -162,8 +166,6 @@ func (b *Book) ReplayID(record []byte) error {
 	switch tag := d.Byte(); tag {
 	case recordEpoch:
 		b.idEpoch = d.Uint()
-	case recordAbandon:
-		b.idEpoch = 0
 	case recordHead:
 		b.idEpoch = d.Uint()
 	case recordCharge:

@@ -61,7 +61,7 @@ func (b *Book) snapshotUsage(e *wire.Encoder, flush func()) {
 
 func (b *Book) encodeHead(e *wire.Encoder) {
 	e.Byte(recordHead)
-	for _, n := range []uint64{b.epoch, b.generation, b.sealed, b.applied, b.acked} {
+	for _, n := range []uint64{b.epoch, b.generation, b.sealed, b.applied, b.acked, b.dropped} {
 		e.Uint(n)
 	}
 	e.Int(b.granted)
@@ -146,7 +146,7 @@ func (b *Book) replaySnapshot(tag byte, d *wire.Decoder) func() {
 func (b *Book) readHead(d *wire.Decoder) func() {
 	fresh := New(b.log)
 	fresh.recent, fresh.boot = b.recent, b.boot
-	for _, n := range []*uint64{&fresh.epoch, &fresh.generation, &fresh.sealed, &fresh.applied, &fresh.acked} {
+	for _, n := range []*uint64{&fresh.epoch, &fresh.generation, &fresh.sealed, &fresh.applied, &fresh.acked, &fresh.dropped} {
 		*n = d.Uint()
 	}
 	fresh.granted, fresh.standing, fresh.accepted = d.Int(), wire.Status(d.Byte()), d.Bool()

@@ -92,6 +92,9 @@ func (b *Book) reverse(e *entry) {
 
 // countLate counts usage of an earlier epoch.
 func (b *Book) countLate(epoch uint64, u use, n int64) {
+	if epoch == b.dropped {
+		return
+	}
 	tallyOf(b.late, epoch).add(u, n)
 	b.owe(u, n)
 }

@@ -183,7 +183,7 @@ func (m *Meter) apply(now int64, reply *wire.Reply, ofSync bool) error {
 	if urgent {
 		m.wake()
 	}
-	m.explain(before, after, applied.Forked)
+	m.explain(before, after, applied)
 	if applied.Batch != nil {
 		return m.keep(*applied.Batch)
 	}
@@ -191,10 +191,12 @@ func (m *Meter) apply(now int64, reply *wire.Reply, ofSync bool) error {
 }
 
 // explain tells an operator when this edge's standing changed.
-func (m *Meter) explain(before, after wire.Status, forked bool) {
+func (m *Meter) explain(before, after wire.Status, applied lease.Applied) {
 	log := m.config.Logger
 	switch {
-	case forked:
+	case applied.Abandoned:
+		log.Error("this node is retired, and the state directory an older copy: what it did not report is dropped")
+	case applied.Forked:
 		log.Error("the state directory is an older copy: its leases are void, a new epoch begins")
 	case before == after:
 	case after == wire.Superseded:

@@ -51,6 +51,11 @@ func (w *world) readBooks() map[int64]*books {
 	for _, r := range w.query(selectAccounts) {
 		all[r[0]] = &books{bought: r[1], compensated: r[2], spent: r[3], lost: r[4], leased: r[5], deducting: r[6], posted: r[7], held: map[int64]int64{}}
 	}
+	for _, r := range w.query(selectEntries) {
+		if b := all[r[0]]; b != nil {
+			b.entries, b.beyond = r[1], r[2]
+		}
+	}
 	for _, r := range w.query(selectLeases) {
 		b := all[r[0]]
 		switch out := r[4]; {
@@ -64,12 +69,7 @@ func (w *world) readBooks() map[int64]*books {
 			b.out += out
 			b.held[r[1]] += out
 		}
-		w.checkGrant([3]int64{r[0], r[1], r[2]}, r[5])
-	}
-	for _, r := range w.query(selectEntries) {
-		if b := all[r[0]]; b != nil {
-			b.entries, b.beyond = r[1], r[2]
-		}
+		w.checkGrant([3]int64{r[0], r[1], r[2]}, r[5], b.beyond)
 	}
 	return all
 }
@@ -99,10 +99,13 @@ func (w *world) check() {
 }
 
 // checkGrant holds that a ledger which waits for edges grants nothing: that all it has of
-// a lease was granted before, or spent by two copies of one disk.
-func (w *world) checkGrant(lease [3]int64, granted int64) {
-	if w.held && granted > w.granted[lease] && !w.edges[lease[1]-1].copied {
-		w.fail("account %d, edge-%d, epoch %d: %d were granted, and %d before the ledger came back", lease[0], lease[1], lease[2], granted, w.granted[lease])
+// a lease was granted before, or spent by two copies of one disk. Where charges were beyond
+// leases, so many more: the void of one takes back another's debit, and what that one's own
+// void brings back the ledger has to take for granted.
+func (w *world) checkGrant(lease [3]int64, granted, beyond int64) {
+	if w.held && granted > w.granted[lease]+beyond && !w.edges[lease[1]-1].copied {
+		w.fail("account %d, edge-%d, epoch %d: %d were granted, and %d before the ledger came back, %d beyond leases",
+			lease[0], lease[1], lease[2], granted, w.granted[lease], beyond)
 	}
 	w.granted[lease] = max(w.granted[lease], granted)
 }

@@ -114,9 +114,7 @@ func (e *edge) checkProcess(p *process) {
 		e.world.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
 		e.disk.heard, e.disk.heardEpoch = e.disk.doubtful, epoch
 		e.epoch, e.disk.copied, e.disk.doubtful = epoch, false, counts{}
-		// The ledger that ended the epoch is not there any more, or it was an older copy's of a
-		// retired node, of which nothing is counted.
-		if e.asked != e.world.restores || epoch == 0 {
+		if e.asked != e.world.restores { // the ledger that ended the epoch is not there any more
 			e.world.excuse(e)
 		}
 		e.world.broke(e)
