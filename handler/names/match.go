@@ -6,8 +6,8 @@ import "strings"
 // each of the terms. It finds every name that belongs to the tier and some that do not,
 // so the text is compared after it; and because it is, a search may leave terms out, the
 // commonest first. A list is a JSON array of strings, each an expression of FTS5 (a term in
-// quotes, with a star for a beginning of one, or two with OR between); an empty list finds nothing. The functions take a
-// form that Query made.
+// quotes, with a star for a beginning of one, or several with OR between); an empty list finds
+// nothing. The functions take a form that Query made.
 //
 // Of a name that ends in private limited, the terms within that ending are not in the
 // index. A list never asks for such a term unless it must stand before the ending.
@@ -108,7 +108,7 @@ func InsideTerms(query string) string {
 		l.addOrPrivate(text[:size])
 	default:
 		if l.grams(text, l.addOwn); l.count == 0 {
-			l.grams(text, l.add)
+			l.add(text[:prefixLen(text, wideLen)]) // of a text that begins before the ending
 		}
 	}
 	return l.String()

@@ -20,7 +20,7 @@ import (
 //	$                    the name ends in private limited
 //
 // The terms that lie wholly within that ending are left out of the index, for five names
-// of six have it, and a query asks for them or for "$".
+// of six have it, and a query asks for them or for "$". So are pairs with its words.
 const (
 	markWord  = "="
 	markBegin = "."

@@ -24,7 +24,7 @@ type Builder struct {
 // namesBudget is the memory, in bytes, in which names are sorted.
 const namesBudget = 24 << 20
 
-// NewBuilder makes a builder whose files are in folder; they take about 300 bytes a name.
+// NewBuilder makes a builder whose files are in folder; they take some hundred bytes a name.
 func NewBuilder(folder string) *Builder {
 	return &Builder{names: extsort.New(folder, namesBudget), postings: newPostings(folder)}
 }

@@ -25,7 +25,7 @@ type postings struct {
 type pair struct{ term, name uint32 }
 
 const (
-	// groupPairs bounds a group: some 45,000 names, 30 MB with their sorting.
+	// groupPairs bounds a group: some 22,000 names, 30 MB with their sorting.
 	groupPairs = 2 << 20
 	smallGroup = 64 << 10
 	// longestName is more than the terms of a usual name take, in bytes.
