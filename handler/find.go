@@ -6,6 +6,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
+	"regedge/handler/names"
 )
 
 const (
@@ -38,7 +39,20 @@ func (c *call) searchCompanies() answer {
 	if !ok {
 		return failed(InvalidQuery, "The parameter limit is an integer from 1 to 10, given at most once.")
 	}
-	return c.matches(searchStatement, searchArgs(name, limit)...)
+	result, err := c.Registry.Query(searchStatement, searchArgs(names.Current, name, limit))
+	if isOlder(result, err) {
+		result, err = c.Registry.Query(olderStatement, searchArgs(names.Older, name, limit))
+	}
+	return listed(c.take(result, err))
+}
+
+// isOlder reports whether a search met an index that a program before this one built.
+func isOlder(result *Result, err error) bool {
+	if err != nil {
+		return strings.Contains(err.Error(), "no such column: label") || strings.Contains(err.Error(), "no such column: n.label")
+	}
+	const column = 2
+	return result.Rows() == 1 && result.Columns > column && result.Row(0)[column].Int == 1
 }
 
 // limit reads the number of matches wanted.
@@ -65,14 +79,13 @@ func (c *call) searchLLPs() answer {
 	if times != 1 || !ok {
 		return failed(InvalidLLPIN, "")
 	}
-	return c.matches(searchLLPStatement, text(llpin))
+	return listed(c.read(searchLLPStatement, text(llpin)))
 }
 
-// matches runs a search, whose one column after the release is the finished array.
-func (c *call) matches(statement string, args ...Value) answer {
-	row, result := c.read(statement, args...)
+// listed answers a search, whose first column after the release is the finished array.
+func listed(row []Value, failure answer) answer {
 	if row == nil {
-		return result
+		return failure
 	}
 	if row[0].Text == "[]" {
 		return answer{outcome: charge.NotFound, data: []byte("[]")}

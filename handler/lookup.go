@@ -21,6 +21,7 @@ func Statements() map[string]string {
 		"director":         directorStatement,
 		"llp":              llpStatement,
 		"search_companies": searchStatement,
+		"search_older":     olderStatement,
 		"search_llps":      searchLLPStatement,
 	}
 }
@@ -50,7 +51,11 @@ func found(data []byte) answer { return answer{outcome: charge.Found, data: data
 // read runs a registry statement. Every one of them returns exactly one row whose first
 // column is the release that it read, also when it found nothing.
 func (c *call) read(statement string, args ...Value) ([]Value, answer) {
-	result, err := c.Registry.Query(statement, args)
+	return c.take(c.Registry.Query(statement, args))
+}
+
+// take is read of a statement that was run.
+func (c *call) take(result *Result, err error) ([]Value, answer) {
 	if err != nil || result.Rows() != 1 {
 		return nil, answer{outcome: charge.Failed, problem: problem{code: RegistryUnavailable, retryAfter: 1}}
 	}

@@ -6,9 +6,9 @@ import (
 	"regedge/handler/names"
 )
 
-// searchStatement finds the names that match best; schema/migrations/registry has the
-// tables and docs/search.md the way it goes. It returns one row: the release, and the
-// matches as a JSON array in order.
+// bestNames finds the names that match best; schema/migrations/registry has the
+// tables and docs/search.md the way it goes. With what follows it is one statement, which
+// returns one row: the release, and the matches as a JSON array in order.
 //
 // Where the query is long enough and few names hold the rarest runs of its characters, these
 // names are all that three of the tiers need (held). Otherwise each tier lists at most ?9
@@ -21,7 +21,7 @@ import (
 //	?5 … ?8 the terms of each tier, as JSON arrays   ?9 the limit
 //
 // A bare ?9 as a limit would have SQLite plan the statement anew whenever it is bound.
-const searchStatement = `
+const bestNames = `
 WITH
 near (place) AS MATERIALIZED (
   SELECT place
@@ -73,15 +73,30 @@ best (tier, place) AS (
   SELECT 4, place FROM held WHERE tier = 4 AND place NOT IN (SELECT place FROM words)
   ORDER BY tier, place
   LIMIT ?9 + 0),
-labelled (tier, place, value, label, type) AS (
+labelled (tier, place, value, label, type) AS (`
+
+// searchStatement and olderStatement are a search, in an index of this program or of one
+// before, which has no labels. The first says whether it met such a one, with NULL in place of
+// its labels; without the column it fails.
+const (
+	searchStatement = bestNames + `
   SELECT b.tier, b.place, n.value, iif(n.label = '', upper(n.name), coalesce(n.label,
     (SELECT company_name FROM company WHERE cin = n.value), (SELECT llp_name FROM llp WHERE llpin = n.value))),
     iif(length(n.value) = 21, 'company', 'llp')
   FROM best b
-  CROSS JOIN search_name n ON n.place = b.place)
+  CROSS JOIN search_name n ON n.place = b.place)` + listNames + `,
+  (SELECT label IS NULL FROM search_name WHERE place = (SELECT min(place) FROM search_name))`
+	olderStatement = bestNames + `
+  SELECT b.tier, b.place, n.value, coalesce(company.company_name, llp.llp_name), iif(company.cin IS NULL, 'llp', 'company')
+  FROM best b
+  CROSS JOIN search_name n ON n.place = b.place
+  LEFT JOIN company ON company.cin = n.value
+  LEFT JOIN llp ON llp.llpin = n.value)` + listNames
+	listNames = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type))
     FROM (SELECT * FROM labelled ORDER BY tier, place LIMIT ?9 + 0))`
+)
 
 // candidates, before a list of terms, and one of the others after it read the places of the
 // names that hold the rarest of them, for comparing the text of the few names that have
@@ -118,13 +133,13 @@ const (
 // prefixOnlyRunes is the length up to which a query finds only names that start with it.
 const prefixOnlyRunes = 2
 
-// searchArgs are the parameters of searchStatement for a name of 1 to 200 characters and
+// searchArgs are the parameters of a search for a name of 1 to 200 characters and
 // a limit of 1 to 10.
-func searchArgs(name string, limit int) []Value {
+func searchArgs(index names.Index, name string, limit int) []Value {
 	query := names.Query(name)
-	start, phrase, words, inside := names.StartTerms(query), names.NoTerms, names.NoTerms, names.NoTerms
+	start, phrase, words, inside := index.StartTerms(query), names.NoTerms, names.NoTerms, names.NoTerms
 	if utf8.RuneCountInString(name) > prefixOnlyRunes && utf8.RuneCountInString(query) > prefixOnlyRunes {
-		phrase, words, inside = names.PhraseTerms(query), names.WordsTerms(query), names.InsideTerms(query)
+		phrase, words, inside = index.PhraseTerms(query), index.WordsTerms(query), index.InsideTerms(query)
 	}
 	before, last := names.CutLast(query)
 	return []Value{

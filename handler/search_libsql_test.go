@@ -32,7 +32,7 @@ func TestSearchOnLibSQL(t *testing.T) {
 	}
 	for _, q := range queries {
 		var args []any
-		for _, v := range searchArgs(q, 7) {
+		for _, v := range searchArgs(names.Current, q, 7) {
 			if v.Kind == Integer {
 				args = append(args, v.Int)
 			} else {
@@ -40,7 +40,8 @@ func TestSearchOnLibSQL(t *testing.T) {
 			}
 		}
 		var release, found string
-		require.NoError(t, db.QueryRow(searchStatement, args...).Scan(&release, &found), "%q", q)
+		var older bool
+		require.NoError(t, db.QueryRow(searchStatement, args...).Scan(&release, &found, &older), "%q", q)
 		got := []match{}
 		require.NoError(t, json.Unmarshal([]byte(found), &got))
 		require.Equal(t, s.reference.find(q, 7), got, "%q", q)

@@ -15,37 +15,50 @@ import "strings"
 // NoTerms is the empty list.
 const NoTerms = "[]"
 
+// Index says which kinds of terms an index has.
+type Index struct {
+	older bool
+}
+
+// Current is an index that this program built.
+var Current = Index{}
+
+// Older is one of schema version 7 or before: without beginnings of longBeginLen and runs of
+// wideLen characters, pairs, and joints of one character. An index of this program has its
+// terms too.
+var Older = Index{older: true}
+
 // maxTerms bounds a list; of the runs of characters in a long text as many are taken at
 // even distances.
 const maxTerms = 8
 
 // StartTerms are for the names that start with the query. What a name starts with stands
 // before the ending.
-func StartTerms(query string) string {
+func (x Index) StartTerms(query string) string {
 	if query == "" {
 		return NoTerms
 	}
-	var l list
+	l := list{Index: x}
 	words := strings.Split(query, " ")
 	if len(words) == 1 {
 		l.begin(markStart, query)
 		return l.String()
 	}
-	l.add(markStart + beginning(words[0]))
+	l.add(markStart + l.beginning(words[0]))
 	l.add(markWord + words[0])
 	l.phrase(query, words)
 	return l.String()
 }
 
 // PhraseTerms are for the names that hold the query from the start of a word on.
-func PhraseTerms(query string) string {
+func (x Index) PhraseTerms(query string) string {
 	if query == "" {
 		return NoTerms
 	}
-	var l list
+	l := list{Index: x}
 	words := strings.Split(query, " ")
 	if strings.Contains(" "+privateLimited, " "+query) {
-		l.addOrPrivate(markBegin + beginning(words[0]))
+		l.addOrPrivate(markBegin + l.beginning(words[0]))
 	} else {
 		l.phrase(query, words)
 	}
@@ -55,7 +68,7 @@ func PhraseTerms(query string) string {
 // WordsTerms are for the names that hold all words of the query in any order; the last
 // may be a beginning. They are none for a single word, of which PhraseTerms says the
 // same.
-func WordsTerms(query string) string {
+func (x Index) WordsTerms(query string) string {
 	words := strings.Split(query, " ")
 	n := len(words) - 1
 	if n == 0 {
@@ -63,7 +76,7 @@ func WordsTerms(query string) string {
 	}
 	last, own := words[n], make([]string, 0, n)
 	ending := ""
-	var l list
+	l := list{Index: x}
 	for _, w := range words[:n] {
 		if w == private || w == limited {
 			ending = w
@@ -75,14 +88,14 @@ func WordsTerms(query string) string {
 	if !strings.HasPrefix(private, last) && !strings.HasPrefix(limited, last) {
 		l.begin(markBegin, last)
 		for _, w := range own {
-			if !strings.HasPrefix(w, last) { // else one word of a name may be both
+			if !l.older && !strings.HasPrefix(w, last) { // else one word of a name may be both
 				l.pairOfLast(w, last)
 			}
 		}
 	}
 	for i, w := range own {
 		for _, other := range own[:i] {
-			if w != other {
+			if !l.older && w != other {
 				l.add(pair(w, other))
 			}
 		}
@@ -95,11 +108,11 @@ func WordsTerms(query string) string {
 
 // InsideTerms are for the names that hold the query anywhere, spaces ignored. They are
 // none for a query of fewer than three characters.
-func InsideTerms(query string) string {
+func (x Index) InsideTerms(query string) string {
 	text := Squeeze(query)
 	size := prefixLen(text, gramLen)
 	within := strings.Contains(private+limited, text)
-	var l list
+	l := list{Index: x}
 	switch {
 	case prefixLen(text, gramLen-2) == len(text):
 	case prefixLen(text, gramLen-1) == len(text):
@@ -108,7 +121,7 @@ func InsideTerms(query string) string {
 		l.addOrPrivate(text[:size])
 	default:
 		if l.grams(text, l.addOwn); l.count == 0 {
-			l.add(text[:prefixLen(text, wideLen)]) // of a text that begins before the ending
+			l.add(text[:prefixLen(text, longLen)]) // of a long text: it begins before the ending
 		}
 	}
 	return l.String()
@@ -126,6 +139,7 @@ func CutLast(query string) (before, last string) {
 
 // list gathers the elements of a JSON array.
 type list struct {
+	Index
 	text  []byte
 	count int
 }
@@ -186,9 +200,9 @@ func (l *list) phrase(query string, words []string) {
 	for _, w := range words[:min(own, last)] {
 		l.add(markWord + w)
 	}
-	if text := Squeeze(query); hasRunes(text, wideLen) {
+	if text := Squeeze(query); !l.older && hasRunes(text, wideLen) {
 		if own > last {
-			l.add(markBegin + beginning(words[last]))
+			l.add(markBegin + l.beginning(words[last]))
 		}
 		l.grams(text, l.addOwn)
 		return
@@ -197,12 +211,14 @@ func (l *list) phrase(query string, words []string) {
 		l.begin(markBegin, words[last])
 	}
 	for i := 1; i <= min(own, last); i++ {
-		size := jointLen
-		if i == last && !hasRunes(words[i], jointLen) {
-			size = 1
-		}
-		l.add(joint(words[i-1], words[i], size))
 		switch {
+		case i < last || hasRunes(words[i], jointLen):
+			l.add(joint(words[i-1], words[i], jointLen))
+		case !l.older:
+			l.add(joint(words[i-1], words[i], 1))
+		}
+		switch {
+		case l.older:
 		case i < own && i < last:
 			l.add(pair(words[i-1], words[i]))
 		case i < own:
@@ -236,11 +252,11 @@ func (l *list) pairOfLast(word, last string) {
 // begin asks for the beginning of a word that stands before the ending, or of a name with
 // markStart, and for the end of what is there of the word; of a long one, for all between.
 func (l *list) begin(mark, word string) {
-	begin := beginning(word)
+	begin := l.beginning(word)
 	l.add(mark + begin)
 	switch {
 	case len(begin) == len(word):
-	case hasRunes(word, longBeginLen+wideLen+1):
+	case l.older || hasRunes(word, longBeginLen+wideLen+1):
 		l.grams(word, l.add)
 	case hasRunes(word, wideLen):
 		l.add(word[suffixStart(word, wideLen):])
@@ -252,8 +268,8 @@ func (l *list) begin(mark, word string) {
 }
 
 // beginning is the longest beginning of word that is a term.
-func beginning(word string) string {
-	if hasRunes(word, longBeginLen) {
+func (l *list) beginning(word string) string {
+	if !l.older && hasRunes(word, longBeginLen) {
 		return word[:prefixLen(word, longBeginLen)]
 	}
 	return word[:prefixLen(word, beginLen)]
@@ -267,7 +283,7 @@ func (l *list) grams(text string, add func(term string)) {
 		starts = append(starts, i)
 	}
 	size := min(len(starts), longLen)
-	if len(starts) >= wideLen {
+	if !l.older && len(starts) >= wideLen {
 		size = wideLen
 	}
 	count := len(starts) - size + 1

@@ -30,8 +30,7 @@ func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
 	w.WriterProcess.Stop()
 	require.NoError(t, w.WriterProcess.Start())
 
-	w.alter(t, schema.Registry, "DROP TRIGGER content_added", "DROP TRIGGER content_changed", "DROP TRIGGER content_gone",
-		"DROP TABLE content_part", previousVersion)
+	w.alter(t, schema.Registry, "ALTER TABLE search_name DROP COLUMN label", previousVersion)
 	w.serves(t, l)
 	w.push(w.after)
 	w.push(w.before)
