@@ -270,8 +270,13 @@ func (b *Book) applyEnd(now int64, r *wire.Reply) Applied {
 // abandon drops what a retired edge did not report and, its state directory being an
 // older copy of one that reported so many batches, never can.
 func (b *Book) abandon(applied uint64) {
-	b.pending, b.carried, b.late, b.inflight = tally{}, map[uint64]tally{}, map[uint64]tally{}, nil
 	b.acked = max(b.acked, applied)
+	b.dropUsage()
+}
+
+// dropUsage forgets what was not reported.
+func (b *Book) dropUsage() {
+	b.pending, b.carried, b.late, b.inflight = tally{}, map[uint64]tally{}, map[uint64]tally{}, nil
 	for _, a := range b.accounts {
 		a.unreported = 0
 	}

@@ -10,7 +10,11 @@ import (
 // seal makes the next batch of what is unreported, unless one is under way or there is
 // nothing to say. The batch may leave the edge once the Log's records are durable.
 func (b *Book) seal(now int64) {
-	if b.inflight != nil || !b.accepted || b.abandoned() {
+	if b.abandoned() {
+		b.dropUsage() // failed requests and voids since
+		return
+	}
+	if b.inflight != nil || !b.accepted {
 		return
 	}
 	b.resolveDoubts(now)
