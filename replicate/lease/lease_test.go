@@ -227,6 +227,22 @@ func TestReplayGivesTheSameBook(t *testing.T) {
 	})
 }
 
+// TestRecordsOfTheVersionBefore replays records that end before what was added since.
+func TestRecordsOfTheVersionBefore(t *testing.T) {
+	b, _ := granted(t, 100)
+	again := New(&memory{})
+	b.Snapshot(func(r []byte) {
+		if r[0] == recordHead {
+			r = r[:len(r)-1]
+		}
+		require.NoError(t, again.Replay(r))
+	})
+	require.NoError(t, again.Replay([]byte{recordAbandon}))
+	require.NoError(t, again.Check())
+	require.Equal(t, b.Epoch(), again.Epoch())
+	require.EqualValues(t, 100, again.accounts[1].credits.held())
+}
+
 // TestAnOldCopyOfARetiredEdge has the writer know of more than a copy ever made. The copy
 // reports nothing. With a ledger from before the edge was retired it goes on as with an empty
 // directory: of its old leases nobody knows what the original spent.

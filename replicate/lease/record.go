@@ -7,7 +7,8 @@ import (
 	"regedge/replicate/wire"
 )
 
-// The first byte of each record. The numbers are stored and never change.
+// The first byte of each record. The numbers are stored and never change, nor does what
+// follows them: a later version adds at the end.
 const (
 	recordBoot     byte = 1  // a run of the process began
 	recordAccept   byte = 2  // the writer found the state directory current
@@ -128,7 +129,10 @@ func (b *Book) replay(tag byte, d *wire.Decoder) func() {
 	case recordAccept:
 		return b.accept
 	case recordAbandon:
-		applied := d.Uint()
+		applied := uint64(0)
+		if d.More() {
+			applied = d.Uint()
+		}
 		return func() { b.abandon(applied) }
 	case recordEpoch:
 		epoch, generation, forked := d.Uint(), d.Uint(), d.Bool()

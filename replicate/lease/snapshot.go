@@ -61,7 +61,7 @@ func (b *Book) snapshotUsage(e *wire.Encoder, flush func()) {
 
 func (b *Book) encodeHead(e *wire.Encoder) {
 	e.Byte(recordHead)
-	for _, n := range []uint64{b.epoch, b.generation, b.sealed, b.applied, b.acked, b.dropped} {
+	for _, n := range []uint64{b.epoch, b.generation, b.sealed, b.applied, b.acked} {
 		e.Uint(n)
 	}
 	e.Int(b.granted)
@@ -71,6 +71,7 @@ func (b *Book) encodeHead(e *wire.Encoder) {
 	for i := range b.unresolved {
 		b.unresolved[i].Encode(e)
 	}
+	e.Uint(b.dropped)
 }
 
 func encodeAccount(e *wire.Encoder, id int64, a *account) {
@@ -146,12 +147,15 @@ func (b *Book) replaySnapshot(tag byte, d *wire.Decoder) func() {
 func (b *Book) readHead(d *wire.Decoder) func() {
 	fresh := New(b.log)
 	fresh.recent, fresh.boot = b.recent, b.boot
-	for _, n := range []*uint64{&fresh.epoch, &fresh.generation, &fresh.sealed, &fresh.applied, &fresh.acked, &fresh.dropped} {
+	for _, n := range []*uint64{&fresh.epoch, &fresh.generation, &fresh.sealed, &fresh.applied, &fresh.acked} {
 		*n = d.Uint()
 	}
 	fresh.granted, fresh.standing, fresh.accepted = d.Int(), wire.Status(d.Byte()), d.Bool()
 	for range d.Count(wire.MaxUnresolved) {
 		fresh.unresolved = append(fresh.unresolved, wire.DecodeUnresolved(d))
+	}
+	if d.More() {
+		fresh.dropped = d.Uint()
 	}
 	return func() { *b = *fresh }
 }
