@@ -1,8 +1,10 @@
 package search
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"regedge/handler/names"
 	"regedge/schema/extsort"
@@ -12,13 +14,42 @@ import (
 // their terms. Names are taken in groups, whose lists are sorted by term and put aside.
 type postings struct {
 	sorter *extsort.Sorter
-	ids    map[string]uint32 // of the terms of this group
-	terms  []string          // by id
+	short  map[uint64]uint32 // ids of the terms of this group, by their prefix
+	long   map[string]uint32 // of those that are longer than it
+	terms  []term            // by id
 	pairs  []pair            // of this group, in the order of the names
 	places []int64           // of the names of this group
 	sorted []uint32          // the names of the pairs by term
 	text   []byte
 	tokens int64 // of all names, with those that a name has twice
+}
+
+// term is a term as numbers compare: its first eight bytes, zeros after a shorter one, for
+// no term has a zero byte. Nearly all terms are no longer.
+type term struct {
+	prefix uint64
+	text   string // empty unless it is longer
+}
+
+const prefixBytes = 8
+
+// prefixOf is the prefix of a term.
+func prefixOf(text []byte) (prefix uint64) {
+	for i, c := range text[:min(len(text), prefixBytes)] {
+		prefix |= uint64(c) << (56 - 8*i)
+	}
+	return prefix
+}
+
+// append appends the term's text.
+func (t *term) append(dst []byte) []byte {
+	if t.text != "" {
+		return append(dst, t.text...)
+	}
+	for rest := t.prefix; rest != 0; rest <<= 8 {
+		dst = append(dst, byte(rest>>56))
+	}
+	return dst
 }
 
 // pair says that a name of the group has a term.
@@ -35,7 +66,7 @@ const (
 )
 
 func newPostings(folder string) *postings {
-	return &postings{sorter: extsort.New(folder, postingBudget), ids: map[string]uint32{}}
+	return &postings{sorter: extsort.New(folder, postingBudget), short: map[uint64]uint32{}, long: map[string]uint32{}}
 }
 
 // add takes the name at place, greater than the one before.
@@ -51,21 +82,35 @@ func (p *postings) add(place int64, name string) error {
 		if c != ' ' {
 			continue
 		}
-		term := p.text[start:i]
+		p.pairs = append(p.pairs, pair{p.id(p.text[start:i]), number})
 		start = i + 1
-		id, known := p.ids[string(term)]
-		if !known {
-			id = uint32(len(p.terms))
-			p.terms = append(p.terms, string(term))
-			p.ids[p.terms[id]] = id
-		}
-		p.pairs = append(p.pairs, pair{id, number})
 		p.tokens++
 	}
 	if len(p.pairs) >= groupPairs {
 		return p.flush()
 	}
 	return nil
+}
+
+// id numbers the terms of a group.
+func (p *postings) id(text []byte) uint32 {
+	prefix, next := prefixOf(text), uint32(len(p.terms))
+	if len(text) <= prefixBytes {
+		id, known := p.short[prefix]
+		if known {
+			return id
+		}
+		p.short[prefix] = next
+		p.terms = append(p.terms, term{prefix: prefix})
+		return next
+	}
+	id, known := p.long[string(text)]
+	if known {
+		return id
+	}
+	p.terms = append(p.terms, term{prefix, string(text)})
+	p.long[p.terms[next].text] = next
+	return next
 }
 
 // grow makes room for the terms of one more name. A group that is not small gets all the
@@ -84,32 +129,37 @@ func (p *postings) grow() {
 // flush puts the group's lists aside.
 func (p *postings) flush() error {
 	ends := p.sortPairs()
-	order := make([]uint32, len(p.terms))
-	for i := range order {
-		order[i] = uint32(i)
+	type place struct {
+		prefix uint64
+		id     uint32
 	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		if p.terms[a] < p.terms[b] {
-			return -1
+	order := make([]place, len(p.terms))
+	for i := range order {
+		order[i] = place{p.terms[i].prefix, uint32(i)}
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return 1
+		return strings.Compare(p.terms[a.id].text, p.terms[b.id].text)
 	})
 	var key, list []byte
 	err := p.sorter.AddSorted(func() ([]byte, []byte, bool) {
 		if len(order) == 0 {
 			return nil, nil, false
 		}
-		id := order[0]
+		id := order[0].id
 		order = order[1:]
 		start := uint32(0)
 		if id > 0 {
 			start = ends[id-1]
 		}
-		key = append(key[:0], p.terms[id]...)
+		key = p.terms[id].append(key[:0])
 		list = p.appendList(list[:0], p.sorted[start:ends[id]])
 		return key, list, true
 	})
-	clear(p.ids)
+	clear(p.short)
+	clear(p.long)
 	p.terms, p.pairs, p.places = p.terms[:0], p.pairs[:0], p.places[:0]
 	return err
 }
@@ -185,6 +235,6 @@ func (p *postings) end() error {
 			return err
 		}
 	}
-	p.ids, p.terms, p.pairs, p.places, p.sorted = nil, nil, nil, nil, nil
+	p.short, p.long, p.terms, p.pairs, p.places, p.sorted = nil, nil, nil, nil, nil, nil
 	return nil
 }
