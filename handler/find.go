@@ -49,7 +49,7 @@ func (c *call) searchCompanies() answer {
 // isOlder reports whether a search met an index that a program before this one built.
 func isOlder(result *Result, err error) bool {
 	if err != nil {
-		return strings.Contains(err.Error(), "no such column: label") || strings.Contains(err.Error(), "no such column: n.label")
+		return strings.Contains(err.Error(), "no such column")
 	}
 	const column = 2
 	return result.Rows() == 1 && result.Columns > column && result.Row(0)[column].Int == 1

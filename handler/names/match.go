@@ -88,15 +88,15 @@ func (x Index) WordsTerms(query string) string {
 	if !strings.HasPrefix(private, last) && !strings.HasPrefix(limited, last) {
 		l.begin(markBegin, last)
 		for _, w := range own {
-			if !l.older && !strings.HasPrefix(w, last) { // else one word of a name may be both
+			if !strings.HasPrefix(w, last) { // else one word of a name may be both
 				l.pairOfLast(w, last)
 			}
 		}
 	}
 	for i, w := range own {
 		for _, other := range own[:i] {
-			if !l.older && w != other {
-				l.add(pair(w, other))
+			if w != other {
+				l.pair(w, other)
 			}
 		}
 	}
@@ -218,9 +218,8 @@ func (l *list) phrase(query string, words []string) {
 			l.add(joint(words[i-1], words[i], 1))
 		}
 		switch {
-		case l.older:
 		case i < own && i < last:
-			l.add(pair(words[i-1], words[i]))
+			l.pair(words[i-1], words[i])
 		case i < own:
 			l.pairOfLast(words[i-1], words[i])
 		}
@@ -240,11 +239,19 @@ func inEnding(words []string) int {
 	return 0
 }
 
+// pair asks for two words.
+func (l *list) pair(one, other string) {
+	if !l.older {
+		l.add(pair(one, other))
+	}
+}
+
 // pairOfLast asks for a word and another that begins with last.
 func (l *list) pairOfLast(word, last string) {
-	if hasRunes(last, beginLen) {
-		l.add(pair(word, last))
-	} else {
+	switch {
+	case hasRunes(last, beginLen):
+		l.pair(word, last)
+	case !l.older:
 		l.add(pairBegin(word, last))
 	}
 }

@@ -28,8 +28,8 @@ type Response struct {
 	Status  int
 	Headers []Header
 	Body    []byte
-	// Cause is the first error that a database returned to the guest, which the client
-	// is not told; nil if there was none.
+	// Cause is the first error that a database returned to the guest, which the client is not
+	// told; nil if there was none, or a later statement made it good.
 	Cause error
 }
 
