@@ -31,6 +31,9 @@ func (p *Pool) check() error {
 		if out < 0 {
 			return fmt.Errorf("lease of %s: granted %d, spent %d, returned %d", h.edge.Name, h.Granted, h.Spent, h.Returned)
 		}
+		if h.Beyond < 0 {
+			return fmt.Errorf("lease of %s: %d spent beyond it", h.edge.Name, h.Beyond)
+		}
 		if h.Lost {
 			lost += out
 		} else {

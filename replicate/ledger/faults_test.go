@@ -476,7 +476,7 @@ func (w *world) settled() {
 // directory, or by a node that was retired before it could declare its leases.
 func (w *world) beyond(id int64) int64 {
 	var n int64
-	const query = `SELECT coalesce(sum(CAST(note AS INTEGER)), 0) FROM credit_entry WHERE account = ? AND note LIKE '% charges beyond %'`
+	const query = `SELECT coalesce(sum(beyond), 0) FROM lease WHERE kind = 1 AND subject = ?`
 	require.NoError(w.t, w.db.QueryRow(query, id).Scan(&n))
 	if n > 0 {
 		require.True(w.t, slices.ContainsFunc(w.trace, func(s string) bool { return strings.Contains(s, "restored from") }))

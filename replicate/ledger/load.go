@@ -123,14 +123,15 @@ func (l *Ledger) loadEpochs(ctx context.Context, db Queryer) error {
 // loadLeases reads the leases in the order of their names, so that two loads of one
 // database act alike.
 func (l *Ledger) loadLeases(ctx context.Context, db Queryer) error {
-	const query = `SELECT node, epoch, kind, subject, time_window, granted, spent, returned, ends_at, lost
+	const query = `SELECT node, epoch, kind, subject, time_window, granted, spent, returned, beyond, ends_at, lost
 		FROM lease ORDER BY node, epoch, kind, subject, time_window`
 	return each(ctx, db, query, func(rows *sql.Rows) error {
 		var name string
 		var number uint64
 		var id wire.Pool
 		h := &Lease{}
-		err := rows.Scan(&name, &number, &id.Kind, &id.Subject, &id.Window, &h.Granted, &h.Spent, &h.Returned, &h.Until, &h.Lost)
+		err := rows.Scan(&name, &number, &id.Kind, &id.Subject, &id.Window, &h.Granted, &h.Spent, &h.Returned, &h.Beyond,
+			&h.Until, &h.Lost)
 		if err != nil {
 			return err
 		}

@@ -76,11 +76,11 @@ func epochRows(c *Changes) table {
 }
 
 func leaseRows(c *Changes) table {
-	t := newTable("leases", writeLeases, 10, len(c.leases))
+	t := newTable("leases", writeLeases, 11, len(c.leases))
 	for _, h := range sortedLeases(c.leases) {
 		id := h.pool.ID
 		t.put(h.edge.Name, h.epoch.Number, int64(id.Kind), id.Subject, id.Window,
-			h.Granted, h.Spent, h.Returned, h.Until, bit(h.Lost))
+			h.Granted, h.Spent, h.Returned, h.Beyond, h.Until, bit(h.Lost))
 	}
 	return t
 }

@@ -53,6 +53,44 @@ func TestAUnitThatCameBackMayBeSpentAgain(t *testing.T) {
 	require.Zero(t, l.Account(1).Credits().Left())
 }
 
+// TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack has an edge report charges beyond its
+// lease, as an older copy of its disk would make them, beside another edge's.
+func TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack(t *testing.T) {
+	credits := wire.Pool{Kind: wire.Credits, Subject: 1}
+	for name, closed := range map[string][]wire.Return{"leased": nil, "closed": {{Pool: credits, Close: true}}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, 1, 3, "one", "two")
+			report := func(name string) func(count int64, returns ...wire.Return) {
+				e := l.Edge(name)
+				hello := l.Hello(at, e, &wire.Hello{Boot: 1, NowMillis: at})
+				l.Sync(at, e, &wire.Sync{Session: hello.Session, Wants: []wire.Want{{Pool: credits, Target: 1, Urgent: true}}})
+				seq := uint64(0)
+				return func(count int64, returns ...wire.Return) {
+					seq++
+					batch := &wire.Batch{Seq: seq, Of: hello.Epoch, Returns: returns}
+					if count != 0 {
+						batch.Usage = []wire.Usage{{Account: 1, Key: 1, Hour: wire.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: count}}
+					}
+					l.Sync(at, e, &wire.Sync{Session: hello.Session, Batch: batch})
+					require.NoError(t, l.Check())
+				}
+			}
+			one, two := report("one"), report("two")
+			pool := l.Account(1).Credits()
+			require.EqualValues(t, 2, pool.Leased)
+			two(1)
+			one(3)
+			require.EqualValues(t, 2, pool.Spent, "two of four charges were beyond a lease")
+			one(0, closed...)
+			one(-1)
+			one(-1)
+			require.EqualValues(t, 2, pool.Spent, "they are taken back")
+			one(-1)
+			require.EqualValues(t, 1, pool.Spent, "the other edge's charge")
+		})
+	}
+}
+
 func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
 	now := int64(1_790_000_000_000)
 	l := ledger.New(1)

@@ -116,8 +116,14 @@ func (l *Ledger) bump(h *Lease, urgent bool) {
 	}
 }
 
-// remove ends a lease that its edge closed. Nothing of it is outstanding.
+// remove ends a lease that its edge closed. Nothing of it is outstanding. What was spent
+// beyond it is remembered, for it may be taken back.
 func (l *Ledger) remove(h *Lease) {
+	if h.Beyond > 0 {
+		h.Granted, h.Spent, h.Returned, h.Until, h.version = 0, 0, 0, 0, 0
+		l.changes.lease(h)
+		return
+	}
 	delete(h.epoch.leases, h.pool.ID)
 	h.pool.leases = slices.DeleteFunc(h.pool.leases, func(x *Lease) bool { return x == h })
 	h.version = 0

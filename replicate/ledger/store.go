@@ -96,9 +96,9 @@ const (
 		UPDATE node SET retired = r.retired, epoch = r.epoch, declared = r.declared FROM r WHERE node.name = r.name`
 	writeEpochs = `INSERT INTO node_epoch (node, epoch, boot, applied, granted, forked) VALUES %s
 		ON CONFLICT DO UPDATE SET boot = excluded.boot, applied = excluded.applied, granted = excluded.granted, forked = excluded.forked`
-	writeLeases = `INSERT INTO lease (node, epoch, kind, subject, time_window, granted, spent, returned, ends_at, lost) VALUES %s
+	writeLeases = `INSERT INTO lease (node, epoch, kind, subject, time_window, granted, spent, returned, beyond, ends_at, lost) VALUES %s
 		ON CONFLICT DO UPDATE SET granted = excluded.granted, spent = excluded.spent, returned = excluded.returned,
-		ends_at = excluded.ends_at, lost = excluded.lost`
+		beyond = excluded.beyond, ends_at = excluded.ends_at, lost = excluded.lost`
 	deleteLeases = `DELETE FROM lease WHERE (node, epoch, kind, subject, time_window) IN (VALUES %s)`
 	deletePools  = `DELETE FROM pool WHERE (kind, subject, time_window) IN (VALUES %s)`
 	writeUsage   = `INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES %s

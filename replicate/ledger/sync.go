@@ -298,9 +298,11 @@ func (l *Ledger) book(now int64, e *Edge, of *Epoch, over bool, u *wire.Usage) {
 		if a := l.accounts[id.Subject]; id.Kind == wire.Credits && a != nil {
 			l.post(a, wire.Hour(now))
 		}
-		beyond := l.spend(l.lease(e, of, p, true), u.Count, over)
-		if beyond > 0 && id.Kind == wire.Credits {
+		switch beyond := l.spend(l.lease(e, of, p, true), u.Count, over); {
+		case beyond > 0:
 			l.enter(p, EntrySpent, 0, decimal(beyond)+" charges beyond the lease of "+e.Name)
+		case beyond < 0:
+			l.enter(p, EntrySpent, 0, decimal(-beyond)+" charges beyond the lease of "+e.Name+" taken back")
 		}
 	}
 }

@@ -63,6 +63,7 @@ type Lease struct {
 	epoch                    *Epoch
 	pool                     *Pool
 	Granted, Spent, Returned int64
+	Beyond                   int64 // spent by the edge beyond the lease, not debited nor taken back
 	Until                    int64 // Unix milliseconds
 	Lost                     bool  // given up: the edge, or the epoch, was retired
 

@@ -2,21 +2,24 @@ package ledger
 
 import "fmt"
 
-// spend books units that the edge spent: from the lease, as far as it reaches. Negative
-// units are voids: the edge holds them again, which of a lease that was given up is
-// compensated, or, of an epoch that is over, they go back to the pool. It returns the units
-// beyond the lease.
+// spend books units that the edge spent: from the lease, as far as it reaches. What goes
+// beyond is counted and not debited. Negative units are voids: first of what was beyond,
+// then the edge holds them again, which of a lease that was given up is compensated, or, of
+// an epoch that is over, they go back to the pool. It returns by how much what is beyond
+// the lease grew.
 func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p := h.pool
 	if units > h.Outstanding() && l.Restoring && !h.Lost {
 		l.imply(h, units-h.Outstanding())
 	}
 	if units < 0 {
-		units = max(units, -p.Spent)
+		beyond = max(units, -h.Beyond)
+		units = max(units-beyond, -p.Spent) // a restored ledger may know less
 	} else {
 		beyond = max(units-max(h.Outstanding(), 0), 0)
 		units -= beyond
 	}
+	h.Beyond += beyond
 	h.Spent += units
 	p.Spent += units
 	h.toldBalance -= units

@@ -29,11 +29,11 @@ func (w *world) query(query string) (all [][]int64) {
 
 const (
 	selectAccounts = `SELECT id, bought, compensated, spent, lost, leased, deducting, posted FROM account ORDER BY id`
-	selectLeases   = `SELECT subject, CAST(substr(node, 6) AS INTEGER), epoch, lost, granted - spent - returned, granted FROM lease WHERE kind = 1`
-	selectUsage    = `SELECT key, outcome, sum(count) FROM usage GROUP BY 1, 2`
-	selectEntries  = `SELECT account, sum(amount), sum(CASE WHEN note LIKE '% charges beyond %' THEN CAST(note AS INTEGER) ELSE 0 END)
-		FROM credit_entry GROUP BY 1`
-	selectStale = `SELECT CAST(substr(lease.node, 6) AS INTEGER), lease.epoch, granted - spent - returned FROM lease JOIN node ON name = node
+	selectLeases   = `SELECT subject, CAST(substr(node, 6) AS INTEGER), epoch, lost, granted - spent - returned, granted, beyond
+		FROM lease WHERE kind = 1`
+	selectUsage   = `SELECT key, outcome, sum(count) FROM usage GROUP BY 1, 2`
+	selectEntries = `SELECT account, sum(amount) FROM credit_entry GROUP BY 1`
+	selectStale   = `SELECT CAST(substr(lease.node, 6) AS INTEGER), lease.epoch, granted - spent - returned FROM lease JOIN node ON name = node
 		WHERE kind = 1 AND lost = 0 AND lease.epoch < node.epoch AND granted > spent + returned`
 	selectWriter = `SELECT restoring FROM writer`
 )
@@ -53,7 +53,7 @@ func (w *world) readBooks() map[int64]*books {
 	}
 	for _, r := range w.query(selectEntries) {
 		if b := all[r[0]]; b != nil {
-			b.entries, b.beyond = r[1], r[2]
+			b.entries = r[1]
 		}
 	}
 	for _, r := range w.query(selectLeases) {
@@ -69,7 +69,8 @@ func (w *world) readBooks() map[int64]*books {
 			b.out += out
 			b.held[r[1]] += out
 		}
-		w.checkGrant([3]int64{r[0], r[1], r[2]}, r[5], b.beyond)
+		b.beyond += r[6]
+		w.checkGrant([3]int64{r[0], r[1], r[2]}, r[5])
 	}
 	return all
 }
@@ -99,13 +100,11 @@ func (w *world) check() {
 }
 
 // checkGrant holds that a ledger which waits for edges grants nothing: that all it has of
-// a lease was granted before, or spent by two copies of one disk. Where charges were beyond
-// leases, so many more: the void of one takes back another's debit, and what that one's own
-// void brings back the ledger has to take for granted.
-func (w *world) checkGrant(lease [3]int64, granted, beyond int64) {
-	if w.held && granted > w.granted[lease]+beyond && !w.edges[lease[1]-1].copied {
-		w.fail("account %d, edge-%d, epoch %d: %d were granted, and %d before the ledger came back, %d beyond leases",
-			lease[0], lease[1], lease[2], granted, w.granted[lease], beyond)
+// a lease was granted before, or spent by two copies of one disk.
+func (w *world) checkGrant(lease [3]int64, granted int64) {
+	if w.held && granted > w.granted[lease] && !w.edges[lease[1]-1].copied {
+		w.fail("account %d, edge-%d, epoch %d: %d were granted, and %d before the ledger came back",
+			lease[0], lease[1], lease[2], granted, w.granted[lease])
 	}
 	w.granted[lease] = max(w.granted[lease], granted)
 }
@@ -125,7 +124,7 @@ func (w *world) checkAccount(id int64, b *books) {
 		w.fail("account %d: leased is %d, the leases come to %d", id, b.leased, b.out)
 	case b.given != b.lost:
 		w.fail("account %d: lost is %d, the leases that were given up come to %d", id, b.lost, b.given)
-	case b.spent < b.used-b.beyond || b.spent > b.used-b.beyond+w.notTakenBack(id, b):
+	case b.spent < b.used-b.beyond || b.spent > b.used-b.beyond+w.notTakenBack(id):
 		w.fail("account %d: spent is %d, the usage %d, of which %d beyond leases", id, b.spent, b.used, b.beyond)
 	case b.entries != b.bought+b.compensated-b.lost-b.posted:
 		w.fail("account %d: the entries come to %d, the balance is %+v", id, b.entries, *b)
@@ -137,13 +136,12 @@ func (w *world) checkAccount(id int64, b *books) {
 }
 
 // notTakenBack bounds the voids of an account that took no debit back, since their charges
-// were not debited: beyond a lease, or lost with a ledger that came back from a backup.
-func (w *world) notTakenBack(id int64, b *books) int64 {
-	most := b.beyond
+// were lost with a ledger that came back from a backup.
+func (w *world) notTakenBack(id int64) int64 {
 	if w.went {
-		most += w.voidedLate.of(id)
+		return w.voidedLate.of(id)
 	}
-	return most
+	return 0
 }
 
 // checkUsage holds that no edge reports more than its clients were charged. It returns
