@@ -20,23 +20,25 @@ const maxStatements = 64
 // The bounds of the page cache of a connection, in KiB.
 const (
 	leastCacheKiB = 3 << 10
-	mostCacheKiB  = 48 << 10
+	mostCacheKiB  = 96 << 10
 )
 
-// cache is the size of the page cache in KiB. The inner pages of a file's trees are about
-// a hundredth of it: with them in memory, a lookup reads nothing but leaves, also beside
-// searches, which read many.
-func (c Config) cache(fileBytes int64) int {
-	if c.CacheKiB > 0 {
-		return c.CacheKiB
+// cacheKiB is the size of the page cache of a place: a fiftieth of the file. The inner pages
+// of its trees are about a hundredth: with them in memory, a lookup reads nothing but
+// leaves, also beside searches, which read many. The second half of the places are used
+// when the others wait for the disk, and have an eighth of that.
+func (c Config) cacheKiB(at int, fileBytes int64) int {
+	size := min(mostCacheKiB, fileBytes/(50<<10))
+	if at > 0 && at >= c.Connections/2 {
+		size /= 8
 	}
-	const share = 100 << 10
-	return int(max(leastCacheKiB, min(mostCacheKiB, fileBytes/share)))
+	return int(max(leastCacheKiB, size))
 }
 
 // connection is one SQLite connection with its prepared statements and a buffer that
 // gathers the texts of a result.
 type connection struct {
+	place      int // in the store
 	sqlite     *sqlite3.Conn
 	file       os.FileInfo
 	statements map[string]*sqlite3.Stmt
@@ -47,7 +49,7 @@ type connection struct {
 	lapsed     bool // guarded by the store: its transaction is to be ended
 }
 
-func connect(config Config) (*connection, error) {
+func connect(config Config, at int) (*connection, error) {
 	info, err := os.Stat(config.Path)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ func connect(config Config) (*connection, error) {
 		return nil, err
 	}
 	c := &connection{
-		sqlite: sqlite, file: info, limit: &timeLimit{},
+		place: at, sqlite: sqlite, file: info, limit: &timeLimit{},
 		statements: make(map[string]*sqlite3.Stmt),
 	}
 	if err := c.setUp(config); err != nil {
@@ -80,7 +82,7 @@ func (c *connection) setUp(config Config) error {
 	if _, err := c.sqlite.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
 		return fmt.Errorf("keep query plans: %w", err)
 	}
-	settings := fmt.Sprintf("PRAGMA query_only=on; PRAGMA cache_size=-%d", config.cache(c.file.Size()))
+	settings := fmt.Sprintf("PRAGMA query_only=on; PRAGMA cache_size=-%d", config.cacheKiB(c.place, c.file.Size()))
 	if err := c.sqlite.Exec(settings); err != nil {
 		return fmt.Errorf("configure: %w", err)
 	}

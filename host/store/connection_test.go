@@ -9,21 +9,64 @@ import (
 	"regedge/handler"
 )
 
-func TestAStatementIsCompiledOnce(t *testing.T) {
+// openSmall opens a database of one table of three rows.
+func openSmall(t *testing.T, connections int) *Store {
 	path := t.TempDir() + "/some.db"
 	writer, err := sqlite3.Open(path)
 	require.NoError(t, err)
 	require.NoError(t, writer.Exec("CREATE TABLE t (v); INSERT INTO t VALUES (1), (2), (3)"))
 	require.NoError(t, writer.Close())
-	s, err := Open(Config{Path: path, Connections: 1})
+	s, err := Open(Config{Path: path, Connections: connections})
 	require.NoError(t, err)
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestTheFirstConnectionIsUsedFirst is about page caches: those of the first ones are large.
+func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
+	s := openSmall(t, 4)
+	var used [3]*connection
+	for n := range used {
+		c, err := s.acquire(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, n, c.place)
+		used[n] = c
+	}
+	for _, n := range []int{1, 0, 2} {
+		s.release(used[n], nil)
+	}
+	first, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Same(t, used[0], first)
+	second, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Same(t, used[1], second)
+	s.release(first, sqlite3.IOERR) // spoilt
+	s.release(second, nil)
+	again, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, again.place)
+	require.NotSame(t, first, again)
+	s.release(again, nil)
+
+	const large = 5 << 30
+	sizes := make([]int, 5)
+	for at := range sizes {
+		sizes[at] = Config{Connections: len(sizes)}.cacheKiB(at, large)
+	}
+	require.Equal(t, []int{96 << 10, 96 << 10, 12 << 10, 12 << 10, 12 << 10}, sizes)
+	require.Equal(t, 96<<10, Config{Connections: 1}.cacheKiB(0, large))
+	require.Equal(t, 3<<10, Config{Connections: 2}.cacheKiB(0, 1<<20))
+}
+
+func TestAStatementIsCompiledOnce(t *testing.T) {
+	s := openSmall(t, 1)
 	const limited = "SELECT v FROM t LIMIT ?1"
 	for n := range int64(4) {
 		var dst handler.Result
 		require.NoError(t, s.Query(t.Context(), limited, []handler.Value{{Kind: handler.Integer, Int: n}}, &dst))
 		require.EqualValues(t, n, dst.Rows())
 	}
-	statement := s.idle[0].statements[limited]
+	statement := s.places[0].idle.statements[limited]
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
 }

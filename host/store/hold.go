@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -99,13 +98,12 @@ func (s *Store) newLapse(c *connection) *time.Timer {
 func (s *Store) lapse(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.idle, c)
-	if i < 0 {
+	if s.places[c.place].idle != c {
 		c.lapsed = true
 		return
 	}
 	if err := c.hold.leave(); err != nil {
-		s.idle = slices.Delete(s.idle, i, i+1)
+		s.places[c.place].idle = nil
 		c.close()
 	}
 }

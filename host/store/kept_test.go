@@ -24,7 +24,7 @@ func TestWhatAConnectionRemembersIsBounded(t *testing.T) {
 	ask := func(statement, text string) map[question]handler.Result {
 		var result handler.Result
 		require.NoError(t, s.Query(t.Context(), statement, []handler.Value{{Kind: handler.Text, Text: text}}, &result))
-		return s.idle[0].memory.results
+		return s.places[0].idle.memory.results
 	}
 	require.Len(t, ask("SELECT ?1", "a"), 1)
 	require.Len(t, ask("SELECT ?1", "a"), 1, "known")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,14 +27,12 @@ const (
 type Config struct {
 	// Path is the database file. It must exist.
 	Path string
-	// Connections is the most statements that run at once.
+	// Connections is the most statements that run at once. The first half of them, which
+	// is used first, has page caches that grow with the file.
 	Connections int
 	// Pinned keeps to the file that Open finds, by opening all connections at once. A
 	// file that took its place is never read: it may be a replica under construction.
 	Pinned bool
-	// CacheKiB is the page cache of each connection; by default a hundredth of the file,
-	// within bounds.
-	CacheKiB int
 	// Timeout bounds one statement, waiting for a connection included.
 	Timeout time.Duration
 	// MaxRows and MaxBytes bound one result; the bytes are those of its texts and blobs.
@@ -84,42 +83,48 @@ var (
 // Store is a pool of read-only connections to one file. It is safe for concurrent use.
 type Store struct {
 	config Config
-	slots  chan struct{} // one token for each connection in use
+	slots  chan struct{} // one token for each place in use
 
 	mu     sync.Mutex
-	idle   []*connection // the last one used is the first one taken: its cache is warm
-	file   os.FileInfo   // the file that idle connections have open
+	places []place     // the first one that is free is taken: its cache is warm
+	file   os.FileInfo // the file that idle connections have open
 	closed bool
+}
+
+// place is where one connection may be.
+type place struct {
+	taken bool
+	idle  *connection // nil when it is in use, or not open
 }
 
 // Open opens the file and reads its schema once, so that a missing file, or one that
 // is no database, is known at start.
 func Open(config Config) (*Store, error) {
 	config = config.withDefaults()
-	s := &Store{config: config, slots: make(chan struct{}, config.Connections)}
-	c, err := connect(config)
-	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", config.Path, err)
+	s := &Store{
+		config: config, slots: make(chan struct{}, config.Connections), places: make([]place, config.Connections),
 	}
-	c.hold.timer = s.newLapse(c)
-	s.idle, s.file = append(s.idle, c), c.file
-	for config.Pinned && len(s.idle) < config.Connections {
-		if c, err = s.connect(); err != nil {
+	for at := range s.places {
+		c, err := s.connect(at)
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open database %s: %w", config.Path, err), s.Close())
 		}
-		s.idle = append(s.idle, c)
+		s.places[at].idle, s.file = c, c.file
+		if !config.Pinned {
+			break // the others when they are needed
+		}
 	}
 	return s, nil
 }
 
-// connect opens another connection; of a pinned store, to the same file.
-func (s *Store) connect() (*connection, error) {
-	c, err := connect(s.config)
+// connect opens the connection of a place; of a pinned store, to the same file.
+func (s *Store) connect(at int) (*connection, error) {
+	c, err := connect(s.config, at)
 	if err != nil {
 		return nil, err
 	}
 	c.hold.timer = s.newLapse(c)
-	if !s.config.Pinned {
+	if !s.config.Pinned || s.file == nil {
 		return c, nil
 	}
 	// The path named this file before and after it was opened: so that is the one.
@@ -165,8 +170,8 @@ func (s *Store) Query(ctx context.Context, statement string, args []handler.Valu
 	return err
 }
 
-// acquire takes an idle connection, or opens one while there are fewer than allowed,
-// or waits.
+// acquire takes the connection of the first place that is free, which it opens if it is
+// not, or waits for a place.
 func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	if err := s.takeSlot(ctx); err != nil {
 		return nil, err
@@ -177,16 +182,18 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 		<-s.slots
 		return nil, ErrClosed
 	}
-	if n := len(s.idle); n > 0 {
-		c := s.idle[n-1]
-		s.idle[n-1] = nil
-		s.idle = s.idle[:n-1]
-		s.mu.Unlock()
+	at := slices.IndexFunc(s.places, func(p place) bool { return !p.taken }) // there is one, for there was a slot
+	c := s.places[at].idle
+	s.places[at] = place{taken: true}
+	s.mu.Unlock()
+	if c != nil {
 		return c, nil
 	}
-	s.mu.Unlock()
-	c, err := s.connect()
+	c, err := s.connect(at)
 	if err != nil {
+		s.mu.Lock()
+		s.places[at] = place{}
+		s.mu.Unlock()
 		<-s.slots
 		return nil, fmt.Errorf("open database %s: %w", s.config.Path, err)
 	}
@@ -220,8 +227,9 @@ func (s *Store) release(c *connection, err error) {
 		c.lapsed = false
 		keep = c.hold.leave() == nil && keep
 	}
+	s.places[c.place] = place{}
 	if keep {
-		s.idle = append(s.idle, c)
+		s.places[c.place].idle = c
 	}
 	s.mu.Unlock()
 	if !keep {
@@ -261,8 +269,8 @@ func (s *Store) Refresh() error {
 		s.mu.Unlock()
 		return nil
 	}
-	stale := s.idle
-	s.idle, s.file = nil, info
+	s.file = info
+	stale := s.takeIdle()
 	s.mu.Unlock()
 	return closeAll(stale)
 }
@@ -270,10 +278,21 @@ func (s *Store) Refresh() error {
 // Close closes the idle connections now and the ones in use as they come back.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	idle := s.idle
-	s.idle, s.closed = nil, true
+	s.closed = true
+	idle := s.takeIdle()
 	s.mu.Unlock()
 	return closeAll(idle)
+}
+
+// takeIdle takes the idle connections out of their places. The caller holds mu.
+func (s *Store) takeIdle() (idle []*connection) {
+	for at := range s.places {
+		if c := s.places[at].idle; c != nil {
+			s.places[at].idle = nil
+			idle = append(idle, c)
+		}
+	}
+	return idle
 }
 
 func closeAll(connections []*connection) error {
