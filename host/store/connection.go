@@ -20,15 +20,15 @@ const maxStatements = 64
 // The bounds of the page cache of a connection, in KiB.
 const (
 	leastCacheKiB = 3 << 10
-	mostCacheKiB  = 96 << 10
+	mostCacheKiB  = 48 << 10
 )
 
-// cacheKiB is the size of the page cache of a place: a fiftieth of the file. The inner pages
-// of its trees are about a hundredth: with them in memory, a lookup reads nothing but
-// leaves, also beside searches, which read many. The second half of the places are used
-// when the others wait for the disk, and have an eighth of that.
+// cacheKiB is the size of the page cache of a place. The inner pages of a file's trees are
+// about a hundredth of it: with them in memory, a lookup reads nothing but leaves, also
+// beside searches, which read many. The second half of the places are used when the others
+// wait for the disk, and have an eighth of that.
 func (c Config) cacheKiB(at int, fileBytes int64) int {
-	size := min(mostCacheKiB, fileBytes/(50<<10))
+	size := min(mostCacheKiB, fileBytes/(100<<10))
 	if at > 0 && at >= c.Connections/2 {
 		size /= 8
 	}

@@ -54,8 +54,8 @@ func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
 	for at := range sizes {
 		sizes[at] = Config{Connections: len(sizes)}.cacheKiB(at, large)
 	}
-	require.Equal(t, []int{96 << 10, 96 << 10, 12 << 10, 12 << 10, 12 << 10}, sizes)
-	require.Equal(t, 96<<10, Config{Connections: 1}.cacheKiB(0, large))
+	require.Equal(t, []int{48 << 10, 48 << 10, 6 << 10, 6 << 10, 6 << 10}, sizes)
+	require.Equal(t, 48<<10, Config{Connections: 1}.cacheKiB(0, large))
 	require.Equal(t, 3<<10, Config{Connections: 2}.cacheKiB(0, 1<<20))
 }
 
