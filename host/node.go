@@ -87,7 +87,7 @@ func newNodeTable(table *tabwriter.Writer, n writer.NewNode) {
 func nodesTable(table *tabwriter.Writer, nodes []writer.Node) {
 	row(table, "NODE", "STATE", "EPOCH", "APPLIED", "LEASED", "STALE", "SEEN")
 	for _, n := range nodes {
-		row(table, n.Name, nodeState(n), n.Epoch, n.Applied, n.Leased, n.Stale, seen(n.Seen))
+		row(table, n.Name, nodeState(n), n.Epoch, n.Applied, n.Leased, n.Stale, seen(n))
 	}
 }
 
@@ -98,9 +98,13 @@ func nodeState(n writer.Node) string {
 	return word(n.Live, "live", "away")
 }
 
-func seen(t time.Time) string {
-	if t.IsZero() {
-		return "never"
+// seen is when a node was last heard of, which a writer knows since its own start.
+func seen(n writer.Node) string {
+	switch {
+	case !n.Seen.IsZero():
+		return n.Seen.UTC().Format(time.RFC3339)
+	case n.Epoch > 0:
+		return "before the writer's start"
 	}
-	return t.UTC().Format(time.RFC3339)
+	return "never"
 }

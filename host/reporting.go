@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// reportInterval is how often an edge tells the writer how it is.
+	// reportInterval is how often an edge tells the writer how it is, at least.
 	reportInterval = 2 * time.Second
+	// lookInterval is how often it looks whether it is ready, of which it tells at once.
+	lookInterval = 100 * time.Millisecond
 	// reportLimit bounds one report.
 	reportLimit = 5 * time.Second
 )
@@ -23,12 +25,18 @@ const (
 // not arrive is no failure: the operator sees how old the last one is.
 func (l *lookups) reporting(client *writer.Client, address string) service {
 	return service{"report", func(ctx context.Context) error {
-		tick := time.NewTicker(reportInterval)
+		tick := time.NewTicker(lookInterval)
 		defer tick.Stop()
+		var toldReady bool
+		var at time.Time
 		for {
-			limited, cancel := context.WithTimeout(ctx, reportLimit)
-			_ = client.Report(limited, l.report(limited, address))
-			cancel()
+			state := l.state()
+			if ready := state == ""; at.IsZero() || ready != toldReady || time.Since(at) >= reportInterval {
+				toldReady, at = ready, time.Now()
+				limited, cancel := context.WithTimeout(ctx, reportLimit)
+				_ = client.Report(limited, l.report(limited, address, state))
+				cancel()
+			}
 			select {
 			case <-ctx.Done():
 				return nil
@@ -52,12 +60,19 @@ func nodeAddress(listening net.Addr) string {
 	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
 }
 
-// report describes this node.
-func (l *lookups) report(ctx context.Context, address string) writer.Report {
-	stats := l.meter.Stats()
-	r := writer.Report{Address: address, Version: programVersion(), Refused: stats.Unavailable, Unsettled: stats.Unsettled}
+// state is why this node is not ready, or empty.
+func (l *lookups) state() string {
 	if err := l.ready(); err != nil {
-		r.Ready = err.Error()
+		return err.Error()
+	}
+	return ""
+}
+
+// report describes this node in a state.
+func (l *lookups) report(ctx context.Context, address, state string) writer.Report {
+	stats := l.meter.Stats()
+	r := writer.Report{
+		Address: address, Version: programVersion(), Ready: state, Refused: stats.Unavailable, Unsettled: stats.Unsettled,
 	}
 	var result handler.Result
 	if err := l.registry.Query(ctx, releaseStatement, nil, &result); err == nil && result.Rows() > 0 {

@@ -130,7 +130,7 @@ func (s *status) write(w io.Writer) error {
 		if r == nil {
 			r = &writer.Report{Address: "-", Release: "-", Version: "-"}
 		}
-		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, seen(n.Seen))
+		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, seen(n.Node))
 	}
 	if len(s.Releases) > 0 {
 		row(table)
