@@ -5,7 +5,8 @@
 // A pool is what leases are cut from: the credits of an account, its calls of a month,
 // the not-found lookups of a key on a day. A lease gives one edge, in one epoch, the
 // right to spend units of a pool. Three sums describe it, and they only grow but for
-// voids: granted, spent, returned. What is outstanding is the rest.
+// voids: granted, spent, returned. What is outstanding is the rest. What an edge spent
+// beyond its lease, on an older copy of its disk, is counted beside them and not debited.
 //
 // # Invariants
 //
