@@ -101,12 +101,12 @@ func (l *Ledger) loadEdges(ctx context.Context, db Queryer) error {
 }
 
 func (l *Ledger) loadEpochs(ctx context.Context, db Queryer) error {
-	const query = `SELECT node, epoch, boot, applied, granted, forked FROM node_epoch`
+	const query = `SELECT node, epoch, boot, applied, granted, forked, ended FROM node_epoch`
 	return each(ctx, db, query, func(rows *sql.Rows) error {
 		var name string
 		var boot int64
 		epoch := &Epoch{leases: map[wire.Pool]*Lease{}}
-		err := rows.Scan(&name, &epoch.Number, &boot, &epoch.Applied, &epoch.Granted, &epoch.Forked)
+		err := rows.Scan(&name, &epoch.Number, &boot, &epoch.Applied, &epoch.Granted, &epoch.Forked, &epoch.Ended)
 		if err != nil {
 			return err
 		}

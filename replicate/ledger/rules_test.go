@@ -91,6 +91,39 @@ func TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack(t *testing.T) {
 	}
 }
 
+// TestAnEpochThatItsDiskLeftTakesNoMoreBatches has a ledger come back from a backup that lacks
+// two batches of an epoch, and an older copy's going on in another: a copy of that copy, of
+// before it went on, can't be told by the numbers of batches.
+func TestAnEpochThatItsDiskLeftTakesNoMoreBatches(t *testing.T) {
+	for _, retired := range []bool{false, true} {
+		l := newLedger(t, 9, 10, "one")
+		e := l.Edge("one")
+		first := l.Hello(at, e, &wire.Hello{Boot: 1})
+		use := wire.Usage{Account: 1, Key: 1, Hour: wire.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
+		l.Sync(at, e, &wire.Sync{Session: first.Session, Batch: &wire.Batch{Seq: 1, Of: first.Epoch, Usage: []wire.Usage{use}}})
+		if retired {
+			require.NoError(t, l.Retire(at, "one", false))
+		} else {
+			l.Restore()
+		}
+		copied := l.Hello(at, e, &wire.Hello{Boot: 2, Epoch: first.Epoch + 5, Sealed: 1, Acked: 1})
+		l.Sync(at, e, &wire.Sync{Session: copied.Session, Batch: &wire.Batch{Seq: 1, Of: first.Epoch, Usage: []wire.Usage{use}}})
+		l.Sync(at, e, &wire.Sync{Session: copied.Session, DeclaredLast: true})
+		before := l.Account(1).Credits().Spent + l.Account(1).Credits().Lost
+		r := l.Hello(at, e, &wire.Hello{Boot: 3, Epoch: first.Epoch, Sealed: 2, Acked: 1})
+		if retired {
+			require.Equal(t, wire.Retired, r.Status)
+			require.Greater(t, r.Applied, uint64(2), "what it made is not taken")
+			l.Sync(at, e, &wire.Sync{Session: r.Session, Batch: &wire.Batch{Seq: 2, Of: first.Epoch, Usage: []wire.Usage{use}}})
+		} else {
+			require.Equal(t, wire.Forked, r.Status)
+			require.Greater(t, r.Epoch, copied.Epoch)
+		}
+		require.Equal(t, before, l.Account(1).Credits().Spent+l.Account(1).Credits().Lost)
+		require.NoError(t, l.Check())
+	}
+}
+
 func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
 	now := int64(1_790_000_000_000)
 	l := ledger.New(1)

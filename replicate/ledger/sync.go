@@ -28,6 +28,11 @@ func (l *Ledger) Hello(now int64, e *Edge, h *wire.Hello) *wire.Reply {
 // judge finds the epoch of a session, making one where it must be new.
 func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 	known := e.epochs[h.Epoch]
+	if known != nil && known.Ended && h.Sealed >= known.Applied {
+		// The ledger came back from a backup and lacks batches of the original.
+		known.Applied = h.Sealed + 1
+		l.changes.epoch(e, known)
+	}
 	switch {
 	case e.Retired:
 		if known == nil {
@@ -257,6 +262,12 @@ func (l *Ledger) apply(now int64, e *Edge, b *wire.Batch) {
 		l.changes.epoch(e, of)
 	case of == nil:
 		of = epoch
+	}
+	if of.Number < epoch.Number && !of.Forked && !of.Ended {
+		// Who reports of an earlier epoch has left it. Where a copy was seen to do so, its
+		// original may come back and go on.
+		of.Ended = true
+		l.changes.epoch(e, of)
 	}
 	over := e.Retired || of != epoch || b.Of != 0 && b.Of != epoch.Number // which may be forgotten
 	// What was taken back comes first, as edges list it since they may have spent these units

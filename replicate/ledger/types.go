@@ -86,6 +86,7 @@ type Epoch struct {
 	Applied uint64 // newest batch
 	Granted int64  // sum of all grants
 	Forked  bool   // an older copy of the state directory was seen
+	Ended   bool   // the state directory goes on in a newer epoch
 	leases  map[wire.Pool]*Lease
 }
 
