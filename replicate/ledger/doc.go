@@ -20,7 +20,8 @@
 //     is outstanding of those that were given up.
 //  4. Nothing outstanding is negative, and comes back by the edge's own report only: no
 //     clock moves a unit.
-//  5. A batch is applied once: the sequence applied of an epoch grows by one with each.
+//  5. A batch is applied once: the sequence applied of an epoch grows by one with each. Of
+//     an epoch that its state directory left no more are applied.
 //  6. Grants go to the newest epoch of an edge that is not retired, and none are made
 //     while a restored ledger waits for the edges' declarations.
 //  7. An account's credit entries sum to its balance plus what is spent and not posted.

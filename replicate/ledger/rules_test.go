@@ -124,6 +124,29 @@ func TestAnEpochThatItsDiskLeftTakesNoMoreBatches(t *testing.T) {
 	}
 }
 
+// TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy has a message of an edge that settled its
+// epoch, and took a charge of it back in the next, come once more.
+func TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy(t *testing.T) {
+	l := newLedger(t, 9, 10, "one")
+	e := l.Edge("one")
+	use := wire.Usage{Account: 1, Key: 1, Hour: wire.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
+	back := use
+	back.Count = -1
+	first := l.Hello(at, e, &wire.Hello{Boot: 1})
+	l.Sync(at, e, &wire.Sync{Session: first.Session, Batch: &wire.Batch{Seq: 1, Of: first.Epoch, Usage: []wire.Usage{use}}})
+	l.Hello(at, e, &wire.Hello{Boot: 9}) // of an earlier run
+	settled := &wire.Hello{Boot: 2, Epoch: first.Epoch, Sealed: 1, Acked: 1}
+	require.Equal(t, wire.Superseded, l.Hello(at, e, settled).Status)
+	next := l.Hello(at, e, &wire.Hello{Boot: 2})
+	l.Sync(at, e, &wire.Sync{Session: next.Session, Batch: &wire.Batch{Seq: 1, Of: first.Epoch, Usage: []wire.Usage{back}}})
+	require.Equal(t, wire.Superseded, l.Hello(at, e, settled).Status)
+	require.Equal(t, wire.OK, l.Hello(at, e, &wire.Hello{Boot: 2, Epoch: next.Epoch, Sealed: 1, Acked: 1}).Status)
+	// A copy that was told more than this ledger knows still shows that it is an older one.
+	require.False(t, l.Restoring)
+	require.Equal(t, wire.Forked, l.Hello(at, e, &wire.Hello{Boot: 3, Epoch: first.Epoch, Sealed: 2, Acked: 2}).Status)
+	require.True(t, l.Restoring)
+}
+
 func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
 	now := int64(1_790_000_000_000)
 	l := ledger.New(1)

@@ -121,6 +121,7 @@ func (l *Ledger) bump(h *Lease, urgent bool) {
 func (l *Ledger) remove(h *Lease) {
 	if h.Beyond > 0 {
 		h.Granted, h.Spent, h.Returned, h.Until, h.version = 0, 0, 0, 0, 0
+		h.want, h.recall = wire.Want{}, false
 		l.changes.lease(h)
 		return
 	}

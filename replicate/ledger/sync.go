@@ -11,6 +11,7 @@ import (
 func (l *Ledger) Hello(now int64, e *Edge, h *wire.Hello) *wire.Reply {
 	e.Seen = now
 	status, epoch := l.judge(e, h)
+	epoch.greeted = h.Boot
 	l.sessions++
 	e.session, e.current = l.Generation<<sessionBits|l.sessions%(1<<sessionBits), epoch
 	e.version, e.urgent, e.dropped = 0, 0, 0
@@ -28,8 +29,11 @@ func (l *Ledger) Hello(now int64, e *Edge, h *wire.Hello) *wire.Reply {
 // judge finds the epoch of a session, making one where it must be new.
 func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 	known := e.epochs[h.Epoch]
-	if known != nil && known.Ended && h.Sealed >= known.Applied {
-		// The ledger came back from a backup and lacks batches of the original.
+	if known != nil && known.Ended && h.Sealed >= known.Applied && h.Boot != known.greeted {
+		if !e.Retired && l.knowsMore(h, known) {
+			l.wentBack(e)
+		}
+		// A copy, and batches of its original are missing here since a restore.
 		known.Applied = h.Sealed + 1
 		l.changes.epoch(e, known)
 	}
@@ -48,7 +52,7 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 		known.Forked = true
 		l.changes.epoch(e, known)
 		return wire.Forked, l.newEpoch(e, h)
-	case h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation:
+	case l.knowsMore(h, known):
 		l.wentBack(e)
 	}
 	if l.Restoring && h.Granted > known.Granted {
@@ -59,6 +63,11 @@ func (l *Ledger) judge(e *Edge, h *wire.Hello) (wire.Status, *Epoch) {
 		return wire.Superseded, known
 	}
 	return wire.OK, known
+}
+
+// knowsMore reports whether an edge was told what this ledger does not know of an epoch.
+func (l *Ledger) knowsMore(h *wire.Hello, known *Epoch) bool {
+	return h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation
 }
 
 // newEpoch gives an edge an epoch in which nothing is held. A process that asks again,

@@ -88,6 +88,10 @@ type Epoch struct {
 	Forked  bool   // an older copy of the state directory was seen
 	Ended   bool   // the state directory goes on in a newer epoch
 	leases  map[wire.Pool]*Lease
+
+	// greeted is the process that last said Hello in it, of this generation only. It is no
+	// copy when that message comes once more.
+	greeted uint64
 }
 
 // Edge is an edge as the writer knows it.

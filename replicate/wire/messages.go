@@ -71,8 +71,8 @@ func (h *Hello) encode(e *Encoder) {
 
 func decodeHello(d *Decoder) *Hello {
 	return &Hello{
-		Epoch: d.Uint(), Boot: d.Uint(), Sealed: d.Uint(), Acked: d.Uint(),
-		Granted: d.units(), Generation: d.Uint(), NowMillis: d.Int(),
+		Epoch: d.number(), Boot: d.Uint(), Sealed: d.number(), Acked: d.number(),
+		Granted: d.units(), Generation: d.number(), NowMillis: d.Int(),
 	}
 }
 
@@ -138,7 +138,7 @@ func (b *Batch) Encode(e *Encoder) {
 
 // DecodeBatch reads a batch.
 func DecodeBatch(d *Decoder) *Batch {
-	b := &Batch{Seq: d.Uint(), Of: d.Uint()}
+	b := &Batch{Seq: d.number(), Of: d.number()}
 	b.Usage = list(d, MaxUsage, func() Usage { return DecodeUsage(d) })
 	b.Returns = list(d, MaxReturns, func() Return {
 		return Return{Pool: DecodePool(d), Units: d.units(), Close: d.Bool()}
@@ -204,6 +204,17 @@ func DecodePool(d *Decoder) Pool {
 // maxUnits bounds every count of credits, calls and lookups in a message: sums of many
 // of them stay far from the end of int64.
 const maxUnits = math.MaxInt64 >> 16
+
+// number reads the number of an epoch, a batch or a generation: they are kept in databases,
+// whose integers are signed, and counted on from.
+func (d *Decoder) number() uint64 {
+	n := d.Uint()
+	if n > maxUnits {
+		d.Fail()
+		return 0
+	}
+	return n
+}
 
 func (d *Decoder) units() int64   { return d.between(0, maxUnits) }
 func (d *Decoder) subject() int64 { return d.between(1, math.MaxInt64) }

@@ -71,6 +71,23 @@ func TestEveryCutIsRefused(t *testing.T) {
 	}
 }
 
+// TestNumbersFitADatabase holds that no edge can have the writer keep a number that its ledger
+// can't: the commit would fail for all edges that share it.
+func TestNumbersFitADatabase(t *testing.T) {
+	const large = 1 << 63
+	for _, m := range []wire.Message{
+		{Hello: &wire.Hello{Epoch: large}},
+		{Hello: &wire.Hello{Sealed: large}},
+		{Hello: &wire.Hello{Acked: large}},
+		{Hello: &wire.Hello{Generation: large}},
+		{Sync: &wire.Sync{Batch: &wire.Batch{Seq: large}}},
+		{Sync: &wire.Sync{Batch: &wire.Batch{Of: large}}},
+	} {
+		_, err := wire.DecodeMessage(m.Encode())
+		require.ErrorIs(t, err, wire.ErrMalformed)
+	}
+}
+
 func TestWindows(t *testing.T) {
 	at := func(s string) int64 {
 		parsed, err := time.Parse(time.RFC3339, s)
