@@ -15,7 +15,7 @@ import (
 const (
 	// reportInterval is how often an edge tells the writer how it is, at least.
 	reportInterval = 2 * time.Second
-	// lookInterval is how often it looks whether it is ready, of which it tells at once.
+	// lookInterval is how often one that is not ready looks whether it is, to tell at once.
 	lookInterval = 100 * time.Millisecond
 	// reportLimit bounds one report.
 	reportLimit = 5 * time.Second
@@ -25,14 +25,14 @@ const (
 // not arrive is no failure: the operator sees how old the last one is.
 func (l *lookups) reporting(client *writer.Client, address string) service {
 	return service{"report", func(ctx context.Context) error {
-		tick := time.NewTicker(lookInterval)
-		defer tick.Stop()
-		var toldReady bool
-		var at time.Time
+		var at time.Time // of the last report
 		for {
-			state := l.state()
-			if ready := state == ""; at.IsZero() || ready != toldReady || time.Since(at) >= reportInterval {
-				toldReady, at = ready, time.Now()
+			state, wait := l.state(), reportInterval
+			if state != "" {
+				wait = lookInterval
+			}
+			if state == "" || time.Since(at) >= reportInterval {
+				at = time.Now()
 				limited, cancel := context.WithTimeout(ctx, reportLimit)
 				_ = client.Report(limited, l.report(limited, address, state))
 				cancel()
@@ -40,7 +40,7 @@ func (l *lookups) reporting(client *writer.Client, address string) service {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-tick.C:
+			case <-time.After(wait):
 			}
 		}
 	}}
