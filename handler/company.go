@@ -7,8 +7,33 @@ import (
 
 // companyStatement reads a company (?1 its CIN) with its directors. ?2 and ?3 say
 // whether the plan includes e-mail and phone: what it does not include is never read.
-// The directors are gathered only for a company whose board is not kept.
-var companyStatement = `
+// ?4 is the row that the company is in, unless another's or none is there.
+//
+// companyOlder, which has no ?4, is for a register of an older schema version than 9, where
+// company_board is not.
+var (
+	companyStatement = companyColumns + `
+  coalesce(b.directors, (SELECT directors FROM company_board WHERE cin = c.cin),
+    (SELECT directors FROM board WHERE cin = c.cin), ` + board.Of("c.cin") + `, ''),
+  c.last_updated
+FROM (SELECT 1)
+LEFT JOIN company c ON c.rowid = coalesce(
+  (SELECT rowid FROM company WHERE rowid = ?4 AND cin = ?1), (SELECT rowid FROM company WHERE cin = ?1))
+LEFT JOIN pincode p ON p.pincode = c.pincode
+LEFT JOIN company_board b ON b.rowid = c.rowid AND b.cin = c.cin`
+
+	companyOlder = companyColumns + `
+  coalesce(b.directors, ` + board.Of("c.cin") + `, ''),
+  c.last_updated
+FROM (SELECT 1)
+LEFT JOIN company c ON c.cin = ?1
+LEFT JOIN pincode p ON p.pincode = c.pincode
+LEFT JOIN board b ON b.cin = c.cin`
+)
+
+// companyColumns are what is read, before the directors, which are gathered only for a company
+// whose board is not kept.
+const companyColumns = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   c.cin, c.company_name, c.status, c.incorporation_date, c.category, c.sub_category,
   c.class, c.roc, c.authorized_capital, c.paid_up_capital, c.listed,
@@ -18,13 +43,7 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
     ELSE c.address_line || ', ' || c.city END,
   CASE WHEN ?2 THEN c.email END,
   CASE WHEN ?3 THEN c.phone END,
-  c.website,
-  coalesce(b.directors, ` + board.Of("c.cin") + `, ''),
-  c.last_updated
-FROM (SELECT 1)
-LEFT JOIN company c ON c.cin = ?1
-LEFT JOIN pincode p ON p.pincode = c.pincode
-LEFT JOIN board b ON b.cin = c.cin`
+  c.website,`
 
 // Places of the columns of companyStatement, after the release.
 const (

@@ -49,10 +49,16 @@ func (c *call) searchCompanies() answer {
 // isOlder reports whether a search met an index that a program before this one built.
 func isOlder(result *Result, err error) bool {
 	if err != nil {
-		return strings.Contains(err.Error(), "no such column")
+		return isOlderSchema(err)
 	}
 	const column = 2
 	return result.Rows() == 1 && result.Columns > column && result.Row(0)[column].Int == 1
+}
+
+// isOlderSchema reports whether a statement failed because the database is of a schema version
+// before this program's.
+func isOlderSchema(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "no such column") || strings.Contains(err.Error(), "no such table"))
 }
 
 // limit reads the number of matches wanted.

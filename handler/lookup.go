@@ -18,6 +18,7 @@ func Statements() map[string]string {
 	return map[string]string{
 		"access":           accessStatement,
 		"company":          companyStatement,
+		"company_older":    companyOlder,
 		"director":         directorStatement,
 		"llp":              llpStatement,
 		"search_companies": searchStatement,
@@ -67,11 +68,17 @@ func (c *call) take(result *Result, err error) ([]Value, answer) {
 // readRecord reads one record whose first column is its identifier; notFound is the code
 // when there is none.
 func (c *call) readRecord(notFound, statement string, args ...Value) ([]Value, answer) {
-	row, result := c.read(statement, args...)
+	result, err := c.Registry.Query(statement, args)
+	return c.takeRecord(notFound, result, err)
+}
+
+// takeRecord is readRecord of a statement that was run.
+func (c *call) takeRecord(notFound string, result *Result, err error) ([]Value, answer) {
+	row, failure := c.take(result, err)
 	if row != nil && row[0].Kind == Null {
 		return nil, answer{outcome: charge.NotFound, problem: problem{code: notFound}}
 	}
-	return row, result
+	return row, failure
 }
 
 func text(s string) Value { return Value{Kind: Text, Text: s} }
@@ -109,9 +116,14 @@ func (c *call) company() answer {
 	if !ok {
 		return failed(InvalidCIN, "")
 	}
-	row, result := c.readRecord(CompanyNotFound, companyStatement, text(cin), flag(c.caller.email), flag(c.caller.phone))
+	args := []Value{text(cin), flag(c.caller.email), flag(c.caller.phone), {Kind: Integer, Int: ident.CINNumber(cin)}}
+	result, err := c.Registry.Query(companyStatement, args)
+	if isOlderSchema(err) {
+		result, err = c.Registry.Query(companyOlder, args[:3])
+	}
+	row, failure := c.takeRecord(CompanyNotFound, result, err)
 	if row == nil {
-		return result
+		return failure
 	}
 	if c.caller.sandbox {
 		maskContact(row)

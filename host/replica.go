@@ -27,8 +27,9 @@ type replicaCommand struct {
 func (c *replicaCommand) Help() string {
 	return `Runs sqld as a replica, passes its output on, and starts it again when it has lost its
 database. That happens to one replica in some sixty whose primary was killed: it answers
-"Namespace default doesn't exist" from then on, and follows no more. When sqld ends by
-itself, so does this command, with an error: an init system starts both again.`
+"Namespace default doesn't exist" from then on, and follows no more. What is left of a
+database that was being removed is removed first, so that it is copied anew. When sqld ends
+by itself, so does this command, with an error: an init system starts both again.`
 }
 
 // Validate refuses half of a certificate.

@@ -17,7 +17,8 @@ import (
 const busyTimeout = 10_000
 
 // OpenFile opens the SQLite database in the file at path, for use through database/sql.
-// Every connection has FTS5, foreign keys and a busy timeout of 10 s. Writable, the file
+// Every connection has FTS5, the function cin_number (ident.CINNumber), foreign keys and a
+// busy timeout of 10 s. Writable, the file
 // is made when missing, in WAL mode, and transactions take the write lock at their
 // start. Read-only, the file must exist and is never written to nor checkpointed.
 func OpenFile(path string, readonly bool) (*sql.DB, error) {
@@ -64,6 +65,9 @@ func Prepare(c *sqlite3.Conn, readonly bool) error {
 	}
 	if err := fts5.Register(c); err != nil {
 		return fmt.Errorf("register fts5: %w", err)
+	}
+	if err := c.CreateFunction("cin_number", 1, sqlite3.DETERMINISTIC, cinNumber); err != nil {
+		return fmt.Errorf("register cin_number: %w", err)
 	}
 	if readonly {
 		return c.Exec("PRAGMA foreign_keys=on; PRAGMA query_only=on")

@@ -23,6 +23,7 @@ type clients struct {
 	until     time.Time
 	latencies []time.Duration
 	statuses  map[int]int
+	bodyBytes int // of all answers
 }
 
 // client is one connection: its request is under way, and begun is when it was sent.
@@ -142,10 +143,11 @@ func (c *clients) receive(one *client) (going bool, err error) {
 		return false, errors.New("the server closed the connection, or its answer is too long")
 	}
 	one.got = one.got[:len(one.got)+n]
-	status, whole, err := answered(one.got)
+	status, length, whole, err := answered(one.got)
 	if err != nil || !whole {
 		return true, err
 	}
+	c.bodyBytes += length
 	now := time.Now()
 	c.latencies = append(c.latencies, now.Sub(one.begun))
 	c.statuses[status]++
@@ -155,12 +157,13 @@ func (c *clients) receive(one *client) (going bool, err error) {
 	return true, c.send(one)
 }
 
-// answered takes an answer apart, and reports whether all of it is there.
-func answered(got []byte) (status int, whole bool, err error) {
+// answered takes an answer apart, and reports the length of its body and whether all of it
+// is there.
+func answered(got []byte) (status, length int, whole bool, err error) {
 	head, body, found := bytes.Cut(got, []byte("\r\n\r\n"))
 	if !found {
-		return 0, false, nil
+		return 0, 0, false, nil
 	}
-	status, length, err := parseHead(head)
-	return status, len(body) >= length, err
+	status, length, err = parseHead(head)
+	return status, length, len(body) >= length, err
 }

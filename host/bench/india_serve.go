@@ -37,7 +37,7 @@ func (i *india) measureServing(ctx context.Context) error {
 	if err := i.large.ready(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{i.measureLatency, i.measureSearch, i.measureMix, i.measureColdStart} {
+	for _, step := range []func(context.Context) error{i.measureLatency, i.measureSearch, i.measureMix, i.measureHotPath, i.measureColdStart} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -48,11 +48,12 @@ func (i *india) measureServing(ctx context.Context) error {
 // ready makes a register beside the large one, anew unless those of an earlier run are to be
 // taken: another program may have made them.
 func (i *india) ready(ctx context.Context, r *register) error {
-	if !i.reuse && r.dir != i.large.dir {
+	if !i.reuse && !i.made[r.companies] && r.dir != i.large.dir {
 		if err := r.drop(); err != nil {
 			return err
 		}
 	}
+	i.made[r.companies] = true
 	return r.ready(ctx)
 }
 
@@ -163,48 +164,86 @@ const searchShare = 10
 // measureMix loads the edge of the large register with lookups and searches.
 func (i *india) measureMix(ctx context.Context) error {
 	r := i.large
-	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
-	if err != nil {
-		return err
-	}
-	defer edge.stop()
 	queries := typedQueries(r.names, 5000)
-	l := load{address: edge.address, connections: i.connections, length: i.length, next: func(buf []byte, random *rand.Rand) []byte {
+	mix, err := i.underLoad(ctx, r, func(buf []byte, random *rand.Rand) []byte {
 		if random.IntN(searchShare) == 0 {
 			return r.search(buf, random, queries)
 		}
 		return r.lookup(buf, random)
-	}}
-	var rates []float64
-	var best outcome
-	for round := range i.rounds {
-		if err := r.warm(); err != nil {
-			return err
-		}
-		measured, err := l.measure(edge)
-		if err != nil {
-			return err
-		}
-		if round == 0 && i.rounds > 1 {
-			continue // warms up
-		}
-		if measured.failed() > 0 {
-			return fmt.Errorf("not every answer was 200: %v", measured.statuses)
-		}
-		rates = append(rates, measured.perSecond)
-		if measured.perSecond >= best.perSecond {
-			best = measured
-		}
-	}
-	_, private, err := edge.resident()
+	})
 	if err != nil {
 		return err
 	}
-	slices.Sort(rates)
-	i.row("one core, 16 connections, 90% lookups, 10% searches", "at least 12000/s, p99 under 10 ms, under 256 MB",
-		"%.0f/s (median %.0f), p99 %s, %.1f µs of processor time a request, %.0f MB", best.perSecond, middle(rates),
-		best.p99.Round(10*time.Microsecond), best.processor.Seconds()*1e6, float64(private)/(1<<20))
+	i.row("one core, 16 connections, 90% lookups, 10% searches", "at least 12000/s, p99 under 10 ms, under 256 MB", "%s", mix)
 	return nil
+}
+
+// measureHotPath loads the edge of a middling register with lookups alone.
+func (i *india) measureHotPath(ctx context.Context) error {
+	r := i.register(i.dir, min(hotPathCompanies, i.companies))
+	if err := i.ready(ctx, r); err != nil {
+		return err
+	}
+	hot, err := i.underLoad(ctx, r, r.lookup)
+	if err != nil {
+		return err
+	}
+	i.row(fmt.Sprintf("one core, 16 connections, lookups in %d companies, %d keys", r.companies, len(r.keys)),
+		"at least 28000/s, p99 under 5 ms, under 100 MB, WAL bounded", "%s", hot)
+	return nil
+}
+
+// loaded is what the rounds of a load on an edge of one core came to.
+type loaded struct {
+	best    outcome
+	rates   []float64 // of all rounds, sorted
+	private int64     // memory besides mapped files, bytes
+	log     int64     // the largest of the databases' write-ahead logs afterwards, bytes
+}
+
+func (l loaded) String() string {
+	return fmt.Sprintf("%.0f/s (median %.0f, least %.0f), p99 %s, %.1f µs of processor time a request, %d bytes an answer, %.0f MB, WAL %.1f MB",
+		l.best.perSecond, middle(l.rates), l.rates[0], l.best.p99.Round(10*time.Microsecond),
+		l.best.processor.Seconds()*1e6, l.best.bodyBytes, float64(l.private)/(1<<20), float64(l.log)/(1<<20))
+}
+
+// underLoad loads the edge of a register in rounds, of which the first one warms up: leases
+// are granted, pages cached.
+func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (loaded, error) {
+	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
+	if err != nil {
+		return loaded{}, err
+	}
+	defer edge.stop()
+	var all loaded
+	l := load{address: edge.address, connections: i.connections, length: i.length, next: next}
+	for round := range i.rounds {
+		if err := r.warm(); err != nil {
+			return loaded{}, err
+		}
+		measured, err := l.measure(edge)
+		if err != nil {
+			return loaded{}, err
+		}
+		if round == 0 && i.rounds > 1 {
+			continue
+		}
+		if measured.failed() > 0 {
+			return loaded{}, fmt.Errorf("not every answer was 200: %v", measured.statuses)
+		}
+		all.rates = append(all.rates, measured.perSecond)
+		if measured.perSecond >= all.best.perSecond {
+			all.best = measured
+		}
+	}
+	slices.Sort(all.rates)
+	for _, database := range []string{"registry.db", "access.db", "ledger.db"} {
+		if info, err := os.Stat(r.path(database) + "-wal"); err == nil {
+			all.log = max(all.log, info.Size())
+		}
+	}
+	_, all.private, err = edge.resident()
+	return all, err
 }
 
 // measureColdStart starts an edge on files that the system has forgotten and waits for its

@@ -25,6 +25,8 @@ type outcome struct {
 	perSecond float64
 	// processor is what the server computed for one request, whoever else ran meanwhile.
 	processor time.Duration
+	// bodyBytes is the mean length of a body.
+	bodyBytes int
 	p50, p99  time.Duration
 	statuses  map[int]int
 }
@@ -58,7 +60,7 @@ func (l load) run() (outcome, error) {
 	slices.Sort(c.latencies)
 	n := len(c.latencies)
 	return outcome{
-		requests: n, perSecond: float64(n) / spent.Seconds(), statuses: c.statuses,
+		requests: n, perSecond: float64(n) / spent.Seconds(), statuses: c.statuses, bodyBytes: c.bodyBytes / n,
 		p50: c.latencies[n/2], p99: c.latencies[n*99/100],
 	}, nil
 }

@@ -30,7 +30,7 @@ func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
 	w.WriterProcess.Stop()
 	require.NoError(t, w.WriterProcess.Start())
 
-	w.alter(t, schema.Registry, "ALTER TABLE search_name DROP COLUMN label", previousVersion)
+	w.alter(t, schema.Registry, "INSERT INTO board SELECT cin, directors FROM company_board", "DROP TABLE company_board", previousVersion)
 	w.serves(t, l)
 	w.push(w.after)
 	w.push(w.before)

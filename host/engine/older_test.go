@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,3 +29,50 @@ func TestSearchOfAnOlderRegistry(t *testing.T) {
 	require.Contains(t, string(answer.Body), `"label":"MADE-UP EXAMPLE PRIVATE LIMITED"`)
 	require.NoError(t, answer.Cause)
 }
+
+// TestACompanyIsFoundInAnyRow has the component look a company up where a lookup expects it, and
+// where earlier programs or another SQLite may have put it.
+func TestACompanyIsFoundInAnyRow(t *testing.T) {
+	const path = "/v1/companies/" + madeUpCIN
+	usual := newDatabase(t, schema.Registry, madeUpRegistry+madeUpBoards)
+	want := answerOf(t, usual, path)
+	require.Contains(t, want, `"din":"00000003"`)
+	const other = `INSERT INTO company (rowid, cin, company_name, status, as_of, last_updated)
+		VALUES (cin_number('` + madeUpCIN + `'), 'U72900KA2015XYZ990002', 'ANOTHER', '', '', 0);`
+	for name, change := range map[string]string{
+		"as an earlier program filled it":   "UPDATE company SET rowid = 1;" + earlierBoards,
+		"another company is in its row":     "UPDATE company SET rowid = 1; UPDATE company_board SET rowid = 1;" + other,
+		"its board is in another row":       "UPDATE company_board SET rowid = 1;",
+		"another's board is in its row":     "UPDATE company_board SET cin = 'U72900KA2015PTC990002';",
+		"its board is not kept":             "DELETE FROM company_board;",
+		"schema version 8":                  earlierBoards + "DROP TABLE company_board;",
+		"schema version 8, and not a board": "DROP TABLE company_board;",
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, want, answerOf(t, newDatabase(t, schema.Registry, madeUpRegistry+madeUpBoards+change), path))
+		})
+	}
+	t.Run("its ownership is not known", func(t *testing.T) {
+		changed := newDatabase(t, schema.Registry, madeUpRegistry+strings.Replace(other, madeUpCIN, "U72900KA2015XYZ990002", 1))
+		require.Contains(t, answerOf(t, changed, "/v1/companies/U72900KA2015XYZ990002"), `"company_name":"ANOTHER"`)
+	})
+	t.Run("it is not there", func(t *testing.T) {
+		require.Contains(t, answerOf(t, usual, "/v1/companies/U72900KA2015PTC990002"), "company_not_found")
+	})
+}
+
+// earlierBoards puts the boards where they were before schema version 9.
+const earlierBoards = `INSERT INTO board SELECT cin, directors FROM company_board; DELETE FROM company_board;`
+
+// answerOf is the body of the component's answer, but for what differs from one request to the
+// next.
+func answerOf(t *testing.T, registry Database, path string) string {
+	t.Helper()
+	e := newEngine(t, realConfig(map[string]Database{"registry": registry}, forgetful{}))
+	var answer Response
+	require.NoError(t, e.Serve(context.Background(), lookup(path, ident.SandboxKey), &answer))
+	require.NoError(t, answer.Cause)
+	return requestIDs.ReplaceAllString(string(answer.Body), "")
+}
+
+var requestIDs = regexp.MustCompile(`"request_id":"[^"]*"`)

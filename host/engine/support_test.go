@@ -31,9 +31,9 @@ const (
 
 const madeUpRegistry = `
 INSERT INTO pincode VALUES ('560001', 'Bengaluru', 'Karnataka');
-INSERT INTO company (cin, company_name, status, incorporation_date, category, class, roc, authorized_capital,
+INSERT INTO company (rowid, cin, company_name, status, incorporation_date, category, class, roc, authorized_capital,
   paid_up_capital, listed, main_division, state, pincode, address_line, city, email, as_of, last_updated) VALUES
-  ('` + madeUpCIN + `', 'MADE-UP EXAMPLE PRIVATE LIMITED', 'ACTIVE', '2015-04-01', 'Company limited by Shares', 'Private',
+  (cin_number('` + madeUpCIN + `'), '` + madeUpCIN + `', 'MADE-UP EXAMPLE PRIVATE LIMITED', 'ACTIVE', '2015-04-01', 'Company limited by Shares', 'Private',
   'RoC-Bangalore', 1000000, 500000, 0, 'Computer and related activities', 'Karnataka', '560001', '1 Made-up Road',
   'Bengaluru', '` + madeUpEmail + `', '2025-01-01', 1735689600);
 INSERT INTO director (din, name, as_of, last_updated) VALUES
@@ -45,7 +45,7 @@ INSERT INTO release (seq, id, released_at, companies, llps, directors, appointme
   VALUES (1, 'r1', 1735689600, 1, 0, 3, 3, 0);`
 
 // madeUpBoards keeps the boards as an import does.
-var madeUpBoards = "INSERT INTO board SELECT cin, " + board.Of("company.cin") + " FROM company;"
+var madeUpBoards = "INSERT INTO company_board (rowid, cin, directors) SELECT rowid, cin, " + board.Of("company.cin") + " FROM company;"
 
 const madeUpPlan = `
 INSERT INTO plan VALUES ('scale', 1, 1200, 1000000, 1, 1);

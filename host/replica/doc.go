@@ -7,6 +7,8 @@
 //     database; a file that took the place of another (a replica that was rebuilt), or
 //     the endpoint, is read only once its heartbeat is as new as the one read before.
 //     Until then the old file is read on, deleted as it may be.
+//   - A file whose log has got another index (-shm) is another file: what is committed is
+//     not seen through the old one.
 //   - The file is never written, recovered or checkpointed.
 //   - A statement that the file can't answer is asked of the endpoint at once.
 //

@@ -128,6 +128,78 @@ func TestARebuiltReplicaIsReadOnceItIsWhole(t *testing.T) {
 	require.NoError(t, w.Ready(0))
 }
 
+// TestARestOfADatabaseIsNeverRead starts a replica beside each set of files that is left when
+// it had to copy another log of its primary, and the removal of the old copy stopped half-way.
+func TestARestOfADatabaseIsNeverRead(t *testing.T) {
+	files := []string{"data", "data-wal", "data-shm", "client_wal_index"}
+	for set := 1; set < 1<<len(files); set++ {
+		var removed []string
+		for i, name := range files {
+			if set&(1<<i) != 0 {
+				removed = append(removed, name)
+			}
+		}
+		t.Run("without "+strings.Join(removed, " "), func(t *testing.T) {
+			t.Parallel()
+			w := startWorld(t, replica.Config{})
+			w.readBesideARest(t, removed)
+		})
+	}
+}
+
+func (w *world) readBesideARest(t *testing.T, removed []string) {
+	const plans = 500 // on many pages, of which none must be of another time than the others
+	sqldtest.Exec(t, w.primary, fmt.Sprintf(`INSERT INTO plan
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT 'p' || i || hex(zeroblob(100)), 0, 0, 0, 0, 0 FROM n`, plans))
+	turn := func() int64 {
+		w.beats++
+		sqldtest.Exec(t, w.primary,
+			fmt.Sprintf("INSERT OR REPLACE INTO heartbeat VALUES (1, %d)", time.Now().UnixMilli()),
+			fmt.Sprintf("UPDATE plan SET per_minute = %d WHERE id <> 'probe'", w.beats))
+		return w.beats
+	}
+	n := turn()
+	var seen atomic.Int64
+	read := func() error {
+		var result handler.Result
+		if err := w.Query(t.Context(), "SELECT count(*), min(per_minute), max(per_minute) FROM plan WHERE id <> 'probe'", nil, &result); err != nil {
+			return err
+		}
+		count, least, most := result.Values[0].Int, result.Values[1].Int, result.Values[2].Int
+		if count != plans || least != most || least < seen.Load() {
+			return fmt.Errorf("%d rows of %d to %d were read, after %d of %d", count, least, most, plans, seen.Load())
+		}
+		seen.Store(least)
+		return nil
+	}
+	w.until(t, func() bool { return read() == nil && seen.Load() == n })
+	reading, stop := context.WithCancel(t.Context())
+	defer stop()
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		for ; err == nil && reading.Err() == nil; time.Sleep(100 * time.Microsecond) {
+			err = read()
+		}
+		failed <- err
+	}()
+
+	w.primary.Kill()
+	require.NoError(t, w.primary.Start())
+	sqldtest.Await(t, w.primary, "")
+	w.near.Kill()
+	for _, name := range removed {
+		require.NoError(t, os.RemoveAll(filepath.Join(filepath.Dir(sqld.File(w.near.Dir)), name)))
+	}
+	_ = w.Refresh()
+	require.NoError(t, w.near.Start())
+	n = turn()
+	w.until(t, func() bool { return len(failed) > 0 || seen.Load() == n && !w.Remote() })
+	stop()
+	require.NoError(t, <-failed)
+}
+
 func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
 	w := startWorld(t, replica.Config{})
 	for _, server := range []*sqld.Server{w.near, w.primary} {

@@ -42,6 +42,7 @@ type connection struct {
 	sqlite     *sqlite3.Conn
 	file       os.FileInfo
 	statements map[string]*sqlite3.Stmt
+	refused    map[string]error // what can't be prepared in the present transaction
 	texts      []byte
 	limit      *timeLimit
 	hold       hold
@@ -60,7 +61,7 @@ func connect(config Config, at int) (*connection, error) {
 	}
 	c := &connection{
 		place: at, sqlite: sqlite, file: info, limit: &timeLimit{},
-		statements: make(map[string]*sqlite3.Stmt),
+		statements: make(map[string]*sqlite3.Stmt), refused: make(map[string]error),
 	}
 	if err := c.setUp(config); err != nil {
 		return nil, errors.Join(err, c.close())
@@ -138,9 +139,16 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	if statement, ok := c.statements[text]; ok {
 		return statement, nil
 	}
+	if err := c.refused[text]; err != nil {
+		return nil, err
+	}
 	statement, tail, err := c.sqlite.PrepareFlags(text, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
-		return nil, fmt.Errorf("prepare statement: %w", err)
+		err = fmt.Errorf("prepare statement: %w", err)
+		if c.hold.open && errors.Is(err, sqlite3.ERROR) && len(c.refused) < maxStatements {
+			c.refused[text] = err
+		}
+		return nil, err
 	}
 	if statement == nil || tail != "" {
 		return nil, errors.Join(errors.New("prepare statement: want exactly one"), statement.Close())
@@ -158,10 +166,11 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 // enter sees to a transaction, and forgets what was of another state of the database.
 func (c *connection) enter(now time.Time) error {
 	began, err := c.hold.enter(now)
-	if err == nil && began {
-		err = c.memory.begin()
+	if err != nil || !began {
+		return err
 	}
-	return err
+	clear(c.refused)
+	return c.memory.begin()
 }
 
 // answer takes the result from memory, or runs the statement.

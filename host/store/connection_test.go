@@ -1,7 +1,9 @@
 package store
 
 import (
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
@@ -69,4 +71,26 @@ func TestAStatementIsCompiledOnce(t *testing.T) {
 	}
 	statement := s.places[0].idle.statements[limited]
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
+}
+
+// TestAStatementOfAnotherSchemaIsCompiledOnceATransaction, for a lookup may ask a database of an
+// earlier version first for what only this one has.
+func TestAStatementOfAnotherSchemaIsCompiledOnceATransaction(t *testing.T) {
+	now := time.Unix(1000, 0)
+	path := filepath.Join(t.TempDir(), "s.db")
+	writer, err := sqlite3.Open(path)
+	require.NoError(t, err)
+	defer writer.Close()
+	require.NoError(t, writer.Exec("PRAGMA journal_mode=wal; CREATE TABLE t (v); INSERT INTO t VALUES (1)"))
+	s, err := Open(Config{Path: path, Connections: 1, Hold: time.Hour, Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	defer s.Close()
+	const later = "SELECT later FROM t"
+	var dst handler.Result
+	first := s.Query(t.Context(), later, nil, &dst)
+	require.ErrorContains(t, first, "no such column")
+	require.NoError(t, writer.Exec("ALTER TABLE t ADD COLUMN later"))
+	require.Same(t, first, s.Query(t.Context(), later, nil, &dst))
+	now = now.Add(2 * time.Hour)
+	require.NoError(t, s.Query(t.Context(), later, nil, &dst))
 }

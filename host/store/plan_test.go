@@ -50,6 +50,17 @@ var wantSteps = map[string][]string{
 		"USING INDEX sqlite_autoindex_plan_1 (id=?)",
 	},
 	"company": {
+		"c USING INTEGER PRIMARY KEY (rowid=?)",
+		"company USING INTEGER PRIMARY KEY (rowid=?)",
+		"company USING COVERING INDEX sqlite_autoindex_company_1 (cin=?)",
+		"USING PRIMARY KEY (pincode=?)",
+		"b USING INTEGER PRIMARY KEY (rowid=?)",
+		"company_board USING INDEX sqlite_autoindex_company_board_1 (cin=?)",
+		"board USING PRIMARY KEY (cin=?)",
+		"a USING PRIMARY KEY (cin=?)",
+		"USING INDEX sqlite_autoindex_director_1 (din=?)",
+	},
+	"company_older": {
 		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
 		"USING PRIMARY KEY (pincode=?)",
 		"USING PRIMARY KEY (cin=?)",

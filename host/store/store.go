@@ -88,6 +88,7 @@ type Store struct {
 	mu     sync.Mutex
 	places []place     // the first one that is free is taken: its cache is warm
 	file   os.FileInfo // the file that idle connections have open
+	index  os.FileInfo // of its log, as Open found it; nil when there was none
 	closed bool
 }
 
@@ -114,8 +115,15 @@ func Open(config Config) (*Store, error) {
 			break // the others when they are needed
 		}
 	}
+	if info, err := os.Stat(indexOf(config.Path)); err == nil {
+		s.index = info
+	}
 	return s, nil
 }
+
+// indexOf is the file that all who have a database open share: where in its log (-wal) a page
+// is, and locks.
+func indexOf(path string) string { return path + "-shm" }
 
 // connect opens the connection of a place; of a pinned store, to the same file.
 func (s *Store) connect(at int) (*connection, error) {
@@ -139,12 +147,15 @@ func (s *Store) connect(at int) (*connection, error) {
 }
 
 // Replaced reports whether the path names another file than the one that is read, or
-// none.
+// none, or the index of its log is another, as it is once somebody has removed that of a
+// database in use: what the owner commits from then on is not seen.
 func (s *Store) Replaced() bool {
 	info, err := os.Stat(s.config.Path)
+	index, indexErr := os.Stat(indexOf(s.config.Path))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return err != nil || !os.SameFile(info, s.file)
+	return err != nil || !os.SameFile(info, s.file) ||
+		s.index != nil && indexErr == nil && !os.SameFile(index, s.index)
 }
 
 // Query runs one statement with the parameters ?1, ?2, … and fills dst with its rows,

@@ -343,3 +343,17 @@ func TestAPinnedStoreKeepsToItsFile(t *testing.T) {
 	}
 	together.Wait()
 }
+
+func TestAnotherIndexOfTheLogIsNoticed(t *testing.T) {
+	path, writer := newFile(t, people)
+	s := open(t, store.Config{Path: path, Connections: 2, Pinned: true})
+	require.False(t, s.Replaced())
+	require.NoError(t, os.Remove(path+"-shm"))
+	require.False(t, s.Replaced(), "nobody has the database open by another")
+	require.NoError(t, writer.Close())
+	other, err := sqlite3.Open(path)
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, other.Exec("DELETE FROM person"))
+	require.True(t, s.Replaced())
+}

@@ -6,10 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,6 +221,12 @@ func (a *account) fetch(client *http.Client, p *process, path string) int {
 		return 0
 	}
 	request.Header.Set("Authorization", "Bearer "+a.key)
+	// The client sends a request again by itself when a connection that it used before ends
+	// without an answer: each sending may be charged.
+	var sent atomic.Int64
+	request = request.WithContext(httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Add(1) },
+	}))
 	response, err := client.Do(request)
 	status := 0
 	if err == nil {
@@ -231,11 +239,11 @@ func (a *account) fetch(client *http.Client, p *process, path string) int {
 	if a.codes == nil {
 		a.codes = map[int]int64{}
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		a.codes[status]++
-	case !neverSent(err):
-		a.cut++
+		a.cut += sent.Load() - 1
+	} else {
+		a.cut += sent.Load()
 	}
 	return status
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/ident"
+	"regedge/replicate/sqld"
 	"regedge/schema"
 )
 
@@ -75,13 +77,54 @@ func TestAPushBringsEverything(t *testing.T) {
 	require.Less(t, again.Sent, int64(5000))
 }
 
+// TestCompaniesArePushedIntoTheirRows also beside those that an earlier program put elsewhere,
+// which stay there. Their boards come to them when they change.
+func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	there := func(query string) string {
+		db, err := schema.OpenFile(sqld.File(w.server.Dir), true)
+		require.NoError(t, err)
+		defer db.Close()
+		return strings.Join(dump(t, db, query), "")
+	}
+	const numbered = "SELECT (SELECT count(*) FROM company WHERE rowid <> cin_number(cin)), (SELECT count(*) FROM company_board WHERE rowid <> cin_number(cin))"
+	require.Equal(t, "[{0 true} {0 true}]", there(numbered))
+
+	_, err := w.primary().Exec(`UPDATE company SET rowid = rowid - (1 << 60);
+		INSERT INTO board SELECT cin, directors FROM company_board; DELETE FROM company_board`)
+	require.NoError(t, err)
+	w.exec("UPDATE company_board SET directors = directors || char(10) || '99999999' || char(9) || 'NEW' || char(9) || char(9) WHERE directors <> '' AND rowid % 2 = 0")
+	w.editSome()
+	w.push()
+	require.Equal(t, "[{1 true}]", there("SELECT count(*) FROM company WHERE rowid = cin_number(cin)"), "the new one")
+	require.Equal(t, "[{0 true} {1 true} {1 true}]", there(`SELECT (SELECT count(*) FROM company_board b JOIN company c ON c.cin = b.cin WHERE b.rowid <> c.rowid),
+		(SELECT count(*) > 10 FROM company_board), (SELECT count(*) > 10 FROM board)`))
+	require.Equal(t, "[{0 true}]", there("SELECT count(*) FROM company_board JOIN board USING (cin)"))
+}
+
+// TestARowThatIsTakenStopsNoPush has a company come to a primary where another and its board
+// are in the rows that it would get.
+func TestARowThatIsTakenStopsNoPush(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	cins := w.list("SELECT cin FROM company JOIN company_board USING (cin) WHERE cin IN ((SELECT min(cin) FROM company), (SELECT max(cin) FROM company)) ORDER BY cin")
+	require.Len(t, cins, 2)
+	_, err := w.primary().Exec(fmt.Sprintf(`DELETE FROM company WHERE cin = '%[1]s'; DELETE FROM company_board WHERE cin = '%[1]s';
+		UPDATE company SET rowid = %[3]d WHERE cin = '%[2]s'; UPDATE company_board SET rowid = %[3]d WHERE cin = '%[2]s'`,
+		cins[0], cins[1], ident.CINNumber(cins[0])))
+	require.NoError(t, err)
+	w.edit(nil, "UPDATE company SET paid_up_capital = 77 WHERE cin = '"+cins[0]+"'")
+	w.push()
+}
+
 func TestAChangeCostsWhatItChanges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a small register shows no ratios")
 	}
 	w := newWorld(t)
 	full := w.push()
-	w.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE rowid % 100 = 0",
+	w.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE cin IN (SELECT cin FROM (SELECT cin, row_number() OVER () n FROM company) WHERE n % 100 = 0)",
 		"UPDATE director SET designation = 'CHANGED' WHERE rowid % 100 = 0")
 	part := w.push()
 	require.InDelta(t, float64(full.Counts[0].Fresh+full.Counts[2].Fresh)/100, float64(part.Records()), 5)
@@ -106,7 +149,8 @@ func TestALaterDateAloneIsNotPushed(t *testing.T) {
 }
 
 // TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate rolls back to a release whose
-// snapshot was made before content_part and labels were, at a primary without them.
+// snapshot was made before content_part, labels and company_board were, at a primary without
+// them.
 func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
 	w := newWorld(t)
 	w.push()
@@ -117,6 +161,7 @@ func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	for _, db := range []*sql.DB{snapshot, w.primary()} {
 		_, err := db.Exec(`DROP TRIGGER content_added; DROP TRIGGER content_changed; DROP TRIGGER content_gone;
+			INSERT INTO board SELECT cin, directors FROM company_board; DROP TABLE company_board;
 			DROP TABLE content_part; ALTER TABLE search_name DROP COLUMN label; DELETE FROM schema_version WHERE version >= 7`)
 		require.NoError(t, err)
 	}
@@ -313,7 +358,7 @@ func TestOldSnapshotsAreRemoved(t *testing.T) {
 	var made []string
 	for range 4 {
 		made = append(made, w.snapshot())
-		w.edit(nil, "UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE rowid = 1")
+		w.edit(nil, "UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE cin = (SELECT min(cin) FROM company)")
 	}
 	require.NoError(t, Prune(w.snapshots, 2))
 	kept, err := Snapshots(w.snapshots)
@@ -321,16 +366,23 @@ func TestOldSnapshotsAreRemoved(t *testing.T) {
 	require.Equal(t, made[2:], kept)
 }
 
-func TestEveryColumnIsPushed(t *testing.T) {
-	w := newWorld(t)
-	db, err := schema.OpenFile(w.registry, true)
+// eachTable calls test with every table that is pushed, in a registry that has them.
+func eachTable(t *testing.T, test func(*sql.DB, table)) {
+	t.Helper()
+	db, err := schema.OpenFile(newWorld(t).registry, true)
 	require.NoError(t, err)
 	defer db.Close()
 	for _, list := range tables {
-		for _, table := range list {
-			require.ElementsMatch(t, columnsOf(t, db, table.name), table.columns, table.name)
+		for _, one := range list {
+			test(db, one)
 		}
 	}
+}
+
+func TestEveryColumnIsPushed(t *testing.T) {
+	eachTable(t, func(db *sql.DB, table table) {
+		require.ElementsMatch(t, columnsOf(t, db, table.name), table.columns, table.name)
+	})
 }
 
 func columnsOf(t *testing.T, db *sql.DB, table string) (names []string) {
@@ -344,4 +396,19 @@ func columnsOf(t *testing.T, db *sql.DB, table string) (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// TestRecordsAreFoundByIndexes so that a push that changes little reads little.
+func TestRecordsAreFoundByIndexes(t *testing.T) {
+	eachTable(t, func(db *sql.DB, table table) {
+		statements := []string{table.rows(), table.primaryKeys(), table.drop()}
+		if table.earlier != "" {
+			statements = append(statements, table.dropEarlier())
+		}
+		for _, statement := range statements {
+			plan := strings.Join(dump(t, db, "EXPLAIN QUERY PLAN "+statement), "\n")
+			require.Contains(t, plan, "SEARCH ")
+			require.NotRegexp(t, "SCAN "+table.name+"|SCAN board", plan)
+		}
+	})
 }

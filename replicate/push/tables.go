@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"regedge/schema"
 )
 
 // kind is a kind of record, as the table content numbers them.
@@ -32,6 +34,11 @@ type table struct {
 	key     string   // the column that names the record
 	columns []string // all of them, the primary key first
 	primary int      // columns of the primary key
+	// numbered tables have a record in the row of its company, or in that of the CIN, unless
+	// it is taken.
+	numbered bool
+	// earlier is a table of the same columns that holds the records which this one does not.
+	earlier string
 }
 
 // tables of each kind: the one of the record itself comes first. Entries of the search
@@ -40,20 +47,20 @@ var tables = map[kind][]table{
 	company: {
 		{"company", "cin", split(`cin company_name status incorporation_date category sub_category class roc
 			authorized_capital paid_up_capital listed main_division business_activity principal_business state
-			pincode address_line city email phone website as_of older last_updated`), 1},
-		{"appointment", "cin", split(`cin din designation appointment_date cessation_date cessation as_of older`), 2},
-		{"board", "cin", split(`cin directors`), 1},
+			pincode address_line city email phone website as_of older last_updated`), 1, true, ""},
+		{"appointment", "cin", split(`cin din designation appointment_date cessation_date cessation as_of older`), 2, false, ""},
+		{"company_board", "cin", split(`cin directors`), 1, true, "board"},
 	},
 	llp: {
 		{"llp", "llpin", split(`llpin llp_name status incorporation_date main_division business_activity contribution
-			state pincode address_line city as_of older last_updated`), 1},
-		{"partner", "llpin", split(`llpin who din name status joined_on left_on as_of older`), 2},
+			state pincode address_line city as_of older last_updated`), 1, false, ""},
+		{"partner", "llpin", split(`llpin who din name status joined_on left_on as_of older`), 2, false, ""},
 	},
 	director: {
-		{"director", "din", split(`din name disqualified designation appointment_date as_of older last_updated`), 1},
+		{"director", "din", split(`din name disqualified designation appointment_date as_of older last_updated`), 1, false, ""},
 	},
 	pincode: {
-		{"pincode", "pincode", split(`pincode district state`), 1},
+		{"pincode", "pincode", split(`pincode district state`), 1, false, ""},
 	},
 }
 
@@ -67,7 +74,16 @@ var dates = []string{"as_of", "older"}
 // scan reads every row as (key, JSON array of its columns but the dates), by primary key.
 func (t *table) scan() string {
 	order := strings.Join(t.columns[:t.primary], ", ")
-	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.compared(), ", "), t.name, order)
+	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.compared(), ", "), t.from(""), order)
+}
+
+// from is what to read the records from, with a condition on them.
+func (t *table) from(where string) string {
+	if t.earlier == "" {
+		return t.name + where
+	}
+	columns := strings.Join(t.columns, ", ")
+	return fmt.Sprintf("(SELECT %s FROM %s%s UNION ALL SELECT %s FROM %s%s)", columns, t.name, where, columns, t.earlier, where)
 }
 
 // compared are the columns for whose sake a row is pushed.
@@ -75,21 +91,37 @@ func (t *table) compared() []string {
 	return slices.DeleteFunc(slices.Clone(t.columns), func(c string) bool { return slices.Contains(dates, c) })
 }
 
-// rows reads the rows of the records ?1, a JSON array of keys, as one JSON array.
-func (t *table) rows() string { return t.read(t.columns) }
+// rows reads the rows of the records ?1, a JSON array of keys, as one JSON array. Those of a
+// numbered table end with the number of their CIN.
+func (t *table) rows() string {
+	if t.numbered {
+		return t.read(append(slices.Clone(t.columns), "cin_number(cin)"))
+	}
+	return t.read(t.columns)
+}
 
 // primaryKeys reads the primary keys of the rows of the records ?1.
 func (t *table) primaryKeys() string { return t.read(t.columns[:t.primary]) }
 
 func (t *table) read(columns []string) string {
-	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s WHERE %s IN (SELECT value FROM json_each(?1))`,
-		strings.Join(columns, ", "), t.name, t.key)
+	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s`,
+		strings.Join(columns, ", "), t.from(t.named()))
+}
+
+// named is the condition that a row belongs to the records ?1.
+func (t *table) named() string {
+	return fmt.Sprintf(` WHERE %s IN (SELECT value FROM json_each(?1))`, t.key)
 }
 
 // drop deletes the rows of the records ?1 whose primary keys are not among ?2.
 func (t *table) drop() string {
-	return fmt.Sprintf(`DELETE FROM %s WHERE %s IN (SELECT value FROM json_each(?1)) AND (%s) NOT IN (SELECT %s FROM json_each(?2))`,
-		t.name, t.key, strings.Join(t.columns[:t.primary], ", "), elements(t.primary))
+	return fmt.Sprintf(`DELETE FROM %s%s AND (%s) NOT IN (SELECT %s FROM json_each(?2))`,
+		t.name, t.named(), strings.Join(t.columns[:t.primary], ", "), elements(t.primary))
+}
+
+// dropEarlier deletes the rows of the records ?1 from the earlier table.
+func (t *table) dropEarlier() string {
+	return `DELETE FROM ` + t.earlier + t.named()
 }
 
 // put writes the rows ?1.
@@ -98,9 +130,13 @@ func (t *table) put() string {
 	for _, column := range t.columns[t.primary:] {
 		changes = append(changes, column+" = excluded."+column)
 	}
+	columns, values := strings.Join(t.columns, ", "), elements(len(t.columns))
+	if t.numbered {
+		columns += ", rowid"
+		values += ", " + schema.FreeRow(t.name, schema.CompanyRow("value ->> 0", fmt.Sprintf("value ->> %d", len(t.columns))))
+	}
 	return fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM json_each(?1) WHERE true ON CONFLICT (%s) DO UPDATE SET %s`,
-		t.name, strings.Join(t.columns, ", "), elements(len(t.columns)),
-		strings.Join(t.columns[:t.primary], ", "), strings.Join(changes, ", "))
+		t.name, columns, values, strings.Join(t.columns[:t.primary], ", "), strings.Join(changes, ", "))
 }
 
 // elements are the first n elements of each value of json_each.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -40,10 +42,10 @@ func (s *Server) Start() error {
 }
 
 func (s *Server) start() error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	r := &run{command: exec.Command(s.Program, s.arguments()...), output: newOutput(s.Log), ended: make(chan struct{})}
+	if err := s.prepareDir(r.output); err != nil {
 		return fmt.Errorf("start sqld: %w", err)
 	}
-	r := &run{command: exec.Command(s.Program, s.arguments()...), output: newOutput(s.Log), ended: make(chan struct{})}
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	// An interrupt of the terminal is for the parent, which stops its children in order.
 	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -63,6 +65,37 @@ func (s *Server) start() error {
 		go s.tend(r)
 	}
 	return nil
+}
+
+// prepareDir makes the directory, and clears that of a replica from what is left of a
+// database whose removal stopped half-way: sqld would go on with pages missing, or begin its
+// copy in the old file, while others read it.
+func (s *Server) prepareDir(output *output) error {
+	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
+		if exists(primaryLog(s.Dir)) {
+			return fmt.Errorf("%s holds a primary's database: give the replica a directory of its own", s.Dir)
+		}
+		output.say("only a part of the replica's database is left: it is removed, and copied anew")
+		if err := s.discard(); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(s.Dir, 0o700)
+}
+
+// discard removes a replica's database. The server must not run.
+func (s *Server) discard() error { return os.RemoveAll(filepath.Dir(File(s.Dir))) }
+
+// whole reports whether none of the files of a replica's database is missing. The log's index
+// (-shm) may, for it is made anew, and both are away once the database was closed.
+func whole(dir string) bool {
+	file := File(dir)
+	return exists(file) && exists(position(dir)) && (exists(file+"-wal") || !exists(file+"-shm"))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // Run starts the server and waits until ctx is done, when it stops it, or until it ends by
@@ -87,12 +120,14 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// ended is the error of a process that nobody ended.
+// ErrEnded is the error of a process that nobody ended.
+var ErrEnded = errors.New("sqld ended by itself")
+
 func ended(err error) error {
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return fmt.Errorf("sqld ended by itself: %w", err)
+	return fmt.Errorf("%w: %w", ErrEnded, err)
 }
 
 func (s *Server) current() *run {
@@ -126,8 +161,20 @@ func (r *run) end(signal os.Signal) {
 // URL is where the server answers queries.
 func (s *Server) URL() string { return "http://" + s.HTTP }
 
-// Await waits until the server answers a query with token, or ctx is done.
+// Await waits until the server answers a query with token, or ctx is done. A primary that ends
+// meanwhile, as one does whose address is taken, is an ErrEnded.
 func (s *Server) Await(ctx context.Context, token string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if r := s.current(); r != nil && s.Primary == "" { // a replica is started again
+		go func() {
+			select {
+			case <-r.ended:
+				cancel(ended(r.err))
+			case <-ctx.Done():
+			}
+		}()
+	}
 	client := hrana.New(s.URL(), token)
 	defer client.Close()
 	for {
@@ -137,6 +184,9 @@ func (s *Server) Await(ctx context.Context, token string) error {
 		}
 		select {
 		case <-ctx.Done():
+			if cause := context.Cause(ctx); errors.Is(cause, ErrEnded) {
+				err = cause
+			}
 			return fmt.Errorf("await sqld at %s: %w", s.HTTP, err)
 		case <-time.After(20 * time.Millisecond):
 		}

@@ -68,6 +68,12 @@ func (c *Config) arguments() []string {
 // File is where a server keeps its database.
 func File(dir string) string { return filepath.Join(dir, "dbs", "default", "data") }
 
+// position is where a replica keeps how far it has copied its primary's log.
+func position(dir string) string { return filepath.Join(filepath.Dir(File(dir)), "client_wal_index") }
+
+// primaryLog is what a primary replicates from, and a replica never has.
+func primaryLog(dir string) string { return filepath.Join(filepath.Dir(File(dir)), "wallog") }
+
 // FreeAddress is an address of the loopback that nobody listened on a moment ago.
 func FreeAddress() (string, error) { return FreeAddressOf("127.0.0.1") }
 

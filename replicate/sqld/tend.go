@@ -73,7 +73,11 @@ func (s *Server) again(r *run) {
 	}
 	r.output.say("the replica has lost its database, and is started again")
 	r.end(os.Interrupt)
-	if err := s.start(); err != nil {
+	err := s.discard()
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
 		r.output.say(err.Error())
 	}
 }

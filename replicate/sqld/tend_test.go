@@ -26,10 +26,16 @@ func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
 	}, patience, 50*time.Millisecond, log.String())
 
 	sqldtest.Exec(t, primary, "UPDATE probe SET n = 2")
+	follows(t, replica, 2)
+}
+
+// follows waits until the number in the table probe of a replica is want.
+func follows(t *testing.T, replica *sqld.Server, want int64) {
+	t.Helper()
 	client := hrana.New(replica.URL(), "")
 	defer client.Close()
 	require.Eventually(t, func() bool {
 		read, err := client.Query(t.Context(), "SELECT n FROM probe")
-		return err == nil && len(read.Rows) == 1 && read.Int(0, 0) == 2
-	}, patience, 50*time.Millisecond, "it follows again")
+		return err == nil && len(read.Rows) == 1 && read.Int(0, 0) == want
+	}, patience, 50*time.Millisecond, "it follows")
 }

@@ -4,19 +4,35 @@ import (
 	"fmt"
 
 	"regedge/handler/board"
+	"regedge/schema"
 )
 
+// newBoard is an SQL expression for the row of a new board of the company that the SQL
+// expression cin gives: the row of the company, where it is held, or any where that is taken.
+func newBoard(cin string) string {
+	return schema.FreeRow("company_board", schema.CompanyRow(cin, "cin_number("+cin+")"))
+}
+
+// addBoard adds the board ?2 of the company ?1.
+var addBoard = `INSERT INTO company_board (rowid, cin, directors) VALUES (` + newBoard("?1") + `, ?1, ?2)`
+
 // putBoard brings the board of the company ?1 to what the appointments say.
-var putBoard = `INSERT INTO board (cin, directors) VALUES (?1, coalesce(` + board.Of("?1") + `, ''))
+var putBoard = `INSERT INTO company_board (rowid, cin, directors) VALUES (` + newBoard("?1") + `, ?1, coalesce(` + board.Of("?1") + `, ''))
 ON CONFLICT (cin) DO UPDATE SET directors = excluded.directors WHERE directors <> excluded.directors`
 
+// dropEarlierBoard drops the board of the company ?1 that an earlier program made.
+const dropEarlierBoard = `DELETE FROM board WHERE cin = ?1`
+
 // fillBoards makes all boards, in their order.
-var fillBoards = `DELETE FROM board; INSERT INTO board (cin, directors)
-SELECT c.cin, coalesce(` + board.Of("c.cin") + `, '') FROM (SELECT DISTINCT cin FROM appointment) c`
+var fillBoards = emptyBoards + `; INSERT INTO company_board (rowid, cin, directors)
+SELECT ` + newBoard("c.cin") + `, c.cin, coalesce(` + board.Of("c.cin") + `, '') FROM (SELECT DISTINCT cin FROM appointment) c`
+
+// emptyBoards forgets all boards.
+const emptyBoards = `DELETE FROM board; DELETE FROM company_board`
 
 // dropBoards leaves the boards to the release. They must never be older than what they
 // are made from, and one by one they cost more than all at once.
-const dropBoards = `DELETE FROM board; INSERT OR IGNORE INTO unboarded (id) VALUES (1)`
+const dropBoards = emptyBoards + `; INSERT OR IGNORE INTO unboarded (id) VALUES (1)`
 
 // noteBoards remembers the boards that a changed record is part of, or makes them.
 func (s *store) noteBoards(r *record) error {
@@ -71,7 +87,9 @@ func (s *store) settleBoards() error {
 		}
 	}
 	for cin := range s.boards {
-		if err := firstError(s.putBoard.BindText(1, cin), finish(s.putBoard)); err != nil {
+		err := firstError(s.putBoard.BindText(1, cin), finish(s.putBoard),
+			s.dropBoard.BindText(1, cin), finish(s.dropBoard))
+		if err != nil {
 			return fmt.Errorf("write the board of company %s: %w", cin, err)
 		}
 	}

@@ -1,9 +1,12 @@
 package importer
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
 )
 
 const (
@@ -56,6 +59,63 @@ func TestBoardsFollowWhatTheyAreMadeFrom(t *testing.T) {
 		w.text("2025-02-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,2,,,2025-01-15,resigned\n")
 		require.Equal(t, "U11111GA2020PTC000002|", w.boards()[1])
 	})
+}
+
+// TestCompaniesAndBoardsAreInTheRowsOfTheirCINs also in a copy, as pushes and edges have one.
+func TestCompaniesAndBoardsAreInTheRowsOfTheirCINs(t *testing.T) {
+	w := newWorld(t)
+	w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+	w.text("2025-02-01", "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000000,MADE-UP ZERO,Active\n")
+	w.text("2025-02-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\n"+
+		"U11111GA2020PTC000000,1,,,,\nU11111GA2020PTC000009,1,,,,\n")
+	copied := filepath.Join(w.folder, "copy.db")
+	db, err := schema.OpenFile(w.registry, false)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec("VACUUM INTO ?1", copied)
+	require.NoError(t, err)
+	for _, w.registry = range []string{w.registry, copied} {
+		require.Equal(t, "3", w.row("SELECT count(*) FROM company WHERE rowid = cin_number(cin)"))
+		require.Equal(t, "4", w.row("SELECT count(*) FROM company_board WHERE rowid = cin_number(cin)"))
+	}
+}
+
+// TestBoardsOfAnEarlierProgramAreGoodUntilTheyChange has the boards where they were before
+// schema version 9, and the companies in rows of no meaning. What changes moves to the row of
+// its company.
+func TestBoardsOfAnEarlierProgramAreGoodUntilTheyChange(t *testing.T) {
+	w := newWorld(t)
+	w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+	w.exec(`UPDATE company SET rowid = CAST(substr(cin, 16) AS INTEGER);
+		INSERT INTO board SELECT cin, directors FROM company_board; DELETE FROM company_board`)
+	was := w.boards()
+	w.run("2025-02-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+	require.Equal(t, was, w.boards())
+	require.Equal(t, "2", w.row("SELECT count(*) FROM board"), "nothing changed")
+
+	w.text("2025-03-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,1,,,,\n")
+	w.boards()
+	require.Equal(t, []string{"U11111GA2020PTC000001"}, w.rows("SELECT cin FROM board"))
+	require.Equal(t, []string{"2|U11111GA2020PTC000002"}, w.rows("SELECT rowid, cin FROM company_board"))
+
+	w.exec("INSERT INTO unboarded VALUES (1)")
+	w.text("2025-04-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,2,,,2025-01-15,resigned\n")
+	w.boards()
+	require.Equal(t, []string{"1|U11111GA2020PTC000001", "2|U11111GA2020PTC000002"}, w.rows("SELECT rowid, cin FROM company_board"), "made by the release")
+}
+
+// TestARowThatIsTakenStopsNoImport as after a copy that numbered the rows anew.
+func TestARowThatIsTakenStopsNoImport(t *testing.T) {
+	w := newWorld(t)
+	w.text("2025-01-01", "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000009,MADE-UP NINE,Active\n")
+	w.exec(`UPDATE company SET rowid = cin_number('U11111GA2020PTC000002');
+		INSERT INTO company_board (rowid, cin, directors) VALUES (cin_number('U11111GA2020PTC000001'), 'U11111GA2020PTC000009', '')`)
+	w.text("2025-01-01", boardCompanies)
+	w.text("2025-01-01", boardDirectors)
+	w.text("2025-01-01", boardAppointments)
+	require.Equal(t, "3", w.row("SELECT count(*) FROM company"))
+	require.Equal(t, "3", w.row("SELECT count(*) FROM company_board"))
+	require.Equal(t, "1|2", w.row("SELECT sum(rowid = cin_number(cin)), sum(rowid <> cin_number(cin)) FROM company"))
 }
 
 func TestBoardsOfAnInterruptedImportAreMadeByTheNextRelease(t *testing.T) {

@@ -85,7 +85,7 @@ func (s *store) startBulk() (err error) {
 		s.roster = &roster{}
 	}
 	if s.unboarded {
-		if err := s.exec(`DELETE FROM board`); err != nil { // of a run that was interrupted
+		if err := s.exec(emptyBoards); err != nil { // of a run that was interrupted
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"regedge/schema"
 )
 
 // insertSQL adds a record: its key, columns, as_of, older and, if stamped, last_updated.
@@ -17,6 +19,9 @@ func (t *table) insertSQL() string {
 	places := make([]string, len(columns))
 	for i := range places {
 		places[i] = "?" + strconv.Itoa(i+1)
+	}
+	if t.row != "" {
+		columns, places = append(columns, "rowid"), append(places, schema.FreeRow(t.name, t.row))
 	}
 	return fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s)`, t.name, strings.Join(columns, ", "), strings.Join(places, ", "))
 }

@@ -32,6 +32,7 @@ type store struct {
 	roster        *roster // makes the boards as the appointments are written, or nil
 	putBoard      *sqlite3.Stmt
 	addBoard      *sqlite3.Stmt
+	dropBoard     *sqlite3.Stmt
 	findSeats     *sqlite3.Stmt
 	prepared      []*sqlite3.Stmt
 	folder        string // for temporary files
@@ -87,7 +88,8 @@ func (s *store) prepareAll() (err error) {
 	}
 	s.prepare(&s.mark, search.Mark, &err)
 	s.prepare(&s.putBoard, putBoard, &err)
-	s.prepare(&s.addBoard, `INSERT INTO board (cin, directors) VALUES (?1, ?2)`, &err)
+	s.prepare(&s.addBoard, addBoard, &err)
+	s.prepare(&s.dropBoard, dropEarlierBoard, &err)
 	s.prepare(&s.findSeats, `SELECT cin FROM appointment WHERE din = ?1`, &err)
 	s.prepare(&s.dirty, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
 	return err

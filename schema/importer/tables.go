@@ -10,6 +10,9 @@ type table struct {
 	required  []int // columns that a new record must have
 	// stamped tables have last_updated.
 	stamped bool
+	// row is an SQL expression for the row that a new record gets unless it is taken, with
+	// ?1 for the first column of the key; empty for the next one.
+	row string
 }
 
 // register is one unit of merging: a column, or several that only make sense together.
@@ -65,6 +68,7 @@ var companyTable = &table{
 	},
 	required: []int{companyName, companyStatusColumn},
 	stamped:  true,
+	row:      "cin_number(?1)",
 }
 
 // The columns of an LLP, in the order of llpTable.

@@ -114,6 +114,16 @@ func (w *world) row(query string, args ...any) string {
 	return rows[0]
 }
 
+// exec changes the register by hand.
+func (w *world) exec(script string) {
+	w.t.Helper()
+	db, err := schema.OpenFile(w.registry, false)
+	require.NoError(w.t, err)
+	defer db.Close()
+	_, err = db.Exec(script)
+	require.NoError(w.t, err)
+}
+
 func (w *world) rows(query string, args ...any) (list []string) {
 	w.t.Helper()
 	db, err := schema.OpenFile(w.registry, true)
@@ -153,7 +163,7 @@ func (w *world) content() map[string][]string {
 	}
 	dump["pincode"] = w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1")
 	dump["search"] = w.rows("SELECT value, name FROM search_name ORDER BY place")
-	dump["board"] = w.rows("SELECT cin, directors FROM board ORDER BY 1")
+	dump["board"] = w.rows("SELECT cin, directors FROM company_board UNION ALL SELECT cin, directors FROM board ORDER BY 1")
 	require.Equal(w.t, w.rows("SELECT DISTINCT cin, coalesce("+board.Of("appointment.cin")+", '') FROM appointment ORDER BY 1"),
 		dump["board"], "boards are what the appointments say")
 	return dump

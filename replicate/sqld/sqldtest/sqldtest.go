@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,10 +34,21 @@ func Program(t testing.TB) string {
 	return program
 }
 
-// Primary starts a primary without tokens in a folder of the test, and waits for it.
+// Primary starts a primary without tokens in a folder of the test, and waits for it. Where
+// another process takes one of its addresses first, it gets others.
 func Primary(t testing.TB) *sqld.Server {
 	t.Helper()
-	return Start(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
+	for range 3 {
+		server := launch(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
+		err := await(t, server, "")
+		if err == nil {
+			return server
+		}
+		require.ErrorIs(t, err, sqld.ErrEnded)
+		t.Log("again, with other addresses: ", err)
+	}
+	require.Fail(t, "no primary starts")
+	return nil
 }
 
 // Replica starts a replica of a primary, and waits until it answers.
@@ -57,6 +69,13 @@ func Address(t testing.TB) string {
 // named.
 func Start(t testing.TB, config sqld.Config) *sqld.Server {
 	t.Helper()
+	server := launch(t, config)
+	Await(t, server, "")
+	return server
+}
+
+func launch(t testing.TB, config sqld.Config) *sqld.Server {
+	t.Helper()
 	config.Program = Program(t)
 	if config.Dir == "" {
 		config.Dir = filepath.Join(t.TempDir(), "data")
@@ -64,16 +83,19 @@ func Start(t testing.TB, config sqld.Config) *sqld.Server {
 	server := &sqld.Server{Config: config}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)
-	Await(t, server, "")
 	return server
 }
 
 // Await waits until a server answers.
 func Await(t testing.TB, server *sqld.Server, token string) {
 	t.Helper()
+	require.NoError(t, await(t, server, token))
+}
+
+func await(t testing.TB, server *sqld.Server, token string) error {
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	require.NoError(t, server.Await(ctx, token))
+	return server.Await(ctx, token)
 }
 
 // Exec runs statements on a server in one transaction.
@@ -88,6 +110,10 @@ func Exec(t testing.TB, server *sqld.Server, statements ...string) {
 	require.NoError(t, client.Commit(t.Context(), list))
 }
 
+// inTheWay is how many files lie in a replica's directory before it is removed, so that the
+// removal takes long enough for others to appear there even where every core is busy.
+const inTheWay = 1000
+
 // LoseDatabase has the replica with a directory lose its database: its primary is killed,
 // so that the replica removes its files to copy them anew, which fails, since others appear
 // there meanwhile. Something must have been written at the primary. log is what the replica
@@ -96,20 +122,29 @@ func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *lo
 	t.Helper()
 	said := func() int { return strings.Count(log.String(), "error resetting namespace") }
 	before := said()
+	var written atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
+		folder := filepath.Join(filepath.Dir(sqld.File(dir)), "in-the-way")
 		for n := 0; ; n++ {
 			select {
 			case <-stop:
 				return
-			case <-time.After(50 * time.Microsecond): // fails while the directory is away
-				_ = os.WriteFile(filepath.Join(filepath.Dir(sqld.File(dir)), "in-the-way-"+strconv.Itoa(n%100)), nil, 0o600)
+			default:
 			}
+			if os.WriteFile(filepath.Join(folder, strconv.Itoa(n)), nil, 0o600) == nil {
+				written.Add(1)
+				continue
+			}
+			_ = os.Mkdir(folder, 0o700) // fails while the replica's directory is away
+			time.Sleep(50 * time.Microsecond)
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
 	for range 3 { // a primary may find its log as it was
+		filled := written.Load() + inTheWay
+		require.Eventually(t, func() bool { return written.Load() >= filled }, startLimit, time.Millisecond)
 		primary.Kill()
 		require.NoError(t, primary.Start())
 		Await(t, primary, token)
