@@ -1,18 +1,17 @@
 package handler
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
 	"regedge/handler/names"
 	"regedge/replicate/sqld"
+	"regedge/replicate/sqld/sqldtest"
 	"regedge/schema"
 	"regedge/schema/search/searchtest"
 )
@@ -50,18 +49,7 @@ func TestSearchOnLibSQL(t *testing.T) {
 
 func startLibSQL(t *testing.T) *sql.DB {
 	t.Helper()
-	program, err := sqld.Program(searchtest.Root(t))
-	if err != nil {
-		t.Skip(err)
-	}
-	address, err := sqld.FreeAddress()
-	require.NoError(t, err)
-	server := &sqld.Server{Config: sqld.Config{Program: program, Dir: t.TempDir() + "/data", HTTP: address}}
-	require.NoError(t, server.Start())
-	t.Cleanup(server.Kill)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	require.NoError(t, server.Await(ctx, ""))
+	server := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t)})
 	db, err := sql.Open("libsql", server.URL())
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })

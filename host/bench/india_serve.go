@@ -273,7 +273,7 @@ func (i *india) measureColdStart(ctx context.Context) error {
 
 // firstAnswer starts an edge and asks it until it answers.
 func (r *register) firstAnswer(ctx context.Context, center *process) (time.Duration, error) {
-	address, err := freeAddress()
+	address, err := newAddress()
 	if err != nil {
 		return 0, err
 	}

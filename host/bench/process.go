@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"regedge/replicate/address"
 
 	"golang.org/x/sys/unix"
 )
@@ -179,14 +180,10 @@ func (p *process) processorTime() (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / clockTicks, nil
 }
 
-// freeAddress is a loopback address that nothing listens on at the moment.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
+// newAddress is an address of the loopback for a server, until this process ends.
+func newAddress() (string, error) {
+	reserved, _, err := address.Reserve("127.0.0.1")
+	return reserved, err
 }
 
 // tail keeps the end of what is written to it.

@@ -48,7 +48,7 @@ func (o options) subjects(d *dataset) []subject {
 var oneCore = []string{"GOMAXPROCS=1"}
 
 func (d *dataset) startConstant(ctx context.Context) (*process, error) {
-	address, err := freeAddress()
+	address, err := newAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (d *dataset) startConstant(ctx context.Context) (*process, error) {
 }
 
 func (d *dataset) startWriter(ctx context.Context) (*process, error) {
-	address, err := freeAddress()
+	address, err := newAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (d *dataset) startEdge(ctx context.Context, program, engine, log string) (*
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := newAddress()
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type Cluster struct {
 	Client        *writer.Client // as an operator
 	Edges         []*Edge
 	trust         *trust.Trust
+	reserved      []func() // each gives an address back
 }
 
 // Start starts the centre. After an error what was started runs until Stop.
@@ -67,10 +68,10 @@ func (c *Cluster) startCentre(ctx context.Context) (err error) {
 			Program: c.Sqld, Dir: c.path("primary-" + database), TLS: tls,
 			JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log("primary-" + database),
 		}}
-		if s.HTTP, err = centre.address(); err != nil {
+		if s.HTTP, err = c.address(centre); err != nil {
 			return err
 		}
-		if s.GRPC, err = centre.address(); err != nil {
+		if s.GRPC, err = c.address(centre); err != nil {
 			return err
 		}
 		c.Primaries[database] = s
@@ -90,7 +91,7 @@ func (c *Cluster) startCentre(ctx context.Context) (err error) {
 
 func (c *Cluster) startWriter(ctx context.Context) (err error) {
 	if c.Writer == "" {
-		if c.Writer, err = (Place{Host: c.Host}).address(); err != nil {
+		if c.Writer, err = c.address(Place{Host: c.Host}); err != nil {
 			return err
 		}
 	}
@@ -117,7 +118,7 @@ func (c *Cluster) startWriter(ctx context.Context) (err error) {
 		return err
 	}
 	c.Client = writer.NewClient(c.WriterURL(), c.OperatorToken, nil)
-	return await(ctx, c.WriterURL()+"/readyz")
+	return c.WriterProcess.await(ctx, c.WriterURL()+"/readyz")
 }
 
 // WriterURL is the address of the writer's API.
@@ -153,6 +154,9 @@ func (c *Cluster) Stop() {
 	}
 	for _, s := range c.Primaries {
 		s.Stop()
+	}
+	for _, release := range c.reserved {
+		release()
 	}
 }
 

@@ -53,7 +53,7 @@ func (c *Cluster) startEdge(ctx context.Context, e *Edge, n int) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := e.Place.address()
+	metrics, err := c.address(e.Place)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *Cluster) lookups(e *Edge, n int) (string, error) {
 	if n < len(c.Lookups) {
 		return c.Lookups[n], nil
 	}
-	return e.Place.address()
+	return c.address(e.Place)
 }
 
 func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tls *sqld.TLSFiles) (*sqld.Server, string, error) {
@@ -96,7 +96,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
 		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name), Do: e.Place.Do,
 	}}
-	if s.HTTP, err = e.Place.address(); err != nil {
+	if s.HTTP, err = c.address(e.Place); err != nil {
 		return nil, "", err
 	}
 	e.Replicas[database] = s
@@ -129,4 +129,4 @@ func (e *Edge) Mend() {
 }
 
 // Ready waits until the edge is ready, or ctx is done.
-func (e *Edge) Ready(ctx context.Context) error { return await(ctx, e.URL+"/readyz") }
+func (e *Edge) Ready(ctx context.Context) error { return e.await(ctx, e.URL+"/readyz") }

@@ -11,7 +11,7 @@ import (
 
 	"regedge/host/cluster"
 	"regedge/host/trust"
-	"regedge/replicate/sqld"
+	"regedge/replicate/sqld/sqldtest"
 )
 
 // clientsAtOnce is how many clients the edges are measured with, for each processor.
@@ -62,8 +62,7 @@ func (w *world) another(name string, flags ...string) *cluster.Edge {
 	w.t.Helper()
 	node, err := w.Client.AddNode(w.t.Context(), name)
 	require.NoError(w.t, err)
-	address, err := sqld.FreeAddress()
-	require.NoError(w.t, err)
+	address := sqldtest.Address(w.t)
 	env := []string{"REGEDGE_TOKEN=" + node.Token}
 	for _, database := range trust.Databases {
 		token, err := w.Token(database, trust.ReadOnly)

@@ -12,7 +12,7 @@ import (
 
 	"regedge/host/cluster"
 	"regedge/host/trust"
-	"regedge/replicate/sqld"
+	"regedge/replicate/sqld/sqldtest"
 	"regedge/replicate/writer"
 )
 
@@ -21,8 +21,7 @@ func (w *world) single(name, registry string) *cluster.Edge {
 	w.t.Helper()
 	node, err := w.Client.AddNode(w.t.Context(), name)
 	require.NoError(w.t, err)
-	address, err := sqld.FreeAddress()
-	require.NoError(w.t, err)
+	address := sqldtest.Address(w.t)
 	access, err := w.Token("access", trust.ReadOnly)
 	require.NoError(w.t, err)
 	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &cluster.Process{

@@ -1,6 +1,6 @@
 package cluster
 
-import "regedge/replicate/sqld"
+import "regedge/replicate/address"
 
 // loopback is where everything listens unless it is told otherwise.
 const loopback = "127.0.0.1"
@@ -28,11 +28,15 @@ func (p Place) do(f func() error) error {
 	return p.Do(f)
 }
 
-// address is a free address of the place.
-func (p Place) address() (address string, err error) {
-	err = p.do(func() error {
-		address, err = sqld.FreeAddressOf(p.host())
+// address is an address of the place for what the cluster runs there.
+func (c *Cluster) address(p Place) (reserved string, err error) {
+	var release func()
+	err = p.do(func() (err error) {
+		reserved, release, err = address.Reserve(p.host())
 		return err
 	})
-	return address, err
+	if err == nil {
+		c.reserved = append(c.reserved, release)
+	}
+	return reserved, err
 }

@@ -22,21 +22,27 @@ type Process struct {
 	Env     []string // beside what the program needs of ours
 	Log     io.Writer
 	mu      sync.Mutex
-	command *exec.Cmd
+	command *exec.Cmd     // nil while it is stopped
+	ended   chan struct{} // closed at the command's end
 }
 
 // Start starts the process, and returns before it answers.
 func (p *Process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.command = exec.Command(p.Program, p.Args...)
-	p.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, p.Env...)
-	p.command.Stdout, p.command.Stderr = p.Log, p.Log
+	command, ended := exec.Command(p.Program, p.Args...), make(chan struct{})
+	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, p.Env...)
+	command.Stdout, command.Stderr = p.Log, p.Log
 	// An interrupt of the terminal is for the parent, which stops its children in order.
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.command.Start(); err != nil {
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := command.Start(); err != nil {
 		return fmt.Errorf("start regedge %s: %w", p.Args[0], err)
 	}
+	go func() {
+		_ = command.Wait() // its ProcessState tells how it ended
+		close(ended)
+	}()
+	p.command, p.ended = command, ended
 	return nil
 }
 
@@ -54,13 +60,28 @@ func (p *Process) end(signal os.Signal) {
 	}
 	_ = p.command.Process.Signal(signal)
 	late := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Kill() })
-	_ = p.command.Wait()
+	<-p.ended
 	late.Stop()
 	p.command = nil
 }
 
-// await waits until a URL answers 200, or ctx is done.
-func await(ctx context.Context, url string) error {
+// died is how the process ended without being asked to, or nil.
+func (p *Process) died() *os.ProcessState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.command == nil {
+		return nil
+	}
+	select {
+	case <-p.ended:
+		return p.command.ProcessState
+	default:
+		return nil
+	}
+}
+
+// await waits until a URL of the process answers 200, its command has ended, or ctx is done.
+func (p *Process) await(ctx context.Context, url string) error {
 	client := &http.Client{Timeout: 2 * time.Second}
 	defer client.CloseIdleConnections()
 	for {
@@ -75,6 +96,9 @@ func await(ctx context.Context, url string) error {
 				return nil
 			}
 			problem = response.Status + " " + string(body)
+		}
+		if state := p.died(); state != nil {
+			return fmt.Errorf("await %s: regedge %s ended by itself: %s", url, p.Args[0], state)
 		}
 		select {
 		case <-ctx.Done():

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/logtest"
+	"regedge/replicate/sqld/sqldtest"
 	"regedge/replicate/writer"
 	"regedge/schema/importer"
 	"regedge/testdata"
@@ -70,14 +70,6 @@ type process struct {
 	args    []string
 	log     logtest.Log
 	command *exec.Cmd
-}
-
-// freeAddress is a loopback address that nothing listens on at the moment.
-func freeAddress(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // start starts the process; it does not wait until it serves.
@@ -154,7 +146,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *cluster) process(name string, args ...string) *process {
-	p := &process{t: c.t, name: name, address: freeAddress(c.t), program: c.built.program}
+	p := &process{t: c.t, name: name, address: sqldtest.Address(c.t), program: c.built.program}
 	p.args = append(args, "--listen", p.address)
 	c.t.Cleanup(p.kill)
 	return p

@@ -104,10 +104,20 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.Start(); err != nil {
 		return err
 	}
+	err := s.untilEnded(ctx)
+	if ctx.Err() != nil {
+		s.Stop()
+		return nil
+	}
+	return err
+}
+
+// untilEnded waits until the server was stopped, ctx is done, or its process ended by itself,
+// which is an ErrEnded. A replica that is started again goes on.
+func (s *Server) untilEnded(ctx context.Context) error {
 	for r := s.current(); r != nil; {
 		select {
 		case <-ctx.Done():
-			s.Stop()
 			return nil
 		case <-r.ended:
 		}
@@ -161,20 +171,16 @@ func (r *run) end(signal os.Signal) {
 // URL is where the server answers queries.
 func (s *Server) URL() string { return "http://" + s.HTTP }
 
-// Await waits until the server answers a query with token, or ctx is done. A primary that ends
-// meanwhile, as one does whose address is taken, is an ErrEnded.
+// Await waits until the server answers a query with token, or ctx is done. One that ends by
+// itself meanwhile, as one does whose address is taken, is an ErrEnded.
 func (s *Server) Await(ctx context.Context, token string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if r := s.current(); r != nil && s.Primary == "" { // a replica is started again
-		go func() {
-			select {
-			case <-r.ended:
-				cancel(ended(r.err))
-			case <-ctx.Done():
-			}
-		}()
-	}
+	go func() {
+		if err := s.untilEnded(ctx); err != nil {
+			cancel(err)
+		}
+	}()
 	client := hrana.New(s.URL(), token)
 	defer client.Close()
 	for {

@@ -6,7 +6,6 @@ package sqld
 import (
 	"errors"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,15 +72,3 @@ func position(dir string) string { return filepath.Join(filepath.Dir(File(dir)),
 
 // primaryLog is what a primary replicates from, and a replica never has.
 func primaryLog(dir string) string { return filepath.Join(filepath.Dir(File(dir)), "wallog") }
-
-// FreeAddress is an address of the loopback that nobody listened on a moment ago.
-func FreeAddress() (string, error) { return FreeAddressOf("127.0.0.1") }
-
-// FreeAddressOf is FreeAddress on another host of this machine.
-func FreeAddressOf(host string) (string, error) {
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}

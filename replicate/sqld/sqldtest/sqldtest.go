@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/address"
 	"regedge/replicate/hrana"
 	"regedge/replicate/logtest"
 	"regedge/replicate/sqld"
@@ -34,21 +35,10 @@ func Program(t testing.TB) string {
 	return program
 }
 
-// Primary starts a primary without tokens in a folder of the test, and waits for it. Where
-// another process takes one of its addresses first, it gets others.
+// Primary starts a primary without tokens in a folder of the test, and waits for it.
 func Primary(t testing.TB) *sqld.Server {
 	t.Helper()
-	for range 3 {
-		server := launch(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
-		err := await(t, server, "")
-		if err == nil {
-			return server
-		}
-		require.ErrorIs(t, err, sqld.ErrEnded)
-		t.Log("again, with other addresses: ", err)
-	}
-	require.Fail(t, "no primary starts")
-	return nil
+	return Start(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
 }
 
 // Replica starts a replica of a primary, and waits until it answers.
@@ -57,24 +47,18 @@ func Replica(t testing.TB, of *sqld.Server) *sqld.Server {
 	return Start(t, sqld.Config{HTTP: Address(t), Primary: "http://" + of.GRPC})
 }
 
-// Address is a free address.
+// Address is an address of the loopback for a server of the test.
 func Address(t testing.TB) string {
 	t.Helper()
-	address, err := sqld.FreeAddress()
+	reserved, release, err := address.Reserve("127.0.0.1")
 	require.NoError(t, err)
-	return address
+	t.Cleanup(release)
+	return reserved
 }
 
 // Start starts a server that ends with the test, in a folder of the test if none is
 // named.
 func Start(t testing.TB, config sqld.Config) *sqld.Server {
-	t.Helper()
-	server := launch(t, config)
-	Await(t, server, "")
-	return server
-}
-
-func launch(t testing.TB, config sqld.Config) *sqld.Server {
 	t.Helper()
 	config.Program = Program(t)
 	if config.Dir == "" {
@@ -83,19 +67,16 @@ func launch(t testing.TB, config sqld.Config) *sqld.Server {
 	server := &sqld.Server{Config: config}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)
+	Await(t, server, "")
 	return server
 }
 
 // Await waits until a server answers.
 func Await(t testing.TB, server *sqld.Server, token string) {
 	t.Helper()
-	require.NoError(t, await(t, server, token))
-}
-
-func await(t testing.TB, server *sqld.Server, token string) error {
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	return server.Await(ctx, token)
+	require.NoError(t, server.Await(ctx, token))
 }
 
 // Exec runs statements on a server in one transaction.
