@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,7 +168,7 @@ func answerers(t *testing.T) map[string]struct {
 func request(target, key string) *server.Request {
 	return &server.Request{
 		Method: "GET", Target: target, Authority: "h", Client: "192.0.2.1",
-		Header: http.Header{"Authorization": {"Bearer " + key}, "Spin-Client-Addr": {"6.6.6.6"}},
+		Header: []handler.Header{{Name: "authorization", Value: "Bearer " + key}, {Name: "spin-client-ADDR", Value: "6.6.6.6"}},
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"strings"
 	"sync"
 
 	"regedge/handler"
@@ -91,16 +91,10 @@ func (c *Component) Answer(ctx context.Context, request *server.Request, respons
 // appendHeaders lists the client's fields and, in place of what the client may have
 // said of it, the address that the server vouches for.
 func appendHeaders(list []engine.Header, request *server.Request) []engine.Header {
-	for name, values := range request.Header {
-		if name == clientAddrField {
-			continue
-		}
-		for _, value := range values {
-			list = append(list, engine.Header{Name: name, Value: value})
+	for _, field := range request.Header {
+		if !strings.EqualFold(field.Name, labels.ClientAddrHeader) {
+			list = append(list, field)
 		}
 	}
 	return append(list, engine.Header{Name: labels.ClientAddrHeader, Value: request.Client})
 }
-
-// clientAddrField is ClientAddrHeader as net/http spells it.
-var clientAddrField = http.CanonicalHeaderKey(labels.ClientAddrHeader)

@@ -59,7 +59,7 @@ func (n *Native) Answer(ctx context.Context, request *server.Request, response *
 	}
 	answer := h.Serve(&handler.Request{
 		Method: request.Method, Target: request.Target,
-		Authorization: request.Header["Authorization"], ClientAddr: func() string { return request.Client },
+		Authorization: request.Values("Authorization"), ClientAddr: func() string { return request.Client },
 	})
 	response.Status = answer.Status
 	response.Headers = append(response.Headers, answer.Headers...)

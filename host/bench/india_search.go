@@ -43,7 +43,7 @@ func (r *register) openSearch() (*searching, error) {
 func (s *searching) time(ctx context.Context, name string) (time.Duration, error) {
 	request := server.Request{
 		Method: "GET", Target: searchTarget(name), Client: "127.0.0.1",
-		Header: map[string][]string{"Authorization": {"Bearer " + ident.SandboxKey}},
+		Header: []handler.Header{{Name: "Authorization", Value: "Bearer " + ident.SandboxKey}},
 	}
 	var response handler.Response
 	begin := time.Now()

@@ -67,18 +67,21 @@ func peerOf(r *http.Request) *peer {
 	return parsePeer(r.RemoteAddr)
 }
 
+// fields are those of a request's header: a Request, or an http.Header.
+type fields interface{ Values(name string) []string }
+
 // client is the address that a request counts for: the connection's, or, when that is a
 // trusted proxy, the last address in Forwarded (RFC 7239) or X-Forwarded-For that is
 // not itself a trusted proxy.
 //
 // A proxy writes one of the two and passes on whatever a client put into the other. So
 // when both are there and disagree, neither is believed.
-func (p Proxies) client(from *peer, header http.Header) string {
+func (p Proxies) client(from *peer, header fields) string {
 	if len(p) == 0 || !p.trust(from.addr) {
 		return from.text
 	}
-	forwarded, hasForwarded := header["Forwarded"]
-	forwardedFor, hasForwardedFor := header["X-Forwarded-For"]
+	forwarded, forwardedFor := header.Values("Forwarded"), header.Values("X-Forwarded-For")
+	hasForwarded, hasForwardedFor := len(forwarded) > 0, len(forwardedFor) > 0
 	standard := p.lastUntrusted(from.addr, forwardedAddresses(forwarded))
 	usual := p.lastUntrusted(from.addr, listed(forwardedFor))
 	switch {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,125 +16,153 @@ import (
 )
 
 func TestAFullServerSaysSo(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	r := start(t, server.Config{MaxInFlight: 1, Answerer: answerFunc(
-		func(ctx context.Context, q *server.Request, a *handler.Response) error {
-			entered <- struct{}{}
-			<-leave
-			return fine(ctx, q, a)
-		})})
-	first := make(chan int)
-	go func() {
-		response, err := http.Get(r.url + "/v1/llps/a")
-		if err != nil {
-			first <- 0
-			return
-		}
-		first <- response.StatusCode
-	}()
-	<-entered
-	response, body := get(t, r.url+"/v1/llps/b")
-	require.Equal(t, 503, response.StatusCode)
-	require.Equal(t, handler.Overloaded, code(t, body))
-	require.Equal(t, "1", response.Header.Get("Retry-After"))
-	require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
-	health, _ := get(t, r.url+"/healthz")
-	require.Equal(t, 200, health.StatusCode, "the health pages are not counted")
-	close(leave)
-	require.Equal(t, 200, <-first)
-	go func() { <-entered }()
-	after, _ := get(t, r.url+"/v1/llps/c")
-	require.Equal(t, 200, after.StatusCode)
+	onBoth(t, func(t *testing.T, start starter) {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		r := start(t, server.Config{MaxInFlight: 1, Answerer: answerFunc(
+			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+				entered <- struct{}{}
+				<-leave
+				return fine(ctx, q, a)
+			})})
+		first := make(chan int)
+		go func() {
+			response, err := r.client.Get(r.url + "/v1/llps/a")
+			if err != nil {
+				first <- 0
+				return
+			}
+			first <- response.StatusCode
+		}()
+		<-entered
+		response, body := r.get(t, "/v1/llps/b")
+		require.Equal(t, 503, response.StatusCode)
+		require.Equal(t, handler.Overloaded, code(t, body))
+		require.Equal(t, "1", response.Header.Get("Retry-After"))
+		require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
+		health, _ := r.get(t, "/healthz")
+		require.Equal(t, 200, health.StatusCode, "the health pages are not counted")
+		close(leave)
+		require.Equal(t, 200, <-first)
+		go func() { <-entered }()
+		after, _ := r.get(t, "/v1/llps/c")
+		require.Equal(t, 200, after.StatusCode)
+	})
 }
 
 func TestAnAnswererWithoutRoomSaysSo(t *testing.T) {
-	r := start(t, server.Config{Answerer: answerFunc(
-		func(context.Context, *server.Request, *handler.Response) error {
-			return fmt.Errorf("wait for an instance: %w", server.ErrOverloaded)
-		})})
-	response, body := get(t, r.url+"/v1/llps/b")
-	require.Equal(t, 503, response.StatusCode)
-	require.Equal(t, handler.Overloaded, code(t, body))
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: answerFunc(
+			func(context.Context, *server.Request, *handler.Response) error {
+				return fmt.Errorf("wait for an instance: %w", server.ErrOverloaded)
+			})})
+		response, body := r.get(t, "/v1/llps/b")
+		require.Equal(t, 503, response.StatusCode)
+		require.Equal(t, handler.Overloaded, code(t, body))
+	})
 }
 
 func TestSizesAreBounded(t *testing.T) {
-	r := start(t, server.Config{Answerer: fine, MaxTargetBytes: 100, MaxHeaderBytes: 1000, DocsURL: "http://docs.example"})
-	response, body := get(t, r.url+"/v1/search/companies?name="+strings.Repeat("a", 100))
-	require.Equal(t, 414, response.StatusCode)
-	require.JSONEq(t, `{"type": "http://docs.example/problems/invalid_query", "title": "Invalid query", "status": 414,
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, MaxTargetBytes: 100, MaxHeaderBytes: 1000, DocsURL: "http://docs.example"})
+		response, body := r.get(t, "/v1/search/companies?name="+strings.Repeat("a", 100))
+		require.Equal(t, 414, response.StatusCode)
+		require.JSONEq(t, `{"type": "http://docs.example/problems/invalid_query", "title": "Invalid query", "status": 414,
 		"detail": "The path and query are longer than this server reads. Shorten the name.",
 		"code": "invalid_query", "request_id": "from-the-server"}`, body)
-	require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
-	answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nX-Long: "+strings.Repeat("a", 9000)+"\r\n\r\n")
-	require.Contains(t, answer, "431 Request Header Fields Too Large")
+		require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
+		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nX-Long: "+strings.Repeat("a", 9000)+"\r\n\r\n")
+		require.Contains(t, answer, "431 Request Header Fields Too Large")
+	})
 }
 
 func TestASlowHeaderIsCutOff(t *testing.T) {
-	r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: 50 * time.Millisecond})
-	answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost:") // never finished: raw returns once the server hangs up
-	require.NotContains(t, answer, "200 OK")
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: 50 * time.Millisecond})
+		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost:") // never finished: raw returns once the server hangs up
+		require.NotContains(t, answer, "200 OK")
+	})
 }
 
 func TestAnIdleConnectionIsClosed(t *testing.T) {
-	r := start(t, server.Config{Answerer: fine, IdleTimeout: 50 * time.Millisecond})
-	answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
-	require.Contains(t, answer, "200 OK")
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, IdleTimeout: 50 * time.Millisecond})
+		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
+		require.Contains(t, answer, "200 OK")
+	})
 }
 
 func TestStoppingFinishesWhatIsInFlight(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	r := start(t, server.Config{Answerer: answerFunc(
-		func(ctx context.Context, q *server.Request, a *handler.Response) error {
-			close(entered)
-			<-leave
-			return fine(ctx, q, a)
-		})})
-	c, err := net.Dial("tcp", r.addr)
-	require.NoError(t, err)
-	defer c.Close()
-	fmt.Fprint(c, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
-	<-entered
-	stopped := make(chan error)
-	go func() { stopped <- r.stop() }()
-	require.Eventually(t, func() bool {
-		_, err := net.Dial("tcp", r.addr)
-		return err != nil
-	}, time.Minute, time.Millisecond, "no new connection is taken")
-	close(leave)
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	require.NoError(t, err)
-	require.Equal(t, 200, response.StatusCode)
-	require.NoError(t, <-stopped)
+	onBoth(t, func(t *testing.T, start starter) {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		r := start(t, server.Config{Answerer: answerFunc(
+			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+				close(entered)
+				<-leave
+				return fine(ctx, q, a)
+			})})
+		c, err := r.dial()
+		require.NoError(t, err)
+		defer c.Close()
+		fmt.Fprint(c, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
+		<-entered
+		stopped := make(chan error)
+		go func() { stopped <- r.stop() }()
+		require.Eventually(t, func() bool {
+			_, err := r.dial()
+			return err != nil
+		}, time.Minute, time.Millisecond, "no new connection is taken")
+		close(leave)
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		require.Equal(t, 200, response.StatusCode)
+		require.NoError(t, <-stopped)
+	})
 }
 
 func TestWhatDoesNotFinishIsCutOff(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	r := start(t, server.Config{DrainTimeout: 20 * time.Millisecond, Answerer: answerFunc(
-		func(context.Context, *server.Request, *handler.Response) error {
-			close(entered)
-			<-leave
-			return nil
-		})})
-	defer close(leave)
-	go http.Get(r.url + "/v1/llps/a")
-	<-entered
-	require.ErrorContains(t, r.stop(), "finish requests in flight")
+	onBoth(t, func(t *testing.T, start starter) {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		r := start(t, server.Config{DrainTimeout: 20 * time.Millisecond, Answerer: answerFunc(
+			func(context.Context, *server.Request, *handler.Response) error {
+				close(entered)
+				<-leave
+				return nil
+			})})
+		defer close(leave)
+		go r.client.Get(r.url + "/v1/llps/a")
+		<-entered
+		require.ErrorContains(t, r.stop(), "finish requests in flight")
+	})
 }
 
 func TestAClientThatLeavesDoesNotStopItsRequest(t *testing.T) {
-	entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	r := start(t, server.Config{Answerer: answerFunc(
-		func(ctx context.Context, q *server.Request, a *handler.Response) error {
-			close(entered)
-			<-leave
-			done <- ctx.Err()
-			return fine(ctx, q, a)
-		})})
-	c, err := net.Dial("tcp", r.addr)
-	require.NoError(t, err)
-	fmt.Fprint(c, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
-	<-entered
-	require.NoError(t, c.Close())
-	close(leave)
-	require.NoError(t, <-done)
+	onBoth(t, func(t *testing.T, start starter) {
+		entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		r := start(t, server.Config{Answerer: answerFunc(
+			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+				close(entered)
+				<-leave
+				done <- ctx.Err()
+				return fine(ctx, q, a)
+			})})
+		c, err := r.dial()
+		require.NoError(t, err)
+		fmt.Fprint(c, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
+		<-entered
+		require.NoError(t, c.Close())
+		close(leave)
+		require.NoError(t, <-done)
+	})
+}
+
+// TestStoppingAtOnceEndsTheServer also where it has hardly begun.
+func TestStoppingAtOnceEndsTheServer(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		for range 20 {
+			r := start(t, server.Config{Answerer: fine})
+			require.NoError(t, r.stop())
+			_, err := r.dial()
+			require.Error(t, err)
+		}
+	})
 }

@@ -11,20 +11,20 @@ import (
 )
 
 // record writes the log line of a request and counts it.
-func (s *Server) record(e *exchange, r *http.Request, took time.Duration) {
-	s.metrics.observe(e.route, e.status, took)
+func (s *Server) record(e *exchange, took time.Duration) {
+	s.metrics.observe(e.route, e.response.Status, took)
 	ctx := context.Background()
 	if !s.config.Log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	line := [...]slog.Attr{
-		slog.String("method", knownMethod(r.Method)),
+		slog.String("method", knownMethod(e.request.Method)),
 		slog.String("route", e.route.String()),
-		slog.Int("status", e.status),
+		slog.Int("status", e.response.Status),
 		slog.Int64("duration_us", took.Microseconds()),
 		slog.String("request_id", e.id),
-		slog.String("client", e.client),
-		slog.String("traceparent", traceparent(r.Header)),
+		slog.String("client", e.request.Client),
+		slog.String("traceparent", traceparent(e.request.Values("Traceparent"))),
 	}
 	known := line[:]
 	if line[len(line)-1].Value.String() == "" {
@@ -47,8 +47,7 @@ func knownMethod(method string) string {
 const traceparentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
 // traceparent is the client's, when it has the form of one: lower-case hex and hyphens.
-func traceparent(header http.Header) string {
-	values := header["Traceparent"]
+func traceparent(values []string) string {
 	if len(values) != 1 || len(values[0]) != traceparentLength {
 		return ""
 	}

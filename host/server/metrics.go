@@ -21,7 +21,7 @@ func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metric
 		Name: "regedge_requests_total", Help: "Requests answered, by route and status.",
 	}, []string{"route", "status"})}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "regedge_request_seconds", Help: "Time from a request's header to its last byte written.",
+		Name: "regedge_request_seconds", Help: "Time from a request's header to its answer, without sending it.",
 		Buckets: []float64{.00005, .0001, .0002, .0005, .001, .002, .005, .01, .05, .25, 1, 5},
 	}, []string{"route"})
 	for r := range routeCount {

@@ -2,7 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"github.com/julienschmidt/httprouter"
 
@@ -19,29 +22,69 @@ func (s *Server) newPages() *httprouter.Router {
 	return router
 }
 
-// servePage answers GET and HEAD for a path of the host's own.
-func (s *Server) servePage(e *exchange, w http.ResponseWriter, r *http.Request, page httprouter.Handle, params httprouter.Params) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.refusePage(e, w)
-		return
+// page answers GET and HEAD for a path of the host's own, and says whether it is one.
+func (s *Server) page(e *exchange) bool {
+	at, err := url.ParseRequestURI(e.request.Target)
+	if err != nil {
+		return false
 	}
-	e.id = s.config.NewRequestID()
-	w.Header().Set(handler.HeaderRequestID, e.id)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-	page(status, r, params)
-	e.status = status.status
+	page, params, _ := s.pages.Lookup(http.MethodGet, at.Path)
+	if page == nil {
+		return false
+	}
+	e.route = routePage
+	if e.request.Method != http.MethodGet && e.request.Method != http.MethodHead {
+		s.refusePage(e)
+		return true
+	}
+	w := &pageWriter{to: &e.response, header: make(http.Header)}
+	w.header.Set(handler.HeaderRequestID, s.config.NewRequestID())
+	w.header.Set("X-Content-Type-Options", "nosniff")
+	page(w, e.request.asPage(at), params)
+	w.finish()
+	return true
 }
 
-// statusWriter remembers the status for log and metrics.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
+// asPage is the request as pages take it.
+func (r *Request) asPage(at *url.URL) *http.Request {
+	q := &http.Request{
+		Method: r.Method, URL: at, RequestURI: r.Target, Host: r.Authority, RemoteAddr: r.Client,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody,
+	}
+	for _, field := range r.Header {
+		q.Header.Add(field.Name, field.Value)
+	}
+	return q
 }
 
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
+// pageWriter gathers what a page writes into a response.
+type pageWriter struct {
+	to     *handler.Response
+	header http.Header
+}
+
+func (w *pageWriter) Header() http.Header { return w.header }
+
+func (w *pageWriter) WriteHeader(status int) {
+	if w.to.Status == 0 {
+		w.to.Status = status
+	}
+}
+
+func (w *pageWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.to.Body = append(w.to.Body, p...)
+	return len(p), nil
+}
+
+// finish puts the header into the response.
+func (w *pageWriter) finish() {
+	w.WriteHeader(http.StatusOK)
+	for _, name := range slices.Sorted(maps.Keys(w.header)) {
+		for _, value := range w.header[name] {
+			w.to.Headers = append(w.to.Headers, handler.Header{Name: name, Value: value})
+		}
+	}
 }
 
 // health says that the process answers at all.

@@ -15,24 +15,22 @@ const overloadedRetrySeconds = 1
 const pageMethods = "GET, HEAD"
 
 // refusePage answers a method that a page does not have.
-func (s *Server) refusePage(e *exchange, w http.ResponseWriter) {
+func (s *Server) refusePage(e *exchange) {
 	e.response = *handler.NewProblem(s.config.DocsURL, handler.MethodNotAllowed, s.config.NewRequestID(), 0)
 	for i := range e.response.Headers {
 		if field := &e.response.Headers[i]; field.Name == "Allow" {
 			field.Value = pageMethods
 		}
 	}
-	e.write(w)
 }
 
 // refuse answers with a problem that the server itself has found.
-func (s *Server) refuse(e *exchange, w http.ResponseWriter, code string) {
+func (s *Server) refuse(e *exchange, code string) {
 	var retryAfter int64
 	if code == handler.Overloaded {
 		retryAfter = overloadedRetrySeconds
 	}
 	e.response = *handler.NewProblem(s.config.DocsURL, code, s.config.NewRequestID(), retryAfter)
-	e.write(w)
 }
 
 // uriTooLong is the one answer whose status (RFC 9110, section 15.5.15) has no code of

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +26,18 @@ type Request struct {
 	Authority string
 	// Client is the address of the client, without a port, as the server vouches for it.
 	Client string
-	// Header holds the request's fields; the server has not changed them.
-	Header http.Header
+	// Header holds the request's fields as they came, without Host.
+	Header []handler.Header
+}
+
+// Values are those of the header fields of a name, in any case, in their order.
+func (r *Request) Values(name string) (values []string) {
+	for i := range r.Header {
+		if strings.EqualFold(r.Header[i].Name, name) {
+			values = append(values, r.Header[i].Value)
+		}
+	}
+	return values
 }
 
 // Answerer answers lookups: the component in its engine, or the handler itself.
@@ -55,7 +65,6 @@ var ErrOverloaded = errors.New("no room for the request")
 // the writer, so the times are those of slow networks, not of slow work.
 const (
 	DefaultReadHeaderTimeout = 5 * time.Second
-	DefaultReadTimeout       = 10 * time.Second
 	DefaultWriteTimeout      = 15 * time.Second
 	DefaultIdleTimeout       = 2 * time.Minute
 	DefaultDrainTimeout      = 10 * time.Second
@@ -83,8 +92,8 @@ type Config struct {
 	// TLS is nil for plain HTTP.
 	TLS *tls.Config
 
-	ReadHeaderTimeout, ReadTimeout, WriteTimeout, IdleTimeout, DrainTimeout time.Duration
-	MaxInFlight, MaxHeaderBytes, MaxTargetBytes                             int
+	ReadHeaderTimeout, WriteTimeout, IdleTimeout, DrainTimeout time.Duration
+	MaxInFlight, MaxHeaderBytes, MaxTargetBytes                int
 
 	// Log gets one line a request, and what went wrong.
 	Log *slog.Logger
@@ -98,7 +107,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.ReadHeaderTimeout, DefaultReadHeaderTimeout)
-	setDefault(&c.ReadTimeout, DefaultReadTimeout)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.IdleTimeout, DefaultIdleTimeout)
 	setDefault(&c.DrainTimeout, DefaultDrainTimeout)
@@ -142,43 +150,39 @@ func New(config Config) (*Server, error) {
 // what is in flight and returns nil; an error when serving failed, or when something
 // was still in flight after DrainTimeout and was cut off. The listener is closed.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	web := &http.Server{
-		Handler:                      s,
-		ReadHeaderTimeout:            s.config.ReadHeaderTimeout,
-		ReadTimeout:                  s.config.ReadTimeout,
-		WriteTimeout:                 s.config.WriteTimeout,
-		IdleTimeout:                  s.config.IdleTimeout,
-		MaxHeaderBytes:               s.config.MaxHeaderBytes,
-		DisableGeneralOptionsHandler: true,
-		ConnContext:                  withPeer,
-		ErrorLog:                     slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
-		TLSConfig:                    s.config.TLS,
+	web := s.newPlain
+	if s.config.TLS != nil {
+		web = s.newSecure
 	}
+	transport := web(listener)
 	served := make(chan error, 1)
-	go func() { served <- s.serve(web, listener) }()
+	go func() { served <- transport.serve() }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
-	err := s.drain(web)
+	err := s.drain(transport)
 	<-served
 	return err
 }
 
-func (s *Server) serve(web *http.Server, listener net.Listener) error {
-	if s.config.TLS != nil {
-		return web.ServeTLS(listener, "", "")
-	}
-	return web.Serve(listener)
+// transport takes requests from the connections of a listener.
+type transport interface {
+	// serve serves until the transport is shut down, or can't.
+	serve() error
+	// shutdown takes no more connections, and waits for requests in flight until ctx is done.
+	shutdown(context.Context) error
+	// close cuts off what is left.
+	close() error
 }
 
-func (s *Server) drain(web *http.Server) error {
+func (s *Server) drain(web transport) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
 	defer cancel()
-	if err := web.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("finish requests in flight: %w", err), web.Close())
+	if err := web.shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("finish requests in flight: %w", err), web.close())
 	}
 	return nil
 }

@@ -3,15 +3,20 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -48,6 +53,8 @@ var fine = constant(handler.Response{
 // running is a server on a port of its own.
 type running struct {
 	url, addr string
+	client    *http.Client
+	dial      func() (net.Conn, error)
 	log       *syncBuffer
 	metrics   *prometheus.Registry
 	stop      func() error // asks it to stop, waits, and returns what Run returned
@@ -70,9 +77,37 @@ func (b *syncBuffer) lines() []string {
 	return strings.Split(strings.TrimSpace(b.String()), "\n")
 }
 
+// starter starts a server of one kind.
+type starter func(*testing.T, server.Config) *running
+
+// onBoth tests the server without TLS, and with it: they are of different libraries.
+func onBoth(t *testing.T, test func(*testing.T, starter)) {
+	t.Run("plain", func(t *testing.T) { test(t, start) })
+	t.Run("TLS", func(t *testing.T) { test(t, startSecure) })
+}
+
+func startSecure(t *testing.T, config server.Config) *running {
+	t.Helper()
+	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
+	var err error
+	config.TLS, err = server.NewTLS(certFile, keyFile, time.Now)
+	require.NoError(t, err)
+	text, err := os.ReadFile(certFile)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(text))
+	r := start(t, config)
+	r.url = "https://" + r.addr
+	trust := &tls.Config{RootCAs: roots}
+	r.client.Transport.(*http.Transport).TLSClientConfig = trust
+	r.dial = func() (net.Conn, error) { return tls.Dial("tcp", r.addr, trust) }
+	return r
+}
+
 func start(t *testing.T, config server.Config) *running {
 	t.Helper()
-	r := &running{log: &syncBuffer{}, metrics: prometheus.NewRegistry()}
+	r := &running{log: &syncBuffer{}, metrics: prometheus.NewRegistry(), client: &http.Client{Transport: &http.Transport{}}}
+	t.Cleanup(r.client.CloseIdleConnections)
 	config.Log = slog.New(slog.NewJSONHandler(r.log, nil))
 	config.Metrics = r.metrics
 	config.NewRequestID = func() string { return "from-the-server" }
@@ -82,6 +117,7 @@ func start(t *testing.T, config server.Config) *running {
 	require.NoError(t, err)
 	r.addr = listener.Addr().String()
 	r.url = "http://" + r.addr
+	r.dial = func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- s.Run(ctx, listener) }()
@@ -96,7 +132,7 @@ func start(t *testing.T, config server.Config) *running {
 // raw sends bytes and returns what comes back until the connection ends.
 func (r *running) raw(t *testing.T, request string) string {
 	t.Helper()
-	c, err := net.Dial("tcp", r.addr)
+	c, err := r.dial()
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = io.WriteString(c, request)
@@ -106,9 +142,9 @@ func (r *running) raw(t *testing.T, request string) string {
 	return string(answer)
 }
 
-func get(t *testing.T, url string) (*http.Response, string) {
+func (r *running) get(t *testing.T, path string) (*http.Response, string) {
 	t.Helper()
-	response, err := http.Get(url)
+	response, err := r.client.Get(r.url + path)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -124,105 +160,117 @@ func code(t *testing.T, body string) string {
 }
 
 func TestTheAnswererGetsTheRequestAsItCame(t *testing.T) {
-	var got server.Request
-	r := start(t, server.Config{Answerer: answerFunc(
-		func(ctx context.Context, q *server.Request, a *handler.Response) error {
-			got = *q
-			got.Header = q.Header.Clone()
-			return fine(ctx, q, a)
-		})})
-	for sent, want := range map[string]string{
-		"/v1/companies/%41b//../x?name=a%20b&&name=%": "/v1/companies/%41b//../x?name=a%20b&&name=%",
-		"/nowhere?":                       "/nowhere?",
-		"http://example.com/v1/llps/a?b=": "/v1/llps/a?b=",
-		"*":                               "*",
-	} {
-		method := "GET"
-		if sent == "*" {
-			method = "OPTIONS"
+	onBoth(t, func(t *testing.T, start starter) {
+		var got server.Request
+		r := start(t, server.Config{Answerer: answerFunc(
+			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+				got = *q
+				got.Header = slices.Clone(q.Header)
+				return fine(ctx, q, a)
+			})})
+		for sent, want := range map[string]string{
+			"/v1/companies/%41b//../x?name=a%20b&&name=%": "/v1/companies/%41b//../x?name=a%20b&&name=%",
+			"/nowhere?":                       "/nowhere?",
+			"http://example.com/v1/llps/a?b=": "/v1/llps/a?b=",
+			"*":                               "*",
+		} {
+			method := "GET"
+			if sent == "*" {
+				method = "OPTIONS"
+			}
+			answer := r.raw(t, method+" "+sent+" HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n"+
+				"Authorization: Bearer one\r\nAuthorization: Bearer two\r\nSpin-Client-Addr: 9.9.9.9\r\n\r\n")
+			require.Contains(t, answer, "200 OK")
+			require.Equal(t, want, got.Target)
+			require.Equal(t, method, got.Method)
+			require.Equal(t, "example.com", got.Authority)
+			require.Equal(t, "127.0.0.1", got.Client)
+			require.Equal(t, []string{"Bearer one", "Bearer two"}, got.Values("authorization"))
 		}
-		answer := r.raw(t, method+" "+sent+" HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n"+
-			"Authorization: Bearer one\r\nAuthorization: Bearer two\r\nSpin-Client-Addr: 9.9.9.9\r\n\r\n")
-		require.Contains(t, answer, "200 OK")
-		require.Equal(t, want, got.Target)
-		require.Equal(t, method, got.Method)
-		require.Equal(t, "example.com", got.Authority)
-		require.Equal(t, "127.0.0.1", got.Client)
-		require.Equal(t, []string{"Bearer one", "Bearer two"}, got.Header["Authorization"])
-	}
+	})
 }
 
 func TestHeaderNamesGoOutAsTheAnswererSpellsThem(t *testing.T) {
-	r := start(t, server.Config{Answerer: constant(handler.Response{
-		Status: 200, Body: bytes.Repeat([]byte("x"), 5000),
-		Headers: []handler.Header{{Name: "RateLimit-Limit", Value: "60"}, {Name: "Vary", Value: "A"}, {Name: "Vary", Value: "B"}, {Name: "content-length", Value: "7"}},
-	})})
-	answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-	require.Contains(t, answer, "\r\nRateLimit-Limit: 60\r\n")
-	require.Contains(t, answer, "\r\nVary: A\r\nVary: B\r\n")
-	require.Contains(t, answer, "\r\nContent-Length: 5000\r\n")
-	require.NotContains(t, answer, "content-length")
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: constant(handler.Response{
+			Status: 200, Body: bytes.Repeat([]byte("x"), 5000),
+			Headers: []handler.Header{{Name: "RateLimit-Limit", Value: "60"}, {Name: "Vary", Value: "A"}, {Name: "Vary", Value: "B"}, {Name: "content-length", Value: "7"}},
+		})})
+		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		require.Contains(t, answer, "\r\nRateLimit-Limit: 60\r\n")
+		require.Contains(t, answer, "\r\nVary: A\r\nVary: B\r\n")
+		require.Contains(t, answer, "\r\nContent-Length: 5000\r\n")
+		require.NotContains(t, answer, "content-length")
+	})
 }
 
 func TestAnAnswerWithoutBodyHasNoLength(t *testing.T) {
-	r := start(t, server.Config{Answerer: constant(handler.Response{Status: 204})})
-	answer := r.raw(t, "OPTIONS /v1/llps/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-	require.Contains(t, answer, "204 No Content")
-	require.NotContains(t, answer, "Content-Length")
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: constant(handler.Response{Status: 204})})
+		answer := r.raw(t, "OPTIONS /v1/llps/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		require.Contains(t, answer, "204 No Content")
+		require.NotContains(t, answer, "Content-Length")
+	})
 }
 
 func TestAFailedAnswerIsAnInternalErrorWithItsOwnID(t *testing.T) {
-	for name, answerer := range map[string]answerFunc{
-		"error": func(context.Context, *server.Request, *handler.Response) error { return errors.New("secret cause") },
-		"panic": func(context.Context, *server.Request, *handler.Response) error { panic("secret cause") },
-		"no status": func(_ context.Context, _ *server.Request, a *handler.Response) error {
-			a.Body = []byte("secret cause")
-			return nil
-		},
-		"half an answer": func(_ context.Context, _ *server.Request, a *handler.Response) error {
-			a.Status, a.Headers = 200, append(a.Headers, handler.Header{Name: "X-Half", Value: "1"})
-			return errors.New("secret cause")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := start(t, server.Config{Answerer: answerer, DocsURL: "http://docs.example"})
-			response, body := get(t, r.url+"/v1/llps/a")
-			require.Equal(t, 500, response.StatusCode)
-			require.Equal(t, handler.InternalError, code(t, body))
-			require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
-			require.Equal(t, "application/problem+json", response.Header.Get("Content-Type"))
-			require.Empty(t, response.Header.Get("X-Half"))
-			require.NotContains(t, body, "secret")
-			require.NoError(t, r.stop())
-			require.Contains(t, r.log.String(), "from-the-server")
-		})
-	}
+	onBoth(t, func(t *testing.T, start starter) {
+		for name, answerer := range map[string]answerFunc{
+			"error": func(context.Context, *server.Request, *handler.Response) error { return errors.New("secret cause") },
+			"panic": func(context.Context, *server.Request, *handler.Response) error { panic("secret cause") },
+			"no status": func(_ context.Context, _ *server.Request, a *handler.Response) error {
+				a.Body = []byte("secret cause")
+				return nil
+			},
+			"half an answer": func(_ context.Context, _ *server.Request, a *handler.Response) error {
+				a.Status, a.Headers = 200, append(a.Headers, handler.Header{Name: "X-Half", Value: "1"})
+				return errors.New("secret cause")
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				r := start(t, server.Config{Answerer: answerer, DocsURL: "http://docs.example"})
+				response, body := r.get(t, "/v1/llps/a")
+				require.Equal(t, 500, response.StatusCode)
+				require.Equal(t, handler.InternalError, code(t, body))
+				require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
+				require.Equal(t, "application/problem+json", response.Header.Get("Content-Type"))
+				require.Empty(t, response.Header.Get("X-Half"))
+				require.NotContains(t, body, "secret")
+				require.NoError(t, r.stop())
+				require.Contains(t, r.log.String(), "from-the-server")
+			})
+		}
+	})
 }
 
 func TestAFailureBehindAnAnswerIsLoggedWithItsID(t *testing.T) {
-	r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *server.Request, a *handler.Response) error {
-		a.Status, a.Headers = 503, append(a.Headers, handler.Header{Name: handler.HeaderRequestID, Value: "the-lookup"})
-		return &server.Answered{Cause: errors.New("secret cause")}
-	})})
-	response, body := get(t, r.url+"/v1/llps/a")
-	require.Equal(t, 503, response.StatusCode)
-	require.NotContains(t, body, "secret")
-	require.NoError(t, r.stop())
-	require.Regexp(t, `"level":"ERROR","msg":"answered after a failure","request_id":"the-lookup","error":"secret cause"`, r.log.String())
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *server.Request, a *handler.Response) error {
+			a.Status, a.Headers = 503, append(a.Headers, handler.Header{Name: handler.HeaderRequestID, Value: "the-lookup"})
+			return &server.Answered{Cause: errors.New("secret cause")}
+		})})
+		response, body := r.get(t, "/v1/llps/a")
+		require.Equal(t, 503, response.StatusCode)
+		require.NotContains(t, body, "secret")
+		require.NoError(t, r.stop())
+		require.Regexp(t, `"level":"ERROR","msg":"answered after a failure","request_id":"the-lookup","error":"secret cause"`, r.log.String())
+	})
 }
 
 func TestAnAnswerLeavesNothingInTheNext(t *testing.T) {
-	turn := 0
-	r := start(t, server.Config{Answerer: answerFunc(
-		func(ctx context.Context, q *server.Request, a *handler.Response) error {
-			if turn++; turn > 1 {
-				a.Status = 200
-				return nil
-			}
-			return fine(ctx, q, a)
-		})})
-	get(t, r.url+"/v1/llps/a")
-	response, body := get(t, r.url+"/v1/llps/a")
-	require.Empty(t, body)
-	require.Empty(t, response.Header.Get("RateLimit-Limit"))
+	onBoth(t, func(t *testing.T, start starter) {
+		turn := 0
+		r := start(t, server.Config{Answerer: answerFunc(
+			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+				if turn++; turn > 1 {
+					a.Status = 200
+					return nil
+				}
+				return fine(ctx, q, a)
+			})})
+		r.get(t, "/v1/llps/a")
+		response, body := r.get(t, "/v1/llps/a")
+		require.Empty(t, body)
+		require.Empty(t, response.Header.Get("RateLimit-Limit"))
+	})
 }

@@ -57,19 +57,9 @@ func serialOf(t *testing.T, config *tls.Config) int64 {
 }
 
 func TestTLSIsServed(t *testing.T) {
-	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
-	config, err := server.NewTLS(certFile, keyFile, time.Now)
-	require.NoError(t, err)
-	r := start(t, server.Config{Answerer: fine, TLS: config})
-	text, err := os.ReadFile(certFile)
-	require.NoError(t, err)
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(text))
-	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true,
-	}}
-	defer client.CloseIdleConnections()
-	response, err := client.Get("https://" + r.addr + "/v1/llps/a")
+	r := startSecure(t, server.Config{Answerer: fine})
+	r.client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	response, err := r.client.Get(r.url + "/v1/llps/a")
 	require.NoError(t, err)
 	response.Body.Close()
 	require.Equal(t, 200, response.StatusCode)

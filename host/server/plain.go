@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"regedge/handler"
+)
+
+// plain serves HTTP/1.1 without TLS, in about half of the processor time that net/http takes
+// (docs/performance.md).
+type plain struct {
+	*fasthttp.Server
+	connections *connections
+}
+
+func (s *Server) newPlain(listener net.Listener) transport {
+	return plain{connections: newConnections(listener, s.config.Log), Server: &fasthttp.Server{
+		Handler:           s.answerPlain,
+		ErrorHandler:      refusePlain,
+		ReadTimeout:       s.config.ReadHeaderTimeout, // a body is not read
+		WriteTimeout:      s.config.WriteTimeout,
+		IdleTimeout:       s.config.IdleTimeout,
+		ReadBufferSize:    s.config.MaxHeaderBytes,
+		StreamRequestBody: true, // what came of a body is dropped after the answer
+		CloseOnShutdown:   true,
+
+		DisableHeaderNamesNormalizing: true,
+		DisablePreParseMultipartForm:  true,
+		NoDefaultContentType:          true,
+		NoDefaultServerHeader:         true,
+		SecureErrorLogMessage:         true,
+		LazyRequestTime:               true,
+		Logger:                        slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+	}}
+}
+
+func (p plain) serve() error { return p.Serve(p.connections) }
+
+func (p plain) shutdown(ctx context.Context) error {
+	err := p.ShutdownWithContext(ctx)
+	p.connections.Close() // which was not done if serve has not begun
+	return err
+}
+
+func (p plain) close() error { return p.connections.closeAll() }
+
+// answerPlain answers one request.
+func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
+	started := s.config.Now()
+	e := exchanges.Get().(*exchange)
+	e.readPlain(ctx)
+	if e.request.Authority == "" && ctx.Request.Header.IsHTTP11() { // RFC 9112, section 3.2
+		refusePlain(ctx, errNoHost)
+		ctx.SetConnectionClose()
+	} else {
+		s.serve(e, s.config.Proxies.client(ctx.Conn().(*connection).peer, &e.request))
+		e.writePlain(ctx)
+		s.record(e, s.config.Now().Sub(started))
+	}
+	e.reset()
+	exchanges.Put(e)
+}
+
+var errNoHost = errors.New("the request names no host")
+
+// readPlain copies a request out of memory that the next one will take.
+func (e *exchange) readPlain(ctx *fasthttp.RequestCtx) {
+	from := &ctx.Request.Header
+	target, host := from.RequestURI(), from.Host()
+	size := len(target) + len(host)
+	for name, value := range from.All() {
+		size += len(name) + len(value)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	take := func(part []byte) string { // all parts are of one string
+		begin := text.Len()
+		text.Write(part)
+		return text.String()[begin:]
+	}
+	e.request.Method = methodOf(from.Method())
+	e.request.Target = originForm(take(target))
+	e.request.Authority = take(host)
+	for name, value := range from.All() {
+		if !strings.EqualFold(string(name), "Host") {
+			e.request.Header = append(e.request.Header, handler.Header{Name: take(name), Value: take(value)})
+		}
+	}
+	const chunked = -1
+	if length := from.ContentLength(); length > 0 || length == chunked {
+		ctx.Conn().(*connection).lingers.Store(true)
+	}
+}
+
+// methodOf makes no new string for the usual methods.
+func methodOf(method []byte) string {
+	switch string(method) {
+	case http.MethodGet:
+		return http.MethodGet
+	case http.MethodHead:
+		return http.MethodHead
+	}
+	return string(method)
+}
+
+// writePlain sends the response. Field names go out as they are written in the answer.
+func (e *exchange) writePlain(ctx *fasthttp.RequestCtx) {
+	to := &ctx.Response
+	to.SetStatusCode(e.response.Status)
+	for _, field := range e.response.Headers {
+		if !strings.EqualFold(field.Name, "Content-Length") { // the server counts for itself
+			to.Header.Add(field.Name, field.Value)
+		}
+	}
+	to.SetBody(e.response.Body)
+}
+
+// refusePlain answers what is not a request, and has no route that it could be logged under.
+func refusePlain(ctx *fasthttp.RequestCtx, cause error) {
+	ctx.Conn().(*connection).lingers.Store(true)
+	status := http.StatusBadRequest
+	if _, long := errors.AsType[*fasthttp.ErrSmallBuffer](cause); long {
+		status = http.StatusRequestHeaderFieldsTooLarge
+	} else if slow, ok := errors.AsType[net.Error](cause); ok && slow.Timeout() {
+		status = http.StatusRequestTimeout
+	}
+	ctx.Error(http.StatusText(status)+"\n", status)
+}
+
+// connection is one whose peer is worked out once for all requests.
+type connection struct {
+	net.Conn
+	peer *peer
+	of   *connections
+	// lingers is set when the client may still be sending what nobody reads.
+	lingers atomic.Bool
+}
+
+// lingerTime is how long a client has to take the last answer and stop sending.
+const lingerTime = 500 * time.Millisecond
+
+// Close closes the connection. What arrives at a closed connection is answered with a reset,
+// which can reach the client before it has read the last answer (RFC 9112, section 9.6): so
+// what the client still sends is taken for a while.
+func (c *connection) Close() error {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.lingers.Swap(false) && tcp.CloseWrite() == nil {
+		_ = tcp.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.Copy(io.Discard, tcp)
+	}
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// connections is a listener that knows what it took.
+type connections struct {
+	net.Listener
+	log  *slog.Logger
+	mu   sync.Mutex
+	open map[*connection]struct{}
+}
+
+func newConnections(listener net.Listener, log *slog.Logger) *connections {
+	return &connections{Listener: listener, log: log, open: make(map[*connection]struct{})}
+}
+
+// The pause after a connection could not be taken, as when the process has no file descriptor
+// left, begins with the shorter one and doubles.
+const (
+	firstAcceptPause = 5 * time.Millisecond
+	lastAcceptPause  = time.Second
+)
+
+// Accept fails only once the listener is closed.
+func (l *connections) Accept() (net.Conn, error) {
+	for pause := firstAcceptPause; ; pause = min(2*pause, lastAcceptPause) {
+		conn, err := l.Listener.Accept()
+		if err == nil {
+			c := &connection{Conn: conn, peer: parsePeer(conn.RemoteAddr().String()), of: l}
+			l.mu.Lock()
+			l.open[c] = struct{}{}
+			l.mu.Unlock()
+			return c, nil
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return nil, err
+		}
+		l.log.Error("a connection can't be taken", "error", err)
+		time.Sleep(pause)
+	}
+}
+
+// closeAll cuts all connections off.
+func (l *connections) closeAll() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for c := range l.open {
+		errs = append(errs, c.Conn.Close())
+	}
+	clear(l.open)
+	return errors.Join(errs...)
+}
