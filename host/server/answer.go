@@ -19,6 +19,8 @@ type exchange struct {
 	response handler.Response
 	route    route
 	id       string
+	// written is called once a large body was written, or can't be; nil for others.
+	written func()
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
@@ -37,16 +39,17 @@ func (e *exchange) reset() {
 	*e = exchange{response: kept, request: Request{Header: e.request.Header[:0]}}
 }
 
-// originForm is the path and query as sent. A proxy's request line names a scheme and a host
-// too, which do not belong to it.
-func originForm(target string) string {
+// originForm is the path and query as sent, and the host that is asked for. A proxy's request
+// line names a scheme and a host too, which do not belong to the path, and the host is that one
+// (RFC 9112, section 3.2.2).
+func originForm(target, host string) (path, authority string) {
 	if strings.HasPrefix(target, "/") || target == "*" {
-		return target
+		return target, host
 	}
 	if u, err := url.ParseRequestURI(target); err == nil && u.Host != "" {
-		return u.RequestURI()
+		return u.RequestURI(), u.Host
 	}
-	return "/"
+	return "/", host
 }
 
 // serve answers the request of a client. Paths that are none of the host's pages go to the

@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +44,7 @@ func TestWhatIsNotARequestIsRefused(t *testing.T) {
 			"GET /v1/llps/a HTTP/1.1\r\nHost: a b\r\n\r\n",
 			"GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nX: a\x00b\r\n\r\n", "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n: b\r\n\r\n",
 			"GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n", "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n",
+			"GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nX Y: a\r\n\r\n",
 			"POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
 			"POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc",
 			"POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
@@ -53,16 +56,37 @@ func TestWhatIsNotARequestIsRefused(t *testing.T) {
 
 func TestABodyIsNotTakenForARequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
-		r := start(t, server.Config{Answerer: fine})
-		const next = "GET /v1/llps/b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-		post := "POST /v1/llps/a HTTP/1.1\r\nHost: h\r\n"
+		var mu sync.Mutex
+		var asked []string
+		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, q.Target)
+			return fine(ctx, q, a)
+		})})
+		const get = "GET /v1/llps/%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+		post, inside, next := "POST /v1/llps/a HTTP/1.1\r\nHost: h\r\n", fmt.Sprintf(get, "inside"), fmt.Sprintf(get, "next")
+		for _, request := range []string{
+			fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s%s", post, len(inside), inside, next),
+			fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n%s", post, len(inside), inside, next),
+			fmt.Sprintf("%sTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n%s", post, next),
+			fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", post, 50_000*len(inside), strings.Repeat(inside, 50_000)),
+		} {
+			require.True(t, strings.HasPrefix(r.statuses(t, request), "200"), "the answer arrives before the connection ends")
+		}
+		require.NotContains(t, asked, "/v1/llps/inside")
 		require.Equal(t, "200 200", r.statuses(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n"+next), "one after the other")
-		require.Equal(t, "200 200", r.statuses(t, fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s%s", post, len(next), next, next)))
-		require.Equal(t, "200 200", r.statuses(t, fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n%s", post, len(next), next, next)))
-		body := strings.Repeat(next, 50_000)
-		require.Equal(t, "200", r.statuses(t, fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", post, len(body), body)),
-			"the answer arrives before the connection ends")
 	})
+}
+
+// TestNobodyWaitsForABody also where it never comes.
+func TestNobodyWaitsForABody(t *testing.T) {
+	r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Hour})
+	for _, more := range []string{"", "Expect: 100-continue\r\n"} {
+		answer := r.raw(t, "POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n"+more+"\r\n")
+		require.True(t, strings.HasPrefix(answer, "HTTP/1.1 200"), answer)
+		require.Contains(t, answer, "\r\nConnection: close\r\n")
+	}
 }
 
 func TestOlderClientsAreAnswered(t *testing.T) {
@@ -127,5 +151,79 @@ func TestAPanicOfAPageEndsItsRequestOnly(t *testing.T) {
 		require.Equal(t, 200, response.StatusCode)
 		require.NoError(t, r.stop())
 		require.Contains(t, r.log.String(), "secret cause")
+	})
+}
+
+func TestARefusalReachesAClientThatWasIdle(t *testing.T) {
+	r := start(t, server.Config{Answerer: fine, WriteTimeout: 50 * time.Millisecond})
+	c, err := r.dial()
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
+	require.NoError(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, response.StatusCode)
+	time.Sleep(100 * time.Millisecond)
+	_, err = io.WriteString(c, "GARBAGE\r\n\r\n")
+	require.NoError(t, err)
+	rest, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Contains(t, string(rest), "400 Bad Request")
+}
+
+func TestAnUnusedConnectionIsClosedWithoutAWord(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: 50 * time.Millisecond})
+		require.Empty(t, r.raw(t, ""))
+	})
+}
+
+// TestAnAnswerDoesNotWaitForTheNextOne on the same connection, where the requests came at once.
+func TestAnAnswerDoesNotWaitForTheNextOne(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		leave := make(chan struct{})
+		end := sync.OnceFunc(func() { close(leave) })
+		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			if q.Target == "/v1/llps/second" {
+				<-leave
+			}
+			return fine(ctx, q, a)
+		})})
+		c, err := r.dial()
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, "GET /v1/llps/first HTTP/1.1\r\nHost: h\r\n\r\nGET /v1/llps/second HTTP/1.1\r\nHost: h\r\n\r\n")
+		require.NoError(t, err)
+		from := bufio.NewReader(c)
+		for range 2 {
+			response, err := http.ReadResponse(from, nil)
+			require.NoError(t, err)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.Equal(t, "{}", string(body))
+			end()
+		}
+	})
+}
+
+// TestIdleConnectionsDoNotHoldUpTheEnd whatever was sent on them before.
+func TestIdleConnectionsDoNotHoldUpTheEnd(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, DrainTimeout: time.Minute})
+		for n := range 20 {
+			c, err := r.dial()
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = io.WriteString(c, [...]string{
+				"GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n", "POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}",
+			}[n%2])
+			require.NoError(t, err)
+			_, err = http.ReadResponse(bufio.NewReader(c), nil)
+			require.NoError(t, err)
+		}
+		began := time.Now()
+		require.NoError(t, r.stop())
+		require.Less(t, time.Since(began), 20*500*time.Millisecond/2, "one linger after the other")
 	})
 }

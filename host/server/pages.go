@@ -1,8 +1,10 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,16 +42,36 @@ func (s *Server) page(e *exchange) bool {
 	w := &pageWriter{to: &e.response, header: make(http.Header)}
 	w.header.Set(handler.HeaderRequestID, s.config.NewRequestID())
 	w.header.Set("X-Content-Type-Options", "nosniff")
-	page(w, e.request.asPage(at), params)
+	page(w, s.asPage(&e.request, at), params)
 	w.finish()
+	if len(e.response.Body) > maxKeptBytes {
+		s.limitLarge(e)
+	}
 	return true
 }
 
-// asPage is the request as pages take it.
-func (r *Request) asPage(at *url.URL) *http.Request {
+// maxLarge is how many large pages are on their way to clients at once. Each is in memory until
+// its client has taken it, and the largest has 1.5 MB.
+const maxLarge = 32
+
+func (s *Server) limitLarge(e *exchange) {
+	if s.large.Add(1) > maxLarge {
+		s.large.Add(-1)
+		s.refuse(e, handler.Overloaded)
+		return
+	}
+	e.written = func() { s.large.Add(-1) }
+}
+
+// asPage is a request as pages take it. One for a page's header alone asks for the whole page,
+// whose body the transport leaves out, so that its length is known.
+func (s *Server) asPage(r *Request, at *url.URL) *http.Request {
 	q := &http.Request{
-		Method: r.Method, URL: at, RequestURI: r.Target, Host: r.Authority, RemoteAddr: r.Client,
+		Method: http.MethodGet, URL: at, RequestURI: r.Target, Host: r.Authority, RemoteAddr: net.JoinHostPort(r.Client, "0"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody,
+	}
+	if s.config.TLS != nil {
+		q.TLS = new(tls.ConnectionState)
 	}
 	for _, field := range r.Header {
 		q.Header.Add(field.Name, field.Value)

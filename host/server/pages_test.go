@@ -2,9 +2,13 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/julienschmidt/httprouter"
 	"github.com/stretchr/testify/require"
@@ -69,5 +73,80 @@ func TestPathsThatAreNoPageGoToTheAnswerer(t *testing.T) {
 			response, _ := r.get(t, path)
 			require.Equal(t, "from-the-answerer", response.Header.Get("X-Request-Id"), path)
 		}
+	})
+}
+
+func TestAPageKnowsHowItIsReached(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
+			router.GET("/where", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+				fmt.Fprint(w, r.TLS != nil, " ", r.Host, " ", r.URL, " ", server.Proxies{}.Client(r))
+			})
+		}})
+		_, body := r.get(t, "/where?a=b")
+		require.Equal(t, fmt.Sprint(strings.HasPrefix(r.url, "https:"), " ", r.addr, " /where?a=b 127.0.0.1"), body)
+	})
+}
+
+func TestTheHeaderOfAPageIsThatOfTheWholePage(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
+			router.GET("/file", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+				http.ServeContent(w, r, "a.txt", time.Time{}, strings.NewReader(strings.Repeat("a", 100_000)))
+			})
+		}})
+		whole, body := r.get(t, "/file")
+		head, err := r.client.Head(r.url + "/file")
+		require.NoError(t, err)
+		require.NoError(t, head.Body.Close())
+		require.Len(t, body, 100_000)
+		require.EqualValues(t, 100_000, head.ContentLength)
+		whole.Header.Del("Date")
+		head.Header.Del("Date")
+		require.Equal(t, whole.Header, head.Header)
+		part, err := http.NewRequest("GET", r.url+"/file", nil)
+		require.NoError(t, err)
+		part.Header.Set("Range", "bytes=5-9")
+		response, err := r.client.Do(part)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		require.Equal(t, http.StatusPartialContent, response.StatusCode)
+		require.EqualValues(t, 5, response.ContentLength)
+	})
+}
+
+// TestClientsThatDoNotReadLargePagesAreBounded and harm nothing but large pages.
+func TestClientsThatDoNotReadLargePagesAreBounded(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, WriteTimeout: time.Minute, Pages: func(router *httprouter.Router) {
+			router.GET("/large", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+				w.Write(make([]byte, 16<<20)) // more than sockets hold
+			})
+		}})
+		status := func() int {
+			response, err := r.client.Get(r.url + "/large")
+			require.NoError(t, err)
+			defer response.Body.Close()
+			_, err = io.Copy(io.Discard, response.Body)
+			require.NoError(t, err)
+			return response.StatusCode
+		}
+		var slow []net.Conn
+		for range 32 {
+			c, err := r.dial()
+			require.NoError(t, err)
+			slow = append(slow, c)
+			_, err = io.WriteString(c, "GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+			require.NoError(t, err)
+			_, err = io.ReadFull(c, make([]byte, 1))
+			require.NoError(t, err)
+		}
+		require.Equal(t, http.StatusServiceUnavailable, status())
+		response, _ := r.get(t, "/healthz")
+		require.Equal(t, 200, response.StatusCode)
+		for _, c := range slow {
+			require.NoError(t, c.Close())
+		}
+		require.Eventually(t, func() bool { return status() == 200 }, time.Minute, 10*time.Millisecond)
 	})
 }

@@ -43,13 +43,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.readHTTP(r)
 	s.serve(e, s.config.Proxies.client(peerOf(r), &e.request))
 	e.writeHTTP(w)
+	if e.written != nil {
+		e.written()
+	}
 	s.record(e, s.config.Now().Sub(started))
 	e.reset()
 	exchanges.Put(e)
 }
 
 func (e *exchange) readHTTP(r *http.Request) {
-	e.request.Method, e.request.Target, e.request.Authority = r.Method, originForm(r.RequestURI), r.Host
+	e.request.Method = r.Method
+	e.request.Target, e.request.Authority = originForm(r.RequestURI, r.Host)
 	for name, values := range r.Header {
 		for _, value := range values {
 			e.request.Header = append(e.request.Header, handler.Header{Name: name, Value: value})

@@ -131,6 +131,7 @@ type Server struct {
 	pages    *httprouter.Router
 	metrics  *metrics
 	inFlight atomic.Int64
+	large    atomic.Int64 // pages, see maxLarge
 	draining atomic.Bool
 }
 
@@ -159,6 +160,9 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	go func() { served <- transport.serve() }()
 	select {
 	case err := <-served:
+		if err == nil {
+			err = net.ErrClosed
+		}
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}

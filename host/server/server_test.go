@@ -178,7 +178,11 @@ func TestTheAnswererGetsTheRequestAsItCame(t *testing.T) {
 			if sent == "*" {
 				method = "OPTIONS"
 			}
-			answer := r.raw(t, method+" "+sent+" HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n"+
+			host := "example.com"
+			if strings.HasPrefix(sent, "http:") {
+				host = "not.asked" // RFC 9112, section 3.2.2
+			}
+			answer := r.raw(t, method+" "+sent+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n"+
 				"Authorization: Bearer one\r\nAuthorization: Bearer two\r\nSpin-Client-Addr: 9.9.9.9\r\n\r\n")
 			require.Contains(t, answer, "200 OK")
 			require.Equal(t, want, got.Target)
