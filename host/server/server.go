@@ -26,7 +26,8 @@ type Request struct {
 	Authority string
 	// Client is the address of the client, without a port, as the server vouches for it.
 	Client string
-	// Header holds the request's fields as they came, without Host.
+	// Header holds the request's fields as they came, without Host. What a client may send
+	// once, such as a User-Agent, may be the last of several.
 	Header []handler.Header
 }
 
