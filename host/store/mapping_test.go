@@ -1,0 +1,197 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/host/store"
+)
+
+// manyPages is a table of some 4 MB.
+const manyPages = `CREATE TABLE filler (id INTEGER PRIMARY KEY, text TEXT);
+	WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i+1 FROM n WHERE i < 1000)
+	INSERT INTO filler SELECT i, hex(zeroblob(2000)) || i FROM n;
+	PRAGMA wal_checkpoint(TRUNCATE)`
+
+// mappings is how many of the process's mappings are of a file, and descriptors how many of
+// its open files.
+func mappings(t *testing.T, path string) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	return strings.Count(string(maps), path+"\n")
+}
+
+func descriptors(t *testing.T, path string) (n int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil && strings.HasPrefix(to, path) {
+			n++
+		}
+	}
+	return n
+}
+
+// ends asks for the last text of the table.
+func ends(t *testing.T, s *store.Store) (string, error) {
+	t.Helper()
+	var got handler.Result
+	err := s.Query(t.Context(), "SELECT substr(text, -4) FROM filler WHERE id = ?1",
+		[]handler.Value{{Kind: handler.Integer, Int: 1000}}, &got)
+	if err != nil {
+		return "", err
+	}
+	if got.Rows() != 1 {
+		return "", fmt.Errorf("%d rows", got.Rows())
+	}
+	return got.Values[0].Text, nil
+}
+
+func TestAFileIsMapped(t *testing.T) {
+	onlyOnLinux(t)
+	path, writer := newFile(t, manyPages)
+	s := open(t, store.Config{Path: path})
+	last, err := ends(t, s)
+	require.NoError(t, err)
+	require.Equal(t, "1000", last)
+	require.Equal(t, 1, mappings(t, path))
+
+	t.Run("and what its owner adds is read", func(t *testing.T) {
+		require.NoError(t, writer.Exec(`UPDATE filler SET text = 'moved' WHERE id = 1000`))
+		requireEnd(t, s, "oved")
+		require.NoError(t, writer.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`))
+		requireEnd(t, s, "oved")
+		// Twenty times as much: beyond the room that was left for it.
+		require.NoError(t, writer.Exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i+1 FROM n WHERE i < 20000)
+			INSERT INTO filler SELECT 1000+i, hex(zeroblob(2000)) || i FROM n;
+			UPDATE filler SET text = 'again' WHERE id = 1000;
+			PRAGMA wal_checkpoint(TRUNCATE)`))
+		requireEnd(t, s, "gain")
+		var got handler.Result
+		require.NoError(t, s.Query(t.Context(), "SELECT count(*), sum(length(text)) > 80000000 FROM filler", nil, &got))
+		require.Equal(t, []handler.Value{{Kind: handler.Integer, Int: 21000}, {Kind: handler.Integer, Int: 1}}, got.Values)
+	})
+	t.Run("and a file that its owner made smaller", func(t *testing.T) {
+		require.NoError(t, writer.Exec(`DELETE FROM filler WHERE id <> 1000; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)`))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(64<<10))
+		requireEnd(t, s, "gain")
+	})
+}
+
+func onlyOnLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("looks into /proc")
+	}
+}
+
+func requireEnd(t *testing.T, s *store.Store, want string) {
+	t.Helper()
+	last, err := ends(t, s)
+	require.NoError(t, err)
+	require.Equal(t, want, last)
+}
+
+// A page that can't be read arrives as a signal where the file is mapped, which ends a program
+// that is not prepared for it.
+func TestAMappedFileThatIsCutOff(t *testing.T) {
+	onlyOnLinux(t)
+	path, _ := newFile(t, manyPages)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	s := open(t, store.Config{Path: path, Connections: 2, Hold: time.Minute})
+	requireEnd(t, s, "1000")
+	require.Equal(t, 1, mappings(t, path))
+	before := descriptors(t, path)
+
+	require.NoError(t, os.Truncate(path, 64<<10))
+	_, err = ends(t, s)
+	require.True(t, store.Spoils(err), "%v", err)
+	require.NotErrorIs(t, err, store.ErrTimeout)
+	require.ErrorContains(t, err, "sqlite3: ")
+
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.Write(whole)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	requireEnd(t, s, "1000")
+	require.Equal(t, before, descriptors(t, path), "the connection that met with it is closed")
+	require.Equal(t, 1, mappings(t, path), "and that which took its place does not map")
+}
+
+// All connections meet with it, and more than once.
+func TestAMappedFileThatIsCutOffUnderLoad(t *testing.T) {
+	path, _ := newFile(t, manyPages)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	s := open(t, store.Config{Path: path, Connections: 4, Pinned: true})
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if last, err := ends(t, s); err == nil {
+					assert.Equal(t, "1000", last)
+				}
+			}
+		})
+	}
+	for range 20 {
+		require.NoError(t, f.Truncate(64<<10))
+		time.Sleep(5 * time.Millisecond)
+		_, err = f.WriteAt(whole, 0)
+		require.NoError(t, err)
+		time.Sleep(5 * time.Millisecond)
+	}
+	close(done)
+	readers.Wait()
+	requireEnd(t, s, "1000")
+}
+
+// A path is a part of the address that SQLite is given, where some characters mean something.
+func TestAPathWithEveryCharacter(t *testing.T) {
+	for _, name := range []string{"plain.db", "a b.db", "100%.db", "50%41.db", "what?mode=rwc.db", "part#2.db", "é:ü.db", "a+b&c=d.db"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), name+".d")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			path := filepath.Join(dir, name)
+			writer, err := sqlite3.Open(path)
+			require.NoError(t, err)
+			require.NoError(t, writer.Exec("PRAGMA journal_mode=wal;"+people))
+			require.NoError(t, writer.Close())
+			fillsEveryStorageClass(t, open(t, store.Config{Path: path}))
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			for _, entry := range entries {
+				require.True(t, strings.HasPrefix(entry.Name(), name), entry.Name())
+			}
+			t.Chdir(dir)
+			fillsEveryStorageClass(t, open(t, store.Config{Path: name}))
+			fillsEveryStorageClass(t, open(t, store.Config{Path: "./" + name}))
+		})
+	}
+}
