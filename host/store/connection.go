@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -42,8 +41,6 @@ type connection struct {
 	place      int // in the store
 	sqlite     *sqlite3.Conn
 	file       os.FileInfo
-	mapped     *openFiles // nil where the file is not mapped
-	broken     bool       // SQLite can't be called again, for it was left amid its work
 	statements map[string]*sqlite3.Stmt
 	refused    map[string]error // what can't be prepared in the present transaction
 	texts      []byte
@@ -53,28 +50,20 @@ type connection struct {
 	lapsed     bool // guarded by the store: its transaction is to be ended
 }
 
-func connect(config Config, at int, mapping bool) (*connection, error) {
+func connect(config Config, at int) (*connection, error) {
 	info, err := os.Stat(config.Path)
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{
-		place: at, file: info, limit: &timeLimit{},
-		statements: make(map[string]*sqlite3.Stmt), refused: make(map[string]error),
-	}
-	toMap := 0
-	if mapping {
-		toMap = mappedBytes(info.Size())
-	}
-	if toMap > 0 {
-		c.sqlite, c.mapped, err = openMapped(config.Path, toMap)
-	} else {
-		c.sqlite, err = sqlite3.OpenFlags(config.Path, sqlite3.OPEN_READONLY)
-	}
+	sqlite, err := openReadOnly(config.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.setUp(config, toMap); err != nil {
+	c := &connection{
+		place: at, sqlite: sqlite, file: info, limit: &timeLimit{},
+		statements: make(map[string]*sqlite3.Stmt), refused: make(map[string]error),
+	}
+	if err := c.setUp(config); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -82,7 +71,7 @@ func connect(config Config, at int, mapping bool) (*connection, error) {
 
 // setUp makes the connection one that can only read. The schema is read last, because
 // that is the first time that SQLite looks into the file.
-func (c *connection) setUp(config Config, toMap int) error {
+func (c *connection) setUp(config Config) error {
 	if err := fts5.Register(c.sqlite); err != nil {
 		return fmt.Errorf("register fts5: %w", err)
 	}
@@ -113,11 +102,6 @@ func (c *connection) setUp(config Config, toMap int) error {
 			return err
 		}
 	}
-	if toMap > 0 {
-		if err := mapFile(c.sqlite, toMap); err != nil {
-			return err
-		}
-	}
 	c.sqlite.SetInterrupt(c.limit)
 	return c.sqlite.SetAuthorizer(c.authorize)
 }
@@ -141,19 +125,12 @@ func (c *connection) authorize(action sqlite3.AuthorizerActionCode, name, _, _, 
 }
 
 func (c *connection) close() error {
-	if c.broken {
-		c.hold.timer.Stop()
-		return c.mapped.abandon()
-	}
 	for _, statement := range c.statements {
 		statement.Close()
 	}
 	c.statements = nil
 	c.hold.close()
 	c.memory.close()
-	if c.mapped != nil {
-		defer c.mapped.forget()
-	}
 	return c.sqlite.Close()
 }
 
@@ -194,24 +171,6 @@ func (c *connection) enter(now time.Time) error {
 	}
 	clear(c.refused)
 	return c.memory.begin()
-}
-
-// ask sees to a transaction and answers a statement in it. After an error that Spoils says is of
-// the connection, it must be closed.
-func (c *connection) ask(now time.Time, text string, args []handler.Value, dst *handler.Result, config Config) (err error) {
-	if c.mapped != nil {
-		before := debug.SetPanicOnFault(true)
-		defer func() {
-			debug.SetPanicOnFault(before)
-			if cause := fault(recover()); cause != nil {
-				c.broken, err = true, cause
-			}
-		}()
-	}
-	if err := c.enter(now); err != nil {
-		return err
-	}
-	return c.answer(text, args, dst, config)
 }
 
 // answer takes the result from memory, or runs the statement.

@@ -1,125 +1,104 @@
 package store
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"math"
 	"net/url"
 	"path/filepath"
-	"runtime"
-	"strconv"
-	"sync/atomic"
-	"syscall"
+	"runtime/debug"
+	"sync"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+	"golang.org/x/sys/unix"
 )
 
-// SQLite reads a page of a mapped file where it is, in place of a system call and a copy into
-// the connection's cache (https://sqlite.org/mmap.html). The memory that it computes in has
-// addresses of 32 bits, and of those its library gives a file mostMapped bytes at most. A
-// larger file is not mapped at all: with a part of it mapped, searches and lookups took longer
-// than by system calls.
-const mostMapped = 1 << 30
+// mappedName is the name of the VFS (https://sqlite.org/vfs.html) that takes the pages of a
+// database out of a mapping, where the system's asks the kernel for each.
+const mappedName = "regedge-mapped"
 
-// ownMemory is what SQLite may use besides, for a connection: the default of its library.
-const ownMemory = 256 << 20
+var registerMapped = sync.OnceFunc(func() {
+	vfs.Register(mappedName, mappedFiles{vfs.Find("").(vfs.VFSFilename)})
+})
 
-// errFault is of a mapped page that can't be read: the disk failed, or another program cut the
-// file off. There is no system call that could return it, so it arrives as a signal. It is
-// also of a system that does not map.
-var errFault = errors.New("a mapped page of the database can't be read")
-
-// mappedBytes is how much of a file is mapped, with room for what its owner adds; what comes to
-// lie beyond it is read by system calls.
-func mappedBytes(fileBytes int64) int {
-	if fileBytes >= mostMapped || math.MaxInt == math.MaxInt32 {
-		return 0
-	}
-	return int(min(mostMapped, fileBytes+fileBytes/8+16<<20))
-}
-
-// openMapped opens a file to read it through a mapping, from the first page that is read after
-// mapFile.
-func openMapped(path string, bytes int) (*sqlite3.Conn, *openFiles, error) {
-	files := newOpenFiles()
+// openReadOnly opens a database through a mapping.
+func openReadOnly(path string) (*sqlite3.Conn, error) {
+	registerMapped()
 	uri := url.URL{
-		Scheme: "file", Opaque: (&url.URL{Path: filepath.Clean(path)}).EscapedPath(),
-		RawQuery: "mode=ro&vfs=" + files.name,
+		Scheme: "file", Opaque: (&url.URL{Path: filepath.Clean(path)}).EscapedPath(), RawQuery: "vfs=" + mappedName,
 	}
-	memory := sqlite3.WithMaxMemory(context.Background(), ownMemory+int64(bytes))
-	sqlite, err := sqlite3.OpenContext(memory, uri.String())
+	return sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+}
+
+// mappedFiles is the system's VFS but for the databases.
+type mappedFiles struct{ vfs.VFSFilename }
+
+// OpenFilename implements vfs.VFSFilename. A file that the system does not map is opened as any
+// other.
+func (m mappedFiles) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	file, opened, err := m.VFSFilename.OpenFilename(name, flags)
+	if err != nil || flags&vfs.OPEN_MAIN_DB == 0 {
+		return file, opened, err
+	}
+	if mapped, err := mapFile(file); err == nil {
+		file = mapped
+	}
+	return file, opened, nil
+}
+
+// mappedFile reads from memory what it can and the rest by system calls. SQLite keeps its
+// copies of the pages that it often needs, in its cache. To have it read all pages where they
+// are (https://sqlite.org/mmap.html) would leave it amid its work where one can't be read, and
+// this SQLite has room for 1 GiB at most.
+type mappedFile struct {
+	vfs.File
+	memory []byte
+}
+
+// mapFile maps a file with room for what its owner adds.
+func mapFile(file vfs.File) (*mappedFile, error) {
+	size, err := file.Size()
 	if err != nil {
-		files.forget()
-		return nil, nil, err
+		return nil, err
 	}
-	return sqlite, files, nil
+	descriptor := file.(interface{ Fd() uintptr }).Fd()
+	memory, err := unix.Mmap(int(descriptor), 0, int(size+size/8+1<<20), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	return &mappedFile{file, memory}, nil
 }
 
-func mapFile(sqlite *sqlite3.Conn, bytes int) error {
-	if err := sqlite.Exec(fmt.Sprintf("PRAGMA mmap_size=%d", bytes)); err != nil {
-		return fmt.Errorf("map the file: %w", err)
+// ReadAt implements io.ReaderAt.
+func (f *mappedFile) ReadAt(p []byte, off int64) (n int, err error) {
+	if off+int64(len(p)) <= int64(len(f.memory)) && copied(p, f.memory[off:]) {
+		return len(p), nil
 	}
-	return nil
+	return f.File.ReadAt(p, off)
 }
 
-// fault returns errFault for the panic of a mapped page, which there is where the goroutine has
-// set debug.SetPanicOnFault (else the process ends), and nil for no panic.
-func fault(panicked any) error {
-	switch cause := panicked.(type) {
-	case nil:
-		return nil
-	case interface {
-		runtime.Error
-		Addr() uintptr
-	}:
-		return errFault
-	case syscall.Errno:
-		return fmt.Errorf("%w: %w", errFault, cause)
-	}
-	panic(panicked)
+// copied fills p, unless what is mapped can't be read: there the file ends, or the disk failed.
+// That arrives as a signal, which Go makes a panic.
+func copied(p, memory []byte) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	copy(p, memory)
+	return true
 }
 
-// openFiles are the files of a mapped connection. SQLite is left amid its work by a fault, and
-// can't close them after it: to try would go round in circles. It knows them as a VFS of the
-// connection's own (https://sqlite.org/vfs.html), which is the system's.
-type openFiles struct {
-	vfs.VFSFilename
-	name  string
-	files []vfs.File
+// SharedMemory implements vfs.FileSharedMemory, without which there is no reading beside a
+// writer.
+func (f *mappedFile) SharedMemory() vfs.SharedMemory {
+	return f.File.(vfs.FileSharedMemory).SharedMemory()
 }
 
-var lastName atomic.Uint64
-
-func newOpenFiles() *openFiles {
-	o := &openFiles{
-		VFSFilename: vfs.Find("").(vfs.VFSFilename),
-		name:        "regedge-" + strconv.FormatUint(lastName.Add(1), 10),
+// Close implements io.Closer.
+func (f *mappedFile) Close() error {
+	err := unix.Munmap(f.memory)
+	if closeErr := f.File.Close(); closeErr != nil {
+		err = closeErr
 	}
-	vfs.Register(o.name, o)
-	return o
-}
-
-// OpenFilename implements vfs.VFSFilename.
-func (o *openFiles) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
-	file, flags, err := o.VFSFilename.OpenFilename(name, flags)
-	if err == nil && flags&(vfs.OPEN_MAIN_DB|vfs.OPEN_WAL) != 0 {
-		o.files = append(o.files, file)
-	}
-	return file, flags, err
-}
-
-// forget is for a connection that SQLite has closed.
-func (o *openFiles) forget() { vfs.Unregister(o.name) }
-
-// abandon closes the files, and with them ends their locks, in SQLite's place. The memory of
-// the connection is lost.
-func (o *openFiles) abandon() error {
-	o.forget()
-	var failed []error
-	for _, file := range o.files {
-		failed = append(failed, file.Close())
-	}
-	return errors.Join(failed...)
+	return err
 }

@@ -89,7 +89,6 @@ type Store struct {
 	places []place     // the first one that is free is taken: its cache is warm
 	file   os.FileInfo // the file that idle connections have open
 	index  os.FileInfo // of its log, as Open found it; nil when there was none
-	faulty bool        // a mapped page could not be read: nothing is mapped any more
 	closed bool
 }
 
@@ -128,10 +127,7 @@ func indexOf(path string) string { return path + "-shm" }
 
 // connect opens the connection of a place; of a pinned store, to the same file.
 func (s *Store) connect(at int) (*connection, error) {
-	s.mu.Lock()
-	mapping := !s.faulty
-	s.mu.Unlock()
-	c, err := connect(s.config, at, mapping)
+	c, err := connect(s.config, at)
 	if err != nil {
 		return nil, err
 	}
@@ -165,29 +161,23 @@ func (s *Store) Replaced() bool {
 // Query runs one statement with the parameters ?1, ?2, … and fills dst with its rows,
 // whose memory it reuses. The texts of dst stay valid for ever.
 func (s *Store) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
-	err := s.query(ctx, statement, args, dst)
-	if errors.Is(err, errFault) {
-		err = s.query(ctx, statement, args, dst) // by system calls, which say what is the matter
-	}
-	if errors.Is(err, sqlite3.INTERRUPT) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return ErrTimeout
-	}
-	return err
-}
-
-func (s *Store) query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	started := s.config.Now()
 	c, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	c.limit.set(ctx, s.config.Now, started.Add(s.config.Timeout))
-	err = c.ask(started, statement, args, dst, s.config)
+	if err = c.enter(started); err == nil {
+		err = c.answer(statement, args, dst, s.config)
+	}
 	c.limit.clear()
 	s.release(c, err)
+	if errors.Is(err, sqlite3.INTERRUPT) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return ErrTimeout
+	}
 	return err
 }
 
@@ -243,7 +233,6 @@ func (s *Store) takeSlot(ctx context.Context) error {
 // has been replaced.
 func (s *Store) release(c *connection, err error) {
 	s.mu.Lock()
-	s.faulty = s.faulty || errors.Is(err, errFault)
 	keep := !s.closed && !Spoils(err) && os.SameFile(c.file, s.file)
 	if c.lapsed {
 		c.lapsed = false
@@ -265,9 +254,6 @@ func (s *Store) release(c *connection, err error) {
 func Spoils(err error) bool {
 	if err == nil {
 		return false
-	}
-	if errors.Is(err, errFault) {
-		return true
 	}
 	for _, code := range []sqlite3.ErrorCode{
 		sqlite3.CORRUPT, sqlite3.NOTADB, sqlite3.IOERR, sqlite3.NOMEM,
