@@ -306,6 +306,7 @@ func (b *Book) applyEpoch(epoch uint64, forked bool) {
 		*a = account{
 			index: a.index, perMinute: a.perMinute, minute: a.minute, count: a.count,
 			othersMinute: a.othersMinute, others: a.others, rateListed: a.rateListed, rateTold: a.rateTold,
+			lastUsed: a.lastUsed, // or the next sweep would forget what was counted
 		}
 	}
 	b.keys, b.keyOrder = map[int64]*key{}, nil

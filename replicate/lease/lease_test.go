@@ -72,6 +72,20 @@ func TestTheRateComesBeforeEverything(t *testing.T) {
 	require.Equal(t, "", b.Charge(next, asking("next", charge.Found), false).Verdict.Code, "a new minute")
 }
 
+// A request that comes before the writer has said who this edge is waits, and is counted.
+func TestTheRateOutlivesTheBeginningOfAnEpoch(t *testing.T) {
+	b := New(&memory{})
+	b.Boot(1)
+	require.True(t, b.Charge(start, asking("early", charge.Found), false).Wait)
+	b.Apply(start, &wire.Reply{Status: wire.Fresh, Session: 1, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
+	b.Sync(start + 1)
+	b.Apply(start+1, news(b, 1, 100), true)
+	early := b.Charge(start+2, asking("early", charge.Found), true)
+	require.Equal(t, "", early.Verdict.Code)
+	require.EqualValues(t, 4, early.Verdict.RateRemaining)
+	require.EqualValues(t, 3, b.Charge(start+2, asking("next", charge.Found), false).Verdict.RateRemaining)
+}
+
 func TestALeaseEnds(t *testing.T) {
 	b, _ := granted(t, 100)
 	a := b.Charge(start+leaseMillis, asking("late", charge.Found), false)

@@ -178,8 +178,6 @@ func eventually(t *testing.T, condition func() bool, what string) {
 func TestOneEdge(t *testing.T) {
 	c := startCentre(t, nil)
 	e := c.edge("one")
-	// A request that waits for the first Hello is not counted to the rate.
-	eventually(t, func() bool { return e.Ready() == nil }, "the edge is known to the writer")
 
 	t.Run("charges a credit for each lookup that succeeds", func(t *testing.T) {
 		account := c.account("growth", 100)
