@@ -54,6 +54,9 @@ func (o options) runIndia(ctx context.Context) error {
 		return err
 	}
 	i.large, i.small = i.register(dir, o.companies), i.register(dir, min(smallCompanies, o.companies))
+	if i.against != "" {
+		return i.compare(ctx)
+	}
 	for _, step := range []func(context.Context) error{
 		i.measureImport, i.measureServing, i.drawGraph, i.printTable, i.printPlans,
 	} {

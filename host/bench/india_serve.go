@@ -161,16 +161,21 @@ func (r *register) search(buf []byte, random *rand.Rand, queries []string) []byt
 // searchShare of the requests of the mix are searches, one in so many.
 const searchShare = 10
 
-// measureMix loads the edge of the large register with lookups and searches.
-func (i *india) measureMix(ctx context.Context) error {
+// mix asks the large register for lookups and searches.
+func (i *india) mix() func([]byte, *rand.Rand) []byte {
 	r := i.large
 	queries := typedQueries(r.names, 5000)
-	mix, err := i.underLoad(ctx, r, func(buf []byte, random *rand.Rand) []byte {
+	return func(buf []byte, random *rand.Rand) []byte {
 		if random.IntN(searchShare) == 0 {
 			return r.search(buf, random, queries)
 		}
 		return r.lookup(buf, random)
-	})
+	}
+}
+
+// measureMix loads the edge of the large register with lookups and searches.
+func (i *india) measureMix(ctx context.Context) error {
+	mix, err := i.underLoad(ctx, i.large, i.mix())
 	if err != nil {
 		return err
 	}
@@ -178,10 +183,16 @@ func (i *india) measureMix(ctx context.Context) error {
 	return nil
 }
 
+// middling is the register of the hot path.
+func (i *india) middling(ctx context.Context) (*register, error) {
+	r := i.register(i.dir, min(hotPathCompanies, i.companies))
+	return r, i.ready(ctx, r)
+}
+
 // measureHotPath loads the edge of a middling register with lookups alone.
 func (i *india) measureHotPath(ctx context.Context) error {
-	r := i.register(i.dir, min(hotPathCompanies, i.companies))
-	if err := i.ready(ctx, r); err != nil {
+	r, err := i.middling(ctx)
+	if err != nil {
 		return err
 	}
 	hot, err := i.underLoad(ctx, r, r.lookup)

@@ -42,7 +42,7 @@ func main() {
 	flag.DurationVar(&o.length, "length", 5*time.Second, "length of one load")
 	flag.IntVar(&o.connections, "connections", 16, "connections of a load")
 	flag.BoolVar(&o.reuse, "reuse", false, "take the databases of an earlier run as they are, without the import")
-	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one")
+	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one; with -india, nothing else is measured")
 	flag.BoolVar(&o.constant, "constant", false, "be the server with a constant body, the first subject")
 	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
 	flag.BoolVar(&o.india, "india", false, "measure a register as large as the country's")

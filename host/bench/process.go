@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -152,32 +151,17 @@ func (p *process) resident() (all, private int64, err error) {
 	return all, private, nil
 }
 
-// clockTicks is how many a second /proc counts processor time in; Linux has no other.
-const clockTicks = 100
-
 // processorTime is the time that all threads of a process have computed, for themselves
-// and in the kernel, in steps of 10 ms.
+// and in the kernel.
 func (p *process) processorTime() (time.Duration, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
-	if err != nil {
-		return 0, err
+	// The clock of a process (clock_getcpuclockid(3)): its number inverted, and that it is one
+	// of all its threads, as the scheduler counts.
+	const ofScheduler = 2
+	var spent unix.Timespec
+	if err := unix.ClockGettime(int32(^p.command.Process.Pid<<3|ofScheduler), &spent); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", p.command.Process.Pid, err)
 	}
-	// The second field is a name that may hold anything but ends at the last bracket.
-	_, rest, _ := strings.Cut(string(content[bytes.LastIndexByte(content, ')'):]), " ")
-	fields := strings.Fields(rest)
-	const user, system = 11, 12 // the 14th and 15th field of proc_pid_stat(5)
-	if len(fields) <= system {
-		return 0, fmt.Errorf("processor time of process %d: %q", p.command.Process.Pid, content)
-	}
-	ticks := 0
-	for _, field := range []string{fields[user], fields[system]} {
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			return 0, fmt.Errorf("processor time of process %d: %w", p.command.Process.Pid, err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / clockTicks, nil
+	return time.Duration(spent.Nano()), nil
 }
 
 // newAddress is an address of the loopback for a server, until this process ends.

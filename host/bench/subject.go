@@ -75,18 +75,23 @@ func (d *dataset) startEdge(ctx context.Context, program, engine, log string) (*
 	if err != nil {
 		return nil, err
 	}
-	address, err := newAddress()
-	if err != nil {
-		return nil, err
-	}
-	edge, err := start(ctx, serverCore, address, "/readyz", append(oneCore, "REGEDGE_TOKEN="+d.tokens.Node), program,
-		d.edgeArgs(center, address, engine, log, d.path("state"))...)
+	edge, err := d.startEdgeOn(ctx, center, program, engine, log, d.tokens.Node, d.path("state"))
 	if err != nil {
 		center.stop()
 		return nil, err
 	}
 	edge.below = center
 	return edge, nil
+}
+
+// startEdgeOn runs an edge that stands on a writer, as the node of a token.
+func (d *dataset) startEdgeOn(ctx context.Context, center *process, program, engine, log, token, state string) (*process, error) {
+	address, err := newAddress()
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, serverCore, address, "/readyz", append(oneCore, "REGEDGE_TOKEN="+token), program,
+		d.edgeArgs(center, address, engine, log, state)...)
 }
 
 func (d *dataset) edgeArgs(center *process, address, engine, log, state string) []string {
