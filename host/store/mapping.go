@@ -19,8 +19,11 @@ var registerMapped = sync.OnceFunc(func() {
 	vfs.Register(mappedName, mappedFiles{vfs.Find("").(vfs.VFSFilename)})
 })
 
-// openReadOnly opens a database through a mapping.
-func openReadOnly(path string) (*sqlite3.Conn, error) {
+// openReadOnly opens a database, through a mapping or not.
+func openReadOnly(path string, mapped bool) (*sqlite3.Conn, error) {
+	if !mapped {
+		return sqlite3.OpenFlags(path, sqlite3.OPEN_READONLY)
+	}
 	registerMapped()
 	uri := url.URL{
 		Scheme: "file", Opaque: (&url.URL{Path: filepath.Clean(path)}).EscapedPath(), RawQuery: "vfs=" + mappedName,

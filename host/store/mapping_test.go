@@ -68,7 +68,7 @@ func requireCharacters(t *testing.T, s *store.Store, want int64) {
 func TestAFileIsMapped(t *testing.T) {
 	onlyOnLinux(t)
 	path, writer := newFile(t, manyPages)
-	s := open(t, store.Config{Path: path})
+	s := open(t, store.Config{Path: path, MapFrom: 1})
 	requireCharacters(t, s, manyCharacters)
 	require.Equal(t, 1, mappings(t, path))
 
@@ -98,6 +98,10 @@ func TestAFileIsMapped(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.Zero(t, mappings(t, path))
 	})
+	t.Run("but not a small one", func(t *testing.T) {
+		requireCharacters(t, open(t, store.Config{Path: path}), 1)
+		require.Zero(t, mappings(t, path))
+	})
 }
 
 func onlyOnLinux(t *testing.T) {
@@ -114,7 +118,7 @@ func TestAMappedFileThatIsCutOff(t *testing.T) {
 	path, _ := newFile(t, manyPages)
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	s := open(t, store.Config{Path: path, Connections: 2, Hold: time.Minute})
+	s := open(t, store.Config{Path: path, MapFrom: 1, Connections: 2, Hold: time.Minute})
 	requireCharacters(t, s, manyCharacters)
 	before := descriptors(t, path)
 
@@ -137,7 +141,7 @@ func TestAMappedFileThatIsCutOffUnderLoad(t *testing.T) {
 	path, _ := newFile(t, manyPages)
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	s := open(t, store.Config{Path: path, Connections: 4, Pinned: true})
+	s := open(t, store.Config{Path: path, MapFrom: 1, Connections: 4, Pinned: true})
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer f.Close()
@@ -180,15 +184,15 @@ func TestAPathWithEveryCharacter(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, writer.Exec("PRAGMA journal_mode=wal;"+people))
 			require.NoError(t, writer.Close())
-			fillsEveryStorageClass(t, open(t, store.Config{Path: path}))
+			fillsEveryStorageClass(t, open(t, store.Config{Path: path, MapFrom: 1}))
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			for _, entry := range entries {
 				require.True(t, strings.HasPrefix(entry.Name(), name), entry.Name())
 			}
 			t.Chdir(dir)
-			fillsEveryStorageClass(t, open(t, store.Config{Path: name}))
-			fillsEveryStorageClass(t, open(t, store.Config{Path: "./" + name}))
+			fillsEveryStorageClass(t, open(t, store.Config{Path: name, MapFrom: 1}))
+			fillsEveryStorageClass(t, open(t, store.Config{Path: "./" + name, MapFrom: 1}))
 		})
 	}
 }

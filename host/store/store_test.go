@@ -46,15 +46,17 @@ type database interface {
 	Query(context.Context, string, []handler.Value, *handler.Result) error
 }
 
-// both opens a file as a Store and, through database/sql as a server would be, as a
-// Remote.
+// both opens a file as a Store, with and without a mapping, and, through database/sql as a
+// server would be, as a Remote.
 func both(t *testing.T, config store.Config) map[string]database {
 	t.Helper()
 	db, err := driver.Open("file:" + config.Path + "?mode=ro")
 	require.NoError(t, err)
 	remote := store.NewRemote(db, config)
 	t.Cleanup(func() { remote.Close() })
-	return map[string]database{"file": open(t, config), "remote": remote}
+	mapped := config
+	mapped.MapFrom = 1
+	return map[string]database{"file": open(t, config), "mapped": open(t, mapped), "remote": remote}
 }
 
 func TestQueryFillsEveryStorageClass(t *testing.T) {
