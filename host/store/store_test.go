@@ -46,9 +46,9 @@ type database interface {
 	Query(context.Context, string, []handler.Value, *handler.Result) error
 }
 
-// both opens a file as a Store, with and without a mapping, and, through database/sql as a
+// every opens a file as a Store, with and without a mapping, and, through database/sql as a
 // server would be, as a Remote.
-func both(t *testing.T, config store.Config) map[string]database {
+func every(t *testing.T, config store.Config) map[string]database {
 	t.Helper()
 	db, err := driver.Open("file:" + config.Path + "?mode=ro")
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func both(t *testing.T, config store.Config) map[string]database {
 
 func TestQueryFillsEveryStorageClass(t *testing.T) {
 	path, _ := newFile(t, people)
-	for name, s := range both(t, store.Config{Path: path}) {
+	for name, s := range every(t, store.Config{Path: path}) {
 		t.Run(name, func(t *testing.T) { fillsEveryStorageClass(t, s) })
 	}
 }
@@ -84,7 +84,7 @@ func TestQueryBindsEveryKind(t *testing.T) {
 		{Kind: handler.Integer, Int: -5}, {Kind: handler.Text, Text: "é\x00z"},
 		{Kind: handler.Blob, Text: "\x01\x02"}, {},
 	}
-	for name, s := range both(t, store.Config{Path: path}) {
+	for name, s := range every(t, store.Config{Path: path}) {
 		t.Run(name, func(t *testing.T) {
 			var got handler.Result
 			require.NoError(t, s.Query(t.Context(), "SELECT ?4, ?3, ?2, ?1", args, &got))
@@ -156,7 +156,7 @@ func TestCommitsOfTheOwnerAreSeen(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	path, _ := newFile(t, "")
-	for name, s := range both(t, store.Config{Path: path, MaxRows: 10, MaxBytes: 100}) {
+	for name, s := range every(t, store.Config{Path: path, MaxRows: 10, MaxBytes: 100}) {
 		t.Run(name, func(t *testing.T) { keepsItsLimits(t, s) })
 	}
 }
@@ -179,7 +179,7 @@ const endless = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n) 
 
 func TestAStatementIsBoundedInTime(t *testing.T) {
 	path, _ := newFile(t, "")
-	for name, s := range both(t, store.Config{Path: path, Connections: 1, Timeout: 20 * time.Millisecond}) {
+	for name, s := range every(t, store.Config{Path: path, Connections: 1, Timeout: 20 * time.Millisecond}) {
 		t.Run(name, func(t *testing.T) {
 			var dst handler.Result
 			require.ErrorIs(t, s.Query(t.Context(), endless, nil, &dst), store.ErrTimeout)
