@@ -17,7 +17,7 @@ import (
 const (
 	sliceLength    = 200 * time.Millisecond
 	slicesARound   = 25
-	warmUpOfSlices = 5
+	warmUpOfSlices = 10
 )
 
 // compare measures the processor time of this build and another under both loads, in turns.
