@@ -42,17 +42,13 @@ func companies() int {
 
 // base is the path of a registry that the tests copy.
 var base = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "regedge-push-")
+	made, err := generate.Run(context.Background(), generate.Config{Companies: companies(), Seed: 3, Out: baseDir})
 	if err != nil {
 		return "", err
 	}
-	made, err := generate.Run(context.Background(), generate.Config{Companies: companies(), Seed: 3, Out: dir})
-	if err != nil {
-		return "", err
-	}
-	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-01-01"}
+	config := importer.Config{Registry: filepath.Join(baseDir, "registry.db"), AsOf: "2025-01-01"}
 	for _, f := range made.Files {
-		config.Files = append(config.Files, filepath.Join(dir, filepath.Base(f.Name)))
+		config.Files = append(config.Files, filepath.Join(baseDir, filepath.Base(f.Name)))
 	}
 	_, err = importer.Run(context.Background(), config)
 	return config.Registry, err

@@ -38,7 +38,7 @@ func (w *Writer) submit(ctx context.Context, op *operation) error {
 	select {
 	case w.ops <- op:
 	case <-w.ended:
-		return ErrUnavailable
+		return w.unanswered(op)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
@@ -46,11 +46,25 @@ func (w *Writer) submit(ctx context.Context, op *operation) error {
 	case err := <-op.done:
 		return err
 	case <-w.ended:
-		return ErrUnavailable
+		return w.unanswered(op)
 	case <-ctx.Done():
 		op.abandoned.Store(true)
 		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
+}
+
+// unanswered is what became of an operation when Run has ended: what it was answered, or why
+// it was not.
+func (w *Writer) unanswered(op *operation) error {
+	select {
+	case err := <-op.done:
+		return err
+	default:
+	}
+	if w.fenced.Load() {
+		return ErrFenced
+	}
+	return ErrUnavailable
 }
 
 // gather takes the operations that have arrived.
