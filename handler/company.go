@@ -1,49 +1,56 @@
 package handler
 
 import (
+	"strings"
+
 	"regedge/handler/board"
 	"regedge/handler/ident"
 )
 
-// companyStatement reads a company (?1 its CIN) with its directors. ?2 and ?3 say
-// whether the plan includes e-mail and phone: what it does not include is never read.
-// ?4 is the row that the company is in, unless another's or none is there.
+// companyStatement reads the company whose CIN is ?1. ?2 and ?3 say whether the plan includes
+// e-mail and phone: what it does not include is never read. ?4 is the row that the company has
+// unless that is another's: the second half runs only where it is not found there with its
+// directors, and returns NULLs where there is none at all.
 //
-// companyOlder, which has no ?4, is for a register of an older schema version than 9, where
-// company_board is not.
+// companyOlder, which have no ?4, are for registers of an older schema version than 10, where a
+// company's row has no place for its directors: of version 9, and below.
 var (
-	companyStatement = companyColumns + `
-  coalesce(b.directors, (SELECT directors FROM company_board WHERE cin = c.cin),
-    (SELECT directors FROM board WHERE cin = c.cin), ` + board.Of("c.cin") + `, ''),
-  c.last_updated
-FROM (SELECT 1)
-LEFT JOIN company c ON c.rowid = coalesce(
-  (SELECT rowid FROM company WHERE rowid = ?4 AND cin = ?1), (SELECT rowid FROM company WHERE cin = ?1))
-LEFT JOIN pincode p ON p.pincode = c.pincode
-LEFT JOIN company_board b ON b.rowid = c.rowid AND b.cin = c.cin`
+	companyStatement = companyColumns("c.district", "c.directors") + `
+FROM company c WHERE c.rowid = ?4 AND c.cin = ?1 AND c.directors IS NOT NULL
+UNION ALL` + companyByCIN("c.directors", boardByCompany, boardByCIN) + `
+LIMIT 1`
 
-	companyOlder = companyColumns + `
-  coalesce(b.directors, ` + board.Of("c.cin") + `, ''),
-  c.last_updated
-FROM (SELECT 1)
-LEFT JOIN company c ON c.cin = ?1
-LEFT JOIN pincode p ON p.pincode = c.pincode
-LEFT JOIN board b ON b.cin = c.cin`
+	companyOlder = [...]string{companyByCIN(boardByCompany, boardByCIN), companyByCIN(boardByCIN)}
 )
 
-// companyColumns are what is read, before the directors, which are gathered only for a company
-// whose board is not kept.
-const companyColumns = `
+const (
+	boardByCompany = `(SELECT directors FROM company_board WHERE cin = c.cin)`
+	boardByCIN     = `(SELECT directors FROM board WHERE cin = c.cin)`
+)
+
+// companyByCIN takes the directors from the first of several places that has them, or gathers
+// them.
+func companyByCIN(boards ...string) string {
+	return companyColumns("p.district", "coalesce("+strings.Join(boards, ", ")+", "+board.Of("c.cin")+", '')") + `
+FROM (SELECT 1)
+LEFT JOIN company c ON c.cin = ?1
+LEFT JOIN pincode p ON p.pincode = c.pincode`
+}
+
+// companyColumns reads a company with the SQL expressions of its district and its directors.
+func companyColumns(district, directors string) string {
+	return `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   c.cin, c.company_name, c.status, c.incorporation_date, c.category, c.sub_category,
   c.class, c.roc, c.authorized_capital, c.paid_up_capital, c.listed,
   coalesce(c.main_division, c.business_activity, c.principal_business),
-  c.state, p.district, c.pincode,
+  c.state, ` + district + `, c.pincode,
   CASE WHEN c.address_line IS NULL OR c.city IS NULL THEN coalesce(c.address_line, c.city)
     ELSE c.address_line || ', ' || c.city END,
   CASE WHEN ?2 THEN c.email END,
   CASE WHEN ?3 THEN c.phone END,
-  c.website,`
+  c.website, ` + directors + `, c.last_updated`
+}
 
 // Places of the columns of companyStatement, after the release.
 const (

@@ -18,7 +18,8 @@ func Statements() map[string]string {
 	return map[string]string{
 		"access":           accessStatement,
 		"company":          companyStatement,
-		"company_older":    companyOlder,
+		"company_9":        companyOlder[0],
+		"company_8":        companyOlder[1],
 		"director":         directorStatement,
 		"llp":              llpStatement,
 		"search_companies": searchStatement,
@@ -118,8 +119,8 @@ func (c *call) company() answer {
 	}
 	args := []Value{text(cin), flag(c.caller.email), flag(c.caller.phone), {Kind: Integer, Int: ident.CINNumber(cin)}}
 	result, err := c.Registry.Query(companyStatement, args)
-	if isOlderSchema(err) {
-		result, err = c.Registry.Query(companyOlder, args[:3])
+	for n := 0; n < len(companyOlder) && isOlderSchema(err); n++ {
+		result, err = c.Registry.Query(companyOlder[n], args[:3])
 	}
 	row, failure := c.takeRecord(CompanyNotFound, result, err)
 	if row == nil {

@@ -30,7 +30,8 @@ func TestEdgesReadDatabasesOfTheVersionsBesideTheirs(t *testing.T) {
 	w.WriterProcess.Stop()
 	require.NoError(t, w.WriterProcess.Start())
 
-	w.alter(t, schema.Registry, "INSERT INTO board SELECT cin, directors FROM company_board", "DROP TABLE company_board", previousVersion)
+	w.alter(t, schema.Registry, "INSERT INTO company_board SELECT cin, directors FROM company WHERE directors IS NOT NULL",
+		"ALTER TABLE company DROP COLUMN directors", "ALTER TABLE company DROP COLUMN district", previousVersion)
 	w.serves(t, l)
 	w.push(w.after)
 	w.push(w.before)

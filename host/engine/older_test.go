@@ -40,13 +40,14 @@ func TestACompanyIsFoundInAnyRow(t *testing.T) {
 	const other = `INSERT INTO company (rowid, cin, company_name, status, as_of, last_updated)
 		VALUES (cin_number('` + madeUpCIN + `'), 'U72900KA2015XYZ990002', 'ANOTHER', '', '', 0);`
 	for name, change := range map[string]string{
-		"as an earlier program filled it":   "UPDATE company SET rowid = 1;" + earlierBoards,
-		"another company is in its row":     "UPDATE company SET rowid = 1; UPDATE company_board SET rowid = 1;" + other,
-		"its board is in another row":       "UPDATE company_board SET rowid = 1;",
-		"another's board is in its row":     "UPDATE company_board SET cin = 'U72900KA2015PTC990002';",
-		"its board is not kept":             "DELETE FROM company_board;",
-		"schema version 8":                  earlierBoards + "DROP TABLE company_board;",
-		"schema version 8, and not a board": "DROP TABLE company_board;",
+		"another company is in its row":     "UPDATE company SET rowid = 1;" + other,
+		"its board is not kept":             "UPDATE company SET directors = NULL;",
+		"version 9 made its row":            boardByCompany,
+		"version 8 made its row":            boardByCIN + "UPDATE company SET rowid = 1;",
+		"schema version 9":                  boardByCompany + noDirectors,
+		"schema version 9, and not a board": noDirectors,
+		"schema version 8":                  boardByCIN + "DROP TABLE company_board;" + noDirectors,
+		"schema version 8, and not a board": "DROP TABLE company_board;" + noDirectors,
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, want, answerOf(t, newDatabase(t, schema.Registry, madeUpRegistry+madeUpBoards+change), path))
@@ -61,8 +62,14 @@ func TestACompanyIsFoundInAnyRow(t *testing.T) {
 	})
 }
 
-// earlierBoards puts the boards where they were before schema version 9.
-const earlierBoards = `INSERT INTO board SELECT cin, directors FROM company_board; DELETE FROM company_board;`
+// What puts the boards where they were in earlier schema versions. No appointment is left from
+// which they could be gathered.
+const (
+	boardByCompany = `INSERT INTO company_board SELECT cin, directors FROM company; ` + boardsAlone
+	boardByCIN     = `INSERT INTO board SELECT cin, directors FROM company; ` + boardsAlone
+	boardsAlone    = `UPDATE company SET directors = NULL; DELETE FROM appointment;`
+	noDirectors    = `ALTER TABLE company DROP COLUMN directors; ALTER TABLE company DROP COLUMN district;`
+)
 
 // answerOf is the body of the component's answer, but for what differs from one request to the
 // next.

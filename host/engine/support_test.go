@@ -45,7 +45,8 @@ INSERT INTO release (seq, id, released_at, companies, llps, directors, appointme
   VALUES (1, 'r1', 1735689600, 1, 0, 3, 3, 0);`
 
 // madeUpBoards keeps the boards as an import does.
-var madeUpBoards = "INSERT INTO company_board (rowid, cin, directors) SELECT rowid, cin, " + board.Of("company.cin") + " FROM company;"
+var madeUpBoards = `UPDATE company SET district = (SELECT p.district FROM pincode p WHERE p.pincode = company.pincode),
+	directors = coalesce(` + board.Of("company.cin") + ", '');"
 
 const madeUpPlan = `
 INSERT INTO plan VALUES ('scale', 1, 1200, 1000000, 1, 1);

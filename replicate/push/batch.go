@@ -67,8 +67,8 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 				return nil, fmt.Errorf("read the keys of %s: %w", t.name, err)
 			}
 			list = append(list, hrana.Statement{SQL: t.drop(), Args: []any{encode(there), stay}})
-			if t.earlier != "" {
-				list = append(list, hrana.Statement{SQL: t.dropEarlier(), Args: []any{encode(there)}})
+			for _, statement := range t.dropEarlier() {
+				list = append(list, hrana.Statement{SQL: statement, Args: []any{encode(there)}})
 			}
 		}
 		if rows != "[]" {

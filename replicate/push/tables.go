@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,11 +35,20 @@ type table struct {
 	key     string   // the column that names the record
 	columns []string // all of them, the primary key first
 	primary int      // columns of the primary key
-	// numbered tables have a record in the row of its company, or in that of the CIN, unless
-	// it is taken.
+	// numbered is set for the table of companies, which has a new one in the row that its CIN
+	// says, unless it is taken.
 	numbered bool
-	// earlier is a table of the same columns that holds the records which this one does not.
-	earlier string
+	// made says how columns are read that a row of an earlier program lacks.
+	made map[string]string
+	// earlier are tables, by CIN, in which earlier programs kept what those columns hold.
+	earlier []string
+}
+
+// companyMade are the columns of a company that follow from other tables.
+var companyMade = map[string]string{
+	"district": "coalesce(district, (SELECT p.district FROM pincode p WHERE p.pincode = company.pincode))",
+	"directors": `coalesce(directors, (SELECT b.directors FROM company_board b WHERE b.cin = company.cin),
+		(SELECT b.directors FROM board b WHERE b.cin = company.cin))`,
 }
 
 // tables of each kind: the one of the record itself comes first. Entries of the search
@@ -47,20 +57,19 @@ var tables = map[kind][]table{
 	company: {
 		{"company", "cin", split(`cin company_name status incorporation_date category sub_category class roc
 			authorized_capital paid_up_capital listed main_division business_activity principal_business state
-			pincode address_line city email phone website as_of older last_updated`), 1, true, ""},
-		{"appointment", "cin", split(`cin din designation appointment_date cessation_date cessation as_of older`), 2, false, ""},
-		{"company_board", "cin", split(`cin directors`), 1, true, "board"},
+			pincode address_line city email phone website as_of older last_updated district directors`), 1, true, companyMade, split("company_board board")},
+		{"appointment", "cin", split(`cin din designation appointment_date cessation_date cessation as_of older`), 2, false, nil, nil},
 	},
 	llp: {
 		{"llp", "llpin", split(`llpin llp_name status incorporation_date main_division business_activity contribution
-			state pincode address_line city as_of older last_updated`), 1, false, ""},
-		{"partner", "llpin", split(`llpin who din name status joined_on left_on as_of older`), 2, false, ""},
+			state pincode address_line city as_of older last_updated`), 1, false, nil, nil},
+		{"partner", "llpin", split(`llpin who din name status joined_on left_on as_of older`), 2, false, nil, nil},
 	},
 	director: {
-		{"director", "din", split(`din name disqualified designation appointment_date as_of older last_updated`), 1, false, ""},
+		{"director", "din", split(`din name disqualified designation appointment_date as_of older last_updated`), 1, false, nil, nil},
 	},
 	pincode: {
-		{"pincode", "pincode", split(`pincode district state`), 1, false, ""},
+		{"pincode", "pincode", split(`pincode district state`), 1, false, nil, nil},
 	},
 }
 
@@ -74,16 +83,7 @@ var dates = []string{"as_of", "older"}
 // scan reads every row as (key, JSON array of its columns but the dates), by primary key.
 func (t *table) scan() string {
 	order := strings.Join(t.columns[:t.primary], ", ")
-	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.compared(), ", "), t.from(""), order)
-}
-
-// from is what to read the records from, with a condition on them.
-func (t *table) from(where string) string {
-	if t.earlier == "" {
-		return t.name + where
-	}
-	columns := strings.Join(t.columns, ", ")
-	return fmt.Sprintf("(SELECT %s FROM %s%s UNION ALL SELECT %s FROM %s%s)", columns, t.name, where, columns, t.earlier, where)
+	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, t.read(t.compared()), t.name, order)
 }
 
 // compared are the columns for whose sake a row is pushed.
@@ -94,18 +94,27 @@ func (t *table) compared() []string {
 // rows reads the rows of the records ?1, a JSON array of keys, as one JSON array. Those of a
 // numbered table end with the number of their CIN.
 func (t *table) rows() string {
+	columns := t.read(t.columns)
 	if t.numbered {
-		return t.read(append(slices.Clone(t.columns), "cin_number(cin)"))
+		columns += ", cin_number(cin)"
 	}
-	return t.read(t.columns)
+	return t.array(columns)
 }
 
 // primaryKeys reads the primary keys of the rows of the records ?1.
-func (t *table) primaryKeys() string { return t.read(t.columns[:t.primary]) }
+func (t *table) primaryKeys() string { return t.array(t.read(t.columns[:t.primary])) }
 
+func (t *table) array(columns string) string {
+	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s%s`, columns, t.name, t.named())
+}
+
+// read lists columns as they are read.
 func (t *table) read(columns []string) string {
-	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s`,
-		strings.Join(columns, ", "), t.from(t.named()))
+	list := slices.Clone(columns)
+	for i, column := range list {
+		list[i] = cmp.Or(t.made[column], column)
+	}
+	return strings.Join(list, ", ")
 }
 
 // named is the condition that a row belongs to the records ?1.
@@ -119,9 +128,12 @@ func (t *table) drop() string {
 		t.name, t.named(), strings.Join(t.columns[:t.primary], ", "), elements(t.primary))
 }
 
-// dropEarlier deletes the rows of the records ?1 from the earlier table.
-func (t *table) dropEarlier() string {
-	return `DELETE FROM ` + t.earlier + t.named()
+// dropEarlier deletes the rows of the records ?1 from the earlier tables.
+func (t *table) dropEarlier() (list []string) {
+	for _, name := range t.earlier {
+		list = append(list, `DELETE FROM `+name+t.named())
+	}
+	return list
 }
 
 // put writes the rows ?1.

@@ -3,6 +3,7 @@ package extsort
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -55,6 +56,54 @@ func TestRecordsComeInOrderHoweverMuchFits(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
+}
+
+// TestSeveralMayReadAtATime each in a goroutine of its own, from memory or the file.
+func TestSeveralMayReadAtATime(t *testing.T) {
+	list := made(20_000)
+	for _, budget := range []int{10_000, 1 << 24} {
+		t.Run(fmt.Sprint(budget), func(t *testing.T) {
+			s := New(t.TempDir(), budget)
+			defer s.Close()
+			for _, p := range list {
+				require.NoError(t, s.Add([]byte(p.key), []byte(p.value)))
+			}
+			one, err := s.Rows()
+			require.NoError(t, err)
+			other, err := s.Rows()
+			require.NoError(t, err)
+			counted := make(chan int)
+			go func() {
+				n := 0
+				for other.Next() {
+					n++
+				}
+				counted <- n
+			}()
+			n := 0
+			for one.Next() {
+				n++
+			}
+			require.Equal(t, len(list), n)
+			require.Equal(t, len(list), <-counted)
+			require.NoError(t, errors.Join(one.Err(), other.Err()))
+		})
+	}
+}
+
+// TestClosingEndsAReading that is not done, with an error where the rest was in the file.
+func TestClosingEndsAReading(t *testing.T) {
+	s := New(t.TempDir(), 1<<20)
+	for _, p := range made(100_000) {
+		require.NoError(t, s.Add([]byte(p.key), []byte(p.value)))
+	}
+	rows, err := s.Rows()
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	require.NoError(t, s.Close())
+	for rows.Next() {
+	}
+	require.ErrorIs(t, rows.Err(), os.ErrClosed)
 }
 
 func TestSortedRunsComeBehindWhatWasAddedBefore(t *testing.T) {

@@ -9,25 +9,21 @@ import (
 
 // Rows hands out the records of a sorter in order.
 type Rows struct {
-	sorter     *Sorter
 	runs       []*reader // a heap: the first has the least record
-	memory     int       // of the sorter's index, the next record to hand out
+	texts      []byte    // of a sorter that has no runs
+	index      []place   // of texts, what is still to be handed out
 	key, value []byte
 	err        error
 }
 
-// Rows ends the adding and begins the reading. The sorter must not be closed before it
-// ends.
+// Rows ends the adding and begins a reading. There may be several at a time, each in a
+// goroutine of its own, but one call after another. Closing the sorter ends them, with an error
+// unless all was in memory.
 func (s *Sorter) Rows() (*Rows, error) {
-	rows := &Rows{sorter: s}
-	if len(s.runs) == 0 {
-		s.sort()
-		return rows, nil
-	}
-	if err := s.flush(); err != nil {
+	if err := s.end(); err != nil {
 		return nil, err
 	}
-	s.texts, s.index, s.spill.buffer = nil, nil, nil
+	rows := &Rows{texts: s.texts, index: s.index}
 	for number, run := range s.runs {
 		r := &reader{number: number, file: s.spill.file, at: run.start, end: run.end}
 		more, err := r.next()
@@ -44,10 +40,27 @@ func (s *Sorter) Rows() (*Rows, error) {
 	return rows, nil
 }
 
+// end puts in order what is in memory, or writes it as the last run.
+func (s *Sorter) end() error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	if len(s.runs) == 0 {
+		s.sort()
+		return nil
+	}
+	err := s.flush()
+	s.texts, s.index, s.spill.buffer = nil, nil, nil
+	return err
+}
+
 // Next moves to the next record, and reports false at the end or after an error.
 func (r *Rows) Next() bool {
-	if len(r.sorter.runs) == 0 {
-		return r.nextOfMemory()
+	if len(r.index) > 0 {
+		r.key, r.value, _ = split(r.texts[r.index[0].start:])
+		r.index = r.index[1:]
+		return true
 	}
 	if r.key != nil && len(r.runs) > 0 && r.err == nil {
 		r.err = r.advance()
@@ -65,15 +78,6 @@ func (r *Rows) Value() []byte { return r.value }
 
 // Err is the error that ended the reading, if one did.
 func (r *Rows) Err() error { return r.err }
-
-func (r *Rows) nextOfMemory() bool {
-	if r.memory == len(r.sorter.index) {
-		return false
-	}
-	r.key, r.value, _ = split(r.sorter.texts[r.sorter.index[r.memory].start:])
-	r.memory++
-	return true
-}
 
 // advance moves the first run on, and another to its place.
 func (r *Rows) advance() error {

@@ -23,6 +23,7 @@ type Sorter struct {
 	runs   []section
 	spill  spillFile
 	count  int64
+	ended  bool // nothing is added any more
 }
 
 // place is where a record begins in texts, and the first bytes of its key.

@@ -1,6 +1,9 @@
 package importer
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // outcomes counts what became of records.
 type outcomes [outcomeMissing + 1]int64
@@ -19,10 +22,7 @@ func (s *store) begin() error {
 // counts what became of them. After an error the transaction must be rolled back.
 func (s *store) applyBatch(records []filed, asOf string, w *written) error {
 	for len(records) > 0 {
-		n := 1
-		for n < len(records) && records[n].key == records[0].key {
-			n++
-		}
+		n := sameKey(records)
 		if err := s.apply(records[:n], asOf, w); err != nil {
 			return err
 		}
@@ -79,6 +79,8 @@ func (r *run) writePlaces() error {
 	if err != nil {
 		return fmt.Errorf("write the pincodes: %w", err)
 	}
+	r.tally.lock.Lock()
+	defer r.tally.lock.Unlock()
 	for from, n := range r.offices.total {
 		f := &r.tally.files[from.file]
 		f.Read += n
@@ -95,7 +97,7 @@ func (r *run) writePlaces() error {
 }
 
 // replacePlaces makes the pincode table hold the given places and no others, writing
-// only differences, in one transaction.
+// only differences, in one transaction. The companies there get the districts.
 func (s *store) replacePlaces(list map[string]place) (became map[string]outcome, err error) {
 	tx, err := s.conn.BeginImmediate()
 	if err != nil {
@@ -112,6 +114,7 @@ func (s *store) replacePlaces(list map[string]place) (became map[string]outcome,
 	}
 	defer write.Close()
 	became = make(map[string]outcome, len(list))
+	var moved []string
 	for pincode, now := range list {
 		was, ok := held[pincode]
 		switch {
@@ -124,13 +127,23 @@ func (s *store) replacePlaces(list map[string]place) (became map[string]outcome,
 			became[pincode] = outcomeChanged
 		}
 		s.changed = true
+		moved = append(moved, pincode)
 		err := firstError(write.BindText(1, pincode), write.BindText(2, now.district),
 			bindValue(write, 3, textValue(now.state)), finish(write))
 		if err != nil {
 			return nil, err
 		}
 	}
-	return became, firstError(s.dropPlaces(held, list), s.settle())
+	for pincode := range held {
+		if _, ok := list[pincode]; !ok {
+			s.changed = true
+			moved = append(moved, pincode)
+			if err := s.exec(`DELETE FROM pincode WHERE pincode = ?1`, textValue(pincode)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return became, firstError(s.moveCompanies(moved), s.settle())
 }
 
 // places reads the pincode table.
@@ -147,16 +160,17 @@ func (s *store) places() (map[string]place, error) {
 	return held, read.Err()
 }
 
-// dropPlaces deletes the pincodes that the list does not hold.
-func (s *store) dropPlaces(held, list map[string]place) error {
-	for pincode := range held {
-		if _, ok := list[pincode]; ok {
-			continue
-		}
-		s.changed = true
-		if err := s.exec(`DELETE FROM pincode WHERE pincode = ?1`, textValue(pincode)); err != nil {
-			return err
-		}
+// moveCompanies brings the districts of the companies in pincodes up to date.
+func (s *store) moveCompanies(pincodes []string) error {
+	if len(pincodes) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(pincodes)
+	if err == nil {
+		err = s.exec(putDistricts, textValue(string(list)))
+	}
+	if err != nil {
+		return fmt.Errorf("bring the districts of companies up to date: %w", err)
 	}
 	return nil
 }

@@ -4,35 +4,22 @@ import (
 	"fmt"
 
 	"regedge/handler/board"
-	"regedge/schema"
 )
 
-// newBoard is an SQL expression for the row of a new board of the company that the SQL
-// expression cin gives: the row of the company, where it is held, or any where that is taken.
-func newBoard(cin string) string {
-	return schema.FreeRow("company_board", schema.CompanyRow(cin, "cin_number("+cin+")"))
-}
+// boardNow is an SQL expression for the board of the company ?1, as the appointments say it.
+var boardNow = "coalesce(" + board.Of("?1") + ", '')"
 
-// addBoard adds the board ?2 of the company ?1.
-var addBoard = `INSERT INTO company_board (rowid, cin, directors) VALUES (` + newBoard("?1") + `, ?1, ?2)`
+// boardPlace is the number of the parameter of companyTable.insertSQL for the board, NULL for
+// one that is to be gathered.
+var boardPlace = len(companyTable.key) + len(companyTable.columns) + 4
 
-// putBoard brings the board of the company ?1 to what the appointments say.
-var putBoard = `INSERT INTO company_board (rowid, cin, directors) VALUES (` + newBoard("?1") + `, ?1, coalesce(` + board.Of("?1") + `, ''))
-ON CONFLICT (cin) DO UPDATE SET directors = excluded.directors WHERE directors <> excluded.directors`
+// putBoard brings the board of the company ?1, if it is held, to what the appointments say.
+var putBoard = `UPDATE company SET directors = now.directors, district = ` + districtOf("company.pincode") + `
+FROM (SELECT ` + boardNow + ` AS directors) now
+WHERE cin = ?1 AND company.directors IS NOT now.directors`
 
-// dropEarlierBoard drops the board of the company ?1 that an earlier program made.
-const dropEarlierBoard = `DELETE FROM board WHERE cin = ?1`
-
-// fillBoards makes all boards, in their order.
-var fillBoards = emptyBoards + `; INSERT INTO company_board (rowid, cin, directors)
-SELECT ` + newBoard("c.cin") + `, c.cin, coalesce(` + board.Of("c.cin") + `, '') FROM (SELECT DISTINCT cin FROM appointment) c`
-
-// emptyBoards forgets all boards.
-const emptyBoards = `DELETE FROM board; DELETE FROM company_board`
-
-// dropBoards leaves the boards to the release. They must never be older than what they
-// are made from, and one by one they cost more than all at once.
-const dropBoards = emptyBoards + `; INSERT OR IGNORE INTO unboarded (id) VALUES (1)`
+// earlierBoards are the tables in which earlier programs kept boards.
+var earlierBoards = []string{"company_board", "board"}
 
 // noteBoards remembers the boards that a changed record is part of, or makes them.
 func (s *store) noteBoards(r *record) error {
@@ -41,14 +28,7 @@ func (s *store) noteBoards(r *record) error {
 	case s.roster != nil && r.table == directorTable:
 		s.roster.addDirector(r.key[0], values)
 	case s.roster != nil && r.table == appointmentTable:
-		if r.key[0] != s.roster.cin {
-			if err := s.writeBoard(); err != nil {
-				return err
-			}
-			s.roster.cin = r.key[0]
-		}
-		s.roster.seat(r.key[1], values)
-	case s.unboarded:
+		return s.roster.seat(r.key[0], r.key[1], values)
 	case r.table == appointmentTable:
 		s.boards[r.key[0]] = true
 	case r.table == directorTable:
@@ -57,26 +37,17 @@ func (s *store) noteBoards(r *record) error {
 	return nil
 }
 
-// lastBoard ends the boards that the roster makes: there are no more appointments.
-func (s *store) lastBoard() error {
-	if s.roster == nil {
-		return nil
+// bindBoard gives a new company the board that the roster has made for it, or leaves it to be
+// gathered.
+func (s *store) bindBoard(cin string) error {
+	made := value{}
+	if s.roster != nil {
+		var err error
+		if made, err = s.roster.boardOf(cin); err != nil {
+			return fmt.Errorf("read the board of company %s: %w", cin, err)
+		}
 	}
-	return s.writeBoard()
-}
-
-// writeBoard writes the board of the company that the roster has at hand, if any.
-func (s *store) writeBoard() error {
-	cin := s.roster.cin
-	s.roster.cin = ""
-	if cin == "" || s.roster.full {
-		return nil
-	}
-	err := firstError(s.addBoard.BindText(1, cin), s.addBoard.BindText(2, s.roster.board()), finish(s.addBoard))
-	if err != nil {
-		return fmt.Errorf("write the board of company %s: %w", cin, err)
-	}
-	return nil
+	return bindValue(s.table[companyTable].insert, boardPlace, made)
 }
 
 // settleBoards brings the remembered boards up to date.
@@ -87,8 +58,10 @@ func (s *store) settleBoards() error {
 		}
 	}
 	for cin := range s.boards {
-		err := firstError(s.putBoard.BindText(1, cin), finish(s.putBoard),
-			s.dropBoard.BindText(1, cin), finish(s.dropBoard))
+		err := firstError(s.putBoard.BindText(1, cin), finish(s.putBoard))
+		for _, drop := range s.dropBoards {
+			err = firstError(err, drop.BindText(1, cin), finish(drop))
+		}
 		if err != nil {
 			return fmt.Errorf("write the board of company %s: %w", cin, err)
 		}
@@ -113,17 +86,12 @@ func (s *store) forgetBoards() {
 	clear(s.seats)
 }
 
-// releaseBoards fills the boards if they were left to the release, unless the roster has.
-func (s *store) releaseBoards() (err error) {
-	if !s.unboarded {
-		return nil
+// dropUnfinishedBoards forgets the boards of a run of an earlier program that was interrupted:
+// they may be older than what they are made from. They are gathered when they are looked up.
+func (s *store) dropUnfinishedBoards() error {
+	unfinished, err := s.exists(`SELECT 1 FROM unboarded`)
+	if err != nil || !unfinished {
+		return err
 	}
-	if s.roster == nil || s.roster.full {
-		err = s.exec(fillBoards)
-	}
-	if err = firstError(err, s.exec(`DELETE FROM unboarded`)); err != nil {
-		return fmt.Errorf("fill the boards: %w", err)
-	}
-	s.unboarded, s.roster = false, nil
-	return nil
+	return s.exec(`DELETE FROM board; DELETE FROM company_board; DELETE FROM unboarded`)
 }

@@ -154,6 +154,7 @@ func openedStore(t *testing.T) (*sqlite3.Conn, *store) {
 func TestFullDiskUndoesTheBatch(t *testing.T) {
 	conn, s := openedStore(t)
 	require.NoError(t, s.startBulk())
+	require.NoError(t, s.beginTable(companyTable, 5000))
 	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
 	_, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
 	require.ErrorIs(t, err, sqlite3.FULL)

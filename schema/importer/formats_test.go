@@ -149,6 +149,40 @@ func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
 	require.Equal(t, []string{"110001|Central|Delhi"}, w.rows("SELECT pincode, district, state FROM pincode"))
 }
 
+// TestDistrictsOfCompaniesFollowThePincodes whichever comes first, and when either changes.
+func TestDistrictsOfCompaniesFollowThePincodes(t *testing.T) {
+	const pincodes = "Pincode,District,StateName\n110001,Central,Delhi\n403516,North Goa,Goa\n"
+	district := func(w *world) string {
+		w.content()
+		return w.row("SELECT pincode, district, last_updated FROM company")
+	}
+	for name, parts := range map[string][]string{
+		"together": {headerA + rowA, pincodes}, "pincodes first": {pincodes, "", headerA + rowA}, "pincodes last": {headerA + rowA, "", pincodes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var files []string
+			for _, part := range parts {
+				if part == "" {
+					w.run("2025-05-05", files...)
+					files = nil
+					continue
+				}
+				files = append(files, w.file(part))
+			}
+			w.run("2025-05-05", files...)
+			was := district(w)
+			require.Contains(t, was, "403516|North Goa|")
+			w.text("2025-05-05", strings.Replace(pincodes, "North Goa", "Goa North", 1))
+			require.Equal(t, strings.Replace(was, "North Goa", "Goa North", 1), district(w), "a district is no news of the company")
+			w.text("2025-06-05", headerA+strings.Replace(rowA, "North Goa,Goa,403516", "Delhi,Delhi,110001", 1))
+			require.Contains(t, district(w), "110001|Central|")
+			w.text("2025-06-05", "Pincode,District,StateName\n403516,North Goa,Goa\n")
+			require.Contains(t, district(w), "110001|-|")
+		})
+	}
+}
+
 func TestCompressionIsToldByContent(t *testing.T) {
 	for name, write := range map[string]func(*bytes.Buffer, string){
 		"plain": func(b *bytes.Buffer, s string) { b.WriteString(s) },

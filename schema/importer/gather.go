@@ -37,6 +37,20 @@ func (g *gathering) add(file int, p *pending) error {
 	return sorter.Add(g.key, g.content)
 }
 
+// read reads all records of tables, which stay here.
+func (g *gathering) read(list []*table) (all []named, err error) {
+	for _, t := range list {
+		if sorter := g.sorters[t]; sorter != nil {
+			rows, err := sorter.Rows()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, named{t, rows})
+		}
+	}
+	return all, nil
+}
+
 // take hands a table's records over; nil when there are none.
 func (g *gathering) take(t *table) *extsort.Sorter {
 	sorter := g.sorters[t]

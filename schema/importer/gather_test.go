@@ -78,8 +78,8 @@ func TestAnImportThatWasInterruptedAmongAppointmentsIsCompleted(t *testing.T) {
 }
 
 func TestARosterWithoutRoomLeavesTheBoardsToSQL(t *testing.T) {
-	r := &roster{}
-	r.expect(2)
+	r := newRoster(t.TempDir())
+	require.NoError(t, r.begin(directorTable, 2))
 	values := func(name string) []value { return []value{directorName: textValue(name), directorAppointed: {}} }
 	r.addDirector("00000012", values("MADE-UP ASHA"))
 	name, _, _, held := r.find("00000012")
@@ -91,6 +91,11 @@ func TestARosterWithoutRoomLeavesTheBoardsToSQL(t *testing.T) {
 	require.True(t, r.full)
 	r.addDirector("00000015", values("MADE-UP RAVI"))
 	require.Empty(t, r.dins)
+	require.NoError(t, r.seat("U11111GA2020PTC000001", "00000012", make([]value, appointmentColumns)))
+	require.NoError(t, r.begin(companyTable, 1))
+	made, err := r.boardOf("U11111GA2020PTC000001")
+	require.NoError(t, err)
+	require.Equal(t, value{}, made)
 }
 
 func TestDirectorsAreFoundAmongThoseOfTheirRange(t *testing.T) {

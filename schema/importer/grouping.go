@@ -3,6 +3,8 @@ package importer
 import (
 	"bytes"
 	"sync"
+
+	"regedge/schema/extsort"
 )
 
 // grouping reads the records of a table in the order of their keys, in a goroutine of its
@@ -20,11 +22,11 @@ type filed struct {
 	file int
 }
 
-func startGrouping(list ordered) *grouping {
+func startGrouping(t *table, rows *extsort.Rows) *grouping {
 	g := &grouping{batches: make(chan []filed, 1), quit: make(chan struct{})}
 	g.wait.Go(func() {
 		defer close(g.batches)
-		g.failure = g.read(list)
+		g.failure = g.read(t, rows)
 	})
 	return g
 }
@@ -41,11 +43,7 @@ func (g *grouping) err() error {
 	return g.failure
 }
 
-func (g *grouping) read(list ordered) error {
-	rows, err := list.sorter.Rows()
-	if err != nil {
-		return err
-	}
+func (g *grouping) read(t *table, rows *extsort.Rows) error {
 	var last []byte
 	batch := make([]filed, 0, batchRecords)
 	for rows.Next() {
@@ -56,7 +54,7 @@ func (g *grouping) read(list ordered) error {
 			batch = make([]filed, 0, batchRecords)
 		}
 		last = append(last[:0], rows.Key()...)
-		p, file, err := readPending(list.table, rows.Key(), rows.Value())
+		p, file, err := readPending(t, rows.Key(), rows.Value())
 		if err != nil {
 			return err
 		}
@@ -66,6 +64,15 @@ func (g *grouping) read(list ordered) error {
 		g.send(batch)
 	}
 	return rows.Err()
+}
+
+// sameKey is how many records at the beginning have the key of the first.
+func sameKey(records []filed) int {
+	n := 1
+	for n < len(records) && records[n].key == records[0].key {
+		n++
+	}
+	return n
 }
 
 // send reports false when nobody takes batches any more.

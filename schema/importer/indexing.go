@@ -1,76 +1,83 @@
 package importer
 
 import (
-	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"regedge/schema/extsort"
 	"regedge/schema/search"
 )
 
-// indexing gathers the names of a register that was empty, in a goroutine of its own, for
-// a search index that is built at the end.
+// indexing makes the search index of a register that was empty, in a goroutine of its own,
+// beside the writing of the tables: it reads the records of companies and LLPs that were put
+// in order, and merges them by itself.
 type indexing struct {
 	builder *search.Builder
-	present []naming
-	batches chan []naming
 	wait    sync.WaitGroup
-	ended   bool
-	dropped bool  // before the end: the terms are not wanted
-	failure error // valid after wait
+	read    chan struct{} // closed when all records have been read
+	dropped atomic.Bool   // the index is not wanted
+	failure error         // valid after wait
 }
 
-// naming is what the search knows of a company or LLP.
-type naming struct{ value, name, status string }
-
-func startIndexing(folder string) *indexing {
-	x := &indexing{builder: search.NewBuilder(folder), batches: make(chan []naming, 1)}
-	x.wait.Go(func() { x.failure = x.gather() })
-	return x
+// named are all records of a table whose names are searched.
+type named struct {
+	table *table
+	rows  *extsort.Rows
 }
 
-func (x *indexing) gather() (err error) {
-	for batch := range x.batches {
-		for _, n := range batch {
-			if err == nil {
-				err = x.builder.Add(n.value, n.name, n.status)
+func newIndexing(folder string) *indexing {
+	return &indexing{builder: search.NewBuilder(folder), read: make(chan struct{})}
+}
+
+// start gathers the names of records of date asOf, and their terms. It is called once at most.
+func (x *indexing) start(lists []named, asOf string) {
+	x.wait.Go(func() {
+		for _, list := range lists {
+			if x.failure == nil {
+				x.failure = x.gather(list, asOf)
+			}
+		}
+		close(x.read)
+		if x.failure == nil {
+			x.failure = x.builder.Prepare()
+		}
+	})
+}
+
+func (x *indexing) gather(list named, asOf string) error {
+	groups := startGrouping(list.table, list.rows)
+	defer groups.stop()
+	now := newState(list.table)
+	for batch := range groups.batches {
+		for len(batch) > 0 {
+			if x.dropped.Load() {
+				return errStopped
+			}
+			group := batch[:sameKey(batch)]
+			batch = batch[len(group):]
+			if !now.mergeNew(group, asOf) {
+				continue
+			}
+			name, status := list.table.indexed(now)
+			if err := x.builder.Add(group[0].key[0], name.s, status.s); err != nil {
+				return err
 			}
 		}
 	}
-	if err == nil && !x.dropped {
-		err = x.builder.Prepare()
-	}
-	return err
+	return groups.err()
 }
 
-// add takes a record, each once.
-func (x *indexing) add(value, name, status string) error {
-	if x.ended {
-		return errors.New("invariant broken: a name came after the last one")
+// letGo waits until the records of a table are no longer read.
+func (x *indexing) letGo(t *table) {
+	if t == companyTable || t == llpTable {
+		<-x.read
 	}
-	x.present = append(x.present, naming{value, name, status})
-	if len(x.present) == batchRecords {
-		x.batches <- x.present
-		x.present = make([]naming, 0, batchRecords)
-	}
-	return nil
-}
-
-// end says that there are no more names, so that their terms are gathered. It may be
-// called again.
-func (x *indexing) end() {
-	if x.ended {
-		return
-	}
-	x.ended = true
-	x.batches <- x.present
-	close(x.batches)
 }
 
 // install writes the index.
 func (x *indexing) install(c *sqlite3.Conn) error {
-	x.end()
 	x.wait.Wait()
 	if x.failure != nil {
 		return x.failure
@@ -80,10 +87,7 @@ func (x *indexing) install(c *sqlite3.Conn) error {
 }
 
 func (x *indexing) close() {
-	if !x.ended {
-		x.dropped = true
-	}
-	x.end()
+	x.dropped.Store(true)
 	x.wait.Wait()
 	x.builder.Close()
 }

@@ -11,22 +11,39 @@ import (
 	"regedge/schema/extsort"
 )
 
-// stages are the tables that are complete when the files up to a rank have been read. What
-// others refer to comes first: a director's board needs its company's directors.
-var stages = []struct {
+// stage is what can be done when the files up to a rank have been read.
+type stage struct {
 	lastRank int
-	tables   []*table
-}{
-	{2, []*table{companyTable, llpTable}},
-	{3, []*table{directorTable}},
-	{4, []*table{appointmentTable}},
-	{5, []*table{partnerTable}},
+	names    []*table // are complete, and what is searched of them can be gathered
+	tables   []*table // can be written
 }
+
+// The stages of a run are in the order of their ranks, and their tables in that of writing. As a
+// rule a table is written while the files behind it are read.
+var usualStages = []stage{
+	{2, searched, searched},
+	{3, nil, []*table{directorTable}},
+	{4, nil, []*table{appointmentTable}},
+	{5, nil, []*table{partnerTable}},
+}
+
+// emptyStages are those of an empty register, in which companies come after what their boards
+// are made of, so that each row is written once, with its board.
+var emptyStages = []stage{
+	{2, searched, nil},
+	{3, nil, []*table{directorTable}},
+	{4, nil, []*table{appointmentTable, companyTable, llpTable}},
+	{5, nil, []*table{partnerTable}},
+}
+
+// searched are the tables whose names are searched.
+var searched = []*table{companyTable, llpTable}
 
 // intake is the half of a run that reads: one goroutine parses, another puts what was
 // read in order. It goes on with the next stage while the one before is written.
 type intake struct {
 	run      *run
+	stages   []stage
 	batches  chan *batch
 	complete chan ordered  // to be written, in this order; closed at the end
 	told     chan struct{} // holds one when there is progress to tell
@@ -55,6 +72,10 @@ func newIntake(r *run) *intake {
 }
 
 func (k *intake) begin() {
+	k.stages = usualStages
+	if k.run.store.roster != nil {
+		k.stages = emptyStages
+	}
 	k.wait.Go(func() {
 		defer close(k.batches)
 		k.parsing = k.parse()
@@ -101,14 +122,14 @@ func (k *intake) parse() error {
 	}
 	rank := func(i int) int { return sources[i].format.rank }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
-	for number, stage := range stages {
+	for number, stage := range k.stages {
 		for len(order) > 0 && rank(order[0]) <= stage.lastRank {
 			if err := k.run.read(order[0]); err != nil {
 				return fmt.Errorf("%s: %w", sources[order[0]].name, err)
 			}
 			order = order[1:]
 		}
-		if err := k.send(&batch{endOf: &stages[number].tables}); err != nil {
+		if err := k.send(&batch{endOf: &k.stages[number]}); err != nil {
 			return err
 		}
 	}
@@ -121,7 +142,9 @@ func (k *intake) order() error {
 	defer gathered.close()
 	for b := range k.batches {
 		if b.endOf != nil {
-			k.handOver(gathered, *b.endOf)
+			if err := k.handOver(gathered, b.endOf); err != nil {
+				return err
+			}
 			continue
 		}
 		for i := range b.records {
@@ -138,12 +161,21 @@ func (k *intake) order() error {
 	return nil
 }
 
-func (k *intake) handOver(gathered *gathering, list []*table) {
-	for _, t := range list {
+// handOver passes on what a stage has made complete.
+func (k *intake) handOver(gathered *gathering, done *stage) error {
+	if done.names != nil && k.run.store.names != nil {
+		lists, err := gathered.read(done.names)
+		if err != nil {
+			return fmt.Errorf("read the names: %w", err)
+		}
+		k.run.store.names.start(lists, k.run.config.AsOf)
+	}
+	for _, t := range done.tables {
 		if sorter := gathered.take(t); sorter != nil {
 			k.complete <- ordered{t, sorter} // there is room for every table
 		}
 	}
+	return nil
 }
 
 // next waits for a table that is complete, and tells progress meanwhile. It reports false

@@ -76,6 +76,23 @@ func (s *state) merge(t *table, said []value, asOf string) effect {
 	return did
 }
 
+// mergeNew makes the state that of a record that no source has spoken of before. It reports
+// false when none of the sources, all of date asOf, says all that a new record must have; what
+// one said before it was there is then forgotten, as a store does.
+func (s *state) mergeNew(group []filed, asOf string) (exists bool) {
+	s.reset()
+	for i := range group {
+		t := group[i].table
+		s.merge(t, group[i].values, asOf)
+		if !exists && s.missing(t) != "" {
+			s.reset()
+			continue
+		}
+		exists = true
+	}
+	return exists
+}
+
 // missing is the name of the first required column without a value, "" if none.
 func (s *state) missing(t *table) string {
 	for _, c := range t.required {

@@ -28,8 +28,8 @@ type batch struct {
 	offices  int // of read: counted by pincode, not yet written
 	leftOut  map[string]int64
 	notes    map[string]int64
-	position int64     // bytes of the file that were read, compressed
-	endOf    *[]*table // set on an empty batch: these tables have been read
+	position int64  // bytes of the file that were read, compressed
+	endOf    *stage // set on an empty batch: all of it has been read
 }
 
 // outlet gathers what a reader of one file finds and sends it on in batches.

@@ -1,6 +1,9 @@
 package importer
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // offices counts the post offices of each district by pincode, over all pincode files
 // of a run.
@@ -58,6 +61,20 @@ func (o *offices) add(file int, pincode, district, state string) {
 	}
 	o.total[officesOf{file, pincode}]++
 }
+
+// pincodePlace is the parameter of companyTable's statements for the pincode.
+var pincodePlace = fmt.Sprintf("?%d", len(companyTable.key)+companyPincode+1)
+
+// districtOf is an SQL expression for the district of the pincode that the SQL expression
+// pincode gives.
+func districtOf(pincode string) string {
+	return "(SELECT p.district FROM pincode p WHERE p.pincode = " + pincode + ")"
+}
+
+// putDistricts brings the districts of the companies in the pincodes ?1, a JSON array, to what
+// the pincodes say. Rows of earlier programs have none.
+var putDistricts = `UPDATE company SET district = ` + districtOf("company.pincode") + `
+WHERE pincode IN (SELECT value FROM json_each(?1)) AND directors IS NOT NULL`
 
 // place is what the directory says of one pincode.
 type place struct{ district, state string }

@@ -18,18 +18,21 @@ func (r *run) importAll(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.writePlaces(); err != nil {
-		return err
-	}
 	return r.finish()
 }
 
-// writeAll writes each table when all of it has been read.
+// writeAll writes each table when all of it has been read. The pincodes, which companies refer
+// to, have been read by then.
 func (r *run) writeAll(ctx context.Context) error {
-	for {
+	for placed := false; ; placed = true {
 		next, more, err := r.intake.next(ctx)
 		if err != nil {
 			return interrupted(err)
+		}
+		if !placed {
+			if err := r.writePlaces(); err != nil {
+				return err
+			}
 		}
 		if !more {
 			return nil
@@ -53,7 +56,11 @@ func (r *run) writeTable(ctx context.Context, list ordered) error {
 	if err := r.store.beginTable(list.table, list.sorter.Len()); err != nil {
 		return err
 	}
-	groups := startGrouping(list)
+	rows, err := list.sorter.Rows()
+	if err != nil {
+		return fmt.Errorf("read what was sorted for table %s: %w", list.table.name, err)
+	}
+	groups := startGrouping(list.table, rows)
 	defer groups.stop()
 	w := newWritten(len(r.sources))
 	for batch := range groups.batches {
@@ -66,11 +73,10 @@ func (r *run) writeTable(ctx context.Context, list ordered) error {
 		}
 		r.tally.settled(len(batch))
 	}
-	err := groups.err()
-	if err == nil {
-		err = r.store.lastBoard()
+	if r.store.names != nil {
+		r.store.names.letGo(list.table)
 	}
-	if err != nil {
+	if err := groups.err(); err != nil {
 		r.store.rollback()
 		return fmt.Errorf("import into table %s: %w", list.table.name, err)
 	}

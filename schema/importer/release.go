@@ -35,9 +35,6 @@ func (s *store) release(id string) (done bool, err error) {
 		return false, fmt.Errorf("begin the release: %w", err)
 	}
 	defer tx.End(&err)
-	if err := s.releaseBoards(); err != nil {
-		return false, err
-	}
 	if held, err := s.exists(`SELECT 1 FROM unreleased`); err != nil || !held {
 		return false, err
 	}
@@ -56,9 +53,9 @@ func (s *store) release(id string) (done bool, err error) {
 }
 
 // startBulk finds out what the register holds. What is empty at the start is filled without
-// looking for anything in it, and the search index, the boards and the index of appointments
-// are then made at the end, once. The marks for that stand until then, also when this run
-// is interrupted.
+// looking for anything in it, and the search index and the index of appointments are then
+// made at the end, once. The marks for that stand until then, also when this run is
+// interrupted.
 func (s *store) startBulk() (err error) {
 	tx, err := s.conn.BeginImmediate()
 	if err != nil {
@@ -73,32 +70,23 @@ func (s *store) startBulk() (err error) {
 		s.fresh[t] = !held
 	}
 	if s.fresh[companyTable] && s.fresh[llpTable] {
-		if err := s.exec(`DELETE FROM search_pending; ` + search.MarkAll + `; ` + dropBoards); err != nil {
+		if err := s.exec(`DELETE FROM search_pending; ` + search.MarkAll); err != nil {
 			return err
 		}
-		s.names = startIndexing(s.folder)
+		s.names = newIndexing(s.folder)
 	}
-	if s.unboarded, err = s.exists(`SELECT 1 FROM unboarded`); err != nil {
-		return err
+	if s.fresh[companyTable] && s.fresh[directorTable] && s.fresh[appointmentTable] {
+		s.roster = newRoster(s.folder)
 	}
-	if s.unboarded && s.fresh[directorTable] && s.fresh[appointmentTable] {
-		s.roster = &roster{}
-	}
-	if s.unboarded {
-		if err := s.exec(emptyBoards); err != nil { // of a run that was interrupted
-			return err
-		}
-	}
-	return s.exec(createIndex) // which an interrupted run has left out
+	return firstError(s.dropUnfinishedBoards(), s.exec(createIndex)) // which an interrupted run has left out
 }
 
 // beginTable prepares for so many records of a table.
 func (s *store) beginTable(t *table, records int64) error {
-	if s.names != nil && t != companyTable && t != llpTable {
-		s.names.end()
-	}
-	if t == directorTable && s.roster != nil {
-		s.roster.expect(records)
+	if s.roster != nil {
+		if err := s.roster.begin(t, records); err != nil {
+			return fmt.Errorf("read the boards: %w", err)
+		}
 	}
 	if t == appointmentTable && s.fresh[t] {
 		return s.exec(dropIndex)

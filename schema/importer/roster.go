@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"regedge/handler/board"
+	"regedge/schema/extsort"
 )
 
-// roster makes the boards of a register whose directors and appointments are all new, as
-// the appointments pass by in the order of the companies. It holds what boards say of each
-// director in little memory: India has four million.
+// roster makes the boards of a register that was empty, as the appointments pass by in the
+// order of the companies, and hands them out as the companies do. It holds what boards say of
+// each director in little memory, for India has four million, and the boards in a file.
 type roster struct {
 	dins   []uint32 // ascending
 	starts []uint32 // of each director's text: the number of its block, and the place in it
@@ -20,8 +21,12 @@ type roster struct {
 	blocks [][]byte // of texts: name, tab, designation, tab, date, newline
 	full   bool     // no more room: the boards are gathered by SQL
 
-	cin   string
+	cin   string // of the company at hand
 	seats []seat
+
+	made *extsort.Sorter // the boards by CIN
+	rows *extsort.Rows   // of made, while they are handed out
+	more bool            // rows stands on one
 }
 
 // seat is a line of a board.
@@ -33,11 +38,24 @@ const (
 	// rosterBlocks bounds the texts: at the length of the register's names there is room for
 	// seven million directors.
 	rosterBlocks = 256
+	// boardsBudget is the memory for boards on their way to the file.
+	boardsBudget = 8 << 20
 )
 
-// expect makes room for so many directors, so that none is left over by growing.
-func (r *roster) expect(directors int64) {
-	r.dins, r.starts = make([]uint32, 0, directors), make([]uint32, 0, directors)
+// newRoster makes one whose file is in folder.
+func newRoster(folder string) *roster { return &roster{made: extsort.New(folder, boardsBudget)} }
+
+func (r *roster) close() error { return r.made.Close() }
+
+// begin prepares for so many records of a table.
+func (r *roster) begin(t *table, records int64) error {
+	switch t {
+	case directorTable: // room for all, so that none is left over by growing
+		r.dins, r.starts = make([]uint32, 0, records), make([]uint32, 0, records)
+	case companyTable:
+		return r.handOut()
+	}
+	return nil
 }
 
 // addDirector takes a director, whose DIN is greater than that of the one before.
@@ -49,7 +67,8 @@ func (r *roster) addDirector(din string, v []value) {
 	name, designation, appointed := v[directorName].s, v[directorDesignation].s, v[directorAppointed].s
 	block, room := r.room(len(name) + len(designation) + len(appointed) + 3)
 	if err != nil || !room {
-		*r = roster{full: true}
+		r.full = true
+		r.forget()
 		return
 	}
 	r.dins = append(r.dins, uint32(number))
@@ -123,15 +142,27 @@ func rangesOf(dins []uint32) []uint32 {
 	return first
 }
 
-// seat takes an appointment at the company at hand. One that has ceased has no seat, nor
-// has one of a director who is not held.
-func (r *roster) seat(din string, v []value) {
+// forget gives up the directors.
+func (r *roster) forget() { r.dins, r.starts, r.first, r.blocks = nil, nil, nil, nil }
+
+// seat takes an appointment. Those of a company come one after another. One that has ceased
+// has no seat, nor has one of a director who is not held.
+func (r *roster) seat(cin, din string, v []value) error {
+	if r.full {
+		return nil
+	}
+	if cin != r.cin {
+		if err := r.rise(); err != nil {
+			return err
+		}
+		r.cin = cin
+	}
 	if v[appointmentCessation].kind != null {
-		return
+		return nil
 	}
 	name, designation, appointed, held := r.find(din)
 	if !held {
-		return
+		return nil
 	}
 	if v[appointmentDesignation].kind == text {
 		designation = v[appointmentDesignation].s
@@ -140,6 +171,47 @@ func (r *roster) seat(din string, v []value) {
 		appointed = v[appointmentDate].s
 	}
 	r.seats = append(r.seats, seat{din, name, designation, appointed})
+	return nil
+}
+
+// rise ends the company at hand, if there is one.
+func (r *roster) rise() error {
+	if len(r.seats) == 0 {
+		return nil
+	}
+	return r.made.Add([]byte(r.cin), []byte(r.board()))
+}
+
+// handOut ends the making of boards.
+func (r *roster) handOut() (err error) {
+	if err = r.rise(); err != nil {
+		return err
+	}
+	r.forget()
+	if r.rows, err = r.made.Rows(); err != nil {
+		return err
+	}
+	r.more = r.rows.Next()
+	return r.rows.Err()
+}
+
+// boardOf is the board of a company, NULL when it could not be made. The companies are asked
+// for in their order.
+func (r *roster) boardOf(cin string) (value, error) {
+	if r.full {
+		return value{}, nil
+	}
+	for r.more && string(r.rows.Key()) < cin {
+		r.more = r.rows.Next()
+	}
+	if err := r.rows.Err(); err != nil {
+		return value{}, err
+	}
+	made := value{kind: text}
+	if r.more && string(r.rows.Key()) == cin {
+		made.s = string(r.rows.Value())
+	}
+	return made, nil
 }
 
 // board is that of the company at hand, whose seats are given up: as board.Of makes it.

@@ -10,7 +10,8 @@ import (
 	"regedge/schema"
 )
 
-// insertSQL adds a record: its key, columns, as_of, older and, if stamped, last_updated.
+// insertSQL adds a record: its key, columns, as_of, older and, if stamped, last_updated; a
+// company's board last, and its district, which follows from its pincode.
 func (t *table) insertSQL() string {
 	columns := append(append(append([]string{}, t.key...), t.columns...), "as_of", "older")
 	if t.stamped {
@@ -19,6 +20,10 @@ func (t *table) insertSQL() string {
 	places := make([]string, len(columns))
 	for i := range places {
 		places[i] = "?" + strconv.Itoa(i+1)
+	}
+	if t == companyTable {
+		columns = append(columns, "district", "directors")
+		places = append(places, districtOf(pincodePlace), fmt.Sprintf("coalesce(?%d, %s)", boardPlace, boardNow))
 	}
 	if t.row != "" {
 		columns, places = append(columns, "rowid"), append(places, schema.FreeRow(t.name, t.row))
@@ -37,6 +42,9 @@ func (t *table) updateSQL() string {
 	}
 	if t.stamped {
 		sets = append(sets, fmt.Sprintf("last_updated = coalesce(?%d, last_updated)", n+1))
+	}
+	if t == companyTable {
+		sets = append(sets, "district = "+districtOf(pincodePlace))
 	}
 	return fmt.Sprintf(`UPDATE %s SET %s WHERE %s`, t.name, strings.Join(sets, ", "), t.keySQL())
 }

@@ -26,13 +26,11 @@ type store struct {
 	fresh   map[*table]bool // empty when the run began: nothing is looked for in them
 	names   *indexing       // set when the search index is built anew
 	// boards and seats are the companies, and the directors, whose boards are to be
-	// brought up to date in the present transaction; none while unboarded is set.
+	// brought up to date in the present transaction.
 	boards, seats map[string]bool
-	unboarded     bool    // no board is kept until the release
-	roster        *roster // makes the boards as the appointments are written, or nil
+	roster        *roster // makes the boards of a register that was empty, or nil
 	putBoard      *sqlite3.Stmt
-	addBoard      *sqlite3.Stmt
-	dropBoard     *sqlite3.Stmt
+	dropBoards    []*sqlite3.Stmt // from earlierBoards
 	findSeats     *sqlite3.Stmt
 	prepared      []*sqlite3.Stmt
 	folder        string // for temporary files
@@ -88,8 +86,10 @@ func (s *store) prepareAll() (err error) {
 	}
 	s.prepare(&s.mark, search.Mark, &err)
 	s.prepare(&s.putBoard, putBoard, &err)
-	s.prepare(&s.addBoard, addBoard, &err)
-	s.prepare(&s.dropBoard, dropEarlierBoard, &err)
+	s.dropBoards = make([]*sqlite3.Stmt, len(earlierBoards))
+	for i, name := range earlierBoards {
+		s.prepare(&s.dropBoards[i], `DELETE FROM `+name+` WHERE cin = ?1`, &err)
+	}
 	s.prepare(&s.findSeats, `SELECT cin FROM appointment WHERE din = ?1`, &err)
 	s.prepare(&s.dirty, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
 	return err
@@ -106,6 +106,9 @@ func (s *store) prepare(to **sqlite3.Stmt, query string, err *error) {
 func (s *store) close() {
 	if s.names != nil {
 		s.names.close()
+	}
+	if s.roster != nil {
+		s.roster.close()
 	}
 	for _, statement := range s.prepared {
 		if statement != nil {
@@ -147,7 +150,7 @@ func (s *store) apply(group []filed, asOf string, w *written) error {
 	}
 	switch {
 	case exists && !held:
-		err = s.write(s.table[t].insert, first, true)
+		err = s.insert(first)
 	case all.stored:
 		err = s.write(s.table[t].update, first, all.content)
 	}
@@ -160,7 +163,7 @@ func (s *store) apply(group []filed, asOf string, w *written) error {
 		return err
 	}
 	if newName, newStatus := t.indexed(now); newName != name || newStatus != status {
-		return s.markName(first.key[0], newName.s, newStatus.s)
+		return s.markName(first.key[0])
 	}
 	return nil
 }
@@ -201,6 +204,16 @@ func (s *store) rest() {
 	for _, t := range tables {
 		s.table[t].rows.rest()
 	}
+}
+
+// insert stores s.known as a new row.
+func (s *store) insert(r *record) error {
+	if r.table == companyTable {
+		if err := s.bindBoard(r.key[0]); err != nil {
+			return err
+		}
+	}
+	return s.write(s.table[r.table].insert, r, true)
 }
 
 // write stores s.known as the record's row; stamp sets last_updated.
@@ -284,10 +297,11 @@ func (s *store) noteDirty() error {
 	return nil
 }
 
-// markName tells the search index that a name or status is new.
-func (s *store) markName(value, name, status string) error {
+// markName tells the search index that a name or status is new. One that is built anew finds
+// out by itself.
+func (s *store) markName(value string) error {
 	if s.names != nil {
-		return s.names.add(value, name, status)
+		return nil
 	}
 	if err := firstError(s.mark.BindText(1, value), finish(s.mark)); err != nil {
 		return fmt.Errorf("mark %s for the search index: %w", value, err)
