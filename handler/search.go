@@ -20,14 +20,15 @@ import (
 //	?4 its other words, as a JSON array
 //	?5 … ?8 the terms of each tier, as JSON arrays   ?9 the limit
 //
-// A bare ?9 as a limit would have SQLite plan the statement anew whenever it is bound.
+// A bare ?9 as a limit would have SQLite plan the statement anew whenever it is bound. What is
+// only counted and joined together is read where it lies: a table for it costs more.
 const bestNames = `
 WITH
 near (place) AS MATERIALIZED (
   SELECT place
   FROM (` + candidates + `?8` + rarestTwo + `)
   LIMIT iif(length(?2) >= ` + wholeRunes + `, ` + fewNames + `, 0)),
-few (yes) AS MATERIALIZED (
+few (yes) AS NOT MATERIALIZED (
   SELECT count(*) < ` + fewNames + ` AND length(?2) >= ` + wholeRunes + ` FROM near),
 held (tier, place) AS MATERIALIZED (
   SELECT iif(substr(n.name, 1, length(?1)) = ?1, 1, iif(instr(n.name, ' ' || ?1) > 0, 2, 4)), n.place
@@ -47,7 +48,7 @@ phrase (place) AS MATERIALIZED (
   CROSS JOIN search_name n ON n.place = c.place
   WHERE instr(n.name, ' ' || ?1) > 0 AND substr(n.name, 1, length(?1)) <> ?1
   LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM start))),
-ordered (tier, place) AS MATERIALIZED (
+ordered (tier, place) AS NOT MATERIALIZED (
   SELECT tier, place FROM held WHERE tier < 4 UNION ALL
   SELECT 1, place FROM start UNION ALL
   SELECT 2, place FROM phrase),
@@ -58,7 +59,7 @@ words (place) AS MATERIALIZED (
   WHERE instr(' ' || n.name, ' ' || ?3) > 0 AND instr(' ' || n.name, ' ' || ?1) = 0
     AND NOT EXISTS (SELECT 1 FROM json_each(?4) w WHERE instr(' ' || n.name || ' ', ' ' || w.value || ' ') = 0)
   LIMIT max(0, ?9 - (SELECT count(*) FROM ordered))),
-found (tier, place) AS MATERIALIZED (
+found (tier, place) AS NOT MATERIALIZED (
   SELECT tier, place FROM ordered UNION ALL
   SELECT 3, place FROM words),
 inside (place) AS MATERIALIZED (
