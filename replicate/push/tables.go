@@ -145,7 +145,7 @@ func (t *table) put() string {
 	columns, values := strings.Join(t.columns, ", "), elements(len(t.columns))
 	if t.numbered {
 		columns += ", rowid"
-		values += ", " + schema.FreeRow(t.name, schema.CompanyRow("value ->> 0", fmt.Sprintf("value ->> %d", len(t.columns))))
+		values += ", " + schema.FreeRow(t.name, fmt.Sprintf("value ->> %d", len(t.columns)))
 	}
 	return fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM json_each(?1) WHERE true ON CONFLICT (%s) DO UPDATE SET %s`,
 		t.name, columns, values, strings.Join(t.columns[:t.primary], ", "), strings.Join(changes, ", "))

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -71,7 +72,7 @@ func (x *indexing) gather(list named, asOf string) error {
 
 // letGo waits until the records of a table are no longer read.
 func (x *indexing) letGo(t *table) {
-	if t == companyTable || t == llpTable {
+	if slices.Contains(searched, t) {
 		<-x.read
 	}
 }
