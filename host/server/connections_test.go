@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"syscall"
@@ -38,4 +39,38 @@ func TestConnectionsAreTakenOnceThereIsRoomAgain(t *testing.T) {
 	require.NoError(t, listener.Close())
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// TestAConnectionGivesWhatItReadAhead reads a stream in pieces of every size around the memory
+// for what is read ahead.
+func TestAConnectionGivesWhatItReadAhead(t *testing.T) {
+	sent := make([]byte, 4*readAhead)
+	for i := range sent {
+		sent[i] = byte(i % 251)
+	}
+	for _, size := range []int{1, 2, readAhead - 1, readAhead, readAhead + 1, len(sent)} {
+		client, server := net.Pipe()
+		go func() {
+			client.Write(sent[:readAhead/2])
+			client.Write(sent[readAhead/2:])
+			client.Close()
+		}()
+		c := &connection{Conn: server}
+		var got []byte
+		for first := true; ; first = false {
+			piece := make([]byte, size)
+			if first {
+				piece = piece[:1] // as the server begins a request
+			}
+			n, err := c.Read(piece)
+			got = append(got, piece[:n]...)
+			if err != nil {
+				require.ErrorIs(t, err, io.EOF)
+				require.Zero(t, n)
+				break
+			}
+			require.Positive(t, n)
+		}
+		require.Equal(t, sent, got, "pieces of %d bytes", size)
+	}
 }
