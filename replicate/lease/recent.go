@@ -91,6 +91,14 @@ func (e *entry) use() use {
 // pageEntries is how many entries are made room for at once.
 const pageEntries = 1 << 12
 
+// slot is where the index holds an entry.
+type slot struct {
+	place int32 // plus one; 0 where it is empty
+	// sum is the lower half of the entry's high one, so that most entries that are not the one
+	// sought are passed over without a look at them: they lie all over the memory.
+	sum uint32
+}
+
 // recent remembers the newest request ids, in a ring of pages, and finds them by an open
 // hash table of their places.
 type recent struct {
@@ -98,9 +106,8 @@ type recent struct {
 	pages [][]entry
 	count int
 	next  int // place of the oldest, once the ring is full
-	// index holds places plus one, 0 where it is empty. Its length is a power of two and
-	// at least twice the count.
-	index []int32
+	// index has a length that is a power of two and at least twice the count.
+	index []slot
 	// forgotten is the time of the newest id that was dropped, 0 while none was.
 	forgotten int64
 }
@@ -118,8 +125,9 @@ func (r *recent) at(place int) *entry { return &r.pages[place/pageEntries][place
 // slot is where the index holds the sum, or else the empty slot where it belongs.
 func (r *recent) slot(s sum) int {
 	mask := len(r.index) - 1
-	for i := int(s.high) & mask; ; i = (i + 1) & mask {
-		if r.index[i] == 0 || r.at(int(r.index[i]-1)).sum() == s {
+	for i := int(uint32(s.high)) & mask; ; i = (i + 1) & mask {
+		held := r.index[i]
+		if held.place == 0 || held.sum == uint32(s.high) && r.at(int(held.place-1)).sum() == s {
 			return i
 		}
 	}
@@ -130,8 +138,8 @@ func (r *recent) find(s sum) *entry {
 	if len(r.index) == 0 {
 		return nil
 	}
-	if i := r.slot(s); r.index[i] != 0 {
-		return r.at(int(r.index[i] - 1))
+	if held := r.index[r.slot(s)]; held.place != 0 {
+		return r.at(int(held.place - 1))
 	}
 	return nil
 }
@@ -144,14 +152,14 @@ func (r *recent) put(e entry) {
 	} else {
 		place = r.next
 		old := r.at(place)
-		if i := r.slot(old.sum()); int(r.index[i]) == place+1 {
+		if i := r.slot(old.sum()); int(r.index[i].place) == place+1 {
 			r.empty(i)
 		}
 		r.forgotten = max(r.forgotten, old.at)
 		r.next = (r.next + 1) % recentLimit
 	}
 	*r.at(place) = e
-	r.index[r.slot(e.sum())] = int32(place + 1)
+	r.index[r.slot(e.sum())] = slot{int32(place + 1), uint32(e.high)}
 }
 
 // grow makes room for one more entry.
@@ -164,10 +172,10 @@ func (r *recent) grow() {
 		return
 	}
 	old := r.index
-	r.index = make([]int32, max(2*len(old), 2*pageEntries))
-	for _, place := range old {
-		if place != 0 {
-			r.index[r.slot(r.at(int(place-1)).sum())] = place
+	r.index = make([]slot, max(2*len(old), 2*pageEntries))
+	for _, held := range old {
+		if held.place != 0 {
+			r.index[r.slot(r.at(int(held.place-1)).sum())] = held
 		}
 	}
 }
@@ -176,19 +184,19 @@ func (r *recent) grow() {
 // their own.
 func (r *recent) empty(hole int) {
 	mask := len(r.index) - 1
-	for i := (hole + 1) & mask; r.index[i] != 0; i = (i + 1) & mask {
-		home := int(r.at(int(r.index[i]-1)).high) & mask
+	for i := (hole + 1) & mask; r.index[i].place != 0; i = (i + 1) & mask {
+		home := int(r.index[i].sum) & mask
 		if (i-home)&mask >= (i-hole)&mask {
 			r.index[hole], hole = r.index[i], i
 		}
 	}
-	r.index[hole] = 0
+	r.index[hole] = slot{}
 }
 
 // forget takes an entry out, so that its id can come again.
 func (r *recent) forget(s sum) {
 	if len(r.index) != 0 {
-		if i := r.slot(s); r.index[i] != 0 {
+		if i := r.slot(s); r.index[i].place != 0 {
 			r.empty(i)
 		}
 	}
