@@ -3,12 +3,13 @@ package store
 import (
 	"net/url"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 	"golang.org/x/sys/unix"
+
+	"regedge/replicate/mapped"
 )
 
 // mappedName is the name of the VFS (https://sqlite.org/vfs.html) that takes the pages of a
@@ -20,8 +21,8 @@ var registerMapped = sync.OnceFunc(func() {
 })
 
 // openReadOnly opens a database, through a mapping or not.
-func openReadOnly(path string, mapped bool) (*sqlite3.Conn, error) {
-	if !mapped {
+func openReadOnly(path string, mapping bool) (*sqlite3.Conn, error) {
+	if !mapping {
 		return sqlite3.OpenFlags(path, sqlite3.OPEN_READONLY)
 	}
 	registerMapped()
@@ -41,8 +42,8 @@ func (m mappedFiles) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.F
 	if err != nil || flags&vfs.OPEN_MAIN_DB == 0 {
 		return file, opened, err
 	}
-	if mapped, err := mapFile(file); err == nil {
-		file = mapped
+	if through, err := mapFile(file); err == nil {
+		file = through
 	}
 	return file, opened, nil
 }
@@ -72,23 +73,10 @@ func mapFile(file vfs.File) (*mappedFile, error) {
 
 // ReadAt implements io.ReaderAt.
 func (f *mappedFile) ReadAt(p []byte, off int64) (n int, err error) {
-	if off+int64(len(p)) <= int64(len(f.memory)) && copied(p, f.memory[off:]) {
+	if off+int64(len(p)) <= int64(len(f.memory)) && mapped.Copy(p, f.memory[off:]) {
 		return len(p), nil
 	}
 	return f.File.ReadAt(p, off)
-}
-
-// copied fills p, unless what is mapped can't be read: there the file ends, or the disk failed.
-// That arrives as a signal, which Go makes a panic.
-func copied(p, memory []byte) (ok bool) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	copy(p, memory)
-	return true
 }
 
 // SharedMemory implements vfs.FileSharedMemory, without which there is no reading beside a

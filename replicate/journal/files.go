@@ -9,7 +9,8 @@ import (
 type Dir interface {
 	// List names the files, in no order.
 	List() ([]string, error)
-	// Open reads a file from its beginning.
+	// Open reads a file from its beginning. After what was written there may be zeros, while
+	// the file is open for writing, and when it was not closed.
 	Open(name string) (io.ReadCloser, error)
 	// Append opens a file for writing at its end; it is made when missing.
 	Append(name string) (File, error)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,11 +62,15 @@ func (d *osDir) Open(name string) (io.ReadCloser, error) {
 }
 
 func (d *osDir) Append(name string) (File, error) {
-	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f, d.syncer}, nil
+	file := osFile{f, d.syncer}
+	if strings.HasPrefix(name, segmentPrefix) { // other files are written once in a while
+		return mapFile(file)
+	}
+	return file, nil
 }
 
 func (d *osDir) Remove(name string) error {

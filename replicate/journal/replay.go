@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -73,8 +74,11 @@ func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Jou
 		return nil, Replayed{}, fmt.Errorf("open journal: %w", err)
 	}
 	size, err := file.Size()
+	var torn int64
 	if err == nil && size > good {
-		err = file.Truncate(good)
+		if torn, err = j.torn(newest, good); err == nil {
+			err = file.Truncate(good)
+		}
 	}
 	if err == nil {
 		// What a crashed process wrote and did not sync may have been seen by its clients,
@@ -85,7 +89,7 @@ func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Jou
 		return nil, Replayed{}, errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
 	}
 	j.file, j.number, j.size = file, newest, good
-	return j, Replayed{Records: records, Torn: size - good}, nil
+	return j, Replayed{Records: records, Torn: torn}, nil
 }
 
 // segments lists the numbers of the segments, ascending.
@@ -150,6 +154,30 @@ func (j *Journal) read(number uint64, each func([]byte) error) (records int, goo
 		records++
 		if err := each(record); err != nil {
 			return 0, 0, err
+		}
+	}
+}
+
+// torn is how many bytes of a segment stand after the good ones. Zeros at its end are none: there
+// nothing was written.
+func (j *Journal) torn(number uint64, good int64) (torn int64, err error) {
+	file, err := j.dir.Open(segmentName(number))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	if _, err := io.CopyN(io.Discard, file, good); err != nil {
+		return 0, err
+	}
+	from := bufio.NewReader(file)
+	for at := int64(1); ; at++ {
+		switch b, err := from.ReadByte(); {
+		case err == io.EOF:
+			return torn, nil
+		case err != nil:
+			return 0, err
+		case b != 0:
+			torn = at
 		}
 	}
 }

@@ -1,0 +1,136 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"regedge/replicate/mapped"
+)
+
+// mappedFile is written through memory, without a system call for each record. What was put into
+// a shared mapping survives the end of the process as what write(2) took does (mmap(2)). The file
+// is longer than what was written to it until it is closed: its end is zeros.
+type mappedFile struct {
+	osFile
+	size   int64  // of what was written
+	base   int64  // where the window begins
+	window []byte // the mapped part; the disk has room for all of it
+}
+
+// What is taken of the disk at once: windowSize in bytes, which at 20,000 charges a second is a
+// third of what they write in one, and at most a part in windowShare of the room that is left, for
+// others need some.
+const (
+	windowSize  = 1 << 20
+	windowShare = 64
+)
+
+// mapFile has a file written through memory where that is known to be good, and else leaves it
+// as it is. On file systems that keep checksums of what is in a file, a thread that touches a page
+// which is on its way to the disk waits for the disk, and Go's scheduler does not know.
+func mapFile(file osFile) (File, error) {
+	var system unix.Statfs_t
+	if err := unix.Fstatfs(int(file.Fd()), &system); err != nil {
+		return nil, errors.Join(&os.PathError{Op: "statfs", Path: file.Name(), Err: err}, file.Close())
+	}
+	switch system.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+	default:
+		return file, nil
+	}
+	// Those of before Linux 2.6 can't make room in advance.
+	if err := allocate(file, unix.FALLOC_FL_KEEP_SIZE, 0, 1); errors.Is(err, unix.EOPNOTSUPP) {
+		return file, nil
+	}
+	size, err := file.Size()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &mappedFile{osFile: file, size: size}, nil
+}
+
+// allocate has the disk make room for a part of a file.
+func allocate(file osFile, mode uint32, from, length int64) error {
+	const patience = 100 // interruptions by signals, of which the scheduler sends some
+	err := error(unix.EINTR)
+	for n := 0; n < patience && errors.Is(err, unix.EINTR); n++ {
+		err = unix.Fallocate(int(file.Fd()), mode, from, length)
+	}
+	if err != nil {
+		return &os.PathError{Op: "allocate", Path: file.Name(), Err: err}
+	}
+	return nil
+}
+
+// Write appends p, or some of it after which it fails.
+func (f *mappedFile) Write(p []byte) (int, error) {
+	end := f.size + int64(len(p))
+	if end > f.base+int64(len(f.window)) {
+		if err := f.move(end); err != nil {
+			return 0, err
+		}
+	}
+	if !mapped.Copy(f.window[f.size-f.base:], p) {
+		return len(p), fmt.Errorf("write %s: its memory can't be written: the disk failed or is full, or the file was cut off", f.Name())
+	}
+	f.size = end
+	return len(p), nil
+}
+
+// move has the window begin at the page that is written next, and reach to the end at least.
+func (f *mappedFile) move(end int64) error {
+	pages := int64(os.Getpagesize())
+	base := f.size / pages * pages
+	least := (end - base + pages - 1) / pages * pages
+	length := max(least, min(windowSize, f.room()/windowShare/pages*pages))
+	err := allocate(f.osFile, 0, base, length)
+	if errors.Is(err, unix.ENOSPC) && length > least {
+		length = least
+		err = allocate(f.osFile, 0, base, length)
+	}
+	if err != nil {
+		return err
+	}
+	window, err := unix.Mmap(int(f.Fd()), base, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return &os.PathError{Op: "map", Path: f.Name(), Err: err}
+	}
+	err = f.unmap()
+	f.base, f.window = base, window
+	return err
+}
+
+// room is how many bytes the disk has left for this user; 0 when it does not say.
+func (f *mappedFile) room() int64 {
+	var system unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &system); err != nil {
+		return 0
+	}
+	return int64(system.Bavail) * system.Bsize
+}
+
+func (f *mappedFile) unmap() error {
+	if f.window == nil {
+		return nil
+	}
+	window := f.window
+	f.base, f.window = 0, nil
+	return unix.Munmap(window)
+}
+
+// Truncate implements File.
+func (f *mappedFile) Truncate(size int64) error {
+	if err := f.File.Truncate(size); err != nil {
+		return err
+	}
+	f.size = size
+	return f.unmap()
+}
+
+// Close cuts off what was not written.
+func (f *mappedFile) Close() error {
+	return errors.Join(f.Truncate(f.size), f.File.Close())
+}

@@ -1,0 +1,130 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mapping opens a segment that is written through memory, or skips the test.
+func mapping(t *testing.T) (d Dir, path string, f *mappedFile) {
+	t.Helper()
+	root := t.TempDir()
+	d, err := OpenDir(root)
+	require.NoError(t, err)
+	t.Cleanup(func() { d.Close() })
+	name := segmentName(1)
+	file, err := d.Append(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { file.Close() })
+	f, ok := file.(*mappedFile)
+	if !ok {
+		t.Skip("skipped: the file system of temporary files is written by system calls")
+	}
+	return d, filepath.Join(root, name), f
+}
+
+func TestAMappedFileHoldsWhatWasWritten(t *testing.T) {
+	_, path, f := mapping(t)
+	var want strings.Builder
+	write := func(size int) {
+		piece := strings.Repeat(string(rune('a'+size%26)), size)
+		want.WriteString(piece)
+		n, err := f.Write([]byte(piece))
+		require.NoError(t, err)
+		require.Equal(t, size, n)
+	}
+	for _, size := range []int{1, 4095, 4096, 4097, windowSize - 1, windowSize, windowSize + 1, 3 * windowSize, 7} {
+		write(size)
+	}
+	for range 3 * windowSize / 997 {
+		write(997)
+	}
+
+	t.Run("while it is open, with zeros behind it", func(t *testing.T) {
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Greater(t, len(got), want.Len())
+		require.Equal(t, want.String(), strings.TrimRight(string(got), "\x00"))
+		require.NoError(t, f.Sync())
+	})
+	t.Run("cut off, and written again", func(t *testing.T) {
+		const left = windowSize + 12345
+		require.NoError(t, f.Truncate(left))
+		kept := want.String()[:left]
+		want.Reset()
+		want.WriteString(kept)
+		write(99)
+	})
+	t.Run("and nothing else once it is closed", func(t *testing.T) {
+		require.NoError(t, f.Close())
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, want.String(), string(got))
+	})
+}
+
+// TestAMappedFileThatSomebodyCutOff touches memory that has no file behind it.
+func TestAMappedFileThatSomebodyCutOff(t *testing.T) {
+	_, path, f := mapping(t)
+	_, err := f.Write([]byte("before"))
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 0))
+	n, err := f.Write([]byte("charge"))
+	require.ErrorContains(t, err, "the file was cut off")
+	require.Positive(t, n, "something of it may stand there")
+	require.NoError(t, f.Truncate(0))
+	_, err = f.Write([]byte("after"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "after", string(got))
+}
+
+// TestASegmentThatWasNotClosed is found by another journal as its process left it.
+func TestASegmentThatWasNotClosed(t *testing.T) {
+	d, path, f := mapping(t)
+	require.NoError(t, f.Close())
+	k := &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "one", true))
+	require.NoError(t, put(j, k, "two\x00", true))
+	left, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Greater(t, len(left), len(strings.TrimRight(string(left), "\x00"))+1, "it is longer than what was written")
+	require.NoError(t, j.Close())
+
+	for _, test := range []struct {
+		name    string
+		cut     int // bytes of the last record that did not reach the disk
+		records []string
+		torn    int
+	}{
+		{"whole", 0, []string{"one", "two\x00"}, 0},
+		{"without the end of its last record", 2, []string{"one"}, frameHead + 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := t.TempDir()
+			end := len(strings.TrimRight(string(left), "\x00")) + 1 // of the record
+			content := append([]byte(nil), left...)
+			clear(content[end-test.cut:])
+			require.NoError(t, os.WriteFile(filepath.Join(root, segmentName(1)), content, 0o600))
+			other, err := OpenDir(root)
+			require.NoError(t, err)
+			again, _, records, found := opened(t, other, k)
+			require.Equal(t, test.records, records)
+			require.EqualValues(t, test.torn, found.Torn)
+			require.NoError(t, put(again, k, "after", true))
+			require.NoError(t, again.Close())
+			other, err = OpenDir(root)
+			require.NoError(t, err)
+			last, _, records, _ := opened(t, other, k)
+			require.Equal(t, append(test.records, "after"), records)
+			require.NoError(t, last.Close())
+		})
+	}
+}
