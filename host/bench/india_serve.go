@@ -208,28 +208,43 @@ func (i *india) measureHotPath(ctx context.Context) error {
 type loaded struct {
 	best    outcome
 	rates   []float64 // of all rounds, sorted
+	shares  []float64 // of the rate of a constant body in the same round, sorted
+	times   []float64 // how many times the processor time of a constant body, sorted
 	private int64     // memory besides mapped files, bytes
 	log     int64     // the largest of the databases' write-ahead logs afterwards, bytes
 }
 
 func (l loaded) String() string {
-	return fmt.Sprintf("%.0f/s (median %.0f, least %.0f), p99 %s, %.1f µs of processor time a request, %d bytes an answer, %.0f MB, WAL %.1f MB",
+	return fmt.Sprintf("%.0f/s (median %.0f, least %.0f), p99 %s, %.1f µs of processor time a request, %d bytes an answer, %.0f MB, WAL %.1f MB; %.3f of the rate of a constant body in turns, %.2f times its processor time",
 		l.best.perSecond, middle(l.rates), l.rates[0], l.best.p99.Round(10*time.Microsecond),
-		l.best.processor.Seconds()*1e6, l.best.bodyBytes, float64(l.private)/(1<<20), float64(l.log)/(1<<20))
+		l.best.processor.Seconds()*1e6, l.best.bodyBytes, float64(l.private)/(1<<20), float64(l.log)/(1<<20),
+		middle(l.shares), middle(l.times))
 }
 
 // underLoad loads the edge of a register in rounds, of which the first one warms up: leases
-// are granted, pages cached.
+// are granted, pages cached. In each round, a constant body from net/http is loaded first, which
+// tells how fast the machine is then.
 func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (loaded, error) {
 	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
 	if err != nil {
 		return loaded{}, err
 	}
 	defer edge.stop()
+	constant, err := r.startConstant(ctx)
+	if err != nil {
+		return loaded{}, err
+	}
+	defer constant.stop()
 	var all loaded
 	l := load{address: edge.address, connections: i.connections, length: i.length, next: next}
+	floor := l
+	floor.address = constant.address
 	for round := range i.rounds {
 		if err := r.warm(); err != nil {
+			return loaded{}, err
+		}
+		least, err := floor.measure(constant)
+		if err != nil {
 			return loaded{}, err
 		}
 		measured, err := l.measure(edge)
@@ -243,11 +258,15 @@ func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *r
 			return loaded{}, fmt.Errorf("not every answer was 200: %v", measured.statuses)
 		}
 		all.rates = append(all.rates, measured.perSecond)
+		all.shares = append(all.shares, measured.perSecond/least.perSecond)
+		all.times = append(all.times, ratio(measured.processor, least.processor))
 		if measured.perSecond >= all.best.perSecond {
 			all.best = measured
 		}
 	}
-	slices.Sort(all.rates)
+	for _, sorted := range [][]float64{all.rates, all.shares, all.times} {
+		slices.Sort(sorted)
+	}
 	for _, database := range []string{"registry.db", "access.db", "ledger.db"} {
 		if info, err := os.Stat(r.path(database) + "-wal"); err == nil {
 			all.log = max(all.log, info.Size())
