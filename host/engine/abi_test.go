@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,4 +193,59 @@ func TestADeadlineThatIsReleasedEndsWhatStandsOnIt(t *testing.T) {
 	<-child.Done() // package context panics here when Done and Err of a parent disagree
 	require.ErrorIs(t, child.Err(), context.Canceled)
 	require.ErrorIs(t, d.Err(), context.Canceled)
+}
+
+// TestFieldsAreLookedAtEachTime makes lists of one length again and again, whose names are known
+// after the first.
+func TestFieldsAreLookedAtEachTime(t *testing.T) {
+	i := idleInstance(t)
+	const tuples, texts = 65536, 65536 + 1024
+	lift := func(fields ...string) (got []Header, problem int) {
+		at := uint32(texts)
+		put := func(out []byte, offset int, text string) {
+			copy(i.bytes(at, uint32(len(text))), text)
+			put64(out, offset, pack(at, uint32(len(text))))
+			at += uint32(len(text))
+		}
+		for n := 0; n < len(fields); n += 2 {
+			tuple := i.bytes(tuples+uint32(n)*8, 16)
+			put(tuple, 0, fields[n])
+			put(tuple, 8, fields[n+1])
+		}
+		list := &fieldList{}
+		problem = i.liftFields(list, i.bytes(tuples, uint32(len(fields))*8))
+		return list.entries, problem
+	}
+	long := strings.Repeat("n", maxKnownName+1)
+	for _, test := range []struct {
+		fields  []string
+		problem int
+	}{
+		{[]string{"A", "1", "B", ""}, none},
+		{[]string{"A", "2", "B", "3"}, none},
+		{[]string{"B", "2", "A", "3"}, none},
+		{[]string{"B", "2", "AA", "3"}, none},
+		{[]string{long, "2", long, "3"}, none},
+		{[]string{long, "2", "AA", "3"}, none},
+		{[]string{"", "2", "AA", "3"}, headerInvalidSyntax},
+		{[]string{"B", "2", "A A", "3"}, headerInvalidSyntax},
+		{[]string{"B", "2\r\n", "AA", "3"}, headerInvalidSyntax},
+		{[]string{"B", "2", "Host", "3"}, headerForbidden},
+		{[]string{"B", "2", "AA", "3"}, none},
+		{[]string{"C", "4"}, none},
+		{nil, none},
+	} {
+		for range 2 {
+			got, problem := lift(test.fields...)
+			require.Equal(t, test.problem, problem, "%q", test.fields)
+			if problem != none {
+				continue
+			}
+			require.Len(t, got, len(test.fields)/2)
+			for n, field := range got {
+				require.Equal(t, Header{Name: test.fields[2*n], Value: test.fields[2*n+1]}, field)
+			}
+		}
+	}
+	require.PanicsWithError(t, "name of a header field is not UTF-8", func() { lift("B", "2", "A\xff", "3") })
 }

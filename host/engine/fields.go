@@ -63,36 +63,68 @@ func fieldsFromList(i *instance, stack []uint64) {
 	put32(out, 4, i.add(kindFields, ref, noParent))
 }
 
-// liftFields copies fields out of guest memory as parts of one string, so that a whole
-// response's headers are one allocation. It returns a header-error or none.
+// liftFields copies fields out of guest memory, their values as parts of one string, so that
+// those of a whole response are one allocation. It returns a header-error or none.
 func (i *instance) liftFields(list *fieldList, tuples []byte) (problem int) {
-	size := uint64(0)
+	names, values := uint64(0), uint64(0)
 	for t := tuples; len(t) > 0; t = t[16:] {
-		size += uint64(get32(t, 4)) + uint64(get32(t, 12))
+		names += uint64(get32(t, 4))
+		values += uint64(get32(t, 12))
 	}
-	if size > maxFieldBytes {
-		trap("header fields of %d bytes are over the limit of %d", size, maxFieldBytes)
+	if names+values > maxFieldBytes {
+		trap("header fields of %d bytes are over the limit of %d", names+values, maxFieldBytes)
 	}
 	var text strings.Builder
-	text.Grow(int(size))
-	for t := tuples; len(t) > 0; t = t[16:] {
-		name, value := i.bytes(get32(t, 0), get32(t, 4)), i.bytes(get32(t, 8), get32(t, 12))
-		if !validName(name) || !validValue(value) {
-			if !utf8.Valid(name) {
-				trap("name of a header field is not UTF-8")
+	text.Grow(int(values))
+	known := i.names.of(len(tuples) / 16)
+	for n, t := 0, tuples; len(t) > 0; n, t = n+1, t[16:] {
+		raw, value := i.bytes(get32(t, 0), get32(t, 4)), i.bytes(get32(t, 8), get32(t, 12))
+		name := known[n]
+		if name == "" || name != string(raw) {
+			if name, problem = newName(raw); problem != none {
+				return problem
 			}
+			if len(name) <= maxKnownName {
+				known[n] = name
+			}
+		}
+		if !validValue(value) {
 			return headerInvalidSyntax
 		}
-		if forbidden(name) {
-			return headerForbidden
-		}
-		text.Write(name)
 		text.Write(value)
 		// What was written so far stays where it is: there is room for all.
-		end, names := text.String(), text.Len()-len(value)
-		list.entries = append(list.entries, Header{Name: end[names-len(name) : names], Value: end[names:]})
+		end := text.String()
+		list.entries = append(list.entries, Header{Name: name, Value: end[len(end)-len(value):]})
 	}
 	return none
+}
+
+// fieldNames are the names of the fields that the guest made last, for each length of a list. It
+// makes the same again and again, so they are not looked at anew.
+type fieldNames [maxFields + 1][]string
+
+// maxKnownName bounds a name that is kept, in bytes.
+const maxKnownName = 64
+
+// of returns the names of a list with so many fields, "" where none is known.
+func (f *fieldNames) of(count int) []string {
+	if len(f[count]) < count {
+		f[count] = make([]string, count)
+	}
+	return f[count]
+}
+
+// newName returns a name that a field may have, or "" and a header-error.
+func newName(name []byte) (text string, problem int) {
+	switch {
+	case !utf8.Valid(name):
+		trap("name of a header field is not UTF-8")
+	case !validName(name):
+		return "", headerInvalidSyntax
+	case forbidden(name):
+		return "", headerForbidden
+	}
+	return string(name), none
 }
 
 // fieldsGet is fields.get: (string) -> list<list<u8>>.

@@ -36,6 +36,7 @@ type instance struct {
 
 	entropy        entropy
 	statementTexts []string
+	names          fieldNames
 }
 
 // newInstance instantiates the guest and runs its initialisation.

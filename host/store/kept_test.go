@@ -21,7 +21,7 @@ func TestWhatAConnectionRemembersIsBounded(t *testing.T) {
 	s, err := Open(Config{Path: path, Connections: 1, Hold: time.Hour, Remember: true})
 	require.NoError(t, err)
 	defer s.Close()
-	ask := func(statement, text string) map[question]handler.Result {
+	ask := func(statement, text string) map[string]remembered {
 		var result handler.Result
 		require.NoError(t, s.Query(t.Context(), statement, []handler.Value{{Kind: handler.Text, Text: text}}, &result))
 		return s.places[0].idle.memory.results

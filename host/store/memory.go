@@ -21,7 +21,9 @@ const maxRememberedBytes = 256
 type memory struct {
 	version *sqlite3.Stmt // PRAGMA data_version; nil where nothing is remembered
 	seen    int64         // what it returned for the state that the results are of
-	results map[question]handler.Result
+	// results are found by the value of the parameter: of statements that are asked with the same
+	// one, the last is remembered.
+	results map[string]remembered
 }
 
 // question is a statement with the value of its only parameter.
@@ -31,8 +33,13 @@ type question struct {
 	text      string
 }
 
+type remembered struct {
+	of     question
+	result handler.Result
+}
+
 func newMemory(sqlite *sqlite3.Conn) (m memory, err error) {
-	m.results = make(map[question]handler.Result)
+	m.results = make(map[string]remembered)
 	if m.version, _, err = sqlite.PrepareFlags("PRAGMA data_version", sqlite3.PREPARE_PERSISTENT); err != nil {
 		return m, fmt.Errorf("prepare data_version: %w", err)
 	}
@@ -70,11 +77,12 @@ func (m *memory) ask(statement string, args []handler.Value) (q question, ok boo
 
 // recall fills dst with the remembered result of a question.
 func (m *memory) recall(q question, dst *handler.Result) bool {
-	kept, ok := m.results[q]
-	if ok {
-		dst.Columns, dst.Values = kept.Columns, append(dst.Values[:0], kept.Values...)
+	kept, ok := m.results[q.text]
+	if !ok || kept.of != q {
+		return false
 	}
-	return ok
+	dst.Columns, dst.Values = kept.result.Columns, append(dst.Values[:0], kept.result.Values...)
+	return true
 }
 
 // keep remembers a result that has rows: what is not there, anybody can ask for without
@@ -93,7 +101,7 @@ func (m *memory) keep(q question, result *handler.Result) {
 			break
 		}
 	}
-	m.results[q] = handler.Result{Columns: result.Columns, Values: append([]handler.Value(nil), result.Values...)}
+	m.results[q.text] = remembered{q, handler.Result{Columns: result.Columns, Values: append([]handler.Value(nil), result.Values...)}}
 }
 
 func (m *memory) close() { m.version.Close() }
