@@ -13,14 +13,18 @@ import (
 // directors, and returns NULLs where there is none at all.
 //
 // companyOlder, which have no ?4, are for registers of an older schema version than 10, where a
-// company's row has no place for its directors: of version 9, and below.
+// company's row has no place for its directors: of version 9, and below. They are put together
+// when they are needed: what a component holds is put back after each request.
 var (
 	companyStatement = companyColumns("c.district", "c.directors") + `
 FROM company c WHERE c.rowid = ?4 AND c.cin = ?1 AND c.directors IS NOT NULL
 UNION ALL` + companyByCIN("c.directors", boardByCompany, boardByCIN) + `
 LIMIT 1`
 
-	companyOlder = [...]string{companyByCIN(boardByCompany, boardByCIN), companyByCIN(boardByCIN)}
+	companyOlder = [...]func() string{
+		func() string { return companyByCIN(boardByCompany, boardByCIN) },
+		func() string { return companyByCIN(boardByCIN) },
+	}
 )
 
 const (

@@ -41,7 +41,7 @@ func (c *call) searchCompanies() answer {
 	}
 	result, err := c.Registry.Query(searchStatement, searchArgs(names.Current, name, limit))
 	if isOlder(result, err) {
-		result, err = c.Registry.Query(olderStatement, searchArgs(names.Older, name, limit))
+		result, err = c.Registry.Query(olderStatement(), searchArgs(names.Older, name, limit))
 	}
 	return listed(c.take(result, err))
 }

@@ -18,12 +18,12 @@ func Statements() map[string]string {
 	return map[string]string{
 		"access":           accessStatement,
 		"company":          companyStatement,
-		"company_9":        companyOlder[0],
-		"company_8":        companyOlder[1],
+		"company_9":        companyOlder[0](),
+		"company_8":        companyOlder[1](),
 		"director":         directorStatement,
 		"llp":              llpStatement,
 		"search_companies": searchStatement,
-		"search_older":     olderStatement,
+		"search_older":     olderStatement(),
 		"search_llps":      searchLLPStatement,
 	}
 }
@@ -120,7 +120,7 @@ func (c *call) company() answer {
 	args := []Value{text(cin), flag(c.caller.email), flag(c.caller.phone), {Kind: Integer, Int: ident.CINNumber(cin)}}
 	result, err := c.Registry.Query(companyStatement, args)
 	for n := 0; n < len(companyOlder) && isOlderSchema(err); n++ {
-		result, err = c.Registry.Query(companyOlder[n], args[:3])
+		result, err = c.Registry.Query(companyOlder[n](), args[:3])
 	}
 	row, failure := c.takeRecord(CompanyNotFound, result, err)
 	if row == nil {

@@ -87,17 +87,22 @@ const (
   FROM best b
   CROSS JOIN search_name n ON n.place = b.place)` + listNames + `,
   (SELECT label IS NULL FROM search_name WHERE place = (SELECT min(place) FROM search_name))`
-	olderStatement = bestNames + `
-  SELECT b.tier, b.place, n.value, coalesce(company.company_name, llp.llp_name), iif(company.cin IS NULL, 'llp', 'company')
-  FROM best b
-  CROSS JOIN search_name n ON n.place = b.place
-  LEFT JOIN company ON company.cin = n.value
-  LEFT JOIN llp ON llp.llpin = n.value)` + listNames
 	listNames = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type))
     FROM (SELECT * FROM labelled ORDER BY tier, place LIMIT ?9 + 0))`
 )
+
+// olderStatement is put together when it is needed, out of the statement that begins as it does:
+// what a component holds is put back after each request.
+func olderStatement() string {
+	return searchStatement[:len(bestNames)] + `
+  SELECT b.tier, b.place, n.value, coalesce(company.company_name, llp.llp_name), iif(company.cin IS NULL, 'llp', 'company')
+  FROM best b
+  CROSS JOIN search_name n ON n.place = b.place
+  LEFT JOIN company ON company.cin = n.value
+  LEFT JOIN llp ON llp.llpin = n.value)` + listNames
+}
 
 // candidates, before a list of terms, and one of the others after it read the places of the
 // names that hold the rarest of them, for comparing the text of the few names that have

@@ -177,7 +177,7 @@ func TestSearchLabelsAreJSON(t *testing.T) {
 // but the few rows that the statement itself has found.
 func TestSearchReadsByIndex(t *testing.T) {
 	s := newSearcher(t, searchtest.Sample(t))
-	for _, statement := range []string{searchStatement, olderStatement} {
+	for _, statement := range []string{searchStatement, olderStatement()} {
 		plan := searchtest.Prepare(t, s.conn, "EXPLAIN QUERY PLAN "+statement)
 		matches := 0
 		for plan.Step() {

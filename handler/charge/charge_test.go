@@ -1,6 +1,7 @@
 package charge
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -99,4 +100,18 @@ func FuzzParseRequest(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, r, same)
 	})
+}
+
+func TestNumbersAreDigitsAlone(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "7": 7, "0042": 42, "9223372036854775807": math.MaxInt64} {
+		got, ok := parseNumber(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, got)
+	}
+	for _, text := range []string{
+		"", "-1", "+1", " 1", "1 ", "1_000", "0x1", "1.0", "٣", "9223372036854775808", "9999999999999999999", "18446744073709551616",
+	} {
+		_, ok := parseNumber(text)
+		require.False(t, ok, text)
+	}
 }
