@@ -24,11 +24,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendFrame appends the frame of a record.
 func appendFrame(to, record []byte) []byte {
-	var head [frameHead]byte
-	binary.LittleEndian.PutUint32(head[:], uint32(len(record)))
-	sum := crc32.Update(crc32.Checksum(head[:4], castagnoli), castagnoli, record)
-	binary.LittleEndian.PutUint32(head[4:], sum)
-	return append(append(to, head[:]...), record...)
+	at := len(to)
+	to = binary.LittleEndian.AppendUint32(to, uint32(len(record)))
+	sum := crc32.Update(crc32.Checksum(to[at:], castagnoli), castagnoli, record)
+	return append(binary.LittleEndian.AppendUint32(to, sum), record...)
 }
 
 // reader reads frames and knows how far the readable ones reach.

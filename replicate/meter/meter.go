@@ -207,7 +207,7 @@ func (m *Meter) noteDisk(err error) {
 		}
 		return
 	}
-	if m.failure.Swap(&err) == nil {
+	if failure := err; m.failure.Swap(&failure) == nil { // a variable of its own: err would be on the heap each time
 		m.config.Logger.Error("the journal can't be written: live keys are answered 503", "error", err)
 	}
 }

@@ -17,7 +17,7 @@
 //   - cabi_realloc(0, 0, 1, 1) returns the end of the heap so far: every byte at or
 //     above that address is as it was after _initialize.
 //   - The memory has 256 KiB from the start, so that no request of the service makes it
-//     grow: the pristine state takes the lower quarter of it, and the hungriest request,
+//     grow: the pristine state takes the lowest eighth of it, and the hungriest request,
 //     a search for 200 ampersands, 160 KiB.
 //   - The stack is the lowest 8 KiB and grows down to address 0: an overflow traps,
 //     because it would leave the memory. No request needs 2 KiB. The data lies above it
