@@ -50,28 +50,39 @@ const (
 
 // compress works one block into the state.
 func compress(state *[8]uint32, block *[blockSize]byte) {
-	var words [16]uint32
-	for i := range words {
+	var words [len(hashConstants)]uint32
+	for i := range blockSize / 4 {
 		b := block[i*4:][:4]
 		words[i] = uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	}
+	for i := blockSize / 4; i < len(words); i++ {
+		w15, w2 := words[i-15], words[i-2]
+		words[i] = words[i-16] + words[i-7] +
+			(bits.RotateLeft32(w15, -7) ^ bits.RotateLeft32(w15, -18) ^ w15>>3) +
+			(bits.RotateLeft32(w2, -17) ^ bits.RotateLeft32(w2, -19) ^ w2>>10)
+	}
 	a, b, c, d, e, f, g, h := state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]
-	for round := range uint(len(hashConstants)) {
-		if round >= uint(len(words)) {
-			w15, w2 := words[(round+1)%16], words[(round+14)%16] // of 15 and of 2 rounds ago
-			words[round%16] += words[(round+9)%16] +
-				(bits.RotateLeft32(w15, -7) ^ bits.RotateLeft32(w15, -18) ^ w15>>3) +
-				(bits.RotateLeft32(w2, -17) ^ bits.RotateLeft32(w2, -19) ^ w2>>10)
-		}
-		t1 := h + hashConstants[round] + words[round%16] + (e&f ^ ^e&g) +
-			(bits.RotateLeft32(e, -6) ^ bits.RotateLeft32(e, -11) ^ bits.RotateLeft32(e, -25))
-		t2 := (a&b ^ a&c ^ b&c) +
-			(bits.RotateLeft32(a, -2) ^ bits.RotateLeft32(a, -13) ^ bits.RotateLeft32(a, -22))
-		a, b, c, d, e, f, g, h = t1+t2, a, b, c, d+t1, e, f, g
+	for i := 0; i < len(words); i += 8 { // after eight rounds each letter is in its place again
+		k, w := hashConstants[i:][:8], words[i:][:8]
+		d, h = step(a, b, c, d, e, f, g, h, k[0]+w[0])
+		c, g = step(h, a, b, c, d, e, f, g, k[1]+w[1])
+		b, f = step(g, h, a, b, c, d, e, f, k[2]+w[2])
+		a, e = step(f, g, h, a, b, c, d, e, k[3]+w[3])
+		h, d = step(e, f, g, h, a, b, c, d, k[4]+w[4])
+		g, c = step(d, e, f, g, h, a, b, c, k[5]+w[5])
+		f, b = step(c, d, e, f, g, h, a, b, k[6]+w[6])
+		e, a = step(b, c, d, e, f, g, h, a, k[7]+w[7])
 	}
 	for i, word := range [...]uint32{a, b, c, d, e, f, g, h} {
 		state[i] += word
 	}
+}
+
+// step is one round, which changes two letters: it returns those that were d and h.
+func step(a, b, c, d, e, f, g, h, kw uint32) (newD, newH uint32) {
+	t1 := h + kw + (g ^ e&(f^g)) + (bits.RotateLeft32(e, -6) ^ bits.RotateLeft32(e, -11) ^ bits.RotateLeft32(e, -25))
+	t2 := (a&b ^ c&(a^b)) + (bits.RotateLeft32(a, -2) ^ bits.RotateLeft32(a, -13) ^ bits.RotateLeft32(a, -22))
+	return d + t1, t1 + t2
 }
 
 // hashStart are the first 32 bits of the fractional parts of the square roots of the
