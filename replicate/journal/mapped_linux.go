@@ -17,12 +17,11 @@ type mappedFile struct {
 	osFile
 	size   int64  // of what was written
 	base   int64  // where the window begins
-	window []byte // the mapped part; the disk has room for all of it
+	window []byte // the mapped part, to the end of the file
 }
 
-// What is taken of the disk at once: windowSize in bytes, which at 20,000 charges a second is a
-// third of what they write in one, and at most a part in windowShare of the room that is left, for
-// others need some.
+// What is taken of the disk at once: windowSize in bytes, which 20,000 charges a second fill in less
+// than one, and at most a part in windowShare of the room that is left, for others need some.
 const (
 	windowSize  = 1 << 20
 	windowShare = 64
@@ -41,28 +40,11 @@ func mapFile(file osFile) (File, error) {
 	default:
 		return file, nil
 	}
-	// Those of before Linux 2.6 can't make room in advance.
-	if err := allocate(file, unix.FALLOC_FL_KEEP_SIZE, 0, 1); errors.Is(err, unix.EOPNOTSUPP) {
-		return file, nil
-	}
 	size, err := file.Size()
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &mappedFile{osFile: file, size: size}, nil
-}
-
-// allocate has the disk make room for a part of a file.
-func allocate(file osFile, mode uint32, from, length int64) error {
-	const patience = 100 // interruptions by signals, of which the scheduler sends some
-	err := error(unix.EINTR)
-	for n := 0; n < patience && errors.Is(err, unix.EINTR); n++ {
-		err = unix.Fallocate(int(file.Fd()), mode, from, length)
-	}
-	if err != nil {
-		return &os.PathError{Op: "allocate", Path: file.Name(), Err: err}
-	}
-	return nil
 }
 
 // Write appends p, or some of it after which it fails.
@@ -84,17 +66,17 @@ func (f *mappedFile) Write(p []byte) (int, error) {
 func (f *mappedFile) move(end int64) error {
 	pages := int64(os.Getpagesize())
 	base := f.size / pages * pages
-	least := (end - base + pages - 1) / pages * pages
-	length := max(least, min(windowSize, f.room()/windowShare/pages*pages))
-	err := allocate(f.osFile, 0, base, length)
-	if errors.Is(err, unix.ENOSPC) && length > least {
-		length = least
-		err = allocate(f.osFile, 0, base, length)
+	least := (end + pages - 1) / pages * pages
+	most := max(least, base+min(windowSize, f.room()/windowShare/pages*pages))
+	err := f.lengthen(most)
+	if errors.Is(err, unix.ENOSPC) && most > least {
+		most = least
+		err = f.lengthen(most)
 	}
 	if err != nil {
 		return err
 	}
-	window, err := unix.Mmap(int(f.Fd()), base, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	window, err := unix.Mmap(int(f.Fd()), base, int(most-base), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return &os.PathError{Op: "map", Path: f.Name(), Err: err}
 	}
@@ -102,6 +84,22 @@ func (f *mappedFile) move(end int64) error {
 	f.base, f.window = base, window
 	return err
 }
+
+// lengthen writes zeros at the end of the file, for which the disk must have room, or leaves it as
+// it is.
+func (f *mappedFile) lengthen(to int64) error {
+	from := max(f.size, f.base+int64(len(f.window)))
+	for at := from; at < to; {
+		n, err := f.File.Write(zeros[:min(to-at, int64(len(zeros)))])
+		if err != nil {
+			return errors.Join(err, f.File.Truncate(from))
+		}
+		at += int64(n)
+	}
+	return nil
+}
+
+var zeros [64 << 10]byte
 
 // room is how many bytes the disk has left for this user; 0 when it does not say.
 func (f *mappedFile) room() int64 {
