@@ -12,7 +12,7 @@ import (
 	"regedge/replicate/writer"
 )
 
-// The slices in which two programs take turns. What disturbs a shared machine lasts longer than
+// The slices in which two servers take turns. What disturbs a shared machine lasts longer than
 // one, as a rule, and so touches both alike.
 const (
 	sliceLength    = 200 * time.Millisecond
@@ -40,7 +40,7 @@ func (i *india) compare(ctx context.Context) error {
 		{"mix", i.large, i.mix()},
 		{"lookups", hot, hot.lookup},
 	} {
-		all, err := i.inTurns(ctx, load.r, load.next)
+		all, err := i.beside(ctx, load.r, load.next)
 		if err != nil {
 			return fmt.Errorf("%s: %w", load.name, err)
 		}
@@ -53,13 +53,17 @@ func (i *india) compare(ctx context.Context) error {
 type turns struct{ this, other []time.Duration }
 
 func (t turns) String() string {
+	return fmt.Sprintf("%s; the other build %s; ratio %s", spread(t.this), spread(t.other), t.ratio())
+}
+
+// ratio is the median of the ratios of slices, and their quartiles.
+func (t turns) ratio() string {
 	var ratios []float64
 	for n := range t.this {
-		ratios = append(ratios, float64(t.this[n])/float64(t.other[n]))
+		ratios = append(ratios, ratio(t.this[n], t.other[n]))
 	}
 	slices.Sort(ratios)
-	return fmt.Sprintf("%s; the other build %s; ratio %.3f (%.3f to %.3f)", spread(t.this), spread(t.other),
-		middle(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4])
+	return fmt.Sprintf("%.3f (%.3f to %.3f)", middle(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4])
 }
 
 // spread is the least and the median of times.
@@ -68,22 +72,27 @@ func spread(times []time.Duration) string {
 	return fmt.Sprintf("%.1f µs at least, median %.1f", sorted[0].Seconds()*1e6, middle(sorted).Seconds()*1e6)
 }
 
-// inTurns loads two edges of one register by slices.
-func (i *india) inTurns(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
+// beside loads an edge of this build and one of the other, of one register.
+func (i *india) beside(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (turns, error) {
 	center, err := r.startWriter(ctx)
 	if err != nil {
-		return all, err
+		return turns{}, err
 	}
 	defer center.stop()
 	var edges [2]*process
 	for n, program := range []string{i.program, i.against} {
 		edge, done, err := r.startNode(ctx, center, program)
 		if err != nil {
-			return all, err
+			return turns{}, err
 		}
 		defer done()
 		edges[n] = edge
 	}
+	return i.inTurns(r, edges, next)
+}
+
+// inTurns loads two servers by slices.
+func (i *india) inTurns(r *register, servers [2]*process, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
 	into := [2]*[]time.Duration{&all.this, &all.other}
 	for turn := range i.rounds * slicesARound {
 		if turn%slicesARound == 0 {
@@ -91,12 +100,12 @@ func (i *india) inTurns(ctx context.Context, r *register, next func([]byte, *ran
 				return all, err
 			}
 		}
-		for n := range edges {
+		for n := range servers {
 			if turn%2 == 1 {
 				n = 1 - n
 			}
-			l := load{address: edges[n].address, connections: i.connections, length: sliceLength, next: next}
-			measured, err := l.measure(edges[n])
+			l := load{address: servers[n].address, connections: i.connections, length: sliceLength, next: next}
+			measured, err := l.measure(servers[n])
 			if err != nil {
 				return all, err
 			}

@@ -208,22 +208,21 @@ func (i *india) measureHotPath(ctx context.Context) error {
 type loaded struct {
 	best    outcome
 	rates   []float64 // of all rounds, sorted
-	shares  []float64 // of the rate of a constant body in the same round, sorted
-	times   []float64 // how many times the processor time of a constant body, sorted
+	floor   turns     // beside a constant body from net/http
 	private int64     // memory besides mapped files, bytes
 	log     int64     // the largest of the databases' write-ahead logs afterwards, bytes
 }
 
 func (l loaded) String() string {
-	return fmt.Sprintf("%.0f/s (median %.0f, least %.0f), p99 %s, %.1f µs of processor time a request, %d bytes an answer, %.0f MB, WAL %.1f MB; %.3f of the rate of a constant body in turns, %.2f times its processor time",
+	return fmt.Sprintf("%.0f/s (median %.0f, least %.0f), p99 %s, %.1f µs of processor time a request, %d bytes an answer, %.0f MB, WAL %.1f MB; %s times the processor time of a constant body from net/http (%s) in turns",
 		l.best.perSecond, middle(l.rates), l.rates[0], l.best.p99.Round(10*time.Microsecond),
 		l.best.processor.Seconds()*1e6, l.best.bodyBytes, float64(l.private)/(1<<20), float64(l.log)/(1<<20),
-		middle(l.shares), middle(l.times))
+		l.floor.ratio(), spread(l.floor.other))
 }
 
 // underLoad loads the edge of a register in rounds, of which the first one warms up: leases
-// are granted, pages cached. In each round, a constant body from net/http is loaded first, which
-// tells how fast the machine is then.
+// are granted, pages cached. Then it and a constant body take turns, which tells how fast the
+// machine is.
 func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (loaded, error) {
 	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
 	if err != nil {
@@ -237,14 +236,8 @@ func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *r
 	defer constant.stop()
 	var all loaded
 	l := load{address: edge.address, connections: i.connections, length: i.length, next: next}
-	floor := l
-	floor.address = constant.address
 	for round := range i.rounds {
 		if err := r.warm(); err != nil {
-			return loaded{}, err
-		}
-		least, err := floor.measure(constant)
-		if err != nil {
 			return loaded{}, err
 		}
 		measured, err := l.measure(edge)
@@ -258,21 +251,20 @@ func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *r
 			return loaded{}, fmt.Errorf("not every answer was 200: %v", measured.statuses)
 		}
 		all.rates = append(all.rates, measured.perSecond)
-		all.shares = append(all.shares, measured.perSecond/least.perSecond)
-		all.times = append(all.times, ratio(measured.processor, least.processor))
 		if measured.perSecond >= all.best.perSecond {
 			all.best = measured
 		}
 	}
-	for _, sorted := range [][]float64{all.rates, all.shares, all.times} {
-		slices.Sort(sorted)
-	}
+	slices.Sort(all.rates)
 	for _, database := range []string{"registry.db", "access.db", "ledger.db"} {
 		if info, err := os.Stat(r.path(database) + "-wal"); err == nil {
 			all.log = max(all.log, info.Size())
 		}
 	}
-	_, all.private, err = edge.resident()
+	if _, all.private, err = edge.resident(); err != nil {
+		return loaded{}, err
+	}
+	all.floor, err = i.inTurns(r, [2]*process{edge, constant}, next)
 	return all, err
 }
 
