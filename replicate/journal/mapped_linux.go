@@ -78,7 +78,7 @@ func (f *mappedFile) move(end int64) error {
 	}
 	window, err := unix.Mmap(int(f.Fd()), base, int(most-base), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return &os.PathError{Op: "map", Path: f.Name(), Err: err}
+		return errors.Join(&os.PathError{Op: "map", Path: f.Name(), Err: err}, f.File.Truncate(f.length()))
 	}
 	err = f.unmap()
 	f.base, f.window = base, window
@@ -88,11 +88,10 @@ func (f *mappedFile) move(end int64) error {
 // lengthen writes zeros at the end of the file, for which the disk must have room, or leaves it as
 // it is.
 func (f *mappedFile) lengthen(to int64) error {
-	from := max(f.size, f.base+int64(len(f.window)))
-	for at := from; at < to; {
+	for at := f.length(); at < to; {
 		n, err := f.File.Write(zeros[:min(to-at, int64(len(zeros)))])
 		if err != nil {
-			return errors.Join(err, f.File.Truncate(from))
+			return errors.Join(err, f.File.Truncate(f.length()))
 		}
 		at += int64(n)
 	}
@@ -100,6 +99,9 @@ func (f *mappedFile) lengthen(to int64) error {
 }
 
 var zeros [64 << 10]byte
+
+// length is that of the file: to the end of the window or, where there is none, of what was written.
+func (f *mappedFile) length() int64 { return max(f.size, f.base+int64(len(f.window))) }
 
 // room is how many bytes the disk has left for this user; 0 when it does not say.
 func (f *mappedFile) room() int64 {

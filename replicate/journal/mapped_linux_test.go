@@ -128,3 +128,19 @@ func TestASegmentThatWasNotClosed(t *testing.T) {
 		})
 	}
 }
+
+// TestAFileThatCannotBeMappedStaysAsItIs opens one that may not be read, which a mapping needs.
+func TestAFileThatCannotBeMappedStaysAsItIs(t *testing.T) {
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), segmentName(1)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	require.NoError(t, err)
+	defer file.Close()
+	f := &mappedFile{osFile: osFile{File: file}}
+	for range 3 {
+		n, err := f.Write([]byte("charge"))
+		require.ErrorIs(t, err, os.ErrPermission)
+		require.Zero(t, n)
+		info, err := file.Stat()
+		require.NoError(t, err)
+		require.Zero(t, info.Size(), "no attempt takes more of the disk")
+	}
+}
