@@ -57,6 +57,9 @@ func (o options) runIndia(ctx context.Context) error {
 	if i.against != "" {
 		return i.compare(ctx)
 	}
+	if i.only != "" {
+		return i.measureServing(ctx)
+	}
 	for _, step := range []func(context.Context) error{
 		i.measureImport, i.measureServing, i.drawGraph, i.printTable, i.printPlans,
 	} {

@@ -26,6 +26,25 @@ func (l latency) String() string {
 	return fmt.Sprintf("p50 %s, p99 %s", l.p50.Round(time.Microsecond), l.p99.Round(10*time.Microsecond))
 }
 
+// serving are the measurements of what clients ask for.
+var serving = []struct {
+	name    string
+	measure func(*india, context.Context) error
+}{
+	{"latency", (*india).measureLatency},
+	{"search", (*india).measureSearch},
+	{"mix", (*india).measureMix},
+	{"lookups", (*india).measureHotPath},
+	{"cold", (*india).measureColdStart},
+}
+
+func servingNames() (names []string) {
+	for _, s := range serving {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 // measureServing asks the registers for what clients ask.
 func (i *india) measureServing(ctx context.Context) error {
 	if err := stayOnCore(loadCore); err != nil {
@@ -37,8 +56,11 @@ func (i *india) measureServing(ctx context.Context) error {
 	if err := i.large.ready(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{i.measureLatency, i.measureSearch, i.measureMix, i.measureHotPath, i.measureColdStart} {
-		if err := step(ctx); err != nil {
+	for _, s := range serving {
+		if i.only != "" && i.only != s.name {
+			continue
+		}
+		if err := s.measure(i, ctx); err != nil {
 			return err
 		}
 	}

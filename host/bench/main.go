@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -31,6 +33,7 @@ type options struct {
 	graph       string
 	reuse       bool
 	against     string
+	only        string
 }
 
 func main() {
@@ -43,11 +46,16 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 16, "connections of a load")
 	flag.BoolVar(&o.reuse, "reuse", false, "take the databases of an earlier run as they are, without the import")
 	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one; with -india, nothing else is measured")
+	flag.StringVar(&o.only, "only", "", "measure this alone of "+strings.Join(servingNames(), ", ")+"; with -india and -reuse")
 	flag.BoolVar(&o.constant, "constant", false, "be the server with a constant body, the first subject")
 	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
 	flag.BoolVar(&o.india, "india", false, "measure a register as large as the country's")
 	flag.StringVar(&o.graph, "graph", "", "file to draw the latencies of several sizes into, with -india")
 	flag.Parse()
+	if o.only != "" && (!o.india || !o.reuse || !slices.Contains(servingNames(), o.only)) {
+		fmt.Fprintf(os.Stderr, "bench: -only %s: want one of %s, with -india and -reuse\n", o.only, strings.Join(servingNames(), ", "))
+		os.Exit(2)
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
