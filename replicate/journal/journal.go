@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 )
@@ -307,7 +308,18 @@ func writeSnapshot(file File, snapshot func(write func(record []byte))) (int64, 
 	return size, failed
 }
 
-// Close makes everything durable and gives the directory up.
+// Close makes everything durable and gives the directory up. What is to be written afterwards
+// fails with os.ErrClosed.
 func (j *Journal) Close() error {
-	return errors.Join(j.Sync(), j.kept.close(), j.file.Close(), j.dir.Close())
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writeOpen()
+	err := j.stuck
+	if err == nil && j.unsaved {
+		err = j.file.Sync()
+	}
+	j.stuck = fmt.Errorf("write journal: %w", os.ErrClosed)
+	return errors.Join(err, j.kept.close(), j.file.Close(), j.dir.Close())
 }

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/wire"
@@ -334,4 +339,39 @@ func TestSettledComesAfterTheWrites(t *testing.T) {
 	require.NoError(t, j.Flushed())
 	_, _, records, _ := opened(t, d, k)
 	require.Equal(t, []string{"b", "c"}, records)
+}
+
+// TestChargesThatComeWhileTheJournalIsClosed are written before that, or fail.
+func TestChargesThatComeWhileTheJournalIsClosed(t *testing.T) {
+	for range 30 {
+		root := t.TempDir()
+		d, err := OpenDir(root)
+		require.NoError(t, err)
+		k := &keeper{}
+		j, _, _, _ := opened(t, d, k)
+		var callers sync.WaitGroup
+		var written [2][]string
+		for caller := range written {
+			callers.Go(func() {
+				for n := 0; n < 1_000_000; n++ {
+					record := fmt.Sprintf("%d of caller %d", n, caller)
+					if err := put(j, k, record, true); err != nil {
+						assert.ErrorIs(t, err, os.ErrClosed)
+						return
+					}
+					written[caller] = append(written[caller], record)
+				}
+			})
+		}
+		require.Eventually(t, func() bool { return j.Full(10_000) }, 10*time.Second, time.Millisecond)
+		require.NoError(t, j.Close())
+		callers.Wait()
+		d, err = OpenDir(root)
+		require.NoError(t, err)
+		again, _, records, found := opened(t, d, k)
+		slices.Sort(records)
+		require.Equal(t, slices.Sorted(slices.Values(slices.Concat(written[0], written[1]))), records)
+		require.Zero(t, found.Torn)
+		require.NoError(t, again.Close())
+	}
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -28,23 +29,45 @@ const (
 )
 
 // mapFile has a file written through memory where that is known to be good, and else leaves it
-// as it is. On file systems that keep checksums of what is in a file, a thread that touches a page
-// which is on its way to the disk waits for the disk, and Go's scheduler does not know.
+// as it is. Where a file system or a device keeps checksums of what is written, a thread that
+// touches a page which is on its way to the disk waits for the disk, and Go's scheduler does not
+// know.
 func mapFile(file osFile) (File, error) {
 	var system unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &system); err != nil {
 		return nil, errors.Join(&os.PathError{Op: "statfs", Path: file.Name(), Err: err}, file.Close())
 	}
+	var info unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &info); err != nil {
+		return nil, errors.Join(&os.PathError{Op: "stat", Path: file.Name(), Err: err}, file.Close())
+	}
 	switch system.Type {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+	case unix.TMPFS_MAGIC:
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC:
+		if wantsStillPages(blockDevices, uint64(info.Dev)) {
+			return file, nil
+		}
 	default:
 		return file, nil
 	}
-	size, err := file.Size()
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
+	return &mappedFile{osFile: file, size: info.Size}, nil
+}
+
+// blockDevices is where the kernel tells about its block devices.
+const blockDevices = "/sys/dev/block"
+
+// wantsStillPages reports whether a block device must find what is on its way to it unchanged, as
+// RAID with parity does and storage whose transport has checksums; also where the kernel does not
+// say. devices is the folder blockDevices.
+func wantsStillPages(devices string, device uint64) bool {
+	folder := fmt.Sprintf("%s/%d:%d", devices, unix.Major(device), unix.Minor(device))
+	// A partition has its disk's queue. The folder is a link, whose parent the kernel finds.
+	for _, queue := range []string{"/queue", "/../queue"} {
+		if text, err := os.ReadFile(folder + queue + "/stable_writes"); err == nil {
+			return string(bytes.TrimSpace(text)) != "0"
+		}
 	}
-	return &mappedFile{osFile: file, size: size}, nil
+	return true
 }
 
 // Write appends p, or some of it after which it fails.
@@ -69,7 +92,7 @@ func (f *mappedFile) move(end int64) error {
 	least := (end + pages - 1) / pages * pages
 	most := max(least, base+min(windowSize, f.room()/windowShare/pages*pages))
 	err := f.lengthen(most)
-	if errors.Is(err, unix.ENOSPC) && most > least {
+	if (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)) && most > least {
 		most = least
 		err = f.lengthen(most)
 	}
@@ -109,7 +132,7 @@ func (f *mappedFile) room() int64 {
 	if err := unix.Fstatfs(int(f.Fd()), &system); err != nil {
 		return 0
 	}
-	return int64(system.Bavail) * system.Bsize
+	return int64(system.Bavail) * int64(system.Bsize)
 }
 
 func (f *mappedFile) unmap() error {
@@ -132,5 +155,5 @@ func (f *mappedFile) Truncate(size int64) error {
 
 // Close cuts off what was not written.
 func (f *mappedFile) Close() error {
-	return errors.Join(f.Truncate(f.size), f.File.Close())
+	return errors.Join(f.File.Truncate(f.size), f.unmap(), f.File.Close())
 }

@@ -1,12 +1,14 @@
 package journal
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // mapping opens a segment that is written through memory, or skips the test.
@@ -143,4 +145,26 @@ func TestAFileThatCannotBeMappedStaysAsItIs(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, info.Size(), "no attempt takes more of the disk")
 	}
+}
+
+// TestADeviceThatWantsStillPages reads what the kernel says of disks and of their partitions.
+func TestADeviceThatWantsStillPages(t *testing.T) {
+	root := t.TempDir()
+	devices := filepath.Join(root, "dev", "block")
+	require.NoError(t, os.MkdirAll(devices, 0o700))
+	for at, disk := range []struct{ name, says string }{{"plain", "0\n"}, {"raid", "1\n"}, {"silent", ""}} {
+		queue := filepath.Join(root, "devices", disk.name, "queue")
+		part := filepath.Join(root, "devices", disk.name, disk.name+"1")
+		require.NoError(t, os.MkdirAll(queue, 0o700))
+		require.NoError(t, os.MkdirAll(part, 0o700))
+		if disk.says != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(queue, "stable_writes"), []byte(disk.says), 0o600))
+		}
+		for minor, folder := range []string{filepath.Dir(queue), part} {
+			require.NoError(t, os.Symlink(folder, filepath.Join(devices, fmt.Sprintf("8:%d", 16*at+minor))))
+			wants := wantsStillPages(devices, unix.Mkdev(8, uint32(16*at+minor)))
+			require.Equal(t, disk.name != "plain", wants, "%s, partition %d", disk.name, minor)
+		}
+	}
+	require.True(t, wantsStillPages(devices, unix.Mkdev(9, 0)), "a device that is not there")
 }
