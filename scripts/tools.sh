@@ -21,7 +21,12 @@ sh wasm/build.sh --install
 
 # npm: what every committed lock file names, without the packages' own install scripts.
 # Not npm ci: it refuses a lock file without optional packages that the registry does not
-# have for other systems.
+# have for other systems. Node.js trusts a list of its own; the system's certificates may be
+# more, where a proxy stands between here and the registry.
+system=/etc/ssl/certs/ca-certificates.crt
+if [ -z "${NODE_EXTRA_CA_CERTS-}" ] && [ -r "$system" ]; then
+    export NODE_EXTRA_CA_CERTS="$system"
+fi
 git ls-files '*package-lock.json' | while read -r lock; do
     npm install --prefix "$(dirname "$lock")" --ignore-scripts --no-audit --no-fund
 done
