@@ -53,11 +53,10 @@ func finishShort(words []string) {
 	if len(words) < 2 {
 		return
 	}
-	last, before := &words[len(words)-1], words[len(words)-2]
-	switch {
-	case *last == "pv":
+	switch last := &words[len(words)-1]; *last {
+	case "pv":
 		*last = "pri"
-	case *last == "lt" && (before == "private" || before == "pvt" || before == "p"):
+	case "lt":
 		*last = "lim"
 	}
 }

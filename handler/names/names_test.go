@@ -62,6 +62,8 @@ func TestQueryKeepsAnUnfinishedLastWord(t *testing.T) {
 		{"globe intl", "globe international"},
 		{"globe pv", "globe pri"},
 		{"globe pvt lt", "globe private lim"},
+		{"globe lt", "globe lim"},
+		{"lt", "lt"},
 		{"globe p ltd", "globe private limited"},
 		{"pvt ltd", "private limited"},
 		{"co", "co"},
