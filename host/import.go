@@ -36,14 +36,15 @@ func (c *importCommand) Validate() error {
 	return nil
 }
 
-// collectImports is at how many percent of what lives the garbage of an import is
-// collected. What lives is a few large blocks without a pointer, so that a collection costs
-// little, and an import of all of India is to stay below 512 MB.
-const collectImports = 20
+// importMemory is how many bytes Go's memory is to stay below in an import: garbage is collected
+// when there is as much of it as of what lives, and near this limit sooner. SQLite's memory comes
+// on top, and an import of all of India is to stay below 512 MB. If more than this lives, the
+// collector takes up to a half of the time.
+const importMemory = 350 << 20
 
 // Run imports the files and prints what became of their rows.
 func (c *importCommand) Run(ctx context.Context, m *Main) error {
-	limitGarbage(collectImports)
+	limitMemory(importMemory)
 	bar := newProgress(m.Stderr, "importing", "B")
 	report, err := importer.Run(ctx, importer.Config{
 		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,

@@ -87,6 +87,14 @@ func limitGarbage(percent int) {
 	}
 }
 
+// limitMemory sets how many bytes Go's memory is to stay below while garbage can be found,
+// unless the operator has chosen (GOMEMLIMIT).
+func limitMemory(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bytes)
+	}
+}
+
 // serve makes the services of the lookups: the watch on the files, the metrics, and the
 // server, in this order.
 func (s *serving) serve(ctx context.Context, f front, l lookups) ([]service, error) {
