@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -42,9 +43,16 @@ func (c *importCommand) Validate() error {
 // collector takes up to a half of the time.
 const importMemory = 350 << 20
 
+// limitMemory sets that limit, unless the operator has chosen (GOMEMLIMIT).
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(importMemory)
+	}
+}
+
 // Run imports the files and prints what became of their rows.
 func (c *importCommand) Run(ctx context.Context, m *Main) error {
-	limitMemory(importMemory)
+	limitMemory()
 	bar := newProgress(m.Stderr, "importing", "B")
 	report, err := importer.Run(ctx, importer.Config{
 		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,

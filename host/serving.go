@@ -81,24 +81,16 @@ type lookups struct {
 const collectAt = 50
 
 // limitGarbage sets when the garbage is collected, unless the operator has chosen (GOGC).
-func limitGarbage(percent int) {
+func limitGarbage() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
-}
-
-// limitMemory sets how many bytes Go's memory is to stay below while garbage can be found,
-// unless the operator has chosen (GOMEMLIMIT).
-func limitMemory(bytes int64) {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(bytes)
+		debug.SetGCPercent(collectAt)
 	}
 }
 
 // serve makes the services of the lookups: the watch on the files, the metrics, and the
 // server, in this order.
 func (s *serving) serve(ctx context.Context, f front, l lookups) ([]service, error) {
-	limitGarbage(collectAt)
+	limitGarbage()
 	answerer, end, err := s.answerer(ctx, f.lookups.Addr(), l)
 	if err != nil {
 		return nil, err
