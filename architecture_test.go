@@ -20,7 +20,7 @@ var handlerNever = []string{"reflect", "fmt", "net", "encoding/json", "database/
 var mayImport = map[string][]string{
 	"handler":   {},
 	"wasm":      {"handler"},
-	"schema":    {"handler/ident", "handler/names", "handler/board"},
+	"schema":    {"handler/ident", "handler/names", "handler/directors"},
 	"replicate": {"schema", "handler/ident", "handler/charge", "web"},
 	"web":       {},
 	"testdata":  {"schema", "handler", "replicate"},

@@ -3,7 +3,7 @@ package handler
 import (
 	"strings"
 
-	"regedge/handler/board"
+	"regedge/handler/directors"
 	"regedge/handler/ident"
 )
 
@@ -35,7 +35,7 @@ const (
 // companyByCIN takes the directors from the first of several places that has them, or gathers
 // them.
 func companyByCIN(boards ...string) string {
-	return companyColumns("p.district", "coalesce("+strings.Join(boards, ", ")+", "+board.Of("c.cin")+", '')") + `
+	return companyColumns("p.district", "coalesce("+strings.Join(boards, ", ")+", "+directors.Of("c.cin")+", '')") + `
 FROM (SELECT 1)
 LEFT JOIN company c ON c.cin = ?1
 LEFT JOIN pincode p ON p.pincode = c.pincode`
@@ -101,9 +101,9 @@ func (w *writer) board(v Value) {
 	w.raw("[")
 	separator := `{"din":`
 	for rest := v.Text; rest != ""; {
-		var d board.Director
+		var d directors.Director
 		var ok bool
-		if d, rest, ok = board.Next(rest); !ok {
+		if d, rest, ok = directors.Next(rest); !ok {
 			w.damaged = true
 			return
 		}

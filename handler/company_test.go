@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/handler/board"
 	"regedge/handler/charge"
+	"regedge/handler/directors"
 )
 
 func TestBoardIsWrittenAsDirectors(t *testing.T) {
@@ -41,11 +41,11 @@ func TestRecordsAreWrittenWithoutGrowing(t *testing.T) {
 	}
 	row[companyBoard+1] = Value{Kind: Integer, Int: lastSecond}
 	var lines []string
-	for i := range board.Max {
+	for i := range directors.Max {
 		lines = append(lines, fmt.Sprintf("%08d\tA\t\t", i))
 	}
 	row[companyBoard].Text = strings.Join(lines, "\n")
-	w := newWriter(row, board.Len(row[companyBoard].Text)*directorNames)
+	w := newWriter(row, directors.Len(row[companyBoard].Text)*directorNames)
 	room := cap(w.buf)
 	writeCompany(w, row)
 	require.Equal(t, room, cap(w.buf))

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"regedge/handler/swar"
+	"regedge/handler/fastbytes"
 )
 
 // writer builds JSON text (RFC 8259). encoding/json is not used: it brings reflection
@@ -16,7 +16,7 @@ type writer struct {
 	damaged bool
 }
 
-func (w *writer) raw(s string) { swar.Copy(w.room(len(s)), s) }
+func (w *writer) raw(s string) { fastbytes.Copy(w.room(len(s)), s) }
 
 func (w *writer) integer(n int64) { w.buf = strconv.AppendInt(w.buf, n, 10) }
 
@@ -88,12 +88,12 @@ func (w *writer) grow(n int) { w.buf = slices.Grow(w.buf, n) }
 func plain(b []byte, s string) int {
 	b = b[:len(s)]
 	i := 0
-	for ; i+swar.Size <= len(s); i += swar.Size {
-		word := swar.Load(s, i)
-		if swar.Special(word, '"', '\\') {
+	for ; i+fastbytes.Size <= len(s); i += fastbytes.Size {
+		word := fastbytes.Load(s, i)
+		if fastbytes.Special(word, '"', '\\') {
 			return i
 		}
-		swar.Store(b, i, word)
+		fastbytes.Store(b, i, word)
 	}
 	for ; i < len(s); i++ {
 		c := s[i]

@@ -1,8 +1,8 @@
 package handler
 
 import (
-	"regedge/handler/board"
 	"regedge/handler/charge"
+	"regedge/handler/directors"
 	"regedge/handler/ident"
 )
 
@@ -129,7 +129,7 @@ func (c *call) company() answer {
 	if c.caller.sandbox {
 		maskContact(row)
 	}
-	w := newWriter(row, board.Len(row[companyBoard].Text)*directorNames)
+	w := newWriter(row, directors.Len(row[companyBoard].Text)*directorNames)
 	writeCompany(w, row)
 	return render(w)
 }

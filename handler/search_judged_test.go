@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/names"
-	"regedge/schema/search/searchtest"
+	"regedge/internal/testkit/searchtest"
 )
 
 // judged is a query and the company that the person who typed it wants.

@@ -10,10 +10,10 @@ import (
 	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
 	"regedge/handler/names"
-	"regedge/replicate/sqld"
-	"regedge/replicate/sqld/sqldtest"
+	"regedge/internal/testkit/searchtest"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
-	"regedge/schema/search/searchtest"
 )
 
 // TestSearchOnLibSQL runs the same statement on a libSQL server, which parses and plans

@@ -13,7 +13,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/names"
-	"regedge/schema/search/searchtest"
+	"regedge/internal/testkit/searchtest"
 )
 
 // connection is a Store on one connection.

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"regedge/handler/names"
-	"regedge/schema/search/searchtest"
+	"regedge/internal/testkit/searchtest"
 )
 
 // match is one element of a search's data.

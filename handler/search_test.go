@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/names"
+	"regedge/internal/testkit/searchtest"
 	"regedge/schema/search"
-	"regedge/schema/search/searchtest"
 )
 
 // searcher runs searches on a database that holds records.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"text/tabwriter"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type accountCommands struct {

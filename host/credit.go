@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type creditCommands struct {

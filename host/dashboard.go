@@ -9,9 +9,9 @@ import (
 
 	"regedge/host/server"
 	"regedge/replicate/dashboard"
-	"regedge/replicate/hrana"
-	"regedge/replicate/push"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/push"
 )
 
 // dashboardFlags are the flags of the pages that the writer serves to people.
@@ -71,7 +71,7 @@ func (f *beating) releases(closers *closing) (releases, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry := hrana.New(f.Registry, token)
+	registry := libsql.New(f.Registry, token)
 	closers.add(registry.Close)
 	return func(ctx context.Context) ([]push.Release, error) { return push.Releases(ctx, registry) }, nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/host/browsertest"
-	"regedge/replicate/writer"
+	"regedge/internal/testkit/browser"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
 
@@ -61,7 +61,7 @@ func (h *household) use(ledger *sql.DB, account, key int64, kind int) {
 }
 
 // everyPage opens each page as each kind of visitor on each screen.
-func (h *household) everyPage(look func(name string, v browsertest.View)) {
+func (h *household) everyPage(look func(name string, v browser.View)) {
 	h.T.Helper()
 	owner, operator, guest := h.furnish()
 	keys, err := h.client.Keys(h.T.Context(), 2)
@@ -77,7 +77,7 @@ func (h *household) everyPage(look func(name string, v browsertest.View)) {
 		case "guest":
 			submit(h.Tab, ".who button", heading("Sign in"))
 		}
-		for _, v := range browsertest.Views {
+		for _, v := range browser.Views {
 			h.As(v)
 			for _, path := range who.pages {
 				h.Open(h.dashboard + path)
@@ -87,7 +87,7 @@ func (h *household) everyPage(look func(name string, v browsertest.View)) {
 		if who.name == "owner" {
 			secret := h.makeKey("newest")
 			require.NotEmpty(h.T, secret)
-			for _, v := range browsertest.Views {
+			for _, v := range browser.Views {
 				h.As(v)
 				look("dashboard-owner-new-key", v)
 			}
@@ -114,10 +114,10 @@ func nameOf(path string) string {
 }
 
 func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
-	axe := browsertest.Axe(t)
+	axe := browser.Axe(t)
 	h := newHousehold(t)
 	h.Missing("/none")
-	h.everyPage(func(name string, v browsertest.View) {
+	h.everyPage(func(name string, v browser.View) {
 		h.RequireAccessible(axe, v.Name+" "+name)
 		require.Equal(t, "fits", h.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`), "%s on %s", name, v.Name)
 	})
@@ -125,16 +125,16 @@ func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
 }
 
 func TestScreensOfTheDashboard(t *testing.T) {
-	browsertest.NeedScreens(t)
+	browser.NeedScreens(t)
 	h := newHousehold(t)
-	h.everyPage(func(name string, v browsertest.View) { h.Picture(name, v) })
+	h.everyPage(func(name string, v browser.View) { h.Picture(name, v) })
 }
 
 // TestTheDashboardFitsASmallPhone opens the widest pages on the narrowest screen.
 func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	h := newHousehold(t)
 	h.signIn(h.Tab, demoOwner, h.ownerPassword)
-	h.As(browsertest.View{Width: 320, Height: 640})
+	h.As(browser.View{Width: 320, Height: 640})
 	for _, path := range []string{"/", "/keys", "/credits", "/activity", "/settings"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)

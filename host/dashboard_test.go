@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/host/browsertest"
-	"regedge/replicate/writer"
+	"regedge/internal/testkit/browser"
+	"regedge/replicate/metering/writer"
 )
 
 // promptly is within what a change must reach every edge (guarantees G5 and G8).
@@ -20,7 +20,7 @@ const promptly = 2 * time.Second
 // household is regedge dev with a tab in front of its pages.
 type household struct {
 	*program
-	*browsertest.Tab
+	*browser.Tab
 	dir                  string
 	client               *writer.Client
 	reference, dashboard string
@@ -30,7 +30,7 @@ type household struct {
 
 func newHousehold(t *testing.T) *household {
 	t.Helper()
-	tab := browsertest.New(t)
+	tab := browser.New(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startDev(dir)
 	t.Cleanup(func() { p.halt() })
@@ -55,7 +55,7 @@ func (h *household) account(name string, credits int64) int64 {
 	return a.ID
 }
 
-func (h *household) signIn(tab *browsertest.Tab, email, password string) {
+func (h *household) signIn(tab *browser.Tab, email, password string) {
 	h.T.Helper()
 	tab.Open(h.dashboard + "/sign-in")
 	tab.Type("#email", email)
@@ -64,7 +64,7 @@ func (h *household) signIn(tab *browsertest.Tab, email, password string) {
 }
 
 // submit clicks on what sends a form, and waits for the page that follows.
-func submit(tab *browsertest.Tab, selector, follows string) {
+func submit(tab *browser.Tab, selector, follows string) {
 	tab.T.Helper()
 	tab.Click(selector)
 	tab.WaitFor(follows)
@@ -76,7 +76,7 @@ func heading(words string) string {
 }
 
 // reload shows a page again and again until it says what is waited for.
-func reload(tab *browsertest.Tab, url, condition string) {
+func reload(tab *browser.Tab, url, condition string) {
 	tab.T.Helper()
 	require.Eventually(tab.T, func() bool {
 		tab.Open(url)
@@ -116,7 +116,7 @@ func (h *household) answers(key string, status int) time.Duration {
 const operation = "#operations-Lookups-getCompany"
 
 // openReference opens the lookup in the reference with a key of one's own filled in.
-func (h *household) openReference(tab *browsertest.Tab, key string) {
+func (h *household) openReference(tab *browser.Tab, key string) {
 	h.T.Helper()
 	tab.Open(h.reference + "/reference")
 	tab.Click(".btn.authorize")
@@ -129,7 +129,7 @@ func (h *household) openReference(tab *browsertest.Tab, key string) {
 
 // try makes the call of the lookup until it is answered with a status: a key that is new,
 // or an account that no edge holds a lease of, may have to be tried again.
-func try(tab *browsertest.Tab, status string) {
+func try(tab *browser.Tab, status string) {
 	tab.T.Helper()
 	shown := fmt.Sprintf(`document.querySelector(%q)?.textContent`, operation+" .live-responses-table .response .response-col_status")
 	said := ""
@@ -162,7 +162,7 @@ func TestAnOwnersFirstDay(t *testing.T) {
 	h.Click("[data-copy]")
 	h.WaitFor(`document.querySelector("#secret-said").textContent !== ""`)
 
-	visitor := browsertest.New(t)
+	visitor := browser.New(t)
 	h.openReference(visitor, key)
 	try(visitor, "200")
 	require.Contains(t, visitor.Eval(`document.querySelector("`+operation+` .live-responses-table").textContent`), `"credits_remaining": 4`)

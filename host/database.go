@@ -15,7 +15,7 @@ import (
 	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/host/answer"
-	"regedge/host/store"
+	"regedge/host/sqlite"
 	"regedge/schema"
 )
 
@@ -71,7 +71,7 @@ func openReading(ctx context.Context, kind schema.Database, name string) (readin
 	if err := checkFile(ctx, kind, name); err != nil {
 		return nil, err
 	}
-	return store.Open(store.Config{Path: name, Connections: connections(), Hold: holdReads, Remember: remembers(kind)})
+	return sqlite.Open(sqlite.Config{Path: name, Connections: connections(), Hold: holdReads, Remember: remembers(kind)})
 }
 
 func checkFile(ctx context.Context, kind schema.Database, path string) error {

@@ -13,8 +13,8 @@ import (
 	"regedge/handler"
 	"regedge/handler/ident"
 	"regedge/replicate/dashboard"
-	"regedge/replicate/meter"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
 

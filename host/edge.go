@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"regedge/replicate/journal"
-	"regedge/replicate/meter"
+	"regedge/replicate/metering/journal"
+	"regedge/replicate/metering/meter"
 )
 
 type edgeCommand struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"regedge/host/replica"
-	"regedge/host/store"
-	"regedge/replicate/sqld"
+	"regedge/host/sqlite"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -69,7 +69,7 @@ func follow(kind schema.Database, address, token, dir string, maxAge, maxLag tim
 	db.SetMaxIdleConns(idleStreams)
 	db.SetConnMaxIdleTime(streamIdle)
 	config := replica.Config{
-		Database: kind, Endpoint: store.NewRemote(db, store.Config{}), Connections: connections(), Hold: holdReads,
+		Database: kind, Endpoint: sqlite.NewRemote(db, sqlite.Config{}), Connections: connections(), Hold: holdReads,
 		Remember: remembers(kind),
 		MaxAge:   maxAge, Now: now, Log: log,
 	}

@@ -13,8 +13,8 @@ import (
 	"slices"
 
 	"regedge/replicate/dashboard"
-	"regedge/replicate/journal"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/journal"
+	"regedge/replicate/metering/writer"
 	"regedge/schema/importer"
 	"regedge/testdata"
 )

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type accountInvite struct {

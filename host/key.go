@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"regedge/handler/ident"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type keyCommands struct {

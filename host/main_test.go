@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"regedge/replicate/logtest"
+	"regedge/internal/testkit"
 )
 
 // TestMain lets scripts run the program as the command regedge.
@@ -50,8 +50,8 @@ func TestScripts(t *testing.T) {
 type program struct {
 	stop   context.CancelFunc
 	ended  chan int // its exit code
-	stdout *logtest.Log
-	stderr *logtest.Log
+	stdout *testkit.Log
+	stderr *testkit.Log
 
 	mu    sync.Mutex
 	addrs map[string]net.Addr
@@ -62,7 +62,7 @@ func start(args ...string) *program {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &program{
 		stop: stop, ended: make(chan int, 1), addrs: map[string]net.Addr{},
-		stdout: new(logtest.Log), stderr: new(logtest.Log),
+		stdout: new(testkit.Log), stderr: new(testkit.Log),
 	}
 	main := &Main{
 		Stdin: strings.NewReader(""), Stdout: p.stdout, Stderr: p.stderr,

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"regedge/replicate/meter"
+	"regedge/replicate/metering/meter"
 )
 
 type meterCommand struct {

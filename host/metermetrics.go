@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"regedge/replicate/lease"
-	"regedge/replicate/meter"
+	"regedge/replicate/metering/lease"
+	"regedge/replicate/metering/meter"
 )
 
 // meterReading is what a meter says at one scrape.

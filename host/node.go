@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"regedge/host/trust"
-	"regedge/replicate/writer"
+	"regedge/host/pki"
+	"regedge/replicate/metering/writer"
 )
 
 type nodeCommands struct {
@@ -26,7 +26,7 @@ type nodeAdd struct {
 
 // Run makes a node.
 func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
-	var opened *trust.Trust
+	var opened *pki.Trust
 	if c.Trust != "" { // before the name is used up
 		var err error
 		if opened, err = openTrust(c.Trust, m); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 func TestSeenTellsARestartFromNever(t *testing.T) {

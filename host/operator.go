@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // operator are the flags of the commands that speak to the writer's API.

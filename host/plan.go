@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type planCommands struct {

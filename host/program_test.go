@@ -19,7 +19,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 	"regedge/testdata"
 )
 

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"regedge/replicate/hrana"
-	"regedge/replicate/push"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/push"
 	"regedge/schema"
 )
 
@@ -86,12 +86,12 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 	return c.run(ctx, m, release, "rolling back")
 }
 
-func (f *pushing) client() (*hrana.Client, error) {
+func (f *pushing) client() (*libsql.Client, error) {
 	token, err := fileToken(f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return nil, err
 	}
-	return hrana.New(f.Registry, token), nil
+	return libsql.New(f.Registry, token), nil
 }
 
 // run pushes a release and prints what became of it.
@@ -158,7 +158,7 @@ func explainPush(err error) error {
 		return withHint(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNoEarlier):
 		return withHint(err, "name one that is kept with --to, or give --releases of the machine that pushed it")
-	case errors.Is(err, hrana.ErrUnauthorized):
+	case errors.Is(err, libsql.ErrUnauthorized):
 		return withHint(err, "a token that may write is needed: regedge trust token registry")
 	case errors.Is(err, push.ErrTakenOver):
 		return withHint(err, "see which one should win, and run that again")

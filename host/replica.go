@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 
-	"regedge/replicate/sqld"
+	"regedge/replicate/registry/sqld"
 )
 
 // replicaCommand takes the addresses from the environment in sqld's own names, so that one

@@ -8,17 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/host/trust"
-	"regedge/replicate/hrana"
-	"regedge/replicate/sqld"
-	"regedge/replicate/sqld/sqldtest"
+	"regedge/host/pki"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
 )
 
 func TestAReplicaIsLookedAfter(t *testing.T) {
 	dir := t.TempDir()
-	made, err := trust.Create(filepath.Join(dir, "trust"), time.Now)
+	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
 	require.NoError(t, err)
-	token, err := made.Token("access", trust.ReadWrite, 0)
+	token, err := made.Token("access", pki.ReadWrite, 0)
 	require.NoError(t, err)
 	primaryCert, primaryKey, err := made.Certificate("primary", "127.0.0.1")
 	require.NoError(t, err)
@@ -31,9 +31,9 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	require.NoError(t, primary.Start())
 	t.Cleanup(primary.Kill)
 	sqldtest.Await(t, primary, token)
-	client := hrana.New(primary.URL(), token)
+	client := libsql.New(primary.URL(), token)
 	defer client.Close()
-	require.NoError(t, client.Commit(t.Context(), []hrana.Statement{{SQL: "CREATE TABLE probe (n INTEGER)"}}))
+	require.NoError(t, client.Commit(t.Context(), []libsql.Statement{{SQL: "CREATE TABLE probe (n INTEGER)"}}))
 
 	near := &sqld.Server{Config: sqld.Config{HTTP: sqldtest.Address(t), Dir: filepath.Join(dir, "replica")}}
 	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,

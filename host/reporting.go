@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"regedge/handler"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 const (

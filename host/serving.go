@@ -16,7 +16,7 @@ import (
 	"regedge/handler"
 	"regedge/host/answer"
 	"regedge/host/server"
-	"regedge/replicate/meter"
+	"regedge/replicate/metering/meter"
 )
 
 // serving are the flags of the commands that serve lookups.

@@ -10,9 +10,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"regedge/replicate/hrana"
-	"regedge/replicate/push"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/push"
 )
 
 type statusCommand struct {
@@ -94,7 +94,7 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	if err != nil {
 		return nil, err
 	}
-	registry := hrana.New(c.Registry, token)
+	registry := libsql.New(c.Registry, token)
 	defer registry.Close()
 	s.Releases, s.failed = push.Releases(ctx, registry)
 	s.empty = s.failed == nil && len(s.Releases) == 0

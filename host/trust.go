@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"regedge/host/trust"
+	"regedge/host/pki"
 )
 
 // trustCommands make what the machines of a cluster know one another by.
@@ -24,14 +24,14 @@ type trustInit struct{ trustFlags }
 
 // Run makes the keys.
 func (c *trustInit) Run(m *Main) error {
-	made, err := trust.Create(c.Trust, m.Now)
-	if errors.Is(err, trust.ErrExists) {
+	made, err := pki.Create(c.Trust, m.Now)
+	if errors.Is(err, pki.ErrExists) {
 		return withHint(err, "remove them first if the cluster shall forget all tokens and certificates")
 	}
 	if err != nil {
 		return err
 	}
-	for _, database := range trust.Databases {
+	for _, database := range pki.Databases {
 		fmt.Fprintf(m.Stdout, "%s servers: --auth-jwt-key-file %s\n", database, made.PublicKeyFile(database))
 	}
 	_, err = fmt.Fprintf(m.Stdout, "replication: authority %s\n", made.AuthorityFile())
@@ -51,9 +51,9 @@ func (c *trustToken) Run(m *Main) error {
 	if err != nil {
 		return err
 	}
-	right := trust.ReadWrite
+	right := pki.ReadWrite
 	if c.ReadOnly {
-		right = trust.ReadOnly
+		right = pki.ReadOnly
 	}
 	token, err := opened.Token(c.Database, right, c.Life)
 	if err != nil {
@@ -83,8 +83,8 @@ func (c *trustMachine) Run(m *Main) error {
 	return err
 }
 
-func openTrust(dir string, m *Main) (*trust.Trust, error) {
-	opened, err := trust.Open(dir, m.Now)
+func openTrust(dir string, m *Main) (*pki.Trust, error) {
+	opened, err := pki.Open(dir, m.Now)
 	if err != nil {
 		return nil, withHint(err, "regedge trust init makes the keys")
 	}
@@ -92,10 +92,10 @@ func openTrust(dir string, m *Main) (*trust.Trust, error) {
 }
 
 // edgeSecrets prints what an edge needs beside its token of the writer.
-func edgeSecrets(m *Main, opened *trust.Trust, name string) error {
+func edgeSecrets(m *Main, opened *pki.Trust, name string) error {
 	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN):")
-	for _, database := range trust.Databases {
-		token, err := opened.Token(database, trust.ReadOnly, 0)
+	for _, database := range pki.Databases {
+		token, err := opened.Token(database, pki.ReadOnly, 0)
 		if err != nil {
 			return err
 		}

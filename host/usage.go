@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type usageCommand struct {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type writerCommand struct {

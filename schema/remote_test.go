@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
-	"regedge/replicate/sqld/sqldtest"
+	"regedge/internal/testkit/sqldtest"
 )
 
 func TestMigrateMakesARemoteDatabase(t *testing.T) {

@@ -5,20 +5,20 @@ cd "$(dirname "$0")/.."
 
 # A cluster under 1,000 lookups a second at each edge, whose parts are broken in turn; its
 # network is cut for ten minutes, and its primary writes in a hurry for ten more.
-SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|WriterInAHurry' ./host/cluster
+SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|WriterInAHurry' ./internal/cluster
 
 # Metering: 200,000 seeds of the simulation, its mutants, 50 rounds of kill -9 on real
 # processes, and every decoder fuzzed.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-go test -count=1 -timeout 12h -v -run 'TestSeeds|TestSameSeed' ./replicate/simulation -seeds "${SEEDS:-200000}" >"$log" 2>&1 || {
+go test -count=1 -timeout 12h -v -run 'TestSeeds|TestSameSeed' ./internal/simulation -seeds "${SEEDS:-200000}" >"$log" 2>&1 || {
     grep -v 'PASS\|=== RUN' "$log"
     exit 1
 }
 grep -v 'seed=[0-9]' "$log"
-go test -count=1 -timeout 1h -v -run Mutants ./replicate/simulation
-go test -count=1 -timeout 2h -v ./replicate/chaos -rounds "${ROUNDS:-50}"
-for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/...); do
+go test -count=1 -timeout 1h -v -run Mutants ./internal/simulation
+go test -count=1 -timeout 2h -v ./internal/chaos -rounds "${ROUNDS:-50}"
+for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/... ./internal/...); do
     folder=.${package#regedge}
     for target in $(cat "$folder"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do
         echo "fuzz $package $target"

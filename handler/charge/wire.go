@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"regedge/handler/swar"
+	"regedge/handler/fastbytes"
 )
 
 // The paths of the contract, and the headers of its answers. A number that is Unsent
@@ -180,7 +180,7 @@ func ValidID(id string) bool {
 
 // SameName compares names of header fields or authentication schemes, which are ASCII and
 // whose case does not count (RFC 9110, sections 5.1 and 11.1).
-func SameName(a, b string) bool { return swar.EqualFold(a, b) }
+func SameName(a, b string) bool { return fastbytes.EqualFold(a, b) }
 
 func parsePositive(s string) (int64, bool) {
 	n, ok := parseNumber(s)

@@ -19,7 +19,7 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/answer"
 	"regedge/host/server"
-	"regedge/host/store"
+	"regedge/host/sqlite"
 	"regedge/schema"
 	"regedge/schema/importer"
 	"regedge/testdata"
@@ -111,7 +111,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir, err := sample()
 	require.NoError(t, err)
-	registry, err := store.Open(store.Config{Path: filepath.Join(dir, "registry.db")})
+	registry, err := sqlite.Open(sqlite.Config{Path: filepath.Join(dir, "registry.db")})
 	require.NoError(t, err)
 	t.Cleanup(func() { registry.Close() })
 	w := &world{key: ident.NewKey((&sequence{}).Read)}
@@ -132,7 +132,7 @@ func newWorld(t testing.TB) *world {
 		require.NoError(t, err)
 	}
 	require.NoError(t, db.Close())
-	access, err := store.Open(store.Config{Path: path})
+	access, err := sqlite.Open(sqlite.Config{Path: path})
 	require.NoError(t, err)
 	t.Cleanup(func() { access.Close() })
 	w.access.Database = access

@@ -17,8 +17,8 @@ import (
 	"regedge/handler/charge"
 	"regedge/host/answer"
 	"regedge/host/server"
-	"regedge/replicate/meter"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 	"regedge/testdata"
 )

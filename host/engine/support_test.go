@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
-	"regedge/handler/board"
 	"regedge/handler/charge"
+	"regedge/handler/directors"
 	"regedge/handler/ident"
-	"regedge/host/store"
+	"regedge/host/sqlite"
 	"regedge/schema"
 	"regedge/wasm"
 )
@@ -46,7 +46,7 @@ INSERT INTO release (seq, id, released_at, companies, llps, directors, appointme
 
 // madeUpBoards keeps the boards as an import does.
 var madeUpBoards = `UPDATE company SET district = (SELECT p.district FROM pincode p WHERE p.pincode = company.pincode),
-	directors = coalesce(` + board.Of("company.cin") + ", '');"
+	directors = coalesce(` + directors.Of("company.cin") + ", '');"
 
 const madeUpPlan = `
 INSERT INTO plan VALUES ('scale', 1, 1200, 1000000, 1, 1);
@@ -64,7 +64,7 @@ func newDatabases(t testing.TB) (databases map[string]Database, key string) {
 	return databases, key
 }
 
-func newDatabase(t testing.TB, database schema.Database, script string) *store.Store {
+func newDatabase(t testing.TB, database schema.Database, script string) *sqlite.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), string(database)+".db")
 	db, err := schema.OpenFile(path, false)
@@ -73,7 +73,7 @@ func newDatabase(t testing.TB, database schema.Database, script string) *store.S
 	require.NoError(t, schema.Migrate(t.Context(), db, database))
 	_, err = db.Exec(script)
 	require.NoError(t, err)
-	s, err := store.Open(store.Config{Path: path, Hold: 10 * time.Millisecond})
+	s, err := sqlite.Open(sqlite.Config{Path: path, Hold: 10 * time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s

@@ -3,14 +3,14 @@ package reference_test
 import (
 	"testing"
 
-	"regedge/host/browsertest"
+	"regedge/internal/testkit/browser"
 )
 
 func TestEveryPageIsAccessible(t *testing.T) {
-	axe := browsertest.Axe(t)
+	axe := browser.Axe(t)
 	base := service(t)
 	p := newTab(t)
-	for _, v := range browsertest.Views {
+	for _, v := range browser.Views {
 		p.As(v)
 		for _, path := range pagePaths {
 			p.open(base + path)

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
-	"regedge/host/conformance"
+	"regedge/internal/conformance"
 )
 
 // everyAnswer are the headers that the vectors leave out, because the conformance kit

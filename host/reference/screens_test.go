@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"regedge/host/browsertest"
+	"regedge/internal/testkit/browser"
 )
 
 // TestScreens takes a picture of every page on every kind of screen.
 func TestScreens(t *testing.T) {
-	browsertest.NeedScreens(t)
+	browser.NeedScreens(t)
 	base := service(t)
 	p := newTab(t)
-	for _, v := range browsertest.Views {
+	for _, v := range browser.Views {
 		p.As(v)
 		for _, path := range pagePaths {
 			p.open(base + path)
@@ -31,11 +31,11 @@ func pictureName(path string) string {
 }
 
 // tab is a tab that knows the pages of the reference.
-type tab struct{ *browsertest.Tab }
+type tab struct{ *browser.Tab }
 
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	return &tab{browsertest.New(t)}
+	return &tab{browser.New(t)}
 }
 
 // open goes to a page and waits until all that it loads is there.

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"regedge/host/browsertest"
 	"regedge/host/reference"
+	"regedge/internal/testkit/browser"
 )
 
 // TestANewcomerFindsACompany opens the start page, searches by name, opens the company
@@ -155,7 +155,7 @@ func TestPagesFitAPhone(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
 	for _, width := range []int64{320, 390, 768} {
-		p.As(browsertest.View{Width: width, Height: 800})
+		p.As(browser.View{Width: width, Height: 800})
 		for _, path := range pagePaths {
 			p.open(base + path)
 			require.Equal(t, "fits", p.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`),

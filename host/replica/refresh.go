@@ -10,7 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"regedge/handler"
-	"regedge/host/store"
+	"regedge/host/sqlite"
 	"regedge/schema"
 )
 
@@ -161,8 +161,8 @@ func (r *Replica) acquit(before, next *view) error {
 }
 
 // openFile opens the file at the path, if its heartbeat is not older than least.
-func (r *Replica) openFile(least int64) (*store.Store, int64, error) {
-	opened, err := store.Open(store.Config{
+func (r *Replica) openFile(least int64) (*sqlite.Store, int64, error) {
+	opened, err := sqlite.Open(sqlite.Config{
 		Path: r.config.File, Connections: r.config.Connections, Pinned: true, Hold: r.config.Hold,
 		Remember: r.config.Remember,
 	})

@@ -8,9 +8,9 @@ import (
 
 	"regedge/handler"
 	"regedge/host/replica"
-	"regedge/host/store"
-	"regedge/replicate/sqld"
-	"regedge/replicate/sqld/sqldtest"
+	"regedge/host/sqlite"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -30,7 +30,7 @@ func TestARegistryIsReadFromItsFirstReleaseOn(t *testing.T) {
 			}
 			r, err := replica.Open(replica.Config{
 				Database: schema.Registry, File: file, Connections: 1, Now: time.Now,
-				Endpoint: store.NewRemote(remote(t, near.URL()), store.Config{}),
+				Endpoint: sqlite.NewRemote(remote(t, near.URL()), sqlite.Config{}),
 			})
 			require.NoError(t, err)
 			defer r.Close()

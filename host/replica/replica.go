@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"regedge/handler"
-	"regedge/host/store"
+	"regedge/host/sqlite"
 	"regedge/schema"
 )
 
@@ -49,9 +49,9 @@ type Config struct {
 	Endpoint Endpoint
 	// Connections is the most statements that read the file at once.
 	Connections int
-	// Hold is how much later than its commit something may be read; see store.Config.
+	// Hold is how much later than its commit something may be read; see sqlite.Config.
 	Hold time.Duration
-	// Remember keeps results while the database does not change; see store.Config.
+	// Remember keeps results while the database does not change; see sqlite.Config.
 	Remember bool
 	// Behind is DefaultBehind when 0.
 	Behind time.Duration
@@ -79,7 +79,7 @@ type Replica struct {
 
 // view is where statements go at a time. It is replaced, never changed.
 type view struct {
-	file *store.Store // nil when there is none that can be read
+	file *sqlite.Store // nil when there is none that can be read
 	// remote is true while statements go to the endpoint, for the reason why.
 	remote bool
 	why    error
@@ -118,7 +118,7 @@ func Open(config Config) (*Replica, error) {
 
 var errStarting = errors.New("not looked at yet")
 
-// Query runs one statement as store.Store does.
+// Query runs one statement as sqlite.Store does.
 func (r *Replica) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	for {
 		v := r.view.Load()
@@ -133,9 +133,9 @@ func (r *Replica) Query(ctx context.Context, statement string, args []handler.Va
 		}
 		err := v.file.Query(ctx, statement, args, dst)
 		switch {
-		case err == nil || ctx.Err() != nil || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrTimeout):
+		case err == nil || ctx.Err() != nil || errors.Is(err, sqlite.ErrTooLarge) || errors.Is(err, sqlite.ErrTimeout):
 			return err
-		case errors.Is(err, store.ErrClosed) && r.view.Load() != v:
+		case errors.Is(err, sqlite.ErrClosed) && r.view.Load() != v:
 			continue // the file was changed for another meanwhile
 		}
 		if corrupt(err) {

@@ -17,10 +17,10 @@ import (
 
 	"regedge/handler"
 	"regedge/host/replica"
-	"regedge/host/store"
-	"regedge/replicate/logtest"
-	"regedge/replicate/sqld"
-	"regedge/replicate/sqld/sqldtest"
+	"regedge/host/sqlite"
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -53,7 +53,7 @@ func startWorld(t *testing.T, config replica.Config) *world {
 	w.near = sqldtest.Replica(t, w.primary)
 	config.Database, config.Connections = schema.Access, 2
 	config.File = sqld.File(w.near.Dir)
-	config.Endpoint = store.NewRemote(remote(t, w.near.URL()), store.Config{})
+	config.Endpoint = sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{})
 	config.Now = func() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
 	w.open(t, config)
 	return w
@@ -221,7 +221,7 @@ func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
 	second := &world{primary: w.primary, near: w.near, beats: w.beats}
 	opened, err := replica.Open(replica.Config{
 		Database: schema.Access, File: elsewhere, Connections: 1, Now: time.Now,
-		Endpoint: store.NewRemote(remote(t, w.near.URL()), store.Config{}),
+		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
 	})
 	require.NoError(t, err)
 	defer opened.Close()
@@ -254,11 +254,11 @@ func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 
-	var log logtest.Log
+	var log testkit.Log
 	opened, err := replica.Open(replica.Config{
 		Database: schema.Access, File: broken, Connections: 1, Now: time.Now, Behind: time.Hour,
 		Log:      slog.New(slog.NewTextHandler(&log, nil)),
-		Endpoint: store.NewRemote(remote(t, w.near.URL()), store.Config{}),
+		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
 	})
 	require.NoError(t, err)
 	defer opened.Close()
@@ -299,7 +299,7 @@ func damage(t *testing.T, path string, page int64) {
 }
 
 func TestASilentEndpointIsToldOnce(t *testing.T) {
-	var log logtest.Log
+	var log testkit.Log
 	w := startWorld(t, replica.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	w.near.Kill()
 	for range 30 {
@@ -327,7 +327,7 @@ func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
 	dir := t.TempDir()
 	opened, err := replica.Open(replica.Config{
 		Database: schema.Access, File: filepath.Join(dir, "none"), Connections: 1, Now: time.Now,
-		Endpoint: store.NewRemote(remote(t, "http://127.0.0.1:1"), store.Config{}),
+		Endpoint: sqlite.NewRemote(remote(t, "http://127.0.0.1:1"), sqlite.Config{}),
 	})
 	require.NoError(t, err)
 	defer opened.Close()

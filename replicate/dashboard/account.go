@@ -6,9 +6,9 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
-	"regedge/replicate/ledger"
-	"regedge/replicate/wire"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+	"regedge/replicate/metering/writer"
 )
 
 const (
@@ -55,7 +55,7 @@ func (d *Dashboard) readAccount(ctx context.Context, id int64) (accountView, err
 		}
 	}
 	const volume = `SELECT coalesce(sum(spent), 0) FROM pool WHERE kind = ? AND subject = ? AND time_window = ?`
-	err = d.config.Ledger.QueryRowContext(ctx, volume, wire.Volume, id, wire.Month(now.UnixMilli())).Scan(&view.Used)
+	err = d.config.Ledger.QueryRowContext(ctx, volume, syncproto.Volume, id, syncproto.Month(now.UnixMilli())).Scan(&view.Used)
 	if err != nil {
 		return accountView{}, err
 	}
@@ -68,7 +68,7 @@ func (v accountView) Over() bool { return v.Used >= v.Plan.MonthlyVolume }
 
 // readChart reads the calls of the last days of an account.
 func (d *Dashboard) readChart(ctx context.Context, id int64, now time.Time) (chart, error) {
-	today := wire.Day(now.UnixMilli())
+	today := syncproto.Day(now.UnixMilli())
 	rows, err := d.config.Ledger.QueryContext(ctx, selectDays, id, (today-chartDays+1)*24)
 	if err != nil {
 		return chart{}, err
@@ -107,11 +107,11 @@ func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoke
 		return nil, nil, err
 	}
 	now := d.now()
-	missed, err := d.countsByKey(ctx, selectMissed, account, wire.NotFound, wire.Day(now.UnixMilli()))
+	missed, err := d.countsByKey(ctx, selectMissed, account, syncproto.NotFound, syncproto.Day(now.UnixMilli()))
 	if err != nil {
 		return nil, nil, err
 	}
-	lastHours, err := d.countsByKey(ctx, selectLastHours, account, wire.Hour(now.Add(-lookBack).UnixMilli()))
+	lastHours, err := d.countsByKey(ctx, selectLastHours, account, syncproto.Hour(now.Add(-lookBack).UnixMilli()))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,7 +146,7 @@ func (d *Dashboard) countsByKey(ctx context.Context, query string, args ...any) 
 
 // lastUse says when a key was used last. Usage is kept by the hour.
 func lastUse(hour int64, k writer.Key, now time.Time) string {
-	current := int64(wire.Hour(now.UnixMilli()))
+	current := int64(syncproto.Hour(now.UnixMilli()))
 	switch {
 	case hour == 0 && now.Sub(k.Created) < lookBack:
 		return "never"

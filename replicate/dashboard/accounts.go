@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // accountRows is how many accounts a page lists.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"regedge/replicate/push"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/push"
 	"regedge/web"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // entry is a row of an account's credits: what came in or went out, or what one key

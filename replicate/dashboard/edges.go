@@ -5,8 +5,8 @@ import (
 	"context"
 	"time"
 
-	"regedge/replicate/push"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/push"
 )
 
 type edgesData struct {

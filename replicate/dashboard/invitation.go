@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // errInvitation is the same for an invitation that never was, that is used and that is

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // maxName bounds the name of a key or an account, in characters.

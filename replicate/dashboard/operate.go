@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 type accountData struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 func TestAnOperatorRunsAnAccount(t *testing.T) {

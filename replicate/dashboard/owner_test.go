@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
-	"regedge/replicate/wire"
+	"regedge/replicate/metering/syncproto"
 )
 
 func TestAnOwnerAcceptsAnInvitationAndSignsInAgain(t *testing.T) {
@@ -129,8 +129,8 @@ func TestTheOverviewShowsWhatTheLedgerSays(t *testing.T) {
 	w.exec(`UPDATE account SET bought = bought + 9999 WHERE id = ?`, account)
 	w.used(account, key.ID, w.clock().AddDate(0, 0, -40), 1, 9999)
 	now := w.clock().UnixMilli()
-	w.exec(`INSERT INTO pool VALUES (?, ?, ?, 0, 150, 0), (?, ?, ?, 0, 7, 0), (?, ?, ?, 0, 55, 0)`, wire.Volume, account, wire.Month(now),
-		wire.NotFound, key.ID, wire.Day(now), wire.NotFound, key.ID, wire.Day(now)-1)
+	w.exec(`INSERT INTO pool VALUES (?, ?, ?, 0, 150, 0), (?, ?, ?, 0, 7, 0), (?, ?, ?, 0, 55, 0)`, syncproto.Volume, account, syncproto.Month(now),
+		syncproto.NotFound, key.ID, syncproto.Day(now), syncproto.NotFound, key.ID, syncproto.Day(now)-1)
 
 	p := b.get("/")
 	require.Regexp(t, `<dt>Credits left</dt><dd>850</dd>`, p.body)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tursodatabase/libsql-client-go/libsql"
 
-	"regedge/replicate/sqld/sqldtest"
+	"regedge/internal/testkit/sqldtest"
 )
 
 // TestALedgerOnALibSQLServer goes through the pages with the ledger on a real server:

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // wrongSignIn is said of an unknown e-mail address and of a wrong password.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 func change(name string) writer.AccountChange { return writer.AccountChange{Name: &name} }

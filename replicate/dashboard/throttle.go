@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"time"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // Attempts to sign in are bounded by e-mail address, so that nobody guesses the password

@@ -8,7 +8,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 )
 
 // visit is one request to a page, with who makes it.

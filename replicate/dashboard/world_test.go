@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/dashboard"
-	"regedge/replicate/writer"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
 

@@ -3,11 +3,11 @@ package importer
 import (
 	"fmt"
 
-	"regedge/handler/board"
+	"regedge/handler/directors"
 )
 
 // boardNow is an SQL expression for the board of the company ?1, as the appointments say it.
-var boardNow = "coalesce(" + board.Of("?1") + ", '')"
+var boardNow = "coalesce(" + directors.Of("?1") + ", '')"
 
 // boardPlace is the number of the parameter of companyTable.insertSQL for the board, NULL for
 // one that is to be gathered.

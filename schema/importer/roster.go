@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"regedge/handler/board"
+	"regedge/handler/directors"
 	"regedge/schema/extsort"
 )
 
@@ -214,7 +214,7 @@ func (r *roster) boardOf(cin string) (value, error) {
 	return made, nil
 }
 
-// board is that of the company at hand, whose seats are given up: as board.Of makes it.
+// board is that of the company at hand, whose seats are given up: as directors.Of makes it.
 func (r *roster) board() string {
 	slices.SortFunc(r.seats, func(a, b seat) int {
 		if (a.appointed == "") != (b.appointed == "") {
@@ -223,7 +223,7 @@ func (r *roster) board() string {
 		return cmp.Or(strings.Compare(a.appointed, b.appointed), strings.Compare(a.din, b.din))
 	})
 	var b strings.Builder
-	for i, s := range r.seats[:min(len(r.seats), board.Max)] {
+	for i, s := range r.seats[:min(len(r.seats), directors.Max)] {
 		if i > 0 {
 			b.WriteByte('\n')
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/handler/board"
+	"regedge/handler/directors"
 	"regedge/schema"
 	"regedge/testdata"
 )
@@ -167,7 +167,7 @@ func (w *world) content() map[string][]string {
 		(SELECT directors FROM board WHERE cin = company.cin)) FROM company ORDER BY 1`)
 	require.Empty(w.t, w.rows(`SELECT cin, district FROM company WHERE directors IS NOT NULL
 		AND district IS NOT (SELECT district FROM pincode p WHERE p.pincode = company.pincode)`), "districts are what the pincodes say")
-	require.Equal(w.t, w.rows("SELECT cin, coalesce("+board.Of("company.cin")+", '') FROM company ORDER BY 1"),
+	require.Equal(w.t, w.rows("SELECT cin, coalesce("+directors.Of("company.cin")+", '') FROM company ORDER BY 1"),
 		dump["board"], "boards are what the appointments say")
 	return dump
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit/searchtest"
 	"regedge/schema/search"
-	"regedge/schema/search/searchtest"
 )
 
 func refresh(t testing.TB, c *sqlite3.Conn) search.Change {

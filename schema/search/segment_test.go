@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/names"
+	"regedge/internal/testkit/searchtest"
 	"regedge/schema/search"
-	"regedge/schema/search/searchtest"
 )
 
 // texts lists the first column of a query.

@@ -1,0 +1,120 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+const (
+	// authorityLife is longer than any machine of the cluster.
+	authorityLife = 20 * 365 * 24 * time.Hour
+	// certificateLife is how long a machine's certificate is good.
+	certificateLife = 2 * 365 * 24 * time.Hour
+	// clockSkew lets a machine whose clock is behind use a new certificate.
+	clockSkew = time.Hour
+	// serverName is what an sqld replica wants of its primary's certificate, whatever
+	// address it was given.
+	serverName = "sqld"
+)
+
+func (t *Trust) newAuthority() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template, err := t.template("regedge replication", authorityLife)
+	if err != nil {
+		return err
+	}
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	if err := t.writeKey("ca.key", key); err != nil {
+		return err
+	}
+	return t.write("ca.crt", certBlock, der, 0o644)
+}
+
+func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	now := t.now()
+	return &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
+		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(life),
+	}, nil
+}
+
+// Certificate makes NAME.crt and NAME.key in the folder, and returns their paths: for a
+// machine that is reached by hosts, names or addresses (a primary), or that only
+// connects (an edge, without hosts). An older one of that name is replaced.
+func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err error) {
+	if err := t.certify(name, hosts); err != nil {
+		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
+	}
+	return t.path(name + ".crt"), t.path(name + ".key"), nil
+}
+
+func (t *Trust) certify(name string, hosts []string) error {
+	template, err := t.template(name, certificateLife)
+	if err != nil {
+		return err
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if len(hosts) > 0 {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		template.DNSNames = append(template.DNSNames, serverName)
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	authority, authorityKey, err := t.authority()
+	if err != nil {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), authorityKey)
+	if err != nil {
+		return err
+	}
+	if err := t.writeKey(name+".key", key); err != nil {
+		return err
+	}
+	return t.write(name+".crt", certBlock, der, 0o644)
+}
+
+func (t *Trust) authority() (*x509.Certificate, any, error) {
+	der, err := t.read("ca.crt", certBlock)
+	if err != nil {
+		return nil, nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, err
+	}
+	if der, err = t.read("ca.key", keyBlock); err != nil {
+		return nil, nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	return cert, key, err
+}

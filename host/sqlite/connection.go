@@ -1,0 +1,333 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+
+	"regedge/handler"
+)
+
+// maxStatements bounds the prepared statements of a connection. The service has fewer
+// than ten; a component that makes up texts makes the connection forget them all.
+const maxStatements = 64
+
+// The bounds of the page cache of a connection, in KiB.
+const (
+	leastCacheKiB = 3 << 10
+	mostCacheKiB  = 48 << 10
+)
+
+// cacheKiB is the size of the page cache of a place. The inner pages of a file's trees are
+// about a hundredth of it: with them in memory, a lookup reads nothing but leaves, also
+// beside searches, which read many. The second half of the places are used when the others
+// wait for the disk, and have an eighth of that.
+func (c Config) cacheKiB(at int, fileBytes int64) int {
+	size := min(mostCacheKiB, fileBytes/(100<<10))
+	if at > 0 && at >= c.Connections/2 {
+		size /= 8
+	}
+	return int(max(leastCacheKiB, size))
+}
+
+// connection is one SQLite connection with its prepared statements and a buffer that
+// gathers the texts of a result.
+type connection struct {
+	place      int // in the store
+	sqlite     *sqlite3.Conn
+	file       os.FileInfo
+	statements map[string]*sqlite3.Stmt
+	refused    map[string]error // what can't be prepared in the present transaction
+	texts      []byte
+	limit      *timeLimit
+	hold       hold
+	memory     memory
+	lapsed     bool // guarded by the store: its transaction is to be ended
+}
+
+func connect(config Config, at int) (*connection, error) {
+	info, err := os.Stat(config.Path)
+	if err != nil {
+		return nil, err
+	}
+	sqlite, err := openReadOnly(config.Path, info.Size() >= config.MapFrom)
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{
+		place: at, sqlite: sqlite, file: info, limit: &timeLimit{},
+		statements: make(map[string]*sqlite3.Stmt), refused: make(map[string]error),
+	}
+	if err := c.setUp(config); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// setUp makes the connection one that can only read. The schema is read last, because
+// that is the first time that SQLite looks into the file.
+func (c *connection) setUp(config Config) error {
+	if err := fts5.Register(c.sqlite); err != nil {
+		return fmt.Errorf("register fts5: %w", err)
+	}
+	// Without this the last reader to leave would checkpoint the owner's WAL.
+	if _, err := c.sqlite.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
+		return fmt.Errorf("forbid checkpoints: %w", err)
+	}
+	// Without this a statement with LIMIT ?1 is compiled anew for each value.
+	if _, err := c.sqlite.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return fmt.Errorf("keep query plans: %w", err)
+	}
+	settings := fmt.Sprintf("PRAGMA query_only=on; PRAGMA cache_size=-%d", config.cacheKiB(c.place, c.file.Size()))
+	if err := c.sqlite.Exec(settings); err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	if err := c.sqlite.BusyTimeout(config.Timeout); err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	if err := c.sqlite.Exec("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil {
+		return fmt.Errorf("read schema: %w", err)
+	}
+	var err error
+	if c.hold, err = newHold(c.sqlite, config.Hold); err != nil {
+		return err
+	}
+	if config.Remember && config.Hold > 0 {
+		if c.memory, err = newMemory(c.sqlite); err != nil {
+			return err
+		}
+	}
+	c.sqlite.SetInterrupt(c.limit)
+	return c.sqlite.SetAuthorizer(c.authorize)
+}
+
+// authorize lets a statement read and nothing else. FTS5 asks for data_version inside
+// its own queries; the transactions are those of hold.
+func (c *connection) authorize(action sqlite3.AuthorizerActionCode, name, _, _, _ string) sqlite3.AuthorizerReturnCode {
+	switch action {
+	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_FUNCTION, sqlite3.AUTH_RECURSIVE:
+		return sqlite3.AUTH_OK
+	case sqlite3.AUTH_PRAGMA:
+		if name == "data_version" {
+			return sqlite3.AUTH_OK
+		}
+	case sqlite3.AUTH_TRANSACTION:
+		if c.hold.running {
+			return sqlite3.AUTH_OK
+		}
+	}
+	return sqlite3.AUTH_DENY
+}
+
+func (c *connection) close() error {
+	for _, statement := range c.statements {
+		statement.Close()
+	}
+	c.statements = nil
+	c.hold.close()
+	c.memory.close()
+	return c.sqlite.Close()
+}
+
+// prepared returns the cached statement of a text.
+func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
+	if statement, ok := c.statements[text]; ok {
+		return statement, nil
+	}
+	if err := c.refused[text]; err != nil {
+		return nil, err
+	}
+	statement, tail, err := c.sqlite.PrepareFlags(text, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		err = fmt.Errorf("prepare statement: %w", err)
+		if c.hold.open && errors.Is(err, sqlite3.ERROR) && len(c.refused) < maxStatements {
+			c.refused[text] = err
+		}
+		return nil, err
+	}
+	if statement == nil || tail != "" {
+		return nil, errors.Join(errors.New("prepare statement: want exactly one"), statement.Close())
+	}
+	if len(c.statements) >= maxStatements {
+		for _, old := range c.statements {
+			old.Close()
+		}
+		clear(c.statements)
+	}
+	c.statements[text] = statement
+	return statement, nil
+}
+
+// enter sees to a transaction, and forgets what was of another state of the database.
+func (c *connection) enter(now time.Time) error {
+	began, err := c.hold.enter(now)
+	if err != nil || !began {
+		return err
+	}
+	clear(c.refused)
+	return c.memory.begin()
+}
+
+// answer takes the result from memory, or runs the statement.
+func (c *connection) answer(text string, args []handler.Value, dst *handler.Result, config Config) error {
+	asked, ok := c.memory.ask(text, args)
+	if ok && c.memory.recall(asked, dst) {
+		return nil
+	}
+	err := c.query(text, args, dst, config.MaxRows, config.MaxBytes)
+	if err == nil && ok {
+		c.memory.keep(asked, dst)
+	}
+	return err
+}
+
+// query binds, steps the statement to its end and resets it, whatever happens.
+func (c *connection) query(text string, args []handler.Value, dst *handler.Result, maxRows, maxBytes int) error {
+	dst.Columns, dst.Values = 0, dst.Values[:0]
+	statement, err := c.prepared(text)
+	if err != nil {
+		return err
+	}
+	err = bind(statement, args)
+	if err == nil {
+		err = c.collect(statement, dst, maxRows, maxBytes)
+	}
+	if resetErr := statement.Reset(); err == nil {
+		err = resetErr
+	}
+	if err != nil {
+		dst.Columns, dst.Values = 0, dst.Values[:0]
+	}
+	return err
+}
+
+func bind(statement *sqlite3.Stmt, args []handler.Value) error {
+	if want := statement.BindCount(); want != len(args) {
+		return fmt.Errorf("bind parameters: want %d, got %d", want, len(args))
+	}
+	for i, arg := range args {
+		if err := bindOne(statement, i+1, arg); err != nil {
+			return fmt.Errorf("bind parameter %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func bindOne(statement *sqlite3.Stmt, i int, arg handler.Value) error {
+	switch arg.Kind {
+	case handler.Integer:
+		return statement.BindInt64(i, arg.Int)
+	case handler.Text:
+		return statement.BindText(i, arg.Text)
+	case handler.Blob:
+		return statement.BindBlob(i, []byte(arg.Text))
+	}
+	return statement.BindNull(i)
+}
+
+// collect copies all texts end to end and cuts one string of them into the values, so
+// that a result costs one allocation.
+func (c *connection) collect(statement *sqlite3.Stmt, dst *handler.Result, maxRows, maxBytes int) error {
+	c.texts = c.texts[:0]
+	dst.Columns = statement.ColumnCount()
+	rows := 0
+	for ; statement.Step(); rows++ {
+		if rows == maxRows {
+			return ErrTooLarge
+		}
+		for column := range dst.Columns {
+			value, err := c.value(statement, column)
+			if err != nil {
+				return err
+			}
+			dst.Values = append(dst.Values, value)
+		}
+		if len(c.texts) > maxBytes {
+			return ErrTooLarge
+		}
+	}
+	if err := statement.Err(); err != nil {
+		return fmt.Errorf("run statement: %w", err)
+	}
+	cutTexts(dst.Values, string(c.texts))
+	return nil
+}
+
+// value reads one column. Until cutTexts, the length of a text stands in its Int.
+func (c *connection) value(statement *sqlite3.Stmt, column int) (handler.Value, error) {
+	switch kind := statement.ColumnType(column); kind {
+	case sqlite3.INTEGER:
+		return handler.Value{Kind: handler.Integer, Int: statement.ColumnInt64(column)}, nil
+	case sqlite3.TEXT:
+		return c.keep(handler.Text, statement.ColumnRawText(column)), nil
+	case sqlite3.BLOB:
+		return c.keep(handler.Blob, statement.ColumnRawBlob(column)), nil
+	case sqlite3.NULL:
+		return handler.Value{}, nil
+	default:
+		return handler.Value{}, fmt.Errorf("column %d: the storage class %v is not served", column, kind)
+	}
+}
+
+func (c *connection) keep(kind handler.Kind, raw []byte) handler.Value {
+	c.texts = append(c.texts, raw...)
+	return handler.Value{Kind: kind, Int: int64(len(raw))}
+}
+
+func cutTexts(values []handler.Value, texts string) {
+	for i := range values {
+		v := &values[i]
+		if v.Kind == handler.Text || v.Kind == handler.Blob {
+			v.Text, texts = texts[:v.Int], texts[v.Int:]
+			v.Int = 0
+		}
+	}
+}
+
+// timeLimit is the context that SQLite polls while a statement runs. It is set anew for
+// each statement, without a timer and without an allocation.
+type timeLimit struct {
+	ctx   context.Context
+	now   func() time.Time
+	until time.Time
+	asked int // since it was set
+}
+
+func (t *timeLimit) set(ctx context.Context, now func() time.Time, until time.Time) {
+	t.ctx, t.now, t.until, t.asked = ctx, now, until, 0
+}
+
+func (t *timeLimit) clear() { t.ctx = nil }
+
+// Deadline, Done, Err and Value make a timeLimit a context.Context.
+func (t *timeLimit) Deadline() (time.Time, bool) { return t.until, t.ctx != nil }
+
+// Done returns nil: SQLite polls Err.
+func (t *timeLimit) Done() <-chan struct{} { return nil }
+
+// Err is set once the limit has passed or the request's own context is done. It is asked
+// before every row and, within a long statement, every few thousand of SQLite's
+// instructions: only every fourth time it looks at the clock, which for a lookup is never.
+func (t *timeLimit) Err() error {
+	if t.ctx == nil {
+		return nil
+	}
+	if t.asked++; t.asked%4 != 0 {
+		return nil
+	}
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	if t.now().After(t.until) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Value holds nothing.
+func (t *timeLimit) Value(any) any { return nil }

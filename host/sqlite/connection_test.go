@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+)
+
+// openSmall opens a database of one table of three rows.
+func openSmall(t *testing.T, connections int) *Store {
+	path := t.TempDir() + "/some.db"
+	writer, err := sqlite3.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, writer.Exec("CREATE TABLE t (v); INSERT INTO t VALUES (1), (2), (3)"))
+	require.NoError(t, writer.Close())
+	s, err := Open(Config{Path: path, Connections: connections})
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestTheFirstConnectionIsUsedFirst is about page caches: those of the first ones are large.
+func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
+	s := openSmall(t, 4)
+	var used [3]*connection
+	for n := range used {
+		c, err := s.acquire(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, n, c.place)
+		used[n] = c
+	}
+	for _, n := range []int{1, 0, 2} {
+		s.release(used[n], nil)
+	}
+	first, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Same(t, used[0], first)
+	second, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Same(t, used[1], second)
+	s.release(first, sqlite3.IOERR) // spoilt
+	s.release(second, nil)
+	again, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, again.place)
+	require.NotSame(t, first, again)
+	s.release(again, nil)
+
+	const large = 5 << 30
+	sizes := make([]int, 5)
+	for at := range sizes {
+		sizes[at] = Config{Connections: len(sizes)}.cacheKiB(at, large)
+	}
+	require.Equal(t, []int{48 << 10, 48 << 10, 6 << 10, 6 << 10, 6 << 10}, sizes)
+	require.Equal(t, 48<<10, Config{Connections: 1}.cacheKiB(0, large))
+	require.Equal(t, 3<<10, Config{Connections: 2}.cacheKiB(0, 1<<20))
+}
+
+func TestAStatementIsCompiledOnce(t *testing.T) {
+	s := openSmall(t, 1)
+	const limited = "SELECT v FROM t LIMIT ?1"
+	for n := range int64(4) {
+		var dst handler.Result
+		require.NoError(t, s.Query(t.Context(), limited, []handler.Value{{Kind: handler.Integer, Int: n}}, &dst))
+		require.EqualValues(t, n, dst.Rows())
+	}
+	statement := s.places[0].idle.statements[limited]
+	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
+}
+
+// TestAStatementOfAnotherSchemaIsCompiledOnceATransaction, for a lookup may ask a database of an
+// earlier version first for what only this one has.
+func TestAStatementOfAnotherSchemaIsCompiledOnceATransaction(t *testing.T) {
+	now := time.Unix(1000, 0)
+	path := filepath.Join(t.TempDir(), "s.db")
+	writer, err := sqlite3.Open(path)
+	require.NoError(t, err)
+	defer writer.Close()
+	require.NoError(t, writer.Exec("PRAGMA journal_mode=wal; CREATE TABLE t (v); INSERT INTO t VALUES (1)"))
+	s, err := Open(Config{Path: path, Connections: 1, Hold: time.Hour, Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	defer s.Close()
+	const later = "SELECT later FROM t"
+	var dst handler.Result
+	first := s.Query(t.Context(), later, nil, &dst)
+	require.ErrorContains(t, first, "no such column")
+	require.NoError(t, writer.Exec("ALTER TABLE t ADD COLUMN later"))
+	require.Same(t, first, s.Query(t.Context(), later, nil, &dst))
+	now = now.Add(2 * time.Hour)
+	require.NoError(t, s.Query(t.Context(), later, nil, &dst))
+}

@@ -1,0 +1,120 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/schema"
+)
+
+// plan returns SQLite's query plan of a statement, one line a step.
+func plan(t *testing.T, path, statement string) []string {
+	t.Helper()
+	c, err := sqlite3.Open(path)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, schema.Prepare(c, false))
+	explain, _, err := c.Prepare("EXPLAIN QUERY PLAN " + statement)
+	require.NoError(t, err)
+	defer explain.Close()
+	var steps []string
+	for explain.Step() {
+		steps = append(steps, explain.ColumnText(3))
+	}
+	require.NoError(t, explain.Err())
+	return steps
+}
+
+func migrated(t *testing.T, kind schema.Database) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), string(kind)+".db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, kind))
+	require.NoError(t, db.Close())
+	return path
+}
+
+// wantSteps are the searches that the plan of each lookup must have.
+var wantSteps = map[string][]string{
+	"access": {
+		"USING COVERING INDEX api_key_by_hash (hash=?)",
+		"USING INTEGER PRIMARY KEY (rowid=?)",
+		"USING INDEX sqlite_autoindex_plan_1 (id=?)",
+	},
+	"company":   append(elsewhere, boardsByCompany, "c USING INTEGER PRIMARY KEY (rowid=?)"),
+	"company_9": append(elsewhere, boardsByCompany),
+	"company_8": elsewhere,
+	"director": {
+		"USING INDEX sqlite_autoindex_director_1 (din=?)",
+		"USING INDEX appointment_by_director (din=?)",
+		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
+	},
+	"llp": {
+		"USING INDEX sqlite_autoindex_llp_1 (llpin=?)",
+		"USING PRIMARY KEY (pincode=?)",
+		"USING PRIMARY KEY (llpin=?)",
+	},
+	"search_companies": {
+		"USING INTEGER PRIMARY KEY (rowid=?)",
+		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
+		"USING INDEX sqlite_autoindex_llp_1 (llpin=?)",
+	},
+	"search_older": {
+		"USING INTEGER PRIMARY KEY (rowid=?)",
+		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
+		"USING INDEX sqlite_autoindex_llp_1 (llpin=?)",
+	},
+	"search_llps": {"USING INDEX sqlite_autoindex_llp_1 (llpin=?)"},
+}
+
+// elsewhere is how a company is found that is not in the row of its number.
+var elsewhere = []string{
+	"c USING INDEX sqlite_autoindex_company_1 (cin=?)",
+	"USING PRIMARY KEY (pincode=?)",
+	"board USING PRIMARY KEY (cin=?)",
+	"a USING PRIMARY KEY (cin=?)",
+	"USING INDEX sqlite_autoindex_director_1 (din=?)",
+}
+
+const boardsByCompany = "company_board USING INDEX sqlite_autoindex_company_board_1 (cin=?)"
+
+// freeScans go over no table that grows: constant rows, what the statement itself has
+// gathered within its limits, matches of the full text index, the elements of a JSON
+// parameter, and the releases, of which the newest is the first.
+var freeScans = regexp.MustCompile(`^SCAN (CONSTANT ROW|\(subquery-\d+\)|release|search_index VIRTUAL TABLE INDEX \d+:M\d+|[a-z] VIRTUAL TABLE INDEX 1:)$`)
+
+// gathered are the common table expressions of the search, whose limits are within it.
+var gathered = regexp.MustCompile(`^SCAN (near|few|held|start|phrase|ordered|words|found|inside|best|b|c)$`)
+
+func TestEveryLookupReadsThroughItsIndexes(t *testing.T) {
+	access, registry := migrated(t, schema.Access), migrated(t, schema.Registry)
+	for name, statement := range handler.Statements() {
+		t.Run(name, func(t *testing.T) {
+			path := registry
+			if name == "access" {
+				path = access
+			}
+			steps := plan(t, path, statement)
+			require.NotEmpty(t, wantSteps[name], "this statement has no expected plan")
+			for _, want := range wantSteps[name] {
+				require.True(t, slices.ContainsFunc(steps, func(step string) bool {
+					return strings.HasPrefix(step, "SEARCH ") && strings.Contains(step, want)
+				}), "want a search %s, got %q", want, steps)
+			}
+			for _, step := range steps {
+				free := freeScans.MatchString(step) || (name == "search_companies" || name == "search_older") && gathered.MatchString(step)
+				if strings.HasPrefix(step, "SCAN") && !free {
+					t.Errorf("%s: want an index, got %s", name, step)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"regedge/replicate/metering/writer"
+)
+
+// The slices in which two servers take turns. What disturbs a shared machine lasts longer than
+// one, as a rule, and so touches both alike.
+const (
+	sliceLength    = 200 * time.Millisecond
+	slicesARound   = 25
+	warmUpOfSlices = 10
+)
+
+// compare measures the processor time of this build and another under both loads, in turns.
+func (i *india) compare(ctx context.Context) error {
+	if err := stayOnCore(loadCore); err != nil {
+		return err
+	}
+	if err := i.large.ready(ctx); err != nil {
+		return err
+	}
+	hot, err := i.middling(ctx)
+	if err != nil {
+		return err
+	}
+	for _, load := range []struct {
+		name string
+		r    *register
+		next func([]byte, *rand.Rand) []byte
+	}{
+		{"mix", i.large, i.mix()},
+		{"lookups", hot, hot.lookup},
+	} {
+		all, err := i.beside(ctx, load.r, load.next)
+		if err != nil {
+			return fmt.Errorf("%s: %w", load.name, err)
+		}
+		fmt.Printf("%s, %d companies: %s\n", load.name, load.r.companies, all)
+	}
+	return nil
+}
+
+// turns are the processor times of a request in slices next to one another.
+type turns struct{ this, other []time.Duration }
+
+func (t turns) String() string {
+	return fmt.Sprintf("%s; the other build %s; ratio %s", spread(t.this), spread(t.other), t.ratio())
+}
+
+// ratio is the median of the ratios of slices, and their quartiles.
+func (t turns) ratio() string {
+	var ratios []float64
+	for n := range t.this {
+		ratios = append(ratios, ratio(t.this[n], t.other[n]))
+	}
+	slices.Sort(ratios)
+	return fmt.Sprintf("%.3f (%.3f to %.3f)", middle(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4])
+}
+
+// spread is the least and the median of times.
+func spread(times []time.Duration) string {
+	sorted := slices.Sorted(slices.Values(times))
+	return fmt.Sprintf("%.1f µs at least, median %.1f", sorted[0].Seconds()*1e6, middle(sorted).Seconds()*1e6)
+}
+
+// beside loads an edge of this build and one of the other, of one register.
+func (i *india) beside(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (turns, error) {
+	center, err := r.startWriter(ctx)
+	if err != nil {
+		return turns{}, err
+	}
+	defer center.stop()
+	var edges [2]*process
+	for n, program := range []string{i.program, i.against} {
+		edge, done, err := r.startNode(ctx, center, program)
+		if err != nil {
+			return turns{}, err
+		}
+		defer done()
+		edges[n] = edge
+	}
+	return i.inTurns(r, edges, next)
+}
+
+// inTurns loads two servers by slices.
+func (i *india) inTurns(r *register, servers [2]*process, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
+	into := [2]*[]time.Duration{&all.this, &all.other}
+	for turn := range i.rounds * slicesARound {
+		if turn%slicesARound == 0 {
+			if err := r.warm(); err != nil {
+				return all, err
+			}
+		}
+		for n := range servers {
+			if turn%2 == 1 {
+				n = 1 - n
+			}
+			l := load{address: servers[n].address, connections: i.connections, length: sliceLength, next: next}
+			measured, err := l.measure(servers[n])
+			if err != nil {
+				return all, err
+			}
+			if turn < warmUpOfSlices {
+				continue
+			}
+			if measured.failed() > 0 {
+				return all, fmt.Errorf("not every answer was 200: %v", measured.statuses)
+			}
+			*into[n] = append(*into[n], measured.processor)
+		}
+	}
+	return all, nil
+}
+
+// startNode runs an edge as a node of its own, until done is called.
+func (r *register) startNode(ctx context.Context, center *process, program string) (edge *process, done func(), err error) {
+	client := writer.NewClient(center.url, r.tokens.Operator, nil)
+	name := fmt.Sprintf("compared-%d", time.Now().UnixNano())
+	node, err := client.AddNode(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	state := r.path(name)
+	edge, err = r.startEdgeOn(ctx, center, program, "wazero", "errors", node.Token, state)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(state))
+	}
+	return edge, func() {
+		edge.stop()
+		_, _ = client.RetireNode(context.WithoutCancel(ctx), name, false) // its leases are nobody's now
+		_ = os.RemoveAll(state)
+	}, nil
+}

@@ -1,0 +1,190 @@
+package cluster_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	driver "github.com/tursodatabase/libsql-client-go/libsql"
+
+	"regedge/handler"
+	"regedge/host/replica"
+	"regedge/host/sqlite"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/push"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+	"regedge/schema/generate"
+	"regedge/schema/importer"
+)
+
+// benchCompanies is the size of the register that is pushed.
+const benchCompanies = 30_000
+
+// BenchmarkPush pushes a register, and then 1% of its companies.
+func BenchmarkPush(b *testing.B) {
+	dir := b.TempDir()
+	registry := newRegistry(b, dir, benchCompanies)
+	for b.Loop() {
+		primary := sqldtest.Primary(b)
+		client := libsql.New(primary.URL(), "")
+		migrate := database(b, primary.URL())
+		run := func(name string, rows int64) {
+			release, err := push.Snapshot(b.Context(), registry, filepath.Join(dir, "releases"))
+			require.NoError(b, err)
+			report, err := push.Run(b.Context(), push.Config{
+				Snapshots: filepath.Join(dir, "releases"), Release: release, Primary: client, Migrate: migrate, Now: time.Now,
+			})
+			require.NoError(b, err)
+			n := float64(rows)
+			b.ReportMetric(n/report.Elapsed.Seconds(), name+"-rows/s")
+			b.ReportMetric(float64(report.Sent+report.Received)/n, name+"-B/row")
+			b.Logf("%s: %d rows in %d records, %d transactions, %v, %d B sent, %d B received, of these %d to compare", name,
+				rows, report.Records(), report.Transactions, report.Elapsed, report.Sent, report.Received, report.Compared)
+		}
+		run("full", countRows(b, registry))
+		run("1%", change(b, registry, 100))
+		client.Close()
+	}
+}
+
+// countRows counts what was imported.
+func countRows(b *testing.B, registry string) (rows int64) {
+	b.Helper()
+	db, err := schema.OpenFile(registry, true)
+	require.NoError(b, err)
+	defer db.Close()
+	require.NoError(b, db.QueryRow(`SELECT (SELECT count(*) FROM company) + (SELECT count(*) FROM llp) + (SELECT count(*) FROM director)
+		+ (SELECT count(*) FROM appointment) + (SELECT count(*) FROM partner) + (SELECT count(*) FROM pincode)`).Scan(&rows))
+	return rows
+}
+
+// newRegistry makes a registry file of made-up companies.
+func newRegistry(b *testing.B, dir string, companies int) string {
+	b.Helper()
+	out := filepath.Join(dir, "generated")
+	made, err := generate.Run(b.Context(), generate.Config{Companies: companies, Seed: 5, Out: out})
+	require.NoError(b, err)
+	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-05-05"}
+	for _, f := range made.Files {
+		config.Files = append(config.Files, filepath.Join(out, filepath.Base(f.Name)))
+	}
+	_, err = importer.Run(b.Context(), config)
+	require.NoError(b, err)
+	return config.Registry
+}
+
+// change touches one company in so many, makes a release of it, and says how many.
+func change(b *testing.B, registry string, oneIn int) (rows int64) {
+	b.Helper()
+	db, err := schema.OpenFile(registry, false)
+	require.NoError(b, err)
+	defer db.Close()
+	changed, err := db.Exec(fmt.Sprintf("UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE rowid %% %d = 0", oneIn))
+	require.NoError(b, err)
+	rows, err = changed.RowsAffected()
+	require.NoError(b, err)
+	_, err = db.Exec(fmt.Sprintf(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners)
+		SELECT 'bench-%d', released_at, companies, llps, directors, appointments, partners FROM release ORDER BY seq DESC LIMIT 1`, time.Now().UnixNano()))
+	require.NoError(b, err)
+	return rows
+}
+
+// BenchmarkVisible measures the time from a commit at the primary until a reader of the
+// replica's file sees it.
+func BenchmarkVisible(b *testing.B) {
+	primary := sqldtest.Primary(b)
+	sqldtest.Exec(b, primary, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", "INSERT INTO t VALUES (1, 0)")
+	near := sqldtest.Replica(b, primary)
+	awake := libsql.New(near.URL(), "")
+	defer awake.Close()
+	_, err := awake.Query(b.Context(), "SELECT 1")
+	require.NoError(b, err)
+	var file *sqlite.Store
+	require.Eventually(b, func() bool {
+		opened, err := sqlite.Open(sqlite.Config{Path: sqld.File(near.Dir)})
+		file = opened
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	defer file.Close()
+	client := libsql.New(primary.URL(), "")
+	defer client.Close()
+	var took []time.Duration
+	for n := int64(1); b.Loop(); n++ {
+		require.NoError(b, client.Commit(b.Context(), []libsql.Statement{{SQL: "UPDATE t SET n = ?1", Args: []any{n}}}))
+		committed := time.Now()
+		var result handler.Result
+		for {
+			err := file.Query(b.Context(), "SELECT n FROM t", nil, &result)
+			if err == nil && result.Rows() == 1 && result.Values[0].Int == n {
+				break
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		took = append(took, time.Since(committed))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+}
+
+// BenchmarkStatement compares the ways to read a company: a plain file, a replica's file,
+// and a replica's endpoint.
+func BenchmarkStatement(b *testing.B) {
+	dir := b.TempDir()
+	registry := newRegistry(b, dir, 3000)
+	primary := sqldtest.Primary(b)
+	client := libsql.New(primary.URL(), "")
+	defer client.Close()
+	release, err := push.Snapshot(b.Context(), registry, dir)
+	require.NoError(b, err)
+	_, err = push.Run(b.Context(), push.Config{Snapshots: dir, Release: release, Primary: client, Migrate: database(b, primary.URL()), Now: time.Now})
+	require.NoError(b, err)
+	near := sqldtest.Replica(b, primary)
+	endpoint := sqlite.NewRemote(database(b, near.URL()), sqlite.Config{})
+	followed, err := replica.Open(replica.Config{Database: schema.Registry, File: sqld.File(near.Dir), Endpoint: endpoint, Connections: 4, Now: time.Now})
+	require.NoError(b, err)
+	defer followed.Close()
+	require.Eventually(b, func() bool { _ = followed.Refresh(); return !followed.Remote() }, patience, 20*time.Millisecond)
+	plain, err := sqlite.Open(sqlite.Config{Path: registry})
+	require.NoError(b, err)
+	defer plain.Close()
+	db, err := schema.OpenFile(registry, true)
+	require.NoError(b, err)
+	defer db.Close()
+	var cin string
+	require.NoError(b, db.QueryRow("SELECT max(cin) FROM appointment JOIN company USING (cin)").Scan(&cin))
+	statement := handler.Statements()["company"]
+	args := []handler.Value{{Kind: handler.Text, Text: cin}, {Kind: handler.Integer, Int: 1}, {Kind: handler.Integer, Int: 1}}
+	for name, from := range map[string]interface {
+		Query(context.Context, string, []handler.Value, *handler.Result) error
+	}{"plain file": plain, "replica's file": followed, "replica's endpoint": endpoint} {
+		b.Run(name, func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				var result handler.Result
+				for pb.Next() {
+					if err := from.Query(b.Context(), statement, args, &result); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "statements/s")
+		})
+	}
+}
+
+func database(b *testing.B, url string) *sql.DB {
+	b.Helper()
+	connector, err := driver.NewConnector(url)
+	require.NoError(b, err)
+	db := sql.OpenDB(connector)
+	b.Cleanup(func() { db.Close() })
+	return db
+}

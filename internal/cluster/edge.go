@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"regedge/host/pki"
+	"regedge/replicate/registry/sqld"
+)
+
+// Edge is an edge node with its replicas.
+type Edge struct {
+	*Process
+	Name     string
+	Place    Place
+	URL      string // of the lookups
+	Metrics  string
+	Replicas map[string]*sqld.Server
+	gates    []*Gate
+}
+
+// AddEdge makes a node and starts its replicas and its edge. It does not wait until the
+// edge is ready: without a registry it can't be.
+func (c *Cluster) AddEdge(ctx context.Context, name string) (*Edge, error) {
+	return c.AddEdgeAt(ctx, name, Place{})
+}
+
+// AddEdgeAt is AddEdge at another place, whose Host this process must reach.
+func (c *Cluster) AddEdgeAt(ctx context.Context, name string, place Place) (*Edge, error) {
+	e := &Edge{Name: name, Place: place, Replicas: make(map[string]*sqld.Server)}
+	c.Edges = append(c.Edges, e)
+	if err := c.startEdge(ctx, e, len(c.Edges)-1); err != nil {
+		return nil, fmt.Errorf("start edge %s: %w", name, err)
+	}
+	return e, nil
+}
+
+func (c *Cluster) startEdge(ctx context.Context, e *Edge, n int) error {
+	node, err := c.Client.AddNode(ctx, e.Name)
+	if err != nil {
+		return err
+	}
+	tls, err := c.certificate("edge-" + e.Name)
+	if err != nil {
+		return err
+	}
+	central, err := e.gate(c.Writer)
+	if err != nil {
+		return err
+	}
+	lookups, err := c.lookups(e, n)
+	if err != nil {
+		return err
+	}
+	metrics, err := c.address(e.Place)
+	if err != nil {
+		return err
+	}
+	e.URL, e.Metrics = "http://"+lookups, "http://"+metrics+"/metrics"
+	args := []string{
+		"edge", "--listen", lookups, "--metrics", metrics, "--log", "errors",
+		"--writer", "http://" + central.Address(), "--state", c.path("edge-" + e.Name),
+	}
+	env := []string{"REGEDGE_TOKEN=" + node.Token}
+	for _, database := range pki.Databases {
+		replica, token, err := c.startReplica(ctx, e, database, tls)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--"+database, replica.URL(), "--"+database+"-replica", replica.Dir)
+		env = append(env, "REGEDGE_"+strings.ToUpper(database)+"_TOKEN="+token)
+	}
+	e.Process = &Process{Program: c.Regedge, Args: append(args, c.EdgeFlags...), Env: env, Log: c.Log("edge-" + e.Name)}
+	return e.Place.do(e.Start)
+}
+
+func (c *Cluster) lookups(e *Edge, n int) (string, error) {
+	if n < len(c.Lookups) {
+		return c.Lookups[n], nil
+	}
+	return c.address(e.Place)
+}
+
+func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tls *sqld.TLSFiles) (*sqld.Server, string, error) {
+	token, err := c.Token(database, pki.ReadOnly)
+	if err != nil {
+		return nil, "", err
+	}
+	gate, err := e.gate(c.Primaries[database].GRPC)
+	if err != nil {
+		return nil, "", err
+	}
+	name := "replica-" + e.Name + "-" + database
+	s := &sqld.Server{Config: sqld.Config{
+		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
+		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name), Do: e.Place.Do,
+	}}
+	if s.HTTP, err = c.address(e.Place); err != nil {
+		return nil, "", err
+	}
+	e.Replicas[database] = s
+	if err := s.Start(); err != nil {
+		return nil, "", err
+	}
+	return s, token, s.Await(ctx, token)
+}
+
+func (e *Edge) gate(target string) (*Gate, error) {
+	g, err := newGate(e.Place, target)
+	if err == nil {
+		e.gates = append(e.gates, g)
+	}
+	return g, err
+}
+
+// Cut cuts the network between the edge and the centre.
+func (e *Edge) Cut() {
+	for _, g := range e.gates {
+		g.Shut()
+	}
+}
+
+// Mend ends a Cut.
+func (e *Edge) Mend() {
+	for _, g := range e.gates {
+		g.Open()
+	}
+}
+
+// Ready waits until the edge is ready, or ctx is done.
+func (e *Edge) Ready(ctx context.Context) error { return e.await(ctx, e.URL+"/readyz") }

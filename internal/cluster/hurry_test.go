@@ -1,0 +1,171 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/host/pki"
+	"regedge/host/replica"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+)
+
+const (
+	// hurriedGroups is in how many groups the writer in a hurry changes the records.
+	hurriedGroups = 50
+	// hurriedReaders is how many readers each replica's file has beside the edge.
+	hurriedReaders = 2
+)
+
+// agree reads rows of two tables and of many pages, which one transaction always changes
+// together.
+const agree = `SELECT c.low, c.high, d.low, d.high FROM
+	(SELECT min(as_of) low, max(as_of) high FROM company WHERE cin IN
+		(SELECT cin FROM numbered WHERE rowid IN (?1, ?1 + 50, ?1 + 500, ?1 + 1000, ?1 + 3000))) c,
+	(SELECT min(as_of) low, max(as_of) high FROM director WHERE rowid IN (?1, ?1 + 50, ?1 + 500, ?1 + 1000, ?1 + 3000)) d`
+
+// TestReadsAreRightBesideAWriterInAHurry reads through the files while the primary writes
+// as fast as it can: lookups at the edges, whose answers are known, and beside them readers
+// that hold an invariant on every read.
+func TestReadsAreRightBesideAWriterInAHurry(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.push(w.before)
+	l := w.newTraffic(fewAccounts)
+	token, err := w.Token("registry", pki.ReadWrite)
+	require.NoError(t, err)
+	client := libsql.New(w.Primaries["registry"].URL(), token)
+	defer client.Close()
+	w.alter(t, schema.Registry, "CREATE TABLE numbered (cin TEXT NOT NULL) STRICT",
+		"INSERT INTO numbered (cin) SELECT cin FROM company")
+	require.NoError(t, client.Commit(t.Context(), hurried("rowid > 0", 0)))
+	w.rollForward(t, client)
+	l.start()
+	phase := l.begin()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var readers sync.WaitGroup
+	var judge readJudge
+	for _, e := range w.Edges {
+		file := followFile(t, e.Replicas["registry"])
+		for range hurriedReaders {
+			readers.Go(func() { judge.readAgain(ctx, file) })
+		}
+	}
+	length := 3 * time.Second
+	if soak() {
+		length = 10 * time.Minute
+	}
+	writes := 0
+	for until := time.Now().Add(length); time.Now().Before(until); writes++ {
+		group := fmt.Sprintf("rowid %% %d = %d", hurriedGroups, writes%hurriedGroups)
+		require.NoError(t, client.Commit(t.Context(), hurried(group, writes/hurriedGroups+1)))
+	}
+	cancel()
+	readers.Wait()
+	t.Logf("%d transactions, %d reads beside them; %s", writes, judge.reads.Load(), phase.describe())
+	require.Positive(t, judge.reads.Load())
+	require.Empty(t, judge.wrong)
+	l.end(t)
+	w.intact(t, token)
+}
+
+// hurried changes the records of a group in both tables to a day.
+func hurried(group string, day int) []libsql.Statement {
+	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, day).Format(time.DateOnly)
+	return []libsql.Statement{
+		{SQL: "UPDATE company SET as_of = ?1 WHERE cin IN (SELECT cin FROM numbered WHERE " + group + ")", Args: []any{date}},
+		{SQL: "UPDATE director SET as_of = ?1 WHERE " + group, Args: []any{date}},
+	}
+}
+
+// rollForward waits until the replicas have what the primary has.
+func (w *world) rollForward(t *testing.T, primary *libsql.Client) {
+	t.Helper()
+	far, err := primary.Query(t.Context(), agree, int64(1))
+	require.NoError(t, err)
+	for _, e := range w.Edges {
+		file := followFile(t, e.Replicas["registry"])
+		require.Eventually(t, func() bool {
+			var near handler.Result
+			err := file.Query(t.Context(), agree, []handler.Value{{Kind: handler.Integer, Int: 1}}, &near)
+			return err == nil && near.Values[0].Text == far.Text(0, 0) && near.Values[3].Text == far.Text(0, 0)
+		}, patience, 10*time.Millisecond)
+	}
+}
+
+// followFile reads a replica by its file, as an edge does, without an endpoint to fall
+// back to.
+func followFile(t *testing.T, of *sqld.Server) *replica.Replica {
+	t.Helper()
+	opened, err := replica.Open(replica.Config{
+		Database: schema.Registry, File: sqld.File(of.Dir), Connections: hurriedReaders, Now: time.Now,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { opened.Close() })
+	return opened
+}
+
+// readJudge judges the reads of many readers.
+type readJudge struct {
+	reads atomic.Int64
+	mu    sync.Mutex
+	wrong []string
+}
+
+// readAgain reads until ctx is done or a read is wrong: its rows don't agree.
+func (j *readJudge) readAgain(ctx context.Context, file *replica.Replica) {
+	var result handler.Result
+	for ctx.Err() == nil {
+		args := []handler.Value{{Kind: handler.Integer, Int: int64(1 + rand.IntN(hurriedGroups))}}
+		if err := file.Query(ctx, agree, args, &result); err != nil {
+			if ctx.Err() == nil {
+				j.blame(err.Error())
+			}
+			return
+		}
+		j.reads.Add(1)
+		first := result.Values[0].Text
+		for _, v := range result.Values {
+			if v.Text != first || first == "" {
+				j.blame(fmt.Sprintf("a read mixes two states: %v", result.Values))
+				return
+			}
+		}
+	}
+}
+
+func (j *readJudge) blame(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wrong = append(j.wrong, what)
+}
+
+// intact has SQLite check the primary, the replicas, and the replicas' files as an edge
+// opens them.
+func (w *world) intact(t *testing.T, token string) {
+	t.Helper()
+	for _, s := range []*sqld.Server{w.Primaries["registry"], w.Edges[0].Replicas["registry"], w.Edges[1].Replicas["registry"]} {
+		client := libsql.New(s.URL(), token)
+		defer client.Close()
+		result, err := client.Query(t.Context(), "PRAGMA integrity_check")
+		require.NoError(t, err)
+		require.Equal(t, "ok", strings.ToLower(result.Text(0, 0)))
+		db, err := schema.OpenFile(sqld.File(s.Dir), true)
+		require.NoError(t, err)
+		defer db.Close()
+		var said string
+		require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&said))
+		require.Equal(t, "ok", said)
+	}
+}

@@ -1,0 +1,108 @@
+package cluster_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/internal/cluster"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/metering/writer"
+)
+
+// single is a single-process service on a registry file.
+func (w *world) single(name, registry string) *cluster.Edge {
+	w.t.Helper()
+	node, err := w.Client.AddNode(w.t.Context(), name)
+	require.NoError(w.t, err)
+	address := sqldtest.Address(w.t)
+	access, err := w.Token("access", pki.ReadOnly)
+	require.NoError(w.t, err)
+	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &cluster.Process{
+		Program: w.Regedge, Log: w.log,
+		Args: []string{
+			"edge", "--listen", address, "--log", "errors", "--registry", registry, "--access", w.Primaries["access"].URL(),
+			"--writer", w.WriterURL(), "--state", filepath.Join(w.t.TempDir(), name),
+		},
+		Env: []string{"REGEDGE_TOKEN=" + node.Token, tokenVariable("access") + "=" + access},
+	}})
+}
+
+// tokenVariable is where an edge finds the token of a database.
+func tokenVariable(database string) string { return "REGEDGE_" + strings.ToUpper(database) + "_TOKEN" }
+
+// run runs an edge until the test ends, and waits until it is ready.
+func (w *world) run(e *cluster.Edge) *cluster.Edge {
+	w.t.Helper()
+	require.NoError(w.t, e.Start())
+	w.t.Cleanup(e.Stop)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	require.NoError(w.t, e.Ready(ctx))
+	return e
+}
+
+// plan makes a plan whose rate and volume are never reached.
+func (w *world) plan() {
+	w.t.Helper()
+	_, err := w.Client.SetPlan(w.t.Context(), writer.Plan{ID: "load", APIAccess: true, PerMinute: 1 << 30, MonthlyVolume: 1 << 40, Email: true, Phone: true})
+	require.NoError(w.t, err)
+}
+
+// addAccount makes an account of that plan with credits to spare.
+func (w *world) addAccount(n int) (id int64, key string, err error) {
+	ctx := w.t.Context()
+	account, err := w.Client.AddAccount(ctx, "load "+strconv.Itoa(n), "", "load")
+	if err != nil {
+		return 0, "", err
+	}
+	if _, err := w.Client.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: 1_000_000_000}); err != nil {
+		return 0, "", err
+	}
+	made, err := w.Client.AddKey(ctx, account.ID, "")
+	return account.ID, made.Secret, err
+}
+
+// account makes the plan and an account of it.
+func (w *world) account(n int) (id int64, key string) {
+	w.t.Helper()
+	w.plan()
+	id, key, err := w.addAccount(n)
+	require.NoError(w.t, err)
+	return id, key
+}
+
+// answer is what an edge said.
+type answer struct {
+	status        int
+	release, data string // data is without what differs by request
+}
+
+func fetch(client *http.Client, base, path, key string) (answer, error) {
+	r, err := http.NewRequest(http.MethodGet, base+path, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	data, _, _ := strings.Cut(string(body), `,"meta"`)
+	data = strings.ReplaceAll(data, response.Header.Get("X-Request-Id"), "ID")
+	data = strings.ReplaceAll(data, base, "BASE")
+	return answer{response.StatusCode, response.Header.Get("X-Registry-Release"), data}, nil
+}

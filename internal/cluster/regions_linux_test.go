@@ -1,0 +1,199 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/cluster"
+)
+
+// insideRegions marks the process that has a network of its own.
+const insideRegions = "REGEDGE_REGIONS"
+
+// far are the regions: how long a packet takes to the centre and back.
+var far = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
+
+// TestLookupsStayInTheirRegion runs a centre and three regions, each in a network of its
+// own, whose packets to the centre take their time. Clients of each region look up at
+// their edge, and the same at an edge of the centre.
+func TestLookupsStayInTheirRegion(t *testing.T) {
+	if os.Getenv(insideRegions) == "" {
+		t.Parallel()
+		inANetworkOfItsOwn(t)
+		return
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("the program ip (Debian: iproute2) is not installed")
+	}
+	require.NoError(t, ip("link set lo up"))
+	require.NoError(t, ip("addr add 10.77.0.1/32 dev lo"))
+	places := make([]cluster.Place, len(far))
+	for i, away := range far {
+		place, end, err := region(i+1, away)
+		if err != nil {
+			t.Skip("networks can't be joined here: ", err)
+		}
+		t.Cleanup(end)
+		places[i] = place
+	}
+	w := startAt(t, "10.77.0.1", []placed{
+		{"centre", cluster.Place{Host: "10.77.0.1"}}, {"near", places[0]}, {"away", places[1]}, {"far", places[2]},
+	})
+	w.push(w.before)
+	w.inStep()
+	_, key := w.account(1)
+	w.everywhere(t, "the key", func(e *cluster.Edge) bool {
+		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+w.watched()[0], key)
+		return err == nil && a.status == 200
+	})
+	t.Logf("%-8s %10s  %-32s %-32s %s", "region", "round trip", "at its own edge: p50, p99", "at the centre: p50, p99", "first of an account at its own edge")
+	var all sync.WaitGroup
+	centre := w.edge("centre")
+	for i, name := range []string{"near", "away", "far"} {
+		all.Go(func() {
+			client := clientAt(places[i])
+			local := w.measure(t, client, w.edge(name), key, many(2000))
+			remote := w.measure(t, client, centre, key, many(100))
+			first := w.measureFirst(t, client, w.edge(name), i)
+			t.Logf("%-8s %10v  %-32s %-32s %v", name, far[i], quantiles(local), quantiles(remote), first[len(first)/2].Round(100*time.Microsecond))
+			assert.Less(t, local[len(local)/2], remote[len(remote)/2], name)
+			assert.GreaterOrEqual(t, remote[0], far[i], "a packet takes its time")
+		})
+	}
+	all.Wait()
+}
+
+// inANetworkOfItsOwn runs this test again in another process, in a network of its own.
+// When that ends, however it does, so do the processes that it started: it is the first of
+// its process namespace.
+func inANetworkOfItsOwn(t *testing.T) {
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.count", "1")
+	if testing.Short() {
+		again.Args = append(again.Args, "-test.short")
+	}
+	again.Env = append(os.Environ(), insideRegions+"=1")
+	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	if os.Getuid() != 0 {
+		again.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		again.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		again.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	var said strings.Builder
+	again.Stdout, again.Stderr = &said, &said
+	runtime.LockOSThread() // whose end would be the other process's
+	defer runtime.UnlockOSThread()
+	if err := again.Start(); err != nil {
+		t.Skip("networks can't be made here: ", err)
+	}
+	err := again.Wait()
+	if strings.Contains(said.String(), "--- SKIP") {
+		t.Skip(said.String())
+	}
+	t.Log(said.String())
+	require.NoError(t, err)
+}
+
+// many is a number of lookups, fewer in a short run.
+func many(n int) int {
+	if testing.Short() {
+		return n / 20
+	}
+	return n
+}
+
+// clientAt is a client in a place.
+func clientAt(place cluster.Place) *http.Client {
+	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = place.Do(func() error {
+			conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: askers}}
+}
+
+const (
+	// askers is how many clients a region has.
+	askers = 4
+	// betweenLookups is what a client does otherwise: the answer's time is to be seen, and
+	// not the queue before a machine that carries all of this.
+	betweenLookups = 20 * time.Millisecond
+)
+
+// measure looks up again and again, and returns the times in order. The first lookups,
+// which connect and fetch leases, don't count.
+func (w *world) measure(t *testing.T, client *http.Client, e *cluster.Edge, key string, lookups int) []time.Duration {
+	cins := w.watched()
+	var mu sync.Mutex
+	var took []time.Duration
+	var all sync.WaitGroup
+	for range askers {
+		all.Go(func() {
+			tick := time.NewTicker(betweenLookups)
+			defer tick.Stop()
+			for n := range lookups/askers + 2 {
+				<-tick.C
+				began := time.Now()
+				a, err := fetch(client, e.URL, "/v1/companies/"+cins[n%len(cins)], key)
+				if !assert.NoError(t, err) || n >= 2 && !assert.Equal(t, 200, a.status) {
+					return
+				}
+				if n >= 2 {
+					mu.Lock()
+					took = append(took, time.Since(began))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(took)
+	return took
+}
+
+// measureFirst looks up with accounts that have no lease there yet, over connections that
+// there are already.
+func (w *world) measureFirst(t *testing.T, client *http.Client, e *cluster.Edge, region int) []time.Duration {
+	var took []time.Duration
+	for n := range 10 {
+		_, key, err := w.addAccount(1000*(region+1) + n)
+		if !assert.NoError(t, err) {
+			break
+		}
+		// A refused lookup tells that the key has arrived, and takes no lease.
+		assert.Eventually(t, func() bool {
+			a, err := fetch(client, e.URL, "/v1/companies/no-cin", key)
+			return err == nil && a.status == 400
+		}, patience, 5*time.Millisecond)
+		began := time.Now()
+		a, err := fetch(client, e.URL, "/v1/companies/"+w.watched()[0], key)
+		assert.NoError(t, err)
+		assert.Equal(t, 200, a.status)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took
+}
+
+func quantiles(sorted []time.Duration) string {
+	if len(sorted) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%v, %v (%d lookups)", sorted[len(sorted)/2].Round(10*time.Microsecond),
+		sorted[len(sorted)*99/100].Round(10*time.Microsecond), len(sorted))
+}

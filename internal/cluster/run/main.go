@@ -1,0 +1,174 @@
+// Command run starts a whole cluster on this machine, in the background, and stops it:
+// make cluster and make cluster-down.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"regedge/internal/cluster"
+	"regedge/replicate/registry/sqld"
+)
+
+const usage = `usage: run up|down|serve DIR REGEDGE
+
+up starts a cluster in DIR, which is emptied first, with the program REGEDGE, and
+prints how to use it. down stops it. serve is up in the foreground.`
+
+// The files in DIR by which up, serve and down know of one another.
+const (
+	pidFile      = "cluster.pid"
+	greetingFile = "greeting.txt"
+	logFile      = "cluster.log"
+)
+
+// startLimit is how long a cluster may take to start.
+const startLimit = 3 * time.Minute
+
+func main() {
+	acts := map[string]func(dir, regedge string) error{"up": up, "down": down, "serve": serve}
+	if len(os.Args) != 4 || acts[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, usage)
+		os.Exit(2)
+	}
+	dir, err := filepath.Abs(os.Args[2])
+	if err == nil {
+		err = acts[os.Args[1]](dir, os.Args[3])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+// up starts serve in the background and waits for its greeting.
+func up(dir, regedge string) error {
+	if running(dir) != nil {
+		return fmt.Errorf("a cluster runs in %s: make cluster-down stops it", dir)
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(dir, logFile))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	child := exec.Command(os.Args[0], "serve", dir, regedge)
+	child.Stdout, child.Stderr = log, log
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		greeting, err := os.ReadFile(filepath.Join(dir, greetingFile))
+		if err == nil {
+			_, err = os.Stdout.Write(greeting)
+			return err
+		}
+		select {
+		case <-ended:
+			said, _ := os.ReadFile(filepath.Join(dir, logFile))
+			return fmt.Errorf("it did not start: %s", strings.TrimSpace(string(said)))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// running is the process that serves a directory, nil when there is none.
+func running(dir string) *os.Process {
+	text, err := os.ReadFile(filepath.Join(dir, pidFile))
+	if err != nil {
+		return nil
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil || process.Signal(syscall.Signal(0)) != nil {
+		return nil
+	}
+	return process
+}
+
+// down stops the cluster and waits for its end.
+func down(dir, _ string) error {
+	process := running(dir)
+	if process == nil {
+		fmt.Println("no cluster is running")
+		return nil
+	}
+	if err := process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	for running(dir) != nil {
+		time.Sleep(50 * time.Millisecond)
+	}
+	fmt.Println("the cluster has stopped")
+	return nil
+}
+
+// serve runs the cluster until it is told to stop.
+func serve(dir, regedge string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	pid := filepath.Join(dir, pidFile)
+	if err := os.WriteFile(pid, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return err
+	}
+	defer os.Remove(pid)
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	server, err := sqld.Program(root)
+	if err != nil {
+		return err
+	}
+	if regedge, err = filepath.Abs(regedge); err != nil {
+		return err
+	}
+	logs, err := cluster.LogFiles(filepath.Join(dir, "log"))
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	c, err := cluster.Start(limited, cluster.Config{
+		Dir: dir, Regedge: regedge, Sqld: server, Log: logs,
+		Writer: "127.0.0.1:8081", Lookups: []string{"127.0.0.1:8080", "127.0.0.1:8082"},
+	})
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	greeting, err := furnish(limited, c)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, greetingFile), greeting); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// write writes a file that appears whole.
+func write(path, text string) error {
+	if err := os.WriteFile(path+".part", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
+}

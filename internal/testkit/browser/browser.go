@@ -1,0 +1,247 @@
+// Package browser drives a real browser in tests: it opens pages, looks at what they
+// show, runs the rules of axe on them, takes pictures, and notices whatever goes wrong in
+// the console. Tests that use it are skipped where there is no browser.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// stepTimeout bounds what is waited for in a page. It is long because machines that run
+// tests are slow; nothing here is measured.
+const stepTimeout = 60 * time.Second
+
+// Tab is one page in a browser of its own, with what went wrong in it.
+type Tab struct {
+	context.Context
+	T *testing.T
+
+	mu       sync.Mutex
+	problems []string // console errors, exceptions, refused loads
+	asked    []string // addresses that were loaded
+	missing  string   // the end of an address that is missing on purpose
+}
+
+// tabs counts the tabs of this run.
+var tabs atomic.Int64
+
+// New starts a browser without cookies or storage of another.
+func New(t *testing.T) *Tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, closeTab := chromedp.NewContext(allocated)
+	t.Cleanup(closeTab) // waits for the browser, which still writes into its directory
+	p := &Tab{Context: ctx, T: t}
+	require.NoError(t, chromedp.Listen(ctx, p.observe))
+	command(p, network.Enable, network.EnableParams{})
+	// The sandbox key's limits are for each client address: no tab uses up another's.
+	command(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{
+		Headers: network.Headers{"X-Forwarded-For": fmt.Sprintf("198.18.0.%d", tabs.Add(1))},
+	})
+	command(p, log.Enable, cdp.Empty{})
+	command(p, runtime.Enable, cdp.Empty{})
+	return p
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no browser: install chromium to run this test")
+	return ""
+}
+
+func (p *Tab) observe(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.asked = append(p.asked, e.Request.URL)
+	case *log.EventEntryAdded:
+		if p.missing != "" && strings.HasSuffix(e.Entry.URL, p.missing) {
+			return
+		}
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			p.problems = append(p.problems, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		p.problems = append(p.problems, e.ExceptionDetails.Text)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			var text []string
+			for _, arg := range e.Args {
+				text = append(text, string(arg.Value)+arg.Description)
+			}
+			p.problems = append(p.problems, strings.Join(text, " "))
+		}
+	}
+}
+
+func command[P, R any](p *Tab, c cdp.Command[P, R], params P) {
+	p.T.Helper()
+	_, err := chromedp.Call(p, c, params)
+	require.NoError(p.T, err)
+}
+
+// Do does steps of chromedp.
+func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	p.T.Helper()
+	require.NoError(p.T, chromedp.Do(p, steps...))
+}
+
+// View is a kind of screen.
+type View struct {
+	Name          string
+	Width, Height int64 // in pixels
+	Dark          bool
+}
+
+// Views are the screens that pages are looked at on.
+var Views = []View{
+	{"desktop-light", 1280, 800, false},
+	{"desktop-dark", 1280, 800, true},
+	{"phone-light", 390, 844, false},
+	{"phone-dark", 390, 844, true},
+}
+
+// As makes the page believe that it is on such a screen.
+func (p *Tab) As(v View) {
+	p.T.Helper()
+	scheme := "light"
+	if v.Dark {
+		scheme = "dark"
+	}
+	command(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: v.Width, Height: v.Height, DeviceScaleFactor: 1, Mobile: v.Width < 600,
+	})
+	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"}, // colours are looked at, not their changing
+		},
+	})
+}
+
+// WithoutScripts has pages run no script of theirs from now on.
+func (p *Tab) WithoutScripts() {
+	p.T.Helper()
+	command(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+}
+
+// Missing says that pages whose address ends so are not there, which browsers report.
+func (p *Tab) Missing(end string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.missing = end
+}
+
+// Open goes to a page and waits until all that it loads is there.
+func (p *Tab) Open(url string) {
+	p.T.Helper()
+	p.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url))
+}
+
+// Click waits until an element can be clicked, and clicks on it.
+func (p *Tab) Click(selector string) {
+	p.T.Helper()
+	p.settle(selector)
+	p.Do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// settle waits until an element is in view, stands still and is covered by nothing: the
+// mouse goes to where it stood, and a page that unfolds moves it on.
+func (p *Tab) settle(selector string) {
+	p.T.Helper()
+	place := fmt.Sprintf(`(() => {
+		const element = document.querySelector(%q);
+		if (!element) return "";
+		element.scrollIntoView({block: "center", behavior: "instant"});
+		const r = element.getBoundingClientRect();
+		const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+		return element.contains(top) ? [r.x, r.y, r.width, r.height].join() : "";
+	})()`, selector)
+	before := ""
+	p.until(func() bool {
+		now, err := chromedp.Run(p, chromedp.Evaluate[string](place))
+		still := err == nil && now != "" && now == before
+		before = now
+		return still
+	}, selector+" to be clicked")
+}
+
+// Type waits for an element and types into it; a return at the end of the text submits.
+func (p *Tab) Type(selector, text string) {
+	p.T.Helper()
+	p.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	if !strings.HasSuffix(text, "\r") {
+		p.WaitFor(fmt.Sprintf("document.querySelector(%q).value.endsWith(%q)", selector, text))
+	}
+}
+
+// WaitFor waits until a JavaScript expression is true.
+func (p *Tab) WaitFor(condition string) {
+	p.T.Helper()
+	p.until(func() bool {
+		met, err := chromedp.Run(p, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		return err == nil && met
+	}, condition)
+}
+
+// until waits for a condition, and shows what the page says when it does not come.
+func (p *Tab) until(met func() bool, what string) {
+	p.T.Helper()
+	for deadline := time.Now().Add(stepTimeout); !met(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			page := p.Eval("document.body.innerText")
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			require.FailNow(p.T, "waited in vain for "+what, "the console: %q\nthe page:\n%s", p.problems, page)
+		}
+	}
+}
+
+// Eval returns the text that a JavaScript expression comes to.
+func (p *Tab) Eval(expression string) string {
+	p.T.Helper()
+	text, err := chromedp.Run(p, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
+	require.NoError(p.T, err)
+	return text
+}
+
+// RequireClean fails for anything that the console showed and anything that was loaded
+// from elsewhere than the bases.
+func (p *Tab) RequireClean(bases ...string) {
+	p.T.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	require.Empty(p.T, p.problems, "the console is not clean")
+	for _, url := range p.asked {
+		own := strings.HasPrefix(url, "data:") || url == "about:blank"
+		for _, base := range bases {
+			own = own || strings.HasPrefix(url, base+"/")
+		}
+		require.True(p.T, own, "%s was loaded from elsewhere", url)
+	}
+}

@@ -1,0 +1,139 @@
+// Package sqldtest runs real libSQL servers for tests, and skips a test where there is
+// no sqld.
+package sqldtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/freeport"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
+)
+
+// startLimit is how long a server may take to answer on a busy machine.
+const startLimit = 30 * time.Second
+
+// Program is the server's program. Without one the test is skipped.
+func Program(t testing.TB) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	program, err := sqld.Program(filepath.Join(filepath.Dir(file), "..", "..", ".."))
+	if err != nil {
+		t.Skip(err)
+	}
+	return program
+}
+
+// Primary starts a primary without tokens in a folder of the test, and waits for it.
+func Primary(t testing.TB) *sqld.Server {
+	t.Helper()
+	return Start(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
+}
+
+// Replica starts a replica of a primary, and waits until it answers.
+func Replica(t testing.TB, of *sqld.Server) *sqld.Server {
+	t.Helper()
+	return Start(t, sqld.Config{HTTP: Address(t), Primary: "http://" + of.GRPC})
+}
+
+// Address is an address of the loopback for a server of the test.
+func Address(t testing.TB) string {
+	t.Helper()
+	reserved, release, err := freeport.Reserve("127.0.0.1")
+	require.NoError(t, err)
+	t.Cleanup(release)
+	return reserved
+}
+
+// Start starts a server that ends with the test, in a folder of the test if none is
+// named.
+func Start(t testing.TB, config sqld.Config) *sqld.Server {
+	t.Helper()
+	config.Program = Program(t)
+	if config.Dir == "" {
+		config.Dir = filepath.Join(t.TempDir(), "data")
+	}
+	server := &sqld.Server{Config: config}
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Kill)
+	Await(t, server, "")
+	return server
+}
+
+// Await waits until a server answers.
+func Await(t testing.TB, server *sqld.Server, token string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	require.NoError(t, server.Await(ctx, token))
+}
+
+// Exec runs statements on a server in one transaction.
+func Exec(t testing.TB, server *sqld.Server, statements ...string) {
+	t.Helper()
+	client := libsql.New(server.URL(), "")
+	defer client.Close()
+	list := make([]libsql.Statement, len(statements))
+	for i, text := range statements {
+		list[i].SQL = text
+	}
+	require.NoError(t, client.Commit(t.Context(), list))
+}
+
+// inTheWay is how many files lie in a replica's directory before it is removed, so that the
+// removal takes long enough for others to appear there even where every core is busy.
+const inTheWay = 1000
+
+// LoseDatabase has the replica with a directory lose its database: its primary is killed,
+// so that the replica removes its files to copy them anew, which fails, since others appear
+// there meanwhile. Something must have been written at the primary. log is what the replica
+// writes, token may read at the primary.
+func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *testkit.Log) {
+	t.Helper()
+	said := func() int { return strings.Count(log.String(), "error resetting namespace") }
+	before := said()
+	var written atomic.Int64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		folder := filepath.Join(filepath.Dir(sqld.File(dir)), "in-the-way")
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if os.WriteFile(filepath.Join(folder, strconv.Itoa(n)), nil, 0o600) == nil {
+				written.Add(1)
+				continue
+			}
+			_ = os.Mkdir(folder, 0o700) // fails while the replica's directory is away
+			time.Sleep(50 * time.Microsecond)
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	for range 3 { // a primary may find its log as it was
+		filled := written.Load() + inTheWay
+		require.Eventually(t, func() bool { return written.Load() >= filled }, startLimit, time.Millisecond)
+		primary.Kill()
+		require.NoError(t, primary.Start())
+		Await(t, primary, token)
+		for waited := time.Now(); time.Since(waited) < startLimit/3; time.Sleep(10 * time.Millisecond) {
+			if said() > before {
+				return
+			}
+		}
+	}
+	require.Fail(t, "the replica has not lost its database", log.String())
+}

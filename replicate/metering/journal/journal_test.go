@@ -1,0 +1,377 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// opened reads a disk's journal and what it holds.
+func opened(t *testing.T, d Dir, k *keeper) (j *Journal, ids, records []string, found Replayed) {
+	t.Helper()
+	j, found, err := Open(d, k,
+		func(r []byte) error { ids = append(ids, string(r)); return nil },
+		func(r []byte) error { records = append(records, string(r)); return nil })
+	require.NoError(t, err)
+	return j, ids, records, found
+}
+
+func put(j *Journal, k *keeper, record string, droppable bool) error {
+	k.Lock()
+	j.Append([]byte(record), droppable)
+	g := j.Group()
+	k.Unlock()
+	return j.Write(g)
+}
+
+func TestWhatWasWrittenIsReplayed(t *testing.T) {
+	for name, dir := range map[string]func(t *testing.T) Dir{
+		"memory": func(*testing.T) Dir { return newDisk() },
+		"file system": func(t *testing.T) Dir {
+			d, err := OpenDir(t.TempDir())
+			require.NoError(t, err)
+			return d
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, k := dir(t), &keeper{}
+			j, _, records, _ := opened(t, d, k)
+			require.Empty(t, records)
+			for i := range 100 {
+				require.NoError(t, put(j, k, fmt.Sprint("record ", i), true))
+			}
+			require.NoError(t, j.Sync())
+			_, _, records, found := opened(t, d, k)
+			require.Len(t, records, 100)
+			require.Equal(t, "record 99", records[99])
+			require.Zero(t, found.Torn)
+		})
+	}
+}
+
+func TestATornEndIsDropped(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "whole", true))
+	require.NoError(t, put(j, k, "torn", true))
+	file := d.files[segmentName(1)]
+	whole := file.Len()
+	for cut := 1; cut < frameHead+len("torn"); cut++ {
+		kept := append([]byte(nil), file.Bytes()[:whole-cut]...)
+		other := newDisk()
+		_, err := other.Append(segmentName(1))
+		require.NoError(t, err)
+		other.files[segmentName(1)].Write(kept)
+		again, _, records, found := opened(t, other, k)
+		require.Equal(t, []string{"whole"}, records)
+		end := kept[whole-frameHead-len("torn"):]
+		require.EqualValues(t, len(bytes.TrimRight(end, "\x00")), found.Torn)
+		require.NoError(t, put(again, k, "after", true))
+		_, _, records, _ = opened(t, other, k)
+		require.Equal(t, []string{"whole", "after"}, records)
+	}
+	t.Run("and so is a record that was damaged", func(t *testing.T) {
+		file.Bytes()[whole-1] ^= 1
+		_, _, records, _ := opened(t, d, k)
+		require.Equal(t, []string{"whole"}, records)
+	})
+}
+
+func TestRotate(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	for i := range 3 {
+		require.NoError(t, put(j, k, fmt.Sprint("old ", i), true))
+		require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte(fmt.Sprint("snapshot ", i))) }))
+	}
+	require.NoError(t, put(j, k, "new", true))
+
+	t.Run("leaves the newest segment and the one before for ids", func(t *testing.T) {
+		require.Len(t, d.files, 2)
+		_, ids, records, _ := opened(t, d, k)
+		require.Equal(t, []string{"snapshot 1", "old 2"}, ids)
+		require.Equal(t, []string{"snapshot 2", "new"}, records)
+	})
+	t.Run("that was cut off leaves everything in the segment before", func(t *testing.T) {
+		_, err := d.Append(segmentName(5))
+		require.NoError(t, err)
+		d.files[segmentName(5)].Write(appendFrame(nil, []byte("half a snapshot")))
+		_, _, records, _ := opened(t, d, k)
+		require.Equal(t, []string{"snapshot 2", "new"}, records)
+		require.Nil(t, d.files[segmentName(5)])
+	})
+	t.Run("that fails goes on in the old segment", func(t *testing.T) {
+		j, _, _, _ := opened(t, d, k)
+		d.full = 20
+		require.Error(t, j.Rotate(func(write func([]byte)) { write(make([]byte, 100)) }))
+		d.full = -1
+		require.NoError(t, put(j, k, "newer", true))
+		_, _, records, _ := opened(t, d, k)
+		require.Equal(t, []string{"snapshot 2", "new", "newer"}, records)
+	})
+}
+
+func TestAFullDisk(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "before", true))
+	k.Lock()
+	j.Append([]byte("must stay"), false)
+	k.Unlock()
+	d.full = 10
+	require.ErrorIs(t, put(j, k, "charge", true), errFull)
+	require.Equal(t, []string{"charge"}, k.dropped)
+
+	t.Run("that stays full drops nothing twice", func(t *testing.T) {
+		require.ErrorIs(t, put(j, k, "another", true), errFull)
+		require.Equal(t, []string{"charge", "another"}, k.dropped)
+	})
+	t.Run("and is emptied takes what must not be dropped", func(t *testing.T) {
+		d.full = -1
+		require.NoError(t, put(j, k, "after", true))
+		_, _, records, found := opened(t, d, k)
+		require.Equal(t, []string{"before", "must stay", "after"}, records)
+		require.Zero(t, found.Torn)
+	})
+	t.Run("that can't be cleaned takes nothing more", func(t *testing.T) {
+		d.full = 3
+		d.truncErr = errors.New("input/output error")
+		require.Error(t, put(j, k, "torn", true))
+		d.full = -1
+		require.ErrorContains(t, put(j, k, "late", true), "clean journal")
+		d.truncErr = nil
+		require.NoError(t, put(j, k, "clean", true))
+	})
+}
+
+func TestAFailedSyncNeedsANewSegment(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "written", true))
+	d.syncErr = errors.New("input/output error")
+	require.Error(t, j.Sync())
+	d.syncErr = nil
+	require.Error(t, put(j, k, "charge", true), "what a failed sync left is not trusted")
+	require.True(t, j.Full(DefaultSegment))
+	require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("all")) }))
+	require.NoError(t, put(j, k, "charge", true))
+	require.NoError(t, j.Sync())
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"all", "charge"}, records)
+}
+
+func TestADirectoryHasOneOwner(t *testing.T) {
+	path := t.TempDir()
+	first, err := OpenDir(path)
+	require.NoError(t, err)
+	_, err = OpenDir(path)
+	require.ErrorIs(t, err, ErrInUse)
+	require.NoError(t, first.Close())
+	second, err := OpenDir(path)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
+
+func TestReportedBatchesAreKeptForAWeek(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	for day := int32(100); day < 110; day++ {
+		require.NoError(t, j.Keep(1, &syncproto.Batch{Seq: uint64(day), Of: 1}, day))
+	}
+	require.Nil(t, keptBatch(t, j, 1, 101), "older than a week")
+	require.EqualValues(t, 102, keptBatch(t, j, 1, 102).Seq)
+	require.EqualValues(t, 109, keptBatch(t, j, 1, 109).Seq)
+	require.Nil(t, keptBatch(t, j, 2, 109), "of another epoch")
+	require.Nil(t, keptBatch(t, j, 1, 110))
+
+	t.Run("a torn one is not found, and the next can be", func(t *testing.T) {
+		file := d.files[keptName(109)]
+		file.Truncate(file.Len() - 1)
+		again, _, _, _ := opened(t, d, k)
+		require.Nil(t, keptBatch(t, again, 1, 109))
+		require.NoError(t, again.Keep(1, &syncproto.Batch{Seq: 111, Of: 1}, 109))
+		require.EqualValues(t, 111, keptBatch(t, again, 1, 111).Seq)
+	})
+}
+
+func TestWhatAFullDiskTookDoesNotComeBack(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	j.Append([]byte("first"), true)
+	j.Append([]byte("second"), true)
+	d.full = frameHead + len("first") + 3
+	require.ErrorIs(t, j.Write(j.Group()), errFull)
+	require.Equal(t, []string{"second", "first"}, k.dropped)
+	_, _, records, _ := opened(t, d, k) // the process was killed
+	require.Empty(t, records)
+}
+
+func TestABatchIsKeptThoughTheDiskFailed(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	keep := func(seq uint64) error { return j.Keep(1, &syncproto.Batch{Seq: seq, Of: 1}, 100) }
+	stored := func() (all []uint64) {
+		eachBatch(bytes.NewReader(d.files[keptName(100)].Bytes()), func(_ uint64, b *syncproto.Batch) { all = append(all, b.Seq) })
+		return all
+	}
+	require.NoError(t, keep(1))
+	d.full = 5
+	require.ErrorIs(t, keep(2), errFull)
+	require.EqualValues(t, 2, keptBatch(t, j, 1, 2).Seq)
+	d.full = -1
+	require.NoError(t, keep(3))
+	require.Equal(t, []uint64{1, 2, 3}, stored())
+
+	t.Run("and is written again after a sync that failed", func(t *testing.T) {
+		require.NoError(t, keep(4))
+		d.syncErr = errors.New("input/output error")
+		require.ErrorIs(t, j.Rotate(func(func([]byte)) {}), d.syncErr, "the segment that sealed it stays")
+		d.files[keptName(100)].Truncate(len(d.files[keptName(100)].Bytes()) - 1) // what was not synced may be lost
+		d.syncErr = nil
+		require.NoError(t, j.Rotate(func(func([]byte)) {}))
+		require.Equal(t, []uint64{1, 2, 3, 4}, stored())
+	})
+
+	t.Run("and goes to the next day's file when that failed at its turn", func(t *testing.T) {
+		file := d.files[keptName(100)]
+		durable := file.Len()
+		require.NoError(t, keep(5))
+		d.syncErr = errors.New("input/output error")
+		require.ErrorIs(t, j.Keep(1, &syncproto.Batch{Seq: 6, Of: 1}, 101), d.syncErr)
+		d.syncErr = nil
+		require.NoError(t, j.Rotate(func(func([]byte)) {}))
+		file.Truncate(durable) // the disk forgot what it failed to sync, whatever it said later
+		again, _, _, _ := opened(t, d, k)
+		for seq := uint64(1); seq <= 6; seq++ {
+			require.NotNil(t, keptBatch(t, again, 1, seq), "batch %d", seq)
+		}
+	})
+}
+
+func FuzzReplay(f *testing.F) {
+	d, k := newDisk(), &keeper{}
+	j, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
+	require.NoError(f, err)
+	require.NoError(f, put(j, k, "record", true))
+	f.Add(d.files[segmentName(1)].Bytes())
+	f.Fuzz(func(t *testing.T, content []byte) {
+		d := newDisk()
+		_, err := d.Append(segmentName(1))
+		require.NoError(t, err)
+		d.files[segmentName(1)].Write(content)
+		k := &keeper{}
+		j, _, before, _ := opened(t, d, k)
+		require.NoError(t, put(j, k, "more", false))
+		_, _, after, found := opened(t, d, &keeper{})
+		require.Equal(t, append(before, "more"), after)
+		require.Zero(t, found.Torn)
+	})
+}
+
+// keptBatch finds a kept batch, with no trouble to read it.
+func keptBatch(t *testing.T, j *Journal, epoch, seq uint64) *syncproto.Batch {
+	t.Helper()
+	batch, err := j.Batch(epoch, seq)
+	require.NoError(t, err)
+	return batch
+}
+
+// TestWhatASnapshotHasIsNotWrittenAgain has the old segment's write fail, and the new one's
+// beginning too, but only at its end.
+func TestWhatASnapshotHasIsNotWrittenAgain(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("first")) }))
+	d.full = 0
+	require.Error(t, put(j, k, "sealed", false))
+	d.keepsOld = errors.New("input/output error")
+	require.Error(t, j.Rotate(func(write func([]byte)) {
+		d.full = -1
+		write([]byte("snapshot with sealed"))
+	}))
+	d.keepsOld = nil
+	require.NoError(t, j.Sync())
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"snapshot with sealed"}, records)
+}
+
+func TestABatchThatCannotBeReadIsNotGivenUp(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Keep(1, &syncproto.Batch{Seq: 7, Of: 1}, 100))
+	require.NoError(t, j.Close())
+	again, _, _, _ := opened(t, d, k)
+	d.openErr = errors.New("too many open files")
+	_, err := again.Batch(1, 7)
+	require.ErrorIs(t, err, d.openErr)
+	d.openErr = nil
+	require.EqualValues(t, 7, keptBatch(t, again, 1, 7).Seq)
+	require.Nil(t, keptBatch(t, again, 1, 8), "there is none")
+}
+
+// TestSettledComesAfterTheWrites holds that a record is written or dropped when what Settled
+// calls looks at it.
+func TestSettledComesAfterTheWrites(t *testing.T) {
+	d, k := newDisk(), &keeper{}
+	j, _, _, _ := opened(t, d, k)
+	k.Lock()
+	j.Append([]byte("a"), true)
+	j.Append([]byte("b"), false)
+	g := j.Group()
+	k.Unlock()
+	d.full = 0
+	j.Settled(func() {
+		require.Equal(t, []string{"a"}, k.dropped)
+		j.Append([]byte("c"), false)
+	})
+	require.Error(t, j.Write(g))
+	d.full = -1
+	require.NoError(t, j.Flushed())
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"b", "c"}, records)
+}
+
+// TestChargesThatComeWhileTheJournalIsClosed are written before that, or fail.
+func TestChargesThatComeWhileTheJournalIsClosed(t *testing.T) {
+	for range 30 {
+		root := t.TempDir()
+		d, err := OpenDir(root)
+		require.NoError(t, err)
+		k := &keeper{}
+		j, _, _, _ := opened(t, d, k)
+		var callers sync.WaitGroup
+		var written [2][]string
+		for caller := range written {
+			callers.Go(func() {
+				for n := 0; n < 1_000_000; n++ {
+					record := fmt.Sprintf("%d of caller %d", n, caller)
+					if err := put(j, k, record, true); err != nil {
+						assert.ErrorIs(t, err, os.ErrClosed)
+						return
+					}
+					written[caller] = append(written[caller], record)
+				}
+			})
+		}
+		require.Eventually(t, func() bool { return j.Full(10_000) }, 10*time.Second, time.Millisecond)
+		require.NoError(t, j.Close())
+		callers.Wait()
+		d, err = OpenDir(root)
+		require.NoError(t, err)
+		again, _, records, found := opened(t, d, k)
+		slices.Sort(records)
+		require.Equal(t, slices.Sorted(slices.Values(slices.Concat(written[0], written[1]))), records)
+		require.Zero(t, found.Torn)
+		require.NoError(t, again.Close())
+	}
+}

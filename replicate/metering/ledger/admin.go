@@ -1,0 +1,219 @@
+package ledger
+
+import (
+	"errors"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// Errors of the operators' steps.
+var (
+	ErrNoAccount = errors.New("no such account")
+	ErrNoPlan    = errors.New("no such plan")
+	ErrNoEdge    = errors.New("no such node")
+	ErrTaken     = errors.New("the name is taken")
+	ErrRetired   = errors.New("the node is retired")
+	ErrAmount    = errors.New("the amount is out of range")
+)
+
+// maxCredits bounds an account's credits, far from the end of what sums can hold.
+const maxCredits = 1 << 46
+
+// SetPlan adds or changes a plan. Volumes that were lowered recall what is leased.
+func (l *Ledger) SetPlan(now int64, p Plan) {
+	l.plans[p.ID] = p
+	l.changes.plans[p.ID] = true
+	for _, id := range sortedPools(l.pools) {
+		pool := l.pools[id]
+		if pool.ID.Kind == syncproto.Volume && l.accounts[pool.ID.Subject].Plan == p.ID {
+			l.limit(pool, p.MonthlyVolume)
+		}
+	}
+	l.settle(now)
+}
+
+// Plan finds a plan.
+func (l *Ledger) Plan(id string) (Plan, bool) {
+	p, ok := l.plans[id]
+	return p, ok
+}
+
+func (l *Ledger) limit(p *Pool, units int64) {
+	if p.Limit != units {
+		p.Limit = units
+		l.changes.pool(p)
+		l.touch(p)
+	}
+}
+
+// AddAccount makes an account with the id, which no account had.
+func (l *Ledger) AddAccount(id int64, plan string) error {
+	if _, ok := l.plans[plan]; !ok {
+		return ErrNoPlan
+	}
+	if l.accounts[id] != nil {
+		return ErrTaken
+	}
+	l.putAccount(&Account{ID: id, Plan: plan})
+	return nil
+}
+
+func (l *Ledger) putAccount(a *Account) {
+	if a.credits == nil {
+		a.credits = &Pool{ID: syncproto.Pool{Kind: syncproto.Credits, Subject: a.ID}}
+	}
+	l.accounts[a.ID] = a
+	l.pools[a.credits.ID] = a.credits
+	l.changes.accounts[a.ID] = true
+}
+
+// ensureAccount makes an account that a restored ledger does not know, so that what
+// edges report of it is not lost. It is suspended until an operator looks at it.
+func (l *Ledger) ensureAccount(id int64) {
+	if l.Restoring && l.accounts[id] == nil {
+		l.putAccount(&Account{ID: id, Plan: "free", Suspended: true})
+	}
+}
+
+// ChangeAccount changes plan and suspension. A suspended account's leases are recalled,
+// as are those of a volume that the new plan does not have.
+func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool) error {
+	a := l.accounts[id]
+	if a == nil {
+		return ErrNoAccount
+	}
+	p, ok := l.plans[plan]
+	if !ok {
+		return ErrNoPlan
+	}
+	a.Plan, a.Suspended = plan, suspended
+	l.changes.accounts[id] = true
+	l.touch(a.credits)
+	month := syncproto.Month(now)
+	for m := month - keepMonths; m <= month+1; m++ {
+		if pool := l.pools[syncproto.Pool{Kind: syncproto.Volume, Subject: id, Window: m}]; pool != nil {
+			l.limit(pool, p.MonthlyVolume)
+		}
+	}
+	l.settle(now)
+	return nil
+}
+
+// ChangeCredits adds credits, as bought or as compensated, or takes bought ones away:
+// at once what is left, the rest as leases come home.
+func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) error {
+	a := l.accounts[id]
+	if a == nil {
+		return ErrNoAccount
+	}
+	p := a.credits
+	if amount == 0 || amount > maxCredits || amount < -maxCredits || p.Limit+p.Compensated > maxCredits ||
+		amount < 0 && kind != EntryBought {
+		return ErrAmount
+	}
+	switch {
+	case amount < 0:
+		p.Deducting -= amount
+	case kind == EntryBought:
+		p.Limit += amount
+		l.enter(p, kind, amount, note)
+	case kind == EntryCompensated:
+		p.Compensated += amount
+		l.enter(p, kind, amount, note)
+	default:
+		return ErrAmount
+	}
+	l.changes.pool(p)
+	l.touch(p)
+	l.settle(now)
+	return nil
+}
+
+// AddEdge makes an edge.
+func (l *Ledger) AddEdge(name string) error {
+	if l.edges[name] != nil {
+		return ErrTaken
+	}
+	e := &Edge{Name: name, Declared: true, epochs: map[uint64]*Epoch{}, listed: map[int64]bool{}}
+	l.edges[name] = e
+	l.changes.edge(e)
+	return nil
+}
+
+// Retire fences an edge for ever, or with oldEpochs only its epochs before the newest.
+// What is out there is lost and compensated; a late report moves it to spent.
+func (l *Ledger) Retire(now int64, name string, oldEpochs bool) error {
+	e := l.edges[name]
+	if e == nil {
+		return ErrNoEdge
+	}
+	if !oldEpochs {
+		e.Retired = true
+		l.changes.edge(e)
+	}
+	for _, number := range sortedKeys(e.epochs) {
+		epoch := e.epochs[number]
+		if oldEpochs && number == e.Epoch {
+			continue
+		}
+		for _, id := range sortedPools(epoch.leases) {
+			l.giveUp(epoch.leases[id])
+		}
+	}
+	l.liveKnown = false
+	l.restored()
+	l.settle(now)
+	return nil
+}
+
+// Out sums the credits that are out at an edge: of all epochs, and of those before the
+// newest.
+func (l *Ledger) Out(e *Edge) (all, stale int64) {
+	for number, epoch := range e.epochs {
+		for id, h := range epoch.leases {
+			if id.Kind != syncproto.Credits || h.Lost {
+				continue
+			}
+			all += h.Outstanding()
+			if number != e.Epoch {
+				stale += h.Outstanding()
+			}
+		}
+	}
+	return all, stale
+}
+
+// IsLive reports whether the edge was heard of within the last minute.
+func (e *Edge) IsLive(now int64) bool { return !e.Retired && e.Seen != 0 && now-e.Seen < liveMillis }
+
+// Applied is the newest batch of the edge's newest epoch.
+func (e *Edge) Applied() uint64 {
+	if newest := e.epochs[e.Epoch]; newest != nil {
+		return newest.Applied
+	}
+	return 0
+}
+
+// sweep drops the pools of past windows, once a day.
+func (l *Ledger) sweep(now int64) {
+	day := syncproto.Day(now)
+	if day == l.sweptDay {
+		return
+	}
+	l.sweptDay = day
+	for id, p := range l.pools {
+		if !windowOpen(now, id) && p.ID.Kind != syncproto.Credits {
+			for _, h := range p.leases {
+				delete(h.epoch.leases, id)
+				h.version = 0
+				l.changes.gone(h)
+			}
+			delete(l.pools, id)
+			delete(l.changes.pools, id)
+			l.changes.past[id] = true
+		}
+	}
+	for _, a := range l.accounts {
+		l.post(a, syncproto.Hour(now))
+	}
+}

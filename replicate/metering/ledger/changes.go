@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"strconv"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// The kinds of a credit entry.
+const (
+	EntryBought      = "bought"
+	EntryCompensated = "compensated"
+	EntrySpent       = "spent"
+	EntryLost        = "lost"
+)
+
+// Entry is a row of the append-only credit journal.
+type Entry struct {
+	Account, Amount int64
+	Kind, Note      string
+}
+
+// UnresolvedRow is an unresolved charge and the edge that reported it.
+type UnresolvedRow struct {
+	syncproto.Unresolved
+	Edge string
+}
+
+// usageKey names a row of usage.
+type usageKey struct {
+	account, key int64
+	hour         int32
+	endpoint     charge.Endpoint
+	outcome      charge.Outcome
+}
+
+// Changes are what steps changed and the database does not have yet. Rows are written as
+// they are at the time of writing; usage is added to what is there.
+type Changes struct {
+	Restoring  *bool
+	Entries    []Entry
+	Unresolved []UnresolvedRow
+	plans      map[string]bool
+	accounts   map[int64]bool
+	pools      map[syncproto.Pool]*Pool
+	past       map[syncproto.Pool]bool // pools whose window is over
+	edges      map[string]*Edge
+	epochs     map[*Epoch]*Edge
+	leases     map[*Lease]bool
+	removed    map[*Lease]bool
+	used       map[usageKey]int64
+}
+
+func newChanges() *Changes {
+	return &Changes{
+		plans: map[string]bool{}, accounts: map[int64]bool{}, pools: map[syncproto.Pool]*Pool{},
+		past:  map[syncproto.Pool]bool{},
+		edges: map[string]*Edge{}, epochs: map[*Epoch]*Edge{}, leases: map[*Lease]bool{},
+		removed: map[*Lease]bool{}, used: map[usageKey]int64{},
+	}
+}
+
+// Empty reports whether there is nothing to write.
+func (c *Changes) Empty() bool {
+	return c.Restoring == nil && len(c.Entries)+len(c.Unresolved)+len(c.plans)+len(c.accounts)+len(c.pools)+len(c.past)+
+		len(c.edges)+len(c.epochs)+len(c.leases)+len(c.removed)+len(c.used) == 0
+}
+
+// pool notes a pool; that of credits is part of its account's row.
+func (c *Changes) pool(p *Pool) {
+	if p.ID.Kind == syncproto.Credits {
+		c.accounts[p.ID.Subject] = true
+	} else {
+		c.pools[p.ID] = p
+	}
+}
+
+func (c *Changes) lease(h *Lease) {
+	delete(c.removed, h)
+	c.leases[h] = true
+}
+
+func (c *Changes) gone(h *Lease) {
+	delete(c.leases, h)
+	c.removed[h] = true
+}
+
+func (c *Changes) edge(e *Edge)                { c.edges[e.Name] = e }
+func (c *Changes) epoch(e *Edge, epoch *Epoch) { c.epochs[epoch] = e }
+
+func (c *Changes) usage(u *syncproto.Usage) {
+	c.used[usageKey{u.Account, u.Key, u.Hour, u.Endpoint, u.Outcome}] += u.Count
+}
+
+// Changed reports whether there is something to commit.
+func (l *Ledger) Changed() bool { return !l.changes.Empty() }
+
+// enter adds a credit entry; other pools have no journal.
+func (l *Ledger) enter(p *Pool, kind string, amount int64, note string) {
+	if p.ID.Kind == syncproto.Credits {
+		l.changes.Entries = append(l.changes.Entries, Entry{p.ID.Subject, amount, kind, note})
+	}
+}
+
+// post enters what the account spent since its last entry, once in an hour.
+func (l *Ledger) post(a *Account, hour int32) {
+	if a.postedHour == hour {
+		return
+	}
+	a.postedHour = hour
+	if unposted := a.credits.Spent - a.posted; unposted != 0 {
+		l.enter(a.credits, EntrySpent, -unposted, "")
+		a.posted = a.credits.Spent
+	}
+	l.changes.accounts[a.ID] = true
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// Queryer reads: a connection or a transaction.
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Load reads the ledger that a database holds, as it was last committed.
+func Load(ctx context.Context, db Queryer) (*Ledger, error) {
+	l := New(0)
+	var restoring bool
+	row := db.QueryRowContext(ctx, `SELECT generation, restoring FROM writer`)
+	if err := row.Scan(&l.Generation, &restoring); err != nil {
+		return nil, fmt.Errorf("load generation: %w", err)
+	}
+	l.Restoring = restoring
+	for _, part := range []struct {
+		name string
+		load func(context.Context, Queryer) error
+	}{
+		{"plans", l.loadPlans}, {"accounts", l.loadAccounts}, {"pools", l.loadPools},
+		{"nodes", l.loadEdges}, {"epochs", l.loadEpochs}, {"leases", l.loadLeases},
+	} {
+		if err := part.load(ctx, db); err != nil {
+			return nil, fmt.Errorf("load %s: %w", part.name, err)
+		}
+	}
+	l.changes = newChanges()
+	return l, nil
+}
+
+// each runs a query and calls scan for each row.
+func each(ctx context.Context, db Queryer, query string, scan func(rows *sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (l *Ledger) loadPlans(ctx context.Context, db Queryer) error {
+	const query = `SELECT id, api_access, per_minute, monthly_volume, email, phone FROM plan`
+	return each(ctx, db, query, func(rows *sql.Rows) error {
+		var p Plan
+		err := rows.Scan(&p.ID, &p.APIAccess, &p.PerMinute, &p.MonthlyVolume, &p.Email, &p.Phone)
+		l.plans[p.ID] = p
+		return err
+	})
+}
+
+func (l *Ledger) loadAccounts(ctx context.Context, db Queryer) error {
+	const query = `SELECT id, plan, suspended, bought, compensated, spent, lost, deducting, posted, posted_hour FROM account`
+	return each(ctx, db, query, func(rows *sql.Rows) error {
+		a, p := &Account{}, &Pool{}
+		err := rows.Scan(&a.ID, &a.Plan, &a.Suspended, &p.Limit, &p.Compensated, &p.Spent, &p.Lost,
+			&p.Deducting, &a.posted, &a.postedHour)
+		p.ID = syncproto.Pool{Kind: syncproto.Credits, Subject: a.ID}
+		a.credits = p
+		l.putAccount(a)
+		return err
+	})
+}
+
+func (l *Ledger) loadPools(ctx context.Context, db Queryer) error {
+	const query = `SELECT kind, subject, time_window, compensated, spent, lost FROM pool`
+	return each(ctx, db, query, func(rows *sql.Rows) error {
+		p := &Pool{}
+		err := rows.Scan(&p.ID.Kind, &p.ID.Subject, &p.ID.Window, &p.Compensated, &p.Spent, &p.Lost)
+		if p.ID.Kind == syncproto.NotFound {
+			p.Limit = NotFoundCap
+		} else if a := l.accounts[p.ID.Subject]; a != nil {
+			p.Limit = l.plans[a.Plan].MonthlyVolume
+		}
+		l.pools[p.ID] = p
+		return err
+	})
+}
+
+func (l *Ledger) loadEdges(ctx context.Context, db Queryer) error {
+	return each(ctx, db, `SELECT name, retired, epoch, declared FROM node`, func(rows *sql.Rows) error {
+		e := &Edge{epochs: map[uint64]*Epoch{}, listed: map[int64]bool{}}
+		err := rows.Scan(&e.Name, &e.Retired, &e.Epoch, &e.Declared)
+		l.edges[e.Name] = e
+		return err
+	})
+}
+
+func (l *Ledger) loadEpochs(ctx context.Context, db Queryer) error {
+	const query = `SELECT node, epoch, boot, applied, granted, forked, ended FROM node_epoch`
+	return each(ctx, db, query, func(rows *sql.Rows) error {
+		var name string
+		var boot int64
+		epoch := &Epoch{leases: map[syncproto.Pool]*Lease{}}
+		err := rows.Scan(&name, &epoch.Number, &boot, &epoch.Applied, &epoch.Granted, &epoch.Forked, &epoch.Ended)
+		if err != nil {
+			return err
+		}
+		epoch.Boot = uint64(boot)
+		e := l.edges[name]
+		if e == nil {
+			return fmt.Errorf("epoch %d of unknown node %q", epoch.Number, name)
+		}
+		e.epochs[epoch.Number] = epoch
+		return nil
+	})
+}
+
+// loadLeases reads the leases in the order of their names, so that two loads of one
+// database act alike.
+func (l *Ledger) loadLeases(ctx context.Context, db Queryer) error {
+	const query = `SELECT node, epoch, kind, subject, time_window, granted, spent, returned, beyond, ends_at, lost
+		FROM lease ORDER BY node, epoch, kind, subject, time_window`
+	return each(ctx, db, query, func(rows *sql.Rows) error {
+		var name string
+		var number uint64
+		var id syncproto.Pool
+		h := &Lease{}
+		err := rows.Scan(&name, &number, &id.Kind, &id.Subject, &id.Window, &h.Granted, &h.Spent, &h.Returned, &h.Beyond,
+			&h.Until, &h.Lost)
+		if err != nil {
+			return err
+		}
+		e, p := l.edges[name], l.pools[id]
+		if e == nil || e.epochs[number] == nil || p == nil {
+			return fmt.Errorf("lease %+v of node %q, epoch %d, has no node, epoch or pool", id, name, number)
+		}
+		h.edge, h.epoch, h.pool = e, e.epochs[number], p
+		h.epoch.leases[id] = h
+		p.leases = append(p.leases, h)
+		if !h.Lost {
+			p.Leased += h.Outstanding()
+		}
+		return nil
+	})
+}

@@ -1,0 +1,76 @@
+package ledger
+
+import "regedge/replicate/metering/syncproto"
+
+// rate counts the requests of an account in a minute, by edge. It lives in memory: the
+// rate is soft.
+type rate struct {
+	minute int64
+	total  int64
+	counts map[*Edge]int64
+}
+
+// takeRates notes an edge's counts, and that the other edges which hold credits of those
+// accounts should know.
+func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
+	l.forgetRates(syncproto.Minute(now))
+	for _, r := range rates {
+		a := l.accounts[r.Account]
+		if a == nil || r.Minute < l.rateMinute-1 || r.Minute > l.rateMinute+1 {
+			continue
+		}
+		known := l.rates[r.Account]
+		if known == nil {
+			known = &rate{minute: r.Minute, counts: map[*Edge]int64{}}
+			l.rates[r.Account] = known
+		}
+		if r.Minute > known.minute {
+			known.minute, known.total = r.Minute, 0
+			clear(known.counts)
+		}
+		if r.Minute == known.minute && r.Count > known.counts[e] {
+			known.total += r.Count - known.counts[e]
+			known.counts[e] = r.Count
+			l.listRate(a, e)
+		}
+	}
+}
+
+// listRate notes the account for every other edge that may see its requests.
+func (l *Ledger) listRate(a *Account, from *Edge) {
+	for _, h := range a.credits.leases {
+		to := h.edge
+		if to == from || to.current != h.epoch || to.listed[a.ID] {
+			continue
+		}
+		to.listed[a.ID] = true
+		to.rates = append(to.rates, a.ID)
+	}
+}
+
+// others lists what the other edges counted, of accounts where it changed.
+func (l *Ledger) others(e *Edge) []syncproto.Rate {
+	n := min(len(e.rates), syncproto.MaxRates)
+	var told []syncproto.Rate
+	for _, id := range e.rates[:n] {
+		delete(e.listed, id)
+		if r := l.rates[id]; r != nil {
+			told = append(told, syncproto.Rate{Account: id, Minute: r.minute, Count: r.total - r.counts[e]})
+		}
+	}
+	e.rates = append(e.rates[:0], e.rates[n:]...)
+	return told
+}
+
+// forgetRates drops the counts of past minutes.
+func (l *Ledger) forgetRates(minute int64) {
+	if minute == l.rateMinute {
+		return
+	}
+	l.rateMinute = minute
+	for id, r := range l.rates {
+		if r.minute < minute-1 {
+			delete(l.rates, id)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
+	now, l := at, newLedger(t, 1, 10, "one")
+	e := l.Edge("one")
+	session := l.Hello(now, e, &syncproto.Hello{Boot: 1, NowMillis: now}).Session
+	credits := syncproto.Pool{Kind: syncproto.Credits, Subject: 1}
+	want := func() syncproto.Row {
+		r := l.Sync(now, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{{Pool: credits, Target: 100, Urgent: true}}})
+		require.Len(t, r.Rows, 1)
+		return r.Rows[0]
+	}
+	for want().Granted < 10 {
+	}
+	require.Zero(t, l.Account(1).Credits().Left())
+	now += 25 * 60 * 60 * 1000
+	require.Greater(t, want().UntilMillis, now, "the edge may spend what it holds")
+}
+
+// TestAUnitThatCameBackMayBeSpentAgain reports in one batch a charge and, of another hour, that
+// the one before it was taken back.
+func TestAUnitThatCameBackMayBeSpentAgain(t *testing.T) {
+	now, l := at, newLedger(t, 1, 1, "one")
+	e := l.Edge("one")
+	hello := l.Hello(now, e, &syncproto.Hello{Boot: 1, NowMillis: now})
+	usage := func(hour int32, count int64) syncproto.Usage {
+		return syncproto.Usage{Account: 1, Key: 1, Hour: hour, Endpoint: charge.Companies, Outcome: charge.Found, Count: count}
+	}
+	credits := syncproto.Pool{Kind: syncproto.Credits, Subject: 1}
+	sync := func(seq uint64, rows ...syncproto.Usage) {
+		l.Sync(now, e, &syncproto.Sync{
+			Session: hello.Session, Wants: []syncproto.Want{{Pool: credits, Target: 1, Urgent: true}},
+			Batch: &syncproto.Batch{Seq: seq, Of: hello.Epoch, Usage: rows},
+		})
+		require.NoError(t, l.Check())
+	}
+	hour := syncproto.Hour(now)
+	sync(1)
+	sync(2, usage(hour, 1))
+	require.EqualValues(t, 1, l.Account(1).Credits().Spent)
+	sync(3, usage(hour-1, 1), usage(hour, -1))
+	require.EqualValues(t, 1, l.Account(1).Credits().Spent, "it is debited")
+	require.Zero(t, l.Account(1).Credits().Left())
+}
+
+// TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack has an edge report charges beyond its
+// lease, as an older copy of its disk would make them, beside another edge's.
+func TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack(t *testing.T) {
+	credits := syncproto.Pool{Kind: syncproto.Credits, Subject: 1}
+	for name, closed := range map[string][]syncproto.Return{"leased": nil, "closed": {{Pool: credits, Close: true}}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, 1, 3, "one", "two")
+			report := func(name string) func(count int64, returns ...syncproto.Return) {
+				e := l.Edge(name)
+				hello := l.Hello(at, e, &syncproto.Hello{Boot: 1, NowMillis: at})
+				l.Sync(at, e, &syncproto.Sync{Session: hello.Session, Wants: []syncproto.Want{{Pool: credits, Target: 1, Urgent: true}}})
+				seq := uint64(0)
+				return func(count int64, returns ...syncproto.Return) {
+					seq++
+					batch := &syncproto.Batch{Seq: seq, Of: hello.Epoch, Returns: returns}
+					if count != 0 {
+						batch.Usage = []syncproto.Usage{{Account: 1, Key: 1, Hour: syncproto.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: count}}
+					}
+					l.Sync(at, e, &syncproto.Sync{Session: hello.Session, Batch: batch})
+					require.NoError(t, l.Check())
+				}
+			}
+			one, two := report("one"), report("two")
+			pool := l.Account(1).Credits()
+			require.EqualValues(t, 2, pool.Leased)
+			two(1)
+			one(3)
+			require.EqualValues(t, 2, pool.Spent, "two of four charges were beyond a lease")
+			one(0, closed...)
+			one(-1)
+			one(-1)
+			require.EqualValues(t, 2, pool.Spent, "they are taken back")
+			one(-1)
+			require.EqualValues(t, 1, pool.Spent, "the other edge's charge")
+		})
+	}
+}
+
+// TestAnEpochThatItsDiskLeftTakesNoMoreBatches has a ledger come back from a backup that lacks
+// two batches of an epoch, and an older copy's going on in another: a copy of that copy, of
+// before it went on, can't be told by the numbers of batches.
+func TestAnEpochThatItsDiskLeftTakesNoMoreBatches(t *testing.T) {
+	for _, retired := range []bool{false, true} {
+		l := newLedger(t, 9, 10, "one")
+		e := l.Edge("one")
+		first := l.Hello(at, e, &syncproto.Hello{Boot: 1})
+		use := syncproto.Usage{Account: 1, Key: 1, Hour: syncproto.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
+		l.Sync(at, e, &syncproto.Sync{Session: first.Session, Batch: &syncproto.Batch{Seq: 1, Of: first.Epoch, Usage: []syncproto.Usage{use}}})
+		if retired {
+			require.NoError(t, l.Retire(at, "one", false))
+		} else {
+			l.Restore()
+		}
+		copied := l.Hello(at, e, &syncproto.Hello{Boot: 2, Epoch: first.Epoch + 5, Sealed: 1, Acked: 1})
+		l.Sync(at, e, &syncproto.Sync{Session: copied.Session, Batch: &syncproto.Batch{Seq: 1, Of: first.Epoch, Usage: []syncproto.Usage{use}}})
+		l.Sync(at, e, &syncproto.Sync{Session: copied.Session, DeclaredLast: true})
+		before := l.Account(1).Credits().Spent + l.Account(1).Credits().Lost
+		r := l.Hello(at, e, &syncproto.Hello{Boot: 3, Epoch: first.Epoch, Sealed: 2, Acked: 1})
+		if retired {
+			require.Equal(t, syncproto.Retired, r.Status)
+			require.Greater(t, r.Applied, uint64(2), "what it made is not taken")
+			l.Sync(at, e, &syncproto.Sync{Session: r.Session, Batch: &syncproto.Batch{Seq: 2, Of: first.Epoch, Usage: []syncproto.Usage{use}}})
+		} else {
+			require.Equal(t, syncproto.Forked, r.Status)
+			require.Greater(t, r.Epoch, copied.Epoch)
+		}
+		require.Equal(t, before, l.Account(1).Credits().Spent+l.Account(1).Credits().Lost)
+		require.NoError(t, l.Check())
+	}
+}
+
+// TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy has a message of an edge that settled its
+// epoch, and took a charge of it back in the next, come once more.
+func TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy(t *testing.T) {
+	l := newLedger(t, 9, 10, "one")
+	e := l.Edge("one")
+	use := syncproto.Usage{Account: 1, Key: 1, Hour: syncproto.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
+	back := use
+	back.Count = -1
+	first := l.Hello(at, e, &syncproto.Hello{Boot: 1})
+	l.Sync(at, e, &syncproto.Sync{Session: first.Session, Batch: &syncproto.Batch{Seq: 1, Of: first.Epoch, Usage: []syncproto.Usage{use}}})
+	l.Hello(at, e, &syncproto.Hello{Boot: 9}) // of an earlier run
+	settled := &syncproto.Hello{Boot: 2, Epoch: first.Epoch, Sealed: 1, Acked: 1}
+	require.Equal(t, syncproto.Superseded, l.Hello(at, e, settled).Status)
+	next := l.Hello(at, e, &syncproto.Hello{Boot: 2})
+	l.Sync(at, e, &syncproto.Sync{Session: next.Session, Batch: &syncproto.Batch{Seq: 1, Of: first.Epoch, Usage: []syncproto.Usage{back}}})
+	require.Equal(t, syncproto.Superseded, l.Hello(at, e, settled).Status)
+	require.Equal(t, syncproto.OK, l.Hello(at, e, &syncproto.Hello{Boot: 2, Epoch: next.Epoch, Sealed: 1, Acked: 1}).Status)
+	// A copy that was told more than this ledger knows still shows that it is an older one.
+	require.False(t, l.Restoring)
+	require.Equal(t, syncproto.Forked, l.Hello(at, e, &syncproto.Hello{Boot: 3, Epoch: first.Epoch, Sealed: 2, Acked: 2}).Status)
+	require.True(t, l.Restoring)
+}
+
+func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(1)
+	require.NoError(t, l.AddEdge("one"))
+	e := l.Edge("one")
+	first := l.Hello(now, e, &syncproto.Hello{Boot: 7, NowMillis: now})
+	batch := &syncproto.Batch{Seq: 1, Of: first.Epoch, Unresolved: []syncproto.Unresolved{{ID: "r-1", Account: 1, Key: 1}}}
+	require.EqualValues(t, 1, l.Sync(now, e, &syncproto.Sync{Session: first.Session, Batch: batch}).Applied)
+	l.Hello(now, e, &syncproto.Hello{Boot: 7, NowMillis: now})
+	again := l.Hello(now, e, &syncproto.Hello{Boot: 7, Epoch: first.Epoch, Sealed: 1, Acked: 1, NowMillis: now})
+	require.Equal(t, syncproto.OK, again.Status)
+	other := l.Hello(now, e, &syncproto.Hello{Boot: 8, NowMillis: now})
+	require.Greater(t, other.Epoch, first.Epoch, "an empty directory")
+}
+
+func TestLateUsageOfAnEpochThatTheRestoredLedgerLost(t *testing.T) {
+	now, l := at, newLedger(t, 9, 10, "one")
+	l.Restore()
+	e := l.Edge("one")
+	hello := l.Hello(now, e, &syncproto.Hello{Boot: 1, Epoch: 5, Sealed: 1, Acked: 1, Granted: 4})
+	require.True(t, hello.Declare)
+	credits := syncproto.Pool{Kind: syncproto.Credits, Subject: 1}
+	late := syncproto.Usage{Account: 1, Key: 1, Hour: syncproto.Hour(now), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
+	l.Sync(now, e, &syncproto.Sync{Session: hello.Session, Batch: &syncproto.Batch{Seq: 1, Of: 4, Usage: []syncproto.Usage{late}}})
+	l.Sync(now, e, &syncproto.Sync{Session: hello.Session, Declared: []syncproto.Declared{{Pool: credits, Granted: 4}}, DeclaredLast: true})
+	require.NoError(t, l.Check())
+	require.EqualValues(t, 1, l.Account(1).Credits().Spent)
+	require.EqualValues(t, 4, l.Account(1).Credits().Leased, "all that the edge's present epoch was granted")
+}
+
+// TestARequestUnderWayForLongDeclaresNothing has a first Hello come after the ledger came
+// back from a backup, between the edge's own Hello and its declaration.
+func TestARequestUnderWayForLongDeclaresNothing(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	l := ledger.New(9)
+	require.NoError(t, l.AddEdge("one"))
+	l.Restore()
+	e := l.Edge("one")
+	require.True(t, l.Hello(now, e, &syncproto.Hello{Boot: 1, Epoch: 5, Granted: 4, Generation: 8}).Declare)
+	for _, boot := range []uint64{1, 2} { // repeated, and of another run
+		require.True(t, l.Hello(now, e, &syncproto.Hello{Boot: boot}).Declare)
+		require.True(t, l.Restoring)
+	}
+	hello := l.Hello(now, e, &syncproto.Hello{Boot: 3})
+	l.Sync(now, e, &syncproto.Sync{Session: hello.Session, DeclaredLast: true})
+	require.False(t, l.Restoring, "it said that it holds nothing")
+}
+
+func TestSessionsBeginElsewhereInEachLife(t *testing.T) {
+	session := func(begin uint64) uint64 {
+		l := ledger.New(3)
+		l.BeginSessions(begin)
+		require.NoError(t, l.AddEdge("one"))
+		return l.Hello(1_790_000_000_000, l.Edge("one"), &syncproto.Hello{Boot: 1}).Session
+	}
+	require.NotEqual(t, session(7), session(1<<31+9))
+	require.EqualValues(t, 3, session(1<<31)>>24, "the generation")
+}

@@ -1,0 +1,156 @@
+package ledger
+
+import (
+	"slices"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// settle ends a step: every pool that it touched grants what is wanted, recalls what is
+// needed elsewhere, and tells its edges what they should know.
+func (l *Ledger) settle(now int64) {
+	for i := 0; i < len(l.touched); i++ {
+		p := l.touched[i]
+		p.touched = false
+		l.settlePool(now, p)
+	}
+	l.touched = l.touched[:0]
+}
+
+func (l *Ledger) settlePool(now int64, p *Pool) {
+	l.deduct(p)
+	starved := false
+	for _, h := range p.leases {
+		if h.want.Target > 0 && !l.serve(now, h) {
+			starved = true
+		}
+	}
+	recall := starved || p.Deducting > 0 || p.Left() < 0 || l.suspended(p)
+	for _, h := range p.leases {
+		h.recall = recall && h.Outstanding() > 0 && !h.Lost
+		l.tell(h)
+	}
+	p.touched = false
+}
+
+// suspended reports whether a pool's account may spend nothing.
+func (l *Ledger) suspended(p *Pool) bool {
+	a := l.accounts[p.ID.Subject]
+	return p.ID.Kind == syncproto.Credits && a != nil && a.Suspended
+}
+
+// serve tries to grant what a lease wants. It reports false when a request waits for
+// units that are leased elsewhere; then the want stands.
+func (l *Ledger) serve(now int64, h *Lease) bool {
+	if !l.grantable(now, h) {
+		h.want = syncproto.Want{}
+		return true
+	}
+	missing := h.want.Target - h.Outstanding()
+	units := min(missing, l.share(now, h.pool))
+	if units > 0 {
+		l.grant(h, units)
+	}
+	if h.Outstanding() > 0 && h.Until-now < extendMillis {
+		h.Until = now + leaseMillis
+		l.changes.lease(h)
+	}
+	urgent := h.want.Urgent
+	if urgent && h.Outstanding() <= 0 && h.pool.Leased > 0 {
+		return false
+	}
+	h.want, h.recall = syncproto.Want{}, false
+	l.bump(h, urgent)
+	return true
+}
+
+// grantable reports whether a lease may grow at all.
+func (l *Ledger) grantable(now int64, h *Lease) bool {
+	return !l.Restoring && !h.Lost && !h.edge.Retired && h.epoch.Number == h.edge.Epoch &&
+		h.pool.Deducting == 0 && !l.suspended(h.pool) && windowOpen(now, h.pool.ID)
+}
+
+// share is how many units of a pool one grant may take: so much that every live edge
+// could have as much and half would be left, and at least one.
+func (l *Ledger) share(now int64, p *Pool) int64 {
+	left := p.Left()
+	if left <= 0 {
+		return 0
+	}
+	return max(left/(2*l.Live(now)), 1)
+}
+
+// dry reports whether nothing is to be had for a lease beyond what its edge holds.
+func (l *Ledger) dry(h *Lease) bool {
+	p := h.pool
+	return !l.Restoring && p.Left() <= 0 && p.Deducting == 0 && p.Leased-max(h.Outstanding(), 0) == 0
+}
+
+// tell makes news of a lease whose state the edge does not know.
+func (l *Ledger) tell(h *Lease) {
+	if h.edge.current != h.epoch || h.version == 0 {
+		return
+	}
+	dry := l.dry(h)
+	switch {
+	case h.recall != h.toldRecall && h.recall, dry != h.toldDry && !dry:
+		l.bump(h, true)
+	case h.recall != h.toldRecall, dry != h.toldDry, h.pool.ID.Kind == syncproto.Credits && h.toldBalance != h.pool.Balance():
+		l.bump(h, false)
+	}
+}
+
+// bump puts a lease into the news of its edge's session.
+func (l *Ledger) bump(h *Lease, urgent bool) {
+	e := h.edge
+	if e.current != h.epoch {
+		return
+	}
+	e.version++
+	h.version = e.version
+	h.toldDry, h.toldRecall = l.dry(h), h.recall
+	h.toldBalance = h.pool.Balance()
+	e.news = append(e.news, news{h.version, h})
+	if urgent {
+		e.urgent = h.version
+	}
+}
+
+// remove ends a lease that its edge closed. Nothing of it is outstanding. What was spent
+// beyond it is remembered, for it may be taken back.
+func (l *Ledger) remove(h *Lease) {
+	if h.Beyond > 0 {
+		h.Granted, h.Spent, h.Returned, h.Until, h.version = 0, 0, 0, 0, 0
+		h.want, h.recall = syncproto.Want{}, false
+		l.changes.lease(h)
+		return
+	}
+	delete(h.epoch.leases, h.pool.ID)
+	h.pool.leases = slices.DeleteFunc(h.pool.leases, func(x *Lease) bool { return x == h })
+	h.version = 0
+	l.changes.gone(h)
+}
+
+// Live is the number of edges that were heard of within the last minute, at least 1.
+func (l *Ledger) Live(now int64) int64 {
+	if !l.liveKnown || now-l.liveAt >= 1000 || now < l.liveAt {
+		l.live, l.liveAt, l.liveKnown = 0, now, true
+		for _, e := range l.edges {
+			if !e.Retired && e.Seen != 0 && now-e.Seen < liveMillis {
+				l.live++
+			}
+		}
+	}
+	return max(l.live, 1)
+}
+
+// LiveEdges is the number of edges that were heard of within the last minute.
+func (l *Ledger) LiveEdges(now int64) int {
+	n := 0
+	for _, e := range l.edges {
+		if e.IsLive(now) {
+			n++
+		}
+	}
+	return n
+}

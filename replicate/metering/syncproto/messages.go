@@ -1,0 +1,252 @@
+package syncproto
+
+import (
+	"math"
+
+	"regedge/handler/charge"
+)
+
+// Message is what an edge sends: exactly one of Hello and Sync is set.
+type Message struct {
+	// Number is another one for each message of an edge, which begins at a random one with
+	// each start of its process. The reply tells it: so no reply is taken for one to
+	// another message, whatever lies between the two sides.
+	Number uint64
+	Hello  *Hello
+	Sync   *Sync
+}
+
+// Encode is the binary form of the message.
+func (m Message) Encode() []byte {
+	var e Encoder
+	if m.Hello != nil {
+		e.Byte(head(kindHello))
+		e.Uint(m.Number)
+		m.Hello.encode(&e)
+	} else {
+		e.Byte(head(kindSync))
+		e.Uint(m.Number)
+		m.Sync.encode(&e)
+	}
+	return e.Bytes
+}
+
+// DecodeMessage reads a message of at most MaxMessage bytes. ErrVersion for one that only
+// a newer program can read.
+func DecodeMessage(b []byte) (Message, error) {
+	d := NewDecoder(b)
+	kind, newer, err := d.readHead()
+	if err != nil {
+		return Message{}, err
+	}
+	m := Message{Number: d.Uint()}
+	switch {
+	case len(b) > MaxMessage:
+		d.Fail()
+	case kind == kindHello:
+		m.Hello = decodeHello(d)
+	case kind == kindSync:
+		m.Sync = decodeSync(d)
+	default:
+		d.Fail()
+	}
+	if newer {
+		d.skipRest()
+	}
+	if err := d.Err(); err != nil {
+		return Message{}, err
+	}
+	return m, nil
+}
+
+func (h *Hello) encode(e *Encoder) {
+	e.Uint(h.Epoch)
+	e.Uint(h.Boot)
+	e.Uint(h.Sealed)
+	e.Uint(h.Acked)
+	e.Int(h.Granted)
+	e.Uint(h.Generation)
+	e.Int(h.NowMillis)
+}
+
+func decodeHello(d *Decoder) *Hello {
+	return &Hello{
+		Epoch: d.number(), Boot: d.Uint(), Sealed: d.number(), Acked: d.number(),
+		Granted: d.units(), Generation: d.number(), NowMillis: d.Int(),
+	}
+}
+
+func (s *Sync) encode(e *Encoder) {
+	e.Uint(s.Session)
+	e.Uint(s.Seen)
+	e.Int(s.HoldMillis)
+	e.Int(s.NowMillis)
+	e.Bool(s.Batch != nil)
+	if s.Batch != nil {
+		s.Batch.Encode(e)
+	}
+	e.Uint(uint64(len(s.Wants)))
+	for _, w := range s.Wants {
+		w.Pool.Encode(e)
+		e.Int(w.Target)
+		e.Bool(w.Urgent)
+	}
+	encodeRates(e, s.Rates)
+	e.Uint(uint64(len(s.Declared)))
+	for _, l := range s.Declared {
+		l.Pool.Encode(e)
+		e.Int(l.Granted)
+	}
+	e.Bool(s.DeclaredLast)
+}
+
+func decodeSync(d *Decoder) *Sync {
+	s := &Sync{Session: d.Uint(), Seen: d.Uint(), HoldMillis: d.units(), NowMillis: d.Int()}
+	if d.Bool() {
+		s.Batch = DecodeBatch(d)
+	}
+	s.Wants = list(d, MaxWants, func() Want {
+		return Want{Pool: DecodePool(d), Target: d.units(), Urgent: d.Bool()}
+	})
+	s.Rates = decodeRates(d)
+	s.Declared = list(d, MaxDeclared, func() Declared {
+		return Declared{Pool: DecodePool(d), Granted: d.units()}
+	})
+	s.DeclaredLast = d.Bool()
+	return s
+}
+
+// Encode appends the batch; journals and kept batches hold the same form.
+func (b *Batch) Encode(e *Encoder) {
+	e.Uint(b.Seq)
+	e.Uint(b.Of)
+	e.Uint(uint64(len(b.Usage)))
+	for i := range b.Usage {
+		b.Usage[i].Encode(e)
+	}
+	e.Uint(uint64(len(b.Returns)))
+	for _, r := range b.Returns {
+		r.Pool.Encode(e)
+		e.Int(r.Units)
+		e.Bool(r.Close)
+	}
+	e.Uint(uint64(len(b.Unresolved)))
+	for _, u := range b.Unresolved {
+		u.Encode(e)
+	}
+}
+
+// DecodeBatch reads a batch.
+func DecodeBatch(d *Decoder) *Batch {
+	b := &Batch{Seq: d.number(), Of: d.number()}
+	b.Usage = list(d, MaxUsage, func() Usage { return DecodeUsage(d) })
+	b.Returns = list(d, MaxReturns, func() Return {
+		return Return{Pool: DecodePool(d), Units: d.units(), Close: d.Bool()}
+	})
+	b.Unresolved = list(d, MaxUnresolved, func() Unresolved { return DecodeUnresolved(d) })
+	return b
+}
+
+// Encode appends the row of usage.
+func (u *Usage) Encode(e *Encoder) {
+	e.Int(u.Account)
+	e.Int(u.Key)
+	e.Int(int64(u.Hour))
+	e.Byte(byte(u.Endpoint))
+	e.Byte(byte(u.Outcome))
+	e.Int(u.Count)
+}
+
+// DecodeUsage reads a row of usage.
+func DecodeUsage(d *Decoder) Usage {
+	u := Usage{Account: d.subject(), Key: d.subject(), Hour: d.window()}
+	u.Endpoint, u.Outcome = charge.Endpoint(d.Byte()), charge.Outcome(d.Byte())
+	u.Count = d.between(-maxUnits, maxUnits)
+	if u.Endpoint.String() == "unknown" || u.Outcome.String() == "unknown" || u.Count == 0 {
+		d.Fail()
+	}
+	return u
+}
+
+// Encode appends the unresolved charge.
+func (u *Unresolved) Encode(e *Encoder) {
+	e.Text(u.ID)
+	e.Int(u.Account)
+	e.Int(u.Key)
+	e.Int(u.AtMillis)
+}
+
+// DecodeUnresolved reads an unresolved charge.
+func DecodeUnresolved(d *Decoder) Unresolved {
+	u := Unresolved{ID: d.Text(charge.MaxID), Account: d.subject(), Key: d.subject(), AtMillis: d.Int()}
+	if !charge.ValidID(u.ID) {
+		d.Fail()
+	}
+	return u
+}
+
+// Encode appends the pool's name.
+func (p Pool) Encode(e *Encoder) {
+	e.Byte(byte(p.Kind))
+	e.Int(p.Subject)
+	e.Int(int64(p.Window))
+}
+
+// DecodePool reads a pool's name.
+func DecodePool(d *Decoder) Pool {
+	p := Pool{Kind: Kind(d.Byte()), Subject: d.subject(), Window: d.window()}
+	if p.Kind < Credits || p.Kind > NotFound || (p.Kind == Credits) != (p.Window == 0) {
+		d.Fail()
+	}
+	return p
+}
+
+// maxUnits bounds every count of credits, calls and lookups in a message: sums of many
+// of them stay far from the end of int64.
+const maxUnits = math.MaxInt64 >> 16
+
+// number reads the number of an epoch, a batch or a generation: they are kept in databases,
+// whose integers are signed, and counted on from.
+func (d *Decoder) number() uint64 {
+	n := d.Uint()
+	if n > maxUnits {
+		d.Fail()
+		return 0
+	}
+	return n
+}
+
+func (d *Decoder) units() int64   { return d.between(0, maxUnits) }
+func (d *Decoder) subject() int64 { return d.between(1, math.MaxInt64) }
+func (d *Decoder) window() int32  { return int32(d.between(0, math.MaxInt32)) }
+
+func encodeRates(e *Encoder, rates []Rate) {
+	e.Uint(uint64(len(rates)))
+	for _, r := range rates {
+		e.Int(r.Account)
+		e.Int(r.Minute)
+		e.Int(r.Count)
+	}
+}
+
+func decodeRates(d *Decoder) []Rate {
+	return list(d, MaxRates, func() Rate {
+		return Rate{Account: d.subject(), Minute: d.units(), Count: d.units()}
+	})
+}
+
+// list reads a list of at most limit elements.
+func list[T any](d *Decoder, limit int, element func() T) []T {
+	n := d.Count(limit)
+	if n == 0 {
+		return nil
+	}
+	l := make([]T, 0, n)
+	for range n {
+		l = append(l, element())
+		if d.Failed() {
+			return nil
+		}
+	}
+	return l
+}

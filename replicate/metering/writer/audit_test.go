@@ -1,0 +1,135 @@
+package writer_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/writer"
+	"regedge/schema"
+)
+
+// openLedger opens the ledger of the writer in dir a second time, to look into it.
+func openLedger(t *testing.T, dir string) *sql.DB {
+	t.Helper()
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestEveryChangeThroughTheAPIIsAudited(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	db := openLedger(t, dir)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 7, Note: "gift"})
+	require.NoError(t, err)
+	_, err = client.Accounts(t.Context())
+	require.NoError(t, err)
+	key, err := client.AddKey(t.Context(), a.ID, "")
+	require.NoError(t, err)
+	_, err = client.RevokeKey(t.Context(), key.ID)
+	require.NoError(t, err)
+	_, err = client.Invite(t.Context(), "o@example.com", a.ID)
+	require.NoError(t, err)
+	_, err = client.ChangeAccount(t.Context(), 99, writer.AccountChange{})
+	require.ErrorIs(t, err, writer.ErrNotFound)
+
+	rows, err := db.Query(`SELECT actor, coalesce(account, 0), act, detail FROM audit ORDER BY id`)
+	require.NoError(t, err)
+	defer rows.Close()
+	var got [][4]any
+	for rows.Next() {
+		var r [4]any
+		require.NoError(t, rows.Scan(&r[0], &r[1], &r[2], &r[3]))
+		got = append(got, r)
+	}
+	require.Equal(t, [][4]any{
+		{"operators' token", int64(0), "POST /v1/accounts", `{"email":"","name":"made-up","plan":"starter"}`},
+		{"operators' token", a.ID, "POST /v1/accounts/1/credits", `{"amount":7,"kind":"","note":"gift"}`},
+		{"operators' token", a.ID, "POST /v1/accounts/1/keys", `{"name":""}`},
+		{"operators' token", a.ID, "DELETE /v1/keys/1", ""},
+		{"operators' token", a.ID, "POST /v1/invitations", `{"account":1,"email":"o@example.com","operator":false}`},
+	}, got, "what only looks, and what failed, is not entered")
+}
+
+func TestAnActIsAuditedAsItsActorSaysIt(t *testing.T) {
+	dir := t.TempDir()
+	client, _, w := start(t, dir)
+	db := openLedger(t, dir)
+	ctx := writer.WithAct(t.Context(), writer.Act{Actor: "o@example.com", Account: 1, Address: "192.0.2.1", Name: "add account", Detail: "plan starter"})
+	_, err := client.AddAccount(ctx, "made-up", "", "starter")
+	require.NoError(t, err)
+	require.Equal(t, 1, count(t, db, `SELECT count(*) FROM audit WHERE actor = 'o@example.com' AND account = 1
+		AND address = '192.0.2.1' AND act = 'add account' AND detail = 'plan starter'`))
+
+	undone := errors.New("undone")
+	err = w.Commit(t.Context(), writer.Act{Name: "never"}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO attempt (subject, since, count) VALUES ('x', 0, 1)`)
+		return errors.Join(err, undone)
+	})
+	require.ErrorIs(t, err, undone)
+	require.Zero(t, count(t, db, `SELECT count(*) FROM attempt`))
+	require.Zero(t, count(t, db, `SELECT count(*) FROM audit WHERE act = 'never'`))
+}
+
+func TestTheAuditLogIsAppendOnly(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	db := openLedger(t, dir)
+	_, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	_, err = db.Exec(`UPDATE audit SET act = 'nothing'`)
+	require.ErrorContains(t, err, "never changed")
+	_, err = db.Exec(`DELETE FROM audit`)
+	require.ErrorContains(t, err, "never cut")
+}
+
+func TestInvitations(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	db := openLedger(t, dir)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	first, err := client.Invite(t.Context(), " Owner@Example.com ", a.ID)
+	require.NoError(t, err)
+	require.Equal(t, "owner@example.com", first.Email)
+	second, err := client.Invite(t.Context(), "owner@example.com", a.ID)
+	require.NoError(t, err)
+	require.NotEqual(t, first.Token, second.Token)
+	require.Equal(t, 1, count(t, db, `SELECT count(*) FROM invitation`), "the later takes the place of the earlier")
+	require.Zero(t, count(t, db, `SELECT count(*) FROM invitation WHERE instr(hash, ?) > 0`, second.Token))
+	require.Zero(t, count(t, db, `SELECT count(*) FROM audit WHERE instr(detail, ?) > 0`, second.Token))
+
+	_, err = client.Invite(t.Context(), "owner@example.com", 99)
+	require.ErrorIs(t, err, writer.ErrNotFound)
+	for _, email := range []string{"", "owner", "a@b@c", "a b@example.com", "a@example.com\r\nBcc: x@example.com", "A <a@example.com>"} {
+		_, err = client.Invite(t.Context(), email, a.ID)
+		require.ErrorIs(t, err, writer.ErrMalformed, email)
+	}
+	_, err = db.Exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES ('taken@example.com', '', ?, 0, 0)`, a.ID)
+	require.NoError(t, err)
+	_, err = client.Invite(t.Context(), "taken@example.com", 0)
+	require.ErrorIs(t, err, writer.ErrTaken)
+	_, err = client.Invite(t.Context(), "taken@example.com", a.ID)
+	require.NoError(t, err, "for a new password")
+}
+
+func FuzzCanonicalEmail(f *testing.F) {
+	for _, seed := range []string{"a@example.com", " A@B ", "a@b\r\nX: y", "\"a b\"@c", "a@[1.2.3.4]", "ü@é"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		email := writer.CanonicalEmail(text)
+		require.Equal(t, email, writer.CanonicalEmail(email))
+		require.NotContains(t, email, "\n")
+		require.NotContains(t, email, "\r")
+		require.LessOrEqual(t, len(email), 254)
+	})
+}

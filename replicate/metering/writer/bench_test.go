@@ -1,0 +1,175 @@
+package writer_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+	"regedge/replicate/metering/writer"
+	"regedge/schema"
+)
+
+const (
+	benchEdges    = 1000
+	benchAccounts = 2000
+	benchUsage    = 5 // accounts that an edge reports with each sync
+)
+
+// distant is an edge of a benchmark: it speaks to the writer over HTTP as an edge does,
+// and serves nobody.
+type distant struct {
+	number  int64
+	secret  string
+	url     string
+	client  *http.Client
+	mu      sync.Mutex
+	session uint64
+	seen    uint64
+	seq     uint64
+}
+
+func tokenOf(number int64) string { return fmt.Sprintf("token-of-edge-%d", number) }
+
+// say sends a message and follows the reply.
+func (e *distant) say(ctx context.Context, m syncproto.Message) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+writer.SyncPath, bytes.NewReader(m.Encode()))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+e.secret)
+	response, err := e.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %s: %s", response.Status, body)
+	}
+	reply, err := syncproto.DecodeReply(body)
+	if err != nil || reply.Status != syncproto.OK && reply.Status != syncproto.Fresh {
+		return fmt.Errorf("reply %+v: %w", reply, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.session, e.seen = reply.Session, max(e.seen, reply.Upto)
+	return nil
+}
+
+func (e *distant) sync(ctx context.Context) error {
+	now := time.Now().UnixMilli()
+	e.mu.Lock()
+	e.seq++
+	s := &syncproto.Sync{Session: e.session, Seen: e.seen, NowMillis: now, Batch: &syncproto.Batch{Seq: e.seq, Of: 1}}
+	e.mu.Unlock()
+	for i := range int64(benchUsage) {
+		id := (e.number*benchUsage+i)%benchAccounts + 1
+		s.Batch.Usage = append(s.Batch.Usage, syncproto.Usage{Account: id, Key: id, Hour: syncproto.Hour(now),
+			Endpoint: charge.Companies, Outcome: charge.Found, Count: 1})
+		s.Wants = append(s.Wants, syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: id}, Target: 100})
+	}
+	return e.say(ctx, syncproto.Message{Sync: s})
+}
+
+// watch holds a message open at the writer, again and again.
+func (e *distant) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		s := &syncproto.Sync{Session: e.session, Seen: e.seen, HoldMillis: 15_000, NowMillis: time.Now().UnixMilli()}
+		e.mu.Unlock()
+		e.say(ctx, syncproto.Message{Sync: s})
+	}
+}
+
+// BenchmarkEdges has 1,000 edges sync with a writer over loopback HTTP, each once a second
+// with the usage of five accounts and a wish for each, and a watch held open. It reports
+// the cores that this takes, those of the edges' side included: writer and edges are one
+// process. The ledger is a file, every reply comes after a durable commit.
+func BenchmarkEdges(b *testing.B) {
+	dir := b.TempDir()
+	fill(b, dir)
+	_, _, w := start(b, dir)
+	server := httptest.NewServer(w.Handler())
+	b.Cleanup(server.Close)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * benchEdges}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var watches sync.WaitGroup
+	b.Cleanup(func() { cancel(); watches.Wait(); client.CloseIdleConnections() })
+	edges := make([]*distant, benchEdges)
+	for i := range edges {
+		e := &distant{number: int64(i + 1), secret: tokenOf(int64(i + 1)), url: server.URL, client: client}
+		require.NoError(b, e.say(ctx, syncproto.Message{Hello: &syncproto.Hello{Boot: uint64(i + 1), NowMillis: time.Now().UnixMilli()}}))
+		watches.Go(func() { e.watch(ctx) })
+		edges[i] = e
+	}
+	syncAll(ctx, b, edges)
+	const rounds = 5
+	used, begin, seconds := cpu(b), time.Now(), 0.0
+	for b.Loop() {
+		for range rounds {
+			syncAll(ctx, b, edges)
+		}
+		seconds += rounds
+	}
+	b.ReportMetric((cpu(b)-used).Seconds()/seconds, "cores")
+	b.ReportMetric(time.Since(begin).Seconds()/seconds, "s/round")
+}
+
+// syncAll lets each edge sync once, spread over a second.
+func syncAll(ctx context.Context, b *testing.B, edges []*distant) {
+	pace := time.NewTicker(time.Second / time.Duration(len(edges)))
+	defer pace.Stop()
+	var syncs sync.WaitGroup
+	for _, e := range edges {
+		<-pace.C
+		syncs.Go(func() {
+			if err := e.sync(ctx); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	syncs.Wait()
+}
+
+// fill makes a ledger with nodes and accounts.
+func fill(b *testing.B, dir string) {
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(b, err)
+	defer db.Close()
+	require.NoError(b, schema.Migrate(b.Context(), db, schema.Ledger))
+	tx, err := db.Begin()
+	require.NoError(b, err)
+	for n := range int64(benchEdges) {
+		hash := sha256.Sum256([]byte(tokenOf(n + 1)))
+		_, err := tx.Exec(`INSERT INTO node (name, token_hash, created_at) VALUES (?, ?, 0)`, fmt.Sprintf("edge-%d", n+1), hash[:])
+		require.NoError(b, err)
+	}
+	for n := range benchAccounts {
+		_, err := tx.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at, bought) VALUES (?, '', '', 'scale', 0, 0, 1000000000)`, n+1)
+		require.NoError(b, err)
+	}
+	require.NoError(b, tx.Commit())
+}
+
+// cpu is the processor time that the process has used.
+func cpu(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

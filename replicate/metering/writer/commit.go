@@ -1,0 +1,279 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+// maxGroup is how many operations one transaction takes at most.
+const maxGroup = 512
+
+// operation is one thing to do to the ledger. Exactly one of step and change is set.
+type operation struct {
+	edge string
+	// step changes the ledger in memory; what it changed is committed with others.
+	step func(now int64, l *ledger.Ledger, e *ledger.Edge) *syncproto.Reply
+	// hold says that the step waits until it has news.
+	hold *syncproto.Sync
+	// change changes the database and the ledger, in a transaction of its own.
+	change func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error
+
+	reply     *syncproto.Reply
+	done      chan error
+	abandoned atomic.Bool
+}
+
+// submit hands an operation to Run and waits for it.
+func (w *Writer) submit(ctx context.Context, op *operation) error {
+	op.done = make(chan error, 1)
+	if w.fenced.Load() {
+		return ErrFenced
+	}
+	select {
+	case w.ops <- op:
+	case <-w.ended:
+		return w.unanswered(op)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+	select {
+	case err := <-op.done:
+		return err
+	case <-w.ended:
+		return w.unanswered(op)
+	case <-ctx.Done():
+		op.abandoned.Store(true)
+		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+}
+
+// unanswered is what became of an operation when Run has ended: what it was answered, or why
+// it was not.
+func (w *Writer) unanswered(op *operation) error {
+	select {
+	case err := <-op.done:
+		return err
+	default:
+	}
+	if w.fenced.Load() {
+		return ErrFenced
+	}
+	return ErrUnavailable
+}
+
+// gather takes the operations that have arrived.
+func (w *Writer) gather(first *operation) []*operation {
+	group := []*operation{first}
+	for len(group) < maxGroup {
+		select {
+		case op := <-w.ops:
+			group = append(group, op)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commitGroup does the steps of a group and commits them together. Changes of operators
+// have each its own transaction.
+func (w *Writer) commitGroup(ctx context.Context, group []*operation) {
+	if w.ledger == nil {
+		w.reload(ctx)
+	}
+	var steps []*operation
+	for _, op := range group {
+		switch {
+		case w.ledger == nil:
+			op.done <- ErrUnavailable
+		case op.change != nil:
+			w.commitSteps(ctx, steps)
+			steps = nil
+			if w.ledger == nil {
+				op.done <- ErrUnavailable
+				continue
+			}
+			op.done <- w.commitChange(ctx, op)
+		case op.hold != nil && !w.due(op):
+			w.held = append(w.held, op)
+		default:
+			steps = append(steps, op)
+		}
+	}
+	w.commitSteps(ctx, steps)
+	w.releaseNews()
+}
+
+// due reports whether a held operation should be answered.
+func (w *Writer) due(op *operation) bool {
+	e := w.ledger.Edge(op.edge)
+	return e == nil || w.ledger.HasNews(e, op.hold)
+}
+
+// commitSteps does steps in memory, writes what they changed, and only then answers.
+func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
+	if len(steps) == 0 {
+		return
+	}
+	if w.ledger == nil {
+		answer(steps, ErrUnavailable)
+		return
+	}
+	now := w.now()
+	for _, op := range steps {
+		if e := w.ledger.Edge(op.edge); e != nil {
+			op.reply = op.step(now, w.ledger, e)
+		}
+	}
+	err := w.flush(ctx, now)
+	w.metrics.group(len(steps), err)
+	answer(steps, err)
+}
+
+func answer(ops []*operation, err error) {
+	for _, op := range ops {
+		op.done <- err
+	}
+}
+
+// confirmMillis is how long after a commit a writer may still answer what it knows without
+// a look at the ledger: another may have taken it, sold more, and said so to nobody here.
+const confirmMillis = 1000
+
+// confirm makes sure that the ledger is still this writer's.
+func (w *Writer) confirm(ctx context.Context, now int64) error {
+	if since := now - w.confirmed; since >= 0 && since < confirmMillis {
+		return nil
+	}
+	var generation uint64
+	err := w.config.Ledger.QueryRowContext(ctx, `SELECT generation FROM writer`).Scan(&generation)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case generation != w.generation:
+		w.fenced.Store(true)
+		return ErrFenced
+	}
+	w.confirmed = now
+	return nil
+}
+
+// flush commits what changed. After an error the outcome is unknown and the ledger is
+// read again: the edges' next messages find out what was applied.
+func (w *Writer) flush(ctx context.Context, now int64) error {
+	if !w.ledger.Changed() {
+		return w.confirm(ctx, now)
+	}
+	tx, end, err := w.begin(ctx)
+	if err == nil {
+		defer end()
+		if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil {
+			err = tx.Commit()
+		}
+	}
+	if err == nil {
+		w.confirmed = now
+	}
+	return w.outcome(ctx, err)
+}
+
+// outcome notes how a transaction ended.
+func (w *Writer) outcome(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ledger.ErrFenced):
+		w.fenced.Store(true)
+		return ErrFenced
+	}
+	w.config.Logger.Error("the ledger can't be written", "error", err)
+	w.reload(ctx)
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// reload reads the ledger again. While that fails there is none.
+func (w *Writer) reload(ctx context.Context) {
+	old := w.ledger
+	w.ledger = nil
+	l, err := ledger.Load(ctx, w.config.Ledger)
+	switch {
+	case err != nil:
+		w.config.Logger.Error("the ledger can't be read", "error", err)
+		if old != nil {
+			w.last = old
+		}
+		return
+	case l.Generation != w.generation:
+		w.fenced.Store(true)
+		return
+	}
+	if old == nil {
+		old = w.last
+	}
+	if old != nil {
+		l.Succeed(old)
+	}
+	w.ledger, w.last = l, nil
+}
+
+// commitChange does one change of an operator. An error of the change itself leaves the
+// ledger as it was.
+func (w *Writer) commitChange(ctx context.Context, op *operation) error {
+	now := w.now()
+	tx, end, err := w.begin(ctx)
+	if err != nil {
+		return w.outcome(ctx, err)
+	}
+	defer end()
+	if err := ledger.Guard(ctx, tx, w.generation); err != nil {
+		return w.outcome(ctx, err)
+	}
+	if err := op.change(ctx, tx, now, w.ledger); err != nil {
+		if w.ledger.Changed() {
+			w.reload(ctx)
+		}
+		return err
+	}
+	if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil {
+		err = tx.Commit()
+	}
+	return w.outcome(ctx, err)
+}
+
+// releaseNews answers the held operations that have news.
+func (w *Writer) releaseNews() {
+	var due []*operation
+	rest := w.held[:0]
+	for _, op := range w.held {
+		switch {
+		case op.abandoned.Load():
+		case w.ledger == nil || w.due(op):
+			due = append(due, op)
+		default:
+			rest = append(rest, op)
+		}
+	}
+	clear(w.held[len(rest):])
+	w.held = rest
+	w.commitSteps(context.Background(), due)
+}
+
+// releaseAll answers everything that waits with an error.
+func (w *Writer) releaseAll(err error) {
+	answer(w.held, err)
+	w.held = nil
+	for {
+		select {
+		case op := <-w.ops:
+			op.done <- err
+		default:
+			return
+		}
+	}
+}

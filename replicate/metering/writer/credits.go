@@ -1,0 +1,97 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/ledger"
+)
+
+func (w *Writer) listCredits(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("account", p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := readAccountFrom(r.Context(), w.config.Ledger, id); err != nil {
+		return nil, err
+	}
+	const query = `SELECT id, account, at, kind, amount, note FROM credit_entry WHERE account = ? ORDER BY id`
+	return collect(r.Context(), w.config.Ledger, query, []any{id}, func(rows *sql.Rows) (CreditEntry, error) {
+		var e CreditEntry
+		var at int64
+		err := rows.Scan(&e.ID, &e.Account, &at, &e.Kind, &e.Amount, &e.Note)
+		e.At = time.UnixMilli(at).UTC()
+		return e, err
+	})
+}
+
+func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("account", p)
+	if err != nil {
+		return nil, err
+	}
+	var body CreditChange
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	if err := checkLine("a note", body.Note, maxNote); err != nil {
+		return nil, err
+	}
+	if body.Kind == "" {
+		body.Kind = Bought
+	}
+	err = w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+		if _, err := readAccountFrom(ctx, tx, id); err != nil {
+			return err
+		}
+		return l.ChangeCredits(now, id, body.Amount, body.Kind, body.Note)
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return readAccountFrom(r.Context(), w.config.Ledger, id)
+}
+
+const selectUnresolved = `SELECT id, account, key, node, at, credited FROM unresolved`
+
+func scanUnresolved(row interface{ Scan(...any) error }) (Unresolved, error) {
+	var u Unresolved
+	var at int64
+	err := row.Scan(&u.ID, &u.Account, &u.Key, &u.Edge, &at, &u.Credited)
+	u.At = time.UnixMilli(at).UTC()
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, &detailed{ErrNotFound, "there is no such charge in doubt"}
+	}
+	return u, err
+}
+
+func (w *Writer) listUnresolved(r *http.Request, _ httprouter.Params) (any, error) {
+	return collect(r.Context(), w.config.Ledger, selectUnresolved+` ORDER BY at DESC, id`, nil,
+		func(rows *sql.Rows) (Unresolved, error) { return scanUnresolved(rows) })
+}
+
+func (w *Writer) creditUnresolved(r *http.Request, p httprouter.Params) (any, error) {
+	id := p.ByName("name")
+	var answer Unresolved
+	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+		var err error
+		answer, err = scanUnresolved(tx.QueryRowContext(ctx, selectUnresolved+` WHERE id = ?`, id))
+		if err != nil || answer.Credited {
+			return err
+		}
+		answer.Credited = true
+		if _, err := tx.ExecContext(ctx, `UPDATE unresolved SET credited = 1 WHERE id = ?`, id); err != nil {
+			return err
+		}
+		return l.ChangeCredits(now, answer.Account, 1, Compensated, "unresolved charge "+id)
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}

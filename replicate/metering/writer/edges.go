@@ -1,0 +1,118 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+// SyncPath is where edges sync.
+const SyncPath = "/v1/sync"
+
+const (
+	// maxHold bounds how long a message is held open, whatever the edge asks for.
+	maxHold = 30 * time.Second
+	// syncLimit bounds the commit of a message that is answered at once.
+	syncLimit = 10 * time.Second
+)
+
+// serveSync takes one message of an edge.
+func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+	name, ok := w.edgeOf(r)
+	if !ok {
+		w.fail(rw, r, ErrUnauthorized)
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, syncproto.MaxMessage+1))
+	if err != nil {
+		return // the edge went away
+	}
+	message, err := syncproto.DecodeMessage(body)
+	if errors.Is(err, syncproto.ErrVersion) {
+		w.fail(rw, r, fmt.Errorf("%w: %w", ErrVersion, err))
+		return
+	}
+	if err != nil {
+		w.fail(rw, r, ErrMalformed)
+		return
+	}
+	reply, err := w.exchange(r.Context(), name, message)
+	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	reply.Answers = message.Number
+	rw.Header().Set("Content-Type", "application/octet-stream")
+	rw.Write(reply.Encode())
+}
+
+// exchange answers a message of an edge, when what it changed is committed.
+func (w *Writer) exchange(ctx context.Context, name string, m syncproto.Message) (*syncproto.Reply, error) {
+	if m.Sync != nil && m.Sync.HoldMillis > 0 {
+		reply, err := w.hold(ctx, name, m.Sync)
+		if reply != nil || err != nil {
+			return reply, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncLimit)
+	defer cancel()
+	op := &operation{edge: name, step: step(m)}
+	if err := w.submit(ctx, op); err != nil {
+		return nil, err
+	}
+	if op.reply == nil {
+		return nil, ErrUnauthorized
+	}
+	return op.reply, nil
+}
+
+// hold waits for news. Both results are nil when none came in time.
+func (w *Writer) hold(ctx context.Context, name string, s *syncproto.Sync) (*syncproto.Reply, error) {
+	limit := min(time.Duration(s.HoldMillis)*time.Millisecond, maxHold)
+	held, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	op := &operation{edge: name, step: step(syncproto.Message{Sync: s}), hold: s}
+	if err := w.submit(held, op); err != nil {
+		if held.Err() != nil && ctx.Err() == nil {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if op.reply == nil {
+		return nil, ErrUnauthorized
+	}
+	return op.reply, nil
+}
+
+func step(m syncproto.Message) func(int64, *ledger.Ledger, *ledger.Edge) *syncproto.Reply {
+	return func(now int64, l *ledger.Ledger, e *ledger.Edge) *syncproto.Reply {
+		if m.Hello != nil {
+			return l.Hello(now, e, m.Hello)
+		}
+		return l.Sync(now, e, m.Sync)
+	}
+}
+
+// edgeOf is the edge whose token a request carries.
+func (w *Writer) edgeOf(r *http.Request) (string, bool) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return "", false
+	}
+	// The map is keyed by the token's hash: looking it up tells nothing of the token.
+	hash := sha256.Sum256([]byte(token))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name, ok := w.tokens[hash]
+	return name, ok
+}

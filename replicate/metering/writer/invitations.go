@@ -1,0 +1,121 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/ledger"
+)
+
+const (
+	// invitationLife is how long an invitation can be accepted: over a weekend.
+	invitationLife = 72 * time.Hour
+	// maxEmail is the longest e-mail address that mail can carry, in bytes (RFC 5321).
+	maxEmail = 254
+)
+
+// InvitationPath begins the path of the page on which an invitation is accepted; the
+// token is its end.
+const InvitationPath = "/invitations/"
+
+// Invitation lets its bearer choose the password of an e-mail address, once, and sign in
+// to the dashboard: for Account, or as an operator.
+type Invitation struct {
+	Email    string    `json:"email"`
+	Account  int64     `json:"account"` // 0 for an operator
+	Operator bool      `json:"operator"`
+	Expires  time.Time `json:"expires"`
+	Token    string    `json:"token"` // shown once, stored nowhere
+}
+
+// Invite makes an invitation for an account, or with account 0 for an operator. It takes
+// the place of an earlier one of the same address. For an address that signs in already
+// it is the way to a new password; ErrTaken says that the address signs in for another
+// account or in another role.
+func (c *Client) Invite(ctx context.Context, email string, account int64) (Invitation, error) {
+	body := map[string]any{"email": email, "account": account, "operator": account == 0}
+	return call[Invitation](ctx, c, "invite", http.MethodPost, "/v1/invitations", body)
+}
+
+// CanonicalEmail is the form in which an e-mail address is compared: trimmed, in lower
+// case. It is empty for what is no address.
+func CanonicalEmail(text string) string {
+	text = strings.ToLower(strings.TrimSpace(text))
+	parsed, err := mail.ParseAddress(text)
+	if err != nil || parsed.Address != text || len(text) > maxEmail {
+		return ""
+	}
+	return text
+}
+
+func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error) {
+	var body struct {
+		Email    string
+		Account  int64
+		Operator bool
+	}
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	answer := Invitation{Email: CanonicalEmail(body.Email), Account: body.Account, Operator: body.Operator}
+	if answer.Email == "" || (answer.Account == 0) != answer.Operator {
+		return nil, fmt.Errorf("%w: an invitation is for an e-mail address and an account, or an operator", ErrMalformed)
+	}
+	var hash [32]byte
+	answer.Token, hash = w.newInvitationToken()
+	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+		concern(r, body.Account)
+		expires := now + invitationLife.Milliseconds()
+		answer.Expires = time.UnixMilli(expires).UTC()
+		if err := mayInvite(ctx, tx, answer); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?1 OR expires_at <= ?2`, answer.Email, now); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO invitation (hash, email, account, operator, expires_at) VALUES (?, ?, nullif(?, 0), ?, ?)`,
+			hash[:], answer.Email, answer.Account, answer.Operator, expires)
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func (w *Writer) newInvitationToken() (string, [32]byte) {
+	var random [32]byte
+	w.config.Random(random[:])
+	token := base64.RawURLEncoding.EncodeToString(random[:])
+	return token, sha256.Sum256([]byte(token))
+}
+
+// mayInvite finds what stands against an invitation: one address signs in for one account.
+func mayInvite(ctx context.Context, tx *sql.Tx, i Invitation) error {
+	if !i.Operator {
+		if _, err := readAccountFrom(ctx, tx, i.Account); err != nil {
+			return err
+		}
+	}
+	var account sql.NullInt64
+	err := tx.QueryRowContext(ctx, `SELECT account FROM user WHERE email = ?`, i.Email).Scan(&account)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case account.Int64 != i.Account:
+		return fmt.Errorf("%w: %s signs in for another account or in another role", ErrTaken, i.Email)
+	}
+	return nil
+}

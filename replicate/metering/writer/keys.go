@@ -1,0 +1,113 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/handler/ident"
+	"regedge/replicate/metering/ledger"
+)
+
+// maxKeys is the number of active keys of an account (specification section 8).
+const maxKeys = 5
+
+const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at FROM api_key`
+
+func scanKey(row interface{ Scan(...any) error }) (Key, error) {
+	var k Key
+	var created int64
+	var revoked sql.NullInt64
+	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked)
+	k.Created = time.UnixMilli(created).UTC()
+	if revoked.Valid {
+		at := time.UnixMilli(revoked.Int64).UTC()
+		k.Revoked = &at
+	}
+	return k, err
+}
+
+func readKey(ctx context.Context, db querier, id int64) (Key, error) {
+	k, err := scanKey(db.QueryRowContext(ctx, selectKeys+` WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, notFound("key", id)
+	}
+	return k, err
+}
+
+func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("account", p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := readAccountFrom(r.Context(), w.config.Ledger, id); err != nil {
+		return nil, err
+	}
+	return collect(r.Context(), w.config.Ledger, selectKeys+` WHERE account = ? ORDER BY id`, []any{id},
+		func(rows *sql.Rows) (Key, error) { return scanKey(rows) })
+}
+
+func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
+	account, err := readID("account", p)
+	if err != nil {
+		return nil, err
+	}
+	var body struct{ Name string }
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	if err := checkName("a key's name", body.Name, false); err != nil {
+		return nil, err
+	}
+	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
+	err = w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+		a, err := readAccountFrom(ctx, tx, account)
+		if err != nil {
+			return err
+		}
+		if a.Keys >= maxKeys {
+			return ErrTooManyKeys
+		}
+		hash := sha256.Sum256([]byte(answer.Secret))
+		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at) VALUES (?, ?, ?, ?, ?)`,
+			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now)
+		if err != nil {
+			return err
+		}
+		id, err := result.LastInsertId()
+		if err != nil {
+			return err
+		}
+		answer.Key, err = readKey(ctx, tx, id)
+		return err
+	}, func(ctx context.Context) error { return w.projectKey(ctx, answer.ID) })
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("key", p)
+	if err != nil {
+		return nil, err
+	}
+	err = w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+		k, err := readKey(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		concern(r, k.Account)
+		_, err = tx.ExecContext(ctx, `UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
+		return err
+	}, func(ctx context.Context) error { return w.projectKey(ctx, id) })
+	if err != nil {
+		return nil, err
+	}
+	return readKey(r.Context(), w.config.Ledger, id)
+}

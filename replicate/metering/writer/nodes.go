@@ -1,0 +1,155 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/ledger"
+)
+
+// nodeName is what an edge may be called: it stands in paths and in logs.
+var nodeName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
+
+// newToken makes the token of an edge and its hash.
+func (w *Writer) newToken() (string, [32]byte) {
+	var random [24]byte
+	w.config.Random(random[:])
+	token := "reg_node_" + hex.EncodeToString(random[:])
+	return token, sha256.Sum256([]byte(token))
+}
+
+func (w *Writer) addNode(r *http.Request, _ httprouter.Params) (any, error) {
+	var body struct{ Name string }
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	if !nodeName.MatchString(body.Name) {
+		return nil, fmt.Errorf("%w: a node's name has 1 to 63 characters of a-z, 0-9, '.' and '-'", ErrMalformed)
+	}
+	token, hash := w.newToken()
+	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+		if l.Edge(body.Name) != nil {
+			return &detailed{ErrTaken, fmt.Sprintf("there is a node %s already", body.Name)}
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO node (name, token_hash, created_at) VALUES (?, ?, ?)`, body.Name, hash[:], now)
+		if err != nil {
+			return err
+		}
+		return l.AddEdge(body.Name)
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	w.setToken(body.Name, hash)
+	return w.withToken(r, body.Name, token)
+}
+
+func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error) {
+	name := p.ByName("name")
+	token, hash := w.newToken()
+	err := w.change(r, func(ctx context.Context, tx *sql.Tx, _ int64, l *ledger.Ledger) error {
+		if l.Edge(name) == nil {
+			return notFound("node", name)
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE node SET token_hash = ? WHERE name = ?`, hash[:], name)
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	w.setToken(name, hash)
+	return w.withToken(r, name, token)
+}
+
+// setToken makes hash the only token of an edge.
+func (w *Writer) setToken(name string, hash [32]byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.tokens, func(_ [32]byte, of string) bool { return of == name })
+	w.tokens[hash] = name
+}
+
+func (w *Writer) withToken(r *http.Request, name, token string) (any, error) {
+	node, err := w.node(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return NewNode{node, token}, nil
+}
+
+func (w *Writer) retireNode(r *http.Request, p httprouter.Params) (any, error) {
+	name := p.ByName("name")
+	var body struct {
+		OldEpochs bool `json:"old_epochs"`
+	}
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	err := w.change(r, func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
+		if l.Edge(name) == nil {
+			return notFound("node", name)
+		}
+		return l.Retire(now, name, body.OldEpochs)
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return w.node(r, name)
+}
+
+func (w *Writer) node(r *http.Request, name string) (Node, error) {
+	nodes, err := w.nodes(r)
+	if err != nil {
+		return Node{}, err
+	}
+	for _, n := range nodes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return Node{}, notFound("node", name)
+}
+
+func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) { return w.nodes(r) }
+
+// errNothing ends a change that only looked.
+var errNothing = errors.New("nothing to change")
+
+// nodes lists the edges with what only the ledger in memory knows.
+func (w *Writer) nodes(r *http.Request) ([]Node, error) {
+	var nodes []Node
+	look := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+		var err error
+		nodes, err = collect(ctx, tx, `SELECT name, created_at FROM node ORDER BY name`, nil, func(rows *sql.Rows) (Node, error) {
+			var n Node
+			var created int64
+			if err := rows.Scan(&n.Name, &created); err != nil {
+				return n, err
+			}
+			n.Created = time.UnixMilli(created).UTC()
+			if e := l.Edge(n.Name); e != nil {
+				n.Retired, n.Epoch, n.Applied, n.Live = e.Retired, e.Epoch, e.Applied(), e.IsLive(now)
+				n.Leased, n.Stale = l.Out(e)
+				if e.Seen != 0 {
+					n.Seen = time.UnixMilli(e.Seen).UTC()
+				}
+			}
+			return n, nil
+		})
+		return errors.Join(err, errNothing)
+	}
+	if err := w.change(r, look, nil); !errors.Is(err, errNothing) || nodes == nil {
+		return nil, err
+	}
+	return nodes, nil
+}

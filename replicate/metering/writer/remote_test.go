@@ -1,0 +1,74 @@
+package writer_test
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
+
+	"regedge/handler/charge"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/writer"
+)
+
+// server is a libSQL server that runs until the test ends.
+func server(t *testing.T) *sql.DB {
+	db, err := sql.Open("libsql", sqldtest.Primary(t).URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// TestALedgerOnAServer runs a writer and a meter on libSQL servers.
+func TestALedgerOnAServer(t *testing.T) {
+	ledger, access := server(t), server(t)
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- w.Run(ctx) }()
+	client := newClient(w, token)
+
+	a, err := client.AddAccount(t.Context(), "made-up", "", "scale")
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 10})
+	require.NoError(t, err)
+	key, err := client.AddKey(t.Context(), a.ID, "key")
+	require.NoError(t, err)
+	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, key.ID))
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+
+	m, err := meter.Open(meter.Config{
+		State: t.TempDir(), WaitLimit: 10 * time.Second,
+		Writer: meter.OverHTTP("http://writer", node.Token, &http.Client{Transport: writer.InProcess(w.Handler())}),
+	})
+	require.NoError(t, err)
+	go func() { done <- m.Run(ctx) }()
+	for i := range 3 {
+		v := m.Charge(t.Context(), charge.Request{
+			ID: "request-" + string(rune('a'+i)), Account: a.ID, Key: key.ID, PerMinute: 100,
+			Endpoint: charge.Companies, Outcome: charge.Found,
+		})
+		require.Equal(t, "", v.Code)
+		require.EqualValues(t, 9-i, v.CreditsRemaining)
+	}
+	require.Eventually(t, func() bool {
+		a, err = client.Account(t.Context(), a.ID)
+		return err == nil && a.Spent == 3
+	}, time.Minute, 50*time.Millisecond)
+	rows, err := client.Usage(t.Context(), writer.UsageQuery{Account: a.ID})
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+	_, err = client.RetireNode(t.Context(), "one", false)
+	require.NoError(t, err)
+	cancel()
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+	require.NoError(t, m.Close())
+}

@@ -1,0 +1,265 @@
+package writer
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ncruces/go-sqlite3/driver"
+
+	"regedge/replicate/metering/ledger"
+	"regedge/schema"
+)
+
+// minToken is the least length of the operators' token, in characters.
+const minToken = 16
+
+// streamIdle is how long a connection to a libSQL server is kept unused: the server ends
+// the stream of one that idles for some seconds, and a transaction on it would fail.
+const streamIdle = 2 * time.Second
+
+// Writer is the one process that changes balances.
+type Writer struct {
+	config    Config
+	local     bool // the ledger is a file, not a server
+	ops       chan *operation
+	ended     chan struct{}  // closed when Run has returned
+	held      []*operation   // owned by Run
+	ledger    *ledger.Ledger // owned by Run; nil while it can't be read
+	last      *ledger.Ledger // the one before, for what is not in the database
+	confirmed int64          // when the ledger was last seen to be this writer's; owned by Run
+	awaited   string         // the edges that a restored ledger waits for, as last logged; owned by Run
+	unhealed  string         // why the access database was last found behind, as logged; owned by Run
+	// conn and prepared are of a ledger in a file; nil before the first commit. Owned by Run.
+	conn     *sql.Conn
+	prepared *ledger.Prepared
+	handler  http.Handler
+	metrics  counters
+
+	generation uint64
+	fenced     atomic.Bool
+	behind     atomic.Bool // the access database misses a change
+
+	mu     sync.Mutex
+	tokens map[[32]byte]string // hash of an edge's token → name
+}
+
+// Open migrates both databases, takes a new generation of the ledger (from then on an
+// older writer stops) and brings the access database up to date.
+func Open(ctx context.Context, config Config) (*Writer, error) {
+	if len(config.OperatorToken) < minToken {
+		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
+	}
+	w := &Writer{config: config.withDefaults(), ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
+	_, w.local = config.Ledger.Driver().(*driver.SQLite)
+	for _, db := range []*sql.DB{config.Ledger, config.Access} {
+		if _, file := db.Driver().(*driver.SQLite); !file {
+			db.SetConnMaxIdleTime(streamIdle)
+		}
+	}
+	if err := w.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("open writer: %w", err)
+	}
+	w.handler = w.routes()
+	return w, nil
+}
+
+func (w *Writer) prepare(ctx context.Context) error {
+	if err := schema.Migrate(ctx, w.config.Ledger, schema.Ledger); err != nil {
+		return err
+	}
+	if err := schema.Migrate(ctx, w.config.Access, schema.Access); err != nil {
+		return err
+	}
+	var err error
+	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap(), w.config.Restored); err != nil {
+		return err
+	}
+	if w.ledger, err = ledger.Load(ctx, w.config.Ledger); err != nil {
+		return err
+	}
+	w.ledger.BeginSessions(w.random32())
+	if w.tokens, err = loadTokens(ctx, w.config.Ledger); err != nil {
+		return err
+	}
+	return w.reconcile(ctx)
+}
+
+// leap is how far the ledger's generation jumps at this start.
+func (w *Writer) leap() uint64 {
+	if w.config.Restored {
+		return w.random32() % ledger.MaxRestoredLeap
+	}
+	return w.random32() % ledger.MaxLeap
+}
+
+func (w *Writer) random32() uint64 {
+	var random [4]byte
+	w.config.Random(random[:])
+	return uint64(binary.LittleEndian.Uint32(random[:]))
+}
+
+func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = func(p []byte) { rand.Read(p) }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func loadTokens(ctx context.Context, db *sql.DB) (map[[32]byte]string, error) {
+	rows, err := db.QueryContext(ctx, `SELECT name, token_hash FROM node`)
+	if err != nil {
+		return nil, fmt.Errorf("load node tokens: %w", err)
+	}
+	defer rows.Close()
+	tokens := map[[32]byte]string{}
+	for rows.Next() {
+		var name string
+		var hash []byte
+		if err := rows.Scan(&name, &hash); err != nil {
+			return nil, fmt.Errorf("load node tokens: %w", err)
+		}
+		if len(hash) == 32 {
+			tokens[[32]byte(hash)] = name
+		}
+	}
+	return tokens, rows.Err()
+}
+
+// Run commits what arrives until ctx ends; it is called once. It returns ErrFenced when another writer took
+// the ledger, nil when ctx ended.
+func (w *Writer) Run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	defer close(w.ended)
+	defer w.release()
+	defer w.releaseAll(ErrUnavailable)
+	w.tellAwaited() // before any of them has spoken
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case first := <-w.ops:
+			w.commitGroup(ctx, w.gather(first))
+		case <-tick.C:
+			w.everySecond(ctx)
+		}
+		if w.fenced.Load() {
+			w.config.Logger.Error("another writer took the ledger: stopping")
+			w.releaseAll(ErrFenced)
+			return ErrFenced
+		}
+	}
+}
+
+// everySecond finds out whether the ledger is still ours while nothing is committed, and
+// heals the access database.
+func (w *Writer) everySecond(ctx context.Context) {
+	if w.confirm(ctx, w.now()); w.fenced.Load() {
+		return
+	}
+	if w.ledger == nil {
+		w.reload(ctx)
+	}
+	if w.behind.Load() {
+		w.heal(ctx)
+	}
+	w.tellAwaited()
+	w.releaseNews()
+}
+
+// heal brings the access database up to date, and says in the log once when it can't, and
+// when it can again.
+func (w *Writer) heal(ctx context.Context) {
+	err := w.reconcile(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil && w.unhealed != "":
+		w.unhealed = ""
+		w.config.Logger.Info("the access database is up to date again")
+	case err != nil && w.unhealed != err.Error():
+		w.unhealed = err.Error()
+		w.config.Logger.Error("the access database can't be brought up to date: new keys and changed plans wait for it", "error", err)
+	}
+}
+
+// tellAwaited says in the log for whom a ledger that came back from a backup waits.
+func (w *Writer) tellAwaited() {
+	if w.ledger == nil {
+		return
+	}
+	names := strings.Join(w.ledger.Awaited(), ", ")
+	if names == w.awaited {
+		return
+	}
+	if w.awaited = names; names == "" {
+		w.config.Logger.Info("every edge has reported since the ledger came back from a backup: leases are granted again")
+		return
+	}
+	w.config.Logger.Warn("the ledger came back from a backup: nothing is granted until these edges have reported or are retired", "edges", names)
+}
+
+// Handler serves the operators' API, the edges' sync, /healthz, /readyz and /metrics.
+func (w *Writer) Handler() http.Handler { return w.handler }
+
+func (w *Writer) now() int64 { return w.config.Now().UnixMilli() }
+
+// begin starts a transaction that is durable when it is committed. All on a file go over
+// one connection.
+func (w *Writer) begin(ctx context.Context) (*sql.Tx, func(), error) {
+	if w.local {
+		return w.beginLocal(ctx)
+	}
+	conn, err := w.config.Ledger.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return tx, func() { tx.Rollback(); conn.Close() }, nil
+}
+
+func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
+	if w.conn == nil {
+		conn, err := w.config.Ledger.Conn(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := conn.ExecContext(ctx, `PRAGMA synchronous = FULL`); err != nil {
+			return nil, nil, errors.Join(err, conn.Close())
+		}
+		w.conn, w.prepared = conn, ledger.Prepare(conn)
+	}
+	tx, err := w.conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, w.release())
+	}
+	return tx, func() { tx.Rollback() }, nil
+}
+
+// release gives the connection to the ledger's file back.
+func (w *Writer) release() error {
+	if w.conn == nil {
+		return nil
+	}
+	err := errors.Join(w.prepared.Close(), w.conn.Close())
+	w.conn, w.prepared = nil, nil
+	return err
+}

@@ -1,0 +1,220 @@
+package writer_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/ident"
+	"regedge/replicate/metering/writer"
+	"regedge/schema"
+)
+
+const token = "operator-token-of-tests"
+
+// start runs a writer on files in dir and returns an operator's client.
+func start(t testing.TB, dir string) (client *writer.Client, access *sql.DB, w *writer.Writer) {
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	access, err = schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	require.NoError(t, err)
+	w, err = writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+		ledger.Close()
+		access.Close()
+	})
+	return newClient(w, token), access, w
+}
+
+func newClient(w *writer.Writer, token string) *writer.Client {
+	return writer.NewClient("http://writer", token, &http.Client{Transport: writer.InProcess(w.Handler())})
+}
+
+func count(t *testing.T, db *sql.DB, query string, args ...any) (n int) {
+	require.NoError(t, db.QueryRow(query, args...).Scan(&n))
+	return n
+}
+
+func TestKeys(t *testing.T) {
+	client, access, _ := start(t, t.TempDir())
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	var keys []writer.NewKey
+	for range 5 {
+		k, err := client.AddKey(t.Context(), a.ID, "key")
+		require.NoError(t, err)
+		require.True(t, ident.ValidKey(k.Secret))
+		require.Equal(t, ident.KeyShown(k.Secret), k.Shown)
+		keys = append(keys, k)
+	}
+
+	t.Run("are at most five, revoked ones not counted", func(t *testing.T) {
+		_, err := client.AddKey(t.Context(), a.ID, "sixth")
+		require.ErrorIs(t, err, writer.ErrTooManyKeys)
+		require.ErrorContains(t, err, "revoke one first")
+		revoked, err := client.RevokeKey(t.Context(), keys[0].ID)
+		require.NoError(t, err)
+		require.NotNil(t, revoked.Revoked)
+		again, err := client.RevokeKey(t.Context(), keys[0].ID)
+		require.NoError(t, err)
+		require.Equal(t, revoked, again)
+		_, err = client.AddKey(t.Context(), a.ID, "sixth")
+		require.NoError(t, err)
+	})
+	t.Run("are listed without their secrets, revoked ones too", func(t *testing.T) {
+		list, err := client.Keys(t.Context(), a.ID)
+		require.NoError(t, err)
+		require.Len(t, list, 6)
+	})
+	t.Run("that are valid are in the access database", func(t *testing.T) {
+		require.Equal(t, 5, count(t, access, `SELECT count(*) FROM api_key WHERE account = ?`, a.ID))
+		require.Zero(t, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, keys[0].ID))
+	})
+}
+
+func TestErrorsComeBackAsTheyWere(t *testing.T) {
+	client, _, w := start(t, t.TempDir())
+	_, err := client.Account(t.Context(), 99)
+	require.ErrorIs(t, err, writer.ErrNotFound)
+	_, err = client.AddAccount(t.Context(), "made-up", "", "no-such-plan")
+	require.ErrorIs(t, err, writer.ErrUnknownPlan)
+	_, err = client.AddAccount(t.Context(), " ", "", "free")
+	require.ErrorIs(t, err, writer.ErrMalformed)
+	_, err = client.ChangeCredits(t.Context(), 99, writer.CreditChange{Amount: 1})
+	require.ErrorIs(t, err, writer.ErrNotFound)
+	_, err = client.AddNode(t.Context(), "Not A Name")
+	require.ErrorIs(t, err, writer.ErrMalformed)
+	_, err = client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	_, err = client.AddNode(t.Context(), "one")
+	require.ErrorIs(t, err, writer.ErrTaken)
+	_, err = newClient(w, "another-token-of-tests").Accounts(t.Context())
+	require.ErrorIs(t, err, writer.ErrUnauthorized)
+	node, err := client.AddNode(t.Context(), "two")
+	require.NoError(t, err)
+	_, err = newClient(w, node.Token).Accounts(t.Context())
+	require.ErrorIs(t, err, writer.ErrUnauthorized, "an edge is no operator")
+}
+
+func TestCredits(t *testing.T) {
+	client, _, _ := start(t, t.TempDir())
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	for _, change := range []writer.CreditChange{
+		{Amount: 100, Note: "order 1"}, {Amount: 5, Kind: writer.Compensated, Note: "sorry"}, {Amount: -200},
+	} {
+		a, err = client.ChangeCredits(t.Context(), a.ID, change)
+		require.NoError(t, err)
+	}
+	require.Zero(t, a.Balance, "an adjustment never takes a balance below zero")
+	require.Zero(t, a.Deducting)
+	entries, err := client.Credits(t.Context(), a.ID)
+	require.NoError(t, err)
+	sum := int64(0)
+	for _, e := range entries {
+		sum += e.Amount
+	}
+	require.Equal(t, a.Balance, sum)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{})
+	require.ErrorIs(t, err, writer.ErrMalformed)
+}
+
+func TestTheAccessDatabaseFollows(t *testing.T) {
+	dir := t.TempDir()
+	var id int64
+	t.Run("plans, accounts and their changes", func(t *testing.T) {
+		client, access, _ := start(t, dir)
+		require.Equal(t, 4, count(t, access, `SELECT count(*) FROM plan`))
+		a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+		require.NoError(t, err)
+		id = a.ID
+		plan, suspended := "scale", true
+		a, err = client.ChangeAccount(t.Context(), id, writer.AccountChange{Plan: &plan, Suspended: &suspended})
+		require.NoError(t, err)
+		require.Equal(t, "made-up", a.Name)
+		require.Equal(t, 1, count(t, access, `SELECT count(*) FROM account WHERE plan = 'scale' AND suspended = 1`))
+		_, err = client.AddKey(t.Context(), id, "")
+		require.NoError(t, err)
+		_, err = client.SetPlan(t.Context(), writer.Plan{ID: "scale", APIAccess: true, PerMinute: 7})
+		require.NoError(t, err)
+		require.Equal(t, 7, count(t, access, `SELECT per_minute FROM plan WHERE id = 'scale'`))
+	})
+	t.Run("and is healed at the next start", func(t *testing.T) {
+		access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+		require.NoError(t, err)
+		_, err = access.Exec(`DELETE FROM api_key`)
+		require.NoError(t, err)
+		_, err = access.Exec(`UPDATE account SET suspended = 0`)
+		require.NoError(t, err)
+		_, err = access.Exec(`INSERT INTO account (id, plan) VALUES (77, 'free')`)
+		require.NoError(t, err)
+		require.NoError(t, access.Close())
+		_, access, _ = start(t, dir)
+		require.Equal(t, 1, count(t, access, `SELECT count(*) FROM api_key WHERE account = ?`, id))
+		require.Equal(t, 1, count(t, access, `SELECT count(*) FROM account`))
+		require.Equal(t, 1, count(t, access, `SELECT suspended FROM account`))
+	})
+}
+
+func TestNodes(t *testing.T) {
+	client, _, _ := start(t, t.TempDir())
+	first, err := client.AddNode(t.Context(), "edge-1")
+	require.NoError(t, err)
+	second, err := client.NewNodeToken(t.Context(), "edge-1")
+	require.NoError(t, err)
+	require.NotEqual(t, first.Token, second.Token)
+	_, err = client.NewNodeToken(t.Context(), "edge-2")
+	require.ErrorIs(t, err, writer.ErrNotFound)
+	node, err := client.RetireNode(t.Context(), "edge-1", false)
+	require.NoError(t, err)
+	require.True(t, node.Retired)
+	nodes, err := client.Nodes(t.Context())
+	require.NoError(t, err)
+	require.Len(t, nodes, 1)
+	health, err := client.Health(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, health.Generation)
+	require.WithinDuration(t, time.Now(), health.Now, time.Minute)
+}
+
+func TestTheOperatorsTokenIsLongEnough(t *testing.T) {
+	_, err := writer.Open(t.Context(), writer.Config{OperatorToken: "short"})
+	require.ErrorContains(t, err, "at least 16 characters")
+}
+
+func TestARequestThatEndedIsNoFailure(t *testing.T) {
+	dir := t.TempDir()
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	defer ledger.Close()
+	access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	require.NoError(t, err)
+	defer access.Close()
+	var log bytes.Buffer
+	w, err := writer.Open(t.Context(), writer.Config{
+		Ledger: ledger, Access: access, OperatorToken: token, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequestWithContext(ended, http.MethodDelete, "/v1/keys/1", nil)
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, request)
+	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+	require.NotContains(t, log.String(), "ERROR")
+}

@@ -1,0 +1,152 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"regedge/replicate/registry/libsql"
+	"regedge/schema/search"
+)
+
+const (
+	putContent = `INSERT INTO content (bucket, kind, key, hash)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1) WHERE true
+ON CONFLICT (bucket, kind, key) DO UPDATE SET hash = excluded.hash`
+	dropContent = `DELETE FROM content WHERE (bucket, kind, key) IN (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1))`
+
+	dropTerms = `INSERT INTO search_index (search_index, rowid, terms) SELECT 'delete', value ->> 0, value ->> 1 FROM json_each(?1)`
+	dropNames = `DELETE FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
+	putNames  = `INSERT INTO search_name (place, value, name, label)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1)`
+	putTerms = `INSERT INTO search_index (rowid, terms) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
+)
+
+// statements are what a transaction of a batch runs, the claim left out.
+func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.Statement, error) {
+	var list []libsql.Statement
+	for _, k := range kinds {
+		var more []libsql.Statement
+		var err error
+		if k == entry {
+			more, err = p.entryStatements(ctx, batch)
+		} else {
+			more, err = p.recordStatements(ctx, k, batch)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return append(list, contentStatements(batch)...), nil
+}
+
+// recordStatements write the records of a kind, and delete what they no longer have.
+func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (list []libsql.Statement, err error) {
+	var all, there []string
+	for _, c := range batch {
+		if c.kind != k {
+			continue
+		}
+		all = append(all, c.key)
+		if c.there {
+			there = append(there, c.key)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	for _, t := range tables[k] {
+		rows, err := ask(ctx, p.here, t.rows(), all)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", t.name, err)
+		}
+		if len(there) > 0 {
+			stay, err := ask(ctx, p.here, t.primaryKeys(), there)
+			if err != nil {
+				return nil, fmt.Errorf("read the keys of %s: %w", t.name, err)
+			}
+			list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(there), stay}})
+			for _, statement := range t.dropEarlier() {
+				list = append(list, libsql.Statement{SQL: statement, Args: []any{encode(there)}})
+			}
+		}
+		if rows != "[]" {
+			list = append(list, libsql.Statement{SQL: t.put(), Args: []any{rows}})
+		}
+	}
+	return list, nil
+}
+
+// entryStatements move entries of the search: first all old ones out, then all new in.
+func (p *pusher) entryStatements(ctx context.Context, batch []change) (list []libsql.Statement, err error) {
+	var out, in []string
+	for _, c := range batch {
+		if c.kind != entry {
+			continue
+		}
+		if c.there {
+			out = append(out, c.key)
+		}
+		if c.here {
+			in = append(in, c.key)
+		}
+	}
+	if len(out) > 0 {
+		old, err := readEntries(ctx, p.there, out)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, libsql.Statement{SQL: dropTerms, Args: []any{encode(terms(old))}},
+			libsql.Statement{SQL: dropNames, Args: []any{encode(out)}})
+	}
+	if len(in) > 0 {
+		fresh, err := p.readEntries(ctx, p.local, in, p.generation)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([][4]any, len(fresh))
+		for i, e := range fresh {
+			rows[i] = [4]any{e.place, e.value, e.name, e.label}
+		}
+		list = append(list, libsql.Statement{SQL: putNames, Args: []any{encode(rows)}},
+			libsql.Statement{SQL: putTerms, Args: []any{encode(terms(fresh))}})
+	}
+	return list, nil
+}
+
+func terms(entries []named) [][2]any {
+	rows := make([][2]any, len(entries))
+	for i, e := range entries {
+		rows[i] = [2]any{e.place, search.Terms(e.name)}
+	}
+	return rows
+}
+
+func contentStatements(batch []change) (list []libsql.Statement) {
+	var put [][4]any
+	var drop [][3]any
+	for _, c := range batch {
+		if c.here {
+			put = append(put, [4]any{c.bucket(), int(c.kind), c.key, c.hash})
+		} else {
+			drop = append(drop, [3]any{c.bucket(), int(c.kind), c.key})
+		}
+	}
+	if len(put) > 0 {
+		list = append(list, libsql.Statement{SQL: putContent, Args: []any{encode(put)}})
+	}
+	if len(drop) > 0 {
+		list = append(list, libsql.Statement{SQL: dropContent, Args: []any{encode(drop)}})
+	}
+	return list
+}
+
+// encode writes JSON of what can't fail: strings and numbers.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return string(text)
+}

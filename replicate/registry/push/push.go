@@ -1,0 +1,223 @@
+package push
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"regedge/replicate/registry/libsql"
+	"regedge/schema"
+)
+
+// Errors of Run.
+var (
+	// ErrTakenOver is returned when another push took over.
+	ErrTakenOver = errors.New("another push has taken over")
+	// ErrNotPushed is returned for a primary whose content came in another way.
+	ErrNotPushed = errors.New("the primary holds a registry that was not pushed: begin with an empty one")
+)
+
+// Config says what to push and where to.
+type Config struct {
+	// Snapshot is the folder of the snapshots, Release the one to push.
+	Snapshots, Release string
+	// Primary is the primary; its client stays the caller's to close. Migrate, if set, is
+	// the same one through database/sql: its schema is brought up to date with it.
+	Primary *libsql.Client
+	Migrate *sql.DB
+	// DryRun finds out what differs and writes nothing.
+	DryRun bool
+	// Progress, if set, is called after each transaction.
+	Progress func(Progress)
+	Now      func() time.Time
+	// Pause waits between attempts; it is time.Sleep, cut short by ctx, when nil.
+	Pause func(ctx context.Context, d time.Duration)
+}
+
+// Progress tells how far a push is.
+type Progress struct{ Done, Total int64 } // records
+
+// Count is what differs of a kind.
+type Count struct {
+	Kind               string
+	Fresh, Other, Gone int64 // records that are new, changed, and no longer there
+}
+
+// Report tells what a push did, or would do.
+type Report struct {
+	Release        string
+	Counts         []Count
+	Transactions   int
+	Sent, Received int64 // bytes on the wire
+	Compared       int64 // of these, received to find the differences
+	NewGeneration  bool  // the search was moved as a whole
+	Elapsed        time.Duration
+}
+
+// Records is how many records differ.
+func (r Report) Records() (n int64) {
+	for _, c := range r.Counts {
+		n += c.Fresh + c.Other + c.Gone
+	}
+	return n
+}
+
+// pusher is one run.
+type pusher struct {
+	config     Config
+	local      *sql.DB
+	here       file
+	there      asker
+	blank      bool // the primary has no schema yet, and is not to be given one
+	token      string
+	generation int64
+	lastDigest string // of the primary's newest release
+	sequence   int64  // of the last transaction
+	report     Report
+}
+
+// Run pushes. After an error, also of ctx, what was written stays whole, and the same
+// run again goes on.
+func Run(ctx context.Context, config Config) (report Report, err error) {
+	started := config.Now()
+	if config.Pause == nil {
+		config.Pause = pause
+	}
+	p := &pusher{config: config, there: server{config.Primary}, token: rand.Text()}
+	p.report.Release = config.Release
+	if p.local, err = openSnapshot(ctx, config.Snapshots, config.Release); err != nil {
+		return p.report, err
+	}
+	defer func() { err = errors.Join(err, p.local.Close()) }()
+	p.here = file{p.local}
+	sent, received := config.Primary.Bytes()
+	err = p.run(ctx)
+	p.report.Sent, p.report.Received = config.Primary.Bytes()
+	p.report.Sent -= sent
+	p.report.Received -= received
+	p.report.Elapsed = config.Now().Sub(started)
+	return p.report, err
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (p *pusher) run(ctx context.Context) error {
+	if err := p.checkSchemas(ctx); err != nil {
+		return err
+	}
+	before, err := p.readState(ctx)
+	if err != nil {
+		return err
+	}
+	if before.current == p.config.Release && before.pushing == "" {
+		return nil
+	}
+	if !before.pushed && before.names > 0 {
+		return ErrNotPushed
+	}
+	changes, err := p.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if before.needsNewGeneration(changes) {
+		p.report.NewGeneration = true
+	}
+	p.count(changes)
+	if p.config.DryRun {
+		return nil
+	}
+	if err := p.begin(ctx, before); err != nil {
+		return err
+	}
+	if p.report.NewGeneration {
+		if changes, err = p.compare(ctx); err != nil {
+			return err
+		}
+		p.count(changes)
+	}
+	if err := p.write(ctx, changes); err != nil {
+		return err
+	}
+	return p.finish(ctx)
+}
+
+// checkSchemas has both sides at the version that this program knows. A dry run takes an
+// empty primary as it is.
+func (p *pusher) checkSchemas(ctx context.Context) error {
+	if p.config.Migrate == nil {
+		return nil
+	}
+	if !p.config.DryRun {
+		return schema.Migrate(ctx, p.config.Migrate, schema.Registry)
+	}
+	version, err := schema.Version(ctx, p.config.Migrate, schema.Registry)
+	if err == nil && version == 0 {
+		p.blank, p.there = true, nobody{}
+		return nil
+	}
+	if err == nil {
+		err = schema.Check(ctx, p.config.Migrate, schema.Registry)
+	}
+	if err != nil {
+		return fmt.Errorf("primary: %w", err)
+	}
+	return nil
+}
+
+func (p *pusher) compare(ctx context.Context) ([]change, error) {
+	_, before := p.config.Primary.Bytes()
+	changes, err := compare(ctx, p.here, p.there)
+	_, after := p.config.Primary.Bytes()
+	p.report.Compared += after - before
+	return changes, err
+}
+
+func (p *pusher) count(changes []change) {
+	p.report.Counts = make([]Count, len(kinds))
+	for i, k := range kinds {
+		p.report.Counts[i].Kind = k.String()
+	}
+	for _, c := range changes {
+		count := &p.report.Counts[c.kind-1]
+		switch {
+		case !c.there:
+			count.Fresh++
+		case c.here:
+			count.Other++
+		default:
+			count.Gone++
+		}
+	}
+}
+
+// write writes the changes in batches.
+func (p *pusher) write(ctx context.Context, changes []change) error {
+	links, err := p.findLinks(ctx, changes)
+	if err != nil {
+		return err
+	}
+	progress := Progress{Total: int64(len(changes))}
+	for _, batch := range plan(changes, links) {
+		list, err := p.statements(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if err := p.commit(ctx, list); err != nil {
+			return err
+		}
+		p.report.Transactions++
+		progress.Done += int64(len(batch))
+		if p.config.Progress != nil {
+			p.config.Progress(progress)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,429 @@
+package push
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/ident"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+)
+
+// list reads one column of the registry file.
+func (w *world) list(query string) (values []string) {
+	w.t.Helper()
+	db, err := schema.OpenFile(w.registry, true)
+	require.NoError(w.t, err)
+	defer db.Close()
+	for _, line := range dump(w.t, db, query) {
+		values = append(values, strings.TrimSuffix(strings.TrimPrefix(line, "[{"), " true}]"))
+	}
+	return values
+}
+
+// editSome changes a few records in every way there is.
+func (w *world) editSome() {
+	w.t.Helper()
+	cins := w.list("SELECT cin FROM company ORDER BY cin LIMIT 12")
+	in := func(keys []string) string { return "('" + strings.Join(keys, "','") + "')" }
+	w.edit(cins,
+		"UPDATE company SET company_name = 'RENAMED ' || company_name WHERE cin IN "+in(cins[:4]),
+		"UPDATE company SET status = 'STRUCK_OFF' WHERE cin IN "+in(cins[4:6]),
+		"DELETE FROM company WHERE cin IN "+in(cins[6:8]),
+		"UPDATE director SET name = name || ' X' WHERE din IN (SELECT din FROM appointment WHERE cin IN "+in(cins[:3])+")",
+		"UPDATE appointment SET cessation = 'RESIGNED' WHERE cin IN "+in(cins[8:9]),
+		"DELETE FROM appointment WHERE cin IN "+in(cins[9:10]),
+		"INSERT INTO director (din, name, as_of, last_updated) VALUES ('99999999', 'NEW', '2025-01-01', 5)",
+		"INSERT INTO appointment (cin, din, as_of) SELECT cin, '99999999', '2025-01-01' FROM company WHERE cin IN "+in(cins[10:]),
+		"DELETE FROM director WHERE din = (SELECT max(din) FROM director WHERE din < '99999999')",
+		"UPDATE partner SET left_on = '2024-01-01' WHERE llpin = (SELECT min(llpin) FROM partner)",
+		"UPDATE llp SET contribution = 7 WHERE llpin = (SELECT max(llpin) FROM llp)",
+		"UPDATE pincode SET district = 'ELSEWHERE' WHERE pincode = (SELECT min(pincode) FROM pincode)",
+		"INSERT INTO company (cin, company_name, status, as_of, last_updated) VALUES ('U99999KA2025PTC999999', 'AAA \"QUOTED\" é LTD', 'ACTIVE', '2025-01-01', 5)",
+		"INSERT INTO search_pending VALUES ('U99999KA2025PTC999999')",
+	)
+}
+
+func TestAPushBringsEverything(t *testing.T) {
+	w := newWorld(t)
+	dry := w.config(w.snapshot())
+	dry.DryRun = true
+	foreseen, err := Run(t.Context(), dry)
+	require.NoError(t, err)
+	require.Empty(t, dump(t, w.primary(), "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'libsql%'"), "a dry run makes nothing")
+	none, err := Releases(t.Context(), w.client)
+	require.NoError(t, err, "an empty primary has no releases, which is no failure")
+	require.Empty(t, none)
+	_, err = Previous(t.Context(), w.client, w.snapshots)
+	require.ErrorIs(t, err, ErrNoEarlier)
+	require.ErrorContains(t, err, "kept are "+dry.Release)
+	report := w.push()
+	require.Equal(t, foreseen.Counts, report.Counts)
+	require.Positive(t, report.Transactions)
+	require.GreaterOrEqual(t, report.Counts[0].Fresh, int64(companies()))
+	releases, err := Releases(t.Context(), w.client)
+	require.NoError(t, err)
+	require.Len(t, releases, 1)
+	require.NotEmpty(t, releases[0].Digest)
+
+	again := w.push()
+	require.Zero(t, again.Records())
+	require.Less(t, again.Sent, int64(5000))
+}
+
+// TestCompaniesArePushedIntoTheirRows also beside those that an earlier program put elsewhere,
+// which stay there. Their boards come into their rows when they change.
+func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	there := func(query string) string {
+		db, err := schema.OpenFile(sqld.File(w.server.Dir), true)
+		require.NoError(t, err)
+		defer db.Close()
+		return strings.Join(dump(t, db, query), "")
+	}
+	require.Equal(t, "[{0 true}]", there("SELECT count(*) FROM company WHERE rowid <> cin_number(cin)"))
+
+	_, err := w.primary().Exec(`UPDATE company SET rowid = rowid - (1 << 60);
+		INSERT INTO board SELECT cin, directors FROM company WHERE rowid % 3 = 0;
+		INSERT INTO company_board SELECT cin, directors FROM company WHERE rowid % 3 > 0;
+		UPDATE company SET directors = NULL`)
+	require.NoError(t, err)
+	w.exec("UPDATE company SET directors = directors || char(10) || '99999999' || char(9) || 'NEW' || char(9) || char(9) WHERE directors <> '' AND rowid % 2 = 0")
+	w.editSome()
+	w.push()
+	require.Equal(t, "[{1 true}]", there("SELECT count(*) FROM company WHERE rowid = cin_number(cin)"), "the new one")
+	require.Equal(t, "[{1 true} {1 true} {1 true}]", there(`SELECT count(*) > 10,
+		(SELECT count(*) > 10 FROM company_board), (SELECT count(*) > 10 FROM board) FROM company WHERE directors IS NOT NULL`))
+	require.Equal(t, "[{0 true}]", there(`SELECT count(*) FROM (SELECT cin FROM board UNION ALL SELECT cin FROM company_board UNION ALL
+		SELECT cin FROM company WHERE directors IS NOT NULL) GROUP BY cin HAVING count(*) > 1 UNION ALL SELECT 0 LIMIT 1`), "each once")
+	w.same(w.snapshot())
+}
+
+// TestBoardsAreReadFromWhereAnEarlierProgramKeptThem has them in the pushed file's other tables.
+func TestBoardsAreReadFromWhereAnEarlierProgramKeptThem(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	w.edit(nil, `INSERT INTO board SELECT cin, directors FROM company WHERE rowid % 2 = 0;
+		INSERT INTO company_board SELECT cin, directors FROM company WHERE rowid % 2 = 1;
+		UPDATE company SET directors = NULL, district = NULL`)
+	report := w.push()
+	require.Zero(t, report.Records(), "%+v", report.Counts)
+	blank := newWorld(t)
+	blank.registry = w.registry
+	blank.push()
+	const whole = "SELECT cin, district, directors FROM company ORDER BY 1"
+	require.Equal(t, dump(t, w.primary(), whole), dump(t, blank.primary(), whole))
+}
+
+// TestARowThatIsTakenStopsNoPush has a company come to a primary where another is in the row
+// that it would get.
+func TestARowThatIsTakenStopsNoPush(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	cins := w.list("SELECT cin FROM company WHERE cin IN ((SELECT min(cin) FROM company), (SELECT max(cin) FROM company)) ORDER BY cin")
+	require.Len(t, cins, 2)
+	_, err := w.primary().Exec(fmt.Sprintf(`DELETE FROM company WHERE cin = '%[1]s'; UPDATE company SET rowid = %[3]d WHERE cin = '%[2]s'`,
+		cins[0], cins[1], ident.CINNumber(cins[0])))
+	require.NoError(t, err)
+	w.edit(nil, "UPDATE company SET paid_up_capital = 77 WHERE cin = '"+cins[0]+"'")
+	w.push()
+}
+
+func TestAChangeCostsWhatItChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a small register shows no ratios")
+	}
+	w := newWorld(t)
+	full := w.push()
+	w.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE cin IN (SELECT cin FROM (SELECT cin, row_number() OVER () n FROM company) WHERE n % 100 = 0)",
+		"UPDATE director SET designation = 'CHANGED' WHERE rowid % 100 = 0")
+	part := w.push()
+	require.InDelta(t, float64(full.Counts[0].Fresh+full.Counts[2].Fresh)/100, float64(part.Records()), 5)
+	require.Less(t, part.Sent, full.Sent/50, "%+v", part)
+	require.Less(t, part.Sent+part.Received, full.Sent/20)
+	t.Logf("full push: %d bytes sent, %d received; 1%%: %d sent, %d received, of these %d to compare",
+		full.Sent, full.Received, part.Sent, part.Received, part.Compared)
+}
+
+// TestALaterDateAloneIsNotPushed is about the monthly import, which writes its date into every
+// record that it confirms.
+func TestALaterDateAloneIsNotPushed(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	w.edit(nil, "UPDATE company SET as_of = '2025-02-01'", "UPDATE appointment SET as_of = '2025-02-01'",
+		"UPDATE llp SET as_of = '2025-02-01', older = '{\"city\":\"2025-01-01\"}'", "UPDATE partner SET as_of = '2025-02-01'",
+		"UPDATE director SET as_of = '2025-02-01', name = name || ' X' WHERE din = (SELECT min(din) FROM director)")
+	report := w.push()
+	require.EqualValues(t, 1, report.Records(), "the director with another name: %+v", report.Counts)
+	require.Equal(t, dump(t, w.primary(), "SELECT min(as_of), max(as_of) FROM director"),
+		dump(t, w.primary(), "SELECT '2025-01-01', '2025-02-01'"), "what is pushed is pushed whole")
+}
+
+// TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate rolls back to a release whose
+// snapshot was made before content_part, labels and the boards in companies' rows were, at a
+// primary without them.
+func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	first := w.snapshot()
+	w.editSome()
+	w.push()
+	snapshot, err := schema.OpenFile(snapshotPath(w.snapshots, first), false)
+	require.NoError(t, err)
+	for _, db := range []*sql.DB{snapshot, w.primary()} {
+		_, err := db.Exec(`DROP TRIGGER content_added; DROP TRIGGER content_changed; DROP TRIGGER content_gone;
+			INSERT INTO board SELECT cin, directors FROM company WHERE directors IS NOT NULL;
+			DROP TABLE company_board; ALTER TABLE company DROP COLUMN directors; ALTER TABLE company DROP COLUMN district;
+			DROP TABLE content_part; ALTER TABLE search_name DROP COLUMN label; DELETE FROM schema_version WHERE version >= 7`)
+		require.NoError(t, err)
+	}
+	require.NoError(t, snapshot.Close())
+	order, err := Snapshots(w.snapshots)
+	require.NoError(t, err)
+	_, err = Run(t.Context(), w.config(first))
+	require.NoError(t, err)
+	w.same(first)
+	after, err := Snapshots(w.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, order, after)
+}
+
+func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	first := w.snapshot()
+	w.editSome()
+	dry := w.config(w.snapshot())
+	dry.DryRun = true
+	foreseen, err := Run(t.Context(), dry)
+	require.NoError(t, err)
+	w.same(first) // a dry run writes nothing
+	report := w.push()
+	require.Equal(t, foreseen.Counts, report.Counts)
+	require.False(t, report.NewGeneration)
+	for i, c := range report.Counts {
+		require.Positive(t, c.Other, "%s", kinds[i])
+	}
+
+	previous, err := Previous(t.Context(), w.client, w.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, first, previous)
+	back, err := Run(t.Context(), w.config(previous))
+	require.NoError(t, err)
+	require.Equal(t, report.Records(), back.Records())
+	w.same(first)
+	releases, err := Releases(t.Context(), w.client)
+	require.NoError(t, err)
+	require.Equal(t, first, releases[0].ID)
+	require.Len(t, releases, 2)
+	_, err = Previous(t.Context(), w.client, w.snapshots)
+	require.ErrorIs(t, err, ErrNoEarlier, "a second rollback does not bring back what the first took away")
+	_, err = Run(t.Context(), w.config("nonsense"))
+	require.ErrorContains(t, err, "kept are: "+first+", edit-1")
+}
+
+func TestASearchBuiltAnewIsMovedAsAWhole(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	for round := range 3 {
+		// A name that comes first moves all others when the index is built anew.
+		w.edit([]string{"*"}, fmt.Sprintf(`INSERT INTO company (cin, company_name, status, as_of, last_updated)
+			VALUES ('U99999KA2025PTC99999%d', 'A%d', 'ACTIVE', '2025-01-01', 5)`, round, round))
+		report := w.push()
+		require.True(t, report.NewGeneration)
+		require.EqualValues(t, 1, report.Counts[0].Fresh)
+		require.Zero(t, report.Counts[2].Other)
+	}
+}
+
+func TestPlacesThatChangeHandsAreMovedTogether(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	// Two names change places, and a third takes the place of one that goes.
+	w.edit(nil, `CREATE TEMP TABLE pair AS SELECT place, value, name FROM search_name ORDER BY place LIMIT 4`,
+		`DELETE FROM company WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
+		`DELETE FROM llp WHERE llpin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
+		`UPDATE company SET company_name = 'A' WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 1)`,
+		`INSERT INTO search_pending VALUES ('*')`)
+	require.NotZero(t, w.push().Records())
+}
+
+func TestAnInterruptedPushGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a small register is pushed in one transaction")
+	}
+	w := newWorld(t)
+	release := w.snapshot()
+	total := int64(0)
+	for range 3 {
+		config := w.config(release)
+		ctx, cancel := context.WithCancel(t.Context())
+		config.Progress = func(p Progress) {
+			total = max(total, p.Total)
+			cancel()
+		}
+		_, err := Run(ctx, config)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, dump(t, w.primary(), "SELECT id FROM release"), "the release comes last")
+	}
+	report, err := Run(t.Context(), w.config(release))
+	require.NoError(t, err)
+	w.same(release)
+	require.Less(t, report.Records(), total, "what was written is not written again")
+}
+
+func TestALostAnswerIsNoSecondWrite(t *testing.T) {
+	w := newWorld(t)
+	w.push()
+	w.editSome()
+	release := w.snapshot()
+	for lost := int64(1); ; lost++ {
+		w.lose.Store(lost)
+		_, err := Run(t.Context(), w.config(release))
+		if err != nil {
+			// A question's answer is not asked for again: the next run does.
+			require.NotErrorIs(t, err, ErrDiffers)
+			w.lose.Store(0)
+			_, err = Run(t.Context(), w.config(release))
+			require.NoError(t, err)
+		}
+		w.same(release)
+		if w.lose.Load() > 0 || testing.Short() && lost > 8 {
+			return // fewer answers than that
+		}
+		previous, err := Previous(t.Context(), w.client, w.snapshots)
+		require.NoError(t, err)
+		w.lose.Store(0)
+		_, err = Run(t.Context(), w.config(previous))
+		require.NoError(t, err)
+	}
+}
+
+func TestASecondPushTakesOver(t *testing.T) {
+	w := newWorld(t)
+	release := w.snapshot()
+	config := w.config(release)
+	other := false
+	config.Progress = func(Progress) {
+		if !other {
+			other = true
+			_, err := Run(t.Context(), w.config(release))
+			require.NoError(t, err)
+		}
+	}
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrTakenOver)
+	w.same(release)
+}
+
+func TestWhatCannotBePushedIsRefused(t *testing.T) {
+	w := newWorld(t)
+	t.Run("an unfinished import", func(t *testing.T) {
+		w.exec("INSERT INTO unreleased VALUES (1, 0)")
+		_, err := Snapshot(t.Context(), w.registry, w.snapshots)
+		require.ErrorIs(t, err, ErrUnfinished)
+		w.exec("DELETE FROM unreleased")
+	})
+	release := w.snapshot()
+	t.Run("a primary of the future", func(t *testing.T) {
+		db := w.primary()
+		require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+		_, err := db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
+		require.NoError(t, err)
+		_, err = Run(t.Context(), w.config(release))
+		var newer *schema.NewerError
+		require.True(t, errors.As(err, &newer), "%v", err)
+		_, err = db.Exec("DELETE FROM schema_version WHERE version = 99")
+		require.NoError(t, err)
+	})
+	t.Run("a primary that was filled in another way", func(t *testing.T) {
+		db := w.primary()
+		_, err := db.Exec("INSERT INTO search_name VALUES (1, 'x', 'x', '')")
+		require.NoError(t, err)
+		_, err = Run(t.Context(), w.config(release))
+		require.ErrorIs(t, err, ErrNotPushed)
+		_, err = db.Exec("DELETE FROM search_name")
+		require.NoError(t, err)
+	})
+	t.Run("a primary that was changed by hand meanwhile", func(t *testing.T) {
+		config := w.config(release)
+		config.Progress = func(Progress) {
+			_, err := config.Migrate.Exec("DELETE FROM director")
+			require.NoError(t, err)
+		}
+		_, err := Run(t.Context(), config)
+		require.ErrorIs(t, err, ErrDiffers)
+	})
+}
+
+func (w *world) exec(statement string) {
+	w.t.Helper()
+	db, err := schema.OpenFile(w.registry, false)
+	require.NoError(w.t, err)
+	defer db.Close()
+	_, err = db.Exec(statement)
+	require.NoError(w.t, err)
+}
+
+func TestOldSnapshotsAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	var made []string
+	for range 4 {
+		made = append(made, w.snapshot())
+		w.edit(nil, "UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE cin = (SELECT min(cin) FROM company)")
+	}
+	require.NoError(t, Prune(w.snapshots, 2))
+	kept, err := Snapshots(w.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, made[2:], kept)
+}
+
+// eachTable calls test with every table that is pushed, in a registry that has them.
+func eachTable(t *testing.T, test func(*sql.DB, table)) {
+	t.Helper()
+	db, err := schema.OpenFile(newWorld(t).registry, true)
+	require.NoError(t, err)
+	defer db.Close()
+	for _, list := range tables {
+		for _, one := range list {
+			test(db, one)
+		}
+	}
+}
+
+func TestEveryColumnIsPushed(t *testing.T) {
+	eachTable(t, func(db *sql.DB, table table) {
+		require.ElementsMatch(t, columnsOf(t, db, table.name), table.columns, table.name)
+	})
+}
+
+func columnsOf(t *testing.T, db *sql.DB, table string) (names []string) {
+	t.Helper()
+	rows, err := db.Query("SELECT name FROM pragma_table_info(?)", table)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestRecordsAreFoundByIndexes so that a push that changes little reads little.
+func TestRecordsAreFoundByIndexes(t *testing.T) {
+	eachTable(t, func(db *sql.DB, table table) {
+		for _, statement := range append(table.dropEarlier(), table.rows(), table.primaryKeys(), table.drop()) {
+			plan := strings.Join(dump(t, db, "EXPLAIN QUERY PLAN "+statement), "\n")
+			require.Contains(t, plan, "SEARCH ")
+			require.NotRegexp(t, "SCAN "+table.name+"|SCAN (company_)?board", plan)
+		}
+	})
+}

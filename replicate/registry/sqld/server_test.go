@@ -1,0 +1,65 @@
+package sqld_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
+)
+
+func TestAPrimaryWhoseAddressIsTakenIsNotWaitedFor(t *testing.T) {
+	for _, taken := range []string{"HTTP", "GRPC"} {
+		t.Run(taken, func(t *testing.T) {
+			other, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer other.Close()
+			config := sqld.Config{Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: sqldtest.Address(t), GRPC: sqldtest.Address(t)}
+			if taken == "HTTP" {
+				config.HTTP = other.Addr().String()
+			} else {
+				config.GRPC = other.Addr().String()
+			}
+			server := &sqld.Server{Config: config}
+			require.NoError(t, server.Start())
+			defer server.Kill()
+			require.ErrorIs(t, server.Await(t.Context(), ""), sqld.ErrEnded)
+		})
+	}
+}
+
+func TestAReplicaDoesNotStartOnAPrimarysDatabase(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)")
+	other := sqldtest.Primary(t)
+	primary.Stop()
+	config := primary.Config
+	config.Primary = "http://" + other.GRPC
+	require.ErrorContains(t, (&sqld.Server{Config: config}).Start(), "holds a primary's database")
+	require.NoError(t, primary.Start())
+	sqldtest.Await(t, primary, "")
+	sqldtest.Exec(t, primary, "INSERT INTO probe VALUES (1)")
+}
+
+func TestAReplicaSaysThatItRemovesARest(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+	const said = "it is removed, and copied anew"
+	log := &testkit.Log{}
+	replica := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t), Primary: "http://" + primary.GRPC, Log: log})
+	follows(t, replica, 1)
+	replica.Stop()
+	require.NoError(t, replica.Start())
+	follows(t, replica, 1)
+	require.NotContains(t, log.String(), said, "a database that is whole stays")
+	replica.Kill()
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(sqld.File(replica.Dir)), "client_wal_index")))
+	require.NoError(t, replica.Start())
+	follows(t, replica, 1)
+	require.Contains(t, log.String(), said)
+}

@@ -1,0 +1,41 @@
+package sqld_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
+)
+
+const patience = time.Minute
+
+func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+	log := &testkit.Log{}
+	replica := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t), Primary: "http://" + primary.GRPC, Log: log})
+	sqldtest.LoseDatabase(t, primary, "", replica.Dir, log)
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), "regedge: the replica has lost its database, and is started again")
+	}, patience, 50*time.Millisecond, log.String())
+
+	sqldtest.Exec(t, primary, "UPDATE probe SET n = 2")
+	follows(t, replica, 2)
+}
+
+// follows waits until the number in the table probe of a replica is want.
+func follows(t *testing.T, replica *sqld.Server, want int64) {
+	t.Helper()
+	client := libsql.New(replica.URL(), "")
+	defer client.Close()
+	require.Eventually(t, func() bool {
+		read, err := client.Query(t.Context(), "SELECT n FROM probe")
+		return err == nil && len(read.Rows) == 1 && read.Int(0, 0) == want
+	}, patience, 50*time.Millisecond, "it follows")
+}
