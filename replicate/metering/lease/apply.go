@@ -23,11 +23,11 @@ type Reported struct {
 }
 
 // Behind reports whether batches have still to be sent, or leases to be declared.
-func (b *Book) Behind() bool { return b.applied < b.sealed && !b.unread || b.declaring }
+func (b *EdgeState) Behind() bool { return b.applied < b.sealed && !b.unread || b.declaring }
 
 // TakeReplayed lists the batches whose acknowledgement was replayed: they may have to be
 // kept still.
-func (b *Book) TakeReplayed() []Reported {
+func (b *EdgeState) TakeReplayed() []Reported {
 	taken := b.replayed
 	b.replayed = nil
 	return taken
@@ -36,7 +36,7 @@ func (b *Book) TakeReplayed() []Reported {
 // Apply takes the writer's reply to Hello, Sync or Watch. Replies may be repeated,
 // delayed and overtaken: what is not newer than what is known changes nothing.
 // ofSync says that the reply answers the message of Sync.
-func (b *Book) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
+func (b *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 	if r.Status == syncproto.Stranger {
 		if r.Session == b.session {
 			b.session = 0
@@ -87,7 +87,7 @@ func (b *Book) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 }
 
 // open takes the session of a Hello's reply.
-func (b *Book) open(now int64, r *syncproto.Reply) {
+func (b *EdgeState) open(now int64, r *syncproto.Reply) {
 	b.session, b.seen, b.applied, b.told = r.Session, 0, r.Applied, false
 	b.declaring, b.declaredTo = false, 0
 	b.doubtDry()
@@ -100,13 +100,13 @@ func (b *Book) open(now int64, r *syncproto.Reply) {
 
 // doubtDry forgets of which accounts nothing was left: that was said in another session,
 // and may be different when this one's first news come.
-func (b *Book) doubtDry() {
+func (b *EdgeState) doubtDry() {
 	for _, a := range b.accounts {
 		a.credits.dry, a.volume.dry = false, false
 	}
 }
 
-func (b *Book) heard(now int64, r *syncproto.Reply) {
+func (b *EdgeState) heard(now int64, r *syncproto.Reply) {
 	b.contact, b.everMet, b.live = now, true, r.Live
 	if r.Generation != b.generation {
 		b.generation = r.Generation
@@ -114,7 +114,7 @@ func (b *Book) heard(now int64, r *syncproto.Reply) {
 	}
 }
 
-func (b *Book) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied {
+func (b *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied {
 	if r.Epoch != b.epoch || r.Applied > b.sealed {
 		return Applied{}
 	}
@@ -153,7 +153,7 @@ func (b *Book) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied {
 }
 
 // applyDeclare follows the writer's demand that leases be declared.
-func (b *Book) applyDeclare(r *syncproto.Reply, ofSync bool) {
+func (b *EdgeState) applyDeclare(r *syncproto.Reply, ofSync bool) {
 	switch {
 	case !r.Declare:
 		b.declaring, b.declaredTo = false, 0
@@ -170,7 +170,7 @@ func (b *Book) applyDeclare(r *syncproto.Reply, ofSync bool) {
 
 // newRows picks the rows that are news and of windows that are not over, and moves on to
 // the version that they reach. A lease of a past window may be forgotten here already.
-func (b *Book) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
+func (b *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	if r.Since > b.seen || r.Upto <= b.seen {
 		return nil
 	}
@@ -191,7 +191,7 @@ func past(now int64, p syncproto.Pool) bool {
 
 // closedFor reports whether a row speaks of a lease that was closed in a batch which the
 // writer had not applied when it wrote the row.
-func (b *Book) closedFor(row *syncproto.Row, applied uint64) bool {
+func (b *EdgeState) closedFor(row *syncproto.Row, applied uint64) bool {
 	if row.Pool.Kind == syncproto.NotFound {
 		return false
 	}
@@ -200,7 +200,7 @@ func (b *Book) closedFor(row *syncproto.Row, applied uint64) bool {
 }
 
 // applyRows is the effect of rows on the book, now and on replay.
-func (b *Book) applyRows(rows []syncproto.Row) {
+func (b *EdgeState) applyRows(rows []syncproto.Row) {
 	for i := range rows {
 		row := &rows[i]
 		h := b.opened(row.Pool)
@@ -215,7 +215,7 @@ func (b *Book) applyRows(rows []syncproto.Row) {
 }
 
 // opened is the lease of a pool, made when there is none.
-func (b *Book) opened(p syncproto.Pool) *holding {
+func (b *EdgeState) opened(p syncproto.Pool) *holding {
 	switch p.Kind {
 	case syncproto.NotFound:
 		return &b.key(p.Subject).notFound
@@ -227,7 +227,7 @@ func (b *Book) opened(p syncproto.Pool) *holding {
 
 // applyEnd takes a reply which says that this epoch, or this edge, is at its end. What
 // was charged is still reported.
-func (b *Book) applyEnd(now int64, r *syncproto.Reply) Applied {
+func (b *EdgeState) applyEnd(now int64, r *syncproto.Reply) Applied {
 	if r.Epoch != b.epoch || b.session != 0 && r.Session != b.session {
 		return Applied{}
 	}
@@ -269,13 +269,13 @@ func (b *Book) applyEnd(now int64, r *syncproto.Reply) Applied {
 
 // abandon drops what a retired edge did not report and, its state directory being an
 // older copy of one that reported so many batches, never can.
-func (b *Book) abandon(applied uint64) {
+func (b *EdgeState) abandon(applied uint64) {
 	b.acked = max(b.acked, applied)
 	b.dropUsage()
 }
 
 // dropUsage forgets what was not reported.
-func (b *Book) dropUsage() {
+func (b *EdgeState) dropUsage() {
 	b.pending, b.carried, b.late, b.inflight = tally{}, map[uint64]tally{}, map[uint64]tally{}, nil
 	for _, a := range b.accounts {
 		a.unreported = 0
@@ -284,12 +284,12 @@ func (b *Book) dropUsage() {
 
 // abandoned reports whether abandon was called in this epoch: the writer has batches that
 // were never made here, and takes no others under their numbers.
-func (b *Book) abandoned() bool { return b.acked > b.sealed }
+func (b *EdgeState) abandoned() bool { return b.acked > b.sealed }
 
 // beginEpoch starts an epoch without leases. When forked, the state directory was an
 // older copy: what was unreported before this run may have been reported by the original
 // and is dropped, what was charged in this run is reported as of the old epoch.
-func (b *Book) beginEpoch(epoch, generation uint64, forked bool) {
+func (b *EdgeState) beginEpoch(epoch, generation uint64, forked bool) {
 	b.applyEpoch(epoch, forked)
 	b.generation = generation
 	b.logEpoch(forked)
@@ -297,7 +297,7 @@ func (b *Book) beginEpoch(epoch, generation uint64, forked bool) {
 
 // applyEpoch is the effect of a new epoch on the book, now and on replay. 0 is none: what
 // was abandoned goes on as with an empty directory, and counts nothing of the epoch before.
-func (b *Book) applyEpoch(epoch uint64, forked bool) {
+func (b *EdgeState) applyEpoch(epoch uint64, forked bool) {
 	old := b.epoch
 	if epoch == 0 {
 		b.dropped = old

@@ -9,7 +9,7 @@ import (
 
 // seal makes the next batch of what is unreported, unless one is under way or there is
 // nothing to say. The batch may leave the edge once the Log's records are durable.
-func (b *Book) seal(now int64) {
+func (b *EdgeState) seal(now int64) {
 	if b.abandoned() {
 		b.dropUsage() // failed requests and voids since
 		return
@@ -44,7 +44,7 @@ func (b *Book) seal(now int64) {
 }
 
 // oldestLate is the earliest epoch with usage that is unreported, 0 for none.
-func (b *Book) oldestLate() uint64 {
+func (b *EdgeState) oldestLate() uint64 {
 	oldest := uint64(0)
 	for epoch, t := range b.late {
 		if len(t) == 0 {
@@ -77,7 +77,7 @@ func (r *returning) put(n syncproto.Return) {
 }
 
 // someReturns lists what was recalled, what idles above its floor, and what is closed.
-func (b *Book) someReturns(now int64) []syncproto.Return {
+func (b *EdgeState) someReturns(now int64) []syncproto.Return {
 	r := returning{places: map[syncproto.Pool]int{}}
 	for _, p := range b.recalls {
 		b.putExcess(&r, p, 0)
@@ -95,7 +95,7 @@ func (b *Book) someReturns(now int64) []syncproto.Return {
 }
 
 // putExcess returns what a lease holds above keep.
-func (b *Book) putExcess(r *returning, p syncproto.Pool, keep int64) {
+func (b *EdgeState) putExcess(r *returning, p syncproto.Pool, keep int64) {
 	h := b.holding(p)
 	if h != nil && h.window == p.Window && h.held() > keep {
 		r.put(syncproto.Return{Pool: p, Units: h.held() - keep})
@@ -104,7 +104,7 @@ func (b *Book) putExcess(r *returning, p syncproto.Pool, keep int64) {
 
 // putClose returns both leases of an account and ends them. Both or none: there is
 // always room for two.
-func (b *Book) putClose(r *returning, id int64, a *account) {
+func (b *EdgeState) putClose(r *returning, id int64, a *account) {
 	if len(r.list) > syncproto.MaxReturns-2 {
 		return
 	}
@@ -119,7 +119,7 @@ func (b *Book) putClose(r *returning, id int64, a *account) {
 }
 
 // allReturns closes every account and returns what keys hold, as far as a batch reaches.
-func (b *Book) allReturns() []syncproto.Return {
+func (b *EdgeState) allReturns() []syncproto.Return {
 	r := returning{places: map[syncproto.Pool]int{}}
 	for _, id := range b.order {
 		b.putClose(&r, id, b.accounts[id])
@@ -131,7 +131,7 @@ func (b *Book) allReturns() []syncproto.Return {
 }
 
 // applySeal is the effect of a sealed batch on the book, now and on replay.
-func (b *Book) applySeal(batch *syncproto.Batch) {
+func (b *EdgeState) applySeal(batch *syncproto.Batch) {
 	b.sealed, b.inflight = batch.Seq, batch
 	for i := range batch.Usage {
 		b.unpend(batch.Of, useOf(&batch.Usage[i]))
@@ -157,7 +157,7 @@ func (b *Book) applySeal(batch *syncproto.Batch) {
 }
 
 // unpend takes a reported row off what is unreported. A batch has the whole of it.
-func (b *Book) unpend(of uint64, u use) {
+func (b *EdgeState) unpend(of uint64, u use) {
 	if of != b.epoch {
 		delete(tallyOf(b.late, of), u)
 	} else {
@@ -166,7 +166,7 @@ func (b *Book) unpend(of uint64, u use) {
 }
 
 // acknowledge folds a batch that the writer applied into the balances.
-func (b *Book) acknowledge(applied uint64) *Reported {
+func (b *EdgeState) acknowledge(applied uint64) *Reported {
 	b.applied = applied
 	b.acked = max(b.acked, applied)
 	batch := b.inflight

@@ -7,11 +7,11 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// Log keeps the records of a Book, in order, and copies them. What Append took is lost in
-// a crash until the shell has written it; where a Book must not go on without, it leaves
+// Log keeps the records of a EdgeState, in order, and copies them. What Append took is lost in
+// a crash until the shell has written it; where a EdgeState must not go on without, it leaves
 // that to its shell: see Charge, Void and Sync.
 type Log interface {
-	// Append takes a record. When a droppable one can't be written, Book.Drop takes its
+	// Append takes a record. When a droppable one can't be written, EdgeState.Drop takes its
 	// effect back.
 	Append(record []byte, droppable bool)
 	// Batch is a batch that was sealed before, nil when it is not kept any more. After an
@@ -26,8 +26,8 @@ const contactMillis = 5_000
 // ErrForgotten is returned by Void for a request id that is older than those remembered.
 var ErrForgotten = errors.New("the request id is too old to be voided")
 
-// Book is the state of one edge. It is not safe for concurrent use.
-type Book struct {
+// EdgeState is the state of one edge. It is not safe for concurrent use.
+type EdgeState struct {
 	log     Log
 	scratch syncproto.Encoder
 
@@ -81,8 +81,8 @@ type Book struct {
 }
 
 // New makes the book of an edge with an empty state directory. Records go to log.
-func New(log Log) *Book {
-	return &Book{
+func New(log Log) *EdgeState {
+	return &EdgeState{
 		log: log, standing: syncproto.OK, live: 1,
 		accounts: map[int64]*account{}, keys: map[int64]*key{},
 		carried: map[uint64]tally{}, pending: tally{}, late: map[uint64]tally{},
@@ -93,7 +93,7 @@ func New(log Log) *Book {
 
 // Boot begins a run of the edge's process, after the records of the ones before were
 // replayed. The number is random: no two runs have the same.
-func (b *Book) Boot(number uint64) {
+func (b *EdgeState) Boot(number uint64) {
 	b.boot = number
 	b.separate()
 	b.append(func(e *syncproto.Encoder) { e.Byte(recordBoot) })
@@ -101,7 +101,7 @@ func (b *Book) Boot(number uint64) {
 
 // separate sets apart the usage of former runs: an older copy of the state directory
 // would report it a second time.
-func (b *Book) separate() {
+func (b *EdgeState) separate() {
 	merge(tallyOf(b.carried, b.epoch), b.pending)
 	for epoch, t := range b.late {
 		merge(tallyOf(b.carried, epoch), t)
@@ -110,13 +110,13 @@ func (b *Book) separate() {
 }
 
 // accept notes that the writer found the state directory current.
-func (b *Book) accept() {
+func (b *EdgeState) accept() {
 	b.join()
 	b.accepted = true
 }
 
 // join puts the usage together again that separate set apart.
-func (b *Book) join() {
+func (b *EdgeState) join() {
 	for epoch, t := range b.carried {
 		to := b.pending
 		if epoch != b.epoch {
@@ -129,31 +129,31 @@ func (b *Book) join() {
 
 // Connected reports whether the writer was heard of within the last seconds, so that
 // what it said of others still holds.
-func (b *Book) Connected(now int64) bool {
+func (b *EdgeState) Connected(now int64) bool {
 	return b.everMet && b.session != 0 && now-b.contact <= contactMillis
 }
 
 // Serving reports whether this edge may spend leases at all.
-func (b *Book) Serving() bool { return b.epoch != 0 && b.standing == syncproto.OK }
+func (b *EdgeState) Serving() bool { return b.epoch != 0 && b.standing == syncproto.OK }
 
 // Standing is where the writer says this edge stands: OK, Superseded or Retired.
-func (b *Book) Standing() syncproto.Status { return b.standing }
+func (b *EdgeState) Standing() syncproto.Status { return b.standing }
 
 // Epoch is the current epoch, 0 before the first contact.
-func (b *Book) Epoch() uint64 { return b.epoch }
+func (b *EdgeState) Epoch() uint64 { return b.epoch }
 
 // Accounts is the number of accounts with a lease here.
-func (b *Book) Accounts() int { return len(b.accounts) }
+func (b *EdgeState) Accounts() int { return len(b.accounts) }
 
 // Unreported is the number of the account's charges that the writer may not have.
-func (b *Book) Unreported(account int64) int64 {
+func (b *EdgeState) Unreported(account int64) int64 {
 	if a := b.accounts[account]; a != nil {
 		return a.unreported
 	}
 	return 0
 }
 
-func (b *Book) account(id int64) *account {
+func (b *EdgeState) account(id int64) *account {
 	a := b.accounts[id]
 	if a == nil {
 		a = &account{index: int32(len(b.order))}
@@ -163,7 +163,7 @@ func (b *Book) account(id int64) *account {
 	return a
 }
 
-func (b *Book) dropAccount(id int64) {
+func (b *EdgeState) dropAccount(id int64) {
 	a := b.accounts[id]
 	last := b.order[len(b.order)-1]
 	b.order[a.index] = last
@@ -172,7 +172,7 @@ func (b *Book) dropAccount(id int64) {
 	delete(b.accounts, id)
 }
 
-func (b *Book) key(id int64) *key {
+func (b *EdgeState) key(id int64) *key {
 	k := b.keys[id]
 	if k == nil {
 		k = &key{index: int32(len(b.keyOrder))}
@@ -182,7 +182,7 @@ func (b *Book) key(id int64) *key {
 	return k
 }
 
-func (b *Book) dropKey(id int64) {
+func (b *EdgeState) dropKey(id int64) {
 	k := b.keys[id]
 	last := b.keyOrder[len(b.keyOrder)-1]
 	b.keyOrder[k.index] = last
@@ -192,7 +192,7 @@ func (b *Book) dropKey(id int64) {
 }
 
 // holding is the lease of a pool, nil when there is none.
-func (b *Book) holding(p syncproto.Pool) *holding {
+func (b *EdgeState) holding(p syncproto.Pool) *holding {
 	if p.Kind == syncproto.NotFound {
 		if k := b.keys[p.Subject]; k != nil {
 			return &k.notFound
@@ -211,7 +211,7 @@ func (b *Book) holding(p syncproto.Pool) *holding {
 
 // spend counts units of use u from the leases of the current epoch: 1 for a charge, -1
 // for its void.
-func (b *Book) spend(u use, units int64) {
+func (b *EdgeState) spend(u use, units int64) {
 	switch u.outcome {
 	case charge.Found:
 		a := b.account(u.account)
@@ -230,7 +230,7 @@ func (b *Book) spend(u use, units int64) {
 
 // take spends units of a lease. Units that a void brings back to a recalled lease go on
 // to the writer.
-func (b *Book) take(p syncproto.Pool, h *holding, units int64) {
+func (b *EdgeState) take(p syncproto.Pool, h *holding, units int64) {
 	h.spent += units
 	if units < 0 && h.recalled {
 		b.recalls = append(b.recalls, p)

@@ -21,7 +21,7 @@ type Answer struct {
 // Charge decides on a request at now and charges it. Asked again with the same id it
 // gives the same verdict and charges nothing. again says that this is the same call
 // after a wait: it was counted to the rate already.
-func (b *Book) Charge(now int64, r *charge.Request, again bool) Answer {
+func (b *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 	id := b.recent.sum(r.ID)
 	if e := b.recent.find(id); e != nil {
 		return b.repeat(e)
@@ -50,7 +50,7 @@ func (b *Book) Charge(now int64, r *charge.Request, again bool) Answer {
 }
 
 // chargeLive decides by the leases of account and key.
-func (b *Book) chargeLive(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) Answer {
+func (b *EdgeState) chargeLive(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) Answer {
 	v.Code, v.RetryAfter = charge.MeteringUnavailable, 1
 	if !b.Serving() {
 		return Answer{Verdict: v, Wait: b.epoch == 0} // the first Hello may be under way
@@ -80,7 +80,7 @@ func (b *Book) chargeLive(now int64, r *charge.Request, id sum, a *account, v ch
 }
 
 // commit charges a request that all gates let through.
-func (b *Book) commit(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) Answer {
+func (b *EdgeState) commit(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) Answer {
 	u := use{r.Account, r.Key, hourOf(now), r.Endpoint, r.Outcome}
 	b.spend(u, 1)
 	a.used(now)
@@ -103,7 +103,7 @@ type gate struct {
 }
 
 // gates lists what a request needs, in the order in which its lack is told.
-func (b *Book) gates(now int64, r *charge.Request, a *account) [3]gate {
+func (b *EdgeState) gates(now int64, r *charge.Request, a *account) [3]gate {
 	month, day := syncproto.Month(now), syncproto.Day(now)
 	if a.volume.window < month {
 		a.volume = holding{window: month}
@@ -142,7 +142,7 @@ const (
 // judge says whether a gate lets the request through. That nothing is left is believed
 // only while the writer is heard of, except for the not-found cap: a day's lookups don't
 // come back.
-func (b *Book) judge(g *gate, now int64) judgement {
+func (b *EdgeState) judge(g *gate, now int64) judgement {
 	h := g.holding
 	if h.usable(now, g.pool.Window) || !g.spends && h.held() > 0 {
 		return have
@@ -157,7 +157,7 @@ func (b *Book) judge(g *gate, now int64) judgement {
 }
 
 // answer remembers a verdict under its id.
-func (b *Book) answer(now int64, r *charge.Request, id sum, v charge.Verdict, s state) Answer {
+func (b *EdgeState) answer(now int64, r *charge.Request, id sum, v charge.Verdict, s state) Answer {
 	b.recent.put(entry{
 		high: id.high, low: id.low, account: r.Account, key: r.Key, at: now, credits: v.CreditsRemaining,
 		epoch: b.epoch, limit: int32(v.RateLimit), remaining: int32(v.RateRemaining),
@@ -167,7 +167,7 @@ func (b *Book) answer(now int64, r *charge.Request, id sum, v charge.Verdict, s 
 }
 
 // repeat answers an id that was answered before.
-func (b *Book) repeat(e *entry) Answer {
+func (b *EdgeState) repeat(e *entry) Answer {
 	delete(b.doubted, e.sum())
 	v := e.verdict()
 	if e.state == voided {
@@ -177,7 +177,7 @@ func (b *Book) repeat(e *entry) Answer {
 }
 
 // renew asks early for more of what runs low.
-func (b *Book) renew(now int64, r *charge.Request, a *account) {
+func (b *EdgeState) renew(now int64, r *charge.Request, a *account) {
 	if r.Outcome == charge.NotFound {
 		k := b.keys[r.Key]
 		b.renewOne(now, syncproto.Pool{Kind: syncproto.NotFound, Subject: r.Key, Window: k.notFound.window}, &k.notFound, notFoundUnits)
@@ -188,7 +188,7 @@ func (b *Book) renew(now int64, r *charge.Request, a *account) {
 	b.renewOne(now, syncproto.Pool{Kind: syncproto.Volume, Subject: r.Account, Window: a.volume.window}, &a.volume, target)
 }
 
-func (b *Book) renewOne(now int64, p syncproto.Pool, h *holding, target int64) {
+func (b *EdgeState) renewOne(now int64, p syncproto.Pool, h *holding, target int64) {
 	low := h.held()*2 < target && !h.dry && !h.recalled
 	if low || p.Kind == syncproto.Credits && h.until-now < renewMillis {
 		b.want(syncproto.Want{Pool: p, Target: target})
@@ -196,14 +196,14 @@ func (b *Book) renewOne(now int64, p syncproto.Pool, h *holding, target int64) {
 }
 
 // want notes what to ask the writer for.
-func (b *Book) want(w syncproto.Want) {
+func (b *EdgeState) want(w syncproto.Want) {
 	old := b.wants[w.Pool]
 	b.wants[w.Pool] = syncproto.Want{Pool: w.Pool, Target: max(old.Target, w.Target), Urgent: old.Urgent || w.Urgent}
 }
 
 // Urgent reports whether the writer should hear of this edge now: a request waits for a
 // lease, or a lease was recalled.
-func (b *Book) Urgent() bool {
+func (b *EdgeState) Urgent() bool {
 	if !b.Serving() {
 		return false
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Check holds the invariants of the package's documentation against the book.
-func (b *Book) Check() error {
+func (b *EdgeState) Check() error {
 	granted := int64(0)
 	for _, id := range b.order {
 		a := b.accounts[id]
@@ -41,7 +41,7 @@ func (h *holding) check() error {
 	return nil
 }
 
-func (b *Book) checkUnreported() error {
+func (b *EdgeState) checkUnreported() error {
 	sums := map[int64]int64{}
 	count := func(t tally) {
 		for u, n := range t {

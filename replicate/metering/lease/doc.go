@@ -6,7 +6,7 @@
 //
 // # Invariants
 //
-// Check holds these at every moment between two calls of a Book:
+// Check holds these at every moment between two calls of a EdgeState:
 //
 //  1. Of every lease, granted = held + spent + returned, and held is never negative: an
 //     edge spends and returns only what it was granted.
@@ -16,10 +16,10 @@
 //     the usage that the writer has not acknowledged.
 //  4. The sum of all grants of the epoch is at least the sum over the leases held.
 //
-// And these hold between a Book and its Log:
+// And these hold between a EdgeState and its Log:
 //
 //  5. Replaying the Log's records gives the same leases, usage and request ids as the
-//     Book that wrote them, whatever the point at which the Log ends: every record is
+//     EdgeState that wrote them, whatever the point at which the Log ends: every record is
 //     the whole of one change.
 //  6. A batch leaves the edge only when it and all before it is durable. So a sequence
 //     below the one that the writer applied can only come from an older copy of the

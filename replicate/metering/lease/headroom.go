@@ -28,7 +28,7 @@ func NewHeadroom() Headroom { return Headroom{LeastMillis: -1} }
 // AddHeadroom adds some accounts, from the one that the call before returned; the first
 // is 0. It returns 0 after the last. Accounts that come and go between the calls may be
 // missed: it is for metrics.
-func (b *Book) AddHeadroom(h *Headroom, now int64, from int) (next int) {
+func (b *EdgeState) AddHeadroom(h *Headroom, now int64, from int) (next int) {
 	to := min(from+headroomPart, len(b.order))
 	for _, id := range b.order[min(from, to):to] {
 		h.add(b.accounts[id], now)
@@ -71,7 +71,7 @@ func (a *account) recentUse(now int64) int32 {
 
 // Unsettled is how many charges the writer may not have. It counts the rows of usage
 // since the last sync, not the accounts.
-func (b *Book) Unsettled() (charges int64) {
+func (b *EdgeState) Unsettled() (charges int64) {
 	count := func(t tally) {
 		for u, n := range t {
 			if u.outcome == charge.Found {
@@ -97,4 +97,4 @@ func (b *Book) Unsettled() (charges int64) {
 }
 
 // Unresolved is how many charges wait to be reported as unresolved.
-func (b *Book) Unresolved() int { return len(b.doubts) + len(b.unresolved) }
+func (b *EdgeState) Unresolved() int { return len(b.doubts) + len(b.unresolved) }

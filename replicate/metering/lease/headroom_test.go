@@ -10,7 +10,7 @@ import (
 )
 
 // headroom is that of all accounts.
-func headroom(b *Book, now int64) Headroom {
+func headroom(b *EdgeState, now int64) Headroom {
 	h := NewHeadroom()
 	for next := b.AddHeadroom(&h, now, 0); next != 0; next = b.AddHeadroom(&h, now, next) {
 	}

@@ -64,7 +64,7 @@ type account struct {
 	rateTold            int32 // of count, what the writer was told
 	slot                int32 // ten-minute slot of slotUse
 	slotUse, lastUse    int32 // charges in slot and in the one before
-	index               int32 // place in Book.order
+	index               int32 // place in EdgeState.order
 	rateListed          bool
 }
 
@@ -91,5 +91,5 @@ func (a *account) target() int64 {
 // key is what this edge knows of one key.
 type key struct {
 	notFound holding
-	index    int32 // place in Book.keyOrder
+	index    int32 // place in EdgeState.keyOrder
 }

@@ -27,7 +27,7 @@ func (m *memory) Batch(uint64, uint64) (*syncproto.Batch, error) { return nil, n
 
 // granted is a book in touch with a writer that granted units of everything to account
 // and key 1.
-func granted(t testing.TB, units int64) (*Book, *memory) {
+func granted(t testing.TB, units int64) (*EdgeState, *memory) {
 	log := &memory{}
 	b := New(log)
 	b.Boot(1)
@@ -38,7 +38,7 @@ func granted(t testing.TB, units int64) (*Book, *memory) {
 	return b, log
 }
 
-func news(b *Book, version uint64, units int64) *syncproto.Reply {
+func news(b *EdgeState, version uint64, units int64) *syncproto.Reply {
 	r := &syncproto.Reply{Status: syncproto.OK, Session: b.session, Epoch: b.epoch, Generation: 1, Applied: b.applied, Since: b.seen, Live: 1}
 	for i, p := range []syncproto.Pool{
 		{Kind: syncproto.Credits, Subject: 1},
@@ -111,7 +111,7 @@ func TestANewSessionHasToSayAgainThatNothingIsLeft(t *testing.T) {
 
 // endedEpoch is a book whose epoch 1 is superseded, with all of it reported and returned in
 // so many batches.
-func endedEpoch(t *testing.T) (b *Book, batches uint64) {
+func endedEpoch(t *testing.T) (b *EdgeState, batches uint64) {
 	b, _ = granted(t, 10)
 	require.Equal(t, "", b.Charge(start, asking("a", charge.Found), false).Verdict.Code)
 	ended := syncproto.Reply{Status: syncproto.Superseded, Session: 1, Epoch: 1, Generation: 1, Live: 1}
@@ -128,7 +128,7 @@ func endedEpoch(t *testing.T) (b *Book, batches uint64) {
 
 // showsItsEpoch holds that a book sends all of epoch 1 to a writer of generation 2 that has
 // nothing of it, and answers with a status.
-func showsItsEpoch(t *testing.T, b *Book, batches uint64, status syncproto.Status) {
+func showsItsEpoch(t *testing.T, b *EdgeState, batches uint64, status syncproto.Status) {
 	require.EqualValues(t, 1, b.Epoch(), "that writer has not seen what was reported")
 	require.True(t, b.Greeting())
 	shown := b.Hello(start)
@@ -306,7 +306,7 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 	b.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
 	require.EqualValues(t, 1, b.Unreported(1))
 
-	open := func(records [][]byte, boot uint64) (*Book, *memory) {
+	open := func(records [][]byte, boot uint64) (*EdgeState, *memory) {
 		disk := &memory{slices.Clone(records)}
 		copied := New(disk)
 		for _, r := range records {
@@ -408,7 +408,7 @@ func TestAVoidAfterItsLeaseWasClosedGoesBack(t *testing.T) {
 	require.NoError(t, b.Check())
 }
 
-func same(t *testing.T, want, got *Book) {
+func same(t *testing.T, want, got *EdgeState) {
 	t.Helper()
 	require.NoError(t, got.Check())
 	require.Equal(t, want.accounts[1].credits, got.accounts[1].credits)

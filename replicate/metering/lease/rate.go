@@ -14,7 +14,7 @@ func secondsUntil(now, end int64) int64 { return max((end-now+999)/1000, 1) }
 
 // rate gives the RateLimit numbers before this request. Remaining and reset are unsent
 // while the others' counts can't be learned.
-func (b *Book) rate(a *account, now int64) charge.Verdict {
+func (b *EdgeState) rate(a *account, now int64) charge.Verdict {
 	if m := syncproto.Minute(now); a.minute != m {
 		a.minute, a.count, a.rateTold = m, 0, 0
 	}
@@ -37,10 +37,10 @@ func (a *account) inMinute() int64 {
 	return int64(a.count)
 }
 
-func (b *Book) rateExceeded(a *account) bool { return a.inMinute() >= int64(a.perMinute) }
+func (b *EdgeState) rateExceeded(a *account) bool { return a.inMinute() >= int64(a.perMinute) }
 
 // countRate counts a request, and notes that the writer does not know of it.
-func (b *Book) countRate(id int64, a *account) {
+func (b *EdgeState) countRate(id int64, a *account) {
 	a.count++
 	if !a.rateListed && b.live > 1 {
 		a.rateListed = true
@@ -50,7 +50,7 @@ func (b *Book) countRate(id int64, a *account) {
 
 // chargeSandbox counts a request of the sandbox key by its client's address. It needs
 // no writer and costs nothing.
-func (b *Book) chargeSandbox(now int64, r *charge.Request, id sum) Answer {
+func (b *EdgeState) chargeSandbox(now int64, r *charge.Request, id sum) Answer {
 	c := b.clients.at(r.Client, now)
 	v := charge.Verdict{
 		RateLimit: r.PerMinute, RateRemaining: 0, RateReset: secondsUntil(now, endOfMinute(now)),

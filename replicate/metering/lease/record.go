@@ -26,24 +26,24 @@ const (
 	recordAbandon  byte = 14 // what was unreported can never be reported
 )
 
-func (b *Book) append(write func(e *syncproto.Encoder)) {
+func (b *EdgeState) append(write func(e *syncproto.Encoder)) {
 	b.scratch.Bytes = b.scratch.Bytes[:0]
 	write(&b.scratch)
 	b.log.Append(b.scratch.Bytes, false)
 }
 
-func (b *Book) logAccept() {
+func (b *EdgeState) logAccept() {
 	b.append(func(e *syncproto.Encoder) { e.Byte(recordAccept) })
 }
 
-func (b *Book) logAbandon() {
+func (b *EdgeState) logAbandon() {
 	b.append(func(e *syncproto.Encoder) {
 		e.Byte(recordAbandon)
 		e.Uint(b.acked)
 	})
 }
 
-func (b *Book) logEpoch(forked bool) {
+func (b *EdgeState) logEpoch(forked bool) {
 	b.append(func(e *syncproto.Encoder) {
 		e.Byte(recordEpoch)
 		e.Uint(b.epoch)
@@ -52,7 +52,7 @@ func (b *Book) logEpoch(forked bool) {
 	})
 }
 
-func (b *Book) logStanding() {
+func (b *EdgeState) logStanding() {
 	b.append(func(e *syncproto.Encoder) {
 		e.Byte(recordStanding)
 		e.Uint(b.generation)
@@ -61,7 +61,7 @@ func (b *Book) logStanding() {
 }
 
 // logCharge is the hot path: no closure, no allocation.
-func (b *Book) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
+func (b *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
 	e := &b.scratch
 	e.Bytes = append(e.Bytes[:0], recordCharge)
 	e.Text(r.ID)
@@ -76,7 +76,7 @@ func (b *Book) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
 	b.log.Append(e.Bytes, true)
 }
 
-func (b *Book) logVoid(id string, charged *entry) {
+func (b *EdgeState) logVoid(id string, charged *entry) {
 	e := &b.scratch
 	e.Bytes = append(e.Bytes[:0], recordVoid)
 	e.Text(id)
@@ -91,14 +91,14 @@ func (b *Book) logVoid(id string, charged *entry) {
 	b.log.Append(e.Bytes, true)
 }
 
-func (b *Book) logSeal(batch *syncproto.Batch) {
+func (b *EdgeState) logSeal(batch *syncproto.Batch) {
 	b.append(func(e *syncproto.Encoder) {
 		e.Byte(recordSeal)
 		batch.Encode(e)
 	})
 }
 
-func (b *Book) logNews(applied uint64, rows []syncproto.Row) {
+func (b *EdgeState) logNews(applied uint64, rows []syncproto.Row) {
 	b.append(func(e *syncproto.Encoder) {
 		e.Byte(recordNews)
 		e.Uint(applied)
@@ -110,7 +110,7 @@ func (b *Book) logNews(applied uint64, rows []syncproto.Row) {
 }
 
 // Replay applies a record that a former run wrote, in their order.
-func (b *Book) Replay(record []byte) error {
+func (b *EdgeState) Replay(record []byte) error {
 	d := syncproto.NewDecoder(record)
 	tag := d.Byte()
 	apply := b.replay(tag, d)
@@ -122,7 +122,7 @@ func (b *Book) Replay(record []byte) error {
 }
 
 // replay reads a record and returns its effect, so that a malformed one has none.
-func (b *Book) replay(tag byte, d *syncproto.Decoder) func() {
+func (b *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	switch tag {
 	case recordBoot:
 		return b.separate
@@ -156,7 +156,7 @@ func (b *Book) replay(tag byte, d *syncproto.Decoder) func() {
 	return b.replaySnapshot(tag, d)
 }
 
-func (b *Book) replayNews(applied uint64, rows []syncproto.Row) {
+func (b *EdgeState) replayNews(applied uint64, rows []syncproto.Row) {
 	if batch := b.acknowledge(applied); batch != nil {
 		b.replayed = append(b.replayed, *batch)
 	}
@@ -165,7 +165,7 @@ func (b *Book) replayNews(applied uint64, rows []syncproto.Row) {
 
 // ReplayID takes from a record only the request ids that it holds: for the records
 // before the newest snapshot.
-func (b *Book) ReplayID(record []byte) error {
+func (b *EdgeState) ReplayID(record []byte) error {
 	d := syncproto.NewDecoder(record)
 	switch tag := d.Byte(); tag {
 	case recordEpoch:
@@ -202,7 +202,7 @@ func readCharge(d *syncproto.Decoder) (entry, string) {
 	return e, id
 }
 
-func (b *Book) replayCharge(e entry, id string) {
+func (b *EdgeState) replayCharge(e entry, id string) {
 	e.epoch = b.epoch
 	b.spend(e.use(), 1)
 	b.account(e.account).used(e.at)
@@ -222,14 +222,14 @@ func readVoid(d *syncproto.Decoder) (entry, string) {
 	return e, id
 }
 
-func (b *Book) replayVoid(e entry, id string) {
+func (b *EdgeState) replayVoid(e entry, id string) {
 	if e.account != 0 {
 		b.reverse(&e)
 	}
 	b.rememberVoid(e, id)
 }
 
-func (b *Book) rememberVoid(e entry, id string) {
+func (b *EdgeState) rememberVoid(e entry, id string) {
 	sum := b.recent.sum(id)
 	if old := b.recent.find(sum); old != nil {
 		old.state = voided

@@ -9,7 +9,7 @@ import (
 // Snapshot gives records that rebuild the book to write, except for the request ids:
 // the records before the snapshot keep those. A journal that begins with a snapshot
 // needs nothing older but for ReplayID.
-func (b *Book) Snapshot(write func(record []byte)) {
+func (b *EdgeState) Snapshot(write func(record []byte)) {
 	var e syncproto.Encoder
 	flush := func() {
 		write(e.Bytes)
@@ -37,7 +37,7 @@ func (b *Book) Snapshot(write func(record []byte)) {
 
 // snapshotUsage writes what is unreported, of this epoch and of earlier ones: since the run
 // began, and before it.
-func (b *Book) snapshotUsage(e *syncproto.Encoder, flush func()) {
+func (b *EdgeState) snapshotUsage(e *syncproto.Encoder, flush func()) {
 	write := func(of uint64, carried bool, t tally) {
 		for rows := range slices.Chunk(t.durable(), syncproto.MaxUsage) {
 			e.Byte(recordUsage)
@@ -59,7 +59,7 @@ func (b *Book) snapshotUsage(e *syncproto.Encoder, flush func()) {
 	}
 }
 
-func (b *Book) encodeHead(e *syncproto.Encoder) {
+func (b *EdgeState) encodeHead(e *syncproto.Encoder) {
 	e.Byte(recordHead)
 	for _, n := range []uint64{b.epoch, b.generation, b.sealed, b.applied, b.acked} {
 		e.Uint(n)
@@ -118,7 +118,7 @@ func decodeHolding(d *syncproto.Decoder) holding {
 }
 
 // replaySnapshot reads a record of a snapshot and returns its effect.
-func (b *Book) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
+func (b *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 	switch tag {
 	case recordHead:
 		return b.readHead(d)
@@ -144,7 +144,7 @@ func (b *Book) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 	return nil
 }
 
-func (b *Book) readHead(d *syncproto.Decoder) func() {
+func (b *EdgeState) readHead(d *syncproto.Decoder) func() {
 	fresh := New(b.log)
 	fresh.recent, fresh.boot = b.recent, b.boot
 	for _, n := range []*uint64{&fresh.epoch, &fresh.generation, &fresh.sealed, &fresh.applied, &fresh.acked} {
@@ -160,7 +160,7 @@ func (b *Book) readHead(d *syncproto.Decoder) func() {
 	return func() { *b = *fresh }
 }
 
-func (b *Book) readUsage(d *syncproto.Decoder) func() {
+func (b *EdgeState) readUsage(d *syncproto.Decoder) func() {
 	of, carried := d.Uint(), d.Bool()
 	var rows []syncproto.Usage
 	for range d.Count(syncproto.MaxUsage) {

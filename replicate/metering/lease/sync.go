@@ -12,12 +12,12 @@ import (
 const sweepParts = 600
 
 // Greeting reports whether the edge has to say Hello before it can sync.
-func (b *Book) Greeting() bool { return b.session == 0 || b.settled() }
+func (b *EdgeState) Greeting() bool { return b.session == 0 || b.settled() }
 
 // Hello is the message that opens a session. A new epoch is asked for only in a session
 // in which the writer took everything of the old one: to another, whose ledger may have
 // come back from a backup, the old one has to be shown first.
-func (b *Book) Hello(now int64) *syncproto.Hello {
+func (b *EdgeState) Hello(now int64) *syncproto.Hello {
 	h := &syncproto.Hello{Boot: b.boot, Generation: b.generation, NowMillis: now}
 	if b.session != 0 && b.settled() {
 		h.Boot += b.epoch * oddStep // each epoch's successor is asked for by another number
@@ -31,7 +31,7 @@ func (b *Book) Hello(now int64) *syncproto.Hello {
 const oddStep = 0x9E3779B97F4A7C15
 
 // settled reports whether a superseded epoch has nothing left to report or return.
-func (b *Book) settled() bool {
+func (b *EdgeState) settled() bool {
 	if b.standing != syncproto.Superseded || b.session != 0 && !b.told {
 		return false
 	}
@@ -51,7 +51,7 @@ func (b *Book) settled() bool {
 // Sync is the next message of the lane that is answered at once. It carries a batch when
 // there is something to report: then it may leave the edge only once the Log's records
 // are durable. Exactly one of Apply and Lost follows before the next.
-func (b *Book) Sync(now int64) *syncproto.Sync {
+func (b *EdgeState) Sync(now int64) *syncproto.Sync {
 	s := &syncproto.Sync{Session: b.session, Seen: b.seen, NowMillis: now}
 	if next := b.applied + 1; next <= b.sealed {
 		s.Batch = b.sealedBatch(next)
@@ -67,12 +67,12 @@ func (b *Book) Sync(now int64) *syncproto.Sync {
 }
 
 // Watch is the message of the lane that is held open, at most hold milliseconds.
-func (b *Book) Watch(now, hold int64) *syncproto.Sync {
+func (b *EdgeState) Watch(now, hold int64) *syncproto.Sync {
 	return &syncproto.Sync{Session: b.session, Seen: b.seen, HoldMillis: hold, NowMillis: now}
 }
 
 // Idle reports whether a Sync now would tell the writer nothing but that the edge lives.
-func (b *Book) Idle() bool {
+func (b *EdgeState) Idle() bool {
 	return b.inflight == nil && b.applied == b.sealed && !b.declaring && len(b.rates) == 0 &&
 		len(b.pending)+len(b.late)+len(b.wants)+len(b.recalls)+len(b.trims)+len(b.closing)+len(b.doubts)+len(b.unresolved) == 0
 }
@@ -80,7 +80,7 @@ func (b *Book) Idle() bool {
 // sealedBatch is a batch that was made before. One that is not kept any more is sent
 // without content, so that the ones after it can follow: its charges are lost to the
 // writer, at the service's cost. One that can't be read just now is nil, and waits.
-func (b *Book) sealedBatch(seq uint64) *syncproto.Batch {
+func (b *EdgeState) sealedBatch(seq uint64) *syncproto.Batch {
 	if b.inflight != nil && b.inflight.Seq == seq {
 		return b.inflight
 	}
@@ -92,7 +92,7 @@ func (b *Book) sealedBatch(seq uint64) *syncproto.Batch {
 }
 
 // takeWants moves the wants into the message under way.
-func (b *Book) takeWants() []syncproto.Want {
+func (b *EdgeState) takeWants() []syncproto.Want {
 	if !b.Serving() || len(b.wants) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func comparePools(p, q syncproto.Pool) int {
 }
 
 // takeRates lists the counts of this minute that the writer does not know.
-func (b *Book) takeRates(now int64) []syncproto.Rate {
+func (b *EdgeState) takeRates(now int64) []syncproto.Rate {
 	minute := syncproto.Minute(now)
 	n := min(len(b.rates), syncproto.MaxRates)
 	var rates []syncproto.Rate
@@ -137,7 +137,7 @@ func (b *Book) takeRates(now int64) []syncproto.Rate {
 }
 
 // declare adds the next part of the leases' declaration to a message.
-func (b *Book) declare(s *syncproto.Sync) {
+func (b *EdgeState) declare(s *syncproto.Sync) {
 	b.declared = 0
 	if !b.declaring {
 		return
@@ -166,7 +166,7 @@ func addDeclared(s *syncproto.Sync, p syncproto.Pool, h *holding) {
 
 // Lost says that the message under way was not answered: what it asked for is asked
 // again.
-func (b *Book) Lost() {
+func (b *EdgeState) Lost() {
 	for _, w := range b.asked {
 		b.want(w)
 	}
@@ -176,7 +176,7 @@ func (b *Book) Lost() {
 
 // sweep looks at some accounts and keys: what idles is brought to its floor or closed,
 // what belongs to a past window is dropped.
-func (b *Book) sweep(now int64) {
+func (b *EdgeState) sweep(now int64) {
 	if b.declaring || !b.Serving() {
 		return
 	}
@@ -202,7 +202,7 @@ func (b *Book) sweep(now int64) {
 	}
 }
 
-func (b *Book) sweepAccount(id, now int64) {
+func (b *EdgeState) sweepAccount(id, now int64) {
 	a := b.accounts[id]
 	idle := now - a.lastUsed
 	open := a.credits.known || a.volume.known || a.credits.held() > 0 // by a void, of which no row came yet

@@ -24,7 +24,7 @@ type Voided struct {
 // Void takes the charge of id back, if there is one, and lets none stand ever. That
 // holds only once the Log's records are durable. ErrForgotten when the id is older than
 // those remembered.
-func (b *Book) Void(now int64, id string) (Voided, error) {
+func (b *EdgeState) Void(now int64, id string) (Voided, error) {
 	sum := b.recent.sum(id)
 	e := b.recent.find(sum)
 	switch {
@@ -48,7 +48,7 @@ func (b *Book) Void(now int64, id string) (Voided, error) {
 }
 
 // Drop takes back the effect of a charge or a void whose record could not be written.
-func (b *Book) Drop(record []byte) {
+func (b *EdgeState) Drop(record []byte) {
 	d := syncproto.NewDecoder(record)
 	switch d.Byte() {
 	case recordCharge:
@@ -65,7 +65,7 @@ func (b *Book) Drop(record []byte) {
 }
 
 // dropVoid lets the charge stand again that a void took back.
-func (b *Book) dropVoid(v *entry, id sum) {
+func (b *EdgeState) dropVoid(v *entry, id sum) {
 	e := b.recent.find(id)
 	switch {
 	case e == nil || e.state != voided:
@@ -82,7 +82,7 @@ func (b *Book) dropVoid(v *entry, id sum) {
 
 // reverse takes the effect of a charge back: in the current epoch its units are held
 // again; a charge of an earlier epoch is reported to the writer as one less.
-func (b *Book) reverse(e *entry) {
+func (b *EdgeState) reverse(e *entry) {
 	if e.epoch == b.epoch {
 		b.spend(e.use(), -1)
 		return
@@ -91,7 +91,7 @@ func (b *Book) reverse(e *entry) {
 }
 
 // countLate counts usage of an earlier epoch.
-func (b *Book) countLate(epoch uint64, u use, n int64) {
+func (b *EdgeState) countLate(epoch uint64, u use, n int64) {
 	if epoch == b.dropped {
 		return
 	}
@@ -100,7 +100,7 @@ func (b *Book) countLate(epoch uint64, u use, n int64) {
 }
 
 // owe counts usage that the writer's balance does not show yet.
-func (b *Book) owe(u use, n int64) {
+func (b *EdgeState) owe(u use, n int64) {
 	if u.outcome == charge.Found {
 		b.account(u.account).unreported += n
 	}
@@ -108,7 +108,7 @@ func (b *Book) owe(u use, n int64) {
 
 // Doubt notes that the verdict on id may not have reached the component. Unless the id
 // is asked again or voided, it is reported as unresolved.
-func (b *Book) Doubt(now int64, id string) {
+func (b *EdgeState) Doubt(now int64, id string) {
 	sum := b.recent.sum(id)
 	e := b.recent.find(sum)
 	if e == nil || e.state != charged || b.doubted[sum] || len(b.doubts) >= syncproto.MaxUnresolved {
@@ -119,7 +119,7 @@ func (b *Book) Doubt(now int64, id string) {
 }
 
 // resolveDoubts moves the doubts that stood long enough to the unresolved charges.
-func (b *Book) resolveDoubts(now int64) {
+func (b *EdgeState) resolveDoubts(now int64) {
 	n := 0
 	for _, d := range b.doubts {
 		if now-d.at < doubtMillis {

@@ -157,7 +157,7 @@ func (l *Ledger) Retire(now int64, name string, oldEpochs bool) error {
 			continue
 		}
 		for _, id := range sortedPools(epoch.leases) {
-			l.giveUp(epoch.leases[id])
+			l.writeOff(epoch.leases[id])
 		}
 	}
 	l.liveKnown = false

@@ -56,7 +56,7 @@ func (d *disk) copy() *disk {
 // node is an edge under test.
 type node struct {
 	name     string
-	book     *lease.Book
+	book     *lease.EdgeState
 	disk     *disk
 	snapshot *disk
 	retired  bool
@@ -296,7 +296,7 @@ func (w *world) apply(n *node, r *syncproto.Reply, ofSync bool) {
 }
 
 // forget counts the charges that a loss of an edge's disk may take along.
-func (w *world) forget(b *lease.Book) {
+func (w *world) forget(b *lease.EdgeState) {
 	if w.wentBack {
 		w.missing = w.served // batches that it would have sent again may be among them
 		return

@@ -30,8 +30,8 @@ func (l *Ledger) Hello(now int64, e *Edge, h *syncproto.Hello) *syncproto.Reply 
 func (l *Ledger) judge(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch) {
 	known := e.epochs[h.Epoch]
 	if known != nil && known.Ended && h.Sealed >= known.Applied && h.Boot != known.greeted {
-		if !e.Retired && l.knowsMore(h, known) {
-			l.wentBack(e)
+		if !e.Retired && l.edgeIsAhead(h, known) {
+			l.enterRestore(e)
 		}
 		// A copy, and batches of its original are missing here since a restore.
 		known.Applied = h.Sealed + 1
@@ -46,14 +46,14 @@ func (l *Ledger) judge(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch) {
 	case h.Epoch == 0:
 		return syncproto.Fresh, l.newEpoch(e, h)
 	case known == nil:
-		l.wentBack(e)
+		l.enterRestore(e)
 		known = l.adopt(e, h)
 	case h.Sealed < known.Applied:
 		known.Forked = true
 		l.changes.epoch(e, known)
 		return syncproto.Forked, l.newEpoch(e, h)
-	case l.knowsMore(h, known):
-		l.wentBack(e)
+	case l.edgeIsAhead(h, known):
+		l.enterRestore(e)
 	}
 	if l.Restoring && h.Granted > known.Granted {
 		known.Granted = h.Granted
@@ -65,8 +65,8 @@ func (l *Ledger) judge(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch) {
 	return syncproto.OK, known
 }
 
-// knowsMore reports whether an edge was told what this ledger does not know of an epoch.
-func (l *Ledger) knowsMore(h *syncproto.Hello, known *Epoch) bool {
+// edgeIsAhead reports whether an edge was told what this ledger does not know of an epoch.
+func (l *Ledger) edgeIsAhead(h *syncproto.Hello, known *Epoch) bool {
 	return h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation
 }
 
@@ -99,9 +99,9 @@ func (l *Ledger) adopt(e *Edge, h *syncproto.Hello) *Epoch {
 	return epoch
 }
 
-// wentBack begins the restoring of a ledger that an edge knows to be older than it was:
+// enterRestore begins the restoring of a ledger that an edge knows to be older than it was:
 // no grant is made until each has declared its leases, and this one certainly.
-func (l *Ledger) wentBack(e *Edge) {
+func (l *Ledger) enterRestore(e *Edge) {
 	if !l.Restoring {
 		l.Restore()
 	}
@@ -224,7 +224,7 @@ func (l *Ledger) declared(now int64, e *Edge, s *syncproto.Sync) {
 			continue
 		}
 		if h := l.lease(e, e.current, p, true); d.Granted > h.Granted {
-			l.imply(h, d.Granted-h.Granted)
+			l.grantRetroactively(h, d.Granted-h.Granted)
 		}
 	}
 	if s.DeclaredLast {

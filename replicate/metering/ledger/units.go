@@ -10,7 +10,7 @@ import "fmt"
 func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p := h.pool
 	if units > h.Outstanding() && l.Restoring && !h.Lost {
-		l.imply(h, units-h.Outstanding())
+		l.grantRetroactively(h, units-h.Outstanding())
 	}
 	if units < 0 {
 		beyond = max(units, -h.Beyond)
@@ -45,7 +45,7 @@ func (l *Ledger) giveBack(h *Lease, units int64) {
 		return // compensated already
 	}
 	if units > h.Outstanding() && l.Restoring {
-		l.imply(h, units-h.Outstanding())
+		l.grantRetroactively(h, units-h.Outstanding())
 	}
 	units = min(units, max(h.Outstanding(), 0))
 	h.Returned += units
@@ -62,9 +62,9 @@ func (l *Ledger) grant(h *Lease, units int64) {
 	l.changed(h)
 }
 
-// imply books a grant that the edge knows of and a restored ledger does not. What the
+// grantRetroactively books a grant that the edge knows of and a restored ledger does not. What the
 // pool can't cover is compensated: the edge was free to spend it.
-func (l *Ledger) imply(h *Lease, units int64) {
+func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	granted := h.epoch.Granted
 	l.grant(h, units)
 	h.epoch.Granted = granted // Hello brought the sum that the edge knows
@@ -73,8 +73,8 @@ func (l *Ledger) imply(h *Lease, units int64) {
 	}
 }
 
-// giveUp counts what is outstanding of a lease as lost, and compensates its owner.
-func (l *Ledger) giveUp(h *Lease) {
+// writeOff counts what is outstanding of a lease as lost, and compensates its owner.
+func (l *Ledger) writeOff(h *Lease) {
 	if h.Lost {
 		return
 	}

@@ -29,7 +29,7 @@ type Meter struct {
 	keeping sync.Mutex
 
 	mu   sync.Mutex // guards book, news, and the journal's open group
-	book *lease.Book
+	book *lease.EdgeState
 	news chan struct{} // closed when leases changed
 
 	asked       atomic.Uint64 // number of the last message
