@@ -2,9 +2,11 @@ package simulation
 
 import (
 	"encoding/json"
+	"go/ast"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,48 +14,133 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mutant is a way in which the code could be wrong: one text of one file in another's
-// place.
-type mutant struct{ name, file, right, wrong string }
+// mutant is a break of the code that the simulation must find: a change of the statement or
+// expression that the directive //mutant:NAME marks in the code under test. It names no
+// identifier of that code, so renames leave it alone.
+type mutant struct {
+	name   string
+	change func(*mark) []edit
+	needs  []string // further directives that the change reads
+}
 
-// mutants are breaks of the code that the simulation must find.
 var mutants = []mutant{
-	{"a charge is not journalled", "lease/charge.go", "\tb.logCharge(now, r, &v)\n", ""},
-	{"a void is not journalled", "lease/void.go", "delete(b.doubted, sum)\n\t\tb.logVoid(id, e)", "delete(b.doubted, sum)"},
-	{"request ids are forgotten at a restart", "lease/record.go", "account(e.account).used(e.at)\n\tb.recent.put(e.named(b.recent.sum(id)))", "account(e.account).used(e.at)"},
-	{"a repeated row grants again", "lease/holding.go", "added := max(r.Granted-h.granted, 0)", "added := r.Granted"},
-	{"what was returned can still be spent", "lease/batch.go", "h.returned += r.Units", "_ = r.Units"},
-	{"an old refusal is believed", "lease/charge.go", "(g.pool.Kind == syncproto.NotFound || b.Connected(now))", "true"},
-	{"a snapshot forgets the batch under way", "lease/snapshot.go", "if b.inflight != nil {\n\t\te.Byte(recordInflight)", "if b.inflight == nil {\n\t\treturn\n\t}\n\tif b.sealed == 0 {\n\t\te.Byte(recordInflight)"},
-	{"an older copy's usage is reported again", "lease/apply.go", "if forked {\n\t\tb.carried", "if forked && b == nil {\n\t\tb.carried"},
-	{"a batch leaves before it is durable", "meter/run.go", "if err := m.journal.Flushed(); err != nil {", "if err := error(nil); err != nil {"},
-	{"reported batches are not kept", "meter/run.go", "return m.journal.Keep(batch.Epoch, batch.Batch, syncproto.Day(m.now()))", "return error(nil)\n}\n\nfunc unused(now int64) int32 {\n\treturn syncproto.Day(now)"},
-	{"a failed sync is taken for done", "journal/journal.go", "j.stuck = fmt.Errorf(\"sync journal: %w\", err)\n\t\treturn j.stuck", "return nil"},
-	{"a failed write is not cut off", "journal/journal.go", "j.unclean = n > 0 && j.file.Truncate(j.size) != nil", "j.unclean = n > 0 && j.size < 0"},
-	{"a batch is applied twice", "ledger/sync.go", "s.Batch.Seq == e.current.Applied+1", "s.Batch.Seq <= e.current.Applied+1"},
-	{"the sequence applied is not stored", "ledger/rows.go", "epoch.Number, int64(epoch.Boot), epoch.Applied,", "epoch.Number, int64(epoch.Boot), uint64(0),"},
-	{"an older copy of a disk is not fenced", "ledger/sync.go", "case h.Sealed < known.Applied:", "case h.Sealed < known.Applied && l == nil:"},
-	{"leases that ended are granted again", "ledger/settle.go", "\tstarved := false\n", "\tstarved := false\n\tfor _, h := range p.leases {\n\t\tif h.Until < now && h.Outstanding() > 0 {\n\t\t\tl.giveBack(h, h.Outstanding())\n\t\t}\n\t}\n"},
-	{"a lease that ended is never extended", "ledger/settle.go", "if h.Outstanding() > 0 && h.Until-now < extendMillis {", "if units > 0 && h.Until-now < extendMillis {"},
-	{"a restored ledger grants at once", "ledger/settle.go", "return !l.Restoring && !h.Lost", "return !h.Lost"},
-	{"late reports are debited a second time", "ledger/units.go", "case h.Lost:\n\t\tp.Lost -= units", "case h.Lost && l == nil:\n\t\tp.Lost -= units"},
-	{"an adjustment takes what is leased", "ledger/units.go", "min(p.Deducting, max(p.Left(), 0))", "p.Deducting"},
-	{"a second writer is not fenced", "ledger/store.go", "err != nil || n != 1 {", "err != nil || n > 1 {"},
-	{"a commit that failed is answered", "writer/commit.go", "w.reload(ctx)\n\treturn fmt.Errorf(\"%w: %w\", ErrUnavailable, err)", "return nil"},
+	{name: "charge-not-journalled", change: skip},
+	{name: "void-not-journalled", change: skip},
+	{name: "request-ids-forgotten-at-restart", change: skip},
+	{name: "repeated-row-grants-again", change: keepFirstArgument},
+	{name: "returned-units-still-spent", change: skip},
+	{name: "old-refusal-believed", change: dropLastOperand},
+	{name: "snapshot-without-batch-in-flight", change: skip},
+	{name: "usage-of-older-copy-reported-again", change: skip},
+	{name: "batch-sent-before-durable", change: skip},
+	{name: "reported-batches-not-archived", change: returnNil},
+	{name: "failed-sync-ignored", change: never},
+	{name: "failed-write-not-cut-off", change: never},
+	{name: "batch-applied-twice", change: lastOperator("==", "<=")},
+	{name: "applied-sequence-not-stored", change: replaceWith("uint64(0)")},
+	{name: "older-disk-copy-not-fenced", change: never},
+	{name: "ended-leases-granted-again", change: giveBackEnded, needs: []string{"extend-lease", "give-back"}},
+	{name: "ended-lease-not-extended", change: moveIntoPrevious},
+	{name: "restored-ledger-grants-at-once", change: dropFirstOperand},
+	{name: "late-report-debited-twice", change: never},
+	{name: "adjustment-takes-leased-units", change: keepFirstArgument},
+	{name: "second-writer-not-fenced", change: lastOperator("!=", ">")},
+	{name: "failed-commit-answered", change: returnNil},
 }
 
 // mutantSeeds is within how many seeds each mutant has to be found: a third of those that
 // TestSeeds runs, so that other seeds find it too.
 const mutantSeeds = 660
 
+// skip never runs a statement.
+func skip(m *mark) []edit { return m.replace(m.node, "if false {\n"+m.text(m.node)+"\n}") }
+
+// returnNil returns nil in place of a statement and what follows it.
+func returnNil(m *mark) []edit {
+	return m.replace(m.node, "if true {\nreturn nil\n}\n"+m.text(m.node))
+}
+
+// never makes a condition false.
+func never(m *mark) []edit {
+	c := m.condition()
+	return m.replace(c, "false && ("+m.text(c)+")")
+}
+
+// dropFirstOperand and dropLastOperand take one condition out of several joined by &&.
+func dropFirstOperand(m *mark) []edit { return m.replace(m.operands()[0], "true") }
+func dropLastOperand(m *mark) []edit {
+	all := m.operands()
+	return m.replace(all[len(all)-1], "true")
+}
+
+// lastOperator compares differently in the last of several joined conditions.
+func lastOperator(from, to string) func(*mark) []edit {
+	return func(m *mark) []edit {
+		all := m.operands()
+		c, ok := all[len(all)-1].(*ast.BinaryExpr)
+		require.True(m.t, ok && c.Op.String() == from, "%s: want a comparison by %s", m.name, from)
+		return m.replace(c, m.text(c.X)+" "+to+" "+m.text(c.Y))
+	}
+}
+
+// keepFirstArgument puts the first argument of a call in its place.
+func keepFirstArgument(m *mark) []edit {
+	call, ok := m.assigned().(*ast.CallExpr)
+	require.True(m.t, ok, "%s: want the result of a call", m.name)
+	return m.replace(call, m.text(call.Args[0]))
+}
+
+func replaceWith(text string) func(*mark) []edit {
+	return func(m *mark) []edit { return m.replace(m.node, text) }
+}
+
+// moveIntoPrevious runs a statement only when the if before it holds.
+func moveIntoPrevious(m *mark) []edit {
+	before, ok := m.previous().(*ast.IfStmt)
+	require.True(m.t, ok, "%s: want an if before it", m.name)
+	return append(m.insert(before.Body.Rbrace, m.text(m.node)+"\n"), m.replace(m.node, "")...)
+}
+
+// giveBackEnded has a lease that ended return what is outstanding, before the marked
+// statement. It takes the lease and its end from the condition by which leases are extended,
+// "outstanding > 0 && end-now < limit", in the same function.
+func giveBackEnded(m *mark) []edit {
+	extend := m.others["extend-lease"]
+	all := extend.operands()
+	outstanding := all[0].(*ast.BinaryExpr).X
+	lease := outstanding.(*ast.CallExpr).Fun.(*ast.SelectorExpr).X
+	left := all[1].(*ast.BinaryExpr).X
+	receiver := m.function().Recv.List[0].Names[0].Name
+	method := m.others["give-back"].node.(*ast.FuncDecl).Name.Name
+	return m.insert(m.node.Pos(), "if "+extend.text(left)+" < 0 {\n"+receiver+"."+method+"("+extend.text(lease)+", "+extend.text(outstanding)+")\n}\n")
+}
+
+// TestEveryMutantHasItsDirective holds that the table and the directives agree, and that the
+// mutants compile: all of them at once.
+func TestEveryMutantHasItsDirective(t *testing.T) {
+	marks := findMarks(t)
+	var used []string
+	var edits []edit
+	for _, m := range mutants {
+		used = append(append(used, m.name), m.needs...)
+		edits = append(edits, m.edits(t, marks)...)
+	}
+	for name := range marks {
+		require.Contains(t, used, name, "a directive without a mutant")
+	}
+	out, err := exec.Command("go", "build", "-overlay", overlay(t, edits), codeUnderTest+"/...").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 // TestTheSimulationFindsMutants breaks the code and expects the simulation to see it.
 func TestTheSimulationFindsMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: builds the simulation once for every mutant")
 	}
+	marks := findMarks(t)
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			out := m.simulate(t)
+			out := simulateMutant(t, m.edits(t, marks))
 			_, found, _ := strings.Cut(out, "-run TestSeed -seed ")
 			require.NotEmpty(t, found, "not found in %d seeds:\n%s", mutantSeeds, out[max(0, len(out)-4000):])
 			t.Logf("found by seed %s", strings.Fields(found)[0])
@@ -61,24 +148,53 @@ func TestTheSimulationFindsMutants(t *testing.T) {
 	}
 }
 
-// simulate runs the simulation with the mutant in the place of the right code, and returns
+func (m mutant) edits(t *testing.T, marks map[string]*mark) []edit {
+	for _, name := range append([]string{m.name}, m.needs...) {
+		require.Contains(t, marks, name, "a mutant without its directive //mutant:%s", name)
+	}
+	at := *marks[m.name]
+	at.t = t
+	return m.change(&at)
+}
+
+// simulateMutant runs the simulation with edits applied to the code under test, and returns
 // what it printed.
-func (m mutant) simulate(t *testing.T) string {
-	path, err := filepath.Abs(filepath.Join("../../replicate/metering", filepath.FromSlash(m.file)))
-	require.NoError(t, err)
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(content), m.right), "%s has changed: the mutant has to follow", m.file)
-	dir := t.TempDir()
-	broken, overlay, program := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutant.test")
-	require.NoError(t, os.WriteFile(broken, []byte(strings.Replace(string(content), m.right, m.wrong, 1)), 0o600))
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: broken}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, ".").CombinedOutput()
+func simulateMutant(t *testing.T, edits []edit) string {
+	program := filepath.Join(t.TempDir(), "mutant.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay(t, edits), "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	run := exec.Command(program, "-test.run=^TestSeeds$", "-test.timeout=5m", "-seeds", strconv.Itoa(mutantSeeds), "-from", strconv.Itoa(*firstRun))
 	out, err = run.CombinedOutput()
 	require.Error(t, err, "the simulation passes")
 	return string(out)
+}
+
+// overlay writes edited copies of files, and the list for the flag -overlay that puts them in
+// the place of the originals.
+func overlay(t *testing.T, edits []edit) string {
+	dir := t.TempDir()
+	files := map[string]string{}
+	// From the end of each file, so that offsets stay right; of two edits at one offset, the
+	// later in the list stands later in the file.
+	slices.Reverse(edits)
+	slices.SortStableFunc(edits, func(a, b edit) int { return b.from - a.from })
+	for _, e := range edits {
+		source, ok := files[e.file]
+		if !ok {
+			content, err := os.ReadFile(e.file)
+			require.NoError(t, err)
+			source = string(content)
+		}
+		files[e.file] = source[:e.from] + e.text + source[e.to:]
+	}
+	replace := map[string]string{}
+	for file, source := range files {
+		replace[file] = filepath.Join(dir, strconv.Itoa(len(replace))+".go")
+		require.NoError(t, os.WriteFile(replace[file], []byte(source), 0o600))
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	path := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(path, list, 0o600))
+	return path
 }

@@ -167,6 +167,7 @@ func (j *Journal) write(bytes []byte) error {
 	}
 	if n, err := j.file.Write(bytes); err != nil {
 		// At once: whose requests these are is told that they are not charged.
+		//mutant:failed-write-not-cut-off
 		j.unclean = n > 0 && j.file.Truncate(j.size) != nil
 		return fmt.Errorf("write journal: %w", err)
 	}
@@ -189,6 +190,7 @@ func (j *Journal) Sync() error {
 	if stuck != nil || !due {
 		return stuck
 	}
+	//mutant:failed-sync-ignored
 	if err := file.Sync(); err != nil {
 		j.mu.Lock()
 		defer j.mu.Unlock()

@@ -310,6 +310,7 @@ func (b *EdgeState) applyEpoch(epoch uint64, forked bool) {
 		}
 	}
 	b.keys, b.keyOrder = map[int64]*key{}, nil
+	//mutant:usage-of-older-copy-reported-again
 	if forked {
 		b.carried = map[uint64]tally{}
 	}

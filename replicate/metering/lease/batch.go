@@ -144,6 +144,7 @@ func (b *EdgeState) applySeal(batch *syncproto.Batch) {
 		if h == nil || h.window != r.Pool.Window {
 			continue
 		}
+		//mutant:returned-units-still-spent
 		h.returned += r.Units
 		h.dry = h.dry && r.Units == 0 // what goes back is to be had again
 		if r.Close {

@@ -87,6 +87,7 @@ func (b *EdgeState) commit(now int64, r *charge.Request, id sum, a *account, v c
 	v.CreditsRemaining = max(a.balance-a.unreported, 0)
 	answer := b.answer(now, r, id, v, charged)
 	answer.Logged = true
+	//mutant:charge-not-journalled
 	b.logCharge(now, r, &v)
 	b.renew(now, r, a)
 	return answer
@@ -147,6 +148,7 @@ func (b *EdgeState) judge(g *gate, now int64) judgement {
 	if h.usable(now, g.pool.Window) || !g.spends && h.held() > 0 {
 		return have
 	}
+	//mutant:old-refusal-believed
 	if h.known && h.dry && h.held() <= 0 && (g.pool.Kind == syncproto.NotFound || b.Connected(now)) {
 		return exhausted
 	}

@@ -43,6 +43,7 @@ func (h *holding) apply(r *syncproto.Row) int64 {
 	if r.Pool.Window > h.window {
 		*h = holding{window: r.Pool.Window}
 	}
+	//mutant:repeated-row-grants-again
 	added := max(r.Granted-h.granted, 0)
 	h.granted += added
 	h.until, h.known, h.dry, h.recalled = max(h.until, r.UntilMillis), true, r.Dry, r.Recall

@@ -206,6 +206,7 @@ func (b *EdgeState) replayCharge(e entry, id string) {
 	e.epoch = b.epoch
 	b.spend(e.use(), 1)
 	b.account(e.account).used(e.at)
+	//mutant:request-ids-forgotten-at-restart
 	b.recent.put(e.named(b.recent.sum(id)))
 }
 

@@ -28,6 +28,7 @@ func (b *EdgeState) Snapshot(write func(record []byte)) {
 		flush()
 	}
 	b.snapshotUsage(&e, flush)
+	//mutant:snapshot-without-batch-in-flight
 	if b.inflight != nil {
 		e.Byte(recordInflight)
 		b.inflight.Encode(&e)

@@ -39,6 +39,7 @@ func (b *EdgeState) Void(now int64, id string) (Voided, error) {
 		b.reverse(e)
 		e.state = voided
 		delete(b.doubted, sum)
+		//mutant:void-not-journalled
 		b.logVoid(id, e)
 	default:
 		e.state = voided

@@ -42,6 +42,7 @@ func (l *Ledger) suspended(p *Pool) bool {
 // serve tries to grant what a lease wants. It reports false when a request waits for
 // units that are leased elsewhere; then the want stands.
 func (l *Ledger) serve(now int64, h *Lease) bool {
+	//mutant:ended-leases-granted-again
 	if !l.grantable(now, h) {
 		h.want = syncproto.Want{}
 		return true
@@ -51,6 +52,8 @@ func (l *Ledger) serve(now int64, h *Lease) bool {
 	if units > 0 {
 		l.grant(h, units)
 	}
+	//mutant:ended-lease-not-extended
+	//mutant:extend-lease
 	if h.Outstanding() > 0 && h.Until-now < extendMillis {
 		h.Until = now + leaseMillis
 		l.changes.lease(h)
@@ -66,6 +69,7 @@ func (l *Ledger) serve(now int64, h *Lease) bool {
 
 // grantable reports whether a lease may grow at all.
 func (l *Ledger) grantable(now int64, h *Lease) bool {
+	//mutant:restored-ledger-grants-at-once
 	return !l.Restoring && !h.Lost && !h.edge.Retired && h.epoch.Number == h.edge.Epoch &&
 		h.pool.Deducting == 0 && !l.suspended(h.pool) && windowOpen(now, h.pool.ID)
 }

@@ -53,6 +53,7 @@ func Guard(ctx context.Context, tx *sql.Tx, generation uint64) error {
 	if err != nil {
 		return fmt.Errorf("check generation: %w", err)
 	}
+	//mutant:second-writer-not-fenced
 	if n, err := result.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(ErrFenced, err)
 	}

@@ -48,6 +48,7 @@ func (l *Ledger) judge(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch) {
 	case known == nil:
 		l.enterRestore(e)
 		known = l.adopt(e, h)
+	//mutant:older-disk-copy-not-fenced
 	case h.Sealed < known.Applied:
 		known.Forked = true
 		l.changes.epoch(e, known)
@@ -135,6 +136,7 @@ func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 		return &syncproto.Reply{Status: syncproto.Stranger, Session: s.Session, Generation: l.Generation, Live: l.Live(now), NowMillis: now}
 	}
 	e.Seen = now
+	//mutant:batch-applied-twice
 	if s.Batch != nil && s.Batch.Seq == e.current.Applied+1 {
 		l.apply(now, e, s.Batch)
 	}

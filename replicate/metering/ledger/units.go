@@ -24,6 +24,7 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p.Spent += units
 	h.toldBalance -= units
 	switch {
+	//mutant:late-report-debited-twice
 	case h.Lost:
 		p.Lost -= units
 		l.enter(p, EntryLost, units, "late report of "+h.edge.Name)
@@ -40,6 +41,8 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 }
 
 // giveBack books units that the edge returned unspent.
+//
+//mutant:give-back
 func (l *Ledger) giveBack(h *Lease, units int64) {
 	if h.Lost {
 		return // compensated already
@@ -102,6 +105,7 @@ func (l *Ledger) deduct(p *Pool) {
 	if p.Deducting == 0 {
 		return
 	}
+	//mutant:adjustment-takes-leased-units
 	if units := min(p.Deducting, max(p.Left(), 0)); units > 0 {
 		p.Deducting -= units
 		bought := min(units, p.Limit)

@@ -132,6 +132,7 @@ func (m *Meter) exchange(ctx context.Context) error {
 			message.Sync = m.book.Sync(sent)
 		}
 	})
+	//mutant:batch-sent-before-durable
 	if err := m.journal.Flushed(); err != nil {
 		m.noteDisk(err)
 		return err
@@ -208,6 +209,7 @@ func (m *Meter) explain(before, after syncproto.Status, applied lease.Applied) {
 
 // keep stores an acknowledged batch for a ledger that comes back from a backup.
 func (m *Meter) keep(batch lease.Reported) error {
+	//mutant:reported-batches-not-archived
 	return m.journal.Keep(batch.Epoch, batch.Batch, syncproto.Day(m.now()))
 }
 

@@ -193,6 +193,7 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 		return ErrFenced
 	}
 	w.config.Logger.Error("the ledger can't be written", "error", err)
+	//mutant:failed-commit-answered
 	w.reload(ctx)
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
