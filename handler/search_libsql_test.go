@@ -10,6 +10,7 @@ import (
 	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
 	"regedge/handler/names"
+	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/searchtest"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
@@ -49,7 +50,7 @@ func TestSearchOnLibSQL(t *testing.T) {
 
 func startLibSQL(t *testing.T) *sql.DB {
 	t.Helper()
-	server := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t)})
+	server := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t)})
 	db, err := sql.Open("libsql", server.URL())
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -25,7 +26,7 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	cert, key, err := made.Certificate("edge")
 	require.NoError(t, err)
 	primary := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "primary"), HTTP: sqldtest.Address(t), GRPC: sqldtest.Address(t),
+		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
 		JWTKeyFile: made.PublicKeyFile("access"), TLS: &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: primaryCert, Key: primaryKey},
 	}}
 	require.NoError(t, primary.Start())
@@ -35,7 +36,7 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	defer client.Close()
 	require.NoError(t, client.Commit(t.Context(), []libsql.Statement{{SQL: "CREATE TABLE probe (n INTEGER)"}}))
 
-	near := &sqld.Server{Config: sqld.Config{HTTP: sqldtest.Address(t), Dir: filepath.Join(dir, "replica")}}
+	near := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, "replica")}}
 	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,
 		"--primary", "https://"+primary.GRPC, "--jwt-key", made.PublicKeyFile("access"),
 		"--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key)

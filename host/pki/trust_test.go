@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -40,11 +41,11 @@ func startPair(t *testing.T) *pair {
 		return &sqld.TLSFiles{CA: p.trust.AuthorityFile(), Cert: cert, Key: key}
 	}
 	p.primary = &sqld.Server{Config: sqld.Config{
-		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: sqldtest.Address(t), GRPC: sqldtest.Address(t),
+		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
 		JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: files("primary", "127.0.0.1", "localhost"), Log: t.Output(),
 	}}
 	p.replica = &sqld.Server{Config: sqld.Config{
-		Program: program, Dir: filepath.Join(dir, "replica"), HTTP: sqldtest.Address(t),
+		Program: program, Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t),
 		JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: files("edge"), Log: t.Output(),
 	}}
 	p.replica.Primary = "https://" + p.primary.GRPC

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/sqldtest"
+	"regedge/internal/testkit/freeport"
 	"regedge/replicate/metering/writer"
 	"regedge/schema/importer"
 	"regedge/testdata"
@@ -146,7 +146,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *cluster) process(name string, args ...string) *process {
-	p := &process{t: c.t, name: name, address: sqldtest.Address(c.t), program: c.built.program}
+	p := &process{t: c.t, name: name, address: freeport.ForTest(c.t), program: c.built.program}
 	p.args = append(args, "--listen", p.address)
 	c.t.Cleanup(p.kill)
 	return p

@@ -11,7 +11,7 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/cluster"
-	"regedge/internal/testkit/sqldtest"
+	"regedge/internal/testkit/freeport"
 )
 
 // clientsAtOnce is how many clients the edges are measured with, for each processor.
@@ -62,7 +62,7 @@ func (w *world) another(name string, flags ...string) *cluster.Edge {
 	w.t.Helper()
 	node, err := w.Client.AddNode(w.t.Context(), name)
 	require.NoError(w.t, err)
-	address := sqldtest.Address(w.t)
+	address := freeport.ForTest(w.t)
 	env := []string{"REGEDGE_TOKEN=" + node.Token}
 	for _, database := range pki.Databases {
 		token, err := w.Token(database, pki.ReadOnly)

@@ -12,7 +12,7 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/cluster"
-	"regedge/internal/testkit/sqldtest"
+	"regedge/internal/testkit/freeport"
 	"regedge/replicate/metering/writer"
 )
 
@@ -21,7 +21,7 @@ func (w *world) single(name, registry string) *cluster.Edge {
 	w.t.Helper()
 	node, err := w.Client.AddNode(w.t.Context(), name)
 	require.NoError(w.t, err)
-	address := sqldtest.Address(w.t)
+	address := freeport.ForTest(w.t)
 	access, err := w.Token("access", pki.ReadOnly)
 	require.NoError(w.t, err)
 	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &cluster.Process{

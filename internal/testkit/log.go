@@ -1,4 +1,3 @@
-// Package testkit keeps what processes and loggers write, for tests that look at it meanwhile.
 package testkit
 
 import (
@@ -6,22 +5,44 @@ import (
 	"sync"
 )
 
-// Log is an io.Writer that may be read while it is written to. The zero value is empty.
+// Log is an io.Writer whose content may be read while others write to it. The zero value is empty.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write keeps p. It never fails.
+// Write appends p. It never fails.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// String is all that was written so far.
+// String is everything written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// tail is a Log that drops the beginning of what is longer than tailBytes.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if len(t.text) > 2*tailBytes {
+		t.text = append(t.text[:0], t.text[len(t.text)-tailBytes:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text[max(0, len(t.text)-tailBytes):])
 }

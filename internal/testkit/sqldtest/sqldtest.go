@@ -38,22 +38,13 @@ func Program(t testing.TB) string {
 // Primary starts a primary without tokens in a folder of the test, and waits for it.
 func Primary(t testing.TB) *sqld.Server {
 	t.Helper()
-	return Start(t, sqld.Config{HTTP: Address(t), GRPC: Address(t)})
+	return Start(t, sqld.Config{HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)})
 }
 
 // Replica starts a replica of a primary, and waits until it answers.
 func Replica(t testing.TB, of *sqld.Server) *sqld.Server {
 	t.Helper()
-	return Start(t, sqld.Config{HTTP: Address(t), Primary: "http://" + of.GRPC})
-}
-
-// Address is an address of the loopback for a server of the test.
-func Address(t testing.TB) string {
-	t.Helper()
-	reserved, release, err := freeport.Reserve("127.0.0.1")
-	require.NoError(t, err)
-	t.Cleanup(release)
-	return reserved
+	return Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + of.GRPC})
 }
 
 // Start starts a server that ends with the test, in a folder of the test if none is

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -14,7 +15,7 @@ import (
 // start runs a server and returns a client of it.
 func start(t *testing.T) (*libsql.Client, *sqld.Server) {
 	t.Helper()
-	server := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t)})
+	server := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t)})
 	client := libsql.New(server.URL(), "")
 	t.Cleanup(func() { client.Close() })
 	return client, server

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 )
@@ -19,7 +20,7 @@ func TestAPrimaryWhoseAddressIsTakenIsNotWaitedFor(t *testing.T) {
 			other, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			defer other.Close()
-			config := sqld.Config{Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: sqldtest.Address(t), GRPC: sqldtest.Address(t)}
+			config := sqld.Config{Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)}
 			if taken == "HTTP" {
 				config.HTTP = other.Addr().String()
 			} else {
@@ -51,7 +52,7 @@ func TestAReplicaSaysThatItRemovesARest(t *testing.T) {
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	const said = "it is removed, and copied anew"
 	log := &testkit.Log{}
-	replica := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t), Primary: "http://" + primary.GRPC, Log: log})
+	replica := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + primary.GRPC, Log: log})
 	follows(t, replica, 1)
 	replica.Stop()
 	require.NoError(t, replica.Start())

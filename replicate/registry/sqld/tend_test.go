@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -19,7 +20,7 @@ func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	log := &testkit.Log{}
-	replica := sqldtest.Start(t, sqld.Config{HTTP: sqldtest.Address(t), Primary: "http://" + primary.GRPC, Log: log})
+	replica := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + primary.GRPC, Log: log})
 	sqldtest.LoseDatabase(t, primary, "", replica.Dir, log)
 	require.Eventually(t, func() bool {
 		return strings.Contains(log.String(), "regedge: the replica has lost its database, and is started again")

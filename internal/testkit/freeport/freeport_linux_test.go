@@ -72,7 +72,7 @@ func TestTheKernelGivesAReservedPortToNobody(t *testing.T) {
 func TestAnAddressThatIsNotOfThisMachine(t *testing.T) {
 	for host, because := range map[string]string{"192.0.2.1": "cannot assign requested address", "localhost": "unable to parse IP"} {
 		_, _, err := Reserve(host)
-		require.ErrorContains(t, err, "reserve an address of "+host+": ")
+		require.ErrorContains(t, err, "reserve a port of "+host+": ")
 		require.True(t, strings.Contains(err.Error(), because), err)
 	}
 }

@@ -1,0 +1,39 @@
+// Package freeport reserves ports of this machine for servers that start later, in other
+// processes, perhaps several times.
+//
+// Listening on port 0, reading the port and closing it leaves a gap in which the kernel may give
+// the port to any process that asks for a free one. Between two starts of a server that gap is
+// minutes long.
+package freeport
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+)
+
+// Reserve finds a free TCP port of host, an IP address of this machine, and returns both as
+// "host:port". On Linux the kernel gives the port to no socket that asks for a free one until
+// release, which may be called twice, while servers that name the port can listen on it, one
+// after another. On other systems the port was free at the time of the call, nothing more.
+func Reserve(host string) (address string, release func(), err error) {
+	ip, err := netip.ParseAddr(host)
+	if err == nil {
+		address, release, err = reserve(ip)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("reserve a port of %s: %w", host, err)
+	}
+	return address, release, nil
+}
+
+// ForTest reserves a port of 127.0.0.1 until the end of a test.
+func ForTest(t testing.TB) (address string) {
+	t.Helper()
+	address, release, err := Reserve("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return address
+}
