@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"regedge/host/hint"
 )
 
 // environmentPrefix begins the name of every environment variable that stands for a
@@ -86,7 +90,7 @@ func misuse(err error) error {
 	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
 		help = parse.Context.Selected().FullPath() + " --help"
 	}
-	return withHint(err, "see %s", help)
+	return hint.With(err, "see %s", help)
 }
 
 // checkEnvironment refuses a variable with our prefix that stands for no flag: a
@@ -107,9 +111,9 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 			continue
 		}
 		if flag, ok := without[name]; ok {
-			return withHint(fmt.Errorf("the environment variable %s stands for no flag: %s is for the command line alone", name, flag), "unset %s", name)
+			return hint.With(fmt.Errorf("the environment variable %s stands for no flag: %s is for the command line alone", name, flag), "unset %s", name)
 		}
-		return withHint(fmt.Errorf("the environment variable %s stands for no flag", name), "unset %s", name)
+		return hint.With(fmt.Errorf("the environment variable %s stands for no flag", name), "unset %s", name)
 	}
 	return nil
 }
@@ -117,4 +121,29 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 // variableOf is the environment variable that a flag of this name has, or would have.
 func variableOf(flag string) string {
 	return environmentPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+type versionCommand struct{}
+
+// Run prints the version of the program, the commit it was built from when Go knows it,
+// and the Go that built it.
+func (c *versionCommand) Run(m *Main) error {
+	commit := ""
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range build.Settings {
+			if setting.Key == "vcs.revision" {
+				commit = " (" + setting.Value + ")"
+			}
+		}
+	}
+	_, err := fmt.Fprintf(m.Stdout, "regedge %s%s, %s\n", programVersion(), commit, runtime.Version())
+	return err
+}
+
+// programVersion is the version of the program, devel when Go knows none.
+func programVersion() string {
+	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" && build.Main.Version != "(devel)" {
+		return build.Main.Version
+	}
+	return "devel"
 }

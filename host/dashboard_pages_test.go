@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/devdata"
 	"regedge/internal/testkit/browser"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
@@ -19,7 +20,7 @@ import (
 // pages by who looks at them.
 func (h *household) furnish() (owner, operator, guest []string) {
 	h.T.Helper()
-	ledger, err := schema.OpenFile(filepath.Join(h.dir, ledgerFile), false)
+	ledger, err := schema.OpenFile(filepath.Join(h.dir, "ledger.db"), false)
 	require.NoError(h.T, err)
 	defer ledger.Close()
 	account := h.account("Acme Traders of the Made-Up Long Name", 250_000)
@@ -73,7 +74,7 @@ func (h *household) everyPage(look func(name string, v browser.View)) {
 	}{{"owner", owner}, {"operator", operator}, {"guest", guest}} {
 		switch who.name {
 		case "operator":
-			h.signIn(h.Tab, demoOperator, h.operatorPassword)
+			h.signIn(h.Tab, devdata.Operator, h.operatorPassword)
 		case "guest":
 			submit(h.Tab, ".who button", heading("Sign in"))
 		}
@@ -133,7 +134,7 @@ func TestScreensOfTheDashboard(t *testing.T) {
 // TestTheDashboardFitsASmallPhone opens the widest pages on the narrowest screen.
 func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	h := newHousehold(t)
-	h.signIn(h.Tab, demoOwner, h.ownerPassword)
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.As(browser.View{Width: 320, Height: 640})
 	for _, path := range []string{"/", "/keys", "/credits", "/activity", "/settings"} {
 		h.Open(h.dashboard + path)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/devdata"
 	"regedge/internal/testkit/browser"
 	"regedge/replicate/metering/writer"
 )
@@ -38,8 +39,8 @@ func newHousehold(t *testing.T) *household {
 	out := p.stdout.String()
 	h := &household{
 		program: p, Tab: tab, dir: dir, reference: "http://" + p.addr("lookups"), dashboard: after(out, "Dashboard    "),
-		operatorPassword: after(out, "as operator  "+demoOperator+"  "),
-		ownerPassword:    after(out, "as owner     "+demoOwner+"  "),
+		operatorPassword: after(out, "as operator  "+devdata.Operator+"  "),
+		ownerPassword:    after(out, "as owner     "+devdata.Owner+"  "),
 	}
 	h.client = writer.NewClient("http://"+p.addr("writer"), after(out, "REGEDGE_TOKEN="), nil)
 	return h
@@ -186,7 +187,7 @@ func TestAnOwnersFirstDay(t *testing.T) {
 // TestASixthKeyIsRefusedInABrowser makes five keys and tries one more.
 func TestASixthKeyIsRefusedInABrowser(t *testing.T) {
 	h := newHousehold(t)
-	h.signIn(h.Tab, demoOwner, h.ownerPassword) // has one key already
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword) // has one key already
 	for i := range 4 {
 		h.makeKey(fmt.Sprint("server ", i))
 	}
@@ -204,7 +205,7 @@ func TestAnOperatorSuspendsAnAccount(t *testing.T) {
 	require.NoError(t, err)
 	h.answers(key.Secret, 200)
 
-	h.signIn(h.Tab, demoOperator, h.operatorPassword)
+	h.signIn(h.Tab, devdata.Operator, h.operatorPassword)
 	h.Type("#q", "doubtful\r")
 	h.WaitFor(`document.querySelectorAll("[aria-label=Accounts] tbody tr").length === 1`)
 	submit(h.Tab, "[aria-label=Accounts] tbody a", heading("Doubtful & Sons"))
@@ -221,7 +222,7 @@ func TestAnOperatorSuspendsAnAccount(t *testing.T) {
 func TestTheDashboardNeedsNoScripts(t *testing.T) {
 	h := newHousehold(t)
 	h.WithoutScripts()
-	h.signIn(h.Tab, demoOwner, h.ownerPassword)
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	key := h.makeKey("by hand")
 	require.Regexp(t, `^reg_live_`, key)
 	require.Equal(t, "true", h.Eval(`String(document.querySelector("[data-copy]").hidden)`), "a button that would do nothing is not there")

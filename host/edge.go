@@ -2,38 +2,256 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"regedge/replicate/metering/journal"
+	"regedge/host/edge"
+	"regedge/host/reference"
+	"regedge/host/server"
+	"regedge/host/service"
 	"regedge/replicate/metering/meter"
+	"regedge/schema"
 )
 
 type edgeCommand struct {
-	serving
+	edgeFlags
 	registryFlags
 	accessFlags
-	following
-	metering
+	replicaFlags
+	meterFlags
 }
 
-// Validate finds what contradicts itself.
+// Validate refuses contradicting flags.
 func (c *edgeCommand) Validate() error {
-	return errors.Join(c.serving.Validate(), c.following.check(c.Registry, c.Access))
+	return errors.Join(c.edgeFlags.Validate(), c.replicaFlags.check(c.Registry, c.Access))
 }
 
-// metering are the flags of a meter.
-type metering struct {
+// Run serves lookups until ctx is done.
+func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
+	var closers service.Closers
+	defer func() { err = errors.Join(err, closers.Close()) }()
+	log, logging := c.logger(m, false, &closers)
+
+	listening, err := c.open(m, &closers)
+	if err != nil {
+		return err
+	}
+	config, err := c.config(listening, log)
+	if err != nil {
+		return err
+	}
+	if err := c.openDatabases(ctx, m, &config, &closers); err != nil {
+		return err
+	}
+	if config.Meter, err = c.openMeter(config.Metrics, meter.Config{Now: m.Now, Logger: log}); err != nil {
+		return err
+	}
+	closers.Add(config.Meter.Close)
+	node, err := edge.New(ctx, config)
+	if err != nil {
+		return err
+	}
+	token, err := c.read()
+	if err != nil {
+		return err
+	}
+	addr := listening.lookups.Addr()
+	if c.needsDocsURL(addr) {
+		log.Warn(needDocsURL)
+	}
+	log.Info("serving", "address", addr.String(), "engine", c.Engine)
+	report := node.Report(edge.Reporter{
+		Client: edge.NewClient(c.Writer, token), Address: edge.Address(addr), Version: programVersion(),
+	})
+	first := []service.Service{logging, {Name: "meter", Run: config.Meter.Run}, report}
+	return service.Run(ctx, append(first, node.Services()...)...)
+}
+
+func (c *edgeCommand) openDatabases(ctx context.Context, m *Main, config *edge.Config, closers *service.Closers) (err error) {
+	if config.Registry, err = c.openRegistry(ctx, m, &c.registryFlags, config.Log); err != nil {
+		return err
+	}
+	closers.Add(config.Registry.Close)
+	if config.Access, err = c.openAccess(ctx, m, &c.accessFlags, config.Log); err != nil {
+		return err
+	}
+	closers.Add(config.Access.Close)
+	return nil
+}
+
+// edgeFlags are the flags of the commands that serve lookups.
+type edgeFlags struct {
+	Listen       string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address of the lookups (${default})."`
+	Engine       string   `enum:"wazero,native" default:"wazero" help:"wazero runs the component, native the same logic without Wasm (${default})."`
+	TLSCert      string   `type:"path" placeholder:"FILE" help:"Certificate chain, PEM. It is read again when it changes."`
+	TLSKey       string   `type:"path" placeholder:"FILE" help:"Key of the certificate, PEM."`
+	TrustedProxy []string `placeholder:"CIDR" help:"Networks whose hosts are believed about the client's address."`
+	DocsURL      string   `name:"docs-url" placeholder:"URL" help:"Where clients reach this host's pages; begins the type of every error. By default the address of the lookups."`
+	DashboardURL string   `name:"dashboard-url" placeholder:"URL" help:"Where account owners sign in; linked from this host's pages."`
+	Metrics      string   `placeholder:"ADDR" help:"Address of the Prometheus metrics; none by default."`
+	MaxInFlight  int      `default:"256" help:"Most requests answered at once; more get 503 (${default})."`
+	Log          string   `enum:"all,errors" default:"all" help:"all writes one line a request, errors only what went wrong (${default})."`
+}
+
+// Validate refuses contradicting flags.
+func (f *edgeFlags) Validate() error {
+	if (f.TLSCert == "") != (f.TLSKey == "") {
+		return errors.New("--tls-cert and --tls-key go together")
+	}
+	if f.MaxInFlight < 1 {
+		return errors.New("--max-in-flight is at least 1")
+	}
+	_, err := server.ParseProxies(f.TrustedProxy)
+	return errors.Join(err, checkPageURL("--docs-url", &f.DocsURL), checkPageURL("--dashboard-url", &f.DashboardURL))
+}
+
+// logFlush is how long a log line may be buffered.
+const logFlush = 100 * time.Millisecond
+
+// logger makes a logger of JSON lines, or of text for people, and the service that flushes
+// its buffer. Lines from outside the service's life are flushed by closers.
+func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.Logger, service.Service) {
+	buffer := server.NewLogBuffer(m.Stderr)
+	closers.Add(buffer.Flush)
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if f.Log == "errors" {
+		options.Level = slog.LevelError
+	}
+	var lines slog.Handler = slog.NewJSONHandler(buffer, options)
+	if text {
+		lines = slog.NewTextHandler(buffer, options)
+	}
+	return slog.New(lines), service.Service{Name: "log", Run: func(ctx context.Context) error {
+		buffer.Run(ctx, logFlush)
+		return nil
+	}}
+}
+
+// listeners are the open addresses of a node.
+type listeners struct {
+	lookups net.Listener
+	metrics net.Listener // nil without --metrics
+	tls     *tls.Config  // nil for plain HTTP
+}
+
+// open opens the addresses and reads the certificate. A command does this first, so that
+// it fails before it has changed anything.
+func (f *edgeFlags) open(m *Main, closers *service.Closers) (l listeners, err error) {
+	if f.TLSCert != "" {
+		if l.tls, err = readTLS(f.TLSCert, f.TLSKey); err != nil {
+			return l, err
+		}
+	}
+	if l.lookups, err = m.listen("lookups", "--listen", f.Listen); err != nil {
+		return l, err
+	}
+	closers.Add(service.IgnoreClosed(l.lookups))
+	l.metrics, err = m.listenForMetrics(f.Metrics, closers)
+	return l, err
+}
+
+// config is the node's configuration without databases and meter.
+func (f *edgeFlags) config(l listeners, log *slog.Logger) (config edge.Config, err error) {
+	config = edge.Config{
+		Engine: f.Engine, DocsURL: f.docsURL(l.lookups.Addr()), MaxInFlight: f.MaxInFlight,
+		Lookups: l.lookups, MetricsListener: l.metrics, TLS: l.tls, Log: log, Metrics: service.NewMetrics(),
+	}
+	if config.Proxies, err = server.ParseProxies(f.TrustedProxy); err != nil {
+		return config, err
+	}
+	// Without --docs-url the pages' examples name the host that the page was requested from.
+	site, err := reference.New(reference.Config{BaseURL: f.DocsURL, DashboardURL: f.DashboardURL})
+	if err != nil {
+		return config, fmt.Errorf("make pages: %w", err)
+	}
+	config.Pages = site.Routes
+	return config, nil
+}
+
+// needDocsURL warns that clients elsewhere can't reach the pages that errors link to.
+const needDocsURL = "clients on other machines can't follow the links in errors: --docs-url says where they reach this node"
+
+func (f *edgeFlags) needsDocsURL(addr net.Addr) bool { return f.DocsURL == "" && isUnspecified(addr) }
+
+func (f *edgeFlags) docsURL(addr net.Addr) string {
+	if f.DocsURL != "" {
+		return f.DocsURL
+	}
+	return f.url(addr)
+}
+
+// url is the address of the lookups as a client on this machine would write it.
+func (f *edgeFlags) url(addr net.Addr) string {
+	return word(f.TLSCert == "", "http", "https") + "://" + dialable(addr)
+}
+
+// replicaFlags are the flags of an edge whose databases are libSQL replicas.
+type replicaFlags struct {
+	RegistryReplica string        `type:"path" placeholder:"DIR" help:"With a URL as --registry: the directory of that sqld replica on this machine, whose file is then read."`
+	AccessReplica   string        `type:"path" placeholder:"DIR" help:"With a URL as --access: the directory of that sqld replica on this machine, whose file is then read."`
+	AccessMaxAge    time.Duration `default:"10m" help:"Live keys get 503 while the access replica is older (${default})."`
+	MaxLag          time.Duration `default:"10m" help:"This node is not ready while a replica is older (${default})."`
+}
+
+// check refuses a replica's directory without the URL of its endpoint, which keeps the
+// replica awake.
+func (f *replicaFlags) check(registry, access string) error {
+	if f.RegistryReplica != "" && !isRemote(registry) {
+		return errors.New("--registry-replica needs the URL of that replica as --registry")
+	}
+	if f.AccessReplica != "" && !isRemote(access) {
+		return errors.New("--access-replica needs the URL of that replica as --access")
+	}
+	if f.AccessMaxAge <= 0 || f.MaxLag <= 0 {
+		return errors.New("--access-max-age and --max-lag must be positive")
+	}
+	return nil
+}
+
+func (f *replicaFlags) openRegistry(ctx context.Context, m *Main, flags *registryFlags, log *slog.Logger) (edge.Database, error) {
+	if !isRemote(flags.Registry) {
+		return edge.OpenFile(ctx, schema.Registry, flags.Registry)
+	}
+	endpoint, err := openRemote(flags.Registry, flags.RegistryToken, flags.RegistryTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return edge.OpenReplica(edge.ReplicaConfig{
+		Database: schema.Registry, Endpoint: endpoint, Dir: f.RegistryReplica,
+		MaxLag: f.MaxLag, Now: m.Now, Log: log,
+	})
+}
+
+func (f *replicaFlags) openAccess(ctx context.Context, m *Main, flags *accessFlags, log *slog.Logger) (edge.Database, error) {
+	if !isRemote(flags.Access) {
+		return edge.OpenFile(ctx, schema.Access, flags.Access)
+	}
+	endpoint, err := openRemote(flags.Access, flags.AccessToken, flags.AccessTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return edge.OpenReplica(edge.ReplicaConfig{
+		Database: schema.Access, Endpoint: endpoint, Dir: f.AccessReplica,
+		MaxAge: f.AccessMaxAge, MaxLag: f.MaxLag, Now: m.Now, Log: log,
+	})
+}
+
+// meterFlags are the flags of a meter.
+type meterFlags struct {
 	State  string `required:"" type:"path" placeholder:"DIR" help:"State directory of this node: its journal. One process owns it."`
 	Writer string `required:"" placeholder:"URL" help:"Address of the writer."`
-	secret
+	tokenFlags
 	JournalSync time.Duration `default:"10ms" help:"The most that a power cut may lose of the charges, in time (${default})."`
 }
 
-// open opens the meter. Its token is that of the node: regedge node add shows it.
-func (f *metering) open(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
+// openMeter opens the meter. Its token is the node's: regedge node add shows it.
+func (f *meterFlags) openMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
 	token, err := f.read()
 	if err != nil {
 		return nil, err
@@ -43,78 +261,5 @@ func (f *metering) open(metrics prometheus.Registerer, config meter.Config) (*me
 	}
 	config.State, config.JournalSync = f.State, f.JournalSync
 	config.Writer = meter.OverHTTP(f.Writer, token, nil)
-	return openMeter(metrics, config)
-}
-
-// openMeter opens a meter and registers what it counts.
-func openMeter(metrics prometheus.Registerer, config meter.Config) (opened *meter.Meter, err error) {
-	if config.Synced, err = journalSyncs(metrics); err != nil {
-		return nil, err
-	}
-	if opened, err = meter.Open(config); err != nil {
-		return nil, explainInUse(err, config.State)
-	}
-	return opened, registerMeter(metrics, opened)
-}
-
-// explainInUse says what to do about a directory that another process owns.
-func explainInUse(err error, dir string) error {
-	if errors.Is(err, journal.ErrInUse) {
-		return withHint(err, "another regedge runs on %s: stop it, or choose another directory", dir)
-	}
-	return err
-}
-
-// Run serves lookups until ctx is done.
-func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
-	var closers closing
-	defer func() { err = errors.Join(err, closers.close()) }()
-	log, logging := c.logger(m, false, &closers)
-
-	front, err := c.serving.open(m, &closers)
-	if err != nil {
-		return err
-	}
-	l := lookups{log: log, metrics: newMetrics()}
-	if l.registry, err = c.openRegistry(ctx, m, &c.registryFlags, log); err != nil {
-		return err
-	}
-	closers.add(l.registry.Close)
-	if l.access, err = c.openAccess(ctx, m, &c.accessFlags, log); err != nil {
-		return err
-	}
-	closers.add(l.access.Close)
-	counting, err := c.metering.open(l.metrics, meter.Config{Now: m.Now, Logger: log})
-	if err != nil {
-		return err
-	}
-	closers.add(counting.Close)
-	l.meter = counting
-	services, err := c.serve(ctx, front, l)
-	if err != nil {
-		return err
-	}
-	reports, err := c.reportClient()
-	if err != nil {
-		return err
-	}
-	if c.needsDocsURL(front.lookups.Addr()) {
-		log.Warn(needDocsURL)
-	}
-	log.Info("serving", "address", front.lookups.Addr().String(), "engine", c.Engine)
-	below := []service{logging, {"meter", counting.Run}, l.reporting(reports, nodeAddress(front.lookups.Addr()))}
-	return runStack(ctx, append(below, services...)...)
-}
-
-// closing closes what was opened, in reverse.
-type closing []func() error
-
-func (c *closing) add(close func() error) { *c = append(*c, close) }
-
-func (c *closing) close() error {
-	var failed []error
-	for i := len(*c) - 1; i >= 0; i-- {
-		failed = append(failed, (*c)[i]())
-	}
-	return errors.Join(failed...)
+	return edge.OpenMeter(metrics, config)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"regedge/host/hint"
 	"regedge/schema/generate"
 )
 
@@ -27,7 +28,7 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 	})
 	bar.finish()
 	if errors.Is(err, generate.ErrExists) {
-		return withHint(err, "--out takes another folder, --force replaces what is there")
+		return hint.With(err, "--out takes another folder, --force replaces what is there")
 	}
 	if err != nil {
 		return err

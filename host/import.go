@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"regedge/host/hint"
 	"regedge/schema/importer"
 )
 
@@ -69,10 +70,10 @@ func (c *importCommand) Run(ctx context.Context, m *Main) error {
 		fmt.Fprintf(m.Stderr, "rows that could not be taken: %d; --rejects FILE would keep them\n", rejected)
 	}
 	if err == nil && nothingTaken(&report) {
-		return withHint(errors.New("no row could be taken"), "the table above, and a rejects file, give the reasons")
+		return hint.With(errors.New("no row could be taken"), "the table above, and a rejects file, give the reasons")
 	}
 	if err != nil && ctx.Err() != nil {
-		return withHint(fmt.Errorf("interrupted: %w", err), "what was written stays; the same command goes on from there")
+		return hint.With(fmt.Errorf("interrupted: %w", err), "what was written stays; the same command goes on from there")
 	}
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"regedge/host/hint"
 )
 
 func main() {
@@ -64,22 +66,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 // complain prints the error and, on a line of its own, what to do about it.
 func (m *Main) complain(err error) {
 	fmt.Fprintf(m.Stderr, "regedge: %v\n", err)
-	var hinted *hintError
-	if errors.As(err, &hinted) {
-		fmt.Fprintf(m.Stderr, "hint: %s\n", hinted.hint)
+	if advice := hint.Of(err); advice != "" {
+		fmt.Fprintf(m.Stderr, "hint: %s\n", advice)
 	}
-}
-
-// hintError is an error with what an operator can do about it.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
-// withHint adds a hint to an error.
-func withHint(err error, format string, args ...any) error {
-	return &hintError{err, fmt.Sprintf(format, args...)}
 }

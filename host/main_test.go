@@ -209,32 +209,6 @@ func pick(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-func TestTheStackStopsFromTheTop(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	var order []string
-	named := func(name string) service {
-		return service{name, func(ctx context.Context) error {
-			<-ctx.Done()
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, name)
-			return nil
-		}}
-	}
-	time.AfterFunc(time.Millisecond, cancel)
-	require.NoError(t, runStack(ctx, named("writer"), named("meter"), named("server")))
-	require.Equal(t, []string{"server", "meter", "writer"}, order)
-}
-
-func TestTheStackEndsWithItsFirstFailure(t *testing.T) {
-	waits := service{"waits", func(ctx context.Context) error { <-ctx.Done(); return nil }}
-	fails := service{"fails", func(context.Context) error { return io.ErrUnexpectedEOF }}
-	err := runStack(t.Context(), waits, fails, waits)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.ErrorContains(t, err, "fails: ")
-}
-
 func TestAnAddressInUseIsExplained(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -268,12 +242,12 @@ func TestDevFailsBeforeItBegins(t *testing.T) {
 
 func TestAnAddressOfEveryInterfaceIsPrintedAsOneToAsk(t *testing.T) {
 	everywhere := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8080}
-	require.Equal(t, "http://127.0.0.1:8080", (&serving{}).docsURL(everywhere))
-	require.True(t, (&serving{}).needsDocsURL(everywhere))
-	require.False(t, (&serving{DocsURL: "https://docs.example"}).needsDocsURL(everywhere))
+	require.Equal(t, "http://127.0.0.1:8080", (&edgeFlags{}).docsURL(everywhere))
+	require.True(t, (&edgeFlags{}).needsDocsURL(everywhere))
+	require.False(t, (&edgeFlags{DocsURL: "https://docs.example"}).needsDocsURL(everywhere))
 	loopback := &net.TCPAddr{IP: net.IPv6loopback, Port: 8080}
-	require.Equal(t, "http://[::1]:8080", (&serving{}).docsURL(loopback))
-	require.False(t, (&serving{}).needsDocsURL(loopback))
+	require.Equal(t, "http://[::1]:8080", (&edgeFlags{}).docsURL(loopback))
+	require.False(t, (&edgeFlags{}).needsDocsURL(loopback))
 }
 
 func TestATableIsNotSteeredByWhatItShows(t *testing.T) {

@@ -7,40 +7,17 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
+	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 )
 
-// operator are the flags of the commands that speak to the writer's API.
+// operator are the flags of the commands that call the writer's API.
 type operator struct {
 	Writer string `default:"http://127.0.0.1:8081" placeholder:"URL" help:"Address of the writer's API (${default})."`
-	secret
+	tokenFlags
 	JSON bool `help:"Print JSON instead of a table."`
-}
-
-// secret is a bearer token, from a flag, a file or the environment.
-type secret struct {
-	Token     string `placeholder:"TOKEN" help:"Bearer token. Better in a file or the environment, where other users can't see it."`
-	TokenFile string `type:"path" placeholder:"FILE" help:"File that holds the bearer token; it wins over the token itself."`
-}
-
-// read returns the token; there must be one.
-func (s *secret) read() (string, error) {
-	token := s.Token
-	if s.TokenFile != "" {
-		content, err := os.ReadFile(s.TokenFile)
-		if err != nil {
-			return "", fmt.Errorf("read token: %w", err)
-		}
-		token = strings.TrimSpace(string(content))
-	}
-	if token == "" {
-		return "", withHint(errors.New("a token is needed"),
-			"set REGEDGE_TOKEN, or give --token-file; regedge dev prints the one of its writer")
-	}
-	return token, nil
 }
 
 // client connects to the writer.
@@ -59,7 +36,7 @@ func (o *operator) client() (*writer.Client, error) {
 func checkWriterURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return withHint(fmt.Errorf("%q is not the address of a writer", address),
+		return hint.With(fmt.Errorf("%q is not the address of a writer", address),
 			"--writer or REGEDGE_WRITER is a URL, such as http://127.0.0.1:8081")
 	}
 	return nil
@@ -72,13 +49,13 @@ func (o *operator) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, writer.ErrUnauthorized):
-		return withHint(err, "is REGEDGE_TOKEN the operator's token of the writer at %s?", o.Writer)
+		return hint.With(err, "is REGEDGE_TOKEN the operator's token of the writer at %s?", o.Writer)
 	case errors.Is(err, writer.ErrStranger):
-		return withHint(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
+		return hint.With(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.Is(err, writer.ErrUnknownPlan):
-		return withHint(err, "regedge plan list shows the plans")
+		return hint.With(err, "regedge plan list shows the plans")
 	case errors.As(err, &refused):
-		return withHint(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
+		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 )
 
@@ -28,7 +29,7 @@ type planAdd struct {
 func (c *planAdd) Run(ctx context.Context, m *Main) error {
 	return show(m, &c.operator, func(w *writer.Client) (writer.Plan, error) {
 		if _, found, err := findPlan(ctx, w, c.ID); err != nil || found {
-			return writer.Plan{}, orElse(err, withHint(fmt.Errorf("the plan %s is there already", c.ID),
+			return writer.Plan{}, orElse(err, hint.With(fmt.Errorf("the plan %s is there already", c.ID),
 				"change it with regedge plan change %s", c.ID))
 		}
 		return w.SetPlan(ctx, writer.Plan{

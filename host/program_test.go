@@ -19,6 +19,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
+	"regedge/host/devdata"
 	"regedge/replicate/metering/writer"
 	"regedge/testdata"
 )
@@ -42,8 +43,7 @@ func startCentre(t *testing.T) *centre {
 	t.Cleanup(func() { c.halt() })
 	require.True(t, c.await(func() bool { return c.addr("writer") != "" }), c.stderr.String())
 	c.client = writer.NewClient(c.url(), operatorToken, nil)
-	silent := &Main{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now}
-	require.NoError(t, importSample(t.Context(), silent, c.path("registry.db")))
+	require.NoError(t, devdata.ImportSample(t.Context(), c.path("registry.db"), time.Now))
 	return c
 }
 

@@ -9,13 +9,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"regedge/host/hint"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
 	"regedge/schema"
 )
 
-// pushing are the flags of push and rollback.
-type pushing struct {
+// pushFlags are the flags of push and rollback.
+type pushFlags struct {
 	registryFlags
 	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
 	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
@@ -23,12 +24,12 @@ type pushing struct {
 
 type pushCommand struct {
 	File string `arg:"" type:"path" help:"The registry file to push."`
-	pushing
+	pushFlags
 	Keep int `default:"3" help:"How many snapshots are kept (${default})."`
 }
 
 type rollbackCommand struct {
-	pushing
+	pushFlags
 	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before, and is older."`
 }
 
@@ -37,7 +38,7 @@ func (c *pushCommand) Validate() error {
 	if c.Keep < 1 {
 		return errors.New("--keep is at least 1")
 	}
-	return c.pushing.check()
+	return c.pushFlags.check()
 }
 
 // Validate finds what could only fail later.
@@ -45,10 +46,10 @@ func (c *rollbackCommand) Validate() error {
 	if c.Releases == "" {
 		return errors.New("--releases is needed: the directory that push has kept the releases in")
 	}
-	return c.pushing.check()
+	return c.pushFlags.check()
 }
 
-func (f *pushing) check() error {
+func (f *pushFlags) check() error {
 	if !isRemote(f.Registry) {
 		return errors.New("--registry is the URL of the registry's primary here")
 	}
@@ -86,8 +87,8 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 	return c.run(ctx, m, release, "rolling back")
 }
 
-func (f *pushing) client() (*libsql.Client, error) {
-	token, err := fileToken(f.RegistryToken, f.RegistryTokenFile)
+func (f *pushFlags) client() (*libsql.Client, error) {
+	token, err := readToken(f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -95,16 +96,12 @@ func (f *pushing) client() (*libsql.Client, error) {
 }
 
 // run pushes a release and prints what became of it.
-func (f *pushing) run(ctx context.Context, m *Main, release, act string) (err error) {
+func (f *pushFlags) run(ctx context.Context, m *Main, release, act string) (err error) {
 	client, err := f.client()
 	if err != nil {
 		return err
 	}
-	token, err := fileToken(f.RegistryToken, f.RegistryTokenFile)
-	if err != nil {
-		return err
-	}
-	migrate, err := openRemote(f.Registry, token)
+	migrate, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (f *pushing) run(ctx context.Context, m *Main, release, act string) (err er
 	bar.finish()
 	if err != nil {
 		if ctx.Err() != nil {
-			return withHint(fmt.Errorf("interrupted: %w", err), "what was written is whole; the same command goes on from there")
+			return hint.With(fmt.Errorf("interrupted: %w", err), "what was written is whole; the same command goes on from there")
 		}
 		return explainPush(err)
 	}
@@ -155,15 +152,15 @@ func explainPush(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, push.ErrUnfinished):
-		return withHint(err, "run the interrupted regedge import again")
+		return hint.With(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNoEarlier):
-		return withHint(err, "name one that is kept with --to, or give --releases of the machine that pushed it")
+		return hint.With(err, "name one that is kept with --to, or give --releases of the machine that pushed it")
 	case errors.Is(err, libsql.ErrUnauthorized):
-		return withHint(err, "a token that may write is needed: regedge trust token registry")
+		return hint.With(err, "a token that may write is needed: regedge trust token registry")
 	case errors.Is(err, push.ErrTakenOver):
-		return withHint(err, "see which one should win, and run that again")
+		return hint.With(err, "see which one should win, and run that again")
 	case errors.As(err, &newer):
-		return withHint(err, "push with the newest regedge that was pushed with before")
+		return hint.With(err, "push with the newest regedge that was pushed with before")
 	}
 	return err
 }

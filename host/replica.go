@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 
+	"regedge/host/hint"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -50,11 +51,11 @@ func (c *replicaCommand) Validate() error {
 func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	program, err := exec.LookPath(c.Sqld)
 	if err != nil {
-		return withHint(fmt.Errorf("no libSQL server: %w", err), "install sqld on the PATH, or say where it is with --sqld")
+		return hint.With(fmt.Errorf("no libSQL server: %w", err), "install sqld on the PATH, or say where it is with --sqld")
 	}
 	for _, file := range []string{c.JWTKey, c.CA, c.Cert, c.Key} {
 		if err := readable(file); err != nil { // sqld's own error names none
-			return withHint(err, "let the user that this runs as read it")
+			return hint.With(err, "let the user that this runs as read it")
 		}
 	}
 	config := sqld.Config{

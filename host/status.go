@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
@@ -90,7 +91,7 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	if c.Registry == "" {
 		return s, nil
 	}
-	token, err := fileToken(c.RegistryToken, c.RegistryTokenFile)
+	token, err := readToken(c.RegistryToken, c.RegistryTokenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (c *statusCommand) unasked(err error) error {
 	if err == nil {
 		return nil
 	}
-	return withHint(err, "is the registry's primary running at %s, and is the token one of its own? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
+	return hint.With(err, "is the registry's primary running at %s, and is the token one of its own? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }
 
 func (c *statusCommand) print(m *Main, s *status) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"regedge/host/hint"
 	"regedge/host/pki"
 )
 
@@ -26,7 +27,7 @@ type trustInit struct{ trustFlags }
 func (c *trustInit) Run(m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
 	if errors.Is(err, pki.ErrExists) {
-		return withHint(err, "remove them first if the cluster shall forget all tokens and certificates")
+		return hint.With(err, "remove them first if the cluster shall forget all tokens and certificates")
 	}
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (c *trustMachine) Run(m *Main) error {
 func openTrust(dir string, m *Main) (*pki.Trust, error) {
 	opened, err := pki.Open(dir, m.Now)
 	if err != nil {
-		return nil, withHint(err, "regedge trust init makes the keys")
+		return nil, hint.With(err, "regedge trust init makes the keys")
 	}
 	return opened, nil
 }

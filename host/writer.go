@@ -2,33 +2,41 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
+	"time"
 
+	"regedge/host/server"
+	"regedge/host/service"
+	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/push"
 )
 
 type writerCommand struct {
 	Listen string `default:"127.0.0.1:8081" placeholder:"ADDR" help:"Address of the API and the dashboard (${default})."`
 	ledgerFlags
 	accessFlags
-	beating
+	heartbeatFlags
 	Restored bool `env:"-" help:"The ledger came back from a backup: grant nothing until every node has reported."`
-	secret
-	exposure
+	tokenFlags
+	tlsFlags
 	dashboardFlags
 }
 
-// Validate refuses to show tokens to the network.
+// Validate refuses to serve tokens to the network in the clear.
 func (c *writerCommand) Validate() error {
-	return errors.Join(c.exposure.check(c.Listen), c.beating.check(), c.dashboardFlags.check())
+	return errors.Join(c.tlsFlags.check(c.Listen), c.heartbeatFlags.check(), c.dashboardFlags.check())
 }
 
 // Run serves the writer's API and the dashboard until ctx is done.
 func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
-	var closers closing
-	defer func() { err = errors.Join(err, closers.close()) }()
+	var closers service.Closers
+	defer func() { err = errors.Join(err, closers.Close()) }()
 	config := writer.Config{Restored: c.Restored, Now: m.Now, Logger: log}
 	if config.OperatorToken, err = c.read(); err != nil {
 		return err
@@ -36,39 +44,158 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := c.openDatabases(&config, &closers); err != nil {
 		return err
 	}
-	central, err := writer.Open(ctx, config)
+	centre, err := writer.Open(ctx, config)
 	if err != nil {
 		return err
 	}
-	listed, err := c.releases(&closers)
+	listReleases, err := c.releases(&closers)
 	if err != nil {
 		return err
 	}
-	pages, err := c.dashboard(central, config, c.TLSCert != "" || c.BehindTLS, listed)
+	pages, err := c.dashboard(centre, config, c.TLSCert != "" || c.BehindTLS, listReleases)
 	if err != nil {
 		return err
 	}
-	listener, err := c.listenTo(m, "writer", c.Listen)
+	listener, err := c.tlsFlags.listen(m, "writer", c.Listen)
 	if err != nil {
 		return err
 	}
-	beats, err := c.beats(&c.accessFlags, config.Access, m, log, &closers)
+	heartbeats, err := c.heartbeats(&c.accessFlags, config.Access, m, log, &closers)
 	if err != nil {
 		return err
 	}
 	log.Info("serving", "address", listener.Addr().String())
-	services := append([]service{{"writer", central.Run}}, beats...)
-	return runStack(ctx, append(services, serveAPI("api", listener, pages.Handler(), log))...)
+	services := append([]service.Service{{Name: "writer", Run: centre.Run}}, heartbeats...)
+	return service.Run(ctx, append(services, service.HTTP("api", listener, pages.Handler(), log))...)
 }
 
-func (c *writerCommand) openDatabases(config *writer.Config, closers *closing) (err error) {
-	if config.Ledger, err = c.ledgerFlags.openWritable(); err != nil {
+func (c *writerCommand) openDatabases(config *writer.Config, closers *service.Closers) (err error) {
+	if config.Ledger, err = openWritable(c.Database, c.DatabaseToken, c.DatabaseTokenFile); err != nil {
 		return err
 	}
-	closers.add(config.Ledger.Close)
-	if config.Access, err = c.accessFlags.openWritable(); err != nil {
+	closers.Add(config.Ledger.Close)
+	if config.Access, err = openWritable(c.Access, c.AccessToken, c.AccessTokenFile); err != nil {
 		return err
 	}
-	closers.add(config.Access.Close)
+	closers.Add(config.Access.Close)
 	return nil
+}
+
+// heartbeatFlags are the writer's flags for the registry, which it does not own.
+type heartbeatFlags struct {
+	Registry          string `placeholder:"URL" help:"The registry's primary, to write a heartbeat there, by which edges tell how old their copy is, and to show its releases."`
+	RegistryToken     string `placeholder:"TOKEN" help:"Token of the registry's primary, that may write."`
+	RegistryTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
+}
+
+// check refuses a file, which has no replicas.
+func (f *heartbeatFlags) check() error {
+	if f.Registry != "" && !isRemote(f.Registry) {
+		return errors.New("--registry is the URL of the primary here: a file needs no heartbeat")
+	}
+	return nil
+}
+
+// heartbeats are the services that write heartbeats into the replicated databases.
+func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
+	if isRemote(access.Access) {
+		list = append(list, heartbeat("access", db, m.Now, log))
+	}
+	if f.Registry == "" {
+		return list, nil
+	}
+	registry, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	closers.Add(registry.Close)
+	return append(list, heartbeat("registry", registry, m.Now, log)), nil
+}
+
+const (
+	// heartbeatInterval is how often the writer writes into each replicated database. Each
+	// heartbeat costs a page of the replication log.
+	heartbeatInterval = time.Second
+	// heartbeatTimeout bounds one heartbeat.
+	heartbeatTimeout = 5 * time.Second
+)
+
+// putHeartbeat never goes back, whatever the clock does.
+const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?)
+ON CONFLICT (id) DO UPDATE SET beat = max(beat + 1, excluded.beat)`
+
+// heartbeat is the service that writes the time into a database, so that readers of its
+// replicas know how old their copy is.
+func heartbeat(name string, db *sql.DB, now func() time.Time, log *slog.Logger) service.Service {
+	return service.Service{Name: name + " heartbeat", Run: func(ctx context.Context) error {
+		tick := time.NewTicker(heartbeatInterval)
+		defer tick.Stop()
+		failing := false
+		for {
+			limited, cancel := context.WithTimeout(ctx, heartbeatTimeout)
+			_, err := db.ExecContext(limited, putHeartbeat, now().UnixMilli())
+			cancel()
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil && !failing {
+				log.Error("heartbeat", "database", name, "error", err)
+			} else if err == nil && failing {
+				log.Info("heartbeat again", "database", name)
+			}
+			failing = err != nil
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	}}
+}
+
+// dashboardFlags are the flags of the pages that the writer serves to people.
+type dashboardFlags struct {
+	DashboardURL string   `name:"dashboard-url" placeholder:"URL" help:"Where people reach the dashboard; begins the links of invitations. By default the host that a page was asked from."`
+	ReferenceURL string   `name:"reference-url" placeholder:"URL" help:"Where the API's reference is served; linked from the dashboard."`
+	TrustedProxy []string `placeholder:"CIDR" help:"Networks whose hosts are believed about the client's address."`
+}
+
+func (f *dashboardFlags) check() error {
+	_, err := server.ParseProxies(f.TrustedProxy)
+	return errors.Join(err, checkPageURL("--dashboard-url", &f.DashboardURL), checkPageURL("--reference-url", &f.ReferenceURL))
+}
+
+// listReleases lists the releases of a registry, the current one first.
+type listReleases func(context.Context) ([]push.Release, error)
+
+// dashboard makes the pages of a writer that was opened with config. secure says that
+// people reach them over TLS; list may be nil.
+func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, secure bool, list listReleases) (*dashboard.Dashboard, error) {
+	proxies, err := server.ParseProxies(f.TrustedProxy)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := dashboard.New(dashboard.Config{
+		Writer: centre, API: centre.WithReports(), Ledger: config.Ledger, OperatorToken: config.OperatorToken,
+		Releases: list, URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
+		Client: proxies.Client, Now: config.Now, Logger: config.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make dashboard: %w", err)
+	}
+	return pages, nil
+}
+
+// releases lists the releases of the registry's primary; it is nil without one.
+func (f *heartbeatFlags) releases(closers *service.Closers) (listReleases, error) {
+	if f.Registry == "" {
+		return nil, nil
+	}
+	token, err := readToken(f.RegistryToken, f.RegistryTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	registry := libsql.New(f.Registry, token)
+	closers.Add(registry.Close)
+	return func(ctx context.Context) ([]push.Release, error) { return push.Releases(ctx, registry) }, nil
 }

@@ -40,7 +40,7 @@ var serverFaults = []string{
 // loadDocument reads and checks the document, its examples too.
 func loadDocument(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromFile("../openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
 	require.NoError(t, err)
 	require.NoError(t, doc.Validate(context.Background()))
 	return doc

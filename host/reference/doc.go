@@ -7,7 +7,7 @@
 // scripts and styles come from this host's files only, none stands in a page.
 //
 // The document of the last release is testdata/openapi-baseline.yaml: a release that
-// changes host/openapi.yaml copies it there. What the tests need beside Go (a browser, the
+// changes host/reference/openapi.yaml copies it there. What the tests need beside Go (a browser, the
 // packages of tools/package.json) they name when they skip for want of it. To look at
 // every page, light and dark, on phone and desktop:
 //

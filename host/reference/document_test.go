@@ -105,7 +105,7 @@ func TestTheDocumentPassesTheLinter(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil || missing != nil {
 		t.Skip("the linter is not installed: install node, then run npm ci --ignore-scripts in host/reference/tools")
 	}
-	command := exec.Command(redocly, "lint", "--extends=recommended", "--format=json", "../openapi.yaml")
+	command := exec.Command(redocly, "lint", "--extends=recommended", "--format=json", "openapi.yaml")
 	command.Env = append(command.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
 	out, err := command.Output()
 	var report struct {

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	_ "embed"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,9 +12,14 @@ import (
 	"regedge/web"
 )
 
+// document describes the API of the lookups.
+//
+//go:embed openapi.yaml
+var document []byte
+
 // Config says what the pages tell of the service around them.
 type Config struct {
-	// Document is the OpenAPI document, in YAML.
+	// Document is the OpenAPI document, in YAML; nil stands for the service's own.
 	Document []byte
 	// BaseURL is where clients reach the lookups, without a slash at its end. It stands
 	// in samples; when it is empty they name the host that the page was asked from.
@@ -34,6 +40,9 @@ type Site struct {
 // New reads the document and the pages. An error is a mistake in one of them.
 func New(config Config) (*Site, error) {
 	config.BaseURL = strings.TrimSuffix(config.BaseURL, "/")
+	if config.Document == nil {
+		config.Document = document
+	}
 	asJSON, err := documentJSON(config.Document)
 	if err != nil {
 		return nil, fmt.Errorf("read OpenAPI document: %w", err)

@@ -1,0 +1,166 @@
+// Package devdata is the data directory of `regedge dev`: the three databases, the state of
+// its node, and a file of secrets. It is made on the first start.
+package devdata
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"regedge/host/edge"
+	"regedge/host/hint"
+	"regedge/host/service"
+	"regedge/replicate/metering/journal"
+	"regedge/schema"
+	"regedge/schema/importer"
+	"regedge/testdata"
+)
+
+// Names within the directory.
+const (
+	registryFile = "registry.db"
+	accessFile   = "access.db"
+	ledgerFile   = "ledger.db"
+	secretsFile  = "dev.json"
+	nodeFolder   = "node"
+)
+
+// Data is an open data directory. Its secrets are kept in a file that only its owner can
+// read, because a developer wants to see them again; only dev keeps secrets.
+type Data struct {
+	dir string
+	// Node is the state directory of dev's node. Its lock guards the whole directory.
+	Node journal.Dir
+
+	Secrets
+}
+
+// Secrets are what dev shows its developer.
+type Secrets struct {
+	OperatorToken string `json:"operator_token"`
+	NodeToken     string `json:"node_token"`
+	LiveKey       string `json:"live_key"`
+	// Passwords of the two sign-ins of the dashboard.
+	OwnerPassword    string `json:"owner_password"`
+	OperatorPassword string `json:"operator_password"`
+	// Sampled says that the sample was imported completely.
+	Sampled bool `json:"sampled"`
+}
+
+// Open locks the directory for this process. On the first start it makes the directory and
+// imports the sample that is embedded in the program, telling out; an interrupted first
+// start is resumed. closers gets what must be closed.
+func Open(ctx context.Context, dir string, now func() time.Time, out io.Writer, closers *service.Closers) (*Data, error) {
+	d := &Data{dir: dir}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, hint.With(fmt.Errorf("make data directory: %w", err), "--data DIR chooses another")
+	}
+	var err error
+	if d.Node, err = journal.OpenDir(d.StateDir()); err != nil {
+		return nil, edge.ExplainInUse(err, dir)
+	}
+	closers.Add(service.IgnoreClosed(d.Node))
+	if err := d.load(); err != nil || d.Sampled {
+		return d, err
+	}
+	fmt.Fprintf(out, "First start: making %s from the data in the program.\n", dir)
+	if err := ImportSample(ctx, d.path(registryFile), now); err != nil {
+		return nil, err
+	}
+	d.Sampled = true
+	return d, d.save()
+}
+
+func (d *Data) path(name string) string { return filepath.Join(d.dir, name) }
+
+// StateDir is the state directory of the node.
+func (d *Data) StateDir() string { return d.path(nodeFolder) }
+
+// AccessFile is the path of the access database.
+func (d *Data) AccessFile() string { return d.path(accessFile) }
+
+// LedgerFile is the path of the ledger.
+func (d *Data) LedgerFile() string { return d.path(ledgerFile) }
+
+// SecretsFile is the path of the file of secrets.
+func (d *Data) SecretsFile() string { return d.path(secretsFile) }
+
+// OpenDatabases opens the two databases of lookups for reading.
+func (d *Data) OpenDatabases(ctx context.Context, closers *service.Closers) (registry, access edge.Database, err error) {
+	if registry, err = edge.OpenFile(ctx, schema.Registry, d.path(registryFile)); err != nil {
+		return nil, nil, err
+	}
+	closers.Add(registry.Close)
+	if access, err = edge.OpenFile(ctx, schema.Access, d.AccessFile()); err != nil {
+		return nil, nil, err
+	}
+	closers.Add(access.Close)
+	return registry, access, nil
+}
+
+// load reads the secrets, or makes the first of them.
+func (d *Data) load() error {
+	content, err := os.ReadFile(d.SecretsFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		d.OperatorToken = rand.Text() + rand.Text()
+		return d.save()
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &d.Secrets)
+	}
+	if err != nil {
+		return hint.With(fmt.Errorf("read %s: %w", d.SecretsFile(), err), "remove %s to start over", d.dir)
+	}
+	return nil
+}
+
+// save writes the secrets atomically.
+func (d *Data) save() error {
+	content, err := json.MarshalIndent(&d.Secrets, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save secrets: %w", err)
+	}
+	draft := d.path(secretsFile + ".new")
+	if err := os.WriteFile(draft, append(content, '\n'), 0o600); err != nil {
+		return fmt.Errorf("save secrets: %w", err)
+	}
+	if err := os.Rename(draft, d.SecretsFile()); err != nil {
+		return fmt.Errorf("save secrets: %w", err)
+	}
+	return nil
+}
+
+// ImportSample imports the embedded sample into a registry file, one import for the files
+// of each date.
+func ImportSample(ctx context.Context, registry string, now func() time.Time) error {
+	dir, err := os.MkdirTemp("", "regedge-sample-")
+	if err != nil {
+		return fmt.Errorf("unpack sample: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
+		return fmt.Errorf("unpack sample: %w", err)
+	}
+	sources := testdata.Sources()
+	for first := 0; first < len(sources); {
+		asOf := sources[first].AsOf
+		config := importer.Config{
+			Registry: registry, AsOf: asOf, Now: now,
+			Pincodes: []string{filepath.Join(dir, testdata.Pincodes)},
+		}
+		for ; first < len(sources) && sources[first].AsOf == asOf; first++ {
+			config.Files = append(config.Files, filepath.Join(dir, sources[first].Name))
+		}
+		if _, err := importer.Run(ctx, config); err != nil {
+			return fmt.Errorf("import sample: %w", err)
+		}
+	}
+	return nil
+}

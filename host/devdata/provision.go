@@ -1,0 +1,99 @@
+package devdata
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+
+	"regedge/host/hint"
+	"regedge/replicate/dashboard"
+	"regedge/replicate/metering/writer"
+)
+
+// What the first start makes, so that a developer can look something up at once.
+const (
+	demoAccount = "demo"
+	demoPlan    = "scale"
+	demoCredits = 100_000
+	demoNode    = "dev"
+
+	// Owner and Operator are the e-mail addresses of the dashboard's two sign-ins.
+	Owner    = "owner@example.com"
+	Operator = "operator@example.com"
+)
+
+// Provision makes, through the writer's API, what an earlier start has not made yet: the
+// node, an account with a key and credits, and the sign-ins of an owner and an operator.
+func (d *Data) Provision(ctx context.Context, w *writer.Client, pages *dashboard.Dashboard) error {
+	if d.NodeToken == "" {
+		if err := d.makeNode(ctx, w); err != nil {
+			return err
+		}
+	}
+	if d.LiveKey == "" {
+		if err := d.makeAccount(ctx, w); err != nil {
+			return err
+		}
+	}
+	if d.OperatorPassword == "" {
+		return d.makeSignIns(ctx, w, pages)
+	}
+	return nil
+}
+
+func (d *Data) makeNode(ctx context.Context, w *writer.Client) error {
+	node, err := w.AddNode(ctx, demoNode)
+	if errors.Is(err, writer.ErrTaken) { // made by a start that ended before it saved the token
+		node, err = w.NewNodeToken(ctx, demoNode)
+	}
+	if err != nil {
+		return err
+	}
+	d.NodeToken = node.Token
+	return d.save()
+}
+
+func (d *Data) makeAccount(ctx context.Context, w *writer.Client) error {
+	account, err := w.AddAccount(ctx, demoAccount, "", demoPlan)
+	if err != nil {
+		return err
+	}
+	if _, err := w.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: demoCredits, Note: "first start of dev"}); err != nil {
+		return err
+	}
+	key, err := w.AddKey(ctx, account.ID, demoAccount)
+	if err != nil {
+		return err
+	}
+	d.LiveKey = key.Secret
+	return d.save()
+}
+
+// makeSignIns invites the demo account's owner and an operator, and accepts for both.
+func (d *Data) makeSignIns(ctx context.Context, w *writer.Client, pages *dashboard.Dashboard) error {
+	accounts, err := w.Accounts(ctx)
+	if err != nil {
+		return err
+	}
+	demo := slices.IndexFunc(accounts, func(a writer.Account) bool { return a.Name == demoAccount })
+	if demo < 0 {
+		return hint.With(errors.New("the demo account is missing"), "remove %s to start over", d.dir)
+	}
+	for _, signIn := range []struct {
+		email    string
+		account  int64 // 0 for an operator
+		password *string
+	}{{Owner, accounts[demo].ID, &d.OwnerPassword}, {Operator, 0, &d.OperatorPassword}} {
+		invitation, err := w.Invite(ctx, signIn.email, signIn.account)
+		if err != nil {
+			return err
+		}
+		password := rand.Text()
+		if err := pages.Accept(ctx, invitation.Token, password); err != nil {
+			return err
+		}
+		*signIn.password = password
+	}
+	return d.save()
+}

@@ -1,0 +1,182 @@
+package edge
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"regedge/host/answer"
+	"regedge/host/hint"
+	"regedge/host/replica"
+	"regedge/host/sqlite"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+)
+
+// Database is a database that a node reads while it serves.
+type Database interface {
+	answer.Database
+	// Refresh notices that the database was replaced. A node calls it every second.
+	Refresh() error
+	Close() error
+}
+
+// maxStatements is how many statements run at once: they are bound by the processor, with
+// some more for those that wait for the disk.
+func maxStatements() int { return 2 * runtime.GOMAXPROCS(0) }
+
+// readTxTime is how long a read transaction is kept open for later lookups, which so save
+// its locks: a hundred lookups of a busy node, and far less than the 2 s within which a
+// revoked key must be refused (guarantee G8).
+const readTxTime = 10 * time.Millisecond
+
+// cachesResults says for which database results are kept while it does not change. Every
+// request asks the access database for its key, and the registry for something else.
+func cachesResults(kind schema.Database) bool { return kind == schema.Access }
+
+// OpenFile opens a database file for lookups after it has checked the schema's version.
+func OpenFile(ctx context.Context, kind schema.Database, path string) (Database, error) {
+	if err := checkFile(ctx, kind, path); err != nil {
+		return nil, err
+	}
+	return sqlite.Open(sqlite.Config{
+		Path: path, Connections: maxStatements(), Hold: readTxTime, Remember: cachesResults(kind),
+	})
+}
+
+func checkFile(ctx context.Context, kind schema.Database, path string) error {
+	db, err := schema.OpenFile(path, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		makes := map[schema.Database]string{schema.Registry: "import", schema.Access: "writer"}
+		return hint.With(err, "regedge %s makes the %s database; or try regedge dev, which makes its own", makes[kind], kind)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(schema.CheckReadable(ctx, db, kind), db.Close()); err != nil {
+		return fmt.Errorf("open database %s: %w", path, err)
+	}
+	return nil
+}
+
+const (
+	// idleStreams is how many connections to an endpoint are kept for the next lookups:
+	// opening one costs the server as much as a statement.
+	idleStreams = 32
+	// streamIdle is how long one is kept unused. The server forgets it after some seconds,
+	// and a lookup on it would fail.
+	streamIdle = 2 * time.Second
+)
+
+// ReplicaConfig says how a node reads a database of a libSQL server.
+type ReplicaConfig struct {
+	Database schema.Database
+	// Endpoint is the server, which Close closes.
+	Endpoint *sql.DB
+	// Dir is the directory of the sqld replica on this machine, whose file is read. Without
+	// it the endpoint is read alone.
+	Dir string
+	// MaxAge refuses statements while the copy is older; 0 never does.
+	MaxAge time.Duration
+	// MaxLag fails the node's readiness while the copy is older.
+	MaxLag time.Duration
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// replicaDatabase is a database of a libSQL server.
+type replicaDatabase struct {
+	*replica.Replica
+	name   schema.Database
+	maxLag time.Duration
+}
+
+// OpenReplica opens a database of a libSQL server for lookups.
+func OpenReplica(config ReplicaConfig) (Database, error) {
+	config.Endpoint.SetMaxIdleConns(idleStreams)
+	config.Endpoint.SetConnMaxIdleTime(streamIdle)
+	reader := replica.Config{
+		Database: config.Database, Endpoint: sqlite.NewRemote(config.Endpoint, sqlite.Config{}),
+		Connections: maxStatements(), Hold: readTxTime, Remember: cachesResults(config.Database),
+		MaxAge: config.MaxAge, Now: config.Now, Log: config.Log,
+	}
+	if config.Dir != "" {
+		reader.File = sqld.File(config.Dir)
+	}
+	opened, err := replica.Open(reader)
+	if err != nil {
+		return nil, err
+	}
+	return &replicaDatabase{opened, config.Database, config.MaxLag}, nil
+}
+
+// Refresh implements Database. The replica logs every change of its state itself.
+func (r *replicaDatabase) Refresh() error {
+	_ = r.Replica.Refresh()
+	return nil
+}
+
+// replicas lists the databases of a node that are replicas.
+func (n *Node) replicas() (list []*replicaDatabase) {
+	for _, database := range []Database{n.config.Registry, n.config.Access} {
+		if r, ok := database.(*replicaDatabase); ok {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// replicasReady is nil when every replica can be read and is younger than its maximal lag.
+func (n *Node) replicasReady() error {
+	for _, r := range n.replicas() {
+		if err := r.Ready(r.maxLag); err != nil {
+			return fmt.Errorf("%s replica: %w", r.name, err)
+		}
+	}
+	return nil
+}
+
+// registerReplicas registers the metrics of the replicas: their age, and how they are read.
+func (n *Node) registerReplicas() error {
+	for _, r := range n.replicas() {
+		labels := prometheus.Labels{"database": string(r.name)}
+		for _, collector := range []prometheus.Collector{
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "regedge_replica_age_seconds", ConstLabels: labels,
+				Help: "Time since the newest heartbeat in this replica; -1 while there is none.",
+			}, func() float64 {
+				if age, known := r.Age(); known {
+					return age.Seconds()
+				}
+				return -1
+			}),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "regedge_replica_fallback", ConstLabels: labels,
+				Help: "1 while the replica's endpoint is read in place of its file.",
+			}, func() float64 { return boolToFloat(r.Remote()) }),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: "regedge_replica_switches_total", ConstLabels: labels,
+				Help: "Changes between file and endpoint, or to another file.",
+			}, func() float64 { return float64(r.Switches()) }),
+		} {
+			if err := n.config.Metrics.Register(collector); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func boolToFloat(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

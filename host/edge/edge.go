@@ -1,0 +1,173 @@
+// Package edge is the edge node: it answers lookups from local databases, charges them at
+// its meter, follows the replicas of its databases, and reports its state to the writer.
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"regedge/handler"
+	"regedge/host/answer"
+	"regedge/host/hint"
+	"regedge/host/server"
+	"regedge/host/service"
+	"regedge/replicate/metering/meter"
+)
+
+// Config says what a node serves. Lookups, Access, Registry, Meter, Log and Metrics must
+// be set.
+type Config struct {
+	// Engine is Wazero, which runs the component, or Native, which runs the same request
+	// logic without Wasm.
+	Engine string
+	// DocsURL begins the type of every error and the links of the pages, such as
+	// https://registry.example.
+	DocsURL string
+	// Pages adds the pages for people: start page, reference, guides and problems.
+	Pages func(*httprouter.Router)
+	// Proxies are the networks that are believed about a client's address.
+	Proxies server.Proxies
+	// MaxInFlight is the most requests that are answered at once; more get 503.
+	MaxInFlight int
+	// Lookups is the listener of the lookups, MetricsListener that of the metrics or nil.
+	Lookups, MetricsListener net.Listener
+	TLS                      *tls.Config // nil for plain HTTP
+	Access, Registry         Database
+	Meter                    *meter.Meter
+	Log                      *slog.Logger
+	Metrics                  *prometheus.Registry
+}
+
+// The engines of Config.
+const (
+	Wazero = "wazero"
+	Native = "native"
+)
+
+// Node is an edge node.
+type Node struct {
+	config      Config
+	web         *server.Server
+	closeEngine func(context.Context) error
+}
+
+// servingGCPercent is GOGC while serving. Most of the live heap is the meter's request ids,
+// which hold no pointers, so that a collection costs little; half the usual garbage is a
+// third less memory.
+const servingGCPercent = 50
+
+// New prepares a node: it starts the engine and registers the metrics. The caller opens
+// and closes what Config names.
+func New(ctx context.Context, config Config) (*Node, error) {
+	if os.Getenv("GOGC") == "" { // the operator's choice wins
+		debug.SetGCPercent(servingGCPercent)
+	}
+	n := &Node{config: config}
+	answerer, err := n.startEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n.web, err = server.New(server.Config{
+		Answerer: answerer, Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
+		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
+		Log: config.Log, Metrics: config.Metrics,
+		NewRequestID: func() string { return handler.NewRequestID(answer.Clock{}, answer.Random{}) },
+	})
+	if err == nil {
+		err = n.registerReplicas()
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.closeEngine(ctx))
+	}
+	return n, nil
+}
+
+// startEngine starts the chosen engine and sets closeEngine.
+func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
+	parts := answer.Parts{
+		Access: n.config.Access, Registry: n.config.Registry, Meter: n.config.Meter,
+		Clock: answer.Clock{}, Random: answer.Random{}, DocsURL: n.config.DocsURL,
+	}
+	if n.config.Engine == Native {
+		n.closeEngine = func(context.Context) error { return nil }
+		return answer.NewNative(parts), nil
+	}
+	component, err := answer.NewComponent(ctx, parts, answer.Limits{Instances: n.config.MaxInFlight})
+	if err != nil {
+		return nil, hint.With(err, "--engine native answers without the component")
+	}
+	n.closeEngine = component.Close
+	if err := component.Register(n.config.Metrics); err != nil {
+		return nil, errors.Join(err, component.Close(ctx))
+	}
+	return component, nil
+}
+
+// Services returns the services of a node, in the order in which they start: the watch on
+// the database files, the metrics, and the lookups.
+func (n *Node) Services() []service.Service {
+	services := []service.Service{n.watchDatabases()}
+	if n.config.MetricsListener != nil {
+		services = append(services, service.Metrics(n.config.MetricsListener, n.config.Metrics, n.config.Log))
+	}
+	return append(services, service.Service{Name: "lookups", Run: func(ctx context.Context) error {
+		return errors.Join(n.web.Run(ctx, n.config.Lookups), n.closeEngine(context.WithoutCancel(ctx)))
+	}})
+}
+
+// readyTimeout bounds the statements of a readiness check.
+const readyTimeout = 2 * time.Second
+
+// releaseStatement finds the current release.
+const releaseStatement = "SELECT id FROM release ORDER BY seq DESC LIMIT 1"
+
+// Ready is nil when everything that a lookup needs works, and else says what does not.
+func (n *Node) Ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	var result handler.Result
+	if err := n.config.Access.Query(ctx, "SELECT count(*) FROM plan", nil, &result); err != nil {
+		return fmt.Errorf("access database: %w", err)
+	}
+	if err := n.config.Registry.Query(ctx, releaseStatement, nil, &result); err != nil {
+		return fmt.Errorf("registry database: %w", err)
+	}
+	if result.Rows() == 0 {
+		return errors.New("registry database: it has no release yet")
+	}
+	if err := n.replicasReady(); err != nil {
+		return err
+	}
+	return n.config.Meter.Ready()
+}
+
+// watchInterval is how often the database files are checked for a replacement.
+const watchInterval = time.Second
+
+// watchDatabases is the service that reopens a database file after it was replaced.
+func (n *Node) watchDatabases() service.Service {
+	return service.Service{Name: "databases", Run: func(ctx context.Context) error {
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			if err := errors.Join(n.config.Access.Refresh(), n.config.Registry.Refresh()); err != nil {
+				n.config.Log.Error("databases", "error", err)
+			}
+		}
+	}}
+}

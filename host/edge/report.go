@@ -1,0 +1,106 @@
+package edge
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"regedge/handler"
+	"regedge/host/service"
+	"regedge/replicate/metering/writer"
+)
+
+const (
+	// reportInterval is how often a node reports to the writer, at least.
+	reportInterval = 2 * time.Second
+	// recheckInterval is how often a node that is not ready checks again, to report at once
+	// when it is.
+	recheckInterval = 100 * time.Millisecond
+	// reportTimeout bounds one report.
+	reportTimeout = 5 * time.Second
+)
+
+// Reporter is how a node sends reports.
+type Reporter struct {
+	// Client authenticates as the node. Its requests should be bounded: see NewClient.
+	Client *writer.Client
+	// Address is where the node serves, as operators see it.
+	Address string
+	// Version is the program's version.
+	Version string
+}
+
+// NewClient returns a client for Reporter, with a deadline for each request.
+func NewClient(writerURL, token string) *writer.Client {
+	return writer.NewClient(writerURL, token, &http.Client{Timeout: reportTimeout})
+}
+
+// Report returns the service that tells the writer the state of this node. A report that
+// does not arrive is no failure: operators see how old the last one is.
+func (n *Node) Report(r Reporter) service.Service {
+	return service.Service{Name: "report", Run: func(ctx context.Context) error {
+		var reported time.Time
+		for {
+			failure, wait := n.failure(), reportInterval
+			if failure != "" {
+				wait = recheckInterval
+			}
+			if failure == "" || time.Since(reported) >= reportInterval {
+				reported = time.Now()
+				limited, cancel := context.WithTimeout(ctx, reportTimeout)
+				_ = r.Client.Report(limited, n.report(limited, r, failure))
+				cancel()
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(wait):
+			}
+		}
+	}}
+}
+
+// failure is why this node is not ready, or "".
+func (n *Node) failure() string {
+	if err := n.Ready(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// report describes this node; failure is why it is not ready, or "".
+func (n *Node) report(ctx context.Context, r Reporter, failure string) writer.Report {
+	stats := n.config.Meter.Stats()
+	report := writer.Report{
+		Address: r.Address, Version: r.Version, Ready: failure, Refused: stats.Unavailable, Unsettled: stats.Unsettled,
+	}
+	var result handler.Result
+	if err := n.config.Registry.Query(ctx, releaseStatement, nil, &result); err == nil && result.Rows() > 0 {
+		report.Release = result.Values[0].Text
+	}
+	for _, replica := range n.replicas() {
+		shown := writer.Replica{Database: string(replica.name), AgeMillis: -1, Fallback: replica.Remote()}
+		if age, known := replica.Age(); known {
+			shown.AgeMillis = age.Milliseconds()
+		}
+		report.Replicas = append(report.Replicas, shown)
+	}
+	return report
+}
+
+// Address returns where a node serves, for operators: with the machine's name when it
+// listens on all of its addresses.
+func Address(listening net.Addr) string {
+	tcp, ok := listening.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return listening.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return listening.String()
+	}
+	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+}
