@@ -2,73 +2,52 @@ package handler
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"regedge/handler/directors"
 	"regedge/handler/ident"
 )
 
 // companyStatement reads the company whose CIN is ?1. ?2 and ?3 say whether the plan includes
-// e-mail and phone: what it does not include is never read. ?4 is the row that the company has
-// unless that is another's: the second half runs only where it is not found there with its
-// directors, and returns NULLs where there is none at all.
-//
-// companyOlder, which have no ?4, are for registers of an older schema version than 10, where a
-// company's row has no place for its directors: of version 9, and below. They are put together
-// when they are needed: what a component holds is put back after each request.
-var (
-	companyStatement = companyColumns("c.district", "c.directors") + `
-FROM company c WHERE c.rowid = ?4 AND c.cin = ?1 AND c.directors IS NOT NULL
-UNION ALL` + companyByCIN("c.directors", boardByCompany, boardByCIN) + `
-LIMIT 1`
-
-	companyOlder = [...]func() string{
-		func() string { return companyByCIN(boardByCompany, boardByCIN) },
-		func() string { return companyByCIN(boardByCIN) },
-	}
-)
-
-const (
-	boardByCompany = `(SELECT directors FROM company_board WHERE cin = c.cin)`
-	boardByCIN     = `(SELECT directors FROM board WHERE cin = c.cin)`
-)
-
-// companyByCIN takes the directors from the first of several places that has them, or gathers
-// them.
-func companyByCIN(boards ...string) string {
-	return companyColumns("p.district", "coalesce("+strings.Join(boards, ", ")+", "+directors.Of("c.cin")+", '')") + `
+// e-mail and phone: the columns of a plan that does not are never read. ?4 is ident.CINNumber
+// of the CIN, the row that the company has unless another company took it. The second half
+// runs only if the company is not in that row, and returns NULLs if there is no such company.
+const companyStatement = companyColumns + `
+FROM company c WHERE c.rowid = ?4 AND c.cin = ?1
+UNION ALL` + companyColumns + `
 FROM (SELECT 1)
 LEFT JOIN company c ON c.cin = ?1
-LEFT JOIN pincode p ON p.pincode = c.pincode`
-}
+LIMIT 1`
 
-// companyColumns reads a company with the SQL expressions of its district and its directors.
-func companyColumns(district, directors string) string {
-	return `
+const companyColumns = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   c.cin, c.company_name, c.status, c.incorporation_date, c.category, c.sub_category,
   c.class, c.roc, c.authorized_capital, c.paid_up_capital, c.listed,
   coalesce(c.main_division, c.business_activity, c.principal_business),
-  c.state, ` + district + `, c.pincode,
+  c.state, c.district, c.pincode,
   CASE WHEN c.address_line IS NULL OR c.city IS NULL THEN coalesce(c.address_line, c.city)
     ELSE c.address_line || ', ' || c.city END,
   CASE WHEN ?2 THEN c.email END,
   CASE WHEN ?3 THEN c.phone END,
-  c.website, ` + directors + `, c.last_updated`
-}
+  c.website, c.directors, c.last_updated`
 
-// Places of the columns of companyStatement, after the release.
+// Indexes of the columns of companyStatement, without the release.
 const (
-	companyCIN   = 0
-	companyEmail = 16
-	companyPhone = 17
-	companyBoard = 19
+	companyCIN       = 0
+	companyName      = 1
+	companyEmail     = 16
+	companyPhone     = 17
+	companyDirectors = 19
 )
 
-// companyHead are the members up to the contact, without registration_no, which is taken
-// from the CIN (specification section 2.3).
+// companyHead are the members up to companyName, after which registration_no is written,
+// which is part of the CIN (docs/contract.md, "Company").
 var companyHead = []field{
 	{`{"cin":`, (*writer).value},
 	{`,"company_name":`, (*writer).value},
+}
+
+var companyRest = []field{
 	{`,"status":`, (*writer).value},
 	{`,"incorporation_date":`, (*writer).value},
 	{`,"category":`, (*writer).value},
@@ -86,18 +65,42 @@ var companyHead = []field{
 	{`,"email":`, (*writer).value},
 	{`,"phone":`, (*writer).value},
 	{`,"website":`, (*writer).value},
-	{`},"directors":`, (*writer).board},
+	{`},"directors":`, (*writer).directors},
 	{`,"last_updated":`, (*writer).timestamp},
 }
 
-// finished splices a column that SQLite has already made JSON of.
-func (w *writer) finished(v Value) { w.raw(v.Text) }
-
-// directorNames is more than the member names of a director and two nulls take, in bytes.
+// directorNames is at least the size of a director's member names and two nulls, in bytes.
 const directorNames = 72
 
-// board writes the directors of a company (specification section 2.3).
-func (w *writer) board(v Value) {
+func (c *call) company() answer {
+	cin, ok := ident.CIN(c.param())
+	if !ok {
+		return failed(InvalidCIN, "")
+	}
+	row, failure := c.readRecord(CompanyNotFound, companyStatement,
+		text(cin), flag(c.caller.email), flag(c.caller.phone), Value{Kind: Integer, Int: ident.CINNumber(cin)})
+	if row == nil {
+		return failure
+	}
+	if c.caller.sandbox {
+		maskContact(row)
+	}
+	w := newWriter(row, directors.Len(row[companyDirectors].Text)*directorNames)
+	writeCompany(w, row)
+	return render(w)
+}
+
+func writeCompany(w *writer, row []Value) {
+	w.fields(companyHead, row)
+	w.raw(`,"registration_no":`)
+	w.text(ident.RegistrationNumber(row[companyCIN].Text))
+	w.fields(companyRest, row[companyName+1:])
+	w.raw("}")
+}
+
+// directors writes a directors list, which is NULL for a company without directors, as JSON
+// (docs/contract.md, "Company").
+func (w *writer) directors(v Value) {
 	w.raw("[")
 	separator := `{"din":`
 	for rest := v.Text; rest != ""; {
@@ -121,13 +124,60 @@ func (w *writer) board(v Value) {
 	w.raw("]")
 }
 
-// companyName is the column after which registration_no is written.
-const companyName = 1
+// maskContact hides e-mail and phone from the sandbox key (docs/contract.md, "Sandbox"). The
+// number of stars is fixed, so that it does not tell the length.
+func maskContact(company []Value) {
+	if v := &company[companyEmail]; v.Kind == Text {
+		v.Text = maskEmail(v.Text)
+	}
+	if v := &company[companyPhone]; v.Kind == Text {
+		v.Text = maskPhone(v.Text)
+	}
+}
 
-func writeCompany(w *writer, row []Value) {
-	w.fields(companyHead[:companyName+1], row)
-	w.raw(`,"registration_no":`)
-	w.text(ident.RegistrationNumber(row[companyCIN].Text))
-	w.fields(companyHead[companyName+1:], row[companyName+1:])
-	w.raw("}")
+// maskEmail keeps the first letter of the mailbox, the first of the domain, and the last
+// label: registry@example.com becomes r****@e******.com.
+func maskEmail(email string) string {
+	at := strings.LastIndexByte(email, '@')
+	if at < 0 {
+		return firstRune(email) + "****"
+	}
+	domain := email[at+1:]
+	masked := firstRune(email[:at]) + "****@" + firstRune(domain) + "******"
+	if dot := strings.LastIndexByte(domain, '.'); dot > 0 {
+		masked += domain[dot:]
+	}
+	return masked
+}
+
+// minPhoneDigits is how many digits a number must have for its last four to be shown: in a
+// shorter number they would be most of it.
+const minPhoneDigits = 8
+
+// countryCode is the only country code that is kept. Without a list of them all the length of
+// another one is unknown, and one digit too many would be part of the number.
+const countryCode = "+91"
+
+// maskPhone keeps the last four digits, and India's country code if there is one:
+// +919876543210 becomes +91******3210.
+func maskPhone(phone string) string {
+	digits := make([]byte, 0, len(phone))
+	for i := 0; i < len(phone); i++ {
+		if phone[i] >= '0' && phone[i] <= '9' {
+			digits = append(digits, phone[i])
+		}
+	}
+	if len(digits) < minPhoneDigits {
+		return "******"
+	}
+	masked := "******" + string(digits[len(digits)-4:])
+	if strings.HasPrefix(strings.TrimLeft(phone, " "), countryCode) {
+		return countryCode + masked
+	}
+	return masked
+}
+
+func firstRune(s string) string {
+	_, size := utf8.DecodeRuneInString(s)
+	return s[:size]
 }

@@ -1,8 +1,13 @@
 package handler
 
-// directorStatement reads a director (?1 the DIN) with the companies linked to them: the
-// current appointments at companies that are held. A director without any appointment on
-// record has no status; see design section 9 for the others.
+import "regedge/handler/ident"
+
+// maxLinkedCompanies caps the list of a director's companies (docs/contract.md, "Director").
+const maxLinkedCompanies = "10"
+
+// directorStatement reads a director (?1 the DIN) with the linked companies: the current
+// appointments at companies that the registry has. A director without any appointment has no
+// status; docs/contract.md, "Director", says how the others get theirs.
 const directorStatement = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   d.din, d.name,
@@ -31,6 +36,18 @@ var directorFields = []field{
 	{`{"din":`, (*writer).value},
 	{`,"name":`, (*writer).value},
 	{`,"status":`, (*writer).value},
-	{`,"linked_companies":`, (*writer).finished},
+	{`,"linked_companies":`, (*writer).json},
 	{`,"linked_companies_total":`, (*writer).value},
+}
+
+func (c *call) director() answer {
+	din, ok := ident.DIN(c.param())
+	if !ok {
+		return failed(InvalidDIN, "")
+	}
+	row, failure := c.readRecord(DirectorNotFound, directorStatement, text(din))
+	if row == nil {
+		return failure
+	}
+	return renderFields(directorFields, row)
 }

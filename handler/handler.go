@@ -1,12 +1,8 @@
-// Package handler answers the requests of the registry lookup service: routing of
-// /v1, authentication, validation, the SQL of each lookup, the envelope and the
-// errors of the specification. It is plain Go that TinyGo compiles too, and it
-// reaches the world only through the interfaces in this file.
 package handler
 
 import "regedge/handler/charge"
 
-// Request is one HTTP request as the handler needs to see it.
+// Request is one HTTP request, as far as the handler reads it.
 type Request struct {
 	// Method is the request method as sent, such as "GET".
 	Method string
@@ -14,9 +10,9 @@ type Request struct {
 	Target string
 	// Authorization holds the values of the Authorization header, in order.
 	Authorization []string
-	// ClientAddr returns the address of the client, without a port, as the host vouches
-	// for it; empty when unknown. It counts the sandbox key's requests, and is not
-	// called for others.
+	// ClientAddr returns the client's address without a port, as the host vouches for it, or
+	// "" if it is unknown. The sandbox key's requests are counted by it; for other keys it is
+	// not called.
 	ClientAddr func() string
 }
 
@@ -48,7 +44,7 @@ type Value struct {
 	Text string // set for Text and, as raw bytes, for Blob
 }
 
-// Result is what one statement returned: rows of Columns values each, end to end.
+// Result is the result of one statement: rows of Columns values each, one after the other.
 type Result struct {
 	Columns int
 	Values  []Value
@@ -67,18 +63,18 @@ func (r *Result) Row(i int) []Value {
 	return r.Values[i*r.Columns : (i+1)*r.Columns]
 }
 
-// Store answers one read-only SQL statement with numbered parameters (?1, ?2, …).
-// An error means that the database could not be asked; its text is for the log.
+// Store runs one read-only SQL statement with numbered parameters (?1, ?2, …). An error means
+// that the database could not be read; its text is for the log.
 type Store interface {
 	Query(statement string, args []Value) (*Result, error)
 }
 
 // Meter decides whether an authenticated request may be answered, and charges it.
 //
-// Charge is idempotent by the request's ID: asking again returns the same verdict
-// and charges once. An error means that the verdict is unknown: the charge may or
-// may not stand. Void takes the charge of a request id back, if there is one; after
-// a nil error no charge of that id stands or ever will.
+// Charge is idempotent by the request's ID: a second call returns the same verdict and
+// charges nothing more. An error means that the verdict is unknown: the request may or may
+// not have been charged. Void takes back the charge of a request id, if there is one; after
+// a nil error that id is not charged and never will be.
 type Meter interface {
 	Charge(charge.Request) (charge.Verdict, error)
 	Void(requestID string) error
@@ -89,3 +85,120 @@ type Clock interface{ UnixMilli() int64 }
 
 // Random fills p with cryptographically secure random bytes.
 type Random interface{ Read(p []byte) }
+
+// Handler answers requests. Its fields are set once; Serve may then be called by many
+// goroutines if the implementations of the interfaces allow it.
+type Handler struct {
+	// Access and Registry are the two databases (docs/design.md, "Databases").
+	Access, Registry Store
+	Meter            Meter
+	Clock            Clock
+	Random           Random
+	// DocsURL returns the URL under which /problems/{code} is served, without a slash at its
+	// end. The type of every problem begins with it; it is called for no other answer.
+	DocsURL func() string
+}
+
+// call is the state of one request.
+type call struct {
+	*Handler
+	id     string // request id
+	path   string
+	query  string
+	route  route
+	caller caller
+	// release is the registry's release that the lookup read from, or "".
+	release string
+}
+
+// Serve answers one request. The order of its steps decides which answer wins if several
+// apply (docs/contract.md, "Which answer wins").
+func (h *Handler) Serve(req *Request) *Response {
+	c := &call{Handler: h, id: NewRequestID(h.Clock, h.Random)}
+	c.path, c.query = splitTarget(req.Target)
+
+	var found bool
+	if c.route, found = matchRoute(c.path); !found {
+		return c.refuse(problem{code: RouteNotFound}, nil)
+	}
+	switch req.Method {
+	case "GET":
+	case "OPTIONS":
+		return c.preflight()
+	default:
+		return c.refuse(problem{code: MethodNotAllowed}, nil)
+	}
+
+	var refused problem
+	if c.caller, refused = c.authenticate(req); refused.code != "" {
+		return c.refuse(refused, nil)
+	}
+	result := c.lookUp()
+	verdict, settled := c.charge(req, result.outcome)
+	switch {
+	case !settled:
+		return c.refuse(problem{code: charge.MeteringUnavailable, retryAfter: 1}, nil)
+	case verdict.Code != "":
+		return c.refuse(problem{code: verdict.Code, retryAfter: verdict.RetryAfter}, &verdict)
+	case result.problem.code != "":
+		return c.refuse(result.problem, &verdict)
+	}
+	return c.succeed(result.data, &verdict)
+}
+
+// charge gets the meter's verdict. A call that fails is retried once under the same id; if the
+// retry fails too, the charge is voided, and settled is false.
+func (c *call) charge(req *Request, outcome charge.Outcome) (verdict charge.Verdict, settled bool) {
+	r := charge.Request{
+		ID:        c.id,
+		Account:   c.caller.account,
+		Key:       c.caller.key,
+		Sandbox:   c.caller.sandbox,
+		PerMinute: c.caller.perMinute,
+		Endpoint:  c.route.endpoint,
+		Outcome:   outcome,
+	}
+	if r.Sandbox {
+		r.Client = req.ClientAddr()
+	}
+	verdict, err := c.Meter.Charge(r)
+	if err != nil {
+		verdict, err = c.Meter.Charge(r)
+	}
+	if err == nil {
+		return verdict, true
+	}
+	if outcome != charge.Failed {
+		// If this fails as well, the charge may stand: the one exception of guarantee G2
+		// (docs/design.md, "Guarantees").
+		_ = c.Meter.Void(c.id)
+	}
+	return charge.Verdict{}, false
+}
+
+// NewRequestID makes a request id in the layout of a ULID: 26 characters of Crockford's
+// base32, of which the first 10 are the time in milliseconds, so that ids sort by time, and
+// the others 80 random bits.
+func NewRequestID(clock Clock, random Random) string {
+	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	var entropy [10]byte
+	random.Read(entropy[:])
+
+	var id [26]byte
+	for i, ms := 9, uint64(clock.UnixMilli()); i >= 0; i-- {
+		id[i] = alphabet[ms&31]
+		ms >>= 5
+	}
+	out := 10
+	var bits uint32
+	var held uint
+	for _, b := range entropy {
+		bits, held = bits<<8|uint32(b), held+8
+		for held >= 5 {
+			held -= 5
+			id[out] = alphabet[bits>>held&31]
+			out++
+		}
+	}
+	return string(id[:])
+}

@@ -12,7 +12,7 @@ import (
 // into the component and costs more than the lookup itself.
 type writer struct {
 	buf []byte
-	// damaged is set when a column was not of the form that the register keeps it in.
+	// damaged is set if a column does not have the form that the registry's schema promises.
 	damaged bool
 }
 
@@ -41,6 +41,9 @@ func (w *writer) textOrNull(s string) {
 	w.text(s)
 }
 
+// json writes a column that SQLite has made JSON of.
+func (w *writer) json(v Value) { w.raw(v.Text) }
+
 // boolean writes a column of 0 and 1, or null.
 func (w *writer) boolean(v Value) {
 	switch {
@@ -68,7 +71,7 @@ func (w *writer) text(s string) {
 	w.buf = append(w.buf, '"')
 }
 
-// room lengthens the text by n bytes and returns them.
+// room extends the text by n bytes and returns them.
 func (w *writer) room(n int) []byte {
 	start := len(w.buf)
 	if cap(w.buf)-start < n {
@@ -78,13 +81,13 @@ func (w *writer) room(n int) []byte {
 	return w.buf[start:]
 }
 
-// grow makes room for n more bytes. It stands by itself, since it is hardly ever needed.
+// grow makes room for n more bytes. Not inlined: cold path.
 //
 //go:noinline
 func (w *writer) grow(n int) { w.buf = slices.Grow(w.buf, n) }
 
-// plain copies the beginning of s that is in JSON as it is: for most texts that is all of
-// it. It returns how many bytes that is.
+// plain copies the longest beginning of s that needs no escapes, for most texts all of it, and
+// returns its length in bytes.
 func plain(b []byte, s string) int {
 	b = b[:len(s)]
 	i := 0
@@ -148,8 +151,8 @@ func appendEscape(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// field is one member of an object: its name with the punctuation around it, as it
-// stands in the text, and how its column is written.
+// field is one member of an object: its name with the punctuation around it, and how its
+// column is written.
 type field struct {
 	name  string
 	write func(*writer, Value)
@@ -161,4 +164,66 @@ func (w *writer) fields(list []field, columns []Value) {
 		w.raw(list[i].name)
 		list[i].write(w, columns[i])
 	}
+}
+
+// The first and last second of the years that a timestamp can have, 0 to 9999.
+const (
+	firstSecond = -62167219200
+	lastSecond  = 253402300799
+)
+
+// timestamp writes a column of Unix seconds as "YYYY-MM-DDTHH:MM:SSZ" (RFC 3339), or
+// null. SQLite's strftime takes longer than reading the rest of the row.
+func (w *writer) timestamp(v Value) {
+	switch {
+	case v.Kind == Null:
+		w.raw("null")
+		return
+	case v.Kind != Integer || v.Int < firstSecond || v.Int > lastSecond:
+		w.damaged = true
+		return
+	}
+	const secondsOfDay = 24 * 60 * 60
+	since := v.Int - firstSecond
+	year, month, day := date(int(since / secondsOfDay))
+	second := int(since % secondsOfDay)
+	b := w.room(len(`"YYYY-MM-DDTHH:MM:SSZ"`))
+	copy(b, `"YYYY-MM-DDTHH:MM:SSZ"`)
+	putPair(b, 1, year/100)
+	putPair(b, 3, year%100)
+	putPair(b, 6, month)
+	putPair(b, 9, day)
+	putPair(b, 12, second/3600)
+	putPair(b, 15, second/60%60)
+	putPair(b, 18, second%60)
+}
+
+// putPair writes a number below 100 as two digits.
+func putPair(b []byte, at, n int) { b[at], b[at+1] = byte('0'+n/10), byte('0'+n%10) }
+
+// date converts a number of days since 1 January of the year 0 to a date of the Gregorian
+// calendar.
+func date(days int) (year, month, day int) {
+	const daysOf400Years = 146097
+	// This estimate, by the mean length of a year, is at most one off.
+	for year = days * 400 / daysOf400Years; daysBefore(year) > days; {
+		year--
+	}
+	for daysBefore(year+1) <= days {
+		year++
+	}
+	day = days - daysBefore(year) + 1
+	lengths := [...]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+	if daysBefore(year+1)-daysBefore(year) == 366 {
+		lengths[1] = 29
+	}
+	for month = 1; day > lengths[month-1]; month++ {
+		day -= lengths[month-1]
+	}
+	return year, month, day
+}
+
+// daysBefore is the number of days from the year 0, a leap year, to the start of a year.
+func daysBefore(year int) int {
+	return year*365 + (year+3)/4 - (year+99)/100 + (year+399)/400
 }

@@ -1,6 +1,11 @@
 package handler
 
-// llpStatement reads an LLP (?1 its LLPIN) with its partners, past ones too.
+import "regedge/handler/ident"
+
+// maxPartners caps the list of an LLP's partners (docs/contract.md, "LLP").
+const maxPartners = "50"
+
+// llpStatement reads an LLP (?1 its LLPIN) with its partners, former ones too.
 const llpStatement = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   l.llpin, l.llp_name, l.status, l.incorporation_date, l.state, p.district, l.pincode,
@@ -34,7 +39,19 @@ var llpFields = []field{
 	{`,"address":`, (*writer).value},
 	{`,"activity":`, (*writer).value},
 	{`,"contribution":`, (*writer).value},
-	{`,"partners":`, (*writer).finished},
+	{`,"partners":`, (*writer).json},
 	{`,"partners_total":`, (*writer).value},
 	{`,"last_updated":`, (*writer).timestamp},
+}
+
+func (c *call) llp() answer {
+	llpin, ok := ident.LLPIN(c.param())
+	if !ok {
+		return failed(InvalidLLPIN, "")
+	}
+	row, failure := c.readRecord(LLPNotFound, llpStatement, text(llpin))
+	if row == nil {
+		return failure
+	}
+	return renderFields(llpFields, row)
 }

@@ -1,31 +1,26 @@
 package handler
 
-import (
-	"regedge/handler/charge"
-	"regedge/handler/directors"
-	"regedge/handler/ident"
-)
+import "regedge/handler/charge"
 
-// Caps on the lists of the specification, section 8, as they stand in the SQL.
-const (
-	maxLinkedCompanies = "10"
-	maxPartners        = "50"
-)
-
-// Statements are the handler's SQL by the name of what it finds, with the database that
-// each is for, so that tests can hold them against their indexes.
+// Statements returns the handler's SQL statements by the name of what they read, so that
+// tests can check their query plans. "access" reads the access database, the others the
+// registry.
 func Statements() map[string]string {
 	return map[string]string{
 		"access":           accessStatement,
 		"company":          companyStatement,
-		"company_9":        companyOlder[0](),
-		"company_8":        companyOlder[1](),
 		"director":         directorStatement,
 		"llp":              llpStatement,
 		"search_companies": searchStatement,
-		"search_older":     olderStatement(),
 		"search_llps":      searchLLPStatement,
 	}
+}
+
+// answer is the result of a lookup before the meter is asked: the data of a 200, or a problem.
+type answer struct {
+	outcome charge.Outcome
+	data    []byte // JSON
+	problem problem
 }
 
 // lookUp validates the parameters and reads the registry with one statement.
@@ -50,14 +45,10 @@ func failed(code, detail string) answer {
 
 func found(data []byte) answer { return answer{outcome: charge.Found, data: data} }
 
-// read runs a registry statement. Every one of them returns exactly one row whose first
-// column is the release that it read, also when it found nothing.
+// read runs a registry statement. Each of them returns exactly one row, whether it finds
+// something or not; the first column is the release that it read.
 func (c *call) read(statement string, args ...Value) ([]Value, answer) {
-	return c.take(c.Registry.Query(statement, args))
-}
-
-// take is read of a statement that was run.
-func (c *call) take(result *Result, err error) ([]Value, answer) {
+	result, err := c.Registry.Query(statement, args)
 	if err != nil || result.Rows() != 1 {
 		return nil, answer{outcome: charge.Failed, problem: problem{code: RegistryUnavailable, retryAfter: 1}}
 	}
@@ -66,16 +57,10 @@ func (c *call) take(result *Result, err error) ([]Value, answer) {
 	return row[1:], answer{}
 }
 
-// readRecord reads one record whose first column is its identifier; notFound is the code
-// when there is none.
+// readRecord reads one record, whose first column is its identifier. notFound is the problem
+// code if there is none.
 func (c *call) readRecord(notFound, statement string, args ...Value) ([]Value, answer) {
-	result, err := c.Registry.Query(statement, args)
-	return c.takeRecord(notFound, result, err)
-}
-
-// takeRecord is readRecord of a statement that was run.
-func (c *call) takeRecord(notFound string, result *Result, err error) ([]Value, answer) {
-	row, failure := c.take(result, err)
+	row, failure := c.read(statement, args...)
 	if row != nil && row[0].Kind == Null {
 		return nil, answer{outcome: charge.NotFound, problem: problem{code: notFound}}
 	}
@@ -91,7 +76,15 @@ func flag(b bool) Value {
 	return Value{Kind: Integer}
 }
 
-// render writes the object of a record. An object over MaxBody, or one of a damaged row,
+// renderFields answers with the object of a record whose columns are its members.
+func renderFields(list []field, row []Value) answer {
+	w := newWriter(row, 0)
+	w.fields(list, row)
+	w.raw("}")
+	return render(w)
+}
+
+// render answers with the object of a record. An object over MaxBody, or one of a damaged row,
 // is refused before it is charged.
 func render(w *writer) answer {
 	if w.damaged || len(w.buf) > MaxBody {
@@ -100,66 +93,14 @@ func render(w *writer) answer {
 	return found(w.buf)
 }
 
-// newWriter makes a writer with room for the columns of a record and their names, and
-// more beside them, so that it does not grow.
-func newWriter(columns []Value, more int) *writer {
-	const names = 640    // the member names of a company, the largest record
-	const timestamp = 16 // by which one is longer than its column
-	size := names + timestamp + more
+// newWriter makes a writer with room for the columns of a record, their names and extra bytes,
+// so that its buffer does not grow.
+func newWriter(columns []Value, extra int) *writer {
+	const names = 640    // bytes of the member names of a company, the largest record
+	const timestamp = 16 // by how much one is longer in JSON than in its column
+	size := names + timestamp + extra
 	for i := range columns {
 		size += len(columns[i].Text) + 8
 	}
 	return &writer{buf: make([]byte, 0, size)}
-}
-
-func (c *call) company() answer {
-	cin, ok := ident.CIN(c.param())
-	if !ok {
-		return failed(InvalidCIN, "")
-	}
-	args := []Value{text(cin), flag(c.caller.email), flag(c.caller.phone), {Kind: Integer, Int: ident.CINNumber(cin)}}
-	result, err := c.Registry.Query(companyStatement, args)
-	for n := 0; n < len(companyOlder) && isOlderSchema(err); n++ {
-		result, err = c.Registry.Query(companyOlder[n](), args[:3])
-	}
-	row, failure := c.takeRecord(CompanyNotFound, result, err)
-	if row == nil {
-		return failure
-	}
-	if c.caller.sandbox {
-		maskContact(row)
-	}
-	w := newWriter(row, directors.Len(row[companyBoard].Text)*directorNames)
-	writeCompany(w, row)
-	return render(w)
-}
-
-func (c *call) director() answer {
-	din, ok := ident.DIN(c.param())
-	if !ok {
-		return failed(InvalidDIN, "")
-	}
-	row, result := c.readRecord(DirectorNotFound, directorStatement, text(din))
-	if row == nil {
-		return result
-	}
-	w := newWriter(row, 0)
-	w.fields(directorFields, row)
-	w.raw("}")
-	return render(w)
-}
-
-func (c *call) llp() answer {
-	llpin, ok := ident.LLPIN(c.param())
-	if !ok {
-		return failed(InvalidLLPIN, "")
-	}
-	row, result := c.readRecord(LLPNotFound, llpStatement, text(llpin))
-	if row == nil {
-		return result
-	}
-	w := newWriter(row, 0)
-	w.fields(llpFields, row)
-	w.raw("}")
-	return render(w)
 }

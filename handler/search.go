@@ -1,28 +1,106 @@
 package handler
 
 import (
+	"strings"
 	"unicode/utf8"
 
+	"regedge/handler/charge"
+	"regedge/handler/ident"
 	"regedge/handler/names"
 )
 
-// bestNames finds the names that match best; schema/migrations/registry has the
-// tables and docs/search.md the way it goes. With what follows it is one statement, which
-// returns one row: the release, and the matches as a JSON array in order.
+const (
+	maxNameRunes = 200
+	defaultLimit = 5
+	maxLimit     = 10
+)
+
+func (c *call) searchCompanies() answer {
+	name, times, ok := c.queryParam("name")
+	switch {
+	case times == 0:
+		return failed(InvalidQuery, "The parameter name is missing. Give it once, with 1 to 200 characters.")
+	case times > 1:
+		return failed(InvalidQuery, "The parameter name is given more than once. Give it once.")
+	case !ok || !utf8.ValidString(name):
+		return failed(InvalidQuery, "The parameter name is not percent-encoded UTF-8.")
+	}
+	name = strings.TrimSpace(name)
+	if n := utf8.RuneCountInString(name); n < 1 || n > maxNameRunes {
+		return failed(InvalidQuery, "The parameter name has 1 to 200 characters, blanks around it not counted.")
+	}
+	limit, ok := c.limit()
+	if !ok {
+		return failed(InvalidQuery, "The parameter limit is an integer from 1 to 10, given at most once.")
+	}
+	return c.list(searchStatement, searchArgs(name, limit)...)
+}
+
+// limit reads the number of matches that the client wants.
+func (c *call) limit() (int, bool) {
+	value, times, ok := c.queryParam("limit")
+	if times == 0 {
+		return defaultLimit, true
+	}
+	if !ok || times > 1 {
+		return 0, false
+	}
+	if value == "10" {
+		return maxLimit, true
+	}
+	if len(value) != 1 || value[0] < '1' || value[0] > '9' {
+		return 0, false
+	}
+	return int(value[0] - '0'), true
+}
+
+func (c *call) searchLLPs() answer {
+	value, times, _ := c.queryParam("llpin")
+	llpin, ok := ident.LLPIN(value)
+	if times != 1 || !ok {
+		return failed(InvalidLLPIN, "")
+	}
+	return c.list(searchLLPStatement, text(llpin))
+}
+
+// list runs the statement of a search, whose first column after the release is the array of
+// matches as JSON.
+func (c *call) list(statement string, args ...Value) answer {
+	row, failure := c.read(statement, args...)
+	if row == nil {
+		return failure
+	}
+	if row[0].Text == "[]" {
+		return answer{outcome: charge.NotFound, data: []byte("[]")}
+	}
+	return found([]byte(row[0].Text))
+}
+
+// searchLLPStatement finds the LLP with exactly the LLPIN ?1.
+const searchLLPStatement = `
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT json_group_array(json_object('value', llpin, 'label', llp_name, 'type', 'llp'))
+    FROM llp WHERE llpin = ?1)`
+
+// searchStatement finds the names that match best. It returns one row: the release, and the
+// matches in order as a JSON array. schema/migrations/registry has the tables;
+// docs/search.md, "The index", explains the method.
 //
-// Where the query is long enough and few names hold the rarest runs of its characters, these
-// names are all that three of the tiers need (held). Otherwise each tier lists at most ?9
-// names, and none when those before it have as many. Its candidates hold the rarest terms
-// of the tier. They come from the index in the order of the search, so that the first ones
-// whose text agrees are the best ones; past maxCandidates of them a tier gives up.
+// If the query is long enough and few names have the rarest runs of its characters, the search
+// needs to look only at these names for three of the four tiers (held). Otherwise each tier
+// lists at most ?9 names, and none once the tiers before it have found as many. Its candidates
+// are the names with the rarest terms of the tier. They come from the index in search order,
+// so the first ones whose text matches are the best ones; a tier looks at no more than
+// maxCandidates.
 //
 //	?1 the query   ?2 without its spaces   ?3 its last word
 //	?4 its other words, as a JSON array
 //	?5 … ?8 the terms of each tier, as JSON arrays   ?9 the limit
 //
-// A bare ?9 as a limit would have SQLite plan the statement anew whenever it is bound. What is
-// only counted and joined together is read where it lies: a table for it costs more.
-const bestNames = `
+// "?9 + 0" and not "?9", since SQLite would prepare the statement again whenever a bare limit
+// is bound. Sets that are only counted or concatenated are not materialized: a temporary
+// table costs more than reading them twice.
+const searchStatement = `
 WITH
 near (place) AS MATERIALIZED (
   SELECT place
@@ -73,42 +151,22 @@ best (tier, place) AS (
   SELECT 4, place FROM inside UNION ALL
   SELECT 4, place FROM held WHERE tier = 4 AND place NOT IN (SELECT place FROM words)
   ORDER BY tier, place
-  LIMIT ?9 + 0),
-labelled (tier, place, value, label, type) AS (`
-
-// searchStatement and olderStatement are a search, in an index of this program or of one
-// before, which has no labels. The first says whether it met such a one, with NULL in place of
-// its labels; without the column it fails.
-const (
-	searchStatement = bestNames + `
-  SELECT b.tier, b.place, n.value, iif(n.label = '', upper(n.name), coalesce(n.label,
-    (SELECT company_name FROM company WHERE cin = n.value), (SELECT llp_name FROM llp WHERE llpin = n.value))),
-    iif(length(n.value) = 21, 'company', 'llp')
-  FROM best b
-  CROSS JOIN search_name n ON n.place = b.place)` + listNames + `,
-  (SELECT label IS NULL FROM search_name WHERE place = (SELECT min(place) FROM search_name))`
-	listNames = `
+  LIMIT ?9 + 0)
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
-  (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type))
-    FROM (SELECT * FROM labelled ORDER BY tier, place LIMIT ?9 + 0))`
-)
+  (SELECT json_group_array(json_object('value', value, 'label', iif(label = '', upper(name), label),
+      'type', iif(length(value) = 21, 'company', 'llp')))
+    FROM (
+      SELECT n.value AS value, n.name AS name, n.label AS label
+      FROM best b
+      CROSS JOIN search_name n ON n.place = b.place
+      ORDER BY b.tier, b.place
+      LIMIT ?9 + 0))`
 
-// olderStatement is put together when it is needed, out of the statement that begins as it does:
-// what a component holds is put back after each request.
-func olderStatement() string {
-	return searchStatement[:len(bestNames)] + `
-  SELECT b.tier, b.place, n.value, coalesce(company.company_name, llp.llp_name), iif(company.cin IS NULL, 'llp', 'company')
-  FROM best b
-  CROSS JOIN search_name n ON n.place = b.place
-  LEFT JOIN company ON company.cin = n.value
-  LEFT JOIN llp ON llp.llpin = n.value)` + listNames
-}
-
-// candidates, before a list of terms, and one of the others after it read the places of the
-// names that hold the rarest of them, for comparing the text of the few names that have
-// those is cheaper than asking for more. A term that search_common does not have is rare,
-// and where there is one, those that are not are left out. Two runs of characters say
-// enough; words are common, and three of them may be needed.
+// A tier's candidates are read by candidates, the parameter with its terms, and rarestTwo or
+// rarestThree. Only the rarest terms are looked up in the index: to compare the text of the
+// few names that have them is cheaper than to intersect more lists. A term without a row in
+// search_common is rare, and if there is a rare one, the common ones are left out. Two runs of
+// characters select enough; words are more common, and three of them may be needed.
 const (
 	candidates = `
     SELECT rowid AS place FROM search_index WHERE search_index MATCH (
@@ -124,13 +182,12 @@ const (
     ORDER BY rowid LIMIT ` + maxCandidates
 )
 
-// maxCandidates bounds the names that one tier compares, so that no query reads the
-// whole table: 2,000 are a few milliseconds.
+// maxCandidates bounds the names that one tier compares, so that no query reads the whole
+// table: 2,000 take a few milliseconds.
 const maxCandidates = "2000"
 
-// What few names hold: fewNames is how many of them are looked at for three tiers at once,
-// and wholeRunes from how many characters of a query on that is tried, for shorter ones
-// seldom have so few.
+// fewNames is how many names are looked at for three tiers at once. This is tried for queries
+// of at least wholeRunes characters: shorter ones seldom have so few candidates.
 const (
 	fewNames   = "100"
 	wholeRunes = "8"
@@ -139,13 +196,13 @@ const (
 // prefixOnlyRunes is the length up to which a query finds only names that start with it.
 const prefixOnlyRunes = 2
 
-// searchArgs are the parameters of a search for a name of 1 to 200 characters and
-// a limit of 1 to 10.
-func searchArgs(index names.Index, name string, limit int) []Value {
+// searchArgs are the parameters of searchStatement for a name of 1 to 200 characters and a
+// limit of 1 to 10.
+func searchArgs(name string, limit int) []Value {
 	query := names.Query(name)
-	start, phrase, words, inside := index.StartTerms(query), names.NoTerms, names.NoTerms, names.NoTerms
+	start, phrase, words, inside := names.StartTerms(query), names.NoTerms, names.NoTerms, names.NoTerms
 	if utf8.RuneCountInString(name) > prefixOnlyRunes && utf8.RuneCountInString(query) > prefixOnlyRunes {
-		phrase, words, inside = index.PhraseTerms(query), index.WordsTerms(query), index.InsideTerms(query)
+		phrase, words, inside = names.PhraseTerms(query), names.WordsTerms(query), names.InsideTerms(query)
 	}
 	before, last := names.CutLast(query)
 	return []Value{

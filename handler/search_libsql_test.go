@@ -32,7 +32,7 @@ func TestSearchOnLibSQL(t *testing.T) {
 	}
 	for _, q := range queries {
 		var args []any
-		for _, v := range searchArgs(names.Current, q, 7) {
+		for _, v := range searchArgs(q, 7) {
 			if v.Kind == Integer {
 				args = append(args, v.Int)
 			} else {
@@ -40,8 +40,7 @@ func TestSearchOnLibSQL(t *testing.T) {
 			}
 		}
 		var release, found string
-		var older bool
-		require.NoError(t, db.QueryRow(searchStatement, args...).Scan(&release, &found, &older), "%q", q)
+		require.NoError(t, db.QueryRow(searchStatement, args...).Scan(&release, &found), "%q", q)
 		got := []match{}
 		require.NoError(t, json.Unmarshal([]byte(found), &got))
 		require.Equal(t, s.reference.find(q, 7), got, "%q", q)
@@ -67,21 +66,10 @@ func copySearch(t *testing.T, db *sql.DB, s *searcher) {
 		_, err := tx.Exec(query, args...)
 		require.NoError(t, err, query)
 	}
-	for _, k := range s.reference {
-		if k.Type == "llp" {
-			run(`INSERT INTO llp (llpin, llp_name, status, as_of, last_updated) VALUES (?1, ?2, '', '', 0)`, k.Value, k.Label)
-		} else {
-			run(`INSERT INTO company (cin, company_name, status, as_of, last_updated) VALUES (?1, ?2, '', '', 0)`, k.Value, k.Label)
-		}
-	}
 	rows := searchtest.Prepare(t, s.conn, `SELECT place, value, name, label FROM search_name`)
 	for rows.Step() {
 		place, name := rows.ColumnInt64(0), rows.ColumnText(2)
-		label := any(rows.ColumnText(3))
-		if place/16%2 == 0 { // as an index is that was built before there were labels
-			label = nil
-		}
-		run(`INSERT INTO search_name VALUES (?1, ?2, ?3, ?4)`, place, rows.ColumnText(1), name, label)
+		run(`INSERT INTO search_name VALUES (?1, ?2, ?3, ?4)`, place, rows.ColumnText(1), name, rows.ColumnText(3))
 		run(`INSERT INTO search_index (rowid, terms) VALUES (?1, ?2)`, place, string(names.AppendTerms(nil, name)))
 	}
 	require.NoError(t, rows.Err())

@@ -74,53 +74,19 @@ func FuzzTerms(f *testing.F) {
 		if query == "" || name == "" {
 			return
 		}
-		for x, terms := range map[Index][]string{Current: terms, Older: olderTerms(name)} {
-			if strings.HasPrefix(name, query) {
-				require.True(t, holds(t, x.StartTerms(query), terms), "%+v: %q starts with %q", x, name, query)
-			}
-			if strings.Contains(" "+name, " "+query) {
-				require.True(t, holds(t, x.PhraseTerms(query), terms), "%+v: %q holds the phrase %q", x, name, query)
-			}
-			if strings.Contains(query, " ") && strings.Count(name, " ") <= pairReach && holdsWords(name, query) {
-				require.True(t, holds(t, x.WordsTerms(query), terms), "%+v: %q holds the words %q", x, name, query)
-			}
-			if text := Squeeze(query); len([]rune(text)) > 2 && strings.Contains(Squeeze(name), text) {
-				require.True(t, holds(t, x.InsideTerms(query), terms), "%+v: %q holds %q", x, name, query)
-			}
+		if strings.HasPrefix(name, query) {
+			require.True(t, holds(t, StartTerms(query), terms), "%q starts with %q", name, query)
+		}
+		if strings.Contains(" "+name, " "+query) {
+			require.True(t, holds(t, PhraseTerms(query), terms), "%q holds the phrase %q", name, query)
+		}
+		if strings.Contains(query, " ") && strings.Count(name, " ") <= pairReach && holdsWords(name, query) {
+			require.True(t, holds(t, WordsTerms(query), terms), "%q holds the words %q", name, query)
+		}
+		if text := Squeeze(query); len([]rune(text)) > 2 && strings.Contains(Squeeze(name), text) {
+			require.True(t, holds(t, InsideTerms(query), terms), "%q holds %q", name, query)
 		}
 	})
-}
-
-// olderTerms are the terms that Older promises.
-func olderTerms(form string) []string {
-	core, cut := strings.CutSuffix(form, " "+privateLimited)
-	words := strings.Split(core, " ")
-	var terms []byte
-	begins := func(mark, word string) {
-		for n := 1; n <= beginLen; n++ {
-			terms = appendTerm(terms, mark, word[:prefixLen(word, n)])
-		}
-	}
-	begins(markStart, words[0])
-	for i, word := range words {
-		terms = appendTerm(terms, markWord, word)
-		begins(markBegin, word)
-		if i > 0 {
-			terms = appendTerm(terms, "", joint(words[i-1], word, jointLen))
-		}
-	}
-	run, shortest := Squeeze(core), gramLen-1
-	more := ""
-	if cut {
-		terms = appendTerm(terms, privateTerm, "")
-		terms = appendTerm(terms, "", joint(words[len(words)-1], privateLimited, jointLen))
-		more, shortest = privateLimited, gramLen
-	}
-	terms = appendGrams(terms, run+more[:min(len(more), gramLen-1)], shortest)
-	terms = appendLong(terms, run+more[:min(len(more), longLen-1)], longLen)
-	list := strings.Fields(string(terms))
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 func holdsWords(name, query string) bool {

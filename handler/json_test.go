@@ -1,12 +1,52 @@
 package handler
 
 import (
+	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
+
+func TestTextIsJSON(t *testing.T) {
+	for _, s := range []string{
+		"", "plain", "plain and long enough for two", "the quote comes last\"", "\\starts badly", "eight by\teight by", `quote " and \ backslash`, "\x00\x01\x1f\n\r\t", "देवनागरी €", "bad \xff\xfe utf-8 \xe2\x82", "\u2028",
+	} {
+		w := writer{}
+		w.text(s)
+		var got string
+		require.NoError(t, json.Unmarshal(w.buf, &got), "%q gave %s", s, w.buf)
+		require.Equal(t, strings.ToValidUTF8(s, "\uFFFD"), collapse(got, s))
+	}
+}
+
+// collapse makes runs of U+FFFD comparable: ToValidUTF8 replaces a run of broken bytes
+// once, the writer each of them.
+func collapse(got, source string) string {
+	if utf8.ValidString(source) {
+		return got
+	}
+	for strings.Contains(got, "\uFFFD\uFFFD") {
+		got = strings.ReplaceAll(got, "\uFFFD\uFFFD", "\uFFFD")
+	}
+	return got
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("a\"b\\c\x00\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		w := writer{}
+		w.text(s)
+		var got string
+		require.NoError(t, json.Unmarshal(w.buf, &got))
+		if utf8.ValidString(s) {
+			require.Equal(t, s, got)
+		}
+	})
+}
 
 func TestTimestampIsThatOfPackageTime(t *testing.T) {
 	check := func(second int64) {

@@ -15,50 +15,37 @@ import "strings"
 // NoTerms is the empty list.
 const NoTerms = "[]"
 
-// Index says which kinds of terms an index has.
-type Index struct {
-	older bool
-}
-
-// Current is an index that this program built.
-var Current = Index{}
-
-// Older is one of schema version 7 or before: without beginnings of longBeginLen and runs of
-// wideLen characters, pairs, and joints of one character. An index of this program has its
-// terms too.
-var Older = Index{older: true}
-
 // maxTerms bounds a list; of the runs of characters in a long text as many are taken at
 // even distances.
 const maxTerms = 8
 
 // StartTerms are for the names that start with the query. What a name starts with stands
 // before the ending.
-func (x Index) StartTerms(query string) string {
+func StartTerms(query string) string {
 	if query == "" {
 		return NoTerms
 	}
-	l := list{Index: x}
+	var l list
 	words := strings.Split(query, " ")
 	if len(words) == 1 {
 		l.begin(markStart, query)
 		return l.String()
 	}
-	l.add(markStart + l.beginning(words[0]))
+	l.add(markStart + beginning(words[0]))
 	l.add(markWord + words[0])
 	l.phrase(query, words)
 	return l.String()
 }
 
 // PhraseTerms are for the names that hold the query from the start of a word on.
-func (x Index) PhraseTerms(query string) string {
+func PhraseTerms(query string) string {
 	if query == "" {
 		return NoTerms
 	}
-	l := list{Index: x}
+	var l list
 	words := strings.Split(query, " ")
 	if strings.Contains(" "+privateLimited, " "+query) {
-		l.addOrPrivate(markBegin + l.beginning(words[0]))
+		l.addOrPrivate(markBegin + beginning(words[0]))
 	} else {
 		l.phrase(query, words)
 	}
@@ -68,7 +55,7 @@ func (x Index) PhraseTerms(query string) string {
 // WordsTerms are for the names that hold all words of the query in any order; the last
 // may be a beginning. They are none for a single word, of which PhraseTerms says the
 // same.
-func (x Index) WordsTerms(query string) string {
+func WordsTerms(query string) string {
 	words := strings.Split(query, " ")
 	n := len(words) - 1
 	if n == 0 {
@@ -76,7 +63,7 @@ func (x Index) WordsTerms(query string) string {
 	}
 	last, own := words[n], make([]string, 0, n)
 	ending := ""
-	l := list{Index: x}
+	var l list
 	for _, w := range words[:n] {
 		if w == private || w == limited {
 			ending = w
@@ -96,7 +83,7 @@ func (x Index) WordsTerms(query string) string {
 	for i, w := range own {
 		for _, other := range own[:i] {
 			if w != other {
-				l.pair(w, other)
+				l.add(pair(w, other))
 			}
 		}
 	}
@@ -108,11 +95,11 @@ func (x Index) WordsTerms(query string) string {
 
 // InsideTerms are for the names that hold the query anywhere, spaces ignored. They are
 // none for a query of fewer than three characters.
-func (x Index) InsideTerms(query string) string {
+func InsideTerms(query string) string {
 	text := Squeeze(query)
 	size := prefixLen(text, gramLen)
 	within := strings.Contains(private+limited, text)
-	l := list{Index: x}
+	var l list
 	switch {
 	case prefixLen(text, gramLen-2) == len(text):
 	case prefixLen(text, gramLen-1) == len(text):
@@ -139,7 +126,6 @@ func CutLast(query string) (before, last string) {
 
 // list gathers the elements of a JSON array.
 type list struct {
-	Index
 	text  []byte
 	count int
 }
@@ -200,9 +186,9 @@ func (l *list) phrase(query string, words []string) {
 	for _, w := range words[:min(own, last)] {
 		l.add(markWord + w)
 	}
-	if text := Squeeze(query); !l.older && hasRunes(text, wideLen) {
+	if text := Squeeze(query); hasRunes(text, wideLen) {
 		if own > last {
-			l.add(markBegin + l.beginning(words[last]))
+			l.add(markBegin + beginning(words[last]))
 		}
 		l.grams(text, l.addOwn)
 		return
@@ -211,15 +197,14 @@ func (l *list) phrase(query string, words []string) {
 		l.begin(markBegin, words[last])
 	}
 	for i := 1; i <= min(own, last); i++ {
-		switch {
-		case i < last || hasRunes(words[i], jointLen):
-			l.add(joint(words[i-1], words[i], jointLen))
-		case !l.older:
-			l.add(joint(words[i-1], words[i], 1))
+		size := jointLen
+		if i == last && !hasRunes(words[i], jointLen) {
+			size = 1
 		}
+		l.add(joint(words[i-1], words[i], size))
 		switch {
 		case i < own && i < last:
-			l.pair(words[i-1], words[i])
+			l.add(pair(words[i-1], words[i]))
 		case i < own:
 			l.pairOfLast(words[i-1], words[i])
 		}
@@ -239,19 +224,11 @@ func inEnding(words []string) int {
 	return 0
 }
 
-// pair asks for two words.
-func (l *list) pair(one, other string) {
-	if !l.older {
-		l.add(pair(one, other))
-	}
-}
-
 // pairOfLast asks for a word and another that begins with last.
 func (l *list) pairOfLast(word, last string) {
-	switch {
-	case hasRunes(last, beginLen):
-		l.pair(word, last)
-	case !l.older:
+	if hasRunes(last, beginLen) {
+		l.add(pair(word, last))
+	} else {
 		l.add(pairBegin(word, last))
 	}
 }
@@ -259,11 +236,11 @@ func (l *list) pairOfLast(word, last string) {
 // begin asks for the beginning of a word that stands before the ending, or of a name with
 // markStart, and for the end of what is there of the word; of a long one, for all between.
 func (l *list) begin(mark, word string) {
-	begin := l.beginning(word)
+	begin := beginning(word)
 	l.add(mark + begin)
 	switch {
 	case len(begin) == len(word):
-	case l.older || hasRunes(word, longBeginLen+wideLen+1):
+	case hasRunes(word, longBeginLen+wideLen+1):
 		l.grams(word, l.add)
 	case hasRunes(word, wideLen):
 		l.add(word[suffixStart(word, wideLen):])
@@ -275,8 +252,8 @@ func (l *list) begin(mark, word string) {
 }
 
 // beginning is the longest beginning of word that is a term.
-func (l *list) beginning(word string) string {
-	if !l.older && hasRunes(word, longBeginLen) {
+func beginning(word string) string {
+	if hasRunes(word, longBeginLen) {
 		return word[:prefixLen(word, longBeginLen)]
 	}
 	return word[:prefixLen(word, beginLen)]
@@ -290,7 +267,7 @@ func (l *list) grams(text string, add func(term string)) {
 		starts = append(starts, i)
 	}
 	size := min(len(starts), longLen)
-	if !l.older && len(starts) >= wideLen {
+	if len(starts) >= wideLen {
 		size = wideLen
 	}
 	count := len(starts) - size + 1

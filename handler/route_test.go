@@ -1,0 +1,75 @@
+package handler
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+)
+
+func TestRoutes(t *testing.T) {
+	for path, want := range map[string]charge.Endpoint{
+		"/v1/companies/X":      charge.Companies,
+		"/v1/directors/1":      charge.Directors,
+		"/v1/llps/AAA-1234":    charge.LLPs,
+		"/v1/search/companies": charge.SearchCompanies,
+		"/v1/search/llps":      charge.SearchLLPs,
+	} {
+		got, ok := matchRoute(path)
+		require.True(t, ok, path)
+		require.Equal(t, want, got.endpoint, path)
+	}
+	for _, path := range []string{
+		"", "/", "/v1", "/v1/", "/v1/companies", "/v1/companies/", "/v1/companies/X/", "/v1/companies/X/directors",
+		"/v2/companies/X", "/v1/search", "/v1/search/", "/v1/search/companies/", "/v1/search/directors", "//v1/companies/X",
+		"/V1/companies/X",
+	} {
+		_, ok := matchRoute(path)
+		require.False(t, ok, path)
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		query bool
+		want  string
+		ok    bool
+	}{
+		{"a%20b", false, "a b", true},
+		{"a+b", false, "a+b", true},
+		{"a+b%2B", true, "a b+", true},
+		{"%e0%A4%95", false, "क", true},
+		{"%", false, "", false},
+		{"%4", false, "", false},
+		{"%zz", false, "", false},
+		{"%41%", false, "", false},
+	} {
+		got, ok := unescape(c.in, c.query)
+		require.Equal(t, c.ok, ok, c.in)
+		require.Equal(t, c.want, got, c.in)
+	}
+}
+
+func TestBearer(t *testing.T) {
+	for _, c := range []struct {
+		headers []string
+		key     string
+		present bool
+	}{
+		{nil, "", false},
+		{[]string{""}, "", false},
+		{[]string{"Bearer"}, "", false},
+		{[]string{"Bearer "}, "", false},
+		{[]string{"Bearer k"}, "k", true},
+		{[]string{"bearer   k "}, "k", true},
+		{[]string{"Basic k"}, "", true},
+		{[]string{"k"}, "", true},
+		{[]string{"Bearer k", "Bearer k"}, "", true},
+	} {
+		key, present := bearer(c.headers)
+		require.Equal(t, c.present, present, "%q", c.headers)
+		require.Equal(t, c.key, key, "%q", c.headers)
+	}
+}
