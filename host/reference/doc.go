@@ -6,9 +6,8 @@
 // loads anything from another host, and the Content-Security-Policy of each says so:
 // scripts and styles come from this host's files only, none stands in a page.
 //
-// The document of the last release is testdata/openapi-baseline.yaml: a release that
-// changes host/reference/openapi.yaml copies it there. What the tests need beside Go (a browser, the
-// packages of tools/package.json) they name when they skip for want of it. To look at
+// Tests that need more than Go (a browser, the packages of tools/package.json) name it when
+// they skip. To take a picture of
 // every page, light and dark, on phone and desktop:
 //
 //	go test ./host/reference -run TestScreens -screens DIR
