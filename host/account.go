@@ -105,7 +105,7 @@ type accountInvite struct {
 	DashboardURL string `name:"dashboard-url" placeholder:"URL" help:"Where people reach the dashboard. By default the address of the writer."`
 }
 
-// Validate finds what contradicts itself.
+// Validate refuses contradicting flags.
 func (c *accountInvite) Validate() error {
 	if (c.Account == 0) != c.Operator {
 		return errors.New("one of --account and --operator says what the person is invited to")

@@ -23,7 +23,7 @@ type commands struct {
 	Dev      devCommand      `cmd:"" help:"Run the whole service in one process, on files in a directory."`
 	Edge     edgeCommand     `cmd:"" help:"Run an edge node."`
 	Meter    meterCommand    `cmd:"" help:"Run the meter alone, beside Spin."`
-	Replica  replicaCommand  `cmd:"" help:"Run a libSQL replica beside an edge, and look after it."`
+	Replica  replicaCommand  `cmd:"" help:"Run a libSQL replica beside an edge, and repair it."`
 	Writer   writerCommand   `cmd:"" help:"Run the central writer, its API and the dashboard."`
 	Import   importCommand   `cmd:"" help:"Read official files into a registry database."`
 	Push     pushCommand     `cmd:"" help:"Bring a registry file to the registry's primary, by what differs."`
@@ -45,7 +45,7 @@ const description = `Registry lookups for Indian companies, LLPs and directors.
 A flag whose help ends in a variable can be given in the environment: --listen is ` + environmentPrefix + `_LISTEN.
 The command line wins. The other flags are for the command line alone.`
 
-// errHelpShown says that help was asked for and printed.
+// errHelpShown says that the user asked for help and got it.
 var errHelpShown = errors.New("help shown")
 
 // parse reads the command line and returns the command to run. Any error is a misuse.
@@ -83,7 +83,7 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	}, nil
 }
 
-// misuse says where the help is.
+// misuse adds a hint to the help of the command.
 func misuse(err error) error {
 	help := "regedge --help"
 	var parse *kong.ParseError
@@ -93,15 +93,15 @@ func misuse(err error) error {
 	return hint.With(err, "see %s", help)
 }
 
-// checkEnvironment refuses a variable with our prefix that stands for no flag: a
-// misspelt one would else be ignored in silence.
+// checkEnvironment refuses a variable with our prefix that sets no flag: a misspelt one
+// would otherwise be ignored silently.
 func (m *Main) checkEnvironment(root *kong.Node) error {
 	var known []string
-	without := map[string]string{} // flags by the variable that they don't have
+	lineOnly := map[string]string{} // flags without a variable, by the name that it would have
 	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok {
 			known = append(known, flag.Envs...)
-			without[variableOf(flag.Name)] = "--" + flag.Name
+			lineOnly[variableOf(flag.Name)] = "--" + flag.Name
 		}
 		return next(nil)
 	})
@@ -110,7 +110,7 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 		if !strings.HasPrefix(name, environmentPrefix+"_") || slices.Contains(known, name) {
 			continue
 		}
-		if flag, ok := without[name]; ok {
+		if flag, ok := lineOnly[name]; ok {
 			return hint.With(fmt.Errorf("the environment variable %s stands for no flag: %s is for the command line alone", name, flag), "unset %s", name)
 		}
 		return hint.With(fmt.Errorf("the environment variable %s stands for no flag", name), "unset %s", name)
@@ -118,15 +118,14 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 	return nil
 }
 
-// variableOf is the environment variable that a flag of this name has, or would have.
+// variableOf returns the environment variable that sets a flag, or would if it could.
 func variableOf(flag string) string {
 	return environmentPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 type versionCommand struct{}
 
-// Run prints the version of the program, the commit it was built from when Go knows it,
-// and the Go that built it.
+// Run prints the program's version, its commit if Go recorded it, and the version of Go.
 func (c *versionCommand) Run(m *Main) error {
 	commit := ""
 	if build, ok := debug.ReadBuildInfo(); ok {
@@ -140,7 +139,7 @@ func (c *versionCommand) Run(m *Main) error {
 	return err
 }
 
-// programVersion is the version of the program, devel when Go knows none.
+// programVersion is the program's version, devel when Go recorded none.
 func programVersion() string {
 	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" && build.Main.Version != "(devel)" {
 		return build.Main.Version

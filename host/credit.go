@@ -46,7 +46,7 @@ type creditTake struct {
 // Validate refuses an amount that takes nothing.
 func (c *creditTake) Validate() error { return positive(c.Amount) }
 
-// Run takes credits. What is leased to edges is taken as it comes home.
+// Run takes credits. Credits leased to edges are taken as the edges return them.
 func (c *creditTake) Run(ctx context.Context, m *Main) error {
 	change := writer.CreditChange{Amount: -c.Amount, Kind: writer.Bought, Note: c.Note}
 	return changeCredits(ctx, m, &c.operator, c.Account, change)
@@ -65,7 +65,7 @@ func changeCredits(ctx context.Context, m *Main, o *operator, account int64, cha
 	}, func(table *tabwriter.Writer, a writer.Account) {
 		accountTable(table, a)
 		if a.Deducting > 0 {
-			fmt.Fprintf(table, "\n%d more are taken as they come back from the edges.\n", a.Deducting)
+			fmt.Fprintf(table, "\n%d more are taken when the edges return them.\n", a.Deducting)
 		}
 	})
 }

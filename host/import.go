@@ -24,7 +24,7 @@ type importCommand struct {
 	Rejects  string   `env:"-" type:"path" placeholder:"FILE" help:"Where rows go that can't be taken, with line and reason."`
 }
 
-// Validate finds what could only fail later.
+// Validate refuses early what would fail later.
 func (c *importCommand) Validate() error {
 	if isRemote(c.Registry) {
 		return errors.New("--registry is a file here: import into one, and bring it to a server from there")
@@ -38,20 +38,19 @@ func (c *importCommand) Validate() error {
 	return nil
 }
 
-// importMemory is how many bytes Go's memory is to stay below in an import: garbage is collected
-// when there is as much of it as of what lives, and near this limit sooner. SQLite's memory comes
-// on top, and an import of all of India is to stay below 512 MB. If more than this lives, the
-// collector takes up to a half of the time.
+// importMemory is Go's soft memory limit for an import, in bytes. GOGC stays at 100, and the
+// GC runs more often near the limit. SQLite's memory comes on top; an import of all of India
+// must stay below 512 MB. With more live memory than this the GC takes up to half of the time.
 const importMemory = 350 << 20
 
-// limitMemory sets that limit, unless the operator has chosen (GOMEMLIMIT).
+// limitMemory sets that limit, unless the operator has set GOMEMLIMIT.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(importMemory)
 	}
 }
 
-// Run imports the files and prints what became of their rows.
+// Run imports the files and prints how many rows of each were new, changed or rejected.
 func (c *importCommand) Run(ctx context.Context, m *Main) error {
 	limitMemory()
 	bar := newProgress(m.Stderr, "importing", "B")
@@ -85,8 +84,7 @@ func rejectedRows(report *importer.Report) (n int64) {
 	return n
 }
 
-// nothingTaken reports whether there were rows, and all that the service would hold was
-// rejected.
+// nothingTaken reports whether there were rows and every one was rejected.
 func nothingTaken(report *importer.Report) bool {
 	total := report.Total()
 	return total.New+total.Changed+total.Unchanged == 0 && rejectedRows(report) > 0
@@ -113,7 +111,7 @@ func newProgress(w io.Writer, act, unit string) *progress {
 	return &progress{progressbar.NewOptions64(-1, options...)}
 }
 
-// set draws how far things are. The bar is for the eye: an error of it is no failure.
+// set draws the progress. Errors are ignored: a bar is only for the eye.
 func (p *progress) set(done, total int64) {
 	if p.bar == nil {
 		return

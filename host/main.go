@@ -1,6 +1,6 @@
-// Command regedge is the whole service in one executable: an edge node, the central
-// writer, the importer, and the commands of an operator. main only joins the parts; what
-// they do is in the packages beside it.
+// Command regedge is the whole service in one executable: the edge node, the central
+// writer, the importer, and the operators' commands. Package main holds the command line,
+// one file a command, and joins the parts that other packages implement.
 package main
 
 import (
@@ -30,23 +30,23 @@ func main() {
 // The exit codes of the program.
 const (
 	exitOK      = 0
-	exitFailure = 1 // it was asked well and could not be done
+	exitFailure = 1 // a valid command failed
 	exitMisuse  = 2 // the command line or the environment is wrong
 )
 
-// Main is the program, with its ways to the world as fields, so that a test can boot it.
+// Main is the program with its inputs and outputs as fields, so that a test can run it.
 type Main struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Environ lists the environment as os.Environ does.
 	Environ func() []string
 	Now     func() time.Time
-	// Listening, when set, is told of each listener as it begins to serve.
+	// Listening, if set, is called with each listener once it is open.
 	Listening func(name string, addr net.Addr)
 }
 
-// Run does what the arguments say and returns the exit code. Servers run until ctx is
-// done.
+// Run runs the command that args name and returns the exit code. Servers run until ctx
+// is done.
 func (m *Main) Run(ctx context.Context, args []string) int {
 	command, err := m.parse(args)
 	switch {
@@ -63,7 +63,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// complain prints the error and, on a line of its own, what to do about it.
+// complain prints the error and, on a line of its own, its hint.
 func (m *Main) complain(err error) {
 	fmt.Fprintf(m.Stderr, "regedge: %v\n", err)
 	if advice := hint.Of(err); advice != "" {

@@ -16,7 +16,7 @@ type nodeCommands struct {
 	Add    nodeAdd    `cmd:"" help:"Make an edge node and show its token, once."`
 	List   nodeList   `cmd:"" help:"List the nodes, retired ones too."`
 	Token  nodeToken  `cmd:"" help:"Replace the token of a node; the old one ends at once."`
-	Retire nodeRetire `cmd:"" help:"Fence a node for ever and compensate what was out there."`
+	Retire nodeRetire `cmd:"" help:"Fence a node for ever and compensate what it still held."`
 }
 
 type nodeAdd struct {
@@ -70,7 +70,7 @@ func (c *nodeToken) Run(ctx context.Context, m *Main) error {
 type nodeRetire struct {
 	operator
 	Name      string `arg:"" help:"Name of the node."`
-	OldEpochs bool   `env:"-" help:"Keep the node: give up only what is out under its earlier epochs."`
+	OldEpochs bool   `env:"-" help:"Keep the node: write off only what is still leased under its earlier epochs."`
 }
 
 // Run retires a node.
@@ -99,7 +99,7 @@ func nodeState(n writer.Node) string {
 	return word(n.Live, "live", "away")
 }
 
-// seen is when a node was last heard of, which a writer knows since its own start.
+// seen is when the writer last had a message from a node, since the writer's own start.
 func seen(n writer.Node) string {
 	switch {
 	case !n.Seen.IsZero():

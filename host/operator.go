@@ -32,7 +32,7 @@ func (o *operator) client() (*writer.Client, error) {
 	return writer.NewClient(o.Writer, token, nil), nil
 }
 
-// checkWriterURL refuses what can't be the address of a writer.
+// checkWriterURL refuses what can't be a writer's address.
 func checkWriterURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -42,7 +42,7 @@ func checkWriterURL(address string) error {
 	return nil
 }
 
-// explain adds a hint to the errors that an operator meets most.
+// explain adds hints to the most common errors.
 func (o *operator) explain(err error) error {
 	var refused *os.SyscallError
 	switch {
@@ -60,7 +60,7 @@ func (o *operator) explain(err error) error {
 	return err
 }
 
-// show runs one call of the writer and prints its answer: as JSON, or as text makes it.
+// show makes one call of the writer's API and prints the result: as JSON, or by text.
 func show[T any](m *Main, o *operator, call func(*writer.Client) (T, error), text func(*tabwriter.Writer, T)) error {
 	client, err := o.client()
 	if err != nil {
@@ -94,8 +94,8 @@ func row(table *tabwriter.Writer, cells ...any) {
 	fmt.Fprintln(table)
 }
 
-// shown is text as it can be shown on a terminal: with quotes where it holds what would
-// steer it, or would break the table.
+// shown quotes text that holds control characters, which could steer a terminal or break
+// the table.
 func shown(text string) string {
 	if writer.Printable(text) {
 		return text
@@ -103,7 +103,7 @@ func shown(text string) string {
 	return strconv.QuoteToGraphic(text)
 }
 
-// word picks one of two words by a flag.
+// word returns yes when flag is true, else no.
 func word(flag bool, yes, no string) string {
 	if flag {
 		return yes

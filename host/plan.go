@@ -25,7 +25,7 @@ type planAdd struct {
 	Phone         bool   `env:"-" help:"Includes company phone numbers."`
 }
 
-// Run makes a plan that there is not.
+// Run makes a plan that does not exist yet.
 func (c *planAdd) Run(ctx context.Context, m *Main) error {
 	return show(m, &c.operator, func(w *writer.Client) (writer.Plan, error) {
 		if _, found, err := findPlan(ctx, w, c.ID); err != nil || found {
@@ -58,7 +58,7 @@ type planChange struct {
 	Phone         *bool  `env:"-" negatable:"" help:"Includes company phone numbers."`
 }
 
-// Run changes what was named of a plan that there is.
+// Run changes the given fields of an existing plan.
 func (c *planChange) Run(ctx context.Context, m *Main) error {
 	return show(m, &c.operator, func(w *writer.Client) (writer.Plan, error) {
 		plan, found, err := findPlan(ctx, w, c.ID)
@@ -81,7 +81,7 @@ func assign[T any](to, from *T) {
 	}
 }
 
-// orElse is err, or other when there is none.
+// orElse returns err, or other when err is nil.
 func orElse(err, other error) error {
 	if err != nil {
 		return err

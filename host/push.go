@@ -33,7 +33,7 @@ type rollbackCommand struct {
 	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before, and is older."`
 }
 
-// Validate finds what could only fail later.
+// Validate refuses early what would fail later.
 func (c *pushCommand) Validate() error {
 	if c.Keep < 1 {
 		return errors.New("--keep is at least 1")
@@ -41,7 +41,7 @@ func (c *pushCommand) Validate() error {
 	return c.pushFlags.check()
 }
 
-// Validate finds what could only fail later.
+// Validate refuses early what would fail later.
 func (c *rollbackCommand) Validate() error {
 	if c.Releases == "" {
 		return errors.New("--releases is needed: the directory that push has kept the releases in")
@@ -95,7 +95,7 @@ func (f *pushFlags) client() (*libsql.Client, error) {
 	return libsql.New(f.Registry, token), nil
 }
 
-// run pushes a release and prints what became of it.
+// run pushes a release and prints the report.
 func (f *pushFlags) run(ctx context.Context, m *Main, release, act string) (err error) {
 	client, err := f.client()
 	if err != nil {
@@ -121,7 +121,7 @@ func (f *pushFlags) run(ctx context.Context, m *Main, release, act string) (err 
 	return writePushed(m.Stdout, &report, f.DryRun)
 }
 
-// writePushed prints the differences and what they cost.
+// writePushed prints the differences, and the cost of pushing them.
 func writePushed(w io.Writer, report *push.Report, dry bool) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row(table, "RECORDS", "NEW", "CHANGED", "GONE")
@@ -145,7 +145,7 @@ func writePushed(w io.Writer, report *push.Report, dry bool) error {
 	return err
 }
 
-// explainPush adds a hint to the errors that an operator meets most.
+// explainPush adds hints to the most common errors.
 func explainPush(err error) error {
 	var newer *schema.NewerError
 	switch {

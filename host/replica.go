@@ -11,7 +11,7 @@ import (
 	"regedge/replicate/registry/sqld"
 )
 
-// replicaCommand takes the addresses from the environment in sqld's own names, so that one
+// replicaCommand reads its addresses from sqld's own environment variables, so that one
 // file of variables serves both.
 type replicaCommand struct {
 	Dir     string `required:"" type:"path" env:"-" placeholder:"DIR" help:"Directory of the replica."`
@@ -33,7 +33,7 @@ database that was being removed is removed first, so that it is copied anew. Whe
 by itself, so does this command, with an error: an init system starts both again.`
 }
 
-// Validate refuses half of a certificate.
+// Validate refuses an incomplete set of TLS files.
 func (c *replicaCommand) Validate() error {
 	given := 0
 	for _, file := range []string{c.CA, c.Cert, c.Key} {
@@ -67,7 +67,7 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	return (&sqld.Server{Config: config}).Run(ctx)
 }
 
-// readable is nil for a file that can be read, and for none.
+// readable returns an error for a file that can't be read; no file is fine.
 func readable(path string) error {
 	if path == "" {
 		return nil

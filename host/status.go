@@ -30,12 +30,12 @@ type status struct {
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
-	// empty says that the registry was asked and has none, failed why it could not be asked.
+	// empty says that the registry has no release, failed why it could not be queried.
 	empty  bool
 	failed error
 }
 
-// nodeStatus is a node as the writer knows it, with its last report, if there is one.
+// nodeStatus is a node and its last report, nil when there is none.
 type nodeStatus struct {
 	writer.Node
 	Report *writer.Report `json:"report"`
@@ -56,10 +56,10 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 			return err
 		}
 		if !c.Watch {
-			return c.unasked(now.failed)
+			return c.explainRegistry(now.failed)
 		}
 		if now.failed != nil {
-			m.complain(c.unasked(now.failed))
+			m.complain(c.explainRegistry(now.failed))
 		}
 		select {
 		case <-ctx.Done():
@@ -102,8 +102,8 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	return s, nil
 }
 
-// unasked adds to an error of the registry what to do; the nodes are shown without it.
-func (c *statusCommand) unasked(err error) error {
+// explainRegistry adds a hint to an error of the registry. The nodes are shown anyway.
+func (c *statusCommand) explainRegistry(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (s *status) write(w io.Writer) error {
 	return table.Flush()
 }
 
-// unsettled is how many charges of an edge the writer may not have, as of its last report.
+// unsettled is how many of an edge's charges the writer may not have, by its last report.
 func unsettled(r *writer.Report) string {
 	if r == nil {
 		return "-"
@@ -162,5 +162,5 @@ func (n *nodeStatus) state() string {
 	return nodeState(n.Node)
 }
 
-// lag is the age of a replica, or that there is none.
+// lag is the age of a replica, - when there is none.
 func lag(r *writer.Report, database string) string { return cmp.Or(r.Lag(database), "-") }

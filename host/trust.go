@@ -9,7 +9,8 @@ import (
 	"regedge/host/pki"
 )
 
-// trustCommands make what the machines of a cluster know one another by.
+// trustCommands create the keys, tokens and certificates by which the machines of a cluster
+// authenticate.
 type trustCommands struct {
 	Init    trustInit    `cmd:"" help:"Make the keys of a new cluster: a key pair for each database, and an authority for replication."`
 	Token   trustToken   `cmd:"" help:"Print a token for a database's libSQL servers."`

@@ -21,7 +21,7 @@ type usageCommand struct {
 	To      time.Time `env:"-" format:"2006-01-02" placeholder:"DATE" help:"Before this day, YYYY-MM-DD, UTC."`
 }
 
-// Validate finds what contradicts itself.
+// Validate refuses contradicting flags.
 func (c *usageCommand) Validate() error {
 	if c.CSV && c.JSON {
 		return errors.New("--csv and --json exclude each other")
