@@ -12,9 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"regedge/host/answer"
+	"regedge/host/engine"
 	"regedge/host/hint"
-	"regedge/host/replica"
 	"regedge/host/sqlite"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
@@ -22,7 +21,7 @@ import (
 
 // Database is a database that a node reads while it serves.
 type Database interface {
-	answer.Database
+	engine.Database
 	// Refresh notices that the database was replaced. A node calls it every second.
 	Refresh() error
 	Close() error
@@ -93,7 +92,7 @@ type ReplicaConfig struct {
 
 // replicaDatabase is a database of a libSQL server.
 type replicaDatabase struct {
-	*replica.Replica
+	*sqlite.Replica
 	name   schema.Database
 	maxLag time.Duration
 }
@@ -102,7 +101,7 @@ type replicaDatabase struct {
 func OpenReplica(config ReplicaConfig) (Database, error) {
 	config.Endpoint.SetMaxIdleConns(idleStreams)
 	config.Endpoint.SetConnMaxIdleTime(streamIdle)
-	reader := replica.Config{
+	reader := sqlite.ReplicaConfig{
 		Database: config.Database, Endpoint: sqlite.NewRemote(config.Endpoint, sqlite.Config{}),
 		Connections: maxStatements(), Hold: readTxTime, Remember: cachesResults(config.Database),
 		MaxAge: config.MaxAge, Now: config.Now, Log: config.Log,
@@ -110,7 +109,7 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 	if config.Dir != "" {
 		reader.File = sqld.File(config.Dir)
 	}
-	opened, err := replica.Open(reader)
+	opened, err := sqlite.OpenReplica(reader)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"regedge/handler"
-	"regedge/host/answer"
+	"regedge/host/engine"
 	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
@@ -81,7 +81,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 		Answerer: answerer, Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
 		Log: config.Log, Metrics: config.Metrics,
-		NewRequestID: func() string { return handler.NewRequestID(answer.Clock{}, answer.Random{}) },
+		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})
 	if err == nil {
 		err = n.registerReplicas()
@@ -94,15 +94,15 @@ func New(ctx context.Context, config Config) (*Node, error) {
 
 // startEngine starts the chosen engine and sets closeEngine.
 func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
-	parts := answer.Parts{
+	parts := engine.Parts{
 		Access: n.config.Access, Registry: n.config.Registry, Meter: n.config.Meter,
-		Clock: answer.Clock{}, Random: answer.Random{}, DocsURL: n.config.DocsURL,
+		Clock: engine.Clock{}, Random: engine.Random{}, DocsURL: n.config.DocsURL,
 	}
 	if n.config.Engine == Native {
 		n.closeEngine = func(context.Context) error { return nil }
-		return answer.NewNative(parts), nil
+		return engine.NewNative(parts), nil
 	}
-	component, err := answer.NewComponent(ctx, parts, answer.Limits{Instances: n.config.MaxInFlight})
+	component, err := engine.NewComponent(ctx, parts, engine.Limits{Instances: n.config.MaxInFlight})
 	if err != nil {
 		return nil, hint.With(err, "--engine native answers without the component")
 	}

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"regedge/host/engine/fuel"
 )
 
-// The eight bytes that begin a component and a core module: magic, version, layer.
-var (
-	componentPreamble = []byte{0, 'a', 's', 'm', 0x0d, 0, 1, 0}
-	modulePreamble    = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
-)
+// componentPreamble begins a component: magic, version, layer.
+var componentPreamble = []byte{0, 'a', 's', 'm', 0x0d, 0, 1, 0}
 
 // sectionCoreModule is the id of a component section that holds one core module.
 const sectionCoreModule = 1
@@ -31,45 +30,42 @@ func coreModules(component []byte) ([][]byte, error) {
 	if len(component) > maxComponentBytes {
 		return nil, fmt.Errorf("component of %d bytes is over the limit of %d", len(component), maxComponentBytes)
 	}
-	if bytes.HasPrefix(component, modulePreamble) {
+	if fuel.IsModule(component) {
 		return nil, fmt.Errorf("%w: it is a core module", errNotComponent)
 	}
 	if !bytes.HasPrefix(component, componentPreamble) {
 		return nil, errNotComponent
 	}
-	r := reader{data: component, off: len(componentPreamble)}
-	var modules [][]byte
-	for !r.done() {
-		id := r.byte()
-		content := r.bytes(r.u32())
-		if id != sectionCoreModule || r.err != nil {
-			continue
-		}
-		if len(modules) == maxCoreModules {
-			return nil, fmt.Errorf("component has over %d core modules", maxCoreModules)
-		}
-		modules = append(modules, content)
+	sections, err := fuel.Sections(component[len(componentPreamble):])
+	if err != nil {
+		return nil, fmt.Errorf("read component: %w", err)
 	}
-	if r.err != nil {
-		return nil, fmt.Errorf("read component: %w", r.err)
+	var modules [][]byte
+	for _, s := range sections {
+		if s.ID == sectionCoreModule {
+			modules = append(modules, s.Content)
+		}
+	}
+	if len(modules) > maxCoreModules {
+		return nil, fmt.Errorf("component has over %d core modules", maxCoreModules)
 	}
 	return modules, nil
 }
 
 // mainModule returns the one core module of a component that has all the named exports.
 // The others adapt its imports and exports and are not needed here.
-func mainModule(component []byte, exports ...string) (*coreModule, error) {
+func mainModule(component []byte, exports ...string) (*fuel.Module, error) {
 	modules, err := coreModules(component)
 	if err != nil {
 		return nil, err
 	}
-	var found *coreModule
+	var found *fuel.Module
 	for i, content := range modules {
-		m, err := parseModule(content)
+		m, err := fuel.Parse(content)
 		if err != nil {
 			return nil, fmt.Errorf("read core module %d: %w", i, err)
 		}
-		if !m.exportsAll(exports) {
+		if !m.Exports(exports...) {
 			continue
 		}
 		if found != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 
+	"regedge/host/engine/fuel"
 	"regedge/wasm"
 )
 
@@ -16,7 +17,7 @@ func TestMainModuleIsFoundByItsExports(t *testing.T) {
 	require.Greater(t, len(modules), 1, "the component has modules that adapt the main one")
 	m, err := mainModule(wasm.Component, exportHandle, exportRealloc, exportMemory)
 	require.NoError(t, err)
-	require.NotEmpty(t, m.mutable, "the stack pointer")
+	require.NotEmpty(t, m.Mutable, "the stack pointer")
 }
 
 func TestComponentIsRefusedWithTheReason(t *testing.T) {
@@ -57,13 +58,13 @@ func TestInstrumentedModuleIsValid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := mainModule(component, exportHandle, exportRealloc, exportMemory)
 			require.NoError(t, err)
-			binary, err := m.instrument()
+			binary, err := m.Instrument()
 			require.NoError(t, err)
-			again, err := parseModule(binary)
+			again, err := fuel.Parse(binary)
 			require.NoError(t, err)
-			require.Len(t, again.mutable, len(m.mutable)+2)
-			require.True(t, again.exportsAll([]string{exportSteps, exportGlobal + "0"}))
-			_, err = again.instrument()
+			require.Len(t, again.Mutable, len(m.Mutable)+2)
+			require.True(t, again.Exports(fuel.ExportSteps, fuel.GlobalName(0)))
+			_, err = again.Instrument()
 			require.ErrorContains(t, err, "reserved name")
 		})
 	}
@@ -82,11 +83,11 @@ func FuzzComponent(f *testing.F) {
 			return
 		}
 		for _, binary := range modules {
-			m, err := parseModule(binary)
+			m, err := fuel.Parse(binary)
 			if err != nil {
 				continue
 			}
-			rewritten, err := m.instrument()
+			rewritten, err := m.Instrument()
 			if err != nil {
 				continue
 			}

@@ -13,7 +13,7 @@
 //   - A trap, an exhausted limit or an incomplete answer fails that request alone. The
 //     instance is thrown away; the next request gets another.
 //   - A guest that computes ends by itself: its loops and calls count down a number of
-//     steps (see instrument). A guest that waits ends with Config.Timeout.
+//     steps (see package fuel). A guest that waits ends with Config.Timeout.
 //   - A charge that was made in a request that then failed is voided before Serve
 //     returns.
 //   - A request starts from the memory and globals that the guest had after

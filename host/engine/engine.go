@@ -138,8 +138,8 @@ func (e *Engine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.mutable = module.mutable
-	binary, err := module.instrument()
+	e.mutable = module.Mutable
+	binary, err := module.Instrument()
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (e *Engine) start(ctx context.Context) error {
 	return e.prime(ctx)
 }
 
-// coreFeatures are what the guest's compiler is told to use (see skipImmediates).
+// coreFeatures are what the guest's compiler is told to use (see package fuel).
 const coreFeatures = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps |
 	api.CoreFeatureNonTrappingFloatToIntConversion | api.CoreFeatureBulkMemoryOperations
 

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"regedge/host/engine/fuel"
 )
 
 // instance is one instance of the guest, with the state of the request it works on. It
@@ -48,10 +49,9 @@ func (e *Engine) newInstance(ctx context.Context) (*instance, error) {
 	i := &instance{engine: e, module: module, memory: module.ExportedMemory(exportMemory)}
 	i.handleFunc = module.ExportedFunction(exportHandle)
 	i.reallocFunc = module.ExportedFunction(exportRealloc)
-	i.steps = module.ExportedGlobal(exportSteps).(api.MutableGlobal)
+	i.steps = module.ExportedGlobal(fuel.ExportSteps).(api.MutableGlobal)
 	for _, index := range e.mutable {
-		name := exportGlobal + strconv.Itoa(int(index))
-		i.globals = append(i.globals, module.ExportedGlobal(name).(api.MutableGlobal))
+		i.globals = append(i.globals, module.ExportedGlobal(fuel.GlobalName(index)).(api.MutableGlobal))
 	}
 	if err := i.initialize(); err != nil {
 		i.discard(ctx)

@@ -3,12 +3,25 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-const i32t = typeI32
+// What the test modules are made of (WebAssembly Core, section 5).
+const (
+	i32t          = 0x7f
+	opEnd         = 0x0b
+	opI32Const    = 0x41
+	sectionImport = 2
+	sectionExport = 7
+	sectionStart  = 8
+	sectionCode   = 10
+	externFunc    = 0
+)
+
+var modulePreamble = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
 // coreModuleWith assembles a module with one imported function, of the parameters given
 // and no result, and the exports that the engine calls.
@@ -35,14 +48,17 @@ type part struct {
 }
 
 func assemble(parts ...part) []byte {
-	binary := bytes.Clone(modulePreamble)
+	module := bytes.Clone(modulePreamble)
 	for _, p := range parts {
-		binary = append(binary, p.id)
-		binary = appendU32(binary, uint32(len(p.content)))
-		binary = append(binary, p.content...)
+		module = append(module, p.id)
+		module = appendU32(module, uint32(len(p.content)))
+		module = append(module, p.content...)
 	}
-	return binary
+	return module
 }
+
+// appendU32 appends n in LEB128.
+func appendU32(b []byte, n uint32) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
 func vector(elements ...[]byte) []byte {
 	return append(appendU32(nil, uint32(len(elements))), bytes.Join(elements, nil)...)

@@ -2,11 +2,16 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"regedge/handler"
 )
@@ -75,4 +80,56 @@ func (e *exchange) writeHTTP(w http.ResponseWriter) {
 	}
 	w.WriteHeader(e.response.Status)
 	w.Write(e.response.Body) // an error here is a client that has gone
+}
+
+// certificateCheckInterval is how often the files are looked at, at most: renewed
+// certificates are in use within a minute, without a restart.
+const certificateCheckInterval = time.Minute
+
+// NewTLS reads a certificate chain and its key, in PEM, and returns a configuration that
+// takes them up again when the certificate's file changes. A renewal that cannot be read
+// leaves the earlier certificate in use.
+func NewTLS(certFile, keyFile string, now func() time.Time) (*tls.Config, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, now: now}
+	if err := c.load(); err != nil {
+		return nil, fmt.Errorf("read TLS certificate: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+}
+
+type certificate struct {
+	certFile, keyFile string
+	now               func() time.Time
+
+	mu       sync.Mutex
+	current  *tls.Certificate
+	modified time.Time // of the certificate's file
+	checked  time.Time
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Sub(c.checked) >= certificateCheckInterval {
+		c.load() // on failure the current one stays
+	}
+	return c.current, nil
+}
+
+// load reads the files unless the certificate's has not changed.
+func (c *certificate) load() error {
+	c.checked = c.now()
+	info, err := os.Stat(c.certFile)
+	if err != nil {
+		return err
+	}
+	if c.current != nil && info.ModTime().Equal(c.modified) {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return err
+	}
+	c.current, c.modified = &pair, info.ModTime()
+	return nil
 }

@@ -7,4 +7,22 @@
 // A statement can do nothing but read: the file is opened read-only, and an authorizer
 // refuses everything but SELECT, so a component that is handed a Store cannot attach
 // another file or change a setting. Every statement is bounded in time, rows and bytes.
+//
+// # Replicas
+//
+// A Replica reads the database that a libSQL replica (sqld) keeps on this machine: from its
+// file, which costs microseconds, or, while the file is not usable, from the replica's HTTP
+// endpoint, which costs half a millisecond. Its invariants:
+//
+//   - Reads never go back in time. The centre writes a heartbeat into each database; a
+//     file that took the place of another (a rebuilt replica), or the endpoint, is read
+//     only once its heartbeat is as new as the newest one read before. Until then the old
+//     file stays open, even if it was deleted.
+//   - A file whose log got another index (-shm) counts as another file: commits are not
+//     visible through the old one.
+//   - The file is never written, recovered or checkpointed.
+//   - A statement that fails on the file is sent to the endpoint at once.
+//
+// A replica creates its file, and follows its primary after a restart, only once it was
+// sent a query: Refresh sends one, and is to be called every second.
 package sqlite

@@ -10,7 +10,7 @@ import (
 	"regedge/handler"
 	"regedge/handler/charge"
 	"regedge/handler/ident"
-	"regedge/host/answer"
+	"regedge/host/engine"
 	"regedge/host/server"
 	"regedge/host/sqlite"
 )
@@ -19,7 +19,7 @@ import (
 // connection as an edge has them.
 type searching struct {
 	store  *sqlite.Store
-	native *answer.Native
+	native *engine.Native
 }
 
 // allowed is a meter that grants everything.
@@ -36,7 +36,7 @@ func (r *register) openSearch() (*searching, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &searching{s, answer.NewNative(answer.Parts{Registry: s, Meter: allowed{}, Clock: answer.Clock{}, Random: answer.Random{}})}, nil
+	return &searching{s, engine.NewNative(engine.Parts{Registry: s, Meter: allowed{}, Clock: engine.Clock{}, Random: engine.Random{}})}, nil
 }
 
 // time is how long one search takes. A refused query is no error: the worst ones are.

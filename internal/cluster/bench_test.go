@@ -13,7 +13,6 @@ import (
 	driver "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/handler"
-	"regedge/host/replica"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
@@ -148,7 +147,7 @@ func BenchmarkStatement(b *testing.B) {
 	require.NoError(b, err)
 	near := sqldtest.Replica(b, primary)
 	endpoint := sqlite.NewRemote(database(b, near.URL()), sqlite.Config{})
-	followed, err := replica.Open(replica.Config{Database: schema.Registry, File: sqld.File(near.Dir), Endpoint: endpoint, Connections: 4, Now: time.Now})
+	followed, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Registry, File: sqld.File(near.Dir), Endpoint: endpoint, Connections: 4, Now: time.Now})
 	require.NoError(b, err)
 	defer followed.Close()
 	require.Eventually(b, func() bool { _ = followed.Refresh(); return !followed.Remote() }, patience, 20*time.Millisecond)

@@ -14,7 +14,7 @@ import (
 
 	"regedge/handler"
 	"regedge/host/pki"
-	"regedge/host/replica"
+	"regedge/host/sqlite"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
@@ -106,9 +106,9 @@ func (w *world) rollForward(t *testing.T, primary *libsql.Client) {
 
 // followFile reads a replica by its file, as an edge does, without an endpoint to fall
 // back to.
-func followFile(t *testing.T, of *sqld.Server) *replica.Replica {
+func followFile(t *testing.T, of *sqld.Server) *sqlite.Replica {
 	t.Helper()
-	opened, err := replica.Open(replica.Config{
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
 		Database: schema.Registry, File: sqld.File(of.Dir), Connections: hurriedReaders, Now: time.Now,
 	})
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ type readJudge struct {
 }
 
 // readAgain reads until ctx is done or a read is wrong: its rows don't agree.
-func (j *readJudge) readAgain(ctx context.Context, file *replica.Replica) {
+func (j *readJudge) readAgain(ctx context.Context, file *sqlite.Replica) {
 	var result handler.Result
 	for ctx.Err() == nil {
 		args := []handler.Value{{Kind: handler.Integer, Int: int64(1 + rand.IntN(hurriedGroups))}}

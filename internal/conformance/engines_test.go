@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/host/answer"
+	"regedge/host/engine"
 	"regedge/host/server"
 )
 
@@ -32,16 +32,16 @@ var engines = []struct {
 	start func(*testing.T, *world) *Kit
 }{
 	{"native", func(t *testing.T, w *world) *Kit {
-		return w.serve(t, func(parts answer.Parts) server.Answerer { return answer.NewNative(parts) })
+		return w.serve(t, func(parts engine.Parts) server.Answerer { return engine.NewNative(parts) })
 	}},
-	{"wazero pooled", func(t *testing.T, w *world) *Kit { return w.serveComponent(t, answer.Limits{}) }},
-	{"wazero fresh", func(t *testing.T, w *world) *Kit { return w.serveComponent(t, answer.Limits{Fresh: true}) }},
+	{"wazero pooled", func(t *testing.T, w *world) *Kit { return w.serveComponent(t, engine.Limits{}) }},
+	{"wazero fresh", func(t *testing.T, w *world) *Kit { return w.serveComponent(t, engine.Limits{Fresh: true}) }},
 	{"V8", startV8},
 }
 
-func (w *world) serveComponent(t *testing.T, limits answer.Limits) *Kit {
-	return w.serve(t, func(parts answer.Parts) server.Answerer {
-		component, err := answer.NewComponent(context.Background(), parts, limits)
+func (w *world) serveComponent(t *testing.T, limits engine.Limits) *Kit {
+	return w.serve(t, func(parts engine.Parts) server.Answerer {
+		component, err := engine.NewComponent(context.Background(), parts, limits)
 		require.NoError(t, err)
 		t.Cleanup(func() { component.Close(context.Background()) })
 		return component

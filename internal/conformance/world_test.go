@@ -19,7 +19,7 @@ import (
 
 	"regedge/handler"
 	"regedge/handler/charge"
-	"regedge/host/answer"
+	"regedge/host/engine"
 	"regedge/host/server"
 	"regedge/host/sqlite"
 	"regedge/replicate/metering/meter"
@@ -228,7 +228,7 @@ func (w *world) advance(t *testing.T, d time.Duration) {
 	w.clock.advance(d)
 	probe := charge.Request{Account: 1 << 40, Key: 1 << 40, PerMinute: 1 << 40, Endpoint: charge.Companies, Outcome: charge.Failed}
 	require.Eventually(t, func() bool {
-		probe.ID = handler.NewRequestID(answer.Clock{}, answer.Random{})
+		probe.ID = handler.NewRequestID(engine.Clock{}, engine.Random{})
 		return w.meter.Charge(context.Background(), probe).RateRemaining != charge.Unsent
 	}, time.Minute, 5*time.Millisecond)
 }
@@ -241,10 +241,10 @@ func (w *world) open(t *testing.T, path string) *sqlite.Store {
 }
 
 // serve runs the host's server around an answerer of the world's parts.
-func (w *world) serve(t *testing.T, newAnswerer func(answer.Parts) server.Answerer) *Kit {
-	parts := answer.Parts{
+func (w *world) serve(t *testing.T, newAnswerer func(engine.Parts) server.Answerer) *Kit {
+	parts := engine.Parts{
 		Access: w.open(t, w.access), Registry: w.open(t, w.registry), Meter: w.meter,
-		Clock: answer.Clock{}, Random: answer.Random{}, DocsURL: docsURL,
+		Clock: engine.Clock{}, Random: engine.Random{}, DocsURL: docsURL,
 	}
 	proxies, err := server.ParseProxies([]string{"127.0.0.0/8"})
 	require.NoError(t, err)
@@ -255,7 +255,7 @@ func (w *world) serve(t *testing.T, newAnswerer func(answer.Parts) server.Answer
 	web, err := server.New(server.Config{
 		Answerer: answerer, MaxInFlight: limit, DocsURL: docsURL, Proxies: proxies,
 		Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
-		NewRequestID: func() string { return handler.NewRequestID(answer.Clock{}, answer.Random{}) },
+		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,4 +1,4 @@
-package replica_test
+package sqlite_test
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/handler"
-	"regedge/host/replica"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
@@ -27,7 +26,7 @@ import (
 // world is a pair of servers and a reader of the replica.
 type world struct {
 	primary, near *sqld.Server
-	*replica.Replica
+	*sqlite.Replica
 	beats int64
 	skew  atomic.Int64 // added to the reader's clock, in nanoseconds
 }
@@ -43,7 +42,7 @@ func remote(t *testing.T, url string) *sql.DB {
 	return sql.OpenDB(connector)
 }
 
-func startWorld(t *testing.T, config replica.Config) *world {
+func startWorld(t *testing.T, config sqlite.ReplicaConfig) *world {
 	t.Helper()
 	w := &world{primary: sqldtest.Primary(t)}
 	db := remote(t, w.primary.URL())
@@ -59,9 +58,9 @@ func startWorld(t *testing.T, config replica.Config) *world {
 	return w
 }
 
-func (w *world) open(t *testing.T, config replica.Config) {
+func (w *world) open(t *testing.T, config sqlite.ReplicaConfig) {
 	t.Helper()
-	opened, err := replica.Open(config)
+	opened, err := sqlite.OpenReplica(config)
 	require.NoError(t, err)
 	w.Replica = opened
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
@@ -97,7 +96,7 @@ func (w *world) read(t *testing.T) int64 {
 }
 
 func TestWhatIsWrittenAtThePrimaryIsReadFromTheFile(t *testing.T) {
-	w := startWorld(t, replica.Config{})
+	w := startWorld(t, sqlite.ReplicaConfig{})
 	for range 3 {
 		n := w.beat(t)
 		w.until(t, func() bool { return w.read(t) == n })
@@ -109,7 +108,7 @@ func TestWhatIsWrittenAtThePrimaryIsReadFromTheFile(t *testing.T) {
 }
 
 func TestARebuiltReplicaIsReadOnceItIsWhole(t *testing.T) {
-	w := startWorld(t, replica.Config{})
+	w := startWorld(t, sqlite.ReplicaConfig{})
 	n := w.read(t)
 	w.near.Kill()
 	require.NoError(t, os.RemoveAll(w.near.Dir))
@@ -141,7 +140,7 @@ func TestARestOfADatabaseIsNeverRead(t *testing.T) {
 		}
 		t.Run("without "+strings.Join(removed, " "), func(t *testing.T) {
 			t.Parallel()
-			w := startWorld(t, replica.Config{})
+			w := startWorld(t, sqlite.ReplicaConfig{})
 			w.readBesideARest(t, removed)
 		})
 	}
@@ -201,7 +200,7 @@ func (w *world) readBesideARest(t *testing.T, removed []string) {
 }
 
 func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
-	w := startWorld(t, replica.Config{})
+	w := startWorld(t, sqlite.ReplicaConfig{})
 	for _, server := range []*sqld.Server{w.near, w.primary} {
 		server.Kill()
 		require.Positive(t, w.read(t))
@@ -216,10 +215,10 @@ func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
 }
 
 func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
-	w := startWorld(t, replica.Config{})
+	w := startWorld(t, sqlite.ReplicaConfig{})
 	elsewhere := filepath.Join(t.TempDir(), "data")
 	second := &world{primary: w.primary, near: w.near, beats: w.beats}
-	opened, err := replica.Open(replica.Config{
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
 		Database: schema.Access, File: elsewhere, Connections: 1, Now: time.Now,
 		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
 	})
@@ -238,7 +237,7 @@ func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
 }
 
 func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
-	w := startWorld(t, replica.Config{})
+	w := startWorld(t, sqlite.ReplicaConfig{})
 	broken := filepath.Join(t.TempDir(), "broken")
 	source, err := os.ReadFile(sqld.File(w.near.Dir))
 	require.NoError(t, err)
@@ -255,7 +254,7 @@ func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	var log testkit.Log
-	opened, err := replica.Open(replica.Config{
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
 		Database: schema.Access, File: broken, Connections: 1, Now: time.Now, Behind: time.Hour,
 		Log:      slog.New(slog.NewTextHandler(&log, nil)),
 		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
@@ -300,7 +299,7 @@ func damage(t *testing.T, path string, page int64) {
 
 func TestASilentEndpointIsToldOnce(t *testing.T) {
 	var log testkit.Log
-	w := startWorld(t, replica.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	w := startWorld(t, sqlite.ReplicaConfig{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	w.near.Kill()
 	for range 30 {
 		_ = w.Refresh()
@@ -312,12 +311,12 @@ func TestASilentEndpointIsToldOnce(t *testing.T) {
 }
 
 func TestACopyThatIsTooOldIsRefused(t *testing.T) {
-	w := startWorld(t, replica.Config{MaxAge: time.Minute})
+	w := startWorld(t, sqlite.ReplicaConfig{MaxAge: time.Minute})
 	w.read(t)
 	require.NoError(t, w.Ready(time.Minute))
 	w.skew.Store(int64(2 * time.Minute))
-	require.ErrorIs(t, w.Query(t.Context(), "SELECT 1", nil, new(handler.Result)), replica.ErrTooOld)
-	require.ErrorIs(t, w.Ready(time.Minute), replica.ErrTooOld)
+	require.ErrorIs(t, w.Query(t.Context(), "SELECT 1", nil, new(handler.Result)), sqlite.ErrTooOld)
+	require.ErrorIs(t, w.Ready(time.Minute), sqlite.ErrTooOld)
 	w.skew.Store(0)
 	w.beat(t)
 	w.until(t, func() bool { return w.Ready(time.Minute) == nil })
@@ -325,14 +324,14 @@ func TestACopyThatIsTooOldIsRefused(t *testing.T) {
 
 func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
 	dir := t.TempDir()
-	opened, err := replica.Open(replica.Config{
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
 		Database: schema.Access, File: filepath.Join(dir, "none"), Connections: 1, Now: time.Now,
 		Endpoint: sqlite.NewRemote(remote(t, "http://127.0.0.1:1"), sqlite.Config{}),
 	})
 	require.NoError(t, err)
 	defer opened.Close()
-	require.ErrorIs(t, opened.Ready(0), replica.ErrNowhere)
-	require.ErrorIs(t, opened.Query(context.Background(), "SELECT 1", nil, new(handler.Result)), replica.ErrNowhere)
+	require.ErrorIs(t, opened.Ready(0), sqlite.ErrNowhere)
+	require.ErrorIs(t, opened.Query(context.Background(), "SELECT 1", nil, new(handler.Result)), sqlite.ErrNowhere)
 }
 
 func TestADatabaseOfTheFutureIsRefused(t *testing.T) {
@@ -343,7 +342,7 @@ func TestADatabaseOfTheFutureIsRefused(t *testing.T) {
 	_, err = db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	_, err = replica.Open(replica.Config{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
+	_, err = sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
 	var newer *schema.NewerError
 	require.ErrorAs(t, err, &newer)
 }
@@ -355,7 +354,7 @@ func TestADatabaseOneVersionOlderOrNewerIsRead(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-	r, err := replica.Open(replica.Config{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
+	r, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
 	require.NoError(t, err)
 	defer r.Close()
 	for _, change := range []string{
@@ -388,7 +387,40 @@ func TestAnotherDatabaseIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	require.NoError(t, db.Close())
-	_, err = replica.Open(replica.Config{Database: schema.Registry, File: path, Connections: 1, Now: time.Now})
+	_, err = sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Registry, File: path, Connections: 1, Now: time.Now})
 	var other *schema.OtherError
 	require.ErrorAs(t, err, &other)
+}
+
+// TestARegistryIsReadFromItsFirstReleaseOn holds that nothing is said not to be found
+// while the registry is only being filled.
+func TestARegistryIsReadFromItsFirstReleaseOn(t *testing.T) {
+	for name, byFile := range map[string]bool{"by its file": true, "by its endpoint": false} {
+		t.Run(name, func(t *testing.T) {
+			primary := sqldtest.Primary(t)
+			db := remote(t, primary.URL())
+			defer db.Close()
+			require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+			near := sqldtest.Replica(t, primary)
+			file := ""
+			if byFile {
+				file = sqld.File(near.Dir)
+			}
+			r, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
+				Database: schema.Registry, File: file, Connections: 1, Now: time.Now,
+				Endpoint: sqlite.NewRemote(remote(t, near.URL()), sqlite.Config{}),
+			})
+			require.NoError(t, err)
+			defer r.Close()
+			query := func() error {
+				_ = r.Refresh()
+				var result handler.Result
+				return r.Query(t.Context(), "SELECT count(*) FROM company", nil, &result)
+			}
+			require.ErrorIs(t, query(), sqlite.ErrUnreleased)
+			sqldtest.Exec(t, primary, `INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners)
+				VALUES ('first', 1, 0, 0, 0, 0, 0)`)
+			require.Eventually(t, func() bool { return query() == nil }, patience, 10*time.Millisecond)
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package replica
+package sqlite
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"regedge/handler"
-	"regedge/host/sqlite"
 	"regedge/schema"
 )
 
@@ -39,8 +38,8 @@ type Endpoint interface {
 	Close() error
 }
 
-// Config says what to read.
-type Config struct {
+// ReplicaConfig says what to read.
+type ReplicaConfig struct {
 	Database schema.Database
 	// File is the replica's database file; without one only the endpoint is read. It may
 	// be missing, and come later.
@@ -49,9 +48,9 @@ type Config struct {
 	Endpoint Endpoint
 	// Connections is the most statements that read the file at once.
 	Connections int
-	// Hold is how much later than its commit something may be read; see sqlite.Config.
+	// Hold is how much later than its commit something may be read; see Config.
 	Hold time.Duration
-	// Remember keeps results while the database does not change; see sqlite.Config.
+	// Remember keeps results while the database does not change; see Config.
 	Remember bool
 	// Behind is DefaultBehind when 0.
 	Behind time.Duration
@@ -63,7 +62,7 @@ type Config struct {
 
 // Replica reads one database. It is safe for concurrent use.
 type Replica struct {
-	config Config
+	config ReplicaConfig
 	view   atomic.Pointer[view]
 
 	mu     sync.Mutex // of Refresh and Close
@@ -79,7 +78,7 @@ type Replica struct {
 
 // view is where statements go at a time. It is replaced, never changed.
 type view struct {
-	file *sqlite.Store // nil when there is none that can be read
+	file *Store // nil when there is none that can be read
 	// remote is true while statements go to the endpoint, for the reason why.
 	remote bool
 	why    error
@@ -97,9 +96,9 @@ type suspect struct {
 	err       error
 }
 
-// Open begins to read. It fails only for another database, or for one of a version that
+// OpenReplica begins to read. It fails only for another database, or for one of a version that
 // can't be read: a replica that is not there yet may come.
-func Open(config Config) (*Replica, error) {
+func OpenReplica(config ReplicaConfig) (*Replica, error) {
 	if config.Behind == 0 {
 		config.Behind = DefaultBehind
 	}
@@ -118,7 +117,7 @@ func Open(config Config) (*Replica, error) {
 
 var errStarting = errors.New("not looked at yet")
 
-// Query runs one statement as sqlite.Store does.
+// Query runs one statement as Store does.
 func (r *Replica) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	for {
 		v := r.view.Load()
@@ -133,9 +132,9 @@ func (r *Replica) Query(ctx context.Context, statement string, args []handler.Va
 		}
 		err := v.file.Query(ctx, statement, args, dst)
 		switch {
-		case err == nil || ctx.Err() != nil || errors.Is(err, sqlite.ErrTooLarge) || errors.Is(err, sqlite.ErrTimeout):
+		case err == nil || ctx.Err() != nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrTimeout):
 			return err
-		case errors.Is(err, sqlite.ErrClosed) && r.view.Load() != v:
+		case errors.Is(err, ErrClosed) && r.view.Load() != v:
 			continue // the file was changed for another meanwhile
 		}
 		if corrupt(err) {

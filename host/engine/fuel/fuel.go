@@ -1,4 +1,4 @@
-package engine
+package fuel
 
 import (
 	"fmt"
@@ -7,13 +7,18 @@ import (
 	"strings"
 )
 
-// The names under which instrument exports what the engine needs to reach. A module
-// that uses the prefix itself is refused.
+// The names under which an instrumented module exports what its host has to reach. A
+// module that uses the prefix itself is refused.
 const (
 	exportPrefix = "regedge:"
-	exportSteps  = exportPrefix + "steps"
+	// ExportSteps is the i32 global that holds the steps left. It is negative after a trap
+	// for want of steps.
+	ExportSteps  = exportPrefix + "steps"
 	exportGlobal = exportPrefix + "global:"
 )
+
+// GlobalName is the name under which the mutable global of an index is exported.
+func GlobalName(index uint32) string { return exportGlobal + strconv.Itoa(int(index)) }
 
 // Opcodes and types that instrument reads or writes.
 const (
@@ -38,16 +43,12 @@ const (
 // bytes.
 const bulkShift = 4
 
-// instrument returns the binary of m with a global "steps" added, which counts down: by
-// one at every turn of a loop and every entry of a function that calls others, and by
-// the size of the memory that one instruction copies or fills. Below 0 it traps. That
-// global and all mutable ones are exported.
-//
-// A guest could not be ended from outside: while it computes, Go can neither preempt nor
-// stop it, and a garbage collection would wait for it with everybody else waiting too.
-// wazero can be told to ask its host at every turn of a loop, which costs a hundred times
-// as much, and still does not end a recursion.
-func (m *coreModule) instrument() ([]byte, error) {
+// Instrument returns the binary of m with a global added that counts down: by one at every
+// turn of a loop and every entry of a function that calls others, and by one for each 16
+// bytes that a single instruction copies or fills. Below 0 it traps. The host sets the
+// global, [ExportSteps], before each call. All mutable globals are exported as well, see
+// [GlobalName].
+func (m *Module) Instrument() ([]byte, error) {
 	if err := m.supported(); err != nil {
 		return nil, err
 	}
@@ -56,14 +57,14 @@ func (m *coreModule) instrument() ([]byte, error) {
 			return nil, fmt.Errorf("core module exports the reserved name %q", e.name)
 		}
 	}
-	out := slices.Clone(modulePreamble)
+	out := slices.Clone(preamble)
 	sections := m.withSection(m.withSection(m.sections, sectionGlobal), sectionExport)
 	for _, s := range sections {
 		content, err := m.rewrite(s)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, s.id)
+		out = append(out, s.ID)
 		out = appendU32(out, uint32(len(content)))
 		out = append(out, content...)
 	}
@@ -72,33 +73,33 @@ func (m *coreModule) instrument() ([]byte, error) {
 
 // withSection returns the sections with an empty one of the id added in its place if
 // there is none. It serves ids of up to 9, where ids and order agree.
-func (m *coreModule) withSection(sections []section, id byte) []section {
+func (m *Module) withSection(sections []Section, id byte) []Section {
 	at := len(sections)
 	for i, s := range sections {
-		if s.id == id {
+		if s.ID == id {
 			return sections
 		}
-		if s.id > id && i < at {
+		if s.ID > id && i < at {
 			at = i
 		}
 	}
-	return slices.Insert(slices.Clone(sections), at, section{id: id, content: []byte{0}})
+	return slices.Insert(slices.Clone(sections), at, Section{ID: id, Content: []byte{0}})
 }
 
-func (m *coreModule) rewrite(s section) ([]byte, error) {
-	switch s.id {
+func (m *Module) rewrite(s Section) ([]byte, error) {
+	switch s.ID {
 	case sectionGlobal:
 		zero := []byte{typeI32, 1, opI32Const, 0, opEnd}
-		return appendToVector(s.content, 2, append(zero, zero...)), nil
+		return appendToVector(s.Content, 2, append(zero, zero...)), nil
 	case sectionExport:
-		return m.addExports(s.content), nil
+		return m.addExports(s.Content), nil
 	case sectionCode:
-		return m.rewriteCode(s.content)
+		return m.rewriteCode(s.Content)
 	}
-	return s.content, nil
+	return s.Content, nil
 }
 
-func (m *coreModule) addExports(content []byte) []byte {
+func (m *Module) addExports(content []byte) []byte {
 	var added []byte
 	add := func(name string, index uint32) {
 		added = appendU32(added, uint32(len(name)))
@@ -106,11 +107,11 @@ func (m *coreModule) addExports(content []byte) []byte {
 		added = append(added, externGlobal)
 		added = appendU32(added, index)
 	}
-	for _, index := range m.mutable {
-		add(exportGlobal+strconv.Itoa(int(index)), index)
+	for _, index := range m.Mutable {
+		add(GlobalName(index), index)
 	}
-	add(exportSteps, m.globals)
-	return appendToVector(content, uint32(len(m.mutable))+1, added)
+	add(ExportSteps, m.globals)
+	return appendToVector(content, uint32(len(m.Mutable))+1, added)
 }
 
 // appendToVector adds n elements, already encoded, to an encoded vector.
@@ -142,7 +143,7 @@ func newCounting(steps uint32) counting {
 }
 
 // rewriteCode adds the counting to every function of a code section.
-func (m *coreModule) rewriteCode(content []byte) ([]byte, error) {
+func (m *Module) rewriteCode(content []byte) ([]byte, error) {
 	count := newCounting(m.globals)
 	r := reader{data: content}
 	n := r.u32()

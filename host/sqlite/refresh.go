@@ -1,4 +1,4 @@
-package replica
+package sqlite
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"regedge/handler"
-	"regedge/host/sqlite"
 	"regedge/schema"
 )
 
@@ -161,8 +160,8 @@ func (r *Replica) acquit(before, next *view) error {
 }
 
 // openFile opens the file at the path, if its heartbeat is not older than least.
-func (r *Replica) openFile(least int64) (*sqlite.Store, int64, error) {
-	opened, err := sqlite.Open(sqlite.Config{
+func (r *Replica) openFile(least int64) (*Store, int64, error) {
+	opened, err := Open(Config{
 		Path: r.config.File, Connections: r.config.Connections, Pinned: true, Hold: r.config.Hold,
 		Remember: r.config.Remember,
 	})

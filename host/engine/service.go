@@ -1,4 +1,4 @@
-package answer
+package engine
 
 import (
 	"context"
@@ -7,12 +7,23 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"regedge/handler"
-	"regedge/host/engine"
 	"regedge/host/server"
 	"regedge/wasm"
 	"regedge/wasm/labels"
 )
+
+// Parts are what a handler is joined from.
+type Parts struct {
+	Access, Registry Database
+	Meter            Meter
+	Clock            handler.Clock
+	Random           handler.Random
+	// DocsURL begins the type of every problem, without a slash at its end.
+	DocsURL string
+}
 
 // The meter's address and token inside the process. No packet ever goes there: the
 // engine answers calls to this address itself and refuses every other.
@@ -22,7 +33,7 @@ const (
 )
 
 // Component runs the service's component in its engine. It is safe for concurrent use.
-type Component struct{ engine *engine.Engine }
+type Component struct{ engine *Engine }
 
 // Limits bound the component. A zero limit is the engine's default.
 type Limits struct {
@@ -34,9 +45,9 @@ type Limits struct {
 
 // NewComponent compiles the component that is embedded in the program.
 func NewComponent(ctx context.Context, parts Parts, limits Limits) (*Component, error) {
-	e, err := engine.New(ctx, engine.Config{
+	e, err := New(ctx, Config{
 		Component: wasm.Component,
-		Databases: map[string]engine.Database{
+		Databases: map[string]Database{
 			labels.AccessDatabase: parts.Access, labels.RegistryDatabase: parts.Registry,
 		},
 		Meter: parts.Meter,
@@ -56,12 +67,12 @@ func NewComponent(ctx context.Context, parts Parts, limits Limits) (*Component, 
 func (c *Component) Close(ctx context.Context) error { return c.engine.Close(ctx) }
 
 // Stats counts the engine's instances.
-func (c *Component) Stats() engine.Stats { return c.engine.Stats() }
+func (c *Component) Stats() Stats { return c.engine.Stats() }
 
 // call is the engine's side of a request, kept for the next one.
 type call struct {
-	request  engine.Request
-	response engine.Response
+	request  Request
+	response Response
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
@@ -80,9 +91,9 @@ func (c *Component) Answer(ctx context.Context, request *server.Request, respons
 		err = &server.Answered{Cause: k.response.Cause}
 	}
 	clear(k.request.Headers)
-	*k = call{request: engine.Request{Headers: k.request.Headers[:0]}}
+	*k = call{request: Request{Headers: k.request.Headers[:0]}}
 	calls.Put(k)
-	if errors.Is(err, engine.ErrOverloaded) {
+	if errors.Is(err, ErrOverloaded) {
 		return errors.Join(server.ErrOverloaded, err)
 	}
 	return err
@@ -90,11 +101,33 @@ func (c *Component) Answer(ctx context.Context, request *server.Request, respons
 
 // appendHeaders lists the client's fields and, in place of what the client may have
 // said of it, the address that the server vouches for.
-func appendHeaders(list []engine.Header, request *server.Request) []engine.Header {
+func appendHeaders(list []Header, request *server.Request) []Header {
 	for _, field := range request.Header {
 		if !strings.EqualFold(field.Name, labels.ClientAddrHeader) {
 			list = append(list, field)
 		}
 	}
-	return append(list, engine.Header{Name: labels.ClientAddrHeader, Value: request.Client})
+	return append(list, Header{Name: labels.ClientAddrHeader, Value: request.Client})
+}
+
+// Register registers the counts of the engine's instances.
+func (c *Component) Register(registry prometheus.Registerer) error {
+	count := func(name, help string, of func() int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(of()) })
+	}
+	for _, collector := range []prometheus.Collector{
+		count("regedge_instances_created_total", "Instances of the component that were made.",
+			func() int64 { return c.Stats().Created }),
+		count("regedge_instances_discarded_total", "Instances thrown away after a failure.",
+			func() int64 { return c.Stats().Discarded }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "regedge_instances_busy", Help: "Instances at work now.",
+		}, func() float64 { return float64(c.Stats().Busy) }),
+	} {
+		if err := registry.Register(collector); err != nil {
+			return err
+		}
+	}
+	return nil
 }

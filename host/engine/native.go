@@ -1,4 +1,4 @@
-package answer
+package engine
 
 import (
 	"context"
@@ -10,28 +10,6 @@ import (
 	"regedge/handler/charge"
 	"regedge/host/server"
 )
-
-// Database answers one read-only statement; store.Store is one.
-type Database interface {
-	Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error
-}
-
-// Meter gives verdicts and takes charges back; meter.Meter is one. Charge answers
-// charge.MeteringUnavailable when there is no verdict.
-type Meter interface {
-	Charge(context.Context, charge.Request) charge.Verdict
-	Void(ctx context.Context, requestID string) error
-}
-
-// Parts are what a handler is joined from.
-type Parts struct {
-	Access, Registry Database
-	Meter            Meter
-	Clock            handler.Clock
-	Random           handler.Random
-	// DocsURL begins the type of every problem, without a slash at its end.
-	DocsURL string
-}
 
 // voidTimeout bounds the taking back of a charge after a failure.
 const voidTimeout = time.Second
@@ -54,7 +32,7 @@ func (n *Native) Answer(ctx context.Context, request *server.Request, response *
 	}()
 	var cause error
 	h := handler.Handler{
-		Access: reader{ctx, n.parts.Access, &cause}, Registry: reader{ctx, n.parts.Registry, &cause},
+		Access: nativeReader{ctx, n.parts.Access, &cause}, Registry: nativeReader{ctx, n.parts.Registry, &cause},
 		Meter: meter, Clock: n.parts.Clock, Random: n.parts.Random, DocsURL: func() string { return n.parts.DocsURL },
 	}
 	answer := h.Serve(&handler.Request{
@@ -70,14 +48,14 @@ func (n *Native) Answer(ctx context.Context, request *server.Request, response *
 	return nil
 }
 
-// reader is a database for one request.
-type reader struct {
+// nativeReader is a database for one request.
+type nativeReader struct {
 	ctx      context.Context
 	database Database
 	cause    *error // the first of the request
 }
 
-func (r reader) Query(statement string, args []handler.Value) (*handler.Result, error) {
+func (r nativeReader) Query(statement string, args []handler.Value) (*handler.Result, error) {
 	var result handler.Result
 	if err := r.database.Query(r.ctx, statement, args, &result); err != nil {
 		if *r.cause == nil {

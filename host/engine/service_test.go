@@ -1,4 +1,4 @@
-package answer_test
+package engine_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"regedge/handler"
 	"regedge/handler/charge"
 	"regedge/handler/ident"
-	"regedge/host/answer"
+	"regedge/host/engine"
 	"regedge/host/server"
 	"regedge/host/sqlite"
 	"regedge/schema"
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 
 // counting counts the statements of one database.
 type counting struct {
-	answer.Database
+	engine.Database
 	statements int
 }
 
@@ -139,8 +139,8 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) parts() answer.Parts {
-	return answer.Parts{
+func (w *world) parts() engine.Parts {
+	return engine.Parts{
 		Access: &w.access, Registry: &w.registry, Meter: &w.meter,
 		Clock: stopped{}, Random: &sequence{}, DocsURL: "http://docs.example",
 	}
@@ -152,7 +152,7 @@ func answerers(t *testing.T) map[string]struct {
 	server.Answerer
 } {
 	native, component := newWorld(t), newWorld(t)
-	made, err := answer.NewComponent(t.Context(), component.parts(), answer.Limits{Instances: 2})
+	made, err := engine.NewComponent(t.Context(), component.parts(), engine.Limits{Instances: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { made.Close(context.Background()) })
 	type pair = struct {
@@ -160,7 +160,7 @@ func answerers(t *testing.T) map[string]struct {
 		server.Answerer
 	}
 	return map[string]pair{
-		"native":    {native, answer.NewNative(native.parts())},
+		"native":    {native, engine.NewNative(native.parts())},
 		"component": {component, made},
 	}
 }
@@ -238,7 +238,7 @@ func TestAFailureAfterTheChargeTakesItBack(t *testing.T) {
 	w := newWorld(t)
 	w.meter.onCall = func() { panic("the host fails") }
 	var response handler.Response
-	err := answer.NewNative(w.parts()).Answer(t.Context(), request("/v1/search/companies?name=made", w.key), &response)
+	err := engine.NewNative(w.parts()).Answer(t.Context(), request("/v1/search/companies?name=made", w.key), &response)
 	require.ErrorContains(t, err, "the host fails")
 	require.Len(t, w.meter.charged, 1)
 	require.Equal(t, []string{w.meter.charged[0].ID}, w.meter.voided)
