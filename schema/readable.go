@@ -9,7 +9,7 @@ import (
 // oldestReadable is the version of a database from which on its readers find all that
 // they need. Migrations of what is replicated only add, so that a reader also manages
 // with one version more than it knows: nodes may be upgraded one after another.
-var oldestReadable = map[Database]int{Registry: 6, Access: 1}
+var oldestReadable = map[Database]int{Registry: 1, Access: 1}
 
 // CheckReadable reports whether a program that only reads db can: it is the database
 // asked for (else an *OtherError), its version is at most one newer than this program

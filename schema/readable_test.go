@@ -2,39 +2,111 @@ package schema
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestAReaderManagesWithOneVersionMore(t *testing.T) {
+// nextVersion is a migration as the next program may bring: it only adds.
+const nextVersion = `
+-- A table and a column that this program does not know.
+CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT;
+INSERT INTO later (id) VALUES (1);
+ALTER TABLE heartbeat ADD COLUMN later TEXT;
+CREATE INDEX heartbeat_by_beat ON heartbeat (beat);`
+
+// migrateAhead makes a database whose version is ahead of this program's by so many, and
+// returns this program's version beside it.
+func migrateAhead(t *testing.T, database Database, ahead int) (db *sql.DB, known int) {
+	t.Helper()
+	steps, err := migrations(files, database)
+	require.NoError(t, err)
+	known = len(steps)
+	for i := range ahead {
+		text := fmt.Sprintf("CREATE TABLE later_%d (id INTEGER PRIMARY KEY)", i)
+		if i == 0 && database != Ledger { // which has no heartbeat
+			text = nextVersion
+		}
+		steps = append(steps, migration{known + 1 + i, "later.sql", text})
+	}
+	db = openTemp(t)
+	require.NoError(t, migrate(context.Background(), db, database, steps))
+	return db, known
+}
+
+func TestAReaderManagesOneVersionMore(t *testing.T) {
+	ctx := context.Background()
 	for _, database := range []Database{Registry, Access} {
 		t.Run(string(database), func(t *testing.T) {
-			steps, err := migrations(files, database)
-			require.NoError(t, err)
-			known := len(steps)
-			require.NoError(t, Readable(database, database, known))
-			require.NoError(t, Readable(database, database, known+1))
-			require.NoError(t, Readable(database, database, oldestReadable[database]))
+			for _, ahead := range []int{0, 1} {
+				db, _ := migrateAhead(t, database, ahead)
+				require.NoError(t, CheckReadable(ctx, db, database), "%d ahead", ahead)
+			}
+			db, known := migrateAhead(t, database, 2)
 			var newer *NewerError
-			require.ErrorAs(t, Readable(database, database, known+2), &newer)
+			require.ErrorAs(t, CheckReadable(ctx, db, database), &newer)
+			require.Equal(t, NewerError{database, known + 2, known + 1}, *newer)
+			require.NoError(t, Readable(database, database, oldestReadable[database]))
 			require.ErrorContains(t, Readable(database, database, oldestReadable[database]-1), "let its owner")
 		})
 	}
 	require.Error(t, Readable(Ledger, Ledger, 1))
-	require.Error(t, CheckReadable(context.Background(), openTemp(t), Access), "an empty database")
+	require.Error(t, CheckReadable(ctx, openTemp(t), Access), "an empty database")
 }
 
-// TestMigrationsOfReplicasOnlyAdd holds what CheckReadable relies on.
+func TestAWriterRefusesOneVersionMore(t *testing.T) {
+	ctx := context.Background()
+	for _, database := range []Database{Registry, Access, Ledger} {
+		t.Run(string(database), func(t *testing.T) {
+			db, known := migrateAhead(t, database, 1)
+			for name, err := range map[string]error{
+				"Migrate": Migrate(ctx, db, database), "Check": Check(ctx, db, database),
+			} {
+				var newer *NewerError
+				require.ErrorAs(t, err, &newer, name)
+				require.Equal(t, NewerError{database, known + 1, known}, *newer, name)
+			}
+		})
+	}
+}
+
+// TestAnOlderDatabaseIsMigrated has a database of this program opened by the next one, which
+// knows one migration more.
+func TestAnOlderDatabaseIsMigrated(t *testing.T) {
+	ctx := context.Background()
+	for _, database := range []Database{Registry, Access} {
+		db, known := migrateAhead(t, database, 0)
+		_, err := db.Exec("INSERT INTO heartbeat (id, beat) VALUES (1, 5)")
+		require.NoError(t, err)
+		steps, err := migrations(files, database)
+		require.NoError(t, err)
+		require.NoError(t, migrate(ctx, db, database, append(steps, migration{known + 1, "later.sql", nextVersion})))
+		version, err := Version(ctx, db, database)
+		require.NoError(t, err)
+		require.Equal(t, known+1, version)
+		var beat, later int
+		require.NoError(t, db.QueryRow("SELECT (SELECT beat FROM heartbeat WHERE later IS NULL), (SELECT count(*) FROM later)").Scan(&beat, &later))
+		require.Equal(t, []int{5, 1}, []int{beat, later}, "the rows are kept and new ones added")
+	}
+}
+
+// additive matches a statement that no older reader notices.
+const additive = `(?s)^((--[^\n]*\n)|\s)*(CREATE TABLE|CREATE INDEX|CREATE TRIGGER|ALTER TABLE \w+ ADD COLUMN|INSERT INTO)\b`
+
+// TestMigrationsOfReplicasOnlyAdd checks what CheckReadable relies on.
 func TestMigrationsOfReplicasOnlyAdd(t *testing.T) {
 	for _, database := range []Database{Registry, Access} {
 		steps, err := migrations(files, database)
 		require.NoError(t, err)
-		for _, step := range steps[oldestReadable[database]:] {
+		for _, step := range append(steps[oldestReadable[database]:], migration{0, "the fixture", nextVersion}) {
 			for _, statement := range statements(step.sql) {
-				require.Regexp(t, `(?s)^((--[^\n]*\n)|\s)*(CREATE TABLE|CREATE INDEX|CREATE TRIGGER|ALTER TABLE \w+ ADD COLUMN|INSERT INTO)\b`,
-					statement, "%s adds only", step.name)
+				require.Regexp(t, additive, statement, "%s adds only", step.name)
 			}
 		}
+	}
+	for _, text := range []string{"DROP TABLE company", "ALTER TABLE company DROP COLUMN city", "UPDATE company SET city = ''", "DELETE FROM plan"} {
+		require.NotRegexp(t, additive, text)
 	}
 }

@@ -14,12 +14,8 @@ var boardNow = "coalesce(" + directors.Of("?1") + ", '')"
 var boardPlace = len(companyTable.key) + len(companyTable.columns) + 4
 
 // putBoard brings the board of the company ?1, if it is held, to what the appointments say.
-var putBoard = `UPDATE company SET directors = now.directors, district = ` + districtOf("company.pincode") + `
-FROM (SELECT ` + boardNow + ` AS directors) now
+var putBoard = `UPDATE company SET directors = now.directors FROM (SELECT ` + boardNow + ` AS directors) now
 WHERE cin = ?1 AND company.directors IS NOT now.directors`
-
-// earlierBoards are the tables in which earlier programs kept boards.
-var earlierBoards = []string{"company_board", "board"}
 
 // noteBoards remembers the boards that a changed record is part of, or makes them.
 func (s *store) noteBoards(r *record) error {
@@ -58,11 +54,7 @@ func (s *store) settleBoards() error {
 		}
 	}
 	for cin := range s.boards {
-		err := firstError(s.putBoard.BindText(1, cin), finish(s.putBoard))
-		for _, drop := range s.dropBoards {
-			err = firstError(err, drop.BindText(1, cin), finish(drop))
-		}
-		if err != nil {
+		if err := firstError(s.putBoard.BindText(1, cin), finish(s.putBoard)); err != nil {
 			return fmt.Errorf("write the board of company %s: %w", cin, err)
 		}
 	}
@@ -84,14 +76,4 @@ func (s *store) addSeats(din string) error {
 func (s *store) forgetBoards() {
 	clear(s.boards)
 	clear(s.seats)
-}
-
-// dropUnfinishedBoards forgets the boards of a run of an earlier program that was interrupted:
-// they may be older than what they are made from. They are gathered when they are looked up.
-func (s *store) dropUnfinishedBoards() error {
-	unfinished, err := s.exists(`SELECT 1 FROM unboarded`)
-	if err != nil || !unfinished {
-		return err
-	}
-	return s.exec(`DELETE FROM board; DELETE FROM company_board; DELETE FROM unboarded`)
 }

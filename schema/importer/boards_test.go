@@ -76,40 +76,6 @@ func TestCompaniesAreInTheRowsOfTheirCINs(t *testing.T) {
 	}
 }
 
-// TestBoardsOfAnEarlierProgramAreGoodUntilTheyChange has the boards where they were in earlier
-// schema versions, and the companies in rows of no meaning. What changes moves to the row of its
-// company.
-func TestBoardsOfAnEarlierProgramAreGoodUntilTheyChange(t *testing.T) {
-	for _, table := range []string{"board", "company_board"} {
-		t.Run(table, func(t *testing.T) {
-			w := newWorld(t)
-			w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
-			w.exec(`UPDATE company SET rowid = CAST(substr(cin, 16) AS INTEGER);
-				INSERT INTO ` + table + ` (cin, directors) SELECT cin, directors FROM company; UPDATE company SET directors = NULL, district = NULL`)
-			was := w.boards()
-			w.run("2025-02-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
-			require.Equal(t, was, w.boards())
-			require.Equal(t, "2", w.row("SELECT count(*) FROM "+table), "nothing changed")
-
-			w.text("2025-03-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,1,,,,\n")
-			w.boards()
-			require.Equal(t, []string{"U11111GA2020PTC000001"}, w.rows("SELECT cin FROM "+table))
-			require.Equal(t, []string{"2|U11111GA2020PTC000002"}, w.rows("SELECT rowid, cin FROM company WHERE directors <> ''"))
-		})
-	}
-}
-
-// TestUnfinishedBoardsOfAnEarlierProgramAreForgotten is about an import that was interrupted
-// before schema version 10 and is completed after it.
-func TestUnfinishedBoardsOfAnEarlierProgramAreForgotten(t *testing.T) {
-	w := newWorld(t)
-	w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
-	w.exec(`UPDATE company SET directors = NULL, district = NULL; INSERT INTO unboarded VALUES (1);
-		INSERT INTO board SELECT cin, 'not yet' FROM company LIMIT 1; INSERT INTO company_board SELECT max(cin), 'not yet' FROM company`)
-	w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
-	require.Equal(t, "0|0|0", w.row("SELECT (SELECT count(*) FROM unboarded), (SELECT count(*) FROM board), (SELECT count(*) FROM company_board)"))
-}
-
 // TestARowThatIsTakenStopsNoImport as after a copy that numbered the rows anew.
 func TestARowThatIsTakenStopsNoImport(t *testing.T) {
 	w := newWorld(t)

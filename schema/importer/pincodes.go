@@ -72,9 +72,9 @@ func districtOf(pincode string) string {
 }
 
 // putDistricts brings the districts of the companies in the pincodes ?1, a JSON array, to what
-// the pincodes say. Rows of earlier programs have none.
+// the pincodes say.
 var putDistricts = `UPDATE company SET district = ` + districtOf("company.pincode") + `
-WHERE pincode IN (SELECT value FROM json_each(?1)) AND directors IS NOT NULL`
+WHERE pincode IN (SELECT value FROM json_each(?1))`
 
 // place is what the directory says of one pincode.
 type place struct{ district, state string }

@@ -78,7 +78,7 @@ func (s *store) startBulk() (err error) {
 	if s.fresh[companyTable] && s.fresh[directorTable] && s.fresh[appointmentTable] {
 		s.roster = newRoster(s.folder)
 	}
-	return firstError(s.dropUnfinishedBoards(), s.exec(createIndex)) // which an interrupted run has left out
+	return s.exec(createIndex) // which an interrupted run has left out
 }
 
 // beginTable prepares for so many records of a table.

@@ -30,7 +30,6 @@ type store struct {
 	boards, seats map[string]bool
 	roster        *roster // makes the boards of a register that was empty, or nil
 	putBoard      *sqlite3.Stmt
-	dropBoards    []*sqlite3.Stmt // from earlierBoards
 	findSeats     *sqlite3.Stmt
 	prepared      []*sqlite3.Stmt
 	folder        string // for temporary files
@@ -86,10 +85,6 @@ func (s *store) prepareAll() (err error) {
 	}
 	s.prepare(&s.mark, search.Mark, &err)
 	s.prepare(&s.putBoard, putBoard, &err)
-	s.dropBoards = make([]*sqlite3.Stmt, len(earlierBoards))
-	for i, name := range earlierBoards {
-		s.prepare(&s.dropBoards[i], `DELETE FROM `+name+` WHERE cin = ?1`, &err)
-	}
 	s.prepare(&s.findSeats, `SELECT cin FROM appointment WHERE din = ?1`, &err)
 	s.prepare(&s.dirty, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
 	return err

@@ -163,10 +163,9 @@ func (w *world) content() map[string][]string {
 	}
 	dump["pincode"] = w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1")
 	dump["search"] = w.rows("SELECT value, name FROM search_name ORDER BY place")
-	dump["board"] = w.rows(`SELECT cin, coalesce(directors, (SELECT directors FROM company_board WHERE cin = company.cin),
-		(SELECT directors FROM board WHERE cin = company.cin)) FROM company ORDER BY 1`)
-	require.Empty(w.t, w.rows(`SELECT cin, district FROM company WHERE directors IS NOT NULL
-		AND district IS NOT (SELECT district FROM pincode p WHERE p.pincode = company.pincode)`), "districts are what the pincodes say")
+	dump["board"] = w.rows("SELECT cin, directors FROM company ORDER BY 1")
+	require.Empty(w.t, w.rows(`SELECT cin, district FROM company
+		WHERE district IS NOT (SELECT district FROM pincode p WHERE p.pincode = company.pincode)`), "districts are what the pincodes say")
 	require.Equal(w.t, w.rows("SELECT cin, coalesce("+directors.Of("company.cin")+", '') FROM company ORDER BY 1"),
 		dump["board"], "boards are what the appointments say")
 	return dump

@@ -30,9 +30,7 @@ func Check(c *sqlite3.Conn) error {
 	for rows.Step() {
 		place, value := rows.ColumnInt64(0), rows.ColumnText(1)
 		e := formed(value, rows.ColumnText(2), place >= inactivePlace)
-		if e.label = rows.ColumnText(3); rows.ColumnType(3) == sqlite3.NULL { // it is looked up
-			e.label = want[value].label
-		}
+		e.label = rows.ColumnText(3)
 		if want[value] != e {
 			return fmt.Errorf("row of %s at place %d is %+v, want %+v", value, place, e, want[value])
 		}

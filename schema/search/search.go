@@ -4,7 +4,7 @@
 //
 // Invariants, which Check verifies:
 //   - search_name has one row for each company and each LLP whose form is not empty, and
-//     no other. Its label gives the registered name, or is NULL.
+//     no other. Its label gives the registered name.
 //   - Places grow in the order active first, shorter, alphabetical, by value; an active
 //     name's place is below 1<<32, another's is not.
 //   - search_index has, for each row of search_name and for nothing else, the terms of its

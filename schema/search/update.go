@@ -50,7 +50,7 @@ FROM (SELECT DISTINCT value FROM search_pending) m
 LEFT JOIN company c ON c.cin = m.value
 LEFT JOIN llp l ON l.llpin = m.value`
 
-const selectHeld = `SELECT place, name, coalesce(label, '?') FROM search_name WHERE value = ?1`
+const selectHeld = `SELECT place, name, label FROM search_name WHERE value = ?1`
 
 // selectNearest is the last row after ?1 and not after ?2.
 const selectNearest = `

@@ -67,9 +67,6 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 				return nil, fmt.Errorf("read the keys of %s: %w", t.name, err)
 			}
 			list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(there), stay}})
-			for _, statement := range t.dropEarlier() {
-				list = append(list, libsql.Statement{SQL: statement, Args: []any{encode(there)}})
-			}
 		}
 		if rows != "[]" {
 			list = append(list, libsql.Statement{SQL: t.put(), Args: []any{rows}})

@@ -77,8 +77,8 @@ func TestAPushBringsEverything(t *testing.T) {
 	require.Less(t, again.Sent, int64(5000))
 }
 
-// TestCompaniesArePushedIntoTheirRows also beside those that an earlier program put elsewhere,
-// which stay there. Their boards come into their rows when they change.
+// TestCompaniesArePushedIntoTheirRows also where the primary has companies in other rows, which
+// stay there.
 func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
 	w := newWorld(t)
 	w.push()
@@ -90,36 +90,13 @@ func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
 	}
 	require.Equal(t, "[{0 true}]", there("SELECT count(*) FROM company WHERE rowid <> cin_number(cin)"))
 
-	_, err := w.primary().Exec(`UPDATE company SET rowid = rowid - (1 << 60);
-		INSERT INTO board SELECT cin, directors FROM company WHERE rowid % 3 = 0;
-		INSERT INTO company_board SELECT cin, directors FROM company WHERE rowid % 3 > 0;
-		UPDATE company SET directors = NULL`)
+	_, err := w.primary().Exec(`UPDATE company SET rowid = rowid - (1 << 60)`)
 	require.NoError(t, err)
 	w.exec("UPDATE company SET directors = directors || char(10) || '99999999' || char(9) || 'NEW' || char(9) || char(9) WHERE directors <> '' AND rowid % 2 = 0")
 	w.editSome()
 	w.push()
 	require.Equal(t, "[{1 true}]", there("SELECT count(*) FROM company WHERE rowid = cin_number(cin)"), "the new one")
-	require.Equal(t, "[{1 true} {1 true} {1 true}]", there(`SELECT count(*) > 10,
-		(SELECT count(*) > 10 FROM company_board), (SELECT count(*) > 10 FROM board) FROM company WHERE directors IS NOT NULL`))
-	require.Equal(t, "[{0 true}]", there(`SELECT count(*) FROM (SELECT cin FROM board UNION ALL SELECT cin FROM company_board UNION ALL
-		SELECT cin FROM company WHERE directors IS NOT NULL) GROUP BY cin HAVING count(*) > 1 UNION ALL SELECT 0 LIMIT 1`), "each once")
 	w.same(w.snapshot())
-}
-
-// TestBoardsAreReadFromWhereAnEarlierProgramKeptThem has them in the pushed file's other tables.
-func TestBoardsAreReadFromWhereAnEarlierProgramKeptThem(t *testing.T) {
-	w := newWorld(t)
-	w.push()
-	w.edit(nil, `INSERT INTO board SELECT cin, directors FROM company WHERE rowid % 2 = 0;
-		INSERT INTO company_board SELECT cin, directors FROM company WHERE rowid % 2 = 1;
-		UPDATE company SET directors = NULL, district = NULL`)
-	report := w.push()
-	require.Zero(t, report.Records(), "%+v", report.Counts)
-	blank := newWorld(t)
-	blank.registry = w.registry
-	blank.push()
-	const whole = "SELECT cin, district, directors FROM company ORDER BY 1"
-	require.Equal(t, dump(t, w.primary(), whole), dump(t, blank.primary(), whole))
 }
 
 // TestARowThatIsTakenStopsNoPush has a company come to a primary where another is in the row
@@ -164,35 +141,6 @@ func TestALaterDateAloneIsNotPushed(t *testing.T) {
 	require.EqualValues(t, 1, report.Records(), "the director with another name: %+v", report.Counts)
 	require.Equal(t, dump(t, w.primary(), "SELECT min(as_of), max(as_of) FROM director"),
 		dump(t, w.primary(), "SELECT '2025-01-01', '2025-02-01'"), "what is pushed is pushed whole")
-}
-
-// TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate rolls back to a release whose
-// snapshot was made before content_part, labels and the boards in companies' rows were, at a
-// primary without them.
-func TestSnapshotsAndPrimariesOfAnOlderProgramAreBroughtUpToDate(t *testing.T) {
-	w := newWorld(t)
-	w.push()
-	first := w.snapshot()
-	w.editSome()
-	w.push()
-	snapshot, err := schema.OpenFile(snapshotPath(w.snapshots, first), false)
-	require.NoError(t, err)
-	for _, db := range []*sql.DB{snapshot, w.primary()} {
-		_, err := db.Exec(`DROP TRIGGER content_added; DROP TRIGGER content_changed; DROP TRIGGER content_gone;
-			INSERT INTO board SELECT cin, directors FROM company WHERE directors IS NOT NULL;
-			DROP TABLE company_board; ALTER TABLE company DROP COLUMN directors; ALTER TABLE company DROP COLUMN district;
-			DROP TABLE content_part; ALTER TABLE search_name DROP COLUMN label; DELETE FROM schema_version WHERE version >= 7`)
-		require.NoError(t, err)
-	}
-	require.NoError(t, snapshot.Close())
-	order, err := Snapshots(w.snapshots)
-	require.NoError(t, err)
-	_, err = Run(t.Context(), w.config(first))
-	require.NoError(t, err)
-	w.same(first)
-	after, err := Snapshots(w.snapshots)
-	require.NoError(t, err)
-	require.Equal(t, order, after)
 }
 
 func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
@@ -420,10 +368,10 @@ func columnsOf(t *testing.T, db *sql.DB, table string) (names []string) {
 // TestRecordsAreFoundByIndexes so that a push that changes little reads little.
 func TestRecordsAreFoundByIndexes(t *testing.T) {
 	eachTable(t, func(db *sql.DB, table table) {
-		for _, statement := range append(table.dropEarlier(), table.rows(), table.primaryKeys(), table.drop()) {
+		for _, statement := range []string{table.rows(), table.primaryKeys(), table.drop()} {
 			plan := strings.Join(dump(t, db, "EXPLAIN QUERY PLAN "+statement), "\n")
 			require.Contains(t, plan, "SEARCH ")
-			require.NotRegexp(t, "SCAN "+table.name+"|SCAN (company_)?board", plan)
+			require.NotRegexp(t, "SCAN "+table.name, plan)
 		}
 	})
 }

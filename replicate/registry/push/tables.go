@@ -1,7 +1,6 @@
 package push
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,17 +37,6 @@ type table struct {
 	// numbered is set for the table of companies, which has a new one in the row that its CIN
 	// says, unless it is taken.
 	numbered bool
-	// made says how columns are read that a row of an earlier program lacks.
-	made map[string]string
-	// earlier are tables, by CIN, in which earlier programs kept what those columns hold.
-	earlier []string
-}
-
-// companyMade are the columns of a company that follow from other tables.
-var companyMade = map[string]string{
-	"district": "coalesce(district, (SELECT p.district FROM pincode p WHERE p.pincode = company.pincode))",
-	"directors": `coalesce(directors, (SELECT b.directors FROM company_board b WHERE b.cin = company.cin),
-		(SELECT b.directors FROM board b WHERE b.cin = company.cin))`,
 }
 
 // tables of each kind: the one of the record itself comes first. Entries of the search
@@ -57,19 +45,19 @@ var tables = map[kind][]table{
 	company: {
 		{"company", "cin", split(`cin company_name status incorporation_date category sub_category class roc
 			authorized_capital paid_up_capital listed main_division business_activity principal_business state
-			pincode address_line city email phone website as_of older last_updated district directors`), 1, true, companyMade, split("company_board board")},
-		{"appointment", "cin", split(`cin din designation appointment_date cessation_date cessation as_of older`), 2, false, nil, nil},
+			pincode address_line city email phone website as_of older last_updated district directors`), 1, true},
+		{"appointment", "cin", split(`cin din designation appointment_date cessation_date cessation as_of older`), 2, false},
 	},
 	llp: {
 		{"llp", "llpin", split(`llpin llp_name status incorporation_date main_division business_activity contribution
-			state pincode address_line city as_of older last_updated`), 1, false, nil, nil},
-		{"partner", "llpin", split(`llpin who din name status joined_on left_on as_of older`), 2, false, nil, nil},
+			state pincode address_line city as_of older last_updated`), 1, false},
+		{"partner", "llpin", split(`llpin who din name status joined_on left_on as_of older`), 2, false},
 	},
 	director: {
-		{"director", "din", split(`din name disqualified designation appointment_date as_of older last_updated`), 1, false, nil, nil},
+		{"director", "din", split(`din name disqualified designation appointment_date as_of older last_updated`), 1, false},
 	},
 	pincode: {
-		{"pincode", "pincode", split(`pincode district state`), 1, false, nil, nil},
+		{"pincode", "pincode", split(`pincode district state`), 1, false},
 	},
 }
 
@@ -83,7 +71,7 @@ var dates = []string{"as_of", "older"}
 // scan reads every row as (key, JSON array of its columns but the dates), by primary key.
 func (t *table) scan() string {
 	order := strings.Join(t.columns[:t.primary], ", ")
-	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, t.read(t.compared()), t.name, order)
+	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.compared(), ", "), t.name, order)
 }
 
 // compared are the columns for whose sake a row is pushed.
@@ -94,7 +82,7 @@ func (t *table) compared() []string {
 // rows reads the rows of the records ?1, a JSON array of keys, as one JSON array. Those of a
 // numbered table end with the number of their CIN.
 func (t *table) rows() string {
-	columns := t.read(t.columns)
+	columns := strings.Join(t.columns, ", ")
 	if t.numbered {
 		columns += ", cin_number(cin)"
 	}
@@ -102,19 +90,10 @@ func (t *table) rows() string {
 }
 
 // primaryKeys reads the primary keys of the rows of the records ?1.
-func (t *table) primaryKeys() string { return t.array(t.read(t.columns[:t.primary])) }
+func (t *table) primaryKeys() string { return t.array(strings.Join(t.columns[:t.primary], ", ")) }
 
 func (t *table) array(columns string) string {
 	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s%s`, columns, t.name, t.named())
-}
-
-// read lists columns as they are read.
-func (t *table) read(columns []string) string {
-	list := slices.Clone(columns)
-	for i, column := range list {
-		list[i] = cmp.Or(t.made[column], column)
-	}
-	return strings.Join(list, ", ")
 }
 
 // named is the condition that a row belongs to the records ?1.
@@ -126,14 +105,6 @@ func (t *table) named() string {
 func (t *table) drop() string {
 	return fmt.Sprintf(`DELETE FROM %s%s AND (%s) NOT IN (SELECT %s FROM json_each(?2))`,
 		t.name, t.named(), strings.Join(t.columns[:t.primary], ", "), elements(t.primary))
-}
-
-// dropEarlier deletes the rows of the records ?1 from the earlier tables.
-func (t *table) dropEarlier() (list []string) {
-	for _, name := range t.earlier {
-		list = append(list, `DELETE FROM `+name+t.named())
-	}
-	return list
 }
 
 // put writes the rows ?1.

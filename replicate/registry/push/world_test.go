@@ -167,7 +167,7 @@ func (w *world) edit(changed []string, statements ...string) {
 func dumped() (queries []string) {
 	for _, k := range kinds {
 		for _, t := range tables[k] {
-			queries = append(queries, "SELECT "+t.read(t.compared())+" FROM "+t.name+" ORDER BY "+strings.Join(t.columns[:t.primary], ", "))
+			queries = append(queries, "SELECT "+strings.Join(t.compared(), ", ")+" FROM "+t.name+" ORDER BY "+strings.Join(t.columns[:t.primary], ", "))
 		}
 	}
 	return append(queries,

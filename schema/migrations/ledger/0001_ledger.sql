@@ -1,13 +1,13 @@
--- The ledger: balances, quotas, leases and usage. Only the writer opens it. Times are
--- Unix milliseconds, UTC, but where an hour (since 1970), a day (since 1970) or a month
--- (12 × year + month - 1) is said.
+-- The ledger: balances, quotas, leases, usage, sign-in and the audit log. Only the writer
+-- opens it. Times are Unix milliseconds, UTC; an hour or a day is counted since 1970, a
+-- month is 12 * year + month - 1.
 
--- One row: which writer holds the ledger. Every transaction of a writer checks that the
--- generation is still its own.
+-- Which writer process owns the ledger. Every transaction of a writer checks that the
+-- generation is still its own. One row.
 CREATE TABLE writer (
   id         INTEGER PRIMARY KEY CHECK (id = 1),
   generation INTEGER NOT NULL,
-  restoring  INTEGER NOT NULL -- 0 or 1: edges have still to declare their leases
+  restoring  INTEGER NOT NULL -- 0 or 1: some edges have yet to declare their leases
 ) STRICT;
 
 INSERT INTO writer (id, generation, restoring) VALUES (1, 0, 0);
@@ -17,8 +17,8 @@ CREATE TABLE plan (
   api_access     INTEGER NOT NULL, -- 0 or 1
   per_minute     INTEGER NOT NULL, -- requests per UTC minute
   monthly_volume INTEGER NOT NULL, -- charged calls per UTC month
-  email          INTEGER NOT NULL, -- 0 or 1: company e-mail is returned
-  phone          INTEGER NOT NULL  -- 0 or 1: company phone is returned
+  email          INTEGER NOT NULL, -- 0 or 1: the company's e-mail address is returned
+  phone          INTEGER NOT NULL  -- 0 or 1: the company's phone number is returned
 ) STRICT;
 
 INSERT INTO plan (id, api_access, per_minute, monthly_volume, email, phone) VALUES
@@ -27,7 +27,8 @@ INSERT INTO plan (id, api_access, per_minute, monthly_volume, email, phone) VALU
   ('growth',  1,  300,  100000, 1, 0),
   ('scale',   1, 1200, 1000000, 1, 1);
 
--- At all times bought + compensated = left + leased + spent + lost, and none is negative.
+-- Invariant: bought + compensated = left + leased + spent + lost, and none is negative.
+-- What is left is not stored.
 CREATE TABLE account (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   name        TEXT    NOT NULL,
@@ -41,7 +42,7 @@ CREATE TABLE account (
   lost        INTEGER NOT NULL DEFAULT 0 CHECK (lost >= 0),
   leased      INTEGER NOT NULL DEFAULT 0 CHECK (leased >= 0),
   deducting   INTEGER NOT NULL DEFAULT 0 CHECK (deducting >= 0),
-  posted      INTEGER NOT NULL DEFAULT 0, -- of spent, what has credit entries
+  posted      INTEGER NOT NULL DEFAULT 0, -- the part of spent that has credit entries
   posted_hour INTEGER NOT NULL DEFAULT 0,
   CHECK (bought + compensated >= spent + lost + leased)
 ) STRICT;
@@ -58,7 +59,7 @@ CREATE TABLE api_key (
 
 CREATE INDEX api_key_by_account ON api_key (account);
 
--- Append-only. The entries of an account sum to its balance plus spent - posted.
+-- Append-only. The entries of an account add up to its balance plus spent - posted.
 CREATE TABLE credit_entry (
   id      INTEGER PRIMARY KEY,
   account INTEGER NOT NULL,
@@ -76,28 +77,32 @@ BEGIN SELECT raise(ABORT, 'credit entries are never changed'); END;
 CREATE TRIGGER credit_entry_remains BEFORE DELETE ON credit_entry
 BEGIN SELECT raise(ABORT, 'credit entries are never deleted'); END;
 
+-- The edges.
 CREATE TABLE node (
   name       TEXT    NOT NULL PRIMARY KEY,
   token_hash BLOB    NOT NULL, -- SHA-256 of the edge's token
   created_at INTEGER NOT NULL,
   retired    INTEGER NOT NULL DEFAULT 0, -- 0 or 1
-  epoch      INTEGER NOT NULL DEFAULT 0, -- newest, 0 for none
-  declared   INTEGER NOT NULL DEFAULT 1  -- 0 while a restored ledger waits for the edge
+  epoch      INTEGER NOT NULL DEFAULT 0, -- the newest; 0 before the first
+  declared   INTEGER NOT NULL DEFAULT 1  -- 0 while a restored ledger waits for this edge
 ) STRICT;
 
 CREATE TABLE node_epoch (
   node    TEXT    NOT NULL,
   epoch   INTEGER NOT NULL,
-  boot    INTEGER NOT NULL, -- the process to which it was given
-  applied INTEGER NOT NULL, -- newest batch
+  boot    INTEGER NOT NULL, -- the edge process that was given the epoch
+  applied INTEGER NOT NULL, -- sequence number of the newest batch
   granted INTEGER NOT NULL, -- sum of all grants
   forked  INTEGER NOT NULL, -- 0 or 1: an older copy of the state directory was seen
+  -- 0 or 1: the state directory has gone on to a newer epoch, so an edge that presents
+  -- this one runs on an older copy.
+  ended   INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (node, epoch)
 ) STRICT, WITHOUT ROWID;
 
--- Monthly volume of an account (kind 2, subject the account, time_window the month) and the
--- not-found cap of a key (kind 3, subject the key, time_window the day). Credits (kind 1) are
--- in account.
+-- The monthly volume of an account (kind 2, subject the account, time_window the month) and
+-- the not-found cap of a key (kind 3, subject the key, time_window the day). Credits (kind 1)
+-- are counted in account.
 CREATE TABLE pool (
   kind        INTEGER NOT NULL,
   subject     INTEGER NOT NULL,
@@ -116,9 +121,12 @@ CREATE TABLE lease (
   time_window INTEGER NOT NULL,
   granted     INTEGER NOT NULL,
   spent       INTEGER NOT NULL,
+  -- Charges that an edge reported in excess of its lease, less those that it has taken back
+  -- since. They were not debited.
+  beyond      INTEGER NOT NULL DEFAULT 0 CHECK (beyond >= 0),
   returned    INTEGER NOT NULL,
   ends_at     INTEGER NOT NULL,
-  lost        INTEGER NOT NULL, -- 0 or 1: given up
+  lost        INTEGER NOT NULL, -- 0 or 1: written off
   PRIMARY KEY (node, epoch, kind, subject, time_window)
 ) STRICT, WITHOUT ROWID;
 
@@ -141,3 +149,68 @@ CREATE TABLE unresolved (
   at       INTEGER NOT NULL,
   credited INTEGER NOT NULL DEFAULT 0 -- 0 or 1
 ) STRICT;
+
+-- Dashboard users. An owner belongs to one account, an operator to none.
+CREATE TABLE user (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  email      TEXT    NOT NULL UNIQUE, -- in lower case
+  password   TEXT    NOT NULL,        -- argon2id with its parameters and salt
+  account    INTEGER REFERENCES account (id),
+  operator   INTEGER NOT NULL,        -- 0 or 1
+  created_at INTEGER NOT NULL,
+  CHECK ((account IS NULL) = operator)
+) STRICT;
+
+CREATE INDEX user_by_account ON user (account);
+
+-- An invitation lets its bearer choose a password, once. For an address that has a user
+-- already it replaces the password.
+CREATE TABLE invitation (
+  hash       BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the token
+  email      TEXT    NOT NULL,
+  account    INTEGER REFERENCES account (id),
+  operator   INTEGER NOT NULL, -- 0 or 1
+  expires_at INTEGER NOT NULL,
+  CHECK ((account IS NULL) = operator)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX invitation_by_email ON invitation (email);
+
+CREATE TABLE session (
+  hash       BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the cookie's value
+  user       INTEGER NOT NULL REFERENCES user (id),
+  created_at INTEGER NOT NULL,
+  seen_at    INTEGER NOT NULL,
+  address    TEXT    NOT NULL, -- IP address of the client that signed in
+  agent      TEXT    NOT NULL  -- its User-Agent
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX session_by_user ON session (user);
+
+-- Failed sign-ins in the current window, counted by e-mail address (known or not) and by
+-- client address.
+CREATE TABLE attempt (
+  subject TEXT    NOT NULL PRIMARY KEY,
+  since   INTEGER NOT NULL, -- start of the window
+  count   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Append-only: every sign-in, and every change made through the dashboard or the operators'
+-- API, written in the transaction of the change.
+CREATE TABLE audit (
+  id      INTEGER PRIMARY KEY,
+  at      INTEGER NOT NULL,
+  actor   TEXT    NOT NULL, -- e-mail address, 'operators'' token', or '' when not signed in
+  account INTEGER,          -- the account concerned, if any
+  address TEXT    NOT NULL, -- IP address of the client
+  act     TEXT    NOT NULL,
+  detail  TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX audit_by_account ON audit (account, id);
+
+CREATE TRIGGER audit_stays BEFORE UPDATE ON audit
+BEGIN SELECT raise(ABORT, 'the audit log is never changed'); END;
+
+CREATE TRIGGER audit_remains BEFORE DELETE ON audit
+BEGIN SELECT raise(ABORT, 'the audit log is never cut'); END;
