@@ -39,7 +39,7 @@ func granted(t testing.TB, units int64) (*EdgeState, *memory) {
 }
 
 func news(b *EdgeState, version uint64, units int64) *syncproto.Reply {
-	r := &syncproto.Reply{Status: syncproto.OK, Session: b.session, Epoch: b.epoch, Generation: 1, Applied: b.applied, Since: b.seen, Live: 1}
+	r := &syncproto.Reply{Status: syncproto.OK, Session: b.session.id, Epoch: b.standing.epoch, Generation: 1, Applied: b.outbox.applied, Since: b.session.seen, Live: 1}
 	for i, p := range []syncproto.Pool{
 		{Kind: syncproto.Credits, Subject: 1},
 		{Kind: syncproto.Volume, Subject: 1, Window: syncproto.Month(start)},
@@ -103,8 +103,8 @@ func TestANewSessionHasToSayAgainThatNothingIsLeft(t *testing.T) {
 	b.Apply(start, dry, false)
 	require.Equal(t, charge.InsufficientCredits, b.Charge(start, asking("a", charge.Found), false).Verdict.Code)
 
-	b.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: b.session}, false)
-	b.Apply(start+1, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 2, Applied: b.applied, Live: 1}, false)
+	b.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: b.session.id}, false)
+	b.Apply(start+1, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 2, Applied: b.outbox.applied, Live: 1}, false)
 	require.True(t, b.Connected(start+1))
 	require.True(t, b.Charge(start+1, asking("b", charge.Found), false).Wait, "there may have been a top-up")
 }
@@ -148,7 +148,7 @@ func showsItsEpoch(t *testing.T, b *EdgeState, batches uint64, status syncproto.
 func TestAnEndedEpochIsShownToAnotherWriter(t *testing.T) {
 	b, batches := endedEpoch(t)
 	asked := b.Hello(start)
-	require.NotEqual(t, b.boot, asked.Boot, "epoch 1 was asked for by that number")
+	require.NotEqual(t, b.session.boot, asked.Boot, "epoch 1 was asked for by that number")
 	fresh := syncproto.Reply{Status: syncproto.Fresh, Session: 9, Epoch: 2, Generation: 2, Live: 1}
 	b.Apply(start, &fresh, false)
 	showsItsEpoch(t, b, batches, syncproto.Superseded)
@@ -183,9 +183,9 @@ func TestWhatWasTakenBackIsReportedFirst(t *testing.T) {
 // the next one is asked for.
 func TestAnEpochIsNotBegunTwice(t *testing.T) {
 	b, batches := endedEpoch(t)
-	b.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: b.generation, Live: 1, NowMillis: start}, false)
+	b.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: b.standing.generation, Live: 1, NowMillis: start}, false)
 	require.True(t, b.Greeting(), "it still asks")
-	require.Equal(t, batches, b.sealed, "its batches are not numbered anew")
+	require.Equal(t, batches, b.outbox.sealed, "its batches are not numbered anew")
 	require.NoError(t, b.Check())
 }
 
@@ -197,7 +197,7 @@ func TestARepliedRowAddsNothingTwice(t *testing.T) {
 	older := news(b, 1, 15)
 	older.Since = 0
 	b.Apply(start, older, false)
-	require.EqualValues(t, 20, b.accounts[1].credits.held())
+	require.EqualValues(t, 20, b.leases.accounts.get(1).credits.held())
 	require.NoError(t, b.Check())
 }
 
@@ -241,22 +241,6 @@ func TestReplayGivesTheSameBook(t *testing.T) {
 	})
 }
 
-// TestRecordsOfTheVersionBefore replays records that end before what was added since.
-func TestRecordsOfTheVersionBefore(t *testing.T) {
-	b, _ := granted(t, 100)
-	again := New(&memory{})
-	b.Snapshot(func(r []byte) {
-		if r[0] == recordHead {
-			r = r[:len(r)-1]
-		}
-		require.NoError(t, again.Replay(r))
-	})
-	require.NoError(t, again.Replay([]byte{recordAbandon}))
-	require.NoError(t, again.Check())
-	require.Equal(t, b.Epoch(), again.Epoch())
-	require.EqualValues(t, 100, again.accounts[1].credits.held())
-}
-
 // TestAnOldCopyOfARetiredEdge has the writer know of more than a copy ever made. The copy
 // reports nothing. With a ledger from before the edge was retired it goes on as with an empty
 // directory: of its old leases nobody knows what the original spent.
@@ -266,7 +250,7 @@ func TestAnOldCopyOfARetiredEdge(t *testing.T) {
 	require.NotNil(t, b.Sync(start).Batch)
 	b.Charge(start, asking("dropped", charge.Found), false)
 	b.Boot(2)
-	r := &syncproto.Reply{Status: syncproto.Retired, Session: 2, Epoch: 1, Generation: 1, Applied: b.sealed + 5, Live: 1}
+	r := &syncproto.Reply{Status: syncproto.Retired, Session: 2, Epoch: 1, Generation: 1, Applied: b.outbox.sealed + 5, Live: 1}
 	require.True(t, b.Apply(start, r, false).Abandoned, "the writer has more than this copy ever made")
 	b.Charge(start, asking("after", charge.Failed), false)
 	require.Nil(t, b.Sync(start).Batch)
@@ -279,7 +263,7 @@ func TestAnOldCopyOfARetiredEdge(t *testing.T) {
 	}
 	require.NoError(t, again.Check())
 	require.Zero(t, again.Unreported(1))
-	require.Equal(t, b.inflight, again.inflight)
+	require.Equal(t, b.outbox.inflight, again.outbox.inflight)
 
 	for _, status := range []syncproto.Status{syncproto.OK, syncproto.Superseded} {
 		older := New(&memory{})
@@ -411,15 +395,15 @@ func TestAVoidAfterItsLeaseWasClosedGoesBack(t *testing.T) {
 func same(t *testing.T, want, got *EdgeState) {
 	t.Helper()
 	require.NoError(t, got.Check())
-	require.Equal(t, want.accounts[1].credits, got.accounts[1].credits)
-	require.Equal(t, want.accounts[1].volume, got.accounts[1].volume)
-	require.Equal(t, want.accounts[1].balance, got.accounts[1].balance)
-	require.Equal(t, want.accounts[1].unreported, got.accounts[1].unreported)
-	require.Equal(t, want.keys[1].notFound, got.keys[1].notFound)
-	require.Equal(t, want.pending, got.pending)
-	require.Equal(t, want.inflight, got.inflight)
-	require.Equal(t, want.sealed, got.sealed)
-	require.Equal(t, want.applied, got.applied)
+	require.Equal(t, want.leases.accounts.get(1).credits, got.leases.accounts.get(1).credits)
+	require.Equal(t, want.leases.accounts.get(1).volume, got.leases.accounts.get(1).volume)
+	require.Equal(t, want.leases.accounts.get(1).balance, got.leases.accounts.get(1).balance)
+	require.Equal(t, want.leases.accounts.get(1).unreported, got.leases.accounts.get(1).unreported)
+	require.Equal(t, want.leases.keys.get(1), got.leases.keys.get(1))
+	require.Equal(t, want.usage.current, got.usage.current)
+	require.Equal(t, want.outbox.inflight, got.outbox.inflight)
+	require.Equal(t, want.outbox.sealed, got.outbox.sealed)
+	require.Equal(t, want.outbox.applied, got.outbox.applied)
 }
 
 func TestDropTakesBackWhatWasNotWritten(t *testing.T) {
@@ -429,7 +413,7 @@ func TestDropTakesBackWhatWasNotWritten(t *testing.T) {
 	record := log.records[len(log.records)-1]
 	b.Drop(record)
 	require.NoError(t, b.Check())
-	require.EqualValues(t, 9, b.accounts[1].credits.held())
+	require.EqualValues(t, 9, b.leases.accounts.get(1).credits.held())
 	a := b.Charge(start, asking("dropped", charge.Found), false)
 	require.False(t, a.Repeated)
 
@@ -437,12 +421,12 @@ func TestDropTakesBackWhatWasNotWritten(t *testing.T) {
 	require.NoError(t, err)
 	b.Drop(log.records[len(log.records)-1])
 	require.NoError(t, b.Check())
-	require.EqualValues(t, 8, b.accounts[1].credits.held())
+	require.EqualValues(t, 8, b.leases.accounts.get(1).credits.held())
 	require.Equal(t, "", b.Charge(start, asking("kept", charge.Found), false).Verdict.Code, "its charge stands again")
 }
 
 func TestRememberedIDsAreBounded(t *testing.T) {
-	r := newRecent()
+	r := newRecentIDs()
 	for i := range recentLimit + 10 {
 		r.put(entry{high: uint64(i), low: 1, at: start + int64(i)})
 	}
@@ -463,7 +447,7 @@ func TestAnEntryIsSmall(t *testing.T) {
 // TestRememberedIDsAreFound holds the index against a map, with sums that meet in it.
 func TestRememberedIDsAreFound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	r, want := newRecent(), map[sum]int64{}
+	r, want := newRecentIDs(), map[sum]int64{}
 	var order []sum
 	for n := range int64(3 * recentLimit) {
 		s := sum{random.Uint64() % (2 * recentLimit), uint32(random.IntN(4))}
@@ -518,10 +502,10 @@ func TestSandbox(t *testing.T) {
 		require.Equal(t, charge.NotFoundCapExceeded, b.Charge(start, r, false).Verdict.Code)
 	})
 	t.Run("remembers a bounded number of clients", func(t *testing.T) {
-		for i := range 3 * clientsLimit {
+		for i := range 3 * sandboxClientsLimit {
 			from(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255), fmt.Sprint("c", i), charge.Failed)
 		}
-		require.LessOrEqual(t, len(b.clients.newer)+len(b.clients.older), 2*clientsLimit)
+		require.LessOrEqual(t, len(b.sandbox.newer)+len(b.sandbox.older), 2*sandboxClientsLimit)
 	})
 }
 

@@ -12,62 +12,88 @@ func endOfMinute(now int64) int64 { return (syncproto.Minute(now) + 1) * minuteM
 // secondsUntil is how long until end, rounded up, at least 1.
 func secondsUntil(now, end int64) int64 { return max((end-now+999)/1000, 1) }
 
-// rate gives the RateLimit numbers before this request. Remaining and reset are unsent
-// while the others' counts can't be learned.
-func (b *EdgeState) rate(a *account, now int64) charge.Verdict {
-	if m := syncproto.Minute(now); a.minute != m {
-		a.minute, a.count, a.rateTold = m, 0, 0
+// rate counts the requests of one account in a UTC minute.
+type rate struct {
+	minute       int64 // of count
+	othersMinute int64 // of others
+	limit        int32 // requests per minute
+	count        int32 // at this edge
+	others       int32 // at other edges, as the writer said last
+	reported     int32 // of count, what the writer was told
+	listed       bool  // in rates
+}
+
+// turn begins another minute when now is in one.
+func (r *rate) turn(now int64) {
+	if m := syncproto.Minute(now); r.minute != m {
+		r.minute, r.count, r.reported = m, 0, 0
 	}
+}
+
+// total is the count of the minute at all edges, as far as it is known.
+func (r *rate) total() int64 {
+	if r.othersMinute == r.minute {
+		return int64(r.count) + int64(r.others)
+	}
+	return int64(r.count)
+}
+
+func (r *rate) exceeded() bool { return r.total() >= int64(r.limit) }
+
+// rateVerdict starts the verdict on a request with the RateLimit values before it.
+// Remaining and reset are not sent while the counts of other edges can't be learned.
+func (s *EdgeState) rateVerdict(r *rate, now int64) charge.Verdict {
 	v := charge.Verdict{
-		RateLimit: int64(a.perMinute), RateRemaining: charge.Unsent, RateReset: charge.Unsent,
+		RateLimit: int64(r.limit), RateRemaining: charge.Unsent, RateReset: charge.Unsent,
 		CreditsRemaining: charge.Unsent, RetryAfter: charge.Unsent,
 	}
-	if b.Connected(now) {
-		v.RateRemaining = max(int64(a.perMinute)-a.inMinute(), 0)
+	if s.Connected(now) {
+		v.RateRemaining = max(int64(r.limit)-r.total(), 0)
 		v.RateReset = secondsUntil(now, endOfMinute(now))
 	}
 	return v
 }
 
-// inMinute is the count of the account's minute, at all edges as far as it is known.
-func (a *account) inMinute() int64 {
-	if a.othersMinute == a.minute {
-		return int64(a.count) + int64(a.others)
-	}
-	return int64(a.count)
-}
+// rates lists the accounts with requests that the writer does not know of.
+type rates struct{ accounts []int64 }
 
-func (b *EdgeState) rateExceeded(a *account) bool { return a.inMinute() >= int64(a.perMinute) }
-
-// countRate counts a request, and notes that the writer does not know of it.
-func (b *EdgeState) countRate(id int64, a *account) {
-	a.count++
-	if !a.rateListed && b.live > 1 {
-		a.rateListed = true
-		b.rates = append(b.rates, id)
+// countRate counts a request. Other edges, if there are any, learn of it from the writer.
+func (s *EdgeState) countRate(id int64, r *rate) {
+	r.count++
+	if !r.listed && s.session.live > 1 {
+		r.listed = true
+		s.rates.accounts = append(s.rates.accounts, id)
 	}
 }
 
-// chargeSandbox counts a request of the sandbox key by its client's address. It needs
-// no writer and costs nothing.
-func (b *EdgeState) chargeSandbox(now int64, r *charge.Request, id sum) Answer {
-	c := b.clients.at(r.Client, now)
-	v := charge.Verdict{
-		RateLimit: r.PerMinute, RateRemaining: 0, RateReset: secondsUntil(now, endOfMinute(now)),
-		CreditsRemaining: charge.Unsent, RetryAfter: charge.Unsent,
+// takeRates lists the counts of this minute that the writer does not know, as many as fit
+// into a message.
+func (s *EdgeState) takeRates(now int64) []syncproto.Rate {
+	minute := syncproto.Minute(now)
+	listed := s.rates.accounts
+	n := min(len(listed), syncproto.MaxRates)
+	var rates []syncproto.Rate
+	for _, id := range listed[:n] {
+		a := s.leases.accounts.get(id)
+		if a == nil {
+			continue
+		}
+		r := &a.rate
+		r.listed = false
+		if r.minute == minute && r.count != r.reported {
+			r.reported = r.count
+			rates = append(rates, syncproto.Rate{Account: id, Minute: minute, Count: int64(r.count)})
+		}
 	}
-	if int64(c.count) >= r.PerMinute {
-		v.Code, v.RetryAfter = charge.RateLimitExceeded, v.RateReset
-		return Answer{Verdict: v}
+	s.rates.accounts = append(listed[:0], listed[n:]...)
+	return rates
+}
+
+// noteOthers takes the counts of other edges.
+func (s *EdgeState) noteOthers(rates []syncproto.Rate) {
+	for _, o := range rates {
+		if a := s.leases.accounts.get(o.Account); a != nil {
+			a.rate.othersMinute, a.rate.others = o.Minute, int32(min(o.Count, 1<<30))
+		}
 	}
-	c.count++
-	v.RateRemaining = r.PerMinute - int64(c.count)
-	switch {
-	case r.Outcome == charge.Failed:
-	case c.notFound >= sandboxNotFoundCap:
-		v.Code, v.RetryAfter = charge.NotFoundCapExceeded, secondsUntil(now, syncproto.EndOfDay(c.day))
-	case r.Outcome == charge.NotFound:
-		c.notFound++
-	}
-	return b.answer(now, r, id, v, answered)
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // The first byte of each record. The numbers are stored and never change, nor does what
-// follows them: a later version adds at the end.
+// follows them.
 const (
 	recordBoot     byte = 1  // a run of the process began
-	recordAccept   byte = 2  // the writer found the state directory current
+	recordConfirm  byte = 2  // the writer found the state directory current
 	recordEpoch    byte = 3  // a new epoch
-	recordStanding byte = 4  // generation and standing
+	recordStanding byte = 4  // generation and status
 	recordCharge   byte = 5  // a charge or a not-found lookup
 	recordVoid     byte = 6  // no charge of an id stands
 	recordSeal     byte = 7  // a batch was made
@@ -26,43 +26,43 @@ const (
 	recordAbandon  byte = 14 // what was unreported can never be reported
 )
 
-func (b *EdgeState) append(write func(e *syncproto.Encoder)) {
-	b.scratch.Bytes = b.scratch.Bytes[:0]
-	write(&b.scratch)
-	b.log.Append(b.scratch.Bytes, false)
+func (s *EdgeState) append(write func(e *syncproto.Encoder)) {
+	s.scratch.Bytes = s.scratch.Bytes[:0]
+	write(&s.scratch)
+	s.log.Append(s.scratch.Bytes, false)
 }
 
-func (b *EdgeState) logAccept() {
-	b.append(func(e *syncproto.Encoder) { e.Byte(recordAccept) })
+func (s *EdgeState) logConfirm() {
+	s.append(func(e *syncproto.Encoder) { e.Byte(recordConfirm) })
 }
 
-func (b *EdgeState) logAbandon() {
-	b.append(func(e *syncproto.Encoder) {
+func (s *EdgeState) logAbandon() {
+	s.append(func(e *syncproto.Encoder) {
 		e.Byte(recordAbandon)
-		e.Uint(b.acked)
+		e.Uint(s.outbox.acked)
 	})
 }
 
-func (b *EdgeState) logEpoch(forked bool) {
-	b.append(func(e *syncproto.Encoder) {
+func (s *EdgeState) logEpoch(forked bool) {
+	s.append(func(e *syncproto.Encoder) {
 		e.Byte(recordEpoch)
-		e.Uint(b.epoch)
-		e.Uint(b.generation)
+		e.Uint(s.standing.epoch)
+		e.Uint(s.standing.generation)
 		e.Bool(forked)
 	})
 }
 
-func (b *EdgeState) logStanding() {
-	b.append(func(e *syncproto.Encoder) {
+func (s *EdgeState) logStanding() {
+	s.append(func(e *syncproto.Encoder) {
 		e.Byte(recordStanding)
-		e.Uint(b.generation)
-		e.Byte(byte(b.standing))
+		e.Uint(s.standing.generation)
+		e.Byte(byte(s.standing.status))
 	})
 }
 
-// logCharge is the hot path: no closure, no allocation.
-func (b *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
-	e := &b.scratch
+// logCharge is on the hot path: no closure, no allocation.
+func (s *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
+	e := &s.scratch
 	e.Bytes = append(e.Bytes[:0], recordCharge)
 	e.Text(r.ID)
 	e.Int(r.Account)
@@ -73,11 +73,13 @@ func (b *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
 	e.Int(v.RateLimit)
 	e.Int(v.RateRemaining)
 	e.Int(v.CreditsRemaining)
-	b.log.Append(e.Bytes, true)
+	s.log.Append(e.Bytes, true)
 }
 
-func (b *EdgeState) logVoid(id string, charged *entry) {
-	e := &b.scratch
+// logVoid writes the void of an id, with the charge that it took back; of an id without a
+// charge only the time is set.
+func (s *EdgeState) logVoid(id string, charged *entry) {
+	e := &s.scratch
 	e.Bytes = append(e.Bytes[:0], recordVoid)
 	e.Text(id)
 	e.Int(charged.at)
@@ -88,18 +90,18 @@ func (b *EdgeState) logVoid(id string, charged *entry) {
 		e.Byte(byte(charged.endpoint))
 		e.Byte(byte(charged.outcome))
 	}
-	b.log.Append(e.Bytes, true)
+	s.log.Append(e.Bytes, true)
 }
 
-func (b *EdgeState) logSeal(batch *syncproto.Batch) {
-	b.append(func(e *syncproto.Encoder) {
+func (s *EdgeState) logSeal(batch *syncproto.Batch) {
+	s.append(func(e *syncproto.Encoder) {
 		e.Byte(recordSeal)
 		batch.Encode(e)
 	})
 }
 
-func (b *EdgeState) logNews(applied uint64, rows []syncproto.Row) {
-	b.append(func(e *syncproto.Encoder) {
+func (s *EdgeState) logNews(applied uint64, rows []syncproto.Row) {
+	s.append(func(e *syncproto.Encoder) {
 		e.Byte(recordNews)
 		e.Uint(applied)
 		e.Uint(uint64(len(rows)))
@@ -109,11 +111,12 @@ func (b *EdgeState) logNews(applied uint64, rows []syncproto.Row) {
 	})
 }
 
-// Replay applies a record that a former run wrote, in their order.
-func (b *EdgeState) Replay(record []byte) error {
+// Replay applies a record that a former run wrote. Records have to come in their order. A
+// malformed record has no effect and returns syncproto.ErrMalformed, wrapped.
+func (s *EdgeState) Replay(record []byte) error {
 	d := syncproto.NewDecoder(record)
 	tag := d.Byte()
-	apply := b.replay(tag, d)
+	apply := s.replay(tag, d)
 	if err := d.Err(); err != nil {
 		return fmt.Errorf("replay record %d: %w", tag, err)
 	}
@@ -122,69 +125,64 @@ func (b *EdgeState) Replay(record []byte) error {
 }
 
 // replay reads a record and returns its effect, so that a malformed one has none.
-func (b *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
+func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	switch tag {
 	case recordBoot:
-		return b.separate
-	case recordAccept:
-		return b.accept
+		return s.separate
+	case recordConfirm:
+		return func() { s.usage.confirm(s.standing.epoch) }
 	case recordAbandon:
-		applied := uint64(0)
-		if d.More() {
-			applied = d.Uint()
-		}
-		return func() { b.abandon(applied) }
+		applied := d.Uint()
+		return func() { s.abandon(applied) }
 	case recordEpoch:
 		epoch, generation, forked := d.Uint(), d.Uint(), d.Bool()
-		return func() { b.applyEpoch(epoch, forked); b.generation = generation }
+		return func() { s.applyEpoch(epoch, forked); s.standing.generation = generation }
 	case recordStanding:
-		generation, standing := d.Uint(), syncproto.Status(d.Byte())
-		return func() { b.generation, b.standing = generation, standing }
+		generation, status := d.Uint(), syncproto.Status(d.Byte())
+		return func() { s.standing.generation, s.standing.status = generation, status }
 	case recordCharge:
 		e, id := readCharge(d)
-		return func() { b.replayCharge(e, id) }
+		return func() { s.replayCharge(e, id) }
 	case recordVoid:
 		e, id := readVoid(d)
-		return func() { b.replayVoid(e, id) }
+		return func() { s.replayVoid(e, id) }
 	case recordSeal:
 		batch := syncproto.DecodeBatch(d)
-		return func() { b.applySeal(batch) }
+		return func() { s.applySeal(batch) }
 	case recordNews:
 		applied, rows := readNews(d)
-		return func() { b.replayNews(applied, rows) }
+		return func() { s.replayNews(applied, rows) }
 	}
-	return b.replaySnapshot(tag, d)
+	return s.replaySnapshot(tag, d)
 }
 
-func (b *EdgeState) replayNews(applied uint64, rows []syncproto.Row) {
-	if batch := b.acknowledge(applied); batch != nil {
-		b.replayed = append(b.replayed, *batch)
+func (s *EdgeState) replayNews(applied uint64, rows []syncproto.Row) {
+	if batch := s.acknowledge(applied); batch != nil {
+		s.outbox.replayed = append(s.outbox.replayed, *batch)
 	}
-	b.applyRows(rows)
+	s.applyRows(rows)
 }
 
-// ReplayID takes from a record only the request ids that it holds: for the records
-// before the newest snapshot.
-func (b *EdgeState) ReplayID(record []byte) error {
+// ReplayID takes only the request ids from a record: for the records before the newest
+// snapshot.
+func (s *EdgeState) ReplayID(record []byte) error {
 	d := syncproto.NewDecoder(record)
 	switch tag := d.Byte(); tag {
-	case recordEpoch:
-		b.idEpoch = d.Uint()
-	case recordHead:
-		b.idEpoch = d.Uint()
+	case recordEpoch, recordHead:
+		s.recent.replayEpoch = d.Uint()
 	case recordCharge:
 		e, id := readCharge(d)
 		if err := d.Err(); err != nil {
 			return fmt.Errorf("replay request id: %w", err)
 		}
-		e.epoch, e.state = b.idEpoch, charged
-		b.recent.put(e.named(b.recent.sum(id)))
+		e.epoch = s.recent.replayEpoch
+		s.recent.put(e.named(s.recent.sum(id)))
 	case recordVoid:
 		e, id := readVoid(d)
 		if err := d.Err(); err != nil {
 			return fmt.Errorf("replay request id: %w", err)
 		}
-		b.rememberVoid(e, id)
+		s.rememberVoid(e, id)
 	}
 	return nil
 }
@@ -194,20 +192,25 @@ func readCharge(d *syncproto.Decoder) (entry, string) {
 	e := entry{
 		account: d.Int(), key: d.Int(), at: d.Int(),
 		endpoint: charge.Endpoint(d.Byte()), outcome: charge.Outcome(d.Byte()),
-		limit: int32(d.Int()), remaining: int32(d.Int()), credits: d.Int(), state: charged,
+		limit: int32(d.Int()), remaining: int32(d.Int()), credits: d.Int(), fate: charged,
 	}
-	if e.account < 1 || e.key < 1 || e.outcome < charge.Found || e.outcome > charge.NotFound {
+	if !e.valid() {
 		d.Fail()
 	}
 	return e, id
 }
 
-func (b *EdgeState) replayCharge(e entry, id string) {
-	e.epoch = b.epoch
-	b.spend(e.use(), 1)
-	b.account(e.account).used(e.at)
+// valid reports whether a charge that was read can be one.
+func (e *entry) valid() bool {
+	return e.account >= 1 && e.key >= 1 && e.outcome >= charge.Found && e.outcome <= charge.NotFound
+}
+
+func (s *EdgeState) replayCharge(e entry, id string) {
+	e.epoch = s.standing.epoch
+	s.spend(e.use(), 1)
+	s.leases.accounts.ensure(e.account).used(e.at)
 	//mutant:request-ids-forgotten-at-restart
-	b.recent.put(e.named(b.recent.sum(id)))
+	s.recent.put(e.named(s.recent.sum(id)))
 }
 
 func readVoid(d *syncproto.Decoder) (entry, string) {
@@ -216,28 +219,28 @@ func readVoid(d *syncproto.Decoder) (entry, string) {
 	if e.account != 0 {
 		e.key, e.epoch = d.Int(), d.Uint()
 		e.endpoint, e.outcome = charge.Endpoint(d.Byte()), charge.Outcome(d.Byte())
-		if e.account < 1 || e.key < 1 || e.outcome < charge.Found || e.outcome > charge.NotFound {
+		if !e.valid() {
 			d.Fail()
 		}
 	}
 	return e, id
 }
 
-func (b *EdgeState) replayVoid(e entry, id string) {
+func (s *EdgeState) replayVoid(e entry, id string) {
 	if e.account != 0 {
-		b.reverse(&e)
+		s.unspend(&e)
 	}
-	b.rememberVoid(e, id)
+	s.rememberVoid(e, id)
 }
 
-func (b *EdgeState) rememberVoid(e entry, id string) {
-	sum := b.recent.sum(id)
-	if old := b.recent.find(sum); old != nil {
-		old.state = voided
+func (s *EdgeState) rememberVoid(e entry, id string) {
+	sum := s.recent.sum(id)
+	if old := s.recent.find(sum); old != nil {
+		old.fate = voided
 		return
 	}
-	e.state = voided
-	b.recent.put(e.named(sum))
+	e.fate = voided
+	s.recent.put(e.named(sum))
 }
 
 func readNews(d *syncproto.Decoder) (uint64, []syncproto.Row) {

@@ -6,39 +6,38 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// Snapshot gives records that rebuild the book to write, except for the request ids:
-// the records before the snapshot keep those. A journal that begins with a snapshot
-// needs nothing older but for ReplayID.
-func (b *EdgeState) Snapshot(write func(record []byte)) {
+// Snapshot calls write with records that rebuild the state, except for the request ids:
+// those are in the records before the snapshot. A journal that begins with a snapshot needs
+// the records before it only for ReplayID. write must not keep the record.
+func (s *EdgeState) Snapshot(write func(record []byte)) {
 	var e syncproto.Encoder
 	flush := func() {
 		write(e.Bytes)
 		e.Bytes = e.Bytes[:0]
 	}
-	b.encodeHead(&e)
+	s.encodeHead(&e)
 	flush()
-	for _, id := range b.order {
-		encodeAccount(&e, id, b.accounts[id])
+	for id, a := range s.leases.accounts.all() {
+		encodeAccount(&e, id, a)
 		flush()
 	}
-	for _, id := range b.keyOrder {
+	for id, l := range s.leases.keys.all() {
 		e.Byte(recordKey)
 		e.Int(id)
-		b.keys[id].notFound.encode(&e)
+		l.encode(&e)
 		flush()
 	}
-	b.snapshotUsage(&e, flush)
+	s.snapshotUsage(&e, flush)
 	//mutant:snapshot-without-batch-in-flight
-	if b.inflight != nil {
+	if s.outbox.inflight != nil {
 		e.Byte(recordInflight)
-		b.inflight.Encode(&e)
+		s.outbox.inflight.Encode(&e)
 		flush()
 	}
 }
 
-// snapshotUsage writes what is unreported, of this epoch and of earlier ones: since the run
-// began, and before it.
-func (b *EdgeState) snapshotUsage(e *syncproto.Encoder, flush func()) {
+// snapshotUsage writes the usage that no batch has reported.
+func (s *EdgeState) snapshotUsage(e *syncproto.Encoder, flush func()) {
 	write := func(of uint64, carried bool, t tally) {
 		for rows := range slices.Chunk(t.durable(), syncproto.MaxUsage) {
 			e.Byte(recordUsage)
@@ -51,28 +50,28 @@ func (b *EdgeState) snapshotUsage(e *syncproto.Encoder, flush func()) {
 			flush()
 		}
 	}
-	write(b.epoch, false, b.pending)
-	for epoch, t := range b.late {
+	write(s.standing.epoch, false, s.usage.current)
+	for epoch, t := range s.usage.late {
 		write(epoch, false, t)
 	}
-	for epoch, t := range b.carried {
+	for epoch, t := range s.usage.carried {
 		write(epoch, true, t)
 	}
 }
 
-func (b *EdgeState) encodeHead(e *syncproto.Encoder) {
+func (s *EdgeState) encodeHead(e *syncproto.Encoder) {
 	e.Byte(recordHead)
-	for _, n := range []uint64{b.epoch, b.generation, b.sealed, b.applied, b.acked} {
+	for _, n := range []uint64{s.standing.epoch, s.standing.generation, s.outbox.sealed, s.outbox.applied, s.outbox.acked} {
 		e.Uint(n)
 	}
-	e.Int(b.granted)
-	e.Byte(byte(b.standing))
-	e.Bool(b.accepted)
-	e.Uint(uint64(len(b.unresolved)))
-	for i := range b.unresolved {
-		b.unresolved[i].Encode(e)
+	e.Int(s.leases.granted)
+	e.Byte(byte(s.standing.status))
+	e.Bool(s.usage.confirmed)
+	e.Uint(uint64(len(s.doubts.unresolved)))
+	for i := range s.doubts.unresolved {
+		s.doubts.unresolved[i].Encode(e)
 	}
-	e.Uint(b.dropped)
+	e.Uint(s.standing.dropped)
 }
 
 func encodeAccount(e *syncproto.Encoder, id int64, a *account) {
@@ -86,82 +85,79 @@ func encodeAccount(e *syncproto.Encoder, id int64, a *account) {
 	e.Uint(a.closeSeq)
 }
 
+// Flags of an encoded lease.
 const (
-	holdingKnown = 1 << iota
-	holdingDry
-	holdingRecalled
+	leaseKnown = 1 << iota
+	leaseDry
+	leaseRecalled
 )
 
-func (h *holding) encode(e *syncproto.Encoder) {
+func (l *lease) encode(e *syncproto.Encoder) {
 	flags := byte(0)
-	if h.known {
-		flags |= holdingKnown
+	if l.known {
+		flags |= leaseKnown
 	}
-	if h.dry {
-		flags |= holdingDry
+	if l.dry {
+		flags |= leaseDry
 	}
-	if h.recalled {
-		flags |= holdingRecalled
+	if l.recalled {
+		flags |= leaseRecalled
 	}
 	e.Byte(flags)
-	e.Int(h.granted)
-	e.Int(h.spent)
-	e.Int(h.returned)
-	e.Int(h.until)
-	e.Int(int64(h.window))
+	e.Int(l.granted)
+	e.Int(l.spent)
+	e.Int(l.returned)
+	e.Int(l.until)
+	e.Int(int64(l.window))
 }
 
-func decodeHolding(d *syncproto.Decoder) holding {
+func decodeLease(d *syncproto.Decoder) lease {
 	flags := d.Byte()
-	h := holding{granted: d.Int(), spent: d.Int(), returned: d.Int(), until: d.Int(), window: int32(d.Int())}
-	h.known, h.dry, h.recalled = flags&holdingKnown != 0, flags&holdingDry != 0, flags&holdingRecalled != 0
-	return h
+	l := lease{granted: d.Int(), spent: d.Int(), returned: d.Int(), until: d.Int(), window: int32(d.Int())}
+	l.known, l.dry, l.recalled = flags&leaseKnown != 0, flags&leaseDry != 0, flags&leaseRecalled != 0
+	return l
 }
 
 // replaySnapshot reads a record of a snapshot and returns its effect.
-func (b *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
+func (s *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 	switch tag {
 	case recordHead:
-		return b.readHead(d)
+		return s.readHead(d)
 	case recordAccount:
 		id := d.Int()
-		a := account{credits: decodeHolding(d), volume: decodeHolding(d), balance: d.Int(),
+		a := account{credits: decodeLease(d), volume: decodeLease(d), balance: d.Int(),
 			unreported: d.Int(), lastUsed: d.Int(), closeSeq: d.Uint()}
-		return func() {
-			to := b.account(id)
-			a.index = to.index
-			*to = a
-		}
+		return func() { *s.leases.accounts.ensure(id) = a }
 	case recordKey:
-		id, h := d.Int(), decodeHolding(d)
-		return func() { b.key(id).notFound = h }
+		id, l := d.Int(), decodeLease(d)
+		return func() { *s.leases.keys.ensure(id) = l }
 	case recordUsage:
-		return b.readUsage(d)
+		return s.readUsage(d)
 	case recordInflight:
 		batch := syncproto.DecodeBatch(d)
-		return func() { b.inflight = batch }
+		return func() { s.outbox.inflight = batch }
 	}
 	d.Fail()
 	return nil
 }
 
-func (b *EdgeState) readHead(d *syncproto.Decoder) func() {
-	fresh := New(b.log)
-	fresh.recent, fresh.boot = b.recent, b.boot
-	for _, n := range []*uint64{&fresh.epoch, &fresh.generation, &fresh.sealed, &fresh.applied, &fresh.acked} {
+// readHead reads the head of a snapshot. Only the request ids stay of the state before it.
+func (s *EdgeState) readHead(d *syncproto.Decoder) func() {
+	fresh := New(s.log)
+	fresh.recent, fresh.session.boot = s.recent, s.session.boot
+	for _, n := range []*uint64{&fresh.standing.epoch, &fresh.standing.generation,
+		&fresh.outbox.sealed, &fresh.outbox.applied, &fresh.outbox.acked} {
 		*n = d.Uint()
 	}
-	fresh.granted, fresh.standing, fresh.accepted = d.Int(), syncproto.Status(d.Byte()), d.Bool()
+	fresh.leases.granted, fresh.standing.status, fresh.usage.confirmed = d.Int(), syncproto.Status(d.Byte()), d.Bool()
 	for range d.Count(syncproto.MaxUnresolved) {
-		fresh.unresolved = append(fresh.unresolved, syncproto.DecodeUnresolved(d))
+		fresh.doubts.unresolved = append(fresh.doubts.unresolved, syncproto.DecodeUnresolved(d))
 	}
-	if d.More() {
-		fresh.dropped = d.Uint()
-	}
-	return func() { *b = *fresh }
+	fresh.standing.dropped = d.Uint()
+	return func() { *s = *fresh }
 }
 
-func (b *EdgeState) readUsage(d *syncproto.Decoder) func() {
+func (s *EdgeState) readUsage(d *syncproto.Decoder) func() {
 	of, carried := d.Uint(), d.Bool()
 	var rows []syncproto.Usage
 	for range d.Count(syncproto.MaxUsage) {
@@ -171,11 +167,11 @@ func (b *EdgeState) readUsage(d *syncproto.Decoder) func() {
 		}
 	}
 	return func() {
-		to := b.pending
+		var to tally
 		if carried {
-			to = tallyOf(b.carried, of)
-		} else if of != b.epoch {
-			to = tallyOf(b.late, of)
+			to = tallyOf(s.usage.carried, of)
+		} else {
+			to = s.usage.of(of, s.standing.epoch)
 		}
 		for i := range rows {
 			to.add(useOf(&rows[i]), rows[i].Count)

@@ -8,7 +8,7 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// use names one row of usage.
+// use is the key of one row of usage.
 type use struct {
 	account, key int64
 	hour         int32
@@ -16,9 +16,9 @@ type use struct {
 	outcome      charge.Outcome
 }
 
-func hourOf(millis int64) int32 { return syncproto.Hour(millis) }
+func useOf(u *syncproto.Usage) use { return use{u.Account, u.Key, u.Hour, u.Endpoint, u.Outcome} }
 
-// tally counts requests by row. A row at zero is not kept.
+// tally counts requests by row. Rows at zero are removed.
 type tally map[use]int64
 
 func (t tally) add(u use, n int64) {
@@ -29,25 +29,15 @@ func (t tally) add(u use, n int64) {
 	}
 }
 
-// merge adds what is in from to t.
-func merge(t, from tally) {
+// merge adds the counts of from.
+func (t tally) merge(from tally) {
 	for u, n := range from {
 		t.add(u, n)
 	}
 }
 
-// tallyOf is the tally of an epoch, made when there is none.
-func tallyOf(all map[uint64]tally, epoch uint64) tally {
-	t := all[epoch]
-	if t == nil {
-		t = tally{}
-		all[epoch] = t
-	}
-	return t
-}
-
-// rows lists at most limit rows, in order. What was taken back comes first, for the units
-// may have been spent again since.
+// rows lists at most limit rows, sorted. Negative counts come first: the units that they
+// give back may have been spent again since.
 func (t tally) rows(limit int) []syncproto.Usage {
 	if len(t) == 0 {
 		return nil
@@ -59,8 +49,8 @@ func (t tally) rows(limit int) []syncproto.Usage {
 		})
 	}
 	slices.SortFunc(rows, func(a, b syncproto.Usage) int {
-		return cmp.Or(cmp.Compare(min(a.Count, 0), min(b.Count, 0)), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Hour, b.Hour),
-			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome))
+		return cmp.Or(cmp.Compare(min(a.Count, 0), min(b.Count, 0)), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	return rows[:min(limit, len(rows))]
 }
@@ -71,4 +61,105 @@ func (t tally) durable() []syncproto.Usage {
 	return slices.DeleteFunc(t.rows(len(t)), func(u syncproto.Usage) bool { return u.Outcome == charge.Failed })
 }
 
-func useOf(u *syncproto.Usage) use { return use{u.Account, u.Key, u.Hour, u.Endpoint, u.Outcome} }
+// tallyOf returns the tally of an epoch, and makes it when there is none.
+func tallyOf(byEpoch map[uint64]tally, epoch uint64) tally {
+	t := byEpoch[epoch]
+	if t == nil {
+		t = tally{}
+		byEpoch[epoch] = t
+	}
+	return t
+}
+
+// usage counts the requests that no batch has reported yet, by the epoch whose leases they
+// were spent from.
+//
+// At a restart everything becomes carried: if the state directory is an older copy, its
+// original has reported that already, and it must not be reported a second time. Once the
+// writer has confirmed the directory, nothing is carried.
+type usage struct {
+	confirmed bool             // the writer found the state directory current since the restart
+	current   tally            // of the current epoch
+	late      map[uint64]tally // of earlier epochs
+	carried   map[uint64]tally // from before the restart, of any epoch
+}
+
+func newUsage() usage {
+	return usage{current: tally{}, late: map[uint64]tally{}, carried: map[uint64]tally{}}
+}
+
+// separate makes everything carried. epoch is the current one.
+func (u *usage) separate(epoch uint64) {
+	tallyOf(u.carried, epoch).merge(u.current)
+	for of, t := range u.late {
+		tallyOf(u.carried, of).merge(t)
+	}
+	u.current, u.late, u.confirmed = tally{}, map[uint64]tally{}, false
+}
+
+// confirm notes that the writer found the state directory current.
+func (u *usage) confirm(epoch uint64) {
+	u.join(epoch)
+	u.confirmed = true
+}
+
+// join undoes separate: what is carried is to be reported again.
+func (u *usage) join(epoch uint64) {
+	for of, t := range u.carried {
+		u.of(of, epoch).merge(t)
+	}
+	u.dropCarried()
+}
+
+func (u *usage) dropCarried() { u.carried = map[uint64]tally{} }
+
+// clear forgets all usage.
+func (u *usage) clear() {
+	u.current, u.late = tally{}, map[uint64]tally{}
+	u.dropCarried()
+}
+
+// of returns the tally of an epoch that is not carried.
+func (u *usage) of(epoch, current uint64) tally {
+	if epoch == current {
+		return u.current
+	}
+	return tallyOf(u.late, epoch)
+}
+
+// oldestLate is the earliest of the earlier epochs with unreported usage, 0 for none.
+func (u *usage) oldestLate() uint64 {
+	oldest := uint64(0)
+	for epoch, t := range u.late {
+		if len(t) == 0 {
+			delete(u.late, epoch)
+		} else if oldest == 0 || epoch < oldest {
+			oldest = epoch
+		}
+	}
+	return oldest
+}
+
+// remove takes the rows of a sealed batch out. A batch reports the whole count of a row.
+func (u *usage) remove(b *syncproto.Batch, current uint64) {
+	for i := range b.Usage {
+		delete(u.of(b.Of, current), useOf(&b.Usage[i]))
+	}
+	if len(u.current) == 0 {
+		u.current = tally{} // a map never shrinks
+	}
+}
+
+// each calls visit for every row.
+func (u *usage) each(visit func(u use, n int64)) {
+	for row, n := range u.current {
+		visit(row, n)
+	}
+	for _, part := range []map[uint64]tally{u.late, u.carried} {
+		for _, t := range part {
+			for row, n := range t {
+				visit(row, n)
+			}
+		}
+	}
+}

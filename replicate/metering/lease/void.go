@@ -1,138 +1,143 @@
 package lease
 
 import (
-	"regedge/handler/charge"
+	"errors"
+	"slices"
+
 	"regedge/replicate/metering/syncproto"
 )
 
-// doubtMillis is how long a component has to ask again or to void before a charge whose
-// verdict may not have arrived is listed as unresolved.
-const doubtMillis = 10_000
+// ErrForgotten is returned by Void for a request id that is older than those remembered.
+var ErrForgotten = errors.New("the request id is too old to be voided")
 
-// doubt is a charge whose verdict may not have reached the component.
-type doubt struct {
-	id string
-	at int64
-}
-
-// Voided is what Void came to.
+// Voided is the result of Void.
 type Voided struct {
 	// Repeated says that the id was voided before.
 	Repeated bool
 }
 
-// Void takes the charge of id back, if there is one, and lets none stand ever. That
-// holds only once the Log's records are durable. ErrForgotten when the id is older than
-// those remembered.
-func (b *EdgeState) Void(now int64, id string) (Voided, error) {
-	sum := b.recent.sum(id)
-	e := b.recent.find(sum)
+// Void takes back the charge of id, if there is one, and makes sure that there never will
+// be one. That holds only once the Log's records are durable. It returns ErrForgotten when
+// the id is older than those remembered.
+func (s *EdgeState) Void(now int64, id string) (Voided, error) {
+	sum := s.recent.sum(id)
+	e := s.recent.find(sum)
 	switch {
-	case e == nil && b.recent.tooOld(id):
+	case e == nil && s.recent.tooOld(id):
 		return Voided{}, ErrForgotten
 	case e == nil:
-		b.recent.put(entry{at: now, epoch: b.epoch, state: voided}.named(sum))
-		b.logVoid(id, &entry{at: now})
-	case e.state == voided:
+		s.recent.put(entry{at: now, epoch: s.standing.epoch, fate: voided}.named(sum))
+		s.logVoid(id, &entry{at: now})
+	case e.fate == voided:
 		return Voided{Repeated: true}, nil
-	case e.state == charged:
-		b.reverse(e)
-		e.state = voided
-		delete(b.doubted, sum)
+	case e.fate == charged:
+		s.unspend(e)
+		e.fate = voided
+		s.doubts.dispel(sum)
 		//mutant:void-not-journalled
-		b.logVoid(id, e)
+		s.logVoid(id, e)
 	default:
-		e.state = voided
-		b.logVoid(id, &entry{at: now})
+		e.fate = voided
+		s.logVoid(id, &entry{at: now})
 	}
 	return Voided{}, nil
 }
 
 // Drop takes back the effect of a charge or a void whose record could not be written.
-func (b *EdgeState) Drop(record []byte) {
+func (s *EdgeState) Drop(record []byte) {
 	d := syncproto.NewDecoder(record)
 	switch d.Byte() {
 	case recordCharge:
 		_, id := readCharge(d)
-		sum := b.recent.sum(id)
-		if e := b.recent.find(sum); e != nil && e.state == charged {
-			b.reverse(e)
-			b.recent.forget(sum)
+		sum := s.recent.sum(id)
+		if e := s.recent.find(sum); e != nil && e.fate == charged {
+			s.unspend(e)
+			s.recent.forget(sum)
 		}
 	case recordVoid:
 		e, id := readVoid(d)
-		b.dropVoid(&e, b.recent.sum(id))
+		s.dropVoid(&e, s.recent.sum(id))
 	}
 }
 
-// dropVoid lets the charge stand again that a void took back.
-func (b *EdgeState) dropVoid(v *entry, id sum) {
-	e := b.recent.find(id)
+// dropVoid restores the charge that a void took back.
+func (s *EdgeState) dropVoid(v *entry, id sum) {
+	e := s.recent.find(id)
 	switch {
-	case e == nil || e.state != voided:
+	case e == nil || e.fate != voided:
 	case v.account == 0:
-		b.recent.forget(id)
-	case e.epoch == b.epoch:
-		b.spend(e.use(), 1)
-		e.state = charged
+		s.recent.forget(id)
+	case e.epoch == s.standing.epoch:
+		s.spend(e.use(), 1)
+		e.fate = charged
 	default:
-		b.countLate(e.epoch, e.use(), 1)
-		e.state = charged
+		s.countLate(e.epoch, e.use(), 1)
+		e.fate = charged
 	}
 }
 
-// reverse takes the effect of a charge back: in the current epoch its units are held
-// again; a charge of an earlier epoch is reported to the writer as one less.
-func (b *EdgeState) reverse(e *entry) {
-	if e.epoch == b.epoch {
-		b.spend(e.use(), -1)
+// doubtMillis is how long a component has to repeat or void a request before its charge is
+// reported as unresolved.
+const doubtMillis = 10_000
+
+// doubt is a charge whose verdict may not have reached the component.
+type doubt struct {
+	id string
+	at int64 // Unix milliseconds
+}
+
+// doubts are the charges in doubt: first waiting for the component to repeat or void the
+// request, then unresolved until a batch has reported them.
+type doubts struct {
+	waiting    []doubt      // oldest first
+	open       map[sum]bool // those of waiting that were neither repeated nor voided
+	unresolved []syncproto.Unresolved
+}
+
+func newDoubts() doubts { return doubts{open: map[sum]bool{}} }
+
+// Doubt notes that the verdict on id may not have reached the component. Unless the id is
+// charged again or voided, it is reported as unresolved.
+func (s *EdgeState) Doubt(now int64, id string) {
+	sum := s.recent.sum(id)
+	e := s.recent.find(sum)
+	d := &s.doubts
+	if e == nil || e.fate != charged || d.open[sum] || len(d.waiting) >= syncproto.MaxUnresolved {
 		return
 	}
-	b.countLate(e.epoch, e.use(), -1)
+	d.open[sum] = true
+	d.waiting = append(d.waiting, doubt{id, now})
 }
 
-// countLate counts usage of an earlier epoch.
-func (b *EdgeState) countLate(epoch uint64, u use, n int64) {
-	if epoch == b.dropped {
-		return
-	}
-	tallyOf(b.late, epoch).add(u, n)
-	b.owe(u, n)
-}
+// dispel ends the doubt about an id: the component repeated or voided it.
+func (d *doubts) dispel(id sum) { delete(d.open, id) }
 
-// owe counts usage that the writer's balance does not show yet.
-func (b *EdgeState) owe(u use, n int64) {
-	if u.outcome == charge.Found {
-		b.account(u.account).unreported += n
-	}
-}
-
-// Doubt notes that the verdict on id may not have reached the component. Unless the id
-// is asked again or voided, it is reported as unresolved.
-func (b *EdgeState) Doubt(now int64, id string) {
-	sum := b.recent.sum(id)
-	e := b.recent.find(sum)
-	if e == nil || e.state != charged || b.doubted[sum] || len(b.doubts) >= syncproto.MaxUnresolved {
-		return
-	}
-	b.doubted[sum] = true
-	b.doubts = append(b.doubts, doubt{id, now})
-}
-
-// resolveDoubts moves the doubts that stood long enough to the unresolved charges.
-func (b *EdgeState) resolveDoubts(now int64) {
+// resolve moves the doubts that have waited long enough to the unresolved charges.
+func (d *doubts) resolve(now int64, recent *recentIDs) {
 	n := 0
-	for _, d := range b.doubts {
-		if now-d.at < doubtMillis {
+	for _, w := range d.waiting {
+		if now-w.at < doubtMillis {
 			break
 		}
 		n++
-		sum := b.recent.sum(d.id)
-		e, doubted := b.recent.find(sum), b.doubted[sum]
-		delete(b.doubted, sum)
-		if e != nil && doubted && e.account != 0 && len(b.unresolved) < syncproto.MaxUnresolved {
-			b.unresolved = append(b.unresolved, syncproto.Unresolved{ID: d.id, Account: e.account, Key: e.key, AtMillis: e.at})
+		sum := recent.sum(w.id)
+		e, open := recent.find(sum), d.open[sum]
+		delete(d.open, sum)
+		if e != nil && open && e.account != 0 && len(d.unresolved) < syncproto.MaxUnresolved {
+			d.unresolved = append(d.unresolved, syncproto.Unresolved{ID: w.id, Account: e.account, Key: e.key, AtMillis: e.at})
 		}
 	}
-	b.doubts = b.doubts[n:]
+	d.waiting = d.waiting[n:]
 }
+
+// reported removes what a sealed batch reports.
+func (d *doubts) reported(list []syncproto.Unresolved) {
+	d.unresolved = slices.DeleteFunc(d.unresolved, func(u syncproto.Unresolved) bool {
+		return slices.Contains(list, u)
+	})
+}
+
+func (d *doubts) len() int { return len(d.waiting) + len(d.unresolved) }
+
+// Unresolved is how many charges are in doubt and not yet reported.
+func (s *EdgeState) Unresolved() int { return s.doubts.len() }

@@ -52,9 +52,6 @@ func (d *Decoder) Err() error {
 	return nil
 }
 
-// More reports whether anything is left: a record of an earlier version may end here.
-func (d *Decoder) More() bool { return len(d.rest) > 0 }
-
 // Failed reports whether a read failed.
 func (d *Decoder) Failed() bool { return d.failed }
 

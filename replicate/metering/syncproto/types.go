@@ -1,6 +1,10 @@
 package syncproto
 
-import "regedge/handler/charge"
+import (
+	"cmp"
+
+	"regedge/handler/charge"
+)
 
 // Limits of one message, so that neither side can be made to hold without bound. What
 // does not fit goes into the next message.
@@ -33,6 +37,11 @@ type Pool struct {
 	Kind    Kind
 	Subject int64
 	Window  int32
+}
+
+// Compare orders pools by kind, subject and window.
+func (p Pool) Compare(q Pool) int {
+	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Subject, q.Subject), cmp.Compare(p.Window, q.Window))
 }
 
 // Usage counts requests of one key and hour (hours since 1970, UTC). Count is never 0;

@@ -1,0 +1,244 @@
+package lease
+
+import (
+	"iter"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+const (
+	// floorUnits is what an idle account keeps, so that an occasional request of it need not
+	// wait for the writer.
+	floorUnits = 16
+	// notFoundUnits is the target of a key's not-found lease, of a cap of 100 a day.
+	notFoundUnits = 10
+	// slotMillis is the time for which leases are meant to last.
+	slotMillis = 10 * 60 * 1000
+	// idleMillis is how long an unused lease is kept at its floor before it is closed.
+	idleMillis = 24 * 60 * 60 * 1000
+	// renewMillis is how long before its end a lease in use is renewed.
+	renewMillis = 6 * 60 * 60 * 1000
+	// sweepParts is the number of syncs in which a sweep visits every account: about ten
+	// minutes at one sync a second.
+	sweepParts = 600
+)
+
+// lease is the right to spend units of one pool. The counts are sums since it was opened.
+type lease struct {
+	granted, spent, returned int64
+	until                    int64 // Unix milliseconds; nothing is spent from then on
+	window                   int32
+	known                    bool // the writer has sent a row of this lease
+	dry                      bool // the writer has nothing to grant beyond what is held
+	recalled                 bool // the writer wants back all that is held
+}
+
+// held is what may still be spent or returned.
+func (l *lease) held() int64 { return l.granted - l.spent - l.returned }
+
+// usable reports whether a unit can be spent at now in window.
+func (l *lease) usable(now int64, window int32) bool {
+	return l.window == window && l.held() > 0 && now < l.until
+}
+
+// apply takes the writer's row and returns the units that it added. Grants are sums, so a
+// row that was repeated or overtaken adds nothing.
+func (l *lease) apply(r *syncproto.Row) int64 {
+	if r.Pool.Window < l.window {
+		return 0
+	}
+	if r.Pool.Window > l.window {
+		*l = lease{window: r.Pool.Window}
+	}
+	//mutant:repeated-row-grants-again
+	added := max(r.Granted-l.granted, 0)
+	l.granted += added
+	l.until, l.known, l.dry, l.recalled = max(l.until, r.UntilMillis), true, r.Dry, r.Recall
+	return added
+}
+
+// account is what this edge knows of one account.
+type account struct {
+	credits, volume lease
+	// balance is what the writer said last, less the charges of batches that it has
+	// acknowledged since; unreported are the charges of no acknowledged batch.
+	balance, unreported int64
+	lastUsed            int64  // Unix milliseconds
+	closeSeq            uint64 // the batch that closed its leases last
+	rate                rate
+	demand              demand
+}
+
+// used notes a charge.
+func (a *account) used(now int64) {
+	a.demand.add(now)
+	a.lastUsed = now
+}
+
+// target is what a lease of an account in use should hold: the charges of ten minutes,
+// and at least a minute at the full rate.
+func (a *account) target() int64 {
+	return max(floorUnits, int64(a.rate.limit), int64(a.demand.current), int64(a.demand.previous))
+}
+
+// demand counts the charges of a ten-minute slot and of the slot before.
+type demand struct {
+	slot              int32
+	current, previous int32
+}
+
+func (d *demand) add(now int64) {
+	slot := int32(now / slotMillis)
+	switch {
+	case slot == d.slot:
+	case slot == d.slot+1:
+		d.previous, d.current, d.slot = d.current, 0, slot
+	default:
+		d.previous, d.current, d.slot = 0, 0, slot
+	}
+	d.current++
+}
+
+// recent is the number of charges in ten minutes, 0 when the account is not in use.
+func (d *demand) recent(now int64) int32 {
+	switch int32(now/slotMillis) - d.slot {
+	case 0:
+		return max(d.current, d.previous)
+	case 1:
+		return d.current
+	}
+	return 0
+}
+
+// leases are all leases of this edge: of credits and volume in their account, of not-found
+// lookups by key. granted is the sum of all grants of the epoch, to closed leases too.
+type leases struct {
+	accounts roster[account]
+	keys     roster[lease]
+	granted  int64
+}
+
+func newLeases() leases {
+	return leases{accounts: newRoster[account](), keys: newRoster[lease]()}
+}
+
+// clear ends all leases, as a new epoch does. Accounts keep what was counted of them in
+// this minute.
+func (l *leases) clear() {
+	for _, a := range l.accounts.all() {
+		*a = account{rate: a.rate, lastUsed: a.lastUsed} // lastUsed: or a sweep would drop the rate
+	}
+	l.keys, l.granted = newRoster[lease](), 0
+}
+
+// find returns the lease of a pool, nil when there is none.
+func (l *leases) find(p syncproto.Pool) *lease {
+	if p.Kind == syncproto.NotFound {
+		return l.keys.get(p.Subject)
+	}
+	a := l.accounts.get(p.Subject)
+	switch {
+	case a == nil:
+		return nil
+	case p.Kind == syncproto.Volume:
+		return &a.volume
+	}
+	return &a.credits
+}
+
+// ensure returns the lease of a pool, and makes it when there is none.
+func (l *leases) ensure(p syncproto.Pool) *lease {
+	switch p.Kind {
+	case syncproto.NotFound:
+		return l.keys.ensure(p.Subject)
+	case syncproto.Volume:
+		return &l.accounts.ensure(p.Subject).volume
+	}
+	return &l.accounts.ensure(p.Subject).credits
+}
+
+// forgetDry forgets which accounts had nothing left. That was said in another session and
+// may have changed before the first news of this one arrive.
+func (l *leases) forgetDry() {
+	for _, a := range l.accounts.all() {
+		a.credits.dry, a.volume.dry = false, false
+	}
+}
+
+func creditsPool(account int64) syncproto.Pool {
+	return syncproto.Pool{Kind: syncproto.Credits, Subject: account}
+}
+
+func volumePool(account int64, month int32) syncproto.Pool {
+	return syncproto.Pool{Kind: syncproto.Volume, Subject: account, Window: month}
+}
+
+func notFoundPool(key int64, day int32) syncproto.Pool {
+	return syncproto.Pool{Kind: syncproto.NotFound, Subject: key, Window: day}
+}
+
+// roster holds values by id, in an order in which a sweep visits a few at a time.
+type roster[T any] struct {
+	members map[int64]*member[T]
+	order   []int64
+	swept   int // index in order at which the next sweep begins
+}
+
+type member[T any] struct {
+	value T
+	index int32 // in order
+}
+
+func newRoster[T any]() roster[T] { return roster[T]{members: map[int64]*member[T]{}} }
+
+func (r *roster[T]) len() int { return len(r.order) }
+
+// get returns the value of an id, nil for none.
+func (r *roster[T]) get(id int64) *T {
+	if m := r.members[id]; m != nil {
+		return &m.value
+	}
+	return nil
+}
+
+// ensure returns the value of an id, and makes it when there is none.
+func (r *roster[T]) ensure(id int64) *T {
+	m := r.members[id]
+	if m == nil {
+		m = &member[T]{index: int32(len(r.order))}
+		r.members[id] = m
+		r.order = append(r.order, id)
+	}
+	return &m.value
+}
+
+func (r *roster[T]) drop(id int64) {
+	m := r.members[id]
+	last := r.order[len(r.order)-1]
+	r.order[m.index] = last
+	r.members[last].index = m.index
+	r.order = r.order[:len(r.order)-1]
+	delete(r.members, id)
+}
+
+func (r *roster[T]) all() iter.Seq2[int64, *T] {
+	return func(yield func(int64, *T) bool) {
+		for _, id := range r.order {
+			if !yield(id, &r.members[id].value) {
+				return
+			}
+		}
+	}
+}
+
+// sweep calls visit for the next few members. visit may drop the one that it is given.
+func (r *roster[T]) sweep(visit func(id int64, value *T)) {
+	for range min(len(r.order)/sweepParts+8, len(r.order)) {
+		if r.swept >= len(r.order) {
+			r.swept = 0
+		}
+		id := r.order[r.swept]
+		visit(id, &r.members[id].value)
+		r.swept++
+	}
+}

@@ -1,0 +1,137 @@
+package lease
+
+import (
+	"slices"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// outbox numbers the batches of an epoch and follows them until the writer has them.
+// Sequences count from 1. inflight, if there is one, is the newest.
+type outbox struct {
+	sealed     uint64           // newest batch made
+	applied    uint64           // newest batch that the writer of this session has
+	acked      uint64           // newest batch that any writer ever had
+	inflight   *syncproto.Batch // sealed and not acknowledged
+	unreadable bool             // a sealed batch could not be read the last time
+	replayed   []Reported       // acknowledged in replayed records
+}
+
+// clear begins the numbering of another epoch.
+func (o *outbox) clear() { o.sealed, o.applied, o.acked, o.inflight = 0, 0, 0, nil }
+
+// empty reports whether the writer has every batch.
+func (o *outbox) empty() bool { return o.inflight == nil && o.applied >= o.sealed }
+
+// behind reports whether the writer lacks batches that can be sent now.
+func (o *outbox) behind() bool { return o.applied < o.sealed && !o.unreadable }
+
+// abandoned reports whether the writer has batches that were never made here: it takes no
+// others under their numbers.
+func (o *outbox) abandoned() bool { return o.acked > o.sealed }
+
+// news reports whether a sequence that the writer applied says more than is known.
+func (o *outbox) news(applied uint64) bool {
+	return applied > o.applied || o.inflight != nil && applied >= o.inflight.Seq
+}
+
+// Reported is a batch that the writer has applied, and the epoch in which it is numbered.
+type Reported struct {
+	Epoch uint64
+	Batch *syncproto.Batch
+}
+
+// Behind reports whether there is more to send at once: batches that the writer lacks, or
+// leases to declare.
+func (s *EdgeState) Behind() bool { return s.outbox.behind() || s.declaration.active }
+
+// TakeReplayed lists the batches whose acknowledgement was replayed. They may not have been
+// archived before the crash.
+func (s *EdgeState) TakeReplayed() []Reported {
+	taken := s.outbox.replayed
+	s.outbox.replayed = nil
+	return taken
+}
+
+// seal makes the next batch of what is unreported, unless one is in flight or there is
+// nothing to say. The batch may leave the edge once the Log's records are durable.
+func (s *EdgeState) seal(now int64) {
+	if s.outbox.abandoned() {
+		s.dropUsage() // failed requests and voids since
+		return
+	}
+	if s.outbox.inflight != nil || !s.usage.confirmed {
+		return
+	}
+	s.doubts.resolve(now, &s.recent)
+	batch := &syncproto.Batch{Seq: s.outbox.sealed + 1, Of: s.standing.epoch}
+	if epoch := s.usage.oldestLate(); epoch != 0 {
+		batch.Of = epoch
+	}
+	batch.Usage = s.usage.of(batch.Of, s.standing.epoch).rows(syncproto.MaxUsage)
+	// Units are returned only together with all usage: to the writer, units that a void
+	// brought back are spent until it has the void.
+	whole := batch.Of == s.standing.epoch && len(batch.Usage) == len(s.usage.current)
+	switch {
+	case !whole:
+	case s.standing.status == syncproto.OK:
+		batch.Returns = s.dueReturns(now)
+	case s.standing.status == syncproto.Superseded:
+		batch.Returns = s.allReturns()
+	}
+	batch.Unresolved = slices.Clone(s.doubts.unresolved)
+	if batch.Empty() {
+		return
+	}
+	s.logSeal(batch)
+	s.applySeal(batch)
+}
+
+// applySeal is the effect of a sealed batch, now and on replay.
+func (s *EdgeState) applySeal(batch *syncproto.Batch) {
+	s.outbox.sealed, s.outbox.inflight = batch.Seq, batch
+	s.usage.remove(batch, s.standing.epoch)
+	for _, r := range batch.Returns {
+		s.applyReturn(r, batch.Seq)
+	}
+	s.doubts.reported(batch.Unresolved)
+}
+
+// acknowledge takes the batches up to applied for reported, and folds the one in flight
+// into the balances. It returns that one, nil when it was not among them.
+func (s *EdgeState) acknowledge(applied uint64) *Reported {
+	o := &s.outbox
+	o.applied = applied
+	o.acked = max(o.acked, applied)
+	batch := o.inflight
+	if batch == nil || batch.Seq > applied {
+		return nil
+	}
+	o.inflight = nil
+	for i := range batch.Usage {
+		u := &batch.Usage[i]
+		if u.Outcome != charge.Found {
+			continue
+		}
+		a := s.leases.accounts.ensure(u.Account)
+		a.unreported -= u.Count
+		a.balance -= u.Count
+	}
+	return &Reported{s.standing.epoch, batch}
+}
+
+// sealedBatch returns a batch that was made before. One that is no longer kept is sent
+// without content, so that the next ones can follow: its charges are lost to the writer,
+// at the service's cost. One that can't be read now is nil and tried again later.
+func (s *EdgeState) sealedBatch(seq uint64) *syncproto.Batch {
+	if s.outbox.inflight != nil && s.outbox.inflight.Seq == seq {
+		return s.outbox.inflight
+	}
+	batch, err := s.log.Batch(s.standing.epoch, seq)
+	s.outbox.unreadable = err != nil
+	if err != nil || batch != nil {
+		return batch
+	}
+	return &syncproto.Batch{Seq: seq, Of: s.standing.epoch}
+}

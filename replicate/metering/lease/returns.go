@@ -1,0 +1,138 @@
+package lease
+
+import "regedge/replicate/metering/syncproto"
+
+// returns lists what the next batch may give back to the writer. The lists are hints: what
+// a lease holds is looked up when the batch is made.
+type returns struct {
+	recalled []syncproto.Pool // leases that the writer recalls
+	excess   []syncproto.Pool // idle leases, to be reduced to their floor
+	closing  []int64          // idle accounts
+}
+
+func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
+
+func (r *returns) len() int { return len(r.recalled) + len(r.excess) + len(r.closing) }
+
+func (r *returns) clear() {
+	r.recalled, r.excess, r.closing = r.recalled[:0], r.excess[:0], r.closing[:0]
+}
+
+// returnList builds the returns of one batch, at most one for each lease.
+type returnList struct {
+	list  []syncproto.Return
+	index map[syncproto.Pool]int
+}
+
+func newReturnList() *returnList { return &returnList{index: map[syncproto.Pool]int{}} }
+
+// put adds a return. A close replaces an earlier return of the same lease.
+func (r *returnList) put(n syncproto.Return) {
+	if i, ok := r.index[n.Pool]; ok {
+		if n.Close {
+			r.list[i] = n
+		}
+		return
+	}
+	if len(r.list) < syncproto.MaxReturns {
+		r.index[n.Pool] = len(r.list)
+		r.list = append(r.list, n)
+	}
+}
+
+// putExcess returns what a lease of the pool holds above keep.
+func (r *returnList) putExcess(p syncproto.Pool, l *lease, keep int64) {
+	if l != nil && l.window == p.Window && l.held() > keep {
+		r.put(syncproto.Return{Pool: p, Units: l.held() - keep})
+	}
+}
+
+// putClose returns both leases of an account and ends them: both or none, so there must be
+// room for two.
+func (r *returnList) putClose(id int64, a *account) {
+	if len(r.list) > syncproto.MaxReturns-2 {
+		return
+	}
+	r.closeLease(creditsPool(id), &a.credits)
+	r.closeLease(volumePool(id, a.volume.window), &a.volume)
+}
+
+func (r *returnList) closeLease(p syncproto.Pool, l *lease) {
+	if l.known || l.held() > 0 {
+		r.put(syncproto.Return{Pool: p, Units: max(l.held(), 0), Close: true})
+	}
+}
+
+// dueReturns takes the listed returns of an edge in service.
+func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
+	r := newReturnList()
+	for _, p := range s.returns.recalled {
+		r.putExcess(p, s.leases.find(p), 0)
+	}
+	for _, p := range s.returns.excess {
+		r.putExcess(p, s.leases.find(p), floorUnits)
+	}
+	for _, id := range s.returns.closing {
+		if a := s.leases.accounts.get(id); a != nil && now-a.lastUsed >= idleMillis {
+			r.putClose(id, a)
+		}
+	}
+	s.returns.clear()
+	return r.list
+}
+
+// allReturns closes every account and returns what keys hold, as far as it fits into a
+// batch: for a superseded epoch.
+func (s *EdgeState) allReturns() []syncproto.Return {
+	r := newReturnList()
+	for id, a := range s.leases.accounts.all() {
+		r.putClose(id, a)
+	}
+	for id, l := range s.leases.keys.all() {
+		r.putExcess(notFoundPool(id, l.window), l, 0)
+	}
+	return r.list
+}
+
+// applyReturn takes a return of the batch seq out of its lease.
+func (s *EdgeState) applyReturn(r syncproto.Return, seq uint64) {
+	l := s.leases.find(r.Pool)
+	if l == nil || l.window != r.Pool.Window {
+		return
+	}
+	//mutant:returned-units-still-spent
+	l.returned += r.Units
+	l.dry = l.dry && r.Units == 0 // returned units can be granted again
+	if r.Close {
+		*l = lease{window: l.window}
+		s.leases.accounts.get(r.Pool.Subject).closeSeq = seq
+	}
+}
+
+// sweep looks at some accounts and keys: idle leases are listed for return, and what
+// belongs to a past window is dropped.
+func (s *EdgeState) sweep(now int64) {
+	if s.declaration.active || !s.Serving() {
+		return
+	}
+	s.leases.accounts.sweep(func(id int64, a *account) { s.sweepAccount(id, a, now) })
+	yesterday := syncproto.Day(now) - 1 // a clock may be set back a little
+	s.leases.keys.sweep(func(id int64, l *lease) {
+		if l.window < yesterday {
+			s.leases.keys.drop(id)
+		}
+	})
+}
+
+func (s *EdgeState) sweepAccount(id int64, a *account, now int64) {
+	idle := now - a.lastUsed
+	open := a.credits.known || a.volume.known || a.credits.held() > 0 // by a void, without a row yet
+	switch {
+	case !open && a.unreported == 0 && idle > idleMillis && s.outbox.applied >= a.closeSeq:
+		s.leases.accounts.drop(id)
+	case open && idle >= idleMillis:
+		s.returns.closing = append(s.returns.closing, id)
+	case open && idle >= slotMillis:
+		s.returns.excess = append(s.returns.excess, creditsPool(id), volumePool(id, a.volume.window))
+	}
+}

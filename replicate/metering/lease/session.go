@@ -1,0 +1,89 @@
+package lease
+
+import "regedge/replicate/metering/syncproto"
+
+// contactMillis is how long after the last reply an edge counts as connected: several
+// times the longest pause between two syncs.
+const contactMillis = 5_000
+
+// session is the conversation with the writer in this run of the process. None of it is
+// durable.
+type session struct {
+	boot     uint64 // random number of this run
+	id       uint64 // 0 before Hello was answered in this run, and after the session ended
+	seen     uint64 // version of the newest news
+	complete bool   // the news of all leases of the epoch have arrived in this session
+	contact  int64  // time of the last reply, Unix milliseconds
+	met      bool   // a reply arrived in this run
+	live     int64  // edges in contact with the writer, at least 1
+}
+
+// begin starts the session that a reply to Hello opened.
+func (n *session) begin(id uint64) { n.id, n.seen, n.complete = id, 0, false }
+
+func (n *session) open() bool { return n.id != 0 }
+
+// Connected reports whether the writer replied within the last seconds, so that what it
+// said of other edges still holds.
+func (s *EdgeState) Connected(now int64) bool {
+	return s.session.met && s.session.open() && now-s.session.contact <= contactMillis
+}
+
+// Greeting reports whether the edge has to say Hello before it can sync.
+func (s *EdgeState) Greeting() bool { return !s.session.open() || s.settled() }
+
+// Hello is the message that opens a session. It asks for a new epoch only in a session in
+// which the writer took everything of the old one: another writer's ledger may have been
+// restored from a backup, and has to see the old epoch first.
+func (s *EdgeState) Hello(now int64) *syncproto.Hello {
+	h := &syncproto.Hello{Boot: s.session.boot, Generation: s.standing.generation, NowMillis: now}
+	if s.session.open() && s.settled() {
+		h.Boot += s.standing.epoch * oddStep // a different number for the successor of each epoch
+		return h
+	}
+	h.Epoch, h.Sealed, h.Acked, h.Granted = s.standing.epoch, s.outbox.sealed, s.outbox.acked, s.leases.granted
+	return h
+}
+
+// oddStep spreads consecutive numbers over all 64 bits: 2^64 divided by the golden ratio.
+const oddStep = 0x9E3779B97F4A7C15
+
+// settled reports whether a superseded epoch has nothing left to report or return.
+func (s *EdgeState) settled() bool {
+	if s.standing.status != syncproto.Superseded || s.session.open() && !s.session.complete {
+		return false
+	}
+	if !s.outbox.empty() || len(s.usage.current)+len(s.usage.carried[s.standing.epoch]) > 0 {
+		return false
+	}
+	for _, a := range s.leases.accounts.all() {
+		for _, l := range []*lease{&a.credits, &a.volume} {
+			if l.known || l.held() > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// openSession begins the session of a reply to Hello, which confirms the state directory.
+func (s *EdgeState) openSession(now int64, r *syncproto.Reply) {
+	s.session.begin(r.Session)
+	s.outbox.applied = r.Applied
+	s.declaration = declaration{}
+	s.leases.forgetDry()
+	s.noteContact(now, r)
+	if !s.usage.confirmed {
+		s.usage.confirm(s.standing.epoch)
+		s.logConfirm()
+	}
+}
+
+// noteContact takes from a reply what any reply says.
+func (s *EdgeState) noteContact(now int64, r *syncproto.Reply) {
+	s.session.contact, s.session.met, s.session.live = now, true, r.Live
+	if r.Generation != s.standing.generation {
+		s.standing.generation = r.Generation
+		s.logStanding()
+	}
+}

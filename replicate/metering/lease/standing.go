@@ -1,0 +1,81 @@
+package lease
+
+import "regedge/replicate/metering/syncproto"
+
+// standing is where the writer put this edge: in which epoch, and whether it may still
+// spend in it. It is durable.
+type standing struct {
+	epoch      uint64           // 0 before the writer gave one
+	generation uint64           // of the ledger that replied last
+	status     syncproto.Status // OK, Superseded or Retired
+	dropped    uint64           // an epoch whose usage is no longer counted, 0 for none
+}
+
+// Serving reports whether this edge may spend leases at all.
+func (s *EdgeState) Serving() bool {
+	return s.standing.epoch != 0 && s.standing.status == syncproto.OK
+}
+
+// Standing is the writer's verdict on this edge: OK, Superseded or Retired.
+func (s *EdgeState) Standing() syncproto.Status { return s.standing.status }
+
+// Epoch is the current epoch, 0 before the first contact.
+func (s *EdgeState) Epoch() uint64 { return s.standing.epoch }
+
+// setStatus notes a verdict of the writer that differs from the one before.
+func (s *EdgeState) setStatus(status syncproto.Status) {
+	if s.standing.status != status {
+		s.standing.status = status
+		s.logStanding()
+	}
+}
+
+// beginEpoch starts an epoch without leases. When forked, the state directory is an older
+// copy: the original may have reported what was unreported before this run, so that is
+// dropped; what was charged in this run is reported as usage of the old epoch.
+func (s *EdgeState) beginEpoch(epoch, generation uint64, forked bool) {
+	s.applyEpoch(epoch, forked)
+	s.standing.generation = generation
+	s.logEpoch(forked)
+}
+
+// applyEpoch is the effect of a new epoch, now and on replay. Epoch 0 means none: an
+// abandoned state directory goes on like an empty one, and counts no usage of the old epoch.
+func (s *EdgeState) applyEpoch(epoch uint64, forked bool) {
+	old := s.standing.epoch
+	if epoch == 0 {
+		s.standing.dropped = old
+	}
+	s.leases.clear()
+	//mutant:usage-of-older-copy-reported-again
+	if forked {
+		s.usage.dropCarried()
+	}
+	s.usage.join(old)
+	recent := s.usage.current
+	s.usage.current = tally{}
+	s.standing.epoch, s.standing.status = epoch, syncproto.OK
+	s.outbox.clear()
+	s.session.seen = 0
+	s.returns = returns{}
+	for _, t := range s.usage.late {
+		for u, n := range t {
+			s.addUnreported(u, n)
+		}
+	}
+	if old == 0 {
+		s.usage.current = recent // failed requests only: nothing was charged yet
+		return
+	}
+	for u, n := range recent {
+		s.countLate(old, u, n)
+	}
+}
+
+// abandon drops what a retired edge did not report. The writer has batches up to applied
+// that were never made here: the state directory is an older copy, and any batch that it
+// makes would take a number that is in use.
+func (s *EdgeState) abandon(applied uint64) {
+	s.outbox.acked = max(s.outbox.acked, applied)
+	s.dropUsage()
+}

@@ -1,0 +1,157 @@
+package lease
+
+import (
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// Log keeps the records of an EdgeState, in order, and copies them. A crash loses what
+// Append took and the shell has not written yet; Charge, Void and Sync say when the shell
+// has to wait for that.
+type Log interface {
+	// Append takes a record. When a droppable one can't be written, EdgeState.Drop takes its
+	// effect back.
+	Append(record []byte, droppable bool)
+	// Batch returns a batch that was sealed before, nil when it is no longer kept. After an
+	// error it is asked for again.
+	Batch(epoch, seq uint64) (*syncproto.Batch, error)
+}
+
+// EdgeState is the state of one edge. It is not safe for concurrent use. The package
+// comment lists its parts and invariants.
+type EdgeState struct {
+	log     Log
+	scratch syncproto.Encoder // of the record that is being written
+
+	session     session
+	standing    standing
+	leases      leases
+	usage       usage
+	outbox      outbox
+	returns     returns
+	wants       wants
+	rates       rates
+	declaration declaration
+	doubts      doubts
+	recent      recentIDs
+	sandbox     sandboxClients
+}
+
+// New makes the state of an edge with an empty state directory. Records go to log.
+func New(log Log) *EdgeState {
+	return &EdgeState{
+		log: log, session: session{live: 1}, standing: standing{status: syncproto.OK},
+		leases: newLeases(), usage: newUsage(), wants: newWants(), doubts: newDoubts(),
+		recent: newRecentIDs(), sandbox: newSandboxClients(),
+	}
+}
+
+// Boot begins a run of the edge's process, after the records of earlier runs were
+// replayed. The number is random: no two runs have the same.
+func (s *EdgeState) Boot(number uint64) {
+	s.session.boot = number
+	s.separate()
+	s.append(func(e *syncproto.Encoder) { e.Byte(recordBoot) })
+}
+
+// separate carries the usage of earlier runs apart from what this one counts.
+func (s *EdgeState) separate() {
+	s.usage.separate(s.standing.epoch)
+	s.session.id = 0
+}
+
+// Accounts is the number of accounts with a lease here.
+func (s *EdgeState) Accounts() int { return s.leases.accounts.len() }
+
+// Unreported is the number of the account's charges that the writer may not have.
+func (s *EdgeState) Unreported(account int64) int64 {
+	if a := s.leases.accounts.get(account); a != nil {
+		return a.unreported
+	}
+	return 0
+}
+
+// Unsettled is how many charges of all accounts the writer may not have. It iterates over
+// the usage since the last sync, not over the accounts.
+func (s *EdgeState) Unsettled() (charges int64) {
+	s.eachUnreported(func(u use, n int64) {
+		if u.outcome == charge.Found {
+			charges += n
+		}
+	})
+	return charges
+}
+
+// eachUnreported calls visit for all usage that the writer has not acknowledged.
+func (s *EdgeState) eachUnreported(visit func(u use, n int64)) {
+	s.usage.each(visit)
+	if s.outbox.inflight != nil {
+		for i := range s.outbox.inflight.Usage {
+			u := &s.outbox.inflight.Usage[i]
+			visit(useOf(u), u.Count)
+		}
+	}
+}
+
+// spend counts units of use u from the leases of the current epoch: 1 for a charge, -1
+// for its void.
+func (s *EdgeState) spend(u use, units int64) {
+	switch u.outcome {
+	case charge.Found:
+		a := s.leases.accounts.ensure(u.account)
+		s.take(creditsPool(u.account), &a.credits, units)
+		if a.volume.window == syncproto.MonthOfHour(u.hour) {
+			s.take(volumePool(u.account, a.volume.window), &a.volume, units)
+		}
+		a.unreported += units
+	case charge.NotFound:
+		if l := s.leases.keys.get(u.key); l != nil && l.window == syncproto.DayOfHour(u.hour) {
+			s.take(notFoundPool(u.key, l.window), l, units)
+		}
+	}
+	s.usage.current.add(u, units)
+}
+
+// take spends units of a lease. Units that a void brings back to a recalled lease are
+// returned to the writer.
+func (s *EdgeState) take(p syncproto.Pool, l *lease, units int64) {
+	l.spent += units
+	if units < 0 && l.recalled {
+		s.returns.recall(p)
+	}
+}
+
+// unspend takes the effect of a charge back: in the current epoch its units are held
+// again; a charge of an earlier epoch is reported to the writer as one less.
+func (s *EdgeState) unspend(e *entry) {
+	if e.epoch == s.standing.epoch {
+		s.spend(e.use(), -1)
+		return
+	}
+	s.countLate(e.epoch, e.use(), -1)
+}
+
+// countLate counts usage of an earlier epoch.
+func (s *EdgeState) countLate(epoch uint64, u use, n int64) {
+	if epoch == s.standing.dropped {
+		return
+	}
+	tallyOf(s.usage.late, epoch).add(u, n)
+	s.addUnreported(u, n)
+}
+
+// addUnreported counts usage that is missing from the writer's balance.
+func (s *EdgeState) addUnreported(u use, n int64) {
+	if u.outcome == charge.Found {
+		s.leases.accounts.ensure(u.account).unreported += n
+	}
+}
+
+// dropUsage forgets everything that was not reported.
+func (s *EdgeState) dropUsage() {
+	s.usage.clear()
+	s.outbox.inflight = nil
+	for _, a := range s.leases.accounts.all() {
+		a.unreported = 0
+	}
+}
