@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// authorityLife is longer than any machine of the cluster.
+	// authorityLife is longer than any machine of the cluster is in use.
 	authorityLife = 20 * 365 * 24 * time.Hour
-	// certificateLife is how long a machine's certificate is good.
+	// certificateLife is how long a machine's certificate is valid.
 	certificateLife = 2 * 365 * 24 * time.Hour
 	// clockSkew lets a machine whose clock is behind use a new certificate.
 	clockSkew = time.Hour
-	// serverName is what an sqld replica wants of its primary's certificate, whatever
-	// address it was given.
+	// serverName is the name that an sqld replica verifies in its primary's certificate,
+	// whatever address it connects to.
 	serverName = "sqld"
 )
 
@@ -57,9 +57,9 @@ func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, er
 	}, nil
 }
 
-// Certificate makes NAME.crt and NAME.key in the folder, and returns their paths: for a
-// machine that is reached by hosts, names or addresses (a primary), or that only
-// connects (an edge, without hosts). An older one of that name is replaced.
+// Certificate makes NAME.crt and NAME.key in the folder, replacing older ones, and returns
+// their paths. hosts are the names and addresses at which a primary is reached; an edge,
+// which only connects, has none.
 func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err error) {
 	if err := t.certify(name, hosts); err != nil {
 		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ErrExists is returned by Create for a folder that holds a trust already.
+// ErrExists is returned by Create when the folder already holds keys.
 var ErrExists = errors.New("the folder holds keys already")
 
-// Databases are those that have a key pair: what is replicated.
+// Databases are the replicated databases: each has a key pair.
 var Databases = []string{"registry", "access"}
 
 const (
@@ -26,7 +26,7 @@ const (
 	certBlock   = "CERTIFICATE"
 )
 
-// Trust is the folder of the secrets of a cluster.
+// Trust is the folder with a cluster's keys.
 type Trust struct {
 	dir string
 	now func() time.Time
@@ -63,7 +63,7 @@ func Open(dir string, now func() time.Time) (*Trust, error) {
 
 func (t *Trust) path(name string) string { return filepath.Join(t.dir, name) }
 
-// PublicKeyFile is what the servers of a database take as --auth-jwt-key-file.
+// PublicKeyFile is the file for --auth-jwt-key-file of a database's servers.
 func (t *Trust) PublicKeyFile(database string) string { return t.path(database + ".pub") }
 
 // AuthorityFile is the certificate of the authority.
@@ -118,9 +118,9 @@ const (
 	ReadWrite Right = "rw"
 )
 
-// Token makes a token (RFC 7519, signed by Ed25519) for the servers of a database. It
-// is good until life has passed, or for ever when life is 0: a token ends when the key
-// pair is replaced.
+// Token makes a JSON Web Token (RFC 7519, signed with Ed25519) for the servers of a
+// database. It expires after life; with a life of 0 it is valid until the key pair is
+// replaced.
 func (t *Trust) Token(database string, right Right, life time.Duration) (string, error) {
 	der, err := t.read(database+".key", keyBlock)
 	if err != nil {
