@@ -27,9 +27,9 @@ type options struct {
 	rounds      int
 	length      time.Duration
 	connections int
-	constant    bool
+	constant    string
 	metering    bool
-	india       bool
+	countrySize bool
 	graph       string
 	reuse       bool
 	against     string
@@ -45,15 +45,15 @@ func main() {
 	flag.DurationVar(&o.length, "length", 5*time.Second, "length of one load")
 	flag.IntVar(&o.connections, "connections", 16, "connections of a load")
 	flag.BoolVar(&o.reuse, "reuse", false, "take the databases of an earlier run as they are, without the import")
-	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one; with -india, nothing else is measured")
-	flag.StringVar(&o.only, "only", "", "measure this alone of "+strings.Join(servingNames(), ", ")+"; with -india and -reuse")
-	flag.BoolVar(&o.constant, "constant", false, "be the server with a constant body, the first subject")
+	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one; with -large, nothing else is measured")
+	flag.StringVar(&o.only, "only", "", "measure this alone of "+strings.Join(servingNames(), ", ")+"; with -large and -reuse")
+	flag.StringVar(&o.constant, "constant", "", "serve a constant body on this address: the first subject, which the benchmark starts itself")
 	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
-	flag.BoolVar(&o.india, "india", false, "measure a register as large as the country's")
-	flag.StringVar(&o.graph, "graph", "", "file to draw the latencies of several sizes into, with -india")
+	flag.BoolVar(&o.countrySize, "large", false, "measure a register as large as the country's")
+	flag.StringVar(&o.graph, "graph", "", "file to draw the latencies of several sizes into, with -large")
 	flag.Parse()
-	if o.only != "" && (!o.india || !o.reuse || !slices.Contains(servingNames(), o.only)) {
-		fmt.Fprintf(os.Stderr, "bench: -only %s: want one of %s, with -india and -reuse\n", o.only, strings.Join(servingNames(), ", "))
+	if o.only != "" && (!o.countrySize || !o.reuse || !slices.Contains(servingNames(), o.only)) {
+		fmt.Fprintf(os.Stderr, "bench: -only %s: want one of %s, with -large and -reuse\n", o.only, strings.Join(servingNames(), ", "))
 		os.Exit(2)
 	}
 
@@ -61,12 +61,12 @@ func main() {
 	defer stop()
 	run := o.run
 	switch {
-	case o.constant:
-		run = serveConstant
+	case o.constant != "":
+		run = func(ctx context.Context) error { return serveConstant(ctx, o.constant) }
 	case o.metering:
 		run = runMetering
-	case o.india:
-		run = o.runIndia
+	case o.countrySize:
+		run = o.runLarge
 	}
 	if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "bench:", err)

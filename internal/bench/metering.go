@@ -16,8 +16,8 @@ type figure struct{ what, folder, benchmark, unit, goal string }
 var figures = []figure{
 	{"a charge in the process, journalled, 1 caller", "./replicate/metering/meter", "BenchmarkCharge/callers=1", "ns/op", ""},
 	{"a charge in the process, journalled, 16 callers", "./replicate/metering/meter", "BenchmarkCharge/callers=16", "ns/op", ""},
-	{"what metering adds to a lookup, 16 callers", "./host/answer", "BenchmarkMetering", "%metering", "at most 25"},
-	{"the same in processor time, the writer's included", "./host/answer", "BenchmarkMetering", "%processor", ""},
+	{"what metering adds to a lookup, 16 callers", "./host/engine", "BenchmarkMetering", "%metering", "at most 25"},
+	{"the same in processor time, the writer's included", "./host/engine", "BenchmarkMetering", "%processor", ""},
 	{"usage rows that the writer applies, on a file", "./replicate/metering/ledger", "BenchmarkApply", "rows/s", "at least 50000"},
 	{"the same by a second of processor time", "./replicate/metering/ledger", "BenchmarkApply", "rows/processor-s", ""},
 	{"1,000 edges that sync each second over HTTP, with them", "./replicate/metering/writer", "BenchmarkEdges", "cores", "less than 1"},

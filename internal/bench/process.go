@@ -5,17 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/freeport"
 
 	"golang.org/x/sys/unix"
@@ -27,86 +24,70 @@ const (
 	loadCore   = 1
 )
 
-// build compiles the program under test.
-func build(ctx context.Context, dir string) (string, error) {
-	program := filepath.Join(dir, "regedge")
-	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./host")
-	command.Stderr = os.Stderr
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("build the program: %w", err)
-	}
-	return program, nil
-}
-
-// process is a server that was started.
+// process is a server under test, or the writer that it needs.
 type process struct {
-	command *exec.Cmd
+	*testkit.Process
 	address string
 	url     string
-	below   *process // what it stands on, stopped after it
+	release func()   // of the port
+	writer  *process // stopped after it; nil if it needs none, or shares one
 }
 
-// start runs a server on a core and waits until it answers ready on its address.
-func start(ctx context.Context, core int, address, ready string, env []string, program string, args ...string) (*process, error) {
-	p, said, err := spawn(ctx, core, address, env, program, args...)
+// readyLimit is how long a server may take to answer.
+const readyLimit = 30 * time.Second
+
+// start runs a server on a core and waits until it answers a path with 200.
+func start(ctx context.Context, core int, ready string, env []string, program string, args func(address string) []string) (*process, error) {
+	p, err := spawn(core, env, program, args)
 	if err != nil {
 		return nil, err
 	}
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) {
-		if res, err := http.Get(p.url + ready); err == nil {
-			io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			if res.StatusCode < 500 {
-				return p, nil
-			}
-		}
-		time.Sleep(50 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if err := p.Await(ctx, p.url+ready); err != nil {
+		p.stop()
+		return nil, err
 	}
-	p.stop()
-	return nil, fmt.Errorf("%s %s does not answer on %s: %s", program, args[0], address, said)
+	return p, nil
 }
 
-// spawn runs a server on a core. What it says of errors ends in the tail.
-func spawn(ctx context.Context, core int, address string, env []string, program string, args ...string) (*process, *tail, error) {
-	command := exec.CommandContext(ctx, program, args...)
-	command.Env = append(os.Environ(), env...)
-	said := &tail{}
-	command.Stderr = said
-	if err := onCore(core, command.Start); err != nil {
-		return nil, nil, err
+// spawn runs a server on a core and a free port, without waiting for it.
+func spawn(core int, env []string, program string, args func(address string) []string) (*process, error) {
+	address, release, err := freeport.Reserve("127.0.0.1")
+	if err != nil {
+		return nil, err
 	}
-	return &process{command: command, address: address, url: "http://" + address}, said, nil
+	child := &testkit.Process{
+		Program: program, Args: args(address), Env: env, Enter: func() error { return bind(0, core) },
+	}
+	if err := child.Start(); err != nil {
+		release()
+		return nil, err
+	}
+	return &process{Process: child, address: address, url: "http://" + address, release: release}, nil
 }
 
-// stop asks the server to end and waits for it.
+// stop stops the server and the writer that was started for it.
 func (p *process) stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM)
-	_ = p.command.Wait()
-	if p.below != nil {
-		p.below.stop()
+	p.Stop()
+	p.release()
+	if p.writer != nil {
+		p.writer.stop()
 	}
 }
 
-// onCore calls what starts a process on a thread that has one core only, which the process
-// inherits with all its threads. On a machine with one core nothing is bound.
-func onCore(core int, start func() error) error {
+// bind binds a thread, 0 for the calling one, and the processes that it starts from now on to a
+// core. On a machine with one core nothing is bound.
+func bind(thread, core int) error {
 	if runtime.NumCPU() < 2 {
-		return start()
+		return nil
 	}
-	// The thread is not given back to others: it ends with its goroutine, locked.
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		var one unix.CPUSet
-		one.Set(core)
-		if err := unix.SchedSetaffinity(0, &one); err != nil {
-			done <- fmt.Errorf("bind to core %d: %w", core, err)
-			return
-		}
-		done <- start()
-	}()
-	return <-done
+	var one unix.CPUSet
+	one.Set(core)
+	if err := unix.SchedSetaffinity(thread, &one); err != nil {
+		return fmt.Errorf("bind to core %d: %w", core, err)
+	}
+	return nil
 }
 
 // stayOnCore binds this process, with the threads that it will start, to a core.
@@ -119,12 +100,10 @@ func stayOnCore(core int) error {
 	if err != nil {
 		return err
 	}
-	var one unix.CPUSet
-	one.Set(core)
 	for _, thread := range threads {
 		id, _ := strconv.Atoi(filepath.Base(thread))
-		if err := unix.SchedSetaffinity(id, &one); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("bind to core %d: %w", core, err)
+		if err := bind(id, core); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended meanwhile
+			return err
 		}
 	}
 	return nil
@@ -133,7 +112,7 @@ func stayOnCore(core int) error {
 // resident is the memory of a process that is resident now, in bytes: all of it, and
 // without the pages of mapped files.
 func (p *process) resident() (all, private int64, err error) {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -158,25 +137,8 @@ func (p *process) processorTime() (time.Duration, error) {
 	// of all its threads, as the scheduler counts.
 	const ofScheduler = 2
 	var spent unix.Timespec
-	if err := unix.ClockGettime(int32(^p.command.Process.Pid<<3|ofScheduler), &spent); err != nil {
-		return 0, fmt.Errorf("processor time of process %d: %w", p.command.Process.Pid, err)
+	if err := unix.ClockGettime(int32(^p.PID()<<3|ofScheduler), &spent); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", p.PID(), err)
 	}
 	return time.Duration(spent.Nano()), nil
 }
-
-// newAddress is an address of the loopback for a server, until this process ends.
-func newAddress() (string, error) {
-	reserved, _, err := freeport.Reserve("127.0.0.1")
-	return reserved, err
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	t.kept = t.kept[max(0, len(t.kept)-2000):]
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.kept) }

@@ -10,22 +10,23 @@ import (
 	"time"
 
 	"regedge/host/pki"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/sqld"
 )
 
-// Config says what to run.
+// Config is the configuration of a cluster.
 type Config struct {
-	Dir           string // of everything; made when missing
-	Regedge, Sqld string // the programs
+	Dir           string // keeps the files of all processes; made if missing
+	Regedge, Sqld string // paths of the programs
 	EdgeFlags     []string
-	// Log makes the log of a process; nil discards it.
+	// Log returns the writer for the output of a process; nil discards all output.
 	Log func(name string) io.Writer
-	// Lookups and Writer are the addresses of the first edge's lookups (the others have the
-	// next ports) and of the writer; free ones when empty.
+	// Lookups are the addresses on which the first edges answer lookups, Writer is the writer's.
+	// Free ports are used where one is missing.
 	Lookups []string
 	Writer  string
-	// Host is what the centre listens on, the loopback when empty.
+	// Host is the IP address that the centre listens on, 127.0.0.1 if empty.
 	Host string
 }
 
@@ -34,14 +35,14 @@ type Cluster struct {
 	Config
 	OperatorToken string
 	Primaries     map[string]*sqld.Server // by database
-	WriterProcess *Process
-	Client        *writer.Client // as an operator
+	WriterProcess *testkit.Process
+	Client        *writer.Client // of the writer's API, with the operator's token
 	Edges         []*Edge
 	trust         *pki.Trust
-	reserved      []func() // each gives an address back
+	reserved      []func() // each releases a port
 }
 
-// Start starts the centre. After an error what was started runs until Stop.
+// Start starts the centre: the primaries and the writer. After an error nothing is left running.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if config.Log == nil {
 		config.Log = func(string) io.Writer { return io.Discard }
@@ -103,7 +104,7 @@ func (c *Cluster) startWriter(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.WriterProcess = &Process{
+	c.WriterProcess = &testkit.Process{
 		Program: c.Regedge, Log: c.Log("writer"),
 		Args: []string{
 			"writer", "--listen", c.Writer, "--database", c.path("ledger.db"),
@@ -118,13 +119,13 @@ func (c *Cluster) startWriter(ctx context.Context) (err error) {
 		return err
 	}
 	c.Client = writer.NewClient(c.WriterURL(), c.OperatorToken, nil)
-	return c.WriterProcess.await(ctx, c.WriterURL()+"/readyz")
+	return c.WriterProcess.Await(ctx, c.WriterURL()+"/readyz")
 }
 
-// WriterURL is the address of the writer's API.
+// WriterURL is the base URL of the writer's API.
 func (c *Cluster) WriterURL() string { return "http://" + c.Writer }
 
-// Token makes a token for a database.
+// Token makes a token for a database that does not expire.
 func (c *Cluster) Token(database string, right pki.Right) (string, error) {
 	return c.trust.Token(database, right, 0)
 }
@@ -136,7 +137,7 @@ func (c *Cluster) certificate(name string, hosts ...string) (*sqld.TLSFiles, err
 	return &sqld.TLSFiles{CA: c.trust.AuthorityFile(), Cert: cert, Key: key}, err
 }
 
-// Stop stops everything, the edges first. What was written stays in Dir.
+// Stop stops all processes, the edges first. The files in Dir stay.
 func (c *Cluster) Stop() {
 	for _, e := range c.Edges {
 		if e.Process != nil {
@@ -160,14 +161,15 @@ func (c *Cluster) Stop() {
 	}
 }
 
-// PushArgs are the arguments of regedge push for a file, and the environment.
+// PushArgs returns the arguments and the environment with which regedge push pushes a file.
 func (c *Cluster) PushArgs(file string) (args, env []string, err error) {
 	token, err := c.Token("registry", pki.ReadWrite)
 	return []string{"push", file, "--registry", c.Primaries["registry"].URL(), "--releases", c.path("releases")},
 		[]string{"REGEDGE_REGISTRY_TOKEN=" + token}, err
 }
 
-// LogFiles logs each process to a file of a folder.
+// LogFiles returns a Config.Log that appends the output of each process to a file of its own in a
+// folder.
 func LogFiles(dir string) (func(string) io.Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
-// Package cluster runs a whole cluster on one machine, on the loopback: the primaries,
-// the writer, and edges with their replicas, each a process of its own, with tokens and
-// mutual TLS as docs/operations.md has them on many machines. make cluster runs it for a
-// person, and the tests break its parts.
+// Package cluster runs a whole cluster on one machine: the primaries, the writer, and edges with
+// their replicas, each in a process of its own, with the tokens and mutual TLS that
+// docs/operations.md prescribes for many machines.
 //
-// Between the centre and each edge stands a Gate, which can be shut as a network is cut.
+// All connections between the centre and an edge pass through a Gate, which can be shut. The
+// tests break one part after another; make cluster runs a cluster for a person to try.
 package cluster

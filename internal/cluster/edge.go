@@ -6,27 +6,28 @@ import (
 	"strings"
 
 	"regedge/host/pki"
+	"regedge/internal/testkit"
 	"regedge/replicate/registry/sqld"
 )
 
-// Edge is an edge node with its replicas.
+// Edge is an edge with its replicas. Its Process is the edge's own.
 type Edge struct {
-	*Process
+	*testkit.Process
 	Name     string
 	Place    Place
-	URL      string // of the lookups
-	Metrics  string
+	URL      string // base URL of the lookups
+	Metrics  string // URL of the metrics
 	Replicas map[string]*sqld.Server
 	gates    []*Gate
 }
 
-// AddEdge makes a node and starts its replicas and its edge. It does not wait until the
-// edge is ready: without a registry it can't be.
+// AddEdge registers an edge at the writer and starts its replicas and the edge itself. It does
+// not wait until the edge is ready: an edge is not ready before a registry was pushed.
 func (c *Cluster) AddEdge(ctx context.Context, name string) (*Edge, error) {
 	return c.AddEdgeAt(ctx, name, Place{})
 }
 
-// AddEdgeAt is AddEdge at another place, whose Host this process must reach.
+// AddEdgeAt is AddEdge in another network, whose Host this process must be able to reach.
 func (c *Cluster) AddEdgeAt(ctx context.Context, name string, place Place) (*Edge, error) {
 	e := &Edge{Name: name, Place: place, Replicas: make(map[string]*sqld.Server)}
 	c.Edges = append(c.Edges, e)
@@ -45,7 +46,7 @@ func (c *Cluster) startEdge(ctx context.Context, e *Edge, n int) error {
 	if err != nil {
 		return err
 	}
-	central, err := e.gate(c.Writer)
+	toWriter, err := e.gate(c.Writer)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (c *Cluster) startEdge(ctx context.Context, e *Edge, n int) error {
 	e.URL, e.Metrics = "http://"+lookups, "http://"+metrics+"/metrics"
 	args := []string{
 		"edge", "--listen", lookups, "--metrics", metrics, "--log", "errors",
-		"--writer", "http://" + central.Address(), "--state", c.path("edge-" + e.Name),
+		"--writer", "http://" + toWriter.Address(), "--state", c.path("edge-" + e.Name),
 	}
 	env := []string{"REGEDGE_TOKEN=" + node.Token}
 	for _, database := range pki.Databases {
@@ -71,10 +72,13 @@ func (c *Cluster) startEdge(ctx context.Context, e *Edge, n int) error {
 		args = append(args, "--"+database, replica.URL(), "--"+database+"-replica", replica.Dir)
 		env = append(env, "REGEDGE_"+strings.ToUpper(database)+"_TOKEN="+token)
 	}
-	e.Process = &Process{Program: c.Regedge, Args: append(args, c.EdgeFlags...), Env: env, Log: c.Log("edge-" + e.Name)}
-	return e.Place.do(e.Start)
+	e.Process = &testkit.Process{
+		Program: c.Regedge, Args: append(args, c.EdgeFlags...), Env: env, Log: c.Log("edge-" + e.Name), Enter: e.Place.Enter,
+	}
+	return e.Start()
 }
 
+// lookups is the address on which the n-th edge answers lookups.
 func (c *Cluster) lookups(e *Edge, n int) (string, error) {
 	if n < len(c.Lookups) {
 		return c.Lookups[n], nil
@@ -82,6 +86,7 @@ func (c *Cluster) lookups(e *Edge, n int) (string, error) {
 	return c.address(e.Place)
 }
 
+// startReplica starts the edge's replica of a database, and returns it with the edge's token.
 func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tls *sqld.TLSFiles) (*sqld.Server, string, error) {
 	token, err := c.Token(database, pki.ReadOnly)
 	if err != nil {
@@ -94,7 +99,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	name := "replica-" + e.Name + "-" + database
 	s := &sqld.Server{Config: sqld.Config{
 		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
-		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name), Do: e.Place.Do,
+		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name), Do: e.Place.Run,
 	}}
 	if s.HTTP, err = c.address(e.Place); err != nil {
 		return nil, "", err
@@ -106,6 +111,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	return s, token, s.Await(ctx, token)
 }
 
+// gate makes a gate of the edge to an address at the centre.
 func (e *Edge) gate(target string) (*Gate, error) {
 	g, err := newGate(e.Place, target)
 	if err == nil {
@@ -114,14 +120,14 @@ func (e *Edge) gate(target string) (*Gate, error) {
 	return g, err
 }
 
-// Cut cuts the network between the edge and the centre.
+// Cut cuts the network between the edge and the centre: the edge's sync and its replicas.
 func (e *Edge) Cut() {
 	for _, g := range e.gates {
 		g.Shut()
 	}
 }
 
-// Mend ends a Cut.
+// Mend undoes Cut.
 func (e *Edge) Mend() {
 	for _, g := range e.gates {
 		g.Open()
@@ -129,4 +135,4 @@ func (e *Edge) Mend() {
 }
 
 // Ready waits until the edge is ready, or ctx is done.
-func (e *Edge) Ready(ctx context.Context) error { return e.await(ctx, e.URL+"/readyz") }
+func (e *Edge) Ready(ctx context.Context) error { return e.Await(ctx, e.URL+"/readyz") }

@@ -2,16 +2,20 @@ package cluster_test
 
 import (
 	"context"
+	"database/sql"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	driver "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/host/pki"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
+	"regedge/schema"
 )
 
 // TestNoLookupFailsWhileThePartsOfTheClusterDo breaks one part after another under load.
@@ -199,4 +203,89 @@ func (w *world) cut(t *testing.T, l *traffic) time.Duration {
 	require.Regexp(t, `(?m)^regedge_writer_unreachable 1`, metrics)
 	e.Mend()
 	return w.follows()
+}
+
+// TestAnEdgeThatFallsBehindIsNotReadyUntilItHasCaughtUp cuts an edge off for longer than
+// its bound of lag. It goes on answering whoever still asks it.
+func TestAnEdgeThatFallsBehindIsNotReadyUntilItHasCaughtUp(t *testing.T) {
+	t.Parallel()
+	w := start(t, "--max-lag", "4s")
+	w.push(w.before)
+	w.inStep()
+	east, west := w.edge("east"), w.edge("west")
+	east.Cut()
+	require.Eventually(t, func() bool { return !ready(east.URL) }, patience, 50*time.Millisecond)
+	said, err := get(east.URL+"/readyz", "")
+	require.NoError(t, err)
+	require.True(t, strings.Contains(said, "too far behind"), said)
+	require.True(t, ready(west.URL), "the other one is not cut off")
+	a := w.ask(east, "/v1/companies/"+w.watched()[0], "reg_sandbox_public")
+	require.Equal(t, 200, a.status)
+	require.Equal(t, w.release(), a.release)
+	east.Mend()
+	w.inStep()
+}
+
+// ready asks an edge whether it should be given requests.
+func ready(url string) bool {
+	response, err := http.Get(url + "/readyz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// TestLostPrimariesAreMadeAgain loses the disks of both primaries. The writer fills access
+// again when it starts, an operator pushes the registry, and the replicas begin anew by
+// themselves; lookups go on from the old files meanwhile, however long the registry takes
+// to be filled.
+func TestLostPrimariesAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.push(w.before)
+	l := w.newTraffic(fewAccounts)
+	l.start()
+	l.through(t, 50)
+	for _, database := range pki.Databases {
+		p := w.Primaries[database]
+		p.Kill()
+		require.NoError(t, os.RemoveAll(p.Dir))
+		require.NoError(t, p.Start())
+		token, err := w.Token(database, pki.ReadOnly)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		require.NoError(t, p.Await(ctx, token))
+	}
+	l.through(t, 50)
+	w.WriterProcess.Stop()
+	require.NoError(t, w.WriterProcess.Start())
+	w.beginRegistry(t)
+	l.through(t, 3*int64(load()))
+	w.push(w.after)
+	w.inStep()
+	l.through(t, 50)
+	l.end(t)
+}
+
+// beginRegistry gives an empty primary its schema, as a push does first, and waits until
+// the replicas have that and the heartbeats after it.
+func (w *world) beginRegistry(t *testing.T) {
+	t.Helper()
+	token, err := w.Token("registry", pki.ReadWrite)
+	require.NoError(t, err)
+	connector, err := driver.NewConnector(w.Primaries["registry"].URL(), driver.WithAuthToken(token))
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	for _, e := range w.Edges {
+		near := libsql.New(e.Replicas["registry"].URL(), token)
+		defer near.Close()
+		require.Eventually(t, func() bool {
+			result, err := near.Query(t.Context(), "SELECT count(*) FROM heartbeat")
+			return err == nil && result.Int(0, 0) == 1
+		}, patience, 20*time.Millisecond)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/cluster"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/freeport"
 	"regedge/replicate/metering/writer"
 )
@@ -24,7 +25,7 @@ func (w *world) single(name, registry string) *cluster.Edge {
 	address := freeport.ForTest(w.t)
 	access, err := w.Token("access", pki.ReadOnly)
 	require.NoError(w.t, err)
-	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &cluster.Process{
+	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{
 		Program: w.Regedge, Log: w.log,
 		Args: []string{
 			"edge", "--listen", address, "--log", "errors", "--registry", registry, "--access", w.Primaries["access"].URL(),

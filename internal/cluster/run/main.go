@@ -154,7 +154,7 @@ func serve(dir, regedge string) error {
 		return err
 	}
 	defer c.Stop()
-	greeting, err := furnish(limited, c)
+	greeting, err := seed(limited, c)
 	if err != nil {
 		return err
 	}

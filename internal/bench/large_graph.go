@@ -12,29 +12,29 @@ import (
 )
 
 // drawGraph measures the other sizes and draws all of them, when it is asked to.
-func (i *india) drawGraph(ctx context.Context) error {
-	if i.graph == "" {
+func (b *largeBench) drawGraph(ctx context.Context) error {
+	if b.graph == "" {
 		return nil
 	}
 	for _, companies := range graphSizes {
-		if companies == i.small.companies || companies >= i.large.companies {
+		if companies == b.small.companies || companies >= b.large.companies {
 			continue
 		}
-		r := i.register(i.dir, companies)
-		if err := i.ready(ctx, r); err != nil {
+		r := b.registry(companies)
+		if err := b.ready(ctx, r); err != nil {
 			return err
 		}
-		p, err := i.measurePoint(ctx, r, i.rounds)
+		p, err := b.measurePoint(ctx, r, b.rounds)
 		if err != nil {
 			return err
 		}
-		i.points = append(i.points, p)
+		b.points = append(b.points, p)
 	}
-	slices.SortFunc(i.points, func(a, b point) int { return cmp.Compare(a.names, b.names) })
-	for _, p := range i.points {
-		i.row(fmt.Sprintf("%d names over HTTP, one connection", p.names), "", "lookup %s; search %s", p.lookup, p.search)
+	slices.SortFunc(b.points, func(a, b point) int { return cmp.Compare(a.names, b.names) })
+	for _, p := range b.points {
+		b.row(fmt.Sprintf("%d names over HTTP, one connection", p.names), "", "lookup %s; search %s", p.lookup, p.search)
 	}
-	return os.WriteFile(i.graph, []byte(graphOf(i.points)), 0o644)
+	return os.WriteFile(b.graph, []byte(graphOf(b.points)), 0o644)
 }
 
 // The graph's size and the room around it, in its own units.

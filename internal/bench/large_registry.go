@@ -13,7 +13,7 @@ import (
 )
 
 // register is a made-up register of one size: its files, and the database made of them.
-type register struct {
+type registry struct {
 	dataset
 	companies   int
 	current     []string // files of today
@@ -30,12 +30,12 @@ const (
 	olderDay   = "2021-03-31"
 )
 
-func (i *india) register(dir string, companies int) *register {
-	return &register{companies: companies, dataset: dataset{dir: filepath.Join(dir, fmt.Sprint(companies)), program: i.program}}
+func (b *largeBench) registry(companies int) *registry {
+	return &registry{companies: companies, dataset: dataset{dir: filepath.Join(b.dir, fmt.Sprint(companies)), program: b.program}}
 }
 
 // generate makes the files unless an earlier run has.
-func (r *register) generate(ctx context.Context) error {
+func (r *registry) generate(ctx context.Context) error {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *register) generate(ctx context.Context) error {
 }
 
 // sort tells the files apart by their date.
-func (r *register) sort(made generate.Summary) error {
+func (r *registry) sort(made generate.Summary) error {
 	r.current, r.older, r.sourceBytes = nil, nil, 0
 	for _, file := range made.Files {
 		path := filepath.Join(r.path("files"), file.Name)
@@ -81,7 +81,7 @@ func (r *register) sort(made generate.Summary) error {
 }
 
 // drop removes the database.
-func (r *register) drop() error {
+func (r *registry) drop() error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(r.path("registry.db") + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -92,7 +92,7 @@ func (r *register) drop() error {
 
 // look reads what the loads ask for: CINs and names drawn evenly, and how many rows there
 // are of each kind.
-func (r *register) look() error {
+func (r *registry) look() error {
 	db, err := schema.OpenFile(r.path("registry.db"), true)
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"regedge/testdata"
 )
 
-// furnish gives a cluster two edges, the sample of the register and an account, and
-// returns what a person needs to use it.
-func furnish(ctx context.Context, c *cluster.Cluster) (greeting string, err error) {
+// seed gives a cluster the sample registry, two edges and an account, and returns the text that
+// tells a person how to use it.
+func seed(ctx context.Context, c *cluster.Cluster) (greeting string, err error) {
 	registry := filepath.Join(c.Dir, "registry.db")
 	if err := importSample(ctx, registry); err != nil {
 		return "", fmt.Errorf("import the sample: %w", err)

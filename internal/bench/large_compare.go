@@ -21,26 +21,26 @@ const (
 )
 
 // compare measures the processor time of this build and another under both loads, in turns.
-func (i *india) compare(ctx context.Context) error {
+func (b *largeBench) compare(ctx context.Context) error {
 	if err := stayOnCore(loadCore); err != nil {
 		return err
 	}
-	if err := i.large.ready(ctx); err != nil {
+	if err := b.large.ready(ctx); err != nil {
 		return err
 	}
-	hot, err := i.middling(ctx)
+	hot, err := b.middling(ctx)
 	if err != nil {
 		return err
 	}
 	for _, load := range []struct {
 		name string
-		r    *register
+		r    *registry
 		next func([]byte, *rand.Rand) []byte
 	}{
-		{"mix", i.large, i.mix()},
+		{"mix", b.large, b.mix()},
 		{"lookups", hot, hot.lookup},
 	} {
-		all, err := i.beside(ctx, load.r, load.next)
+		all, err := b.beside(ctx, load.r, load.next)
 		if err != nil {
 			return fmt.Errorf("%s: %w", load.name, err)
 		}
@@ -73,28 +73,28 @@ func spread(times []time.Duration) string {
 }
 
 // beside loads an edge of this build and one of the other, of one register.
-func (i *india) beside(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (turns, error) {
-	center, err := r.startWriter(ctx)
+func (b *largeBench) beside(ctx context.Context, r *registry, next func([]byte, *rand.Rand) []byte) (turns, error) {
+	near, err := r.startWriter(ctx)
 	if err != nil {
 		return turns{}, err
 	}
-	defer center.stop()
+	defer near.stop()
 	var edges [2]*process
-	for n, program := range []string{i.program, i.against} {
-		edge, done, err := r.startNode(ctx, center, program)
+	for n, program := range []string{b.program, b.against} {
+		edge, done, err := r.startNode(ctx, near, program)
 		if err != nil {
 			return turns{}, err
 		}
 		defer done()
 		edges[n] = edge
 	}
-	return i.inTurns(r, edges, next)
+	return b.inTurns(r, edges, next)
 }
 
 // inTurns loads two servers by slices.
-func (i *india) inTurns(r *register, servers [2]*process, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
+func (b *largeBench) inTurns(r *registry, servers [2]*process, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
 	into := [2]*[]time.Duration{&all.this, &all.other}
-	for turn := range i.rounds * slicesARound {
+	for turn := range b.rounds * slicesARound {
 		if turn%slicesARound == 0 {
 			if err := r.warm(); err != nil {
 				return all, err
@@ -104,7 +104,7 @@ func (i *india) inTurns(r *register, servers [2]*process, next func([]byte, *ran
 			if turn%2 == 1 {
 				n = 1 - n
 			}
-			l := load{address: servers[n].address, connections: i.connections, length: sliceLength, next: next}
+			l := load{address: servers[n].address, connections: b.connections, length: sliceLength, next: next}
 			measured, err := l.measure(servers[n])
 			if err != nil {
 				return all, err
@@ -122,15 +122,15 @@ func (i *india) inTurns(r *register, servers [2]*process, next func([]byte, *ran
 }
 
 // startNode runs an edge as a node of its own, until done is called.
-func (r *register) startNode(ctx context.Context, center *process, program string) (edge *process, done func(), err error) {
-	client := writer.NewClient(center.url, r.tokens.Operator, nil)
+func (r *registry) startNode(ctx context.Context, near *process, program string) (edge *process, done func(), err error) {
+	client := writer.NewClient(near.url, r.tokens.Operator, nil)
 	name := fmt.Sprintf("compared-%d", time.Now().UnixNano())
 	node, err := client.AddNode(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	state := r.path(name)
-	edge, err = r.startEdgeOn(ctx, center, program, "wazero", "errors", node.Token, state)
+	edge, err = r.startEdgeOf(ctx, near, program, "wazero", "errors", node.Token, state)
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(state))
 	}

@@ -29,13 +29,13 @@ func (l latency) String() string {
 // serving are the measurements of what clients ask for.
 var serving = []struct {
 	name    string
-	measure func(*india, context.Context) error
+	measure func(*largeBench, context.Context) error
 }{
-	{"latency", (*india).measureLatency},
-	{"search", (*india).measureSearch},
-	{"mix", (*india).measureMix},
-	{"lookups", (*india).measureHotPath},
-	{"cold", (*india).measureColdStart},
+	{"latency", (*largeBench).measureLatency},
+	{"search", (*largeBench).measureSearch},
+	{"mix", (*largeBench).measureMix},
+	{"lookups", (*largeBench).measureHotPath},
+	{"cold", (*largeBench).measureColdStart},
 }
 
 func servingNames() (names []string) {
@@ -46,21 +46,21 @@ func servingNames() (names []string) {
 }
 
 // measureServing asks the registers for what clients ask.
-func (i *india) measureServing(ctx context.Context) error {
+func (b *largeBench) measureServing(ctx context.Context) error {
 	if err := stayOnCore(loadCore); err != nil {
 		return err
 	}
-	if err := i.ready(ctx, i.small); err != nil {
+	if err := b.ready(ctx, b.small); err != nil {
 		return err
 	}
-	if err := i.large.ready(ctx); err != nil {
+	if err := b.large.ready(ctx); err != nil {
 		return err
 	}
 	for _, s := range serving {
-		if i.only != "" && i.only != s.name {
+		if b.only != "" && b.only != s.name {
 			continue
 		}
-		if err := s.measure(i, ctx); err != nil {
+		if err := s.measure(b, ctx); err != nil {
 			return err
 		}
 	}
@@ -69,18 +69,18 @@ func (i *india) measureServing(ctx context.Context) error {
 
 // ready makes a register beside the large one, anew unless those of an earlier run are to be
 // taken: another program may have made them.
-func (i *india) ready(ctx context.Context, r *register) error {
-	if !i.reuse && !i.made[r.companies] && r.dir != i.large.dir {
+func (b *largeBench) ready(ctx context.Context, r *registry) error {
+	if !b.reuse && !b.made[r.companies] && r.dir != b.large.dir {
 		if err := r.drop(); err != nil {
 			return err
 		}
 	}
-	i.made[r.companies] = true
+	b.made[r.companies] = true
 	return r.ready(ctx)
 }
 
 // ready makes the database and the keys of a register unless they are there.
-func (r *register) ready(ctx context.Context) error {
+func (r *registry) ready(ctx context.Context) error {
 	if err := r.generate(ctx); err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func (r *register) ready(ctx context.Context) error {
 
 // warm has the system read the database into memory. Before each load it does so anew, for
 // a shared machine may give the pages of files back to its host within seconds.
-func (r *register) warm() error {
+func (r *registry) warm() error {
 	_, err := hashOf(r.path("registry.db"))
 	return err
 }
 
 // measurePoint measures one register: the least of the medians of several rounds, for what a
 // shared machine adds is never negative.
-func (i *india) measurePoint(ctx context.Context, r *register, rounds int) (point, error) {
+func (b *largeBench) measurePoint(ctx context.Context, r *registry, rounds int) (point, error) {
 	p := point{names: int(r.counts["company"] + r.counts["llp"])}
 	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
 	if err != nil {
@@ -128,7 +128,7 @@ func (i *india) measurePoint(ctx context.Context, r *register, rounds int) (poin
 			{r.lookup, &p.lookup},
 			{func(buf []byte, random *rand.Rand) []byte { return r.search(buf, random, queries) }, &p.search},
 		} {
-			l := load{address: edge.address, connections: 1, length: i.length, next: kind.next}
+			l := load{address: edge.address, connections: 1, length: b.length, next: kind.next}
 			measured, err := l.run()
 			if err == nil && round > 0 && measured.failed() > 0 {
 				err = fmt.Errorf("not every answer was 200: %v", measured.statuses)
@@ -153,28 +153,28 @@ func (l *latency) least(o latency) {
 }
 
 // measureLatency compares the large register with the small one.
-func (i *india) measureLatency(ctx context.Context) error {
+func (b *largeBench) measureLatency(ctx context.Context) error {
 	var both [2]point
-	for n, r := range []*register{i.small, i.large} {
-		p, err := i.measurePoint(ctx, r, i.rounds)
+	for n, r := range []*registry{b.small, b.large} {
+		p, err := b.measurePoint(ctx, r, b.rounds)
 		if err != nil {
 			return fmt.Errorf("%d companies: %w", r.companies, err)
 		}
 		both[n] = p
-		i.points = append(i.points, p)
+		b.points = append(b.points, p)
 	}
 	small, large := both[0].lookup, both[1].lookup
-	i.row(fmt.Sprintf("company lookup by CIN over HTTP, %d companies", i.small.companies), "", "%s", small)
-	i.row(fmt.Sprintf("the same, %d companies", i.large.companies), "p50 within 1.3 times, p99 within 2 times", "%s: %.2f and %.2f times",
+	b.row(fmt.Sprintf("company lookup by CIN over HTTP, %d companies", b.small.companies), "", "%s", small)
+	b.row(fmt.Sprintf("the same, %d companies", b.large.companies), "p50 within 1.3 times, p99 within 2 times", "%s: %.2f and %.2f times",
 		large, ratio(large.p50, small.p50), ratio(large.p99, small.p99))
-	i.row("name search over HTTP", "", "%s", both[1].search)
+	b.row("name search over HTTP", "", "%s", both[1].search)
 	return nil
 }
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 // search asks for one of the queries with a random key.
-func (r *register) search(buf []byte, random *rand.Rand, queries []string) []byte {
+func (r *registry) search(buf []byte, random *rand.Rand, queries []string) []byte {
 	buf = append(append(buf, "GET "...), searchTarget(queries[random.IntN(len(queries))])...)
 	buf = append(append(buf, " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer "...), r.keys[random.IntN(len(r.keys))]...)
 	return append(buf, "\r\n\r\n"...)
@@ -184,8 +184,8 @@ func (r *register) search(buf []byte, random *rand.Rand, queries []string) []byt
 const searchShare = 10
 
 // mix asks the large register for lookups and searches.
-func (i *india) mix() func([]byte, *rand.Rand) []byte {
-	r := i.large
+func (b *largeBench) mix() func([]byte, *rand.Rand) []byte {
+	r := b.large
 	queries := typedQueries(r.names, 5000)
 	return func(buf []byte, random *rand.Rand) []byte {
 		if random.IntN(searchShare) == 0 {
@@ -196,32 +196,32 @@ func (i *india) mix() func([]byte, *rand.Rand) []byte {
 }
 
 // measureMix loads the edge of the large register with lookups and searches.
-func (i *india) measureMix(ctx context.Context) error {
-	mix, err := i.underLoad(ctx, i.large, i.mix())
+func (b *largeBench) measureMix(ctx context.Context) error {
+	mix, err := b.underLoad(ctx, b.large, b.mix())
 	if err != nil {
 		return err
 	}
-	i.row("one core, 16 connections, 90% lookups, 10% searches", "at least 12000/s, p99 under 10 ms, under 256 MB", "%s", mix)
+	b.row("one core, 16 connections, 90% lookups, 10% searches", "at least 12000/s, p99 under 10 ms, under 256 MB", "%s", mix)
 	return nil
 }
 
 // middling is the register of the hot path.
-func (i *india) middling(ctx context.Context) (*register, error) {
-	r := i.register(i.dir, min(hotPathCompanies, i.companies))
-	return r, i.ready(ctx, r)
+func (b *largeBench) middling(ctx context.Context) (*registry, error) {
+	r := b.registry(min(hotPathCompanies, b.companies))
+	return r, b.ready(ctx, r)
 }
 
 // measureHotPath loads the edge of a middling register with lookups alone.
-func (i *india) measureHotPath(ctx context.Context) error {
-	r, err := i.middling(ctx)
+func (b *largeBench) measureHotPath(ctx context.Context) error {
+	r, err := b.middling(ctx)
 	if err != nil {
 		return err
 	}
-	hot, err := i.underLoad(ctx, r, r.lookup)
+	hot, err := b.underLoad(ctx, r, r.lookup)
 	if err != nil {
 		return err
 	}
-	i.row(fmt.Sprintf("one core, 16 connections, lookups in %d companies, %d keys", r.companies, len(r.keys)),
+	b.row(fmt.Sprintf("one core, 16 connections, lookups in %d companies, %d keys", r.companies, len(r.keys)),
 		"at least 28000/s, p99 under 5 ms, under 100 MB, WAL bounded", "%s", hot)
 	return nil
 }
@@ -245,7 +245,7 @@ func (l loaded) String() string {
 // underLoad loads the edge of a register in rounds, of which the first one warms up: leases
 // are granted, pages cached. Then it and a constant body take turns, which tells how fast the
 // machine is.
-func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *rand.Rand) []byte) (loaded, error) {
+func (b *largeBench) underLoad(ctx context.Context, r *registry, next func([]byte, *rand.Rand) []byte) (loaded, error) {
 	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
 	if err != nil {
 		return loaded{}, err
@@ -257,8 +257,8 @@ func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *r
 	}
 	defer constant.stop()
 	var all loaded
-	l := load{address: edge.address, connections: i.connections, length: i.length, next: next}
-	for round := range i.rounds {
+	l := load{address: edge.address, connections: b.connections, length: b.length, next: next}
+	for round := range b.rounds {
 		if err := r.warm(); err != nil {
 			return loaded{}, err
 		}
@@ -266,7 +266,7 @@ func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *r
 		if err != nil {
 			return loaded{}, err
 		}
-		if round == 0 && i.rounds > 1 {
+		if round == 0 && b.rounds > 1 {
 			continue
 		}
 		if measured.failed() > 0 {
@@ -286,61 +286,59 @@ func (i *india) underLoad(ctx context.Context, r *register, next func([]byte, *r
 	if _, all.private, err = edge.resident(); err != nil {
 		return loaded{}, err
 	}
-	all.floor, err = i.inTurns(r, [2]*process{edge, constant}, next)
+	all.floor, err = b.inTurns(r, [2]*process{edge, constant}, next)
 	return all, err
 }
 
 // measureColdStart starts an edge on files that the system has forgotten and waits for its
 // first answer to a lookup.
-func (i *india) measureColdStart(ctx context.Context) error {
-	r := i.large
-	center, err := r.startWriter(ctx)
+func (b *largeBench) measureColdStart(ctx context.Context) error {
+	r := b.large
+	writer, err := r.startWriter(ctx)
 	if err != nil {
 		return err
 	}
-	defer center.stop()
+	defer writer.stop()
 	var lengths []time.Duration
 	for range 3 {
 		if err := forget(r.path("registry.db")); err != nil {
 			return err
 		}
-		length, err := r.firstAnswer(ctx, center)
+		length, err := r.firstAnswer(ctx, writer)
 		if err != nil {
 			return err
 		}
 		lengths = append(lengths, length)
 	}
 	slices.Sort(lengths)
-	i.row("cold start of an edge: first answer", "under 1 s", "%s (slowest %s)", middle(lengths).Round(time.Millisecond), lengths[2].Round(time.Millisecond))
+	b.row("cold start of an edge: first answer", "under 1 s", "%s (slowest %s)", middle(lengths).Round(time.Millisecond), lengths[2].Round(time.Millisecond))
 	return nil
 }
 
-// firstAnswer starts an edge and asks it until it answers.
-func (r *register) firstAnswer(ctx context.Context, center *process) (time.Duration, error) {
-	address, err := newAddress()
-	if err != nil {
-		return 0, err
-	}
+// firstAnswer starts an edge and measures the time until its first answer to a lookup.
+func (r *registry) firstAnswer(ctx context.Context, writer *process) (time.Duration, error) {
 	state, err := os.MkdirTemp(r.dir, "state-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(state)
 	begin := time.Now()
-	edge, _, err := spawn(ctx, serverCore, address, append(oneCore, "REGEDGE_TOKEN="+r.tokens.Node), r.program,
-		r.edgeArgs(center, address, "wazero", "errors", state)...)
+	edge, err := spawn(serverCore, append(oneCore, "REGEDGE_TOKEN="+r.tokens.Node), r.program, r.edgeArgs(writer, "wazero", "errors", state))
 	if err != nil {
 		return 0, err
 	}
 	defer edge.stop()
-	l := load{address: address, connections: 1, length: 0, next: r.lookup}
-	for time.Since(begin) < 30*time.Second {
+	l := load{address: edge.address, connections: 1, length: 0, next: r.lookup}
+	for time.Since(begin) < readyLimit {
 		if status, err := l.once(); err == nil && status == 200 {
 			return time.Since(begin), nil
 		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return 0, errors.New("the edge does not answer")
+	return 0, fmt.Errorf("the edge does not answer: %s", edge.Tail())
 }
 
 // forget has the system drop what it keeps of a file in memory.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"regedge/internal/testkit"
 )
 
 // spent is what an import took.
@@ -32,29 +34,29 @@ func (s spent) plus(o spent) spent {
 }
 
 // measureImport makes the large register, and imports the same and almost the same again.
-func (i *india) measureImport(ctx context.Context) error {
-	if err := i.large.generate(ctx); err != nil {
+func (b *largeBench) measureImport(ctx context.Context) error {
+	if err := b.large.generate(ctx); err != nil {
 		return err
 	}
-	if !i.reuse {
-		if err := i.importLarge(ctx); err != nil {
+	if !b.reuse {
+		if err := b.importLarge(ctx); err != nil {
 			return err
 		}
 	}
-	if err := i.large.look(); err != nil {
+	if err := b.large.look(); err != nil {
 		return err
 	}
-	info, err := os.Stat(i.large.path("registry.db"))
+	info, err := os.Stat(b.large.path("registry.db"))
 	if err != nil {
 		return err
 	}
-	i.row("database size", "at most 2.5 bytes per byte of CSV", "%.2f bytes per byte (%.2f GB)",
-		float64(info.Size())/float64(i.large.sourceBytes), float64(info.Size())/1e9)
+	b.row("database size", "at most 2.5 bytes per byte of CSV", "%.2f bytes per byte (%.2f GB)",
+		float64(info.Size())/float64(b.large.sourceBytes), float64(info.Size())/1e9)
 	return nil
 }
 
-func (i *india) importLarge(ctx context.Context) error {
-	r := i.large
+func (b *largeBench) importLarge(ctx context.Context) error {
+	r := b.large
 	if err := r.drop(); err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (i *india) importLarge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.row("full import into an empty database", "at most 360 s, under 512 MB", "%s", first)
+	b.row("full import into an empty database", "at most 360 s, under 512 MB", "%s", first)
 	before, err := hashOf(r.path("registry.db"))
 	if err != nil {
 		return err
@@ -79,14 +81,14 @@ func (i *india) importLarge(ctx context.Context) error {
 	if before != after || changed {
 		what = "THE DATABASE CHANGED"
 	}
-	i.row("the same files again", fmt.Sprintf("at most %.0f s, no row written", first.length.Seconds()/3),
+	b.row("the same files again", fmt.Sprintf("at most %.0f s, no row written", first.length.Seconds()/3),
 		"%s, %.2f of the first; %s", again, again.length.Seconds()/first.length.Seconds(), what)
-	return i.importChanged(ctx, again)
+	return b.importChanged(ctx, again)
 }
 
 // importChanged imports the current files with one row in a hundred changed.
-func (i *india) importChanged(ctx context.Context, again spent) error {
-	r := i.large
+func (b *largeBench) importChanged(ctx context.Context, again spent) error {
+	r := b.large
 	files, err := r.change()
 	if err != nil {
 		return err
@@ -99,13 +101,13 @@ func (i *india) importChanged(ctx context.Context, again spent) error {
 	if !changed {
 		return errors.New("the changed files changed nothing")
 	}
-	i.row("1% of rows changed", "about the cost of reading", "%s, %.2f of the same files again", took, took.length.Seconds()/again.length.Seconds())
+	b.row("1% of rows changed", "about the cost of reading", "%s, %.2f of the same files again", took, took.length.Seconds()/again.length.Seconds())
 	return nil
 }
 
 // change writes the current files anew, with another value in one row of a hundred that
 // wins over the one that is held.
-func (r *register) change() (files []string, err error) {
+func (r *registry) change() (files []string, err error) {
 	if err := os.MkdirAll(r.path("changed"), 0o755); err != nil {
 		return nil, err
 	}
@@ -159,7 +161,7 @@ func changed(file string, line []byte) []byte {
 
 // importAll imports all files, each under its date, and reports whether anything changed.
 // The contacts come twice, for some are of companies that only the older files hold.
-func (r *register) importAll(ctx context.Context) (total spent, changed bool, err error) {
+func (r *registry) importAll(ctx context.Context) (total spent, changed bool, err error) {
 	runs := []struct {
 		asOf string
 		args []string
@@ -178,21 +180,21 @@ func (r *register) importAll(ctx context.Context) (total spent, changed bool, er
 	return total, changed, nil
 }
 
-func (r *register) importFiles(ctx context.Context, asOf string, args []string) (spent, bool, error) {
+func (r *registry) importFiles(ctx context.Context, asOf string, args []string) (spent, bool, error) {
 	fmt.Fprintf(os.Stderr, "importing %d companies as of %s\n", r.companies, asOf)
 	command := exec.CommandContext(ctx, r.program, append([]string{"import", "--registry", r.path("registry.db"), "--as-of", asOf}, args...)...)
-	said := &tail{}
-	command.Stdout, command.Stderr = said, said
+	output := &testkit.Log{}
+	command.Stdout, command.Stderr = output, output
 	begin := time.Now()
 	if err := command.Run(); err != nil {
-		return spent{}, false, fmt.Errorf("import: %w: %s", err, said)
+		return spent{}, false, fmt.Errorf("import: %w: %s", err, output)
 	}
 	state := command.ProcessState
 	took := spent{length: time.Since(begin), processor: state.UserTime() + state.SystemTime()}
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		took.memory = usage.Maxrss << 10 // Linux counts in KiB
 	}
-	return took, !strings.Contains(said.String(), "nothing changed"), nil
+	return took, !strings.Contains(output.String(), "nothing changed"), nil
 }
 
 var hashSeed = maphash.MakeSeed()

@@ -2,12 +2,10 @@ package cluster_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -43,18 +41,11 @@ func TestMain(m *testing.M) {
 var built string
 
 // program builds regedge once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "regedge-cluster-")
-	if err != nil {
+var program = sync.OnceValues(func() (program string, err error) {
+	if built, err = os.MkdirTemp("", "regedge-cluster-"); err != nil {
 		return "", err
 	}
-	built = dir
-	path := filepath.Join(dir, "regedge")
-	out, err := exec.Command("go", "build", "-o", path, "regedge/host").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build regedge: %w: %s", err, out)
-	}
-	return path, nil
+	return testkit.BuildRegedge(context.Background(), built)
 })
 
 // world is a cluster of two edges with registries to push.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
+	"text/tabwriter"
 	"time"
 )
 
@@ -48,56 +51,45 @@ func (o options) subjects(d *dataset) []subject {
 var oneCore = []string{"GOMAXPROCS=1"}
 
 func (d *dataset) startConstant(ctx context.Context) (*process, error) {
-	address, err := newAddress()
-	if err != nil {
-		return nil, err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, serverCore, address, "/", append(oneCore, "BENCH_ADDRESS="+address), self, "-constant")
+	return start(ctx, serverCore, "/", oneCore, self, func(address string) []string { return []string{"-constant", address} })
 }
 
 func (d *dataset) startWriter(ctx context.Context) (*process, error) {
-	address, err := newAddress()
-	if err != nil {
-		return nil, err
-	}
-	return start(ctx, loadCore, address, "/", []string{"REGEDGE_TOKEN=" + d.tokens.Operator}, d.program, "writer",
-		"--listen", address, "--database", d.path("ledger.db"), "--access", d.path("access.db"))
+	return start(ctx, loadCore, "/readyz", []string{"REGEDGE_TOKEN=" + d.tokens.Operator}, d.program, func(address string) []string {
+		return []string{"writer", "--listen", address, "--database", d.path("ledger.db"), "--access", d.path("access.db")}
+	})
 }
 
-// startEdge runs a writer and an edge that stands on it, on a state directory of its own
-// on the disk of the databases.
+// startEdge starts a writer and an edge, whose state is kept on the same disk as the databases.
 func (d *dataset) startEdge(ctx context.Context, program, engine, log string) (*process, error) {
-	center, err := d.startWriter(ctx)
+	writer, err := d.startWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	edge, err := d.startEdgeOn(ctx, center, program, engine, log, d.tokens.Node, d.path("state"))
+	edge, err := d.startEdgeOf(ctx, writer, program, engine, log, d.tokens.Node, d.path("state"))
 	if err != nil {
-		center.stop()
+		writer.stop()
 		return nil, err
 	}
-	edge.below = center
+	edge.writer = writer
 	return edge, nil
 }
 
-// startEdgeOn runs an edge that stands on a writer, as the node of a token.
-func (d *dataset) startEdgeOn(ctx context.Context, center *process, program, engine, log, token, state string) (*process, error) {
-	address, err := newAddress()
-	if err != nil {
-		return nil, err
-	}
-	return start(ctx, serverCore, address, "/readyz", append(oneCore, "REGEDGE_TOKEN="+token), program,
-		d.edgeArgs(center, address, engine, log, state)...)
+// startEdgeOf starts an edge of a writer that is running, with the token of its node.
+func (d *dataset) startEdgeOf(ctx context.Context, writer *process, program, engine, log, token, state string) (*process, error) {
+	return start(ctx, serverCore, "/readyz", append(oneCore, "REGEDGE_TOKEN="+token), program, d.edgeArgs(writer, engine, log, state))
 }
 
-func (d *dataset) edgeArgs(center *process, address, engine, log, state string) []string {
-	return []string{
-		"edge", "--listen", address, "--engine", engine, "--log", log,
-		"--registry", d.path("registry.db"), "--access", d.path("access.db"), "--writer", center.url, "--state", state,
+func (d *dataset) edgeArgs(writer *process, engine, log, state string) func(address string) []string {
+	return func(address string) []string {
+		return []string{
+			"edge", "--listen", address, "--engine", engine, "--log", log,
+			"--registry", d.path("registry.db"), "--access", d.path("access.db"), "--writer", writer.url, "--state", state,
+		}
 	}
 }
 
@@ -176,7 +168,7 @@ func (d *dataset) lookup(buf []byte, random *rand.Rand) []byte {
 const constantBodySize = 1100
 
 // serveConstant is the floor: net/http with a body that is always the same.
-func serveConstant(ctx context.Context) error {
+func serveConstant(ctx context.Context, address string) error {
 	body := make([]byte, constantBodySize)
 	length := strconv.Itoa(len(body))
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +176,7 @@ func serveConstant(ctx context.Context) error {
 		w.Header().Set("Content-Length", length)
 		w.Write(body)
 	})}
-	listener, err := net.Listen("tcp", os.Getenv("BENCH_ADDRESS"))
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
@@ -194,3 +186,56 @@ func serveConstant(ctx context.Context) error {
 	}
 	return nil
 }
+
+// yardstick is the subject that ratios are given to: native serves the same work.
+const yardstick = 1
+
+// printTable prints the medians of each subject's rounds.
+func printTable(results []result) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "subject\trequests/s\tmin\tmax\tof native\tCPU µs\tp50\tp99\tresident\twithout files\t")
+	for _, r := range results {
+		rates := r.rates()
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%.2f\t%.1f\t%s\t%s\t%.0f MB\t%.0f MB\t\n", r.name,
+			r.perSecond(), rates[0], rates[len(rates)-1], r.share(&results[yardstick]),
+			r.median(func(o outcome) time.Duration { return o.processor }).Seconds()*1e6,
+			r.median(func(o outcome) time.Duration { return o.p50 }).Round(time.Microsecond),
+			r.median(func(o outcome) time.Duration { return o.p99 }).Round(10*time.Microsecond),
+			float64(r.all)/(1<<20), float64(r.private)/(1<<20))
+	}
+	w.Flush()
+}
+
+// rates are the requests a second of the rounds, sorted.
+func (r *result) rates() []float64 {
+	var rates []float64
+	for _, o := range r.outcomes {
+		rates = append(rates, o.perSecond)
+	}
+	slices.Sort(rates)
+	return rates
+}
+
+// share is the median of what the rounds gave of a yardstick's rate: those of one round were
+// measured next to one another, on the same hour of a machine that others use too.
+func (r *result) share(yardstick *result) float64 {
+	var shares []float64
+	for n, o := range r.outcomes {
+		shares = append(shares, o.perSecond/yardstick.outcomes[n].perSecond)
+	}
+	slices.Sort(shares)
+	return middle(shares)
+}
+
+func (r *result) perSecond() float64 { return middle(r.rates()) }
+
+func (r *result) median(of func(outcome) time.Duration) time.Duration {
+	var values []time.Duration
+	for _, o := range r.outcomes {
+		values = append(values, of(o))
+	}
+	slices.Sort(values)
+	return middle(values)
+}
+
+func middle[T cmp.Ordered](sorted []T) T { return sorted[len(sorted)/2] }
