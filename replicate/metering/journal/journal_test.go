@@ -182,25 +182,25 @@ func TestADirectoryHasOneOwner(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-func TestReportedBatchesAreKeptForAWeek(t *testing.T) {
+func TestReportedBatchesAreArchivedForAWeek(t *testing.T) {
 	d, k := newDisk(), &keeper{}
 	j, _, _, _ := opened(t, d, k)
 	for day := int32(100); day < 110; day++ {
-		require.NoError(t, j.Keep(1, &syncproto.Batch{Seq: uint64(day), Of: 1}, day))
+		require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: uint64(day), Of: 1}, day))
 	}
-	require.Nil(t, keptBatch(t, j, 1, 101), "older than a week")
-	require.EqualValues(t, 102, keptBatch(t, j, 1, 102).Seq)
-	require.EqualValues(t, 109, keptBatch(t, j, 1, 109).Seq)
-	require.Nil(t, keptBatch(t, j, 2, 109), "of another epoch")
-	require.Nil(t, keptBatch(t, j, 1, 110))
+	require.Nil(t, archivedBatch(t, j, 1, 101), "older than a week")
+	require.EqualValues(t, 102, archivedBatch(t, j, 1, 102).Seq)
+	require.EqualValues(t, 109, archivedBatch(t, j, 1, 109).Seq)
+	require.Nil(t, archivedBatch(t, j, 2, 109), "of another epoch")
+	require.Nil(t, archivedBatch(t, j, 1, 110))
 
 	t.Run("a torn one is not found, and the next can be", func(t *testing.T) {
-		file := d.files[keptName(109)]
+		file := d.files[archiveName(109)]
 		file.Truncate(file.Len() - 1)
 		again, _, _, _ := opened(t, d, k)
-		require.Nil(t, keptBatch(t, again, 1, 109))
-		require.NoError(t, again.Keep(1, &syncproto.Batch{Seq: 111, Of: 1}, 109))
-		require.EqualValues(t, 111, keptBatch(t, again, 1, 111).Seq)
+		require.Nil(t, archivedBatch(t, again, 1, 109))
+		require.NoError(t, again.Archive(1, &syncproto.Batch{Seq: 111, Of: 1}, 109))
+		require.EqualValues(t, 111, archivedBatch(t, again, 1, 111).Seq)
 	})
 }
 
@@ -216,18 +216,18 @@ func TestWhatAFullDiskTookDoesNotComeBack(t *testing.T) {
 	require.Empty(t, records)
 }
 
-func TestABatchIsKeptThoughTheDiskFailed(t *testing.T) {
+func TestABatchIsArchivedThoughTheDiskFailed(t *testing.T) {
 	d, k := newDisk(), &keeper{}
 	j, _, _, _ := opened(t, d, k)
-	keep := func(seq uint64) error { return j.Keep(1, &syncproto.Batch{Seq: seq, Of: 1}, 100) }
+	keep := func(seq uint64) error { return j.Archive(1, &syncproto.Batch{Seq: seq, Of: 1}, 100) }
 	stored := func() (all []uint64) {
-		eachBatch(bytes.NewReader(d.files[keptName(100)].Bytes()), func(_ uint64, b *syncproto.Batch) { all = append(all, b.Seq) })
+		eachBatch(bytes.NewReader(d.files[archiveName(100)].Bytes()), func(_ uint64, b *syncproto.Batch) { all = append(all, b.Seq) })
 		return all
 	}
 	require.NoError(t, keep(1))
 	d.full = 5
 	require.ErrorIs(t, keep(2), errFull)
-	require.EqualValues(t, 2, keptBatch(t, j, 1, 2).Seq)
+	require.EqualValues(t, 2, archivedBatch(t, j, 1, 2).Seq)
 	d.full = -1
 	require.NoError(t, keep(3))
 	require.Equal(t, []uint64{1, 2, 3}, stored())
@@ -236,24 +236,24 @@ func TestABatchIsKeptThoughTheDiskFailed(t *testing.T) {
 		require.NoError(t, keep(4))
 		d.syncErr = errors.New("input/output error")
 		require.ErrorIs(t, j.Rotate(func(func([]byte)) {}), d.syncErr, "the segment that sealed it stays")
-		d.files[keptName(100)].Truncate(len(d.files[keptName(100)].Bytes()) - 1) // what was not synced may be lost
+		d.files[archiveName(100)].Truncate(len(d.files[archiveName(100)].Bytes()) - 1) // what was not synced may be lost
 		d.syncErr = nil
 		require.NoError(t, j.Rotate(func(func([]byte)) {}))
 		require.Equal(t, []uint64{1, 2, 3, 4}, stored())
 	})
 
 	t.Run("and goes to the next day's file when that failed at its turn", func(t *testing.T) {
-		file := d.files[keptName(100)]
+		file := d.files[archiveName(100)]
 		durable := file.Len()
 		require.NoError(t, keep(5))
 		d.syncErr = errors.New("input/output error")
-		require.ErrorIs(t, j.Keep(1, &syncproto.Batch{Seq: 6, Of: 1}, 101), d.syncErr)
+		require.ErrorIs(t, j.Archive(1, &syncproto.Batch{Seq: 6, Of: 1}, 101), d.syncErr)
 		d.syncErr = nil
 		require.NoError(t, j.Rotate(func(func([]byte)) {}))
 		file.Truncate(durable) // the disk forgot what it failed to sync, whatever it said later
 		again, _, _, _ := opened(t, d, k)
 		for seq := uint64(1); seq <= 6; seq++ {
-			require.NotNil(t, keptBatch(t, again, 1, seq), "batch %d", seq)
+			require.NotNil(t, archivedBatch(t, again, 1, seq), "batch %d", seq)
 		}
 	})
 }
@@ -278,8 +278,8 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// keptBatch finds a kept batch, with no trouble to read it.
-func keptBatch(t *testing.T, j *Journal, epoch, seq uint64) *syncproto.Batch {
+// archivedBatch reads a batch of the archive without an error.
+func archivedBatch(t *testing.T, j *Journal, epoch, seq uint64) *syncproto.Batch {
 	t.Helper()
 	batch, err := j.Batch(epoch, seq)
 	require.NoError(t, err)
@@ -308,20 +308,20 @@ func TestWhatASnapshotHasIsNotWrittenAgain(t *testing.T) {
 func TestABatchThatCannotBeReadIsNotGivenUp(t *testing.T) {
 	d, k := newDisk(), &keeper{}
 	j, _, _, _ := opened(t, d, k)
-	require.NoError(t, j.Keep(1, &syncproto.Batch{Seq: 7, Of: 1}, 100))
+	require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: 7, Of: 1}, 100))
 	require.NoError(t, j.Close())
 	again, _, _, _ := opened(t, d, k)
 	d.openErr = errors.New("too many open files")
 	_, err := again.Batch(1, 7)
 	require.ErrorIs(t, err, d.openErr)
 	d.openErr = nil
-	require.EqualValues(t, 7, keptBatch(t, again, 1, 7).Seq)
-	require.Nil(t, keptBatch(t, again, 1, 8), "there is none")
+	require.EqualValues(t, 7, archivedBatch(t, again, 1, 7).Seq)
+	require.Nil(t, archivedBatch(t, again, 1, 8), "there is none")
 }
 
-// TestSettledComesAfterTheWrites holds that a record is written or dropped when what Settled
-// calls looks at it.
-func TestSettledComesAfterTheWrites(t *testing.T) {
+// TestBarrierComesAfterTheWrites holds that a record is written or dropped when Barrier
+// calls its function.
+func TestBarrierComesAfterTheWrites(t *testing.T) {
 	d, k := newDisk(), &keeper{}
 	j, _, _, _ := opened(t, d, k)
 	k.Lock()
@@ -330,13 +330,13 @@ func TestSettledComesAfterTheWrites(t *testing.T) {
 	g := j.Group()
 	k.Unlock()
 	d.full = 0
-	j.Settled(func() {
+	j.Barrier(func() {
 		require.Equal(t, []string{"a"}, k.dropped)
 		j.Append([]byte("c"), false)
 	})
 	require.Error(t, j.Write(g))
 	d.full = -1
-	require.NoError(t, j.Flushed())
+	require.NoError(t, j.Commit())
 	_, _, records, _ := opened(t, d, k)
 	require.Equal(t, []string{"b", "c"}, records)
 }

@@ -76,7 +76,7 @@ func TestAMappedFileThatSomebodyCutOff(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(path, 0))
 	n, err := f.Write([]byte("charge"))
-	require.ErrorContains(t, err, "the file was cut off")
+	require.ErrorContains(t, err, "the file was cut short")
 	require.Positive(t, n, "something of it may stand there")
 	require.NoError(t, f.Truncate(0))
 	_, err = f.Write([]byte("after"))
@@ -136,7 +136,7 @@ func TestAFileThatCannotBeMappedStaysAsItIs(t *testing.T) {
 	file, err := os.OpenFile(filepath.Join(t.TempDir(), segmentName(1)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	require.NoError(t, err)
 	defer file.Close()
-	f := &mappedFile{osFile: osFile{File: file}}
+	f := &mappedFile{Mappable: osMappable{osFile{File: file}}}
 	for range 3 {
 		n, err := f.Write([]byte("charge"))
 		require.ErrorIs(t, err, os.ErrPermission)
@@ -162,9 +162,9 @@ func TestADeviceThatWantsStillPages(t *testing.T) {
 		}
 		for minor, folder := range []string{filepath.Dir(queue), part} {
 			require.NoError(t, os.Symlink(folder, filepath.Join(devices, fmt.Sprintf("8:%d", 16*at+minor))))
-			wants := wantsStillPages(devices, unix.Mkdev(8, uint32(16*at+minor)))
+			wants := needsStablePages(devices, unix.Mkdev(8, uint32(16*at+minor)))
 			require.Equal(t, disk.name != "plain", wants, "%s, partition %d", disk.name, minor)
 		}
 	}
-	require.True(t, wantsStillPages(devices, unix.Mkdev(9, 0)), "a device that is not there")
+	require.True(t, needsStablePages(devices, unix.Mkdev(9, 0)), "a device that is not there")
 }

@@ -5,33 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 )
-
-const (
-	segmentPrefix = "journal-"
-	suffix        = ".log"
-)
-
-func segmentName(number uint64) string {
-	return fmt.Sprintf("%s%016d%s", segmentPrefix, number, suffix)
-}
 
 // Replayed tells what Open found.
 type Replayed struct {
 	// Records is the number of records in the newest segment.
 	Records int
-	// Torn is how many bytes at its end could not be read and were dropped.
+	// Torn is how many bytes behind them were dropped because they could not be read.
 	Torn int64
 }
 
-// Open reads the journal in dir and makes it ready for more. Each record of the newest
-// segment goes to replay; the records of the one before go to ids. An error of either
-// ends it. An empty directory becomes a journal without records.
+// Open reads the journal in dir and continues it. The records of the newest segment go to
+// replay, after those of the segment before it went to ids; an error of either ends it. An
+// empty directory becomes a journal without records.
 func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
-	j := &Journal{dir: dir, owner: owner, open: &Group{}, kept: kept{dir: dir}}
+	j := &Journal{
+		dir: dir, owner: owner, pending: &Group{},
+		syncing: NewLock(RankSync), writing: NewLock(RankWrite),
+		archive: reportArchive{mu: NewLock(RankArchive), dir: dir},
+	}
 	numbers, err := j.segments()
 	if err != nil {
 		return nil, Replayed{}, fmt.Errorf("list journal: %w", err)
@@ -45,7 +37,7 @@ func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal
 		if whole {
 			return j.reopen(numbers, ids, replay)
 		}
-		// A crash came while it was made: the one before still has everything.
+		// A crash came before its snapshot was durable: the one before still has everything.
 		if err := dir.Remove(segmentName(newest)); err != nil {
 			return nil, Replayed{}, fmt.Errorf("drop unfinished journal: %w", err)
 		}
@@ -57,7 +49,7 @@ func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal
 	return j, Replayed{}, nil
 }
 
-// reopen replays the newest of segments and goes on in it.
+// reopen replays the newest segment and continues it.
 func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Journal, Replayed, error) {
 	newest := numbers[len(numbers)-1]
 	if len(numbers) > 1 {
@@ -81,8 +73,8 @@ func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Jou
 		}
 	}
 	if err == nil {
-		// What a crashed process wrote and did not sync may have been seen by its clients,
-		// and it may have ended between making the segment and syncing the directory.
+		// Clients may have seen what a crashed process wrote and did not sync. It may also
+		// have ended between creating the segment and syncing the directory.
 		err = errors.Join(file.Sync(), j.dir.Sync())
 	}
 	if err != nil {
@@ -90,26 +82,6 @@ func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Jou
 	}
 	j.file, j.number, j.size = file, newest, good
 	return j, Replayed{Records: records, Torn: torn}, nil
-}
-
-// segments lists the numbers of the segments, ascending.
-func (j *Journal) segments() ([]uint64, error) {
-	names, err := j.dir.List()
-	if err != nil {
-		return nil, err
-	}
-	var numbers []uint64
-	for _, name := range names {
-		middle, ok := strings.CutPrefix(name, segmentPrefix)
-		if !ok {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.TrimSuffix(middle, suffix), 10, 64); err == nil && segmentName(n) == name {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers, nil
 }
 
 // whole reports whether a segment has all of the snapshot that it begins with.
@@ -131,8 +103,8 @@ func (j *Journal) whole(number uint64) (bool, error) {
 	}
 }
 
-// read gives the records of a segment to each, as far as they can be read. It returns
-// their number and the bytes that they take.
+// read passes the records of a segment to each, up to the first that can't be read. It
+// returns their number and the bytes that they take.
 func (j *Journal) read(number uint64, each func([]byte) error) (records int, good int64, err error) {
 	file, err := j.dir.Open(segmentName(number))
 	if err != nil {
@@ -158,8 +130,8 @@ func (j *Journal) read(number uint64, each func([]byte) error) (records int, goo
 	}
 }
 
-// torn is how many bytes of a segment stand after the good ones. Zeros at its end are none: there
-// nothing was written.
+// torn is how many bytes of a segment follow the good ones, not counting zeros at the end of
+// the file, where nothing was written.
 func (j *Journal) torn(number uint64, good int64) (torn int64, err error) {
 	file, err := j.dir.Open(segmentName(number))
 	if err != nil {
@@ -180,18 +152,4 @@ func (j *Journal) torn(number uint64, good int64) (torn int64, err error) {
 			torn = at
 		}
 	}
-}
-
-// dropBefore removes the segments below number.
-func (j *Journal) dropBefore(number uint64) error {
-	numbers, err := j.segments()
-	if err != nil {
-		return err
-	}
-	for _, n := range numbers {
-		if n < number {
-			err = errors.Join(err, j.dir.Remove(segmentName(n)))
-		}
-	}
-	return err
 }

@@ -3,26 +3,25 @@ package journal
 import (
 	"errors"
 	"os"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// syncer brings files to the disk. It asks the kernel to do so in the background
-// (io_submit(2), IOCB_CMD_FDSYNC) and is told of the end by an event that Go's poller waits
-// for. In fdatasync(2) a goroutine would take the thread with it for as long as the disk
-// takes, and on one core nothing would be answered until the scheduler notices.
-// Where the kernel has or allows no such requests, fdatasync it is.
+// syncer makes files durable. It submits an asynchronous request to the kernel (io_submit(2),
+// IOCB_CMD_FDSYNC), whose completion is an event that Go's poller waits for. A goroutine in
+// fdatasync(2) would keep its thread for as long as the disk takes, and on one core nothing
+// would be answered until the scheduler notices. Where the kernel has or allows no such
+// requests, it calls fdatasync.
 type syncer struct {
-	mu      sync.Mutex // one request at a time
-	context uintptr    // of the kernel, 0 for none
+	mu      Lock    // one request at a time
+	context uintptr // the kernel's, 0 for none
 	event   *os.File
 	request controlBlock
 	batch   [1]*controlBlock
 }
 
-// controlBlock is struct iocb of linux/aio_abi.h; what a sync has no use for must be zero.
+// controlBlock is struct iocb of linux/aio_abi.h; fields that a sync does not use must be zero.
 type controlBlock struct {
 	_         [16]byte // data, key, flags of a read or write
 	opcode    uint16
@@ -48,7 +47,7 @@ const (
 )
 
 func newSyncer() *syncer {
-	s := &syncer{}
+	s := &syncer{mu: NewLock(RankDisk)}
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return s
@@ -62,7 +61,7 @@ func newSyncer() *syncer {
 	return s
 }
 
-// sync makes what was written to a file durable; the file's times may stay behind.
+// sync makes the contents and size of a file durable, but not its times.
 func (s *syncer) sync(file *os.File) error {
 	control, err := file.SyscallConn()
 	if err != nil {
@@ -84,7 +83,7 @@ func (s *syncer) syncDescriptor(fd int) error {
 		return unix.Fdatasync(fd)
 	}
 	var count [8]byte
-	_, _ = s.event.Read(count[:]) // without it, what follows waits
+	_, _ = s.event.Read(count[:]) // on an error, io_getevents waits instead
 	var done completion
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, s.context, 1, 1, uintptr(unsafe.Pointer(&done)), 0, 0)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestSyncsInTheBackground(t *testing.T) {
-	for name, s := range map[string]*syncer{"in the background": newSyncer(), "by fdatasync": {}} {
+	for name, s := range map[string]*syncer{"in the background": newSyncer(), "by fdatasync": {mu: NewLock(RankDisk)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(s.close)
 			if name == "in the background" && s.context == 0 {

@@ -2,23 +2,24 @@ package meter
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"time"
 
 	"regedge/replicate/metering/journal"
 )
 
-// Defaults of Config, and what they trade.
+// Defaults of Config.
 const (
-	// DefaultJournalSync bounds what a power cut can lose (guarantee G2).
+	// DefaultJournalSync bounds what a power cut can lose: docs/design.md, "Guarantees", G2.
 	DefaultJournalSync = 10 * time.Millisecond
 	// DefaultWaitLimit is how long a request waits for the writer before it is answered
-	// 503 (guarantee G5).
+	// 503: docs/design.md, "Guarantees", G5.
 	DefaultWaitLimit = time.Second
 )
 
-// Transport carries one sync message to the writer and brings its reply. An error says
-// nothing of whether the message arrived.
+// Transport sends one sync message to the writer and returns its reply. After an error the
+// message may have arrived or not.
 type Transport interface {
 	Sync(ctx context.Context, message []byte) ([]byte, error)
 }
@@ -27,11 +28,11 @@ type Transport interface {
 type Config struct {
 	// State is the state directory: the journal and its lock. One process owns it.
 	State string
-	// Files replaces the directory State with other storage.
+	// Files replaces the directory State by other storage.
 	Files journal.Dir
-	// Writer is the way to the writer: see OverHTTP.
+	// Writer is the connection to the writer: see OverHTTP.
 	Writer Transport
-	// JournalSync is the longest time between a charge and its journal's fsync.
+	// JournalSync is the longest time between a charge and the journal's fsync.
 	JournalSync time.Duration
 	// WaitLimit bounds how long a request waits for a lease.
 	WaitLimit time.Duration
@@ -42,8 +43,72 @@ type Config struct {
 	Now func() time.Time
 	// Random fills p with random bytes, crypto/rand when nil.
 	Random func(p []byte)
-	// Synced, if set, is told how long each fsync of the journal took.
+	// Synced, if set, is called with the duration of each fsync of the journal.
 	Synced func(took time.Duration)
-	// Logger takes what an operator should know, nothing when nil.
+	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.JournalSync <= 0 {
+		c.JournalSync = DefaultJournalSync
+	}
+	if c.WaitLimit <= 0 {
+		c.WaitLimit = DefaultWaitLimit
+	}
+	if c.SegmentBytes <= 0 {
+		c.SegmentBytes = journal.DefaultSegment
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = func(p []byte) { rand.Read(p) }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// openDir opens the configured storage.
+func (c Config) openDir() (journal.Dir, error) {
+	dir := c.Files
+	if dir == nil {
+		var err error
+		if dir, err = journal.OpenDir(c.State); err != nil {
+			return nil, err
+		}
+	}
+	if c.Synced != nil {
+		dir = timedDir{dir, c.Now, c.Synced}
+	}
+	return dir, nil
+}
+
+// timedDir measures the syncs of its files.
+type timedDir struct {
+	journal.Dir
+	now    func() time.Time
+	synced func(time.Duration)
+}
+
+func (d timedDir) Append(name string) (journal.File, error) {
+	file, err := d.Dir.Append(name)
+	if err != nil {
+		return nil, err
+	}
+	return timedFile{file, d}, nil
+}
+
+type timedFile struct {
+	journal.File
+	dir timedDir
+}
+
+func (f timedFile) Sync() error {
+	began := f.dir.now()
+	err := f.File.Sync()
+	f.dir.synced(f.dir.now().Sub(began))
+	return err
 }

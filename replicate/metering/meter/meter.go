@@ -2,12 +2,9 @@ package meter
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,41 +18,37 @@ import (
 type Meter struct {
 	config  Config
 	journal *journal.Journal
-	kick    chan struct{} // asks for a sync now
+	syncNow chan struct{} // asks for an exchange now
 
-	// keeping is held from the acknowledgement of a batch until it is kept, and while a
-	// segment begins: the one of the acknowledgement goes only when the batch is kept. It is
-	// taken before all other locks.
-	keeping sync.Mutex
+	// archiving is held from the acknowledgement of a batch until the batch is archived, and
+	// while a segment begins. Package journal, "Locks", has the order of all locks.
+	archiving journal.Lock
 
-	mu   sync.Mutex // guards book, news, and the journal's open group
-	book *lease.EdgeState
-	news chan struct{} // closed when leases changed
+	mu      journal.Lock // guards state, changed, and the journal's pending group
+	state   *lease.EdgeState
+	changed chan struct{} // closed and replaced when leases changed
 
-	asked       atomic.Uint64 // number of the last message
-	unreachable atomic.Bool   // the last exchange failed
-	skewMillis  atomic.Int64  // the writer's clock less this one's
-	failure     atomic.Pointer[error]
+	lastMessage atomic.Uint64         // number of the last message
+	unreachable atomic.Bool           // the last exchange failed
+	skewMillis  atomic.Int64          // the writer's clock less this one's
+	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
 	stats       counters
 }
 
-// Open takes the state directory and replays its journal. journal.ErrInUse when another
+// Open locks the state directory and replays its journal. journal.ErrInUse when another
 // process owns it.
 func Open(config Config) (*Meter, error) {
 	config = config.withDefaults()
-	m := &Meter{config: config, kick: make(chan struct{}, 1), news: make(chan struct{})}
-	m.book = lease.New(bookLog{m})
-	dir := config.Files
-	if dir == nil {
-		var err error
-		if dir, err = journal.OpenDir(config.State); err != nil {
-			return nil, err
-		}
+	m := &Meter{
+		config: config, syncNow: make(chan struct{}, 1), changed: make(chan struct{}),
+		archiving: journal.NewLock(journal.RankArchiving), mu: journal.NewLock(journal.RankOwner),
 	}
-	if config.Synced != nil {
-		dir = timed{dir, config.Now, config.Synced}
+	m.state = lease.New(stateLog{m})
+	dir, err := config.openDir()
+	if err != nil {
+		return nil, err
 	}
-	j, found, err := journal.Open(dir, owner{m}, m.book.ReplayID, m.book.Replay)
+	j, found, err := journal.Open(dir, owner{m}, m.state.ReplayID, m.state.Replay)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open meter: %w", err), dir.Close())
 	}
@@ -65,47 +58,25 @@ func Open(config Config) (*Meter, error) {
 	m.journal = j
 	var random [16]byte
 	config.Random(random[:])
-	m.book.Boot(binary.LittleEndian.Uint64(random[:8]))
-	m.asked.Store(binary.LittleEndian.Uint64(random[8:]))
-	for _, batch := range m.book.TakeReplayed() {
-		if err := j.KeepAgain(batch.Epoch, batch.Batch, syncproto.Day(m.now())); err != nil {
+	m.state.Boot(binary.LittleEndian.Uint64(random[:8]))
+	m.lastMessage.Store(binary.LittleEndian.Uint64(random[8:]))
+	for _, batch := range m.state.TakeReplayed() {
+		if err := j.ArchiveReplayed(batch.Epoch, batch.Batch, syncproto.Day(m.now())); err != nil {
 			return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
 		}
 	}
-	if err := j.Flushed(); err != nil {
+	if err := j.Commit(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
 	}
 	return m, nil
 }
 
-func (c Config) withDefaults() Config {
-	if c.JournalSync <= 0 {
-		c.JournalSync = DefaultJournalSync
-	}
-	if c.WaitLimit <= 0 {
-		c.WaitLimit = DefaultWaitLimit
-	}
-	if c.SegmentBytes <= 0 {
-		c.SegmentBytes = journal.DefaultSegment
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Random == nil {
-		c.Random = func(p []byte) { rand.Read(p) }
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
+// stateLog writes the edge state's records to the journal.
+type stateLog struct{ m *Meter }
 
-// bookLog gives the book's records to the journal.
-type bookLog struct{ m *Meter }
+func (l stateLog) Append(record []byte, droppable bool) { l.m.journal.Append(record, droppable) }
 
-func (l bookLog) Append(record []byte, droppable bool) { l.m.journal.Append(record, droppable) }
-
-func (l bookLog) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
+func (l stateLog) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	batch, err := l.m.journal.Batch(epoch, seq)
 	if err != nil {
 		l.m.config.Logger.Error("a batch that the writer lacks can't be read: it is tried again", "error", err)
@@ -113,18 +84,18 @@ func (l bookLog) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	return batch, err
 }
 
-// owner shows the meter to its journal.
+// owner is the meter as the journal's Owner.
 type owner struct{ m *Meter }
 
 func (o owner) Lock()              { o.m.mu.Lock() }
 func (o owner) Unlock()            { o.m.mu.Unlock() }
-func (o owner) Drop(record []byte) { o.m.book.Drop(record) }
+func (o owner) Drop(record []byte) { o.m.state.Drop(record) }
 
 func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 
-// Charge gives the verdict on a request and charges it. It waits for the writer only
-// when this edge holds no lease for it, at most Config.WaitLimit. It is idempotent by
-// the request's id. The charge is in the journal when Charge returns.
+// Charge decides on a request and charges it. It waits for the writer only when this edge
+// holds no lease for it, at most Config.WaitLimit. It is idempotent by the request's id. The
+// charge is in the journal when Charge returns.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	v := m.charge(ctx, &r)
 	m.stats.count(v.Code)
@@ -132,9 +103,9 @@ func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 }
 
 func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
-	a, group, news := m.decide(r, false)
+	a, group, changed := m.decide(r, false)
 	if a.Wait {
-		if a, group = m.await(ctx, r, a, news); a.Wait {
+		if a, group = m.await(ctx, r, a, changed); a.Wait {
 			return a.Verdict
 		}
 	}
@@ -151,18 +122,18 @@ func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
 	return a.Verdict
 }
 
-// decide asks the book once. The group holds the charge's record; news is closed when
-// it is worth to ask again.
+// decide has the edge's state decide on a request. The group holds the charge's record; the
+// channel is closed when the leases changed and it is worth trying again.
 func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Group, <-chan struct{}) {
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.book.Charge(now, r, again)
-	return a, m.journal.Group(), m.news
+	a := m.state.Charge(now, r, again)
+	return a, m.journal.Group(), m.changed
 }
 
-// await waits until the writer's news decide, or the wait's limit is over.
-func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, news <-chan struct{}) (lease.Answer, *journal.Group) {
+// await waits until a change of the leases decides the request, or for Config.WaitLimit.
+func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (lease.Answer, *journal.Group) {
 	m.stats.waited.Add(1)
 	m.wake()
 	limit := time.NewTimer(m.config.WaitLimit)
@@ -170,8 +141,8 @@ func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, ne
 	var group *journal.Group
 	for a.Wait && !m.unreachable.Load() {
 		select {
-		case <-news:
-			a, group, news = m.decide(r, true)
+		case <-changed:
+			a, group, changed = m.decide(r, true)
 			if a.Wait {
 				m.wake()
 			}
@@ -184,48 +155,35 @@ func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, ne
 	return a, group
 }
 
-// wake asks for a sync now.
+// wake asks for an exchange now.
 func (m *Meter) wake() {
 	select {
-	case m.kick <- struct{}{}:
+	case m.syncNow <- struct{}{}:
 	default:
 	}
 }
 
-// write writes a group and notes how that went, for Ready.
+// write writes a group and records the outcome for Ready.
 func (m *Meter) write(g *journal.Group) error {
 	err := m.journal.Write(g)
 	m.noteDisk(err)
 	return err
 }
 
-func (m *Meter) noteDisk(err error) {
-	if err == nil {
-		if m.failure.Load() != nil {
-			m.failure.Store(nil)
-			m.config.Logger.Info("the journal can be written again")
-		}
-		return
-	}
-	if failure := err; m.failure.Swap(&failure) == nil { // a variable of its own: err would be on the heap each time
-		m.config.Logger.Error("the journal can't be written: live keys are answered 503", "error", err)
-	}
-}
-
-// Void takes the charge of a request id back, if there is one. After a nil error no
-// charge of that id stands or ever will, even after a power cut: unlike a charge, a void
-// waits for the disk. lease.ErrForgotten for an id that is too old.
+// Void undoes the charge of a request id, if there is one. After a nil error no charge of
+// that id stands or ever will, even after a power cut: unlike a charge, a void waits for the
+// disk. lease.ErrForgotten for an id that is too old.
 func (m *Meter) Void(_ context.Context, id string) error {
 	for written := false; ; written = true {
 		var voided lease.Voided
 		var err error
 		now := m.now()
-		// Settled: the charge is in the journal, or never was.
-		m.journal.Settled(func() { voided, err = m.book.Void(now, id) })
+		// Barrier: the charge is in the journal, or never was.
+		m.journal.Barrier(func() { voided, err = m.state.Void(now, id) })
 		if err != nil {
 			return fmt.Errorf("void charge: %w", err)
 		}
-		err = m.journal.Flushed()
+		err = m.journal.Commit()
 		m.noteDisk(err)
 		if err != nil {
 			return fmt.Errorf("void charge: %w", err)
@@ -236,18 +194,18 @@ func (m *Meter) Void(_ context.Context, id string) error {
 	}
 }
 
-// Doubt notes that the verdict on id may not have reached the component. Unless the id
-// is asked again or voided within seconds, it is reported as charge_unresolved.
+// Doubt records that the verdict on id may not have reached the component. Unless the request
+// is repeated or voided within seconds, it is reported as charge_unresolved.
 func (m *Meter) Doubt(id string) {
 	m.stats.doubted.Add(1)
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.book.Doubt(now, id)
+	m.state.Doubt(now, id)
 }
 
-// Close syncs and closes the journal and gives the state directory up. Call it after
-// Run returned.
+// Close syncs and closes the journal and releases the state directory. Call it after Run
+// returned.
 func (m *Meter) Close() error {
 	if err := m.journal.Close(); err != nil {
 		return fmt.Errorf("close meter: %w", err)

@@ -11,7 +11,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse says that another process owns the state directory.
+// Dir is the storage of one state directory, owned by one process. Names are plain file
+// names. OpenDir opens a real one; the simulation has its own.
+type Dir interface {
+	// List returns the names of the files, in no order.
+	List() ([]string, error)
+	// Open reads a file from its beginning. Zeros may follow what was written, while the
+	// file is open for writing and after a crash.
+	Open(name string) (io.ReadCloser, error)
+	// Append opens a file for writing at its end, and creates it when missing.
+	Append(name string) (File, error)
+	// Remove deletes a file; a missing one is no error.
+	Remove(name string) error
+	// Sync makes created and removed files durable.
+	Sync() error
+	// Close releases the directory.
+	Close() error
+}
+
+// File is a file open for appending.
+type File interface {
+	// Write appends p. After an error, part of p may be in the file.
+	io.Writer
+	// Sync makes everything written durable.
+	Sync() error
+	// Truncate cuts the file to size bytes; the next write goes there.
+	Truncate(size int64) error
+	// Size is the current size in bytes.
+	Size() (int64, error)
+	Close() error
+}
+
+// ErrInUse is returned by OpenDir when another process owns the state directory.
 var ErrInUse = errors.New("the state directory is in use by another process")
 
 const lockName = "lock"
@@ -23,8 +54,8 @@ type osDir struct {
 	syncer *syncer
 }
 
-// OpenDir opens the directory at path, making it when missing (mode 0700), and takes its
-// lock. ErrInUse when another process has it: the lock ends with its process.
+// OpenDir opens the directory at path, making it when missing (mode 0700), and locks it.
+// ErrInUse when another process has the lock, which ends with that process.
 func OpenDir(path string) (Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
@@ -67,8 +98,8 @@ func (d *osDir) Append(name string) (File, error) {
 		return nil, err
 	}
 	file := osFile{f, d.syncer}
-	if strings.HasPrefix(name, segmentPrefix) { // other files are written once in a while
-		return mapFile(file)
+	if strings.HasPrefix(name, segmentPrefix) { // the archive is written too seldom to matter
+		return mapWhereSafe(file)
 	}
 	return file, nil
 }
@@ -95,6 +126,7 @@ func (d *osDir) Close() error {
 	return d.lock.Close()
 }
 
+// osFile is a File in the file system.
 type osFile struct {
 	*os.File
 	syncer *syncer

@@ -4,12 +4,14 @@ package journal
 
 import "os"
 
-// syncer brings files to the disk.
+// mapWhereSafe leaves a file to be written by system calls.
+func mapWhereSafe(file osFile) (File, error) { return file, nil }
+
+// syncer makes files durable.
 type syncer struct{}
 
 func newSyncer() *syncer { return &syncer{} }
 
-// sync makes what was written to a file durable.
 func (*syncer) sync(file *os.File) error { return file.Sync() }
 
 func (*syncer) close() {}

@@ -1,0 +1,263 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+const (
+	archivePrefix = "batches-"
+	// archiveDays is how long reported batches are kept: as long as a backup of the ledger
+	// may be old.
+	archiveDays = 7
+	// archiveRead is how many batches one pass over the files reads into memory.
+	archiveRead = 256
+	// maxUnsaved is how many bytes of batches wait for their sync at most.
+	maxUnsaved = 1 << 20
+)
+
+// reportArchive holds the reported batches in a file for each UTC day. What is not durable
+// yet is held in memory as well and written again after a failed write or sync, since a disk
+// may lose what it failed to sync.
+type reportArchive struct {
+	mu      Lock
+	dir     Dir
+	file    File
+	day     int32
+	saved   int64                          // durable bytes of the file
+	unsaved []byte                         // the frames that follow them
+	broken  bool                           // what follows them in the file may differ from unsaved
+	swept   int32                          // the day on which old files were last deleted
+	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence
+}
+
+// Archive stores a batch that the writer acknowledged, under the day of its report, and once
+// a day deletes those that are too old. It is durable before the segment that sealed it is
+// deleted. After an error it is stored once the disk works again.
+func (j *Journal) Archive(epoch uint64, batch *syncproto.Batch, day int32) error {
+	if err := j.ArchiveReplayed(epoch, batch, day); err != nil {
+		return err
+	}
+	j.archive.mu.Lock()
+	defer j.archive.mu.Unlock()
+	if err := j.archive.dropOld(day); err != nil {
+		return fmt.Errorf("drop old batches: %w", err)
+	}
+	return nil
+}
+
+// ArchiveReplayed stores a batch whose acknowledgement was replayed. It deletes none: the
+// ledger may have been restored from a backup while this edge was down, and lack old ones.
+func (j *Journal) ArchiveReplayed(epoch uint64, batch *syncproto.Batch, day int32) error {
+	j.archive.mu.Lock()
+	defer j.archive.mu.Unlock()
+	if err := j.archive.add(epoch, batch, day); err != nil {
+		return fmt.Errorf("archive batch %d: %w", batch.Seq, err)
+	}
+	return nil
+}
+
+func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) error {
+	var turned error
+	if a.day != day {
+		turned = a.turn(day)
+	}
+	var e syncproto.Encoder
+	e.Uint(epoch)
+	batch.Encode(&e)
+	at := len(a.unsaved)
+	a.unsaved = appendFrame(a.unsaved, e.Bytes)
+	switch {
+	case turned != nil:
+		a.broken = true
+		return turned
+	case a.file == nil || a.broken || len(a.unsaved) > maxUnsaved:
+		return a.syncFile()
+	}
+	_, err := a.file.Write(a.unsaved[at:])
+	a.broken = err != nil
+	return err
+}
+
+// turn continues in the file of day. What could not be made durable in the file before is
+// still in unsaved and is written to the new one.
+func (a *reportArchive) turn(day int32) error {
+	if a.day != 0 {
+		_, _ = a.syncFile(), a.closeFile()
+	}
+	a.day = day
+	return a.open()
+}
+
+// open opens the file of the day and cuts it behind its last whole batch. It syncs what a
+// former process wrote there, since a later sync that fails may lose it.
+func (a *reportArchive) open() error {
+	good, err := a.each(a.day, func(uint64, *syncproto.Batch) {})
+	if err != nil {
+		return err
+	}
+	file, err := a.dir.Append(archiveName(a.day))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Truncate(good), file.Sync(), a.dir.Sync()); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	a.file, a.saved, a.broken = file, good, len(a.unsaved) > 0
+	return nil
+}
+
+func (a *reportArchive) dropOld(today int32) error {
+	if a.swept == today {
+		return nil
+	}
+	days, err := a.days()
+	for _, d := range days {
+		if d < today-archiveDays {
+			err = errors.Join(err, a.dir.Remove(archiveName(d)))
+		}
+	}
+	if err == nil {
+		a.swept = today
+	}
+	return err
+}
+
+func (a *reportArchive) sync() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.syncFile()
+}
+
+func (a *reportArchive) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return errors.Join(a.syncFile(), a.closeFile())
+}
+
+// syncFile makes every batch of the archive durable.
+func (a *reportArchive) syncFile() error {
+	if len(a.unsaved) == 0 {
+		return nil
+	}
+	if a.file == nil {
+		if err := a.open(); err != nil {
+			return err
+		}
+	}
+	if a.broken {
+		if err := a.file.Truncate(a.saved); err != nil {
+			return err
+		}
+		if _, err := a.file.Write(a.unsaved); err != nil {
+			return err
+		}
+	}
+	err := a.file.Sync()
+	if a.broken = err != nil; a.broken {
+		return err
+	}
+	a.saved += int64(len(a.unsaved))
+	a.unsaved = a.unsaved[:0]
+	return nil
+}
+
+func (a *reportArchive) closeFile() error {
+	if a.file == nil {
+		return nil
+	}
+	err := a.file.Close()
+	a.file = nil
+	return err
+}
+
+func archiveName(day int32) string { return fmt.Sprintf("%s%08d%s", archivePrefix, day, suffix) }
+
+// days lists the days of which there are batches, ascending.
+func (a *reportArchive) days() ([]int32, error) {
+	names, err := a.dir.List()
+	if err != nil {
+		return nil, err
+	}
+	var days []int32
+	for _, name := range names {
+		middle, ok := strings.CutPrefix(name, archivePrefix)
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSuffix(middle, suffix), 10, 32); err == nil {
+			days = append(days, int32(n))
+		}
+	}
+	slices.Sort(days)
+	return days, nil
+}
+
+// Batch finds a batch in the archive; nil when there is none. After an error it may be there,
+// and can't be read now.
+func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
+	j.archive.mu.Lock()
+	defer j.archive.mu.Unlock()
+	a := &j.archive
+	if b := a.read[[2]uint64{epoch, seq}]; b != nil {
+		return b, nil
+	}
+	a.read = map[[2]uint64]*syncproto.Batch{}
+	days, failed := a.days()
+	found := func(of uint64, b *syncproto.Batch) {
+		if of == epoch && b.Seq >= seq && b.Seq < seq+archiveRead {
+			a.read[[2]uint64{of, b.Seq}] = b
+		}
+	}
+	for _, day := range days {
+		_, err := a.each(day, found)
+		failed = errors.Join(failed, err)
+	}
+	eachBatch(bytes.NewReader(a.unsaved), found)
+	if b := a.read[[2]uint64{epoch, seq}]; b != nil || failed == nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)
+}
+
+// each passes the batches of one day to found, up to the first that can't be read. It returns
+// the bytes that they take.
+func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Batch)) (int64, error) {
+	names, err := a.dir.List()
+	if err != nil || !slices.Contains(names, archiveName(day)) {
+		return 0, err
+	}
+	file, err := a.dir.Open(archiveName(day))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	return eachBatch(file, found)
+}
+
+func eachBatch(from io.Reader, found func(epoch uint64, b *syncproto.Batch)) (int64, error) {
+	r := newReader(from)
+	for {
+		good := r.good
+		record, err := r.next()
+		if err == io.EOF || err == errTorn {
+			return r.good, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		d := syncproto.NewDecoder(record)
+		epoch, batch := d.Uint(), syncproto.DecodeBatch(d)
+		if d.Err() != nil {
+			return good, nil
+		}
+		found(epoch, batch)
+	}
+}

@@ -1,0 +1,144 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	segmentPrefix = "journal-"
+	suffix        = ".log"
+)
+
+func segmentName(number uint64) string {
+	return fmt.Sprintf("%s%016d%s", segmentPrefix, number, suffix)
+}
+
+// segments lists the numbers of the segments, ascending.
+func (j *Journal) segments() ([]uint64, error) {
+	names, err := j.dir.List()
+	if err != nil {
+		return nil, err
+	}
+	var numbers []uint64
+	for _, name := range names {
+		middle, ok := strings.CutPrefix(name, segmentPrefix)
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseUint(strings.TrimSuffix(middle, suffix), 10, 64); err == nil && segmentName(n) == name {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// Rotate begins a new segment with a snapshot and deletes all older ones but the last. The
+// owner's lock is held throughout, so that the snapshot is consistent. After an error the
+// old segment continues.
+func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.owner.Lock()
+	defer j.owner.Unlock()
+	g := j.swap()
+	var rest *Group
+	if g.err = j.write(g.bytes); g.err != nil {
+		rest = j.salvage(g)
+	}
+	j.finish(g)
+	number := j.number
+	if err := j.rotate(snapshot); err != nil {
+		if rest != nil && j.number == number { // else the snapshot has it
+			j.pending.prepend(rest)
+		}
+		return fmt.Errorf("rotate journal: %w", err)
+	}
+	return nil
+}
+
+func (j *Journal) rotate(snapshot func(write func(record []byte))) error {
+	if err := j.archive.sync(); err != nil {
+		return err
+	}
+	if j.stuck == nil {
+		if err := j.file.Sync(); err != nil {
+			j.stuck = fmt.Errorf("sync journal: %w", err)
+		}
+	}
+	old := j.file
+	if err := j.begin(j.number+1, snapshot); err != nil {
+		return err
+	}
+	return errors.Join(old.Close(), j.dropBefore(j.number-1))
+}
+
+// begin creates a segment that starts with a snapshot.
+func (j *Journal) begin(number uint64, snapshot func(write func(record []byte))) error {
+	name := segmentName(number)
+	if err := j.dir.Remove(name); err != nil {
+		return err
+	}
+	file, err := j.dir.Append(name)
+	if err != nil {
+		return err
+	}
+	size, err := writeSnapshot(file, snapshot)
+	if err == nil {
+		err = j.dir.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, file.Close(), j.dir.Remove(name))
+	}
+	j.file, j.number, j.size = file, number, size
+	j.unclean, j.stuck, j.unsaved = false, nil, false
+	return nil
+}
+
+// snapshotChunk is how many bytes of a snapshot are written at once.
+const snapshotChunk = 1 << 20
+
+// writeSnapshot writes a snapshot and the empty record at its end, and returns its size.
+func writeSnapshot(file File, snapshot func(write func(record []byte))) (int64, error) {
+	var buffer []byte
+	var size int64
+	var failed error
+	flush := func() {
+		if failed == nil {
+			_, failed = file.Write(buffer)
+		}
+		size += int64(len(buffer))
+		buffer = buffer[:0]
+	}
+	snapshot(func(record []byte) {
+		if buffer = appendFrame(buffer, record); len(buffer) >= snapshotChunk {
+			flush()
+		}
+	})
+	buffer = appendFrame(buffer, nil)
+	flush()
+	if failed == nil {
+		failed = file.Sync()
+	}
+	return size, failed
+}
+
+// dropBefore removes the segments below number.
+func (j *Journal) dropBefore(number uint64) error {
+	numbers, err := j.segments()
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n < number {
+			err = errors.Join(err, j.dir.Remove(segmentName(n)))
+		}
+	}
+	return err
+}

@@ -1,0 +1,163 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"regedge/replicate/metering/lease"
+	"regedge/replicate/metering/syncproto"
+)
+
+// exchangeLimit bounds a sync that is answered at once.
+const exchangeLimit = 5 * time.Second
+
+var errNoSession = errors.New("no session with the writer")
+
+// Exchange says Hello or syncs, once, and applies the reply. An error ends the wait of all
+// requests that wait for the writer.
+func (m *Meter) Exchange(ctx context.Context) error {
+	err := m.exchange(ctx)
+	if err == nil {
+		m.unreachable.Store(false)
+	} else if ctx.Err() == nil {
+		m.writerLost(err)
+	}
+	return err
+}
+
+// writerLost records that the writer did not answer and wakes the requests that wait for it.
+func (m *Meter) writerLost(err error) {
+	if !m.unreachable.Swap(true) {
+		m.config.Logger.Warn("the writer does not answer: serving on leases", "error", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.Lost()
+	m.announce()
+}
+
+// announce wakes the requests that wait. m.mu is held.
+func (m *Meter) announce() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// exchange says Hello or syncs, once. What the message reports is durable before it is sent.
+func (m *Meter) exchange(ctx context.Context) error {
+	sent := m.now()
+	var message syncproto.Message
+	// Barrier: no charge of a sealed batch is dropped later because it can't be written.
+	m.journal.Barrier(func() {
+		if m.state.Greeting() {
+			message.Hello = m.state.Hello(sent)
+		} else {
+			message.Sync = m.state.Sync(sent)
+		}
+	})
+	//mutant:batch-sent-before-durable
+	if err := m.journal.Commit(); err != nil {
+		m.noteDisk(err)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, exchangeLimit)
+	defer cancel()
+	reply, err := m.send(ctx, message)
+	if err != nil {
+		return err
+	}
+	received := m.now()
+	m.noteSkew(sent, received, reply.NowMillis)
+	return m.apply(received, reply, message.Sync != nil)
+}
+
+// errAnotherReply is returned for the reply to another message, as a caching proxy may send.
+var errAnotherReply = errors.New("the writer's reply answers another message: is there a cache between?")
+
+// send numbers a message, sends it and returns the reply.
+func (m *Meter) send(ctx context.Context, message syncproto.Message) (*syncproto.Reply, error) {
+	message.Number = m.lastMessage.Add(1)
+	answer, err := m.config.Writer.Sync(ctx, message.Encode())
+	if err != nil {
+		return nil, err
+	}
+	reply, err := syncproto.DecodeReply(answer)
+	if err != nil {
+		return nil, fmt.Errorf("read the writer's reply: %w", err)
+	}
+	if reply.Answers != message.Number {
+		return nil, errAnotherReply
+	}
+	return reply, nil
+}
+
+// apply applies a reply to the edge's state, archives the batch that it acknowledges and
+// wakes the requests that wait.
+func (m *Meter) apply(now int64, reply *syncproto.Reply, ofSync bool) error {
+	m.archiving.Lock()
+	defer m.archiving.Unlock()
+	m.mu.Lock()
+	before := m.state.Standing()
+	applied := m.state.Apply(now, reply, ofSync)
+	after := m.state.Standing()
+	if applied.News {
+		m.announce()
+	}
+	urgent := m.state.Urgent()
+	m.mu.Unlock()
+	if urgent {
+		m.wake()
+	}
+	m.logStanding(before, after, applied)
+	if applied.Batch != nil {
+		return m.archive(*applied.Batch)
+	}
+	return nil
+}
+
+// logStanding tells an operator that this edge's standing changed.
+func (m *Meter) logStanding(before, after syncproto.Status, applied lease.Applied) {
+	log := m.config.Logger
+	switch {
+	case applied.Abandoned:
+		log.Error("this node is retired, and the state directory an older copy: what it did not report is dropped")
+	case applied.Forked:
+		log.Error("the state directory is an older copy: its leases are void, a new epoch begins")
+	case before == after:
+	case after == syncproto.Superseded:
+		log.Warn("a newer epoch was given to this node: reporting and returning what is left of this one")
+	case after == syncproto.Retired:
+		log.Error("this node is retired: live keys are answered 503")
+	}
+}
+
+// archive stores an acknowledged batch for a ledger that is restored from a backup.
+func (m *Meter) archive(batch lease.Reported) error {
+	//mutant:reported-batches-not-archived
+	return m.journal.Archive(batch.Epoch, batch.Batch, syncproto.Day(m.now()))
+}
+
+// Watch asks the writer for news, which it may delay by hold until there is some.
+func (m *Meter) Watch(ctx context.Context, hold time.Duration) error {
+	m.mu.Lock()
+	greeting := m.state.Greeting()
+	message := syncproto.Message{Sync: m.state.Watch(m.now(), hold.Milliseconds())}
+	m.mu.Unlock()
+	if greeting {
+		return errNoSession
+	}
+	ctx, cancel := context.WithTimeout(ctx, hold+exchangeLimit)
+	defer cancel()
+	reply, err := m.send(ctx, message)
+	if err != nil {
+		return err
+	}
+	if err := m.apply(m.now(), reply, false); err != nil {
+		return err
+	}
+	if reply.Status == syncproto.Stranger {
+		return errNoSession
+	}
+	return nil
+}
