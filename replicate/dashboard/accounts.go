@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -94,3 +96,152 @@ func (d *Dashboard) addAccount(v *visit) (answer, error) {
 }
 
 func accountPath(id int64) string { return "/accounts/" + strconv.FormatInt(id, 10) }
+
+type accountData struct {
+	accountView
+	Plans    []writer.Plan
+	Active   []keyView
+	People   []person
+	Activity []activity
+	// Link is an invitation that was just made, shown once.
+	Link, Email string
+}
+
+// accountActivity is how many rows of the audit log the page of an account shows.
+const accountActivity = 10
+
+func (d *Dashboard) accountPage(v *visit) (answer, error) { return d.accountWith(v, "", accountData{}) }
+
+// accountWith shows an account with what was wrong with a form, or with an invitation.
+func (d *Dashboard) accountWith(v *visit, words string, data accountData) (answer, error) {
+	ctx := v.r.Context()
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	if data.accountView, err = d.readAccount(ctx, id); err != nil {
+		return answer{}, err
+	}
+	if data.Plans, err = d.client.Plans(ctx); err != nil {
+		return answer{}, err
+	}
+	if data.Active, _, err = d.readKeys(ctx, id); err != nil {
+		return answer{}, err
+	}
+	if data.People, err = d.readPeople(ctx, id); err != nil {
+		return answer{}, err
+	}
+	if data.Activity, err = d.readActivity(ctx, selectActivity, id, 1<<62, accountActivity); err != nil {
+		return answer{}, err
+	}
+	a := answer{page: "account", title: data.Account.Name, error: words, data: data}
+	if words != "" {
+		a.status = http.StatusUnprocessableEntity
+	}
+	return a, nil
+}
+
+// changeAccount changes an account and shows it again.
+func (d *Dashboard) changeAccount(v *visit, act, detail, done string, change writer.AccountChange) (answer, error) {
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	ctx := writer.WithAct(v.r.Context(), v.act(act, id, detail))
+	_, err = d.client.ChangeAccount(ctx, id, change)
+	return see(accountPath(id), done), planRefusal(err)
+}
+
+// planRefusal says in words that a form named a plan that is gone.
+func planRefusal(err error) error {
+	if errors.Is(err, writer.ErrUnknownPlan) {
+		return &refusal{http.StatusUnprocessableEntity, "There is no such plan", "It may have been removed since the page was shown."}
+	}
+	return err
+}
+
+func (d *Dashboard) changePlan(v *visit) (answer, error) {
+	plan := v.line("plan")
+	return d.changeAccount(v, "change plan", "to "+plan, "plan", writer.AccountChange{Plan: &plan})
+}
+
+func (d *Dashboard) changeSuspension(v *visit) (answer, error) {
+	suspended := v.field("suspended") == "1"
+	act, done := "resume account", "resumed"
+	if suspended {
+		act, done = "suspend account", "suspended"
+	}
+	return d.changeAccount(v, act, "", done, writer.AccountChange{Suspended: &suspended})
+}
+
+// maxNote bounds the note of a change of credits, in characters.
+const maxNote = 200
+
+func (d *Dashboard) changeCredits(v *visit) (answer, error) {
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	change := writer.CreditChange{Kind: v.line("kind"), Note: printable(v.line("note"), maxNote)}
+	change.Amount, err = strconv.ParseInt(v.line("amount"), 10, 64)
+	if err != nil || change.Amount == 0 {
+		return d.accountWith(v, "The amount is a whole number of credits, below zero to take some.", accountData{})
+	}
+	detail := fmt.Sprintf("%+d %s %s", change.Amount, change.Kind, change.Note)
+	ctx := writer.WithAct(v.r.Context(), v.act("change credits", id, detail))
+	_, err = d.client.ChangeCredits(ctx, id, change)
+	if errors.Is(err, writer.ErrMalformed) {
+		return d.accountWith(v, "That many credits can't be added or taken. Only bought credits are taken.", accountData{})
+	}
+	return see(accountPath(id), "credits"), err
+}
+
+func (d *Dashboard) inviteOwner(v *visit) (answer, error) {
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	i, words, err := d.invite(v, id)
+	if err != nil {
+		return answer{}, err
+	}
+	return d.accountWith(v, words, accountData{Link: d.invitationLink(v, i.Token), Email: i.Email})
+}
+
+// invite makes an invitation to the address of the form, or says what is wrong with it.
+func (d *Dashboard) invite(v *visit, account int64) (i writer.Invitation, words string, err error) {
+	email := v.line("email")
+	ctx := writer.WithAct(v.r.Context(), v.act("invite", account, email))
+	i, err = d.client.Invite(ctx, email, account)
+	switch {
+	case errors.Is(err, writer.ErrMalformed):
+		return i, "That is not an e-mail address.", nil
+	case errors.Is(err, writer.ErrTaken):
+		return i, "That e-mail address signs in for another account, or as an operator.", nil
+	}
+	return i, "", err
+}
+
+// invitationLink is empty without a token.
+func (d *Dashboard) invitationLink(v *visit, token string) string {
+	if token == "" {
+		return ""
+	}
+	return d.base(v) + writer.InvitationPath + token
+}
+
+func (d *Dashboard) accountCreditsPage(v *visit) (answer, error) {
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	return d.creditsOf(v, id, accountPath(id)+"/credits")
+}
+
+func (d *Dashboard) accountCreditsCSV(v *visit) (answer, error) {
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	return d.writeCreditsCSV(v, id)
+}

@@ -1,0 +1,70 @@
+package dashboard
+
+import (
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/writer"
+)
+
+func TestActsAreToldInWords(t *testing.T) {
+	for act, words := range map[string]string{
+		"sign in":                       "sign in",
+		"POST /v1/accounts":             "add account",
+		"POST /v1/accounts/2/keys":      "make key",
+		"DELETE /v1/keys/5":             "revoke key 5",
+		"POST /v1/nodes/edge-1/retire":  "retire node edge-1",
+		"PUT /v1/plans/scale":           "set plan scale",
+		"POST /v1/something/else/again": "POST /v1/something/else/again",
+		"[":                             "[",
+	} {
+		require.Equal(t, words, activity{Act: act}.Words())
+	}
+}
+
+func TestParticularsAreWhatWasSaid(t *testing.T) {
+	for detail, want := range map[string]string{
+		`{"name":"old"}`: "name: old",
+		`{"amount":250000,"kind":"","note":"first"}`:             "amount: 250000, note: first",
+		`{"account":2,"email":"a@example.com","operator":false}`: "account: 2, email: a@example.com",
+		`{"suspended":true}`:                                     "suspended: true",
+		`{"list":["a"]}`:                                         "list: [a]",
+		`a browser {`:                                            "a browser {",
+		``:                                                       "",
+	} {
+		require.Equal(t, want, activity{Detail: detail}.Particulars())
+	}
+}
+
+func TestAnEdgeIsShownWithWhatItSaidOfItself(t *testing.T) {
+	report := &writer.Report{Unsettled: 1234, Ready: "the registry is too old", Replicas: []writer.Replica{
+		{Database: "registry", AgeMillis: 1240, Fallback: true}, {Database: "other", AgeMillis: 5},
+	}}
+	e := newEdgeView(writer.Node{Name: "mumbai-1", Live: true}, report, time.Unix(0, 0))
+	require.Equal(t, "1,234", e.Unsettled)
+	require.Equal(t, "1.2s (endpoint)", e.Registry)
+	require.Equal(t, "none: a file", e.Access)
+	require.Equal(t, "not ready", e.State)
+	report.Replicas[0] = writer.Replica{Database: "registry", AgeMillis: -1}
+	require.Equal(t, "unknown", newEdgeView(writer.Node{}, report, time.Unix(0, 0)).Registry)
+	require.Empty(t, newEdgeView(writer.Node{}, nil, time.Unix(0, 0)).Unsettled, "nothing was said yet")
+}
+
+func FuzzPrintable(f *testing.F) {
+	for _, seed := range []string{"billing", "a\r\nb", "\u202ex\u2066", "\xff\x00", "क्\u200dष", "日本語"} {
+		f.Add(seed, 5)
+	}
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		limit = min(max(limit, 0), 1000)
+		kept := printable(text, limit)
+		require.True(t, writer.Printable(kept))
+		require.LessOrEqual(t, utf8.RuneCountInString(kept), limit)
+		require.Equal(t, kept, printable(kept, limit))
+		if writer.Printable(text) && utf8.RuneCountInString(text) <= limit {
+			require.Equal(t, text, kept)
+		}
+	})
+}
