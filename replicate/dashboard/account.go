@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxKeys is the number of active keys of an account (specification section 8).
+	// maxKeys is the limit of active keys of an account (docs/contract.md, "Limits").
 	maxKeys = 5
-	// lookBack is how far the last use of a key is looked for.
+	// lookBack is how far back the last use of a key is searched.
 	lookBack = 90 * 24 * time.Hour
 )
 
@@ -26,7 +26,7 @@ const (
 		WHERE k.account = ? AND p.kind = ? AND p.subject = k.id AND p.time_window = ?`
 )
 
-// accountView is what is shown of an account, to its owner and to operators.
+// accountView is an account as its owner and operators see it.
 type accountView struct {
 	Account    writer.Account
 	Plan       writer.Plan
@@ -37,7 +37,7 @@ type accountView struct {
 	Chart      chart
 }
 
-// readAccount reads what the ledger says of an account and its last 30 days.
+// readAccount reads an account and its usage of the last 30 days.
 func (d *Dashboard) readAccount(ctx context.Context, id int64) (accountView, error) {
 	a, err := d.client.Account(ctx, id)
 	if err != nil {
@@ -89,12 +89,12 @@ func (d *Dashboard) readChart(ctx context.Context, id int64, now time.Time) (cha
 	return newChart(days), rows.Err()
 }
 
-// keyView is a key with what is known of its use.
+// keyView is a key with its usage.
 type keyView struct {
 	writer.Key
-	NotFound int64  // lookups of today that found nothing
-	Cap      int64  // of these, a day
-	Last     string // use, in words
+	NotFound int64  // today's not-found lookups
+	Cap      int64  // the daily cap on them
+	Last     string // last use, in words
 }
 
 // Begins is the part of the key that is kept.
@@ -126,7 +126,7 @@ func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoke
 	return active, revoked, nil
 }
 
-// countsByKey runs a query of keys and a number for each.
+// countsByKey runs a query that returns a number for each key.
 func (d *Dashboard) countsByKey(ctx context.Context, query string, args ...any) (map[int64]int64, error) {
 	rows, err := d.config.Ledger.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *Dashboard) countsByKey(ctx context.Context, query string, args ...any) 
 	return counts, rows.Err()
 }
 
-// lastUse says when a key was used last. Usage is kept by the hour.
+// lastUse says when a key was last used. Usage is kept by the hour.
 func lastUse(hour int64, k writer.Key, now time.Time) string {
 	current := int64(syncproto.Hour(now.UnixMilli()))
 	switch {
@@ -164,14 +164,14 @@ func lastUse(hour int64, k writer.Key, now time.Time) string {
 	return day(t)
 }
 
-// person is somebody who signs in.
+// person is a user and the name of their account.
 type person struct {
 	user
 	Created time.Time
 	Name    string // of the account
 }
 
-// readPeople lists who signs in for an account, or with 0 everybody.
+// readPeople lists the users of an account, or all users for account 0.
 func (d *Dashboard) readPeople(ctx context.Context, account int64) ([]person, error) {
 	const query = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, u.created_at, coalesce(a.name, '') FROM user u
 		LEFT JOIN account a ON a.id = u.account WHERE ?1 = 0 OR u.account = ?1 ORDER BY u.operator DESC, u.email LIMIT 500`

@@ -14,7 +14,7 @@ import (
 // accountRows is how many accounts a page lists.
 const accountRows = 50
 
-// listed is an account in the list of all.
+// listed is an account in the list.
 type listed struct {
 	ID             int64
 	Name, Plan     string
@@ -26,7 +26,7 @@ type listed struct {
 type accountsData struct {
 	Accounts []listed
 	Query    string
-	After    int64 // the last that is shown, 0 when there is none after it
+	After    int64 // id of the last account on this page, 0 on the last page
 	Plans    []writer.Plan
 	Name     string
 	Email    string
@@ -103,7 +103,7 @@ type accountData struct {
 	Active   []keyView
 	People   []person
 	Activity []activity
-	// Link is an invitation that was just made, shown once.
+	// Link is a new invitation's link, shown once.
 	Link, Email string
 }
 
@@ -112,7 +112,7 @@ const accountActivity = 10
 
 func (d *Dashboard) accountPage(v *visit) (answer, error) { return d.accountWith(v, "", accountData{}) }
 
-// accountWith shows an account with what was wrong with a form, or with an invitation.
+// accountWith shows an account with a message about a form, or a new invitation's link.
 func (d *Dashboard) accountWith(v *visit, words string, data accountData) (answer, error) {
 	ctx := v.r.Context()
 	id, err := v.id()
@@ -152,7 +152,7 @@ func (d *Dashboard) changeAccount(v *visit, act, detail, done string, change wri
 	return see(accountPath(id), done), planRefusal(err)
 }
 
-// planRefusal says in words that a form named a plan that is gone.
+// planRefusal explains that a form named a plan that no longer exists.
 func planRefusal(err error) error {
 	if errors.Is(err, writer.ErrUnknownPlan) {
 		return &refusal{http.StatusUnprocessableEntity, "There is no such plan", "It may have been removed since the page was shown."}
@@ -208,7 +208,7 @@ func (d *Dashboard) inviteOwner(v *visit) (answer, error) {
 	return d.accountWith(v, words, accountData{Link: d.invitationLink(v, i.Token), Email: i.Email})
 }
 
-// invite makes an invitation to the address of the form, or says what is wrong with it.
+// invite invites the e-mail address of the form, or returns a message about it.
 func (d *Dashboard) invite(v *visit, account int64) (i writer.Invitation, words string, err error) {
 	email := v.line("email")
 	ctx := writer.WithAct(v.r.Context(), v.act("invite", account, email))

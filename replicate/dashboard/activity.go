@@ -29,11 +29,11 @@ type activity struct {
 type activityData struct {
 	Rows     []activity
 	Operator bool
-	Before   int64 // the oldest that is shown, 0 when there is none before it
+	Before   int64 // id of the oldest entry on this page, 0 on the last page
 }
 
-// An owner sees what concerns their account. Who acted for the service, and from where,
-// is not theirs to know; what was done is.
+// An owner sees the entries of their own account, without the names and addresses of
+// operators.
 const selectOwnActivity = `SELECT a.id, a.at, CASE WHEN u.id IS NULL AND a.actor <> '' THEN 'the service' ELSE a.actor END,
 	coalesce(a.account, 0), CASE WHEN u.id IS NULL AND a.actor <> '' THEN '' ELSE a.address END, a.act, a.detail
 	FROM audit a LEFT JOIN user u ON u.email = a.actor AND u.account = a.account
@@ -81,11 +81,11 @@ func (d *Dashboard) readActivity(ctx context.Context, query string, account, bef
 	return list, rows.Err()
 }
 
-// acts are the words for what was done through the writer's API, whose requests the audit
-// log holds as they came: method and path. A * in the path stands at the words' end.
+// acts describes requests to the writer's API, which the audit log holds as method and
+// path. What a * stands for is appended when named is set.
 var acts = []struct {
 	request, words string
-	named          bool // by what stands for the *
+	named          bool
 }{
 	{"POST /v1/accounts", "add account", false},
 	{"PATCH /v1/accounts/*", "change account", false},
@@ -100,8 +100,8 @@ var acts = []struct {
 	{"POST /v1/unresolved/*/credit", "credit unresolved charge", true},
 }
 
-// Words say what was done: an act of the dashboard as it is, a request to the API in
-// words, and a request that has none as it is.
+// Words describes an entry: requests to the API by the table above, everything else as it
+// is stored.
 func (a activity) Words() string {
 	for _, known := range acts {
 		if match, err := path.Match(known.request, a.Act); err != nil || !match {
@@ -117,8 +117,8 @@ func (a activity) Words() string {
 	return a.Act
 }
 
-// Particulars are the members of the detail that say something, or the detail itself when
-// it is no JSON object.
+// Particulars lists the non-empty members of the detail, or the detail itself when it is
+// not a JSON object.
 func (a activity) Particulars() string {
 	var members map[string]any
 	decoder := json.NewDecoder(strings.NewReader(a.Detail))

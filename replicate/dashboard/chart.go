@@ -32,7 +32,7 @@ func (c *dayCalls) add(outcome charge.Outcome, count int64) {
 	}
 }
 
-// emptyDays are the days of a chart that ends with today, without calls.
+// emptyDays returns the days of a chart that ends today, without calls.
 func emptyDays(today int32) []dayCalls {
 	days := make([]dayCalls, chartDays)
 	for i := range days {
@@ -41,8 +41,8 @@ func emptyDays(today int32) []dayCalls {
 	return days
 }
 
-// chart is a bar for each day, drawn for a wide and for a narrow screen, and the same
-// numbers as a table.
+// chart has a bar for each day, laid out for a wide and a narrow screen, and the same
+// numbers for a table.
 type chart struct {
 	Days         []dayCalls // oldest first
 	Total        dayCalls
@@ -61,7 +61,7 @@ func newChart(days []dayCalls) chart {
 	return c
 }
 
-// Newest lists the days of the table, newest first, without those before the first call.
+// Newest lists the days newest first, without those before the first call.
 func (c chart) Newest() []dayCalls {
 	var list []dayCalls
 	first := len(c.Days)
@@ -77,7 +77,7 @@ func (c chart) Newest() []dayCalls {
 	return list
 }
 
-// The measures of a drawing, in its own units: pixels on the screen it is made for.
+// Dimensions of a drawing, in pixels of the screen it is made for.
 const (
 	drawingHeight = 220
 	plotTop       = 12
@@ -88,7 +88,7 @@ const (
 	labelHalf     = 24 // half of the widest label
 )
 
-// drawing is a chart laid out: rectangles, lines and words with their places.
+// drawing is a chart's layout: rectangles, lines and texts with their positions.
 type drawing struct {
 	Width, Height     int
 	Left, Right, Base int
@@ -119,7 +119,7 @@ type label struct {
 	Words string
 }
 
-// draw lays out days on a drawing so wide.
+// draw lays out days on a drawing of the given width.
 func draw(days []dayCalls, width int) drawing {
 	d := drawing{Width: width, Height: drawingHeight, Left: plotLeft, Right: width - plotRight, Base: plotBottom}
 	most, total := int64(0), int64(0)
@@ -156,7 +156,7 @@ func newBar(day dayCalls, x, width float64, top int64) bar {
 		if p.count == 0 {
 			continue
 		}
-		// What is there is seen, however little beside the rest.
+		// A count is visible, however small beside the others.
 		height := max(float64(p.count)/float64(top)*(plotBottom-plotTop), 1.5)
 		y -= height
 		b.Parts = append(b.Parts, part{p.class, y, height})
@@ -164,8 +164,8 @@ func newBar(day dayCalls, x, width float64, top int64) bar {
 	return b
 }
 
-// niceTop is the least number of the kind 1, 2 or 5 times a power of ten, times four,
-// that is at least most: every line of the grid has a round number.
+// niceTop returns the smallest 4 times 1, 2 or 5 times a power of ten that is at least most,
+// so that every grid line has a round number.
 func niceTop(most int64) int64 {
 	for unit := int64(1); ; unit *= 10 {
 		for _, factor := range []int64{1, 2, 5} {
@@ -176,7 +176,7 @@ func niceTop(most int64) int64 {
 	}
 }
 
-// short writes a number in few characters.
+// short formats a number in few characters.
 func short(n int64) string {
 	switch {
 	case n >= 10_000_000:

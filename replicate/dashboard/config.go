@@ -18,35 +18,35 @@ import (
 
 // Config is what a Dashboard needs. Writer, Ledger and OperatorToken must be set.
 type Config struct {
-	// Writer takes the changes and answers with its API. It must run.
+	// Writer applies the changes. It must be running.
 	Writer *writer.Writer
 	// Ledger is the writer's database, for reading.
 	Ledger *sql.DB
 	// API is the writer's API as it is served, Writer.Handler() when nil.
 	API http.Handler
-	// OperatorToken is that of the writer's API, which the pages call.
+	// OperatorToken authenticates the pages' calls of the writer's API.
 	OperatorToken string
 	// ReferenceURL is where the API's reference is served; empty leaves the links out.
 	ReferenceURL string
 	// Releases lists the releases of the registry's primary, the current one first. Nil
 	// leaves them out.
 	Releases func(context.Context) ([]push.Release, error)
-	// URL is where people reach the pages; it begins the links of invitations. Empty
-	// takes the host that a page was asked from.
+	// URL is the base of invitation links. Empty takes the host that the page was requested
+	// from.
 	URL string
 	// Secure says that people reach the pages over TLS, also when a proxy ends it.
 	Secure bool
-	// Client is the address that a request counts for, the connection's when nil.
+	// Client returns a request's client address; nil takes the connection's.
 	Client func(*http.Request) string
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
 	// Random fills p with secure random bytes, crypto/rand when nil.
 	Random func(p []byte)
-	// Logger takes what an operator should know, nothing when nil.
+	// Logger discards when nil.
 	Logger *slog.Logger
 }
 
-// Dashboard is the pages, made once and served by many goroutines.
+// Dashboard serves the pages. It is safe for concurrent use.
 type Dashboard struct {
 	config    Config
 	client    *writer.Client
@@ -56,7 +56,7 @@ type Dashboard struct {
 	pages     http.Handler
 }
 
-// New prepares the pages. An error is a mistake in one of them.
+// New parses the pages. An error is a mistake in a template.
 func New(config Config) (*Dashboard, error) {
 	config = config.withDefaults()
 	d := &Dashboard{

@@ -21,20 +21,20 @@ import (
 type entry struct {
 	At      time.Time
 	Kind    string
-	Key     string // what was spent with, empty for the rest
+	Key     string // the key that spent, empty for other kinds
 	Amount  int64  // negative for what went out
 	Note    string
 	Balance int64 // after it
 }
 
-// statement is an account's credits over some time, oldest first.
+// statement is an account's credit entries of a period, oldest first.
 type statement struct {
 	Opening, Closing int64
 	Entries          []entry
 }
 
-// selectCredits reads, of one moment, everything since a time and the balance after it.
-// What was spent is in the journal by the hour; usage has it by the hour and key.
+// selectCredits reads, in one snapshot, all entries since a time and the current balance.
+// Spending is summed by day and key from usage.
 const selectCredits = `
 SELECT at, kind, 0, '', '', amount, note FROM credit_entry
 	WHERE account = ?1 AND kind <> 'spent' AND at >= ?2 AND (amount <> 0 OR note <> '')
@@ -46,8 +46,8 @@ SELECT days.day * 86400000 + 86399999, 'spent', days.key, coalesce(k.name, ''), 
 UNION ALL
 SELECT 0, 'balance', 0, '', '', bought + compensated - spent - lost, '' FROM account WHERE id = ?1`
 
-// readCredits reads the credits of an account from one time to another, whole days both.
-// It walks back from the balance, so that the last line is always what is there.
+// readCredits reads an account's credits between two days. It computes balances backwards
+// from the current one, so that the last line always equals it.
 func (d *Dashboard) readCredits(ctx context.Context, account int64, from, to time.Time) (statement, error) {
 	rows, err := d.config.Ledger.QueryContext(ctx, selectCredits, account, from.UnixMilli(), from.Unix()/3600, charge.Found)
 	if err != nil {
@@ -81,7 +81,7 @@ func scanEntry(rows interface{ Scan(...any) error }) (e entry, isBalance bool, e
 	return e, e.Kind == "balance", err
 }
 
-// keyWords names a key by its name, or else by how it begins.
+// keyWords names a key by its name, or else by its first characters.
 func keyWords(id int64, name, shown string) string {
 	switch {
 	case name != "":
@@ -92,8 +92,7 @@ func keyWords(id int64, name, shown string) string {
 	return "key " + strconv.FormatInt(id, 10)
 }
 
-// balanced sorts entries, gives each the balance after it, and leaves out those from a
-// time on.
+// balanced sorts entries, sets the balance after each, and drops those from a time on.
 func balanced(all []entry, balance int64, to time.Time) statement {
 	slices.SortStableFunc(all, func(a, b entry) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key))
@@ -120,7 +119,7 @@ type creditsData struct {
 	Bought, Spent, Adjusted int64 // sums of the month
 }
 
-// Newest lists the entries newest first: what happened last is what people look for.
+// Newest lists the entries newest first.
 func (c *creditsData) Newest() []entry {
 	list := slices.Clone(c.Entries)
 	slices.Reverse(list)
@@ -129,8 +128,8 @@ func (c *creditsData) Newest() []entry {
 
 const monthForm = "2006-01"
 
-// creditsMonth reads the month that is asked for: this one unless the address says
-// another, from the account's first to this.
+// creditsMonth parses the requested month, the current one by default. It must lie between
+// the account's first month and the current one.
 func (d *Dashboard) creditsMonth(v *visit, a writer.Account) (time.Time, error) {
 	now := d.now()
 	current := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -190,7 +189,7 @@ func (d *Dashboard) creditsCSV(v *visit) (answer, error) {
 	return d.writeCreditsCSV(v, v.user.Account)
 }
 
-// writeCreditsCSV answers with a month, or with all that there is (month=all).
+// writeCreditsCSV answers with one month, or with everything for month=all.
 func (d *Dashboard) writeCreditsCSV(v *visit, account int64) (answer, error) {
 	a, err := d.client.Account(v.r.Context(), account)
 	if err != nil {
@@ -226,7 +225,7 @@ func writeCSV(w http.ResponseWriter, s statement) {
 	c.Flush()
 }
 
-// inert keeps a spreadsheet from taking a text that somebody typed for a formula.
+// inert keeps a spreadsheet from evaluating a text as a formula.
 func inert(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -1,18 +1,17 @@
-// Package dashboard is the pages that the writer serves to people: owners of accounts
-// see their balance, usage and keys, and make and revoke keys; operators manage accounts
-// and look at the edges.
+// Package dashboard serves the writer's pages for people: account owners see balance and
+// usage and manage their keys; operators manage accounts and watch the edges.
 //
-// The pages are rendered here and need no scripts. Whoever signs in has a session, a row
-// of the ledger database that is found by the hash of a cookie. What a page changes goes
-// through the writer, either its API or its transactions, so that it is fenced like every
-// other change and entered into the audit log with it.
+// The pages are rendered on the server and work without scripts. A sign-in creates a
+// session: a row of the ledger database, found by the hash of a cookie. Every change goes
+// through the writer's API or its transactions, so that it is fenced like any other change
+// and written to the audit log in the same transaction.
 //
-// What holds at all times:
-//   - A password, a session or an invitation can't be had from the database: it holds a
-//     slow hash of the first, and the hashes of the other two, which are random.
-//   - A form is obeyed only when it comes from a page of this host (the browser says so)
-//     and carries the token of the session, or of the browser that is not signed in yet.
-//   - A session's id is made at sign-in, never taken from the browser.
-//   - Whether an e-mail address is known shows neither in an answer nor in its time.
-//   - An owner reaches what belongs to their account only; the rest does not exist.
+// Invariants:
+//   - The database reveals no password, session or invitation: it holds a slow hash of the
+//     first, and hashes of the other two, which are random.
+//   - A form is accepted only from a page of this host (by Sec-Fetch-Site or Origin) and
+//     with the token of the session, or of the browser's guest cookie before sign-in.
+//   - A session id is generated at sign-in, never taken from the browser.
+//   - Neither an answer nor its time tells whether an e-mail address is known.
+//   - An owner sees only what belongs to their account; everything else answers 404.
 package dashboard

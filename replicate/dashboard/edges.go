@@ -16,21 +16,21 @@ type edgesData struct {
 	Unknown  bool           // the registry's primary does not answer
 }
 
-// edgeView is an edge as the writer knows it, with what it said of itself.
+// edgeView is an edge as the writer knows it, with its last report.
 type edgeView struct {
 	writer.Node
 	State            string
 	Class            string // of the state's badge
 	Seen             string
-	Why              string // it is not ready, in its own words
+	Why              string // the edge's reason why it is not ready
 	Address          string
 	Version, Release string
 	Registry, Access string // age of the replicas
 	Unsettled        string // charges that the writer may not have yet
 }
 
-// releasesPatience bounds how long the page waits for the registry's primary.
-const releasesPatience = 2 * time.Second
+// releasesTimeout bounds how long the page waits for the registry's primary.
+const releasesTimeout = 2 * time.Second
 
 func (d *Dashboard) edgesPage(v *visit) (answer, error) {
 	ctx := v.r.Context()
@@ -48,7 +48,7 @@ func (d *Dashboard) edgesPage(v *visit) (answer, error) {
 		data.Edges = append(data.Edges, newEdgeView(n, reports[n.Name], d.now()))
 	}
 	if d.config.Releases != nil {
-		limited, cancel := context.WithTimeout(ctx, releasesPatience)
+		limited, cancel := context.WithTimeout(ctx, releasesTimeout)
 		defer cancel()
 		if data.Releases, err = d.config.Releases(limited); err != nil {
 			d.config.Logger.Warn("the releases can't be listed", "error", err)
@@ -58,7 +58,7 @@ func (d *Dashboard) edgesPage(v *visit) (answer, error) {
 	return answer{page: "edges", title: "Edges", data: data}, nil
 }
 
-// reports are what edges said last, by name. A writer that takes none has none.
+// reports returns the edges' last reports, by name.
 func (d *Dashboard) reports(ctx context.Context) map[string]*writer.Report {
 	list, err := d.client.Reports(ctx)
 	if err != nil {
@@ -92,12 +92,12 @@ func newEdgeView(n writer.Node, r *writer.Report, now time.Time) edgeView {
 	return e
 }
 
-// lagOf is how old a replica is, or why there is none.
+// lagOf is a replica's age.
 func lagOf(r *writer.Report, database string) string {
 	return cmp.Or(r.Lag(database), "none: a file")
 }
 
-// ago says how long ago something was.
+// ago formats a duration in the past.
 func ago(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:

@@ -10,12 +10,11 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// errInvitation is the same for an invitation that never was, that is used and that is
-// too old.
+// errInvitation does not tell apart unknown, used and expired invitations.
 var errInvitation = &refusal{http.StatusNotFound, "This invitation can't be used",
-	"It was used already, it is older than three days, or a later one took its place. Ask for a new one."}
+	"It was already used, it is older than three days, or a newer one replaced it. Ask for a new one."}
 
-// invitation is one that can be accepted now.
+// invitation is an open invitation.
 type invitation struct {
 	hash     []byte
 	Email    string
@@ -32,7 +31,7 @@ type invitationData struct {
 const selectInvitation = `SELECT i.email, coalesce(i.account, 0), i.operator, coalesce(a.name, '') FROM invitation i
 	LEFT JOIN account a ON a.id = i.account WHERE i.hash = ? AND i.expires_at > ?`
 
-// findInvitation returns errInvitation for one that can't be used.
+// findInvitation returns errInvitation when there is no open one with this token.
 func (d *Dashboard) findInvitation(ctx context.Context, db interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }, token string) (*invitation, error) {
@@ -44,8 +43,8 @@ func (d *Dashboard) findInvitation(ctx context.Context, db interface {
 	return i, err
 }
 
-// invitationPage asks for a password. Looking at it does not use the invitation up: mail
-// programs look at links too.
+// invitationPage asks for a password. A GET does not use the invitation up, because mail
+// programs follow links too.
 func (d *Dashboard) invitationPage(v *visit) (answer, error) {
 	i, err := d.findInvitation(v.r.Context(), d.config.Ledger, v.params.ByName("token"))
 	if err != nil {
@@ -79,8 +78,8 @@ func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
 	return see("/", "welcome"), nil
 }
 
-// accept uses an invitation up: it makes the user, or gives the one of that address a
-// new password and ends their sessions, and begins a session.
+// accept uses an invitation up: it creates the user, or sets a new password and ends the
+// sessions of the existing one, and starts a session.
 func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 	stored, err := d.passwords.hash(v.r.Context(), password)
 	if err != nil {
@@ -112,8 +111,8 @@ func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 	})
 }
 
-// putUser makes the user of an invitation, or changes their password. It refuses an
-// address that signs in elsewhere by now.
+// putUser creates the user of an invitation, or changes their password. It refuses an
+// e-mail address that has become the user of another account.
 func putUser(ctx context.Context, tx *sql.Tx, now int64, i *invitation, stored string) (int64, error) {
 	const put = `INSERT INTO user (email, password, account, operator, created_at) VALUES (?, ?, nullif(?, 0), ?, ?)
 		ON CONFLICT (email) DO UPDATE SET password = excluded.password
@@ -124,7 +123,7 @@ func putUser(ctx context.Context, tx *sql.Tx, now int64, i *invitation, stored s
 	}
 	defer rows.Close()
 	var id int64
-	for rows.Next() { // to its end: a statement that is left early is not checkpointed
+	for rows.Next() { // to the end: an unfinished statement is never checkpointed
 		if err := rows.Scan(&id); err != nil {
 			return 0, err
 		}
@@ -138,7 +137,7 @@ func putUser(ctx context.Context, tx *sql.Tx, now int64, i *invitation, stored s
 	return id, nil
 }
 
-// Accept uses an invitation up without a browser and leaves nobody signed in.
+// Accept accepts an invitation without a browser, and leaves no session.
 func (d *Dashboard) Accept(ctx context.Context, token, password string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, writer.InvitationPath, nil)
 	if err != nil {

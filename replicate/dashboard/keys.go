@@ -32,8 +32,8 @@ func (d *Dashboard) overviewPage(v *visit) (answer, error) {
 type keysData struct {
 	Active, Revoked []keyView
 	MaxKeys         int
-	// After is the newest key when the form was made: a form that is sent again, by a
-	// page that is loaded again, makes no second key.
+	// After is the newest key's id when the form was rendered, so that sending the form a
+	// second time creates no second key.
 	After int64
 	Name  string
 }
@@ -64,11 +64,11 @@ func newest(lists ...[]keyView) (id int64) {
 	return id
 }
 
-// The words for a key that is not made.
+// Messages for a key that is not created.
 const (
 	wordsTooMany = "You have 5 active keys, the most an account can have. Revoke one first."
 	wordsNoName  = "The key needs a name: what it is for, or where it is used."
-	wordsRepeat  = "Your keys have changed since this form was shown, so no key was made. If you have just made one and did not keep it, revoke it and make another: it is shown once."
+	wordsRepeat  = "Your keys have changed since this form was shown, so no key was created. If you have just created one and did not save it, revoke it and create another: it is shown once."
 )
 
 type newKeyData struct{ writer.NewKey }
@@ -95,8 +95,8 @@ func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	return answer{page: "new-key", title: "Your new key", data: newKeyData{made}}, err
 }
 
-// ownKey finds an active key of the visitor's account by the number in the path. Any
-// other does not exist for them.
+// ownKey finds an active key of the visitor's account by the id in the path. Any other
+// answers 404.
 func (d *Dashboard) ownKey(v *visit) (keyView, error) {
 	id, err := v.id()
 	if err != nil {

@@ -16,7 +16,7 @@ func TestAnOperatorRunsAnAccount(t *testing.T) {
 	b := w.operator()
 	require.Contains(t, b.get("/").body, "<h1>Accounts</h1>")
 	p := b.submit("/accounts", "/accounts", "name", "Acme Traders", "plan", "starter")
-	require.Contains(t, p.text(), "The account is made.")
+	require.Contains(t, p.text(), "The account was created.")
 	const at = "/accounts/1"
 	require.Contains(t, b.submit(at, at+"/plan", "plan", "scale").text(), "The plan is changed.")
 	require.Contains(t, b.submit(at, at+"/credits", "amount", "2500", "kind", "bought", "note", "invoice 17").text(), "The credits are changed.")

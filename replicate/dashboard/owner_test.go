@@ -65,7 +65,7 @@ func TestAnInvitationGivesANewPasswordAndEndsOldSessions(t *testing.T) {
 func TestAKeyIsShownOnceAndRevoked(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 0)
-	require.Contains(t, b.get("/").body, "Make the first one")
+	require.Contains(t, b.get("/").body, "Create the first one")
 	p := b.submit("/keys", "/keys", "name", "billing server")
 	secret := regexp.MustCompile(`value="(reg_live_[^"]+)"`).FindStringSubmatch(p.body)
 	require.NotNil(t, secret, p.body)
@@ -112,7 +112,7 @@ func TestAFormSentTwiceMakesOneKey(t *testing.T) {
 	b.seen = form // the page of the key is loaded again
 	p := b.post("/keys", "name", "mine")
 	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
-	require.Contains(t, p.text(), "no key was made")
+	require.Contains(t, p.text(), "no key was created")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key`))
 	require.Equal(t, http.StatusUnprocessableEntity, b.post("/keys", "name", " \u202e\x00 ").StatusCode, "a name of nothing")
 }

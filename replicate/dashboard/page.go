@@ -29,14 +29,14 @@ func loadAssets() map[string]web.Asset {
 // templates are the parsed pages by name.
 type templates map[string]*template.Template
 
-// shown is what every template is shown with.
+// shown is the data of every template.
 type shown struct {
 	Title     string
 	Path      string // of the page, for the current link of the head
 	User      *user
 	Token     string // for forms
-	Done      string // what was done just now, in words
-	Error     string // what is wrong with the form, in words
+	Done      string // message about what was just done
+	Error     string // message about the form
 	Reference string
 	Data      any
 }
@@ -66,7 +66,7 @@ func loadTemplates() (templates, error) {
 	return parsed, nil
 }
 
-// done are the words for what was done, by the word in the address of the next page.
+// done holds the messages by the value of the query parameter done.
 var done = map[string]string{
 	"signed-out": "You are signed out.",
 	"everywhere": "You are signed out in every browser.",
@@ -78,10 +78,10 @@ var done = map[string]string{
 	"suspended":  "The account is suspended. Its keys are refused within two seconds.",
 	"resumed":    "The account is active again.",
 	"removed":    "This person can no longer sign in.",
-	"account":    "The account is made. Invite its owner below.",
+	"account":    "The account was created. Invite its owner below.",
 }
 
-// write sends an answer. A page is rendered whole before the first byte goes out.
+// write sends an answer. A page is rendered completely before the first byte goes out.
 func (d *Dashboard) write(v *visit, a answer) {
 	switch {
 	case a.to != "":
@@ -115,7 +115,7 @@ func (d *Dashboard) refuse(v *visit, why *refusal) {
 	d.write(v, answer{status: why.status, page: "refusal", title: why.title, data: why.words})
 }
 
-// link is one of the head, current on its page and on those below it.
+// link is a link of the navigation; it is current on its page and on those below it.
 type link struct {
 	To, Words string
 	Current   bool
@@ -135,7 +135,7 @@ func newKeysTable(keys []keyView, revoke bool) keysTable { return keysTable{keys
 
 func operatorRows(rows []activity) activityData { return activityData{Rows: rows, Operator: true} }
 
-// number writes a count with its thousands apart.
+// number formats a count with thousands separators.
 func number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
@@ -151,7 +151,7 @@ func number(n int64) string {
 func day(t time.Time) string    { return t.Format("2 Jan 2006") }
 func minute(t time.Time) string { return t.Format("2 Jan 2006, 15:04") }
 
-// plural writes a count with its noun.
+// plural formats a count with its noun.
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// cost is how dear one guess of a password is.
+// cost is the cost of one guess of a password.
 type cost struct {
 	memoryKiB, passes uint32
 	lanes             uint8
@@ -31,23 +31,23 @@ const (
 	hashBytes = 32
 	// hashSlots bounds how many hashes are computed at once, each in 64 MiB.
 	hashSlots = 2
-	// hashPatience is how long a sign-in waits for a slot.
-	hashPatience = 5 * time.Second
+	// hashTimeout is how long a sign-in waits for a slot.
+	hashTimeout = 5 * time.Second
 )
 
-// The lengths of a password, in characters. Past the longest, a form is an attack.
+// Bounds of a password's length, in characters. A longer one is an attack.
 const minPassword, maxPassword = 12, 200
 
-// errBusy says that more people sign in than hashes can be computed.
+// errBusy says that no slot for hashing became free in time.
 var errBusy = errors.New("too many sign-ins at once")
 
-// passwords hashes and compares them, few at a time.
+// passwords hashes and compares passwords, few at a time.
 type passwords struct {
 	random func([]byte)
 	cost   cost // of new hashes
 	slots  chan struct{}
-	// decoy is compared with when nobody has the e-mail address: it takes the same time
-	// and never matches.
+	// decoy is compared with when the e-mail address is unknown: it takes the same time and
+	// never matches.
 	decoy string
 	// computed counts the hashes, so that a test can see that a decoy costs one too.
 	computed atomic.Int64
@@ -95,7 +95,7 @@ func (p *passwords) outdated(stored string) bool {
 }
 
 func (p *passwords) compute(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, hashPatience)
+	ctx, cancel := context.WithTimeout(ctx, hashTimeout)
 	defer cancel()
 	select {
 	case p.slots <- struct{}{}:
@@ -140,8 +140,8 @@ func decodeHash(stored string) (c cost, salt, hash []byte, err error) {
 	return c, salt, hash, nil
 }
 
-// fitPassword says what is wrong with a new password, nothing when it will do. Length is
-// what makes a password hard to guess; the rest only stops what is no password at all.
+// fitPassword returns what is wrong with a new password, or "". Length makes a password hard
+// to guess; the other checks only stop the obvious.
 func fitPassword(password, email string) string {
 	length := utf8.RuneCountInString(password)
 	distinct := map[rune]bool{}

@@ -35,8 +35,8 @@ func (d *Dashboard) inviteOperator(v *visit) (answer, error) {
 	return d.people(v, words, peopleData{Link: d.invitationLink(v, i.Token), Email: i.Email})
 }
 
-// somebodyElse finds the person of the path. Nobody removes themselves: there would be
-// no operator left to undo it.
+// somebodyElse finds the person of the path, unless it is the visitor: the last operator
+// must not remove themselves.
 func (d *Dashboard) somebodyElse(v *visit) (person, error) {
 	id, err := v.id()
 	if err != nil {
@@ -78,8 +78,8 @@ func (d *Dashboard) removePerson(v *visit) (answer, error) {
 // hostForm is a host with an optional port: names, IPv4 and IPv6 in brackets.
 var hostForm = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// base begins the links that people pass on: as configured, else the host that the page
-// was asked from, as far as that is a host.
+// base is the base of invitation links: as configured, else the host that the page was
+// requested from, if that is a valid host.
 func (d *Dashboard) base(v *visit) string {
 	switch {
 	case d.config.URL != "":

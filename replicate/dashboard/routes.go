@@ -7,10 +7,10 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// Handler serves the pages, and everything else as the writer's API does.
+// Handler serves the pages and passes API paths on to the writer's API.
 func (d *Dashboard) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if ofAPI(r.URL.Path) {
+		if isAPI(r.URL.Path) {
 			d.config.API.ServeHTTP(w, r)
 			return
 		}
@@ -18,8 +18,8 @@ func (d *Dashboard) Handler() http.Handler {
 	})
 }
 
-// ofAPI reports whether a path is the writer's own.
-func ofAPI(path string) bool {
+// isAPI reports whether a path belongs to the writer's API.
+func isAPI(path string) bool {
 	switch path {
 	case "/healthz", "/readyz", "/metrics":
 		return true
@@ -27,8 +27,7 @@ func ofAPI(path string) bool {
 	return strings.HasPrefix(path, "/v1/")
 }
 
-// routes joins paths and handlers. Paths are taken as they are: nothing is redirected to
-// what a path might mean.
+// routes registers the handlers. Paths are matched exactly, without redirects.
 func (d *Dashboard) routes() http.Handler {
 	r := httprouter.New()
 	r.RedirectFixedPath, r.RedirectTrailingSlash, r.HandleOPTIONS = false, false, false
@@ -80,7 +79,7 @@ func (d *Dashboard) operatorRoutes(r *httprouter.Router) {
 	r.GET("/edges", d.serve(operator, d.edgesPage))
 }
 
-// refusing answers every request with one refusal.
+// refusing returns a handler that answers every request with the same refusal.
 func (d *Dashboard) refusing(why *refusal) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{w: w, r: r, address: d.config.Client(r)}

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// sessionLife and operatorLife are how long a session lasts, whatever happens.
+	// sessionLife and operatorLife are the maximal life of a session.
 	sessionLife  = 7 * 24 * time.Hour
 	operatorLife = 12 * time.Hour
 	// sessionIdle is how long a session lasts without a request.
 	sessionIdle = 8 * time.Hour
-	// seenEvery is how often the last request of a session is written down.
+	// seenEvery is how often the time of a session's last request is stored.
 	seenEvery = 5 * time.Minute
-	// maxAgent bounds what is kept of a browser's name for itself, in characters.
+	// maxAgent is how many characters of a User-Agent are stored.
 	maxAgent = 200
 )
 
-// user is who signs in: the owner of Account, or an operator.
+// user is a person with a sign-in: the owner of Account, or an operator.
 type user struct {
 	ID       int64
 	Email    string
@@ -33,7 +33,7 @@ type user struct {
 	Operator bool
 }
 
-// session is one browser in which a user is signed in.
+// session is a user's sign-in in one browser.
 type session struct {
 	Hash          []byte
 	Created, Seen time.Time
@@ -41,7 +41,7 @@ type session struct {
 	Agent         string
 }
 
-// newSecret makes what a cookie holds, and the hash by which it is found.
+// newSecret makes the value of a cookie, and the hash by which it is found.
 func (d *Dashboard) newSecret() (string, []byte) {
 	var random [32]byte
 	d.config.Random(random[:])
@@ -54,20 +54,19 @@ func hashOf(secret string) []byte {
 	return sum[:]
 }
 
-// formToken is what a form must carry: only who has the secret of the cookie, or sees
-// the page, can know it.
+// formToken is the anti-CSRF token of forms. It derives from the secret of the cookie.
 func formToken(secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("form"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// The two cookies: of a session, and of a browser that is not signed in and has forms.
+// The two cookies: of a session, and of a browser that is not signed in, for its forms.
 func (d *Dashboard) sessionCookie(r *http.Request) string { return d.cookieName(r, "regedge") }
 func (d *Dashboard) guestCookie(r *http.Request) string   { return d.cookieName(r, "regedge-guest") }
 
-// cookieName adds the prefix with which a browser refuses a cookie that another host of
-// the domain, or a page without TLS, wants to plant.
+// cookieName adds the __Host- prefix over TLS, so that browsers refuse a cookie set by
+// another host of the domain or by a page without TLS.
 func (d *Dashboard) cookieName(r *http.Request, name string) string {
 	if d.secure(r) {
 		return "__Host-" + name
@@ -77,7 +76,7 @@ func (d *Dashboard) cookieName(r *http.Request, name string) string {
 
 func (d *Dashboard) secure(r *http.Request) bool { return d.config.Secure || r.TLS != nil }
 
-// setCookie sets a cookie until the browser ends; an empty value deletes it.
+// setCookie sets a session cookie of the browser; an empty value deletes it.
 func (d *Dashboard) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
 	c := &http.Cookie{
 		Name: name, Value: value, Path: "/", HttpOnly: true, Secure: d.secure(r), SameSite: http.SameSiteLaxMode,
@@ -91,7 +90,7 @@ func (d *Dashboard) setCookie(w http.ResponseWriter, r *http.Request, name, valu
 const selectSession = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, s.hash, s.created_at, s.seen_at, s.address, s.agent
 	FROM session s JOIN user u ON u.id = s.user WHERE s.hash = ?`
 
-// findSession returns who is signed in with a secret; a nil user says nobody.
+// findSession finds the session with a secret; the user is nil when there is none.
 func (d *Dashboard) findSession(ctx context.Context, secret string) (*user, session, error) {
 	if secret == "" {
 		return nil, session{}, nil
@@ -115,19 +114,19 @@ func (d *Dashboard) findSession(ctx context.Context, secret string) (*user, sess
 	return &u, s, nil
 }
 
-// noteSeen writes down that a session is in use. When that fails the page is shown all
-// the same: at worst the session ends early.
+// noteSeen stores the time of a session's last request. A failure is only logged: at worst
+// the session ends early.
 func (d *Dashboard) noteSeen(ctx context.Context, hash []byte) {
 	err := d.config.Writer.Commit(ctx, writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET seen_at = ? WHERE hash = ?`, now, hash)
 		return err
 	})
 	if err != nil {
-		d.config.Logger.Warn("the use of a session can't be noted", "error", err)
+		d.config.Logger.Warn("can't store a session's last request", "error", err)
 	}
 }
 
-// scanSession reads the columns of a session behind others.
+// scanSession scans the columns of a session, after those of before.
 func scanSession(row interface{ Scan(...any) error }, before ...any) (session, error) {
 	var s session
 	var created, seen int64
@@ -144,7 +143,7 @@ func (s *session) lasts(now time.Time, operator bool) bool {
 	return now.Sub(s.Created) < life && now.Sub(s.Seen) < sessionIdle
 }
 
-// begin writes a new session within a transaction, and clears away those that ended.
+// begin stores a new session within a transaction, and deletes expired ones.
 func begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *visit) error {
 	const ended = `DELETE FROM session WHERE created_at <= ? OR seen_at <= ?`
 	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds()); err != nil {
@@ -155,7 +154,7 @@ func begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *
 	return err
 }
 
-// endSessions ends the sessions of a user in every browser.
+// endSessions ends all sessions of a user.
 func endSessions(ctx context.Context, tx *sql.Tx, u int64) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE user = ?`, u)
 	return err

@@ -56,8 +56,8 @@ func (d *Dashboard) signOutEverywhere(v *visit) (answer, error) {
 	return see("/sign-in", "everywhere"), nil
 }
 
-// changePassword asks for the old password, so that a browser left open is not enough;
-// its guesses are counted as attempts to sign in are.
+// changePassword requires the current password, so that an unattended browser is not
+// enough; wrong ones count as failed sign-ins.
 func (d *Dashboard) changePassword(v *visit) (answer, error) {
 	ctx := v.r.Context()
 	next := v.field("password")
@@ -90,8 +90,8 @@ func (d *Dashboard) changePassword(v *visit) (answer, error) {
 	return d.putPassword(v, stored, renewed)
 }
 
-// putPassword puts a new password in the place of the one that was checked, and gives
-// this browser a new session and every other one none.
+// putPassword replaces the password that was checked, ends all sessions, and starts a new
+// one in this browser.
 func (d *Dashboard) putPassword(v *visit, stored, renewed string) (answer, error) {
 	secret, hash := d.newSecret()
 	act := v.act("change password", v.user.Account, "")

@@ -11,10 +11,10 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// wrongSignIn is said of an unknown e-mail address and of a wrong password.
+// wrongSignIn is the message for an unknown e-mail address and for a wrong password.
 const wrongSignIn = "The e-mail address or the password is wrong."
 
-// errSignIn says that an e-mail address and a password do not go together.
+// errSignIn is returned for a wrong e-mail address or password.
 var errSignIn = errors.New("wrong e-mail address or password")
 
 type signInData struct{ Email string }
@@ -56,16 +56,16 @@ func signInAgain(status int, email, words string) answer {
 	return answer{status: status, page: "sign-in", title: "Sign in", error: words, data: signInData{email}}
 }
 
-// enterSession gives the browser its new session and takes away what it had before.
+// enterSession sets the cookie of a new session and deletes the guest cookie.
 func (d *Dashboard) enterSession(v *visit, secret string) {
 	d.setCookie(v.w, v.r, d.sessionCookie(v.r), secret)
 	d.setCookie(v.w, v.r, d.guestCookie(v.r), "")
 }
 
-// checkSignIn begins a session for an e-mail address and its password, and returns the
-// secret of its cookie. It returns errSignIn when they do not go together and a
-// *throttledError after too many attempts, in the same time whether or not the address
-// is known.
+// checkSignIn starts a session for an e-mail address and its password, and returns the
+// secret of its cookie. It returns errSignIn when one of them is wrong, and a
+// *throttledError after too many attempts. It takes the same time whether or not the
+// address is known.
 func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error) {
 	ctx := v.r.Context()
 	if len(password) > maxForm || email == "" {
@@ -83,7 +83,7 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 	case err != nil:
 		return "", err
 	case !good || u == nil:
-		return "", d.enterFailure(v, u)
+		return "", d.logFailure(v, u)
 	}
 	renewed := stored
 	if d.passwords.outdated(stored) {
@@ -94,8 +94,8 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 	return d.beginSession(v, u, stored, renewed)
 }
 
-// findUser finds a user and the stored password. For nobody the user is nil and the
-// password one that never matches.
+// findUser finds a user and the stored password. For an unknown address the user is nil and
+// the password is the decoy.
 func (d *Dashboard) findUser(ctx context.Context, email string) (*user, string, error) {
 	var u user
 	var stored string
@@ -107,9 +107,9 @@ func (d *Dashboard) findUser(ctx context.Context, email string) (*user, string, 
 	return &u, stored, err
 }
 
-// enterFailure enters a failed attempt into the audit log and returns errSignIn. One for
-// an unknown address takes a transaction as well.
-func (d *Dashboard) enterFailure(v *visit, u *user) error {
+// logFailure writes a failed attempt to the audit log and returns errSignIn. An unknown
+// address takes a transaction as well.
+func (d *Dashboard) logFailure(v *visit, u *user) error {
 	act := writer.Act{Address: v.address, Name: "fail to sign in"}
 	if u != nil {
 		act.Account, act.Detail = u.Account, u.Email
@@ -118,8 +118,8 @@ func (d *Dashboard) enterFailure(v *visit, u *user) error {
 	return errors.Join(err, errSignIn)
 }
 
-// beginSession ends the browser's session, if it has one, and begins another, unless the
-// password was changed since it was read.
+// beginSession replaces the browser's session by a new one, unless the password was changed
+// since it was read.
 func (d *Dashboard) beginSession(v *visit, u *user, stored, renewed string) (string, error) {
 	secret, hash := d.newSecret()
 	act := v.act("sign in", u.Account, v.agent())

@@ -12,9 +12,9 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Attempts to sign in are bounded by e-mail address, so that nobody guesses the password
-// of one, and by client address, so that nobody tries one password on all. An unknown
-// e-mail address is counted like a known one.
+// Sign-in attempts are limited by e-mail address, against guessing one password, and by
+// client address, against trying one password on many accounts. An unknown e-mail address
+// counts like a known one.
 const (
 	attemptWindow      = 15 * time.Minute
 	attemptsPerEmail   = 10
@@ -26,14 +26,15 @@ type throttledError struct{ wait time.Duration }
 
 func (e *throttledError) Error() string { return "too many attempts to sign in" }
 
-// subject names what attempts are counted by. What was typed as an e-mail address may be
-// anything, even a password: only its hash is kept.
+// emailSubject is the key that attempts of an e-mail address count under. People type
+// passwords into that field too, so only a hash is stored.
 func emailSubject(email string) string {
 	sum := sha256.Sum256([]byte(email))
 	return "email:" + hex.EncodeToString(sum[:16])
 }
 
-// addressSubject takes an IPv6 address by its /64: one person has all of it.
+// addressSubject is the key that attempts of a client address count under: IPv6 by /64,
+// since one person usually has all of it.
 func addressSubject(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err == nil && addr.Is6() && !addr.Is4In6() {
@@ -43,9 +44,8 @@ func addressSubject(address string) string {
 	return "address:" + address
 }
 
-// countAttempt counts an attempt before it is made, so that attempts at the same time
-// can't pass together. It returns a *throttledError, and counts nothing, when there were
-// too many.
+// countAttempt counts an attempt before it is made, so that concurrent attempts can't pass
+// the limit. It returns a *throttledError, and counts nothing, when there were too many.
 func (d *Dashboard) countAttempt(ctx context.Context, email, address string) error {
 	return d.config.Writer.Commit(ctx, writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		begin := now - attemptWindow.Milliseconds()
@@ -73,8 +73,8 @@ func (d *Dashboard) countAttempt(ctx context.Context, email, address string) err
 	})
 }
 
-// forgetAttempts takes back the attempt that succeeded, and those on the same e-mail
-// address before it.
+// forgetAttempts uncounts the attempt that succeeded, and all earlier ones of the e-mail
+// address.
 func forgetAttempts(ctx context.Context, tx *sql.Tx, email, address string) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE subject = ?`, emailSubject(email)); err != nil {
 		return err

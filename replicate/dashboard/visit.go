@@ -13,7 +13,7 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// visit is one request to a page, with who makes it.
+// visit is one request to a page, with its visitor.
 type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
@@ -21,10 +21,10 @@ type visit struct {
 	address string // of the client
 	user    *user  // nil when nobody is signed in
 	session session
-	secret  string // of the cookie by which forms are known
+	secret  string // of the session or guest cookie; form tokens derive from it
 }
 
-// act is what the audit log says when this visitor does something to an account.
+// act makes the audit log's entry for something that this visitor does to an account.
 func (v *visit) act(name string, account int64, detail string) writer.Act {
 	a := writer.Act{Account: account, Address: v.address, Name: name, Detail: detail}
 	if v.user != nil {
@@ -33,7 +33,7 @@ func (v *visit) act(name string, account int64, detail string) writer.Act {
 	return a
 }
 
-// agent is what the browser calls itself, as far as it can be printed.
+// agent is the User-Agent, without what can't be printed.
 func (v *visit) agent() string {
 	return printable(v.r.UserAgent(), maxAgent)
 }
@@ -47,17 +47,17 @@ func (v *visit) id() (int64, error) {
 	return id, nil
 }
 
-// answer is what a handler comes to: a page with its data, or the way to another page.
+// answer is a handler's result: a page with its data, or a redirect.
 type answer struct {
 	status int // 200 when 0
 	page   string
 	title  string
 	data   any
-	error  string // what is wrong with the form, in words, above the page
-	to     string // path of the page to go to instead
+	error  string // message about the form, shown above the page
+	to     string // path of a redirect, 303
 }
 
-// see sends the browser to another page, which says what was done.
+// see redirects to another page, which shows the message for done.
 func see(path, done string) answer {
 	if done != "" {
 		path += "?done=" + done
@@ -65,7 +65,7 @@ func see(path, done string) answer {
 	return answer{to: path}
 }
 
-// refusal is an error for the visitor: a status and words.
+// refusal is an error that is shown to the visitor.
 type refusal struct {
 	status       int
 	title, words string
@@ -77,17 +77,16 @@ var (
 	errMissing    = &refusal{http.StatusNotFound, "No such page", "There is nothing at this address."}
 	errMethod     = &refusal{http.StatusMethodNotAllowed, "Not possible here", "This page does not take that method."}
 	errForeign    = &refusal{http.StatusForbidden, "Refused", "The form came from another site."}
-	errOldForm    = &refusal{http.StatusForbidden, "This page has grown old", "Load it again and send the form once more."}
+	errOldForm    = &refusal{http.StatusForbidden, "This page has expired", "Load it again and send the form once more."}
 	errFormType   = &refusal{http.StatusUnsupportedMediaType, "Refused", "Forms are sent as application/x-www-form-urlencoded."}
 	errFormSize   = &refusal{http.StatusRequestEntityTooLarge, "The form is too large", "No form of these pages is that long."}
 	errFormBroken = &refusal{http.StatusBadRequest, "The form can't be read", "Load the page again and send the form once more."}
 	errCrowded    = &refusal{http.StatusServiceUnavailable, "Too many sign-ins at once", "Try again in a few seconds."}
 	errOffline    = &refusal{http.StatusServiceUnavailable, "Not available", "The service is being restarted or repaired. Try again in a minute."}
-	errBroken     = &refusal{http.StatusInternalServerError, "Something went wrong", "It was written down and is not your fault. Try again in a minute."}
+	errBroken     = &refusal{http.StatusInternalServerError, "Something went wrong", "The error was logged; it is not your fault. Try again in a minute."}
 )
 
-// refusalOf turns any error into one for the visitor. What is not theirs to know is
-// logged.
+// refusalOf maps an error to a refusal. Internal errors are logged, not shown.
 func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
 	var known *refusal
 	switch {
@@ -107,10 +106,10 @@ func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
 	return errBroken
 }
 
-// handler answers a visit.
+// handler handles a visit.
 type handler func(*visit) (answer, error)
 
-// role is who may see a page.
+// role says who may see a page.
 type role int
 
 const (
@@ -120,8 +119,8 @@ const (
 	operator
 )
 
-// may decides whether a visitor may see the pages of a role. A page of another role does
-// not exist for them; without a session they are sent to sign in.
+// may checks whether a visitor may see the pages of a role. Pages of another role answer
+// 404; a visitor without a session is redirected to the sign-in.
 func (v *visit) may(who role) (answer, error) {
 	switch {
 	case who == anyone:
@@ -134,8 +133,8 @@ func (v *visit) may(who role) (answer, error) {
 	return answer{}, nil
 }
 
-// serve makes a handler of the router: it finds out who visits, holds forms against
-// their rules, and writes the answer.
+// serve makes a router's handler: it identifies the visitor, checks forms, and writes the
+// answer.
 func (d *Dashboard) serve(who role, h handler) httprouter.Handle {
 	return func(w http.ResponseWriter, r *http.Request, p httprouter.Params) {
 		v := &visit{w: w, r: r, params: p, address: d.config.Client(r)}
@@ -164,8 +163,7 @@ func (d *Dashboard) answer(v *visit, who role, h handler) (answer, error) {
 	return h(v)
 }
 
-// identify finds the session, or else gives the browser a cookie that its forms are
-// known by.
+// identify finds the session, or else sets the guest cookie that form tokens derive from.
 func (d *Dashboard) identify(v *visit) error {
 	if c, err := v.r.Cookie(d.sessionCookie(v.r)); err == nil {
 		if v.user, v.session, err = d.findSession(v.r.Context(), c.Value); err != nil {
@@ -190,7 +188,7 @@ func (d *Dashboard) identify(v *visit) error {
 // secretLength is the length of a secret, in characters.
 const secretLength = 43
 
-// printable keeps the characters of a text that can be shown, at most so many.
+// printable drops the characters that can't be shown, and cuts after limit characters.
 func printable(text string, limit int) string {
 	kept := make([]rune, 0, min(len(text), limit))
 	for _, c := range strings.ToValidUTF8(text, "") {
@@ -201,15 +199,15 @@ func printable(text string, limit int) string {
 	return string(kept)
 }
 
-// maxForm bounds a form, in bytes. The longest has three short fields.
+// maxForm is the largest form, in bytes. The longest has three short fields.
 const maxForm = 16 << 10
 
-// policy lets a page use this host's own files, and be framed by nobody.
+// policy allows a page this host's own files, and no framing.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// harden sets what every answer says to the browser. The referrer stays within this
-// host: without any, a browser would not say where a form comes from.
+// harden sets the security headers of every answer. The referrer is kept within this host:
+// with no-referrer, browsers send no Origin with a form.
 func (d *Dashboard) harden(v *visit) {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -225,12 +223,11 @@ func (d *Dashboard) harden(v *visit) {
 	}
 }
 
-// sameOrigin asks the browser where a form comes from (Sec-Fetch-Site, else Origin).
+// sameOrigin checks Sec-Fetch-Site, or else Origin.
 var sameOrigin = http.NewCrossOriginProtection()
 
-// checkForm reads the form of a POST and refuses it unless it comes from a page of ours:
-// by what the browser says of its origin, and by the token, which also stops a client
-// that says nothing.
+// checkForm parses the form of a POST and refuses it unless it comes from one of our pages:
+// by its origin, and by its token, which also stops clients that send no origin.
 func (d *Dashboard) checkForm(v *visit) error {
 	if sameOrigin.Check(v.r) != nil {
 		return errForeign
@@ -254,11 +251,10 @@ func (d *Dashboard) checkForm(v *visit) error {
 	return nil
 }
 
-// field is a field of the form, as it was typed. What stands in the address does not
-// count.
+// field is a field of the form as typed. The query of the URL does not count.
 func (v *visit) field(name string) string { return v.r.PostForm.Get(name) }
 
-// line is a field of one line: trimmed, without what can't be printed.
+// line is a field of one line, trimmed and printable.
 func (v *visit) line(name string) string {
 	return strings.TrimSpace(printable(v.field(name), maxForm))
 }
