@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documentJSON turns the YAML document into JSON and keeps the order of its members, in
+// documentJSON converts the YAML document to JSON and keeps the order of its members, in
 // which the reference shows them.
 func documentJSON(document []byte) ([]byte, error) {
 	var root yaml.Node

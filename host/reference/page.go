@@ -11,25 +11,27 @@ import (
 	"strings"
 
 	"github.com/julienschmidt/httprouter"
+
+	"regedge/handler"
 )
 
 //go:embed pages guides
 var pageFiles embed.FS
 
-// policy lets a page use this host's own files and lookups, and nothing else. The try-it
-// component draws its icons from data: addresses in its style sheet.
+// policy allows a page this host's own files and lookups, and nothing else. The try-it
+// component has its icons as data: URLs in its style sheet.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // pages are the parsed templates by name.
 type pages map[string]*template.Template
 
-// page is what every template is shown with.
+// page is the data of every template.
 type page struct {
 	Title     string
-	Section   string // which link of the head is current
-	Base      string // where samples call the service
-	BaseURL   string // the same as far as it is configured
+	Section   string // current link of the navigation
+	Base      string // base URL of the samples
+	BaseURL   string // the configured base URL, or empty
 	Dashboard string
 	Guides    []guide
 	Data      any
@@ -69,7 +71,7 @@ func parseOver(frame *template.Template, files ...string) (*template.Template, e
 	return clone.ParseFS(pageFiles, files...)
 }
 
-// show renders a page. It is rendered whole before the first byte goes out.
+// show renders a page completely before the first byte goes out.
 func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Base, p.BaseURL = s.base(r), s.config.BaseURL
 	p.Dashboard, p.Guides = s.config.DashboardURL, guides
@@ -92,8 +94,8 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 // hostForm is a host with an optional port: names, IPv4 and IPv6 in brackets.
 var hostForm = regexp.MustCompile(`^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// base is where samples call the service: as configured, else the host that the page was
-// asked from, as far as that is a host.
+// base is the base URL of the samples: as configured, else the host that the page was
+// requested from, if that is a valid host.
 func (s *Site) base(r *http.Request) string {
 	if s.config.BaseURL != "" {
 		return s.config.BaseURL
@@ -119,7 +121,7 @@ func (s *Site) reference(w http.ResponseWriter, r *http.Request, _ httprouter.Pa
 	s.show(w, r, http.StatusOK, "reference", page{Title: "API reference", Section: "reference"})
 }
 
-// sampleGroup is a call in every language, for the part that shows one.
+// sampleGroup is a call in every language.
 type sampleGroup struct {
 	Path    string
 	Samples []Sample
@@ -129,10 +131,10 @@ func samplesOf(base, path string) sampleGroup {
 	return sampleGroup{Path: path, Samples: Samples(base + path)}
 }
 
-// token finds the parts of JSON that have a colour: names, texts, and other scalars.
+// token matches the parts of JSON that are coloured: names, strings, and other scalars.
 var token = regexp.MustCompile(`"(?:[^"\\]|\\.)*"(\s*:)?|\b(?:true|false|null)\b|-?\b\d+(?:\.\d+)?\b`)
 
-// highlight marks up JSON for the style sheet. Everything of it is escaped.
+// highlight marks up JSON for the style sheet, and escapes it.
 func highlight(text string) template.HTML {
 	var b strings.Builder
 	rest := 0
@@ -150,4 +152,97 @@ func highlight(text string) template.HTML {
 	}
 	b.WriteString(template.HTMLEscapeString(text[rest:]))
 	return template.HTML(b.String())
+}
+
+// endpoint is a line of the table of endpoints.
+type endpoint struct {
+	Path, Answers, Operation string
+}
+
+// startPage is the data of the start page.
+type startPage struct {
+	Endpoints []endpoint
+	Queries   []string // names to try
+	Path      string   // the call that is shown before a search
+	Example   string   // its answer
+}
+
+func startData() startPage {
+	return startPage{
+		Endpoints: []endpoint{
+			{"/v1/search/companies?name=…", "Companies and LLPs by name, best first", "Search/searchCompanies"},
+			{"/v1/search/llps?llpin=…", "The LLP with exactly this LLPIN", "Search/searchLLPs"},
+			{"/v1/companies/{cin}", "A company, with up to 50 directors", "Lookups/getCompany"},
+			{"/v1/directors/{din}", "A director, with up to 10 linked companies", "Lookups/getDirector"},
+			{"/v1/llps/{llpin}", "An LLP, with up to 50 partners", "Lookups/getLLP"},
+		},
+		Queries: []string{"every field", "online", "agro"},
+		Path:    "/v1/search/companies?name=every+field",
+		Example: startExample,
+	}
+}
+
+const startExample = `{
+  "data": [
+    {
+      "value": "AAZ-9001",
+      "label": "EVERY FIELD (MADE-UP) LLP",
+      "type": "llp"
+    },
+    {
+      "value": "U72900KA2015PTC990001",
+      "label": "EVERY FIELD (MADE-UP) PRIVATE LIMITED",
+      "type": "company"
+    }
+  ],
+  "meta": {
+    "request_id": "01KADN4XQ0V8R5T2M7C3B9HZ6E",
+    "credits_remaining": null,
+    "sandbox": true
+  }
+}`
+
+// guide is a text on one subject. Its body is guides/NAME.html.
+type guide struct {
+	Name    string
+	Title   string
+	Summary string
+}
+
+func (g guide) page() string { return "guide:" + g.Name }
+
+// guides are in the order in which a newcomer reads them.
+var guides = []guide{
+	{"first-call", "First call in a minute", "From nothing to a company as JSON, without an account."},
+	{"authentication", "Authentication", "Keys, where they go, and how to keep and replace them."},
+	{"credits-and-limits", "Credits and limits", "What is charged and what is not, every limit, every header."},
+	{"errors", "Errors and retries", "All codes, which to retry, and for how long."},
+	{"search", "Search", "How names match, and in which order they come."},
+	{"sandbox", "Sandbox", "What the public key can do, and what it hides."},
+	{"changelog", "Changelog", "What each version brought."},
+}
+
+// guidePage is the data of a guide.
+type guidePage struct {
+	guide
+	Previous, Next *guide
+	Problems       []handler.Problem
+}
+
+func (s *Site) guide(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+	for i, g := range guides {
+		if g.Name != params.ByName("name") {
+			continue
+		}
+		data := guidePage{guide: g, Problems: handler.Problems()}
+		if i > 0 {
+			data.Previous = &guides[i-1]
+		}
+		if i+1 < len(guides) {
+			data.Next = &guides[i+1]
+		}
+		s.show(w, r, http.StatusOK, g.page(), page{Title: g.Title, Section: "guides", Data: data})
+		return
+	}
+	s.missing(w, r)
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"regedge/handler"
+	"regedge/handler/charge"
 )
 
-// problemPage is what the page of a code is shown with.
+// problemPage is the data of a code's page.
 type problemPage struct {
 	handler.Problem
 	Advice  advice
@@ -53,7 +54,7 @@ func exampleOf(base string, p handler.Problem) (string, error) {
 	return b.String(), nil
 }
 
-// requestOf writes the call of an example as it goes over the wire.
+// requestOf returns an example's request as sent over HTTP.
 func requestOf(code, path string) string {
 	method, authorization := http.MethodGet, "Authorization: Bearer <API_KEY>\n"
 	switch code {
@@ -65,4 +66,194 @@ func requestOf(code, path string) string {
 		authorization = "Authorization: Bearer reg_live_…\n"
 	}
 	return fmt.Sprintf("%s %s HTTP/1.1\n%s", method, path, authorization)
+}
+
+// advice is what the page of a code adds to the table of codes.
+type advice struct {
+	// Means says what happened, in one or two sentences.
+	Means string
+	// Do lists what to do, the likeliest first.
+	Do []string
+	// Call is an example path that gets this answer, where there is one.
+	Call string
+	// Retry says whether and when the same call can succeed.
+	Retry string
+}
+
+const (
+	retryNever = "No. The same call gets the same answer."
+	retryAfter = "Yes, after the seconds in Retry-After."
+)
+
+// advices has one entry for each code of handler.Problems, which a test checks.
+var advices = map[string]advice{
+	handler.InvalidCIN: {
+		Means: "The path holds no valid CIN. Nothing was looked up.",
+		Do: []string{
+			"Compare it with the form: a letter, 5 digits, 2 letters, 4 digits, 3 letters, 6 digits. The letter O in place of a zero is the usual slip.",
+			"An LLPIN (AAB-1234) belongs to /v1/llps; numbers of foreign companies (F and digits) are not in this registry.",
+			"If you have only a name, find the CIN with /v1/search/companies.",
+		},
+		Call: "/v1/companies/U72900KA2O15PTC990001", Retry: retryNever,
+	},
+	handler.InvalidDIN: {
+		Means: "The path holds no valid DIN. Nothing was looked up.",
+		Do: []string{
+			"Send digits only, 8 at most. Leading zeros may be left out.",
+			"If the number came from a spreadsheet, check that it was not turned into 1.23E+07.",
+		},
+		Call: "/v1/directors/12345678X", Retry: retryNever,
+	},
+	handler.InvalidLLPIN: {
+		Means: "The LLPIN is missing, given more than once, longer than 20 characters, or not of its form.",
+		Do: []string{
+			"Send three letters, a hyphen if you like, and four digits: AAB-1234 or aab1234.",
+			"A company's CIN belongs to /v1/companies.",
+		},
+		Call: "/v1/llps/AAB-12", Retry: retryNever,
+	},
+	handler.InvalidQuery: {
+		Means: "A parameter of the search is missing, out of bounds, or given more than once. The detail names it.",
+		Do: []string{
+			"Give name once, with 1 to 200 characters, percent-encoded as UTF-8.",
+			"Give limit at most once, as an integer from 1 to 10.",
+			"With status 414 the whole address was longer than 8,192 bytes.",
+		},
+		Call: "/v1/search/companies?name=steel&limit=50", Retry: retryNever,
+	},
+	handler.MissingAPIKey: {
+		Means: "The call carries no API key.",
+		Do: []string{
+			"Send the header Authorization: Bearer and your key.",
+			"To try the service, use the sandbox key reg_sandbox_public.",
+			"If you send one, check whether a proxy or a redirect drops the header.",
+		},
+		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+	},
+	handler.InvalidAPIKey: {
+		Means: "The key is not one of ours, has a typing error, or was revoked. These are not told apart, so that nobody can learn which keys once existed.",
+		Do: []string{
+			"Copy the key again, whole: it begins with reg_live_ and has 47 characters.",
+			"Check in the dashboard whether it is still active, and create a new one if not.",
+			"Send exactly one Authorization header, with the scheme Bearer.",
+		},
+		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+	},
+	charge.InsufficientCredits: {
+		Means: "The account has no credits left, at this node and at every other. What was asked for is not answered, found or not.",
+		Do: []string{
+			"Add credits; the next call after that succeeds.",
+			"Watch X-Credits-Remaining on successful calls to see it coming.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, as soon as the account has credits again.",
+	},
+	handler.PlanWithoutAPIAccess: {
+		Means: "The key is valid, but the plan of its account does not include calls.",
+		Do: []string{
+			"Change the plan. It takes effect within two seconds; the key stays the same.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, after the plan was changed.",
+	},
+	handler.AccountSuspended: {
+		Means: "The key is valid, but its account was suspended by an operator.",
+		Do: []string{
+			"Ask support, with the request id.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, after the suspension was lifted.",
+	},
+	handler.CompanyNotFound: {
+		Means: "The CIN is well formed, but the registry holds no such company. The call was free and counts towards the daily cap of 100 not-found calls.",
+		Do: []string{
+			"Look for the company by its name with /v1/search/companies: a company that changed its activity, state or form has a new CIN.",
+			"See X-Registry-Release for the release of the registry that was read.",
+		},
+		Call: "/v1/companies/U99999MH1999PTC999999", Retry: "Not before the next release of the registry.",
+	},
+	handler.DirectorNotFound: {
+		Means: "The DIN is well formed, but the registry holds no such director. The call was free and counts towards the daily cap of 100 not-found calls.",
+		Do: []string{
+			"Compare the number with its source: a lost digit still makes a well-formed DIN.",
+		},
+		Call: "/v1/directors/99999998", Retry: "Not before the next release of the registry.",
+	},
+	handler.LLPNotFound: {
+		Means: "The LLPIN is well formed, but the registry holds no such LLP. The call was free and counts towards the daily cap of 100 not-found calls.",
+		Do: []string{
+			"Look for the LLP by its name with /v1/search/companies, which finds LLPs too.",
+			"To check numbers without an error for those that do not exist, use /v1/search/llps.",
+		},
+		Call: "/v1/llps/ZZZ-9999", Retry: "Not before the next release of the registry.",
+	},
+	handler.RouteNotFound: {
+		Means: "There is nothing at this path. The key was not checked.",
+		Do: []string{
+			"Compare the path with the five of the reference; it is in lower case and has no slash at its end.",
+			"Percent-encode what you put into it.",
+		},
+		Call: "/v1/companies", Retry: retryNever,
+	},
+	handler.MethodNotAllowed: {
+		Means: "The path is right, but it is only read with GET.",
+		Do: []string{
+			"Use GET. HEAD, POST and the others are not answered.",
+		},
+		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+	},
+	charge.RateLimitExceeded: {
+		Means: "The account has used up its requests of this minute, over all its keys; with the sandbox key, your address has. A refused request does not count again.",
+		Do: []string{
+			"Wait for the seconds in Retry-After, then go on.",
+			"Spread calls by RateLimit-Remaining and RateLimit-Reset to stay below the limit.",
+			"A larger plan has a higher rate: 60, 300 or 1,200 a minute.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+	},
+	charge.MonthlyVolumeExceeded: {
+		Means: "The charged calls that the plan includes for this month are used up. Months begin at 00:00 UTC on the first.",
+		Do: []string{
+			"Change to a larger plan, which lifts the limit at once.",
+			"Or wait for the next month; Retry-After says how long.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+	},
+	charge.NotFoundCapExceeded: {
+		Means: "Today 100 calls of this key found nothing in the registry; with the sandbox key, 100 calls from your address. Until the next day, UTC, all endpoints refuse it.",
+		Do: []string{
+			"Find out why so many calls miss: numbers from an old list, or a field that was mixed up.",
+			"Only look up numbers that came from a search or another record.",
+			"Wait until 00:00 UTC. Another key of the account has a count of its own.",
+		},
+		Call: "/v1/llps/ZZZ-9999", Retry: retryAfter,
+	},
+	handler.InternalError: {
+		Means: "The service failed to answer. Nothing was charged.",
+		Do: []string{
+			"Try again, with a growing pause between the attempts.",
+			"If it stays, report the request id: it is in the log beside the cause.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, once or twice.",
+	},
+	charge.MeteringUnavailable: {
+		Means: "The account's balance cannot be reached at the moment, and no call is answered without it. Nothing was charged.",
+		Do: []string{
+			"Try again after the seconds in Retry-After.",
+			"The sandbox key goes on working in the meantime.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+	},
+	handler.RegistryUnavailable: {
+		Means: "This node cannot read the registry at the moment. Nothing was charged.",
+		Do: []string{
+			"Try again after the seconds in Retry-After; another node may be able to answer at once.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+	},
+	handler.Overloaded: {
+		Means: "This node is answering as many requests as it can. Your request was refused before any work was done, and nothing was charged.",
+		Do: []string{
+			"Try again after the seconds in Retry-After.",
+			"Make fewer calls at the same time.",
+		},
+		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+	},
 }

@@ -1,9 +1,11 @@
 package reference
 
 import (
+	"embed"
 	_ "embed"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/julienschmidt/httprouter"
@@ -17,18 +19,18 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
-// Config says what the pages tell of the service around them.
+// Config says how the pages refer to the service around them.
 type Config struct {
 	// Document is the OpenAPI document, in YAML; nil stands for the service's own.
 	Document []byte
-	// BaseURL is where clients reach the lookups, without a slash at its end. It stands
-	// in samples; when it is empty they name the host that the page was asked from.
+	// BaseURL is where clients reach the lookups, without a trailing slash; samples use it.
+	// When it is empty they use the host that the page was requested from.
 	BaseURL string
-	// DashboardURL is where account owners sign in; empty leaves the link out.
+	// DashboardURL is where account owners sign in; empty omits the link.
 	DashboardURL string
 }
 
-// Site is the pages, made once and served by many goroutines.
+// Site serves the pages. It is safe for concurrent use.
 type Site struct {
 	config    Config
 	pages     pages
@@ -37,7 +39,7 @@ type Site struct {
 	component http.Handler         // the files of the try-it component
 }
 
-// New reads the document and the pages. An error is a mistake in one of them.
+// New parses the document and the pages. An error is a mistake in one of them.
 func New(config Config) (*Site, error) {
 	config.BaseURL = strings.TrimSuffix(config.BaseURL, "/")
 	if config.Document == nil {
@@ -67,8 +69,8 @@ func New(config Config) (*Site, error) {
 // componentPath is where the files of the try-it component are served.
 const componentPath = "/reference/component/"
 
-// componentFiles are those that the reference page uses. The component's own page is not
-// among them: its scripts stand in the page, which no policy here allows.
+// componentFiles are the component's files that the reference page uses. Its own page is not
+// served: it has inline scripts, which the policy forbids.
 var componentFiles = map[string]bool{"swagger-ui-bundle.js": true, "swagger-ui.css": true}
 
 // Routes adds the pages to a router.
@@ -105,4 +107,34 @@ func (s *Site) componentFile(w http.ResponseWriter, r *http.Request, params http
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	s.component.ServeHTTP(w, r)
+}
+
+//go:embed assets
+var assetFiles embed.FS
+
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+}
+
+// loadAssets loads the files of the pages, and those shared with the dashboard.
+func loadAssets() (map[string]web.Asset, error) {
+	assets := web.Common()
+	assets["samples.json"] = web.NewAsset("application/json", samplesJSON())
+	entries, err := assetFiles.ReadDir("assets")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		contentType, ok := contentTypes[path.Ext(entry.Name())]
+		if !ok {
+			return nil, fmt.Errorf("%s has no known content type", entry.Name())
+		}
+		body, err := assetFiles.ReadFile("assets/" + entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		assets[entry.Name()] = web.NewAsset(contentType, body)
+	}
+	return assets, nil
 }

@@ -7,9 +7,9 @@ import (
 	"regedge/handler/ident"
 )
 
-// Sample is one call, written in one language as a whole program.
+// Sample is one call as a complete program in one language.
 type Sample struct {
-	// Language is how people call it, Name how files and tools do.
+	// Language is for people, Name for tools: "Go" and "go".
 	Language string `json:"language"`
 	Name     string `json:"name"`
 	Code     string `json:"code"`
@@ -21,7 +21,7 @@ const (
 	sampleKey = "{key}"
 )
 
-// sampleTemplates are the calls as people copy them: each runs as it is.
+// sampleTemplates are complete programs, ready to copy and run.
 var sampleTemplates = []Sample{
 	{"curl", "curl", `curl -H "Authorization: Bearer {key}" \
   "{url}"
@@ -100,7 +100,7 @@ func Samples(url string) []Sample {
 	return samples
 }
 
-// samplesJSON is what the scripts of the pages write samples from.
+// samplesJSON is what the pages' scripts fill samples from.
 func samplesJSON() []byte {
 	text, err := json.Marshal(sampleTemplates)
 	if err != nil {
