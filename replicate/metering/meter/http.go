@@ -3,14 +3,13 @@ package meter
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"regedge/handler/charge"
+	"regedge/replicate/metering/bearer"
 	"regedge/replicate/metering/syncproto"
 )
 
@@ -20,19 +19,13 @@ func (m *Meter) Handler(token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+charge.ChargePath, m.serveCharge)
 	mux.HandleFunc("POST "+charge.VoidPath, m.serveVoid)
-	return bearer(token, mux)
-}
-
-// bearer refuses requests without the token with 401. The comparison takes constant time.
-func bearer(token string, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + token))
+	wanted := bearer.New(token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		if token == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !wanted.In(r) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		next.ServeHTTP(w, r)
+		mux.ServeHTTP(w, r)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,12 +18,6 @@ import (
 const selectAccounts = `SELECT a.id, a.name, a.email, a.plan, a.suspended, a.created_at, a.bought, a.compensated,
 	a.spent, a.lost, a.leased, a.deducting,
 	(SELECT count(*) FROM api_key k WHERE k.account = a.id AND k.revoked_at IS NULL) FROM account a`
-
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
 
 func scanAccount(row interface{ Scan(...any) error }) (Account, error) {
 	var a Account
@@ -144,53 +139,45 @@ func setIf[T any](to *T, value *T) {
 	}
 }
 
-// change commits an operator's change and then brings the access database up to date.
-// When the latter fails the change stands, and the writer tries again every second.
-func (w *Writer) change(r *http.Request, change func(context.Context, *sql.Tx, int64, *ledger.Ledger) error,
-	project func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
-	defer cancel()
-	if err := w.submit(ctx, &operation{change: audited(r.Context(), change)}); err != nil {
-		return apiErrorOf(err)
+// planName is what a plan may be called: it stands in paths and in tables.
+var planName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+const selectPlans = `SELECT id, api_access, per_minute, monthly_volume, email, phone FROM plan`
+
+func scanPlan(row interface{ Scan(...any) error }) (Plan, error) {
+	var p Plan
+	err := row.Scan(&p.ID, &p.APIAccess, &p.PerMinute, &p.MonthlyVolume, &p.Email, &p.Phone)
+	return p, err
+}
+
+func (w *Writer) listPlans(r *http.Request, _ httprouter.Params) (any, error) {
+	return collect(r.Context(), w.config.Ledger, selectPlans+` ORDER BY per_minute, id`, nil,
+		func(rows *sql.Rows) (Plan, error) { return scanPlan(rows) })
+}
+
+func (w *Writer) setPlan(r *http.Request, p httprouter.Params) (any, error) {
+	var body Plan
+	if err := readBody(r, &body); err != nil {
+		return nil, err
 	}
-	if project == nil {
+	if name := p.ByName("name"); body.ID == "" {
+		body.ID = name
+	} else if body.ID != name {
+		return nil, fmt.Errorf("%w: the plan's id is not that of the path", ErrMalformed)
+	}
+	if !planName.MatchString(body.ID) {
+		return nil, fmt.Errorf("%w: a plan's name has 1 to 63 characters of a-z, 0-9, '.', '_' and '-'", ErrMalformed)
+	}
+	if body.PerMinute < 0 || body.MonthlyVolume < 0 || body.APIAccess && body.PerMinute == 0 {
+		return nil, fmt.Errorf("%w: a plan with API access needs a rate above 0, and no number below", ErrMalformed)
+	}
+	err := w.change(r, func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
+		l.SetPlan(now, ledger.Plan{ID: body.ID, APIAccess: body.APIAccess, PerMinute: body.PerMinute,
+			MonthlyVolume: body.MonthlyVolume, Email: body.Email, Phone: body.Phone})
 		return nil
-	}
-	if err := project(ctx); err != nil {
-		w.behind.Store(true)
-		w.config.Logger.Error("the access database misses a change", "error", err)
-	}
-	return nil
-}
-
-// apiErrorOf gives the ledger's errors the API's names.
-func apiErrorOf(err error) error {
-	for _, pair := range []struct{ from, to error }{
-		{ledger.ErrNoAccount, ErrNotFound}, {ledger.ErrNoEdge, ErrNotFound}, {ledger.ErrNoPlan, ErrUnknownPlan},
-		{ledger.ErrTaken, ErrTaken}, {ledger.ErrRetired, ErrRetired}, {ledger.ErrAmount, ErrMalformed},
-		{ledger.ErrFenced, ErrFenced},
-	} {
-		if errors.Is(err, pair.from) {
-			return &detailed{pair.to, err.Error()}
-		}
-	}
-	return err
-}
-
-// collect runs a query and gathers its rows; no rows are an empty list.
-func collect[T any](ctx context.Context, db querier, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+	}, func(ctx context.Context) error { return w.projectPlan(ctx, body.ID) })
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	list := []T{}
-	for rows.Next() {
-		item, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, item)
-	}
-	return list, rows.Err()
+	return body, nil
 }

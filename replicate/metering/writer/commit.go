@@ -21,8 +21,10 @@ type operation struct {
 	step func(now int64, l *ledger.Ledger, e *ledger.Edge) *syncproto.Reply
 	// hold says that the step waits until it has news.
 	hold *syncproto.Sync
-	// change changes the database and the ledger, in a transaction of its own.
-	change func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error
+	// change changes the database and the ledger, in a transaction of its own; with readOnly
+	// it only reads them.
+	change   changeFunc
+	readOnly bool
 
 	reply     *syncproto.Reply
 	done      chan error
@@ -241,6 +243,9 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 		}
 		return err
 	}
+	if op.readOnly {
+		return nil
+	}
 	if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil {
 		err = tx.Commit()
 	}
@@ -277,4 +282,49 @@ func (w *Writer) releaseAll(err error) {
 			return
 		}
 	}
+}
+
+// begin starts a transaction that is durable when it is committed. All on a file go over
+// one connection.
+func (w *Writer) begin(ctx context.Context) (*sql.Tx, func(), error) {
+	if w.local {
+		return w.beginLocal(ctx)
+	}
+	conn, err := w.config.Ledger.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return tx, func() { tx.Rollback(); conn.Close() }, nil
+}
+
+func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
+	if w.conn == nil {
+		conn, err := w.config.Ledger.Conn(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := conn.ExecContext(ctx, `PRAGMA synchronous = FULL`); err != nil {
+			return nil, nil, errors.Join(err, conn.Close())
+		}
+		w.conn, w.prepared = conn, ledger.Prepare(conn)
+	}
+	tx, err := w.conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, w.release())
+	}
+	return tx, func() { tx.Rollback() }, nil
+}
+
+// release gives the connection to the ledger's file back.
+func (w *Writer) release() error {
+	if w.conn == nil {
+		return nil
+	}
+	err := errors.Join(w.prepared.Close(), w.conn.Close())
+	w.conn, w.prepared = nil, nil
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regedge/replicate/metering/ledger"
 )
 
 // The errors of the operators' API. Each goes with one code and one status, in both
@@ -83,4 +84,18 @@ func errorOf(code string) error {
 type problem struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
+}
+
+// apiErrorOf translates the ledger's errors into those of the API.
+func apiErrorOf(err error) error {
+	for _, pair := range []struct{ from, to error }{
+		{ledger.ErrNoAccount, ErrNotFound}, {ledger.ErrNoEdge, ErrNotFound}, {ledger.ErrNoPlan, ErrUnknownPlan},
+		{ledger.ErrTaken, ErrTaken}, {ledger.ErrRetired, ErrRetired}, {ledger.ErrAmount, ErrMalformed},
+		{ledger.ErrFenced, ErrFenced},
+	} {
+		if errors.Is(err, pair.from) {
+			return &detailed{pair.to, err.Error()}
+		}
+	}
+	return err
 }

@@ -3,35 +3,37 @@ package writer
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"regedge/replicate/metering/ledger"
 )
 
+// probeLimit bounds a query of the ledger for a readiness probe or a scrape.
+const probeLimit = time.Second
+
 func (w *Writer) health(r *http.Request, _ httprouter.Params) (any, error) {
 	h := Health{Generation: w.generation, Waiting: []string{}, Now: w.config.Now().UTC()}
-	look := func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
+	err := w.look(r, func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
 		h.Restoring = l.Restoring
 		h.Waiting = append(h.Waiting, l.Awaited()...)
 		h.Live = l.LiveEdges(now)
-		return errNothing
-	}
-	if err := w.change(r, look, nil); !errors.Is(err, errNothing) {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// serveReady answers 200 while the ledger is held and can be read.
+// serveReady answers 200 while this writer holds the ledger and can read it.
 func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), probeLimit)
 	defer cancel()
 	var generation uint64
 	err := w.config.Ledger.QueryRowContext(ctx, `SELECT generation FROM writer`).Scan(&generation)
@@ -45,40 +47,60 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 	}
 }
 
-// counters count what /metrics tells.
-type counters struct{ groups, operations, failures atomic.Int64 }
+// metrics are what /metrics shows.
+type metrics struct {
+	registry                 *prometheus.Registry
+	groups, messages, failed prometheus.Counter
+}
 
-func (c *counters) group(operations int, err error) {
-	c.groups.Add(1)
-	c.operations.Add(int64(operations))
+// newMetrics registers the metrics of a writer that holds a generation of the ledger.
+func newMetrics(ledger *sql.DB, generation uint64) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	held := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "regedge_writer_generation", Help: "Generation of the ledger that this writer holds.",
+	})
+	held.Set(float64(generation))
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		groups:   counter("regedge_writer_groups_total", "Groups of edges' messages committed together."),
+		messages: counter("regedge_writer_messages_total", "Edges' messages in those groups."),
+		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown."),
+	}
+	m.registry.MustRegister(held, m.groups, m.messages, m.failed, unresolvedCharges{ledger})
+	return m
+}
+
+// group counts a group of messages whose commit ended with err.
+func (m *metrics) group(messages int, err error) {
+	m.groups.Inc()
+	m.messages.Add(float64(messages))
 	if err != nil {
-		c.failures.Add(1)
+		m.failed.Inc()
 	}
 }
 
-// metric is one number of /metrics.
-type metric struct {
-	name, help, kind string
-	value            int64
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// serveMetrics answers in Prometheus' text form. What the ledger can't be asked for is
-// left out.
-func (w *Writer) serveMetrics(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	list := []metric{
-		{"regedge_writer_generation", "Generation of the ledger that this writer holds.", "gauge", int64(w.generation)},
-		{"regedge_writer_groups_total", "Groups of edges' messages committed together.", "counter", w.metrics.groups.Load()},
-		{"regedge_writer_messages_total", "Edges' messages in those groups.", "counter", w.metrics.operations.Load()},
-		{"regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown.", "counter", w.metrics.failures.Load()},
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+// unresolvedCharges counts the unresolved charges at each scrape. The metric is left out
+// while the ledger can't be read.
+type unresolvedCharges struct{ ledger *sql.DB }
+
+var unresolvedDesc = prometheus.NewDesc("regedge_writer_unresolved_charges", "Charges in doubt that nobody has credited.", nil, nil)
+
+// Describe names the metric.
+func (c unresolvedCharges) Describe(to chan<- *prometheus.Desc) { to <- unresolvedDesc }
+
+// Collect reads it from the ledger.
+func (c unresolvedCharges) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
 	defer cancel()
-	var unresolved int64
-	if err := w.config.Ledger.QueryRowContext(ctx, `SELECT count(*) FROM unresolved WHERE credited = 0`).Scan(&unresolved); err == nil {
-		list = append(list, metric{"regedge_writer_unresolved_charges", "Charges in doubt that nobody has credited.", "gauge", unresolved})
-	}
-	rw.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	for _, m := range list {
-		fmt.Fprintf(rw, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", m.name, m.help, m.name, m.kind, m.name, m.value)
+	var count int64
+	err := c.ledger.QueryRowContext(ctx, `SELECT count(*) FROM unresolved WHERE credited = 0`).Scan(&count)
+	if err == nil {
+		to <- prometheus.MustNewConstMetric(unresolvedDesc, prometheus.GaugeValue, float64(count))
 	}
 }

@@ -74,7 +74,7 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 	var hash [32]byte
 	answer.Token, hash = w.newInvitationToken()
 	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		concern(r, body.Account)
+		setActAccount(r, body.Account)
 		expires := now + invitationLife.Milliseconds()
 		answer.Expires = time.UnixMilli(expires).UTC()
 		if err := mayInvite(ctx, tx, answer); err != nil {

@@ -102,7 +102,7 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 		if err != nil {
 			return err
 		}
-		concern(r, k.Account)
+		setActAccount(r, k.Account)
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 		return err
 	}, func(ctx context.Context) error { return w.projectKey(ctx, id) })

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,7 +16,7 @@ import (
 	"regedge/replicate/metering/ledger"
 )
 
-// nodeName is what an edge may be called: it stands in paths and in logs.
+// nodeName is the form of an edge's name, which is used in paths and logs.
 var nodeName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
 
 // newToken makes the token of an edge and its hash.
@@ -122,34 +121,34 @@ func (w *Writer) node(r *http.Request, name string) (Node, error) {
 
 func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) { return w.nodes(r) }
 
-// errNothing ends a change that only looked.
-var errNothing = errors.New("nothing to change")
-
-// nodes lists the edges with what only the ledger in memory knows.
-func (w *Writer) nodes(r *http.Request) ([]Node, error) {
-	var nodes []Node
-	look := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
-		var err error
-		nodes, err = collect(ctx, tx, `SELECT name, created_at FROM node ORDER BY name`, nil, func(rows *sql.Rows) (Node, error) {
+// nodes lists the edges, with what only the ledger in memory knows.
+func (w *Writer) nodes(r *http.Request) (nodes []Node, err error) {
+	err = w.look(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+		const query = `SELECT name, created_at FROM node ORDER BY name`
+		nodes, err = collect(ctx, tx, query, nil, func(rows *sql.Rows) (Node, error) {
 			var n Node
 			var created int64
 			if err := rows.Scan(&n.Name, &created); err != nil {
 				return n, err
 			}
 			n.Created = time.UnixMilli(created).UTC()
-			if e := l.Edge(n.Name); e != nil {
-				n.Retired, n.Epoch, n.Applied, n.Live = e.Retired, e.Epoch, e.Applied(), e.IsLive(now)
-				n.Leased, n.Stale = l.Out(e)
-				if e.Seen != 0 {
-					n.Seen = time.UnixMilli(e.Seen).UTC()
-				}
-			}
+			n.addLedger(l, now)
 			return n, nil
 		})
-		return errors.Join(err, errNothing)
+		return err
+	})
+	return nodes, err
+}
+
+// addLedger adds what the ledger knows of the edge.
+func (n *Node) addLedger(l *ledger.Ledger, now int64) {
+	e := l.Edge(n.Name)
+	if e == nil {
+		return
 	}
-	if err := w.change(r, look, nil); !errors.Is(err, errNothing) || nodes == nil {
-		return nil, err
+	n.Retired, n.Epoch, n.Applied, n.Live = e.Retired, e.Epoch, e.Applied(), e.IsLive(now)
+	n.Leased, n.Stale = l.Out(e)
+	if e.Seen != 0 {
+		n.Seen = time.UnixMilli(e.Seen).UTC()
 	}
-	return nodes, nil
 }

@@ -1,14 +1,13 @@
 package writer
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
+	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strconv"
+	"regedge/replicate/metering/bearer"
 
 	"github.com/julienschmidt/httprouter"
 )
@@ -16,14 +15,15 @@ import (
 // maxBody bounds the body of an operator's request, in bytes.
 const maxBody = 1 << 16
 
-// routes joins paths and handlers.
+// routes maps paths to handlers.
 func (w *Writer) routes() http.Handler {
 	r := httprouter.New()
 	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrNotFound) })
 	r.POST(SyncPath, w.serveSync)
 	r.GET("/healthz", func(rw http.ResponseWriter, _ *http.Request, _ httprouter.Params) { io.WriteString(rw, "ok\n") })
 	r.GET("/readyz", w.serveReady)
-	r.GET("/metrics", w.operator(w.serveMetrics))
+	metrics := w.metrics.handler()
+	r.GET("/metrics", w.operator(func(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) { metrics.ServeHTTP(rw, r) }))
 	r.GET("/v1/health", w.operator(w.answering(w.health)))
 	r.GET("/v1/accounts", w.operator(w.answering(w.listAccounts)))
 	r.POST("/v1/accounts", w.operator(w.answering(w.addAccount)))
@@ -47,16 +47,16 @@ func (w *Writer) routes() http.Handler {
 	return r
 }
 
-// operator lets requests with the operators' token through. What they change is audited.
+// operator lets only requests with the operators' token through. What they change is
+// audited.
 func (w *Writer) operator(next httprouter.Handle) httprouter.Handle {
-	want := sha256.Sum256([]byte("Bearer " + w.config.OperatorToken))
+	token := bearer.New(w.config.OperatorToken)
 	return func(rw http.ResponseWriter, r *http.Request, p httprouter.Params) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !token.In(r) {
 			w.fail(rw, r, ErrUnauthorized)
 			return
 		}
-		r, err := asked(r, p)
+		r, err := withRequestAct(r, p)
 		if err != nil {
 			w.fail(rw, r, err)
 			return
@@ -65,7 +65,7 @@ func (w *Writer) operator(next httprouter.Handle) httprouter.Handle {
 	}
 }
 
-// answering makes a handler of a function whose result is answered in JSON.
+// answering makes a handler that answers the result of f in JSON.
 func (w *Writer) answering(f func(r *http.Request, p httprouter.Params) (any, error)) httprouter.Handle {
 	return func(rw http.ResponseWriter, r *http.Request, p httprouter.Params) {
 		result, err := f(r, p)
@@ -79,8 +79,9 @@ func (w *Writer) answering(f func(r *http.Request, p httprouter.Params) (any, er
 	}
 }
 
-// fail answers an error by the table. What is outside it goes to the log only, unless the
-// request ended before its answer: its client has gone, or the server is shutting down.
+// fail answers an error by the table of errors. The text of an internal error goes only to
+// the log, and not even there when the request was cancelled: its client has gone, or the
+// server is shutting down.
 func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	row := tableRow(err)
 	detail := err.Error()
@@ -95,22 +96,26 @@ func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	json.NewEncoder(rw).Encode(problem{row.code, detail})
 }
 
-// readBody reads an operator's JSON. Unknown fields are refused: a misspelt change must
-// not look done.
-func readBody(r *http.Request, into any) error {
-	d := json.NewDecoder(io.LimitReader(r.Body, maxBody))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return nil
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// readID is the id of a path, which is that of an account or a key.
-func readID(what string, p httprouter.Params) (int64, error) {
-	id, err := strconv.ParseInt(p.ByName("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, notFound(what, strconv.Quote(p.ByName("id")))
+// collect runs a query and returns its rows, never nil.
+func collect[T any](ctx context.Context, db querier, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
 	}
-	return id, nil
+	defer rows.Close()
+	list := []T{}
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, rows.Err()
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -27,7 +26,25 @@ const minToken = 16
 // the stream of one that idles for some seconds, and a transaction on it would fail.
 const streamIdle = 2 * time.Second
 
-// Writer is the one process that changes balances.
+// Config is what a Writer needs. Ledger, Access and OperatorToken must be set.
+type Config struct {
+	// Ledger and Access are the two databases, local files or remote libSQL. They are
+	// migrated by Open; the caller closes them.
+	Ledger, Access *sql.DB
+	// OperatorToken is the bearer token of the operators' API, at least 16 characters.
+	OperatorToken string
+	// Restored says that the ledger was restored from a backup: nothing is granted until
+	// every edge that is not retired has declared its leases.
+	Restored bool
+	// Now is the clock, time.Now when nil.
+	Now func() time.Time
+	// Random fills p with secure random bytes, crypto/rand when nil.
+	Random func(p []byte)
+	// Logger gets the events that an operator should see; nil discards them.
+	Logger *slog.Logger
+}
+
+// Writer keeps the ledger and serves edges and operators.
 type Writer struct {
 	config    Config
 	local     bool // the ledger is a file, not a server
@@ -43,7 +60,7 @@ type Writer struct {
 	conn     *sql.Conn
 	prepared *ledger.Prepared
 	handler  http.Handler
-	metrics  counters
+	metrics  *metrics
 
 	generation uint64
 	fenced     atomic.Bool
@@ -69,6 +86,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 	if err := w.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
+	w.metrics = newMetrics(w.config.Ledger, w.generation)
 	w.handler = w.routes()
 	return w, nil
 }
@@ -218,48 +236,3 @@ func (w *Writer) tellAwaited() {
 func (w *Writer) Handler() http.Handler { return w.handler }
 
 func (w *Writer) now() int64 { return w.config.Now().UnixMilli() }
-
-// begin starts a transaction that is durable when it is committed. All on a file go over
-// one connection.
-func (w *Writer) begin(ctx context.Context) (*sql.Tx, func(), error) {
-	if w.local {
-		return w.beginLocal(ctx)
-	}
-	conn, err := w.config.Ledger.Conn(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, nil, errors.Join(err, conn.Close())
-	}
-	return tx, func() { tx.Rollback(); conn.Close() }, nil
-}
-
-func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
-	if w.conn == nil {
-		conn, err := w.config.Ledger.Conn(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		if _, err := conn.ExecContext(ctx, `PRAGMA synchronous = FULL`); err != nil {
-			return nil, nil, errors.Join(err, conn.Close())
-		}
-		w.conn, w.prepared = conn, ledger.Prepare(conn)
-	}
-	tx, err := w.conn.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, nil, errors.Join(err, w.release())
-	}
-	return tx, func() { tx.Rollback() }, nil
-}
-
-// release gives the connection to the ledger's file back.
-func (w *Writer) release() error {
-	if w.conn == nil {
-		return nil
-	}
-	err := errors.Join(w.prepared.Close(), w.conn.Close())
-	w.conn, w.prepared = nil, nil
-	return err
-}

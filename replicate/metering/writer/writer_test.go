@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
+	"regedge/replicate/metering/syncproto"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
@@ -217,4 +219,64 @@ func TestARequestThatEndedIsNoFailure(t *testing.T) {
 	w.Handler().ServeHTTP(answer, request)
 	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
 	require.NotContains(t, log.String(), "ERROR")
+}
+
+// TestASupersededWriterDoesNotAnswerWhatItKnew holds that a writer whose ledger another
+// took does not go on telling edges that nothing is left, even if nothing is to be written.
+func TestASupersededWriterDoesNotAnswerWhatItKnew(t *testing.T) {
+	dir := t.TempDir()
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	defer ledger.Close()
+	access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	require.NoError(t, err)
+	defer access.Close()
+	var ahead atomic.Int64
+	config := writer.Config{
+		Ledger: ledger, Access: access, OperatorToken: token,
+		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+	}
+	first, err := writer.Open(t.Context(), config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- first.Run(ctx) }()
+	defer cancel()
+	node, err := newClient(first, token).AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	e := &distant{secret: node.Token, url: "http://writer", client: &http.Client{Transport: writer.InProcess(first.Handler())}}
+	require.NoError(t, e.say(t.Context(), syncproto.Message{Hello: &syncproto.Hello{Boot: 1, NowMillis: time.Now().UnixMilli()}}))
+	nothing := func() error {
+		return e.say(t.Context(), syncproto.Message{Sync: &syncproto.Sync{Session: e.session, Seen: e.seen, NowMillis: time.Now().UnixMilli()}})
+	}
+	require.NoError(t, nothing())
+
+	_, err = writer.Open(t.Context(), config)
+	require.NoError(t, err)
+	ahead.Store(int64(2 * time.Second))
+	require.Error(t, nothing())
+	require.ErrorIs(t, <-done, writer.ErrFenced)
+}
+
+func TestMetrics(t *testing.T) {
+	client, _, w := start(t, t.TempDir())
+	_, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, request)
+	require.Equal(t, http.StatusUnauthorized, answer.Code)
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer = httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, request)
+	require.Equal(t, http.StatusOK, answer.Code)
+	for _, want := range []string{
+		"# TYPE regedge_writer_generation gauge\nregedge_writer_generation ",
+		"# TYPE regedge_writer_groups_total counter\nregedge_writer_groups_total 0\n",
+		"# TYPE regedge_writer_messages_total counter\nregedge_writer_messages_total 0\n",
+		"# TYPE regedge_writer_failed_groups_total counter\nregedge_writer_failed_groups_total 0\n",
+		"# TYPE regedge_writer_unresolved_charges gauge\nregedge_writer_unresolved_charges 0\n",
+	} {
+		require.Contains(t, answer.Body.String(), want)
+	}
 }

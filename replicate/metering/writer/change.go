@@ -1,0 +1,150 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/ledger"
+)
+
+// changeFunc changes the database and the ledger in one transaction.
+type changeFunc = func(ctx context.Context, tx *sql.Tx, nowMillis int64, l *ledger.Ledger) error
+
+// change commits an operator's change, audited, and then projects it into the access
+// database. When the projection fails the change stands, and the writer tries again every
+// second.
+func (w *Writer) change(r *http.Request, change changeFunc, project func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
+	defer cancel()
+	if err := w.submit(ctx, &operation{change: audited(r.Context(), change)}); err != nil {
+		return apiErrorOf(err)
+	}
+	if project == nil {
+		return nil
+	}
+	if err := project(ctx); err != nil {
+		w.behind.Store(true)
+		w.config.Logger.Error("the access database misses a change", "error", err)
+	}
+	return nil
+}
+
+// look reads the ledger in memory, and the database in the same state.
+func (w *Writer) look(r *http.Request, read changeFunc) error {
+	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
+	defer cancel()
+	return apiErrorOf(w.submit(ctx, &operation{change: read, readOnly: true}))
+}
+
+// Commit changes tables that the ledger in memory does not hold, in a transaction of the
+// writer, and enters the act into the audit log unless it has no name. An error of change
+// is returned unchanged, and nothing was written. Commit returns ErrFenced when another
+// writer took the ledger, and ErrUnavailable, wrapped, when the outcome is unknown.
+func (w *Writer) Commit(ctx context.Context, act Act, change func(ctx context.Context, tx *sql.Tx, nowMillis int64) error) error {
+	ctx, cancel := context.WithTimeout(ctx, syncLimit)
+	defer cancel()
+	return w.submit(ctx, &operation{change: func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+		if err := change(ctx, tx, now); err != nil {
+			return err
+		}
+		return insertAct(ctx, tx, now, act)
+	}})
+}
+
+// maxDetail bounds what the audit log keeps of one act, in bytes.
+const maxDetail = 2000
+
+// operatorActor is the actor in the audit log of requests with the operators' token.
+const operatorActor = "operators' token"
+
+// Act is a row of the audit log: somebody does something to an account.
+type Act struct {
+	Actor   string // e-mail address, empty when not signed in
+	Account int64  // the account that is changed, 0 for none
+	Address string // of the client
+	Name    string // such as "revoke key"
+	Detail  string
+}
+
+type actKey struct{}
+
+// WithAct returns a context for a request that makes one change. The act is entered into
+// the audit log, in the change's own transaction. Requests without an act that come through
+// the operators' API are entered by method, path and body.
+func WithAct(ctx context.Context, act Act) context.Context {
+	return context.WithValue(ctx, actKey{}, &act)
+}
+
+// setActAccount names the account of the request's act, from within a change whose path
+// does not have it.
+func setActAccount(r *http.Request, account int64) {
+	if act, ok := r.Context().Value(actKey{}).(*Act); ok {
+		act.Account = account
+	}
+}
+
+// audited adds the act of ctx, if there is one, to a change.
+func audited(ctx context.Context, change changeFunc) changeFunc {
+	act, ok := ctx.Value(actKey{}).(*Act)
+	if !ok {
+		return change
+	}
+	return func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+		if err := change(ctx, tx, now, l); err != nil {
+			return err
+		}
+		return insertAct(ctx, tx, now, *act)
+	}
+}
+
+func insertAct(ctx context.Context, tx *sql.Tx, now int64, act Act) error {
+	if act.Name == "" {
+		return nil
+	}
+	const statement = `INSERT INTO audit (at, actor, account, address, act, detail) VALUES (?, ?, nullif(?, 0), ?, ?, ?)`
+	_, err := tx.ExecContext(ctx, statement, now, act.Actor, act.Account, act.Address, act.Name, truncateDetail(act.Detail))
+	return err
+}
+
+func truncateDetail(detail string) string {
+	if len(detail) > maxDetail {
+		detail = detail[:maxDetail]
+	}
+	return strings.ToValidUTF8(detail, "")
+}
+
+// withRequestAct adds an act to a request that changes something and has none. The body is
+// its detail: no body of this API carries a secret.
+func withRequestAct(r *http.Request, p httprouter.Params) (*http.Request, error) {
+	if _, ok := r.Context().Value(actKey{}).(*Act); ok || r.Method == http.MethodGet {
+		return r, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	act := Act{Actor: operatorActor, Name: r.Method + " " + r.URL.Path}
+	if act.Address, _, err = net.SplitHostPort(r.RemoteAddr); err != nil {
+		act.Address = r.RemoteAddr
+	}
+	if strings.HasPrefix(r.URL.Path, "/v1/accounts/") {
+		act.Account, _ = strconv.ParseInt(p.ByName("id"), 10, 64)
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, body) == nil {
+		act.Detail = compact.String()
+	}
+	r = r.WithContext(WithAct(r.Context(), act))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return r, nil
+}
