@@ -1,17 +1,15 @@
 package handler
 
 import (
-	"strings"
-
 	"regedge/handler/charge"
 	"regedge/handler/ident"
 )
 
-// SandboxPerMinute is the sandbox key's rate, in requests per UTC minute and client
-// address.
+// SandboxPerMinute is the sandbox key's rate, in requests per UTC minute and client address
+// (docs/contract.md, "Sandbox").
 const SandboxPerMinute = 30
 
-// caller is who asks, and what the plan lets them see.
+// caller is the authenticated client and what its plan includes.
 type caller struct {
 	account, key int64
 	sandbox      bool
@@ -27,10 +25,11 @@ JOIN account a ON a.id = k.account
 JOIN plan p ON p.id = a.plan
 WHERE k.hash = ?1`
 
-// authenticate finds out who asks. Unknown, malformed and revoked keys get the same
-// answer, so that nobody learns which keys once existed.
+// authenticate identifies the caller by its API key (docs/contract.md, "Authentication").
+// Unknown, malformed and revoked keys get the same answer, which does not tell which keys once
+// existed.
 func (c *call) authenticate(req *Request) (caller, problem) {
-	key, present := bearer(req.Authorization)
+	key, present := ident.Bearer(req.Authorization)
 	if !present {
 		return caller{}, problem{code: MissingAPIKey}
 	}
@@ -63,22 +62,4 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 		email:     row[5].Int != 0,
 		phone:     row[6].Int != 0,
 	}, problem{}
-}
-
-// bearer takes the key out of the Authorization header (RFC 6750, section 2.1). It is
-// not present when there is no header or no key in it; several headers or another scheme
-// are a key that fits nobody.
-func bearer(authorization []string) (key string, present bool) {
-	if len(authorization) == 0 {
-		return "", false
-	}
-	if len(authorization) > 1 {
-		return "", true
-	}
-	scheme, key, _ := strings.Cut(strings.Trim(authorization[0], " \t"), " ")
-	key = strings.TrimLeft(key, " ")
-	if !charge.SameName(scheme, "Bearer") {
-		return "", scheme != ""
-	}
-	return key, key != ""
 }

@@ -2,8 +2,7 @@ package handler
 
 import "regedge/handler/charge"
 
-// The problem codes that the handler and its host give; those of the meter are in
-// package charge.
+// The problem codes of the handler and its host; those of the meter are in package charge.
 const (
 	InvalidCIN           = "invalid_cin"
 	InvalidDIN           = "invalid_din"
@@ -23,9 +22,8 @@ const (
 	Overloaded           = "overloaded"
 )
 
-// Problem describes an error code: the status that it comes with, its title, and the
-// detail that is sent when the request gives none of its own. Detail ends with what the
-// client can do.
+// Problem describes an error code: its HTTP status, its title, and the detail that is sent
+// unless the refusal has a more specific one. Detail ends with what the client can do.
 type Problem struct {
 	Code   string
 	Status int
@@ -33,7 +31,7 @@ type Problem struct {
 	Detail string
 }
 
-// problems is the one table of error codes (specification section 7, design section 9).
+// problems is the table of error codes (docs/contract.md, "Errors").
 var problems = [...]Problem{
 	{InvalidCIN, 400, "Invalid CIN",
 		"A CIN has 21 characters: a letter, 5 digits, 2 letters, 4 digits, 3 letters, 6 digits, as in U74999SK2016PTC013232."},
@@ -92,8 +90,8 @@ func FindProblem(code string) (Problem, bool) {
 	return Problem{}, false
 }
 
-// problem is an error answer under way. detail replaces the table's; retryAfter is in
-// seconds and not sent unless positive.
+// problem is a refusal. detail replaces the table's if it is set; retryAfter is in seconds and
+// sent only if positive.
 type problem struct {
 	code       string
 	detail     string

@@ -6,7 +6,7 @@ import (
 	"regedge/handler/charge"
 )
 
-// Names of the response headers (specification section 8).
+// Names of the response headers (docs/contract.md, "Headers").
 const (
 	HeaderRequestID       = "X-Request-Id"
 	HeaderRegistryRelease = "X-Registry-Release"
@@ -17,18 +17,18 @@ const (
 	exposedHeaders = "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
 		"X-Credits-Remaining, X-Registry-Release, Retry-After"
 	requestHeaders = "Authorization, Traceparent"
-	// preflightSeconds is how long a browser may remember a preflight: a day, which is
-	// the most that browsers take.
+	// preflightSeconds is how long a browser may cache a preflight: a day, the maximum that
+	// browsers accept.
 	preflightSeconds = "86400"
-	// maxHeaders is the most that an answer carries, so that the list is allocated once.
+	// maxHeaders is the maximum in an answer, so that the slice is allocated once.
 	maxHeaders = 14
 )
 
-// MaxBody bounds a response body, in bytes. The longest answers, 50 directors with long
-// names, stay far below it; a larger one is an error in the register.
+// MaxBody bounds a response body, in bytes. The longest answers, 50 directors with long names,
+// are far below it; a larger one means that the registry is damaged.
 const MaxBody = 256 << 10
 
-// succeed wraps finished data into the envelope (specification section 2.1).
+// succeed wraps data into the envelope (docs/contract.md, "Envelope").
 func (c *call) succeed(data []byte, v *charge.Verdict) *Response {
 	body := make([]byte, 0, len(data)+128)
 	body = append(body, `{"data":`...)
@@ -53,8 +53,8 @@ func (c *call) succeed(data []byte, v *charge.Verdict) *Response {
 	return &Response{Status: 200, Headers: headers, Body: body}
 }
 
-// refuse answers with a problem. v carries the RateLimit headers; it is nil before the
-// meter was asked, as for 401 and 403 (specification section 5, rule 6).
+// refuse answers with a problem. v has the RateLimit headers; it is nil if the meter was not
+// asked, as for 401 and 403 (docs/contract.md, "Which answer wins").
 func (c *call) refuse(p problem, v *charge.Verdict) *Response {
 	described, known := FindProblem(p.code)
 	if !known {
@@ -79,14 +79,14 @@ func (c *call) refuse(p problem, v *charge.Verdict) *Response {
 	return &Response{Status: described.Status, Headers: headers, Body: problemBody(c.DocsURL(), described, c.id)}
 }
 
-// NewProblem answers with a problem outside any lookup: it is for a host whose handler
-// could not answer. retryAfter is in seconds and not sent unless positive.
+// NewProblem returns the answer with a problem for a host whose handler could not answer.
+// retryAfter is in seconds and sent only if positive.
 func NewProblem(docsURL, code, requestID string, retryAfter int64) *Response {
 	c := call{Handler: &Handler{DocsURL: func() string { return docsURL }}, id: requestID}
 	return c.refuse(problem{code: code, retryAfter: retryAfter}, nil)
 }
 
-// problemBody is an RFC 9457 document.
+// problemBody returns a problem document (RFC 9457).
 func problemBody(docsURL string, p Problem, requestID string) []byte {
 	w := writer{buf: make([]byte, 0, 512)}
 	w.raw(`{"type":`)
@@ -105,7 +105,7 @@ func problemBody(docsURL string, p Problem, requestID string) []byte {
 	return w.buf
 }
 
-// preflight answers a browser that asks whether it may call (Fetch standard, CORS).
+// preflight answers a CORS preflight (Fetch standard).
 func (c *call) preflight() *Response {
 	return &Response{Status: 204, Headers: []Header{
 		{HeaderRequestID, c.id},

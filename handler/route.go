@@ -12,7 +12,7 @@ type route struct {
 	param    string
 }
 
-// matchRoute finds the endpoint of a path (specification section 4).
+// matchRoute finds the endpoint of a path (docs/contract.md, "Endpoints").
 func matchRoute(path string) (route, bool) {
 	rest, ok := strings.CutPrefix(path, "/v1/")
 	if !ok {
@@ -44,10 +44,9 @@ func splitTarget(target string) (path, query string) {
 	return path, query
 }
 
-// param is the decoded path parameter. A broken percent-encoding is left as it is: no
-// identifier holds a percent sign, so it is refused as any other wrong one. It arrives
-// from hosts that pass the target on as it came; net/http, and so ours, refuses such a
-// request before anything sees it.
+// param returns the decoded path parameter. An invalid percent-encoding stays as it is: no
+// identifier has a percent sign, so it is refused like any other invalid one. net/http, and so
+// this service's host, refuses such a request before the handler sees it; other hosts do not.
 func (c *call) param() string {
 	if decoded, ok := unescape(c.route.param, false); ok {
 		return decoded
@@ -55,8 +54,8 @@ func (c *call) param() string {
 	return c.route.param
 }
 
-// queryParam returns the value of a query parameter and how often it occurs. A value or
-// a name that is not decodable counts as an occurrence that is not ok.
+// queryParam returns the value of a query parameter and how often it occurs. ok is false if one
+// of its values cannot be decoded. A parameter whose name cannot be decoded is ignored.
 func (c *call) queryParam(name string) (value string, times int, ok bool) {
 	ok = true
 	for rest := c.query; rest != ""; {
@@ -72,8 +71,8 @@ func (c *call) queryParam(name string) (value string, times int, ok bool) {
 	return value, times, ok
 }
 
-// unescape undoes percent-encoding (RFC 3986, section 2.1) and, in a query, the plus
-// sign for a space. It reports false when an escape is incomplete.
+// unescape decodes percent-encoding (RFC 3986, section 2.1) and, in a query, the plus sign for a
+// space. It reports false if an escape is incomplete.
 func unescape(s string, query bool) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 && (!query || strings.IndexByte(s, '+') < 0) {
 		return s, true
@@ -100,7 +99,7 @@ func unescape(s string, query bool) (string, bool) {
 	return string(b), true
 }
 
-// unhex is the value of a hexadecimal digit, 255 for anything else.
+// unhex returns the value of a hexadecimal digit, 255 for any other byte.
 func unhex(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':

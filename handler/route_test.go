@@ -51,25 +51,3 @@ func TestUnescape(t *testing.T) {
 		require.Equal(t, c.want, got, c.in)
 	}
 }
-
-func TestBearer(t *testing.T) {
-	for _, c := range []struct {
-		headers []string
-		key     string
-		present bool
-	}{
-		{nil, "", false},
-		{[]string{""}, "", false},
-		{[]string{"Bearer"}, "", false},
-		{[]string{"Bearer "}, "", false},
-		{[]string{"Bearer k"}, "k", true},
-		{[]string{"bearer   k "}, "k", true},
-		{[]string{"Basic k"}, "", true},
-		{[]string{"k"}, "", true},
-		{[]string{"Bearer k", "Bearer k"}, "", true},
-	} {
-		key, present := bearer(c.headers)
-		require.Equal(t, c.present, present, "%q", c.headers)
-		require.Equal(t, c.key, key, "%q", c.headers)
-	}
-}

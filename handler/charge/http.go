@@ -4,12 +4,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-
-	"regedge/handler/fastbytes"
 )
 
-// The paths of the contract, and the headers of its answers. A number that is Unsent
-// has no header.
+// The paths of the contract, and the headers of its answers. An Unsent number has no header.
 const (
 	ChargePath = "/v1/charge"
 	VoidPath   = "/v1/void"
@@ -28,7 +25,7 @@ const (
 	MaxClient = 45 // the longest textual IPv6 address
 )
 
-// ErrMalformed is returned for a target or an answer outside the contract.
+// ErrMalformed is returned for a query or an answer that breaks the contract.
 var ErrMalformed = errors.New("malformed meter message")
 
 var endpointNames = [...]string{
@@ -64,7 +61,7 @@ func indexOf(names []string, name string) int {
 	return 0
 }
 
-// Target is the path and query of the call that asks for a verdict on r.
+// Target returns the path and query of the charge call for r.
 func (r *Request) Target() string {
 	b := make([]byte, 0, 192)
 	b = append(b, ChargePath+"?id="...)
@@ -87,11 +84,11 @@ func (r *Request) Target() string {
 	return string(b)
 }
 
-// VoidTarget is the path and query of the call that voids the charge of a request id.
+// VoidTarget returns the path and query of the void call for a request id.
 func VoidTarget(id string) string { return VoidPath + "?id=" + id }
 
-// ParseRequest reads the query of a charge call, without its "?". Every field is
-// checked; unknown, repeated or missing ones are ErrMalformed.
+// ParseRequest parses the query of a charge call, without its "?". Unknown, repeated, missing or
+// invalid fields are ErrMalformed.
 func ParseRequest(query string) (Request, error) {
 	var r Request
 	seen := 0
@@ -155,7 +152,7 @@ func (r *Request) set(name, value string) int {
 	return bit
 }
 
-// ParseVoid reads the query of a void call, without its "?", and returns its id.
+// ParseVoid parses the query of a void call, without its "?", and returns the request id.
 func ParseVoid(query string) (string, error) {
 	id, ok := strings.CutPrefix(query, "id=")
 	if !ok || !ValidID(id) {
@@ -178,19 +175,15 @@ func ValidID(id string) bool {
 	return true
 }
 
-// SameName compares names of header fields or authentication schemes, which are ASCII and
-// whose case does not count (RFC 9110, sections 5.1 and 11.1).
-func SameName(a, b string) bool { return fastbytes.EqualFold(a, b) }
-
 func parsePositive(s string) (int64, bool) {
 	n, ok := parseNumber(s)
 	return n, ok && n > 0
 }
 
-// parseNumber reads a number of digits alone, at most 2^63-1. That of package strconv brings an
-// error with it that quotes the text, and for that 3 KB of tables into the component.
+// parseNumber parses a decimal number without a sign, at most 2^63-1. strconv.ParseInt would
+// bring 3 KB of tables into the component, for errors that quote the text.
 func parseNumber(s string) (n int64, ok bool) {
-	const most = 19 // digits; none of so many is as large as 2^64, so what is too large is negative
+	const most = 19 // digits: such a number is below 2^64, so one above 2^63-1 becomes negative
 	if s == "" || len(s) > most {
 		return 0, false
 	}
@@ -204,7 +197,7 @@ func parseNumber(s string) (n int64, ok bool) {
 	return n, n >= 0
 }
 
-// Headers calls yield with each header of the verdict's HTTP form.
+// Headers calls yield for each header of the verdict's HTTP form.
 func (v *Verdict) Headers(yield func(name, value string)) {
 	number := func(name string, n int64) {
 		if n != Unsent {
@@ -221,8 +214,8 @@ func (v *Verdict) Headers(yield func(name, value string)) {
 	}
 }
 
-// ParseVerdict reads the HTTP form of a verdict; get returns a header's value, or "".
-// A status that does not go with the code, or a number out of range, is ErrMalformed.
+// ParseVerdict parses the HTTP form of a verdict; get returns a header's value, or "". A status
+// that does not match the code, or an invalid number, is ErrMalformed.
 func ParseVerdict(status int, get func(name string) string) (Verdict, error) {
 	v := Verdict{Code: get(HeaderCode)}
 	if s := Status(v.Code); s == 0 || s != status {

@@ -1,11 +1,3 @@
-// Package directors is the form in which the register keeps the directors of a company beside
-// their appointments, so that a lookup reads them with one look: the directors that the
-// service returns, in their order, at most Max.
-//
-// Each director is a line of four fields with tabs between them: DIN, name, designation
-// and date of appointment, the last two empty when there is none. Lines are separated by
-// newlines; a company without directors has the empty text. The importer leaves neither
-// tabs nor newlines in a value.
 package directors
 
 import (
@@ -14,12 +6,13 @@ import (
 	"regedge/handler/fastbytes"
 )
 
-// Max is how many directors a board holds (specification section 8).
+// Max is how many directors a list has at most (docs/contract.md, "Company").
 const Max = 50
 
-// Of returns an SQL expression for the board of the company whose CIN the SQL expression
-// cin gives, made from the appointments: NULL for a company without directors. A current
-// appointment has no cessation; one to a director that is not held is left out.
+// Of returns an SQL expression for the directors list of a company, made from its current
+// appointments, which are those without a cessation: NULL if it has none. cin is an SQL
+// expression for the CIN. Appointments of directors that the registry does not have are left
+// out.
 func Of(cin string) string { return strings.ReplaceAll(expression, "{cin}", cin) }
 
 const expression = `(
@@ -33,22 +26,22 @@ const expression = `(
       ORDER BY appointed = '', appointed, d.din
       LIMIT 50))`
 
-// Director is one line of a board. Designation and Appointed are empty when there is none.
+// Director is one line of a list. Designation and Appointed are empty if there is none.
 type Director struct{ DIN, Name, Designation, Appointed string }
 
-// Next takes the first director off a board that is not empty. It reports false for a
-// text that is no board.
-func Next(board string) (first Director, rest string, ok bool) {
+// Next splits a list that is not empty into its first director and the rest. It reports false
+// if the text is not a directors list.
+func Next(list string) (first Director, rest string, ok bool) {
 	var tabs [3]int
 	end, seen := 0, 0
-	for ; end < len(board); end++ {
-		for end+fastbytes.Size <= len(board) && !fastbytes.Control(fastbytes.Load(board, end)) {
+	for ; end < len(list); end++ {
+		for end+fastbytes.Size <= len(list) && !fastbytes.Control(fastbytes.Load(list, end)) {
 			end += fastbytes.Size
 		}
-		if end == len(board) || board[end] == '\n' {
+		if end == len(list) || list[end] == '\n' {
 			break
 		}
-		if board[end] == '\t' {
+		if list[end] == '\t' {
 			if seen == len(tabs) {
 				return Director{}, "", false
 			}
@@ -56,20 +49,20 @@ func Next(board string) (first Director, rest string, ok bool) {
 			seen++
 		}
 	}
-	if seen < len(tabs) || end == len(board)-1 { // no newline ends a board
+	if seen < len(tabs) || end == len(list)-1 { // a list does not end with a newline
 		return Director{}, "", false
 	}
-	first = Director{board[:tabs[0]], board[tabs[0]+1 : tabs[1]], board[tabs[1]+1 : tabs[2]], board[tabs[2]+1 : end]}
-	if end < len(board) {
-		rest = board[end+1:]
+	first = Director{list[:tabs[0]], list[tabs[0]+1 : tabs[1]], list[tabs[1]+1 : tabs[2]], list[tabs[2]+1 : end]}
+	if end < len(list) {
+		rest = list[end+1:]
 	}
 	return first, rest, first.DIN != "" && first.Name != ""
 }
 
-// Len is how many directors a board has.
-func Len(board string) int {
-	if board == "" {
+// Len returns the number of directors in a list.
+func Len(list string) int {
+	if list == "" {
 		return 0
 	}
-	return strings.Count(board, "\n") + 1
+	return strings.Count(list, "\n") + 1
 }

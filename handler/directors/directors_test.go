@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDirectorsAreTakenOffInOrder(t *testing.T) {
+func TestNextReadsDirectorsInOrder(t *testing.T) {
 	text := "00000001\tMADE-UP ASHA\tDirector\t2020-01-02\n00000002\tMADE-UP RAVI\t\t"
 	require.Equal(t, 2, Len(text))
 	first, rest, ok := Next(text)
@@ -21,29 +21,28 @@ func TestDirectorsAreTakenOffInOrder(t *testing.T) {
 	require.Zero(t, Len(rest))
 }
 
-func TestTextsThatAreNoBoardAreRefused(t *testing.T) {
+func TestMalformedListsAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty":           "",
 		"too few fields":  "00000001\tA\tDirector",
 		"too many fields": "00000001\tA\tDirector\t2020-01-02\tx",
 		"no DIN":          "\tA\tDirector\t",
 		"no name":         "00000001\t\tDirector\t",
-		"an open end":     "00000001\tA\t\t\n",
+		"a last newline":  "00000001\tA\t\t\n",
 	} {
 		_, _, ok := Next(text)
 		require.False(t, ok, name)
 	}
 }
 
-func TestTheExpressionHasTheCapOfTheSpecification(t *testing.T) {
+func TestTheExpressionHasTheCap(t *testing.T) {
 	sql := Of("c.cin")
 	require.Contains(t, sql, "a.cin = c.cin AND")
 	require.Contains(t, sql, "LIMIT "+strconv.Itoa(Max)+")")
 	require.NotContains(t, sql, "{")
 }
 
-// FuzzNext holds Next to its definition in words: the text up to the first newline, cut at
-// its tabs.
+// FuzzNext compares Next with a plain implementation: split at newlines, then at tabs.
 func FuzzNext(f *testing.F) {
 	f.Add("00000001\tA B\tDirector\t2020-01-02\n00000002\tB\t\t")
 	f.Add("\n\t\t\t")

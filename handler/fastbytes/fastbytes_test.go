@@ -19,16 +19,16 @@ func TestCopyTakesEveryLength(t *testing.T) {
 		b := make([]byte, len(s)+Size)
 		Copy(b, s[:n])
 		require.Equal(t, s[:n], string(b[:n]))
-		require.Equal(t, make([]byte, len(b)-n), b[n:], "nothing is written behind %d bytes", n)
+		require.Equal(t, make([]byte, len(b)-n), b[n:], "nothing is written after %d bytes", n)
 	}
 }
 
-// TestNoBytePassesAsPlain puts each byte at each place of a word.
-func TestNoBytePassesAsPlain(t *testing.T) {
+// TestSpecialMissesNoByte puts each byte at each position of a word.
+func TestSpecialMissesNoByte(t *testing.T) {
 	for c := range 256 {
-		for place := range Size {
+		for position := range Size {
 			word := []byte("plain 12")
-			word[place] = byte(c)
+			word[position] = byte(c)
 			loaded := Load(string(word), 0)
 			if c < ' ' || c >= 0x80 {
 				require.True(t, Control(loaded), "%#x", c)
@@ -68,4 +68,12 @@ func FuzzEqualFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		require.Equal(t, len(a) == len(b) && equalFold(a, b), EqualFold(a, b))
 	})
+}
+
+func TestUpperChangesASCIILettersOnly(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "AB-1": "AB-1", "ab-1": "AB-1", "Tata Steel @[`{": "TATA STEEL @[`{", "éſx": "éſX",
+	} {
+		require.Equal(t, want, Upper(in))
+	}
 }

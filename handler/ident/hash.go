@@ -5,10 +5,9 @@ import "math/bits"
 // HashSize is the length of a key's hash in bytes.
 const HashSize = 32
 
-// Hash is the SHA-256 of a key (FIPS 180-4, section 6.2), under which the service knows
-// it. It is written out for the component's sake: the standard library's brings the rest
-// of its module of validated cryptography, which is 40% of the component's size, and
-// data that each request would have to put back.
+// Hash returns the SHA-256 of a key (FIPS 180-4, section 6.2); databases hold keys only by
+// their hash. crypto/sha256 would bring the standard library's FIPS module into the component:
+// 40% of its size, and data that a host would restore before each request.
 func Hash(key string) [HashSize]byte {
 	state := hashStart
 	var block [blockSize]byte
@@ -17,7 +16,7 @@ func Hash(key string) [HashSize]byte {
 		copy(block[:], rest)
 		compress(&state, &block)
 	}
-	// The end: a one bit, zeros, and the length in bits.
+	// The padding: a one bit, zeros, and the length in bits.
 	clear(block[copy(block[:], rest):])
 	block[len(rest)] = 0x80
 	if len(rest) >= blockSize-lengthSize {
@@ -36,19 +35,19 @@ func Hash(key string) [HashSize]byte {
 	return sum
 }
 
-// putWord writes a word, the most significant byte first. Package encoding/binary would
-// bring reflection into the component.
+// putWord writes a word in big-endian order. Package encoding/binary would bring reflection
+// into the component.
 func putWord(b []byte, word uint32) {
 	b[0], b[1], b[2], b[3] = byte(word>>24), byte(word>>16), byte(word>>8), byte(word)
 }
 
-// Sizes in bytes of what is compressed at once, and of the length at the end.
+// Sizes in bytes of a block and of the length at the end of the last one.
 const (
 	blockSize  = 64
 	lengthSize = 8
 )
 
-// compress works one block into the state.
+// compress adds one block to the state.
 func compress(state *[8]uint32, block *[blockSize]byte) {
 	var words [len(hashConstants)]uint32
 	for i := range blockSize / 4 {
@@ -62,7 +61,7 @@ func compress(state *[8]uint32, block *[blockSize]byte) {
 			(bits.RotateLeft32(w2, -17) ^ bits.RotateLeft32(w2, -19) ^ w2>>10)
 	}
 	a, b, c, d, e, f, g, h := state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]
-	for i := 0; i < len(words); i += 8 { // after eight rounds each letter is in its place again
+	for i := 0; i < len(words); i += 8 { // eight rounds rotate each variable back to its own name
 		k, w := hashConstants[i:][:8], words[i:][:8]
 		d, h = step(a, b, c, d, e, f, g, h, k[0]+w[0])
 		c, g = step(h, a, b, c, d, e, f, g, k[1]+w[1])
@@ -78,7 +77,7 @@ func compress(state *[8]uint32, block *[blockSize]byte) {
 	}
 }
 
-// step is one round, which changes two letters: it returns those that were d and h.
+// step is one round, which changes two of the variables: it returns the new d and h.
 func step(a, b, c, d, e, f, g, h, kw uint32) (newD, newH uint32) {
 	t1 := h + kw + (g ^ e&(f^g)) + (bits.RotateLeft32(e, -6) ^ bits.RotateLeft32(e, -11) ^ bits.RotateLeft32(e, -25))
 	t2 := (a&b ^ c&(a^b)) + (bits.RotateLeft32(a, -2) ^ bits.RotateLeft32(a, -13) ^ bits.RotateLeft32(a, -22))
@@ -91,7 +90,7 @@ var hashStart = [8]uint32{
 	0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 }
 
-// hashConstants are those of the cube roots of the first 64 primes (section 4.2.2).
+// hashConstants are the same of the cube roots of the first 64 primes (section 4.2.2).
 var hashConstants = [64]uint32{
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
 	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,

@@ -1,29 +1,30 @@
-// Package ident reads and writes the identifiers of the service: CIN, DIN and LLPIN of
-// the register (design section 9) and the API keys (specification section 5). It has no
-// dependencies, so that the component, the importers and the writer share it.
 package ident
 
-import "strings"
+import (
+	"strings"
 
-// CINLength, DINLength and LLPINLength are the lengths of the written forms, in bytes.
+	"regedge/handler/fastbytes"
+)
+
+// Lengths of the canonical forms, in bytes.
 const (
 	CINLength   = 21
 	DINLength   = 8
 	LLPINLength = 8
 )
 
-// cinPattern holds one class for each place of a CIN: A a letter, 9 a digit. Industry,
-// state, year, ownership and registration number follow the listing letter.
+// cinPattern has the class of each character of a CIN: A a letter, 9 a digit. The listing
+// letter is followed by industry, state, year, ownership and registration number.
 const cinPattern = "A99999AA9999AAA999999"
 
-// CIN returns the written form of a Corporate Identification Number: trimmed, in upper
-// case. It reports false when s is not one.
+// CIN returns the canonical form of a Corporate Identification Number: trimmed, in upper
+// case. It reports false if s is not one.
 func CIN(s string) (string, bool) {
 	s = trim(s)
 	if len(s) != CINLength {
 		return "", false
 	}
-	s = upper(s)
+	s = fastbytes.Upper(s)
 	for i := 0; i < CINLength; i++ {
 		if cinPattern[i] == 'A' && !isUpper(s[i]) || cinPattern[i] == '9' && !isDigit(s[i]) {
 			return "", false
@@ -32,12 +33,12 @@ func CIN(s string) (string, bool) {
 	return s, true
 }
 
-// RegistrationNumber is the last six characters of a CIN in its written form.
+// RegistrationNumber returns the last six characters of a CIN in its canonical form.
 func RegistrationNumber(cin string) string { return cin[len(cin)-6:] }
 
-// DIN returns the written form of a Director Identification Number: 8 digits, padded on
-// the left, since spreadsheets drop leading zeros. It reports false unless s holds 1 to
-// 8 digits.
+// DIN returns the canonical form of a Director Identification Number: 8 digits, padded with
+// zeros on the left, since spreadsheets drop them. It reports false unless s has 1 to 8
+// digits.
 func DIN(s string) (string, bool) {
 	s = trim(s)
 	if s == "" || len(s) > DINLength {
@@ -51,13 +52,12 @@ func DIN(s string) (string, bool) {
 	return "00000000"[len(s):] + s, true
 }
 
-// MaxLLPIN bounds the LLPIN parameter before it is looked at, in bytes (specification
-// section 4, rule 5).
+// MaxLLPIN bounds the LLPIN parameter as it arrives, in bytes (docs/contract.md,
+// "Parameters").
 const MaxLLPIN = 20
 
-// LLPIN returns the written form of an LLP Identification Number: three letters, a
-// hyphen, four digits, in upper case. The hyphen may be left out. It reports false when
-// s is not one.
+// LLPIN returns the canonical form of an LLP Identification Number: three letters, a hyphen,
+// four digits, in upper case. s may lack the hyphen. It reports false if s is not one.
 func LLPIN(s string) (string, bool) {
 	if len(s) > MaxLLPIN {
 		return "", false
@@ -73,7 +73,7 @@ func LLPIN(s string) (string, bool) {
 	default:
 		return "", false
 	}
-	s = upper(s)
+	s = fastbytes.Upper(s)
 	for i := 0; i < len(s); i++ {
 		if i < 3 && !isUpper(s[i]) || i >= 3 && !isDigit(s[i]) {
 			return "", false
@@ -83,22 +83,6 @@ func LLPIN(s string) (string, bool) {
 }
 
 func trim(s string) string { return strings.Trim(s, " \t\r\n\v\f") }
-
-// upper is ASCII only: letters of other scripts never become ASCII letters.
-func upper(s string) string {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= 'a' && s[i] <= 'z' {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if b[i] >= 'a' && b[i] <= 'z' {
-					b[i] -= 'a' - 'A'
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
-}
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,17 +1,17 @@
 package ident
 
-// CINNumber is the number of the row in which the registry keeps a company, so that a lookup
-// need not look for it in an index by CIN. cin is in its written form.
+// CINNumber returns the rowid under which the registry keeps a company, so that a lookup needs
+// no index by CIN. cin is in its canonical form.
 //
-// The numbers of CINs of a known ownership rise with the CINs, and no two are the same; they
-// are in [2^60, 2^61). That of any other text is a hash of it, in [2^61, 2^62): a row under it
-// is the company's only if it has the CIN. Databases are filled by these numbers, so they must
-// stay as they are.
+// CINs with a known ownership code have unique numbers in [2^60, 2^61), in the order of the
+// CINs. The number of any other text is a hash in [2^61, 2^62), which may collide: the row is
+// the company's only if it has the CIN. Databases are filled by these numbers, so they must
+// never change.
 func CINNumber(cin string) int64 {
 	if n, ok := cinNumber(cin); ok {
 		return known + n
 	}
-	const offset, prime = 14695981039346656037, 1099511628211 // of FNV-1a, 64 bits
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a, 64 bits
 	hash := uint64(offset)
 	for i := 0; i < len(cin); i++ {
 		hash = (hash ^ uint64(cin[i])) * prime
@@ -19,13 +19,13 @@ func CINNumber(cin string) int64 {
 	return 2*known + int64(hash%(2*known))
 }
 
-// known is the first number, and more than the parts of a CIN come to.
+// known is the first number. It is above every number that cinNumber returns.
 const known = 1 << 60
 
-// ownerships are the known codes of a company's ownership (characters 13 to 15 of its CIN).
+// ownerships are the known ownership codes (characters 13 to 15 of a CIN), sorted.
 const ownerships = "FLCFTCGAPGATGOINPLOPCPLCPLNPTCSGCULLULT"
 
-// The parts of a CIN, in its order: how many values each has.
+// How many values each part of a CIN has, in the order of the parts.
 const (
 	industries    = 1e5
 	states        = 26 * 26
@@ -60,7 +60,7 @@ func ownershipOf(code string) int64 {
 	return -1
 }
 
-// digits is the number that a text of digits writes, -1 for another text.
+// digits parses a decimal number; it returns -1 for a text with another character.
 func digits(s string) (n int64) {
 	for i := 0; i < len(s); i++ {
 		if !isDigit(s[i]) {

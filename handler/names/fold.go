@@ -3,11 +3,13 @@ package names
 import (
 	"strings"
 	"unicode/utf8"
+
+	"regedge/handler/fastbytes"
 )
 
-// fold lower-cases ASCII and Latin letters, drops their accents and the apostrophes,
-// writes "&" as "and", drops "M/s", joins "co-" to what follows, and puts a space for everything else that is no
-// letter, digit or mark. Text that is not UTF-8 becomes spaces.
+// fold lower-cases ASCII and Latin letters, drops their accents, apostrophes and "M/s", writes
+// "&" as "and", joins "co-" to the next word, and replaces everything else that is not a
+// letter, digit or mark by a space. Text that is not UTF-8 becomes spaces.
 func fold(s string) string {
 	b := make([]byte, 0, len(s)+8)
 	for i := 0; i < len(s); {
@@ -32,10 +34,8 @@ func fold(s string) string {
 
 func appendASCII(b []byte, c byte) []byte {
 	switch {
-	case c >= 'A' && c <= 'Z':
-		return append(b, c+'a'-'A')
 	case isAlnum(c):
-		return append(b, c)
+		return append(b, fastbytes.Lower(c))
 	case c == '\'' || c == '`':
 		return b
 	case c == '&':
@@ -44,9 +44,9 @@ func appendASCII(b []byte, c byte) []byte {
 	return append(b, ' ')
 }
 
-// isMessrs reports whether "M/s" stands at i as a word of its own.
+// isMessrs reports whether there is an "M/s" at i that is a word of its own.
 func isMessrs(s string, i int) bool {
-	if len(s)-i < 3 || s[i]|0x20 != 'm' || s[i+1] != '/' || s[i+2]|0x20 != 's' {
+	if len(s)-i < 3 || s[i+1] != '/' || fastbytes.Lower(s[i]) != 'm' || fastbytes.Lower(s[i+2]) != 's' {
 		return false
 	}
 	return (i == 0 || !isWordByte(s[i-1])) && (len(s) == i+3 || !isWordByte(s[i+3]))
@@ -65,7 +65,7 @@ func isAlnum(c byte) bool {
 
 func isWordByte(c byte) bool { return isAlnum(c) || c >= utf8.RuneSelf }
 
-// Plain forms of U+00C0 to U+017F, one word each; a dot stands for a space.
+// latin has the ASCII forms of U+00C0 to U+017F, one word each; a dot stands for a space.
 var latin = strings.Fields(
 	"a a a a a a ae c e e e e i i i i d n o o o o o . o u u u u y th ss " +
 		"a a a a a a ae c e e e e i i i i d n o o o o o . o u u u u y th y " +
@@ -81,7 +81,7 @@ const (
 	wideLast   = 0xFF5E // full-width forms of "!" to "~"
 )
 
-// appendRune adds the form of a rune outside ASCII.
+// appendRune appends the form of a rune outside ASCII.
 func appendRune(b []byte, r rune) []byte {
 	switch {
 	case r < firstLatin || r == utf8.RuneError:

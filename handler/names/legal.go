@@ -2,15 +2,15 @@ package names
 
 import "strings"
 
-// ending is a legal ending as it occurs without its spaces, and its form.
+// ending is a legal ending as names have it, without spaces, and its form.
 type ending struct {
 	squeezed string
 	form     []string
-	// within allows it to begin inside a word, as in STEELPRIVATE LIMITED.
+	// within says that it may begin inside a word, as in STEELPRIVATE LIMITED.
 	within bool
 }
 
-// The longer ones stand first, so that the longest is found.
+// endings has longer endings before shorter ones, so that the longest match is found.
 var endings = []ending{
 	{"limitedliabilitypartnership", []string{"llp"}, false},
 	{"privatelimited", []string{"private", "limited"}, true},
@@ -22,12 +22,12 @@ var endings = []ending{
 	{"llp", []string{"llp"}, false},
 }
 
-// minBefore is how many bytes must stand before an ending inside a word; fewer are a
-// word of their own kind.
+// minBefore is how many bytes a word must have before an ending inside it. With fewer, the
+// whole is a word of its own.
 const minBefore = 3
 
-// cutEnding takes the legal ending off words, however the register has spaced it (PR
-// IVATE LIMITED, PRIVATELIMITED, PVT LT D), and returns it in its form.
+// cutEnding removes the legal ending from words, however it is spaced (PR IVATE LIMITED,
+// PRIVATELIMITED, PVT LT D), and returns it in its form.
 func cutEnding(words []string) (rest, form []string) {
 	if n := len(words); n > 0 && long(words[n-1]) == "limited" {
 		words[n-1] = "limited"
@@ -41,7 +41,7 @@ func cutEnding(words []string) (rest, form []string) {
 	return words, nil
 }
 
-// cut removes the ending from the last words, comparing from the right.
+// cut removes the ending from the last words, comparing from right to left.
 func (e *ending) cut(words []string) ([]string, bool) {
 	left := e.squeezed
 	for i := len(words) - 1; i >= 0; i-- {
@@ -72,7 +72,7 @@ func (e *ending) cutWithin(words []string, left string) ([]string, bool) {
 	return rest, true
 }
 
-// before reads the "p" of "(P) LIMITED" as private.
+// before treats the "p" of "(P) LIMITED" as private.
 func (e *ending) before(rest []string) ([]string, []string) {
 	n := len(rest)
 	if n > 1 && len(e.form) == 1 && e.form[0] == "limited" && rest[n-1] == "p" {

@@ -1,23 +1,16 @@
-// Package names brings the name of a company or an LLP to the one form that the search
-// index holds and that a query is compared with, so that case, punctuation, spacing and
-// the usual short forms do not matter. docs/search.md has the rules as a table.
-//
-// The result is words of lower-case ASCII letters, digits and non-ASCII letters with
-// one space between; it may be empty. It is plain string work, small enough for the
-// component.
 package names
 
 import "strings"
 
-// Name is the form of a registered name. It is idempotent: Name(Name(s)) == Name(s).
+// Name returns the form of a registered name. It is idempotent: Name(Name(s)) == Name(s).
 func Name(s string) string { return normalise(s, false) }
 
-// Query is the form of what a person typed. It is Name, but for the last word, which
-// may be unfinished: it stays as typed where it is a beginning of its long form, as "co"
-// is of "company". It is idempotent too.
+// Query returns the form of what a person typed. It differs from Name in the last word, which
+// may be unfinished: a short form that is a prefix of its long form, as "co" is of "company",
+// stays as typed. It is idempotent too.
 func Query(s string) string { return normalise(s, true) }
 
-// Squeeze is a form without its spaces.
+// Squeeze returns a form without its spaces.
 func Squeeze(form string) string { return strings.ReplaceAll(form, " ", "") }
 
 func normalise(s string, unfinished bool) string {
@@ -31,7 +24,7 @@ func normalise(s string, unfinished bool) string {
 	return strings.Join(expand(words, unfinished), " ")
 }
 
-// joinInitials makes one word of each run of single ASCII letters: "u k" is "uk".
+// joinInitials joins each run of single ASCII letters into one word: "u k" becomes "uk".
 func joinInitials(words []string) []string {
 	out := words[:0]
 	run := false // the last word of out is made of initials only
@@ -47,8 +40,8 @@ func joinInitials(words []string) []string {
 	return out
 }
 
-// finishShort cuts the last word to a beginning of a long form where it is the
-// beginning of a short one only, as it is while "pvt" or "ltd" are being typed.
+// finishShort replaces a last word that is a prefix of "pvt" or "ltd" only, as while they are
+// being typed, by a prefix of the long form.
 func finishShort(words []string) {
 	if len(words) < 2 {
 		return
@@ -59,4 +52,52 @@ func finishShort(words []string) {
 	case "lt":
 		*last = "lim"
 	}
+}
+
+// long returns the long form of a usual abbreviation, or of a misspelling of "private" or
+// "limited" that the registry has; "" for any other word. "co" is handled by expand, since it
+// is an abbreviation only after another word.
+func long(w string) string {
+	switch w {
+	case "pvt", "prvt", "privat", "privte", "privited", "pravite", "priavte", "privtae", "priate", "pprivate":
+		return "private"
+	case "ltd", "limted", "limtied", "limitd", "limitted", "lmited", "limied", "limitied":
+		return "limited"
+	case "pvtltd", "privatelimited", "pvtlimited", "privateltd":
+		return "private limited"
+	case "corp", "corpn":
+		return "corporation"
+	case "intl":
+		return "international"
+	case "mfg":
+		return "manufacturing"
+	case "engg":
+		return "engineering"
+	case "bros":
+		return "brothers"
+	}
+	return ""
+}
+
+// expand replaces the abbreviations among words by their long forms.
+func expand(words []string, unfinished bool) []string {
+	out := words[:0:0]
+	for i, w := range words {
+		if w == "co" && i+1 < len(words) && strings.HasPrefix(words[i+1], "operativ") {
+			continue
+		}
+		if i > 0 && words[i-1] == "co" && strings.HasPrefix(w, "operativ") {
+			w = "co" + w
+		}
+		l := long(w)
+		if w == "co" && i > 0 {
+			l = "company"
+		}
+		last := unfinished && i == len(words)-1
+		if l == "" || last && strings.HasPrefix(l, w) {
+			l = w
+		}
+		out = append(out, l)
+	}
+	return out
 }

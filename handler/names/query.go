@@ -2,25 +2,25 @@ package names
 
 import "strings"
 
-// A list of terms says which names a tier of the search has to look at: those that hold
-// each of the terms. It finds every name that belongs to the tier and some that do not,
-// so the text is compared after it; and because it is, a search may leave terms out, the
-// commonest first. A list is a JSON array of strings, each an expression of FTS5 (a term in
-// quotes, with a star for a beginning of one, or several with OR between); an empty list finds
-// nothing. The functions take a form that Query made.
+// A list of terms selects the candidates of a tier of the search: the names that have each of
+// the terms. Every name that belongs to the tier is a candidate, and some others are; their
+// text is compared afterwards. So a search may leave terms out of a list, the most common ones
+// first. A list is a JSON array of strings, each an FTS5 expression: a term in quotes, with a
+// star for a prefix, or several with OR between them. The empty list selects nothing. The
+// functions take a form that Query made; the table of terms is in terms.go.
 //
-// Of a name that ends in private limited, the terms within that ending are not in the
-// index. A list never asks for such a term unless it must stand before the ending.
+// A list asks for a term that may lie within the ending private limited only together with
+// markEnd, unless the term must come before the ending.
 
 // NoTerms is the empty list.
 const NoTerms = "[]"
 
-// maxTerms bounds a list; of the runs of characters in a long text as many are taken at
-// even distances.
+// maxTerms bounds a list. Of the runs of characters in a longer text, as many are taken at even
+// distances.
 const maxTerms = 8
 
-// StartTerms are for the names that start with the query. What a name starts with stands
-// before the ending.
+// StartTerms selects the names that start with the query. The beginning of a name is never
+// within the ending.
 func StartTerms(query string) string {
 	if query == "" {
 		return NoTerms
@@ -37,7 +37,7 @@ func StartTerms(query string) string {
 	return l.String()
 }
 
-// PhraseTerms are for the names that hold the query from the start of a word on.
+// PhraseTerms selects the names that contain the query from the start of a word on.
 func PhraseTerms(query string) string {
 	if query == "" {
 		return NoTerms
@@ -45,16 +45,15 @@ func PhraseTerms(query string) string {
 	var l list
 	words := strings.Split(query, " ")
 	if strings.Contains(" "+privateLimited, " "+query) {
-		l.addOrPrivate(markBegin + beginning(words[0]))
+		l.addOrEnd(markBegin + beginning(words[0]))
 	} else {
 		l.phrase(query, words)
 	}
 	return l.String()
 }
 
-// WordsTerms are for the names that hold all words of the query in any order; the last
-// may be a beginning. They are none for a single word, of which PhraseTerms says the
-// same.
+// WordsTerms selects the names that have all words of the query in any order; the last may be
+// the beginning of one. It is NoTerms for a single word, for which PhraseTerms selects the same.
 func WordsTerms(query string) string {
 	words := strings.Split(query, " ")
 	n := len(words) - 1
@@ -75,7 +74,7 @@ func WordsTerms(query string) string {
 	if !strings.HasPrefix(private, last) && !strings.HasPrefix(limited, last) {
 		l.begin(markBegin, last)
 		for _, w := range own {
-			if !strings.HasPrefix(w, last) { // else one word of a name may be both
+			if !strings.HasPrefix(w, last) { // else one word of the name may be both
 				l.pairOfLast(w, last)
 			}
 		}
@@ -88,13 +87,13 @@ func WordsTerms(query string) string {
 		}
 	}
 	if ending != "" {
-		l.addOrPrivate(markWord + ending)
+		l.addOrEnd(markWord + ending)
 	}
 	return l.String()
 }
 
-// InsideTerms are for the names that hold the query anywhere, spaces ignored. They are
-// none for a query of fewer than three characters.
+// InsideTerms selects the names that contain the query anywhere, spaces ignored. It is NoTerms
+// for a query of fewer than three characters.
 func InsideTerms(query string) string {
 	text := Squeeze(query)
 	size := prefixLen(text, gramLen)
@@ -105,16 +104,16 @@ func InsideTerms(query string) string {
 	case prefixLen(text, gramLen-1) == len(text):
 		l.addShort(text, within)
 	case within:
-		l.addOrPrivate(text[:size])
+		l.addOrEnd(text[:size])
 	default:
 		if l.grams(text, l.addOwn); l.count == 0 {
-			l.add(text[:prefixLen(text, longLen)]) // of a long text: it begins before the ending
+			l.add(text[:prefixLen(text, longLen)]) // a long text begins before the ending
 		}
 	}
 	return l.String()
 }
 
-// CutLast returns the words of the query before its last as a JSON array, and its last.
+// CutLast returns the words of a query but the last as a JSON array, and the last.
 func CutLast(query string) (before, last string) {
 	words := strings.Split(query, " ")
 	n := len(words) - 1
@@ -124,7 +123,7 @@ func CutLast(query string) (before, last string) {
 	return `["` + strings.Join(words[:n], `","`) + `"]`, words[n]
 }
 
-// list gathers the elements of a JSON array.
+// list builds the JSON array.
 type list struct {
 	text  []byte
 	count int
@@ -132,17 +131,17 @@ type list struct {
 
 func (l *list) String() string { return "[" + string(l.text) + "]" }
 
-// add asks for a term. Terms hold nothing that JSON or FTS5 would read otherwise.
+// add asks for a term. Terms have no characters that need an escape in JSON or FTS5.
 func (l *list) add(term string) { l.element(`\"` + term + `\"`) }
 
-// addOrPrivate asks for a term that a private limited at the end has too.
-func (l *list) addOrPrivate(term string) {
-	l.element(`\"` + term + `\" OR \"` + privateTerm + `\"`)
+// addOrEnd asks for a term, or for the ending, which has the term too.
+func (l *list) addOrEnd(term string) {
+	l.element(`\"` + term + `\" OR \"` + markEnd + `\"`)
 }
 
-// addShort asks for a run of one character less than gramLen: for any run that it begins,
-// or the term of itself at the end of a name, or a private limited at the end.
-func (l *list) addShort(text string, orPrivate bool) {
+// addShort asks for a run of gramLen-1 characters: for any run of gramLen that begins with it,
+// or for the run itself at the end of a name, or, with orEnd, for the ending.
+func (l *list) addShort(text string, orEnd bool) {
 	expression := `\"` + text + `\"`
 	if len(text) == gramLen-1 {
 		for i := range len(followers) {
@@ -151,18 +150,17 @@ func (l *list) addShort(text string, orPrivate bool) {
 	} else {
 		expression += " *"
 	}
-	if orPrivate {
-		expression += ` OR \"` + privateTerm + `\"`
+	if orEnd {
+		expression += ` OR \"` + markEnd + `\"`
 	}
 	l.element(expression)
 }
 
-// followers are the ASCII characters of a form. FTS5 finds a list of terms in order and
-// stops when it has enough; of a beginning it would gather all names first.
+// followers are the ASCII characters of a form. Given terms with OR, FTS5 returns names in order
+// and stops when it has enough; for a prefix it would collect all names first.
 const followers = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// addOwn asks for a run of characters unless it may lie within a private limited at the
-// end.
+// addOwn asks for a run of characters unless it may lie within the ending.
 func (l *list) addOwn(run string) {
 	if !strings.Contains(private+limited, run) {
 		l.add(run)
@@ -179,8 +177,8 @@ func (l *list) element(expression string) {
 	l.text = append(append(append(l.text, '"'), expression...), '"')
 }
 
-// phrase asks for what names have that hold the words side by side; the last may be a
-// beginning. Not all of them lie within the ending.
+// phrase asks for the terms of names that have the words in a row; the last may be the beginning
+// of one. Not all of the words lie within the ending.
 func (l *list) phrase(query string, words []string) {
 	last, own := len(words)-1, len(words)-inEnding(words)
 	for _, w := range words[:min(own, last)] {
@@ -211,8 +209,8 @@ func (l *list) phrase(query string, words []string) {
 	}
 }
 
-// inEnding is how many of the last words of a phrase may lie within the ending while those
-// before them stand before it.
+// inEnding returns how many of the last words of a phrase may lie within the ending while the
+// others come before it.
 func inEnding(words []string) int {
 	last := len(words) - 1
 	switch {
@@ -233,8 +231,8 @@ func (l *list) pairOfLast(word, last string) {
 	}
 }
 
-// begin asks for the beginning of a word that stands before the ending, or of a name with
-// markStart, and for the end of what is there of the word; of a long one, for all between.
+// begin asks for the beginning of a word before the ending, or of a name with markStart, and for
+// a run at the end of the given text, or for all runs in it if it is long.
 func (l *list) begin(mark, word string) {
 	begin := beginning(word)
 	l.add(mark + begin)
@@ -247,11 +245,11 @@ func (l *list) begin(mark, word string) {
 	case hasRunes(word, longLen):
 		l.add(word[suffixStart(word, longLen):])
 	default:
-		l.add(word) // of gramLen
+		l.add(word) // of gramLen characters
 	}
 }
 
-// beginning is the longest beginning of word that is a term.
+// beginning returns the longest beginning of word that is a term.
 func beginning(word string) string {
 	if hasRunes(word, longBeginLen) {
 		return word[:prefixLen(word, longBeginLen)]
@@ -259,8 +257,8 @@ func beginning(word string) string {
 	return word[:prefixLen(word, beginLen)]
 }
 
-// grams hands to add the runs of the most characters that text has, which are gramLen at
-// least.
+// grams calls add with the longest kind of runs in text, which has at least gramLen
+// characters.
 func (l *list) grams(text string, add func(term string)) {
 	starts := make([]int, 0, len(text))
 	for i := range text {

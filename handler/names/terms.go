@@ -6,26 +6,43 @@ import (
 	"unicode/utf8"
 )
 
-// The search index holds a set of terms for each name; a search asks for the names that
-// have all terms of a query, and then compares the text. The kinds of terms do not
-// collide, for no form holds a mark:
+// The search index holds a set of terms for each name. A tier of the search asks for the names
+// that have certain terms, and then compares their text. AppendTerms makes all of these terms;
+// query.go asks for them. The kinds do not collide, since a form has no marks. Examples are of
+// TATA STEEL PRIVATE LIMITED, but the one before the last of TATA COMPANY; "the ending" is
+// private limited:
 //
-//	=steel               the word steel
-//	.s .st .ste .steel   a word that begins so
-//	^s ^st ^ste ^steel   the name begins so
-//	ta_s ta_st           a word that ends so stands before one that begins so
-//	tat.s ste.t ste.tat  two words begin so, in any order
-//	stee steel tatastee  four, five and eight characters in a row, spaces ignored, and the
-//	                     last three
-//	$                    the name ends in private limited
+//	term             stands for                   made from                       asked for by
+//	=steel           a word                       each word before the ending     StartTerms, PhraseTerms and
+//	                                                                              WordsTerms: complete words
+//	.s .st .ste      the beginning of a word      each word before the ending     the same: the last word
+//	.steel           (1, 2, 3, 5 characters)
+//	^t ^ta ^tat      the beginning of the name    the first word                  StartTerms: the first word
+//	                 (the same lengths)
+//	ta_s ta_st       the end of a word and the    neighbouring words, the last    StartTerms, PhraseTerms: queries
+//	                 beginning of the next one    with private                    under 8 characters
+//	ste.tat tat.s    the beginnings of two words  words at most pairReach apart   the same, and WordsTerms: each
+//	ste.t            in any order                 before the ending               two words
+//	stee             four characters in a row,    the name without spaces, with   InsideTerms: queries of 3 and 4;
+//	                 spaces ignored               3 characters of the ending      others: a last word of 4
+//	steel            five                         the same with 4                 InsideTerms: queries of 5 to 7;
+//	                                                                              others: a last word of 6 or 7
+//	tatastee         eight                        the same with 7                 all: queries, or last words, of
+//	                                                                              8 and more
+//	any              the last three characters    names without the ending        InsideTerms: queries of 3
+//	$                the ending                   names with it                   PhraseTerms, WordsTerms and
+//	                                                                              InsideTerms: with a term that
+//	                                                                              may lie within the ending
 //
-// The terms that lie wholly within that ending are left out of the index, for five names
-// of six have it, and a query asks for them or for "$". So are pairs with its words.
+// Five names of six end in private limited. So the terms within it, and the pairs with its
+// words, are not in the index, and a query asks for its own term or for $. docs/search.md,
+// "Terms", has the same table.
 const (
 	markWord  = "="
-	markBegin = "."
+	markBegin = "." // of a word, and between the words of a pair
 	markStart = "^"
 	markJoint = "_"
+	markEnd   = "$" // private limited
 
 	// TermMarks are the characters that the index's tokenizer must take as parts of a
 	// term, besides ASCII letters and digits and everything outside ASCII.
@@ -36,38 +53,37 @@ const (
 	private        = "private"
 	limited        = "limited"
 	privateLimited = private + " " + limited
-	privateTerm    = "$"
 )
 
-// How many characters of the beginning of a word or a name, of each side of a joint,
-// and of a run make a term. A query long enough for longer runs asks for these, which fewer
-// names have; the others are for queries of a few characters.
+// Lengths of terms in characters. A query asks for the longest ones that it has, which the
+// fewest names share; the others are for short queries.
 const (
-	beginLen     = 3 // and all below it
+	beginLen     = 3 // the longest of the short beginnings
 	longBeginLen = 5
-	jointLen     = 2 // and the first character of the second side
+	jointLen     = 2 // of the first word; of the second, 1 and 2
 	gramLen      = 4
 	longLen      = 5
 	wideLen      = 8
 )
 
-// pairReach is how many words before a word make pairs with it: all of any name that is
-// known to be registered, but not so many that a name of a thousand words has a million pairs.
+// pairReach is how many words before a word form pairs with it. It covers every registered name
+// known, while a name of a thousand words does not get a million pairs.
 const pairReach = 16
 
-// AppendTerms appends the terms of a form that Name made, a space after each. A term may
-// come more than once.
+// AppendTerms appends the terms of a form that Name made, a space after each. A term may be
+// repeated.
 func AppendTerms(dst []byte, form string) []byte {
 	if form == "" {
 		return dst
 	}
 	core, cut := strings.CutSuffix(form, " "+privateLimited)
 	words := strings.Split(core, " ")
-	dst = appendBegins(dst, markStart, words[0])
 	for i, word := range words {
 		dst = appendTerm(dst, markWord, word)
 		dst = appendBegins(dst, markBegin, word)
-		if i > 0 {
+		if i == 0 {
+			dst = appendBegins(dst, markStart, word)
+		} else {
 			dst = appendJoints(dst, words[i-1], word)
 		}
 		for _, other := range words[max(0, i-pairReach):i] {
@@ -77,13 +93,20 @@ func AppendTerms(dst []byte, form string) []byte {
 	run := Squeeze(core)
 	if !cut {
 		dst = appendGrams(dst, run, gramLen-1)
-		return appendLong(appendLong(dst, run, longLen), run, wideLen)
+		return appendRuns(appendRuns(dst, run, longLen), run, wideLen)
 	}
 	dst = appendJoints(dst, words[len(words)-1], privateLimited)
-	dst = appendTerm(dst, privateTerm, "")
 	dst = appendGrams(dst, run+privateLimited[:gramLen-1], gramLen)
-	dst = appendLong(dst, run+privateLimited[:longLen-1], longLen)
-	return appendLong(dst, run+privateLimited[:wideLen-1], wideLen)
+	dst = appendRuns(dst, run+privateLimited[:longLen-1], longLen)
+	dst = appendRuns(dst, run+privateLimited[:wideLen-1], wideLen)
+	return appendTerm(dst, markEnd, "")
+}
+
+// Terms lists the terms of a form that Name made, sorted, each once.
+func Terms(form string) []string {
+	list := strings.Fields(string(AppendTerms(nil, form)))
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func appendTerm(dst []byte, mark, text string) []byte {
@@ -92,7 +115,7 @@ func appendTerm(dst []byte, mark, text string) []byte {
 	return append(dst, ' ')
 }
 
-// appendBegins appends the beginnings of word under mark.
+// appendBegins appends the beginnings of word, which is not empty, with mark.
 func appendBegins(dst []byte, mark, word string) []byte {
 	for n := 1; n <= beginLen; n++ {
 		end := prefixLen(word, n)
@@ -107,10 +130,7 @@ func appendBegins(dst []byte, mark, word string) []byte {
 	return dst
 }
 
-// hasRunes reports whether s, which is not empty, has at least n characters.
-func hasRunes(s string, n int) bool { return prefixLen(s, n-1) < len(s) }
-
-// appendJoints appends the terms of two words that stand side by side.
+// appendJoints appends the terms of two neighbouring words.
 func appendJoints(dst []byte, before, word string) []byte {
 	for n := 1; n <= jointLen; n++ {
 		dst = appendTerm(dst, "", joint(before, word, n))
@@ -118,7 +138,7 @@ func appendJoints(dst []byte, before, word string) []byte {
 	return dst
 }
 
-// joint is the term of two words that stand side by side, with n characters of the second.
+// joint is the term of two neighbouring words, with n characters of the second.
 func joint(before, word string, n int) string {
 	return before[suffixStart(before, jointLen):] + markJoint + word[:prefixLen(word, n)]
 }
@@ -136,14 +156,15 @@ func pair(one, other string) string {
 	return min(one, other) + markBegin + max(one, other)
 }
 
-// pairBegin is the term of a word and of another one's first character.
+// pairBegin is the term of a word and the first character of another one.
 func pairBegin(word, other string) string {
 	return word[:prefixLen(word, beginLen)] + markBegin + other[:prefixLen(other, 1)]
 }
 
-// appendGrams appends each run of gramLen characters of text, and the shorter ones at its
-// end that have at least shortest. Three ASCII characters before another one are a term
-// too, for a search for the three asks for what may follow them in ASCII only.
+// appendGrams appends each run of gramLen characters of text, and the shorter ones at its end
+// of at least shortest characters. Three ASCII characters before one outside ASCII are a term
+// too, since a search for three characters asks only for the runs with an ASCII character after
+// them (see list.addShort).
 func appendGrams(dst []byte, text string, shortest int) []byte {
 	for i := range text {
 		if !hasRunes(text[i:], shortest) {
@@ -158,8 +179,8 @@ func appendGrams(dst []byte, text string, shortest int) []byte {
 	return dst
 }
 
-// appendLong appends each run of size characters of text.
-func appendLong(dst []byte, text string, size int) []byte {
+// appendRuns appends each run of size characters of text.
+func appendRuns(dst []byte, text string, size int) []byte {
 	for i := range text {
 		if !hasRunes(text[i:], size) {
 			break
@@ -169,7 +190,10 @@ func appendLong(dst []byte, text string, size int) []byte {
 	return dst
 }
 
-// prefixLen is the length in bytes of the first n characters of s, or of all of it.
+// hasRunes reports whether s, which is not empty, has at least n characters.
+func hasRunes(s string, n int) bool { return prefixLen(s, n-1) < len(s) }
+
+// prefixLen returns the length in bytes of the first n characters of s, or of all of s.
 func prefixLen(s string, n int) int {
 	size := 0
 	for ; n > 0 && size < len(s); n-- {
@@ -179,7 +203,7 @@ func prefixLen(s string, n int) int {
 	return size
 }
 
-// suffixStart is where the last n characters of s start.
+// suffixStart returns the index of the last n characters of s.
 func suffixStart(s string, n int) int {
 	start := len(s)
 	for ; n > 0 && start > 0; n-- {
@@ -187,11 +211,4 @@ func suffixStart(s string, n int) int {
 		start -= w
 	}
 	return start
-}
-
-// Terms lists the terms of a form that Name made, each once.
-func Terms(form string) []string {
-	list := strings.Fields(string(AppendTerms(nil, form)))
-	slices.Sort(list)
-	return slices.Compact(list)
 }

@@ -20,8 +20,8 @@ func TestTermsOfAName(t *testing.T) {
 	require.Empty(t, Terms(""))
 }
 
-// TestTermsWithinPrivateLimited holds that the ending adds one term, and those of what stands
-// across its beginning.
+// TestTermsWithinPrivateLimited checks that the ending adds one term of its own, and those that
+// span its beginning.
 func TestTermsWithinPrivateLimited(t *testing.T) {
 	alone := Terms("steel")
 	for _, term := range Terms("steel private limited") {
@@ -34,8 +34,8 @@ func TestTermsWithinPrivateLimited(t *testing.T) {
 	}
 }
 
-// holds reports whether a name with these terms is a candidate of a list.
-func holds(t *testing.T, list string, terms []string) bool {
+// selects reports whether a name with these terms is a candidate of a list.
+func selects(t *testing.T, list string, terms []string) bool {
 	var elements []string
 	require.NoError(t, json.Unmarshal([]byte(list), &elements), list)
 	for _, e := range elements {
@@ -58,7 +58,7 @@ func holds(t *testing.T, list string, terms []string) bool {
 	return len(elements) > 0
 }
 
-// FuzzTerms checks that each list of terms has every name of its tier as a candidate.
+// FuzzTerms checks that each list of terms selects every name of its tier.
 func FuzzTerms(f *testing.F) {
 	for _, s := range [][2]string{
 		{"TATA STEEL PRIVATE LIMITED", "tata st"}, {"PRIVATE LIMITED", "private"}, {"X LIMITED PRIVATE LIMITED", "limited p"},
@@ -75,21 +75,21 @@ func FuzzTerms(f *testing.F) {
 			return
 		}
 		if strings.HasPrefix(name, query) {
-			require.True(t, holds(t, StartTerms(query), terms), "%q starts with %q", name, query)
+			require.True(t, selects(t, StartTerms(query), terms), "%q starts with %q", name, query)
 		}
 		if strings.Contains(" "+name, " "+query) {
-			require.True(t, holds(t, PhraseTerms(query), terms), "%q holds the phrase %q", name, query)
+			require.True(t, selects(t, PhraseTerms(query), terms), "%q has the phrase %q", name, query)
 		}
-		if strings.Contains(query, " ") && strings.Count(name, " ") <= pairReach && holdsWords(name, query) {
-			require.True(t, holds(t, WordsTerms(query), terms), "%q holds the words %q", name, query)
+		if strings.Contains(query, " ") && strings.Count(name, " ") <= pairReach && hasWords(name, query) {
+			require.True(t, selects(t, WordsTerms(query), terms), "%q has the words %q", name, query)
 		}
 		if text := Squeeze(query); len([]rune(text)) > 2 && strings.Contains(Squeeze(name), text) {
-			require.True(t, holds(t, InsideTerms(query), terms), "%q holds %q", name, query)
+			require.True(t, selects(t, InsideTerms(query), terms), "%q contains %q", name, query)
 		}
 	})
 }
 
-func holdsWords(name, query string) bool {
+func hasWords(name, query string) bool {
 	for w := range strings.FieldsSeq(query[:strings.LastIndexByte(query, ' ')]) {
 		if !strings.Contains(" "+name+" ", " "+w+" ") {
 			return false

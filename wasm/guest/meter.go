@@ -7,6 +7,7 @@ import (
 	"go.bytecodealliance.org/cm"
 
 	"regedge/handler/charge"
+	"regedge/handler/fastbytes"
 	monotonicclock "regedge/wasm/bindings/wasi/clocks/monotonic-clock"
 	outgoinghandler "regedge/wasm/bindings/wasi/http/outgoing-handler"
 	"regedge/wasm/bindings/wasi/http/types"
@@ -42,7 +43,7 @@ func (meter) Charge(r charge.Request) (charge.Verdict, error) {
 			if next++; next == len(entries) {
 				next = 0
 			}
-			if charge.SameName(string(entry.F0), name) { // hosts differ in the case of names
+			if fastbytes.EqualFold(string(entry.F0), name) { // hosts differ in the case of names
 				return fieldText(entry.F1)
 			}
 		}
