@@ -16,22 +16,66 @@ import (
 // handlerNever lists what the component cannot afford: reflection and all that brings it.
 var handlerNever = []string{"reflect", "fmt", "net", "encoding/json", "database/sql"}
 
-// mayImport says which folders of the module each folder may use besides itself.
+// mayImport lists which packages of this module a package may import. The longest folder
+// that contains the package decides, for all packages below it, which may import one
+// another too.
 var mayImport = map[string][]string{
-	"handler":   {},
-	"wasm":      {"handler"},
-	"schema":    {"handler/ident", "handler/names", "handler/directors"},
-	"replicate": {"schema", "handler/ident", "handler/charge", "web"},
-	"web":       {},
-	"testdata":  {"schema", "handler", "replicate"},
+	"handler":           {},
+	"handler/ident":     {},
+	"handler/names":     {},
+	"handler/charge":    {"handler/fastbytes"},
+	"handler/directors": {"handler/fastbytes"},
+	"handler/fastbytes": {},
+
+	"wasm": {"handler"},
+
+	"schema":                 {"handler/ident"},
+	"schema/extsort":         {},
+	"schema/generate":        {"handler/ident"},
+	"schema/search":          {"handler/names", "schema/extsort"},
+	"schema/importer":        {"handler/directors", "handler/ident", "schema"},
+	"schema/importer/source": {"handler/ident"},
+	"schema/importer/merge":  {"handler/ident", "schema/importer/source"},
+
+	"replicate/metering":           {},
+	"replicate/metering/syncproto": {"handler/charge"},
+	"replicate/metering/lease":     {"handler/charge", "replicate/metering/syncproto"},
+	"replicate/metering/ledger":    {"handler/charge", "replicate/metering/syncproto"},
+	"replicate/metering/mmap":      {},
+	"replicate/metering/journal":   {"replicate/metering/mmap", "replicate/metering/syncproto"},
+	"replicate/metering/meter":     {"handler/charge", "replicate/metering/journal", "replicate/metering/lease", "replicate/metering/syncproto"},
+	"replicate/metering/writer":    {"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto", "schema"},
+	"replicate/registry/libsql":    {},
+	"replicate/registry/sqld":      {"replicate/registry/libsql"},
+	"replicate/registry/push":      {"replicate/registry/libsql", "schema"},
+	"replicate/dashboard": {
+		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
+		"replicate/metering/writer", "replicate/registry/push", "web",
+	},
+
+	"host":           {"handler", "replicate", "schema", "testdata"},
+	"host/hint":      {},
+	"host/service":   {},
+	"host/pki":       {},
+	"host/server":    {"handler"},
+	"host/reference": {"handler", "web"},
+	"host/sqlite":    {"handler", "replicate/metering/mmap", "schema"},
+	"host/engine":    {"handler", "host/server", "wasm"},
+	"host/edge": {
+		"handler", "host/engine", "host/hint", "host/server", "host/service", "host/sqlite",
+		"replicate", "schema",
+	},
+	"host/devdata": {"host/edge", "host/hint", "host/service", "replicate", "schema", "testdata"},
+
+	"web":      {},
+	"testdata": {},
+	"internal": {"handler", "host", "replicate", "schema", "testdata", "wasm", "web"},
 }
 
-// mayNotImport says which packages of one folder stay apart: what an edge decides and what
-// the writer decides share only the messages between them.
-var mayNotImport = map[string][]string{
-	"replicate/metering/syncproto": {"replicate/metering/lease", "replicate/metering/ledger"},
-	"replicate/metering/lease":     {"replicate/metering/ledger"},
-	"replicate/metering/ledger":    {"replicate/metering/lease"},
+// neverImport lists what a folder must not import at all, directly or not.
+var neverImport = map[string][]string{
+	"schema/importer/source": {"database/sql", "github.com/ncruces/go-sqlite3"},
+	"schema/importer/merge":  {"database/sql", "github.com/ncruces/go-sqlite3"},
 }
 
 func TestHandlerStaysSmall(t *testing.T) {
@@ -54,16 +98,52 @@ func TestImportsPointOneWay(t *testing.T) {
 			continue
 		}
 		from, to = strings.TrimPrefix(from, "regedge/"), strings.TrimPrefix(to, "regedge/")
-		if within(to, mayNotImport[from]) {
-			t.Errorf("%s imports %s: it may not import %v", from, to, mayNotImport[from])
+		folder := ruleOf(from)
+		if !within(to, append(mayImport[folder], folder)) {
+			t.Errorf("%s imports %s: %s may import %v", from, to, folder, mayImport[folder])
 		}
-		folder, _, _ := strings.Cut(from, "/")
-		allowed, ruled := mayImport[folder]
-		if !ruled || folder == strings.SplitN(to, "/", 2)[0] {
+	}
+}
+
+// ruleOf returns the longest folder of mayImport that contains a package.
+func ruleOf(path string) string {
+	for path != "." {
+		if _, ok := mayImport[path]; ok {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+	return "nothing" // no package is in it, so that any import is refused
+}
+
+func TestPureFoldersStayPure(t *testing.T) {
+	for folder, never := range neverImport {
+		if _, err := os.Stat(folder); err != nil {
 			continue
 		}
-		if !within(to, allowed) {
-			t.Errorf("%s imports %s: %s may import %v", from, to, folder, allowed)
+		for _, dep := range goList(t, "{{join .Deps \"\\n\"}}", "./"+folder+"/...") {
+			if within(dep, never) {
+				t.Errorf("%s depends on %s", folder, dep)
+			}
+		}
+	}
+}
+
+// TestEveryPackageSaysItsJob checks that every package begins with a sentence that says
+// what it is for.
+func TestEveryPackageSaysItsJob(t *testing.T) {
+	for _, line := range goList(t, "{{.ImportPath}} {{.Name}} {{.Doc}}", "./...") {
+		path, rest, _ := strings.Cut(line, " ")
+		name, doc, _ := strings.Cut(rest, " ")
+		if strings.HasPrefix(path, "regedge/wasm/bindings/") || path == "regedge" {
+			continue
+		}
+		want := "Package " + name + " "
+		if name == "main" && path != "regedge/wasm/guest" { // the guest is no command
+			want = "Command "
+		}
+		if !strings.HasPrefix(doc, want) {
+			t.Errorf("%s: the package comment begins with %q, want %q", path, doc, want)
 		}
 	}
 }
@@ -77,8 +157,8 @@ func within(path string, folders []string) bool {
 	return false
 }
 
-// goList asks the go command. Its result is kept by the test cache only while no source
-// changes: that is what the sources are looked at for.
+// goList runs go list. It also stats every source file, so that the test cache drops the
+// result when one changes.
 func goList(t *testing.T, format, pattern string) []string {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
