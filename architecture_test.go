@@ -21,8 +21,8 @@ var handlerNever = []string{"reflect", "fmt", "net", "encoding/json", "database/
 // another too.
 var mayImport = map[string][]string{
 	"handler":           {},
-	"handler/ident":     {},
-	"handler/names":     {},
+	"handler/ident":     {"handler/fastbytes"},
+	"handler/names":     {"handler/fastbytes"},
 	"handler/charge":    {"handler/fastbytes"},
 	"handler/directors": {"handler/fastbytes"},
 	"handler/fastbytes": {},
