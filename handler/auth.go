@@ -29,7 +29,7 @@ WHERE k.hash = ?1`
 // Unknown, malformed and revoked keys get the same answer, which does not tell which keys once
 // existed.
 func (c *call) authenticate(req *Request) (caller, problem) {
-	key, present := ident.Bearer(req.Authorization)
+	key, present := ident.Bearer(req.Values("Authorization"))
 	if !present {
 		return caller{}, problem{code: MissingAPIKey}
 	}
@@ -42,6 +42,7 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 	hash := ident.Hash(key)
 	result, err := c.Access.Query(accessStatement, []Value{{Kind: Blob, Text: string(hash[:])}})
 	if err != nil {
+		c.cause = err
 		return caller{}, problem{code: charge.MeteringUnavailable, retryAfter: 1,
 			detail: "Accounts cannot be checked at the moment. Try again in a second."}
 	}

@@ -1,22 +1,39 @@
 package handler
 
-import "regedge/handler/charge"
+import (
+	"regedge/handler/charge"
+	"regedge/handler/fastbytes"
+)
 
-// Request is one HTTP request, as far as the handler reads it.
+// Request is one HTTP request. The host's server, its engines and the handler share it.
 type Request struct {
 	// Method is the request method as sent, such as "GET".
 	Method string
 	// Target is the path and query as sent on the request line, undecoded.
 	Target string
-	// Authorization holds the values of the Authorization header, in order.
-	Authorization []string
+	// Authority is the host, and the port if there is one, that the client asked for. The
+	// handler does not read it.
+	Authority string
+	// Headers are the fields as received, without Host. The handler reads Authorization only.
+	// A field that a client may send once, such as User-Agent, may be the last of several.
+	Headers []Header
 	// ClientAddr returns the client's address without a port, as the host vouches for it, or
 	// "" if it is unknown. The sandbox key's requests are counted by it; for other keys it is
 	// not called.
 	ClientAddr func() string
 }
 
-// Header is one response header field.
+// Values returns the values of all header fields of a name, in any case, in their order.
+func (r *Request) Values(name string) (values []string) {
+	for i := range r.Headers {
+		if fastbytes.EqualFold(r.Headers[i].Name, name) {
+			values = append(values, r.Headers[i].Value)
+		}
+	}
+	return values
+}
+
+// Header is one header field of a request or a response.
 type Header struct{ Name, Value string }
 
 // Response is a complete answer. Body is never changed after it is returned.
@@ -24,6 +41,9 @@ type Response struct {
 	Status  int
 	Headers []Header
 	Body    []byte
+	// Cause is the database error behind a 503, for the host's log; it is not sent. nil if there
+	// was none.
+	Cause error
 }
 
 // Kind tells which field of a Value is set.
@@ -109,6 +129,8 @@ type call struct {
 	caller caller
 	// release is the registry's release that the lookup read from, or "".
 	release string
+	// cause becomes Response.Cause.
+	cause error
 }
 
 // Serve answers one request. The order of its steps decides which answer wins if several

@@ -67,7 +67,7 @@ func TestALostVerdict(t *testing.T) {
 	serve := func(meter *meterScript) *Response {
 		h := &Handler{Registry: emptySearch{}, Meter: meter, Clock: fixedClock(1), Random: &countingRandom{}, DocsURL: func() string { return "" }}
 		return h.Serve(&Request{Method: "GET", Target: "/v1/search/companies?name=abc",
-			Authorization: []string{"Bearer reg_sandbox_public"}, ClientAddr: func() string { return "192.0.2.1" }})
+			Headers: []Header{{"Authorization", "Bearer reg_sandbox_public"}}, ClientAddr: func() string { return "192.0.2.1" }})
 	}
 	t.Run("is asked for once more under the same id", func(t *testing.T) {
 		meter := &meterScript{charges: []error{lost, nil}}

@@ -50,6 +50,7 @@ func found(data []byte) answer { return answer{outcome: charge.Found, data: data
 func (c *call) read(statement string, args ...Value) ([]Value, answer) {
 	result, err := c.Registry.Query(statement, args)
 	if err != nil || result.Rows() != 1 {
+		c.cause = err
 		return nil, answer{outcome: charge.Failed, problem: problem{code: RegistryUnavailable, retryAfter: 1}}
 	}
 	row := result.Row(0)

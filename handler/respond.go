@@ -63,27 +63,32 @@ func (c *call) refuse(p problem, v *charge.Verdict) *Response {
 	if p.detail != "" {
 		described.Detail = p.detail
 	}
+	return c.problem(described, p.retryAfter, v)
+}
+
+// problem answers with a problem, see refuse.
+func (c *call) problem(p Problem, retryAfter int64, v *charge.Verdict) *Response {
 	headers := c.commonHeaders("application/problem+json")
 	if v != nil {
 		headers = appendRate(headers, v)
 	}
-	if p.retryAfter > 0 {
-		headers = append(headers, Header{charge.HeaderRetryAfter, strconv.FormatInt(p.retryAfter, 10)})
+	if retryAfter > 0 {
+		headers = append(headers, Header{charge.HeaderRetryAfter, strconv.FormatInt(retryAfter, 10)})
 	}
-	switch described.Status {
+	switch p.Status {
 	case 401:
 		headers = append(headers, Header{"WWW-Authenticate", `Bearer realm="regedge"`})
 	case 405:
 		headers = append(headers, Header{"Allow", allowedMethods})
 	}
-	return &Response{Status: described.Status, Headers: headers, Body: problemBody(c.DocsURL(), described, c.id)}
+	return &Response{Status: p.Status, Headers: headers, Body: problemBody(c.DocsURL(), p, c.id), Cause: c.cause}
 }
 
 // NewProblem returns the answer with a problem for a host whose handler could not answer.
 // retryAfter is in seconds and sent only if positive.
-func NewProblem(docsURL, code, requestID string, retryAfter int64) *Response {
+func NewProblem(docsURL string, p Problem, requestID string, retryAfter int64) *Response {
 	c := call{Handler: &Handler{DocsURL: func() string { return docsURL }}, id: requestID}
-	return c.refuse(problem{code: code, retryAfter: retryAfter}, nil)
+	return c.problem(p, retryAfter, nil)
 }
 
 // problemBody returns a problem document (RFC 9457).

@@ -18,7 +18,7 @@ func idleInstance(t *testing.T) *instance {
 	i, err := e.acquire(t.Context())
 	require.NoError(t, err)
 	i.steps.Set(DefaultStepLimit)
-	i.begin(t.Context(), time.Minute, i.reserved, lookup("/o", ""), &Response{})
+	i.begin(t.Context(), time.Minute, i.reserved, lookup("/o", ""), &handler.Response{})
 	t.Cleanup(func() {
 		i.end()
 		e.release(context.Background(), i, false)
@@ -200,7 +200,7 @@ func TestADeadlineThatIsReleasedEndsWhatStandsOnIt(t *testing.T) {
 func TestFieldsAreLookedAtEachTime(t *testing.T) {
 	i := idleInstance(t)
 	const tuples, texts = 65536, 65536 + 1024
-	lift := func(fields ...string) (got []Header, problem int) {
+	lift := func(fields ...string) (got []handler.Header, problem int) {
 		at := uint32(texts)
 		put := func(out []byte, offset int, text string) {
 			copy(i.bytes(at, uint32(len(text))), text)
@@ -243,7 +243,7 @@ func TestFieldsAreLookedAtEachTime(t *testing.T) {
 			}
 			require.Len(t, got, len(test.fields)/2)
 			for n, field := range got {
-				require.Equal(t, Header{Name: test.fields[2*n], Value: test.fields[2*n+1]}, field)
+				require.Equal(t, handler.Header{Name: test.fields[2*n], Value: test.fields[2*n+1]}, field)
 			}
 		}
 	}

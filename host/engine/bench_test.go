@@ -10,24 +10,6 @@ import (
 	"regedge/handler/charge"
 )
 
-// nativeMeter gives the handler a Meter without a guest between them.
-type nativeMeter struct{ Meter }
-
-func (m nativeMeter) Charge(r charge.Request) (charge.Verdict, error) {
-	return m.Meter.Charge(context.Background(), r), nil
-}
-
-func (m nativeMeter) Void(id string) error { return m.Meter.Void(context.Background(), id) }
-
-// nativeStore gives the handler a Store without a guest between them.
-type nativeStore struct{ Database }
-
-func (s nativeStore) Query(statement string, args []handler.Value) (*handler.Result, error) {
-	var result handler.Result
-	err := s.Database.Query(context.Background(), statement, args, &result)
-	return &result, err
-}
-
 // forgetful is a meter that costs nothing and keeps nothing.
 type forgetful struct{}
 
@@ -42,10 +24,10 @@ func BenchmarkServeCompany(b *testing.B) {
 	databases, key := newDatabases(b)
 	e := newEngine(b, realConfig(databases, forgetful{}))
 	req := lookup("/v1/companies/"+madeUpCIN, key)
-	var resp Response
+	var resp handler.Response
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := e.Serve(context.Background(), req, &resp); err != nil {
+		if err := e.Answer(context.Background(), req, &resp); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -57,11 +39,11 @@ func BenchmarkServeCompany(b *testing.B) {
 func BenchmarkServeRefused(b *testing.B) {
 	databases, _ := newDatabases(b)
 	e := newEngine(b, realConfig(databases, forgetful{}))
-	req := &Request{Method: "GET", Target: "/v1/companies/" + madeUpCIN}
-	var resp Response
+	req := &handler.Request{Method: "GET", Target: "/v1/companies/" + madeUpCIN}
+	var resp handler.Response
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := e.Serve(context.Background(), req, &resp); err != nil {
+		if err := e.Answer(context.Background(), req, &resp); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -71,22 +53,25 @@ func BenchmarkServeRefused(b *testing.B) {
 // BenchmarkNativeCompany is the same work without a guest.
 func BenchmarkNativeCompany(b *testing.B) {
 	databases, key := newDatabases(b)
-	h := nativeHandler(databases, forgetful{})
-	req := &handler.Request{Method: "GET", Target: "/v1/companies/" + madeUpCIN,
-		Authorization: []string{"Bearer " + key}, ClientAddr: func() string { return "192.0.2.1" }}
+	native := newNative(databases, forgetful{})
+	req := lookup("/v1/companies/"+madeUpCIN, key)
+	var resp handler.Response
 	b.ReportAllocs()
-	status := 0
 	for b.Loop() {
-		status = h.Serve(req).Status
+		resp.Headers, resp.Body = resp.Headers[:0], resp.Body[:0]
+		if err := native.Answer(context.Background(), req, &resp); err != nil {
+			b.Fatal(err)
+		}
 	}
-	require.Equal(b, 200, status)
+	require.Equal(b, 200, resp.Status)
 }
 
-func nativeHandler(databases map[string]Database, meter Meter) *handler.Handler {
-	return &handler.Handler{
-		Access: nativeStore{databases["access"]}, Registry: nativeStore{databases["registry"]},
-		Meter: nativeMeter{meter}, Clock: frozen(1763700000000), Random: constant{}, DocsURL: func() string { return docsURL },
-	}
+// newNative is the native engine over the same parts as realConfig's.
+func newNative(databases map[string]Database, meter Meter) *Native {
+	return NewNative(Parts{
+		Access: databases["access"], Registry: databases["registry"], Meter: meter,
+		Clock: frozen(1763700000000), Random: constant{}, DocsURL: docsURL,
+	})
 }
 
 // BenchmarkRestore is what bringing an instance back to its pristine state costs.

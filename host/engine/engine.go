@@ -11,9 +11,10 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"regedge/handler"
+	"regedge/host/server"
 )
 
-// The errors of Serve.
+// The errors of Answer.
 var (
 	// ErrGuest is wrapped by every failure of the guest: a trap, a limit, an incomplete
 	// answer. The client is told 500 internal_error.
@@ -23,7 +24,7 @@ var (
 	ErrTimeLimit = errors.New("run-time limit exceeded")
 	// ErrOverloaded is wrapped when the context ended before an instance was free. The
 	// client is told 503 overloaded.
-	ErrOverloaded = errors.New("no instance is free")
+	ErrOverloaded = server.ErrOverloaded
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("engine is closed")
 )
@@ -182,10 +183,11 @@ func (e *Engine) prime(ctx context.Context) error {
 	return err
 }
 
-// Serve runs the guest on req and fills resp. On an error resp has no content, and what
-// the request was charged has been voided; that a void failed is part of the error.
-func (e *Engine) Serve(ctx context.Context, req *Request, resp *Response) error {
-	resp.reset()
+// Answer runs the guest on req and fills resp, whose slices it reuses. On an error resp has no
+// content and the request's charge has been voided; a failed void is part of the error.
+// resp.Cause is the first error of a database, whose text the client is not sent.
+func (e *Engine) Answer(ctx context.Context, req *handler.Request, resp *handler.Response) error {
+	*resp = handler.Response{Headers: resp.Headers[:0], Body: resp.Body[:0]}
 	i, err := e.acquire(ctx)
 	if err != nil {
 		return err

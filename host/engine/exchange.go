@@ -8,42 +8,13 @@ import (
 	"regedge/handler"
 )
 
-// Header is one header field of a request or a response.
-type Header = handler.Header
-
-// Request is one HTTP request for the guest. Serve does not keep it.
-type Request struct {
-	// Method is the request method as sent.
-	Method string
-	// Target is the path and query as sent on the request line, undecoded.
-	Target string
-	// Headers are the fields as received. The guest takes the client's address from
-	// "spin-client-addr", so the caller must have put or overwritten that.
-	Headers []Header
-}
-
-// Response is a complete answer. It can be used again: Serve overwrites all of it and
-// keeps the capacity of its slices.
-type Response struct {
-	Status  int
-	Headers []Header
-	Body    []byte
-	// Cause is the first error that a database returned to the guest, which the client is not
-	// told; nil if there was none, or a later statement made it good.
-	Cause error
-}
-
-func (r *Response) reset() {
-	r.Status, r.Headers, r.Body, r.Cause = 0, r.Headers[:0], r.Body[:0], nil
-}
-
 // exchange is the state of the request that an instance works on: its handles and the
 // resources behind them, each list addressed by the ref of a slot. The lists keep their
 // capacity from request to request and nothing else.
 type exchange struct {
 	ctx      *deadline
-	request  *Request
-	response *Response
+	request  *handler.Request
+	response *handler.Response
 
 	handles   handleTable
 	fields    []fieldList
@@ -74,7 +45,7 @@ type exchange struct {
 const none = -1
 
 // begin takes up a request. spare is the memory that the guest gave before.
-func (x *exchange) begin(ctx context.Context, limit time.Duration, spare span, req *Request, resp *Response) {
+func (x *exchange) begin(ctx context.Context, limit time.Duration, spare span, req *handler.Request, resp *handler.Response) {
 	x.ctx = &deadline{Context: ctx, at: time.Now().Add(limit)}
 	x.spare = spare
 	x.request, x.response, x.sent = req, resp, none

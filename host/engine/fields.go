@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"unicode/utf8"
+
+	"regedge/handler"
 )
 
 // Limits on the header fields that a guest makes: of one list, and of the request.
@@ -20,7 +22,7 @@ const (
 )
 
 // fieldList is the resource fields.
-type fieldList struct{ entries []Header }
+type fieldList struct{ entries []handler.Header }
 
 // fieldImports are the functions of the resource fields.
 func fieldImports() []function {
@@ -94,7 +96,7 @@ func (i *instance) liftFields(list *fieldList, tuples []byte) (problem int) {
 		text.Write(value)
 		// What was written so far stays where it is: there is room for all.
 		end := text.String()
-		list.entries = append(list.entries, Header{Name: name, Value: end[len(end)-len(value):]})
+		list.entries = append(list.entries, handler.Header{Name: name, Value: end[len(end)-len(value):]})
 	}
 	return none
 }

@@ -98,8 +98,8 @@ func TestHostileGuestFailsItsRequestAlone(t *testing.T) {
 		e := newEngine(t, config)
 		for _, c := range failing {
 			t.Run(c.name, func(t *testing.T) {
-				resp := Response{Status: 1, Headers: []Header{{}}, Body: []byte("left over")}
-				err := e.Serve(t.Context(), longLookup(c.path), &resp)
+				resp := handler.Response{Status: 1, Headers: []handler.Header{{}}, Body: []byte("left over")}
+				err := e.Answer(t.Context(), longLookup(c.path), &resp)
 				require.ErrorIs(t, err, ErrGuest)
 				require.Regexp(t, c.want, err.Error())
 				require.Zero(t, resp.Status)
@@ -114,16 +114,16 @@ func TestHostileGuestFailsItsRequestAlone(t *testing.T) {
 
 // longLookup is a request whose header fields need more memory of the guest than it gave
 // for the path.
-func longLookup(path string) *Request {
+func longLookup(path string) *handler.Request {
 	req := lookup(path, "")
-	req.Headers = append(req.Headers, Header{Name: "X-Long", Value: strings.Repeat("x", spareBytes)})
+	req.Headers = append(req.Headers, handler.Header{Name: "X-Long", Value: strings.Repeat("x", spareBytes)})
 	return req
 }
 
 func requireAlive(t *testing.T, e *Engine) {
 	t.Helper()
-	var resp Response
-	require.NoError(t, e.Serve(t.Context(), lookup("/o", ""), &resp))
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/o", ""), &resp))
 	require.Equal(t, 200, resp.Status)
 	require.Equal(t, "ok", string(resp.Body))
 }
@@ -152,8 +152,8 @@ func TestHostRefusesWithAnError(t *testing.T) {
 	e := newEngine(t, hostileConfig(t, newLedger()))
 	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {
-			var resp Response
-			require.NoError(t, e.Serve(t.Context(), lookup(c.path, ""), &resp))
+			var resp handler.Response
+			require.NoError(t, e.Answer(t.Context(), lookup(c.path, ""), &resp))
 			require.Equal(t, c.want, string(resp.Body))
 			requireAlive(t, e)
 		})
@@ -163,8 +163,8 @@ func TestHostRefusesWithAnError(t *testing.T) {
 func TestInstanceThatCannotBeRestoredIsDiscarded(t *testing.T) {
 	for _, path := range []string{"/q", "/7", "/8"} {
 		e := newEngine(t, hostileConfig(t, newLedger()))
-		var resp Response
-		require.NoError(t, e.Serve(t.Context(), lookup(path, ""), &resp))
+		var resp handler.Response
+		require.NoError(t, e.Answer(t.Context(), lookup(path, ""), &resp))
 		require.Equal(t, int64(1), e.Stats().Discarded, path)
 		requireAlive(t, e)
 		require.Equal(t, int64(2), e.Stats().Created, path)
@@ -174,10 +174,10 @@ func TestInstanceThatCannotBeRestoredIsDiscarded(t *testing.T) {
 func TestChargeOfAFailedRequestIsVoided(t *testing.T) {
 	meter := newLedger()
 	e := newEngine(t, hostileConfig(t, meter))
-	var resp Response
+	var resp handler.Response
 	for _, path := range []string{"/F", "/G"} {
 		meter.voided = nil
-		require.ErrorIs(t, e.Serve(t.Context(), lookup(path, ""), &resp), ErrGuest)
+		require.ErrorIs(t, e.Answer(t.Context(), lookup(path, ""), &resp), ErrGuest)
 		require.Equal(t, []string{"hostile-1"}, meter.voided, path)
 		require.Zero(t, meter.standing())
 	}
@@ -188,24 +188,24 @@ func TestChargeIsVoidedWhenTheClientIsGone(t *testing.T) {
 	e := newEngine(t, hostileConfig(t, meter))
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	var resp Response
-	require.ErrorIs(t, e.Serve(ctx, lookup("/F", ""), &resp), ErrGuest)
+	var resp handler.Response
+	require.ErrorIs(t, e.Answer(ctx, lookup("/F", ""), &resp), ErrGuest)
 	require.Zero(t, meter.standing())
 }
 
 func TestChargeThatTheGuestVoidedIsLeftAlone(t *testing.T) {
 	meter := newLedger()
 	e := newEngine(t, hostileConfig(t, meter))
-	var resp Response
-	require.ErrorIs(t, e.Serve(t.Context(), lookup("/Z", ""), &resp), ErrGuest)
+	var resp handler.Response
+	require.ErrorIs(t, e.Answer(t.Context(), lookup("/Z", ""), &resp), ErrGuest)
 	require.Equal(t, []string{"hostile-1"}, meter.voided)
 }
 
 func TestChargeOfAGoodRequestStands(t *testing.T) {
 	meter := newLedger()
 	e := newEngine(t, hostileConfig(t, meter))
-	var resp Response
-	require.NoError(t, e.Serve(t.Context(), lookup("/H", ""), &resp))
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/H", ""), &resp))
 	require.Equal(t, 1, meter.standing())
 	require.Empty(t, meter.voided)
 }
@@ -214,8 +214,8 @@ func TestFailedVoidIsReported(t *testing.T) {
 	meter := newLedger()
 	meter.voidFail = errors.New("writer is away")
 	e := newEngine(t, hostileConfig(t, meter))
-	var resp Response
-	err := e.Serve(t.Context(), lookup("/F", ""), &resp)
+	var resp handler.Response
+	err := e.Answer(t.Context(), lookup("/F", ""), &resp)
 	require.ErrorIs(t, err, ErrGuest)
 	require.ErrorContains(t, err, "void charge hostile-1: writer is away")
 }
@@ -233,8 +233,8 @@ func TestResultOverTheLimitFailsItsRequestAlone(t *testing.T) {
 	config := hostileConfig(t, newLedger())
 	config.Databases["registry"] = wide(maxLowerBytes + 1)
 	e := newEngine(t, config)
-	var resp Response
-	err := e.Serve(t.Context(), lookup("/X", ""), &resp)
+	var resp handler.Response
+	err := e.Answer(t.Context(), lookup("/X", ""), &resp)
 	require.ErrorIs(t, err, ErrGuest)
 	require.ErrorContains(t, err, "over the limit")
 	requireAlive(t, e)
@@ -254,8 +254,8 @@ func TestMeterIsWaitedForWithinItsLimit(t *testing.T) {
 	config.Timeout = 20 * time.Second
 	e := newEngine(t, config)
 	began := time.Now()
-	var resp Response
-	require.NoError(t, e.Serve(t.Context(), lookup("/H", ""), &resp))
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/H", ""), &resp))
 	require.Equal(t, "refused", string(resp.Body), "503 is not 200")
 	require.GreaterOrEqual(t, time.Since(began), meterLimit)
 }
@@ -270,12 +270,12 @@ func TestFaultsOfManyAtOnceStayApart(t *testing.T) {
 		go func() {
 			var err error
 			for range 20 {
-				var resp Response
+				var resp handler.Response
 				if path == "/k" {
-					err = errors.Join(err, mustFail(e.Serve(context.Background(), lookup(path, ""), &resp)))
+					err = errors.Join(err, mustFail(e.Answer(context.Background(), lookup(path, ""), &resp)))
 					break
 				}
-				served := e.Serve(context.Background(), lookup(path, ""), &resp)
+				served := e.Answer(context.Background(), lookup(path, ""), &resp)
 				if good := strings.Contains("/o/q/S", path); good != (served == nil) || good && string(resp.Body) != "ok" {
 					err = errors.Join(err, errors.New(path), served)
 				}
@@ -296,8 +296,8 @@ func TestGarbageCollectionOutlivesAnEndlessLoop(t *testing.T) {
 	served := make(chan error)
 	for _, path := range []string{"/k", "/m", "/9"} {
 		go func() {
-			var resp Response
-			served <- e.Serve(context.Background(), lookup(path, ""), &resp)
+			var resp handler.Response
+			served <- e.Answer(context.Background(), lookup(path, ""), &resp)
 		}()
 		runtime.GC()
 		require.ErrorIs(t, <-served, ErrTimeLimit)
@@ -309,8 +309,8 @@ func TestStepLimitIsFarFromALookup(t *testing.T) {
 	config := realConfig(databases, newLedger())
 	config.StepLimit = DefaultStepLimit / 200
 	e := newEngine(t, config)
-	var resp Response
-	require.NoError(t, e.Serve(t.Context(), lookup("/v1/companies/"+madeUpCIN, key), &resp))
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/v1/companies/"+madeUpCIN, key), &resp))
 	require.Equal(t, 200, resp.Status)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
+	"regedge/handler"
 	"regedge/host/engine/fuel"
 )
 
@@ -76,7 +77,7 @@ func (i *instance) initialize() error {
 }
 
 // serve runs the guest on one request. After an error the instance must be discarded.
-func (i *instance) serve(ctx context.Context, req *Request, resp *Response) error {
+func (i *instance) serve(ctx context.Context, req *handler.Request, resp *handler.Response) error {
 	i.begin(ctx, i.engine.config.Timeout, i.reserved, req, resp)
 	i.handleStack[0] = uint64(i.add(kindIncomingRequest, 0, noParent))
 	i.handleStack[1] = uint64(i.add(kindResponseOutparam, 0, noParent))

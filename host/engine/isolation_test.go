@@ -20,16 +20,16 @@ func memoryOf(t *testing.T, i *instance) []byte {
 
 func TestSecretOfOneRequestIsNowhereInTheNext(t *testing.T) {
 	const secret = "s3cret-of-a-client"
-	real := func(t *testing.T) (Config, *Request) {
+	real := func(t *testing.T) (Config, *handler.Request) {
 		databases, key := newDatabases(t)
 		req := lookup("/v1/companies/"+madeUpCIN+"?note="+secret, key)
-		req.Headers = append(req.Headers, Header{Name: "authorization", Value: secret})
+		req.Headers = append(req.Headers, handler.Header{Name: "authorization", Value: secret})
 		return realConfig(databases, newLedger()), req
 	}
-	hostile := func(t *testing.T) (Config, *Request) {
+	hostile := func(t *testing.T) (Config, *handler.Request) {
 		return hostileConfig(t, newLedger()), lookup("/S"+secret, "")
 	}
-	for name, given := range map[string]func(*testing.T) (Config, *Request){"service": real, "hostile": hostile} {
+	for name, given := range map[string]func(*testing.T) (Config, *handler.Request){"service": real, "hostile": hostile} {
 		t.Run(name, func(t *testing.T) {
 			config, req := given(t)
 			e := newEngine(t, config)
@@ -37,7 +37,7 @@ func TestSecretOfOneRequestIsNowhereInTheNext(t *testing.T) {
 			require.NoError(t, err)
 			pristine := memoryOf(t, i)
 
-			var resp Response
+			var resp handler.Response
 			require.NoError(t, i.serve(t.Context(), req, &resp))
 			require.True(t, bytes.Contains(memoryOf(t, i), []byte(secret)), "the guest has held the secret")
 			e.release(t.Context(), i, false)
@@ -77,8 +77,8 @@ func requireNothingHeld(t *testing.T, i *instance, secret string) {
 }
 
 // everyKindOfRequest reaches each route, each refusal before the meter, and odd input.
-func everyKindOfRequest(key string) []*Request {
-	requests := []*Request{
+func everyKindOfRequest(key string) []*handler.Request {
+	requests := []*handler.Request{
 		lookup("/v1/companies/"+madeUpCIN, key),
 		lookup("/v1/companies/"+madeUpCIN, "reg_sandbox_public"),
 		lookup("/v1/companies/"+strings.ToLower(madeUpCIN), key),
@@ -98,7 +98,7 @@ func everyKindOfRequest(key string) []*Request {
 		{Method: "GET", Target: "/v1/companies/" + madeUpCIN},
 	}
 	for _, method := range append([]string{"BREW", "get", ""}, methodCases[:]...) {
-		requests = append(requests, &Request{Method: method, Target: "/v1/companies/" + madeUpCIN})
+		requests = append(requests, &handler.Request{Method: method, Target: "/v1/companies/" + madeUpCIN})
 	}
 	return requests
 }
@@ -109,13 +109,14 @@ func TestPooledFreshAndNativeGiveTheSameBytes(t *testing.T) {
 	freshConfig := realConfig(databases, newLedger())
 	freshConfig.Fresh = true
 	fresh := newEngine(t, freshConfig)
-	native := nativeHandler(databases, newLedger())
+	native := newNative(databases, newLedger())
 	for _, req := range everyKindOfRequest(key) {
-		var a, b Response
-		require.NoError(t, pooled.Serve(t.Context(), req, &a))
-		require.NoError(t, fresh.Serve(t.Context(), req, &b))
+		var a, b handler.Response
+		require.NoError(t, pooled.Answer(t.Context(), req, &a))
+		require.NoError(t, fresh.Answer(t.Context(), req, &b))
 		require.Equal(t, a, b, "%s %s", req.Method, req.Target)
-		want := native.Serve(nativeRequest(req))
+		var want handler.Response
+		require.NoError(t, native.Answer(t.Context(), req, &want))
 		require.Equal(t, want.Status, a.Status, "%s %s", req.Method, req.Target)
 		require.Equal(t, string(want.Body), string(a.Body), "%s %s", req.Method, req.Target)
 		for _, h := range want.Headers {
@@ -124,16 +125,4 @@ func TestPooledFreshAndNativeGiveTheSameBytes(t *testing.T) {
 	}
 	require.Zero(t, pooled.Stats().Discarded, "no request of the service costs an instance")
 	require.Equal(t, int64(1), pooled.Stats().Created)
-}
-
-func nativeRequest(req *Request) *handler.Request {
-	native := &handler.Request{Method: req.Method, Target: req.Target, ClientAddr: func() string { return "" }}
-	for _, h := range req.Headers {
-		if h.Name == "Authorization" {
-			native.Authorization = append(native.Authorization, h.Value)
-		} else {
-			native.ClientAddr = func() string { return h.Value }
-		}
-	}
-	return native
 }

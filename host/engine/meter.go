@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"regedge/handler"
 	"regedge/handler/charge"
 )
 
@@ -56,7 +57,7 @@ func (m *meterAddress) allows(r *outgoingRequest) bool {
 }
 
 // admits reports whether the fields carry the meter's token.
-func (m *meterAddress) admits(fields []Header) bool {
+func (m *meterAddress) admits(fields []handler.Header) bool {
 	for n := range fields {
 		if strings.EqualFold(fields[n].Name, "authorization") {
 			return subtle.ConstantTimeCompare([]byte(fields[n].Value), []byte(m.authorization)) == 1
@@ -106,7 +107,7 @@ func (i *instance) serveCharge(query string, answer *fieldList) int {
 	}
 	verdict := i.engine.config.Meter.Charge(ctx, request)
 	verdict.Headers(func(name, value string) {
-		answer.entries = append(answer.entries, Header{Name: name, Value: value})
+		answer.entries = append(answer.entries, handler.Header{Name: name, Value: value})
 	})
 	return charge.Status(verdict.Code)
 }

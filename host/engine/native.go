@@ -8,7 +8,6 @@ import (
 
 	"regedge/handler"
 	"regedge/handler/charge"
-	"regedge/host/server"
 )
 
 // voidTimeout bounds the taking back of a charge after a failure.
@@ -21,46 +20,34 @@ type Native struct{ parts Parts }
 func NewNative(parts Parts) *Native { return &Native{parts} }
 
 // Answer serves one request. A panic of the handler is an error; if the request was
-// charged by then, the charge is voided first. What failed without keeping the handler
-// from answering is a *server.Answered.
-func (n *Native) Answer(ctx context.Context, request *server.Request, response *handler.Response) (err error) {
+// charged by then, the charge is voided first.
+func (n *Native) Answer(ctx context.Context, request *handler.Request, response *handler.Response) (err error) {
 	meter := &requestMeter{ctx: ctx, meter: n.parts.Meter}
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = errors.Join(fmt.Errorf("handler: panic: %v", cause), meter.takeBack())
 		}
 	}()
-	var cause error
 	h := handler.Handler{
-		Access: nativeReader{ctx, n.parts.Access, &cause}, Registry: nativeReader{ctx, n.parts.Registry, &cause},
+		Access: nativeStore{ctx, n.parts.Access}, Registry: nativeStore{ctx, n.parts.Registry},
 		Meter: meter, Clock: n.parts.Clock, Random: n.parts.Random, DocsURL: func() string { return n.parts.DocsURL },
 	}
-	answer := h.Serve(&handler.Request{
-		Method: request.Method, Target: request.Target,
-		Authorization: request.Values("Authorization"), ClientAddr: func() string { return request.Client },
-	})
-	response.Status = answer.Status
+	answer := h.Serve(request)
+	response.Status, response.Cause = answer.Status, answer.Cause
 	response.Headers = append(response.Headers, answer.Headers...)
 	response.Body = append(response.Body, answer.Body...)
-	if cause != nil {
-		return &server.Answered{Cause: cause}
-	}
 	return nil
 }
 
-// nativeReader is a database for one request.
-type nativeReader struct {
+// nativeStore is the handler's view of a database, for one request.
+type nativeStore struct {
 	ctx      context.Context
 	database Database
-	cause    *error // the first of the request
 }
 
-func (r nativeReader) Query(statement string, args []handler.Value) (*handler.Result, error) {
+func (s nativeStore) Query(statement string, args []handler.Value) (*handler.Result, error) {
 	var result handler.Result
-	if err := r.database.Query(r.ctx, statement, args, &result); err != nil {
-		if *r.cause == nil {
-			*r.cause = err
-		}
+	if err := s.database.Query(s.ctx, statement, args, &result); err != nil {
 		return nil, err
 	}
 	return &result, nil

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
 )
 
 func TestRequestsWaitForAFreeInstance(t *testing.T) {
@@ -18,13 +20,13 @@ func TestRequestsWaitForAFreeInstance(t *testing.T) {
 
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	var resp Response
-	require.ErrorIs(t, e.Serve(ctx, lookup("/o", ""), &resp), ErrOverloaded)
+	var resp handler.Response
+	require.ErrorIs(t, e.Answer(ctx, lookup("/o", ""), &resp), ErrOverloaded)
 
 	served := make(chan error)
 	go func() {
-		var resp Response
-		served <- e.Serve(context.Background(), lookup("/o", ""), &resp)
+		var resp handler.Response
+		served <- e.Answer(context.Background(), lookup("/o", ""), &resp)
 	}()
 	e.release(t.Context(), i, false)
 	require.NoError(t, <-served)
@@ -39,8 +41,8 @@ func TestInstancesAreBounded(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for range 50 {
-				var resp Response
-				require.NoError(t, e.Serve(context.Background(), lookup("/o", ""), &resp))
+				var resp handler.Response
+				require.NoError(t, e.Answer(context.Background(), lookup("/o", ""), &resp))
 			}
 		})
 	}
@@ -53,9 +55,9 @@ func TestFreshInstanceForEachRequest(t *testing.T) {
 	config.Fresh = true
 	e := newEngine(t, config)
 	before := e.Stats().Created
-	var resp Response
+	var resp handler.Response
 	for range 3 {
-		require.NoError(t, e.Serve(t.Context(), lookup("/o", ""), &resp))
+		require.NoError(t, e.Answer(t.Context(), lookup("/o", ""), &resp))
 	}
 	require.Equal(t, before+3, e.Stats().Created)
 	require.Equal(t, e.Stats().Created, e.Stats().Discarded)
@@ -76,6 +78,6 @@ func TestCloseWaitsAndRefuses(t *testing.T) {
 	e.release(t.Context(), i, false)
 	require.NoError(t, <-closed)
 
-	var resp Response
-	require.ErrorIs(t, e.Serve(t.Context(), lookup("/o", ""), &resp), ErrClosed)
+	var resp handler.Response
+	require.ErrorIs(t, e.Answer(t.Context(), lookup("/o", ""), &resp), ErrClosed)
 }

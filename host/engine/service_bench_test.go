@@ -78,7 +78,7 @@ func (h hurried) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 type spent struct{ clock, processor time.Duration }
 
 // together is what one turn of lookups by all callers takes.
-func together(b *testing.B, answerer server.Answerer, question *server.Request) spent {
+func together(b *testing.B, answerer server.Answerer, question *handler.Request) spent {
 	begin, used := time.Now(), processorTime(b)
 	var running sync.WaitGroup
 	for range callers {
@@ -94,7 +94,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-func ask(b *testing.B, answerer server.Answerer, request *server.Request, times int) {
+func ask(b *testing.B, answerer server.Answerer, request *handler.Request, times int) {
 	var response handler.Response
 	for range times {
 		response.Headers, response.Body = response.Headers[:0], response.Body[:0]
@@ -170,7 +170,7 @@ func BenchmarkAnswer(b *testing.B) {
 	}
 }
 
-func benchmark(b *testing.B, answerer server.Answerer, request *server.Request) {
+func benchmark(b *testing.B, answerer server.Answerer, request *handler.Request) {
 	var response handler.Response
 	b.ReportAllocs()
 	for b.Loop() {

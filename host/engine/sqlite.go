@@ -78,7 +78,6 @@ func sqliteExecute(i *instance, stack []uint64) {
 		i.failExecute(uint32(stack[5]), err)
 		return
 	}
-	i.response.Cause = nil
 	rows, columns := i.lowerResult(&i.result)
 	out := i.out(uint32(stack[5]), 20, 4)
 	put32(out, 0, 0)

@@ -170,13 +170,14 @@ func newEngine(t testing.TB, config Config) *Engine {
 	return e
 }
 
-func lookup(path, key string) *Request {
-	return &Request{Method: "GET", Target: path, Headers: []Header{
-		{Name: "Authorization", Value: "Bearer " + key}, {Name: "Spin-Client-Addr", Value: "192.0.2.1"},
-	}}
+func lookup(path, key string) *handler.Request {
+	return &handler.Request{
+		Method: "GET", Target: path, ClientAddr: func() string { return "192.0.2.1" },
+		Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}},
+	}
 }
 
-func header(r *Response, name string) string {
+func header(r *handler.Response, name string) string {
 	for _, h := range r.Headers {
 		if equalFold(h.Name, []byte(name)) {
 			return h.Value
@@ -191,8 +192,8 @@ func TestServeAnswersACompany(t *testing.T) {
 	databases, key := newDatabases(t)
 	meter := newLedger()
 	e := newEngine(t, realConfig(databases, meter))
-	var resp Response
-	require.NoError(t, e.Serve(t.Context(), lookup("/v1/companies/"+madeUpCIN, key), &resp))
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/v1/companies/"+madeUpCIN, key), &resp))
 	require.Equal(t, 200, resp.Status, string(resp.Body))
 	require.Equal(t, madeUpCIN, gjson.GetBytes(resp.Body, "data.cin").String())
 	require.Equal(t, madeUpEmail, gjson.GetBytes(resp.Body, "data.contact.email").String())

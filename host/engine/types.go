@@ -2,7 +2,11 @@ package engine
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"regedge/handler"
+	"regedge/wasm/labels"
 )
 
 // maxBodyBytes bounds a response's body. The largest answer of the specification, a
@@ -98,11 +102,20 @@ func escapeInvalid(s string) string {
 	return string(escaped)
 }
 
-// requestHeaders is incoming-request.headers: () -> fields.
+// requestHeaders is incoming-request.headers: () -> fields. The client's address, as the
+// server vouches for it, replaces what the client may have sent in that field.
 func requestHeaders(i *instance, stack []uint64) {
 	at, _ := i.find(stack[0], kindIncomingRequest)
 	list, ref := i.newFields()
-	list.entries = append(list.entries, i.request.Headers...)
+	for _, field := range i.request.Headers {
+		if !strings.EqualFold(field.Name, labels.ClientAddrHeader) {
+			list.entries = append(list.entries, field)
+		}
+	}
+	if i.request.ClientAddr != nil {
+		client := handler.Header{Name: labels.ClientAddrHeader, Value: i.request.ClientAddr()}
+		list.entries = append(list.entries, client)
+	}
 	stack[0] = uint64(i.add(kindFields, ref, at))
 }
 
@@ -205,7 +218,7 @@ func (i *instance) takeResponse() error {
 }
 
 // checkLength returns an error when a Content-Length is not the body's length.
-func checkLength(r *Response) error {
+func checkLength(r *handler.Response) error {
 	for _, h := range r.Headers {
 		if len(h.Name) != len("content-length") || !equalFold("content-length", []byte(h.Name)) {
 			continue

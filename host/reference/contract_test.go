@@ -75,7 +75,8 @@ func TestServerFaultsAreAsDocumented(t *testing.T) {
 		if code != handler.InternalError {
 			retryAfter = 1
 		}
-		response := handler.NewProblem("https://registry.example", code, exampleID, retryAfter)
+		problem, _ := handler.FindProblem(code)
+		response := handler.NewProblem("https://registry.example", problem, exampleID, retryAfter)
 		header := http.Header{}
 		for _, field := range response.Headers {
 			header.Add(field.Name, field.Value)

@@ -46,7 +46,7 @@ const exampleRequestID = "01KADN4XQ0V8R5T2M7C3B9HZ6E"
 
 // exampleOf is the body of an answer with this code, laid out for reading.
 func exampleOf(base string, p handler.Problem) (string, error) {
-	response := handler.NewProblem(base, p.Code, exampleRequestID, 0)
+	response := handler.NewProblem(base, p, exampleRequestID, 0)
 	var b bytes.Buffer
 	if err := json.Indent(&b, response.Body, "", "  "); err != nil {
 		return "", err

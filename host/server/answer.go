@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,15 +16,21 @@ import (
 
 // exchange is what the server knows of one request and its answer.
 type exchange struct {
-	request  Request
+	request  handler.Request
 	response handler.Response
-	route    route
-	id       string
+	// client is the address of the client, without a port, as the server vouches for it.
+	client string
+	route  route
+	id     string
 	// written is called once a large body was written, or can't be; nil for others.
 	written func()
 }
 
-var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+var exchanges = sync.Pool{New: func() any {
+	e := new(exchange)
+	e.request.ClientAddr = func() string { return e.client }
+	return e
+}}
 
 // maxKeptBytes bounds the body memory that is kept for the next request: the usual
 // answer is a few kilobytes.
@@ -33,12 +38,13 @@ const maxKeptBytes = 64 << 10
 
 func (e *exchange) reset() {
 	clear(e.response.Headers)
-	clear(e.request.Header)
+	clear(e.request.Headers)
 	kept := handler.Response{Headers: e.response.Headers[:0]}
 	if cap(e.response.Body) <= maxKeptBytes {
 		kept.Body = e.response.Body[:0]
 	}
-	*e = exchange{response: kept, request: Request{Header: e.request.Header[:0]}}
+	request := handler.Request{Headers: e.request.Headers[:0], ClientAddr: e.request.ClientAddr}
+	*e = exchange{response: kept, request: request}
 }
 
 // originForm is the path and query as sent, and the host that is asked for. A proxy's request
@@ -63,11 +69,11 @@ func (s *Server) serve(e *exchange, client string) {
 		}
 		e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
 	}()
-	e.request.Client = client
+	e.client = client
 	e.route = routeOf(e.request.Target)
 	switch {
 	case len(e.request.Target) > s.config.MaxTargetBytes:
-		e.response = *s.uriTooLong()
+		s.refuseTarget(e)
 	case e.route == routeOther && s.page(e):
 	default:
 		s.lookUp(e)
@@ -84,16 +90,13 @@ func (s *Server) lookUp(e *exchange) {
 	// A request that has begun is finished even when its client has gone: what it was
 	// charged for must not depend on who hung up first.
 	err := s.answer(context.Background(), e)
-	if answered, ok := errors.AsType[*Answered](err); ok {
-		s.logFailure(e, "answered after a failure", answered.Cause)
-		return
-	}
-	if errors.Is(err, ErrOverloaded) {
+	switch {
+	case errors.Is(err, ErrOverloaded):
 		s.refuse(e, handler.Overloaded)
-		return
-	}
-	if err != nil {
+	case err != nil:
 		s.fail(e, err)
+	case e.response.Cause != nil:
+		s.logFailure(e, "answered after a failure", e.response.Cause)
 	}
 }
 
@@ -105,14 +108,13 @@ func (s *Server) fail(e *exchange, err error) {
 
 // answer calls the Answerer, and checks what it says.
 func (s *Server) answer(ctx context.Context, e *exchange) error {
-	err := s.config.Answerer.Answer(ctx, &e.request, &e.response)
-	if _, answered := errors.AsType[*Answered](err); err != nil && !answered {
+	if err := s.config.Answerer.Answer(ctx, &e.request, &e.response); err != nil {
 		return err
 	}
 	if e.response.Status < 200 || e.response.Status > 599 {
 		return fmt.Errorf("the answer has status %d", e.response.Status)
 	}
-	return err
+	return nil
 }
 
 // logFailure logs what the client is not told, under the id that it gets.
@@ -140,7 +142,7 @@ const pageMethods = "GET, HEAD"
 
 // refusePage answers a method that a page does not have.
 func (s *Server) refusePage(e *exchange) {
-	e.response = *handler.NewProblem(s.config.DocsURL, handler.MethodNotAllowed, s.config.NewRequestID(), 0)
+	s.refuse(e, handler.MethodNotAllowed)
 	for i := range e.response.Headers {
 		if field := &e.response.Headers[i]; field.Name == "Allow" {
 			field.Value = pageMethods
@@ -148,36 +150,22 @@ func (s *Server) refusePage(e *exchange) {
 	}
 }
 
-// refuse answers with a problem that the server itself has found.
+// refuse answers with a problem that the server itself found.
 func (s *Server) refuse(e *exchange, code string) {
+	p, _ := handler.FindProblem(code)
 	var retryAfter int64
 	if code == handler.Overloaded {
 		retryAfter = overloadedRetrySeconds
 	}
-	e.response = *handler.NewProblem(s.config.DocsURL, code, s.config.NewRequestID(), retryAfter)
+	e.response = *handler.NewProblem(s.config.DocsURL, p, s.config.NewRequestID(), retryAfter)
 }
 
-// uriTooLong is the one answer whose status (RFC 9110, section 15.5.15) has no code of
-// its own: it is an invalid_query, since nothing but a query can be that long.
-func (s *Server) uriTooLong() *handler.Response {
-	id := s.config.NewRequestID()
-	response := handler.NewProblem(s.config.DocsURL, handler.InvalidQuery, id, 0)
-	response.Status = http.StatusRequestURITooLong
-	described, _ := handler.FindProblem(handler.InvalidQuery)
-	body, err := json.Marshal(struct {
-		Type      string `json:"type"`
-		Title     string `json:"title"`
-		Status    int    `json:"status"`
-		Detail    string `json:"detail"`
-		Code      string `json:"code"`
-		RequestID string `json:"request_id"`
-	}{
-		s.config.DocsURL + "/problems/" + described.Code, described.Title, response.Status,
-		"The path and query are longer than this server reads. Shorten the name.", described.Code, id,
-	})
-	if err != nil {
-		panic(err) // strings and integers always have a JSON form
-	}
-	response.Body = body
-	return response
+// refuseTarget answers a path and query that are too long. It is the one answer whose status
+// (RFC 9110, section 15.5.15) has no code of its own: it is an invalid_query, since only a
+// query can be that long.
+func (s *Server) refuseTarget(e *exchange) {
+	p, _ := handler.FindProblem(handler.InvalidQuery)
+	p.Status = http.StatusRequestURITooLong
+	p.Detail = "The path and query are longer than this server reads. Shorten the name."
+	e.response = *handler.NewProblem(s.config.DocsURL, p, s.config.NewRequestID(), 0)
 }

@@ -58,7 +58,7 @@ func TestABodyIsNotTakenForARequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		var mu sync.Mutex
 		var asked []string
-		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *server.Request, a *handler.Response) error {
+		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, q.Target)
@@ -110,10 +110,10 @@ func TestAnAnswerToHEADHasNoBody(t *testing.T) {
 
 // TestNothingOfARequestStaysInItsMemory keeps what a request gave to the Answerer beyond it.
 func TestNothingOfARequestStaysInItsMemory(t *testing.T) {
-	var kept []server.Request
-	r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *server.Request, a *handler.Response) error {
+	var kept []handler.Request
+	r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 		one := *q
-		one.Header = append([]handler.Header(nil), q.Header...)
+		one.Headers = append([]handler.Header(nil), q.Headers...)
 		kept = append(kept, one)
 		return fine(ctx, q, a)
 	})})
@@ -184,7 +184,7 @@ func TestAnAnswerDoesNotWaitForTheNextOne(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		leave := make(chan struct{})
 		end := sync.OnceFunc(func() { close(leave) })
-		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *server.Request, a *handler.Response) error {
+		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 			if q.Target == "/v1/llps/second" {
 				<-leave
 			}

@@ -19,7 +19,7 @@ func TestAFullServerSaysSo(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		r := start(t, server.Config{MaxInFlight: 1, Answerer: answerFunc(
-			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 				entered <- struct{}{}
 				<-leave
 				return fine(ctx, q, a)
@@ -52,7 +52,7 @@ func TestAFullServerSaysSo(t *testing.T) {
 func TestAnAnswererWithoutRoomSaysSo(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: answerFunc(
-			func(context.Context, *server.Request, *handler.Response) error {
+			func(context.Context, *handler.Request, *handler.Response) error {
 				return fmt.Errorf("wait for an instance: %w", server.ErrOverloaded)
 			})})
 		response, body := r.get(t, "/v1/llps/b")
@@ -95,7 +95,7 @@ func TestStoppingFinishesWhatIsInFlight(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		r := start(t, server.Config{Answerer: answerFunc(
-			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 				close(entered)
 				<-leave
 				return fine(ctx, q, a)
@@ -123,7 +123,7 @@ func TestWhatDoesNotFinishIsCutOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		r := start(t, server.Config{DrainTimeout: 20 * time.Millisecond, Answerer: answerFunc(
-			func(context.Context, *server.Request, *handler.Response) error {
+			func(context.Context, *handler.Request, *handler.Response) error {
 				close(entered)
 				<-leave
 				return nil
@@ -139,7 +139,7 @@ func TestAClientThatLeavesDoesNotStopItsRequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		r := start(t, server.Config{Answerer: answerFunc(
-			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 				close(entered)
 				<-leave
 				done <- ctx.Err()

@@ -23,7 +23,7 @@ func (s *Server) record(e *exchange, took time.Duration) {
 		slog.Int("status", e.response.Status),
 		slog.Int64("duration_us", took.Microseconds()),
 		slog.String("request_id", e.id),
-		slog.String("client", e.request.Client),
+		slog.String("client", e.client),
 		slog.String("traceparent", traceparent(e.request.Values("Traceparent"))),
 	}
 	known := line[:]

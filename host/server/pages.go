@@ -42,7 +42,7 @@ func (s *Server) page(e *exchange) bool {
 	w := &pageWriter{to: &e.response, header: make(http.Header)}
 	w.header.Set(handler.HeaderRequestID, s.config.NewRequestID())
 	w.header.Set("X-Content-Type-Options", "nosniff")
-	page(w, s.asPage(&e.request, at), params)
+	page(w, s.asPage(e, at), params)
 	w.finish()
 	if len(e.response.Body) > maxKeptBytes {
 		s.limitLarge(e)
@@ -65,15 +65,15 @@ func (s *Server) limitLarge(e *exchange) {
 
 // asPage is a request as pages take it. One for a page's header alone asks for the whole page,
 // whose body the transport leaves out, so that its length is known.
-func (s *Server) asPage(r *Request, at *url.URL) *http.Request {
+func (s *Server) asPage(e *exchange, at *url.URL) *http.Request {
 	q := &http.Request{
-		Method: http.MethodGet, URL: at, RequestURI: r.Target, Host: r.Authority, RemoteAddr: net.JoinHostPort(r.Client, "0"),
+		Method: http.MethodGet, URL: at, RequestURI: e.request.Target, Host: e.request.Authority, RemoteAddr: net.JoinHostPort(e.client, "0"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody,
 	}
 	if s.config.TLS != nil {
 		q.TLS = new(tls.ConnectionState)
 	}
-	for _, field := range r.Header {
+	for _, field := range e.request.Headers {
 		q.Header.Add(field.Name, field.Value)
 	}
 	return q

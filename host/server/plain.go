@@ -130,7 +130,7 @@ func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 			return errName
 		}
 		if !strings.EqualFold(string(name), "Host") {
-			e.request.Header = append(e.request.Header, handler.Header{Name: take(name), Value: take(value)})
+			e.request.Headers = append(e.request.Headers, handler.Header{Name: take(name), Value: take(value)})
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (e *exchange) readHTTP(r *http.Request) {
 	e.request.Target, e.request.Authority = originForm(r.RequestURI, r.Host)
 	for name, values := range r.Header {
 		for _, value := range values {
-			e.request.Header = append(e.request.Header, handler.Header{Name: name, Value: value})
+			e.request.Headers = append(e.request.Headers, handler.Header{Name: name, Value: value})
 		}
 	}
 }

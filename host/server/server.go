@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,47 +16,17 @@ import (
 	"regedge/handler"
 )
 
-// Request is one HTTP request as an Answerer sees it. It is valid until Answer returns.
-type Request struct {
-	Method string
-	// Target is the path and query as sent, undecoded.
-	Target string
-	// Authority is the host and port the client asked for.
-	Authority string
-	// Client is the address of the client, without a port, as the server vouches for it.
-	Client string
-	// Header holds the request's fields as they came, without Host. What a client may send
-	// once, such as a User-Agent, may be the last of several.
-	Header []handler.Header
-}
-
-// Values are those of the header fields of a name, in any case, in their order.
-func (r *Request) Values(name string) (values []string) {
-	for i := range r.Header {
-		if strings.EqualFold(r.Header[i].Name, name) {
-			values = append(values, r.Header[i].Value)
-		}
-	}
-	return values
-}
-
 // Answerer answers lookups: the component in its engine, or the handler itself.
 //
-// Answer fills response: it sets Status and appends to Headers and Body, which are empty
-// but may have room from an earlier request. The server keeps their memory for the next
-// request, so nothing else may. An error means that there is no answer: the client gets
-// 503 overloaded for ErrOverloaded and 500 internal_error for any other, whose text is
-// for the log. An *Answered comes with an answer. Answer is called concurrently.
+// Answer fills response: it sets Status, appends to Headers and Body, which are empty but may
+// have capacity from an earlier request, and may set Cause, which the server logs. The server
+// reuses their memory for the next request, so the Answerer must not keep it, nor the request.
+// An error means that there is no answer: the client gets 503 overloaded for ErrOverloaded
+// and 500 internal_error for any other, whose text goes to the log. Answer is called
+// concurrently.
 type Answerer interface {
-	Answer(ctx context.Context, request *Request, response *handler.Response) error
+	Answer(ctx context.Context, request *handler.Request, response *handler.Response) error
 }
-
-// Answered is an error beside a complete answer, such as that of a database behind a
-// 503: the answer is sent, and the cause logged under its request id.
-type Answered struct{ Cause error }
-
-func (e *Answered) Error() string { return "answered after a failure: " + e.Cause.Error() }
-func (e *Answered) Unwrap() error { return e.Cause }
 
 // ErrOverloaded is returned by an Answerer that has no room for the request.
 var ErrOverloaded = errors.New("no room for the request")

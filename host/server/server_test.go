@@ -26,15 +26,15 @@ import (
 )
 
 // answerFunc answers with a function.
-type answerFunc func(context.Context, *server.Request, *handler.Response) error
+type answerFunc func(context.Context, *handler.Request, *handler.Response) error
 
-func (f answerFunc) Answer(ctx context.Context, q *server.Request, a *handler.Response) error {
+func (f answerFunc) Answer(ctx context.Context, q *handler.Request, a *handler.Response) error {
 	return f(ctx, q, a)
 }
 
 // constant answers every request with the same response.
 func constant(response handler.Response) answerFunc {
-	return func(_ context.Context, _ *server.Request, a *handler.Response) error {
+	return func(_ context.Context, _ *handler.Request, a *handler.Response) error {
 		a.Status, a.Body = response.Status, append(a.Body, response.Body...)
 		a.Headers = append(a.Headers, response.Headers...)
 		return nil
@@ -161,11 +161,13 @@ func code(t *testing.T, body string) string {
 
 func TestTheAnswererGetsTheRequestAsItCame(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
-		var got server.Request
+		var got handler.Request
+		var client string
 		r := start(t, server.Config{Answerer: answerFunc(
-			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 				got = *q
-				got.Header = slices.Clone(q.Header)
+				got.Headers = slices.Clone(q.Headers)
+				client = q.ClientAddr()
 				return fine(ctx, q, a)
 			})})
 		for sent, want := range map[string]string{
@@ -188,7 +190,7 @@ func TestTheAnswererGetsTheRequestAsItCame(t *testing.T) {
 			require.Equal(t, want, got.Target)
 			require.Equal(t, method, got.Method)
 			require.Equal(t, "example.com", got.Authority)
-			require.Equal(t, "127.0.0.1", got.Client)
+			require.Equal(t, "127.0.0.1", client)
 			require.Equal(t, []string{"Bearer one", "Bearer two"}, got.Values("authorization"))
 		}
 	})
@@ -220,13 +222,13 @@ func TestAnAnswerWithoutBodyHasNoLength(t *testing.T) {
 func TestAFailedAnswerIsAnInternalErrorWithItsOwnID(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		for name, answerer := range map[string]answerFunc{
-			"error": func(context.Context, *server.Request, *handler.Response) error { return errors.New("secret cause") },
-			"panic": func(context.Context, *server.Request, *handler.Response) error { panic("secret cause") },
-			"no status": func(_ context.Context, _ *server.Request, a *handler.Response) error {
+			"error": func(context.Context, *handler.Request, *handler.Response) error { return errors.New("secret cause") },
+			"panic": func(context.Context, *handler.Request, *handler.Response) error { panic("secret cause") },
+			"no status": func(_ context.Context, _ *handler.Request, a *handler.Response) error {
 				a.Body = []byte("secret cause")
 				return nil
 			},
-			"half an answer": func(_ context.Context, _ *server.Request, a *handler.Response) error {
+			"half an answer": func(_ context.Context, _ *handler.Request, a *handler.Response) error {
 				a.Status, a.Headers = 200, append(a.Headers, handler.Header{Name: "X-Half", Value: "1"})
 				return errors.New("secret cause")
 			},
@@ -249,9 +251,10 @@ func TestAFailedAnswerIsAnInternalErrorWithItsOwnID(t *testing.T) {
 
 func TestAFailureBehindAnAnswerIsLoggedWithItsID(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
-		r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *server.Request, a *handler.Response) error {
+		r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *handler.Request, a *handler.Response) error {
 			a.Status, a.Headers = 503, append(a.Headers, handler.Header{Name: handler.HeaderRequestID, Value: "the-lookup"})
-			return &server.Answered{Cause: errors.New("secret cause")}
+			a.Cause = errors.New("secret cause")
+			return nil
 		})})
 		response, body := r.get(t, "/v1/llps/a")
 		require.Equal(t, 503, response.StatusCode)
@@ -265,7 +268,7 @@ func TestAnAnswerLeavesNothingInTheNext(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		turn := 0
 		r := start(t, server.Config{Answerer: answerFunc(
-			func(ctx context.Context, q *server.Request, a *handler.Response) error {
+			func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 				if turn++; turn > 1 {
 					a.Status = 200
 					return nil

@@ -14,7 +14,6 @@ import (
 	"regedge/handler/charge"
 	"regedge/handler/ident"
 	"regedge/host/engine"
-	"regedge/host/server"
 	"regedge/host/sqlite"
 )
 
@@ -44,9 +43,9 @@ func (r *registry) openSearch() (*searching, error) {
 
 // time is how long one search takes. A refused query is no error: the worst ones are.
 func (s *searching) time(ctx context.Context, name string) (time.Duration, error) {
-	request := server.Request{
-		Method: "GET", Target: searchTarget(name), Client: "127.0.0.1",
-		Header: []handler.Header{{Name: "Authorization", Value: "Bearer " + ident.SandboxKey}},
+	request := handler.Request{
+		Method: "GET", Target: searchTarget(name), ClientAddr: func() string { return "127.0.0.1" },
+		Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + ident.SandboxKey}},
 	}
 	var response handler.Response
 	begin := time.Now()

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"regedge/handler"
-	"regedge/host/server"
 )
 
 // occupied is an answerer whose first request is under way until the test ends.
 type occupied struct{ begun, end chan struct{} }
 
-func (o *occupied) Answer(context.Context, *server.Request, *handler.Response) error {
+func (o *occupied) Answer(context.Context, *handler.Request, *handler.Response) error {
 	close(o.begun) // a second request that came this far would panic
 	<-o.end
 	return errors.New("not to be seen")

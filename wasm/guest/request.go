@@ -16,10 +16,10 @@ func receive(request types.IncomingRequest) *handler.Request {
 	fields := request.Headers()
 	path := request.PathWithQuery()
 	return &handler.Request{
-		Method:        method(request.Method()),
-		Target:        path.Value(),
-		Authorization: values(fields, "authorization"),
-		ClientAddr:    func() string { return clientAddr(values(fields, labels.ClientAddrHeader)) },
+		Method:     method(request.Method()),
+		Target:     path.Value(),
+		Headers:    headers(fields, "authorization"),
+		ClientAddr: func() string { return clientAddr(values(fields, labels.ClientAddrHeader)) },
 	}
 }
 
@@ -28,6 +28,16 @@ func method(m types.Method) string {
 		return *other
 	}
 	return methods[m.Tag()]
+}
+
+// headers returns the fields of a name, in order, sharing their memory.
+func headers(fields types.Fields, name string) []handler.Header {
+	list := fields.Get(types.FieldKey(name)).Slice()
+	headers := make([]handler.Header, len(list))
+	for i := range list {
+		headers[i] = handler.Header{Name: name, Value: fieldText(list[i])}
+	}
+	return headers
 }
 
 // values returns the values of a header, in order, sharing their memory.
