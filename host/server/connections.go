@@ -16,72 +16,8 @@ type connection struct {
 	net.Conn
 	peer *peer
 	of   *connections
-	// ahead is what was read and not asked for yet, in space.
-	ahead []byte
-	space [readAhead]byte
-	// readBy is when reading has to end, and readUntil and writeUntil are what the connection was
-	// told of that and of writing. One goroutine reads, writes and sets them.
-	readBy, readUntil, writeUntil time.Time
 	// lingers is set when the client may still be sending what nobody reads.
 	lingers atomic.Bool
-}
-
-// readAhead holds most requests whole, in bytes. Each connection has so much, also an idle one.
-const readAhead = 512
-
-// Read fills p with what has come. The server waits for the first byte of a request alone,
-// because it has no memory for more until then: what comes with that byte is read with it, which
-// saves a system call a request.
-func (c *connection) Read(p []byte) (int, error) {
-	if len(c.ahead) == 0 {
-		if apart(c.readUntil, c.readBy) {
-			if err := c.Conn.SetReadDeadline(c.readBy); err != nil {
-				return 0, err
-			}
-			c.readUntil = c.readBy
-		}
-		if len(p) >= len(c.space) {
-			return c.Conn.Read(p)
-		}
-		n, err := c.Conn.Read(c.space[:])
-		if n == 0 {
-			return 0, err
-		}
-		c.ahead = c.space[:n]
-	}
-	n := copy(p, c.ahead)
-	c.ahead = c.ahead[n:]
-	return n, nil
-}
-
-// deadlineSlack is how much a deadline may be off: the server sets three for each request, and each
-// is a timer of the scheduler.
-const deadlineSlack = 50 * time.Millisecond
-
-// apart reports whether two deadlines are not about the same. The zero time is none.
-func apart(a, b time.Time) bool {
-	return a.IsZero() != b.IsZero() || a.Sub(b).Abs() > deadlineSlack
-}
-
-// SetReadDeadline bounds the reading from now on, but not one that waits already. Where nothing is
-// read until the next one is set, it costs nothing.
-func (c *connection) SetReadDeadline(t time.Time) error {
-	c.readBy = t
-	return nil
-}
-
-// SetWriteDeadline bounds the writing from now on.
-func (c *connection) SetWriteDeadline(t time.Time) error {
-	if !apart(c.writeUntil, t) {
-		return nil
-	}
-	c.writeUntil = t
-	return c.Conn.SetWriteDeadline(t)
-}
-
-// SetDeadline bounds both.
-func (c *connection) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // lingerTime is how long a client has to take the last answer and stop sending.
