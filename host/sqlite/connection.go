@@ -55,7 +55,7 @@ func connect(config Config, at int) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	sqlite, err := openReadOnly(config.Path, info.Size() >= config.MapFrom)
+	sqlite, err := sqlite3.OpenFlags(config.Path, sqlite3.OPEN_READONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ const (
 	DefaultTimeout     = 2 * time.Second
 	DefaultMaxRows     = 1000
 	DefaultMaxBytes    = 1 << 20
-	DefaultMapFrom     = 1 << 30
 )
 
 // Config says which file to read and within which limits. A zero limit is its default.
@@ -45,10 +44,6 @@ type Config struct {
 	// Remember keeps results of statements with one parameter while the database does not
 	// change. It needs Hold: between two transactions nobody knows.
 	Remember bool
-	// MapFrom is the size in bytes from which on a file is read through a mapping. What is mapped
-	// and was read counts as resident memory of the process, though it is the system's to take
-	// back; that of a small register's edge stays small.
-	MapFrom int64
 	// Now tells the time that Timeout is measured by; nil is time.Now.
 	Now func() time.Time
 }
@@ -57,7 +52,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Connections, DefaultConnections)
 	setDefault(&c.MaxRows, DefaultMaxRows)
 	setDefault(&c.MaxBytes, DefaultMaxBytes)
-	setDefault(&c.MapFrom, DefaultMapFrom)
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}
@@ -67,7 +61,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func setDefault[N int | int64](n *N, value N) {
+func setDefault(n *int, value int) {
 	if *n <= 0 {
 		*n = value
 	}
