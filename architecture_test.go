@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"handler":           {},
 	"handler/ident":     {"handler/fastbytes"},
 	"handler/names":     {"handler/fastbytes"},
-	"handler/charge":    {"handler/fastbytes"},
+	"handler/charge":    {},
 	"handler/directors": {"handler/fastbytes"},
 	"handler/fastbytes": {},
 
@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"schema":                 {"handler/ident"},
 	"schema/extsort":         {},
 	"schema/generate":        {"handler/ident"},
-	"schema/search":          {"handler/names", "schema/extsort"},
+	"schema/search":          {"handler/fastbytes", "handler/names", "schema/extsort"},
 	"schema/importer":        {"handler/directors", "handler/ident", "schema"},
 	"schema/importer/source": {"handler/ident"},
 	"schema/importer/merge":  {"handler/ident", "schema/importer/source"},

@@ -4,16 +4,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"regedge/schema/extsort"
 )
 
-// Builder makes the whole index anew, in memory that does not grow with the register:
-// names are sorted, and their terms gathered, in files. Only Install touches the database,
-// so that the rest may go on beside other work. Its methods are for one goroutine at a
-// time, in the order Add, Prepare, Install. Close it, also after an error.
+// Builder builds the whole index anew, in memory that does not grow with the registry: it sorts
+// names and collects their terms in files. Only Install uses the database, so the other steps
+// may run beside other work. A Builder is for one goroutine at a time; call Add, Prepare and
+// Install in this order, and Close at the end, also after an error.
 type Builder struct {
 	names    *extsort.Sorter
 	postings *postings
@@ -24,17 +26,18 @@ type Builder struct {
 // namesBudget is the memory, in bytes, in which names are sorted.
 const namesBudget = 24 << 20
 
-// NewBuilder makes a builder whose files are in folder; they take some hundred bytes a name.
+// NewBuilder makes a builder whose files are in folder. They take some hundred bytes a name.
 func NewBuilder(folder string) *Builder {
 	return &Builder{names: extsort.New(folder, namesBudget), postings: newPostings(folder)}
 }
 
-// Close gives back memory and files.
+// Close frees memory and deletes the files.
 func (b *Builder) Close() error {
 	return errors.Join(b.names.Close(), b.postings.sorter.Close())
 }
 
-// Add takes a company or LLP, each once: its CIN or LLPIN, its registered name, its status.
+// Add adds a company or LLP: its CIN or LLPIN, its registered name and its status. Each may be
+// added once.
 func (b *Builder) Add(value, registered, status string) error {
 	e, ok := newEntry(value, registered, status)
 	if !ok {
@@ -45,19 +48,19 @@ func (b *Builder) Add(value, registered, status string) error {
 	return b.names.Add(b.key, []byte(e.label))
 }
 
-// Prepare puts the names in order and gathers their terms.
+// Prepare sorts the names and collects their terms.
 func (b *Builder) Prepare() error {
 	err := b.each(func(place int64, e *entry) error { return b.postings.add(place, e.name) })
 	if err == nil {
 		err = b.postings.end()
 	}
 	if err != nil {
-		return fmt.Errorf("gather the terms of the names: %w", err)
+		return fmt.Errorf("collect the terms of the names: %w", err)
 	}
 	return nil
 }
 
-// each hands out the entries in their order, with their places.
+// each calls do with the entries in order and their places.
 func (b *Builder) each(do func(place int64, e *entry) error) error {
 	rows, err := b.names.Rows()
 	if err != nil {
@@ -75,8 +78,8 @@ func (b *Builder) each(do func(place int64, e *entry) error) error {
 	return rows.Err()
 }
 
-// Install replaces the index of a database by the one that was prepared, and forgets the
-// marks. It is one transaction as Refresh is.
+// Install replaces the index of a database by the prepared one, and deletes the marks. It is one
+// transaction, as Refresh is.
 func (b *Builder) Install(c *sqlite3.Conn) (change Change, err error) {
 	defer c.Savepoint().Release(&err)
 	if change, err = b.install(c); err != nil {
@@ -90,7 +93,7 @@ func (b *Builder) install(c *sqlite3.Conn) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("count names: %w", err)
 	}
-	// With delete-all FTS5 lets go of what it has not written yet.
+	// delete-all also discards what FTS5 has not written yet.
 	if err := c.Exec(`DELETE FROM search_name; DELETE FROM search_common;
 		INSERT INTO search_index (search_index) VALUES ('delete-all')`); err != nil {
 		return Change{}, fmt.Errorf("empty the index: %w", err)
@@ -107,8 +110,8 @@ func (b *Builder) install(c *sqlite3.Conn) (Change, error) {
 	return Change{Rebuilt: true, Removed: removed, Written: b.added}, nil
 }
 
-// forgetIndex has FTS5 forget what it knows of the index, as it does when a savepoint is
-// rolled back, and look at it again when it is next used.
+// forgetIndex makes FTS5 drop its cached structure of the index, as it does when a savepoint is
+// rolled back, and read it again at the next use.
 const forgetIndex = `SAVEPOINT search_forget; ROLLBACK TO search_forget; RELEASE search_forget`
 
 const insertName = `INSERT INTO search_name (place, value, name, label) VALUES (?1, ?2, ?3, ?4)`
@@ -129,8 +132,8 @@ func (b *Builder) writeNames(c *sqlite3.Conn) error {
 	})
 }
 
-// appendKey appends the entry in a form whose bytes order as compare does. A name has no
-// zero byte.
+// appendKey appends the entry as a key whose bytes sort as compare does. A name has no zero
+// byte.
 func (e *entry) appendKey(dst []byte) []byte {
 	rank := uint32(e.length)
 	if e.inactive {
@@ -157,4 +160,46 @@ func entryOfKey(key []byte) entry {
 		inactive: rank&inactiveBit != 0, length: int(rank &^ inactiveBit),
 		name: text[:end], value: text[min(end+1, len(text)):],
 	}
+}
+
+// records selects all records that the index may have.
+const records = `
+SELECT cin, company_name, status FROM company UNION ALL
+SELECT llpin, llp_name, status FROM llp`
+
+// rebuild builds the index anew from the tables.
+func rebuild(c *sqlite3.Conn) (change Change, err error) {
+	b := NewBuilder(folderOf(c))
+	defer b.Close()
+	if err := readAll(c, b.Add); err != nil {
+		return Change{}, fmt.Errorf("read names: %w", err)
+	}
+	if err := b.Prepare(); err != nil {
+		return Change{}, err
+	}
+	return b.install(c)
+}
+
+// folderOf returns the folder of the database's file: a disk with room for the database has
+// room for sorting its names.
+func folderOf(c *sqlite3.Conn) string {
+	if name := c.Filename("main"); name != nil && name.String() != "" {
+		return filepath.Dir(name.String())
+	}
+	return os.TempDir()
+}
+
+// readAll calls do with each record.
+func readAll(c *sqlite3.Conn, do func(value, registered, status string) error) error {
+	s, _, err := c.Prepare(records)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for s.Step() {
+		if err := do(s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)); err != nil {
+			return err
+		}
+	}
+	return s.Err()
 }

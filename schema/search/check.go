@@ -8,8 +8,8 @@ import (
 	"regedge/handler/names"
 )
 
-// Check verifies the invariants of the package on a database without marks, reading all
-// of it, and returns the first breach as an error.
+// Check verifies the invariants of the package (see its comment) and returns the first
+// violation as an error. The database must have no marks; all of it is read.
 func Check(c *sqlite3.Conn) error {
 	want := make(map[string]entry)
 	err := readAll(c, func(value, registered, status string) error {
@@ -49,7 +49,8 @@ func Check(c *sqlite3.Conn) error {
 	return checkTerms(c)
 }
 
-// checkTerms compares the index with the terms that it should hold, counted by term.
+// checkTerms compares for each term how many names the index has with it and how many it should
+// have.
 func checkTerms(c *sqlite3.Conn) error {
 	want, err := countTerms(c)
 	if err != nil {
@@ -67,12 +68,12 @@ func checkTerms(c *sqlite3.Conn) error {
 	for rows.Step() {
 		term, held := rows.ColumnText(0), rows.ColumnInt64(1)
 		if held != want[term] {
-			return fmt.Errorf("term %q is held by %d names, want %d", term, held, want[term])
+			return fmt.Errorf("term %q has %d names, want %d", term, held, want[term])
 		}
 		delete(want, term)
 	}
 	for term, n := range want {
-		return fmt.Errorf("term %q is held by no name, want %d", term, n)
+		return fmt.Errorf("term %q has no name, want %d", term, n)
 	}
 	return rows.Err()
 }

@@ -5,16 +5,17 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"regedge/handler/fastbytes"
 	"regedge/handler/names"
 )
 
-// active is the one status whose records come first.
+// active is the status of the records that come first.
 const active = "ACTIVE"
 
 const (
-	// inactivePlace is where the places of records that are not active begin.
+	// inactivePlace is the first place of records that are not active.
 	inactivePlace = int64(1) << 32
-	// placeGap is the room between two neighbours when the index is built anew.
+	// placeGap is the distance between neighbours in a new index.
 	placeGap = int64(16)
 )
 
@@ -24,31 +25,20 @@ type entry struct {
 	length   int // characters of name
 	name     string
 	value    string
-	label    string // the registered name, empty where it is name in capitals
+	label    string // the registered name, empty if it is name in capitals
 }
 
-// newEntry makes the entry of a record. A record whose form is empty has none.
+// newEntry makes the entry of a record. It reports false for a record whose form is empty.
 func newEntry(value, registered, status string) (entry, bool) {
 	name := names.Name(registered)
 	e := formed(value, name, status != active)
-	if registered != capitals(name) {
+	if registered != fastbytes.Upper(name) {
 		e.label = registered
 	}
 	return e, name != ""
 }
 
-// capitals is text as SQLite's upper makes it: only ASCII letters change.
-func capitals(text string) string {
-	b := []byte(text)
-	for i, c := range b {
-		if 'a' <= c && c <= 'z' {
-			b[i] = c - 'a' + 'A'
-		}
-	}
-	return string(b)
-}
-
-// formed is the entry of a name that is in its form.
+// formed makes an entry, without its label, of a name in its form.
 func formed(value, name string, inactive bool) entry {
 	return entry{inactive: inactive, length: utf8.RuneCountInString(name), name: name, value: value}
 }
@@ -70,8 +60,7 @@ func (e *entry) compare(o *entry) int {
 	return strings.Compare(e.value, o.value)
 }
 
-// floor and ceiling bound the places that an entry of this kind may have: floor < place
-// < ceiling.
+// floor and ceiling bound the places of entries of this kind: floor < place < ceiling.
 func (e *entry) floor() int64 {
 	if e.inactive {
 		return inactivePlace - 1
@@ -85,3 +74,7 @@ func (e *entry) ceiling() int64 {
 	}
 	return inactivePlace
 }
+
+// Terms returns the text of a name's row in search_index, by which FTS5 inserts and deletes it.
+// Push needs it to bring the index of one database to another.
+func Terms(name string) string { return string(names.AppendTerms(nil, name)) }

@@ -7,15 +7,20 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Rows of FTS5's own tables (ext/fts5/fts5_index.c): the number of names and of terms, and
-// the list of the segments, in search_index_data.
+// CheckedSQLite is the version of SQLite whose FTS5 this writer was checked against: its source,
+// ext/fts5/fts5_index.c, and the tests of this package, which compare the tables with those of
+// FTS5 itself. A newer version may change the format.
+const CheckedSQLite = "3.53.4"
+
+// Rows of search_index_data (ext/fts5/fts5_index.c): the numbers of names and of terms, and the
+// list of the segments.
 const (
 	averagesRow  = 1
 	structureRow = 10
 )
 
-// The one segment has the number 1. The rows of its pages have that above the bits of the
-// kind of page, the level and the page's number.
+// The one segment has the number 1. The rowid of a page has, from the highest bits down, that
+// number, the kind of page, the level and the page's number.
 const (
 	segmentID  = 1
 	pageBits   = 31
@@ -24,13 +29,13 @@ const (
 	skipRow    = int64(1) << (pageBits + levelBits)
 )
 
-// fts5Version is the version of the format that segment writes.
+// fts5Version is the version of FTS5's format that segment writes.
 const fts5Version = 4
 
-// fts5Prefix begins each term of the main index.
+// fts5Prefix is the first byte of each term of the main index.
 const fts5Prefix = '0'
 
-// commonNames is from how many names on a term is noted in search_common.
+// commonNames is how many names a term must have to get a row in search_common.
 const commonNames = 64
 
 // writeTerms fills the empty tables of search_index and search_common.
@@ -69,8 +74,8 @@ func (b *Builder) writeTerms(c *sqlite3.Conn) error {
 	return errors.Join(w.data(averagesRow, averages), w.data(structureRow, structureOf(cookie, pages)))
 }
 
-// structureOf lists one segment of so many pages on the second level, where FTS5 puts
-// what it has merged into one.
+// structureOf returns a structure with one segment, of the given number of pages, on the second
+// level, where FTS5 has a segment that it merged from others.
 func structureOf(cookie []byte, pages int64) []byte {
 	content := append([]byte(nil), cookie...)
 	for _, n := range []uint64{
@@ -83,7 +88,7 @@ func structureOf(cookie []byte, pages int64) []byte {
 	return content
 }
 
-// readFormat reads the size of the pages and what the structure begins with: a cookie that
+// readFormat reads the page size and the cookie, which is the beginning of the structure and
 // changes with the settings. Another version of the format is an error.
 func readFormat(c *sqlite3.Conn) (pageBytes int, cookie []byte, err error) {
 	s, _, err := c.Prepare(`SELECT (SELECT v FROM search_index_config WHERE k = 'version'),
@@ -99,20 +104,20 @@ func readFormat(c *sqlite3.Conn) (pageBytes int, cookie []byte, err error) {
 		return 0, nil, s.Err()
 	}
 	if version := s.ColumnInt(0); version != fts5Version {
-		return 0, nil, fmt.Errorf("the index has version %d of FTS5's format, not %d", version, fts5Version)
+		return 0, nil, fmt.Errorf("the index has version %d of FTS5's format, want %d", version, fts5Version)
 	}
 	structure := s.ColumnBlob(2, nil)
 	if len(structure) < 4 || s.ColumnInt(1) == 0 {
-		return 0, nil, errors.New("the index has no structure or size of pages")
+		return 0, nil, errors.New("the index has no structure or no page size")
 	}
 	return s.ColumnInt(1), structure[:4], s.Err()
 }
 
-// termWriter puts what a segment writes into the tables.
+// termWriter writes the output of a segment, its pageSink, into the tables.
 type termWriter struct {
 	dataInsert, firstInsert, commonInsert *sqlite3.Stmt
-	term                                  []byte // at hand
-	count                                 int64  // its names
+	term                                  []byte // the current one
+	count                                 int64  // names that have it
 }
 
 func newTermWriter(c *sqlite3.Conn) (*termWriter, error) {
@@ -164,7 +169,7 @@ func (w *termWriter) first(term []byte, page int64, skips bool) error {
 		w.firstInsert.BindInt64(3, number), w.firstInsert.Exec())
 }
 
-// bindBlob binds also an empty blob as one, not as NULL.
+// bindBlob binds an empty blob as an empty blob, not as NULL.
 func bindBlob(s *sqlite3.Stmt, at int, content []byte) error {
 	if len(content) == 0 {
 		return s.BindZeroBlob(at, 0)
@@ -172,13 +177,13 @@ func bindBlob(s *sqlite3.Stmt, at int, content []byte) error {
 	return s.BindBlob(at, content)
 }
 
-// endTerm notes the term at hand if it is common.
+// endTerm adds the current term to search_common if it is common.
 func (w *termWriter) endTerm() error {
 	count := w.count
 	w.count = 0
 	if count < commonNames {
 		return nil
 	}
-	quoted := `"` + string(w.term) + `"` // as a search asks for it: terms hold no quotes
+	quoted := `"` + string(w.term) + `"` // as searches write it: terms have no quotes
 	return errors.Join(w.commonInsert.BindText(1, quoted), w.commonInsert.BindInt64(2, count), w.commonInsert.Exec())
 }

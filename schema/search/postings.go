@@ -10,22 +10,22 @@ import (
 	"regedge/schema/extsort"
 )
 
-// postings turns names, given in the order of their places, into the lists of places of
-// their terms. Names are taken in groups, whose lists are sorted by term and put aside.
+// postings makes the list of places of each term. Names are added in the order of their places
+// and collected in groups; the lists of a group are sorted by term and handed to the sorter.
 type postings struct {
 	sorter *extsort.Sorter
-	short  map[uint64]uint32 // ids of the terms of this group, by their prefix
-	long   map[string]uint32 // of those that are longer than it
-	terms  []term            // by id
-	pairs  []pair            // of this group, in the order of the names
-	places []int64           // of the names of this group
-	sorted []uint32          // the names of the pairs by term
+	short  map[uint64]uint32 // ids of the group's terms that fit into a prefix
+	long   map[string]uint32 // ids of the others
+	terms  []term            // of the group, by id
+	pairs  []pair            // of the group, in the order of the names
+	places []int64           // of the group's names
+	sorted []uint32          // the names of the pairs, by term
 	text   []byte
-	tokens int64 // of all names, with those that a name has twice
+	tokens int64 // of all names, repeated ones included
 }
 
-// term is a term as numbers compare: its first eight bytes, zeros after a shorter one, for
-// no term has a zero byte. Nearly all terms are no longer.
+// term is a term in a form that is fast to compare: its first eight bytes as a number, padded
+// with zeros, which no term has. Nearly all terms fit.
 type term struct {
 	prefix uint64
 	text   string // empty unless it is longer
@@ -33,7 +33,7 @@ type term struct {
 
 const prefixBytes = 8
 
-// prefixOf is the prefix of a term.
+// prefixOf returns the prefix of a term.
 func prefixOf(text []byte) (prefix uint64) {
 	for i, c := range text[:min(len(text), prefixBytes)] {
 		prefix |= uint64(c) << (56 - 8*i)
@@ -52,16 +52,16 @@ func (t *term) append(dst []byte) []byte {
 	return dst
 }
 
-// pair says that a name of the group has a term.
+// pair is a name of the group and a term of it.
 type pair struct{ term, name uint32 }
 
 const (
-	// groupPairs bounds a group: some 22,000 names, 30 MB with their sorting.
+	// groupPairs bounds a group: some 22,000 names, 30 MB with its sorting.
 	groupPairs = 2 << 20
 	smallGroup = 64 << 10
-	// longestName is more than the terms of a usual name take, in bytes.
+	// longestName is more than the terms of a usual name, in bytes.
 	longestName = 16 << 10
-	// postingBudget is for the sorter, which gets its records in sorted runs.
+	// postingBudget is small, in bytes, since the sorter gets its records in sorted runs.
 	postingBudget = 1 << 20
 )
 
@@ -69,7 +69,7 @@ func newPostings(folder string) *postings {
 	return &postings{sorter: extsort.New(folder, postingBudget), short: map[uint64]uint32{}, long: map[string]uint32{}}
 }
 
-// add takes the name at place, greater than the one before.
+// add adds the name at place, which is greater than the one before.
 func (p *postings) add(place int64, name string) error {
 	p.text = names.AppendTerms(p.text[:0], name)
 	if len(p.pairs)+len(p.text) > cap(p.pairs) {
@@ -92,7 +92,7 @@ func (p *postings) add(place int64, name string) error {
 	return nil
 }
 
-// id numbers the terms of a group.
+// id returns the number of a term in the group.
 func (p *postings) id(text []byte) uint32 {
 	prefix, next := prefixOf(text), uint32(len(p.terms))
 	if len(text) <= prefixBytes {
@@ -113,8 +113,8 @@ func (p *postings) id(text []byte) uint32 {
 	return next
 }
 
-// grow makes room for the terms of one more name. A group that is not small gets all the
-// room that it may need at once, for the halves that a list grows by are garbage.
+// grow makes room for the terms of one more name. A group that is not small gets all the room
+// that it may need at once: to grow step by step would leave garbage.
 func (p *postings) grow() {
 	room := len(p.pairs) + len(p.text)
 	switch {
@@ -126,18 +126,18 @@ func (p *postings) grow() {
 	p.pairs = append(make([]pair, 0, room), p.pairs...)
 }
 
-// flush puts the group's lists aside.
+// flush hands the group's lists to the sorter.
 func (p *postings) flush() error {
 	ends := p.sortPairs()
-	type place struct {
+	type keyed struct {
 		prefix uint64
 		id     uint32
 	}
-	order := make([]place, len(p.terms))
+	order := make([]keyed, len(p.terms))
 	for i := range order {
-		order[i] = place{p.terms[i].prefix, uint32(i)}
+		order[i] = keyed{p.terms[i].prefix, uint32(i)}
 	}
-	slices.SortFunc(order, func(a, b place) int {
+	slices.SortFunc(order, func(a, b keyed) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
@@ -164,8 +164,8 @@ func (p *postings) flush() error {
 	return err
 }
 
-// sortPairs brings the names of each term together, in the order of the terms' ids, and
-// returns where the names of each end.
+// sortPairs sorts the names of the pairs by the id of their term into p.sorted (a counting sort)
+// and returns for each id where its names end.
 func (p *postings) sortPairs() (ends []uint32) {
 	ends = make([]uint32, len(p.terms))
 	for _, one := range p.pairs {
@@ -187,8 +187,8 @@ func (p *postings) sortPairs() (ends []uint32) {
 	return ends
 }
 
-// appendList writes the places of names, the first as it is, the others as differences.
-// A name that is there twice, because it has the term twice, counts once.
+// appendList appends the places of names as varints: the first, then the differences. A name
+// that is repeated, since it has the term twice, is written once.
 func (p *postings) appendList(dst []byte, list []uint32) []byte {
 	before := int64(0)
 	for _, name := range list {
@@ -200,7 +200,7 @@ func (p *postings) appendList(dst []byte, list []uint32) []byte {
 	return dst
 }
 
-// each hands out the terms in their order, each followed by its places.
+// each calls begin with each term, in order, and add with each of its places.
 func (p *postings) each(begin func(term []byte) error, add func(place int64) error) error {
 	rows, err := p.sorter.Rows()
 	if err != nil {
@@ -228,7 +228,7 @@ func (p *postings) each(begin func(term []byte) error, add func(place int64) err
 	return rows.Err()
 }
 
-// end puts the last group aside. Nothing may be added after it.
+// end hands the last group to the sorter. Nothing may be added after it.
 func (p *postings) end() error {
 	if len(p.pairs) > 0 {
 		if err := p.flush(); err != nil {

@@ -1,16 +1,3 @@
-// Package search keeps the search index of a registry database up to date: the tables
-// search_name and search_index, which hold each company and LLP by its name in the form
-// of handler/names, at a place that is its rank. docs/search.md has the whole picture.
-//
-// Invariants, which Check verifies:
-//   - search_name has one row for each company and each LLP whose form is not empty, and
-//     no other. Its label gives the registered name.
-//   - Places grow in the order active first, shorter, alphabetical, by value; an active
-//     name's place is below 1<<32, another's is not.
-//   - search_index has, for each row of search_name and for nothing else, the terms of its
-//     name under its place.
-//
-// They hold for every record that search_pending does not name.
 package search
 
 import (
@@ -19,16 +6,15 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Mark notes that the company or LLP with the CIN or LLPIN ?1 is new, or changed its name
-// or status, or is gone. Run it in the transaction that changes the record.
+// Mark is the statement that marks the company or LLP with the CIN or LLPIN ?1 as new, gone, or
+// changed in name or status. Run it in the transaction that changes the record.
 const Mark = `INSERT INTO search_pending (value) VALUES (?1)`
 
-// MarkAll notes that every record may have changed. Run it before a bulk load in place of
-// Mark for each.
+// MarkAll marks all records as changed. Run it before a bulk load instead of Mark for each.
 const MarkAll = `INSERT INTO search_pending (value) VALUES ('*')`
 
-// rebuildShare is the share of changed records, one in so many, from which building the
-// index anew is cheaper than changing it.
+// rebuildShare is one over the share of changed records above which a rebuild is cheaper than
+// updates.
 const rebuildShare = 10
 
 // Change is what Refresh did.
@@ -37,9 +23,9 @@ type Change struct {
 	Removed, Written int64 // rows of search_name
 }
 
-// Refresh brings the index up to date with the records that were marked, and forgets the
-// marks. With no marks it writes nothing. It is one transaction, or joins the one that is
-// open on the connection: on an error nothing has changed. The connection needs FTS5.
+// Refresh brings the index up to date with the marked records, and deletes the marks. Without
+// marks it writes nothing. It is one transaction, or part of the one that is open on the
+// connection: after an error nothing has changed. The connection needs FTS5.
 func Refresh(c *sqlite3.Conn) (change Change, err error) {
 	pending, all, err := countPending(c)
 	if err != nil {
@@ -67,8 +53,8 @@ func Refresh(c *sqlite3.Conn) (change Change, err error) {
 	return change, c.Exec(`DELETE FROM search_pending`)
 }
 
-// Rebuild builds the index anew from the company and llp tables, and forgets the marks.
-// It is one transaction as Refresh is.
+// Rebuild builds the index anew from the tables company and llp, and deletes the marks. It is one
+// transaction, as Refresh is.
 func Rebuild(c *sqlite3.Conn) (change Change, err error) {
 	defer c.Savepoint().Release(&err)
 	if change, err = rebuild(c); err != nil {

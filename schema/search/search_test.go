@@ -47,7 +47,7 @@ func TestRefreshOfABulkLoad(t *testing.T) {
 
 	before := changes(t, c)
 	require.Equal(t, search.Change{}, refresh(t, c), "nothing is marked")
-	require.Equal(t, before, changes(t, c), "rows were written")
+	require.Equal(t, before, changes(t, c), "no rows were written")
 
 	require.NoError(t, c.Exec(search.MarkAll))
 	change = refresh(t, c)
@@ -107,7 +107,7 @@ func TestRefreshInStepsGivesTheOrderOfARebuild(t *testing.T) {
 	_, err := search.Rebuild(c)
 	require.NoError(t, err)
 	require.Equal(t, order(t, c), stepwise)
-	require.Less(t, rebuilt, 5, "the room between neighbours is enough mostly")
+	require.Less(t, rebuilt, 5, "there is mostly room between neighbours")
 }
 
 func TestRefreshMakesRoomBetweenCrowdedNeighbours(t *testing.T) {

@@ -5,36 +5,36 @@ import (
 	"errors"
 )
 
-// segment writes the terms of an index in the format of FTS5 (SQLite's ext/fts5, version 4
-// of the format, detail=none), as one segment without levels below it: what FTS5 itself
-// makes of an index that it has merged into one. To have FTS5 gather the terms of millions
-// of names costs several times as much as to sort them and write them down.
+// segment writes the terms of an index in the format of FTS5 (SQLite's ext/fts5, version 4 of the
+// format, detail=none; CheckedSQLite), as one segment: the result of merging a whole index with
+// FTS5. To sort the terms of millions of names and write them takes a fraction of the time in
+// which FTS5 collects them.
 //
-// A leaf is a page of terms, each followed by the list of its places. A list may go on over
-// many leaves; where it does, a skip list says the first place of each, so that a search
-// can pass over what it does not need. The table of first terms finds the leaf of a term.
+// A leaf is a page of terms, each followed by the list of its places. A list may continue over
+// many leaves; then a skip list has the first place of each, by which a search skips leaves.
+// The table of first terms finds the leaf of a term.
 type segment struct {
 	pageBytes int
 	sink      pageSink
 
-	leaf       []byte // the page at hand, its header first
-	offsets    []byte // of the terms in it, which become its end
+	leaf       []byte // the current page, its header first
+	offsets    []byte // of the terms in it; they become its footer
 	lastOffset int
-	page       int64  // number of the page at hand, from 1
+	page       int64  // number of the current page, from 1
 	term       []byte // the last one written
-	hasTerm    bool   // the page has
-	hasPlace   bool   // the page has one, or the term at hand began on it
-	inList     bool   // the term at hand has a place
+	hasTerm    bool   // the page has a term
+	hasPlace   bool   // the page has a place, or the current term began on it
+	inList     bool   // the current term has a place
 	place      int64  // the last one written
 
 	skips     []skipLevel // from the leaves upwards
-	listPages int         // pages without a term since the first term's page at hand
-	firstTerm []byte      // begins the page at firstPage, as far as it must be told
-	firstPage int64       // 0 when none waits
+	listPages int         // pages without a term since firstPage
+	firstTerm []byte      // the distinguishing beginning of the first term of firstPage
+	firstPage int64       // the page whose first term is not written yet, or 0
 }
 
-// pageSink takes what a segment writes: pages by their number, skip lists by their level
-// and the number of the page that they begin at, and first terms in their order.
+// pageSink receives the output of a segment: leaves by their number, pages of skip lists by level
+// and the number of the leaf that they begin at, and first terms in order.
 type pageSink interface {
 	leaf(page int64, content []byte) error
 	skip(level int, page int64, content []byte) error
@@ -51,7 +51,7 @@ type skipLevel struct {
 
 const (
 	leafHeader = 4
-	// fewestSkips is how many pages a list must go on over to get a skip list.
+	// fewestSkips is how many further pages a list must have to get a skip list.
 	fewestSkips = 4
 )
 
@@ -96,7 +96,7 @@ func (s *segment) begin(term []byte) error {
 	return nil
 }
 
-// add writes a place of the term that was begun, greater than the one before.
+// add writes a place of the current term, which must be greater than the one before.
 func (s *segment) add(place int64) error {
 	if len(s.leaf)+len(s.offsets) >= s.pageBytes {
 		if err := s.flushLeaf(); err != nil {
@@ -121,7 +121,7 @@ func (s *segment) add(place int64) error {
 	return nil
 }
 
-// finish writes what is left and returns the number of pages.
+// finish writes the rest and returns the number of pages.
 func (s *segment) finish() (pages int64, err error) {
 	if len(s.leaf) > leafHeader {
 		if err := s.flushLeaf(); err != nil {
@@ -154,8 +154,8 @@ func (s *segment) flushLeaf() error {
 	return nil
 }
 
-// endFirst tells the first term that waits, now that it is known whether the list that
-// its page ends with has a skip list.
+// endFirst writes the first term of firstPage, now that it is known whether the last list of
+// that page has a skip list.
 func (s *segment) endFirst() error {
 	if s.firstPage == 0 {
 		return nil
@@ -179,8 +179,8 @@ func (s *segment) endFirst() error {
 	return s.sink.first(s.firstTerm, page, long)
 }
 
-// addSkip notes the first place of the page at hand. A full page of a level goes out, and
-// is noted one level above.
+// addSkip adds the first place of the current page to the skip list. A full page of a level is
+// written and added to the level above.
 func (s *segment) addSkip(place int64) error {
 	for level := 0; ; level++ {
 		full := len(s.skips[level].content) >= s.pageBytes
@@ -211,8 +211,8 @@ func (s *segment) addSkip(place int64) error {
 	}
 }
 
-// raiseSkip writes the full page of a level and begins its next one. The first page of a
-// level, which was the top, is noted in the new level above.
+// raiseSkip writes the full page of a level and begins the next one. If the level was the top
+// one, its first page is added to a new level above.
 func (s *segment) raiseSkip(level int) error {
 	if level+1 == len(s.skips) {
 		s.skips = append(s.skips, skipLevel{})
@@ -243,7 +243,7 @@ func sharedLen(a, b []byte) int {
 	return n
 }
 
-// appendVarint writes a number of up to 56 bits as SQLite does, seven bits a byte, the
+// appendVarint appends a number of up to 56 bits in SQLite's format: seven bits a byte, the
 // highest first.
 func appendVarint(dst []byte, n uint64) []byte {
 	if n < 1<<7 {

@@ -25,14 +25,14 @@ func texts(t testing.TB, c *sqlite3.Conn, query string) (list []string) {
 
 const integrityCheck = `INSERT INTO search_index (search_index) VALUES ('integrity-check')`
 
-// twin is an index that FTS5 has made of the names at their places.
+// twin is an index of the same names at the same places, made by FTS5.
 const twin = `
 CREATE VIRTUAL TABLE temp.twin USING fts5 (terms, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '=.^_$'");
 CREATE VIRTUAL TABLE temp.twin_rows USING fts5vocab (temp, twin, instance);
 CREATE VIRTUAL TABLE temp.index_rows USING fts5vocab (main, search_index, instance)`
 
-// TestTheIndexIsWhatFTS5WouldMake compares what the search writes with what FTS5 makes of
-// the same terms, with pages so small that lists and their skip lists have many.
+// TestTheIndexIsWhatFTS5WouldMake compares the index with the one that FTS5 makes of the same
+// terms, also with pages so small that lists and their skip lists have many.
 func TestTheIndexIsWhatFTS5WouldMake(t *testing.T) {
 	for _, pageBytes := range []int{32, 64, 1000, 4050} {
 		t.Run(fmt.Sprintf("pages of %d bytes", pageBytes), func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTheIndexIsWhatFTS5WouldMake(t *testing.T) {
 	}
 }
 
-// longLists are names of which all have a word and few another.
+// longLists returns names of which all have one word and few have another.
 func longLists(count int) (list []searchtest.Record) {
 	for i := range count {
 		name := fmt.Sprintf("COMMON W%d", i)
@@ -79,9 +79,9 @@ func putTwin(t *testing.T, c *sqlite3.Conn) {
 	require.NoError(t, read.Err())
 }
 
-// TestTheIndexGoesOnBehindARebuild changes an index with FTS5 that was written without it,
-// on the connection that wrote it and on another.
-func TestTheIndexGoesOnBehindARebuild(t *testing.T) {
+// TestFTS5UpdatesARebuiltIndex updates an index by FTS5's statements after it was written
+// without them, on the connection that wrote it and on another.
+func TestFTS5UpdatesARebuiltIndex(t *testing.T) {
 	path := t.TempDir() + "/registry.db"
 	c, list := searchtest.Create(t, path), longLists(3000)
 	defer c.Close()
@@ -105,4 +105,12 @@ func TestTheIndexGoesOnBehindARebuild(t *testing.T) {
 	require.Len(t, texts(t, other, `SELECT rowid FROM search_index WHERE search_index MATCH '"=round"'`), 9)
 	require.NoError(t, c.Exec(`INSERT INTO search_index (search_index) VALUES ('optimize')`))
 	require.NoError(t, search.Check(other))
+}
+
+// TestTheWriterIsCheckedAgainstThisSQLite fails on a version of SQLite whose FTS5 nobody has
+// compared this package's writer with.
+func TestTheWriterIsCheckedAgainstThisSQLite(t *testing.T) {
+	linked := texts(t, searchtest.Open(t), `SELECT sqlite_version()`)
+	require.Equal(t, []string{search.CheckedSQLite}, linked, "SQLite changed: compare its ext/fts5/fts5_index.c "+
+		"with segment.go and install.go, run the tests of schema/search, then change CheckedSQLite")
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"regedge/handler/names"
 )
 
-// errFull says that two neighbours leave no place between them.
+// errFull says that there is no free place between two neighbours.
 var errFull = errors.New("no free place between neighbours")
 
-// update brings the marked records up to date, one by one. Where no place is free it
-// builds the index anew.
+// update brings the marked records up to date, one by one. It rebuilds the index if there is no
+// free place for one.
 func update(c *sqlite3.Conn) (Change, error) {
 	u, err := newUpdater(c)
 	if err != nil {
@@ -22,7 +24,7 @@ func update(c *sqlite3.Conn) (Change, error) {
 		return Change{}, err
 	}
 	for i := range u.fresh {
-		err := u.place(&u.fresh[i])
+		err := u.insertInOrder(&u.fresh[i])
 		if errors.Is(err, errFull) {
 			return rebuild(c)
 		}
@@ -37,22 +39,21 @@ func update(c *sqlite3.Conn) (Change, error) {
 // updater is one run of update.
 type updater struct {
 	*writer
-	marked, held, nearest, last *sqlite3.Stmt
-	fresh                       []entry // to be placed
-	change                      Change
+	marked, row, nearest, last *sqlite3.Stmt
+	fresh                      []entry // to be placed
+	change                     Change
 }
 
-// The record, if there still is one, and the row of the index, if there is one, of each
-// mark.
+// selectMarked reads the record of each mark, NULLs if it is gone.
 const selectMarked = `
 SELECT m.value, coalesce(c.company_name, l.llp_name), coalesce(c.status, l.status)
 FROM (SELECT DISTINCT value FROM search_pending) m
 LEFT JOIN company c ON c.cin = m.value
 LEFT JOIN llp l ON l.llpin = m.value`
 
-const selectHeld = `SELECT place, name, label FROM search_name WHERE value = ?1`
+const selectRow = `SELECT place, name, label FROM search_name WHERE value = ?1`
 
-// selectNearest is the last row after ?1 and not after ?2.
+// selectNearest reads the last row with ?1 < place <= ?2.
 const selectNearest = `
 SELECT place, value, name FROM search_name
 WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1`
@@ -69,7 +70,7 @@ func newUpdater(c *sqlite3.Conn) (*updater, error) {
 		to    **sqlite3.Stmt
 		query string
 	}{
-		{&u.marked, selectMarked}, {&u.held, selectHeld},
+		{&u.marked, selectMarked}, {&u.row, selectRow},
 		{&u.nearest, selectNearest}, {&u.last, selectLast},
 	} {
 		s, _, err := c.Prepare(p.query)
@@ -84,15 +85,14 @@ func newUpdater(c *sqlite3.Conn) (*updater, error) {
 
 func (u *updater) close() {
 	u.writer.close()
-	for _, s := range []*sqlite3.Stmt{u.marked, u.held, u.nearest, u.last} {
+	for _, s := range []*sqlite3.Stmt{u.marked, u.row, u.nearest, u.last} {
 		if s != nil {
 			s.Close()
 		}
 	}
 }
 
-// removeOld takes out the rows that are no longer right, and notes the entries that are
-// not there.
+// removeOld deletes the rows that are out of date, and collects the entries to insert in fresh.
 func (u *updater) removeOld() error {
 	for u.marked.Step() {
 		value := u.marked.ColumnText(0)
@@ -102,7 +102,7 @@ func (u *updater) removeOld() error {
 		}
 		same, err := u.removeUnlike(value, &want, wanted)
 		if err != nil {
-			return fmt.Errorf("take out %s: %w", value, err)
+			return fmt.Errorf("remove %s: %w", value, err)
 		}
 		if wanted && !same {
 			u.fresh = append(u.fresh, want)
@@ -111,29 +111,28 @@ func (u *updater) removeOld() error {
 	return u.marked.Err()
 }
 
-// removeUnlike takes out the row of value unless it is as wanted, and reports whether it
-// is.
+// removeUnlike deletes the row of value unless it is as wanted, and reports whether it is.
 func (u *updater) removeUnlike(value string, want *entry, wanted bool) (same bool, err error) {
-	if err := u.held.BindText(1, value); err != nil {
+	if err := u.row.BindText(1, value); err != nil {
 		return false, err
 	}
-	defer u.held.Reset()
-	if !u.held.Step() {
-		return false, u.held.Err()
+	defer u.row.Reset()
+	if !u.row.Step() {
+		return false, u.row.Err()
 	}
-	place, name := u.held.ColumnInt64(0), u.held.ColumnText(1)
-	if wanted && name == want.name && u.held.ColumnText(2) == want.label && want.inactive == (place >= inactivePlace) {
+	place, name := u.row.ColumnInt64(0), u.row.ColumnText(1)
+	if wanted && name == want.name && u.row.ColumnText(2) == want.label && want.inactive == (place >= inactivePlace) {
 		return true, nil
 	}
-	if err := u.held.Reset(); err != nil {
+	if err := u.row.Reset(); err != nil {
 		return false, err
 	}
 	u.change.Removed++
 	return false, u.remove(place, name)
 }
 
-// place inserts e between its neighbours; errFull when they are too close.
-func (u *updater) place(e *entry) error {
+// insertInOrder inserts e between its neighbours. It returns errFull if they are too close.
+func (u *updater) insertInOrder(e *entry) error {
 	before, after, err := u.neighbours(e)
 	if err != nil {
 		return err
@@ -148,8 +147,8 @@ func (u *updater) place(e *entry) error {
 	return u.insert(at, e)
 }
 
-// neighbours finds the places before and after which e belongs, by halving. Without a
-// row before, before is the floor of e; without a row after, after is 0.
+// neighbours finds the places of the rows before and after e by binary search. Without a row
+// before e, before is the floor of e; without a row after it, after is 0.
 func (u *updater) neighbours(e *entry) (before, after int64, err error) {
 	low, high := e.floor(), int64(0)
 	if high, err = u.lastPlace(e.ceiling()); err != nil {
@@ -182,8 +181,7 @@ func (u *updater) lastPlace(below int64) (int64, error) {
 	return u.last.ColumnInt64(0), u.last.Err()
 }
 
-// nearestTo is the last row with low < place <= middle; its place is 0 when there is
-// none.
+// nearestTo returns the last row with low < place <= middle and its place, 0 if there is none.
 func (u *updater) nearestTo(low, middle int64, inactive bool) (entry, int64, error) {
 	if err := u.nearest.BindInt64(1, low); err != nil {
 		return entry{}, 0, err
@@ -196,4 +194,70 @@ func (u *updater) nearestTo(low, middle int64, inactive bool) (entry, int64, err
 		return entry{}, 0, u.nearest.Err()
 	}
 	return formed(u.nearest.ColumnText(1), u.nearest.ColumnText(2), inactive), u.nearest.ColumnInt64(0), nil
+}
+
+// writer has the statements that change the index, and a buffer for terms.
+type writer struct {
+	nameInsert, nameDelete   *sqlite3.Stmt
+	indexInsert, indexDelete *sqlite3.Stmt
+	terms                    []byte
+}
+
+func newWriter(c *sqlite3.Conn) (*writer, error) {
+	w := new(writer)
+	for _, p := range []struct {
+		to    **sqlite3.Stmt
+		query string
+	}{
+		{&w.nameInsert, insertName},
+		{&w.nameDelete, `DELETE FROM search_name WHERE place = ?1`},
+		{&w.indexInsert, `INSERT INTO search_index (rowid, terms) VALUES (?1, ?2)`},
+		{&w.indexDelete, `INSERT INTO search_index (search_index, rowid, terms) VALUES ('delete', ?1, ?2)`},
+	} {
+		s, _, err := c.Prepare(p.query)
+		if err != nil {
+			w.close()
+			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
+		}
+		*p.to = s
+	}
+	return w, nil
+}
+
+func (w *writer) close() {
+	for _, s := range []*sqlite3.Stmt{w.nameInsert, w.nameDelete, w.indexInsert, w.indexDelete} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// insert inserts e at a free place.
+func (w *writer) insert(place int64, e *entry) error {
+	if err := errors.Join(bindName(w.nameInsert, place, e), w.nameInsert.Exec()); err != nil {
+		return err
+	}
+	return w.index(w.indexInsert, place, e.name)
+}
+
+// remove deletes the row at place, which has name.
+func (w *writer) remove(place int64, name string) error {
+	if err := w.nameDelete.BindInt64(1, place); err != nil {
+		return err
+	}
+	if err := w.nameDelete.Exec(); err != nil {
+		return err
+	}
+	return w.index(w.indexDelete, place, name)
+}
+
+func (w *writer) index(s *sqlite3.Stmt, place int64, name string) error {
+	w.terms = names.AppendTerms(w.terms[:0], name)
+	if err := s.BindInt64(1, place); err != nil {
+		return err
+	}
+	if err := s.BindRawText(2, w.terms); err != nil {
+		return err
+	}
+	return s.Exec()
 }
