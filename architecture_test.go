@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"schema/importer":        {"handler/directors", "handler/ident", "schema"},
 	"schema/importer/source": {"handler/ident"},
 	"schema/importer/merge":  {"handler/ident", "schema/importer/source"},
+	"schema/sample":          {"schema/importer", "testdata"},
 
 	"replicate/metering":           {},
 	"replicate/metering/bearer":    {},
@@ -54,7 +55,7 @@ var mayImport = map[string][]string{
 		"replicate/metering/writer", "replicate/registry/push", "web",
 	},
 
-	"host":           {"handler", "replicate", "schema", "testdata"},
+	"host":           {"handler", "replicate", "schema"},
 	"host/hint":      {},
 	"host/service":   {},
 	"host/pki":       {},
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 		"handler", "host/engine", "host/hint", "host/server", "host/service", "host/sqlite",
 		"replicate", "schema",
 	},
-	"host/devdata": {"host/edge", "host/hint", "host/service", "replicate", "schema", "testdata"},
+	"host/devdata": {"host/edge", "host/hint", "host/service", "replicate", "schema"},
 
 	"web":      {},
 	"testdata": {},
@@ -77,6 +78,7 @@ var mayImport = map[string][]string{
 var neverImport = map[string][]string{
 	"schema/importer/source": {"database/sql", "github.com/ncruces/go-sqlite3"},
 	"schema/importer/merge":  {"database/sql", "github.com/ncruces/go-sqlite3"},
+	"schema/sample":          {"schema/importer", "testdata"},
 }
 
 func TestHandlerStaysSmall(t *testing.T) {

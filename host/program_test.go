@@ -19,9 +19,9 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
-	"regedge/host/devdata"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/writer"
-	"regedge/testdata"
+	"regedge/schema/sample"
 )
 
 const operatorToken = "operator-token-of-the-tests"
@@ -43,7 +43,8 @@ func startCentre(t *testing.T) *centre {
 	t.Cleanup(func() { c.halt() })
 	require.True(t, c.await(func() bool { return c.addr("writer") != "" }), c.stderr.String())
 	c.client = writer.NewClient(c.url(), operatorToken, nil)
-	require.NoError(t, devdata.ImportSample(t.Context(), c.path("registry.db"), time.Now))
+	_, err := sample.Import(t.Context(), c.path("registry.db"), time.Now)
+	require.NoError(t, err)
 	return c
 }
 
@@ -112,7 +113,7 @@ func (p *program) status(path, key string) int {
 	return response.StatusCode
 }
 
-const company = "/v1/companies/" + testdata.CompanyEveryField
+const company = "/v1/companies/" + sampletest.CompanyEveryField
 
 func TestAnEdgeServesOnBothEngines(t *testing.T) {
 	c := startCentre(t)
@@ -135,7 +136,7 @@ func TestAnEdgeServesOnBothEngines(t *testing.T) {
 		require.Contains(t, string(metrics), `regedge_requests_total{route="/v1/companies/{cin}",status="200"} 1`)
 		require.Equal(t, exitOK, p.halt(), p.stderr.String())
 		require.NotContains(t, p.stderr.String(), key)
-		require.NotContains(t, p.stderr.String(), testdata.CompanyEveryField)
+		require.NotContains(t, p.stderr.String(), sampletest.CompanyEveryField)
 	}
 	require.Equal(t, bodies["native"], bodies["wazero"])
 }
@@ -224,7 +225,7 @@ func TestChargesOutliveTheEdge(t *testing.T) {
 		require.Equal(t, exitOK, p.halt(), p.stderr.String())
 	}
 	p := c.edgeWith(t, "one", node.Token)
-	require.Equal(t, 404, p.status("/v1/companies/"+testdata.CompanyNotHeld, key))
+	require.Equal(t, 404, p.status("/v1/companies/"+sampletest.CompanyNotHeld, key))
 	require.Eventually(t, func() bool {
 		now, err := c.client.Account(t.Context(), account)
 		return err == nil && now.Spent == 6

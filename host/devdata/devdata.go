@@ -19,8 +19,7 @@ import (
 	"regedge/host/service"
 	"regedge/replicate/metering/journal"
 	"regedge/schema"
-	"regedge/schema/importer"
-	"regedge/testdata"
+	"regedge/schema/sample"
 )
 
 // Names within the directory.
@@ -71,7 +70,7 @@ func Open(ctx context.Context, dir string, now func() time.Time, out io.Writer, 
 		return d, err
 	}
 	fmt.Fprintf(out, "First start: making %s from the data in the program.\n", dir)
-	if err := ImportSample(ctx, d.path(registryFile), now); err != nil {
+	if _, err := sample.Import(ctx, d.path(registryFile), now); err != nil {
 		return nil, err
 	}
 	d.Sampled = true
@@ -133,34 +132,6 @@ func (d *Data) save() error {
 	}
 	if err := os.Rename(draft, d.SecretsFile()); err != nil {
 		return fmt.Errorf("save secrets: %w", err)
-	}
-	return nil
-}
-
-// ImportSample imports the embedded sample into a registry file, one import for the files
-// of each date.
-func ImportSample(ctx context.Context, registry string, now func() time.Time) error {
-	dir, err := os.MkdirTemp("", "regedge-sample-")
-	if err != nil {
-		return fmt.Errorf("unpack sample: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
-		return fmt.Errorf("unpack sample: %w", err)
-	}
-	sources := testdata.Sources()
-	for first := 0; first < len(sources); {
-		asOf := sources[first].AsOf
-		config := importer.Config{
-			Registry: registry, AsOf: asOf, Now: now,
-			Pincodes: []string{filepath.Join(dir, testdata.Pincodes)},
-		}
-		for ; first < len(sources) && sources[first].AsOf == asOf; first++ {
-			config.Files = append(config.Files, filepath.Join(dir, sources[first].Name))
-		}
-		if _, err := importer.Run(ctx, config); err != nil {
-			return fmt.Errorf("import sample: %w", err)
-		}
 	}
 	return nil
 }

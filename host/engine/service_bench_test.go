@@ -17,10 +17,10 @@ import (
 	"regedge/handler/charge"
 	"regedge/host/engine"
 	"regedge/host/server"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
-	"regedge/testdata"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // turns, since others may use the machine in some of them.
 func BenchmarkMetering(b *testing.B) {
 	w := newWorld(b)
-	question := request("/v1/companies/"+testdata.CompanyEveryField, w.key)
+	question := request("/v1/companies/"+sampletest.CompanyEveryField, w.key)
 	var subjects []server.Answerer
 	for _, m := range []engine.Meter{free{}, hurried{runMeter(b, 7)}} {
 		parts := w.parts()
@@ -154,8 +154,8 @@ func (free) Void(context.Context, string) error { return nil }
 
 func BenchmarkAnswer(b *testing.B) {
 	for _, target := range []string{
-		"/v1/companies/" + testdata.CompanyEveryField,
-		"/v1/companies/" + testdata.CompanyGrandBoard,
+		"/v1/companies/" + sampletest.CompanyEveryField,
+		"/v1/companies/" + sampletest.CompanyGrandBoard,
 		"/v1/search/companies?name=made",
 	} {
 		w := newWorld(b)

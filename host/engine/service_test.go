@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,36 +18,9 @@ import (
 	"regedge/host/engine"
 	"regedge/host/server"
 	"regedge/host/sqlite"
+	"regedge/internal/testkit/sampletest"
 	"regedge/schema"
-	"regedge/schema/importer"
-	"regedge/testdata"
 )
-
-// sample is the embedded sample in database files, made once for all tests.
-var sample = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "regedge-answer-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
-		return "", err
-	}
-	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-05-05"}
-	config.Pincodes = []string{filepath.Join(dir, testdata.Pincodes)}
-	for _, source := range testdata.Sources() {
-		config.Files = append(config.Files, filepath.Join(dir, source.Name))
-	}
-	_, err = importer.Run(context.Background(), config)
-	return dir, err
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if dir, err := sample(); err == nil {
-		os.RemoveAll(dir)
-	}
-	os.Exit(code)
-}
 
 // counting counts the statements of one database.
 type counting struct {
@@ -109,9 +80,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	dir, err := sample()
-	require.NoError(t, err)
-	registry, err := sqlite.Open(sqlite.Config{Path: filepath.Join(dir, "registry.db")})
+	registry, err := sqlite.Open(sqlite.Config{Path: sampletest.Registry(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { registry.Close() })
 	w := &world{key: ident.NewKey((&sequence{}).Read)}
@@ -175,12 +144,12 @@ func request(target, key string) *handler.Request {
 func TestALookupIsOneStatementADatabase(t *testing.T) {
 	for engine, a := range answerers(t) {
 		for target, status := range map[string]int{
-			"/v1/companies/" + testdata.CompanyGrandBoard:  200,
-			"/v1/companies/" + testdata.CompanyNotHeld:     404,
-			"/v1/directors/" + testdata.DirectorManyLinks:  200,
-			"/v1/llps/" + testdata.LLPManyPartners:         200,
-			"/v1/search/companies?name=made":               200,
-			"/v1/search/llps?llpin=" + testdata.LLPNotHeld: 200,
+			"/v1/companies/" + sampletest.CompanyGrandBoard:  200,
+			"/v1/companies/" + sampletest.CompanyNotHeld:     404,
+			"/v1/directors/" + sampletest.DirectorManyLinks:  200,
+			"/v1/llps/" + sampletest.LLPManyPartners:         200,
+			"/v1/search/companies?name=made":                 200,
+			"/v1/search/llps?llpin=" + sampletest.LLPNotHeld: 200,
 		} {
 			t.Run(engine+target, func(t *testing.T) {
 				a.access.statements, a.registry.statements = 0, 0
@@ -198,7 +167,7 @@ func TestBothEnginesAnswerTheSameBytes(t *testing.T) {
 	both := answerers(t)
 	native, component := both["native"], both["component"]
 	for _, target := range []string{
-		"/v1/companies/" + testdata.CompanyEveryField, "/v1/companies/x", "/v1/search/companies?name=a&limit=10", "/v2", "*",
+		"/v1/companies/" + sampletest.CompanyEveryField, "/v1/companies/x", "/v1/search/companies?name=a&limit=10", "/v2", "*",
 	} {
 		for _, key := range []string{native.key, ident.SandboxKey, "wrong"} {
 			var want, got handler.Response

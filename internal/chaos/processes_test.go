@@ -18,14 +18,14 @@ import (
 
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/writer"
-	"regedge/schema/importer"
-	"regedge/testdata"
+	"regedge/schema/sample"
 )
 
 const (
 	operatorToken = "operator-token-of-the-chaos"
-	company       = "/v1/companies/" + testdata.CompanyEveryField
+	company       = "/v1/companies/" + sampletest.CompanyEveryField
 )
 
 // built is the program, and a registry for it to serve.
@@ -40,15 +40,8 @@ var buildOnce = sync.OnceValues(func() (*built, error) {
 	if out, err := exec.Command("go", "build", "-o", b.program, "regedge/host").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w: %s", err, out)
 	}
-	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
+	if _, err := sample.Import(context.Background(), b.registry, time.Now); err != nil {
 		return nil, err
-	}
-	config := importer.Config{Registry: b.registry, Pincodes: []string{filepath.Join(dir, testdata.Pincodes)}, Now: time.Now}
-	for _, source := range testdata.Sources() {
-		config.AsOf, config.Files = source.AsOf, []string{filepath.Join(dir, source.Name)}
-		if _, err := importer.Run(context.Background(), config); err != nil {
-			return nil, err
-		}
 	}
 	return b, nil
 })

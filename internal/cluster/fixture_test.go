@@ -16,10 +16,10 @@ import (
 	"regedge/host/pki"
 	"regedge/internal/cluster"
 	"regedge/internal/testkit"
+	"regedge/internal/testkit/sampletest"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
-	"regedge/testdata"
 )
 
 // patience is for a busy machine; nothing waits for it when all is well.
@@ -157,7 +157,7 @@ func (w *world) arrived(release string) {
 	for _, e := range w.Edges {
 		require.NoError(w.t, e.Ready(ctx))
 		require.Eventually(w.t, func() bool {
-			a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+testdata.CompanyEveryField, "reg_sandbox_public")
+			a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+sampletest.CompanyEveryField, "reg_sandbox_public")
 			return err == nil && a.release == release
 		}, patience, 20*time.Millisecond)
 	}

@@ -10,17 +10,15 @@ import (
 	"regedge/schema"
 	"regedge/schema/generate"
 	"regedge/schema/importer"
-	"regedge/testdata"
+	"regedge/schema/sample"
 )
 
 // makeRegistries imports the sample, and a copy of it with a day's changes.
 func (w *world) makeRegistries() {
 	dir := w.t.TempDir()
-	require.NoError(w.t, os.CopyFS(dir, testdata.Registry()))
 	w.before, w.after = filepath.Join(dir, "before.db"), filepath.Join(dir, "after.db")
-	for _, source := range testdata.Sources() {
-		w.importFile(w.before, source.AsOf, filepath.Join(dir, source.Name), filepath.Join(dir, testdata.Pincodes))
-	}
+	_, err := sample.Import(w.t.Context(), w.before, nil)
+	require.NoError(w.t, err)
 	w.addGenerated(dir)
 	content, err := os.ReadFile(w.before)
 	require.NoError(w.t, err)
@@ -32,7 +30,7 @@ func (w *world) makeRegistries() {
 		require.NoError(w.t, err)
 		require.NoError(w.t, csv.NewWriter(file).WriteAll(rows))
 		require.NoError(w.t, file.Close())
-		w.importFile(w.after, "2026-01-01", path, "")
+		w.importFile(w.after, "2026-01-01", path)
 	}
 	w.makeWhole()
 }
@@ -75,12 +73,9 @@ func (w *world) makeWhole() {
 	require.NoError(w.t, err)
 }
 
-func (w *world) importFile(registry, asOf, file, pincodes string) {
+func (w *world) importFile(registry, asOf, file string) {
 	w.t.Helper()
 	config := importer.Config{Registry: registry, AsOf: asOf, Files: []string{file}}
-	if pincodes != "" {
-		config.Pincodes = []string{pincodes}
-	}
 	_, err := importer.Run(w.t.Context(), config)
 	require.NoError(w.t, err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
-	"regedge/testdata"
+	"regedge/internal/testkit/sampletest"
 )
 
 // TestHeaderNamesAreSpeltAsDocumented reads the bytes of an answer, since clients of
@@ -22,7 +22,7 @@ func TestHeaderNamesAreSpeltAsDocumented(t *testing.T) {
 			require.NoError(t, err)
 			defer conn.Close()
 			_, err = fmt.Fprintf(conn, "GET /v1/companies/%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n",
-				testdata.CompanyEveryField, ident.SandboxKey)
+				sampletest.CompanyEveryField, ident.SandboxKey)
 			require.NoError(t, err)
 			answer, err := io.ReadAll(conn)
 			require.NoError(t, err)

@@ -22,11 +22,10 @@ import (
 	"regedge/host/engine"
 	"regedge/host/server"
 	"regedge/host/sqlite"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
-	"regedge/schema/importer"
-	"regedge/testdata"
 )
 
 const (
@@ -38,9 +37,6 @@ const (
 // start is when the vectors happen: fifteen seconds into a minute, so that RateLimit-Reset
 // is 45.
 var start = time.Date(2026, 11, 21, 10, 30, 15, 0, time.UTC)
-
-// imported is when the registry was filled, the last_updated of every record.
-func imported() time.Time { return time.Date(2025, 5, 6, 4, 30, 0, 0, time.UTC) }
 
 // simClock is the clock of writer and meter.
 type simClock struct {
@@ -60,36 +56,6 @@ func (c *simClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// registry imports the embedded sample once for all tests of the package.
-var registry = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "regedge-vectors-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "registry.db")
-	for _, source := range testdata.Sources() {
-		_, err := importer.Run(context.Background(), importer.Config{
-			Registry: path, Files: []string{filepath.Join(dir, source.Name)}, AsOf: source.AsOf,
-			Pincodes: []string{filepath.Join(dir, testdata.Pincodes)}, Now: imported,
-		})
-		if err != nil {
-			return "", err
-		}
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := registry(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
-
 // world is the service around an engine: the registry, and a real writer and meter on
 // databases of its own.
 type world struct {
@@ -107,8 +73,7 @@ func newWorld(t *testing.T) *world {
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
 
-	path, err := registry()
-	require.NoError(t, err)
+	path := sampletest.Registry(t)
 	dir := t.TempDir()
 	w := &world{registry: path, access: filepath.Join(dir, "access.db"), clock: &simClock{now: start}, dir: dir}
 	w.release = readRelease(t, path)
@@ -177,7 +142,7 @@ func (w *world) without(t *testing.T, part string) *world {
 		db, err := schema.OpenFile(failed.registry, false)
 		require.NoError(t, err)
 		defer db.Close()
-		_, err = db.Exec(`UPDATE company SET website = ? WHERE cin = ?`, strings.Repeat("w", handler.MaxBody), testdata.CompanyEveryField)
+		_, err = db.Exec(`UPDATE company SET website = ? WHERE cin = ?`, strings.Repeat("w", handler.MaxBody), sampletest.CompanyEveryField)
 		require.NoError(t, err)
 	default:
 		t.Fatalf("no outage is called %q", part)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"regedge/testdata"
+	"regedge/internal/testkit/sampletest"
 )
 
 const formatA = "CIN,CompanyName,CompanyROCcode,CompanyCategory,CompanySubCategory,CompanyClass,AuthorizedCapital,PaidupCapital," +
@@ -62,24 +62,24 @@ func madeUpCompanies() table {
 }
 
 func namedCompanies() []company {
-	every := usual(testdata.CompanyEveryField, "EVERY FIELD (MADE-UP) PRIVATE LIMITED")
-	grand := usual(testdata.CompanyGrandBoard, "GRAND BOARD (MADE-UP) LIMITED")
+	every := usual(sampletest.CompanyEveryField, "EVERY FIELD (MADE-UP) PRIVATE LIMITED")
+	grand := usual(sampletest.CompanyGrandBoard, "GRAND BOARD (MADE-UP) LIMITED")
 	grand.class, grand.listing, grand.roc, grand.state = "Public", "Listed", "ROC Mumbai", "maharashtra"
 	grand.address = "4 MADE-UP ROAD,FORT,MUMBAI,Mumbai City,Maharashtra,400001-India"
 	// Paise to cut off; read as floating point, the first would become a rupee more.
 	grand.authorized, grand.paidUp = "9007199254740991.99", "500000000000.50"
-	full := usual(testdata.CompanyFullBoard, "FULL BOARD (MADE-UP) LIMITED")
+	full := usual(sampletest.CompanyFullBoard, "FULL BOARD (MADE-UP) LIMITED")
 	full.class = "Public"
-	nothing := company{cin: testdata.CompanyBare, name: "BARE (MADE-UP) PRIVATE LIMITED", status: "Active"}
-	alone := usual(testdata.CompanyNoDirector, "NO DIRECTOR (MADE-UP) PRIVATE LIMITED")
+	nothing := company{cin: sampletest.CompanyBare, name: "BARE (MADE-UP) PRIVATE LIMITED", status: "Active"}
+	alone := usual(sampletest.CompanyNoDirector, "NO DIRECTOR (MADE-UP) PRIVATE LIMITED")
 	alone.roc, alone.state, alone.address = "ROC Delhi", "delhi", "5 MADE-UP ROAD,NEW DELHI,New Delhi,Delhi,110001-India"
-	lost := usual(testdata.CompanyUnknownPincode, "UNKNOWN PINCODE (MADE-UP) FOUNDATION")
+	lost := usual(sampletest.CompanyUnknownPincode, "UNKNOWN PINCODE (MADE-UP) FOUNDATION")
 	lost.category, lost.sub = "Company limited by guarantee", "Guarantee and association Company"
 	lost.address = "6 MADE-UP ROAD,NOWHERE,Nowhere,Karnataka,999999-India"
 	lost.authorized, lost.paidUp = "0.00", "0.00"
 	return []company{every, grand, full, nothing, alone, lost,
-		usual(testdata.CompanyFallback, "FALLBACK (MADE-UP) PRIVATE LIMITED"),
-		usual(testdata.CompanyFormerBoard, "FORMER BOARD (MADE-UP) PRIVATE LIMITED")}
+		usual(sampletest.CompanyFallback, "FALLBACK (MADE-UP) PRIVATE LIMITED"),
+		usual(sampletest.CompanyFormerBoard, "FORMER BOARD (MADE-UP) PRIVATE LIMITED")}
 }
 
 // statusCompanies has one company of every status.

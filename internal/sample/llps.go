@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"regedge/testdata"
+	"regedge/internal/testkit/sampletest"
 )
 
 // monthlyLLPs is a monthly list of incorporations.
@@ -23,11 +23,11 @@ func monthlyLLPs() table {
 // plainLLPs has every status, and what the other files need.
 func plainLLPs() table {
 	t := newTable("llpin,llp_name,status,incorporation_date,main_division,business_activity,contribution,address_line,city,state,pincode")
-	t.add(testdata.LLPEveryField, "EVERY FIELD (MADE-UP) LLP", "Active", "2018-01-09", "Computer programming, consultancy and related activities",
+	t.add(sampletest.LLPEveryField, "EVERY FIELD (MADE-UP) LLP", "Active", "2018-01-09", "Computer programming, consultancy and related activities",
 		"Business Services", "500000", "16 MADE-UP ROAD", "Bangalore", "Karnataka", "560001")
-	t.add(testdata.LLPManyPartners, "MANY PARTNERS (MADE-UP) LLP", "Active", "2012-12-12", "", "Legal services", "99999999999", "17 MADE-UP ROAD", "Mumbai", "Maharashtra", "400001")
-	t.add(testdata.LLPFiftyPartners, "FIFTY PARTNERS (MADE-UP) LLP", "Active", "2013-03-13", "", "", "100000", "", "Chennai", "Tamil Nadu", "999999")
-	t.add(testdata.LLPBare, "BARE (MADE-UP) LLP", "Inactive", "", "", "", "", "", "", "", "")
+	t.add(sampletest.LLPManyPartners, "MANY PARTNERS (MADE-UP) LLP", "Active", "2012-12-12", "", "Legal services", "99999999999", "17 MADE-UP ROAD", "Mumbai", "Maharashtra", "400001")
+	t.add(sampletest.LLPFiftyPartners, "FIFTY PARTNERS (MADE-UP) LLP", "Active", "2013-03-13", "", "", "100000", "", "Chennai", "Tamil Nadu", "999999")
+	t.add(sampletest.LLPBare, "BARE (MADE-UP) LLP", "Inactive", "", "", "", "", "", "", "", "")
 	for i, status := range append([]string{"Suspended"}, statuses...) {
 		t.add(fmt.Sprintf("AAZ-91%02d", i), fmt.Sprintf("STATUS %d (MADE-UP) LLP", i), status, "2017-07-17", "", "Trading", "10000",
 			"18 MADE-UP ROAD", "New Delhi", "Delhi", "110001")
@@ -40,12 +40,12 @@ func plainLLPs() table {
 // partners covers every status, past partners, and partners without a DIN.
 func partners() table {
 	t := newTable("llpin,din,name,status,joined_on,left_on")
-	t.add(testdata.LLPEveryField, testdata.DirectorAndPartner, "O'EXAMPLE \"BOB\" BACK\\SLASH (MADE-UP)", "Active", "2018-01-09", "")
-	t.add(testdata.LLPEveryField, "90000013", "PAST PARTNER (MADE-UP)", "Active", "2018-01-09", "2020-02-29")
-	t.add(testdata.LLPEveryField, "90000014", "RETIRED PARTNER (MADE-UP)", "Retired", "2019-05-05", "")
-	t.add(testdata.LLPEveryField, "90000015", "INACTIVE PARTNER (MADE-UP)", "Inactive", "2019-05-05", "")
-	t.add(testdata.LLPEveryField, "", "PARTNER COMPANY (MADE-UP) LIMITED", "", "", "")
-	t.add(testdata.LLPEveryField, "44", "LEADING ZERO PARTNER (MADE-UP)", "", "2022-02-02", "")
+	t.add(sampletest.LLPEveryField, sampletest.DirectorAndPartner, "O'EXAMPLE \"BOB\" BACK\\SLASH (MADE-UP)", "Active", "2018-01-09", "")
+	t.add(sampletest.LLPEveryField, "90000013", "PAST PARTNER (MADE-UP)", "Active", "2018-01-09", "2020-02-29")
+	t.add(sampletest.LLPEveryField, "90000014", "RETIRED PARTNER (MADE-UP)", "Retired", "2019-05-05", "")
+	t.add(sampletest.LLPEveryField, "90000015", "INACTIVE PARTNER (MADE-UP)", "Inactive", "2019-05-05", "")
+	t.add(sampletest.LLPEveryField, "", "PARTNER COMPANY (MADE-UP) LIMITED", "", "", "")
+	t.add(sampletest.LLPEveryField, "44", "LEADING ZERO PARTNER (MADE-UP)", "", "2022-02-02", "")
 	for i := range 57 {
 		din, joined, left := fmt.Sprintf("900030%02d", i), fmt.Sprintf("%d-%02d-15", 2012+i%11, i%12+1), ""
 		switch i % 9 {
@@ -56,12 +56,12 @@ func partners() table {
 		case 6:
 			din = ""
 		}
-		t.add(testdata.LLPManyPartners, din, fmt.Sprintf("%s PARTNER %02d (MADE-UP)", givenNames[i%len(givenNames)], i), "", joined, left)
+		t.add(sampletest.LLPManyPartners, din, fmt.Sprintf("%s PARTNER %02d (MADE-UP)", givenNames[i%len(givenNames)], i), "", joined, left)
 		if i < 50 {
-			t.add(testdata.LLPFiftyPartners, fmt.Sprintf("900031%02d", i), fmt.Sprintf("FIFTY PARTNER %02d (MADE-UP)", i), "Active", "2013-03-13", "")
+			t.add(sampletest.LLPFiftyPartners, fmt.Sprintf("900031%02d", i), fmt.Sprintf("FIFTY PARTNER %02d (MADE-UP)", i), "Active", "2013-03-13", "")
 		}
 	}
 	t.add("AAZ9030", "90000016", "WITHOUT A HYPHEN (MADE-UP)", "", "2021-01-21", "")
-	t.add(testdata.LLPNotHeld, "90000017", "ELSEWHERE PARTNER (MADE-UP)", "Active", "2021-01-21", "")
+	t.add(sampletest.LLPNotHeld, "90000017", "ELSEWHERE PARTNER (MADE-UP)", "Active", "2021-01-21", "")
 	return t
 }

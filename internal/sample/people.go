@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"regedge/testdata"
+	"regedge/internal/testkit/sampletest"
 )
 
 // realBoards is how many of the real companies get a made-up board.
@@ -35,40 +35,40 @@ func (p *people) appoint(cin, din, designation, from string) {
 
 func (p *people) named() {
 	d := &p.directors
-	d.add(testdata.DirectorManyLinks, "ASHA MANY-LINKS (MADE-UP)", "false", "Director", "2000-01-01")
-	d.add(testdata.DirectorTenLinks, "BHASKAR TEN-LINKS (MADE-UP)", "false", "", "")
-	d.add(testdata.DirectorDisqualified, "CHITRA DISQUALIFIED (MADE-UP)", "true", "Director", "")
-	d.add(testdata.DirectorRemoved, "DINESH REMOVED (MADE-UP)", "false", "", "")
-	d.add(testdata.DirectorResigned, "ESHA RESIGNED (MADE-UP)", "", "", "")
-	d.add(testdata.DirectorCeased, "FAROUK CEASED (MADE-UP)", "", "", "")
-	d.add(testdata.DirectorUnlinked, "GITA UNLINKED (MADE-UP)", "", "", "")
-	d.add(testdata.DirectorGeneral, "HARISH GENERAL (MADE-UP)", "false", "Nominee Director", "2022-02-22")
-	d.add(testdata.DirectorNameOnly, "INDIRA NAME-ONLY (MADE-UP)", "", "", "")
-	d.add(testdata.DirectorElsewhere, "JOSEPH ELSEWHERE (MADE-UP)", "false", "", "")
-	d.add(testdata.DirectorReturned, "आशा उदाहरण (MADE-UP)", "false", "", "")
-	d.add(testdata.DirectorAndPartner, "O'EXAMPLE \"BOB\" BACK\\SLASH (MADE-UP)", "false", "", "")
+	d.add(sampletest.DirectorManyLinks, "ASHA MANY-LINKS (MADE-UP)", "false", "Director", "2000-01-01")
+	d.add(sampletest.DirectorTenLinks, "BHASKAR TEN-LINKS (MADE-UP)", "false", "", "")
+	d.add(sampletest.DirectorDisqualified, "CHITRA DISQUALIFIED (MADE-UP)", "true", "Director", "")
+	d.add(sampletest.DirectorRemoved, "DINESH REMOVED (MADE-UP)", "false", "", "")
+	d.add(sampletest.DirectorResigned, "ESHA RESIGNED (MADE-UP)", "", "", "")
+	d.add(sampletest.DirectorCeased, "FAROUK CEASED (MADE-UP)", "", "", "")
+	d.add(sampletest.DirectorUnlinked, "GITA UNLINKED (MADE-UP)", "", "", "")
+	d.add(sampletest.DirectorGeneral, "HARISH GENERAL (MADE-UP)", "false", "Nominee Director", "2022-02-22")
+	d.add(sampletest.DirectorNameOnly, "INDIRA NAME-ONLY (MADE-UP)", "", "", "")
+	d.add(sampletest.DirectorElsewhere, "JOSEPH ELSEWHERE (MADE-UP)", "false", "", "")
+	d.add(sampletest.DirectorReturned, "आशा उदाहरण (MADE-UP)", "false", "", "")
+	d.add(sampletest.DirectorAndPartner, "O'EXAMPLE \"BOB\" BACK\\SLASH (MADE-UP)", "false", "", "")
 	d.add("42", "LEADING ZERO (MADE-UP)", "false", "", "")
 	d.add("00000043", "LEADING ZERO KEPT (MADE-UP)", "false", "", "")
 
 	for i := range statuses {
-		p.appoint(statusCIN(i), testdata.DirectorManyLinks, "Director", fmt.Sprintf("2010-08-%02d", i/2+1))
+		p.appoint(statusCIN(i), sampletest.DirectorManyLinks, "Director", fmt.Sprintf("2010-08-%02d", i/2+1))
 	}
 	for i := range 10 {
-		p.appoint(statusCIN(i), testdata.DirectorTenLinks, "", "")
+		p.appoint(statusCIN(i), sampletest.DirectorTenLinks, "", "")
 	}
 	for i, end := range []struct{ din, reason string }{
-		{testdata.DirectorRemoved, "removed"}, {testdata.DirectorResigned, "resigned"}, {testdata.DirectorCeased, ""}, {testdata.DirectorTenLinks, "resigned"}, {testdata.DirectorReturned, "removed"}} {
-		p.appointments.add(testdata.CompanyFormerBoard, end.din, "Director", "2009-07-15", fmt.Sprintf("2019-0%d-30", i+4), end.reason)
+		{sampletest.DirectorRemoved, "removed"}, {sampletest.DirectorResigned, "resigned"}, {sampletest.DirectorCeased, ""}, {sampletest.DirectorTenLinks, "resigned"}, {sampletest.DirectorReturned, "removed"}} {
+		p.appointments.add(sampletest.CompanyFormerBoard, end.din, "Director", "2009-07-15", fmt.Sprintf("2019-0%d-30", i+4), end.reason)
 	}
-	p.appoint(testdata.CompanyEveryField, testdata.DirectorReturned, "Managing Director", "2015-07-15")
-	p.appoint(testdata.CompanyEveryField, testdata.DirectorDisqualified, "Director", "2016-01-31")
-	p.appoint(testdata.CompanyEveryField, testdata.DirectorLeadingZeros, "Additional Director", "")
-	p.appoint(testdata.CompanyEveryField, testdata.DirectorNotHeld, "Director", "2015-07-15")
-	p.appoint(testdata.CompanyFallback, testdata.DirectorGeneral, "", "")
-	p.appoint(testdata.CompanyFallback, testdata.DirectorNameOnly, "", "")
-	p.appoint(testdata.CompanyFallback, testdata.DirectorReturned, "", "2023-03-03")
-	p.appoint(testdata.CompanyNotHeld, testdata.DirectorElsewhere, "Director", "1999-09-09")
-	p.appoint(testdata.CompanyBare, testdata.DirectorNameOnly, "", "")
+	p.appoint(sampletest.CompanyEveryField, sampletest.DirectorReturned, "Managing Director", "2015-07-15")
+	p.appoint(sampletest.CompanyEveryField, sampletest.DirectorDisqualified, "Director", "2016-01-31")
+	p.appoint(sampletest.CompanyEveryField, sampletest.DirectorLeadingZeros, "Additional Director", "")
+	p.appoint(sampletest.CompanyEveryField, sampletest.DirectorNotHeld, "Director", "2015-07-15")
+	p.appoint(sampletest.CompanyFallback, sampletest.DirectorGeneral, "", "")
+	p.appoint(sampletest.CompanyFallback, sampletest.DirectorNameOnly, "", "")
+	p.appoint(sampletest.CompanyFallback, sampletest.DirectorReturned, "", "2023-03-03")
+	p.appoint(sampletest.CompanyNotHeld, sampletest.DirectorElsewhere, "Director", "1999-09-09")
+	p.appoint(sampletest.CompanyBare, sampletest.DirectorNameOnly, "", "")
 }
 
 // boards gives one company 57 current directors and 5 former ones, another exactly 50.
@@ -81,12 +81,12 @@ func (p *people) boards() {
 			from = ""
 		}
 		if i >= 57 {
-			p.appointments.add(testdata.CompanyGrandBoard, din, "Director", from, "2024-12-31", "resigned")
+			p.appointments.add(sampletest.CompanyGrandBoard, din, "Director", from, "2024-12-31", "resigned")
 			continue
 		}
-		p.appoint(testdata.CompanyGrandBoard, din, designations[i%len(designations)], from)
+		p.appoint(sampletest.CompanyGrandBoard, din, designations[i%len(designations)], from)
 		if i < 50 {
-			p.appoint(testdata.CompanyFullBoard, din, "Director", "1995-07-15")
+			p.appoint(sampletest.CompanyFullBoard, din, "Director", "1995-07-15")
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (p *people) real(cins []string) {
 		}
 	}
 	if len(cins) > 0 {
-		p.appoint(cins[0], testdata.DirectorAndPartner, "Director", "2024-04-01")
+		p.appoint(cins[0], sampletest.DirectorAndPartner, "Director", "2024-04-01")
 	}
 }
 

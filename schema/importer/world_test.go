@@ -45,10 +45,10 @@ func registerFiles(t *testing.T) (now, before, pincodes []string) {
 	}
 	t.Logf("no real register in %s: the embedded sample stands in", sharedData)
 	folder := t.TempDir()
-	require.NoError(t, testdata.Extract(folder))
+	require.NoError(t, os.CopyFS(folder, testdata.Registry()))
 	in := func(name string) string { return filepath.Join(folder, name) }
 	return []string{in("companies-2025.csv.gz"), in("companies-2025-resaved.csv.gz")},
-		[]string{in("companies-2021.csv.gz"), in("companies-2021-variant.csv.gz")}, []string{in(testdata.Pincodes)}
+		[]string{in("companies-2021.csv.gz"), in("companies-2021-variant.csv.gz")}, []string{in("pincodes.csv.gz")}
 }
 
 var testTime = time.Date(2026, 11, 21, 7, 15, 0, 0, time.UTC)

@@ -10,17 +10,17 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/cluster"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/writer"
-	"regedge/schema/importer"
-	"regedge/testdata"
+	"regedge/schema/sample"
 )
 
 // seed gives a cluster the sample registry, two edges and an account, and returns the text that
 // tells a person how to use it.
 func seed(ctx context.Context, c *cluster.Cluster) (greeting string, err error) {
 	registry := filepath.Join(c.Dir, "registry.db")
-	if err := importSample(ctx, registry); err != nil {
-		return "", fmt.Errorf("import the sample: %w", err)
+	if _, err := sample.Import(ctx, registry, nil); err != nil {
+		return "", err
 	}
 	args, env, err := c.PushArgs(registry)
 	if err != nil {
@@ -60,28 +60,6 @@ func account(ctx context.Context, w *writer.Client) (key string, err error) {
 	return secret.Secret, err
 }
 
-// importSample imports the embedded files.
-func importSample(ctx context.Context, registry string) error {
-	dir, err := os.MkdirTemp("", "regedge-sample-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, testdata.Registry()); err != nil {
-		return err
-	}
-	for _, source := range testdata.Sources() {
-		_, err := importer.Run(ctx, importer.Config{
-			Registry: registry, AsOf: source.AsOf, Files: []string{filepath.Join(dir, source.Name)},
-			Pincodes: []string{filepath.Join(dir, testdata.Pincodes)},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func greet(c *cluster.Cluster, push, env []string, key string) (string, error) {
 	reader, err := c.Token("registry", pki.ReadOnly)
 	if err != nil {
@@ -112,6 +90,6 @@ Change the register and push it, and take it back:
   %[10]s %[13]s --dry-run
   %[10]s rollback %[14]s
 `, c.Dir, c.WriterURL(), c.Primaries["registry"].URL(), c.Primaries["access"].URL(), edges.String(),
-		key, c.Edges[0].URL, testdata.CompanyEveryField, c.OperatorToken, c.Regedge, reader,
+		key, c.Edges[0].URL, sampletest.CompanyEveryField, c.OperatorToken, c.Regedge, reader,
 		strings.Join(env, " "), strings.Join(push, " "), strings.Join(push[2:], " ")), nil
 }

@@ -1,4 +1,4 @@
-package testdata
+package sampletest
 
 // Companies of the sample that show one thing each. Their registration numbers begin
 // with 99, which no Registrar has reached.

@@ -1,4 +1,4 @@
-package testdata_test
+package sample_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
+	"regedge/internal/testkit/sampletest"
+	"regedge/schema/sample"
 	"regedge/testdata"
 )
 
@@ -21,8 +23,8 @@ import (
 const mostBytes = 300_000
 
 func TestEveryEmbeddedFileIsListedAndSmall(t *testing.T) {
-	listed := map[string]bool{testdata.Pincodes: true, testdata.Irregular: true}
-	for _, source := range testdata.Sources() {
+	listed := map[string]bool{sample.Pincodes: true, sample.Irregular: true}
+	for _, source := range sample.Sources() {
 		_, err := time.Parse(time.DateOnly, source.AsOf)
 		require.NoError(t, err)
 		require.False(t, listed[source.Name], source.Name)
@@ -88,22 +90,22 @@ func TestExamplesShowWhatTheySay(t *testing.T) {
 		current[row[0]]++
 		links[row[1]]++
 	}
-	require.Equal(t, 57, current[testdata.CompanyGrandBoard])
-	require.Equal(t, 5, former[testdata.CompanyGrandBoard])
-	require.Equal(t, 50, current[testdata.CompanyFullBoard])
-	require.Zero(t, current[testdata.CompanyNoDirector])
-	require.Zero(t, current[testdata.CompanyFormerBoard])
-	require.Equal(t, 24, links[testdata.DirectorManyLinks])
-	require.Equal(t, 10, links[testdata.DirectorTenLinks])
-	require.Zero(t, links[testdata.DirectorUnlinked])
+	require.Equal(t, 57, current[sampletest.CompanyGrandBoard])
+	require.Equal(t, 5, former[sampletest.CompanyGrandBoard])
+	require.Equal(t, 50, current[sampletest.CompanyFullBoard])
+	require.Zero(t, current[sampletest.CompanyNoDirector])
+	require.Zero(t, current[sampletest.CompanyFormerBoard])
+	require.Equal(t, 24, links[sampletest.DirectorManyLinks])
+	require.Equal(t, 10, links[sampletest.DirectorTenLinks])
+	require.Zero(t, links[sampletest.DirectorUnlinked])
 
 	partners := map[string]int{}
 	for _, row := range rowsOf(t, "made-up-partners.csv.gz") {
 		partners[row[0]]++
 	}
-	require.Equal(t, 57, partners[testdata.LLPManyPartners])
-	require.Equal(t, 50, partners[testdata.LLPFiftyPartners])
-	require.Zero(t, partners[testdata.LLPBare])
+	require.Equal(t, 57, partners[sampletest.LLPManyPartners])
+	require.Equal(t, 50, partners[sampletest.LLPFiftyPartners])
+	require.Zero(t, partners[sampletest.LLPBare])
 }
 
 // rowsOf are the rows of a CSV file below its header.

@@ -1,9 +1,10 @@
-package testdata_test
+package sample_test
 
 import (
 	"context"
 	"database/sql"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit/sampletest"
 	"regedge/schema"
 	"regedge/schema/importer"
+	"regedge/schema/sample"
 	"regedge/testdata"
 )
 
@@ -77,11 +80,11 @@ func TestTheFullExampleHasEveryField(t *testing.T) {
 	require.Equal(t, 1, i.number(t, `SELECT count(*) FROM company
 		WHERE cin = ? AND length(incorporation_date || category || sub_category || class || roc || authorized_capital
 		|| paid_up_capital || listed || main_division || business_activity || state || pincode || address_line
-		|| city || email || phone || website || district) > 0`, testdata.CompanyEveryField))
+		|| city || email || phone || website || district) > 0`, sampletest.CompanyEveryField))
 	require.Equal(t, 1, i.number(t, `SELECT count(*) FROM llp JOIN pincode USING (pincode)
 		WHERE llpin = ? AND length(incorporation_date || main_division || business_activity || contribution || llp.state
-		|| address_line || city || district) > 0`, testdata.LLPEveryField))
-	require.Equal(t, 9007199254740991, i.number(t, "SELECT authorized_capital FROM company WHERE cin = ?", testdata.CompanyGrandBoard))
+		|| address_line || city || district) > 0`, sampletest.LLPEveryField))
+	require.Equal(t, 9007199254740991, i.number(t, "SELECT authorized_capital FROM company WHERE cin = ?", sampletest.CompanyGrandBoard))
 }
 
 func TestPersonalContactsOfTheDocumentsAreDropped(t *testing.T) {
@@ -104,7 +107,7 @@ func TestPersonalContactsOfTheDocumentsAreDropped(t *testing.T) {
 
 func TestIrregularRowsAreRefusedLeftOutOrMended(t *testing.T) {
 	i := newImport(t)
-	report := i.run(t, 1, "2025-05-05", nil, []string{testdata.Irregular})
+	report := i.run(t, 1, "2025-05-05", nil, []string{sample.Irregular})
 	total := report.Total()
 	require.Equal(t, map[string]int64{"invalid CIN": 3, "invalid capital": 2, "invalid date": 1, "no name": 2, "unknown status": 2}, total.Rejected)
 	require.Equal(t, map[string]int64{"foreign company": 1}, total.LeftOut)
@@ -121,7 +124,7 @@ type imported struct {
 func newImport(t *testing.T) *imported {
 	t.Helper()
 	i := &imported{folder: t.TempDir()}
-	require.NoError(t, testdata.Extract(i.folder))
+	require.NoError(t, os.CopyFS(i.folder, testdata.Registry()))
 	return i
 }
 
@@ -129,12 +132,12 @@ func newImport(t *testing.T) *imported {
 func (i *imported) sample(t *testing.T, at int64) importer.FileReport {
 	t.Helper()
 	files := map[string][]string{}
-	for _, source := range testdata.Sources() {
+	for _, source := range sample.Sources() {
 		files[source.AsOf] = append(files[source.AsOf], source.Name)
 	}
 	var all importer.Report
 	for _, asOf := range slices.Sorted(maps.Keys(files)) {
-		report := i.run(t, at, asOf, []string{testdata.Pincodes}, files[asOf])
+		report := i.run(t, at, asOf, []string{sample.Pincodes}, files[asOf])
 		all.Files = append(all.Files, report.Files...)
 	}
 	return all.Total()
