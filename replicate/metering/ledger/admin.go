@@ -6,20 +6,19 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// Errors of the operators' steps.
+// Errors of the operators' changes.
 var (
 	ErrNoAccount = errors.New("no such account")
 	ErrNoPlan    = errors.New("no such plan")
 	ErrNoEdge    = errors.New("no such node")
 	ErrTaken     = errors.New("the name is taken")
-	ErrRetired   = errors.New("the node is retired")
 	ErrAmount    = errors.New("the amount is out of range")
 )
 
-// maxCredits bounds an account's credits, far from the end of what sums can hold.
+// maxCredits bounds an account's credits, so that sums never overflow.
 const maxCredits = 1 << 46
 
-// SetPlan adds or changes a plan. Volumes that were lowered recall what is leased.
+// SetPlan adds or changes a plan. A lower volume recalls what is leased.
 func (l *Ledger) SetPlan(now int64, p Plan) {
 	l.plans[p.ID] = p
 	l.changes.plans[p.ID] = true
@@ -46,7 +45,7 @@ func (l *Ledger) limit(p *Pool, units int64) {
 	}
 }
 
-// AddAccount makes an account with the id, which no account had.
+// AddAccount makes an account. Its errors are ErrNoPlan and ErrTaken.
 func (l *Ledger) AddAccount(id int64, plan string) error {
 	if _, ok := l.plans[plan]; !ok {
 		return ErrNoPlan
@@ -67,16 +66,8 @@ func (l *Ledger) putAccount(a *Account) {
 	l.changes.accounts[a.ID] = true
 }
 
-// ensureAccount makes an account that a restored ledger does not know, so that what
-// edges report of it is not lost. It is suspended until an operator looks at it.
-func (l *Ledger) ensureAccount(id int64) {
-	if l.Restoring && l.accounts[id] == nil {
-		l.putAccount(&Account{ID: id, Plan: "free", Suspended: true})
-	}
-}
-
-// ChangeAccount changes plan and suspension. A suspended account's leases are recalled,
-// as are those of a volume that the new plan does not have.
+// ChangeAccount changes plan and suspension. The leases of a suspended account are recalled,
+// and so is volume beyond that of the new plan. Its errors are ErrNoAccount and ErrNoPlan.
 func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool) error {
 	a := l.accounts[id]
 	if a == nil {
@@ -99,8 +90,9 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 	return nil
 }
 
-// ChangeCredits adds credits, as bought or as compensated, or takes bought ones away:
-// at once what is left, the rest as leases come home.
+// ChangeCredits adds credits, as bought or as compensated, or takes bought ones away: at
+// once what is left, the rest as leases are returned. Its errors are ErrNoAccount and
+// ErrAmount.
 func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) error {
 	a := l.accounts[id]
 	if a == nil {
@@ -116,10 +108,10 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 		p.Deducting -= amount
 	case kind == EntryBought:
 		p.Limit += amount
-		l.enter(p, kind, amount, note)
+		l.addEntry(p, kind, amount, note)
 	case kind == EntryCompensated:
 		p.Compensated += amount
-		l.enter(p, kind, amount, note)
+		l.addEntry(p, kind, amount, note)
 	default:
 		return ErrAmount
 	}
@@ -129,7 +121,7 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 	return nil
 }
 
-// AddEdge makes an edge.
+// AddEdge makes an edge. Its error is ErrTaken.
 func (l *Ledger) AddEdge(name string) error {
 	if l.edges[name] != nil {
 		return ErrTaken
@@ -140,8 +132,9 @@ func (l *Ledger) AddEdge(name string) error {
 	return nil
 }
 
-// Retire fences an edge for ever, or with oldEpochs only its epochs before the newest.
-// What is out there is lost and compensated; a late report moves it to spent.
+// Retire fences an edge for ever, or with oldEpochs only its epochs before the newest. What
+// is outstanding is lost and compensated; a late report moves it to spent. Its error is
+// ErrNoEdge.
 func (l *Ledger) Retire(now int64, name string, oldEpochs bool) error {
 	e := l.edges[name]
 	if e == nil {
@@ -161,13 +154,12 @@ func (l *Ledger) Retire(now int64, name string, oldEpochs bool) error {
 		}
 	}
 	l.liveKnown = false
-	l.restored()
+	l.finishRestore()
 	l.settle(now)
 	return nil
 }
 
-// Out sums the credits that are out at an edge: of all epochs, and of those before the
-// newest.
+// Out sums the outstanding credits of an edge: of all epochs, and of those before the newest.
 func (l *Ledger) Out(e *Edge) (all, stale int64) {
 	for number, epoch := range e.epochs {
 		for id, h := range epoch.leases {
@@ -183,7 +175,7 @@ func (l *Ledger) Out(e *Edge) (all, stale int64) {
 	return all, stale
 }
 
-// IsLive reports whether the edge was heard of within the last minute.
+// IsLive reports whether the edge sent a message within the last minute.
 func (e *Edge) IsLive(now int64) bool { return !e.Retired && e.Seen != 0 && now-e.Seen < liveMillis }
 
 // Applied is the newest batch of the edge's newest epoch.
@@ -206,7 +198,7 @@ func (l *Ledger) sweep(now int64) {
 			for _, h := range p.leases {
 				delete(h.epoch.leases, id)
 				h.version = 0
-				l.changes.gone(h)
+				l.changes.removeLease(h)
 			}
 			delete(l.pools, id)
 			delete(l.changes.pools, id)

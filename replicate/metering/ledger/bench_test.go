@@ -16,7 +16,7 @@ import (
 	"regedge/schema"
 )
 
-// benchLedger is a ledger in a file with accounts that have credits, and edges.
+// benchLedger is a ledger in a file, with edges and with accounts that have credits.
 func benchLedger(b *testing.B, accounts, edges int) (*ledger.Ledger, func(now int64)) {
 	ctx := context.Background()
 	db, err := schema.OpenFile(filepath.Join(b.TempDir(), "ledger.db"), false)
@@ -80,9 +80,9 @@ func benchClient(l *ledger.Ledger, now int64, name string, first, usage int64) *
 
 const benchNow = int64(1_790_000_000_000)
 
-// BenchmarkApply applies batches of 1,000 usage rows of as many accounts to a ledger in a
-// file, each in a durable transaction, and reports rows per second: by the median of the
-// batches, and by processor time, of which others that use the machine take nothing.
+// BenchmarkApply applies batches of 1,000 usage rows, each of another account, to a ledger in a
+// file, each batch in a durable transaction. It reports rows per second of the median batch, and
+// rows per second of processor time, which does not depend on the load of the machine.
 func BenchmarkApply(b *testing.B) {
 	const rows = 1000
 	l, commit := benchLedger(b, rows, 1)

@@ -21,13 +21,13 @@ type Entry struct {
 	Kind, Note      string
 }
 
-// UnresolvedRow is an unresolved charge and the edge that reported it.
+// UnresolvedRow is an unresolved charge, with the edge that reported it.
 type UnresolvedRow struct {
 	syncproto.Unresolved
 	Edge string
 }
 
-// usageKey names a row of usage.
+// usageKey is the key of a row of usage.
 type usageKey struct {
 	account, key int64
 	hour         int32
@@ -35,8 +35,8 @@ type usageKey struct {
 	outcome      charge.Outcome
 }
 
-// Changes are what steps changed and the database does not have yet. Rows are written as
-// they are at the time of writing; usage is added to what is there.
+// Changes are the changes that are not in the database yet. Rows are written in their state
+// at the time of Flush; usage is added to the rows in the database.
 type Changes struct {
 	Restoring  *bool
 	Entries    []Entry
@@ -67,7 +67,7 @@ func (c *Changes) Empty() bool {
 		len(c.edges)+len(c.epochs)+len(c.leases)+len(c.removed)+len(c.used) == 0
 }
 
-// pool notes a pool; that of credits is part of its account's row.
+// pool notes a pool. Credits are part of their account's row.
 func (c *Changes) pool(p *Pool) {
 	if p.ID.Kind == syncproto.Credits {
 		c.accounts[p.ID.Subject] = true
@@ -81,7 +81,7 @@ func (c *Changes) lease(h *Lease) {
 	c.leases[h] = true
 }
 
-func (c *Changes) gone(h *Lease) {
+func (c *Changes) removeLease(h *Lease) {
 	delete(c.leases, h)
 	c.removed[h] = true
 }
@@ -96,21 +96,21 @@ func (c *Changes) usage(u *syncproto.Usage) {
 // Changed reports whether there is something to commit.
 func (l *Ledger) Changed() bool { return !l.changes.Empty() }
 
-// enter adds a credit entry; other pools have no journal.
-func (l *Ledger) enter(p *Pool, kind string, amount int64, note string) {
+// addEntry adds a credit entry. Pools other than credits have none.
+func (l *Ledger) addEntry(p *Pool, kind string, amount int64, note string) {
 	if p.ID.Kind == syncproto.Credits {
 		l.changes.Entries = append(l.changes.Entries, Entry{p.ID.Subject, amount, kind, note})
 	}
 }
 
-// post enters what the account spent since its last entry, once in an hour.
+// post adds an entry of what the account spent since the last one, once an hour.
 func (l *Ledger) post(a *Account, hour int32) {
 	if a.postedHour == hour {
 		return
 	}
 	a.postedHour = hour
 	if unposted := a.credits.Spent - a.posted; unposted != 0 {
-		l.enter(a.credits, EntrySpent, -unposted, "")
+		l.addEntry(a.credits, EntrySpent, -unposted, "")
 		a.posted = a.credits.Spent
 	}
 	l.changes.accounts[a.ID] = true

@@ -2,7 +2,7 @@ package ledger
 
 import "fmt"
 
-// Check holds the invariants of the package's documentation against the ledger.
+// Check verifies the invariants of the package comment that one state can show.
 func (l *Ledger) Check() error {
 	for _, p := range l.pools {
 		if err := p.check(); err != nil {

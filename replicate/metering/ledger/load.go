@@ -8,13 +8,13 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// Queryer reads: a connection or a transaction.
+// Queryer is a database, a connection or a transaction to read from.
 type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Load reads the ledger that a database holds, as it was last committed.
+// Load reads the ledger from its database.
 func Load(ctx context.Context, db Queryer) (*Ledger, error) {
 	l := New(0)
 	var restoring bool
@@ -120,8 +120,8 @@ func (l *Ledger) loadEpochs(ctx context.Context, db Queryer) error {
 	})
 }
 
-// loadLeases reads the leases in the order of their names, so that two loads of one
-// database act alike.
+// loadLeases reads the leases in a fixed order, so that two loads of one database behave the
+// same.
 func (l *Ledger) loadLeases(ctx context.Context, db Queryer) error {
 	const query = `SELECT node, epoch, kind, subject, time_window, granted, spent, returned, beyond, ends_at, lost
 		FROM lease ORDER BY node, epoch, kind, subject, time_window`

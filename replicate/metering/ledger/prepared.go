@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// chunk is how many rows one statement takes at most: enough that its round trip and its
-// compilation are shared, and far below the 32,766 parameters that SQLite allows. It is
-// a power of two.
+// chunk is how many rows one statement writes at most: enough to spread the cost of a round
+// trip and of compiling, and far below SQLite's limit of 32,766 parameters. It is a power of
+// two.
 const chunk = 128
 
-// table is what is written to one table: so many columns of each row after another. The
-// statement has a %s where the rows stand.
+// table is what is written to one table: args holds the columns of all rows in sequence. The
+// statement has %s in place of the rows.
 type table struct {
 	name, statement string
 	columns         int
@@ -24,16 +24,16 @@ type table struct {
 // put adds a row.
 func (t *table) put(row ...any) { t.args = append(t.args, row...) }
 
-// of is the statement for so many rows.
+// of returns the statement for a number of rows.
 func (t *table) of(rows int) string {
 	row := "(" + strings.Repeat("?,", t.columns)[:2*t.columns-1] + "),"
 	all := strings.Repeat(row, rows)
 	return strings.Replace(t.statement, "%s", all[:len(all)-1], 1)
 }
 
-// write runs the statement on the rows, some at a time. A server gets as few statements
-// as can be, since each is a round trip; a file gets them in numbers of rows that come
-// again, whose statements are compiled once.
+// write runs the statement on the rows, some at a time. A server gets as few statements as
+// possible, since each is a round trip. A file gets numbers of rows that are powers of two,
+// so that few statements are prepared and each is used again.
 func (t *table) write(ctx context.Context, tx *sql.Tx, prepared *Prepared) error {
 	for left := len(t.args) / max(t.columns, 1); left > 0; {
 		rows := min(left, chunk)
@@ -62,26 +62,26 @@ func (t *table) run(ctx context.Context, tx *sql.Tx, prepared *Prepared, rows in
 	return err
 }
 
-// Prepared keeps the statements of Flush compiled from one transaction to the next. It
-// is not safe for concurrent use.
+// Prepared caches the prepared statements of Flush across transactions. It is not safe for
+// concurrent use.
 type Prepared struct {
 	conn       *sql.Conn
 	statements map[preparedName]*sql.Stmt
 }
 
-// preparedName names a statement: by its table, and for how many rows it is.
+// preparedName is the key of a statement: its table and its number of rows.
 type preparedName struct {
 	table string
 	rows  int
 }
 
-// Prepare makes room for the statements of transactions on one connection to a file.
+// Prepare makes an empty cache of statements for one connection to a file.
 func Prepare(conn *sql.Conn) *Prepared {
 	return &Prepared{conn, map[preparedName]*sql.Stmt{}}
 }
 
-// statement is the statement for so many rows, on the connection, and so in the
-// transaction that is open on it.
+// statement returns the statement for a number of rows. It runs on the connection, and so
+// in the transaction that is open there.
 func (p *Prepared) statement(ctx context.Context, t *table, rows int) (*sql.Stmt, error) {
 	name := preparedName{t.name, rows}
 	if found := p.statements[name]; found != nil {
@@ -95,7 +95,7 @@ func (p *Prepared) statement(ctx context.Context, t *table, rows int) (*sql.Stmt
 	return made, nil
 }
 
-// Close frees the statements. The connection stays its owner's to close.
+// Close closes the statements, not the connection.
 func (p *Prepared) Close() error {
 	var err error
 	for _, s := range p.statements {

@@ -2,16 +2,16 @@ package ledger
 
 import "regedge/replicate/metering/syncproto"
 
-// rate counts the requests of an account in a minute, by edge. It lives in memory: the
-// rate is soft.
+// rate counts the requests of an account in a minute, by edge. It is not stored: the rate
+// limit is approximate.
 type rate struct {
 	minute int64
 	total  int64
 	counts map[*Edge]int64
 }
 
-// takeRates notes an edge's counts, and that the other edges which hold credits of those
-// accounts should know.
+// takeRates notes an edge's counts, and lists the accounts for the other edges that hold
+// credits of them.
 func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	l.forgetRates(syncproto.Minute(now))
 	for _, r := range rates {
@@ -36,7 +36,7 @@ func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	}
 }
 
-// listRate notes the account for every other edge that may see its requests.
+// listRate lists the account for every other edge that may get requests of it.
 func (l *Ledger) listRate(a *Account, from *Edge) {
 	for _, h := range a.credits.leases {
 		to := h.edge
@@ -48,8 +48,8 @@ func (l *Ledger) listRate(a *Account, from *Edge) {
 	}
 }
 
-// others lists what the other edges counted, of accounts where it changed.
-func (l *Ledger) others(e *Edge) []syncproto.Rate {
+// otherRates lists the counts of all other edges, for accounts where they changed.
+func (l *Ledger) otherRates(e *Edge) []syncproto.Rate {
 	n := min(len(e.rates), syncproto.MaxRates)
 	var told []syncproto.Rate
 	for _, id := range e.rates[:n] {

@@ -7,8 +7,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// tables lists what the changes come to, in an order that satisfies references. Rows are
-// in the order of their keys: the same steps write the same pages, each once.
+// tables lists the rows to write, in an order that satisfies foreign keys. Rows are sorted by
+// key, so that every page is written once, and the same steps write the same pages.
 func (l *Ledger) tables(c *Changes, now int64) []table {
 	return []table{
 		l.planRows(c), l.accountRows(c, now), poolRows(c), edgeRows(c), epochRows(c),
@@ -16,7 +16,7 @@ func (l *Ledger) tables(c *Changes, now int64) []table {
 	}
 }
 
-// newTable makes a table with room for so many rows.
+// newTable makes a table with room for a number of rows.
 func newTable(name, statement string, columns, rows int) table {
 	return table{name: name, statement: statement, columns: columns, args: make([]any, 0, columns*rows)}
 }
@@ -146,13 +146,9 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return keys
 }
 
-func comparePools(p, q syncproto.Pool) int {
-	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Subject, q.Subject), cmp.Compare(p.Window, q.Window))
-}
-
-func sortedPools[V any](named map[syncproto.Pool]V) []syncproto.Pool {
-	pools := keysOf(named)
-	slices.SortFunc(pools, comparePools)
+func sortedPools[V any](m map[syncproto.Pool]V) []syncproto.Pool {
+	pools := keysOf(m)
+	slices.SortFunc(pools, syncproto.Pool.Compare)
 	return pools
 }
 
@@ -160,7 +156,7 @@ func sortedLeases(leases map[*Lease]bool) []*Lease {
 	sorted := keysOf(leases)
 	slices.SortFunc(sorted, func(g, h *Lease) int {
 		return cmp.Or(cmp.Compare(g.edge.Name, h.edge.Name), cmp.Compare(g.epoch.Number, h.epoch.Number),
-			comparePools(g.pool.ID, h.pool.ID))
+			g.pool.ID.Compare(h.pool.ID))
 	})
 	return sorted
 }

@@ -10,7 +10,7 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
+func TestAnEndedLeaseIsExtendedEvenWhenNothingIsLeft(t *testing.T) {
 	now, l := at, newLedger(t, 1, 10, "one")
 	e := l.Edge("one")
 	session := l.Hello(now, e, &syncproto.Hello{Boot: 1, NowMillis: now}).Session
@@ -27,9 +27,9 @@ func TestALeaseThatEndedIsExtendedThoughNothingIsLeft(t *testing.T) {
 	require.Greater(t, want().UntilMillis, now, "the edge may spend what it holds")
 }
 
-// TestAUnitThatCameBackMayBeSpentAgain reports in one batch a charge and, of another hour, that
-// the one before it was taken back.
-func TestAUnitThatCameBackMayBeSpentAgain(t *testing.T) {
+// TestAVoidedUnitMayBeSpentAgain reports in one batch a charge and, in another hour, the void of
+// the charge before it.
+func TestAVoidedUnitMayBeSpentAgain(t *testing.T) {
 	now, l := at, newLedger(t, 1, 1, "one")
 	e := l.Edge("one")
 	hello := l.Hello(now, e, &syncproto.Hello{Boot: 1, NowMillis: now})
@@ -53,9 +53,9 @@ func TestAUnitThatCameBackMayBeSpentAgain(t *testing.T) {
 	require.Zero(t, l.Account(1).Credits().Left())
 }
 
-// TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack has an edge report charges beyond its
-// lease, as an older copy of its disk would make them, beside another edge's.
-func TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack(t *testing.T) {
+// TestAVoidOfAChargeThatWasNotDebitedRestoresNothing has an edge report charges beyond its
+// lease, as an older copy of its disk would, next to those of another edge.
+func TestAVoidOfAChargeThatWasNotDebitedRestoresNothing(t *testing.T) {
 	credits := syncproto.Pool{Kind: syncproto.Credits, Subject: 1}
 	for name, closed := range map[string][]syncproto.Return{"leased": nil, "closed": {{Pool: credits, Close: true}}} {
 		t.Run(name, func(t *testing.T) {
@@ -84,16 +84,16 @@ func TestAVoidOfAChargeThatWasNotDebitedTakesNothingBack(t *testing.T) {
 			one(0, closed...)
 			one(-1)
 			one(-1)
-			require.EqualValues(t, 2, pool.Spent, "they are taken back")
+			require.EqualValues(t, 2, pool.Spent, "those two are voided")
 			one(-1)
 			require.EqualValues(t, 1, pool.Spent, "the other edge's charge")
 		})
 	}
 }
 
-// TestAnEpochThatItsDiskLeftTakesNoMoreBatches has a ledger come back from a backup that lacks
-// two batches of an epoch, and an older copy's going on in another: a copy of that copy, of
-// before it went on, can't be told by the numbers of batches.
+// TestAnEpochThatItsDiskLeftTakesNoMoreBatches restores a ledger from a backup that lacks two
+// batches of an epoch, and continues an older copy of the disk in another epoch. A copy of that
+// copy, made before it continued, can't be recognised by its sequence.
 func TestAnEpochThatItsDiskLeftTakesNoMoreBatches(t *testing.T) {
 	for _, retired := range []bool{false, true} {
 		l := newLedger(t, 9, 10, "one")
@@ -113,7 +113,7 @@ func TestAnEpochThatItsDiskLeftTakesNoMoreBatches(t *testing.T) {
 		r := l.Hello(at, e, &syncproto.Hello{Boot: 3, Epoch: first.Epoch, Sealed: 2, Acked: 1})
 		if retired {
 			require.Equal(t, syncproto.Retired, r.Status)
-			require.Greater(t, r.Applied, uint64(2), "what it made is not taken")
+			require.Greater(t, r.Applied, uint64(2), "its batches are not taken")
 			l.Sync(at, e, &syncproto.Sync{Session: r.Session, Batch: &syncproto.Batch{Seq: 2, Of: first.Epoch, Usage: []syncproto.Usage{use}}})
 		} else {
 			require.Equal(t, syncproto.Forked, r.Status)
@@ -124,9 +124,9 @@ func TestAnEpochThatItsDiskLeftTakesNoMoreBatches(t *testing.T) {
 	}
 }
 
-// TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy has a message of an edge that settled its
-// epoch, and took a charge of it back in the next, come once more.
-func TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy(t *testing.T) {
+// TestARepeatedHelloOfAnEndedEpochIsNoCopy repeats a Hello of an edge that has settled its epoch
+// since, and voided one of its charges in the next epoch.
+func TestARepeatedHelloOfAnEndedEpochIsNoCopy(t *testing.T) {
 	l := newLedger(t, 9, 10, "one")
 	e := l.Edge("one")
 	use := syncproto.Usage{Account: 1, Key: 1, Hour: syncproto.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: 1}
@@ -141,13 +141,13 @@ func TestARepeatedHelloOfAnEpochThatWasLeftIsNoCopy(t *testing.T) {
 	l.Sync(at, e, &syncproto.Sync{Session: next.Session, Batch: &syncproto.Batch{Seq: 1, Of: first.Epoch, Usage: []syncproto.Usage{back}}})
 	require.Equal(t, syncproto.Superseded, l.Hello(at, e, settled).Status)
 	require.Equal(t, syncproto.OK, l.Hello(at, e, &syncproto.Hello{Boot: 2, Epoch: next.Epoch, Sealed: 1, Acked: 1}).Status)
-	// A copy that was told more than this ledger knows still shows that it is an older one.
+	// A copy that knows more than this ledger still shows that the ledger was restored.
 	require.False(t, l.Restoring)
 	require.Equal(t, syncproto.Forked, l.Hello(at, e, &syncproto.Hello{Boot: 3, Epoch: first.Epoch, Sealed: 2, Acked: 2}).Status)
 	require.True(t, l.Restoring)
 }
 
-func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
+func TestADelayedFirstHelloSupersedesNothing(t *testing.T) {
 	now := int64(1_790_000_000_000)
 	l := ledger.New(1)
 	require.NoError(t, l.AddEdge("one"))
@@ -162,7 +162,7 @@ func TestAFirstHelloThatComesLateSupersedesNothing(t *testing.T) {
 	require.Greater(t, other.Epoch, first.Epoch, "an empty directory")
 }
 
-func TestLateUsageOfAnEpochThatTheRestoredLedgerLost(t *testing.T) {
+func TestLateUsageOfAnEpochThatTheRestoreLost(t *testing.T) {
 	now, l := at, newLedger(t, 9, 10, "one")
 	l.Restore()
 	e := l.Edge("one")
@@ -174,28 +174,28 @@ func TestLateUsageOfAnEpochThatTheRestoredLedgerLost(t *testing.T) {
 	l.Sync(now, e, &syncproto.Sync{Session: hello.Session, Declared: []syncproto.Declared{{Pool: credits, Granted: 4}}, DeclaredLast: true})
 	require.NoError(t, l.Check())
 	require.EqualValues(t, 1, l.Account(1).Credits().Spent)
-	require.EqualValues(t, 4, l.Account(1).Credits().Leased, "all that the edge's present epoch was granted")
+	require.EqualValues(t, 4, l.Account(1).Credits().Leased, "all grants of the edge's current epoch")
 }
 
-// TestARequestUnderWayForLongDeclaresNothing has a first Hello come after the ledger came
-// back from a backup, between the edge's own Hello and its declaration.
-func TestARequestUnderWayForLongDeclaresNothing(t *testing.T) {
+// TestADelayedHelloDeclaresNothing delays a first Hello until after a restore, so that it
+// arrives between the edge's own Hello and its declaration.
+func TestADelayedHelloDeclaresNothing(t *testing.T) {
 	now := int64(1_790_000_000_000)
 	l := ledger.New(9)
 	require.NoError(t, l.AddEdge("one"))
 	l.Restore()
 	e := l.Edge("one")
 	require.True(t, l.Hello(now, e, &syncproto.Hello{Boot: 1, Epoch: 5, Granted: 4, Generation: 8}).Declare)
-	for _, boot := range []uint64{1, 2} { // repeated, and of another run
+	for _, boot := range []uint64{1, 2} { // repeated, and from another run
 		require.True(t, l.Hello(now, e, &syncproto.Hello{Boot: boot}).Declare)
 		require.True(t, l.Restoring)
 	}
 	hello := l.Hello(now, e, &syncproto.Hello{Boot: 3})
 	l.Sync(now, e, &syncproto.Sync{Session: hello.Session, DeclaredLast: true})
-	require.False(t, l.Restoring, "it said that it holds nothing")
+	require.False(t, l.Restoring, "it declared that it holds nothing")
 }
 
-func TestSessionsBeginElsewhereInEachLife(t *testing.T) {
+func TestSessionNumbersDifferBetweenRuns(t *testing.T) {
 	session := func(begin uint64) uint64 {
 		l := ledger.New(3)
 		l.BeginSessions(begin)

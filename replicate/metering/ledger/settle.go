@@ -6,8 +6,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// settle ends a step: every pool that it touched grants what is wanted, recalls what is
-// needed elsewhere, and tells its edges what they should know.
+// settle ends a step. Every touched pool grants what is wanted, recalls what is needed
+// elsewhere, and makes news for its edges.
 func (l *Ledger) settle(now int64) {
 	for i := 0; i < len(l.touched); i++ {
 		p := l.touched[i]
@@ -28,19 +28,19 @@ func (l *Ledger) settlePool(now int64, p *Pool) {
 	recall := starved || p.Deducting > 0 || p.Left() < 0 || l.suspended(p)
 	for _, h := range p.leases {
 		h.recall = recall && h.Outstanding() > 0 && !h.Lost
-		l.tell(h)
+		l.notify(h)
 	}
 	p.touched = false
 }
 
-// suspended reports whether a pool's account may spend nothing.
+// suspended reports whether a pool holds the credits of a suspended account.
 func (l *Ledger) suspended(p *Pool) bool {
 	a := l.accounts[p.ID.Subject]
 	return p.ID.Kind == syncproto.Credits && a != nil && a.Suspended
 }
 
-// serve tries to grant what a lease wants. It reports false when a request waits for
-// units that are leased elsewhere; then the want stands.
+// serve tries to grant what a lease wants. It returns false when a request waits for units
+// that are leased elsewhere; the want then stays.
 func (l *Ledger) serve(now int64, h *Lease) bool {
 	//mutant:ended-leases-granted-again
 	if !l.grantable(now, h) {
@@ -63,7 +63,7 @@ func (l *Ledger) serve(now int64, h *Lease) bool {
 		return false
 	}
 	h.want, h.recall = syncproto.Want{}, false
-	l.bump(h, urgent)
+	l.addNews(h, urgent)
 	return true
 }
 
@@ -74,8 +74,8 @@ func (l *Ledger) grantable(now int64, h *Lease) bool {
 		h.pool.Deducting == 0 && !l.suspended(h.pool) && windowOpen(now, h.pool.ID)
 }
 
-// share is how many units of a pool one grant may take: so much that every live edge
-// could have as much and half would be left, and at least one.
+// share is how many units of a pool one grant may take, at least 1: every live edge could
+// get as many, and half of the pool would be left.
 func (l *Ledger) share(now int64, p *Pool) int64 {
 	left := p.Left()
 	if left <= 0 {
@@ -84,28 +84,29 @@ func (l *Ledger) share(now int64, p *Pool) int64 {
 	return max(left/(2*l.Live(now)), 1)
 }
 
-// dry reports whether nothing is to be had for a lease beyond what its edge holds.
+// dry reports whether the edge can get nothing beyond what it holds: nothing is left and
+// nothing is leased elsewhere.
 func (l *Ledger) dry(h *Lease) bool {
 	p := h.pool
 	return !l.Restoring && p.Left() <= 0 && p.Deducting == 0 && p.Leased-max(h.Outstanding(), 0) == 0
 }
 
-// tell makes news of a lease whose state the edge does not know.
-func (l *Ledger) tell(h *Lease) {
+// notify makes news of a lease whose state differs from what the edge was told.
+func (l *Ledger) notify(h *Lease) {
 	if h.edge.current != h.epoch || h.version == 0 {
 		return
 	}
 	dry := l.dry(h)
 	switch {
 	case h.recall != h.toldRecall && h.recall, dry != h.toldDry && !dry:
-		l.bump(h, true)
+		l.addNews(h, true)
 	case h.recall != h.toldRecall, dry != h.toldDry, h.pool.ID.Kind == syncproto.Credits && h.toldBalance != h.pool.Balance():
-		l.bump(h, false)
+		l.addNews(h, false)
 	}
 }
 
-// bump puts a lease into the news of its edge's session.
-func (l *Ledger) bump(h *Lease, urgent bool) {
+// addNews puts a lease into the news of its edge's session, if that is in the same epoch.
+func (l *Ledger) addNews(h *Lease, urgent bool) {
 	e := h.edge
 	if e.current != h.epoch {
 		return
@@ -120,8 +121,8 @@ func (l *Ledger) bump(h *Lease, urgent bool) {
 	}
 }
 
-// remove ends a lease that its edge closed. Nothing of it is outstanding. What was spent
-// beyond it is remembered, for it may be taken back.
+// remove ends a lease that its edge closed, with nothing outstanding. A lease with units
+// spent beyond it is kept empty, since those may still be voided.
 func (l *Ledger) remove(h *Lease) {
 	if h.Beyond > 0 {
 		h.Granted, h.Spent, h.Returned, h.Until, h.version = 0, 0, 0, 0, 0
@@ -132,10 +133,10 @@ func (l *Ledger) remove(h *Lease) {
 	delete(h.epoch.leases, h.pool.ID)
 	h.pool.leases = slices.DeleteFunc(h.pool.leases, func(x *Lease) bool { return x == h })
 	h.version = 0
-	l.changes.gone(h)
+	l.changes.removeLease(h)
 }
 
-// Live is the number of edges that were heard of within the last minute, at least 1.
+// Live is the number of live edges, at least 1. It is counted once a second.
 func (l *Ledger) Live(now int64) int64 {
 	if !l.liveKnown || now-l.liveAt >= 1000 || now < l.liveAt {
 		l.live, l.liveAt, l.liveKnown = 0, now, true
@@ -148,7 +149,7 @@ func (l *Ledger) Live(now int64) int64 {
 	return max(l.live, 1)
 }
 
-// LiveEdges is the number of edges that were heard of within the last minute.
+// LiveEdges is the number of edges that sent a message within the last minute.
 func (l *Ledger) LiveEdges(now int64) int {
 	n := 0
 	for _, e := range l.edges {

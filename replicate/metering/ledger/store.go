@@ -7,22 +7,22 @@ import (
 	"fmt"
 )
 
-// ErrFenced says that another writer took the ledger.
+// ErrFenced is returned when another writer took the ledger.
 var ErrFenced = errors.New("another writer holds the ledger")
 
-// Leaps of a ledger's generation, at each start and at one after a backup came back. They
-// are random, so that no two ledgers that went different ways from one backup come to the
-// same generation; a session's number leaves 40 bits for all of them.
+// Bounds of the random step by which a ledger's generation grows at each start, and at the
+// start after a restore. It is random so that two ledgers that diverged from one backup do
+// not reach the same generation. A session's number has 40 bits for the generation.
 const (
 	MaxLeap         = 1 << 20
 	MaxRestoredLeap = 1 << 30
 )
 
-// TakeGeneration makes the caller the ledger's writer: from then on every transaction of
-// an earlier one fails with ErrFenced. leap is a random number, at most MaxLeap, or
-// MaxRestoredLeap for a ledger that came back from a backup: the generations and epochs that
-// were lost with it are passed over, since edges may still come back with them. Then the
-// edges' declarations begin, too.
+// TakeGeneration makes the caller the ledger's writer: from then on every transaction of an
+// earlier writer fails with ErrFenced. leap is a random number, at most MaxLeap. With restored
+// the ledger came back from a backup: leap is at most MaxRestoredLeap, to skip the generations
+// and epochs that were lost with the ledger and that edges may still show, and the edges have
+// to declare their leases.
 func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool) (uint64, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -46,8 +46,8 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool)
 	return generation, nil
 }
 
-// Guard fails with ErrFenced unless the generation is still the ledger's. It takes the
-// write lock, so that the answer holds until the transaction ends.
+// Guard returns ErrFenced unless the ledger still has the generation. It takes the write
+// lock, so that the answer holds until the transaction ends.
 func Guard(ctx context.Context, tx *sql.Tx, generation uint64) error {
 	result, err := tx.ExecContext(ctx, `UPDATE writer SET generation = generation WHERE generation = ?`, generation)
 	if err != nil {
@@ -60,9 +60,9 @@ func Guard(ctx context.Context, tx *sql.Tx, generation uint64) error {
 	return nil
 }
 
-// Flush writes the changes into a transaction and forgets them. When the transaction
-// fails, or its outcome is unknown, the ledger in memory is worth nothing: load it again.
-// prepared is that of a file's connections, nil for a server's.
+// Flush writes the changes into a transaction and forgets them. When the transaction fails,
+// or its outcome is unknown, the ledger in memory must be thrown away and loaded again.
+// prepared belongs to the connection of a ledger in a file; it is nil for a server.
 func (l *Ledger) Flush(ctx context.Context, tx *sql.Tx, now int64, prepared *Prepared) error {
 	if err := Guard(ctx, tx, l.Generation); err != nil {
 		return err

@@ -7,130 +7,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// Hello opens a session for an edge and tells it where it stands.
-func (l *Ledger) Hello(now int64, e *Edge, h *syncproto.Hello) *syncproto.Reply {
-	e.Seen = now
-	status, epoch := l.judge(e, h)
-	epoch.greeted = h.Boot
-	l.sessions++
-	e.session, e.current = l.Generation<<sessionBits|l.sessions%(1<<sessionBits), epoch
-	e.version, e.urgent, e.dropped = 0, 0, 0
-	e.news, e.rates, e.listed = nil, nil, map[int64]bool{}
-	if status != syncproto.Retired {
-		l.renew(e, epoch)
-	}
-	l.restored()
-	l.settle(now)
-	r := l.reply(now, e, status)
-	r.Upto = 0
-	return r
-}
-
-// judge finds the epoch of a session, making one where it must be new.
-func (l *Ledger) judge(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch) {
-	known := e.epochs[h.Epoch]
-	if known != nil && known.Ended && h.Sealed >= known.Applied && h.Boot != known.greeted {
-		if !e.Retired && l.edgeIsAhead(h, known) {
-			l.enterRestore(e)
-		}
-		// A copy, and batches of its original are missing here since a restore.
-		known.Applied = h.Sealed + 1
-		l.changes.epoch(e, known)
-	}
-	switch {
-	case e.Retired:
-		if known == nil {
-			known = l.adopt(e, h)
-		}
-		return syncproto.Retired, known
-	case h.Epoch == 0:
-		return syncproto.Fresh, l.newEpoch(e, h)
-	case known == nil:
-		l.enterRestore(e)
-		known = l.adopt(e, h)
-	//mutant:older-disk-copy-not-fenced
-	case h.Sealed < known.Applied:
-		known.Forked = true
-		l.changes.epoch(e, known)
-		return syncproto.Forked, l.newEpoch(e, h)
-	case l.edgeIsAhead(h, known):
-		l.enterRestore(e)
-	}
-	if l.Restoring && h.Granted > known.Granted {
-		known.Granted = h.Granted
-		l.changes.epoch(e, known)
-	}
-	if known.Number < e.Epoch {
-		return syncproto.Superseded, known
-	}
-	return syncproto.OK, known
-}
-
-// edgeIsAhead reports whether an edge was told what this ledger does not know of an epoch.
-func (l *Ledger) edgeIsAhead(h *syncproto.Hello, known *Epoch) bool {
-	return h.Acked > known.Applied || h.Granted > known.Granted || h.Generation > l.Generation
-}
-
-// newEpoch gives an edge an epoch in which nothing is held. A process that asks again,
-// because the answer was lost or its message was repeated on the way, gets the same. Its
-// number is not below the generation's: one that a restored ledger does not know may have
-// been given before.
-func (l *Ledger) newEpoch(e *Edge, h *syncproto.Hello) *Epoch {
-	if newest := e.epochs[e.Epoch]; newest != nil && newest.Boot == h.Boot && newest.Number > h.Epoch {
-		return newest
-	}
-	e.Epoch = max(e.Epoch+1, l.Generation)
-	epoch := &Epoch{Number: e.Epoch, Boot: h.Boot, leases: map[syncproto.Pool]*Lease{}}
-	e.epochs[e.Epoch] = epoch
-	// It holds nothing, which after a restore it has to say: who asked may be a message that
-	// was under way for long, while the edge holds leases of an epoch that is not known yet.
-	e.Declared = !l.Restoring
-	l.changes.edge(e)
-	l.changes.epoch(e, epoch)
-	return epoch
-}
-
-// adopt takes over an epoch that a restored ledger does not know.
-func (l *Ledger) adopt(e *Edge, h *syncproto.Hello) *Epoch {
-	epoch := &Epoch{Number: h.Epoch, Boot: h.Boot, leases: map[syncproto.Pool]*Lease{}}
-	e.epochs[h.Epoch] = epoch
-	e.Epoch = max(e.Epoch, h.Epoch)
-	l.changes.edge(e)
-	l.changes.epoch(e, epoch)
-	return epoch
-}
-
-// enterRestore begins the restoring of a ledger that an edge knows to be older than it was:
-// no grant is made until each has declared its leases, and this one certainly.
-func (l *Ledger) enterRestore(e *Edge) {
-	if !l.Restoring {
-		l.Restore()
-	}
-	e.Declared = false
-	l.changes.edge(e)
-}
-
-// Restore says that the ledger came back from a backup.
-func (l *Ledger) Restore() {
-	l.Restoring = true
-	l.changes.Restoring = &l.Restoring
-	for _, e := range l.edges {
-		e.Declared = e.Epoch == 0
-		l.changes.edge(e)
-	}
-}
-
-// renew makes news of all leases of a session's epoch that were not given up.
-func (l *Ledger) renew(e *Edge, epoch *Epoch) {
-	for _, p := range sortedPools(epoch.leases) {
-		if !epoch.leases[p].Lost {
-			l.bump(epoch.leases[p], false)
-		}
-	}
-}
-
-// Sync takes what an edge reports and wants, and answers the news. The answer to a session
-// that is not the edge's is Stranger.
+// Sync takes what an edge reports and wants, and replies with the news. The reply has the
+// status Stranger when the session is not the edge's current one.
 func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 	if e.current == nil || s.Session != e.session {
 		return &syncproto.Reply{Status: syncproto.Stranger, Session: s.Session, Generation: l.Generation, Live: l.Live(now), NowMillis: now}
@@ -140,23 +18,23 @@ func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 	if s.Batch != nil && s.Batch.Seq == e.current.Applied+1 {
 		l.apply(now, e, s.Batch)
 	}
-	l.declared(now, e, s)
+	l.takeDeclaration(now, e, s)
 	l.takeRates(now, e, s.Rates)
 	for _, w := range s.Wants {
-		l.want(now, e, w)
+		l.noteWant(now, e, w)
 	}
 	l.sweep(now)
 	l.settle(now)
 	return l.answer(now, e, s)
 }
 
-// HasNews reports whether there is something for the edge that should not wait, so that
-// a held message is answered. A session that is over is news too.
+// HasNews reports whether a held message should be answered now: there is urgent news for
+// the edge, or its session is over.
 func (l *Ledger) HasNews(e *Edge, s *syncproto.Sync) bool {
 	return e.current == nil || s.Session != e.session || e.urgent > s.Seen
 }
 
-// answer gives the news after what the edge has seen.
+// answer replies with the news after what the edge has seen.
 func (l *Ledger) answer(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 	status := syncproto.OK
 	switch {
@@ -178,7 +56,7 @@ func (l *Ledger) answer(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply 
 		}
 		r.Rows = append(r.Rows, n.lease.row())
 	}
-	r.Others = l.others(e)
+	r.Others = l.otherRates(e)
 	return r
 }
 
@@ -201,8 +79,8 @@ func (h *Lease) row() syncproto.Row {
 	return row
 }
 
-// want notes what an edge asks for; settle serves it.
-func (l *Ledger) want(now int64, e *Edge, w syncproto.Want) {
+// noteWant notes what an edge asks for; settle serves it.
+func (l *Ledger) noteWant(now int64, e *Edge, w syncproto.Want) {
 	if e.Retired || e.current.Number != e.Epoch {
 		return
 	}
@@ -215,51 +93,7 @@ func (l *Ledger) want(now int64, e *Edge, w syncproto.Want) {
 	l.touch(p)
 }
 
-// declared takes a part of an edge's declaration after the ledger was restored.
-func (l *Ledger) declared(now int64, e *Edge, s *syncproto.Sync) {
-	if !l.Restoring || e.Declared || e.Retired {
-		return
-	}
-	for _, d := range s.Declared {
-		p := l.pool(now, d.Pool)
-		if p == nil {
-			continue
-		}
-		if h := l.lease(e, e.current, p, true); d.Granted > h.Granted {
-			l.grantRetroactively(h, d.Granted-h.Granted)
-		}
-	}
-	if s.DeclaredLast {
-		e.Declared = true
-		l.changes.edge(e)
-		l.restored()
-	}
-}
-
-// restored ends the restoring when no edge is awaited any more.
-func (l *Ledger) restored() {
-	if l.Restoring && len(l.Awaited()) == 0 {
-		l.Restoring = false
-		l.changes.Restoring = &l.Restoring
-		for _, id := range sortedPools(l.pools) {
-			l.touch(l.pools[id])
-		}
-	}
-}
-
-// Awaited lists the edges whose declarations a restored ledger waits for, by name.
-func (l *Ledger) Awaited() []string {
-	var names []string
-	for _, e := range l.edges {
-		if l.Restoring && !e.Retired && !e.Declared {
-			names = append(names, e.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// apply books a batch.
+// apply books a batch of the session's epoch. Its usage may belong to an earlier one.
 func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	epoch := e.current
 	epoch.Applied = b.Seq
@@ -267,7 +101,7 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	of := e.epochs[b.Of]
 	switch {
 	case of == nil && l.Restoring && b.Of != 0 && b.Of < epoch.Number:
-		// An earlier epoch that was lost with the ledger: not this one's leases paid.
+		// An earlier epoch that was lost with the ledger. The leases of this one did not pay.
 		of = &Epoch{Number: b.Of, leases: map[syncproto.Pool]*Lease{}}
 		e.epochs[b.Of] = of
 		l.changes.epoch(e, of)
@@ -275,18 +109,18 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 		of = epoch
 	}
 	if of.Number < epoch.Number && !of.Forked && !of.Ended {
-		// Who reports of an earlier epoch has left it. Where a copy was seen to do so, its
-		// original may come back and go on.
+		// An edge that reports usage of an earlier epoch has left that epoch. If the edge is
+		// an older copy (Forked), its original may still come back and continue in it.
 		of.Ended = true
 		l.changes.epoch(e, of)
 	}
-	over := e.Retired || of != epoch || b.Of != 0 && b.Of != epoch.Number // which may be forgotten
-	// What was taken back comes first, as edges list it since they may have spent these units
-	// again; one of an earlier version lists them in any order.
-	for _, back := range []bool{true, false} {
+	over := e.Retired || of != epoch || b.Of != 0 && b.Of != epoch.Number // the epoch may be unknown
+	// Voids first: the edge may have spent their units again. Edges list them first too, but
+	// invariant 2 must not depend on that.
+	for _, voids := range []bool{true, false} {
 		for i := range b.Usage {
-			if u := &b.Usage[i]; u.Count < 0 == back {
-				l.book(now, e, of, over, u)
+			if u := &b.Usage[i]; u.Count < 0 == voids {
+				l.bookUsage(now, e, of, over, u)
 			}
 		}
 	}
@@ -298,8 +132,9 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	}
 }
 
-// book counts a row of usage in its pools: of an epoch, which may be over.
-func (l *Ledger) book(now int64, e *Edge, of *Epoch, over bool, u *syncproto.Usage) {
+// bookUsage counts a row of usage of an epoch in its pools. over says that the epoch has
+// ended.
+func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncproto.Usage) {
 	l.changes.usage(u)
 	var pools []syncproto.Pool
 	switch u.Outcome {
@@ -322,14 +157,14 @@ func (l *Ledger) book(now int64, e *Edge, of *Epoch, over bool, u *syncproto.Usa
 		}
 		switch beyond := l.spend(l.lease(e, of, p, true), u.Count, over); {
 		case beyond > 0:
-			l.enter(p, EntrySpent, 0, decimal(beyond)+" charges beyond the lease of "+e.Name)
+			l.addEntry(p, EntrySpent, 0, decimal(beyond)+" charges beyond the lease of "+e.Name)
 		case beyond < 0:
-			l.enter(p, EntrySpent, 0, decimal(-beyond)+" charges beyond the lease of "+e.Name+" taken back")
+			l.addEntry(p, EntrySpent, 0, decimal(-beyond)+" charges beyond the lease of "+e.Name+" taken back")
 		}
 	}
 }
 
-// takeReturn books a return. A close also ends the lease.
+// takeReturn books returned units. A close also ends the lease.
 func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 	p := l.pool(now, r.Pool)
 	if p == nil {
@@ -341,7 +176,7 @@ func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 	}
 	l.giveBack(h, r.Units)
 	if r.Close && !h.Lost {
-		l.giveBack(h, h.Outstanding()) // nothing, from an edge in its right mind
+		l.giveBack(h, h.Outstanding()) // 0, unless the edge is broken
 		l.remove(h)
 	}
 }

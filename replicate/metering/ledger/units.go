@@ -2,11 +2,11 @@ package ledger
 
 import "fmt"
 
-// spend books units that the edge spent: from the lease, as far as it reaches. What goes
-// beyond is counted and not debited. Negative units are voids: first of what was beyond,
-// then the edge holds them again, which of a lease that was given up is compensated, or, of
-// an epoch that is over, they go back to the pool. It returns by how much what is beyond
-// the lease grew.
+// spend books units that the edge spent. They are debited as far as the lease reaches; the
+// rest is counted as beyond it. Negative units are voids. They first reduce what is beyond
+// the lease; after that the edge holds the units again. When it can't, they return to the
+// pool (the epoch is over) or are compensated (the lease was written off). spend returns the
+// change of what is beyond the lease.
 func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p := h.pool
 	if units > h.Outstanding() && l.Restoring && !h.Lost {
@@ -27,8 +27,8 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	//mutant:late-report-debited-twice
 	case h.Lost:
 		p.Lost -= units
-		l.enter(p, EntryLost, units, "late report of "+h.edge.Name)
-		if units < 0 { // out there again, like the rest of the lease
+		l.addEntry(p, EntryLost, units, "late report of "+h.edge.Name)
+		if units < 0 { // outstanding again, and lost like the rest of the lease
 			l.compensate(p, -units, "out at "+h.edge.Name)
 		}
 	case units < 0 && over:
@@ -45,7 +45,7 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 //mutant:give-back
 func (l *Ledger) giveBack(h *Lease, units int64) {
 	if h.Lost {
-		return // compensated already
+		return // the owner was compensated
 	}
 	if units > h.Outstanding() && l.Restoring {
 		l.grantRetroactively(h, units-h.Outstanding())
@@ -65,18 +65,7 @@ func (l *Ledger) grant(h *Lease, units int64) {
 	l.changed(h)
 }
 
-// grantRetroactively books a grant that the edge knows of and a restored ledger does not. What the
-// pool can't cover is compensated: the edge was free to spend it.
-func (l *Ledger) grantRetroactively(h *Lease, units int64) {
-	granted := h.epoch.Granted
-	l.grant(h, units)
-	h.epoch.Granted = granted // Hello brought the sum that the edge knows
-	if short := -h.pool.Left(); short > 0 {
-		l.compensate(h.pool, short, "grants of a ledger that was lost")
-	}
-}
-
-// writeOff counts what is outstanding of a lease as lost, and compensates its owner.
+// writeOff counts what is outstanding of a lease as lost, and compensates the account.
 func (l *Ledger) writeOff(h *Lease) {
 	if h.Lost {
 		return
@@ -87,20 +76,20 @@ func (l *Ledger) writeOff(h *Lease) {
 	h.pool.Lost += units
 	l.changed(h)
 	if units > 0 {
-		l.enter(h.pool, EntryLost, -units, "out at "+h.edge.Name)
+		l.addEntry(h.pool, EntryLost, -units, "out at "+h.edge.Name)
 		l.compensate(h.pool, units, "out at "+h.edge.Name)
 	}
 }
 
 func (l *Ledger) compensate(p *Pool, units int64, note string) {
 	p.Compensated += units
-	l.enter(p, EntryCompensated, units, note)
+	l.addEntry(p, EntryCompensated, units, note)
 	l.changes.pool(p)
 	l.touch(p)
 }
 
-// deduct takes what is left for a negative adjustment. What is then still out comes home
-// by recall; what no lease holds any more can't be taken.
+// deduct takes what is left for a negative adjustment. The rest waits for recalled leases;
+// what no lease holds any more was spent and can't be taken.
 func (l *Ledger) deduct(p *Pool) {
 	if p.Deducting == 0 {
 		return
@@ -110,14 +99,14 @@ func (l *Ledger) deduct(p *Pool) {
 		p.Deducting -= units
 		bought := min(units, p.Limit)
 		p.Limit -= bought
-		l.enter(p, EntryBought, -bought, "adjusted")
+		l.addEntry(p, EntryBought, -bought, "adjusted")
 		if rest := units - bought; rest > 0 {
 			p.Compensated -= rest
-			l.enter(p, EntryCompensated, -rest, "adjusted")
+			l.addEntry(p, EntryCompensated, -rest, "adjusted")
 		}
 	}
 	if p.Deducting > 0 && p.Leased == 0 {
-		l.enter(p, EntryBought, 0, fmt.Sprintf("%d credits of an adjustment were spent already", p.Deducting))
+		l.addEntry(p, EntryBought, 0, fmt.Sprintf("%d credits of an adjustment were spent already", p.Deducting))
 		p.Deducting = 0
 	}
 	l.changes.pool(p)

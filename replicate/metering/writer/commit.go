@@ -220,7 +220,7 @@ func (w *Writer) reload(ctx context.Context) {
 		old = w.last
 	}
 	if old != nil {
-		l.Succeed(old)
+		l.CarryOver(old)
 	}
 	w.ledger, w.last = l, nil
 }

@@ -17,7 +17,6 @@ var (
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
 	ErrUnknownPlan  = errors.New("there is no such plan")
 	ErrVersion      = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
-	ErrRetired      = errors.New("the node is retired")
 	ErrFenced       = errors.New("another writer holds the ledger")
 	ErrUnavailable  = errors.New("the writer can't reach its ledger")
 	ErrInternal     = errors.New("internal error of the writer")
@@ -39,7 +38,6 @@ var apiErrors = []apiError{
 	{ErrNotFound, "not_found", http.StatusNotFound},
 	{ErrTaken, "taken", http.StatusConflict},
 	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},
-	{ErrRetired, "retired", http.StatusConflict},
 	{ErrVersion, "sync_version", http.StatusUpgradeRequired},
 	{ErrFenced, "fenced", http.StatusServiceUnavailable},
 	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
@@ -90,7 +88,7 @@ type problem struct {
 func apiErrorOf(err error) error {
 	for _, pair := range []struct{ from, to error }{
 		{ledger.ErrNoAccount, ErrNotFound}, {ledger.ErrNoEdge, ErrNotFound}, {ledger.ErrNoPlan, ErrUnknownPlan},
-		{ledger.ErrTaken, ErrTaken}, {ledger.ErrRetired, ErrRetired}, {ledger.ErrAmount, ErrMalformed},
+		{ledger.ErrTaken, ErrTaken}, {ledger.ErrAmount, ErrMalformed},
 		{ledger.ErrFenced, ErrFenced},
 	} {
 		if errors.Is(err, pair.from) {

@@ -8,11 +8,11 @@ import (
 const (
 	// NotFoundCap is the number of not-found lookups of a key on a UTC day.
 	NotFoundCap = 100
-	// leaseMillis is how long a lease may be spent without hearing from the writer.
+	// leaseMillis is how long a lease may be spent without contact with the writer.
 	leaseMillis = 24 * 60 * 60 * 1000
-	// extendMillis is the rest of a lease's time below which a want extends it.
+	// extendMillis is the remaining time below which a want extends a lease.
 	extendMillis = leaseMillis - 60*60*1000
-	// liveMillis is how long after its last message an edge counts as live.
+	// liveMillis is how long after its last message an edge is live.
 	liveMillis = 60_000
 	// keepMonths and keepDays are how many past windows stay open for late reports.
 	keepMonths, keepDays = 1, 2
@@ -26,13 +26,13 @@ type Plan struct {
 	MonthlyVolume           int64 // charged calls per UTC month
 }
 
-// Account is the ledger's part of an account: its credits are a pool.
+// Account is the ledger's part of an account.
 type Account struct {
 	ID        int64
 	Plan      string
 	Suspended bool
 	credits   *Pool
-	// posted is the part of what was spent that has credit entries, up to postedHour.
+	// posted is how much of what was spent is in the credit entries, as of postedHour.
 	posted     int64
 	postedHour int32
 }
@@ -44,17 +44,17 @@ type Pool struct {
 	Compensated int64
 	Spent, Lost int64
 	Leased      int64
-	// Deducting is what a negative adjustment has still to take.
+	// Deducting is what a negative adjustment still has to take.
 	Deducting int64
 	leases    []*Lease
 	touched   bool
 }
 
-// Left is what can be granted. It is negative after a quota was lowered below what is
-// spent and leased.
+// Left is what can be granted. It is negative after the limit of a quota was lowered below
+// what is spent and leased.
 func (p *Pool) Left() int64 { return p.Limit + p.Compensated - p.Spent - p.Leased - p.Lost }
 
-// Balance is what the owner can still spend.
+// Balance is what the account can still spend.
 func (p *Pool) Balance() int64 { return p.Left() + p.Leased }
 
 // Lease is the right of one edge, in one epoch, to spend units of a pool.
@@ -63,38 +63,39 @@ type Lease struct {
 	epoch                    *Epoch
 	pool                     *Pool
 	Granted, Spent, Returned int64
-	Beyond                   int64 // spent by the edge beyond the lease, not debited nor taken back
+	Beyond                   int64 // spent beyond the lease: not debited, and not voided since
 	Until                    int64 // Unix milliseconds
-	Lost                     bool  // given up: the edge, or the epoch, was retired
+	Lost                     bool  // written off: the edge or the epoch was retired
 
-	// What follows is of the session only.
-	version     uint64
-	want        syncproto.Want
-	recall      bool
+	// Fields of the session, not stored.
+	version uint64 // of its last news, 0 for a removed lease
+	want    syncproto.Want
+	recall  bool
+	// What the edge was told last, and the balance as it computes it.
 	toldDry     bool
 	toldRecall  bool
-	toldBalance int64 // as the edge computes it
+	toldBalance int64
 }
 
 // Outstanding is what the edge may still spend or return.
 func (l *Lease) Outstanding() int64 { return l.Granted - l.Spent - l.Returned }
 
-// Epoch is one life of an edge's state directory.
+// Epoch is one lifetime of an edge's state directory.
 type Epoch struct {
 	Number  uint64
-	Boot    uint64 // the process to which it was given
+	Boot    uint64 // of the process that got it
 	Applied uint64 // newest batch
 	Granted int64  // sum of all grants
 	Forked  bool   // an older copy of the state directory was seen
 	Ended   bool   // the state directory goes on in a newer epoch
 	leases  map[syncproto.Pool]*Lease
 
-	// greeted is the process that last said Hello in it, of this generation only. It is no
-	// copy when that message comes once more.
+	// greeted is the Boot of the last Hello in this epoch; not stored. A repetition of that
+	// Hello does not mean that the state directory was copied.
 	greeted uint64
 }
 
-// Edge is an edge as the writer knows it.
+// Edge is an edge as the ledger knows it.
 type Edge struct {
 	Name     string
 	Retired  bool
@@ -102,25 +103,25 @@ type Edge struct {
 	Declared bool   // declared its leases since the ledger was restored
 	epochs   map[uint64]*Epoch
 
-	// What follows is of this generation only.
+	// Fields that are not stored.
 	Seen    int64 // last message, Unix milliseconds
 	session uint64
 	current *Epoch // of the session
-	version uint64 // newest of the session's news
-	urgent  uint64 // newest that should not wait
-	dropped uint64 // news up to here is known to the edge
+	version uint64 // of the session's newest news
+	urgent  uint64 // newest version that should be sent at once
+	dropped uint64 // version up to which the edge has the news
 	news    []news
-	rates   []int64 // accounts of which others' counts changed
-	listed  map[int64]bool
+	rates   []int64        // accounts whose counts at other edges changed
+	listed  map[int64]bool // the same, as a set
 }
 
-// news names a lease that changed, at a version. A later change makes it stale.
+// news says that a lease changed at a version. It is stale when the lease changed again.
 type news struct {
 	version uint64
 	lease   *Lease
 }
 
-// Ledger is the writer's state. It is not safe for concurrent use.
+// Ledger is the state of the writer. It is not safe for concurrent use.
 type Ledger struct {
 	Generation uint64
 	Restoring  bool
@@ -157,7 +158,7 @@ func (a *Account) Credits() *Pool { return a.credits }
 // Edge finds an edge, nil for none.
 func (l *Ledger) Edge(name string) *Edge { return l.edges[name] }
 
-// touch has the pool settled at the end of the step.
+// touch marks the pool to be settled at the end of the step.
 func (l *Ledger) touch(p *Pool) {
 	if !p.touched {
 		p.touched = true
@@ -165,8 +166,8 @@ func (l *Ledger) touch(p *Pool) {
 	}
 }
 
-// pool finds the pool of a name, making one for a window that is still open. It is nil
-// for an unknown account, and for a window that is past or too far ahead.
+// pool finds a pool, and makes it when its window is open. It returns nil for an unknown
+// account, and for a window that is past or too far ahead.
 func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	if p := l.pools[id]; p != nil {
 		return p
@@ -193,7 +194,7 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	return p
 }
 
-// windowOpen reports whether a pool's window takes reports.
+// windowOpen reports whether usage is still booked in the pool's window.
 func windowOpen(now int64, id syncproto.Pool) bool {
 	switch id.Kind {
 	case syncproto.Volume:
@@ -206,7 +207,8 @@ func windowOpen(now int64, id syncproto.Pool) bool {
 	return true
 }
 
-// lease finds the lease of an edge's epoch on a pool, making an empty one when asked.
+// lease finds the lease of an epoch on a pool. When there is none it makes an empty one or
+// returns nil.
 func (l *Ledger) lease(e *Edge, epoch *Epoch, p *Pool, make bool) *Lease {
 	if found := epoch.leases[p.ID]; found != nil || !make {
 		return found
@@ -215,21 +217,21 @@ func (l *Ledger) lease(e *Edge, epoch *Epoch, p *Pool, make bool) *Lease {
 	epoch.leases[p.ID] = created
 	p.leases = append(p.leases, created)
 	l.changes.lease(created)
-	l.bump(created, false)
+	l.addNews(created, false)
 	return created
 }
 
-// sessionBits is how much of a session's number counts them; the rest is the generation.
+// sessionBits is the width of the counter in a session's number; above it is the generation.
 const sessionBits = 24
 
-// BeginSessions sets where the sessions' numbers begin: at random, so that those of a
-// ledger that was lost and had the same generation do not come again.
+// BeginSessions sets the counter of sessions to a random start: a ledger that was lost may
+// have had the same generation, and its session numbers must not come again.
 func (l *Ledger) BeginSessions(random uint64) { l.sessions = random }
 
-// Succeed carries over what is of the generation and not in the database, when the
-// ledger was loaded again after a commit of unknown outcome: no session number comes
-// twice.
-func (l *Ledger) Succeed(old *Ledger) {
+// CarryOver takes from old what is not in the database. It is called when the same writer
+// loads the ledger again after a commit of unknown outcome, so that no session number is
+// used twice.
+func (l *Ledger) CarryOver(old *Ledger) {
 	l.sessions = old.sessions
 	for name, e := range l.edges {
 		if before := old.edges[name]; before != nil {

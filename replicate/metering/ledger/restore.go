@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"slices"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// enterRestore starts a restore because edge e has shown that the ledger is older than it
+// was: nothing is granted until every edge has declared its leases, this one in any case.
+func (l *Ledger) enterRestore(e *Edge) {
+	if !l.Restoring {
+		l.Restore()
+	}
+	e.Declared = false
+	l.changes.edge(e)
+}
+
+// Restore starts a restore: the ledger came back from a backup.
+func (l *Ledger) Restore() {
+	l.Restoring = true
+	l.changes.Restoring = &l.Restoring
+	for _, e := range l.edges {
+		e.Declared = e.Epoch == 0
+		l.changes.edge(e)
+	}
+}
+
+// takeDeclaration takes one part of the list of leases that an edge holds.
+func (l *Ledger) takeDeclaration(now int64, e *Edge, s *syncproto.Sync) {
+	if !l.Restoring || e.Declared || e.Retired {
+		return
+	}
+	for _, d := range s.Declared {
+		p := l.pool(now, d.Pool)
+		if p == nil {
+			continue
+		}
+		if h := l.lease(e, e.current, p, true); d.Granted > h.Granted {
+			l.grantRetroactively(h, d.Granted-h.Granted)
+		}
+	}
+	if s.DeclaredLast {
+		e.Declared = true
+		l.changes.edge(e)
+		l.finishRestore()
+	}
+}
+
+// finishRestore ends the restore when no edge is awaited any more.
+func (l *Ledger) finishRestore() {
+	if l.Restoring && len(l.Awaited()) == 0 {
+		l.Restoring = false
+		l.changes.Restoring = &l.Restoring
+		for _, id := range sortedPools(l.pools) {
+			l.touch(l.pools[id])
+		}
+	}
+}
+
+// Awaited lists the edges whose declarations a restored ledger waits for, by name.
+func (l *Ledger) Awaited() []string {
+	var names []string
+	for _, e := range l.edges {
+		if l.Restoring && !e.Retired && !e.Declared {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// grantRetroactively books a grant that the edge has received and that was lost with the
+// ledger. What the pool can't cover is compensated: the edge was free to spend it.
+func (l *Ledger) grantRetroactively(h *Lease, units int64) {
+	granted := h.epoch.Granted
+	l.grant(h, units)
+	h.epoch.Granted = granted // already the edge's own sum, from Hello
+	if short := -h.pool.Left(); short > 0 {
+		l.compensate(h.pool, short, "grants of a ledger that was lost")
+	}
+}
+
+// ensureAccount makes an account that a restored ledger does not have, so that what edges
+// report about it is not lost. The account is suspended until an operator looks at it.
+func (l *Ledger) ensureAccount(id int64) {
+	if l.Restoring && l.accounts[id] == nil {
+		l.putAccount(&Account{ID: id, Plan: "free", Suspended: true})
+	}
+}
