@@ -8,7 +8,7 @@ import (
 // ErrMalformed is returned for bytes that no encoder of this package wrote.
 var ErrMalformed = errors.New("malformed sync message")
 
-// Encoder appends values to Bytes.
+// Encoder appends encoded values to Bytes.
 type Encoder struct{ Bytes []byte }
 
 // Uint appends a number.
@@ -20,7 +20,7 @@ func (e *Encoder) Int(n int64) { e.Bytes = binary.AppendVarint(e.Bytes, n) }
 // Byte appends one byte.
 func (e *Encoder) Byte(b byte) { e.Bytes = append(e.Bytes, b) }
 
-// Bool appends a truth value.
+// Bool appends a boolean.
 func (e *Encoder) Bool(b bool) {
 	if b {
 		e.Byte(1)
@@ -29,22 +29,22 @@ func (e *Encoder) Bool(b bool) {
 	}
 }
 
-// Text appends a text with its length in front.
+// Text appends a string with its length in front.
 func (e *Encoder) Text(s string) {
 	e.Uint(uint64(len(s)))
 	e.Bytes = append(e.Bytes, s...)
 }
 
-// Decoder reads what an Encoder wrote. After the first error every read gives zero.
+// Decoder reads what an Encoder wrote. After the first error every read returns zero.
 type Decoder struct {
 	rest   []byte
 	failed bool
 }
 
-// NewDecoder reads from b.
+// NewDecoder makes a decoder of b.
 func NewDecoder(b []byte) *Decoder { return &Decoder{rest: b} }
 
-// Err is ErrMalformed after a failed read, or when bytes are left over.
+// Err returns ErrMalformed after a failed read, or when bytes are left over.
 func (d *Decoder) Err() error {
 	if d.failed || len(d.rest) > 0 {
 		return ErrMalformed
@@ -55,10 +55,10 @@ func (d *Decoder) Err() error {
 // Failed reports whether a read failed.
 func (d *Decoder) Failed() bool { return d.failed }
 
-// Fail makes the decoder fail: a value was out of its range.
+// Fail makes the decoder fail, for a value that is out of range.
 func (d *Decoder) Fail() { d.failed, d.rest = true, nil }
 
-// Uint reads a number, in its shortest form only.
+// Uint reads a number. It must be in its shortest form.
 func (d *Decoder) Uint() uint64 {
 	n, size := binary.Uvarint(d.rest)
 	if size <= 0 || size > 1 && d.rest[size-1] == 0 {
@@ -90,7 +90,7 @@ func (d *Decoder) Byte() byte {
 	return b
 }
 
-// Bool reads a truth value.
+// Bool reads a boolean.
 func (d *Decoder) Bool() bool {
 	b := d.Byte()
 	if b > 1 {
@@ -99,7 +99,7 @@ func (d *Decoder) Bool() bool {
 	return b == 1
 }
 
-// Text reads a text of at most limit bytes.
+// Text reads a string of at most limit bytes.
 func (d *Decoder) Text(limit int) string {
 	n := d.Uint()
 	if n > uint64(limit) || n > uint64(len(d.rest)) {

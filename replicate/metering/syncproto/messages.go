@@ -8,9 +8,9 @@ import (
 
 // Message is what an edge sends: exactly one of Hello and Sync is set.
 type Message struct {
-	// Number is another one for each message of an edge, which begins at a random one with
-	// each start of its process. The reply tells it: so no reply is taken for one to
-	// another message, whatever lies between the two sides.
+	// Number differs for each message of an edge; the count begins at a random number in each
+	// run of its process. The reply repeats it, so that a reply which a proxy replays is not
+	// taken for the answer to another message.
 	Number uint64
 	Hello  *Hello
 	Sync   *Sync
@@ -31,8 +31,8 @@ func (m Message) Encode() []byte {
 	return e.Bytes
 }
 
-// DecodeMessage reads a message of at most MaxMessage bytes. ErrVersion for one that only
-// a newer program can read.
+// DecodeMessage reads a message of at most MaxMessage bytes. Its errors are ErrMalformed, and
+// ErrVersion for a message that only a newer program can read.
 func DecodeMessage(b []byte) (Message, error) {
 	d := NewDecoder(b)
 	kind, newer, err := d.readHead()
@@ -116,7 +116,7 @@ func decodeSync(d *Decoder) *Sync {
 	return s
 }
 
-// Encode appends the batch; journals and kept batches hold the same form.
+// Encode appends the batch.
 func (b *Batch) Encode(e *Encoder) {
 	e.Uint(b.Seq)
 	e.Uint(b.Of)
@@ -185,14 +185,14 @@ func DecodeUnresolved(d *Decoder) Unresolved {
 	return u
 }
 
-// Encode appends the pool's name.
+// Encode appends the pool.
 func (p Pool) Encode(e *Encoder) {
 	e.Byte(byte(p.Kind))
 	e.Int(p.Subject)
 	e.Int(int64(p.Window))
 }
 
-// DecodePool reads a pool's name.
+// DecodePool reads a pool.
 func DecodePool(d *Decoder) Pool {
 	p := Pool{Kind: Kind(d.Byte()), Subject: d.subject(), Window: d.window()}
 	if p.Kind < Credits || p.Kind > NotFound || (p.Kind == Credits) != (p.Window == 0) {
@@ -201,12 +201,12 @@ func DecodePool(d *Decoder) Pool {
 	return p
 }
 
-// maxUnits bounds every count of credits, calls and lookups in a message: sums of many
-// of them stay far from the end of int64.
+// maxUnits bounds every count of credits, calls and lookups in a message, so that sums of many
+// do not overflow.
 const maxUnits = math.MaxInt64 >> 16
 
-// number reads the number of an epoch, a batch or a generation: they are kept in databases,
-// whose integers are signed, and counted on from.
+// number reads the number of an epoch, a batch or a generation. It leaves room to count on,
+// within the signed integers of a database.
 func (d *Decoder) number() uint64 {
 	n := d.Uint()
 	if n > maxUnits {

@@ -23,8 +23,8 @@ func (r *Reply) Encode() []byte {
 	return e.Bytes
 }
 
-// DecodeReply reads a reply of at most MaxMessage bytes. ErrVersion for one that only a
-// newer program can read.
+// DecodeReply reads a reply of at most MaxMessage bytes. Its errors are ErrMalformed, and
+// ErrVersion for a reply that only a newer program can read.
 func DecodeReply(b []byte) (*Reply, error) {
 	d := NewDecoder(b)
 	kind, newer, err := d.readHead()
@@ -53,12 +53,13 @@ func DecodeReply(b []byte) (*Reply, error) {
 	return r, nil
 }
 
+// Flags of an encoded row.
 const (
 	rowRecall = 1 << iota
 	rowDry
 )
 
-// Encode appends the row; journals hold the same form.
+// Encode appends the row.
 func (r *Row) Encode(e *Encoder) {
 	e.Uint(r.Version)
 	r.Pool.Encode(e)

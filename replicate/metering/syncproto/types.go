@@ -6,8 +6,8 @@ import (
 	"regedge/handler/charge"
 )
 
-// Limits of one message, so that neither side can be made to hold without bound. What
-// does not fit goes into the next message.
+// Limits of one message, so that neither side can exhaust the other's memory. What does not
+// fit goes into the next message.
 const (
 	MaxUsage      = 20_000
 	MaxReturns    = 20_000
@@ -16,12 +16,12 @@ const (
 	MaxRates      = 20_000
 	MaxDeclared   = 20_000
 	MaxRows       = 20_000
-	// MaxMessage bounds an encoded message in bytes: every list full, each element at
-	// its longest.
+	// MaxMessage bounds an encoded message in bytes. It has room for every list at its limit,
+	// with elements of the greatest length.
 	MaxMessage = 8 << 20
 )
 
-// Kind says what a lease lets an edge spend. Its numbers are stored and never change.
+// Kind is what a lease lets an edge spend. The numbers are stored and never change.
 type Kind uint8
 
 // The kinds.
@@ -31,8 +31,9 @@ const (
 	NotFound                 // not-found lookups of a key on a UTC day
 )
 
-// Pool names what leases are cut from. Subject is the account, or the key for NotFound.
-// Window is 0, the month (12 × year + month - 1) or the day (since 1 January 1970).
+// Pool identifies what leases are cut from. Subject is the account, or the key for NotFound.
+// Window is 0 for Credits, the month (12 × year + month - 1) for Volume, and the day since
+// 1 January 1970 for NotFound.
 type Pool struct {
 	Kind    Kind
 	Subject int64
@@ -54,23 +55,23 @@ type Usage struct {
 	Count        int64
 }
 
-// Return gives Units of a lease back. Close ends the lease: the edge forgets it.
+// Return gives Units of a lease back to the writer. Close ends the lease: the edge forgets it.
 type Return struct {
 	Pool  Pool
 	Units int64
 	Close bool
 }
 
-// Unresolved names a charge whose verdict may not have reached the component.
+// Unresolved is a charge whose verdict may not have reached the component. ID is the request id.
 type Unresolved struct {
 	ID           string
 	Account, Key int64
 	AtMillis     int64
 }
 
-// Batch is what an edge reports, applied once. Seq counts from 1 within an epoch. Of is
-// the epoch whose leases the usage was spent from: the current one, or an earlier one
-// whose usage was still unreported when it ended.
+// Batch is a report of an edge, applied once. Seq counts from 1 within an epoch. Of is the
+// epoch whose leases paid for the usage: the current one, or an earlier one that ended before
+// all of its usage was reported.
 type Batch struct {
 	Seq, Of    uint64
 	Usage      []Usage
@@ -78,12 +79,12 @@ type Batch struct {
 	Unresolved []Unresolved
 }
 
-// Empty reports whether the batch says nothing.
+// Empty reports whether the batch has no content.
 func (b *Batch) Empty() bool {
 	return len(b.Usage) == 0 && len(b.Returns) == 0 && len(b.Unresolved) == 0
 }
 
-// Want asks that a lease hold Target units. Urgent says that a request is waiting.
+// Want asks for grants until a lease holds Target units. Urgent says that a request waits.
 type Want struct {
 	Pool   Pool
 	Target int64
@@ -97,7 +98,7 @@ type Rate struct {
 	Count   int64
 }
 
-// Declared tells the writer of a lease that the edge holds: everything granted to it.
+// Declared is a lease that the edge holds, with the sum of its grants.
 type Declared struct {
 	Pool    Pool
 	Granted int64
@@ -109,50 +110,51 @@ type Hello struct {
 	Epoch uint64
 	// Boot is random for each start of the edge's process.
 	Boot uint64
-	// Sealed is the newest batch that the edge made durable; Acked the newest of which
-	// it knows that the writer applied it.
+	// Sealed is the newest batch that the edge made durable; Acked the newest that the writer
+	// acknowledged.
 	Sealed, Acked uint64
 	// Granted is the sum of all grants that the edge received in this epoch.
 	Granted int64
-	// Generation is the newest generation of the writer that the edge spoke to.
+	// Generation is that of the writer which replied last.
 	Generation uint64
 	NowMillis  int64
 }
 
-// Sync carries a batch up, and asks for the news after Seen.
+// Sync reports a batch and asks for the news after version Seen.
 type Sync struct {
 	Session uint64
 	Seen    uint64
-	// HoldMillis is how long the writer may hold the answer back while there is no
-	// news; 0 for an answer at once.
+	// HoldMillis is how long the writer may wait for news before it replies; 0 for a reply at
+	// once.
 	HoldMillis int64
 	NowMillis  int64
 	Batch      *Batch // nil when there is nothing to report
 	Wants      []Want
 	Rates      []Rate
-	// Declared lists leases after a reply asked for them; the last part says so.
+	// Declared is a part of all leases, after a reply asked for them; DeclaredLast marks the
+	// last part.
 	Declared     []Declared
 	DeclaredLast bool
 }
 
-// Status tells an edge where it stands.
+// Status is the state of an edge and its session, as the writer sees it.
 type Status uint8
 
-// The states in which a reply can leave an edge.
+// The statuses of a reply.
 const (
-	// OK: go on.
+	// OK: continue.
 	OK Status = iota + 1
-	// Stranger: the session is unknown; say Hello.
+	// Stranger: the session is unknown. Send Hello.
 	Stranger
-	// Fresh: the epoch in the reply is new, nothing is held in it.
+	// Fresh: the epoch in the reply is new. Nothing is held in it.
 	Fresh
-	// Superseded: a newer epoch was given to this edge since. Spend no more, report and
-	// return everything under the old one, then say Hello without an epoch.
+	// Superseded: this edge was given a newer epoch. Stop spending, report and return
+	// everything under the old one, then send Hello without an epoch.
 	Superseded
-	// Forked: the state directory is older than what the writer applied (a restored
-	// snapshot). What is held is void; the epoch in the reply is new.
+	// Forked: the state directory is older than the batches that the writer applied, such as
+	// a restored snapshot. Its leases are void; the epoch in the reply is new.
 	Forked
-	// Retired: fenced for ever. Late reports are still taken.
+	// Retired: fenced for ever. Late reports are still accepted.
 	Retired
 )
 
@@ -166,31 +168,29 @@ type Reply struct {
 	Generation uint64
 	// Applied is the newest batch of the epoch that is durable at the writer.
 	Applied uint64
-	// Since and Upto bound the news in Rows: all changes after version Since, up to and
-	// with version Upto.
+	// Rows are all leases that changed after version Since, up to and including version Upto.
 	Since, Upto uint64
 	Rows        []Row
-	// Others counts the requests at other edges.
+	// Others counts the requests of accounts at other edges.
 	Others []Rate
-	// Live is the number of edges in contact, this one included, at least 1.
+	// Live is the number of edges in contact with the writer, at least 1 (this one).
 	Live      int64
 	NowMillis int64
-	// Declare asks the edge to resend every batch after Applied and then to declare its
+	// Declare asks the edge to send every batch after Applied again, and then to declare its
 	// leases.
 	Declare bool
 }
 
-// Row is the state of one lease. Granted is the sum of all grants to it since it was
-// last closed.
+// Row is the state of one lease. Granted is the sum of its grants since it was last closed.
 type Row struct {
 	Version     uint64
 	Pool        Pool
 	Granted     int64
 	UntilMillis int64
-	// Recall asks for all that is held and unspent.
+	// Recall asks the edge to return what is held.
 	Recall bool
 	// Dry says that nothing is left to grant and nothing is leased elsewhere.
 	Dry bool
-	// Balance is what the account's owner has left, for Credits.
+	// Balance is what the account can still spend, for Credits.
 	Balance int64
 }

@@ -6,31 +6,30 @@ import (
 )
 
 const (
-	// Version is of the messages that this program writes.
+	// Version is the version of the messages that this program writes.
 	Version = 1
-	// newest is the newest that it reads. A version adds what it has to say at the end of
-	// a message, and puts nothing before it that the version before does not know: so a
-	// program reads what it knows of a message one version newer, and passes over the rest.
+	// newest is the newest version that it reads. A version adds fields only at the end of a
+	// message, and uses no values before them that the version before it does not know. So a
+	// program can read a message that is one version newer, and skip the end.
 	newest = Version + 1
 )
 
-// The kinds of messages. The first byte of a message is its version and its kind, of four
-// bits each.
+// The kinds of messages. The first byte of a message is the version in the upper four bits and
+// the kind in the lower four.
 const (
 	kindHello byte = iota + 1
 	kindSync
 	kindReply
 )
 
-// ErrVersion is returned for a message of a version that this program can't read: one of
+// ErrVersion is returned for a message of a version that this program can't read. The older of
 // the two sides has to be upgraded.
 var ErrVersion = errors.New("the other side speaks another version of the sync protocol")
 
-// head is the first byte of a message of this program.
+// head is the first byte of a message that this program writes.
 func head(kind byte) byte { return Version<<4 | kind }
 
-// readHead reads the first byte of a message: its kind, and whether it comes from a newer
-// program.
+// readHead reads the first byte of a message. newer says that the next version wrote it.
 func (d *Decoder) readHead() (kind byte, newer bool, err error) {
 	b := d.Byte()
 	version := b >> 4
@@ -45,7 +44,7 @@ func (d *Decoder) readHead() (kind byte, newer bool, err error) {
 	return b & 0xf, version > Version, nil
 }
 
-// skipRest passes over what a newer program added.
+// skipRest skips what a newer version added.
 func (d *Decoder) skipRest() {
 	if !d.failed {
 		d.rest = nil

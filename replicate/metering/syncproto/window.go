@@ -2,7 +2,7 @@ package syncproto
 
 import "time"
 
-// The windows of leases, all in UTC.
+// The windows of leases are months and days in UTC. Usage is counted by hour, rates by minute.
 
 // Hour is the hour since 1970 of a time in Unix milliseconds.
 func Hour(millis int64) int32 { return int32(floorDiv(millis, time.Hour.Milliseconds())) }

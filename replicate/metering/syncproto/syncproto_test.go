@@ -48,7 +48,7 @@ func reply() *syncproto.Reply {
 	}
 }
 
-func TestMessagesComeBackAsTheyWere(t *testing.T) {
+func TestMessagesSurviveEncoding(t *testing.T) {
 	for _, m := range messages() {
 		got, err := syncproto.DecodeMessage(m.Encode())
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	require.Equal(t, reply(), got)
 }
 
-func TestEveryCutIsRefused(t *testing.T) {
+func TestTruncatedMessagesAreRefused(t *testing.T) {
 	for _, m := range messages() {
 		encoded := m.Encode()
 		for n := range encoded {
@@ -71,8 +71,8 @@ func TestEveryCutIsRefused(t *testing.T) {
 	}
 }
 
-// TestNumbersFitADatabase holds that no edge can have the writer keep a number that its ledger
-// can't: the commit would fail for all edges that share it.
+// TestNumbersFitADatabase checks that no edge can make the writer store a number that does not
+// fit into its ledger: the commit would fail for all edges in the group.
 func TestNumbersFitADatabase(t *testing.T) {
 	const large = 1 << 63
 	for _, m := range []syncproto.Message{
@@ -105,14 +105,14 @@ func TestWindows(t *testing.T) {
 	require.EqualValues(t, -1, syncproto.Minute(-1))
 }
 
-// newer is a message as the next version would write it, with something of its own.
+// newer turns a message into one of a later version, with fields that this one does not know.
 func newer(encoded []byte, versions byte) []byte {
 	b := append([]byte(nil), encoded...)
 	b[0] += versions << 4
 	return append(b, 0xff, 0, 7)
 }
 
-func TestAMessageOfTheNextVersionIsReadAsFarAsItIsKnown(t *testing.T) {
+func TestAMessageOfTheNextVersionIsReadWithoutItsNewFields(t *testing.T) {
 	for _, m := range messages() {
 		got, err := syncproto.DecodeMessage(newer(m.Encode(), 1))
 		require.NoError(t, err)
@@ -149,7 +149,8 @@ func FuzzDecodeReply(f *testing.F) {
 	})
 }
 
-// requireForm holds that a message has one form; of a newer one, what is known of it.
+// requireForm checks that a message has only one encoding. Of a newer message only the known
+// fields are compared.
 func requireForm(t *testing.T, read, written []byte) {
 	if read[0]>>4 > syncproto.Version {
 		require.GreaterOrEqual(t, len(read), len(written))
