@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
 	"regedge/handler/names"
 	"regedge/internal/testkit/freeport"
@@ -50,9 +49,7 @@ func TestSearchOnLibSQL(t *testing.T) {
 func startLibSQL(t *testing.T) *sql.DB {
 	t.Helper()
 	server := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t)})
-	db, err := sql.Open("libsql", server.URL())
-	require.NoError(t, err)
-	t.Cleanup(func() { db.Close() })
+	db := sqldtest.Open(t, server)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
 	return db
 }

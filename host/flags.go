@@ -13,11 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tursodatabase/libsql-client-go/libsql"
-
 	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -63,15 +62,7 @@ func openRemote(address, token, tokenFile string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	var options []libsql.Option
-	if token != "" {
-		options = append(options, libsql.WithAuthToken(token))
-	}
-	connector, err := libsql.NewConnector(address, options...)
-	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", address, err)
-	}
-	return sql.OpenDB(connector), nil
+	return libsql.Open(address, token)
 }
 
 // readToken is the token of a libSQL server, from a file or else from a flag.

@@ -75,40 +75,28 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 	release := c.To
 	if release == "" {
-		client, err := c.client()
+		primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
 		if err != nil {
 			return err
 		}
-		defer client.Close()
-		if release, err = push.Previous(ctx, client, c.Releases); err != nil {
+		defer primary.Close()
+		if release, err = push.Previous(ctx, primary, c.Releases); err != nil {
 			return explainPush(err)
 		}
 	}
 	return c.run(ctx, m, release, "rolling back")
 }
 
-func (f *pushFlags) client() (*libsql.Client, error) {
-	token, err := readToken(f.RegistryToken, f.RegistryTokenFile)
-	if err != nil {
-		return nil, err
-	}
-	return libsql.New(f.Registry, token), nil
-}
-
 // run pushes a release and prints the report.
 func (f *pushFlags) run(ctx context.Context, m *Main, release, act string) (err error) {
-	client, err := f.client()
+	primary, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return err
 	}
-	migrate, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, migrate.Close(), client.Close()) }()
+	defer func() { err = errors.Join(err, primary.Close()) }()
 	bar := newProgress(m.Stderr, act, "records")
 	report, err := push.Run(ctx, push.Config{
-		Snapshots: f.Releases, Release: release, Primary: client, Migrate: migrate, DryRun: f.DryRun, Now: m.Now,
+		Snapshots: f.Releases, Release: release, Primary: primary, DryRun: f.DryRun, Now: m.Now,
 		Progress: func(p push.Progress) { bar.set(p.Done, p.Total) },
 	})
 	bar.finish()

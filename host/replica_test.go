@@ -11,7 +11,6 @@ import (
 	"regedge/host/pki"
 	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
-	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -32,9 +31,7 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	require.NoError(t, primary.Start())
 	t.Cleanup(primary.Kill)
 	sqldtest.Await(t, primary, token)
-	client := libsql.New(primary.URL(), token)
-	defer client.Close()
-	require.NoError(t, client.Commit(t.Context(), []libsql.Statement{{SQL: "CREATE TABLE probe (n INTEGER)"}}))
+	sqldtest.ExecWith(t, primary, token, "CREATE TABLE probe (n INTEGER)")
 
 	near := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, "replica")}}
 	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,

@@ -12,7 +12,6 @@ import (
 
 	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
-	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
 )
 
@@ -91,11 +90,10 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	if c.Registry == "" {
 		return s, nil
 	}
-	token, err := readToken(c.RegistryToken, c.RegistryTokenFile)
+	registry, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
 	if err != nil {
 		return nil, err
 	}
-	registry := libsql.New(c.Registry, token)
 	defer registry.Close()
 	s.Releases, s.failed = push.Releases(ctx, registry)
 	s.empty = s.failed == nil && len(s.Releases) == 0

@@ -12,7 +12,6 @@ import (
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
-	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
 )
 
@@ -191,11 +190,10 @@ func (f *heartbeatFlags) releases(closers *service.Closers) (listReleases, error
 	if f.Registry == "" {
 		return nil, nil
 	}
-	token, err := readToken(f.RegistryToken, f.RegistryTokenFile)
+	registry, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return nil, err
 	}
-	registry := libsql.New(f.Registry, token)
 	closers.Add(registry.Close)
 	return func(ctx context.Context) ([]push.Release, error) { return push.Releases(ctx, registry) }, nil
 }

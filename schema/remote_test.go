@@ -2,11 +2,9 @@ package schema
 
 import (
 	"context"
-	"database/sql"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
 	"regedge/internal/testkit/sqldtest"
 )
@@ -15,9 +13,7 @@ func TestMigrateMakesARemoteDatabase(t *testing.T) {
 	for _, database := range []Database{Registry, Access} {
 		t.Run(string(database), func(t *testing.T) {
 			ctx := context.Background()
-			db, err := sql.Open("libsql", sqldtest.Primary(t).URL())
-			require.NoError(t, err)
-			defer db.Close()
+			db := sqldtest.Open(t, sqldtest.Primary(t))
 			require.NoError(t, Migrate(ctx, db, database))
 			require.NoError(t, Check(ctx, db, database))
 			before := dumpVersions(t, db)

@@ -2,6 +2,7 @@ package pki_test
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,33 +58,39 @@ func startPair(t *testing.T) *pair {
 	return p
 }
 
+// open opens a server's database with a token.
+func open(t *testing.T, server *sqld.Server, token string) *sql.DB {
+	t.Helper()
+	db, err := libsql.Open(server.URL(), token)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 func TestAnEdgeCannotWrite(t *testing.T) {
 	p := startPair(t)
 	ctx := t.Context()
-	writer := libsql.New(p.primary.URL(), p.write)
-	require.NoError(t, writer.Commit(ctx, []libsql.Statement{
-		{SQL: "CREATE TABLE api_key (id INTEGER PRIMARY KEY)"}, {SQL: "INSERT INTO api_key VALUES (?1)", Args: []any{1}},
-	}))
+	sqldtest.ExecWith(t, p.primary, p.write, "CREATE TABLE api_key (id INTEGER PRIMARY KEY)", "INSERT INTO api_key VALUES (1)")
 	other, err := p.trust.Token("access", pki.ReadWrite, 0)
 	require.NoError(t, err)
 	for name, server := range map[string]*sqld.Server{"directly": p.primary, "through its replica": p.replica} {
 		t.Run(name, func(t *testing.T) {
 			for who, token := range map[string]string{"reader": p.read, "nobody": "", "forged": p.read + "x", "of another database": other} {
-				edge := libsql.New(server.URL(), token)
-				err := edge.Commit(ctx, []libsql.Statement{{SQL: "INSERT INTO api_key VALUES (666)"}})
+				edge := open(t, server, token)
+				err := libsql.Commit(ctx, edge, []libsql.Statement{{SQL: "INSERT INTO api_key VALUES (666)"}})
 				require.ErrorIs(t, err, libsql.ErrUnauthorized, who)
-				_, err = edge.Query(ctx, "INSERT INTO api_key VALUES (667)")
-				require.ErrorIs(t, err, libsql.ErrUnauthorized, who)
+				_, err = edge.ExecContext(ctx, "INSERT INTO api_key VALUES (667)")
+				require.ErrorIs(t, libsql.Explain(err), libsql.ErrUnauthorized, who)
 			}
 		})
 	}
-	result, err := writer.Query(ctx, "SELECT group_concat(id) FROM api_key")
-	require.NoError(t, err)
-	require.Equal(t, "1", result.Text(0, 0))
-	reader := libsql.New(p.replica.URL(), p.read)
+	var ids string
+	require.NoError(t, open(t, p.primary, p.write).QueryRowContext(ctx, "SELECT group_concat(id) FROM api_key").Scan(&ids))
+	require.Equal(t, "1", ids)
+	reader := open(t, p.replica, p.read)
 	require.Eventually(t, func() bool {
-		result, err := reader.Query(ctx, "SELECT count(*) FROM api_key")
-		return err == nil && result.Int(0, 0) == 1
+		var keys int
+		return reader.QueryRowContext(ctx, "SELECT count(*) FROM api_key").Scan(&keys) == nil && keys == 1
 	}, time.Minute, 20*time.Millisecond, "what was written arrives by mutual TLS")
 }
 
@@ -96,13 +103,12 @@ func TestAStrangerCannotReplicate(t *testing.T) {
 	p.replica.Kill()
 	p.replica.TLS = &sqld.TLSFiles{CA: p.trust.AuthorityFile(), Cert: cert, Key: key}
 	p.replica.Dir = filepath.Join(t.TempDir(), "replica")
-	writer := libsql.New(p.primary.URL(), p.write)
-	require.NoError(t, writer.Commit(t.Context(), []libsql.Statement{{SQL: "CREATE TABLE secret (id)"}}))
+	sqldtest.ExecWith(t, p.primary, p.write, "CREATE TABLE secret (id)")
 	require.NoError(t, p.replica.Start())
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if p.replica.Await(ctx, p.read) == nil {
-		_, err = libsql.New(p.replica.URL(), p.read).Query(ctx, "SELECT * FROM secret")
+		_, err = open(t, p.replica, p.read).ExecContext(ctx, "SELECT * FROM secret")
 		require.Error(t, err)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/handler"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
@@ -37,9 +37,9 @@ const patience = 90 * time.Second
 
 func remote(t *testing.T, url string) *sql.DB {
 	t.Helper()
-	connector, err := libsql.NewConnector(url)
+	db, err := libsql.Open(url, "")
 	require.NoError(t, err)
-	return sql.OpenDB(connector)
+	return db
 }
 
 func startWorld(t *testing.T, config sqlite.ReplicaConfig) *world {

@@ -13,21 +13,9 @@ import (
 
 	"regedge/internal/cluster"
 	"regedge/internal/conformance"
-	"regedge/replicate/registry/libsql"
-	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 	"regedge/schema/importer"
 )
-
-func currentRelease(t testing.TB, s *sqld.Server, token string) string {
-	t.Helper()
-	client := libsql.New(s.URL(), token)
-	defer client.Close()
-	result, err := client.Query(t.Context(), "SELECT id FROM release ORDER BY seq DESC LIMIT 1")
-	require.NoError(t, err)
-	require.NotEmpty(t, result.Rows)
-	return result.Text(0, 0)
-}
 
 // paths are the requests of all vectors.
 func paths(t *testing.T) (list []string) {

@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	driver "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/handler"
 	"regedge/host/pki"
@@ -21,7 +19,6 @@ import (
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
-	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
@@ -38,13 +35,12 @@ func BenchmarkPush(b *testing.B) {
 	registry := newRegistry(b, dir, benchCompanies)
 	for b.Loop() {
 		primary := sqldtest.Primary(b)
-		client := libsql.New(primary.URL(), "")
-		migrate := database(b, primary.URL())
+		client := sqldtest.Open(b, primary)
 		run := func(name string, rows int64) {
 			release, err := push.Snapshot(b.Context(), registry, filepath.Join(dir, "releases"))
 			require.NoError(b, err)
 			report, err := push.Run(b.Context(), push.Config{
-				Snapshots: filepath.Join(dir, "releases"), Release: release, Primary: client, Migrate: migrate, Now: time.Now,
+				Snapshots: filepath.Join(dir, "releases"), Release: release, Primary: client, Now: time.Now,
 			})
 			require.NoError(b, err)
 			n := float64(rows)
@@ -55,7 +51,6 @@ func BenchmarkPush(b *testing.B) {
 		}
 		run("full", countRows(b, registry))
 		run("1%", change(b, registry, 100))
-		client.Close()
 	}
 }
 
@@ -107,10 +102,7 @@ func BenchmarkVisible(b *testing.B) {
 	primary := sqldtest.Primary(b)
 	sqldtest.Exec(b, primary, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", "INSERT INTO t VALUES (1, 0)")
 	near := sqldtest.Replica(b, primary)
-	awake := libsql.New(near.URL(), "")
-	defer awake.Close()
-	_, err := awake.Query(b.Context(), "SELECT 1")
-	require.NoError(b, err)
+	sqldtest.Await(b, near, "") // a replica follows once it was queried
 	var file *sqlite.Store
 	require.Eventually(b, func() bool {
 		opened, err := sqlite.Open(sqlite.Config{Path: sqld.File(near.Dir)})
@@ -118,11 +110,11 @@ func BenchmarkVisible(b *testing.B) {
 		return err == nil
 	}, patience, 10*time.Millisecond)
 	defer file.Close()
-	client := libsql.New(primary.URL(), "")
-	defer client.Close()
+	db := sqldtest.Open(b, primary)
 	var took []time.Duration
 	for n := int64(1); b.Loop(); n++ {
-		require.NoError(b, client.Commit(b.Context(), []libsql.Statement{{SQL: "UPDATE t SET n = ?1", Args: []any{n}}}))
+		_, err := db.ExecContext(b.Context(), "UPDATE t SET n = ?1", n)
+		require.NoError(b, err)
 		committed := time.Now()
 		var result handler.Result
 		for {
@@ -145,14 +137,12 @@ func BenchmarkStatement(b *testing.B) {
 	dir := b.TempDir()
 	registry := newRegistry(b, dir, 3000)
 	primary := sqldtest.Primary(b)
-	client := libsql.New(primary.URL(), "")
-	defer client.Close()
 	release, err := push.Snapshot(b.Context(), registry, dir)
 	require.NoError(b, err)
-	_, err = push.Run(b.Context(), push.Config{Snapshots: dir, Release: release, Primary: client, Migrate: database(b, primary.URL()), Now: time.Now})
+	_, err = push.Run(b.Context(), push.Config{Snapshots: dir, Release: release, Primary: sqldtest.Open(b, primary), Now: time.Now})
 	require.NoError(b, err)
 	near := sqldtest.Replica(b, primary)
-	endpoint := sqlite.NewRemote(database(b, near.URL()), sqlite.Config{})
+	endpoint := sqlite.NewRemote(sqldtest.Open(b, near), sqlite.Config{})
 	followed, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Registry, File: sqld.File(near.Dir), Endpoint: endpoint, Connections: 4, Now: time.Now})
 	require.NoError(b, err)
 	defer followed.Close()
@@ -183,15 +173,6 @@ func BenchmarkStatement(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "statements/s")
 		})
 	}
-}
-
-func database(b *testing.B, url string) *sql.DB {
-	b.Helper()
-	connector, err := driver.NewConnector(url)
-	require.NoError(b, err)
-	db := sql.OpenDB(connector)
-	b.Cleanup(func() { db.Close() })
-	return db
 }
 
 // clientsAtOnce is how many clients the edges are measured with, for each processor.

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -44,12 +45,11 @@ func TestReadsAreRightBesideAWriterInAHurry(t *testing.T) {
 	l := w.newTraffic(fewAccounts)
 	token, err := w.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)
-	client := libsql.New(w.Primaries["registry"].URL(), token)
-	defer client.Close()
+	primary := w.open(w.Primaries["registry"], token)
 	w.alter(t, schema.Registry, "CREATE TABLE numbered (cin TEXT NOT NULL) STRICT",
 		"INSERT INTO numbered (cin) SELECT cin FROM company")
-	require.NoError(t, client.Commit(t.Context(), hurried("rowid > 0", 0)))
-	w.rollForward(t, client)
+	require.NoError(t, libsql.Commit(t.Context(), primary, hurried("rowid > 0", 0)))
+	w.rollForward(t, primary)
 	l.start()
 	phase := l.begin()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +69,7 @@ func TestReadsAreRightBesideAWriterInAHurry(t *testing.T) {
 	writes := 0
 	for until := time.Now().Add(length); time.Now().Before(until); writes++ {
 		group := fmt.Sprintf("rowid %% %d = %d", hurriedGroups, writes%hurriedGroups)
-		require.NoError(t, client.Commit(t.Context(), hurried(group, writes/hurriedGroups+1)))
+		require.NoError(t, libsql.Commit(t.Context(), primary, hurried(group, writes/hurriedGroups+1)))
 	}
 	cancel()
 	readers.Wait()
@@ -90,16 +90,17 @@ func hurried(group string, day int) []libsql.Statement {
 }
 
 // rollForward waits until the replicas have what the primary has.
-func (w *world) rollForward(t *testing.T, primary *libsql.Client) {
+func (w *world) rollForward(t *testing.T, primary *sql.DB) {
 	t.Helper()
-	far, err := primary.Query(t.Context(), agree, int64(1))
-	require.NoError(t, err)
+	var date string
+	var others [3]string
+	require.NoError(t, primary.QueryRow(agree, 1).Scan(&date, &others[0], &others[1], &others[2]))
 	for _, e := range w.Edges {
 		file := followFile(t, e.Replicas["registry"])
 		require.Eventually(t, func() bool {
 			var near handler.Result
 			err := file.Query(t.Context(), agree, []handler.Value{{Kind: handler.Integer, Int: 1}}, &near)
-			return err == nil && near.Values[0].Text == far.Text(0, 0) && near.Values[3].Text == far.Text(0, 0)
+			return err == nil && near.Values[0].Text == date && near.Values[3].Text == date
 		}, patience, 10*time.Millisecond)
 	}
 }
@@ -156,15 +157,12 @@ func (j *readJudge) blame(what string) {
 func (w *world) intact(t *testing.T, token string) {
 	t.Helper()
 	for _, s := range []*sqld.Server{w.Primaries["registry"], w.Edges[0].Replicas["registry"], w.Edges[1].Replicas["registry"]} {
-		client := libsql.New(s.URL(), token)
-		defer client.Close()
-		result, err := client.Query(t.Context(), "PRAGMA integrity_check")
-		require.NoError(t, err)
-		require.Equal(t, "ok", strings.ToLower(result.Text(0, 0)))
+		var said string
+		require.NoError(t, w.open(s, token).QueryRow("PRAGMA integrity_check").Scan(&said))
+		require.Equal(t, "ok", strings.ToLower(said))
 		db, err := schema.OpenFile(sqld.File(s.Dir), true)
 		require.NoError(t, err)
 		defer db.Close()
-		var said string
 		require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&said))
 		require.Equal(t, "ok", said)
 	}

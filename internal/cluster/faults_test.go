@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"database/sql"
 	"net/http"
 	"os"
 	"strings"
@@ -10,11 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	driver "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/host/pki"
 	"regedge/internal/testkit/sqldtest"
-	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -90,8 +87,7 @@ func (w *world) killedPush(t *testing.T) time.Duration {
 	w.push(w.whole)
 	token, err := w.Token("registry", pki.ReadOnly)
 	require.NoError(t, err)
-	client := libsql.New(w.Primaries["registry"].URL(), token)
-	defer client.Close()
+	primary := w.open(w.Primaries["registry"], token)
 	half := 0
 	for wait := 30 * time.Millisecond; ; wait += wait / 2 {
 		c := w.command(args, env)
@@ -100,9 +96,9 @@ func (w *world) killedPush(t *testing.T) time.Duration {
 		if c.Wait() == nil {
 			break
 		}
-		result, err := client.Query(t.Context(), "SELECT count(*) FROM pushing WHERE release <> '' AND batch > 0")
-		require.NoError(t, err)
-		half += int(result.Int(0, 0))
+		var unfinished int
+		require.NoError(t, primary.QueryRow("SELECT count(*) FROM pushing WHERE release <> '' AND batch > 0").Scan(&unfinished))
+		half += unfinished
 	}
 	require.Positive(t, half, "pushes that were killed half-way")
 	t.Logf("%d pushes were killed half-way", half)
@@ -275,17 +271,12 @@ func (w *world) beginRegistry(t *testing.T) {
 	t.Helper()
 	token, err := w.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)
-	connector, err := driver.NewConnector(w.Primaries["registry"].URL(), driver.WithAuthToken(token))
-	require.NoError(t, err)
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	require.NoError(t, schema.Migrate(t.Context(), w.open(w.Primaries["registry"], token), schema.Registry))
 	for _, e := range w.Edges {
-		near := libsql.New(e.Replicas["registry"].URL(), token)
-		defer near.Close()
+		near := w.open(e.Replicas["registry"], token)
 		require.Eventually(t, func() bool {
-			result, err := near.Query(t.Context(), "SELECT count(*) FROM heartbeat")
-			return err == nil && result.Int(0, 0) == 1
+			var beats int
+			return near.QueryRow("SELECT count(*) FROM heartbeat").Scan(&beats) == nil && beats == 1
 		}, patience, 20*time.Millisecond)
 	}
 }

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"database/sql"
 	"io"
 	"net/http"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
+	"regedge/replicate/registry/sqld"
 )
 
 // patience is for a busy machine; nothing waits for it when all is well.
@@ -129,12 +131,23 @@ func (w *world) push(file string) (took, arrived time.Duration, said string) {
 	return ended.Sub(began), time.Since(ended), string(out)
 }
 
+// open opens the database of a server until the end of the test.
+func (w *world) open(s *sqld.Server, token string) *sql.DB {
+	w.t.Helper()
+	db, err := libsql.Open(s.URL(), token)
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { db.Close() })
+	return db
+}
+
 // release is the current release at the primary.
 func (w *world) release() string {
 	w.t.Helper()
 	token, err := w.Token("registry", pki.ReadOnly)
 	require.NoError(w.t, err)
-	return currentRelease(w.t, w.Primaries["registry"], token)
+	var id string
+	require.NoError(w.t, w.open(w.Primaries["registry"], token).QueryRow("SELECT id FROM release ORDER BY seq DESC LIMIT 1").Scan(&id))
+	return id
 }
 
 // releases are those that the primary had, the current one first.
@@ -142,9 +155,7 @@ func (w *world) releases() []push.Release {
 	w.t.Helper()
 	token, err := w.Token("registry", pki.ReadOnly)
 	require.NoError(w.t, err)
-	client := libsql.New(w.Primaries["registry"].URL(), token)
-	defer client.Close()
-	list, err := push.Releases(w.t.Context(), client)
+	list, err := push.Releases(w.t.Context(), w.open(w.Primaries["registry"], token))
 	require.NoError(w.t, err)
 	return list
 }

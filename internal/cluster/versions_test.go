@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
-	"regedge/replicate/registry/libsql"
+	"regedge/internal/testkit/sqldtest"
 	"regedge/schema"
 )
 
@@ -64,13 +64,7 @@ func (w *world) alter(t *testing.T, database schema.Database, statements ...stri
 	t.Helper()
 	token, err := w.Token(string(database), pki.ReadWrite)
 	require.NoError(t, err)
-	client := libsql.New(w.Primaries[string(database)].URL(), token)
-	defer client.Close()
-	list := make([]libsql.Statement, len(statements))
-	for i, text := range statements {
-		list[i].SQL = text
-	}
-	require.NoError(t, client.Commit(t.Context(), list))
+	sqldtest.ExecWith(t, w.Primaries[string(database)], token, statements...)
 }
 
 // serves waits until the edges have what changed, starts one of them again, and sees

@@ -1,12 +1,10 @@
 package dashboard_test
 
 import (
-	"database/sql"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/internal/testkit/sqldtest"
 )
@@ -14,9 +12,7 @@ import (
 // TestALedgerOnALibSQLServer goes through the pages with the ledger on a real server:
 // its SQLite is older and its driver another.
 func TestALedgerOnALibSQLServer(t *testing.T) {
-	connector, err := libsql.NewConnector(sqldtest.Primary(t).URL())
-	require.NoError(t, err)
-	w := newWorldOn(t, sql.OpenDB(connector))
+	w := newWorldOn(t, sqldtest.Open(t, sqldtest.Primary(t)))
 	b, account := w.owner("Acme", 100)
 	require.Contains(t, b.submit("/keys", "/keys", "name", "billing").body, `id="secret"`)
 	w.used(account, 1, w.clock(), 1, 3)

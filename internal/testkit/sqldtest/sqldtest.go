@@ -4,6 +4,7 @@ package sqldtest
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,16 +71,32 @@ func Await(t testing.TB, server *sqld.Server, token string) {
 	require.NoError(t, server.Await(ctx, token))
 }
 
-// Exec runs statements on a server in one transaction.
+// Open opens the database of a server that asks for no token, until the end of the test.
+func Open(t testing.TB, server *sqld.Server) *sql.DB {
+	t.Helper()
+	db, err := libsql.Open(server.URL(), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Exec runs statements on a server that asks for no token, in one transaction.
 func Exec(t testing.TB, server *sqld.Server, statements ...string) {
 	t.Helper()
-	client := libsql.New(server.URL(), "")
-	defer client.Close()
+	ExecWith(t, server, "", statements...)
+}
+
+// ExecWith runs statements on a server with a token, in one transaction.
+func ExecWith(t testing.TB, server *sqld.Server, token string, statements ...string) {
+	t.Helper()
+	db, err := libsql.Open(server.URL(), token)
+	require.NoError(t, err)
+	defer db.Close()
 	list := make([]libsql.Statement, len(statements))
 	for i, text := range statements {
 		list[i].SQL = text
 	}
-	require.NoError(t, client.Commit(t.Context(), list))
+	require.NoError(t, libsql.Commit(t.Context(), db, list))
 }
 
 // inTheWay is how many files lie in a replica's directory before it is removed, so that the

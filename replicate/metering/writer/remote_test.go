@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	_ "github.com/tursodatabase/libsql-client-go/libsql" // the remote driver
 
 	"regedge/handler/charge"
 	"regedge/internal/testkit/sqldtest"
@@ -18,10 +17,7 @@ import (
 
 // server is a libSQL server that runs until the test ends.
 func server(t *testing.T) *sql.DB {
-	db, err := sql.Open("libsql", sqldtest.Primary(t).URL())
-	require.NoError(t, err)
-	t.Cleanup(func() { db.Close() })
-	return db
+	return sqldtest.Open(t, sqldtest.Primary(t))
 }
 
 // TestALedgerOnAServer runs a writer and a meter on libSQL servers.

@@ -1,7 +1,7 @@
-// Package libsql speaks to a libSQL server over HTTP (POST /v2/pipeline): one call asks
-// one question or commits one transaction, and nothing is kept open between calls, so
-// that a server may be restarted at any time. database/sql and libsql-client-go remain
-// the way for whoever needs a transaction of several round trips.
+// Package libsql opens the databases of libSQL servers (sqld) through database/sql, and commits
+// transactions there with one call. No other package names the driver, libsql-client-go: another
+// one takes a change of Open.
 //
-// A transaction whose answer was lost is unknown: the caller finds out by reading.
+// A transaction whose answer was lost may have been committed or not. The caller finds out by
+// reading.
 package libsql

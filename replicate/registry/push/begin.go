@@ -32,20 +32,17 @@ func (p *pusher) readState(ctx context.Context) (s state, err error) {
 	if p.blank {
 		return state{}, nil
 	}
-	result, err := p.config.Primary.Query(ctx, `SELECT
+	err = p.config.Primary.QueryRowContext(ctx, `SELECT
 		coalesce((SELECT id FROM release ORDER BY seq DESC LIMIT 1), ''),
 		coalesce((SELECT release FROM pushing), ''),
 		coalesce((SELECT generation FROM search_push), 0), coalesce((SELECT terms FROM search_push), 0),
-		(SELECT count(*) FROM search_push), (SELECT count(*) FROM search_name),
-		coalesce((SELECT digest FROM release ORDER BY seq DESC LIMIT 1), '')`)
+		(SELECT count(*) > 0 FROM search_push), (SELECT count(*) FROM search_name),
+		coalesce((SELECT digest FROM release ORDER BY seq DESC LIMIT 1), '')`).
+		Scan(&s.current, &s.pushing, &s.generation, &s.terms, &s.pushed, &s.names, &p.lastDigest)
 	if err != nil {
-		return s, fmt.Errorf("read the primary's state: %w", err)
+		return s, fmt.Errorf("read the primary's state: %w", libsql.Explain(err))
 	}
-	s = state{
-		current: result.Text(0, 0), pushing: result.Text(0, 1), generation: result.Int(0, 2), terms: result.Int(0, 3),
-		pushed: result.Int(0, 4) > 0, names: result.Int(0, 5),
-	}
-	p.generation, p.lastDigest = s.generation, result.Text(0, 6)
+	p.generation = s.generation
 	return s, nil
 }
 
@@ -86,7 +83,7 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 			}
 		}
 		tried = true
-		return p.config.Primary.Commit(ctx, list)
+		return p.there.commit(ctx, list)
 	})
 	if err != nil {
 		return fmt.Errorf("begin the push: %w", err)

@@ -26,11 +26,6 @@ const (
 	allBuckets = int64(1) << 32
 )
 
-// asker runs a statement that returns one text.
-type asker interface {
-	text(ctx context.Context, query string, args ...any) (string, error)
-}
-
 // span is a range of buckets, from first up to, not including, end, with the number of
 // records that the fuller of both sides has there.
 type span struct{ first, end, records int64 }
@@ -64,7 +59,7 @@ const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c
 FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
 
 // compare finds the records whose content differs.
-func compare(ctx context.Context, here, there asker) ([]change, error) {
+func compare(ctx context.Context, here, there *side) ([]change, error) {
 	var changes []change
 	spans := []span{{0, allBuckets, math.MaxInt64}}
 	for width := allBuckets / firstParts; len(spans) > 0; width = partWidth(width, spans) {
@@ -102,7 +97,7 @@ func partWidth(width int64, spans []span) int64 {
 }
 
 // both asks both sides at once.
-func both[T any](here, there asker, what string, read func(asker) (T, error)) (near, far T, err error) {
+func both[T any](here, there *side, what string, read func(*side) (T, error)) (near, far T, err error) {
 	var failed error
 	done := make(chan struct{})
 	go func() {
@@ -135,8 +130,8 @@ func chunks[T any](list []T, n int) func(func([]T) bool) {
 
 // divide finds the parts of spans that differ: those to divide again, and those with few
 // enough records to list.
-func divide(ctx context.Context, here, there asker, spans []span, width int64) (parts, small []span, err error) {
-	near, far, err := both(here, there, "sum the records", func(a asker) (map[int64]sum, error) {
+func divide(ctx context.Context, here, there *side, spans []span, width int64) (parts, small []span, err error) {
+	near, far, err := both(here, there, "sum the records", func(a *side) (map[int64]sum, error) {
 		return sums(ctx, a, spans, width)
 	})
 	if err != nil {
@@ -165,7 +160,7 @@ func divide(ctx context.Context, here, there asker, spans []span, width int64) (
 
 // sums are those of the parts of spans, by their first buckets. Of all buckets they are
 // kept, and need not be made.
-func sums(ctx context.Context, a asker, spans []span, width int64) (found map[int64]sum, err error) {
+func sums(ctx context.Context, a *side, spans []span, width int64) (found map[int64]sum, err error) {
 	var answer string
 	if width == allBuckets/firstParts {
 		answer, err = a.text(ctx, selectParts)
@@ -192,7 +187,7 @@ func sums(ctx context.Context, a asker, spans []span, width int64) (found map[in
 	return found, nil
 }
 
-func ask(ctx context.Context, a asker, query string, parameter any) (string, error) {
+func ask(ctx context.Context, a *side, query string, parameter any) (string, error) {
 	text, err := json.Marshal(parameter)
 	if err != nil {
 		return "", err
@@ -201,8 +196,8 @@ func ask(ctx context.Context, a asker, query string, parameter any) (string, err
 }
 
 // compareRecords compares the records of spans one by one.
-func compareRecords(ctx context.Context, here, there asker, spans []span) ([]change, error) {
-	near, far, err := both(here, there, "list the records", func(a asker) (map[record]int64, error) {
+func compareRecords(ctx context.Context, here, there *side, spans []span) ([]change, error) {
+	near, far, err := both(here, there, "list the records", func(a *side) (map[record]int64, error) {
 		return hashes(ctx, a, spans)
 	})
 	if err != nil {
@@ -223,7 +218,7 @@ func compareRecords(ctx context.Context, here, there asker, spans []span) ([]cha
 	return changes, nil
 }
 
-func hashes(ctx context.Context, a asker, spans []span) (map[record]int64, error) {
+func hashes(ctx context.Context, a *side, spans []span) (map[record]int64, error) {
 	ranges := make([][2]int64, len(spans))
 	for i, s := range spans {
 		ranges[i] = [2]int64{s.first, s.end}

@@ -35,7 +35,7 @@ WHERE true ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, digest = excluded.
 func (p *pusher) finish(ctx context.Context) error {
 	var digest string
 	for _, query := range []string{selectCounts, selectDigest} {
-		near, far, err := both(p.here, p.there, "count the records", func(a asker) (string, error) { return a.text(ctx, query) })
+		near, far, err := both(p.here, p.there, "count the records", func(a *side) (string, error) { return a.text(ctx, query) })
 		if err != nil {
 			return err
 		}

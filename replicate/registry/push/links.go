@@ -38,7 +38,7 @@ func (p *pusher) findLinks(ctx context.Context, changes []change) ([]link, error
 	}
 	var links []link
 	for part := range chunks(dins, linkKeys) {
-		for _, side := range []asker{p.here, p.there} {
+		for _, side := range []*side{p.here, p.there} {
 			found, err := pairs(ctx, side, selectCompanies, part)
 			if err != nil {
 				return nil, fmt.Errorf("find the companies of directors: %w", err)
@@ -74,7 +74,7 @@ func (p *pusher) findHolders(ctx context.Context, values []string) (links []link
 	return links, nil
 }
 
-func pairs(ctx context.Context, a asker, query string, parameter any) (list [][2]string, err error) {
+func pairs(ctx context.Context, a *side, query string, parameter any) (list [][2]string, err error) {
 	text, err := ask(ctx, a, query, parameter)
 	if err != nil {
 		return nil, err
@@ -95,14 +95,14 @@ FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
 // readEntries reads entries from a file, with the places that they have at the primary
 // in a generation.
 func (p *pusher) readEntries(ctx context.Context, db *sql.DB, values []string, generation int64) ([]named, error) {
-	list, err := readEntries(ctx, file{db}, values)
+	list, err := readEntries(ctx, &side{db: db}, values)
 	for i := range list {
 		list[i].place += generation << generationBits
 	}
 	return list, err
 }
 
-func readEntries(ctx context.Context, a asker, values []string) ([]named, error) {
+func readEntries(ctx context.Context, a *side, values []string) ([]named, error) {
 	text, err := ask(ctx, a, selectEntries, values)
 	if err != nil {
 		return nil, fmt.Errorf("read search entries: %w", err)

@@ -24,10 +24,8 @@ var (
 type Config struct {
 	// Snapshot is the folder of the snapshots, Release the one to push.
 	Snapshots, Release string
-	// Primary is the primary; its client stays the caller's to close. Migrate, if set, is
-	// the same one through database/sql: its schema is brought up to date with it.
-	Primary *libsql.Client
-	Migrate *sql.DB
+	// Primary is the registry at the primary, as libsql.Open opens it. The caller closes it.
+	Primary *sql.DB
 	// DryRun finds out what differs and writes nothing.
 	DryRun bool
 	// Progress, if set, is called after each transaction.
@@ -67,16 +65,15 @@ func (r Report) Records() (n int64) {
 
 // pusher is one run.
 type pusher struct {
-	config     Config
-	local      *sql.DB
-	here       file
-	there      asker
-	blank      bool // the primary has no schema yet, and is not to be given one
-	token      string
-	generation int64
-	lastDigest string // of the primary's newest release
-	sequence   int64  // of the last transaction
-	report     Report
+	config      Config
+	local       *sql.DB
+	here, there *side
+	blank       bool // a dry run found the primary without a schema
+	token       string
+	generation  int64
+	lastDigest  string // of the primary's newest release
+	sequence    int64  // of the last transaction
+	report      Report
 }
 
 // Run pushes. After an error, also of ctx, what was written stays whole, and the same
@@ -86,18 +83,15 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	if config.Pause == nil {
 		config.Pause = pause
 	}
-	p := &pusher{config: config, there: server{config.Primary}, token: rand.Text()}
+	p := &pusher{config: config, there: &side{db: config.Primary}, token: rand.Text()}
 	p.report.Release = config.Release
 	if p.local, err = openSnapshot(ctx, config.Snapshots, config.Release); err != nil {
 		return p.report, err
 	}
 	defer func() { err = errors.Join(err, p.local.Close()) }()
-	p.here = file{p.local}
-	sent, received := config.Primary.Bytes()
+	p.here = &side{db: p.local}
 	err = p.run(ctx)
-	p.report.Sent, p.report.Received = config.Primary.Bytes()
-	p.report.Sent -= sent
-	p.report.Received -= received
+	p.report.Sent, p.report.Received = p.there.sent, p.there.received
 	p.report.Elapsed = config.Now().Sub(started)
 	return p.report, err
 }
@@ -152,31 +146,27 @@ func (p *pusher) run(ctx context.Context) error {
 // checkSchemas has both sides at the version that this program knows. A dry run takes an
 // empty primary as it is.
 func (p *pusher) checkSchemas(ctx context.Context) error {
-	if p.config.Migrate == nil {
-		return nil
-	}
 	if !p.config.DryRun {
-		return schema.Migrate(ctx, p.config.Migrate, schema.Registry)
+		return libsql.Explain(schema.Migrate(ctx, p.config.Primary, schema.Registry))
 	}
-	version, err := schema.Version(ctx, p.config.Migrate, schema.Registry)
+	version, err := schema.Version(ctx, p.config.Primary, schema.Registry)
 	if err == nil && version == 0 {
-		p.blank, p.there = true, nobody{}
+		p.blank, p.there.db = true, nil
 		return nil
 	}
 	if err == nil {
-		err = schema.Check(ctx, p.config.Migrate, schema.Registry)
+		err = schema.Check(ctx, p.config.Primary, schema.Registry)
 	}
 	if err != nil {
-		return fmt.Errorf("primary: %w", err)
+		return fmt.Errorf("primary: %w", libsql.Explain(err))
 	}
 	return nil
 }
 
 func (p *pusher) compare(ctx context.Context) ([]change, error) {
-	_, before := p.config.Primary.Bytes()
+	before := p.there.received
 	changes, err := compare(ctx, p.here, p.there)
-	_, after := p.config.Primary.Bytes()
-	p.report.Compared += after - before
+	p.report.Compared += p.there.received - before
 	return changes, err
 }
 

@@ -303,7 +303,7 @@ func TestWhatCannotBePushedIsRefused(t *testing.T) {
 	t.Run("a primary that was changed by hand meanwhile", func(t *testing.T) {
 		config := w.config(release)
 		config.Progress = func(Progress) {
-			_, err := config.Migrate.Exec("DELETE FROM director")
+			_, err := config.Primary.Exec("DELETE FROM director")
 			require.NoError(t, err)
 		}
 		_, err := Run(t.Context(), config)

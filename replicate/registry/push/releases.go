@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,30 +25,38 @@ type Release struct {
 	Digest       string    `json:"digest"`
 }
 
-// Releases lists the releases of a database, the current one first: none of one to which
-// nothing was ever pushed.
-func Releases(ctx context.Context, client *libsql.Client) ([]Release, error) {
-	there, err := client.Query(ctx, `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'release'`)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("list releases: %w", err)
-	case len(there.Rows) == 0:
-		return nil, nil
-	}
-	result, err := client.Query(ctx, `SELECT id, released_at, coalesce(pushed_at, 0), companies, llps, directors,
-		appointments, partners, coalesce(digest, '') FROM release ORDER BY seq DESC`)
+// Releases lists the releases of a primary or a replica, the current one first. A database to
+// which nothing was ever pushed has none.
+func Releases(ctx context.Context, db *sql.DB) ([]Release, error) {
+	list, err := releases(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("list releases: %w", err)
-	}
-	list := make([]Release, len(result.Rows))
-	for i := range list {
-		list[i] = Release{
-			ID: result.Text(i, 0), Released: time.Unix(result.Int(i, 1), 0).UTC(), Pushed: time.Unix(result.Int(i, 2), 0).UTC(),
-			Companies: result.Int(i, 3), LLPs: result.Int(i, 4), Directors: result.Int(i, 5),
-			Appointments: result.Int(i, 6), Partners: result.Int(i, 7), Digest: result.Text(i, 8),
-		}
+		return nil, fmt.Errorf("list releases: %w", libsql.Explain(err))
 	}
 	return list, nil
+}
+
+func releases(ctx context.Context, db *sql.DB) (list []Release, err error) {
+	var any bool
+	err = db.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = 'release'`).Scan(&any)
+	if err != nil || !any {
+		return nil, err
+	}
+	rows, err := db.QueryContext(ctx, `SELECT id, released_at, coalesce(pushed_at, 0), companies, llps, directors,
+		appointments, partners, coalesce(digest, '') FROM release ORDER BY seq DESC`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r Release
+		var released, pushed int64
+		if err := rows.Scan(&r.ID, &released, &pushed, &r.Companies, &r.LLPs, &r.Directors, &r.Appointments, &r.Partners, &r.Digest); err != nil {
+			return nil, err
+		}
+		r.Released, r.Pushed = time.Unix(released, 0).UTC(), time.Unix(pushed, 0).UTC()
+		list = append(list, r)
+	}
+	return list, rows.Err()
 }
 
 // ErrNoEarlier is returned when there is no release to go back to. A primary that was made
@@ -56,8 +65,8 @@ var ErrNoEarlier = errors.New("the primary had no earlier release whose snapshot
 
 // Previous is the release that was current last of those that are no newer than the current
 // one and whose snapshot is in dir: one that was rolled back does not come again.
-func Previous(ctx context.Context, client *libsql.Client, dir string) (string, error) {
-	releases, err := Releases(ctx, client)
+func Previous(ctx context.Context, db *sql.DB, dir string) (string, error) {
+	releases, err := Releases(ctx, db)
 	if err != nil {
 		return "", err
 	}

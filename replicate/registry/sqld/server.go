@@ -181,10 +181,14 @@ func (s *Server) Await(ctx context.Context, token string) error {
 			cancel(err)
 		}
 	}()
-	client := libsql.New(s.URL(), token)
-	defer client.Close()
+	db, err := libsql.Open(s.URL(), token)
+	if err != nil {
+		return fmt.Errorf("await sqld at %s: %w", s.HTTP, err)
+	}
+	defer db.Close()
 	for {
-		_, err := client.Query(ctx, "SELECT 1")
+		var one int
+		err := db.QueryRowContext(ctx, "SELECT 1").Scan(&one) // the driver's Ping asks nothing
 		if err == nil {
 			return nil
 		}

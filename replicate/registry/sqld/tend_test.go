@@ -10,7 +10,6 @@ import (
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
-	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -33,10 +32,9 @@ func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
 // follows waits until the number in the table probe of a replica is want.
 func follows(t *testing.T, replica *sqld.Server, want int64) {
 	t.Helper()
-	client := libsql.New(replica.URL(), "")
-	defer client.Close()
+	db := sqldtest.Open(t, replica)
 	require.Eventually(t, func() bool {
-		read, err := client.Query(t.Context(), "SELECT n FROM probe")
-		return err == nil && len(read.Rows) == 1 && read.Int(0, 0) == want
+		var n int64
+		return db.QueryRowContext(t.Context(), "SELECT n FROM probe").Scan(&n) == nil && n == want
 	}, patience, 50*time.Millisecond, "it follows")
 }

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -33,10 +34,9 @@ func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 			}
 		}
 		tried = true
-		return p.config.Primary.Commit(ctx, list)
+		return p.there.commit(ctx, list)
 	})
-	var refused *libsql.Error
-	if errors.As(err, &refused) {
+	if errors.Is(err, libsql.ErrRefused) {
 		if _, lost := p.committed(ctx); errors.Is(lost, ErrTakenOver) {
 			return lost
 		}
@@ -49,14 +49,13 @@ func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 
 // committed reports whether the last transaction is in the database.
 func (p *pusher) committed(ctx context.Context) (bool, error) {
-	result, err := p.config.Primary.Query(ctx, `SELECT token, batch FROM pushing`)
-	if err != nil {
-		return false, err
-	}
-	if len(result.Rows) != 1 || result.Text(0, 0) != p.token {
+	var token string
+	var batch int64
+	err := p.config.Primary.QueryRowContext(ctx, `SELECT token, batch FROM pushing`).Scan(&token, &batch)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && token != p.token {
 		return false, ErrTakenOver
 	}
-	return result.Int(0, 1) == p.sequence, nil
+	return batch == p.sequence, libsql.Explain(err)
 }
 
 // call tries something again while the primary can't be reached. What the database or
@@ -67,8 +66,7 @@ func (p *pusher) call(ctx context.Context, try func(context.Context) error) (err
 		limited, cancel := context.WithTimeout(ctx, callLimit)
 		err = try(limited)
 		cancel()
-		var refused *libsql.Error
-		if err == nil || ctx.Err() != nil || errors.As(err, &refused) && !refused.Busy() ||
+		if err == nil || ctx.Err() != nil || errors.Is(err, libsql.ErrRefused) ||
 			errors.Is(err, libsql.ErrUnauthorized) || errors.Is(err, ErrTakenOver) {
 			return err
 		}
@@ -78,4 +76,41 @@ func (p *pusher) call(ctx context.Context, try func(context.Context) error) (err
 		}
 	}
 	return err
+}
+
+// side is one of the two databases that a push compares: the snapshot or the primary. Without a
+// database, every query returns an empty text.
+type side struct {
+	db             *sql.DB
+	sent, received int64 // bytes of statements with their parameters, and of results
+}
+
+// text runs a query that returns one text.
+func (s *side) text(ctx context.Context, query string, args ...any) (text string, err error) {
+	if s.db == nil {
+		return "", nil
+	}
+	s.sent += size(libsql.Statement{SQL: query, Args: args})
+	err = s.db.QueryRowContext(ctx, query, args...).Scan(&text)
+	s.received += int64(len(text))
+	return text, libsql.Explain(err)
+}
+
+// commit runs statements as one transaction.
+func (s *side) commit(ctx context.Context, list []libsql.Statement) error {
+	for _, statement := range list {
+		s.sent += size(statement)
+	}
+	return libsql.Commit(ctx, s.db, list)
+}
+
+// size is how many bytes a statement has with its texts.
+func size(s libsql.Statement) int64 {
+	n := len(s.SQL)
+	for _, arg := range s.Args {
+		if text, ok := arg.(string); ok {
+			n += len(text)
+		}
+	}
+	return int64(n)
 }

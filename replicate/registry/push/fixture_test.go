@@ -21,7 +21,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
-	libsqldriver "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
@@ -60,7 +59,7 @@ type world struct {
 	registry  string
 	snapshots string
 	server    *sqld.Server
-	client    *libsql.Client
+	client    *sql.DB
 	lose      atomic.Int64 // answers to lose, counted down; negative ones lose none
 	releases  int
 }
@@ -75,7 +74,8 @@ func newWorld(t *testing.T) *world {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(w.registry, content, 0o600))
-	w.client = libsql.New(w.proxy(), "")
+	w.client, err = libsql.Open(w.proxy(), "")
+	require.NoError(t, err)
 	t.Cleanup(func() { w.client.Close() })
 	return w
 }
@@ -103,12 +103,10 @@ func (w *world) proxy() string {
 	return front.URL
 }
 
+// primary opens the primary past the proxy.
 func (w *world) primary() *sql.DB {
-	connector, err := libsqldriver.NewConnector(w.server.URL())
-	require.NoError(w.t, err)
-	db := sql.OpenDB(connector)
-	w.t.Cleanup(func() { db.Close() })
-	return db
+	w.t.Helper()
+	return sqldtest.Open(w.t, w.server)
 }
 
 // snapshot makes the snapshot of the newest release.
@@ -121,7 +119,7 @@ func (w *world) snapshot() string {
 
 func (w *world) config(release string) Config {
 	return Config{
-		Snapshots: w.snapshots, Release: release, Primary: w.client, Migrate: w.primary(), Now: time.Now,
+		Snapshots: w.snapshots, Release: release, Primary: w.client, Now: time.Now,
 		Pause: func(context.Context, time.Duration) {},
 	}
 }
@@ -232,4 +230,17 @@ func (w *world) checkSearch() {
 	defer c.Close()
 	require.NoError(w.t, schema.Prepare(c, false))
 	require.NoError(w.t, search.Check(c))
+}
+
+// baseDir is where base makes its registry, below a folder that TestMain removes.
+var baseDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if baseDir, err = os.MkdirTemp("", "regedge-push-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(baseDir)
+	os.Exit(code)
 }

@@ -1,0 +1,82 @@
+package libsql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tursodatabase/libsql-client-go/libsql"
+)
+
+// Errors of a server, as Commit and Explain return them.
+var (
+	// ErrUnauthorized means that the server refuses the token, or a write with a token that may
+	// only read.
+	ErrUnauthorized = errors.New("the libSQL server refuses the token")
+	// ErrRefused means that the database refuses a statement: it will be refused again. After
+	// every other error the same may succeed later.
+	ErrRefused = errors.New("the database refuses a statement")
+)
+
+// Open opens the database of the server at address, an http:, https: or libsql: URL (libsql: means
+// https:), with a token, or an empty one for a server that asks for none. It does not connect.
+func Open(address, token string) (*sql.DB, error) {
+	var options []libsql.Option
+	if token != "" {
+		options = append(options, libsql.WithAuthToken(token))
+	}
+	connector, err := libsql.NewConnector(address, options...)
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", address, err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// Statement is one statement of a transaction, with its parameters ?1, ?2 and so on, each of
+// which it must name.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Commit runs statements as one transaction, in one call: all of them, or none after ErrRefused
+// and ErrUnauthorized. After any other error the transaction may have been committed.
+//
+// The driver sends a text of several statements as one batch, in which each runs only if the one
+// before it succeeded, and which ends with a rollback unless the last did. It numbers the
+// parameters of each statement from ?1.
+func Commit(ctx context.Context, db *sql.DB, statements []Statement) error {
+	text := []string{"BEGIN IMMEDIATE"}
+	var args []any
+	for _, s := range statements {
+		text, args = append(text, s.SQL), append(args, s.Args...)
+	}
+	_, err := db.ExecContext(ctx, strings.Join(append(text, "COMMIT"), ";\n"), args...)
+	return Explain(err)
+}
+
+// Explain adds ErrUnauthorized or ErrRefused to an error of the driver, which has no types for
+// them. The texts are those of sqld 0.24.
+func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	contains := func(any ...string) bool {
+		for _, part := range any {
+			if strings.Contains(text, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case contains("error code 401", "error code 403", "Authorization forbidden"):
+		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
+	case contains("SQLite error: ", "could not be parsed") && !contains("database is locked"):
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return err
+}
