@@ -14,18 +14,18 @@ import (
 
 var (
 	rounds = flag.Int("rounds", 4, "rounds of chaos")
-	seed   = flag.Uint64("seed", 0, "seed of the moments of chaos, from the clock when 0")
+	seed   = flag.Uint64("seed", 0, "seed of the times of the kills, from the clock when 0")
 )
 
-// killsInRound is how many processes end in a round.
+// killsInRound is how many processes are killed in a round.
 const killsInRound = 4
 
-// TestChaos ends processes with kill -9 while clients ask.
+// TestChaos kills processes while clients send requests.
 func TestChaos(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("again, with other timing: go test ./internal/chaos -run TestChaos -rounds %d -seed %d", *rounds, *seed)
+	t.Logf("run it again, with other timing: go test ./internal/chaos -run TestChaos -rounds %d -seed %d", *rounds, *seed)
 	random := rand.New(rand.NewPCG(*seed, 1))
 	c := newCluster(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -38,7 +38,7 @@ func TestChaos(t *testing.T) {
 		for range killsInRound {
 			time.Sleep(time.Duration(50+random.IntN(400)) * time.Millisecond)
 			victim := append(c.edges, c.writer)[random.IntN(len(c.edges)+1)]
-			victim.kill()
+			victim.Kill()
 			kills[victim.name]++
 			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 			victim.start()
@@ -68,10 +68,10 @@ func TestChaos(t *testing.T) {
 	require.LessOrEqual(t, unanswered, int64(edges*clientsOfEdge), "a killed edge has one request of each client under way")
 }
 
-// clientsOfEdge is how many clients ask each edge at once.
+// clientsOfEdge is how many clients use each edge at once.
 const clientsOfEdge = 2
 
-// load has clients ask every edge until the returned function is called.
+// load sends requests to every edge until the returned function is called.
 func (c *cluster) load(accounts ...*account) (stop func()) {
 	var running sync.WaitGroup
 	var ended atomic.Bool

@@ -17,7 +17,7 @@ import (
 	"regedge/schema"
 )
 
-// mount puts a small file system of its own under the name, or skips the test.
+// mount mounts a file system of a given size, or skips the test.
 func (c *cluster) mount(name, size string) string {
 	dir := c.path(name)
 	require.NoError(c.t, os.Mkdir(dir, 0o700))
@@ -35,7 +35,7 @@ func (a *account) asks(p *process, times int) (last int) {
 	return last
 }
 
-func TestAnEdgeWhoseDiskIsFull(t *testing.T) {
+func TestEdgeWithFullDisk(t *testing.T) {
 	c := newCluster(t)
 	dir := c.mount("small", "1m")
 	p := c.edge("small", "http://"+c.writer.address, filepath.Join(dir, "state"))
@@ -48,7 +48,7 @@ func TestAnEdgeWhoseDiskIsFull(t *testing.T) {
 	exec.Command("dd", "if=/dev/zero", "of="+filler, "bs=4k").Run() // until nothing is left
 	eventually(t, func() bool { return a.asks(p, 50) == http.StatusServiceUnavailable }, func() string { return "live keys are answered 503" })
 	require.Equal(t, http.StatusServiceUnavailable, p.status("/readyz"))
-	eventually(t, func() bool { return strings.Contains(p.log.String(), "no space left on device") }, func() string { return "it says why" })
+	eventually(t, func() bool { return strings.Contains(p.Tail(), "no space left on device") }, func() string { return "it logs the reason" })
 	sandbox := &account{cluster: c, key: "reg_sandbox_public"}
 	require.Equal(t, http.StatusOK, sandbox.asks(p, 1))
 
@@ -56,13 +56,13 @@ func TestAnEdgeWhoseDiskIsFull(t *testing.T) {
 	eventually(t, func() bool { return a.asks(p, 1) == http.StatusOK }, func() string { return "it serves again" })
 	p.await("/readyz", http.StatusOK)
 	a.settles()
-	p.kill()
+	p.Kill()
 	p.start()
 	p.await("/readyz", http.StatusOK)
 	a.settles()
 }
 
-func TestAnEdgeWhoseStateIsReadOnly(t *testing.T) {
+func TestEdgeWithReadOnlyState(t *testing.T) {
 	c := newCluster(t)
 	dir := c.mount("fixed", "1m")
 	p := c.edge("fixed", "http://"+c.writer.address, filepath.Join(dir, "state"))
@@ -70,12 +70,10 @@ func TestAnEdgeWhoseStateIsReadOnly(t *testing.T) {
 	p.await("/readyz", http.StatusOK)
 	a := c.account(1000)
 	require.Equal(t, http.StatusOK, a.asks(p, 5))
-	p.kill()
+	p.Kill()
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	p.start()
-	require.Error(t, p.command.Wait(), "it does not start")
-	p.command = nil
-	require.Contains(t, p.log.String(), "read-only file system")
+	p.fails()
+	require.Contains(t, p.Tail(), "read-only file system")
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=1m"))
 	p.start()
 	p.await("/readyz", http.StatusOK)
@@ -83,7 +81,7 @@ func TestAnEdgeWhoseStateIsReadOnly(t *testing.T) {
 	a.settles()
 }
 
-func TestAWriterWhoseLedgerIsLocked(t *testing.T) {
+func TestWriterWithLockedLedger(t *testing.T) {
 	c := newCluster(t)
 	p := c.run("one")
 	a := c.account(1000)
@@ -97,15 +95,14 @@ func TestAWriterWhoseLedgerIsLocked(t *testing.T) {
 	require.Equal(t, http.StatusOK, a.asks(p, 10), "from the lease")
 	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
 	defer cancel()
-	no := "never"
-	_, err = c.client.AddAccount(ctx, no, "", "scale")
-	require.Error(t, err, "an operator is told")
+	_, err = c.client.AddAccount(ctx, "never", "", "scale")
+	require.Error(t, err, "an operator gets an error")
 	require.NoError(t, tx.Rollback())
 	require.Equal(t, http.StatusOK, a.asks(p, 10))
 	a.settles()
 }
 
-func TestAWriterWhoseLedgerIsDamaged(t *testing.T) {
+func TestWriterWithDamagedLedger(t *testing.T) {
 	c := newCluster(t)
 	p := c.run("one")
 	a := c.account(1000)
@@ -116,26 +113,24 @@ func TestAWriterWhoseLedgerIsDamaged(t *testing.T) {
 	require.Equal(t, http.StatusOK, a.asks(p, 20))
 	a.settles()
 
-	c.writer.kill()
+	c.writer.Kill()
 	content, err := os.ReadFile(backup)
 	require.NoError(t, err)
 	for i := 100; i < len(content); i++ {
 		content[i] ^= 0xa5
 	}
 	c.replaceLedger(content)
-	c.writer.start()
-	require.Error(t, c.writer.command.Wait(), "it does not start")
-	c.writer.command = nil
-	require.Regexp(t, "malformed|not a database", c.writer.log.String())
+	c.writer.fails()
+	require.Regexp(t, "malformed|not a database", c.writer.Tail())
 	require.Equal(t, http.StatusOK, a.asks(p, 3), "from the lease, without the writer")
 
 	content, err = os.ReadFile(backup)
 	require.NoError(t, err)
 	c.replaceLedger(content)
-	args := c.writer.args
-	c.writer.args = append(args, "--restored")
+	args := c.writer.Args
+	c.writer.Args = append(args, "--restored")
 	c.writer.start()
-	c.writer.args = args
+	c.writer.Args = args
 	eventually(t, func() bool { return a.asks(p, 1) == http.StatusOK }, func() string { return "it serves" })
 	a.settles()
 }

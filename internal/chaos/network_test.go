@@ -16,18 +16,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAWriterThatAnswersGarbage(t *testing.T) {
+func TestWriterThatAnswersGarbage(t *testing.T) {
 	c := newCluster(t)
 	to, err := url.Parse("http://" + c.writer.address)
 	require.NoError(t, err)
-	honest := httputil.NewSingleHostReverseProxy(to)
-	var mad atomic.Bool
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	var broken atomic.Bool
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if mad.Load() {
+		if broken.Load() {
 			garbage(w)
 			return
 		}
-		honest.ServeHTTP(w, r)
+		proxy.ServeHTTP(w, r)
 	}))
 	defer func() { between.CloseClientConnections(); between.Close() }()
 	p := c.edge("one", between.URL, c.path("one"))
@@ -35,17 +35,17 @@ func TestAWriterThatAnswersGarbage(t *testing.T) {
 	p.await("/readyz", http.StatusOK)
 	a, cold := c.account(1000), c.account(1000)
 	require.Equal(t, http.StatusOK, a.asks(p, 5))
-	mad.Store(true)
+	broken.Store(true)
 	require.Equal(t, http.StatusOK, a.asks(p, 20), "from the lease")
-	require.Equal(t, http.StatusServiceUnavailable, cold.asks(p, 3), "never a 402 that is not true, never a free 200")
-	mad.Store(false)
+	require.Equal(t, http.StatusServiceUnavailable, cold.asks(p, 3), "neither a false 402 nor a free 200")
+	broken.Store(false)
 	eventually(t, func() bool { return cold.asks(p, 1) == http.StatusOK }, func() string { return "it serves again" })
 	require.Equal(t, http.StatusOK, a.asks(p, 5))
 	a.settles()
 	cold.settles()
 }
 
-// garbage answers as a writer never would.
+// garbage answers with an error, a page, noise, or part of a reply.
 func garbage(w http.ResponseWriter) {
 	switch rand.IntN(4) {
 	case 0:
@@ -64,10 +64,10 @@ func garbage(w http.ResponseWriter) {
 	}
 }
 
-// delay is the time of one way between edge and writer.
+// delay is the latency between edge and writer, in one direction.
 const delay = 100 * time.Millisecond
 
-// far is a way to an address that takes delay in each direction.
+// far is the URL of a proxy to an address, with delay in each direction.
 func far(t *testing.T, address string) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func far(t *testing.T, address string) string {
 	return "http://" + listener.Addr().String()
 }
 
-// carry brings what is read to the other side, each piece after the delay.
+// carry copies from one connection to the other, each piece after the delay.
 func carry(from, to net.Conn) {
 	type piece struct {
 		content []byte
@@ -119,21 +119,21 @@ func carry(from, to net.Conn) {
 	to.Close()
 }
 
-func TestADistantWriter(t *testing.T) {
+func TestDistantWriter(t *testing.T) {
 	c := newCluster(t)
 	near := c.run("near")
 	distant := c.edge("distant", far(t, c.writer.address), c.path("distant"))
 	distant.start()
 	distant.await("/readyz", http.StatusOK)
 
-	t.Run("does not slow who holds a lease", func(t *testing.T) {
+	t.Run("does not slow down an edge that holds a lease", func(t *testing.T) {
 		a := c.account(1_000_000)
 		best := time.Hour
 		for range 5 { // the machine may be busy: one quiet round is enough
 			beside, away := a.p99(t, near, 1000), a.p99(t, distant, 1000)
 			t.Logf("p99 %v beside the writer, %v at 200 ms from it", beside, away)
 			if best = min(best, away-beside); best < time.Millisecond {
-				break // what is to be reached, on a machine that has the time
+				break // the goal, on a machine that is not busy
 			}
 		}
 		require.Less(t, best, delay/4, "lookups wait for the writer")
@@ -153,12 +153,12 @@ func TestADistantWriter(t *testing.T) {
 		require.Less(t, slices.Min(took), 4*delay, "two round trips")
 	})
 
-	t.Run("recalls what lies elsewhere (G5)", func(t *testing.T) {
+	t.Run("recalls credits from other edges (G5)", func(t *testing.T) {
 		var took []time.Duration
 		for range 3 {
 			a := c.account(4)
 			require.Equal(t, http.StatusOK, a.asks(near, 1))
-			// The others lie near by now, or at the writer: all are to be had at the other edge.
+			// The near edge has leased some of the others: the distant edge must get all of them.
 			begin := time.Now()
 			for got := 0; got < 3; {
 				switch status := a.asks(distant, 1); status {
@@ -172,14 +172,14 @@ func TestADistantWriter(t *testing.T) {
 			require.Equal(t, http.StatusPaymentRequired, a.asks(distant, 1))
 			a.settles()
 		}
-		t.Logf("credits that lay at another edge were spent after %v", took)
+		t.Logf("credits leased by another edge were spent after %v", took)
 		require.Less(t, slices.Min(took), 2*time.Second)
 	})
 
-	t.Run("is missed only when leases end (G6)", func(t *testing.T) {
+	t.Run("is needed only when leases end (G6)", func(t *testing.T) {
 		a := c.account(1000)
 		require.Equal(t, http.StatusOK, a.asks(near, 1))
-		c.writer.kill()
+		c.writer.Kill()
 		served := 0
 		for ; a.asks(near, 1) == http.StatusOK; served++ {
 			require.Less(t, served, 1000, "more than was bought")
@@ -194,7 +194,7 @@ func TestADistantWriter(t *testing.T) {
 	})
 }
 
-// p99 is the time under which 99 of 100 answers of an edge came.
+// p99 is the 99th percentile of the latency of n requests.
 func (a *account) p99(t *testing.T, p *process, n int) time.Duration {
 	require.Equal(t, http.StatusOK, a.asks(p, 20))
 	took := make([]time.Duration, n)
