@@ -43,8 +43,7 @@ var mayImport = map[string][]string{
 	"replicate/metering/syncproto": {"handler/charge"},
 	"replicate/metering/lease":     {"handler/charge", "replicate/metering/syncproto"},
 	"replicate/metering/ledger":    {"handler/charge", "replicate/metering/syncproto"},
-	"replicate/metering/mmap":      {},
-	"replicate/metering/journal":   {"replicate/metering/mmap", "replicate/metering/syncproto"},
+	"replicate/metering/journal":   {"replicate/metering/syncproto"},
 	"replicate/metering/meter":     {"handler/charge", "replicate/metering/bearer", "replicate/metering/journal", "replicate/metering/lease", "replicate/metering/syncproto"},
 	"replicate/metering/writer":    {"handler/charge", "handler/ident", "replicate/metering/bearer", "replicate/metering/ledger", "replicate/metering/syncproto", "schema"},
 	"replicate/registry/libsql":    {},
@@ -61,7 +60,7 @@ var mayImport = map[string][]string{
 	"host/pki":       {},
 	"host/server":    {"handler"},
 	"host/reference": {"handler", "web"},
-	"host/sqlite":    {"handler", "replicate/metering/mmap", "schema"},
+	"host/sqlite":    {"handler", "schema"},
 	"host/engine":    {"handler", "host/server", "wasm"},
 	"host/edge": {
 		"handler", "host/engine", "host/hint", "host/server", "host/service", "host/sqlite",

@@ -27,7 +27,6 @@
 //   - meter: the edge's shell around lease and journal, with clock, network and HTTP.
 //   - writer: the centre's shell around ledger, with its database, API and client.
 //
-// Package bearer checks the tokens of meter and writer; package mmap reads and writes memory
-// that is mapped from a file. The simulation that runs all of them against crashes, lost
-// messages and wrong clocks is in internal/simulation.
+// Package bearer checks the tokens of meter and writer. The simulation that runs all of them
+// against crashes, lost messages and wrong clocks is in internal/simulation.
 package metering

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"golang.org/x/sys/unix"
-
-	"regedge/replicate/metering/mmap"
 )
 
 // mapWhereSafe has a file written through memory on file systems where that was tried, and
@@ -76,5 +75,17 @@ func (f osMappable) Map(from, to int64) (Window, error) {
 
 type osWindow []byte
 
-func (w osWindow) Put(at int64, p []byte) bool { return mmap.Copy(w[at:], p) }
-func (w osWindow) Close() error                { return unix.Munmap(w) }
+// Put implements Window. Where the file ends before its mapping, or the disk fails or has no
+// room, the copy raises a signal (SIGBUS), which Go turns into a panic.
+func (w osWindow) Put(at int64, p []byte) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	copy(w[at:], p)
+	return true
+}
+
+func (w osWindow) Close() error { return unix.Munmap(w) }
