@@ -18,28 +18,28 @@ import (
 
 const operatorToken = "operator-token-of-the-simulation"
 
-var errNetwork = errors.New("the network lost it")
+var errNetwork = errors.New("the message was lost")
 
-// centre is the writer's place: its databases, and the writers that run on them.
+// centre has the writer's databases and the writers that run on them.
 type centre struct {
-	world          *world
+	sim            *sim
 	ledger, access *storage
-	current        *writing // nil while none runs
-	former         *writing // a writer that does not know yet that another took over
+	current        *writerProcess // nil while none runs
+	former         *writerProcess // does not know yet that another writer took over
 	skew           int64
 	backup         *backup
-	// oldest is the time of the first backup that came back: what edges sent again since
-	// they do not keep for longer.
+	// oldest is the time of the first backup that was restored: edges keep the batches that
+	// they resent since then no longer than others.
 	oldest int64
 }
 
-// writing is one writer's process.
-type writing struct {
-	hands  *hands
-	writer *writer.Writer
-	client *writer.Client
-	way    http.RoundTripper
-	stop   func()
+// writerProcess is one run of a writer.
+type writerProcess struct {
+	session   *session
+	writer    *writer.Writer
+	client    *writer.Client
+	transport http.RoundTripper
+	stop      func()
 }
 
 // backup is a copy of the ledger.
@@ -49,10 +49,10 @@ type backup struct {
 	usage   counts
 }
 
-func newCentre(w *world) *centre {
+func newCentre(s *sim) *centre {
 	made, err := templates()
-	require.NoError(w.t, err)
-	c := &centre{world: w, ledger: takeStorage(schema.Ledger, made[schema.Ledger]), access: takeStorage(schema.Access, made[schema.Access])}
+	require.NoError(s.t, err)
+	c := &centre{sim: s, ledger: takeStorage(schema.Ledger, made[schema.Ledger]), access: takeStorage(schema.Access, made[schema.Access])}
 	c.start(false)
 	return c
 }
@@ -64,21 +64,21 @@ func (c *centre) close() {
 	c.access.close()
 }
 
-func (c *centre) now() time.Time { return time.UnixMilli(c.world.now + c.skew) }
+func (c *centre) now() time.Time { return time.UnixMilli(c.sim.now + c.skew) }
 
-// start starts a writer. A fault may end it at once.
+// start starts a writer, which a fault may end at once.
 func (c *centre) start(restored bool) {
-	h := &hands{world: c.world}
-	if c.world.faulty(6) {
-		h.crashIn = 1 + c.world.random.IntN(40)
+	h := &session{sim: c.sim}
+	if c.sim.faulty(6) {
+		h.crashIn = 1 + c.sim.random.IntN(40)
 	}
 	ledger, access := c.ledger.open(h), c.access.open(h)
 	opened, err := writer.Open(context.Background(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored,
-		Now: c.now, Random: c.world.fill,
+		Now: c.now, Random: c.sim.fill,
 	})
 	if err != nil {
-		require.False(c.world.t, c.world.calm, "the writer does not start: %v", err)
+		require.False(c.sim.t, c.sim.calm, "the writer does not start: %v", err)
 		ledger.Close()
 		access.Close()
 		return
@@ -86,10 +86,10 @@ func (c *centre) start(restored bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); opened.Run(ctx) }()
-	way := writer.InProcess(opened.Handler())
-	c.current = &writing{
-		hands: h, writer: opened, way: way,
-		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: way}),
+	transport := writer.InProcess(opened.Handler())
+	c.current = &writerProcess{
+		session: h, writer: opened, transport: transport,
+		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: transport}),
 		stop: func() {
 			cancel()
 			<-ended
@@ -100,80 +100,79 @@ func (c *centre) start(restored bool) {
 }
 
 // end ends a writer's process.
-func (c *centre) end(w **writing) {
+func (c *centre) end(w **writerProcess) {
 	if *w != nil {
-		(*w).hands.dead = true
+		(*w).session.dead = true
 		(*w).stop()
 		*w = nil
 	}
 }
 
-// up brings a writer that can be used, nil when there is none now.
-func (c *centre) up() *writing {
-	if c.former != nil && c.world.random.IntN(3) == 0 {
+// up returns a writer that can be used, nil when there is none now.
+func (c *centre) up() *writerProcess {
+	if c.former != nil && c.sim.random.IntN(3) == 0 {
 		return c.former
 	}
-	if c.current != nil && c.current.hands.dead {
+	if c.current != nil && c.current.session.dead {
 		c.end(&c.current)
 	}
-	if c.current == nil && (c.world.calm || c.world.random.IntN(6) == 0) {
+	if c.current == nil && (c.sim.calm || c.sim.random.IntN(6) == 0) {
 		c.start(false)
 	}
 	return c.current
 }
 
-// deliver brings a message to the writer and its answer back.
+// deliver sends a message to the writer and returns the reply.
 func (c *centre) deliver(token string, message []byte) ([]byte, error) {
 	w := c.up()
 	if w == nil {
 		return nil, errNetwork
 	}
 	request, err := http.NewRequest(http.MethodPost, "http://writer"+writer.SyncPath, bytes.NewReader(message))
-	require.NoError(c.world.t, err)
+	require.NoError(c.sim.t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := w.way.RoundTrip(request)
-	require.NoError(c.world.t, err)
+	response, err := w.transport.RoundTrip(request)
+	require.NoError(c.sim.t, err)
 	synctest.Wait()
-	c.settleProcess(w)
+	c.checkProcess(w)
 	if response.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(response.Body)
-		c.world.detail("the writer answers %d %s", response.StatusCode, said)
+		body, _ := io.ReadAll(response.Body)
+		c.sim.detail("the writer answers %d %s", response.StatusCode, body)
 		return nil, errNetwork
 	}
 	answer, err := io.ReadAll(response.Body)
-	require.NoError(c.world.t, err)
+	require.NoError(c.sim.t, err)
 	_, err = syncproto.DecodeReply(answer)
-	require.NoError(c.world.t, err, "the writer's reply")
+	require.NoError(c.sim.t, err, "the writer's reply")
 	return answer, nil
 }
 
-// settleProcess buries a writer that ended in the middle of what it did.
-func (c *centre) settleProcess(w *writing) {
-	if w.hands.dead && w == c.current {
+// checkProcess cleans up after a writer that crashed, and checks the guarantees.
+func (c *centre) checkProcess(w *writerProcess) {
+	if w.session.dead && w == c.current {
 		c.end(&c.current)
 	}
-	c.world.check()
+	c.sim.check()
 }
 
-// operate does what an operator does, and reports whether it is known to be done. What
-// an operator asks is refused by a writer that was superseded, and when its database
-// fails; by nothing else.
+// operate performs an operator's call and reports whether it is known to be done. Only a
+// writer that was superseded and a failing database may refuse it.
 func (c *centre) operate(act func(ctx context.Context, o *writer.Client) error) bool {
 	w := c.up()
 	if w == nil {
 		return false
 	}
-	before := w.hands.failed
+	before := w.session.failed
 	err := act(context.Background(), w.client)
 	synctest.Wait()
-	if w == c.current && w.hands.failed == before {
-		require.NoError(c.world.t, err, "an operator is refused")
+	if w == c.current && w.session.failed == before {
+		require.NoError(c.sim.t, err, "an operator's call is refused")
 	}
-	c.settleProcess(w)
+	c.checkProcess(w)
 	return err == nil
 }
 
-// takeOver starts a second writer while the first goes on.
+// takeOver starts a second writer while the first still runs.
 func (c *centre) takeOver() {
 	if c.current == nil || c.former != nil {
 		return
@@ -184,14 +183,14 @@ func (c *centre) takeOver() {
 		c.end(&before)
 		return
 	}
-	c.world.count(secondWriter)
+	c.sim.count(secondWriter)
 	c.former = before
 }
 
-// restart ends the writer at a quiet moment.
+// restart ends the writer between two calls.
 func (c *centre) restart() {
 	if c.current != nil {
-		c.world.count(writerRestart)
+		c.sim.count(writerRestart)
 		c.end(&c.current)
 		c.start(false)
 	}
@@ -200,17 +199,18 @@ func (c *centre) restart() {
 // save makes a backup of the ledger.
 func (c *centre) save() {
 	content, err := c.ledger.content()
-	require.NoError(c.world.t, err)
-	c.backup = &backup{content: content, at: c.world.now, usage: c.world.readUsage()}
+	require.NoError(c.sim.t, err)
+	c.backup = &backup{content: content, at: c.sim.now, usage: c.sim.readUsage()}
 }
 
-// maxBackupAge is how old a backup may be: edges keep their batches for seven days by
-// clocks that are wrong by half a minute.
+// maxBackupAge is how old a backup may be: edges keep their batches for seven days, by
+// clocks that are wrong by up to half a minute.
 const maxBackupAge = 6 * dayMillis
 
-// restore brings the backup back, or makes one. When it is not said, the edges tell.
+// restore restores the backup, or makes one. When the writer is not told, it learns it from
+// the edges.
 func (c *centre) restore() {
-	w := c.world
+	s := c.sim
 	if c.backup == nil {
 		c.save()
 		return
@@ -218,29 +218,29 @@ func (c *centre) restore() {
 	if c.oldest == 0 {
 		c.oldest = c.backup.at
 	}
-	if w.now-c.oldest > maxBackupAge {
+	if s.now-c.oldest > maxBackupAge {
 		return
 	}
-	w.check()
-	said := w.random.IntN(2) == 0
-	if said {
-		w.count(ledgerRestored)
+	s.check()
+	announced := s.random.IntN(2) == 0
+	if announced {
+		s.count(ledgerRestored)
 	} else {
-		w.count(ledgerRestoredSilently)
-		w.dropAside()
+		s.count(ledgerRestoredSilently)
+		s.dropAside()
 	}
-	w.note("the ledger of %d is restored, said %v", c.backup.at, said)
+	s.note("the ledger of %d is restored, announced %v", c.backup.at, announced)
 	c.end(&c.former)
 	c.end(&c.current)
 	c.ledger.close()
 	c.ledger = takeStorage(schema.Ledger, c.backup.content)
-	w.awaits = said
-	w.ledgerWentBack(c.backup.usage)
+	s.awaitsEdges = announced
+	s.ledgerWentBack(c.backup.usage)
 	c.backup = nil
 	for tries := 0; c.current == nil; tries++ {
-		require.Less(w.t, tries, 100, "no writer starts on the ledger that came back")
-		c.start(said)
+		require.Less(s.t, tries, 100, "no writer starts on the restored ledger")
+		c.start(announced)
 	}
-	w.readdNodes()
-	w.check()
+	s.readdNodes()
+	s.check()
 }

@@ -21,27 +21,27 @@ var errDatabase = errors.New("the database does not answer")
 
 // storage is a database that outlives its writers.
 type storage struct {
-	which schema.Database
-	name  string
-	keep  *sqlite3.Conn // keeps it in memory, and reads it past all faults
-	asks  map[string]*sqlite3.Stmt
-	// idle are connections of writers that ended, with their prepared statements: what a
-	// new one prepares is most of the time of a run.
+	which   schema.Database
+	name    string
+	keep    *sqlite3.Conn // keeps the database in memory, and reads it without faults
+	queries map[string]*sqlite3.Stmt
+	// idle are connections of writers that ended, with their prepared statements: preparing
+	// them again would take most of a run's time.
 	idle []*connection
 }
 
 var (
-	storages atomic.Int64
-	// serializing guards what serdes has one of for all databases.
-	serializing sync.Mutex
-	// shelf has the databases of runs that ended, for the same reason.
-	shelf = struct {
+	lastStorage atomic.Int64
+	// serialize guards the state that package serdes shares between databases.
+	serialize sync.Mutex
+	// reusable has the databases of runs that ended, for the same reason as idle.
+	reusable = struct {
 		sync.Mutex
 		of map[schema.Database][]*storage
 	}{of: map[schema.Database][]*storage{}}
 )
 
-// templates are databases that were migrated once.
+// templates are migrated empty databases.
 var templates = sync.OnceValues(func() (map[schema.Database][]byte, error) {
 	made := map[schema.Database][]byte{}
 	for _, which := range []schema.Database{schema.Ledger, schema.Access} {
@@ -60,17 +60,17 @@ var templates = sync.OnceValues(func() (map[schema.Database][]byte, error) {
 	return made, nil
 })
 
-// takeStorage is a database with content, in memory.
+// takeStorage returns a database with the content, in memory.
 func takeStorage(which schema.Database, content []byte) *storage {
-	shelf.Lock()
-	list := shelf.of[which]
+	reusable.Lock()
+	list := reusable.of[which]
 	if len(list) == 0 {
-		shelf.Unlock()
+		reusable.Unlock()
 		return newStorage(which, content)
 	}
 	s := list[len(list)-1]
-	shelf.of[which] = list[:len(list)-1]
-	shelf.Unlock()
+	reusable.of[which] = list[:len(list)-1]
+	reusable.Unlock()
 	if err := s.fill(content); err != nil {
 		panic(err)
 	}
@@ -79,13 +79,13 @@ func takeStorage(which schema.Database, content []byte) *storage {
 
 // newStorage makes a database in memory, with content or empty.
 func newStorage(which schema.Database, content []byte) *storage {
-	s := &storage{which: which, name: newName(), asks: map[string]*sqlite3.Stmt{}}
+	s := &storage{which: which, name: newName(), queries: map[string]*sqlite3.Stmt{}}
 	memdb.Create(s.name, append([]byte(nil), content...))
 	var err error
 	if s.keep, err = sqlite3.Open(s.address()); err != nil {
 		panic(err)
 	}
-	// What protects rows would keep them from fill, too.
+	// Triggers and foreign keys would refuse what fill does.
 	for _, protection := range []sqlite3.DBConfig{sqlite3.DBCONFIG_ENABLE_TRIGGER, sqlite3.DBCONFIG_ENABLE_FKEY} {
 		if _, err := s.keep.Config(protection, false); err != nil {
 			panic(err)
@@ -94,9 +94,9 @@ func newStorage(which schema.Database, content []byte) *storage {
 	return s
 }
 
-func newName() string { return fmt.Sprintf("simulation-%d", storages.Add(1)) }
+func newName() string { return fmt.Sprintf("simulation-%d", lastStorage.Add(1)) }
 
-// fill gives the database the rows of another with the same tables.
+// fill replaces the rows of the database by those of another with the same tables.
 func (s *storage) fill(content []byte) error {
 	from := newName()
 	memdb.Create(from, append([]byte(nil), content...))
@@ -117,15 +117,15 @@ func (s *storage) address() string { return address(s.name) }
 
 func address(name string) string { return "file:/" + name + "?vfs=memdb" }
 
-// ask runs a query past all faults, and calls read for each row.
+// ask runs a query without faults, and calls read for each row.
 func (s *storage) ask(query string, read func(row *sqlite3.Stmt)) error {
-	asked := s.asks[query]
+	asked := s.queries[query]
 	if asked == nil {
 		var err error
 		if asked, _, err = s.keep.Prepare(query); err != nil {
 			return err
 		}
-		s.asks[query] = asked
+		s.queries[query] = asked
 	}
 	for asked.Step() {
 		read(asked)
@@ -133,51 +133,51 @@ func (s *storage) ask(query string, read func(row *sqlite3.Stmt)) error {
 	return asked.Reset()
 }
 
-// close puts the database away for the next run.
+// close leaves the database to another run.
 func (s *storage) close() {
-	shelf.Lock()
-	defer shelf.Unlock()
-	shelf.of[s.which] = append(shelf.of[s.which], s)
+	reusable.Lock()
+	defer reusable.Unlock()
+	reusable.of[s.which] = append(reusable.of[s.which], s)
 }
 
-// content is the whole database, as a backup has it.
+// content is the whole database file, as in a backup.
 func (s *storage) content() ([]byte, error) {
-	serializing.Lock()
-	defer serializing.Unlock()
+	serialize.Lock()
+	defer serialize.Unlock()
 	return serdes.Serialize(s.keep, "main")
 }
 
-// open is the database in the hands of one writer.
-func (s *storage) open(h *hands) *sql.DB {
+// open opens the database for one writer.
+func (s *storage) open(h *session) *sql.DB {
 	db := sql.OpenDB(&connector{s.connector(), s, h})
 	db.SetMaxOpenConns(4)
 	return db
 }
 
-// hands is one writer's hold on its database, with the faults that it has.
-type hands struct {
-	world *world
-	dead  bool
-	// failed counts the faults that this writer met.
+// session is one writer's use of a database, with its faults.
+type session struct {
+	sim  *sim
+	dead bool
+	// failed counts the faults so far.
 	failed int
-	// crashIn counts down the accesses to the last one of the process.
+	// crashIn counts down to the process's last access; 0 for none.
 	crashIn int
 }
 
-// access is one statement that may be the last one.
-func (h *hands) access() error {
+// access counts a statement, which may fail or be the process's last.
+func (h *session) access() error {
 	if h.dead {
 		return errDead
 	}
-	if h.crashIn > 0 && !h.world.calm {
+	if h.crashIn > 0 && !h.sim.calm {
 		if h.crashIn--; h.crashIn == 0 {
-			h.world.count(writerCrashAtWrite)
+			h.sim.count(writerCrashAtWrite)
 			h.dead, h.failed = true, h.failed+1
 			return errDead
 		}
 	}
-	if h.world.faulty(400) {
-		h.world.count(statementFails)
+	if h.sim.faulty(400) {
+		h.sim.count(statementFails)
 		h.failed++
 		return errDatabase
 	}
@@ -187,7 +187,7 @@ func (h *hands) access() error {
 type connector struct {
 	driver.Connector
 	storage *storage
-	hands   *hands
+	session *session
 }
 
 func (s *storage) connector() driver.Connector {
@@ -198,10 +198,10 @@ func (s *storage) connector() driver.Connector {
 	return c
 }
 
-// Driver is SQLite's in every other run; else it is not, so that the writer takes the
-// database for a server's.
+// Driver is SQLite's in every other run. In the others it is not, so that the writer takes
+// the database for a remote one.
 func (c *connector) Driver() driver.Driver {
-	if c.hands.world.file {
+	if c.session.sim.file {
 		return c.Connector.Driver()
 	}
 	return remote{}
@@ -212,31 +212,31 @@ type remote struct{}
 func (remote) Open(string) (driver.Conn, error) { return nil, errors.ErrUnsupported }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if c.hands.dead {
+	if c.session.dead {
 		return nil, errDead
 	}
 	if n := len(c.storage.idle); n > 0 {
 		again := c.storage.idle[n-1]
 		c.storage.idle = c.storage.idle[:n-1]
-		again.hands = c.hands
+		again.session = c.session
 		return again, nil
 	}
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: conn, storage: c.storage, hands: c.hands, prepared: map[string]driver.Stmt{}}, nil
+	return &connection{Conn: conn, storage: c.storage, session: c.session, prepared: map[string]driver.Stmt{}}, nil
 }
 
 // connection keeps its prepared statements.
 type connection struct {
 	driver.Conn
 	storage  *storage
-	hands    *hands
+	session  *session
 	prepared map[string]driver.Stmt
 }
 
-// Close ends a writer's use of the connection: what it did not commit did not happen.
+// Close rolls back and keeps the connection for the next writer.
 func (c *connection) Close() error {
 	raw := c.Conn.(sqlite.Conn).Raw()
 	if !raw.GetAutocommit() {
@@ -248,7 +248,7 @@ func (c *connection) Close() error {
 	return nil
 }
 
-// end closes the connection for good.
+// end closes the connection.
 func (c *connection) end() error {
 	for _, s := range c.prepared {
 		s.Close()
@@ -266,27 +266,27 @@ func (c *connection) PrepareContext(ctx context.Context, query string) (driver.S
 		if len(c.prepared) < 1000 {
 			c.prepared[query] = s
 		} else {
-			return &statement{Stmt: s, hands: c.hands, single: true}, nil
+			return &statement{Stmt: s, session: c.session, single: true}, nil
 		}
 	}
-	return &statement{Stmt: s, hands: c.hands}, nil
+	return &statement{Stmt: s, session: c.session}, nil
 }
 
 func (c *connection) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	if err := c.hands.access(); err != nil {
+	if err := c.session.access(); err != nil {
 		return nil, err
 	}
 	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return &transaction{tx, c.hands}, nil
+	return &transaction{tx, c.session}, nil
 }
 
 type statement struct {
 	driver.Stmt
-	hands  *hands
-	single bool
+	session *session
+	single  bool
 }
 
 func (s *statement) Close() error {
@@ -301,14 +301,14 @@ func (s *statement) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if err := s.hands.access(); err != nil {
+	if err := s.session.access(); err != nil {
 		return nil, err
 	}
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
 func (s *statement) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	if s.hands.dead {
+	if s.session.dead {
 		return nil, errDead
 	}
 	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
@@ -316,27 +316,27 @@ func (s *statement) QueryContext(ctx context.Context, args []driver.NamedValue) 
 
 type transaction struct {
 	driver.Tx
-	hands *hands
+	session *session
 }
 
-// Commit may fail, or succeed without saying so.
+// Commit may fail, or succeed and return an error.
 func (t *transaction) Commit() error {
-	h := t.hands
+	h := t.session
 	if err := h.access(); err != nil {
 		return errors.Join(err, t.Rollback())
 	}
-	if h.world.faulty(50) {
+	if h.sim.faulty(50) {
 		h.failed++
-		if h.world.random.IntN(2) == 0 {
-			h.world.count(commitLost)
+		if h.sim.random.IntN(2) == 0 {
+			h.sim.count(commitLost)
 			return errors.Join(errDatabase, t.Rollback())
 		}
-		h.world.count(commitAnswerLost)
-		h.world.changed = true
+		h.sim.count(commitAnswerLost)
+		h.sim.changed = true
 		err := t.Tx.Commit()
-		h.dead = h.world.random.IntN(4) == 0
+		h.dead = h.sim.random.IntN(4) == 0
 		return errors.Join(errDatabase, err)
 	}
-	h.world.changed = true
+	h.sim.changed = true
 	return t.Tx.Commit()
 }

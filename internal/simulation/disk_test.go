@@ -3,45 +3,53 @@ package simulation
 import (
 	"bytes"
 	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
-
-	"regedge/replicate/metering/journal"
+	"syscall"
 )
 
 var (
-	errDead     = errors.New("the process has ended")
-	errDiskFull = errors.New("no space left on device")
-	errSync     = errors.New("input/output error")
+	errDead           = errors.New("the process has ended")
+	errDiskFull error = syscall.ENOSPC
+	errSync           = errors.New("input/output error")
 )
 
-// inode is a file's content, of which a prefix survives a power cut. After a sync that
-// failed nothing more of it does, whatever later syncs of the same process say.
+// pageBytes is the size of a page: small, as segments are, so that a segment has many.
+const pageBytes = 64
+
+// inode is a file: its content in memory, as processes see it, and on the disk, as a power cut
+// leaves it. They differ until a sync; meanwhile single pages may reach the disk, in any
+// order.
 type inode struct {
-	data     []byte
-	synced   int
+	data   []byte
+	onDisk []byte
+	end    int // of what was written; zeros may follow
+	// cut is the lowest size to which the file was truncated since the last sync, -1 for none.
+	cut int
+	// poisoned says that a sync failed: nothing more reaches the disk, whatever later syncs
+	// of the same process return.
 	poisoned bool
+	window   *window // the newest mapping
 }
+
+func newInode() *inode { return &inode{cut: -1} }
 
 // disk is what an edge's process leaves behind.
 type disk struct {
 	files   map[string]*inode
 	durable map[string]*inode // the directory as it was last synced
-	// copied says that this is an older copy, and the writer has not seen it yet.
+	// copied says that this is an older copy that the writer has not seen yet.
 	copied bool
-	// wasCopied says so of any time before: what the writer said of it the end of a process
-	// may take.
-	wasCopied bool
+	// everCopied says that copied was set before: it returns when the process ends.
+	everCopied bool
 	// doubtful are the charges of an older copy since the process last started: the next
 	// one can't tell them from what the original may have reported.
 	doubtful counts
-	// heard are those of a run that heard that its disk is an older copy, and began
-	// heardEpoch for it: until that is written, the next run can't tell them either.
-	heard      counts
-	heardEpoch uint64
+	// learned are those of a process that learned that its disk is an older copy, and began
+	// learnedEpoch for it: until that is on disk, the next process can't tell them either.
+	learned      counts
+	learnedEpoch uint64
 	// segments counts the journal's segments that were begun.
 	segments int
 }
@@ -54,15 +62,16 @@ func newDisk() *disk {
 func (d *disk) clone() *disk {
 	c := newDisk()
 	for name, n := range d.files {
-		c.files[name] = &inode{data: slices.Clone(n.data), synced: len(n.data)}
+		n.fold()
+		c.files[name] = &inode{data: slices.Clone(n.data), onDisk: slices.Clone(n.data), end: n.end, cut: -1}
 	}
 	c.durable = maps.Clone(c.files)
 	c.segments = d.segments
 	return c
 }
 
-// losePower keeps what was synced, and of the rest what chance leaves. It reports
-// whether anything was lost.
+// losePower keeps what was synced, and chance decides about the rest. It reports whether
+// anything written was lost.
 func (d *disk) losePower(random *rand.Rand) bool {
 	lost := false
 	files := map[string]*inode{}
@@ -72,7 +81,7 @@ func (d *disk) losePower(random *rand.Rand) bool {
 			n, lost = before, true
 		}
 		if n != nil {
-			lost = n.tear(random) || lost
+			lost = n.losePower(random) || lost
 			files[name] = n
 		}
 	}
@@ -87,188 +96,82 @@ func (d *disk) names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// tear drops a part of what was not synced; the end may read as zeros.
-func (n *inode) tear(random *rand.Rand) bool {
-	whole := len(n.data)
-	if n.synced == whole {
-		return false
+// losePower leaves the file as any subset of its dirty pages makes it: each is as the disk had
+// it, as memory had it or, where the file was truncated, zeros. The length is the old one,
+// the new one or one between. It reports whether anything written was lost.
+func (n *inode) losePower(random *rand.Rand) bool {
+	n.fold()
+	written := n.data[:n.end]
+	if !n.clean() {
+		sizes := []int{len(n.onDisk), len(n.data)}
+		slices.Sort(sizes)
+		after := make([]byte, sizes[random.IntN(2)])
+		if random.IntN(3) == 0 {
+			after = make([]byte, sizes[0]+random.IntN(sizes[1]-sizes[0]+1))
+		}
+		all, none := random.IntN(6) == 0, random.IntN(6) == 0 // of the dirty pages, so that either is common
+		for at := 0; at < len(after); at += pageBytes {
+			source := n.onDisk
+			switch {
+			case all || !none && random.IntN(2) == 0:
+				source = n.data
+			case n.cut >= 0 && at >= n.cut && random.IntN(3) == 0:
+				continue
+			}
+			copyPage(after, source, at)
+		}
+		n.data = after
 	}
-	end := n.synced + random.IntN(whole-n.synced+1)
-	zeros := 0
-	if random.IntN(3) == 0 {
-		zeros = random.IntN(whole - end + 1)
-	}
-	n.data = append(n.data[:end:end], make([]byte, zeros)...)
-	n.synced, n.poisoned = len(n.data), false
-	return end < whole
+	lost := !bytes.HasPrefix(n.data, written)
+	n.end, n.cut, n.poisoned, n.onDisk = len(n.data), -1, false, slices.Clone(n.data)
+	return lost
 }
 
-// unmount ends a process's hold on the disk.
-func (d *disk) unmount() {
-	for _, n := range d.files {
+// copyPage copies the page at an offset, as far as both sides have it.
+func copyPage(to, from []byte, at int) {
+	if at < len(to) && at < len(from) {
+		copy(to[at:min(at+pageBytes, len(to))], from[at:])
+	}
+}
+
+// writeBack brings one page to the disk, as a kernel does at any time.
+func (n *inode) writeBack(random *rand.Rand) {
+	n.fold()
+	if n.poisoned || len(n.data) == 0 {
+		return
+	}
+	at := random.IntN(len(n.data)) / pageBytes * pageBytes
+	if size := min(at+pageBytes, len(n.data)); size > len(n.onDisk) {
+		n.onDisk = append(n.onDisk, make([]byte, size-len(n.onDisk))...)
+	}
+	copyPage(n.onDisk, n.data, at)
+}
+
+// sync brings everything to the disk.
+func (n *inode) sync() {
+	n.fold()
+	if !n.poisoned {
+		n.onDisk, n.cut = append(n.onDisk[:0], n.data...), -1
+	}
+}
+
+func (n *inode) clean() bool { return bytes.Equal(n.data, n.onDisk) }
+
+func (n *inode) truncate(size int) {
+	n.fold()
+	if size < len(n.data) && (n.cut < 0 || size < n.cut) {
+		n.cut = size
+	}
+	n.data, n.end = slices.Clone(n.data[:size]), min(n.end, size)
+	if bytes.HasPrefix(n.onDisk, n.data) { // what the sync lost is gone
 		n.poisoned = false
 	}
 }
 
-// mount is the disk in the hands of one process. After the process ended it does
-// nothing any more.
-type mount struct {
-	*disk
-	process *process
-}
-
-// act is one access that changes the disk: it may be the process's last.
-func (m mount) act() (last bool, err error) {
-	p := m.process
-	if p.dead {
-		return false, errDead
-	}
-	if p.crashIn > 0 && !p.edge.world.calm {
-		if p.crashIn--; p.crashIn == 0 {
-			p.edge.world.count(crashAtWrite)
-			p.dead = true
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func (m mount) List() ([]string, error) {
-	if m.process.dead {
-		return nil, errDead
-	}
-	return slices.Sorted(maps.Keys(m.files)), nil
-}
-
-func (m mount) Open(name string) (io.ReadCloser, error) {
-	n := m.files[name]
-	if m.process.dead || n == nil {
-		return nil, errDead
-	}
-	return io.NopCloser(bytes.NewReader(n.data)), nil
-}
-
-func (m mount) Append(name string) (journal.File, error) {
-	last, err := m.act()
-	if err != nil {
-		return nil, err
-	}
-	if m.files[name] == nil {
-		m.files[name] = &inode{}
-		if strings.HasPrefix(name, "journal-") {
-			m.segments++
-		}
-	}
-	if last {
-		return nil, errDead
-	}
-	return &file{m, m.files[name]}, nil
-}
-
-func (m mount) Remove(name string) error {
-	last, err := m.act()
-	if err != nil {
-		return err
-	}
-	delete(m.files, name)
-	if last {
-		return errDead
-	}
-	return nil
-}
-
-func (m mount) Sync() error {
-	last, err := m.act()
-	if err != nil {
-		return err
-	}
-	m.durable = maps.Clone(m.files)
-	m.saved()
-	if last {
-		return errDead
-	}
-	return nil
-}
-
-// saved notes what a power cut can't take any more.
-func (m mount) saved() {
-	names := slices.Sorted(maps.Keys(m.files))
-	for _, name := range slices.Backward(names) {
-		if strings.HasPrefix(name, "journal-") {
-			n := m.files[name]
-			if n == m.durable[name] && n.synced == len(n.data) {
-				clear(m.process.edge.unsynced)
-			}
-			return
-		}
+// unmount ends a process's use of the disk.
+func (d *disk) unmount() {
+	for _, n := range d.files {
+		n.fold()
+		n.window, n.poisoned = nil, false
 	}
 }
-
-func (m mount) Close() error { return nil }
-
-// file is an inode open in one process.
-type file struct {
-	mount mount
-	inode *inode
-}
-
-func (f *file) Write(p []byte) (int, error) {
-	last, err := f.mount.act()
-	if err != nil {
-		return 0, err
-	}
-	proc := f.mount.process
-	n := len(p)
-	switch {
-	case last:
-		n = proc.edge.world.random.IntN(n + 1)
-		if n > 0 && n < len(p) {
-			proc.edge.world.count(tornWrite)
-		}
-		err = errDead
-	case proc.edge.world.now < proc.edge.fullUntil:
-		proc.edge.world.count(diskFull)
-		n = proc.edge.world.random.IntN(n + 1)
-		err = errDiskFull
-	}
-	f.inode.data = append(f.inode.data, p[:n]...)
-	return n, err
-}
-
-func (f *file) Sync() error {
-	last, err := f.mount.act()
-	switch {
-	case err != nil:
-		return err
-	case last:
-		return errDead
-	case f.mount.process.edge.syncFails:
-		f.mount.process.edge.syncFails = false
-		f.inode.poisoned = true
-		f.mount.process.edge.world.count(syncError)
-		return errSync
-	}
-	if !f.inode.poisoned {
-		f.inode.synced = len(f.inode.data)
-		f.mount.saved()
-	}
-	return nil
-}
-
-func (f *file) Truncate(size int64) error {
-	last, err := f.mount.act()
-	switch {
-	case err != nil:
-		return err
-	case last:
-		return errDead
-	}
-	f.inode.data = f.inode.data[:size:size]
-	if size <= int64(f.inode.synced) { // what the sync forgot is gone
-		f.inode.synced, f.inode.poisoned = int(size), false
-	}
-	return nil
-}
-
-func (f *file) Size() (int64, error) { return int64(len(f.inode.data)), nil }
-func (f *file) Close() error         { return nil }

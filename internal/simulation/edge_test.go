@@ -17,35 +17,35 @@ const segmentBytes = 4096
 // timeoutMillis is how long an edge waits for an answer that is not held back.
 const timeoutMillis = 5_000
 
-// edge is a node: a name, a token, and the disks that it has had.
+// edge is a node: its name, its token and its disks.
 type edge struct {
-	world    *world
+	sim      *sim
 	name     string
 	number   int64
 	token    string
 	retired  bool
 	process  *process // nil while it is down
 	disk     *disk
-	aside    *disk // of an earlier epoch, to come back
+	aside    *disk // of an earlier epoch, may be put back
 	snapshot *disk
 
 	syncFails bool
 	fullUntil int64
 	skew      int64
-	setBack   int64 // how much older than it seems the writer's last word may be
+	setBack   int64 // how much older than it seems the writer's last reply may be
 	cutUntil  int64
 	downSince int64
 
 	epoch    uint64 // as last seen
-	copied   bool   // ran on an older copy once
+	copied   bool   // ran once on an older copy of a disk
 	sending  bool
-	asked    int // restores of the ledger when the message under way was sent
+	asked    int // restores of the ledger before the pending message was sent
 	arrived  int
-	told     bool // the writer's own reply came
+	replied  bool // the reply to the pending message arrived
 	messages [][]byte
 	replies  [][]byte
 	requests []*request // the newest
-	unsynced counts     // charges that a power cut may take, by key
+	unsynced counts     // charges that a power cut may lose, by key
 }
 
 // process is one run of an edge.
@@ -56,52 +56,53 @@ type process struct {
 	crashIn int
 }
 
-func (e *edge) now() time.Time { return time.UnixMilli(e.world.now + e.skew) }
+func (e *edge) now() time.Time { return time.UnixMilli(e.sim.now + e.skew) }
 
-// setClock makes the edge's clock wrong.
+// setClock sets how far the edge's clock is off.
 func (e *edge) setClock(skew int64) {
 	e.setBack += max(e.skew-skew, 0)
 	e.skew = skew
 }
 
-// boot starts the process, unless it ends while it starts.
+// boot starts the process, which may crash while it starts.
 func (e *edge) boot() {
-	w := e.world
+	s := e.sim
 	p := &process{edge: e}
 	e.disk.unmount()
-	if w.faulty(8) {
-		p.crashIn = 1 + w.random.IntN(12)
+	if s.faulty(8) {
+		p.crashIn = 1 + s.random.IntN(12)
 	}
 	m, err := meter.Open(meter.Config{
-		Files: mount{e.disk, p}, Writer: p, Now: e.now, Random: w.fill,
+		Files: mount{e.disk, p}, Writer: p, Now: e.now, Random: s.fill,
 		WaitLimit: time.Nanosecond, SegmentBytes: segmentBytes,
 	})
 	if err != nil {
-		require.True(w.t, p.dead || w.diskFailed(err), "the meter does not open: %v", err)
+		require.True(s.t, p.dead || s.diskFailed(err), "the meter does not open: %v", err)
 		return
 	}
-	if w.now-e.downSince > dayMillis && e.downSince != 0 {
-		w.count(backAfterDays)
+	if s.now-e.downSince > dayMillis && e.downSince != 0 {
+		s.count(backAfterDays)
 	}
-	w.forgotten(e.disk, m.Epoch())
+	s.forgetDoubtful(e.disk, m.Epoch())
 	p.meter, e.process, e.epoch = m, p, m.Epoch()
-	w.detail("%s boots in epoch %d", e.name, e.epoch)
+	s.detail("%s boots in epoch %d", e.name, e.epoch)
 	e.checkProcess(p)
 }
 
-// kill ends the process where it is.
+// kill ends the process.
 func (e *edge) kill() {
 	if e.process != nil {
-		e.world.detail("%s ends", e.name)
+		e.sim.detail("%s ends", e.name)
 		e.process.dead = true
 		e.disk.unmount()
-		e.disk.copied = e.disk.wasCopied // what the writer said of it may not have been written yet
+		e.disk.copied = e.disk.everCopied // the writer's reply about it may not be on disk yet
 		e.process, e.sending = nil, false
-		e.downSince = e.world.now
+		e.downSince = e.sim.now
 	}
 }
 
-// checkProcess buries a process that ended, and holds its invariants while it lives.
+// checkProcess cleans up after a process that crashed, and checks the invariants of one that
+// runs.
 func (e *edge) checkProcess(p *process) {
 	if p.dead {
 		if e.process == p {
@@ -109,53 +110,53 @@ func (e *edge) checkProcess(p *process) {
 		}
 		return
 	}
-	require.NoError(e.world.t, p.meter.Check(), e.name)
+	require.NoError(e.sim.t, p.meter.Check(), e.name)
 	if epoch := p.meter.Epoch(); epoch != e.epoch {
-		e.world.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
-		e.disk.heard, e.disk.heardEpoch = e.disk.doubtful, epoch
+		e.sim.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
+		e.disk.learned, e.disk.learnedEpoch = e.disk.doubtful, epoch
 		e.epoch, e.disk.copied, e.disk.doubtful = epoch, false, counts{}
-		if e.asked != e.world.restores { // the ledger that ended the epoch is not there any more
-			e.world.excuse(e)
+		if e.asked != e.sim.restores { // the ledger that ended the epoch was replaced by a backup
+			e.sim.excuseUnreported(e)
 		}
-		e.world.broke(e)
+		e.sim.noteEpochEnd(e)
 	}
 }
 
-// exchange has the edge speak to the writer once.
+// exchange has the edge exchange messages with the writer once.
 func (e *edge) exchange() {
 	p := e.process
 	if p == nil || e.sending {
 		return
 	}
 	e.sending = true
-	w := e.world
-	e.asked = w.restores
-	w.detail("%s exchanges", e.name)
-	e.told = false
+	s := e.sim
+	e.asked = s.restores
+	s.detail("%s exchanges", e.name)
+	e.replied = false
 	err := p.meter.Exchange(context.Background())
 	if e.process == p {
 		e.sending = false
 	}
-	w.detail("%s exchanged: %v", e.name, err)
+	s.detail("%s exchanged: %v", e.name, err)
 	e.checkProcess(p)
 	if e.process == p {
-		e.trusted(err == nil && e.told)
+		e.noteSeen(err == nil && e.replied)
 	}
 }
 
-// trusted notes that the writer has seen the disk that the edge runs on, if it has. What
-// an older copy served and did not report is lost when the node is retired.
-func (e *edge) trusted(seen bool) {
+// noteSeen records that the writer has seen the edge's disk. What an older copy served and
+// did not report is lost when the node is retired.
+func (e *edge) noteSeen(seen bool) {
 	if !seen || !e.disk.copied {
 		return
 	}
-	if w := e.world; len(w.query(fmt.Sprintf(`SELECT 1 FROM node WHERE retired = 1 AND name = '%s'`, e.name))) > 0 {
-		w.excuse(e)
+	if s := e.sim; len(s.query(fmt.Sprintf(`SELECT 1 FROM node WHERE retired = 1 AND name = '%s'`, e.name))) > 0 {
+		s.excuseUnreported(e)
 	}
 	e.disk.copied, e.disk.doubtful = false, counts{}
 }
 
-// watch asks for news on the other lane.
+// watch asks for news as the meter's watch loop does.
 func (e *edge) watch() {
 	if p := e.process; p != nil {
 		p.meter.Watch(context.Background(), 0)
@@ -163,7 +164,7 @@ func (e *edge) watch() {
 	}
 }
 
-// flush is what the edge does every few milliseconds.
+// flush syncs the journal and rotates it when due, as the meter's flush loop does.
 func (e *edge) flush() {
 	if p := e.process; p != nil {
 		if p.meter.Flush() == nil && !p.dead {
@@ -174,68 +175,68 @@ func (e *edge) flush() {
 	}
 }
 
-// Sync carries a message over the network, with what can happen to it. The world goes on
+// Sync sends a message over the network, which may lose, delay or repeat it. Other steps run
 // meanwhile.
 func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
-	e, w := p.edge, p.edge.world
-	before, begin := e.arrived, w.now
-	if w.now < e.cutUntil && !w.calm {
-		w.count(partitioned)
+	e, s := p.edge, p.edge.sim
+	before, begin := e.arrived, s.now
+	if s.now < e.cutUntil && !s.calm {
+		s.count(partitioned)
 		return nil, errNetwork
 	}
-	w.remember(&e.messages, message)
-	if w.faulty(14) {
-		w.count(requestLost)
+	s.remember(&e.messages, message)
+	if s.faulty(14) {
+		s.count(requestLost)
 		return nil, errNetwork
 	}
-	w.mayWait()
+	s.maybeDelay()
 	if p.dead {
 		return nil, errDead
 	}
-	reply, err := w.centre.deliver(e.token, message)
+	reply, err := s.centre.deliver(e.token, message)
 	e.explain(message, reply)
-	if err == nil && w.faulty(12) {
-		w.count(repeated)
-		w.centre.deliver(e.token, message)
+	if err == nil && s.faulty(12) {
+		s.count(repeated)
+		s.centre.deliver(e.token, message)
 	}
-	if err == nil && w.faulty(14) {
-		w.count(answerLost)
+	if err == nil && s.faulty(14) {
+		s.count(answerLost)
 		err = errNetwork
 	}
 	if err == nil {
-		w.mayWait()
+		s.maybeDelay()
 	}
-	if w.faulty(250) {
-		w.now += timeoutMillis + 1
+	if s.faulty(250) {
+		s.now += timeoutMillis + 1
 	}
 	switch {
 	case p.dead:
 		return nil, errDead
 	case err != nil:
 		return nil, err
-	case w.now-begin > timeoutMillis:
-		w.count(timedOut)
+	case s.now-begin > timeoutMillis:
+		s.count(timedOut)
 		return nil, context.DeadlineExceeded
 	case e.arrived != before:
-		w.count(overtaken)
+		s.count(overtaken)
 	}
 	e.arrived++
-	if w.faulty(60) && len(e.replies) > 0 {
-		w.count(staleReply)
-		return e.replies[w.random.IntN(len(e.replies))], nil
+	if s.faulty(60) && len(e.replies) > 0 {
+		s.count(staleReply)
+		return e.replies[s.random.IntN(len(e.replies))], nil
 	}
-	w.remember(&e.replies, reply)
-	e.setBack, e.told = 0, true
+	s.remember(&e.replies, reply)
+	e.setBack, e.replied = 0, true
 	return reply, nil
 }
 
-// explain notes what was said, for the trace of one seed.
+// explain traces a message and its reply.
 func (e *edge) explain(message, reply []byte) {
-	if !e.world.traced {
+	if !e.sim.traced {
 		return
 	}
 	m, err := syncproto.DecodeMessage(message)
-	require.NoError(e.world.t, err)
+	require.NoError(e.sim.t, err)
 	said := fmt.Sprintf("%+v", m.Hello)
 	if m.Sync != nil {
 		said = fmt.Sprintf("session %d seen %d wants %v declared %v %v batch %+v", m.Sync.Session, m.Sync.Seen, m.Sync.Wants, m.Sync.Declared, m.Sync.DeclaredLast, m.Sync.Batch)
@@ -243,5 +244,5 @@ func (e *edge) explain(message, reply []byte) {
 	if r, err := syncproto.DecodeReply(reply); err == nil {
 		said += fmt.Sprintf(" -> %+v", *r)
 	}
-	e.world.note("%s: %s", e.name, said)
+	e.sim.note("%s: %s", e.name, said)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fault is a kind of thing that goes wrong, or that operators do meanwhile.
+// fault is a kind of failure, or of an operator's action in between.
 type fault int
 
 const (
@@ -21,6 +21,7 @@ const (
 	edgeCrash
 	crashAtWrite
 	tornWrite
+	tornPut
 	powerCut
 	powerCutLost
 	diskFull
@@ -54,7 +55,7 @@ const (
 
 var faultNames = [faults]string{
 	"request lost", "answer lost", "message repeated", "message delayed", "message overtaken", "answer too late", "late message",
-	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "power cut",
+	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "torn copy into memory", "power cut",
 	"power cut that lost writes", "disk full", "sync error", "disk wiped", "disk wiped, node retired",
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
@@ -62,7 +63,7 @@ var faultNames = [faults]string{
 	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again",
 }
 
-// summary adds up what runs did.
+// summary counts what happened in runs.
 type summary struct {
 	seeds, steps, charges int64
 	faults                [faults]int64

@@ -17,31 +17,31 @@ import (
 var (
 	seeds    = flag.Int("seeds", 2000, "number of seeds of the simulation")
 	firstRun = flag.Int("from", 1, "the first of the seeds")
-	onlySeed = flag.Uint64("seed", 0, "the one seed to run, with its trace")
+	onlySeed = flag.Uint64("seed", 0, "the one seed to run, with a trace")
 	steps    = flag.Int("steps", 500, "steps of a run")
 )
 
 const (
 	// shortSeeds is how many seeds run with -short.
 	shortSeeds = 60
-	// garbagePercent lets garbage gather: a run makes much of it, and little stays.
+	// garbagePercent is GOGC: a run allocates much and keeps little.
 	garbagePercent = 400
 )
 
-// simulate makes one run. The bubble gives the parts under test a clock that stands
-// still while any of them has work, so that nothing depends on the machine.
+// simulate makes one run, in a synctest bubble: its clock stands still while any goroutine can
+// run, so that nothing depends on the machine's speed.
 func simulate(t *testing.T, seed uint64) (done summary) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed, *onlySeed != 0)
-		defer w.close()
+		s := newSim(t, seed, *onlySeed != 0)
+		defer s.close()
 		defer func() {
 			if t.Failed() {
-				w.tell()
-				t.Logf("again: go test ./internal/simulation -run TestSeed -seed %d -steps %d", seed, *steps)
+				s.logTrace()
+				t.Logf("run it again: go test ./internal/simulation -run TestSeed -seed %d -steps %d", seed, *steps)
 			}
 		}()
-		w.run(*steps)
-		done = w.summary
+		s.run(*steps)
+		done = s.summary
 	})
 	return done
 }
@@ -64,8 +64,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// runSeeds makes the runs, as many at once as there are processors, and stops at the
-// first that fails.
+// runSeeds makes the runs, as many in parallel as there are processors, and stops at the first
+// that fails.
 func runSeeds(t *testing.T, total int) *summary {
 	var sum summary
 	var mu sync.Mutex
@@ -93,7 +93,7 @@ func runSeeds(t *testing.T, total int) *summary {
 	return &sum
 }
 
-// TestSameSeedSameRun holds that a seed repeats.
+// TestSameSeedSameRun checks that a seed determines its run.
 func TestSameSeedSameRun(t *testing.T) {
 	for seed := uint64(1); seed <= 4; seed++ {
 		require.Equal(t, simulate(t, seed), simulate(t, seed))

@@ -64,6 +64,7 @@ func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 }
 
 func (j *Journal) rotate(snapshot func(write func(record []byte))) error {
+	//mutant:segment-dropped-before-archive-durable
 	if err := j.archive.sync(); err != nil {
 		return err
 	}
@@ -124,6 +125,7 @@ func writeSnapshot(file File, snapshot func(write func(record []byte))) (int64, 
 	buffer = appendFrame(buffer, nil)
 	flush()
 	if failed == nil {
+		//mutant:snapshot-not-synced
 		failed = file.Sync()
 	}
 	return size, failed
