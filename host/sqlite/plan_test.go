@@ -54,7 +54,7 @@ var wantSteps = map[string][]string{
 		"c USING INDEX sqlite_autoindex_company_1 (cin=?)",
 	},
 	"director": {
-		"USING INDEX sqlite_autoindex_director_1 (din=?)",
+		"USING PRIMARY KEY (din=?)",
 		"USING INDEX appointment_by_director (din=?)",
 		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
 	},

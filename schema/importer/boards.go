@@ -9,41 +9,19 @@ import (
 // boardNow is an SQL expression for the board of the company ?1, as the appointments say it.
 var boardNow = "coalesce(" + directors.Of("?1") + ", '')"
 
-// boardPlace is the number of the parameter of companyTable.insertSQL for the board, NULL for
-// one that is to be gathered.
-var boardPlace = len(companyTable.key) + len(companyTable.columns) + 4
-
 // putBoard brings the board of the company ?1, if it is held, to what the appointments say.
 var putBoard = `UPDATE company SET directors = now.directors FROM (SELECT ` + boardNow + ` AS directors) now
 WHERE cin = ?1 AND company.directors IS NOT now.directors`
 
 // noteBoards remembers the boards that a changed record is part of, or makes them.
-func (s *store) noteBoards(r *record) error {
-	values := s.known[r.table].values
+func (s *store) noteBoards(r *record) {
 	switch {
-	case s.roster != nil && r.table == directorTable:
-		s.roster.addDirector(r.key[0], values)
-	case s.roster != nil && r.table == appointmentTable:
-		return s.roster.seat(r.key[0], r.key[1], values)
+	case s.fresh[companyTable]: // a new row gets its list
 	case r.table == appointmentTable:
 		s.boards[r.key[0]] = true
 	case r.table == directorTable:
 		s.seats[r.key[0]] = true
 	}
-	return nil
-}
-
-// bindBoard gives a new company the board that the roster has made for it, or leaves it to be
-// gathered.
-func (s *store) bindBoard(cin string) error {
-	made := value{}
-	if s.roster != nil {
-		var err error
-		if made, err = s.roster.boardOf(cin); err != nil {
-			return fmt.Errorf("read the board of company %s: %w", cin, err)
-		}
-	}
-	return bindValue(s.table[companyTable].insert, boardPlace, made)
 }
 
 // settleBoards brings the remembered boards up to date.

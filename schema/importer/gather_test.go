@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,42 +74,4 @@ func TestAnImportThatWasInterruptedAmongAppointmentsIsCompleted(t *testing.T) {
 	require.Equal(t, whole.row(index), w.row(index))
 	require.Equal(t, "ok", w.row("PRAGMA integrity_check"))
 	requireSame(t, whole.content(), w.content())
-}
-
-func TestARosterWithoutRoomLeavesTheBoardsToSQL(t *testing.T) {
-	r := newRoster(t.TempDir())
-	require.NoError(t, r.begin(directorTable, 2))
-	values := func(name string) []value { return []value{directorName: textValue(name), directorAppointed: {}} }
-	r.addDirector("00000012", values("MADE-UP ASHA"))
-	name, _, _, held := r.find("00000012")
-	require.True(t, held)
-	require.Equal(t, "MADE-UP ASHA", name)
-	_, _, _, held = r.find("00000013")
-	require.False(t, held)
-	r.addDirector("00000014", values(strings.Repeat("X", 1<<blockBits)))
-	require.True(t, r.full)
-	r.addDirector("00000015", values("MADE-UP RAVI"))
-	require.Empty(t, r.dins)
-	require.NoError(t, r.seat("U11111GA2020PTC000001", "00000012", make([]value, appointmentColumns)))
-	require.NoError(t, r.begin(companyTable, 1))
-	made, err := r.boardOf("U11111GA2020PTC000001")
-	require.NoError(t, err)
-	require.Equal(t, value{}, made)
-}
-
-func TestDirectorsAreFoundAmongThoseOfTheirRange(t *testing.T) {
-	r := &roster{}
-	for din := 3; din < 100_000; din += 1 + din%701 {
-		r.dins = append(r.dins, uint32(din))
-	}
-	for din := range uint32(101_000) {
-		want, held := slices.BinarySearch(r.dins, din)
-		at, found := r.index(din)
-		require.Equal(t, held, found, din)
-		if held {
-			require.Equal(t, want, at)
-		}
-	}
-	_, found := (&roster{}).index(7)
-	require.False(t, found, "none is held")
 }

@@ -73,7 +73,7 @@ func newIntake(r *run) *intake {
 
 func (k *intake) begin() {
 	k.stages = usualStages
-	if k.run.store.roster != nil {
+	if k.run.store.fresh[companyTable] {
 		k.stages = emptyStages
 	}
 	k.wait.Go(func() {

@@ -75,19 +75,11 @@ func (s *store) startBulk() (err error) {
 		}
 		s.names = newIndexing(s.folder)
 	}
-	if s.fresh[companyTable] && s.fresh[directorTable] && s.fresh[appointmentTable] {
-		s.roster = newRoster(s.folder)
-	}
 	return s.exec(createIndex) // which an interrupted run has left out
 }
 
 // beginTable prepares for so many records of a table.
 func (s *store) beginTable(t *table, records int64) error {
-	if s.roster != nil {
-		if err := s.roster.begin(t, records); err != nil {
-			return fmt.Errorf("read the boards: %w", err)
-		}
-	}
 	if t == appointmentTable && s.fresh[t] {
 		return s.exec(dropIndex)
 	}

@@ -23,7 +23,7 @@ func (t *table) insertSQL() string {
 	}
 	if t == companyTable {
 		columns = append(columns, "district", "directors")
-		places = append(places, districtOf(pincodePlace), fmt.Sprintf("coalesce(?%d, %s)", boardPlace, boardNow))
+		places = append(places, districtOf(pincodePlace), boardNow)
 	}
 	if t.row != "" {
 		columns, places = append(columns, "rowid"), append(places, schema.FreeRow(t.name, t.row))

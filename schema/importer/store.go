@@ -28,7 +28,6 @@ type store struct {
 	// boards and seats are the companies, and the directors, whose boards are to be
 	// brought up to date in the present transaction.
 	boards, seats map[string]bool
-	roster        *roster // makes the boards of a register that was empty, or nil
 	putBoard      *sqlite3.Stmt
 	findSeats     *sqlite3.Stmt
 	prepared      []*sqlite3.Stmt
@@ -102,9 +101,6 @@ func (s *store) close() {
 	if s.names != nil {
 		s.names.close()
 	}
-	if s.roster != nil {
-		s.roster.close()
-	}
 	for _, statement := range s.prepared {
 		if statement != nil {
 			statement.Close()
@@ -145,7 +141,7 @@ func (s *store) apply(group []filed, asOf string, w *written) error {
 	}
 	switch {
 	case exists && !held:
-		err = s.insert(first)
+		err = s.write(s.table[t].insert, first, true)
 	case all.stored:
 		err = s.write(s.table[t].update, first, all.content)
 	}
@@ -154,9 +150,7 @@ func (s *store) apply(group []filed, asOf string, w *written) error {
 	}
 	s.changed = true
 	s.noteTouched(first)
-	if err := s.noteBoards(first); err != nil {
-		return err
-	}
+	s.noteBoards(first)
 	if newName, newStatus := t.indexed(now); newName != name || newStatus != status {
 		return s.markName(first.key[0])
 	}
@@ -199,16 +193,6 @@ func (s *store) rest() {
 	for _, t := range tables {
 		s.table[t].rows.rest()
 	}
-}
-
-// insert stores s.known as a new row.
-func (s *store) insert(r *record) error {
-	if r.table == companyTable {
-		if err := s.bindBoard(r.key[0]); err != nil {
-			return err
-		}
-	}
-	return s.write(s.table[r.table].insert, r, true)
 }
 
 // write stores s.known as the record's row; stamp sets last_updated.

@@ -177,7 +177,7 @@ func (w *world) everything() map[string][]string {
 	dump := w.content()
 	for _, t := range tables {
 		if t.stamped {
-			dump[t.name+" times"] = w.rows(fmt.Sprintf("SELECT rowid, last_updated FROM %s ORDER BY 1", t.name))
+			dump[t.name+" times"] = w.rows(fmt.Sprintf("SELECT %s, last_updated FROM %s ORDER BY 1", t.key[0], t.name))
 		}
 	}
 	for _, name := range []string{"release", "unreleased", "search_name", "search_pending", "search_index_data"} {
