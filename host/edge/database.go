@@ -46,7 +46,7 @@ func OpenFile(ctx context.Context, kind schema.Database, path string) (Database,
 		return nil, err
 	}
 	return sqlite.Open(sqlite.Config{
-		Path: path, Connections: maxStatements(), Hold: readTxTime, Remember: cachesResults(kind),
+		Path: path, Connections: maxStatements(), ReadTx: readTxTime, CacheResults: cachesResults(kind),
 	})
 }
 
@@ -103,7 +103,7 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 	config.Endpoint.SetConnMaxIdleTime(streamIdle)
 	reader := sqlite.ReplicaConfig{
 		Database: config.Database, Endpoint: sqlite.NewRemote(config.Endpoint, sqlite.Config{}),
-		Connections: maxStatements(), Hold: readTxTime, Remember: cachesResults(config.Database),
+		Connections: maxStatements(), ReadTx: readTxTime, CacheResults: cachesResults(config.Database),
 		MaxAge: config.MaxAge, Now: config.Now, Log: config.Log,
 	}
 	if config.Dir != "" {

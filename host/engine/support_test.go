@@ -74,7 +74,7 @@ func newDatabase(t testing.TB, database schema.Database, script string) *sqlite.
 	require.NoError(t, schema.Migrate(t.Context(), db, database))
 	_, err = db.Exec(script)
 	require.NoError(t, err)
-	s, err := sqlite.Open(sqlite.Config{Path: path, Hold: 10 * time.Millisecond})
+	s, err := sqlite.Open(sqlite.Config{Path: path, ReadTx: 10 * time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s

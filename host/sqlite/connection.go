@@ -14,7 +14,7 @@ import (
 )
 
 // maxStatements bounds the prepared statements of a connection. The service has fewer
-// than ten; a component that makes up texts makes the connection forget them all.
+// than ten; a component that sends ever new texts makes the connection drop them all.
 const maxStatements = 64
 
 // The bounds of the page cache of a connection, in KiB.
@@ -23,10 +23,10 @@ const (
 	mostCacheKiB  = 48 << 10
 )
 
-// cacheKiB is the size of the page cache of a place. The inner pages of a file's trees are
-// about a hundredth of it: with them in memory, a lookup reads nothing but leaves, also
-// beside searches, which read many. The second half of the places are used when the others
-// wait for the disk, and have an eighth of that.
+// cacheKiB returns the size of the page cache of a slot's connection. The inner pages of a
+// file's B-trees are about a hundredth of it: with these cached, a lookup reads only leaves,
+// even beside searches, which read many pages. The second half of the slots are used while the
+// others wait for the disk; they get an eighth of that.
 func (c Config) cacheKiB(at int, fileBytes int64) int {
 	size := min(mostCacheKiB, fileBytes/(100<<10))
 	if at > 0 && at >= c.Connections/2 {
@@ -38,16 +38,16 @@ func (c Config) cacheKiB(at int, fileBytes int64) int {
 // connection is one SQLite connection with its prepared statements and a buffer that
 // gathers the texts of a result.
 type connection struct {
-	place      int // in the store
+	slot       int // index in Store.slots
 	sqlite     *sqlite3.Conn
 	file       os.FileInfo
 	statements map[string]*sqlite3.Stmt
-	refused    map[string]error // what can't be prepared in the present transaction
+	refused    map[string]error // statements that fail to prepare in this transaction
 	texts      []byte
 	limit      *timeLimit
-	hold       hold
-	memory     memory
-	lapsed     bool // guarded by the store: its transaction is to be ended
+	tx         readTx
+	cache      resultCache
+	expired    bool // guarded by Store.mu: end the transaction on release
 }
 
 func connect(config Config, at int) (*connection, error) {
@@ -60,7 +60,7 @@ func connect(config Config, at int) (*connection, error) {
 		return nil, err
 	}
 	c := &connection{
-		place: at, sqlite: sqlite, file: info, limit: &timeLimit{},
+		slot: at, sqlite: sqlite, file: info, limit: &timeLimit{},
 		statements: make(map[string]*sqlite3.Stmt), refused: make(map[string]error),
 	}
 	if err := c.setUp(config); err != nil {
@@ -69,21 +69,21 @@ func connect(config Config, at int) (*connection, error) {
 	return c, nil
 }
 
-// setUp makes the connection one that can only read. The schema is read last, because
-// that is the first time that SQLite looks into the file.
+// setUp restricts the connection to reading. The schema is read last, because only that makes
+// SQLite read the file.
 func (c *connection) setUp(config Config) error {
 	if err := fts5.Register(c.sqlite); err != nil {
 		return fmt.Errorf("register fts5: %w", err)
 	}
-	// Without this the last reader to leave would checkpoint the owner's WAL.
+	// Otherwise the last reader to close would checkpoint the owner's WAL.
 	if _, err := c.sqlite.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
 		return fmt.Errorf("forbid checkpoints: %w", err)
 	}
-	// Without this a statement with LIMIT ?1 is compiled anew for each value.
+	// Otherwise a statement with LIMIT ?1 is compiled again for each value.
 	if _, err := c.sqlite.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
 		return fmt.Errorf("keep query plans: %w", err)
 	}
-	settings := fmt.Sprintf("PRAGMA query_only=on; PRAGMA cache_size=-%d", config.cacheKiB(c.place, c.file.Size()))
+	settings := fmt.Sprintf("PRAGMA query_only=on; PRAGMA cache_size=-%d", config.cacheKiB(c.slot, c.file.Size()))
 	if err := c.sqlite.Exec(settings); err != nil {
 		return fmt.Errorf("configure: %w", err)
 	}
@@ -94,11 +94,11 @@ func (c *connection) setUp(config Config) error {
 		return fmt.Errorf("read schema: %w", err)
 	}
 	var err error
-	if c.hold, err = newHold(c.sqlite, config.Hold); err != nil {
+	if c.tx, err = newReadTx(c.sqlite, config.ReadTx); err != nil {
 		return err
 	}
-	if config.Remember && config.Hold > 0 {
-		if c.memory, err = newMemory(c.sqlite); err != nil {
+	if config.CacheResults && config.ReadTx > 0 {
+		if c.cache, err = newResultCache(c.sqlite); err != nil {
 			return err
 		}
 	}
@@ -106,8 +106,8 @@ func (c *connection) setUp(config Config) error {
 	return c.sqlite.SetAuthorizer(c.authorize)
 }
 
-// authorize lets a statement read and nothing else. FTS5 asks for data_version inside
-// its own queries; the transactions are those of hold.
+// authorize allows a statement to read and nothing else. FTS5 reads data_version within its own
+// queries; transactions are begun and ended by readTx only.
 func (c *connection) authorize(action sqlite3.AuthorizerActionCode, name, _, _, _ string) sqlite3.AuthorizerReturnCode {
 	switch action {
 	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_FUNCTION, sqlite3.AUTH_RECURSIVE:
@@ -117,7 +117,7 @@ func (c *connection) authorize(action sqlite3.AuthorizerActionCode, name, _, _, 
 			return sqlite3.AUTH_OK
 		}
 	case sqlite3.AUTH_TRANSACTION:
-		if c.hold.running {
+		if c.tx.running {
 			return sqlite3.AUTH_OK
 		}
 	}
@@ -129,8 +129,8 @@ func (c *connection) close() error {
 		statement.Close()
 	}
 	c.statements = nil
-	c.hold.close()
-	c.memory.close()
+	c.tx.close()
+	c.cache.close()
 	return c.sqlite.Close()
 }
 
@@ -145,7 +145,7 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	statement, tail, err := c.sqlite.PrepareFlags(text, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
 		err = fmt.Errorf("prepare statement: %w", err)
-		if c.hold.open && errors.Is(err, sqlite3.ERROR) && len(c.refused) < maxStatements {
+		if c.tx.open && errors.Is(err, sqlite3.ERROR) && len(c.refused) < maxStatements {
 			c.refused[text] = err
 		}
 		return nil, err
@@ -163,30 +163,30 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	return statement, nil
 }
 
-// enter sees to a transaction, and forgets what was of another state of the database.
+// enter makes sure that a read transaction is open, and drops what a new one may invalidate.
 func (c *connection) enter(now time.Time) error {
-	began, err := c.hold.enter(now)
+	began, err := c.tx.enter(now)
 	if err != nil || !began {
 		return err
 	}
 	clear(c.refused)
-	return c.memory.begin()
+	return c.cache.begin()
 }
 
-// answer takes the result from memory, or runs the statement.
+// answer takes the result from the cache, or runs the statement.
 func (c *connection) answer(text string, args []handler.Value, dst *handler.Result, config Config) error {
-	asked, ok := c.memory.ask(text, args)
-	if ok && c.memory.recall(asked, dst) {
+	key, ok := c.cache.key(text, args)
+	if ok && c.cache.get(key, dst) {
 		return nil
 	}
 	err := c.query(text, args, dst, config.MaxRows, config.MaxBytes)
 	if err == nil && ok {
-		c.memory.keep(asked, dst)
+		c.cache.put(key, dst)
 	}
 	return err
 }
 
-// query binds, steps the statement to its end and resets it, whatever happens.
+// query binds, steps the statement to its end and resets it, also after an error.
 func (c *connection) query(text string, args []handler.Value, dst *handler.Result, maxRows, maxBytes int) error {
 	dst.Columns, dst.Values = 0, dst.Values[:0]
 	statement, err := c.prepared(text)
@@ -230,8 +230,8 @@ func bindOne(statement *sqlite3.Stmt, i int, arg handler.Value) error {
 	return statement.BindNull(i)
 }
 
-// collect copies all texts end to end and cuts one string of them into the values, so
-// that a result costs one allocation.
+// collect gathers all texts in one buffer and slices them out of a single string, so that a
+// result costs one allocation.
 func (c *connection) collect(statement *sqlite3.Stmt, dst *handler.Result, maxRows, maxBytes int) error {
 	c.texts = c.texts[:0]
 	dst.Columns = statement.ColumnCount()
@@ -258,23 +258,24 @@ func (c *connection) collect(statement *sqlite3.Stmt, dst *handler.Result, maxRo
 	return nil
 }
 
-// value reads one column. Until cutTexts, the length of a text stands in its Int.
+// value reads one column. Until cutTexts, the Int of a text holds its length.
 func (c *connection) value(statement *sqlite3.Stmt, column int) (handler.Value, error) {
 	switch kind := statement.ColumnType(column); kind {
 	case sqlite3.INTEGER:
 		return handler.Value{Kind: handler.Integer, Int: statement.ColumnInt64(column)}, nil
 	case sqlite3.TEXT:
-		return c.keep(handler.Text, statement.ColumnRawText(column)), nil
+		return c.gather(handler.Text, statement.ColumnRawText(column)), nil
 	case sqlite3.BLOB:
-		return c.keep(handler.Blob, statement.ColumnRawBlob(column)), nil
+		return c.gather(handler.Blob, statement.ColumnRawBlob(column)), nil
 	case sqlite3.NULL:
 		return handler.Value{}, nil
 	default:
-		return handler.Value{}, fmt.Errorf("column %d: the storage class %v is not served", column, kind)
+		return handler.Value{}, fmt.Errorf("column %d: the storage class %v is not supported", column, kind)
 	}
 }
 
-func (c *connection) keep(kind handler.Kind, raw []byte) handler.Value {
+// gather appends a text to the buffer.
+func (c *connection) gather(kind handler.Kind, raw []byte) handler.Value {
 	c.texts = append(c.texts, raw...)
 	return handler.Value{Kind: kind, Int: int64(len(raw))}
 }
@@ -289,35 +290,35 @@ func cutTexts(values []handler.Value, texts string) {
 	}
 }
 
-// timeLimit is the context that SQLite polls while a statement runs. It is set anew for
-// each statement, without a timer and without an allocation.
+// timeLimit is the context that SQLite polls while a statement runs. It is reset for each
+// statement, which needs neither a timer nor an allocation.
 type timeLimit struct {
 	ctx   context.Context
 	now   func() time.Time
 	until time.Time
-	asked int // since it was set
+	polls int // since it was set
 }
 
 func (t *timeLimit) set(ctx context.Context, now func() time.Time, until time.Time) {
-	t.ctx, t.now, t.until, t.asked = ctx, now, until, 0
+	t.ctx, t.now, t.until, t.polls = ctx, now, until, 0
 }
 
 func (t *timeLimit) clear() { t.ctx = nil }
 
-// Deadline, Done, Err and Value make a timeLimit a context.Context.
+// Deadline implements context.Context.
 func (t *timeLimit) Deadline() (time.Time, bool) { return t.until, t.ctx != nil }
 
 // Done returns nil: SQLite polls Err.
 func (t *timeLimit) Done() <-chan struct{} { return nil }
 
-// Err is set once the limit has passed or the request's own context is done. It is asked
-// before every row and, within a long statement, every few thousand of SQLite's
-// instructions: only every fourth time it looks at the clock, which for a lookup is never.
+// Err is not nil once the limit has passed or the request's own context is done. SQLite polls
+// it before every row and, within a long statement, every few thousand instructions. Only every
+// fourth poll reads the clock; a lookup never gets that far.
 func (t *timeLimit) Err() error {
 	if t.ctx == nil {
 		return nil
 	}
-	if t.asked++; t.asked%4 != 0 {
+	if t.polls++; t.polls%4 != 0 {
 		return nil
 	}
 	if err := t.ctx.Err(); err != nil {
@@ -329,5 +330,5 @@ func (t *timeLimit) Err() error {
 	return nil
 }
 
-// Value holds nothing.
+// Value implements context.Context.
 func (t *timeLimit) Value(any) any { return nil }

@@ -32,7 +32,7 @@ func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
 	for n := range used {
 		c, err := s.acquire(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, n, c.place)
+		require.Equal(t, n, c.slot)
 		used[n] = c
 	}
 	for _, n := range []int{1, 0, 2} {
@@ -48,7 +48,7 @@ func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
 	s.release(second, nil)
 	again, err := s.acquire(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, again.place)
+	require.Zero(t, again.slot)
 	require.NotSame(t, first, again)
 	s.release(again, nil)
 
@@ -70,7 +70,7 @@ func TestAStatementIsCompiledOnce(t *testing.T) {
 		require.NoError(t, s.Query(t.Context(), limited, []handler.Value{{Kind: handler.Integer, Int: n}}, &dst))
 		require.EqualValues(t, n, dst.Rows())
 	}
-	statement := s.places[0].idle.statements[limited]
+	statement := s.slots[0].idle.statements[limited]
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
 }
 
@@ -83,7 +83,7 @@ func TestAStatementOfAnotherSchemaIsCompiledOnceATransaction(t *testing.T) {
 	require.NoError(t, err)
 	defer writer.Close()
 	require.NoError(t, writer.Exec("PRAGMA journal_mode=wal; CREATE TABLE t (v); INSERT INTO t VALUES (1)"))
-	s, err := Open(Config{Path: path, Connections: 1, Hold: time.Hour, Now: func() time.Time { return now }})
+	s, err := Open(Config{Path: path, Connections: 1, ReadTx: time.Hour, Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	defer s.Close()
 	const later = "SELECT later FROM t"
@@ -102,20 +102,20 @@ func TestWhatAConnectionRemembersIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	defer writer.Close()
 	require.NoError(t, writer.Exec("PRAGMA journal_mode=wal; CREATE TABLE t (a)"))
-	s, err := Open(Config{Path: path, Connections: 1, Hold: time.Hour, Remember: true})
+	s, err := Open(Config{Path: path, Connections: 1, ReadTx: time.Hour, CacheResults: true})
 	require.NoError(t, err)
 	defer s.Close()
-	ask := func(statement, text string) map[string]remembered {
+	ask := func(statement, text string) map[string]cachedResult {
 		var result handler.Result
 		require.NoError(t, s.Query(t.Context(), statement, []handler.Value{{Kind: handler.Text, Text: text}}, &result))
-		return s.places[0].idle.memory.results
+		return s.slots[0].idle.cache.results
 	}
 	require.Len(t, ask("SELECT ?1", "a"), 1)
 	require.Len(t, ask("SELECT ?1", "a"), 1, "known")
 	require.Len(t, ask("SELECT ?1 WHERE false", "b"), 1, "no rows")
 	require.Len(t, ask("SELECT ?1 || zeroblob(1000)", "c"), 1, "too long")
-	for i := range 2 * maxRemembered {
-		require.LessOrEqual(t, len(ask("SELECT ?1", fmt.Sprint(i))), maxRemembered)
+	for i := range 2 * maxCachedResults {
+		require.LessOrEqual(t, len(ask("SELECT ?1", fmt.Sprint(i))), maxCachedResults)
 	}
-	require.Len(t, ask("SELECT ?1", "a"), maxRemembered)
+	require.Len(t, ask("SELECT ?1", "a"), maxCachedResults)
 }

@@ -1,12 +1,11 @@
 // Package sqlite answers read-only statements on an SQLite file: the file of a local
-// database, or the one that a libSQL replica keeps. It holds a small pool of
-// connections, each with its statements prepared, and it never writes, never
-// checkpoints and never creates the file, so that it can read beside the process that
-// owns it.
+// database, or the one that a libSQL replica keeps. It has a small pool of connections,
+// each with its prepared statements. It never writes, checkpoints or creates the file, so
+// it can read beside the process that owns it.
 //
-// A statement can do nothing but read: the file is opened read-only, and an authorizer
-// refuses everything but SELECT, so a component that is handed a Store cannot attach
-// another file or change a setting. Every statement is bounded in time, rows and bytes.
+// A statement can only read: the file is opened read-only, and an authorizer refuses
+// everything but SELECT, so a component with access to a Store cannot attach another file
+// or change a setting. Every statement is limited in time, rows and bytes.
 //
 // # Replicas
 //

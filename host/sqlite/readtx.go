@@ -7,103 +7,103 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// hold keeps the read transaction of a connection open from one statement to the next, so
-// that a busy connection pays for its locks (some six system calls) once in a while and
-// not with each statement. It is guarded by whoever has the connection.
+// readTx keeps the read transaction of a connection open across statements, so that a busy
+// connection takes its file locks (some six system calls) once per transaction instead of
+// once per statement. Only the current user of the connection may call it.
 //
-// A transaction ends at the first statement after its time, or by a timer when there is
-// none: a reader that stayed would keep the owner from emptying its log, and would not
-// see what the owner wrote.
-type hold struct {
-	begin, end *sqlite3.Stmt
-	length     time.Duration
-	timer      *time.Timer
-	until      time.Time
-	open       bool
-	running    bool // one of begin and end, which SQLite may have to compile anew
+// A transaction ends at the first statement after its time, or by a timer if none comes: a
+// reader that stayed would keep the owner from checkpointing its WAL, and would never see
+// what the owner commits.
+type readTx struct {
+	begin, commit *sqlite3.Stmt
+	length        time.Duration
+	timer         *time.Timer
+	until         time.Time
+	open          bool
+	running       bool // begin or commit is running, which the authorizer has to allow
 }
 
-// newHold prepares for transactions of a length. They are begun by the connection alone:
-// its authorizer refuses them to everybody else.
-func newHold(sqlite *sqlite3.Conn, length time.Duration) (h hold, err error) {
-	h.length = length
-	if h.begin, _, err = sqlite.PrepareFlags("BEGIN", sqlite3.PREPARE_PERSISTENT); err != nil {
-		return h, fmt.Errorf("prepare transactions: %w", err)
+// newReadTx prepares for transactions of a length. Statements of a caller cannot begin one: the
+// authorizer refuses them.
+func newReadTx(sqlite *sqlite3.Conn, length time.Duration) (tx readTx, err error) {
+	tx.length = length
+	if tx.begin, _, err = sqlite.PrepareFlags("BEGIN", sqlite3.PREPARE_PERSISTENT); err != nil {
+		return tx, fmt.Errorf("prepare transactions: %w", err)
 	}
-	if h.end, _, err = sqlite.PrepareFlags("COMMIT", sqlite3.PREPARE_PERSISTENT); err != nil {
-		return h, fmt.Errorf("prepare transactions: %w", err)
+	if tx.commit, _, err = sqlite.PrepareFlags("COMMIT", sqlite3.PREPARE_PERSISTENT); err != nil {
+		return tx, fmt.Errorf("prepare transactions: %w", err)
 	}
-	return h, nil
+	return tx, nil
 }
 
-// enter makes sure that a transaction is open which began less than length before now,
-// and reports whether it had to begin one.
-func (h *hold) enter(now time.Time) (began bool, err error) {
-	if h.length <= 0 {
+// enter makes sure that a transaction is open that began less than length before now, and
+// reports whether it had to begin one.
+func (tx *readTx) enter(now time.Time) (began bool, err error) {
+	if tx.length <= 0 {
 		return false, nil
 	}
-	if h.open && now.After(h.until) {
-		if err := h.leave(); err != nil {
+	if tx.open && now.After(tx.until) {
+		if err := tx.leave(); err != nil {
 			return false, err
 		}
 	}
-	if h.open {
+	if tx.open {
 		return false, nil
 	}
-	if err := h.run(h.begin); err != nil {
-		return false, fmt.Errorf("begin to read: %w", err)
+	if err := tx.run(tx.begin); err != nil {
+		return false, fmt.Errorf("begin read transaction: %w", err)
 	}
-	h.open, h.until = true, now.Add(h.length)
-	h.timer.Reset(h.length)
+	tx.open, tx.until = true, now.Add(tx.length)
+	tx.timer.Reset(tx.length)
 	return true, nil
 }
 
 // leave ends the transaction, if one is open.
-func (h *hold) leave() error {
-	if !h.open {
+func (tx *readTx) leave() error {
+	if !tx.open {
 		return nil
 	}
-	h.open = false
-	h.timer.Stop()
-	if err := h.run(h.end); err != nil {
-		return fmt.Errorf("end reading: %w", err)
+	tx.open = false
+	tx.timer.Stop()
+	if err := tx.run(tx.commit); err != nil {
+		return fmt.Errorf("end read transaction: %w", err)
 	}
 	return nil
 }
 
-func (h *hold) run(statement *sqlite3.Stmt) error {
-	h.running = true
-	defer func() { h.running = false }()
+func (tx *readTx) run(statement *sqlite3.Stmt) error {
+	tx.running = true
+	defer func() { tx.running = false }()
 	statement.Step()
 	return statement.Reset()
 }
 
-func (h *hold) close() {
-	if h.timer != nil {
-		h.timer.Stop()
+func (tx *readTx) close() {
+	if tx.timer != nil {
+		tx.timer.Stop()
 	}
-	h.begin.Close()
-	h.end.Close()
+	tx.begin.Close()
+	tx.commit.Close()
 }
 
-// newLapse is the timer, not yet running, that ends the transactions of a connection.
-func (s *Store) newLapse(c *connection) *time.Timer {
-	timer := time.AfterFunc(time.Hour, func() { s.lapse(c) })
+// newExpiry makes the timer, not yet running, that ends the transactions of a connection.
+func (s *Store) newExpiry(c *connection) *time.Timer {
+	timer := time.AfterFunc(time.Hour, func() { s.expire(c) })
 	timer.Stop()
 	return timer
 }
 
-// lapse ends the transaction of a connection when its time is over: now, or, while it is
-// in use, when it is given back.
-func (s *Store) lapse(c *connection) {
+// expire ends a connection's transaction when its time is over: at once if the connection is
+// idle, or else when it is released.
+func (s *Store) expire(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.places[c.place].idle != c {
-		c.lapsed = true
+	if s.slots[c.slot].idle != c {
+		c.expired = true
 		return
 	}
-	if err := c.hold.leave(); err != nil {
-		s.places[c.place].idle = nil
+	if err := c.tx.leave(); err != nil {
+		s.slots[c.slot].idle = nil
 		c.close()
 	}
 }

@@ -21,7 +21,7 @@ func count(t *testing.T, s *sqlite.Store) int64 {
 func TestAHeldConnectionSeesOneStateUntilItsTimeIsOver(t *testing.T) {
 	path, writer := newFile(t, people)
 	now := time.Unix(1000, 0)
-	s := open(t, sqlite.Config{Path: path, Connections: 1, Hold: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Hour, Now: func() time.Time { return now }})
 	require.EqualValues(t, 3, count(t, s))
 	require.NoError(t, writer.Exec("INSERT INTO person (id) VALUES (4)"))
 	require.EqualValues(t, 3, count(t, s))
@@ -33,7 +33,7 @@ func TestAHeldConnectionSeesOneStateUntilItsTimeIsOver(t *testing.T) {
 
 func TestAnIdleConnectionLetsTheOwnerEmptyItsLog(t *testing.T) {
 	path, writer := newFile(t, people)
-	s := open(t, sqlite.Config{Path: path, Connections: 1, Hold: time.Millisecond})
+	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Millisecond})
 	require.EqualValues(t, 3, count(t, s))
 	require.NoError(t, writer.Exec("INSERT INTO person (id) VALUES (4)"))
 	require.Eventually(t, func() bool {
@@ -48,7 +48,7 @@ func TestAnIdleConnectionLetsTheOwnerEmptyItsLog(t *testing.T) {
 
 func TestABusyStoreDoesNotKeepTheLogFromBeingEmptied(t *testing.T) {
 	path, writer := newFile(t, people)
-	s := open(t, sqlite.Config{Path: path, Connections: 2, Hold: time.Millisecond})
+	s := open(t, sqlite.Config{Path: path, Connections: 2, ReadTx: time.Millisecond})
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -74,7 +74,7 @@ func TestABusyStoreDoesNotKeepTheLogFromBeingEmptied(t *testing.T) {
 
 func TestNobodyElseBeginsATransaction(t *testing.T) {
 	path, _ := newFile(t, people)
-	s := open(t, sqlite.Config{Path: path, Hold: time.Hour})
+	s := open(t, sqlite.Config{Path: path, ReadTx: time.Hour})
 	var result handler.Result
 	for _, statement := range []string{"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT a"} {
 		require.Error(t, s.Query(t.Context(), statement, nil, &result), statement)

@@ -8,20 +8,20 @@ import (
 	"regedge/handler"
 )
 
-// Remote answers the same statements as a Store, from a libSQL server. It is for a node
-// without the file: each statement is a call over the network. The server's token
-// decides what may be done; give it a read-only one.
+// Remote runs the same statements as a Store on a libSQL server, for an edge without the
+// database file. Each statement is a call over the network. What statements may do depends on
+// the server's token, which should be a read-only one.
 type Remote struct {
 	db     *sql.DB
 	config Config
 }
 
-// NewRemote uses db, which it closes at the end. Of config, the limits count.
+// NewRemote uses db and closes it in Close. Only the limits of config apply.
 func NewRemote(db *sql.DB, config Config) *Remote {
 	return &Remote{db, config.withDefaults()}
 }
 
-// Query is Store.Query.
+// Query runs one statement, as Store.Query does.
 func (r *Remote) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	limited, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
@@ -32,7 +32,7 @@ func (r *Remote) Query(ctx context.Context, statement string, args []handler.Val
 	}
 	dst.Columns, dst.Values = 0, dst.Values[:0]
 	if limited.Err() != nil && ctx.Err() == nil {
-		return ErrTimeout // however the driver puts it
+		return ErrTimeout // whatever error the driver made of it
 	}
 	return err
 }
@@ -111,10 +111,10 @@ func fromDriver(cell any) (handler.Value, error) {
 	case []byte:
 		return handler.Value{Kind: handler.Blob, Text: string(v)}, nil
 	}
-	return handler.Value{}, fmt.Errorf("the type %T is not served", cell)
+	return handler.Value{}, fmt.Errorf("the type %T is not supported", cell)
 }
 
-// Refresh has nothing to look at: the server follows its own file.
+// Refresh does nothing: the server reopens its own file.
 func (r *Remote) Refresh() error { return nil }
 
 // Close closes the connections.

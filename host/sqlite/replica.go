@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// askTimeout bounds a look at the endpoint, so that looks keep coming each second.
-	askTimeout = 900 * time.Millisecond
-	// DefaultBehind is how much older than the endpoint's heartbeat the file's may be:
-	// some beats, since the two are read one after the other.
+	// checkTimeout bounds a query of Refresh, which is called every second.
+	checkTimeout = 900 * time.Millisecond
+	// DefaultBehind is how much older than the endpoint's heartbeat the file's may be: a few
+	// beats, since the two are not read at the same time.
 	DefaultBehind = 3 * time.Second
 )
 
 // Errors of Query and Ready.
 var (
-	// ErrNowhere says that neither the file nor the endpoint can be read.
-	ErrNowhere = errors.New("neither the replica's file nor its endpoint can be read")
-	// ErrTooOld says that the copy is older than Config.MaxAge.
+	// ErrUnreadable means that neither the file nor the endpoint can be read.
+	ErrUnreadable = errors.New("neither the replica's file nor its endpoint can be read")
+	// ErrTooOld means that the copy is older than ReplicaConfig.MaxAge.
 	ErrTooOld = errors.New("the replica is too far behind its primary")
-	// ErrUnreleased says that the registry is being filled for the first time: what is not
-	// found in it may well be there soon.
+	// ErrUnreleased means that the registry is being filled for the first time. Answers from
+	// it would say "not found" wrongly.
 	ErrUnreleased = errors.New("the registry has no release yet")
 )
 
@@ -38,23 +38,23 @@ type Endpoint interface {
 	Close() error
 }
 
-// ReplicaConfig says what to read.
+// ReplicaConfig describes the replica to read.
 type ReplicaConfig struct {
 	Database schema.Database
-	// File is the replica's database file; without one only the endpoint is read. It may
-	// be missing, and come later.
+	// File is the path of the replica's database file, which may not exist yet. If it is empty,
+	// only the endpoint is read.
 	File string
-	// Endpoint is closed by Close.
+	// Endpoint is closed by Close. It may be nil.
 	Endpoint Endpoint
-	// Connections is the most statements that read the file at once.
+	// Connections is the maximum number of statements that read the file at once.
 	Connections int
-	// Hold is how much later than its commit something may be read; see Config.
-	Hold time.Duration
-	// Remember keeps results while the database does not change; see Config.
-	Remember bool
+	// ReadTx is how long a read transaction may be kept open; see Config.
+	ReadTx time.Duration
+	// CacheResults keeps results while the database does not change; see Config.
+	CacheResults bool
 	// Behind is DefaultBehind when 0.
 	Behind time.Duration
-	// MaxAge refuses statements once the copy is older than that; 0 never does.
+	// MaxAge makes Query fail once the copy is older; 0 means any age is good.
 	MaxAge time.Duration
 	Now    func() time.Time
 	Log    *slog.Logger
@@ -68,36 +68,37 @@ type Replica struct {
 	mu     sync.Mutex // of Refresh and Close
 	closed bool
 	newest int64 // newest heartbeat that was read, Unix milliseconds
-	// released is whether a registry with a release was read.
+	// released is set once a registry with a release was read.
 	released bool
-	// silent counts the looks in a row at which the endpoint did not answer.
-	silent int
+	// failures counts the checks in a row in which the endpoint did not answer.
+	failures int
 
 	switches atomic.Int64
 }
 
-// view is where statements go at a time. It is replaced, never changed.
+// view decides where statements go. It is immutable: Refresh replaces it.
 type view struct {
-	file *Store // nil when there is none that can be read
-	// remote is true while statements go to the endpoint, for the reason why.
+	file *Store // nil if none can be read
+	// remote is set while statements go to the endpoint; why is the reason.
 	remote bool
 	why    error
-	// suspect is a statement that found the file corrupt.
-	suspect *suspect
+	// suspect is a statement that found the file corrupt, or nil.
+	suspect *failedStatement
 	beat    int64 // Unix milliseconds, 0 while there is none
-	// unreleased is true for a registry while none with a release was read.
+	// unreleased is set for a registry until one with a release was read.
 	unreleased bool
-	asked      error // of the endpoint
+	// endpoint is why the endpoint can't be used, or nil.
+	endpoint error
 }
 
-type suspect struct {
+type failedStatement struct {
 	statement string
 	args      []handler.Value
 	err       error
 }
 
-// OpenReplica begins to read. It fails only for another database, or for one of a version that
-// can't be read: a replica that is not there yet may come.
+// OpenReplica opens a replica. It fails only for another database, or one of a version that can't
+// be read: a replica that does not exist yet may appear later.
 func OpenReplica(config ReplicaConfig) (*Replica, error) {
 	if config.Behind == 0 {
 		config.Behind = DefaultBehind
@@ -115,9 +116,10 @@ func OpenReplica(config ReplicaConfig) (*Replica, error) {
 	return r, nil
 }
 
-var errStarting = errors.New("not looked at yet")
+var errStarting = errors.New("not checked yet")
 
-// Query runs one statement as Store does.
+// Query runs one statement as Store.Query does. Beside the errors of a Store and of the endpoint it
+// returns ErrUnreadable, ErrTooOld and ErrUnreleased.
 func (r *Replica) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	for {
 		v := r.view.Load()
@@ -125,7 +127,7 @@ func (r *Replica) Query(ctx context.Context, statement string, args []handler.Va
 			return ErrTooOld
 		}
 		if v.remote || v.file == nil {
-			return r.ask(ctx, v, statement, args, dst)
+			return r.queryEndpoint(ctx, v, statement, args, dst)
 		}
 		if v.unreleased {
 			return ErrUnreleased
@@ -135,21 +137,21 @@ func (r *Replica) Query(ctx context.Context, statement string, args []handler.Va
 		case err == nil || ctx.Err() != nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrTimeout):
 			return err
 		case errors.Is(err, ErrClosed) && r.view.Load() != v:
-			continue // the file was changed for another meanwhile
+			continue // Refresh has switched to another file
 		}
 		if corrupt(err) {
-			r.suspect(v, statement, args, err)
+			r.reportCorrupt(v, statement, args, err)
 		}
-		if r.config.Endpoint == nil || v.asked != nil || r.config.Endpoint.Query(ctx, statement, args, dst) != nil {
+		if r.config.Endpoint == nil || v.endpoint != nil || r.config.Endpoint.Query(ctx, statement, args, dst) != nil {
 			return err
 		}
 		return nil
 	}
 }
 
-func (r *Replica) ask(ctx context.Context, v *view, statement string, args []handler.Value, dst *handler.Result) error {
-	if v.asked != nil || errors.Is(v.why, errStarting) {
-		return fmt.Errorf("%w: %w", ErrNowhere, v.why)
+func (r *Replica) queryEndpoint(ctx context.Context, v *view, statement string, args []handler.Value, dst *handler.Result) error {
+	if v.endpoint != nil || errors.Is(v.why, errStarting) {
+		return fmt.Errorf("%w: %w", ErrUnreadable, v.why)
 	}
 	if v.unreleased {
 		return ErrUnreleased
@@ -157,21 +159,21 @@ func (r *Replica) ask(ctx context.Context, v *view, statement string, args []han
 	return r.config.Endpoint.Query(ctx, statement, args, dst)
 }
 
-// suspect has statements go to the endpoint until this one can be run on the file.
-func (r *Replica) suspect(v *view, statement string, args []handler.Value, err error) {
+// reportCorrupt sends statements to the endpoint until this one runs on the file again.
+func (r *Replica) reportCorrupt(v *view, statement string, args []handler.Value, err error) {
 	next := *v
-	next.suspect = &suspect{statement, append([]handler.Value(nil), args...), err}
+	next.suspect = &failedStatement{statement, append([]handler.Value(nil), args...), err}
 	next.why = err
-	next.remote = v.asked == nil
+	next.remote = v.endpoint == nil
 	if r.view.CompareAndSwap(v, &next) {
 		if v.suspect == nil {
 			r.config.Log.Error("the replica's file is damaged: stop the replica, delete its directory, start it", "database", r.config.Database, "because", err)
 		}
-		r.noteSwitch(v, &next)
+		r.logSwitch(v, &next)
 	}
 }
 
-// Age is how old the copy is that is read now; false while no heartbeat was read.
+// Age returns the age of the copy being read; false while no heartbeat was read.
 func (r *Replica) Age() (time.Duration, bool) { return r.age(r.view.Load()) }
 
 func (r *Replica) age(v *view) (time.Duration, bool) {
@@ -181,19 +183,19 @@ func (r *Replica) age(v *view) (time.Duration, bool) {
 	return max(0, r.config.Now().Sub(time.UnixMilli(v.beat))), true
 }
 
-// Remote reports whether statements go to the endpoint although there should be a file.
+// Remote reports whether statements go to the endpoint in place of the file.
 func (r *Replica) Remote() bool { return r.config.File != "" && r.view.Load().remote }
 
-// Switches is how often the way of reading changed.
+// Switches counts the changes between file and endpoint, or to another file.
 func (r *Replica) Switches() int64 { return r.switches.Load() }
 
-// Ready is nil when this node should be given requests: the database can be read, is not
-// corrupt or stuck, and is not older than limit (0 for any age).
+// Ready returns nil if this edge should get requests: the database can be read, is not corrupt
+// or stuck, and is not older than limit (0 for any age).
 func (r *Replica) Ready(limit time.Duration) error {
 	v := r.view.Load()
 	switch {
-	case v.remote && v.asked != nil:
-		return fmt.Errorf("%w: %w", ErrNowhere, v.why)
+	case v.remote && v.endpoint != nil:
+		return fmt.Errorf("%w: %w", ErrUnreadable, v.why)
 	case v.suspect != nil:
 		return v.suspect.err
 	case errors.Is(v.why, errStuck):
@@ -205,7 +207,7 @@ func (r *Replica) Ready(limit time.Duration) error {
 	return nil
 }
 
-// Close ends the reading.
+// Close closes the file and the endpoint. Later statements fail.
 func (r *Replica) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -330,8 +330,8 @@ func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer opened.Close()
-	require.ErrorIs(t, opened.Ready(0), sqlite.ErrNowhere)
-	require.ErrorIs(t, opened.Query(context.Background(), "SELECT 1", nil, new(handler.Result)), sqlite.ErrNowhere)
+	require.ErrorIs(t, opened.Ready(0), sqlite.ErrUnreadable)
+	require.ErrorIs(t, opened.Query(context.Background(), "SELECT 1", nil, new(handler.Result)), sqlite.ErrUnreadable)
 }
 
 func TestADatabaseOfTheFutureIsRefused(t *testing.T) {

@@ -8,100 +8,100 @@ import (
 	"regedge/handler"
 )
 
-// maxRemembered bounds the results that a connection remembers, at about half a KiB each.
-// Its keys that are in use at one time are what an edge has of them.
-const maxRemembered = 2048
+// maxCachedResults bounds the results that a connection caches, at about half a KiB each. It
+// covers the API keys in use on an edge at a time.
+const maxCachedResults = 2048
 
-// maxRememberedBytes bounds the texts of one remembered result.
-const maxRememberedBytes = 256
+// maxCachedBytes bounds the texts of one cached result.
+const maxCachedBytes = 256
 
-// memory keeps the results of a connection's statements with one parameter for as long
-// as the database does not change. It is meant for the small database that every request
-// asks for its key.
-type memory struct {
-	version *sqlite3.Stmt // PRAGMA data_version; nil where nothing is remembered
-	seen    int64         // what it returned for the state that the results are of
-	// results are found by the value of the parameter: of statements that are asked with the same
-	// one, the last is remembered.
-	results map[string]remembered
+// resultCache caches the results of statements with one parameter until the database changes.
+// It is meant for the small access database, which every request queries for its key.
+type resultCache struct {
+	version *sqlite3.Stmt // PRAGMA data_version; nil if nothing is cached
+	seen    int64         // data_version of the state that the results belong to
+	// results are indexed by the value of the parameter. Of several statements with the same
+	// parameter, only the last is cached.
+	results map[string]cachedResult
 }
 
-// question is a statement with the value of its only parameter.
-type question struct {
+// cacheKey is a statement with the value of its only parameter.
+type cacheKey struct {
 	statement string
 	kind      handler.Kind
 	text      string
 }
 
-type remembered struct {
-	of     question
+type cachedResult struct {
+	key    cacheKey
 	result handler.Result
 }
 
-func newMemory(sqlite *sqlite3.Conn) (m memory, err error) {
-	m.results = make(map[string]remembered)
-	if m.version, _, err = sqlite.PrepareFlags("PRAGMA data_version", sqlite3.PREPARE_PERSISTENT); err != nil {
-		return m, fmt.Errorf("prepare data_version: %w", err)
+func newResultCache(sqlite *sqlite3.Conn) (c resultCache, err error) {
+	c.results = make(map[string]cachedResult)
+	if c.version, _, err = sqlite.PrepareFlags("PRAGMA data_version", sqlite3.PREPARE_PERSISTENT); err != nil {
+		return c, fmt.Errorf("prepare data_version: %w", err)
 	}
-	return m, nil
+	return c, nil
 }
 
-// begin forgets everything if the database is in another state than it was when the last
-// transaction began. It is called at the start of a transaction, whose state it fixes.
-func (m *memory) begin() error {
-	if m.version == nil {
+// begin empties the cache if the database has changed since the last transaction. It is called
+// at the start of a transaction, after which the state stays the same.
+func (c *resultCache) begin() error {
+	if c.version == nil {
 		return nil
 	}
 	var now int64
-	if m.version.Step() {
-		now = m.version.ColumnInt64(0)
+	if c.version.Step() {
+		now = c.version.ColumnInt64(0)
 	}
-	if err := m.version.Reset(); err != nil {
-		clear(m.results)
+	if err := c.version.Reset(); err != nil {
+		clear(c.results)
 		return fmt.Errorf("read data_version: %w", err)
 	}
-	if now != m.seen {
-		clear(m.results)
-		m.seen = now
+	if now != c.seen {
+		clear(c.results)
+		c.seen = now
 	}
 	return nil
 }
 
-// ask returns the question that a statement is, if its result can be remembered.
-func (m *memory) ask(statement string, args []handler.Value) (q question, ok bool) {
-	if m.version == nil || len(args) != 1 || args[0].Kind != handler.Blob && args[0].Kind != handler.Text {
-		return question{}, false
+// key returns the cache key of a statement; false if its result is never cached.
+func (c *resultCache) key(statement string, args []handler.Value) (key cacheKey, ok bool) {
+	if c.version == nil || len(args) != 1 || args[0].Kind != handler.Blob && args[0].Kind != handler.Text {
+		return cacheKey{}, false
 	}
-	return question{statement, args[0].Kind, args[0].Text}, true
+	return cacheKey{statement, args[0].Kind, args[0].Text}, true
 }
 
-// recall fills dst with the remembered result of a question.
-func (m *memory) recall(q question, dst *handler.Result) bool {
-	kept, ok := m.results[q.text]
-	if !ok || kept.of != q {
+// get fills dst with the cached result of a key, if there is one.
+func (c *resultCache) get(key cacheKey, dst *handler.Result) bool {
+	cached, ok := c.results[key.text]
+	if !ok || cached.key != key {
 		return false
 	}
-	dst.Columns, dst.Values = kept.result.Columns, append(dst.Values[:0], kept.result.Values...)
+	dst.Columns, dst.Values = cached.result.Columns, append(dst.Values[:0], cached.result.Values...)
 	return true
 }
 
-// keep remembers a result that has rows: what is not there, anybody can ask for without
-// end. When there are too many, any other is forgotten.
-func (m *memory) keep(q question, result *handler.Result) {
-	size := len(q.text)
+// put caches a result that has rows. Empty results are not cached: a client could fill the cache
+// with keys that do not exist. When the cache is full, an arbitrary entry is evicted.
+func (c *resultCache) put(key cacheKey, result *handler.Result) {
+	size := len(key.text)
 	for i := range result.Values {
 		size += len(result.Values[i].Text)
 	}
-	if size > maxRememberedBytes || result.Rows() == 0 {
+	if size > maxCachedBytes || result.Rows() == 0 {
 		return
 	}
-	if len(m.results) >= maxRemembered {
-		for other := range m.results {
-			delete(m.results, other)
+	if len(c.results) >= maxCachedResults {
+		for other := range c.results {
+			delete(c.results, other)
 			break
 		}
 	}
-	m.results[q.text] = remembered{q, handler.Result{Columns: result.Columns, Values: append([]handler.Value(nil), result.Values...)}}
+	values := append([]handler.Value(nil), result.Values...)
+	c.results[key.text] = cachedResult{key, handler.Result{Columns: result.Columns, Values: values}}
 }
 
-func (m *memory) close() { m.version.Close() }
+func (c *resultCache) close() { c.version.Close() }

@@ -26,7 +26,7 @@ func TestAResultIsRememberedWhileTheDatabaseDoesNotChange(t *testing.T) {
 	path, writer := newFile(t, people)
 	require.NoError(t, writer.Exec("INSERT INTO person (id, name) VALUES (10, 'Devi')"))
 	now := time.Unix(1000, 0)
-	s := open(t, sqlite.Config{Path: path, Connections: 1, Hold: time.Second, Remember: true, Now: func() time.Time { return now }})
+	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Second, CacheResults: true, Now: func() time.Time { return now }})
 	for step, change := range []struct {
 		act  string
 		rows int
@@ -56,7 +56,7 @@ func TestRememberedResultsBelongToTheirQuestion(t *testing.T) {
 	const many = 5000 // more than a connection remembers
 	require.NoError(t, writer.Exec(fmt.Sprintf(`INSERT INTO person (id, name)
 		WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i, 'name' || i FROM n`, 99+many)))
-	s := open(t, sqlite.Config{Path: path, Connections: 1, Hold: time.Hour, Remember: true})
+	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Hour, CacheResults: true})
 	for range 2 {
 		for i := 100; i < 100+many; i++ {
 			_, id := nameOf(t, s, fmt.Sprint("name", i))

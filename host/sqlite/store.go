@@ -14,8 +14,8 @@ import (
 	"regedge/handler"
 )
 
-// The defaults of a Config, enough for the largest answer of the specification (50
-// partners with long names are about 12 KB) with room for data gone wrong.
+// The defaults of a Config. They fit the largest answer of the contract (50 partners with long
+// names are about 12 KB) with room for damaged data.
 const (
 	DefaultConnections = 4
 	DefaultTimeout     = 2 * time.Second
@@ -23,28 +23,28 @@ const (
 	DefaultMaxBytes    = 1 << 20
 )
 
-// Config says which file to read and within which limits. A zero limit is its default.
+// Config names the file to read and sets the limits. A limit of zero means its default.
 type Config struct {
 	// Path is the database file. It must exist.
 	Path string
-	// Connections is the most statements that run at once. The first half of them, which
-	// is used first, has page caches that grow with the file.
+	// Connections is the maximum number of statements that run at once. The first half of the
+	// connections, which are used first, have page caches that grow with the file.
 	Connections int
-	// Pinned keeps to the file that Open finds, by opening all connections at once. A
-	// file that took its place is never read: it may be a replica under construction.
+	// Pinned makes Open open all connections at once, and never reads another file that took
+	// the place of the one that Open found: it may be a replica under construction.
 	Pinned bool
-	// Timeout bounds one statement, waiting for a connection included.
+	// Timeout bounds one statement, including the wait for a connection.
 	Timeout time.Duration
-	// MaxRows and MaxBytes bound one result; the bytes are those of its texts and blobs.
+	// MaxRows and MaxBytes bound one result. Only its texts and blobs count as bytes.
 	MaxRows, MaxBytes int
-	// Hold is how long a connection goes on reading the state of the database that it
-	// saw first, to save the locks of each statement. What the owner commits is seen
-	// that much later, and its log can't be emptied meanwhile. None by default.
-	Hold time.Duration
-	// Remember keeps results of statements with one parameter while the database does not
-	// change. It needs Hold: between two transactions nobody knows.
-	Remember bool
-	// Now tells the time that Timeout is measured by; nil is time.Now.
+	// ReadTx is how long a connection keeps a read transaction open, to save the locks of each
+	// statement. Commits of the owner are seen that much later, and its WAL cannot be
+	// checkpointed fully meanwhile. 0 means a transaction per statement.
+	ReadTx time.Duration
+	// CacheResults caches the results of statements with one parameter until the database
+	// changes. It needs ReadTx: changes are only looked for when a transaction begins.
+	CacheResults bool
+	// Now is the clock for Timeout; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -67,14 +67,14 @@ func setDefault(n *int, value int) {
 	}
 }
 
-// Errors of Query. What SQLite says of the file or the statement comes as it is.
+// Errors of Query. SQLite's own errors about the file or the statement are returned as they are.
 var (
 	// ErrClosed is returned once the store is closed.
 	ErrClosed = errors.New("the store is closed")
 	// ErrTooLarge is returned for a result beyond MaxRows or MaxBytes.
 	ErrTooLarge = errors.New("the result is over its limit")
-	// ErrReplaced is returned by a pinned store that can't open its file again, because
-	// the path names another.
+	// ErrReplaced is returned by a pinned store that can't open its file again because the path
+	// names another one.
 	ErrReplaced = errors.New("the database file was replaced")
 	// ErrTimeout is returned for a statement that took longer than Timeout.
 	ErrTimeout = errors.New("the statement took too long")
@@ -83,36 +83,36 @@ var (
 // Store is a pool of read-only connections to one file. It is safe for concurrent use.
 type Store struct {
 	config Config
-	slots  chan struct{} // one token for each place in use
+	tokens chan struct{} // one for each slot in use
 
 	mu     sync.Mutex
-	places []place     // the first one that is free is taken: its cache is warm
+	slots  []slot      // the first free one is taken: its cache is warm
 	file   os.FileInfo // the file that idle connections have open
-	index  os.FileInfo // of its log, as Open found it; nil when there was none
+	index  os.FileInfo // of the WAL, as Open found it; nil if there was none
 	closed bool
 }
 
-// place is where one connection may be.
-type place struct {
+// slot holds one connection.
+type slot struct {
 	taken bool
-	idle  *connection // nil when it is in use, or not open
+	idle  *connection // nil if it is in use or not open
 }
 
-// Open opens the file and reads its schema once, so that a missing file, or one that
-// is no database, is known at start.
+// Open opens the file and reads its schema once. It fails for a missing file or one that is no
+// database.
 func Open(config Config) (*Store, error) {
 	config = config.withDefaults()
 	s := &Store{
-		config: config, slots: make(chan struct{}, config.Connections), places: make([]place, config.Connections),
+		config: config, tokens: make(chan struct{}, config.Connections), slots: make([]slot, config.Connections),
 	}
-	for at := range s.places {
+	for at := range s.slots {
 		c, err := s.connect(at)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open database %s: %w", config.Path, err), s.Close())
 		}
-		s.places[at].idle, s.file = c, c.file
+		s.slots[at].idle, s.file = c, c.file
 		if !config.Pinned {
-			break // the others when they are needed
+			break // the others are opened when they are needed
 		}
 	}
 	if info, err := os.Stat(indexOf(config.Path)); err == nil {
@@ -121,21 +121,21 @@ func Open(config Config) (*Store, error) {
 	return s, nil
 }
 
-// indexOf is the file that all who have a database open share: where in its log (-wal) a page
-// is, and locks.
+// indexOf returns the path of the file that all processes with the database open share: the index
+// of its WAL, and its locks.
 func indexOf(path string) string { return path + "-shm" }
 
-// connect opens the connection of a place; of a pinned store, to the same file.
+// connect opens the connection of a slot. A pinned store accepts only the file that it has.
 func (s *Store) connect(at int) (*connection, error) {
 	c, err := connect(s.config, at)
 	if err != nil {
 		return nil, err
 	}
-	c.hold.timer = s.newLapse(c)
+	c.tx.timer = s.newExpiry(c)
 	if !s.config.Pinned || s.file == nil {
 		return c, nil
 	}
-	// The path named this file before and after it was opened: so that is the one.
+	// If the path named this file before and after opening, this is the file that was opened.
 	after, err := os.Stat(s.config.Path)
 	if err == nil && (!os.SameFile(c.file, s.file) || !os.SameFile(after, s.file)) {
 		err = ErrReplaced
@@ -146,9 +146,9 @@ func (s *Store) connect(at int) (*connection, error) {
 	return c, nil
 }
 
-// Replaced reports whether the path names another file than the one that is read, or
-// none, or the index of its log is another, as it is once somebody has removed that of a
-// database in use: what the owner commits from then on is not seen.
+// Replaced reports whether the path names another file than the one being read, or none, or
+// whether the index of its WAL is another file. The latter happens after the index of a database
+// in use was deleted; the owner's later commits are not seen then.
 func (s *Store) Replaced() bool {
 	info, err := os.Stat(s.config.Path)
 	index, indexErr := os.Stat(indexOf(s.config.Path))
@@ -158,8 +158,8 @@ func (s *Store) Replaced() bool {
 		s.index != nil && indexErr == nil && !os.SameFile(index, s.index)
 }
 
-// Query runs one statement with the parameters ?1, ?2, … and fills dst with its rows,
-// whose memory it reuses. The texts of dst stay valid for ever.
+// Query runs one statement with the parameters ?1, ?2, … and fills dst with its rows, reusing the
+// memory of dst. The texts in it are never overwritten.
 func (s *Store) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	started := s.config.Now()
 	c, err := s.acquire(ctx)
@@ -181,21 +181,21 @@ func (s *Store) Query(ctx context.Context, statement string, args []handler.Valu
 	return err
 }
 
-// acquire takes the connection of the first place that is free, which it opens if it is
-// not, or waits for a place.
+// acquire takes the connection of the first free slot, opening it if needed. It waits while none is
+// free.
 func (s *Store) acquire(ctx context.Context) (*connection, error) {
-	if err := s.takeSlot(ctx); err != nil {
+	if err := s.takeToken(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		<-s.slots
+		<-s.tokens
 		return nil, ErrClosed
 	}
-	at := slices.IndexFunc(s.places, func(p place) bool { return !p.taken }) // there is one, for there was a slot
-	c := s.places[at].idle
-	s.places[at] = place{taken: true}
+	at := slices.IndexFunc(s.slots, func(p slot) bool { return !p.taken }) // there is one: this caller has a token
+	c := s.slots[at].idle
+	s.slots[at] = slot{taken: true}
 	s.mu.Unlock()
 	if c != nil {
 		return c, nil
@@ -203,55 +203,55 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	c, err := s.connect(at)
 	if err != nil {
 		s.mu.Lock()
-		s.places[at] = place{}
+		s.slots[at] = slot{}
 		s.mu.Unlock()
-		<-s.slots
+		<-s.tokens
 		return nil, fmt.Errorf("open database %s: %w", s.config.Path, err)
 	}
 	return c, nil
 }
 
-func (s *Store) takeSlot(ctx context.Context) error {
+func (s *Store) takeToken(ctx context.Context) error {
 	select {
-	case s.slots <- struct{}{}:
+	case s.tokens <- struct{}{}:
 		return nil
 	default:
 	}
-	patience := time.NewTimer(s.config.Timeout)
-	defer patience.Stop()
+	timeout := time.NewTimer(s.config.Timeout)
+	defer timeout.Stop()
 	select {
-	case s.slots <- struct{}{}:
+	case s.tokens <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-patience.C:
+	case <-timeout.C:
 		return ErrTimeout
 	}
 }
 
-// release gives a connection back, unless what happened may have spoilt it or its file
-// has been replaced.
+// release puts a connection back into its slot, or closes it if err may have broken it or its file
+// was replaced.
 func (s *Store) release(c *connection, err error) {
 	s.mu.Lock()
-	keep := !s.closed && !Spoils(err) && os.SameFile(c.file, s.file)
-	if c.lapsed {
-		c.lapsed = false
-		keep = c.hold.leave() == nil && keep
+	keep := !s.closed && !breaks(err) && os.SameFile(c.file, s.file)
+	if c.expired {
+		c.expired = false
+		keep = c.tx.leave() == nil && keep
 	}
-	s.places[c.place] = place{}
+	s.slots[c.slot] = slot{}
 	if keep {
-		s.places[c.place].idle = c
+		s.slots[c.slot].idle = c
 	}
 	s.mu.Unlock()
 	if !keep {
 		c.close()
 	}
-	<-s.slots
+	<-s.tokens
 }
 
-// Spoils reports whether err is of the file or the connection rather than of the
-// statement: a connection is not used again after it.
-func Spoils(err error) bool {
+// breaks reports whether err is about the file or the connection rather than the statement. The
+// connection is not used again after it.
+func breaks(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -266,10 +266,9 @@ func Spoils(err error) bool {
 	return false
 }
 
-// Refresh looks whether the path names another file than before, as it does after a
-// replica was rebuilt, and makes the following statements read that one. Without it an
-// open connection would go on with the deleted file, without an error. It fails when
-// there is no file, and then nothing changes.
+// Refresh checks whether the path names another file than before, as after a replica was rebuilt,
+// and makes later statements read that one. Otherwise open connections would go on reading the
+// deleted file without an error. If there is no file, it fails and changes nothing.
 func (s *Store) Refresh() error {
 	info, err := os.Stat(s.config.Path)
 	if err != nil {
@@ -286,7 +285,7 @@ func (s *Store) Refresh() error {
 	return closeAll(stale)
 }
 
-// Close closes the idle connections now and the ones in use as they come back.
+// Close closes the idle connections now and those in use when they are released.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -295,11 +294,11 @@ func (s *Store) Close() error {
 	return closeAll(idle)
 }
 
-// takeIdle takes the idle connections out of their places. The caller holds mu.
+// takeIdle removes the idle connections from their slots. The caller holds mu.
 func (s *Store) takeIdle() (idle []*connection) {
-	for at := range s.places {
-		if c := s.places[at].idle; c != nil {
-			s.places[at].idle = nil
+	for at := range s.slots {
+		if c := s.slots[at].idle; c != nil {
+			s.slots[at].idle = nil
 			idle = append(idle, c)
 		}
 	}

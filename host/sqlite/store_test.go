@@ -240,7 +240,7 @@ func replacedFile(t *testing.T, hold time.Duration) {
 	path, _ := newFile(t, "CREATE TABLE t (v); INSERT INTO t VALUES (1); PRAGMA wal_checkpoint(TRUNCATE)")
 	next, writer := newFile(t, "CREATE TABLE t (v); INSERT INTO t VALUES (2); PRAGMA wal_checkpoint(TRUNCATE)")
 	require.NoError(t, writer.Close())
-	s := open(t, sqlite.Config{Path: path, Hold: hold})
+	s := open(t, sqlite.Config{Path: path, ReadTx: hold})
 	value := func() int64 {
 		var dst handler.Result
 		require.NoError(t, s.Query(t.Context(), "SELECT v FROM t", nil, &dst))

@@ -34,7 +34,7 @@ func (allowed) Charge(context.Context, charge.Request) charge.Verdict {
 func (allowed) Void(context.Context, string) error { return nil }
 
 func (r *registry) openSearch() (*searching, error) {
-	s, err := sqlite.Open(sqlite.Config{Path: r.path("registry.db"), Connections: 1, Hold: 10 * time.Millisecond})
+	s, err := sqlite.Open(sqlite.Config{Path: r.path("registry.db"), Connections: 1, ReadTx: 10 * time.Millisecond})
 	if err != nil {
 		return nil, err
 	}
