@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// The access database is a projection of the ledger: plans, accounts and the keys that
-// are valid. A change is written to the ledger first and then here; what a crash left
-// out between the two is found by reconcile at the next start.
+// The access database is a projection of the ledger: plans, accounts and valid keys. A change
+// is written to the ledger first and then here; after a crash between the two, reconcile
+// repairs it at the next start.
 
 const (
 	putPlan = `INSERT INTO plan (id, api_access, per_minute, monthly_volume, email, phone) VALUES (?, ?, ?, ?, ?, ?)
@@ -62,14 +62,14 @@ func (w *Writer) projectKey(ctx context.Context, id int64) error {
 	return nil
 }
 
-// projected is one table of the projection: how its rows are read on both sides, put and
-// dropped. A row is its id and its other columns.
+// projected is one table of the projection, with the statements that read it on both sides and
+// that put and drop a row. The first column is the id.
 type projected struct {
 	name, ledger, access, put, drop string
 	columns                         int
 }
 
-// projection lists the tables in an order that satisfies references.
+// projection lists the tables in an order that satisfies foreign keys.
 var projection = []projected{
 	{
 		name:   "plan",
@@ -93,7 +93,7 @@ var projection = []projected{
 	},
 }
 
-// reconcile makes the access database what the ledger says, writing differences only.
+// reconcile makes the access database match the ledger. It writes only the differences.
 func (w *Writer) reconcile(ctx context.Context) error {
 	w.behind.Store(false)
 	if err := w.reconcileAll(ctx); err != nil {
@@ -131,7 +131,7 @@ func (w *Writer) reconcileAll(ctx context.Context) error {
 	return w.dropRows(ctx, drops)
 }
 
-// dropRows removes what the ledger does not have, keys before accounts before plans.
+// dropRows removes rows that the ledger does not have: keys, then accounts, then plans.
 func (w *Writer) dropRows(ctx context.Context, drops [][]any) error {
 	for i := len(projection) - 1; i >= 0; i-- {
 		for _, id := range drops[i] {
@@ -143,7 +143,7 @@ func (w *Writer) dropRows(ctx context.Context, drops [][]any) error {
 	return nil
 }
 
-// row is a row of the projection, of at most six columns.
+// row is a row of the projection. No table has more than six columns.
 type row [6]any
 
 func (r row) values() []any { return r[:] }

@@ -116,7 +116,7 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 	return readAccountFrom(r.Context(), w.config.Ledger, id)
 }
 
-// checkAccount checks what people write of an account; nil is not checked.
+// checkAccount checks the name and e-mail address of an account; nil is not checked.
 func checkAccount(name, email *string) error {
 	if name != nil {
 		if err := checkName("an account's name", *name, true); err != nil {
@@ -139,7 +139,7 @@ func setIf[T any](to *T, value *T) {
 	}
 }
 
-// planName is what a plan may be called: it stands in paths and in tables.
+// planName is the form of a plan's id, which is used in paths and tables.
 var planName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 const selectPlans = `SELECT id, api_access, per_minute, monthly_volume, email, phone FROM plan`

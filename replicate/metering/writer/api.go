@@ -2,8 +2,8 @@ package writer
 
 import "time"
 
-// Account is an owner of keys and credits, in credits and calls. At all times
-// Bought + Compensated = Left + Leased + Spent + Lost.
+// Account owns keys and credits. At all times Bought + Compensated = Left + Leased + Spent +
+// Lost, all in credits.
 type Account struct {
 	ID          int64     `json:"id"`
 	Name        string    `json:"name"`
@@ -17,16 +17,16 @@ type Account struct {
 	Lost        int64     `json:"lost"`
 	Leased      int64     `json:"leased"`
 	Left        int64     `json:"left"`
-	// Deducting is what a negative adjustment still has to take: it waits for leases to
-	// come home.
+	// Deducting is what a negative adjustment still has to take, as soon as leases are
+	// returned.
 	Deducting int64 `json:"deducting"`
-	// Balance is Left + Leased: what the owner can still spend.
+	// Balance is Left + Leased: what the account can still spend.
 	Balance int64 `json:"balance"`
 	// Keys is the number of active keys.
 	Keys int `json:"keys"`
 }
 
-// AccountChange names what to change of an account; nil fields stay.
+// AccountChange changes fields of an account; nil fields stay as they are.
 type AccountChange struct {
 	Name      *string `json:"name,omitempty"`
 	Email     *string `json:"email,omitempty"`
@@ -44,13 +44,13 @@ type Key struct {
 	Revoked *time.Time `json:"revoked"`
 }
 
-// NewKey is an API key as it is answered once, when it is made.
+// NewKey is a new API key with its secret, which is shown only once.
 type NewKey struct {
 	Key
-	Secret string `json:"secret"` // the whole key, stored nowhere
+	Secret string `json:"secret"` // the whole key; only its hash is stored
 }
 
-// Plan is a row of the plans: what an account of this plan may do.
+// Plan says what an account on it may do.
 type Plan struct {
 	ID            string `json:"id"`
 	APIAccess     bool   `json:"api_access"`
@@ -69,9 +69,8 @@ const (
 	Lost        = "lost"
 )
 
-// CreditChange adds credits to an account, or takes them when Amount is negative. What a
-// negative change can't take at once waits for leases to come home; it never takes a
-// balance below zero.
+// CreditChange adds credits to an account, or takes them when Amount is negative. What can't be
+// taken at once is taken when leases are returned. A balance never falls below zero.
 type CreditChange struct {
 	Amount int64  `json:"amount"`
 	Kind   string `json:"kind"` // Bought (also when empty) or Compensated
@@ -79,7 +78,7 @@ type CreditChange struct {
 }
 
 // CreditEntry is one row of the append-only credit journal. An account's entries sum to
-// its balance plus what it spent since its last Spent entry (at most an hour).
+// its balance plus what it spent since its last Spent entry, at most an hour ago.
 type CreditEntry struct {
 	ID      int64     `json:"id"`
 	Account int64     `json:"account"`
@@ -99,11 +98,11 @@ type Node struct {
 	// Seen is the last contact since the writer started, zero for none.
 	Seen   time.Time `json:"seen"`
 	Live   bool      `json:"live"`
-	Leased int64     `json:"leased"` // credits out at this edge, all epochs
-	Stale  int64     `json:"stale"`  // of these, under epochs before the current one
+	Leased int64     `json:"leased"` // outstanding credits of this edge, in all epochs
+	Stale  int64     `json:"stale"`  // of these, in epochs before the current one
 }
 
-// NewNode is an edge with the token that is shown once.
+// NewNode is an edge with a new token, which is shown only once.
 type NewNode struct {
 	Node
 	Token string `json:"token"`
@@ -119,10 +118,10 @@ type UsageRow struct {
 	Count    int64     `json:"count"`
 }
 
-// UsageQuery selects usage. Zero fields do not select.
+// UsageQuery selects usage. Zero fields select everything.
 type UsageQuery struct {
 	Account  int64
-	From, To time.Time // whole hours, From included, To not
+	From, To time.Time // whole hours, To excluded
 }
 
 // Unresolved is a charge whose verdict may never have reached the component.
@@ -135,11 +134,11 @@ type Unresolved struct {
 	Credited bool      `json:"credited"`
 }
 
-// Health is what the writer says of itself.
+// Health is the state of the writer.
 type Health struct {
 	Generation uint64 `json:"generation"`
-	// Restoring is set while edges have still to re-declare their leases after the
-	// ledger came back from a backup; nothing is granted until Waiting is empty.
+	// Restoring says that the ledger was restored from a backup and that the edges in
+	// Waiting still have to declare their leases; until then nothing is granted.
 	Restoring bool      `json:"restoring"`
 	Waiting   []string  `json:"waiting"`
 	Live      int       `json:"live"` // edges in contact

@@ -28,9 +28,8 @@ const (
 	benchUsage    = 5 // accounts that an edge reports with each sync
 )
 
-// distant is an edge of a benchmark: it speaks to the writer over HTTP as an edge does,
-// and serves nobody.
-type distant struct {
+// testEdge sends messages to a writer as an edge does, but serves no requests.
+type testEdge struct {
 	number  int64
 	secret  string
 	url     string
@@ -43,8 +42,8 @@ type distant struct {
 
 func tokenOf(number int64) string { return fmt.Sprintf("token-of-edge-%d", number) }
 
-// say sends a message and follows the reply.
-func (e *distant) say(ctx context.Context, m syncproto.Message) error {
+// send sends a message and takes session and version from the reply.
+func (e *testEdge) send(ctx context.Context, m syncproto.Message) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+writer.SyncPath, bytes.NewReader(m.Encode()))
 	if err != nil {
 		return err
@@ -72,7 +71,7 @@ func (e *distant) say(ctx context.Context, m syncproto.Message) error {
 	return nil
 }
 
-func (e *distant) sync(ctx context.Context) error {
+func (e *testEdge) sync(ctx context.Context) error {
 	now := time.Now().UnixMilli()
 	e.mu.Lock()
 	e.seq++
@@ -84,23 +83,23 @@ func (e *distant) sync(ctx context.Context) error {
 			Endpoint: charge.Companies, Outcome: charge.Found, Count: 1})
 		s.Wants = append(s.Wants, syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: id}, Target: 100})
 	}
-	return e.say(ctx, syncproto.Message{Sync: s})
+	return e.send(ctx, syncproto.Message{Sync: s})
 }
 
-// watch holds a message open at the writer, again and again.
-func (e *distant) watch(ctx context.Context) {
+// watch keeps a message open at the writer.
+func (e *testEdge) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		e.mu.Lock()
 		s := &syncproto.Sync{Session: e.session, Seen: e.seen, HoldMillis: 15_000, NowMillis: time.Now().UnixMilli()}
 		e.mu.Unlock()
-		e.say(ctx, syncproto.Message{Sync: s})
+		e.send(ctx, syncproto.Message{Sync: s})
 	}
 }
 
-// BenchmarkEdges has 1,000 edges sync with a writer over loopback HTTP, each once a second
-// with the usage of five accounts and a wish for each, and a watch held open. It reports
-// the cores that this takes, those of the edges' side included: writer and edges are one
-// process. The ledger is a file, every reply comes after a durable commit.
+// BenchmarkEdges has 1,000 edges sync with a writer over loopback HTTP, each once a second with
+// usage and a want of five accounts, and a watch held open. It reports the cores that this
+// takes; the edges are in the same process and included. The ledger is a file, and every reply
+// comes after a durable commit.
 func BenchmarkEdges(b *testing.B) {
 	dir := b.TempDir()
 	fill(b, dir)
@@ -111,10 +110,10 @@ func BenchmarkEdges(b *testing.B) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watches sync.WaitGroup
 	b.Cleanup(func() { cancel(); watches.Wait(); client.CloseIdleConnections() })
-	edges := make([]*distant, benchEdges)
+	edges := make([]*testEdge, benchEdges)
 	for i := range edges {
-		e := &distant{number: int64(i + 1), secret: tokenOf(int64(i + 1)), url: server.URL, client: client}
-		require.NoError(b, e.say(ctx, syncproto.Message{Hello: &syncproto.Hello{Boot: uint64(i + 1), NowMillis: time.Now().UnixMilli()}}))
+		e := &testEdge{number: int64(i + 1), secret: tokenOf(int64(i + 1)), url: server.URL, client: client}
+		require.NoError(b, e.send(ctx, syncproto.Message{Hello: &syncproto.Hello{Boot: uint64(i + 1), NowMillis: time.Now().UnixMilli()}}))
 		watches.Go(func() { e.watch(ctx) })
 		edges[i] = e
 	}
@@ -131,8 +130,8 @@ func BenchmarkEdges(b *testing.B) {
 	b.ReportMetric(time.Since(begin).Seconds()/seconds, "s/round")
 }
 
-// syncAll lets each edge sync once, spread over a second.
-func syncAll(ctx context.Context, b *testing.B, edges []*distant) {
+// syncAll makes each edge sync once, spread over a second.
+func syncAll(ctx context.Context, b *testing.B, edges []*testEdge) {
 	pace := time.NewTicker(time.Second / time.Duration(len(edges)))
 	defer pace.Stop()
 	var syncs sync.WaitGroup
@@ -147,7 +146,7 @@ func syncAll(ctx context.Context, b *testing.B, edges []*distant) {
 	syncs.Wait()
 }
 
-// fill makes a ledger with nodes and accounts.
+// fill makes a ledger with edges and accounts.
 func fill(b *testing.B, dir string) {
 	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
 	require.NoError(b, err)
@@ -167,7 +166,7 @@ func fill(b *testing.B, dir string) {
 	require.NoError(b, tx.Commit())
 }
 
-// cpu is the processor time that the process has used.
+// cpu is the processor time of this process.
 func cpu(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))

@@ -14,19 +14,18 @@ import (
 	"time"
 )
 
-// maxAnswer bounds an answer that the client reads: usage of a month of a busy account.
+// maxAnswer bounds a response, in bytes: it has room for a month's usage of a busy account.
 const maxAnswer = 64 << 20
 
-// Client speaks to a writer's API as an operator. Its methods return the errors of this
-// package (ErrNotFound, ErrTooManyKeys, …), wrapped with the act, in the writer's words.
+// Client calls a writer's API as an operator. Its methods return the errors of this package
+// (ErrNotFound, ErrTooManyKeys, …), wrapped with the action and with the writer's detail.
 type Client struct {
 	url, token string
 	http       *http.Client
 }
 
-// NewClient makes a client of the writer at url. A nil http client means one with a
-// time-out of 10 s; a client with InProcess as its transport reaches a writer in the
-// same process.
+// NewClient makes a client of the writer at url. With a nil HTTP client, requests have a timeout
+// of 10 s. An HTTP client whose transport is InProcess calls a writer in the same process.
 func NewClient(url, token string, client *http.Client) *Client {
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second}
@@ -55,7 +54,7 @@ func (c *Client) ChangeAccount(ctx context.Context, id int64, change AccountChan
 	return call[Account](ctx, c, "change account", http.MethodPatch, "/v1/accounts/"+decimal(id), change)
 }
 
-// AddKey makes a key. Its secret is in the answer and nowhere else.
+// AddKey makes a key. Its secret is only in this answer.
 func (c *Client) AddKey(ctx context.Context, account int64, name string) (NewKey, error) {
 	body := map[string]string{"name": name}
 	return call[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", body)
@@ -66,7 +65,7 @@ func (c *Client) Keys(ctx context.Context, account int64) ([]Key, error) {
 	return call[[]Key](ctx, c, "list keys", http.MethodGet, "/v1/accounts/"+decimal(account)+"/keys", nil)
 }
 
-// RevokeKey revokes a key for ever. Revoking it again changes nothing.
+// RevokeKey revokes a key for ever. It is idempotent.
 func (c *Client) RevokeKey(ctx context.Context, id int64) (Key, error) {
 	return call[Key](ctx, c, "revoke key", http.MethodDelete, "/v1/keys/"+decimal(id), nil)
 }
@@ -96,7 +95,7 @@ func (c *Client) AddNode(ctx context.Context, name string) (NewNode, error) {
 	return call[NewNode](ctx, c, "add node", http.MethodPost, "/v1/nodes", map[string]string{"name": name})
 }
 
-// NewNodeToken replaces the token of an edge; the old one ends at once.
+// NewNodeToken replaces the token of an edge. The old one is refused from then on.
 func (c *Client) NewNodeToken(ctx context.Context, name string) (NewNode, error) {
 	return call[NewNode](ctx, c, "make node token", http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+"/token", nil)
 }
@@ -106,8 +105,8 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	return call[[]Node](ctx, c, "list nodes", http.MethodGet, "/v1/nodes", nil)
 }
 
-// RetireNode fences an edge for ever and compensates what was out there. With oldEpochs
-// the edge itself stays: only what is out under its earlier epochs is given up.
+// RetireNode fences an edge for ever, and compensates its outstanding credits. With oldEpochs
+// the edge stays in service, and only its earlier epochs are written off.
 func (c *Client) RetireNode(ctx context.Context, name string, oldEpochs bool) (Node, error) {
 	path := "/v1/nodes/" + url.PathEscape(name) + "/retire"
 	return call[Node](ctx, c, "retire node", http.MethodPost, path, map[string]bool{"old_epochs": oldEpochs})
@@ -123,14 +122,13 @@ func (c *Client) Unresolved(ctx context.Context) ([]Unresolved, error) {
 	return call[[]Unresolved](ctx, c, "list unresolved charges", http.MethodGet, "/v1/unresolved", nil)
 }
 
-// CreditUnresolved compensates the account of an unresolved charge with one credit,
-// once.
+// CreditUnresolved gives the account of an unresolved charge its credit back. It is idempotent.
 func (c *Client) CreditUnresolved(ctx context.Context, id string) (Unresolved, error) {
 	path := "/v1/unresolved/" + url.PathEscape(id) + "/credit"
 	return call[Unresolved](ctx, c, "credit unresolved charge", http.MethodPost, path, nil)
 }
 
-// Health asks the writer how it is.
+// Health returns the state of the writer.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return call[Health](ctx, c, "ask health", http.MethodGet, "/v1/health", nil)
 }
@@ -154,7 +152,7 @@ func (q UsageQuery) encode() string {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// call does one exchange in JSON and turns a problem into its error.
+// call does one request in JSON, and turns a problem document into its error.
 func call[T any](ctx context.Context, c *Client, act, method, path string, body any) (T, error) {
 	var answer T
 	encoded := []byte{}
@@ -187,7 +185,7 @@ func call[T any](ctx context.Context, c *Client, act, method, path string, body 
 	return answer, nil
 }
 
-// readProblem is the error that a problem body stands for.
+// readProblem returns the error of a problem document.
 func readProblem(content []byte) error {
 	var p problem
 	if json.Unmarshal(content, &p) != nil {
@@ -200,8 +198,8 @@ func readProblem(content []byte) error {
 	return &detailed{err, p.Detail}
 }
 
-// InProcess is a transport that hands each request to a handler in the same process:
-// what runs over a network runs unchanged without one.
+// InProcess is a transport that calls a handler in the same process, for clients that otherwise
+// use a network.
 func InProcess(h http.Handler) http.RoundTripper { return inProcess{h} }
 
 type inProcess struct{ handler http.Handler }
@@ -229,7 +227,7 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// captured is a ResponseWriter that keeps the answer.
+// captured is a ResponseWriter that stores the response.
 type captured struct {
 	status int
 	header http.Header

@@ -11,15 +11,15 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// maxGroup is how many operations one transaction takes at most.
+// maxGroup is the most operations in one transaction.
 const maxGroup = 512
 
-// operation is one thing to do to the ledger. Exactly one of step and change is set.
+// operation is a change or a look at the ledger. Exactly one of step and change is set.
 type operation struct {
 	edge string
-	// step changes the ledger in memory; what it changed is committed with others.
+	// step changes the ledger in memory; the changes of many steps are committed together.
 	step func(now int64, l *ledger.Ledger, e *ledger.Edge) *syncproto.Reply
-	// hold says that the step waits until it has news.
+	// hold says that the step waits until there is news.
 	hold *syncproto.Sync
 	// change changes the database and the ledger, in a transaction of its own; with readOnly
 	// it only reads them.
@@ -31,7 +31,7 @@ type operation struct {
 	abandoned atomic.Bool
 }
 
-// submit hands an operation to Run and waits for it.
+// submit passes an operation to Run and waits for its result.
 func (w *Writer) submit(ctx context.Context, op *operation) error {
 	op.done = make(chan error, 1)
 	if w.fenced.Load() {
@@ -40,7 +40,7 @@ func (w *Writer) submit(ctx context.Context, op *operation) error {
 	select {
 	case w.ops <- op:
 	case <-w.ended:
-		return w.unanswered(op)
+		return w.resultAfterEnd(op)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
@@ -48,16 +48,16 @@ func (w *Writer) submit(ctx context.Context, op *operation) error {
 	case err := <-op.done:
 		return err
 	case <-w.ended:
-		return w.unanswered(op)
+		return w.resultAfterEnd(op)
 	case <-ctx.Done():
 		op.abandoned.Store(true)
 		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
 }
 
-// unanswered is what became of an operation when Run has ended: what it was answered, or why
-// it was not.
-func (w *Writer) unanswered(op *operation) error {
+// resultAfterEnd is the result of an operation when Run has returned: its answer, if it got one,
+// or the reason why not.
+func (w *Writer) resultAfterEnd(op *operation) error {
 	select {
 	case err := <-op.done:
 		return err
@@ -69,7 +69,7 @@ func (w *Writer) unanswered(op *operation) error {
 	return ErrUnavailable
 }
 
-// gather takes the operations that have arrived.
+// gather collects the operations that are waiting, without blocking.
 func (w *Writer) gather(first *operation) []*operation {
 	group := []*operation{first}
 	for len(group) < maxGroup {
@@ -83,8 +83,8 @@ func (w *Writer) gather(first *operation) []*operation {
 	return group
 }
 
-// commitGroup does the steps of a group and commits them together. Changes of operators
-// have each its own transaction.
+// commitGroup runs the steps of a group and commits them together. Each change has a
+// transaction of its own.
 func (w *Writer) commitGroup(ctx context.Context, group []*operation) {
 	if w.ledger == nil {
 		w.reload(ctx)
@@ -118,7 +118,7 @@ func (w *Writer) due(op *operation) bool {
 	return e == nil || w.ledger.HasNews(e, op.hold)
 }
 
-// commitSteps does steps in memory, writes what they changed, and only then answers.
+// commitSteps runs steps in memory, commits what they changed, and only then answers.
 func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 	if len(steps) == 0 {
 		return
@@ -144,11 +144,11 @@ func answer(ops []*operation, err error) {
 	}
 }
 
-// confirmMillis is how long after a commit a writer may still answer what it knows without
-// a look at the ledger: another may have taken it, sold more, and said so to nobody here.
+// confirmMillis is how long after a commit the writer may answer without reading the
+// generation: another writer may have taken the ledger and added credits.
 const confirmMillis = 1000
 
-// confirm makes sure that the ledger is still this writer's.
+// confirm checks that this writer still holds the ledger.
 func (w *Writer) confirm(ctx context.Context, now int64) error {
 	if since := now - w.confirmed; since >= 0 && since < confirmMillis {
 		return nil
@@ -166,8 +166,8 @@ func (w *Writer) confirm(ctx context.Context, now int64) error {
 	return nil
 }
 
-// flush commits what changed. After an error the outcome is unknown and the ledger is
-// read again: the edges' next messages find out what was applied.
+// flush commits what changed. After an error the outcome is unknown and the ledger is loaded
+// again: the edges' next messages tell what was applied.
 func (w *Writer) flush(ctx context.Context, now int64) error {
 	if !w.ledger.Changed() {
 		return w.confirm(ctx, now)
@@ -185,7 +185,7 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	return w.outcome(ctx, err)
 }
 
-// outcome notes how a transaction ended.
+// outcome handles the end of a transaction and returns the error to answer with.
 func (w *Writer) outcome(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -200,7 +200,7 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// reload reads the ledger again. While that fails there is none.
+// reload loads the ledger again. It is nil while that fails.
 func (w *Writer) reload(ctx context.Context) {
 	old := w.ledger
 	w.ledger = nil
@@ -225,8 +225,8 @@ func (w *Writer) reload(ctx context.Context) {
 	w.ledger, w.last = l, nil
 }
 
-// commitChange does one change of an operator. An error of the change itself leaves the
-// ledger as it was.
+// commitChange runs one change in its own transaction. An error of the change itself leaves
+// the ledger unchanged.
 func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	now := w.now()
 	tx, end, err := w.begin(ctx)
@@ -270,7 +270,7 @@ func (w *Writer) releaseNews() {
 	w.commitSteps(context.Background(), due)
 }
 
-// releaseAll answers everything that waits with an error.
+// releaseAll answers every waiting operation with err.
 func (w *Writer) releaseAll(err error) {
 	answer(w.held, err)
 	w.held = nil
@@ -284,8 +284,8 @@ func (w *Writer) releaseAll(err error) {
 	}
 }
 
-// begin starts a transaction that is durable when it is committed. All on a file go over
-// one connection.
+// begin starts a transaction whose commit is durable, and returns it with a function that ends
+// it. All transactions on a file use one connection.
 func (w *Writer) begin(ctx context.Context) (*sql.Tx, func(), error) {
 	if w.local {
 		return w.beginLocal(ctx)
@@ -319,7 +319,7 @@ func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
 	return tx, func() { tx.Rollback() }, nil
 }
 
-// release gives the connection to the ledger's file back.
+// release closes the connection to the ledger's file.
 func (w *Writer) release() error {
 	if w.conn == nil {
 		return nil

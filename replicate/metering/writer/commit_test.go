@@ -7,14 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// late is the context of one who comes to wait for an answer only when Run has ended.
-type late struct {
+// lateContext is the context of a caller that begins to wait for its answer when Run has
+// returned.
+type lateContext struct {
 	context.Context
 	sent  bool
 	ended <-chan struct{}
 }
 
-func (l *late) Done() <-chan struct{} {
+func (l *lateContext) Done() <-chan struct{} {
 	if l.sent {
 		<-l.ended
 	}
@@ -22,9 +23,9 @@ func (l *late) Done() <-chan struct{} {
 	return nil
 }
 
-// TestWhatASupersededWriterSays holds that nobody who asks a writer just when it finds its
-// ledger taken hears that the ledger is out of reach, and that what was committed is not denied.
-func TestWhatASupersededWriterSays(t *testing.T) {
+// TestAnswersOfAFencedWriter submits operations while a writer finds that another one took the
+// ledger. They must get ErrFenced, not ErrUnavailable, and their own answer if they had one.
+func TestAnswersOfAFencedWriter(t *testing.T) {
 	for range 20 {
 		for _, answer := range []error{nil, ErrFenced, ErrTaken} {
 			w := &Writer{ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
@@ -33,7 +34,7 @@ func TestWhatASupersededWriterSays(t *testing.T) {
 				w.fenced.Store(true)
 				close(w.ended)
 			}()
-			require.Equal(t, answer, w.submit(&late{Context: t.Context(), ended: w.ended}, &operation{}))
+			require.Equal(t, answer, w.submit(&lateContext{Context: t.Context(), ended: w.ended}, &operation{}))
 		}
 		w := &Writer{ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
 		go func() {
@@ -41,6 +42,6 @@ func TestWhatASupersededWriterSays(t *testing.T) {
 			w.fenced.Store(true)
 			close(w.ended)
 		}()
-		require.Equal(t, ErrFenced, w.submit(&late{Context: t.Context(), ended: w.ended}, &operation{}))
+		require.Equal(t, ErrFenced, w.submit(&lateContext{Context: t.Context(), ended: w.ended}, &operation{}))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"regedge/replicate/metering/ledger"
 )
 
-// The errors of the operators' API. Each goes with one code and one status, in both
-// directions: the server answers them, the client returns them again.
+// The errors of the operators' API. Each has a code and a status: the server answers with
+// them, and the client turns the code into the error again.
 var (
 	ErrMalformed    = errors.New("the request is malformed")
 	ErrUnauthorized = errors.New("the token is missing or unknown")
@@ -20,7 +20,7 @@ var (
 	ErrFenced       = errors.New("another writer holds the ledger")
 	ErrUnavailable  = errors.New("the writer can't reach its ledger")
 	ErrInternal     = errors.New("internal error of the writer")
-	// ErrStranger is returned for an answer that no writer gives: something else listens there.
+	// ErrStranger is returned for a response that no writer gives: another server listens there.
 	ErrStranger = errors.New("what answers is not a writer")
 )
 
@@ -44,7 +44,7 @@ var apiErrors = []apiError{
 	{ErrInternal, "internal", http.StatusInternalServerError},
 }
 
-// detailed is an error of the table in words of its own.
+// detailed is an error of the table with its own text.
 type detailed struct {
 	err  error
 	text string
@@ -53,12 +53,12 @@ type detailed struct {
 func (e *detailed) Error() string { return e.text }
 func (e *detailed) Unwrap() error { return e.err }
 
-// notFound is ErrNotFound that names what is missing.
+// notFound is ErrNotFound with the name of what is missing.
 func notFound(what string, id any) error {
 	return &detailed{ErrNotFound, fmt.Sprintf("there is no %s %v", what, id)}
 }
 
-// tableRow finds the row of err; any error outside the table is internal.
+// tableRow finds the row of err. An error that is not in the table is internal.
 func tableRow(err error) apiError {
 	for _, e := range apiErrors {
 		if errors.Is(err, e.err) {
@@ -68,7 +68,7 @@ func tableRow(err error) apiError {
 	return apiErrors[len(apiErrors)-1]
 }
 
-// errorOf is the inverse for the client: the error of a code.
+// errorOf returns the error of a code, for the client.
 func errorOf(code string) error {
 	for _, e := range apiErrors {
 		if e.code == code {
@@ -78,7 +78,7 @@ func errorOf(code string) error {
 	return ErrStranger
 }
 
-// problem is the body of an error: the code for programs, the detail for people.
+// problem is the problem document of an error: the code for programs, the detail for people.
 type problem struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`

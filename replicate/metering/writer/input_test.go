@@ -9,7 +9,7 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-func TestWhatPeopleWriteIsOnePrintableLine(t *testing.T) {
+func TestTextsAreOnePrintableLine(t *testing.T) {
 	client, _, _ := start(t, t.TempDir())
 	a, err := client.AddAccount(t.Context(), "മലയാളം ന്\u200d & Söhne", "owner@example.com", "starter")
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestWhatPeopleWriteIsOnePrintableLine(t *testing.T) {
 	}
 	none := ""
 	_, err = client.ChangeAccount(t.Context(), a.ID, writer.AccountChange{Email: &none})
-	require.NoError(t, err, "an address can be taken off")
+	require.NoError(t, err, "an address can be removed")
 	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 1, Note: "a\nb"})
 	require.ErrorIs(t, err, writer.ErrMalformed)
 	for _, id := range []string{"Free", "a b", "a\n", ".."} {
@@ -44,7 +44,7 @@ func TestWhatPeopleWriteIsOnePrintableLine(t *testing.T) {
 	}
 }
 
-func TestErrorsSayOnceWhatIsMissing(t *testing.T) {
+func TestErrorsNameWhatIsMissingOnce(t *testing.T) {
 	client, _, _ := start(t, t.TempDir())
 	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
 	require.NoError(t, err)

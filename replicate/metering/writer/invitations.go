@@ -24,31 +24,29 @@ const (
 	maxEmail = 254
 )
 
-// InvitationPath begins the path of the page on which an invitation is accepted; the
-// token is its end.
+// InvitationPath is the path of the page on which an invitation is accepted, up to the token.
 const InvitationPath = "/invitations/"
 
-// Invitation lets its bearer choose the password of an e-mail address, once, and sign in
-// to the dashboard: for Account, or as an operator.
+// Invitation lets its holder set the password of an e-mail address, once, and sign in to the
+// dashboard: for Account, or as an operator.
 type Invitation struct {
 	Email    string    `json:"email"`
 	Account  int64     `json:"account"` // 0 for an operator
 	Operator bool      `json:"operator"`
 	Expires  time.Time `json:"expires"`
-	Token    string    `json:"token"` // shown once, stored nowhere
+	Token    string    `json:"token"` // shown only once; its hash is stored
 }
 
-// Invite makes an invitation for an account, or with account 0 for an operator. It takes
-// the place of an earlier one of the same address. For an address that signs in already
-// it is the way to a new password; ErrTaken says that the address signs in for another
-// account or in another role.
+// Invite makes an invitation for an account, or with account 0 for an operator. It replaces an
+// earlier one of the same address. An address that signs in already gets a new password by
+// it. ErrTaken says that the address signs in for another account or in another role.
 func (c *Client) Invite(ctx context.Context, email string, account int64) (Invitation, error) {
 	body := map[string]any{"email": email, "account": account, "operator": account == 0}
 	return call[Invitation](ctx, c, "invite", http.MethodPost, "/v1/invitations", body)
 }
 
-// CanonicalEmail is the form in which an e-mail address is compared: trimmed, in lower
-// case. It is empty for what is no address.
+// CanonicalEmail returns the form in which e-mail addresses are compared: trimmed, in lower
+// case. It is empty for anything that is not an address.
 func CanonicalEmail(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	parsed, err := mail.ParseAddress(text)
@@ -100,7 +98,7 @@ func (w *Writer) newInvitationToken() (string, [32]byte) {
 	return token, sha256.Sum256([]byte(token))
 }
 
-// mayInvite finds what stands against an invitation: one address signs in for one account.
+// mayInvite checks an invitation: an address signs in for one account only.
 func mayInvite(ctx context.Context, tx *sql.Tx, i Invitation) error {
 	if !i.Operator {
 		if _, err := readAccountFrom(ctx, tx, i.Account); err != nil {

@@ -14,7 +14,7 @@ import (
 	"regedge/replicate/metering/ledger"
 )
 
-// maxKeys is the number of active keys of an account (specification section 8).
+// maxKeys is the number of active keys of an account (docs/contract.md, "Limits").
 const maxKeys = 5
 
 const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at FROM api_key`

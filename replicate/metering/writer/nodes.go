@@ -19,7 +19,7 @@ import (
 // nodeName is the form of an edge's name, which is used in paths and logs.
 var nodeName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
 
-// newToken makes the token of an edge and its hash.
+// newToken makes a token for an edge, and its hash.
 func (w *Writer) newToken() (string, [32]byte) {
 	var random [24]byte
 	w.config.Random(random[:])
@@ -70,7 +70,7 @@ func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error)
 	return w.withToken(r, name, token)
 }
 
-// setToken makes hash the only token of an edge.
+// setToken makes the token with this hash the only one of an edge.
 func (w *Writer) setToken(name string, hash [32]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// ReportPath is where edges say how they are, and where operators read it.
+// ReportPath is where edges report their state, and where operators read it.
 const ReportPath = "/v1/reports"
 
-// Report is what an edge says of itself every few seconds. The writer keeps the last one
-// in memory.
+// Report is the state of an edge, sent every few seconds. The writer keeps the last one in
+// memory.
 type Report struct {
 	Node     string    `json:"node"` // set by the writer, from the edge's token
 	At       time.Time `json:"at"`   // set by the writer
@@ -28,7 +28,7 @@ type Report struct {
 	Ready    string    `json:"ready"`               // empty, or why the edge is not ready
 	Replicas []Replica `json:"replicas"`            // none for databases that are files
 	Refused  int64     `json:"refused_for_a_lease"` // requests, since the edge started
-	// Unsettled is how many charges the edge has not settled with the writer.
+	// Unsettled is how many charges of the edge the writer may not have.
 	Unsettled int64 `json:"unsettled"`
 }
 
@@ -37,12 +37,12 @@ type Replica struct {
 	Database string `json:"database"`
 	// AgeMillis is the age of its heartbeat, -1 while there is none.
 	AgeMillis int64 `json:"age_millis"`
-	// Fallback says that the endpoint is read in place of the file.
+	// Fallback says that the edge reads the endpoint instead of the file.
 	Fallback bool `json:"fallback"`
 }
 
-// Lag is how old the edge's copy of a database is, in words, and "" for one that is read
-// from the very file that is written.
+// Lag is the age of the edge's replica of a database, as text. It is "" when the edge reads the
+// file that is written.
 func (r *Report) Lag(database string) string {
 	for _, replica := range r.Replicas {
 		if replica.Database != database {
@@ -60,21 +60,21 @@ func (r *Report) Lag(database string) string {
 	return ""
 }
 
-// board keeps the last report of each edge.
-type board struct {
-	w  *Writer
-	mu sync.Mutex
-	of map[string]Report
+// reportStore keeps the last report of each edge.
+type reportStore struct {
+	w      *Writer
+	mu     sync.Mutex
+	byEdge map[string]Report
 }
 
-// WithReports serves what Handler does, and the edges' reports.
+// WithReports serves the same as Handler, and the edges' reports.
 func (w *Writer) WithReports() http.Handler {
-	b := &board{w: w, of: make(map[string]Report)}
-	list := w.operator(w.answering(b.list))
+	s := &reportStore{w: w, byEdge: make(map[string]Report)}
+	list := w.operator(w.answering(s.list))
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == ReportPath && r.Method == http.MethodPost:
-			b.take(rw, r)
+			s.put(rw, r)
 		case r.URL.Path == ReportPath && r.Method == http.MethodGet:
 			list(rw, r, nil)
 		default:
@@ -83,31 +83,31 @@ func (w *Writer) WithReports() http.Handler {
 	})
 }
 
-// take keeps a report.
-func (b *board) take(rw http.ResponseWriter, r *http.Request) {
-	name, ok := b.w.edgeOf(r)
+// put stores a report.
+func (s *reportStore) put(rw http.ResponseWriter, r *http.Request) {
+	name, ok := s.w.edgeOf(r)
 	if !ok {
-		b.w.fail(rw, r, ErrUnauthorized)
+		s.w.fail(rw, r, ErrUnauthorized)
 		return
 	}
 	var report Report
 	if err := json.NewDecoder(io.LimitReader(r.Body, maxBody)).Decode(&report); err != nil {
-		b.w.fail(rw, r, fmt.Errorf("%w: %w", ErrMalformed, err))
+		s.w.fail(rw, r, fmt.Errorf("%w: %w", ErrMalformed, err))
 		return
 	}
-	report.Node, report.At = name, b.w.config.Now().UTC()
-	b.mu.Lock()
-	b.of[name] = report
-	b.mu.Unlock()
+	report.Node, report.At = name, s.w.config.Now().UTC()
+	s.mu.Lock()
+	s.byEdge[name] = report
+	s.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")
 	io.WriteString(rw, "{}\n")
 }
 
-func (b *board) list(*http.Request, httprouter.Params) (any, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := make([]Report, 0, len(b.of))
-	for _, report := range b.of {
+func (s *reportStore) list(*http.Request, httprouter.Params) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Report, 0, len(s.byEdge))
+	for _, report := range s.byEdge {
 		list = append(list, report)
 	}
 	slices.SortFunc(list, func(a, b Report) int { return strings.Compare(a.Node, b.Node) })
@@ -119,7 +119,7 @@ func (c *Client) Reports(ctx context.Context) ([]Report, error) {
 	return call[[]Report](ctx, c, "list reports", http.MethodGet, ReportPath, nil)
 }
 
-// Report says how an edge is; the client's token is the edge's.
+// Report sends the state of an edge. The client needs the edge's token.
 func (c *Client) Report(ctx context.Context, report Report) error {
 	_, err := call[struct{}](ctx, c, "report", http.MethodPost, ReportPath, report)
 	return err

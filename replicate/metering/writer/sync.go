@@ -26,7 +26,7 @@ const (
 	syncLimit = 10 * time.Second
 )
 
-// serveSync takes one message of an edge.
+// serveSync answers one message of an edge.
 func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	name, ok := w.edgeOf(r)
 	if !ok {
@@ -56,7 +56,7 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 	rw.Write(reply.Encode())
 }
 
-// exchange answers a message of an edge, when what it changed is committed.
+// exchange applies a message of an edge and returns the reply, once its changes are committed.
 func (w *Writer) exchange(ctx context.Context, name string, m syncproto.Message) (*syncproto.Reply, error) {
 	if m.Sync != nil && m.Sync.HoldMillis > 0 {
 		reply, err := w.hold(ctx, name, m.Sync)
@@ -76,7 +76,7 @@ func (w *Writer) exchange(ctx context.Context, name string, m syncproto.Message)
 	return op.reply, nil
 }
 
-// hold waits for news. Both results are nil when none came in time.
+// hold waits for news. Both results are nil when there was none in time.
 func (w *Writer) hold(ctx context.Context, name string, s *syncproto.Sync) (*syncproto.Reply, error) {
 	limit := min(time.Duration(s.HoldMillis)*time.Millisecond, maxHold)
 	held, cancel := context.WithTimeout(ctx, limit)
@@ -103,13 +103,13 @@ func step(m syncproto.Message) func(int64, *ledger.Ledger, *ledger.Edge) *syncpr
 	}
 }
 
-// edgeOf is the edge whose token a request carries.
+// edgeOf finds the edge by the token of a request.
 func (w *Writer) edgeOf(r *http.Request) (string, bool) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		return "", false
 	}
-	// The map is keyed by the token's hash: looking it up tells nothing of the token.
+	// The map is keyed by hash, so the time of the lookup says nothing about the token.
 	hash := sha256.Sum256([]byte(token))
 	w.mu.Lock()
 	defer w.mu.Unlock()

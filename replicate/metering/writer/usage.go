@@ -49,7 +49,7 @@ func scanUsage(rows *sql.Rows) (UsageRow, error) {
 	return u, err
 }
 
-// usageQuery reads the selection: account 0 for all, hours from included, to not.
+// usageQuery reads the query: account 0 for all, and hours from (included) to (excluded).
 func usageQuery(r *http.Request) (account, from, to int64, err error) {
 	q := r.URL.Query()
 	to = 1 << 31

@@ -19,11 +19,11 @@ import (
 	"regedge/schema"
 )
 
-// minToken is the least length of the operators' token, in characters.
+// minToken is the minimum length of the operators' token, in characters.
 const minToken = 16
 
-// streamIdle is how long a connection to a libSQL server is kept unused: the server ends
-// the stream of one that idles for some seconds, and a transaction on it would fail.
+// streamIdle is how long an unused connection to a libSQL server is kept. The server ends idle
+// streams after some seconds, and a transaction on one would fail.
 const streamIdle = 2 * time.Second
 
 // Config is what a Writer needs. Ledger, Access and OperatorToken must be set.
@@ -52,11 +52,11 @@ type Writer struct {
 	ended     chan struct{}  // closed when Run has returned
 	held      []*operation   // owned by Run
 	ledger    *ledger.Ledger // owned by Run; nil while it can't be read
-	last      *ledger.Ledger // the one before, for what is not in the database
-	confirmed int64          // when the ledger was last seen to be this writer's; owned by Run
-	awaited   string         // the edges that a restored ledger waits for, as last logged; owned by Run
-	unhealed  string         // why the access database was last found behind, as logged; owned by Run
-	// conn and prepared are of a ledger in a file; nil before the first commit. Owned by Run.
+	last      *ledger.Ledger // the one before, for CarryOver; owned by Run
+	confirmed int64          // when this writer last saw that it holds the ledger; owned by Run
+	awaited   string         // the edges that a restore waits for, as last logged; owned by Run
+	healError string         // why the access database could not be reconciled, as last logged; owned by Run
+	// conn and prepared belong to a ledger in a file; nil before the first commit. Owned by Run.
 	conn     *sql.Conn
 	prepared *ledger.Prepared
 	handler  http.Handler
@@ -70,8 +70,8 @@ type Writer struct {
 	tokens map[[32]byte]string // hash of an edge's token → name
 }
 
-// Open migrates both databases, takes a new generation of the ledger (from then on an
-// older writer stops) and brings the access database up to date.
+// Open migrates both databases, takes a new generation of the ledger, which stops an older
+// writer, and reconciles the access database.
 func Open(ctx context.Context, config Config) (*Writer, error) {
 	if len(config.OperatorToken) < minToken {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
@@ -112,7 +112,7 @@ func (w *Writer) prepare(ctx context.Context) error {
 	return w.reconcile(ctx)
 }
 
-// leap is how far the ledger's generation jumps at this start.
+// leap is the random step of the ledger's generation at this start.
 func (w *Writer) leap() uint64 {
 	if w.config.Restored {
 		return w.random32() % ledger.MaxRestoredLeap
@@ -159,15 +159,15 @@ func loadTokens(ctx context.Context, db *sql.DB) (map[[32]byte]string, error) {
 	return tokens, rows.Err()
 }
 
-// Run commits what arrives until ctx ends; it is called once. It returns ErrFenced when another writer took
-// the ledger, nil when ctx ended.
+// Run commits operations until ctx ends. It is called once. It returns ErrFenced when another
+// writer took the ledger, and nil when ctx ended.
 func (w *Writer) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	defer close(w.ended)
 	defer w.release()
 	defer w.releaseAll(ErrUnavailable)
-	w.tellAwaited() // before any of them has spoken
+	w.logAwaited()
 	for {
 		select {
 		case <-ctx.Done():
@@ -185,8 +185,8 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// everySecond finds out whether the ledger is still ours while nothing is committed, and
-// heals the access database.
+// everySecond checks that this writer still holds the ledger, loads the ledger again if that
+// failed before, and heals the access database.
 func (w *Writer) everySecond(ctx context.Context) {
 	if w.confirm(ctx, w.now()); w.fenced.Load() {
 		return
@@ -197,27 +197,26 @@ func (w *Writer) everySecond(ctx context.Context) {
 	if w.behind.Load() {
 		w.heal(ctx)
 	}
-	w.tellAwaited()
+	w.logAwaited()
 	w.releaseNews()
 }
 
-// heal brings the access database up to date, and says in the log once when it can't, and
-// when it can again.
+// heal reconciles the access database. It logs the first failure, and the end of failures.
 func (w *Writer) heal(ctx context.Context) {
 	err := w.reconcile(ctx)
 	switch {
 	case ctx.Err() != nil:
-	case err == nil && w.unhealed != "":
-		w.unhealed = ""
+	case err == nil && w.healError != "":
+		w.healError = ""
 		w.config.Logger.Info("the access database is up to date again")
-	case err != nil && w.unhealed != err.Error():
-		w.unhealed = err.Error()
+	case err != nil && w.healError != err.Error():
+		w.healError = err.Error()
 		w.config.Logger.Error("the access database can't be brought up to date: new keys and changed plans wait for it", "error", err)
 	}
 }
 
-// tellAwaited says in the log for whom a ledger that came back from a backup waits.
-func (w *Writer) tellAwaited() {
+// logAwaited logs which edges a restore waits for, when that changed.
+func (w *Writer) logAwaited() {
 	if w.ledger == nil {
 		return
 	}

@@ -88,7 +88,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-func TestErrorsComeBackAsTheyWere(t *testing.T) {
+func TestTheClientReturnsTheErrorsOfTheServer(t *testing.T) {
 	client, _, w := start(t, t.TempDir())
 	_, err := client.Account(t.Context(), 99)
 	require.ErrorIs(t, err, writer.ErrNotFound)
@@ -109,7 +109,7 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 	node, err := client.AddNode(t.Context(), "two")
 	require.NoError(t, err)
 	_, err = newClient(w, node.Token).Accounts(t.Context())
-	require.ErrorIs(t, err, writer.ErrUnauthorized, "an edge is no operator")
+	require.ErrorIs(t, err, writer.ErrUnauthorized, "the token of an edge is no operators' token")
 }
 
 func TestCredits(t *testing.T) {
@@ -135,7 +135,7 @@ func TestCredits(t *testing.T) {
 	require.ErrorIs(t, err, writer.ErrMalformed)
 }
 
-func TestTheAccessDatabaseFollows(t *testing.T) {
+func TestTheAccessDatabaseIsProjected(t *testing.T) {
 	dir := t.TempDir()
 	var id int64
 	t.Run("plans, accounts and their changes", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTheAccessDatabaseFollows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 7, count(t, access, `SELECT per_minute FROM plan WHERE id = 'scale'`))
 	})
-	t.Run("and is healed at the next start", func(t *testing.T) {
+	t.Run("and reconciled at the next start", func(t *testing.T) {
 		access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
 		require.NoError(t, err)
 		_, err = access.Exec(`DELETE FROM api_key`)
@@ -193,12 +193,12 @@ func TestNodes(t *testing.T) {
 	require.WithinDuration(t, time.Now(), health.Now, time.Minute)
 }
 
-func TestTheOperatorsTokenIsLongEnough(t *testing.T) {
+func TestAShortOperatorsTokenIsRefused(t *testing.T) {
 	_, err := writer.Open(t.Context(), writer.Config{OperatorToken: "short"})
 	require.ErrorContains(t, err, "at least 16 characters")
 }
 
-func TestARequestThatEndedIsNoFailure(t *testing.T) {
+func TestACancelledRequestIsNotLoggedAsAnError(t *testing.T) {
 	dir := t.TempDir()
 	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
 	require.NoError(t, err)
@@ -221,9 +221,9 @@ func TestARequestThatEndedIsNoFailure(t *testing.T) {
 	require.NotContains(t, log.String(), "ERROR")
 }
 
-// TestASupersededWriterDoesNotAnswerWhatItKnew holds that a writer whose ledger another
-// took does not go on telling edges that nothing is left, even if nothing is to be written.
-func TestASupersededWriterDoesNotAnswerWhatItKnew(t *testing.T) {
+// TestAFencedWriterDoesNotAnswerFromMemory checks that a writer whose ledger another one took
+// stops telling edges that nothing is left, even while it has nothing to write.
+func TestAFencedWriterDoesNotAnswerFromMemory(t *testing.T) {
 	dir := t.TempDir()
 	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
 	require.NoError(t, err)
@@ -244,10 +244,10 @@ func TestASupersededWriterDoesNotAnswerWhatItKnew(t *testing.T) {
 	defer cancel()
 	node, err := newClient(first, token).AddNode(t.Context(), "one")
 	require.NoError(t, err)
-	e := &distant{secret: node.Token, url: "http://writer", client: &http.Client{Transport: writer.InProcess(first.Handler())}}
-	require.NoError(t, e.say(t.Context(), syncproto.Message{Hello: &syncproto.Hello{Boot: 1, NowMillis: time.Now().UnixMilli()}}))
+	e := &testEdge{secret: node.Token, url: "http://writer", client: &http.Client{Transport: writer.InProcess(first.Handler())}}
+	require.NoError(t, e.send(t.Context(), syncproto.Message{Hello: &syncproto.Hello{Boot: 1, NowMillis: time.Now().UnixMilli()}}))
 	nothing := func() error {
-		return e.say(t.Context(), syncproto.Message{Sync: &syncproto.Sync{Session: e.session, Seen: e.seen, NowMillis: time.Now().UnixMilli()}})
+		return e.send(t.Context(), syncproto.Message{Sync: &syncproto.Sync{Session: e.session, Seen: e.seen, NowMillis: time.Now().UnixMilli()}})
 	}
 	require.NoError(t, nothing())
 

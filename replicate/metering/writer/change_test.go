@@ -13,7 +13,7 @@ import (
 	"regedge/schema"
 )
 
-// openLedger opens the ledger of the writer in dir a second time, to look into it.
+// openLedger opens the ledger of the writer in dir a second time, to query it.
 func openLedger(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
@@ -56,10 +56,10 @@ func TestEveryChangeThroughTheAPIIsAudited(t *testing.T) {
 		{"operators' token", a.ID, "POST /v1/accounts/1/keys", `{"name":""}`},
 		{"operators' token", a.ID, "DELETE /v1/keys/1", ""},
 		{"operators' token", a.ID, "POST /v1/invitations", `{"account":1,"email":"o@example.com","operator":false}`},
-	}, got, "what only looks, and what failed, is not entered")
+	}, got, "reads and failed changes are not entered")
 }
 
-func TestAnActIsAuditedAsItsActorSaysIt(t *testing.T) {
+func TestAnActInTheContextIsAudited(t *testing.T) {
 	dir := t.TempDir()
 	client, _, w := start(t, dir)
 	db := openLedger(t, dir)
@@ -103,7 +103,7 @@ func TestInvitations(t *testing.T) {
 	second, err := client.Invite(t.Context(), "owner@example.com", a.ID)
 	require.NoError(t, err)
 	require.NotEqual(t, first.Token, second.Token)
-	require.Equal(t, 1, count(t, db, `SELECT count(*) FROM invitation`), "the later takes the place of the earlier")
+	require.Equal(t, 1, count(t, db, `SELECT count(*) FROM invitation`), "the second replaces the first")
 	require.Zero(t, count(t, db, `SELECT count(*) FROM invitation WHERE instr(hash, ?) > 0`, second.Token))
 	require.Zero(t, count(t, db, `SELECT count(*) FROM audit WHERE instr(detail, ?) > 0`, second.Token))
 
