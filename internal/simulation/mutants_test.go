@@ -37,7 +37,6 @@ var mutants = []mutant{
 	{name: "failed-sync-ignored", change: never},
 	{name: "failed-write-not-cut-off", change: never},
 	{name: "checksum-ignored", change: never},
-	{name: "mapped-file-not-cut", change: skip},
 	{name: "snapshot-not-synced", change: skip},
 	{name: "segment-dropped-before-archive-durable", change: skip},
 	{name: "batch-applied-twice", change: lastOperator("==", "<=")},

@@ -12,12 +12,12 @@ import (
 // little-endian, and the record.
 const (
 	frameHead = 8
-	// maxRecord bounds a record, so that a damaged length does not take the memory: the
-	// largest is a batch with every list full.
+	// maxRecord bounds a record in bytes, so that a damaged length does not exhaust the
+	// memory. The largest record is a batch with every list full.
 	maxRecord = 8 << 20
 )
 
-// errTorn is the end of what can be read of a segment before the file's end.
+// errTorn is returned where a segment can't be read any further.
 var errTorn = errors.New("torn record")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -30,7 +30,7 @@ func appendFrame(to, record []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(to, sum), record...)
 }
 
-// reader reads frames and knows how far the readable ones reach.
+// reader reads frames and counts the bytes of the valid ones.
 type reader struct {
 	from   *bufio.Reader
 	record []byte
@@ -39,8 +39,8 @@ type reader struct {
 
 func newReader(r io.Reader) *reader { return &reader{from: bufio.NewReaderSize(r, 1<<16)} }
 
-// next returns the next record, valid until the next call. io.EOF at the end of the
-// file, errTorn where it can't be read on.
+// next returns the next record, valid until the next call: io.EOF at the end of the file,
+// errTorn at a frame that is cut short or whose checksum does not match.
 func (r *reader) next() ([]byte, error) {
 	var head [frameHead]byte
 	if _, err := io.ReadFull(r.from, head[:]); err != nil {

@@ -16,8 +16,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// opened reads a disk's journal and what it holds.
-func opened(t *testing.T, d Dir, k *keeper) (j *Journal, ids, records []string, found Replayed) {
+// opened opens a disk's journal and returns what it replayed.
+func opened(t *testing.T, d Dir, k *recorder) (j *Journal, ids, records []string, found Replayed) {
 	t.Helper()
 	j, found, err := Open(d, k,
 		func(r []byte) error { ids = append(ids, string(r)); return nil },
@@ -26,7 +26,7 @@ func opened(t *testing.T, d Dir, k *keeper) (j *Journal, ids, records []string, 
 	return j, ids, records, found
 }
 
-func put(j *Journal, k *keeper, record string, droppable bool) error {
+func put(j *Journal, k *recorder, record string, droppable bool) error {
 	k.Lock()
 	j.Append([]byte(record), droppable)
 	g := j.Group()
@@ -34,7 +34,7 @@ func put(j *Journal, k *keeper, record string, droppable bool) error {
 	return j.Write(g)
 }
 
-func TestWhatWasWrittenIsReplayed(t *testing.T) {
+func TestReplay(t *testing.T) {
 	for name, dir := range map[string]func(t *testing.T) Dir{
 		"memory": func(*testing.T) Dir { return newDisk() },
 		"file system": func(t *testing.T) Dir {
@@ -44,7 +44,7 @@ func TestWhatWasWrittenIsReplayed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, k := dir(t), &keeper{}
+			d, k := dir(t), &recorder{}
 			j, _, records, _ := opened(t, d, k)
 			require.Empty(t, records)
 			for i := range 100 {
@@ -59,8 +59,8 @@ func TestWhatWasWrittenIsReplayed(t *testing.T) {
 	}
 }
 
-func TestATornEndIsDropped(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestTornEndIsDropped(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, put(j, k, "whole", true))
 	require.NoError(t, put(j, k, "torn", true))
@@ -88,7 +88,7 @@ func TestATornEndIsDropped(t *testing.T) {
 }
 
 func TestRotate(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	for i := range 3 {
 		require.NoError(t, put(j, k, fmt.Sprint("old ", i), true))
@@ -121,8 +121,8 @@ func TestRotate(t *testing.T) {
 	})
 }
 
-func TestAFullDisk(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestFullDisk(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, put(j, k, "before", true))
 	k.Lock()
@@ -154,14 +154,14 @@ func TestAFullDisk(t *testing.T) {
 	})
 }
 
-func TestAFailedSyncNeedsANewSegment(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestFailedSyncNeedsNewSegment(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, put(j, k, "written", true))
 	d.syncErr = errors.New("input/output error")
 	require.Error(t, j.Sync())
 	d.syncErr = nil
-	require.Error(t, put(j, k, "charge", true), "what a failed sync left is not trusted")
+	require.Error(t, put(j, k, "charge", true), "nothing is written after a failed sync")
 	require.True(t, j.Full(DefaultSegment))
 	require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("all")) }))
 	require.NoError(t, put(j, k, "charge", true))
@@ -170,7 +170,7 @@ func TestAFailedSyncNeedsANewSegment(t *testing.T) {
 	require.Equal(t, []string{"all", "charge"}, records)
 }
 
-func TestADirectoryHasOneOwner(t *testing.T) {
+func TestDirectoryHasOneOwner(t *testing.T) {
 	path := t.TempDir()
 	first, err := OpenDir(path)
 	require.NoError(t, err)
@@ -182,8 +182,8 @@ func TestADirectoryHasOneOwner(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-func TestReportedBatchesAreArchivedForAWeek(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestBatchesAreArchivedForAWeek(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	for day := int32(100); day < 110; day++ {
 		require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: uint64(day), Of: 1}, day))
@@ -204,8 +204,8 @@ func TestReportedBatchesAreArchivedForAWeek(t *testing.T) {
 	})
 }
 
-func TestWhatAFullDiskTookDoesNotComeBack(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestPartOfAFailedWriteIsNotReplayed(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	j.Append([]byte("first"), true)
 	j.Append([]byte("second"), true)
@@ -216,8 +216,8 @@ func TestWhatAFullDiskTookDoesNotComeBack(t *testing.T) {
 	require.Empty(t, records)
 }
 
-func TestABatchIsArchivedThoughTheDiskFailed(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestBatchIsArchivedDespiteDiskErrors(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	keep := func(seq uint64) error { return j.Archive(1, &syncproto.Batch{Seq: seq, Of: 1}, 100) }
 	stored := func() (all []uint64) {
@@ -242,7 +242,7 @@ func TestABatchIsArchivedThoughTheDiskFailed(t *testing.T) {
 		require.Equal(t, []uint64{1, 2, 3, 4}, stored())
 	})
 
-	t.Run("and goes to the next day's file when that failed at its turn", func(t *testing.T) {
+	t.Run("and goes to the next day's file when the sync at the turn of the day failed", func(t *testing.T) {
 		file := d.files[archiveName(100)]
 		durable := file.Len()
 		require.NoError(t, keep(5))
@@ -250,7 +250,7 @@ func TestABatchIsArchivedThoughTheDiskFailed(t *testing.T) {
 		require.ErrorIs(t, j.Archive(1, &syncproto.Batch{Seq: 6, Of: 1}, 101), d.syncErr)
 		d.syncErr = nil
 		require.NoError(t, j.Rotate(func(func([]byte)) {}))
-		file.Truncate(durable) // the disk forgot what it failed to sync, whatever it said later
+		file.Truncate(durable) // the disk lost what it failed to sync, whatever later syncs returned
 		again, _, _, _ := opened(t, d, k)
 		for seq := uint64(1); seq <= 6; seq++ {
 			require.NotNil(t, archivedBatch(t, again, 1, seq), "batch %d", seq)
@@ -259,7 +259,7 @@ func TestABatchIsArchivedThoughTheDiskFailed(t *testing.T) {
 }
 
 func FuzzReplay(f *testing.F) {
-	d, k := newDisk(), &keeper{}
+	d, k := newDisk(), &recorder{}
 	j, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
 	require.NoError(f, err)
 	require.NoError(f, put(j, k, "record", true))
@@ -269,10 +269,10 @@ func FuzzReplay(f *testing.F) {
 		_, err := d.Append(segmentName(1))
 		require.NoError(t, err)
 		d.files[segmentName(1)].Write(content)
-		k := &keeper{}
+		k := &recorder{}
 		j, _, before, _ := opened(t, d, k)
 		require.NoError(t, put(j, k, "more", false))
-		_, _, after, found := opened(t, d, &keeper{})
+		_, _, after, found := opened(t, d, &recorder{})
 		require.Equal(t, append(before, "more"), after)
 		require.Zero(t, found.Torn)
 	})
@@ -286,10 +286,10 @@ func archivedBatch(t *testing.T, j *Journal, epoch, seq uint64) *syncproto.Batch
 	return batch
 }
 
-// TestWhatASnapshotHasIsNotWrittenAgain has the old segment's write fail, and the new one's
-// beginning too, but only at its end.
-func TestWhatASnapshotHasIsNotWrittenAgain(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+// TestRecordsOfASnapshotAreNotWrittenAgain has a write to the old segment fail, and then the
+// rotation too, after the new segment was begun.
+func TestRecordsOfASnapshotAreNotWrittenAgain(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("first")) }))
 	d.full = 0
@@ -305,8 +305,8 @@ func TestWhatASnapshotHasIsNotWrittenAgain(t *testing.T) {
 	require.Equal(t, []string{"snapshot with sealed"}, records)
 }
 
-func TestABatchThatCannotBeReadIsNotGivenUp(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+func TestUnreadableBatchIsAnError(t *testing.T) {
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: 7, Of: 1}, 100))
 	require.NoError(t, j.Close())
@@ -319,10 +319,10 @@ func TestABatchThatCannotBeReadIsNotGivenUp(t *testing.T) {
 	require.Nil(t, archivedBatch(t, again, 1, 8), "there is none")
 }
 
-// TestBarrierComesAfterTheWrites holds that a record is written or dropped when Barrier
+// TestBarrierComesAfterTheWrites checks that every record is written or dropped when Barrier
 // calls its function.
 func TestBarrierComesAfterTheWrites(t *testing.T) {
-	d, k := newDisk(), &keeper{}
+	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	k.Lock()
 	j.Append([]byte("a"), true)
@@ -341,13 +341,13 @@ func TestBarrierComesAfterTheWrites(t *testing.T) {
 	require.Equal(t, []string{"b", "c"}, records)
 }
 
-// TestChargesThatComeWhileTheJournalIsClosed are written before that, or fail.
-func TestChargesThatComeWhileTheJournalIsClosed(t *testing.T) {
+// TestWritesDuringClose are written, or fail.
+func TestWritesDuringClose(t *testing.T) {
 	for range 30 {
 		root := t.TempDir()
 		d, err := OpenDir(root)
 		require.NoError(t, err)
-		k := &keeper{}
+		k := &recorder{}
 		j, _, _, _ := opened(t, d, k)
 		var callers sync.WaitGroup
 		var written [2][]string

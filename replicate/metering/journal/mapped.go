@@ -124,7 +124,6 @@ func (f *mappedFile) unmap() error {
 
 // Truncate implements File.
 func (f *mappedFile) Truncate(size int64) error {
-	//mutant:mapped-file-not-cut
 	if err := f.Mappable.Truncate(size); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping opens a segment that is written through memory, or skips the test.
-func mapping(t *testing.T) (d Dir, path string, f *mappedFile) {
+// openMapped opens a segment that is written through memory, or skips the test.
+func openMapped(t *testing.T) (d Dir, path string, f *mappedFile) {
 	t.Helper()
 	root := t.TempDir()
 	d, err := OpenDir(root)
@@ -29,8 +29,8 @@ func mapping(t *testing.T) (d Dir, path string, f *mappedFile) {
 	return d, filepath.Join(root, name), f
 }
 
-func TestAMappedFileHoldsWhatWasWritten(t *testing.T) {
-	_, path, f := mapping(t)
+func TestMappedFile(t *testing.T) {
+	_, path, f := openMapped(t)
 	var want strings.Builder
 	write := func(size int) {
 		piece := strings.Repeat(string(rune('a'+size%26)), size)
@@ -46,14 +46,14 @@ func TestAMappedFileHoldsWhatWasWritten(t *testing.T) {
 		write(997)
 	}
 
-	t.Run("while it is open, with zeros behind it", func(t *testing.T) {
+	t.Run("has zeros at its end while it is open", func(t *testing.T) {
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Greater(t, len(got), want.Len())
 		require.Equal(t, want.String(), strings.TrimRight(string(got), "\x00"))
 		require.NoError(t, f.Sync())
 	})
-	t.Run("cut off, and written again", func(t *testing.T) {
+	t.Run("is cut and written again", func(t *testing.T) {
 		const left = windowSize + 12345
 		require.NoError(t, f.Truncate(left))
 		kept := want.String()[:left]
@@ -61,7 +61,7 @@ func TestAMappedFileHoldsWhatWasWritten(t *testing.T) {
 		want.WriteString(kept)
 		write(99)
 	})
-	t.Run("and nothing else once it is closed", func(t *testing.T) {
+	t.Run("has nothing else once it is closed", func(t *testing.T) {
 		require.NoError(t, f.Close())
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -69,15 +69,15 @@ func TestAMappedFileHoldsWhatWasWritten(t *testing.T) {
 	})
 }
 
-// TestAMappedFileThatSomebodyCutOff touches memory that has no file behind it.
-func TestAMappedFileThatSomebodyCutOff(t *testing.T) {
-	_, path, f := mapping(t)
+// TestMappedFileCutByAnotherProcess writes to memory that is no longer part of the file.
+func TestMappedFileCutByAnotherProcess(t *testing.T) {
+	_, path, f := openMapped(t)
 	_, err := f.Write([]byte("before"))
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(path, 0))
 	n, err := f.Write([]byte("charge"))
 	require.ErrorContains(t, err, "the file was cut short")
-	require.Positive(t, n, "something of it may stand there")
+	require.Positive(t, n, "part of it may be in the file")
 	require.NoError(t, f.Truncate(0))
 	_, err = f.Write([]byte("after"))
 	require.NoError(t, err)
@@ -87,11 +87,11 @@ func TestAMappedFileThatSomebodyCutOff(t *testing.T) {
 	require.Equal(t, "after", string(got))
 }
 
-// TestASegmentThatWasNotClosed is found by another journal as its process left it.
-func TestASegmentThatWasNotClosed(t *testing.T) {
-	d, path, f := mapping(t)
+// TestSegmentThatWasNotClosed opens a segment as a crashed process left it.
+func TestSegmentThatWasNotClosed(t *testing.T) {
+	d, path, f := openMapped(t)
 	require.NoError(t, f.Close())
-	k := &keeper{}
+	k := &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, put(j, k, "one", true))
 	require.NoError(t, put(j, k, "two\x00", true))
@@ -131,8 +131,8 @@ func TestASegmentThatWasNotClosed(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBeMappedStaysAsItIs opens one that may not be read, which a mapping needs.
-func TestAFileThatCannotBeMappedStaysAsItIs(t *testing.T) {
+// TestFileThatCannotBeMapped opens a file without the right to read it, which a mapping needs.
+func TestFileThatCannotBeMapped(t *testing.T) {
 	file, err := os.OpenFile(filepath.Join(t.TempDir(), segmentName(1)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	require.NoError(t, err)
 	defer file.Close()
@@ -143,12 +143,12 @@ func TestAFileThatCannotBeMappedStaysAsItIs(t *testing.T) {
 		require.Zero(t, n)
 		info, err := file.Stat()
 		require.NoError(t, err)
-		require.Zero(t, info.Size(), "no attempt takes more of the disk")
+		require.Zero(t, info.Size(), "no attempt takes disk space")
 	}
 }
 
-// TestADeviceThatWantsStillPages reads what the kernel says of disks and of their partitions.
-func TestADeviceThatWantsStillPages(t *testing.T) {
+// TestDeviceThatNeedsStablePages reads the kernel's description of disks and partitions.
+func TestDeviceThatNeedsStablePages(t *testing.T) {
 	root := t.TempDir()
 	devices := filepath.Join(root, "dev", "block")
 	require.NoError(t, os.MkdirAll(devices, 0o700))
@@ -166,5 +166,5 @@ func TestADeviceThatWantsStillPages(t *testing.T) {
 			require.Equal(t, disk.name != "plain", wants, "%s, partition %d", disk.name, minor)
 		}
 	}
-	require.True(t, needsStablePages(devices, unix.Mkdev(9, 0)), "a device that is not there")
+	require.True(t, needsStablePages(devices, unix.Mkdev(9, 0)), "a missing device")
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// disk is a Dir in memory whose faults a test chooses.
+// disk is a Dir in memory with faults.
 type disk struct {
 	files    map[string]*bytes.Buffer
 	full     int   // bytes that may still be written, -1 for no limit
@@ -84,10 +84,10 @@ func (f *diskFile) Truncate(size int64) error {
 func (f *diskFile) Size() (int64, error) { return int64(f.b.Len()), nil }
 func (f *diskFile) Close() error         { return nil }
 
-// keeper is an Owner that notes what was dropped.
-type keeper struct {
+// recorder is an Owner that records what was dropped.
+type recorder struct {
 	sync.Mutex
 	dropped []string
 }
 
-func (k *keeper) Drop(record []byte) { k.dropped = append(k.dropped, string(record)) }
+func (k *recorder) Drop(record []byte) { k.dropped = append(k.dropped, string(record)) }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSyncsInTheBackground(t *testing.T) {
+func TestSyncer(t *testing.T) {
 	for name, s := range map[string]*syncer{"in the background": newSyncer(), "by fdatasync": {mu: NewLock(RankDisk)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(s.close)
@@ -36,7 +36,7 @@ func TestSyncsInTheBackground(t *testing.T) {
 			}
 			group.Wait()
 
-			// What can't be synced is an error, and the next sync is not affected by it.
+			// A file that can't be synced is an error, which does not affect the next sync.
 			reading, writing, err := os.Pipe()
 			require.NoError(t, err)
 			defer reading.Close()

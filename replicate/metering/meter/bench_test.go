@@ -14,13 +14,13 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// generous is a writer that grants more than anyone wants.
-type generous struct {
+// grantAll is a writer that grants more than any edge wants.
+type grantAll struct {
 	version uint64
 	seq     uint64
 }
 
-func (g *generous) Sync(ctx context.Context, message []byte) ([]byte, error) {
+func (g *grantAll) Sync(ctx context.Context, message []byte) ([]byte, error) {
 	m, err := syncproto.DecodeMessage(message)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (g *generous) Sync(ctx context.Context, message []byte) ([]byte, error) {
 }
 
 func openBench(b *testing.B) *meter.Meter {
-	m, err := meter.Open(meter.Config{State: b.TempDir(), Writer: &generous{}})
+	m, err := meter.Open(meter.Config{State: b.TempDir(), Writer: &grantAll{}})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -1,6 +1,7 @@
 package meter_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -14,21 +15,74 @@ import (
 	"regedge/replicate/metering/meter"
 )
 
-// hanging is a state directory whose next write of the journal hangs, and then fails.
-type hanging struct {
+// fillingDir is a state directory on a disk that can fill up.
+type fillingDir struct {
+	journal.Dir
+	full *atomic.Bool
+}
+
+func (d fillingDir) Append(name string) (journal.File, error) {
+	f, err := d.Dir.Append(name)
+	return fillingFile{f, d.full}, err
+}
+
+type fillingFile struct {
+	journal.File
+	full *atomic.Bool
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f fillingFile) Write(p []byte) (int, error) {
+	if f.full.Load() {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, errFull
+	}
+	return f.File.Write(p)
+}
+
+func TestFullDiskChargesNothing(t *testing.T) {
+	c := startCentre(t, nil)
+	node, err := c.client.AddNode(t.Context(), "full")
+	require.NoError(t, err)
+	c.connect("full")
+	dir, err := journal.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	disk := fillingDir{dir, &atomic.Bool{}}
+	e := &edge{name: "full", token: node.Token}
+	c.files = disk
+	c.run(e)
+	defer func() { e.stop() }()
+	account := c.account("scale", 100)
+	require.Equal(t, "", e.found(account))
+
+	disk.full.Store(true)
+	refused := request(account, charge.Found)
+	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), refused).Code)
+	require.ErrorIs(t, e.Ready(), errFull)
+	require.Error(t, e.Void(t.Context(), "some-id"))
+
+	disk.full.Store(false)
+	require.Equal(t, "", e.Charge(t.Context(), refused).Code, "the id was not charged before")
+	eventually(t, func() bool { return e.Ready() == nil }, "ready again")
+	eventually(t, func() bool { return c.read(account).Spent == 2 }, "two charges count")
+}
+
+// hangingDir is a state directory where a write to the journal hangs, and then fails.
+type hangingDir struct {
 	journal.Dir
 	armed   *atomic.Bool
 	entered chan struct{}
 	fail    chan struct{}
 }
 
-func newHanging(t *testing.T, state string) hanging {
+func newHangingDir(t *testing.T, state string) hangingDir {
 	dir, err := journal.OpenDir(state)
 	require.NoError(t, err)
-	return hanging{dir, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
+	return hangingDir{dir, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
 }
 
-func (d hanging) Append(name string) (journal.File, error) {
+func (d hangingDir) Append(name string) (journal.File, error) {
 	f, err := d.Dir.Append(name)
 	if err == nil && strings.HasPrefix(name, "journal-") {
 		return hangingFile{f, d}, nil
@@ -38,7 +92,7 @@ func (d hanging) Append(name string) (journal.File, error) {
 
 type hangingFile struct {
 	journal.File
-	dir hanging
+	dir hangingDir
 }
 
 func (f hangingFile) Write(p []byte) (int, error) {
@@ -50,10 +104,10 @@ func (f hangingFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// TestWhatIsSaidOfAChargeWaitsForItsWrite has the write of a charge hang and fail, while the
-// charge is taken back, or a batch is made. Then the process ends at once, and another goes
-// on: it must not find the void, or the batch, of a charge that never was.
-func TestWhatIsSaidOfAChargeWaitsForItsWrite(t *testing.T) {
+// TestVoidsAndBatchesWaitForTheWrite has the write of a charge hang and fail while the charge
+// is voided, or a batch is sealed. Then the process is killed and another continues: it must
+// not find the void, or the batch, of a charge that was never made.
+func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 	const credits = 10
 	for name, meanwhile := range map[string]func(t *testing.T, e *edge, id string){
 		"a void":  func(t *testing.T, e *edge, id string) { require.NoError(t, e.Void(t.Context(), id)) },
@@ -63,9 +117,9 @@ func TestWhatIsSaidOfAChargeWaitsForItsWrite(t *testing.T) {
 			c := startCentre(t, nil)
 			node, err := c.client.AddNode(t.Context(), "one")
 			require.NoError(t, err)
-			c.cutless("one")
+			c.connect("one")
 			e := &edge{name: "one", token: node.Token, state: t.TempDir()}
-			disk := newHanging(t, e.state)
+			disk := newHangingDir(t, e.state)
 			c.files = disk
 			c.run(e)
 			defer func() { e.stop() }()
@@ -81,7 +135,7 @@ func TestWhatIsSaidOfAChargeWaitsForItsWrite(t *testing.T) {
 			<-disk.entered
 			done := make(chan struct{})
 			go func() { defer close(done); meanwhile(t, e, r.ID) }()
-			time.Sleep(100 * time.Millisecond) // so that it comes to where it waits
+			time.Sleep(100 * time.Millisecond) // so that it reaches the point where it waits
 			close(disk.fail)
 			require.Equal(t, charge.MeteringUnavailable, <-code)
 			<-done

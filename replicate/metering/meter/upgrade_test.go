@@ -14,13 +14,14 @@ import (
 	"regedge/replicate/metering/meter"
 )
 
-// versions is a stretch of network on which messages turn into those of later versions:
-// so many versions up, with something at their end that only those know.
-type versions struct {
-	edge, writer atomic.Int32 // how many versions newer each side is
+// upgraded is a network that turns messages into those of newer versions, as a fixture for
+// upgrades: with a higher version number, and fields at the end that only those versions know.
+type upgraded struct {
+	edge, writer atomic.Int32 // by how many versions each side is newer
 }
 
-func later(message []byte, by int32) []byte {
+// newer makes a message of a version that is by versions higher.
+func newer(message []byte, by int32) []byte {
 	if by == 0 || len(message) == 0 {
 		return message
 	}
@@ -28,12 +29,12 @@ func later(message []byte, by int32) []byte {
 	return append(message, 0xff, 1, 2, 3)
 }
 
-func (v *versions) RoundTrip(r *http.Request) (*http.Response, error) {
+func (v *upgraded) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	body = later(body, v.edge.Load())
+	body = newer(body, v.edge.Load())
 	up := r.Clone(r.Context())
 	up.Body, up.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	response, err := http.DefaultTransport.RoundTrip(up)
@@ -44,11 +45,11 @@ func (v *versions) RoundTrip(r *http.Request) (*http.Response, error) {
 	if body, err = io.ReadAll(response.Body); err != nil {
 		return nil, err
 	}
-	response.Body = io.NopCloser(bytes.NewReader(later(body, v.writer.Load())))
+	response.Body = io.NopCloser(bytes.NewReader(newer(body, v.writer.Load())))
 	return response, nil
 }
 
-// over runs an edge whose messages go over a network to the writer.
+// over opens an edge that reaches the writer over the given network.
 func (c *centre) over(network http.RoundTripper, name string, run bool) *edge {
 	server := httptest.NewServer(c.writer.Load().Handler())
 	c.t.Cleanup(server.Close)
@@ -69,8 +70,7 @@ func (c *centre) over(network http.RoundTripper, name string, run bool) *edge {
 	return e
 }
 
-// TestEdgesAndWriterMayBeOneVersionApart has one side be a version newer than the other,
-// and then both: as in an upgrade, either side first.
+// TestEdgesAndWriterMayBeOneVersionApart upgrades one side before the other, and then back.
 func TestEdgesAndWriterMayBeOneVersionApart(t *testing.T) {
 	for _, order := range []struct {
 		name         string
@@ -78,7 +78,7 @@ func TestEdgesAndWriterMayBeOneVersionApart(t *testing.T) {
 	}{{"the edge first", 1, 0}, {"the writer first", 0, 1}} {
 		t.Run(order.name, func(t *testing.T) {
 			c := startCentre(t, nil)
-			network := &versions{}
+			network := &upgraded{}
 			e := c.over(network, "one", true)
 			for i, apart := range []bool{false, true, false} {
 				if apart {
@@ -92,15 +92,15 @@ func TestEdgesAndWriterMayBeOneVersionApart(t *testing.T) {
 				require.Equal(t, "", e.charge(account, charge.Found).Code, i)
 				require.Equal(t, "", e.charge(account, charge.Found).Code, i)
 				require.Equal(t, charge.InsufficientCredits, e.charge(account, charge.Found).Code, i)
-				eventually(t, func() bool { return c.read(account).Spent == 2 }, "the writer hears of the charges")
+				eventually(t, func() bool { return c.read(account).Spent == 2 }, "the charges are reported")
 			}
 		})
 	}
 }
 
-func TestSidesThatAreTwoVersionsApartSayWhatIsWrong(t *testing.T) {
+func TestTwoVersionsApartIsAnError(t *testing.T) {
 	c := startCentre(t, nil)
-	for _, newer := range []struct {
+	for _, side := range []struct {
 		name         string
 		edge, writer int32
 		says         string
@@ -108,11 +108,11 @@ func TestSidesThatAreTwoVersionsApartSayWhatIsWrong(t *testing.T) {
 		{"edge", 2, 0, "upgrade the older of the two"},
 		{"writer", 0, 2, "another version of the sync protocol: 3, and this one reads up to 2"},
 	} {
-		network := &versions{}
-		network.edge.Store(newer.edge)
-		network.writer.Store(newer.writer)
-		e := c.over(network, "newer-"+newer.name, false)
-		require.ErrorContains(t, e.Exchange(t.Context()), newer.says)
+		network := &upgraded{}
+		network.edge.Store(side.edge)
+		network.writer.Store(side.writer)
+		e := c.over(network, "newer-"+side.name, false)
+		require.ErrorContains(t, e.Exchange(t.Context()), side.says)
 		require.ErrorIs(t, e.Ready(), meter.ErrNoEpoch)
 	}
 }

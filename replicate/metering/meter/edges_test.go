@@ -20,7 +20,81 @@ import (
 	"regedge/schema"
 )
 
-func (e *edge) found(account int64) string { return e.charge(account, charge.Found).Code }
+func TestOneEdge(t *testing.T) {
+	c := startCentre(t, nil)
+	e := c.edge("one")
+
+	t.Run("charges a credit for each lookup that succeeds", func(t *testing.T) {
+		account := c.account("growth", 100)
+		if time.Now().Second() > 55 { // the rate is counted by the minute
+			time.Sleep(6 * time.Second)
+		}
+		for i := range 10 {
+			v := e.charge(account, charge.Found)
+			require.Equal(t, "", v.Code)
+			require.EqualValues(t, 99-i, v.CreditsRemaining)
+			require.EqualValues(t, 1000-1-i, v.RateRemaining)
+		}
+		eventually(t, func() bool { return c.read(account).Spent == 10 }, "the charges are reported")
+	})
+
+	t.Run("answers 402 when nothing is left, and serves again after a top-up", func(t *testing.T) {
+		account := c.account("growth", 3)
+		for range 3 {
+			require.Equal(t, "", e.charge(account, charge.Found).Code)
+		}
+		for range 3 {
+			require.Equal(t, charge.InsufficientCredits, e.charge(account, charge.Found).Code)
+			require.Equal(t, charge.InsufficientCredits, e.charge(account, charge.NotFound).Code)
+			require.Equal(t, "", e.charge(account, charge.Failed).Code)
+		}
+		_, err := c.client.ChangeCredits(t.Context(), account, writer.CreditChange{Amount: 2})
+		require.NoError(t, err)
+		eventually(t, func() bool { return e.charge(account, charge.Found).Code == "" }, "the top-up arrives")
+	})
+
+	t.Run("answers 402 to an account that never had credits", func(t *testing.T) {
+		require.Equal(t, charge.InsufficientCredits, e.charge(c.account("growth", 0), charge.Found).Code)
+	})
+
+	t.Run("refuses a key past its not-found cap on all endpoints", func(t *testing.T) {
+		account := c.account("scale", 1000)
+		for i := range 100 {
+			require.Equal(t, "", e.charge(account, charge.NotFound).Code, i)
+		}
+		v := e.charge(account, charge.NotFound)
+		require.Equal(t, charge.NotFoundCapExceeded, v.Code)
+		require.Positive(t, v.RetryAfter)
+		require.Equal(t, charge.NotFoundCapExceeded, e.charge(account, charge.Found).Code)
+		require.Equal(t, "", e.charge(account, charge.Failed).Code)
+	})
+
+	t.Run("refuses an account past its monthly volume", func(t *testing.T) {
+		_, err := c.client.SetPlan(t.Context(), writer.Plan{ID: "tiny", APIAccess: true, PerMinute: 1000, MonthlyVolume: 2})
+		require.NoError(t, err)
+		account := c.account("tiny", 100)
+		require.Equal(t, "", e.charge(account, charge.Found).Code)
+		require.Equal(t, "", e.charge(account, charge.Found).Code)
+		require.Equal(t, charge.MonthlyVolumeExceeded, e.charge(account, charge.Found).Code)
+		require.Equal(t, charge.MonthlyVolumeExceeded, e.charge(account, charge.NotFound).Code)
+	})
+
+	t.Run("an id is charged once, and a voided one never", func(t *testing.T) {
+		account := c.account("growth", 100)
+		r := request(account, charge.Found)
+		first := e.Charge(t.Context(), r)
+		require.EqualValues(t, 99, first.CreditsRemaining)
+		require.Equal(t, first, e.Charge(t.Context(), r))
+		require.NoError(t, e.Void(t.Context(), r.ID))
+		require.NoError(t, e.Void(t.Context(), r.ID))
+		require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code)
+		require.EqualValues(t, 99, e.charge(account, charge.Found).CreditsRemaining)
+		unseen := request(account, charge.Found)
+		require.NoError(t, e.Void(t.Context(), unseen.ID))
+		require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), unseen).Code)
+		eventually(t, func() bool { return c.read(account).Spent == 1 }, "one charge stands")
+	})
+}
 
 func TestTwoEdges(t *testing.T) {
 	c := startCentre(t, nil)
@@ -42,7 +116,7 @@ func TestTwoEdges(t *testing.T) {
 			}
 		}
 		require.Equal(t, credits, served)
-		eventually(t, func() bool { return c.read(account).Spent == credits }, "the writer hears of all")
+		eventually(t, func() bool { return c.read(account).Spent == credits }, "all charges are reported")
 	})
 
 	t.Run("recall an idle lease for an edge that needs it", func(t *testing.T) {
@@ -54,7 +128,7 @@ func TestTwoEdges(t *testing.T) {
 		require.Equal(t, charge.InsufficientCredits, one.found(account))
 	})
 
-	t.Run("say 503, never 402, for credits that are out of reach", func(t *testing.T) {
+	t.Run("answer 503, never 402, for credits that are out of reach", func(t *testing.T) {
 		c.wait = 300 * time.Millisecond
 		two := c.edge("impatient")
 		account := c.account("scale", 1)
@@ -68,7 +142,7 @@ func TestTwoEdges(t *testing.T) {
 	t.Run("share an account's rate", func(t *testing.T) {
 		account := c.account("scale", 1000)
 		r := request(account, charge.Found)
-		eventually(t, func() bool { return one.Charge(t.Context(), r).Code == "" }, "one is in touch again")
+		eventually(t, func() bool { return one.Charge(t.Context(), r).Code == "" }, "one is connected again")
 		eventually(t, func() bool {
 			r := request(account, charge.Failed)
 			r.PerMinute = 1 << 20
@@ -77,18 +151,18 @@ func TestTwoEdges(t *testing.T) {
 				one.Charge(t.Context(), r)
 			}
 			return two.charge(account, charge.Failed).RateRemaining < 1000-20
-		}, "two hears of one's requests")
+		}, "two learns of one's requests")
 	})
 }
 
-func TestWriterAway(t *testing.T) {
+func TestWithoutTheWriter(t *testing.T) {
 	c := startCentre(t, nil)
 	e := c.edge("one")
 	account := c.account("scale", 100)
 	require.Equal(t, "", e.found(account))
-	c.cutAfter(e, account, 1)
+	c.cutAfterReport(e, account, 1)
 
-	t.Run("serves on its leases, without the numbers of others", func(t *testing.T) {
+	t.Run("serves from its leases", func(t *testing.T) {
 		eventually(t, func() bool { return e.Stats().Unreachable }, "the edge notices")
 		held := c.read(account).Leased
 		require.Positive(t, held)
@@ -124,7 +198,7 @@ func TestWriterAway(t *testing.T) {
 	})
 }
 
-// credits asks what an edge thinks is left, by a charge that is voided.
+// credits is what an edge believes is left of an account, learned by a not-found lookup.
 func (e *edge) credits(t *testing.T, account int64) int64 {
 	r := request(account, charge.NotFound)
 	return e.Charge(t.Context(), r).CreditsRemaining
@@ -149,7 +223,7 @@ func TestRestart(t *testing.T) {
 	t.Run("of the writer goes unnoticed", func(t *testing.T) {
 		c.restart()
 		require.Equal(t, "", e.found(account))
-		eventually(t, func() bool { return c.read(account).Spent == 2 }, "the new writer hears of it")
+		eventually(t, func() bool { return c.read(account).Spent == 2 }, "the charges are reported to the new writer")
 	})
 	t.Run("a state directory has one owner", func(t *testing.T) {
 		_, err := meter.Open(meter.Config{State: e.state})
@@ -157,7 +231,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-func TestNewSegmentsForgetNothing(t *testing.T) {
+func TestNewSegmentsLoseNothing(t *testing.T) {
 	c := startCentre(t, nil)
 	c.segment = 1
 	e := c.edge("one")
@@ -193,7 +267,7 @@ func TestRetiredNode(t *testing.T) {
 	e := c.edge("one")
 	account := c.account("scale", 100)
 	require.Equal(t, "", e.found(account))
-	c.cutAfter(e, account, 1)
+	c.cutAfterReport(e, account, 1)
 	require.Equal(t, "", e.found(account))
 	require.Equal(t, "", e.found(account))
 
@@ -210,7 +284,7 @@ func TestRetiredNode(t *testing.T) {
 		late := c.read(account)
 		return late.Spent == 3 && late.Lost == before.Leased-2 && late.Left == a.Left
 	}, "the late report moves lost to spent")
-	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrRetired) }, "the edge hears that it is retired")
+	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrRetired) }, "the edge learns that it is retired")
 	require.Equal(t, charge.MeteringUnavailable, e.found(account))
 }
 
@@ -225,7 +299,7 @@ func TestAdjustments(t *testing.T) {
 	eventually(t, func() bool {
 		a := c.read(account)
 		return a.Bought == 5 && a.Deducting == 0
-	}, "the lease comes home for the adjustment")
+	}, "the lease is recalled for the adjustment")
 	suspended := true
 	_, err = c.client.ChangeAccount(t.Context(), account, writer.AccountChange{Suspended: &suspended})
 	require.NoError(t, err)
@@ -255,7 +329,7 @@ func TestClockSkewIsNotReady(t *testing.T) {
 	require.NoError(t, err)
 	ahead := func() time.Time { return time.Now().Add(7 * time.Second) }
 	e := &edge{name: "skewed", token: node.Token, state: t.TempDir()}
-	c.cutless("skewed")
+	c.connect("skewed")
 	now := c.now
 	c.now = ahead
 	c.run(e)
@@ -265,8 +339,8 @@ func TestClockSkewIsNotReady(t *testing.T) {
 	require.ErrorIs(t, e.Ready(), meter.ErrSkew)
 }
 
-// TestARestoredWriterSaysForWhomItWaits is about the journal that an operator reads.
-func TestARestoredWriterSaysForWhomItWaits(t *testing.T) {
+// TestRestoredWriterLogsTheEdgesItWaitsFor checks what an operator reads in the log.
+func TestRestoredWriterLogsTheEdgesItWaitsFor(t *testing.T) {
 	c := startCentre(t, nil)
 	here, away := c.edge("here"), c.edge("away")
 	account := c.account("growth", 100)
@@ -274,13 +348,37 @@ func TestARestoredWriterSaysForWhomItWaits(t *testing.T) {
 	require.Equal(t, "", away.charge(account, charge.Found).Code)
 	away.stop()
 	c.stop()
-	var journal testkit.Log
-	logged := func(text string) func() bool { return func() bool { return strings.Contains(journal.String(), text) } }
-	c.log = slog.New(slog.NewTextHandler(&journal, nil))
+	var log testkit.Log
+	logged := func(text string) func() bool { return func() bool { return strings.Contains(log.String(), text) } }
+	c.log = slog.New(slog.NewTextHandler(&log, nil))
 	c.start(true)
-	eventually(t, logged("have reported or are retired\" edges=\"away, here\"\n"), "that it waits for both, however quick one is")
-	eventually(t, logged("have reported or are retired\" edges=away\n"), "that it waits for one edge")
-	require.NotContains(t, journal.String(), "leases are granted again")
+	eventually(t, logged("have reported or are retired\" edges=\"away, here\"\n"), "it waits for both, even if one is quick")
+	eventually(t, logged("have reported or are retired\" edges=away\n"), "it waits for one edge")
+	require.NotContains(t, log.String(), "leases are granted again")
 	c.run(away)
-	eventually(t, logged("leases are granted again"), "that nobody is awaited any more")
+	eventually(t, logged("leases are granted again"), "it waits for no edge any more")
+}
+
+func TestUsageIsReported(t *testing.T) {
+	c := startCentre(t, nil)
+	e := c.edge("one")
+	account := c.account("scale", 100)
+	for _, outcome := range []charge.Outcome{charge.Found, charge.Found, charge.NotFound, charge.Failed} {
+		require.Equal(t, "", e.charge(account, outcome).Code)
+	}
+	counts := func(q writer.UsageQuery) map[string]int64 {
+		rows, err := c.client.Usage(t.Context(), q)
+		require.NoError(t, err)
+		found := map[string]int64{}
+		for _, r := range rows {
+			require.Equal(t, "companies", r.Endpoint)
+			found[r.Outcome] += r.Count
+		}
+		return found
+	}
+	want := map[string]int64{"found": 2, "not_found": 1, "failed": 1}
+	eventually(t, func() bool { return len(counts(writer.UsageQuery{Account: account})) == 3 }, "the usage arrives")
+	require.Equal(t, want, counts(writer.UsageQuery{Account: account}))
+	require.Empty(t, counts(writer.UsageQuery{Account: account + 1}))
+	require.Empty(t, counts(writer.UsageQuery{To: time.Now().Add(-2 * time.Hour)}))
 }
