@@ -1,18 +1,18 @@
 #!/bin/sh
 # Builds the component from nothing.
 #
-#   wasm/build.sh           rewrites wasm/bindings and wasm/registry.wasm
-#   wasm/build.sh --check   builds beside them and fails where the committed files differ
+#   wasm/build.sh           rewrites wasm/bindings, wasm/registry.wasm and wasm/registry.sources
+#   wasm/build.sh --check   builds to build/wasm and fails if the committed files differ
 #   wasm/build.sh --check-if-installed
-#                           the same where nothing has to be installed for it, else nothing
+#                           the same if the toolchain is installed, else nothing
 #   wasm/build.sh --install installs and builds the toolchain, and nothing else
 #
 # A TinyGo of the pinned version on PATH is used. Without one, TinyGo is built from
 # wasm/tools/go.mod with Debian's LLVM; missing packages are installed by apt-get, which
-# needs root or sudo. The same bytes come out only of the toolchain that toolchain.lock
-# names: with another one the check compares the bindings, and says so.
+# needs root or sudo. Only the toolchain of toolchain.lock builds the same bytes: with
+# another one the check compares only the bindings, and says so.
 #
-# Everything made on the way lies in build/wasm.
+# Intermediate files are in build/wasm.
 set -eu
 cd "$(dirname "$0")"
 
@@ -62,9 +62,9 @@ install_packages() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
 }
 
-# assemble_root makes a TinyGo root of the module's files. The module lacks what
-# TinyGo's repository keeps in submodules, so Debian's libc and compiler-rt take the
-# place of those that TinyGo would build.
+# assemble_root makes a TinyGo root from the module's files. The module lacks the submodules
+# of TinyGo's repository, so Debian's libc and compiler-rt replace those that TinyGo would
+# build.
 assemble_root() {
     root=$work/tinygo-root
     go mod download -C tools github.com/tinygo-org/tinygo
@@ -100,9 +100,9 @@ generate() {
         fail "wit-bindgen-go: $(cat "$work/wit-bindgen-go.log")"
 }
 
-# compile makes build/wasm/registry.wasm of the guest and wasm/bindings. The JSON half of
-# package cm is left out (module.std): it would bring encoding/json in. These wasm-tools
-# see only the folder that they are started in.
+# compile makes build/wasm/registry.wasm from the guest and wasm/bindings. The tag module.std
+# leaves out the JSON half of package cm, which imports encoding/json. These wasm-tools see
+# only their working directory.
 compile() {
     "$tinygo" build -target guest/target.json -no-debug -panic=trap -opt=2 -tags module.std \
         -o "$work/core.wasm" ./guest
@@ -114,6 +114,13 @@ compile() {
         "$bin/wasm-tools" component new embedded.wasm >registry.wasm
     )
 }
+
+# hash_sources prints the hashes of the sources, by which a failing vector tells whether it was
+# run on an older component (internal/conformance/stale.go).
+hash_sources() (
+    cd ..
+    find handler wasm/guest wasm/labels -name '*.go' ! -name '*_test.go' | LC_ALL=C sort | xargs sha256sum
+)
 
 # locked succeeds when the toolchain is the one of toolchain.lock.
 locked() {
@@ -133,15 +140,15 @@ locked() {
 check() {
     generate "$work/bindings"
     diff -r "$work/bindings" bindings >&2 ||
-        fail "wasm/bindings is not what wasm/wit generates; run wasm/build.sh"
+        fail "wasm/bindings is older than wasm/wit; run make wasm"
     compile
     if ! locked; then
         say "bindings are up to date; registry.wasm is not compared, this is another toolchain"
         return
     fi
     cmp "$work/registry.wasm" registry.wasm >&2 ||
-        fail "wasm/registry.wasm is not what its source builds to; run wasm/build.sh"
-    say "bindings and registry.wasm are what their sources build to"
+        fail "wasm/registry.wasm is older than its sources; run make wasm"
+    say "bindings and registry.wasm are up to date"
 }
 
 case ${1-} in
@@ -169,4 +176,5 @@ fi
 generate bindings
 compile
 cp "$work/registry.wasm" registry.wasm
+hash_sources >registry.sources
 say "wasm/registry.wasm has $(wc -c <registry.wasm) bytes"

@@ -1,8 +1,10 @@
-// Package conformance runs the request and response vectors of testdata/vectors against
-// any host of the component. The same vectors judge every engine: native, wazero with
-// pooled and with fresh instances, and a second component runtime.
+// Package conformance runs the requests of testdata/vectors against any host of the component
+// and compares its answers with theirs. The same vectors test every engine: native, wazero with
+// pooled and with fresh instances, and V8 as a second component runtime. -update rewrites them
+// with the native engine's answers. If a vector fails because wasm/registry.wasm was not rebuilt
+// after a change of the handler, the test says so.
 //
-// A vector file is text, made for reading:
+// A vector file is text:
 //
 //	# A comment.
 //	=== a company with every field
@@ -15,17 +17,16 @@
 //	  "data": …
 //	}
 //
-// "given" makes an account for this vector alone; {key} and {second} are two of its live
-// keys, {revoked} one that no longer works. Its words: plan=ID, credits=N, suspended.
-// "client ADDRESS" sets the client's address, else every vector has one of its own.
-// "times N" sends the next request N times, of which the last is compared and the others
-// must have its status. "advance DURATION" moves the meter's clock. "outage NAME" sends the
-// vector to a host of which a part has failed: registry (it can't be read), record (a
-// company of it is too large), writer (it was never reached) or room (the host answers as many
-// requests as it may).
+// "given" makes an account for this vector alone; {key} and {second} are two of its live keys,
+// {revoked} a revoked one. Its options are plan=ID, credits=N and suspended. "client ADDRESS"
+// sets the client's address; without it every vector has its own. "times N" sends the next
+// request N times: the last answer is compared, the others must have the same status. "advance
+// DURATION" moves the meter's clock. "outage NAME" sends the vector to a host of which a part
+// has failed: registry (it cannot be read), record (one of its companies is too large), writer
+// (it was never reached) or room (the host already serves as many requests as it may).
 //
-// The body is compared byte by byte with the vector's, whose layout does not count.
-// {id} stands for the request id, which must be the same wherever it occurs, and
-// {release} for the registry's release. The headers that every answer carries are
-// checked on every answer and left out of the files.
+// The body is compared byte by byte with the vector's, ignoring the latter's indentation. {id}
+// stands for the request id, which must be the same everywhere in an answer, and {release} for
+// the registry's release. The headers of every answer are checked on every answer and left
+// out of the files.
 package conformance

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,33 +16,36 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/ident"
 	"regedge/host/engine"
 	"regedge/host/server"
+	"regedge/internal/testkit/sampletest"
 )
 
 var update = flag.Bool("update", false, "rewrite the vectors with what the native engine answers; statuses must hold")
 
 const (
 	vectorDir = "../../testdata/vectors"
-	// leastVectors is what the folder holds at least: a run that finds fewer is broken.
+	// leastVectors is a lower bound of how many there are: a run that finds fewer is broken.
 	leastVectors = 150
 )
 
-// engines are the ways to run the same request logic.
+// engines are the ways to run the handler.
 var engines = []struct {
-	name  string
-	start func(*testing.T, *world) *Kit
+	name      string
+	component bool // it runs wasm/registry.wasm
+	start     func(*testing.T, *testEnv) *Kit
 }{
-	{"native", func(t *testing.T, w *world) *Kit {
-		return w.serve(t, func(parts engine.Parts) server.Answerer { return engine.NewNative(parts) })
+	{"native", false, func(t *testing.T, env *testEnv) *Kit {
+		return env.serve(t, func(parts engine.Parts) server.Answerer { return engine.NewNative(parts) })
 	}},
-	{"wazero pooled", func(t *testing.T, w *world) *Kit { return w.serveComponent(t, engine.Limits{}) }},
-	{"wazero fresh", func(t *testing.T, w *world) *Kit { return w.serveComponent(t, engine.Limits{Fresh: true}) }},
-	{"V8", startV8},
+	{"wazero pooled", true, func(t *testing.T, env *testEnv) *Kit { return env.serveComponent(t, engine.Limits{}) }},
+	{"wazero fresh", true, func(t *testing.T, env *testEnv) *Kit { return env.serveComponent(t, engine.Limits{Fresh: true}) }},
+	{"V8", true, startV8},
 }
 
-func (w *world) serveComponent(t *testing.T, limits engine.Limits) *Kit {
-	return w.serve(t, func(parts engine.Parts) server.Answerer {
+func (env *testEnv) serveComponent(t *testing.T, limits engine.Limits) *Kit {
+	return env.serve(t, func(parts engine.Parts) server.Answerer {
 		component, err := engine.NewComponent(context.Background(), parts, limits)
 		require.NoError(t, err)
 		t.Cleanup(func() { component.Close(context.Background()) })
@@ -52,9 +57,9 @@ func TestVectors(t *testing.T) {
 	files := readVectors(t)
 	for _, engine := range engines {
 		t.Run(engine.name, func(t *testing.T) {
-			world := newWorld(t)
-			kit := engine.start(t, world)
-			kit.Outage = func(t *testing.T, part string) *Kit { return engine.start(t, world.without(t, part)) }
+			env := newTestEnv(t)
+			kit := engine.start(t, env)
+			kit.Outage = func(t *testing.T, part string) *Kit { return engine.start(t, env.without(t, part)) }
 			rewrite := *update && engine.name == "native"
 			for _, f := range files {
 				t.Run(filepath.Base(f.path), func(t *testing.T) {
@@ -66,18 +71,21 @@ func TestVectors(t *testing.T) {
 					}
 				})
 			}
+			if t.Failed() && engine.component {
+				reportStale(t)
+			}
 		})
 	}
 }
 
-// vectorFile is a file of vectors and where it stands.
+// vectorFile is a file of vectors and its path.
 type vectorFile struct {
 	*File
 	path string
 }
 
-// readVectors reads all files in the order of their names: the clock that one advances
-// is that of the ones after it.
+// readVectors reads all files in the order of their names. The order matters, since they share
+// a clock.
 func readVectors(t *testing.T) []vectorFile {
 	paths, err := filepath.Glob(filepath.Join(vectorDir, "*.txt"))
 	require.NoError(t, err)
@@ -95,8 +103,7 @@ func readVectors(t *testing.T) []vectorFile {
 	return files
 }
 
-// sameStatuses keeps -update from accepting another outcome: statuses are written by
-// hand.
+// sameStatuses keeps -update from changing a status: statuses are written by hand.
 func sameStatuses(t *testing.T, want, got *File) {
 	for i, v := range want.Vectors {
 		for j, e := range v.Exchanges {
@@ -105,10 +112,10 @@ func sameStatuses(t *testing.T, want, got *File) {
 	}
 }
 
-// startV8 runs the component on another runtime, which shares no code with the host.
-func startV8(t *testing.T, w *world) *Kit {
-	if w.full {
-		t.Skip("skipped: how many requests are answered at once is for our host to say, not for the component")
+// startV8 runs the component on another runtime, which shares no code with this host.
+func startV8(t *testing.T, env *testEnv) *Kit {
+	if env.full {
+		t.Skip("skipped: our host limits concurrent requests, not the component")
 	}
 	dir := "../../testdata/jco"
 	node, err := exec.LookPath("node")
@@ -119,7 +126,7 @@ func startV8(t *testing.T, w *world) *Kit {
 		t.Skip("skipped: the component on V8 needs `make tools`, which installs its npm packages")
 	}
 	command := exec.Command(node, "serve.mjs", "--component", "../../wasm/registry.wasm",
-		"--access", w.access, "--registry", w.registry, "--meter-url", w.serveMeter(t),
+		"--access", env.access, "--registry", env.registry, "--meter-url", env.serveMeter(t),
 		"--meter-token", meterToken, "--docs-url", docsURL, "--client-header", clientHeaderV8, "--port", "0")
 	command.Dir, command.Stderr = dir, os.Stderr
 	input, err := command.StdinPipe()
@@ -132,9 +139,31 @@ func startV8(t *testing.T, w *world) *Kit {
 	line, err := reader.ReadString('\n')
 	require.NoError(t, err, "the V8 server did not start")
 	go io.Copy(io.Discard, reader)
-	return w.kit(strings.TrimSpace(strings.TrimPrefix(line, "listening ")), clientHeaderV8)
+	return env.kit(strings.TrimSpace(strings.TrimPrefix(line, "listening ")), clientHeaderV8)
 }
 
-// clientHeaderV8 is the header in which the test tells the V8 server whom to take for the
-// client, as the proxy in front of a host does.
+// clientHeaderV8 is the header from which the V8 server takes the client's address, as from a
+// proxy.
 const clientHeaderV8 = "X-Forwarded-For"
+
+// TestHeaderNamesAreSpeltAsDocumented reads the bytes of an answer, since net/http, which reads
+// those of the vectors, normalizes the spelling of names.
+func TestHeaderNamesAreSpeltAsDocumented(t *testing.T) {
+	for _, engine := range engines[:2] {
+		t.Run(engine.name, func(t *testing.T) {
+			kit := engine.start(t, newTestEnv(t))
+			conn, err := net.Dial("tcp", kit.Address)
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = fmt.Fprintf(conn, "GET /v1/companies/%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n",
+				sampletest.CompanyEveryField, ident.SandboxKey)
+			require.NoError(t, err)
+			answer, err := io.ReadAll(conn)
+			require.NoError(t, err)
+			require.Contains(t, string(answer), "HTTP/1.1 200 OK\r\n")
+			for _, name := range []string{"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-Registry-Release"} {
+				require.Contains(t, string(answer), "\r\n"+name+": ")
+			}
+		})
+	}
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Account is a live account that the kit asked for.
+// Account is an account that was made for a vector.
 type Account struct{ Key, Second, Revoked string }
 
 // Kit is a host under test.
@@ -26,15 +26,17 @@ type Kit struct {
 	ClientHeader string
 	// NewAccount makes an account with two live keys and a revoked one.
 	NewAccount func(*testing.T, Given) Account
-	// Advance moves the meter's clock, and returns when the meter has settled on it.
+	// Advance moves the meter's clock, and returns once the meter's verdicts are complete
+	// again.
 	Advance func(*testing.T, time.Duration)
 	// Release is the id of the registry's release.
 	Release string
-	// Outage returns a kit of the same host with a failed part: see the package comment.
+	// Outage returns a kit of the same host with a failed part; the package comment has the
+	// names of the parts.
 	Outage func(t *testing.T, part string) *Kit
 }
 
-// everyAnswer are the headers that every answer but a preflight's carries.
+// everyAnswer are the headers of every answer but a preflight's.
 var everyAnswer = map[string]string{
 	"Cache-Control":               "private, no-store",
 	"X-Content-Type-Options":      "nosniff",
@@ -43,11 +45,11 @@ var everyAnswer = map[string]string{
 		"X-Credits-Remaining, X-Registry-Release, Retry-After",
 }
 
-// framing are headers of the connection, not of the answer.
+// framing are the headers that depend on the connection.
 var framing = []string{"Date", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"}
 
-// Run sends the vectors of a file and returns what came back, as a file of the same
-// requests. Each difference fails t, unless compare is false.
+// Run sends the requests of a file and returns a file with the answers. Each difference fails t,
+// unless compare is false.
 func (k *Kit) Run(t *testing.T, f *File, compare bool) *File {
 	got := &File{Head: f.Head}
 	for _, v := range f.Vectors {
@@ -66,7 +68,7 @@ func (k *Kit) Run(t *testing.T, f *File, compare bool) *File {
 	return got
 }
 
-// clients gives out client addresses, so that no vector shares one with another.
+// clients makes a client address for each vector.
 var clients addresses
 
 type addresses struct{ n int }
@@ -105,8 +107,8 @@ func (k *Kit) runVector(t *testing.T, v *Vector, client string, compare bool) *V
 	return &got
 }
 
-// send sends one request on a connection of its own, as written: an http.Client would
-// tidy what the vectors want untidy.
+// send sends one request on a connection of its own, byte by byte: an http.Client would refuse
+// or correct the invalid requests among the vectors.
 func (k *Kit) send(t *testing.T, e *Exchange, expand func(string) string, client string) *Exchange {
 	conn, err := net.DialTimeout("tcp", k.Address, 5*time.Second)
 	require.NoError(t, err)
@@ -131,7 +133,7 @@ func (k *Kit) send(t *testing.T, e *Exchange, expand func(string) string, client
 	return k.normal(t, e, res, body)
 }
 
-// normal is the answer as a vector has it.
+// normal returns the answer in the form of a vector.
 func (k *Kit) normal(t *testing.T, e *Exchange, res *http.Response, body []byte) *Exchange {
 	got := *e
 	got.Status = res.StatusCode
@@ -163,8 +165,8 @@ func (k *Kit) normal(t *testing.T, e *Exchange, res *http.Response, body []byte)
 	return &got
 }
 
-// spelling is a header's name as its specification has it; their case does not count on
-// the wire, and Go reads them in one of its own.
+// spelling returns a header's name as its specification writes it; net/http changes the case of
+// names.
 func spelling(name string) string {
 	for _, known := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "WWW-Authenticate"} {
 		if strings.EqualFold(name, known) {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// File is one file of vectors, with the comment at its head.
+// File is one file of vectors. Head is the comment at its beginning.
 type File struct {
 	Head    []string
 	Vectors []*Vector
 }
 
-// Vector is one story: an account, and the exchanges that it sees.
+// Vector is one test: a state of the service, and exchanges in order.
 type Vector struct {
 	Name      string
 	Comments  []string
@@ -34,9 +34,9 @@ type Given struct {
 	Suspended bool
 }
 
-// Exchange is one request and what must come back.
+// Exchange is one request and the expected answer.
 type Exchange struct {
-	Advance time.Duration // the meter's clock moves before the request
+	Advance time.Duration // of the meter's clock, before the request
 	Times   int           // how often the request is sent, at least 1
 	Request []string      // the request line without the version, then header lines
 	Status  int
@@ -64,7 +64,7 @@ type parser struct {
 	file     *File
 	vector   *Vector
 	exchange *Exchange // the one whose lines are being read
-	next     Exchange  // what "times" and "advance" said of the one to come
+	next     Exchange  // "times" and "advance" for the next one
 	body     []string
 }
 
@@ -109,7 +109,7 @@ func (p *parser) line(line string) error {
 		p.body = append(p.body, line)
 		return nil
 	}
-	return fmt.Errorf("not understood: %q", line)
+	return fmt.Errorf("unknown line: %q", line)
 }
 
 func joinErrors(errs ...error) error {
@@ -137,7 +137,7 @@ func parseGiven(words string) (*Given, error) {
 		case "suspended":
 			g.Suspended = true
 		default:
-			return nil, fmt.Errorf("given does not know %q", word)
+			return nil, fmt.Errorf("unknown option of given: %q", word)
 		}
 	}
 	if g.Plan == "" {
@@ -178,7 +178,7 @@ func (p *parser) response(rest string) (err error) {
 	return err
 }
 
-// endBody gives the lines read since the last header to the exchange they belong to.
+// endBody ends an exchange: its body is the lines since its last header.
 func (p *parser) endBody() error {
 	body := strings.TrimSpace(strings.Join(p.body, "\n"))
 	p.body = nil

@@ -41,7 +41,7 @@ func TestParseAndFormatAreInverse(t *testing.T) {
 	require.Equal(t, sample, string(f.Format()))
 }
 
-func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
+func TestMalformedFilesAreRefused(t *testing.T) {
 	for _, text := range []string{
 		"=== x\ngiven credits=1\n", "=== x\ngiven plan=a colour=b\n", "=== x\n< 200\n", "=== x\nnonsense\n",
 		"=== x\n> GET /\n< 200\n{broken\n", "=== x\ntimes many\n",

@@ -34,8 +34,8 @@ const (
 	meterToken    = "meter-token-of-the-vectors"
 )
 
-// start is when the vectors happen: fifteen seconds into a minute, so that RateLimit-Reset
-// is 45.
+// start is the time at which each engine's vectors start: fifteen seconds into a minute, so that
+// RateLimit-Reset is 45.
 var start = time.Date(2026, 11, 21, 10, 30, 15, 0, time.UTC)
 
 // simClock is the clock of writer and meter.
@@ -56,52 +56,52 @@ func (c *simClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// world is the service around an engine: the registry, and a real writer and meter on
-// databases of its own.
-type world struct {
+// testEnv is the service around an engine: the registry, and a real writer and meter with
+// databases of their own.
+type testEnv struct {
 	registry, access string
 	clock            *simClock
 	client           *writer.Client
 	meter            *meter.Meter
 	release          string
 	dir              string
-	full             bool // all requests that a host answers at once are under way
+	full             bool // the host already serves as many requests as it may
 }
 
-func newWorld(t *testing.T) *world {
+func newTestEnv(t *testing.T) *testEnv {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
 
 	path := sampletest.Registry(t)
 	dir := t.TempDir()
-	w := &world{registry: path, access: filepath.Join(dir, "access.db"), clock: &simClock{now: start}, dir: dir}
-	w.release = readRelease(t, path)
+	env := &testEnv{registry: path, access: filepath.Join(dir, "access.db"), clock: &simClock{now: start}, dir: dir}
+	env.release = readRelease(t, path)
 
 	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
 	require.NoError(t, err)
 	t.Cleanup(func() { ledger.Close() })
-	access, err := schema.OpenFile(w.access, false)
+	access, err := schema.OpenFile(env.access, false)
 	require.NoError(t, err)
 	t.Cleanup(func() { access.Close() })
-	center, err := writer.Open(ctx, writer.Config{Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: w.clock.Now})
+	central, err := writer.Open(ctx, writer.Config{Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: env.clock.Now})
 	require.NoError(t, err)
-	running.Go(func() { center.Run(ctx) })
+	running.Go(func() { central.Run(ctx) })
 
-	inProcess := &http.Client{Transport: writer.InProcess(center.Handler())}
-	w.client = writer.NewClient("http://writer.internal", operatorToken, inProcess)
-	_, err = w.client.SetPlan(ctx, writer.Plan{ID: "tiny", APIAccess: true, PerMinute: 1000, MonthlyVolume: 3})
+	inProcess := &http.Client{Transport: writer.InProcess(central.Handler())}
+	env.client = writer.NewClient("http://writer.internal", operatorToken, inProcess)
+	_, err = env.client.SetPlan(ctx, writer.Plan{ID: "tiny", APIAccess: true, PerMinute: 1000, MonthlyVolume: 3})
 	require.NoError(t, err)
-	node, err := w.client.AddNode(ctx, "vectors")
+	node, err := env.client.AddNode(ctx, "vectors")
 	require.NoError(t, err)
-	w.meter = w.newMeter(t, filepath.Join(dir, "state"), meter.OverHTTP("http://writer.internal", node.Token, inProcess))
-	require.Eventually(t, func() bool { return w.meter.Ready() == nil }, time.Minute, 10*time.Millisecond)
-	return w
+	env.meter = env.newMeter(t, filepath.Join(dir, "state"), meter.OverHTTP("http://writer.internal", node.Token, inProcess))
+	require.Eventually(t, func() bool { return env.meter.Ready() == nil }, time.Minute, 10*time.Millisecond)
+	return env
 }
 
 // newMeter runs a meter until the test ends.
-func (w *world) newMeter(t *testing.T, state string, center meter.Transport) *meter.Meter {
-	m, err := meter.Open(meter.Config{State: state, Now: w.clock.Now, Writer: center})
+func (env *testEnv) newMeter(t *testing.T, state string, central meter.Transport) *meter.Meter {
+	m, err := meter.Open(meter.Config{State: state, Now: env.clock.Now, Writer: central})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -114,17 +114,17 @@ func (w *world) newMeter(t *testing.T, state string, center meter.Transport) *me
 	return m
 }
 
-// away is a writer that no message reaches.
-type away struct{}
+// unreachable is a writer that no message reaches.
+type unreachable struct{}
 
-func (away) Sync(context.Context, []byte) ([]byte, error) { return nil, errors.New("no route") }
+func (unreachable) Sync(context.Context, []byte) ([]byte, error) { return nil, errors.New("no route") }
 
-// without is the world after a part of it failed.
-func (w *world) without(t *testing.T, part string) *world {
-	failed := *w
+// without returns a copy of env in which a part has failed.
+func (env *testEnv) without(t *testing.T, part string) *testEnv {
+	failed := *env
 	switch part {
 	case "writer":
-		failed.meter = w.newMeter(t, t.TempDir(), away{})
+		failed.meter = env.newMeter(t, t.TempDir(), unreachable{})
 	case "registry":
 		failed.registry = filepath.Join(t.TempDir(), "registry.db")
 		db, err := schema.OpenFile(failed.registry, false)
@@ -136,7 +136,7 @@ func (w *world) without(t *testing.T, part string) *world {
 		failed.full = true
 	case "record":
 		failed.registry = filepath.Join(t.TempDir(), "registry.db")
-		content, err := os.ReadFile(w.registry)
+		content, err := os.ReadFile(env.registry)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(failed.registry, content, 0o644))
 		db, err := schema.OpenFile(failed.registry, false)
@@ -159,62 +159,62 @@ func readRelease(t *testing.T, path string) string {
 	return id
 }
 
-// newAccount makes what a vector starts with, through the writer's own API.
-func (w *world) newAccount(t *testing.T, given Given) Account {
+// newAccount makes the account of a vector by the writer's API.
+func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 	ctx := context.Background()
-	account, err := w.client.AddAccount(ctx, t.Name(), "", given.Plan)
+	account, err := env.client.AddAccount(ctx, t.Name(), "", given.Plan)
 	require.NoError(t, err)
 	if given.Credits > 0 {
-		_, err = w.client.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: given.Credits, Note: "given"})
+		_, err = env.client.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: given.Credits, Note: "given"})
 		require.NoError(t, err)
 	}
 	var keys [3]writer.NewKey
 	for i := range keys {
-		keys[i], err = w.client.AddKey(ctx, account.ID, "key")
+		keys[i], err = env.client.AddKey(ctx, account.ID, "key")
 		require.NoError(t, err)
 	}
-	_, err = w.client.RevokeKey(ctx, keys[2].ID)
+	_, err = env.client.RevokeKey(ctx, keys[2].ID)
 	require.NoError(t, err)
 	if given.Suspended {
 		yes := true
-		_, err = w.client.ChangeAccount(ctx, account.ID, writer.AccountChange{Suspended: &yes})
+		_, err = env.client.ChangeAccount(ctx, account.ID, writer.AccountChange{Suspended: &yes})
 		require.NoError(t, err)
 	}
 	return Account{Key: keys[0].Secret, Second: keys[1].Secret, Revoked: keys[2].Secret}
 }
 
-func (w *world) kit(address, clientHeader string) *Kit {
-	return &Kit{Address: address, ClientHeader: clientHeader, NewAccount: w.newAccount, Advance: w.advance, Release: w.release}
+func (env *testEnv) kit(address, clientHeader string) *Kit {
+	return &Kit{Address: address, ClientHeader: clientHeader, NewAccount: env.newAccount, Advance: env.advance, Release: env.release}
 }
 
-// advance moves the clock. To the meter that is silence of the writer, until their next
-// sync: it waits for a verdict that has all of its numbers.
-func (w *world) advance(t *testing.T, d time.Duration) {
-	w.clock.advance(d)
+// advance moves the clock and waits for the meter's next sync. Until then the meter takes the
+// writer for unreachable, and its verdicts lack numbers.
+func (env *testEnv) advance(t *testing.T, d time.Duration) {
+	env.clock.advance(d)
 	probe := charge.Request{Account: 1 << 40, Key: 1 << 40, PerMinute: 1 << 40, Endpoint: charge.Companies, Outcome: charge.Failed}
 	require.Eventually(t, func() bool {
 		probe.ID = handler.NewRequestID(engine.Clock{}, engine.Random{})
-		return w.meter.Charge(context.Background(), probe).RateRemaining != charge.Unsent
+		return env.meter.Charge(context.Background(), probe).RateRemaining != charge.Unsent
 	}, time.Minute, 5*time.Millisecond)
 }
 
-func (w *world) open(t *testing.T, path string) *sqlite.Store {
+func (env *testEnv) open(t *testing.T, path string) *sqlite.Store {
 	s, err := sqlite.Open(sqlite.Config{Path: path})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-// serve runs the host's server around an answerer of the world's parts.
-func (w *world) serve(t *testing.T, newAnswerer func(engine.Parts) server.Answerer) *Kit {
+// serve runs the host's server with an answerer made from the env's parts.
+func (env *testEnv) serve(t *testing.T, newAnswerer func(engine.Parts) server.Answerer) *Kit {
 	parts := engine.Parts{
-		Access: w.open(t, w.access), Registry: w.open(t, w.registry), Meter: w.meter,
+		Access: env.open(t, env.access), Registry: env.open(t, env.registry), Meter: env.meter,
 		Clock: engine.Clock{}, Random: engine.Random{}, DocsURL: docsURL,
 	}
 	proxies, err := server.ParseProxies([]string{"127.0.0.0/8"})
 	require.NoError(t, err)
 	answerer, limit := newAnswerer(parts), 0
-	if w.full {
+	if env.full {
 		answerer, limit = &occupied{begun: make(chan struct{}), end: make(chan struct{})}, 1
 	}
 	web, err := server.New(server.Config{
@@ -229,15 +229,40 @@ func (w *world) serve(t *testing.T, newAnswerer func(engine.Parts) server.Answer
 	ended := make(chan error, 1)
 	go func() { ended <- web.Run(ctx, listener) }()
 	t.Cleanup(func() { cancel(); require.NoError(t, <-ended) })
-	if w.full {
+	if env.full {
 		answerer.(*occupied).fill(t, "http://"+listener.Addr().String())
 	}
-	return w.kit(listener.Addr().String(), "X-Forwarded-For")
+	return env.kit(listener.Addr().String(), "X-Forwarded-For")
 }
 
 // serveMeter serves the meter over HTTP, as regedge meter does beside Spin.
-func (w *world) serveMeter(t *testing.T) string {
-	web := httptest.NewServer(w.meter.Handler(meterToken))
+func (env *testEnv) serveMeter(t *testing.T) string {
+	web := httptest.NewServer(env.meter.Handler(meterToken))
 	t.Cleanup(web.Close)
 	return web.URL
+}
+
+// occupied is an answerer that serves its first request until the test ends.
+type occupied struct{ begun, end chan struct{} }
+
+func (o *occupied) Answer(context.Context, *handler.Request, *handler.Response) error {
+	close(o.begun) // panics for a second request, which the server must refuse
+	<-o.end
+	return errors.New("the test has ended")
+}
+
+// fill sends the first request and returns once it is being served.
+func (o *occupied) fill(t *testing.T, base string) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if res, err := http.Get(base + "/v1/companies/first"); err == nil {
+			res.Body.Close()
+		}
+	}()
+	<-o.begun
+	t.Cleanup(func() {
+		close(o.end)
+		<-ended
+	})
 }
