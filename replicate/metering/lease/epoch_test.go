@@ -1,0 +1,154 @@
+package lease
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// endedEpoch is an edge whose epoch 1 is superseded and settled: everything is reported and
+// returned, in the number of batches that it returns.
+func endedEpoch(t *testing.T) (edge *EdgeState, batches uint64) {
+	edge, _ = granted(t, 10)
+	require.Equal(t, "", edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	ended := syncproto.Reply{Status: syncproto.Superseded, Session: 1, Epoch: 1, Generation: 1, Live: 1}
+	edge.Apply(start, &ended, false)
+	for ended.Applied < 5 && edge.Hello(start).Epoch != 0 {
+		if batch := edge.Sync(start).Batch; batch != nil {
+			ended.Applied = batch.Seq
+		}
+		edge.Apply(start, &ended, true)
+	}
+	require.Zero(t, edge.Hello(start).Epoch)
+	return edge, ended.Applied
+}
+
+// requireEpochShown checks that an edge sends all of epoch 1 again to a writer of generation 2,
+// which has none of it and replies with the status.
+func requireEpochShown(t *testing.T, edge *EdgeState, batches uint64, status syncproto.Status) {
+	require.EqualValues(t, 1, edge.Epoch(), "that writer has not seen the reports")
+	require.True(t, edge.Greeting())
+	shown := edge.Hello(start)
+	require.EqualValues(t, 1, shown.Epoch)
+	require.Equal(t, batches, shown.Acked)
+	edge.Apply(start, &syncproto.Reply{Status: status, Session: 10, Epoch: 1, Generation: 2, Live: 1}, false)
+	require.False(t, edge.Greeting(), "its batches are sent again first")
+	for seq := uint64(1); seq <= batches; seq++ {
+		require.Equal(t, seq, edge.Sync(start).Batch.Seq)
+		edge.Apply(start, &syncproto.Reply{Status: status, Session: 10, Epoch: 1, Generation: 2, Applied: seq, Live: 1}, true)
+	}
+	require.NoError(t, edge.Check())
+}
+
+// TestAnEndedEpochIsShownToAnotherWriter ends an epoch, and restores the ledger from a backup
+// before the edge asks for the next one.
+func TestAnEndedEpochIsShownToAnotherWriter(t *testing.T) {
+	edge, batches := endedEpoch(t)
+	asked := edge.Hello(start)
+	require.NotEqual(t, edge.session.boot, asked.Boot, "that number asked for epoch 1")
+	fresh := syncproto.Reply{Status: syncproto.Fresh, Session: 9, Epoch: 2, Generation: 2, Live: 1}
+	edge.Apply(start, &fresh, false)
+	requireEpochShown(t, edge, batches, syncproto.Superseded)
+	require.Equal(t, asked.Boot, edge.Hello(start).Boot)
+	edge.Apply(start, &fresh, false)
+	require.EqualValues(t, 2, edge.Epoch())
+	require.NoError(t, edge.Check())
+}
+
+// TestAnEndedEpochOfARetiredEdgeIsShownToAnotherWriter does the same with an edge that gets no
+// other epoch.
+func TestAnEndedEpochOfARetiredEdgeIsShownToAnotherWriter(t *testing.T) {
+	edge, batches := endedEpoch(t)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Retired, Session: 9, Generation: 2, Live: 1}, false)
+	requireEpochShown(t, edge, batches, syncproto.Retired)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Retired, Session: 10, Epoch: 1, Generation: 2, Applied: batches, Live: 1}, true)
+	require.EqualValues(t, 1, edge.Epoch())
+	require.False(t, edge.Greeting())
+}
+
+// TestAnEpochIsNotBegunTwice repeats the reply that gave an ended epoch, while the edge asks for
+// the next one.
+func TestAnEpochIsNotBegunTwice(t *testing.T) {
+	edge, batches := endedEpoch(t)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: edge.standing.generation, Live: 1, NowMillis: start}, false)
+	require.True(t, edge.Greeting(), "it still asks")
+	require.Equal(t, batches, edge.outbox.sealed, "its batches are not numbered from 1 again")
+	require.NoError(t, edge.Check())
+}
+
+// TestAnOldCopyOfARetiredEdge runs a copy of the state directory that is older than what the
+// writer applied. The copy reports nothing. When the ledger is restored from before the edge was
+// retired, the copy continues like an empty directory, since it does not know what the original
+// spent of its leases.
+func TestAnOldCopyOfARetiredEdge(t *testing.T) {
+	edge, log := granted(t, 100)
+	edge.Charge(start, request("reported", charge.Found), false)
+	require.NotNil(t, edge.Sync(start).Batch)
+	edge.Charge(start, request("dropped", charge.Found), false)
+	edge.Boot(2)
+	r := &syncproto.Reply{Status: syncproto.Retired, Session: 2, Epoch: 1, Generation: 1, Applied: edge.outbox.sealed + 5, Live: 1}
+	require.True(t, edge.Apply(start, r, false).Abandoned, "the writer has more batches than this copy made")
+	edge.Charge(start, request("after", charge.Failed), false)
+	require.Nil(t, edge.Sync(start).Batch)
+	require.False(t, edge.Greeting(), "it does not send Hello again and again")
+	require.NoError(t, edge.Check())
+
+	again := New(&recordLog{})
+	for _, r := range log.records {
+		require.NoError(t, again.Replay(r))
+	}
+	require.NoError(t, again.Check())
+	require.Zero(t, again.Unreported(1))
+	require.Equal(t, edge.outbox.inflight, again.outbox.inflight)
+
+	for _, status := range []syncproto.Status{syncproto.OK, syncproto.Superseded} {
+		older := New(&recordLog{})
+		for _, r := range log.records {
+			require.NoError(t, older.Replay(r))
+		}
+		older.Boot(3)
+		require.EqualValues(t, 1, older.Hello(start).Epoch)
+		older.Apply(start, &syncproto.Reply{Status: status, Session: 3, Epoch: 1, Generation: 2, Applied: 1, Live: 1}, false)
+		require.Zero(t, older.Hello(start).Epoch)
+		older.Void(start, "dropped")
+		require.NoError(t, older.Check())
+		older.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 4, Epoch: 9, Generation: 2, Live: 1}, false)
+		require.EqualValues(t, 9, older.Epoch())
+		require.NoError(t, older.Check())
+	}
+}
+
+// TestAnOlderCopyDropsUsageOfEarlierEpochs copies the journal of an edge that has charges of
+// epoch 1 to report in epoch 2. The original may have reported them.
+func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
+	edge, log := granted(t, 10)
+	edge.Charge(start, request("of epoch 1", charge.Found), false)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+	require.EqualValues(t, 1, edge.Unreported(1))
+
+	open := func(records [][]byte, boot uint64) (*EdgeState, *recordLog) {
+		disk := &recordLog{slices.Clone(records)}
+		copied := New(disk)
+		for _, r := range records {
+			require.NoError(t, copied.Replay(r))
+		}
+		copied.Boot(boot)
+		return copied, disk
+	}
+	current, _ := open(log.records, 2)
+	require.EqualValues(t, 1, current.Unreported(1))
+	current.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 3, Epoch: 2, Generation: 1, Live: 1}, false)
+	require.Len(t, current.Sync(start).Batch.Usage, 1, "the original reports it")
+
+	older, disk := open(log.records, 3)
+	older.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 4, Epoch: 3, Generation: 1, Live: 1}, false)
+	require.Zero(t, older.Unreported(1))
+	require.Nil(t, older.Sync(start).Batch)
+	require.NoError(t, older.Check())
+	again, _ := open(disk.records, 4)
+	require.Zero(t, again.Unreported(1), "nor after a restart")
+}
