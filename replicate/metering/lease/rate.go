@@ -19,7 +19,7 @@ type rate struct {
 	limit        int32 // requests per minute
 	count        int32 // at this edge
 	others       int32 // at other edges, as the writer said last
-	reported     int32 // of count, what the writer was told
+	reported     int32 // the part of count that the writer knows
 	listed       bool  // in rates
 }
 

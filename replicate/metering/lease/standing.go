@@ -40,7 +40,7 @@ func (s *EdgeState) beginEpoch(epoch, generation uint64, forked bool) {
 }
 
 // applyEpoch is the effect of a new epoch, now and on replay. Epoch 0 means none: an
-// abandoned state directory goes on like an empty one, and counts no usage of the old epoch.
+// abandoned state directory continues like an empty one, and counts no usage of the old epoch.
 func (s *EdgeState) applyEpoch(epoch uint64, forked bool) {
 	old := s.standing.epoch
 	if epoch == 0 {

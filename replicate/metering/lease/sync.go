@@ -28,7 +28,7 @@ func (s *EdgeState) Watch(now, hold int64) *syncproto.Sync {
 	return &syncproto.Sync{Session: s.session.id, Seen: s.session.seen, HoldMillis: hold, NowMillis: now}
 }
 
-// Idle reports whether a Sync now would tell the writer nothing but that the edge lives.
+// Idle reports whether a Sync now would have no content, and only show that the edge is alive.
 func (s *EdgeState) Idle() bool {
 	return s.outbox.inflight == nil && s.outbox.applied == s.outbox.sealed && !s.declaration.active &&
 		len(s.rates.accounts)+len(s.usage.current)+len(s.usage.late)+len(s.wants.pending)+s.returns.len()+s.doubts.len() == 0

@@ -87,7 +87,7 @@ type Epoch struct {
 	Applied uint64 // newest batch
 	Granted int64  // sum of all grants
 	Forked  bool   // an older copy of the state directory was seen
-	Ended   bool   // the state directory goes on in a newer epoch
+	Ended   bool   // the state directory continues in a newer epoch
 	leases  map[syncproto.Pool]*Lease
 
 	// greeted is the Boot of the last Hello in this epoch; not stored. A repetition of that
