@@ -30,19 +30,19 @@ type accessChange struct {
 }
 
 func TestAccessChangesReachEveryEdgeWithinTwoSeconds(t *testing.T) {
-	w := start(t)
-	w.push(w.before)
-	w.inStep()
-	w.plan()
-	cin := w.watched()[0]
+	f := start(t)
+	f.push(f.before)
+	f.inStep()
+	f.plan()
+	cin := f.watched()[0]
 	took := make(map[string][]time.Duration)
 	var names []string
 	for round := range accessRounds {
 		var key string
-		for _, c := range w.accessChanges(t, round, &key) {
+		for _, c := range f.accessChanges(t, round, &key) {
 			sent := time.Now()
 			require.NoError(t, c.do(t.Context()), c.name)
-			last := w.everywhere(t, c.name, func(e *cluster.Edge) bool {
+			last := f.everywhere(t, c.name, func(e *cluster.Edge) bool {
 				a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+cin, key)
 				return err == nil && a.status == c.status
 			})
@@ -60,18 +60,18 @@ func TestAccessChangesReachEveryEdgeWithinTwoSeconds(t *testing.T) {
 }
 
 // accessChanges are those of the life of one account. The first sets its key.
-func (w *world) accessChanges(t *testing.T, round int, key *string) []accessChange {
+func (f *fixture) accessChanges(t *testing.T, round int, key *string) []accessChange {
 	var account int64
 	change := func(c writer.AccountChange) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := w.Client.ChangeAccount(ctx, account, c)
+			_, err := f.Client.ChangeAccount(ctx, account, c)
 			return err
 		}
 	}
 	free, load := "free", "load"
 	return []accessChange{
 		{"a key made", func(context.Context) (err error) {
-			account, *key, err = w.addAccount(round)
+			account, *key, err = f.addAccount(round)
 			return err
 		}, http.StatusOK},
 		{"a plan changed", change(writer.AccountChange{Plan: &free}), http.StatusForbidden},
@@ -79,20 +79,20 @@ func (w *world) accessChanges(t *testing.T, round int, key *string) []accessChan
 		{"an account suspended", change(suspension(true)), http.StatusForbidden},
 		{"an account resumed", change(suspension(false)), http.StatusOK},
 		{"a key revoked", func(ctx context.Context) error {
-			keys, err := w.Client.Keys(ctx, account)
+			keys, err := f.Client.Keys(ctx, account)
 			require.NoError(t, err)
-			_, err = w.Client.RevokeKey(ctx, keys[0].ID)
+			_, err = f.Client.RevokeKey(ctx, keys[0].ID)
 			return err
 		}, http.StatusUnauthorized},
 	}
 }
 
 // everywhere waits until something is so at every edge, and says since when.
-func (w *world) everywhere(t *testing.T, what string, so func(*cluster.Edge) bool) (last time.Time) {
+func (f *fixture) everywhere(t *testing.T, what string, so func(*cluster.Edge) bool) (last time.Time) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, e := range w.Edges {
+	for _, e := range f.Edges {
 		all.Go(func() {
 			assert.Eventually(t, func() bool { return so(e) }, patience, 5*time.Millisecond, "%s at %s", what, e.Name)
 			mu.Lock()

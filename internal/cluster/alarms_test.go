@@ -64,21 +64,21 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 
 // alarmsAreOfMetrics checks that every metric that an alarm names is there, with the
 // labels that the alarm asks for.
-func (w *world) alarmsAreOfMetrics() {
-	w.t.Helper()
-	edge, err := get(w.Edges[0].Metrics, "")
-	require.NoError(w.t, err)
-	central, err := get(w.WriterURL()+"/metrics", w.OperatorToken)
-	require.NoError(w.t, err)
-	for _, a := range alarms(w.t) {
+func (f *fixture) alarmsAreOfMetrics() {
+	f.t.Helper()
+	edge, err := get(f.Edges[0].Metrics, "")
+	require.NoError(f.t, err)
+	central, err := get(f.WriterURL()+"/metrics", f.OperatorToken)
+	require.NoError(f.t, err)
+	for _, a := range alarms(f.t) {
 		names := metricName.FindAllString(a.Expr, -1)
 		for _, name := range names {
-			require.Regexp(w.t, `(?m)^`+name+`[ {]`, edge+central, a.Alert)
+			require.Regexp(f.t, `(?m)^`+name+`[ {]`, edge+central, a.Alert)
 		}
 		for _, found := range metricLabel.FindAllStringSubmatch(a.Expr, -1) {
 			for label := range strings.FieldsFuncSeq(found[1]+","+found[2], func(r rune) bool { return r == ',' || r == ' ' }) {
 				if label != "instance" && label != "job" { // which Prometheus adds
-					require.Regexp(w.t, `(?m)^`+names[0]+`\{[^}]*\b`+label+`="`, edge+central, a.Alert)
+					require.Regexp(f.t, `(?m)^`+names[0]+`\{[^}]*\b`+label+`="`, edge+central, a.Alert)
 				}
 			}
 		}

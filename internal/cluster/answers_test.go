@@ -44,16 +44,16 @@ func paths(t *testing.T) (list []string) {
 }
 
 func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
-	w := start(t)
-	w.push(w.before)
-	w.push(w.after)
-	w.inStep()
-	w.alarmsAreOfMetrics()
-	w.statusTells()
-	single := w.single("single", w.after)
-	release := w.release()
-	for _, key := range []string{"", "reg_sandbox_public", func() string { _, key := w.account(1); return key }()} {
-		for _, e := range append(w.Edges, single) {
+	f := start(t)
+	f.push(f.before)
+	f.push(f.after)
+	f.inStep()
+	f.alarmsAreOfMetrics()
+	f.statusTells()
+	single := f.single("single", f.after)
+	release := f.release()
+	for _, key := range []string{"", "reg_sandbox_public", func() string { _, key := f.account(1); return key }()} {
+		for _, e := range append(f.Edges, single) {
 			require.Eventually(t, func() bool {
 				a, err := fetch(http.DefaultClient, e.URL, "/v1/search/companies?name=nothing+has+this+name", key)
 				return err == nil && (a.status == 200 || key == "" && a.status == 401)
@@ -63,9 +63,9 @@ func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
 			if key == "reg_sandbox_public" && i >= 15 {
 				break // the sandbox has 30 requests a minute
 			}
-			want := w.ask(single, path, key)
-			for _, e := range w.Edges {
-				got := w.ask(e, path, key)
+			want := f.ask(single, path, key)
+			for _, e := range f.Edges {
+				got := f.ask(e, path, key)
 				require.Equal(t, want, got, "%s at %s", path, e.Name)
 				if got.status == 200 {
 					require.Equal(t, release, got.release)
@@ -77,15 +77,15 @@ func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
 
 // ask asks an edge. The requests of a minute may be used up by those that waited for the edges
 // to get ready; then it waits for another minute.
-func (w *world) ask(e *cluster.Edge, path, key string) answer {
-	w.t.Helper()
+func (f *fixture) ask(e *cluster.Edge, path, key string) answer {
+	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		a, err := fetch(http.DefaultClient, e.URL, path, key)
-		require.NoError(w.t, err)
+		require.NoError(f.t, err)
 		if a.status != http.StatusTooManyRequests {
 			return a
 		}
-		require.Less(w.t, time.Since(began), patience, "%s at %s: %s", path, e.Name, a.data)
+		require.Less(f.t, time.Since(began), patience, "%s at %s: %s", path, e.Name, a.data)
 	}
 }
 
@@ -101,16 +101,16 @@ func TestTheRealCompaniesReachEveryEdge(t *testing.T) {
 	}
 	pincodes, err := filepath.Glob(official + "/pincodes/*.csv.gz")
 	require.NoError(t, err)
-	w := start(t)
+	f := start(t)
 	registry := filepath.Join(t.TempDir(), "registry.db")
 	_, err = importer.Run(t.Context(), importer.Config{Registry: registry, Files: files, Pincodes: pincodes, AsOf: "2025-05-05"})
 	require.NoError(t, err)
-	took, arrived, said := w.push(registry)
+	took, arrived, said := f.push(registry)
 	t.Logf("%v, at both edges %v later\n%s", took, arrived, said)
-	w.inStep()
-	single := w.single("single", registry)
-	_, key := w.account(1)
-	for _, e := range append(w.Edges, single) {
+	f.inStep()
+	single := f.single("single", registry)
+	_, key := f.account(1)
+	for _, e := range append(f.Edges, single) {
 		require.Eventually(t, func() bool {
 			a, err := fetch(http.DefaultClient, e.URL, "/v1/search/companies?name=nothing+has+this+name", key)
 			return err == nil && a.status == 200
@@ -120,7 +120,7 @@ func TestTheRealCompaniesReachEveryEdge(t *testing.T) {
 		want, err := fetch(http.DefaultClient, single.URL, path, key)
 		require.NoError(t, err)
 		require.Equal(t, 200, want.status, path)
-		for _, e := range w.Edges {
+		for _, e := range f.Edges {
 			got, err := fetch(http.DefaultClient, e.URL, path, key)
 			require.NoError(t, err)
 			require.Equal(t, want, got, "%s at %s", path, e.Name)

@@ -72,8 +72,8 @@ func newRegistry(b *testing.B, dir string, companies int) string {
 	made, err := generate.Run(b.Context(), generate.Config{Companies: companies, Seed: 5, Out: out})
 	require.NoError(b, err)
 	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-05-05"}
-	for _, f := range made.Files {
-		config.Files = append(config.Files, filepath.Join(out, filepath.Base(f.Name)))
+	for _, file := range made.Files {
+		config.Files = append(config.Files, filepath.Join(out, filepath.Base(file.Name)))
 	}
 	_, err = importer.Run(b.Context(), config)
 	require.NoError(b, err)
@@ -181,19 +181,19 @@ const clientsAtOnce = 8
 // BenchmarkEdge measures lookups of whole edges, over HTTP and charged: one that reads the
 // file of its replica, one that reads its replica's endpoint, and one on a plain file.
 func BenchmarkEdge(b *testing.B) {
-	w := startAt(b, "", []placed{{name: "file"}})
-	w.push(w.before)
-	w.inStep()
-	cins := w.watched()
-	_, key := w.account(1)
-	registry, access := w.Edges[0].Replicas["registry"], w.Edges[0].Replicas["access"]
+	f := startAt(b, "", []placed{{name: "file"}})
+	f.push(f.before)
+	f.inStep()
+	cins := f.watched()
+	_, key := f.account(1)
+	registry, access := f.Edges[0].Replicas["registry"], f.Edges[0].Replicas["access"]
 	for _, way := range []struct {
 		name string
 		edge *cluster.Edge
 	}{
-		{"replica's file", w.Edges[0]},
-		{"replica's endpoint", w.another("endpoint", "--registry", registry.URL(), "--access", access.URL())},
-		{"plain file", w.another("plain", "--registry", w.before, "--access", access.URL(), "--access-replica", access.Dir)},
+		{"replica's file", f.Edges[0]},
+		{"replica's endpoint", f.another("endpoint", "--registry", registry.URL(), "--access", access.URL())},
+		{"plain file", f.another("plain", "--registry", f.before, "--access", access.URL(), "--access-replica", access.Dir)},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
@@ -219,21 +219,21 @@ func BenchmarkEdge(b *testing.B) {
 }
 
 // another is an edge beside the first, on its machine, that reads as the flags say.
-func (w *world) another(name string, flags ...string) *cluster.Edge {
-	w.t.Helper()
-	node, err := w.Client.AddNode(w.t.Context(), name)
-	require.NoError(w.t, err)
-	address := freeport.ForTest(w.t)
+func (f *fixture) another(name string, flags ...string) *cluster.Edge {
+	f.t.Helper()
+	node, err := f.Client.AddNode(f.t.Context(), name)
+	require.NoError(f.t, err)
+	address := freeport.ForTest(f.t)
 	env := []string{"REGEDGE_TOKEN=" + node.Token}
 	for _, database := range pki.Databases {
-		token, err := w.Token(database, pki.ReadOnly)
-		require.NoError(w.t, err)
+		token, err := f.Token(database, pki.ReadOnly)
+		require.NoError(f.t, err)
 		env = append(env, tokenVariable(database)+"="+token)
 	}
-	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{
-		Program: w.Regedge, Log: w.log, Env: env,
+	return f.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{
+		Program: f.Regedge, Log: f.log, Env: env,
 		Args: append([]string{
-			"edge", "--listen", address, "--log", "errors", "--writer", w.WriterURL(), "--state", filepath.Join(w.t.TempDir(), name),
+			"edge", "--listen", address, "--log", "errors", "--writer", f.WriterURL(), "--state", filepath.Join(f.t.TempDir(), name),
 		}, flags...),
 	}})
 }

@@ -41,24 +41,24 @@ const agree = `SELECT c.low, c.high, d.low, d.high FROM
 // that hold an invariant on every read.
 func TestReadsAreRightBesideAWriterInAHurry(t *testing.T) {
 	t.Parallel()
-	w := start(t)
-	w.push(w.before)
-	l := w.newTraffic(fewAccounts)
-	token, err := w.Token("registry", pki.ReadWrite)
+	f := start(t)
+	f.push(f.before)
+	l := f.newTraffic(fewAccounts)
+	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)
-	primary := w.open(w.Primaries["registry"], token)
-	w.alter(t, schema.Registry, "CREATE TABLE numbered (cin TEXT NOT NULL) STRICT",
+	primary := f.open(f.Primaries["registry"], token)
+	f.alter(t, schema.Registry, "CREATE TABLE numbered (cin TEXT NOT NULL) STRICT",
 		"INSERT INTO numbered (cin) SELECT cin FROM company",
 		"CREATE TABLE numbered_director (din TEXT NOT NULL) STRICT", "INSERT INTO numbered_director (din) SELECT din FROM director")
 	require.NoError(t, libsql.Commit(t.Context(), primary, hurried("rowid > 0", 0)))
-	w.rollForward(t, primary)
+	f.rollForward(t, primary)
 	l.start()
 	phase := l.begin()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var readers sync.WaitGroup
 	var judge readJudge
-	for _, e := range w.Edges {
+	for _, e := range f.Edges {
 		file := followFile(t, e.Replicas["registry"])
 		for range hurriedReaders {
 			readers.Go(func() { judge.readAgain(ctx, file) })
@@ -79,7 +79,7 @@ func TestReadsAreRightBesideAWriterInAHurry(t *testing.T) {
 	require.Positive(t, judge.reads.Load())
 	require.Empty(t, judge.wrong)
 	l.end(t)
-	w.intact(t, token)
+	f.intact(t, token)
 }
 
 // hurried changes the records of a group in both tables to a day.
@@ -92,12 +92,12 @@ func hurried(group string, day int) []libsql.Statement {
 }
 
 // rollForward waits until the replicas have what the primary has.
-func (w *world) rollForward(t *testing.T, primary *sql.DB) {
+func (f *fixture) rollForward(t *testing.T, primary *sql.DB) {
 	t.Helper()
 	var date string
 	var others [3]string
 	require.NoError(t, primary.QueryRow(agree, 1).Scan(&date, &others[0], &others[1], &others[2]))
-	for _, e := range w.Edges {
+	for _, e := range f.Edges {
 		file := followFile(t, e.Replicas["registry"])
 		require.Eventually(t, func() bool {
 			var near handler.Result
@@ -156,11 +156,11 @@ func (j *readJudge) blame(what string) {
 
 // intact has SQLite check the primary, the replicas, and the replicas' files as an edge
 // opens them.
-func (w *world) intact(t *testing.T, token string) {
+func (f *fixture) intact(t *testing.T, token string) {
 	t.Helper()
-	for _, s := range []*sqld.Server{w.Primaries["registry"], w.Edges[0].Replicas["registry"], w.Edges[1].Replicas["registry"]} {
+	for _, s := range []*sqld.Server{f.Primaries["registry"], f.Edges[0].Replicas["registry"], f.Edges[1].Replicas["registry"]} {
 		var said string
-		require.NoError(t, w.open(s, token).QueryRow("PRAGMA integrity_check").Scan(&said))
+		require.NoError(t, f.open(s, token).QueryRow("PRAGMA integrity_check").Scan(&said))
 		require.Equal(t, "ok", strings.ToLower(said))
 		db, err := schema.OpenFile(sqld.File(s.Dir), true)
 		require.NoError(t, err)

@@ -51,7 +51,7 @@ var program = sync.OnceValues(func() (program string, err error) {
 })
 
 // world is a cluster of two edges with registries to push.
-type world struct {
+type fixture struct {
 	*cluster.Cluster
 	t testing.TB
 	// before and after are two states of the register, from the same sources and 1% more.
@@ -62,7 +62,7 @@ type world struct {
 }
 
 // start starts a cluster of two edges on the loopback.
-func start(t testing.TB, flags ...string) *world {
+func start(t testing.TB, flags ...string) *fixture {
 	t.Helper()
 	return startAt(t, "", []placed{{name: "east"}, {name: "west"}}, flags...)
 }
@@ -74,100 +74,100 @@ type placed struct {
 }
 
 // startAt starts a cluster whose centre listens on host.
-func startAt(t testing.TB, host string, edges []placed, flags ...string) *world {
+func startAt(t testing.TB, host string, edges []placed, flags ...string) *fixture {
 	t.Helper()
 	server := sqldtest.Program(t)
 	regedge, err := program()
 	require.NoError(t, err)
-	w := &world{t: t, log: new(testkit.Log)}
+	f := &fixture{t: t, log: new(testkit.Log)}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	w.Cluster, err = cluster.Start(ctx, cluster.Config{
+	f.Cluster, err = cluster.Start(ctx, cluster.Config{
 		Dir: t.TempDir(), Regedge: regedge, Sqld: server, EdgeFlags: flags, Host: host,
-		Log: func(name string) io.Writer { return w.log },
+		Log: func(name string) io.Writer { return f.log },
 	})
-	require.NoError(t, err, w.log.String())
+	require.NoError(t, err, f.log.String())
 	t.Cleanup(func() {
-		w.Stop()
+		f.Stop()
 		if t.Failed() {
-			said := w.log.String()
+			said := f.log.String()
 			t.Log(said[max(0, len(said)-20_000):])
 		}
 	})
-	w.makeRegistries()
+	f.makeRegistries()
 	for _, e := range edges {
-		_, err := w.AddEdgeAt(ctx, e.name, e.place)
-		require.NoError(t, err, w.log.String())
+		_, err := f.AddEdgeAt(ctx, e.name, e.place)
+		require.NoError(t, err, f.log.String())
 	}
-	return w
+	return f
 }
 
 // edge is the edge of a name.
-func (w *world) edge(name string) *cluster.Edge {
-	w.t.Helper()
-	i := slices.IndexFunc(w.Edges, func(e *cluster.Edge) bool { return e.Name == name })
-	require.NotEqual(w.t, -1, i, name)
-	return w.Edges[i]
+func (f *fixture) edge(name string) *cluster.Edge {
+	f.t.Helper()
+	i := slices.IndexFunc(f.Edges, func(e *cluster.Edge) bool { return e.Name == name })
+	require.NotEqual(f.t, -1, i, name)
+	return f.Edges[i]
 }
 
 // regedge runs a command of the program to its end.
-func (w *world) command(args, env []string) *exec.Cmd {
-	c := exec.CommandContext(w.t.Context(), w.Regedge, args...)
+func (f *fixture) command(args, env []string) *exec.Cmd {
+	c := exec.CommandContext(f.t.Context(), f.Regedge, args...)
 	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	return c
 }
 
 // push pushes a registry file and waits until both edges answer from it. It returns how
 // long the push took, how long after its end the last edge had it, and what it said.
-func (w *world) push(file string) (took, arrived time.Duration, said string) {
-	w.t.Helper()
-	args, env, err := w.PushArgs(file)
-	require.NoError(w.t, err)
+func (f *fixture) push(file string) (took, arrived time.Duration, said string) {
+	f.t.Helper()
+	args, env, err := f.PushArgs(file)
+	require.NoError(f.t, err)
 	began := time.Now()
-	out, err := w.command(args, env).CombinedOutput()
+	out, err := f.command(args, env).CombinedOutput()
 	ended := time.Now()
-	require.NoError(w.t, err, string(out))
-	w.arrived(w.release())
+	require.NoError(f.t, err, string(out))
+	f.arrived(f.release())
 	return ended.Sub(began), time.Since(ended), string(out)
 }
 
 // open opens the database of a server until the end of the test.
-func (w *world) open(s *sqld.Server, token string) *sql.DB {
-	w.t.Helper()
+func (f *fixture) open(s *sqld.Server, token string) *sql.DB {
+	f.t.Helper()
 	db, err := libsql.Open(s.URL(), token)
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { db.Close() })
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() { db.Close() })
 	return db
 }
 
 // release is the current release at the primary.
-func (w *world) release() string {
-	w.t.Helper()
-	token, err := w.Token("registry", pki.ReadOnly)
-	require.NoError(w.t, err)
+func (f *fixture) release() string {
+	f.t.Helper()
+	token, err := f.Token("registry", pki.ReadOnly)
+	require.NoError(f.t, err)
 	var id string
-	require.NoError(w.t, w.open(w.Primaries["registry"], token).QueryRow("SELECT id FROM release ORDER BY seq DESC LIMIT 1").Scan(&id))
+	require.NoError(f.t, f.open(f.Primaries["registry"], token).QueryRow("SELECT id FROM release ORDER BY seq DESC LIMIT 1").Scan(&id))
 	return id
 }
 
 // releases are those that the primary had, the current one first.
-func (w *world) releases() []push.Release {
-	w.t.Helper()
-	token, err := w.Token("registry", pki.ReadOnly)
-	require.NoError(w.t, err)
-	list, err := push.Releases(w.t.Context(), w.open(w.Primaries["registry"], token))
-	require.NoError(w.t, err)
+func (f *fixture) releases() []push.Release {
+	f.t.Helper()
+	token, err := f.Token("registry", pki.ReadOnly)
+	require.NoError(f.t, err)
+	list, err := push.Releases(f.t.Context(), f.open(f.Primaries["registry"], token))
+	require.NoError(f.t, err)
 	return list
 }
 
 // arrived waits until every edge is ready and answers from a release.
-func (w *world) arrived(release string) {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+func (f *fixture) arrived(release string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	for _, e := range w.Edges {
-		require.NoError(w.t, e.Ready(ctx))
-		require.Eventually(w.t, func() bool {
+	for _, e := range f.Edges {
+		require.NoError(f.t, e.Ready(ctx))
+		require.Eventually(f.t, func() bool {
 			a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+sampletest.CompanyEveryField, "reg_sandbox_public")
 			return err == nil && a.release == release
 		}, patience, 20*time.Millisecond)

@@ -18,18 +18,18 @@ import (
 )
 
 // single is a single-process service on a registry file.
-func (w *world) single(name, registry string) *cluster.Edge {
-	w.t.Helper()
-	node, err := w.Client.AddNode(w.t.Context(), name)
-	require.NoError(w.t, err)
-	address := freeport.ForTest(w.t)
-	access, err := w.Token("access", pki.ReadOnly)
-	require.NoError(w.t, err)
-	return w.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{
-		Program: w.Regedge, Log: w.log,
+func (f *fixture) single(name, registry string) *cluster.Edge {
+	f.t.Helper()
+	node, err := f.Client.AddNode(f.t.Context(), name)
+	require.NoError(f.t, err)
+	address := freeport.ForTest(f.t)
+	access, err := f.Token("access", pki.ReadOnly)
+	require.NoError(f.t, err)
+	return f.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{
+		Program: f.Regedge, Log: f.log,
 		Args: []string{
-			"edge", "--listen", address, "--log", "errors", "--registry", registry, "--access", w.Primaries["access"].URL(),
-			"--writer", w.WriterURL(), "--state", filepath.Join(w.t.TempDir(), name),
+			"edge", "--listen", address, "--log", "errors", "--registry", registry, "--access", f.Primaries["access"].URL(),
+			"--writer", f.WriterURL(), "--state", filepath.Join(f.t.TempDir(), name),
 		},
 		Env: []string{"REGEDGE_TOKEN=" + node.Token, tokenVariable("access") + "=" + access},
 	}})
@@ -39,43 +39,43 @@ func (w *world) single(name, registry string) *cluster.Edge {
 func tokenVariable(database string) string { return "REGEDGE_" + strings.ToUpper(database) + "_TOKEN" }
 
 // run runs an edge until the test ends, and waits until it is ready.
-func (w *world) run(e *cluster.Edge) *cluster.Edge {
-	w.t.Helper()
-	require.NoError(w.t, e.Start())
-	w.t.Cleanup(e.Stop)
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+func (f *fixture) run(e *cluster.Edge) *cluster.Edge {
+	f.t.Helper()
+	require.NoError(f.t, e.Start())
+	f.t.Cleanup(e.Stop)
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	require.NoError(w.t, e.Ready(ctx))
+	require.NoError(f.t, e.Ready(ctx))
 	return e
 }
 
 // plan makes a plan whose rate and volume are never reached.
-func (w *world) plan() {
-	w.t.Helper()
-	_, err := w.Client.SetPlan(w.t.Context(), writer.Plan{ID: "load", APIAccess: true, PerMinute: 1 << 30, MonthlyVolume: 1 << 40, Email: true, Phone: true})
-	require.NoError(w.t, err)
+func (f *fixture) plan() {
+	f.t.Helper()
+	_, err := f.Client.SetPlan(f.t.Context(), writer.Plan{ID: "load", APIAccess: true, PerMinute: 1 << 30, MonthlyVolume: 1 << 40, Email: true, Phone: true})
+	require.NoError(f.t, err)
 }
 
 // addAccount makes an account of that plan with credits to spare.
-func (w *world) addAccount(n int) (id int64, key string, err error) {
-	ctx := w.t.Context()
-	account, err := w.Client.AddAccount(ctx, "load "+strconv.Itoa(n), "", "load")
+func (f *fixture) addAccount(n int) (id int64, key string, err error) {
+	ctx := f.t.Context()
+	account, err := f.Client.AddAccount(ctx, "load "+strconv.Itoa(n), "", "load")
 	if err != nil {
 		return 0, "", err
 	}
-	if _, err := w.Client.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: 1_000_000_000}); err != nil {
+	if _, err := f.Client.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: 1_000_000_000}); err != nil {
 		return 0, "", err
 	}
-	made, err := w.Client.AddKey(ctx, account.ID, "")
+	made, err := f.Client.AddKey(ctx, account.ID, "")
 	return account.ID, made.Secret, err
 }
 
 // account makes the plan and an account of it.
-func (w *world) account(n int) (id int64, key string) {
-	w.t.Helper()
-	w.plan()
-	id, key, err := w.addAccount(n)
-	require.NoError(w.t, err)
+func (f *fixture) account(n int) (id int64, key string) {
+	f.t.Helper()
+	f.plan()
+	id, key, err := f.addAccount(n)
+	require.NoError(f.t, err)
 	return id, key
 }
 

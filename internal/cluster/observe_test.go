@@ -22,14 +22,14 @@ const inStepAge = 2.5
 
 // inStep waits until every edge is ready and reads, by the replicas' files, what was
 // written from now on.
-func (w *world) inStep() {
-	w.t.Helper()
+func (f *fixture) inStep() {
+	f.t.Helper()
 	since := time.Now()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	for _, e := range w.Edges {
-		require.NoError(w.t, e.Ready(ctx))
-		require.Eventually(w.t, func() bool { return follows(e.Metrics, since) }, patience, 20*time.Millisecond, "%s follows by its files", e.Name)
+	for _, e := range f.Edges {
+		require.NoError(f.t, e.Ready(ctx))
+		require.Eventually(f.t, func() bool { return follows(e.Metrics, since) }, patience, 20*time.Millisecond, "%s follows by its files", e.Name)
 	}
 }
 
@@ -56,16 +56,16 @@ var ages = regexp.MustCompile(`(?m)^regedge_replica_age_seconds\{.*\} (.*)$`)
 var fallback = regexp.MustCompile(`(?m)^regedge_replica_fallback\{.*\} 1$`)
 
 // statusTells waits until regedge status shows every edge with the current release.
-func (w *world) statusTells() {
-	w.t.Helper()
-	token, err := w.Token("registry", pki.ReadOnly)
-	require.NoError(w.t, err)
-	release := w.release()
-	require.Eventually(w.t, func() bool {
-		out, err := w.command([]string{
-			"status", "--json", "--writer", w.WriterURL(), "--registry", w.Primaries["registry"].URL(),
-		}, []string{"REGEDGE_TOKEN=" + w.OperatorToken, "REGEDGE_REGISTRY_TOKEN=" + token}).Output()
-		require.NoError(w.t, err)
+func (f *fixture) statusTells() {
+	f.t.Helper()
+	token, err := f.Token("registry", pki.ReadOnly)
+	require.NoError(f.t, err)
+	release := f.release()
+	require.Eventually(f.t, func() bool {
+		out, err := f.command([]string{
+			"status", "--json", "--writer", f.WriterURL(), "--registry", f.Primaries["registry"].URL(),
+		}, []string{"REGEDGE_TOKEN=" + f.OperatorToken, "REGEDGE_REGISTRY_TOKEN=" + token}).Output()
+		require.NoError(f.t, err)
 		var status struct {
 			Nodes []struct {
 				Name   string
@@ -74,9 +74,9 @@ func (w *world) statusTells() {
 			}
 			Releases []push.Release
 		}
-		require.NoError(w.t, json.Unmarshal(out, &status))
-		require.Equal(w.t, release, status.Releases[0].ID)
-		require.Len(w.t, status.Nodes, len(w.Edges))
+		require.NoError(f.t, json.Unmarshal(out, &status))
+		require.Equal(f.t, release, status.Releases[0].ID)
+		require.Len(f.t, status.Nodes, len(f.Edges))
 		for _, n := range status.Nodes {
 			if n.Report == nil || n.Report.Release != release || n.Report.Ready != "" || !n.Live {
 				return false

@@ -51,25 +51,25 @@ func TestLookupsStayInTheirRegion(t *testing.T) {
 		t.Cleanup(end)
 		places[i] = place
 	}
-	w := startAt(t, "10.77.0.1", []placed{
+	f := startAt(t, "10.77.0.1", []placed{
 		{"centre", cluster.Place{Host: "10.77.0.1"}}, {"near", places[0]}, {"away", places[1]}, {"far", places[2]},
 	})
-	w.push(w.before)
-	w.inStep()
-	_, key := w.account(1)
-	w.everywhere(t, "the key", func(e *cluster.Edge) bool {
-		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+w.watched()[0], key)
+	f.push(f.before)
+	f.inStep()
+	_, key := f.account(1)
+	f.everywhere(t, "the key", func(e *cluster.Edge) bool {
+		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+f.watched()[0], key)
 		return err == nil && a.status == 200
 	})
 	t.Logf("%-8s %10s  %-32s %-32s %s", "region", "round trip", "at its own edge: p50, p99", "at the centre: p50, p99", "first of an account at its own edge")
 	var all sync.WaitGroup
-	centre := w.edge("centre")
+	centre := f.edge("centre")
 	for i, name := range []string{"near", "away", "far"} {
 		all.Go(func() {
 			client := clientAt(places[i])
-			local := w.measure(t, client, w.edge(name), key, many(2000))
-			remote := w.measure(t, client, centre, key, many(100))
-			first := w.measureFirst(t, client, w.edge(name), i)
+			local := f.measure(t, client, f.edge(name), key, many(2000))
+			remote := f.measure(t, client, centre, key, many(100))
+			first := f.measureFirst(t, client, f.edge(name), i)
 			t.Logf("%-8s %10v  %-32s %-32s %v", name, far[i], quantiles(local), quantiles(remote), first[len(first)/2].Round(100*time.Microsecond))
 			assert.Less(t, local[len(local)/2], remote[len(remote)/2], name)
 			assert.GreaterOrEqual(t, remote[0], far[i], "a packet takes its time")
@@ -138,8 +138,8 @@ const (
 
 // measure looks up again and again, and returns the times in order. The first lookups,
 // which connect and fetch leases, don't count.
-func (w *world) measure(t *testing.T, client *http.Client, e *cluster.Edge, key string, lookups int) []time.Duration {
-	cins := w.watched()
+func (f *fixture) measure(t *testing.T, client *http.Client, e *cluster.Edge, key string, lookups int) []time.Duration {
+	cins := f.watched()
 	var mu sync.Mutex
 	var took []time.Duration
 	var all sync.WaitGroup
@@ -169,10 +169,10 @@ func (w *world) measure(t *testing.T, client *http.Client, e *cluster.Edge, key 
 
 // measureFirst looks up with accounts that have no lease there yet, over connections that
 // there are already.
-func (w *world) measureFirst(t *testing.T, client *http.Client, e *cluster.Edge, region int) []time.Duration {
+func (f *fixture) measureFirst(t *testing.T, client *http.Client, e *cluster.Edge, region int) []time.Duration {
 	var took []time.Duration
 	for n := range 10 {
-		_, key, err := w.addAccount(1000*(region+1) + n)
+		_, key, err := f.addAccount(1000*(region+1) + n)
 		if !assert.NoError(t, err) {
 			break
 		}
@@ -182,7 +182,7 @@ func (w *world) measureFirst(t *testing.T, client *http.Client, e *cluster.Edge,
 			return err == nil && a.status == 400
 		}, patience, 5*time.Millisecond)
 		began := time.Now()
-		a, err := fetch(client, e.URL, "/v1/companies/"+w.watched()[0], key)
+		a, err := fetch(client, e.URL, "/v1/companies/"+f.watched()[0], key)
 		assert.NoError(t, err)
 		assert.Equal(t, 200, a.status)
 		took = append(took, time.Since(began))

@@ -27,7 +27,7 @@ func suspension(on bool) writer.AccountChange { return writer.AccountChange{Susp
 
 // traffic is a steady load of lookups on every edge, each of whose answers is checked.
 type traffic struct {
-	w        *world
+	f        *fixture
 	accounts []int64
 	keys     []string
 	cins     []string
@@ -61,16 +61,16 @@ const (
 )
 
 // newTraffic makes accounts and learns the right answers from single processes.
-func (w *world) newTraffic(accounts int) *traffic {
-	w.t.Helper()
-	l := &traffic{w: w, cins: w.watched(), right: make(map[string]map[string]bool), answered: make(map[string]*atomic.Int64)}
-	for _, e := range w.Edges {
+func (f *fixture) newTraffic(accounts int) *traffic {
+	f.t.Helper()
+	l := &traffic{f: f, cins: f.watched(), right: make(map[string]map[string]bool), answered: make(map[string]*atomic.Int64)}
+	for _, e := range f.Edges {
 		l.answered[e.Name] = new(atomic.Int64)
 	}
 	l.makeAccounts(accounts)
 	changed := 0
-	for name, registry := range map[string]string{"single-before": w.before, "single-after": w.after} {
-		single := w.single(name, registry)
+	for name, registry := range map[string]string{"single-before": f.before, "single-after": f.after} {
+		single := f.single(name, registry)
 		for _, cin := range l.cins {
 			a := l.insist(single, cin, l.keys[0])
 			if l.right[cin] == nil {
@@ -81,27 +81,27 @@ func (w *world) newTraffic(accounts int) *traffic {
 				changed++
 			}
 		}
-		require.Eventually(w.t, func() bool { // it never comes back to report the rest
-			account, err := w.Client.Account(w.t.Context(), l.accounts[0])
+		require.Eventually(f.t, func() bool { // it never comes back to report the rest
+			account, err := f.Client.Account(f.t.Context(), l.accounts[0])
 			return err == nil && account.Spent == l.paid.Load()
 		}, patience, 50*time.Millisecond)
 		single.Stop()
 	}
-	require.Greater(w.t, changed, 10, "companies that differ between the two states")
+	require.Greater(f.t, changed, 10, "companies that differ between the two states")
 	// Each account has its leases at each edge before anything is broken.
-	for _, e := range w.Edges {
+	for _, e := range f.Edges {
 		parallel(len(l.keys), func(n int) { l.insist(e, l.cins[0], l.keys[n]) })
 	}
 	return l
 }
 
 func (l *traffic) makeAccounts(accounts int) {
-	l.w.t.Helper()
-	l.w.plan()
+	l.f.t.Helper()
+	l.f.plan()
 	l.accounts, l.keys = make([]int64, accounts), make([]string, accounts)
 	failed := make([]error, accounts)
-	parallel(accounts, func(n int) { l.accounts[n], l.keys[n], failed[n] = l.w.addAccount(n) })
-	require.NoError(l.w.t, errors.Join(failed...))
+	parallel(accounts, func(n int) { l.accounts[n], l.keys[n], failed[n] = l.f.addAccount(n) })
+	require.NoError(l.f.t, errors.Join(failed...))
 }
 
 // parallel does something for each number below count, some at a time.
@@ -120,7 +120,7 @@ func parallel(count int, do func(n int)) {
 
 // insist asks until the answer is 200.
 func (l *traffic) insist(e *cluster.Edge, cin, key string) (a answer) {
-	assert.Eventually(l.w.t, func() bool {
+	assert.Eventually(l.f.t, func() bool {
 		var err error
 		a, err = fetch(http.DefaultClient, e.URL, "/v1/companies/"+cin, key)
 		return err == nil && a.status == 200
@@ -135,7 +135,7 @@ func (l *traffic) start() {
 	l.stop = cancel
 	const workers = 32 // so that a slow answer does not hold up the others
 	between := time.Second * workers / time.Duration(load())
-	for _, e := range l.w.Edges {
+	for _, e := range l.f.Edges {
 		client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: workers}}
 		for i := range workers {
 			due := time.Now().Add(between * time.Duration(i) / workers)
@@ -207,7 +207,7 @@ func (l *traffic) end(t *testing.T) {
 	all := assert.Eventually(t, func() bool {
 		sum, failed := int64(0), error(nil)
 		for _, id := range l.accounts {
-			account, err := l.w.Client.Account(t.Context(), id)
+			account, err := l.f.Client.Account(t.Context(), id)
 			sum, failed = sum+account.Spent, errors.Join(failed, err)
 		}
 		spent, problem = sum, failed
@@ -246,7 +246,7 @@ func (l *traffic) begin() *phase {
 func (p *phase) describe() string {
 	took := time.Since(p.began)
 	text := fmt.Sprintf("%v in all, slowest lookup %v", took.Round(time.Millisecond), time.Duration(p.l.slowest.Load()).Round(time.Millisecond))
-	for _, e := range p.l.w.Edges {
+	for _, e := range p.l.f.Edges {
 		n := p.l.answered[e.Name].Load() - p.answered[e.Name]
 		text += fmt.Sprintf(", %s answered %d (%.0f/s)", e.Name, n, float64(n)/took.Seconds())
 	}
@@ -256,7 +256,7 @@ func (p *phase) describe() string {
 // through lets the load run until every edge has answered so many lookups more.
 func (l *traffic) through(t *testing.T, lookups int64) {
 	t.Helper()
-	for _, e := range l.w.Edges {
+	for _, e := range l.f.Edges {
 		until := l.answered[e.Name].Load() + lookups
 		require.Eventually(t, func() bool { return l.answered[e.Name].Load() >= until }, patience, 10*time.Millisecond, e.Name)
 	}

@@ -1,5 +1,4 @@
-// Package sqldtest runs real libSQL servers for tests, and skips a test where there is
-// no sqld.
+// Package sqldtest runs libSQL servers for tests, and skips a test where sqld is not installed.
 package sqldtest
 
 import (
@@ -25,7 +24,7 @@ import (
 // startLimit is how long a server may take to answer on a busy machine.
 const startLimit = 30 * time.Second
 
-// Program is the server's program. Without one the test is skipped.
+// Program is the path of sqld. The test is skipped if there is none.
 func Program(t testing.TB) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
@@ -36,7 +35,7 @@ func Program(t testing.TB) string {
 	return program
 }
 
-// Primary starts a primary without tokens in a folder of the test, and waits for it.
+// Primary starts a primary without tokens, and waits until it answers.
 func Primary(t testing.TB) *sqld.Server {
 	t.Helper()
 	return Start(t, sqld.Config{HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)})
@@ -48,8 +47,8 @@ func Replica(t testing.TB, of *sqld.Server) *sqld.Server {
 	return Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + of.GRPC})
 }
 
-// Start starts a server that ends with the test, in a folder of the test if none is
-// named.
+// Start starts a server that ends with the test, and waits until it answers. Without config.Dir it
+// uses a folder of the test.
 func Start(t testing.TB, config sqld.Config) *sqld.Server {
 	t.Helper()
 	config.Program = Program(t)
@@ -63,7 +62,7 @@ func Start(t testing.TB, config sqld.Config) *sqld.Server {
 	return server
 }
 
-// Await waits until a server answers.
+// Await waits until a server answers queries with a token.
 func Await(t testing.TB, server *sqld.Server, token string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
@@ -99,18 +98,18 @@ func ExecWith(t testing.TB, server *sqld.Server, token string, statements ...str
 	require.NoError(t, libsql.Commit(t.Context(), db, list))
 }
 
-// inTheWay is how many files lie in a replica's directory before it is removed, so that the
-// removal takes long enough for others to appear there even where every core is busy.
+// inTheWay is how many files are put in a replica's directory before it is removed, so that the
+// removal takes long enough for more to appear meanwhile, even on a busy machine.
 const inTheWay = 1000
 
-// LoseDatabase has the replica with a directory lose its database: its primary is killed,
-// so that the replica removes its files to copy them anew, which fails, since others appear
-// there meanwhile. Something must have been written at the primary. log is what the replica
-// writes, token may read at the primary.
+// LoseDatabase makes the replica in dir lose its database: it kills the primary, so that the replica
+// removes its files to copy them again, which fails because other files appear there meanwhile.
+// Something must have been written at the primary. log is the replica's log; token may read at the
+// primary.
 func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *testkit.Log) {
 	t.Helper()
-	said := func() int { return strings.Count(log.String(), "error resetting namespace") }
-	before := said()
+	signs := func() int { return strings.Count(log.String(), "error resetting namespace") }
+	before := signs()
 	var written atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -131,14 +130,14 @@ func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *te
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	for range 3 { // a primary may find its log as it was
+	for range 3 { // a primary may find its log intact
 		filled := written.Load() + inTheWay
 		require.Eventually(t, func() bool { return written.Load() >= filled }, startLimit, time.Millisecond)
 		primary.Kill()
 		require.NoError(t, primary.Start())
 		Await(t, primary, token)
 		for waited := time.Now(); time.Since(waited) < startLimit/3; time.Sleep(10 * time.Millisecond) {
-			if said() > before {
+			if signs() > before {
 				return
 			}
 		}

@@ -22,7 +22,7 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1)`
 	putTerms = `INSERT INTO search_index (rowid, terms) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
 )
 
-// statements are what a transaction of a batch runs, the claim left out.
+// statements are the statements that write a batch, without the claim.
 func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.Statement, error) {
 	var list []libsql.Statement
 	for _, k := range kinds {
@@ -41,7 +41,7 @@ func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.State
 	return append(list, contentStatements(batch)...), nil
 }
 
-// recordStatements write the records of a kind, and delete what they no longer have.
+// recordStatements write the records of a kind, and delete the rows that they no longer have.
 func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (list []libsql.Statement, err error) {
 	var all, there []string
 	for _, c := range batch {
@@ -75,7 +75,8 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 	return list, nil
 }
 
-// entryStatements move entries of the search: first all old ones out, then all new in.
+// entryStatements write search entries: all old ones are deleted before new ones are inserted, since
+// they may exchange places.
 func (p *pusher) entryStatements(ctx context.Context, batch []change) (list []libsql.Statement, err error) {
 	var out, in []string
 	for _, c := range batch {
@@ -139,7 +140,7 @@ func contentStatements(batch []change) (list []libsql.Statement) {
 	return list
 }
 
-// encode writes JSON of what can't fail: strings and numbers.
+// encode returns JSON of slices of strings and numbers, which cannot fail.
 func encode(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

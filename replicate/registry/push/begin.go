@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// generationBits is the room that a generation of places has: 16 million names, with
-	// their gaps.
+	// generationBits is the size of a generation of places: 2^28 places are enough for 16 million
+	// names with the gaps between them.
 	generationBits = 28
 	generations    = 8
-	// movedShare is the share of moved entries, one in so many, from which the whole search
-	// goes into a new generation: the file's index was built anew.
+	// movedShare: when more than one in so many entries has moved, the file's index was rebuilt,
+	// and the whole search is written in a new generation.
 	movedShare = 5
 )
 
-// state is what the primary says of earlier pushes.
+// state is what the primary holds from earlier pushes.
 type state struct {
 	current    string // newest release
-	pushing    string // release whose push is not complete
-	pushed     bool   // something was pushed before
+	pushing    string // release whose push is not complete, or empty
+	pushed     bool   // whether anything was pushed before
 	generation int64
-	terms      int64
-	names      int64 // entries of the search
+	terms      int64 // termsMark of the program that pushed
+	names      int64 // number of search entries
 }
 
 func (p *pusher) readState(ctx context.Context) (s state, err error) {
@@ -46,14 +46,14 @@ func (p *pusher) readState(ctx context.Context) (s state, err error) {
 	return s, nil
 }
 
-// needsNewGeneration reports whether the entries of the search can't be moved one by one:
-// too many have moved, or their terms are made in another way.
+// needsNewGeneration reports whether the whole search has to be written again: too many entries
+// have moved, or the program that pushed before made other terms of names.
 func (s *state) needsNewGeneration(changes []change) bool {
 	if s.pushed && s.terms != termsMark() {
 		return true
 	}
 	if s.pushing != "" {
-		return false // it was decided when that push began
+		return false // the push that is continued has decided it
 	}
 	moved := int64(0)
 	for _, c := range changes {
@@ -64,7 +64,7 @@ func (s *state) needsNewGeneration(changes []change) bool {
 	return moved > s.names/movedShare
 }
 
-// begin takes the primary over for this push.
+// begin claims the primary for this push.
 func (p *pusher) begin(ctx context.Context, before state) error {
 	list := []libsql.Statement{
 		{SQL: `INSERT INTO pushing (id, release, token, claimed, batch) VALUES (1, ?1, ?2, ?2, 0)
@@ -91,8 +91,9 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 	return nil
 }
 
-// moveSearch makes every entry of the search differ, so that it is written anew. Entries
-// whose terms this program could not take out are taken out together.
+// moveSearch makes the hash of every search entry differ, so that all are written again. If the
+// terms of the entries are not those that this program makes, it could not delete them one by one,
+// and the index is emptied at once.
 func (p *pusher) moveSearch(before state) []libsql.Statement {
 	list := []libsql.Statement{
 		{SQL: `UPDATE search_push SET generation = ?1, terms = ?2`, Args: []any{p.generation, termsMark()}},

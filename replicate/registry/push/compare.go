@@ -10,55 +10,55 @@ import (
 )
 
 const (
-	// firstParts is the number of parts whose sums both sides keep (table content_part).
+	// firstParts is the number of parts whose sums both databases store (table content_part).
 	firstParts = 4096
-	// mostParts is into how many parts a range that differs is divided at most.
+	// mostParts is the most parts that a differing range is divided into.
 	mostParts = 64
-	// partRecords is how many records a part has, about, when its range is small enough: one
-	// more division would cost as much on the wire as it saves.
+	// partRecords is about how many records the smallest parts have: to divide them once more
+	// would transfer as much as it saves.
 	partRecords = 4
-	// listed is how many records of a range are compared one by one rather than divided.
+	// listed: a range of at most so many records is compared record by record.
 	listed = 2 * partRecords
-	// maxRanges bounds one question: with mostParts parts of some 25 bytes each, its answer
-	// stays below what sqld allows (10 MB).
+	// maxRanges is the most ranges of one query: with mostParts parts of some 25 bytes each, its
+	// result stays below sqld's limit (10 MB).
 	maxRanges = 1000
 	// allBuckets is the number of buckets.
 	allBuckets = int64(1) << 32
 )
 
-// span is a range of buckets, from first up to, not including, end, with the number of
-// records that the fuller of both sides has there.
+// span is a range of buckets, first included and end excluded, with the number of records there
+// in the database that has more.
 type span struct{ first, end, records int64 }
 
-// sum is what a range holds: how many records, and the lower bits of the sums of the halves
-// of their hashes. A difference goes unseen once in 2^52, and is found by the digest then.
+// sum is the number of records in a range, and the lower bits of the sums of both halves of their
+// hashes. One difference in 2^52 is missed here; the digest finds it at the end of the push.
 type sum struct{ records, hashes uint64 }
 
-// change is a record that differs between the two sides.
+// change is a record that differs between the snapshot and the primary.
 type change struct {
 	record
-	here, there bool  // whether the file and the primary have it
-	hash        int64 // of the file's
+	here, there bool  // whether the snapshot and the primary have it
+	hash        int64 // of the snapshot's record
 }
 
-// The sums of all parts, as PART,RECORDS,HASHES in hexadecimal.
+// selectParts reads the stored sums of all parts, as PART,RECORDS,HASHES in hexadecimal.
 const selectParts = `SELECT coalesce(group_concat(printf('%x,%x,%x', part, records, (high & 1048575) << 32 | low & 4294967295), ' '), '')
 FROM content_part WHERE records > 0`
 
-// The sums of ?1, a JSON array of [first, end, width], in the same form, of each part
-// of a width that is not empty. Parts are counted from the first bucket.
+// selectSums computes sums in the same form: for each [first, end, width] of the JSON array ?1, of
+// every part of that width that is not empty. Parts are numbered from bucket 0.
 const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
   SELECT printf('%x,%x,%x', c.bucket / (r.value ->> 2), count(*),
     (sum(c.hash >> 32) & 1048575) << 32 | sum(c.hash & 4294967295) & 4294967295) AS part
   FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
   GROUP BY r.key, c.bucket / (r.value ->> 2))`
 
-// The records of ?1, a JSON array of [first, end], as KIND,KEY,HASH, the hash in
-// hexadecimal.
+// selectRecords reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH with
+// the hash in hexadecimal.
 const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c.key, c.hash), char(10)), '')
 FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
 
-// compare finds the records whose content differs.
+// compare finds the records that differ.
 func compare(ctx context.Context, here, there *side) ([]change, error) {
 	var changes []change
 	spans := []span{{0, allBuckets, math.MaxInt64}}
@@ -83,7 +83,7 @@ func compare(ctx context.Context, here, there *side) ([]change, error) {
 	return changes, nil
 }
 
-// partWidth is how wide the parts are that spans of a width are divided into.
+// partWidth is the width of the parts that spans of a width are divided into.
 func partWidth(width int64, spans []span) int64 {
 	most := int64(0)
 	for _, s := range spans {
@@ -96,7 +96,7 @@ func partWidth(width int64, spans []span) int64 {
 	return max(width/parts, 1)
 }
 
-// both asks both sides at once.
+// both reads from both databases at once.
 func both[T any](here, there *side, what string, read func(*side) (T, error)) (near, far T, err error) {
 	var failed error
 	done := make(chan struct{})
@@ -107,7 +107,7 @@ func both[T any](here, there *side, what string, read func(*side) (T, error)) (n
 	far, err = read(there)
 	<-done
 	if failed != nil {
-		return near, far, fmt.Errorf("%s of the file: %w", what, failed)
+		return near, far, fmt.Errorf("%s of the snapshot: %w", what, failed)
 	}
 	if err != nil {
 		return near, far, fmt.Errorf("%s of the primary: %w", what, err)
@@ -128,8 +128,8 @@ func chunks[T any](list []T, n int) func(func([]T) bool) {
 	}
 }
 
-// divide finds the parts of spans that differ: those to divide again, and those with few
-// enough records to list.
+// divide finds the parts of spans that differ: those to divide again, and those small enough to
+// list.
 func divide(ctx context.Context, here, there *side, spans []span, width int64) (parts, small []span, err error) {
 	near, far, err := both(here, there, "sum the records", func(a *side) (map[int64]sum, error) {
 		return sums(ctx, a, spans, width)
@@ -158,8 +158,8 @@ func divide(ctx context.Context, here, there *side, spans []span, width int64) (
 	return parts, small, nil
 }
 
-// sums are those of the parts of spans, by their first buckets. Of all buckets they are
-// kept, and need not be made.
+// sums reads the sums of the parts of spans, by first bucket. Those of the first parts are stored
+// in the database.
 func sums(ctx context.Context, a *side, spans []span, width int64) (found map[int64]sum, err error) {
 	var answer string
 	if width == allBuckets/firstParts {
@@ -187,6 +187,7 @@ func sums(ctx context.Context, a *side, spans []span, width int64) (found map[in
 	return found, nil
 }
 
+// ask runs a query with one parameter, encoded as JSON.
 func ask(ctx context.Context, a *side, query string, parameter any) (string, error) {
 	text, err := json.Marshal(parameter)
 	if err != nil {
@@ -195,7 +196,7 @@ func ask(ctx context.Context, a *side, query string, parameter any) (string, err
 	return a.text(ctx, query, string(text))
 }
 
-// compareRecords compares the records of spans one by one.
+// compareRecords compares the hashes of all records of spans.
 func compareRecords(ctx context.Context, here, there *side, spans []span) ([]change, error) {
 	near, far, err := both(here, there, "list the records", func(a *side) (map[record]int64, error) {
 		return hashes(ctx, a, spans)
@@ -218,6 +219,7 @@ func compareRecords(ctx context.Context, here, there *side, spans []span) ([]cha
 	return changes, nil
 }
 
+// hashes reads the hashes of all records of spans.
 func hashes(ctx context.Context, a *side, spans []span) (map[record]int64, error) {
 	ranges := make([][2]int64, len(spans))
 	for i, s := range spans {

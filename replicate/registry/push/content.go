@@ -11,26 +11,27 @@ import (
 	"regedge/schema/search"
 )
 
-// record names a record of a database.
+// record identifies a record.
 type record struct {
 	kind kind
 	key  string
 }
 
-// bucket spreads records evenly, whatever their keys look like.
+// bucket is a hash of the record's key, so that changed records are spread evenly over the buckets.
 func (r record) bucket() int64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.kind, r.key))
 	return int64(binary.BigEndian.Uint32(sum[:]))
 }
 
-// hashOf is never negative, so that sums of halves stay exact.
+// hashOf hashes a record's content. It is never negative, so that the sums of halves stay exact.
 func hashOf(content []byte) int64 {
 	sum := sha256.Sum256(content)
 	return int64(binary.BigEndian.Uint64(sum[:]) & math.MaxInt64)
 }
 
-// termsMark changes when names are made into other terms than before: an index of other
-// terms can't be changed row by row.
+// termsMark identifies the terms that this program makes of names. Entries can be deleted from the
+// search index only with the terms that they were inserted with, so a primary with another mark
+// gets a new index.
 func termsMark() int64 {
 	return hashOf([]byte(search.Terms("abc & sons tea company private limited") + search.Terms("x") + search.Terms("नम llp")))
 }
@@ -38,7 +39,7 @@ func termsMark() int64 {
 const fillParts = `INSERT INTO content_part (part, records, low, high)
 SELECT bucket >> 20, count(*), sum(hash & 4294967295), sum(hash >> 32) FROM content GROUP BY bucket >> 20`
 
-// fillContent computes the tables content and content_part of a snapshot.
+// fillContent computes the tables content and content_part of a snapshot from its records.
 func fillContent(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -68,7 +69,7 @@ func fillContent(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// hashRecords calls each with the key and all rows of every record of a kind.
+// hashRecords calls each with the key and the content of every record of a kind.
 func hashRecords(ctx context.Context, tx *sql.Tx, k kind, each func(string, []byte) error) error {
 	if k == entry {
 		rows, err := openCursor(ctx, tx, `SELECT value, json_array(place, name, label) FROM search_name ORDER BY value`)
@@ -89,7 +90,7 @@ func hashRecords(ctx context.Context, tx *sql.Tx, k kind, each func(string, []by
 	return merge(cursors, each)
 }
 
-// cursor walks over rows of (key, text) in the order of the keys.
+// cursor reads rows of (key, text) in the order of the keys.
 type cursor struct {
 	rows *sql.Rows
 	key  string
@@ -123,7 +124,8 @@ func closeAll(cursors []*cursor) {
 	}
 }
 
-// merge joins the rows of all cursors by key, each row led by the number of its cursor.
+// merge joins the rows of all cursors by key. A record's content is its rows, each after the number
+// of its cursor.
 func merge(cursors []*cursor, each func(string, []byte) error) error {
 	defer closeAll(cursors)
 	var content []byte

@@ -1,21 +1,22 @@
-// Package push brings the registry at a libSQL primary to what a local registry holds,
-// by the records that differ, and back to an earlier release.
+// Package push replaces the registry at a libSQL primary by a local one, record by record, and goes
+// back to an earlier release in the same way.
 //
-// A record is a company with its appointments and board, an LLP with its partners, a director, a
-// pincode, or an entry of the search. Both sides keep a hash of each in the table
-// content, spread over buckets by a hash of its key. Sums over ranges of buckets are
-// compared first, then smaller ranges where they differ, then single records: nothing
-// else is read over the network to find what changed.
+// A record is a company with its appointments and directors list, an LLP with its partners, a
+// director, a pincode, or an entry of the search. Both databases have a hash of each record in the
+// table content, spread evenly over buckets by a hash of its key. Push compares sums over ranges of
+// buckets, divides the ranges that differ, and compares single records at last, so that little is
+// read over the network to find the differences.
 //
-// What changed is written in transactions of one call each. Invariants:
-//   - Records that an answer shows together and that both change are written together: a
+// The differences are written in transactions of one call each. Invariants:
+//   - Records that one answer shows together are written in one transaction if both change: a
 //     company or LLP, its search entry, and the directors that it names.
-//   - Each transaction writes its records' hashes too, and claims the row of pushing with
-//     the token of its push. So a push can be interrupted at any moment and goes on with
-//     what still differs, and two pushes never mix.
+//   - Each transaction also writes the hashes of its records, and claims the row of pushing with
+//     the token of its push. So an interrupted push can be run again and writes what still
+//     differs, and of two pushes at once only the later one goes on.
 //   - The release is written last, after all sums were found equal.
 //
-// What is pushed is a snapshot: a copy of the registry file, made once for each release
-// and kept, so that an import may go on meanwhile and an earlier release can be brought
-// back.
+// Push reads from a snapshot: a copy of the registry file, made once for each release and kept, so
+// that an import can go on meanwhile and an earlier release can be pushed again.
+//
+// docs/design.md, "Push and releases", describes the protocol.
 package push

@@ -9,29 +9,29 @@ import (
 	"regedge/replicate/registry/libsql"
 )
 
-// ErrDiffers is returned when the primary does not hold what was pushed: something else
-// has written to it.
+// ErrDiffers means that the primary does not hold what was pushed: something else has written to
+// it.
 var ErrDiffers = errors.New("the primary differs from what was pushed: was it changed by hand? Push again")
 
-// selectCounts counts what the release says, as one text.
+// selectCounts counts the records, as one text.
 const selectCounts = `SELECT json_array((SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
   (SELECT count(*) FROM appointment), (SELECT count(*) FROM partner), (SELECT count(*) FROM search_name))`
 
-// The digest of all content: how many records, and the sums of the halves of their
-// hashes.
+// selectDigest computes a digest of all content: the number of records, and the sums of both halves
+// of their hashes.
 const selectDigest = `SELECT printf('%d-%d-%d', count(*), coalesce(sum(hash & 4294967295), 0), coalesce(sum(hash >> 32), 0)) FROM content`
 
 const selectCommon = `SELECT coalesce(json_group_array(json_array(term, names)), '[]') FROM (SELECT term, names FROM search_common ORDER BY term)`
 
-// The release as the file has it.
+// selectRelease reads the row of a release.
 const selectRelease = `SELECT json_array(id, released_at, companies, llps, directors, appointments, partners) FROM release WHERE id = ?1`
 
-// putRelease makes the release ?1 the newest one, also when it was there before.
+// putRelease makes the release ?1 the current one, also when the primary has had it before.
 const putRelease = `INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners, digest, pushed_at)
 SELECT (SELECT coalesce(max(seq), 0) + 1 FROM release), ?1 ->> 0, ?1 ->> 1, ?1 ->> 2, ?1 ->> 3, ?1 ->> 4, ?1 ->> 5, ?1 ->> 6, ?2, ?3
 WHERE true ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, digest = excluded.digest, pushed_at = excluded.pushed_at`
 
-// finish compares all once more and writes the release.
+// finish compares the digests of both databases and writes the release.
 func (p *pusher) finish(ctx context.Context) error {
 	var digest string
 	for _, query := range []string{selectCounts, selectDigest} {
@@ -40,7 +40,7 @@ func (p *pusher) finish(ctx context.Context) error {
 			return err
 		}
 		if near != far {
-			return fmt.Errorf("%w (%s in the file, %s at the primary)", ErrDiffers, near, far)
+			return fmt.Errorf("%w (%s in the snapshot, %s at the primary)", ErrDiffers, near, far)
 		}
 		digest = near
 	}
@@ -62,8 +62,8 @@ func (p *pusher) finish(ctx context.Context) error {
 	return nil
 }
 
-// commonTerms brings the counts of common terms, when they differ from those of the last
-// push. Their hash ends the digest of a release.
+// commonTerms returns the statements that replace the counts of common terms, none if they are as
+// in the last push, and their hash, which ends the digest of a release.
 func (p *pusher) commonTerms(ctx context.Context) (list []libsql.Statement, hash string, err error) {
 	terms, err := p.here.text(ctx, selectCommon)
 	if err != nil {

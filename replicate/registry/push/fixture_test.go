@@ -31,7 +31,7 @@ import (
 	"regedge/schema/search"
 )
 
-// companies is the size of the registries of the tests. The race detector makes them slow.
+// companies is the size of the test registries; small with -short, which the race detector is run with.
 func companies() int {
 	if testing.Short() {
 		return 200
@@ -39,129 +39,130 @@ func companies() int {
 	return 1500
 }
 
-// base is the path of a registry that the tests copy.
+// base is the path of the registry that tests copy.
 var base = sync.OnceValues(func() (string, error) {
 	made, err := generate.Run(context.Background(), generate.Config{Companies: companies(), Seed: 3, Out: baseDir})
 	if err != nil {
 		return "", err
 	}
 	config := importer.Config{Registry: filepath.Join(baseDir, "registry.db"), AsOf: "2025-01-01"}
-	for _, f := range made.Files {
-		config.Files = append(config.Files, filepath.Join(baseDir, filepath.Base(f.Name)))
+	for _, file := range made.Files {
+		config.Files = append(config.Files, filepath.Join(baseDir, filepath.Base(file.Name)))
 	}
 	_, err = importer.Run(context.Background(), config)
 	return config.Registry, err
 })
 
-// world is a registry file, a folder of snapshots and a primary.
-type world struct {
+// fixture is a registry file, a folder of snapshots and a primary.
+type fixture struct {
 	t         *testing.T
 	registry  string
 	snapshots string
 	server    *sqld.Server
 	client    *sql.DB
-	lose      atomic.Int64 // answers to lose, counted down; negative ones lose none
+	lose      atomic.Int64 // counted down with each answer; the one that reaches 0 is lost
 	releases  int
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{t: t, server: sqldtest.Primary(t)}
+	f := &fixture{t: t, server: sqldtest.Primary(t)}
 	path, err := base()
 	require.NoError(t, err)
 	dir := t.TempDir()
-	w.registry, w.snapshots = filepath.Join(dir, "registry.db"), filepath.Join(dir, "snapshots")
+	f.registry, f.snapshots = filepath.Join(dir, "registry.db"), filepath.Join(dir, "snapshots")
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(w.registry, content, 0o600))
-	w.client, err = libsql.Open(w.proxy(), "")
+	require.NoError(t, os.WriteFile(f.registry, content, 0o600))
+	f.client, err = libsql.Open(f.proxy(), "")
 	require.NoError(t, err)
-	t.Cleanup(func() { w.client.Close() })
-	return w
+	t.Cleanup(func() { f.client.Close() })
+	return f
 }
 
-// proxy stands before the primary and loses answers when it is told to.
-func (w *world) proxy() string {
-	target, err := url.Parse(w.server.URL())
-	require.NoError(w.t, err)
+// proxy is a reverse proxy of the primary that can lose an answer.
+func (f *fixture) proxy() string {
+	target, err := url.Parse(f.server.URL())
+	require.NoError(f.t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
 	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		// The body is taken whole: net/http's server closes it with the first byte of an answer,
-		// which may come before the forwarding transport has seen the body's end.
+		// The body is read first: the server closes it with the first byte of an answer, which may
+		// come before the transport has read the body's end.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if w.lose.Add(-1) == 0 {
+		if f.lose.Add(-1) == 0 {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
 		forward.ServeHTTP(rw, r)
 	}))
-	w.t.Cleanup(front.Close)
+	f.t.Cleanup(front.Close)
 	return front.URL
 }
 
 // primary opens the primary past the proxy.
-func (w *world) primary() *sql.DB {
-	w.t.Helper()
-	return sqldtest.Open(w.t, w.server)
+func (f *fixture) primary() *sql.DB {
+	f.t.Helper()
+	return sqldtest.Open(f.t, f.server)
 }
 
 // snapshot makes the snapshot of the newest release.
-func (w *world) snapshot() string {
-	w.t.Helper()
-	release, err := Snapshot(w.t.Context(), w.registry, w.snapshots)
-	require.NoError(w.t, err)
+func (f *fixture) snapshot() string {
+	f.t.Helper()
+	release, err := Snapshot(f.t.Context(), f.registry, f.snapshots)
+	require.NoError(f.t, err)
 	return release
 }
 
-func (w *world) config(release string) Config {
+func (f *fixture) config(release string) Config {
 	return Config{
-		Snapshots: w.snapshots, Release: release, Primary: w.client, Now: time.Now,
+		Snapshots: f.snapshots, Release: release, Primary: f.client, Now: time.Now,
 		Pause: func(context.Context, time.Duration) {},
 	}
 }
 
-// push pushes the newest release and checks that all of it arrived.
-func (w *world) push() Report {
-	w.t.Helper()
-	release := w.snapshot()
-	report, err := Run(w.t.Context(), w.config(release))
-	require.NoError(w.t, err)
-	w.same(release)
+// push pushes the newest release, and requires that the primary is the same then.
+func (f *fixture) push() Report {
+	f.t.Helper()
+	release := f.snapshot()
+	report, err := Run(f.t.Context(), f.config(release))
+	require.NoError(f.t, err)
+	f.same(release)
 	return report
 }
 
-// edit changes the registry file by hand, as an import would, and completes a release.
-func (w *world) edit(changed []string, statements ...string) {
-	w.t.Helper()
-	db, err := schema.OpenFile(w.registry, false)
-	require.NoError(w.t, err)
+// edit changes the registry file as an import would, with a release at the end. changed are the
+// CINs and LLPINs whose search entries may differ.
+func (f *fixture) edit(changed []string, statements ...string) {
+	f.t.Helper()
+	db, err := schema.OpenFile(f.registry, false)
+	require.NoError(f.t, err)
 	defer db.Close()
-	conn, err := db.Conn(w.t.Context())
-	require.NoError(w.t, err)
+	conn, err := db.Conn(f.t.Context())
+	require.NoError(f.t, err)
 	defer conn.Close()
-	w.releases++
-	require.NoError(w.t, conn.Raw(func(c any) error {
+	f.releases++
+	require.NoError(f.t, conn.Raw(func(c any) error {
 		raw := c.(driver.Conn).Raw()
 		for _, s := range statements {
-			require.NoError(w.t, raw.Exec(s), s)
+			require.NoError(f.t, raw.Exec(s), s)
 		}
 		for _, value := range changed {
-			require.NoError(w.t, raw.Exec(fmt.Sprintf("INSERT INTO search_pending VALUES ('%s')", value)))
+			require.NoError(f.t, raw.Exec(fmt.Sprintf("INSERT INTO search_pending VALUES ('%s')", value)))
 		}
 		_, err := search.Refresh(raw)
-		require.NoError(w.t, err)
+		require.NoError(f.t, err)
 		return raw.Exec(fmt.Sprintf(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners)
 			VALUES ('edit-%[1]d', unixepoch() + %[1]d, (SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
-			(SELECT count(*) FROM appointment), (SELECT count(*) FROM partner))`, w.releases))
+			(SELECT count(*) FROM appointment), (SELECT count(*) FROM partner))`, f.releases))
 	}))
 }
 
-// dumped are what must be the same on both sides: the tables of records but for their dates,
-// and what a push keeps beside them.
+// dumped are queries whose results must be the same in a snapshot and at the primary: the records
+// without their dates, and the tables of push and search.
 func dumped() (queries []string) {
 	for _, k := range kinds {
 		for _, t := range tables[k] {
@@ -176,21 +177,21 @@ func dumped() (queries []string) {
 	)
 }
 
-// same compares the primary with a snapshot, and checks the primary's search.
-func (w *world) same(release string) {
-	w.t.Helper()
-	near, err := schema.OpenFile(snapshotPath(w.snapshots, release), true)
-	require.NoError(w.t, err)
+// same requires that the primary holds what a snapshot holds, and checks its search index.
+func (f *fixture) same(release string) {
+	f.t.Helper()
+	near, err := schema.OpenFile(snapshotPath(f.snapshots, release), true)
+	require.NoError(f.t, err)
 	defer near.Close()
-	far := w.primary()
+	far := f.primary()
 	for _, query := range dumped() {
-		require.Equal(w.t, dump(w.t, near, query), dump(w.t, far, query), query)
+		require.Equal(f.t, dump(f.t, near, query), dump(f.t, far, query), query)
 	}
-	require.Equal(w.t, dump(w.t, far, sumsOfContent), dump(w.t, far, "SELECT * FROM content_part WHERE records > 0 ORDER BY 1"))
-	w.checkSearch()
+	require.Equal(f.t, dump(f.t, far, sumsOfContent), dump(f.t, far, "SELECT * FROM content_part WHERE records > 0 ORDER BY 1"))
+	f.checkSearch()
 }
 
-// sumsOfContent is what content_part must hold.
+// sumsOfContent computes what content_part must hold.
 const sumsOfContent = `SELECT bucket >> 20, count(*), sum(hash & 4294967295), sum(hash >> 32) FROM content GROUP BY 1 ORDER BY 1`
 
 func dump(t *testing.T, db *sql.DB, query string) (lines []string) {
@@ -213,23 +214,23 @@ func dump(t *testing.T, db *sql.DB, query string) (lines []string) {
 	return lines
 }
 
-// checkSearch checks every term of the index in a copy of the primary's file.
-func (w *world) checkSearch() {
-	w.t.Helper()
-	copied := filepath.Join(w.t.TempDir(), "copy.db")
+// checkSearch checks every term of the search index in a copy of the primary's file.
+func (f *fixture) checkSearch() {
+	f.t.Helper()
+	copied := filepath.Join(f.t.TempDir(), "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
-		content, err := os.ReadFile(sqld.File(w.server.Dir) + suffix)
+		content, err := os.ReadFile(sqld.File(f.server.Dir) + suffix)
 		if os.IsNotExist(err) {
 			continue
 		}
-		require.NoError(w.t, err)
-		require.NoError(w.t, os.WriteFile(copied+suffix, content, 0o600))
+		require.NoError(f.t, err)
+		require.NoError(f.t, os.WriteFile(copied+suffix, content, 0o600))
 	}
 	c, err := sqlite3.Open(copied)
-	require.NoError(w.t, err)
+	require.NoError(f.t, err)
 	defer c.Close()
-	require.NoError(w.t, schema.Prepare(c, false))
-	require.NoError(w.t, search.Check(c))
+	require.NoError(f.t, schema.Prepare(c, false))
+	require.NoError(f.t, search.Check(c))
 }
 
 // baseDir is where base makes its registry, below a folder that TestMain removes.

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// linkKeys is how many keys one question about links carries.
+// linkKeys is the most keys of one query for links.
 const linkKeys = 2000
 
-// The companies of the directors ?1, as [din, cin].
+// selectCompanies reads the companies of the directors ?1, as [din, cin].
 const selectCompanies = `SELECT coalesce(json_group_array(json_array(din, cin)), '[]')
 FROM appointment WHERE din IN (SELECT value FROM json_each(?1))`
 
-// Who has the places of the entries ?1, a JSON array of [place, value], if that is
-// another: as [value, holder].
+// selectHolders reads which other entries have the places of the entries ?1, a JSON array of
+// [place, value], as [value, holder].
 const selectHolders = `SELECT coalesce(json_group_array(json_array(r.value ->> 1, n.value)), '[]')
 FROM json_each(?1) r JOIN search_name n ON n.place = r.value ->> 0 WHERE n.value <> r.value ->> 1`
 
-// findLinks finds which changed records must not be written apart.
+// findLinks finds the pairs of changed records that must be written in one transaction.
 func (p *pusher) findLinks(ctx context.Context, changes []change) ([]link, error) {
 	var dins, entries []string
 	anyThere := false
@@ -52,7 +52,7 @@ func (p *pusher) findLinks(ctx context.Context, changes []change) ([]link, error
 	return append(links, holders...), err
 }
 
-// findHolders links entries with those whose places they will take.
+// findHolders links entries with the entries whose places they take over.
 func (p *pusher) findHolders(ctx context.Context, values []string) (links []link, err error) {
 	for part := range chunks(values, linkKeys) {
 		places, err := p.readEntries(ctx, p.local, part, p.generation)
@@ -82,7 +82,7 @@ func pairs(ctx context.Context, a *side, query string, parameter any) (list [][2
 	return list, json.Unmarshal([]byte(text), &list)
 }
 
-// named is an entry of the search.
+// named is a search entry.
 type named struct {
 	place       int64
 	value, name string
@@ -92,8 +92,8 @@ type named struct {
 const selectEntries = `SELECT coalesce(json_group_array(json_array(place, value, name, label)), '[]')
 FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
 
-// readEntries reads entries from a file, with the places that they have at the primary
-// in a generation.
+// readEntries reads entries from the snapshot, with the places that they have at the primary in a
+// generation.
 func (p *pusher) readEntries(ctx context.Context, db *sql.DB, values []string, generation int64) ([]named, error) {
 	list, err := readEntries(ctx, &side{db: db}, values)
 	for i := range list {

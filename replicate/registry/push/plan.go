@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	// batchRecords is how many records one transaction writes, unless those that belong
-	// together are more. About 1 MB on the wire.
+	// batchRecords is how many records one transaction writes, unless more have to be written
+	// together. A call then has about 1 MB.
 	batchRecords = 2000
-	// togetherRecords is how many records are written together at most: what sqld takes in
-	// one call. More are cut, and then an answer may for some seconds show a director's new
-	// name beside a company's old row.
+	// togetherRecords is the most that are written together: what sqld accepts in one call. A
+	// larger set is cut, and an answer may for some seconds show a director's new name beside a
+	// company's old row.
 	togetherRecords = 20_000
 )
 
-// link says that two records are shown together by an answer.
+// link is a pair of records that one answer shows together.
 type link struct{ a, b record }
 
-// plan orders changes into batches. Of what is linked, and not both new to the primary,
-// everything is in one batch. Before a new record stand those that it names.
+// plan sorts changes into batches. Linked records are in one batch unless both are new to the
+// primary. Records come before a new record that names them.
 func plan(changes []change, links []link) [][]change {
 	slices.SortFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
@@ -56,8 +56,8 @@ func owner(r record, at map[record]int) (int, bool) {
 	return i, ok
 }
 
-// phases is when each set is written, by its root: 0 for pincodes and directors that are
-// new and alone, 1 for what the primary has already, 2 for what is new there.
+// phases is the order in which sets are written, by their roots: 0 for new pincodes and directors
+// without links, 1 for sets with a record that the primary has, 2 for other new records.
 func phases(changes []change, s *sets) []int {
 	phase := make([]int, len(changes))
 	for i := range phase {
@@ -75,7 +75,7 @@ func phases(changes []change, s *sets) []int {
 	return phase
 }
 
-// pack fills batches with sets.
+// pack fills batches with whole sets, phase by phase.
 func pack(changes []change, groups [][]int, phase []int) (batches [][]change) {
 	root := func(g []int) int { return g[0] }
 	slices.SortStableFunc(groups, func(a, b []int) int { return cmp.Compare(phase[root(a)], phase[root(b)]) })
@@ -103,8 +103,7 @@ func pack(changes []change, groups [][]int, phase []int) (batches [][]change) {
 	return batches
 }
 
-// sets are disjoint sets of numbers, joined as one finds out. The root of a set is its
-// least number.
+// sets are disjoint sets of numbers (union-find). The root of a set is its least number.
 type sets struct{ parent []int }
 
 func newSets(n int) *sets {

@@ -10,7 +10,7 @@ import (
 
 func rec(k kind, n int) record { return record{k, strconv.Itoa(n)} }
 
-// where is the number of the batch of each record.
+// where maps each record to the number of its batch.
 func where(batches [][]change) map[record]int {
 	at := make(map[record]int)
 	for i, batch := range batches {
@@ -21,7 +21,7 @@ func where(batches [][]change) map[record]int {
 	return at
 }
 
-func TestWhatBelongsTogetherIsInOneBatch(t *testing.T) {
+func TestLinkedRecordsAreInOneBatch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var changes []change
 	var links []link
@@ -59,7 +59,7 @@ func TestWhatBelongsTogetherIsInOneBatch(t *testing.T) {
 	}
 }
 
-func TestALargeClusterIsCut(t *testing.T) {
+func TestALargeSetIsCut(t *testing.T) {
 	var changes []change
 	var links []link
 	for i := range togetherRecords + 10 {

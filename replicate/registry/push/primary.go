@@ -11,18 +11,20 @@ import (
 )
 
 const (
-	// attempts is how often a transaction is tried while the primary can't be reached, with
-	// pauses that double from firstPause: about half a minute.
+	// attempts is how often a transaction is tried while the primary is unreachable, with pauses
+	// that double from firstPause: half a minute in all.
 	attempts   = 8
 	firstPause = 250 * time.Millisecond
-	// callLimit bounds one call.
+	// callLimit is the timeout of one call.
 	callLimit = time.Minute
 )
 
-// claim fails the transaction when the push is no longer ours.
+// claim fails, by a CHECK of the table, when another push has taken over, and its transaction with
+// it.
 const claim = `UPDATE pushing SET claimed = ?1, batch = ?2 WHERE id = 1`
 
-// commit runs one transaction of the push, once, however often it has to be tried.
+// commit runs one transaction of the push exactly once: before it is tried again, committed tells
+// whether only the answer was lost.
 func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 	p.sequence++
 	list = append([]libsql.Statement{{SQL: claim, Args: []any{p.token, p.sequence}}}, list...)
@@ -47,7 +49,7 @@ func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 	return nil
 }
 
-// committed reports whether the last transaction is in the database.
+// committed reports whether the last transaction was committed.
 func (p *pusher) committed(ctx context.Context) (bool, error) {
 	var token string
 	var batch int64
@@ -58,8 +60,8 @@ func (p *pusher) committed(ctx context.Context) (bool, error) {
 	return batch == p.sequence, libsql.Explain(err)
 }
 
-// call tries something again while the primary can't be reached. What the database or
-// the token refuses is not tried again.
+// call calls try until it succeeds, with pauses, while the primary is unreachable. After
+// ErrRefused, ErrUnauthorized and ErrTakenOver it does not try again.
 func (p *pusher) call(ctx context.Context, try func(context.Context) error) (err error) {
 	wait := firstPause
 	for attempt := range attempts {

@@ -14,19 +14,19 @@ import (
 
 // Errors of Run.
 var (
-	// ErrTakenOver is returned when another push took over.
+	// ErrTakenOver means that another push was started later and has taken over.
 	ErrTakenOver = errors.New("another push has taken over")
-	// ErrNotPushed is returned for a primary whose content came in another way.
+	// ErrNotPushed means that the primary's content was not written by a push.
 	ErrNotPushed = errors.New("the primary holds a registry that was not pushed: begin with an empty one")
 )
 
-// Config says what to push and where to.
+// Config is the configuration of Run.
 type Config struct {
-	// Snapshot is the folder of the snapshots, Release the one to push.
+	// Snapshots is the folder of the snapshots, Release the id of the one to push.
 	Snapshots, Release string
 	// Primary is the registry at the primary, as libsql.Open opens it. The caller closes it.
 	Primary *sql.DB
-	// DryRun finds out what differs and writes nothing.
+	// DryRun compares and writes nothing.
 	DryRun bool
 	// Progress, if set, is called after each transaction.
 	Progress func(Progress)
@@ -35,27 +35,27 @@ type Config struct {
 	Pause func(ctx context.Context, d time.Duration)
 }
 
-// Progress tells how far a push is.
-type Progress struct{ Done, Total int64 } // records
+// Progress counts the records that were written, and those to write in all.
+type Progress struct{ Done, Total int64 }
 
-// Count is what differs of a kind.
+// Count counts the records of a kind that differ.
 type Count struct {
 	Kind               string
-	Fresh, Other, Gone int64 // records that are new, changed, and no longer there
+	Fresh, Other, Gone int64 // new, changed and deleted ones
 }
 
-// Report tells what a push did, or would do.
+// Report is what a push did, or, in a dry run, would do.
 type Report struct {
 	Release        string
 	Counts         []Count
 	Transactions   int
-	Sent, Received int64 // bytes on the wire
-	Compared       int64 // of these, received to find the differences
-	NewGeneration  bool  // the search was moved as a whole
+	Sent, Received int64 // bytes of statements with parameters, and of results, before they are encoded
+	Compared       int64 // bytes of Received that were read to find the differences
+	NewGeneration  bool  // the whole search was written again, at other places
 	Elapsed        time.Duration
 }
 
-// Records is how many records differ.
+// Records is the number of records that differ.
 func (r Report) Records() (n int64) {
 	for _, c := range r.Counts {
 		n += c.Fresh + c.Other + c.Gone
@@ -76,8 +76,9 @@ type pusher struct {
 	report      Report
 }
 
-// Run pushes. After an error, also of ctx, what was written stays whole, and the same
-// run again goes on.
+// Run pushes a release. After an error, also when ctx is done, every transaction was written whole
+// or not at all, and another Run with the same release continues. Errors wrap ErrTakenOver,
+// ErrNotPushed, ErrDiffers, libsql.ErrUnauthorized and *schema.NewerError.
 func Run(ctx context.Context, config Config) (report Report, err error) {
 	started := config.Now()
 	if config.Pause == nil {
@@ -104,7 +105,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 func (p *pusher) run(ctx context.Context) error {
-	if err := p.checkSchemas(ctx); err != nil {
+	if err := p.checkSchema(ctx); err != nil {
 		return err
 	}
 	before, err := p.readState(ctx)
@@ -143,9 +144,9 @@ func (p *pusher) run(ctx context.Context) error {
 	return p.finish(ctx)
 }
 
-// checkSchemas has both sides at the version that this program knows. A dry run takes an
-// empty primary as it is.
-func (p *pusher) checkSchemas(ctx context.Context) error {
+// checkSchema migrates the primary to this program's version. A dry run checks the version
+// instead, and accepts an empty primary.
+func (p *pusher) checkSchema(ctx context.Context) error {
 	if !p.config.DryRun {
 		return libsql.Explain(schema.Migrate(ctx, p.config.Primary, schema.Registry))
 	}
@@ -188,7 +189,7 @@ func (p *pusher) count(changes []change) {
 	}
 }
 
-// write writes the changes in batches.
+// write writes the changes in batches, one transaction each.
 func (p *pusher) write(ctx context.Context, changes []change) error {
 	links, err := p.findLinks(ctx, changes)
 	if err != nil {

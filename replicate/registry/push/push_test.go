@@ -16,23 +16,23 @@ import (
 )
 
 // list reads one column of the registry file.
-func (w *world) list(query string) (values []string) {
-	w.t.Helper()
-	db, err := schema.OpenFile(w.registry, true)
-	require.NoError(w.t, err)
+func (f *fixture) list(query string) (values []string) {
+	f.t.Helper()
+	db, err := schema.OpenFile(f.registry, true)
+	require.NoError(f.t, err)
 	defer db.Close()
-	for _, line := range dump(w.t, db, query) {
+	for _, line := range dump(f.t, db, query) {
 		values = append(values, strings.TrimSuffix(strings.TrimPrefix(line, "[{"), " true}]"))
 	}
 	return values
 }
 
-// editSome changes a few records in every way there is.
-func (w *world) editSome() {
-	w.t.Helper()
-	cins := w.list("SELECT cin FROM company ORDER BY cin LIMIT 12")
+// editSome changes a few records of each kind in every way.
+func (f *fixture) editSome() {
+	f.t.Helper()
+	cins := f.list("SELECT cin FROM company ORDER BY cin LIMIT 12")
 	in := func(keys []string) string { return "('" + strings.Join(keys, "','") + "')" }
-	w.edit(cins,
+	f.edit(cins,
 		"UPDATE company SET company_name = 'RENAMED ' || company_name WHERE cin IN "+in(cins[:4]),
 		"UPDATE company SET status = 'STRUCK_OFF' WHERE cin IN "+in(cins[4:6]),
 		"DELETE FROM company WHERE cin IN "+in(cins[6:8]),
@@ -51,77 +51,76 @@ func (w *world) editSome() {
 }
 
 func TestAPushBringsEverything(t *testing.T) {
-	w := newWorld(t)
-	dry := w.config(w.snapshot())
+	f := newFixture(t)
+	dry := f.config(f.snapshot())
 	dry.DryRun = true
 	foreseen, err := Run(t.Context(), dry)
 	require.NoError(t, err)
-	require.Empty(t, dump(t, w.primary(), "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'libsql%'"), "a dry run makes nothing")
-	none, err := Releases(t.Context(), w.client)
-	require.NoError(t, err, "an empty primary has no releases, which is no failure")
+	require.Empty(t, dump(t, f.primary(), "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'libsql%'"), "a dry run creates no table")
+	none, err := Releases(t.Context(), f.client)
+	require.NoError(t, err, "an empty primary has no releases")
 	require.Empty(t, none)
-	_, err = Previous(t.Context(), w.client, w.snapshots)
+	_, err = Previous(t.Context(), f.client, f.snapshots)
 	require.ErrorIs(t, err, ErrNoEarlier)
 	require.ErrorContains(t, err, "kept are "+dry.Release)
-	report := w.push()
+	report := f.push()
 	require.Equal(t, foreseen.Counts, report.Counts)
 	require.Positive(t, report.Transactions)
 	require.GreaterOrEqual(t, report.Counts[0].Fresh, int64(companies()))
-	releases, err := Releases(t.Context(), w.client)
+	releases, err := Releases(t.Context(), f.client)
 	require.NoError(t, err)
 	require.Len(t, releases, 1)
 	require.NotEmpty(t, releases[0].Digest)
 
-	again := w.push()
+	again := f.push()
 	require.Zero(t, again.Records())
 	require.Less(t, again.Sent, int64(5000))
 }
 
-// TestCompaniesArePushedIntoTheirRows also where the primary has companies in other rows, which
-// stay there.
+// TestCompaniesArePushedIntoTheirRows: a new company gets the rowid of its CIN, and one that has
+// another rowid keeps it.
 func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
-	w := newWorld(t)
-	w.push()
+	f := newFixture(t)
+	f.push()
 	there := func(query string) string {
-		db, err := schema.OpenFile(sqld.File(w.server.Dir), true)
+		db, err := schema.OpenFile(sqld.File(f.server.Dir), true)
 		require.NoError(t, err)
 		defer db.Close()
 		return strings.Join(dump(t, db, query), "")
 	}
 	require.Equal(t, "[{0 true}]", there("SELECT count(*) FROM company WHERE rowid <> cin_number(cin)"))
 
-	_, err := w.primary().Exec(`UPDATE company SET rowid = rowid - (1 << 60)`)
+	_, err := f.primary().Exec(`UPDATE company SET rowid = rowid - (1 << 60)`)
 	require.NoError(t, err)
-	w.exec("UPDATE company SET directors = directors || char(10) || '99999999' || char(9) || 'NEW' || char(9) || char(9) WHERE directors <> '' AND rowid % 2 = 0")
-	w.editSome()
-	w.push()
+	f.exec("UPDATE company SET directors = directors || char(10) || '99999999' || char(9) || 'NEW' || char(9) || char(9) WHERE directors <> '' AND rowid % 2 = 0")
+	f.editSome()
+	f.push()
 	require.Equal(t, "[{1 true}]", there("SELECT count(*) FROM company WHERE rowid = cin_number(cin)"), "the new one")
-	w.same(w.snapshot())
+	f.same(f.snapshot())
 }
 
-// TestARowThatIsTakenStopsNoPush has a company come to a primary where another is in the row
-// that it would get.
-func TestARowThatIsTakenStopsNoPush(t *testing.T) {
-	w := newWorld(t)
-	w.push()
-	cins := w.list("SELECT cin FROM company WHERE cin IN ((SELECT min(cin) FROM company), (SELECT max(cin) FROM company)) ORDER BY cin")
+// TestATakenRowIsNotOverwritten pushes a company whose rowid another company has at the primary.
+func TestATakenRowIsNotOverwritten(t *testing.T) {
+	f := newFixture(t)
+	f.push()
+	cins := f.list("SELECT cin FROM company WHERE cin IN ((SELECT min(cin) FROM company), (SELECT max(cin) FROM company)) ORDER BY cin")
 	require.Len(t, cins, 2)
-	_, err := w.primary().Exec(fmt.Sprintf(`DELETE FROM company WHERE cin = '%[1]s'; UPDATE company SET rowid = %[3]d WHERE cin = '%[2]s'`,
+	_, err := f.primary().Exec(fmt.Sprintf(`DELETE FROM company WHERE cin = '%[1]s'; UPDATE company SET rowid = %[3]d WHERE cin = '%[2]s'`,
 		cins[0], cins[1], ident.CINNumber(cins[0])))
 	require.NoError(t, err)
-	w.edit(nil, "UPDATE company SET paid_up_capital = 77 WHERE cin = '"+cins[0]+"'")
-	w.push()
+	f.edit(nil, "UPDATE company SET paid_up_capital = 77 WHERE cin = '"+cins[0]+"'")
+	f.push()
 }
 
 func TestAChangeCostsWhatItChanges(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a small register shows no ratios")
+		t.Skip("a small registry shows no ratios")
 	}
-	w := newWorld(t)
-	full := w.push()
-	w.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE cin IN (SELECT cin FROM (SELECT cin, row_number() OVER () n FROM company) WHERE n % 100 = 0)",
+	f := newFixture(t)
+	full := f.push()
+	f.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE cin IN (SELECT cin FROM (SELECT cin, row_number() OVER () n FROM company) WHERE n % 100 = 0)",
 		"UPDATE director SET designation = 'CHANGED' WHERE CAST(din AS INTEGER) % 100 = 0")
-	part := w.push()
+	part := f.push()
 	require.InDelta(t, float64(full.Counts[0].Fresh+full.Counts[2].Fresh)/100, float64(part.Records()), 5)
 	require.Less(t, part.Sent, full.Sent/50, "%+v", part)
 	require.Less(t, part.Sent+part.Received, full.Sent/20)
@@ -129,89 +128,88 @@ func TestAChangeCostsWhatItChanges(t *testing.T) {
 		full.Sent, full.Received, part.Sent, part.Received, part.Compared)
 }
 
-// TestALaterDateAloneIsNotPushed is about the monthly import, which writes its date into every
-// record that it confirms.
+// TestALaterDateAloneIsNotPushed: an import writes its date into every record that it confirms.
 func TestALaterDateAloneIsNotPushed(t *testing.T) {
-	w := newWorld(t)
-	w.push()
-	w.edit(nil, "UPDATE company SET as_of = '2025-02-01'", "UPDATE appointment SET as_of = '2025-02-01'",
+	f := newFixture(t)
+	f.push()
+	f.edit(nil, "UPDATE company SET as_of = '2025-02-01'", "UPDATE appointment SET as_of = '2025-02-01'",
 		"UPDATE llp SET as_of = '2025-02-01', older = '{\"city\":\"2025-01-01\"}'", "UPDATE partner SET as_of = '2025-02-01'",
 		"UPDATE director SET as_of = '2025-02-01', name = name || ' X' WHERE din = (SELECT min(din) FROM director)")
-	report := w.push()
+	report := f.push()
 	require.EqualValues(t, 1, report.Records(), "the director with another name: %+v", report.Counts)
-	require.Equal(t, dump(t, w.primary(), "SELECT min(as_of), max(as_of) FROM director"),
-		dump(t, w.primary(), "SELECT '2025-01-01', '2025-02-01'"), "what is pushed is pushed whole")
+	require.Equal(t, dump(t, f.primary(), "SELECT min(as_of), max(as_of) FROM director"),
+		dump(t, f.primary(), "SELECT '2025-01-01', '2025-02-01'"), "a changed record is pushed with its date")
 }
 
 func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
-	w := newWorld(t)
-	w.push()
-	first := w.snapshot()
-	w.editSome()
-	dry := w.config(w.snapshot())
+	f := newFixture(t)
+	f.push()
+	first := f.snapshot()
+	f.editSome()
+	dry := f.config(f.snapshot())
 	dry.DryRun = true
 	foreseen, err := Run(t.Context(), dry)
 	require.NoError(t, err)
-	w.same(first) // a dry run writes nothing
-	report := w.push()
+	f.same(first) // a dry run writes nothing
+	report := f.push()
 	require.Equal(t, foreseen.Counts, report.Counts)
 	require.False(t, report.NewGeneration)
 	for i, c := range report.Counts {
 		require.Positive(t, c.Other, "%s", kinds[i])
 	}
 
-	previous, err := Previous(t.Context(), w.client, w.snapshots)
+	previous, err := Previous(t.Context(), f.client, f.snapshots)
 	require.NoError(t, err)
 	require.Equal(t, first, previous)
-	back, err := Run(t.Context(), w.config(previous))
+	back, err := Run(t.Context(), f.config(previous))
 	require.NoError(t, err)
 	require.Equal(t, report.Records(), back.Records())
-	w.same(first)
-	releases, err := Releases(t.Context(), w.client)
+	f.same(first)
+	releases, err := Releases(t.Context(), f.client)
 	require.NoError(t, err)
 	require.Equal(t, first, releases[0].ID)
 	require.Len(t, releases, 2)
-	_, err = Previous(t.Context(), w.client, w.snapshots)
+	_, err = Previous(t.Context(), f.client, f.snapshots)
 	require.ErrorIs(t, err, ErrNoEarlier, "a second rollback does not bring back what the first took away")
-	_, err = Run(t.Context(), w.config("nonsense"))
+	_, err = Run(t.Context(), f.config("nonsense"))
 	require.ErrorContains(t, err, "kept are: "+first+", edit-1")
 }
 
-func TestASearchBuiltAnewIsMovedAsAWhole(t *testing.T) {
-	w := newWorld(t)
-	w.push()
+func TestARebuiltSearchIsWrittenAsAWhole(t *testing.T) {
+	f := newFixture(t)
+	f.push()
 	for round := range 3 {
-		// A name that comes first moves all others when the index is built anew.
-		w.edit([]string{"*"}, fmt.Sprintf(`INSERT INTO company (cin, company_name, status, as_of, last_updated)
+		// A name that comes first moves all others when the index is rebuilt.
+		f.edit([]string{"*"}, fmt.Sprintf(`INSERT INTO company (cin, company_name, status, as_of, last_updated)
 			VALUES ('U99999KA2025PTC99999%d', 'A%d', 'ACTIVE', '2025-01-01', 5)`, round, round))
-		report := w.push()
+		report := f.push()
 		require.True(t, report.NewGeneration)
 		require.EqualValues(t, 1, report.Counts[0].Fresh)
 		require.Zero(t, report.Counts[2].Other)
 	}
 }
 
-func TestPlacesThatChangeHandsAreMovedTogether(t *testing.T) {
-	w := newWorld(t)
-	w.push()
+func TestEntriesThatExchangePlacesAreWrittenTogether(t *testing.T) {
+	f := newFixture(t)
+	f.push()
 	// Two names change places, and a third takes the place of one that goes.
-	w.edit(nil, `CREATE TEMP TABLE pair AS SELECT place, value, name FROM search_name ORDER BY place LIMIT 4`,
+	f.edit(nil, `CREATE TEMP TABLE pair AS SELECT place, value, name FROM search_name ORDER BY place LIMIT 4`,
 		`DELETE FROM company WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
 		`DELETE FROM llp WHERE llpin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
 		`UPDATE company SET company_name = 'A' WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 1)`,
 		`INSERT INTO search_pending VALUES ('*')`)
-	require.NotZero(t, w.push().Records())
+	require.NotZero(t, f.push().Records())
 }
 
 func TestAnInterruptedPushGoesOn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a small register is pushed in one transaction")
+		t.Skip("a small registry is pushed in one transaction")
 	}
-	w := newWorld(t)
-	release := w.snapshot()
+	f := newFixture(t)
+	release := f.snapshot()
 	total := int64(0)
 	for range 3 {
-		config := w.config(release)
+		config := f.config(release)
 		ctx, cancel := context.WithCancel(t.Context())
 		config.Progress = func(p Progress) {
 			total = max(total, p.Total)
@@ -219,89 +217,89 @@ func TestAnInterruptedPushGoesOn(t *testing.T) {
 		}
 		_, err := Run(ctx, config)
 		require.ErrorIs(t, err, context.Canceled)
-		require.Empty(t, dump(t, w.primary(), "SELECT id FROM release"), "the release comes last")
+		require.Empty(t, dump(t, f.primary(), "SELECT id FROM release"), "the release comes last")
 	}
-	report, err := Run(t.Context(), w.config(release))
+	report, err := Run(t.Context(), f.config(release))
 	require.NoError(t, err)
-	w.same(release)
+	f.same(release)
 	require.Less(t, report.Records(), total, "what was written is not written again")
 }
 
 func TestALostAnswerIsNoSecondWrite(t *testing.T) {
-	w := newWorld(t)
-	w.push()
-	w.editSome()
-	release := w.snapshot()
+	f := newFixture(t)
+	f.push()
+	f.editSome()
+	release := f.snapshot()
 	for lost := int64(1); ; lost++ {
-		w.lose.Store(lost)
-		_, err := Run(t.Context(), w.config(release))
+		f.lose.Store(lost)
+		_, err := Run(t.Context(), f.config(release))
 		if err != nil {
-			// A question's answer is not asked for again: the next run does.
+			// A read is not tried again: the next run continues.
 			require.NotErrorIs(t, err, ErrDiffers)
-			w.lose.Store(0)
-			_, err = Run(t.Context(), w.config(release))
+			f.lose.Store(0)
+			_, err = Run(t.Context(), f.config(release))
 			require.NoError(t, err)
 		}
-		w.same(release)
-		if w.lose.Load() > 0 || testing.Short() && lost > 8 {
-			return // fewer answers than that
+		f.same(release)
+		if f.lose.Load() > 0 || testing.Short() && lost > 8 {
+			return // the push has fewer answers than that
 		}
-		previous, err := Previous(t.Context(), w.client, w.snapshots)
+		previous, err := Previous(t.Context(), f.client, f.snapshots)
 		require.NoError(t, err)
-		w.lose.Store(0)
-		_, err = Run(t.Context(), w.config(previous))
+		f.lose.Store(0)
+		_, err = Run(t.Context(), f.config(previous))
 		require.NoError(t, err)
 	}
 }
 
 func TestASecondPushTakesOver(t *testing.T) {
-	w := newWorld(t)
-	release := w.snapshot()
-	config := w.config(release)
+	f := newFixture(t)
+	release := f.snapshot()
+	config := f.config(release)
 	other := false
 	config.Progress = func(Progress) {
 		if !other {
 			other = true
-			_, err := Run(t.Context(), w.config(release))
+			_, err := Run(t.Context(), f.config(release))
 			require.NoError(t, err)
 		}
 	}
 	_, err := Run(t.Context(), config)
 	require.ErrorIs(t, err, ErrTakenOver)
-	w.same(release)
+	f.same(release)
 }
 
-func TestWhatCannotBePushedIsRefused(t *testing.T) {
-	w := newWorld(t)
+func TestPushRefuses(t *testing.T) {
+	f := newFixture(t)
 	t.Run("an unfinished import", func(t *testing.T) {
-		w.exec("INSERT INTO unreleased VALUES (1, 0)")
-		_, err := Snapshot(t.Context(), w.registry, w.snapshots)
+		f.exec("INSERT INTO unreleased VALUES (1, 0)")
+		_, err := Snapshot(t.Context(), f.registry, f.snapshots)
 		require.ErrorIs(t, err, ErrUnfinished)
-		w.exec("DELETE FROM unreleased")
+		f.exec("DELETE FROM unreleased")
 	})
-	release := w.snapshot()
-	t.Run("a primary of the future", func(t *testing.T) {
-		db := w.primary()
+	release := f.snapshot()
+	t.Run("a primary with a newer schema", func(t *testing.T) {
+		db := f.primary()
 		require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
 		_, err := db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
 		require.NoError(t, err)
-		_, err = Run(t.Context(), w.config(release))
+		_, err = Run(t.Context(), f.config(release))
 		var newer *schema.NewerError
 		require.True(t, errors.As(err, &newer), "%v", err)
 		_, err = db.Exec("DELETE FROM schema_version WHERE version = 99")
 		require.NoError(t, err)
 	})
-	t.Run("a primary that was filled in another way", func(t *testing.T) {
-		db := w.primary()
+	t.Run("a primary that was not filled by a push", func(t *testing.T) {
+		db := f.primary()
 		_, err := db.Exec("INSERT INTO search_name VALUES (1, 'x', 'x', '')")
 		require.NoError(t, err)
-		_, err = Run(t.Context(), w.config(release))
+		_, err = Run(t.Context(), f.config(release))
 		require.ErrorIs(t, err, ErrNotPushed)
 		_, err = db.Exec("DELETE FROM search_name")
 		require.NoError(t, err)
 	})
-	t.Run("a primary that was changed by hand meanwhile", func(t *testing.T) {
-		config := w.config(release)
+	t.Run("a primary that is changed during the push", func(t *testing.T) {
+		config := f.config(release)
 		config.Progress = func(Progress) {
 			_, err := config.Primary.Exec("DELETE FROM director")
 			require.NoError(t, err)
@@ -311,32 +309,32 @@ func TestWhatCannotBePushedIsRefused(t *testing.T) {
 	})
 }
 
-func (w *world) exec(statement string) {
-	w.t.Helper()
-	db, err := schema.OpenFile(w.registry, false)
-	require.NoError(w.t, err)
+func (f *fixture) exec(statement string) {
+	f.t.Helper()
+	db, err := schema.OpenFile(f.registry, false)
+	require.NoError(f.t, err)
 	defer db.Close()
 	_, err = db.Exec(statement)
-	require.NoError(w.t, err)
+	require.NoError(f.t, err)
 }
 
 func TestOldSnapshotsAreRemoved(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	var made []string
 	for range 4 {
-		made = append(made, w.snapshot())
-		w.edit(nil, "UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE cin = (SELECT min(cin) FROM company)")
+		made = append(made, f.snapshot())
+		f.edit(nil, "UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE cin = (SELECT min(cin) FROM company)")
 	}
-	require.NoError(t, Prune(w.snapshots, 2))
-	kept, err := Snapshots(w.snapshots)
+	require.NoError(t, Prune(f.snapshots, 2))
+	kept, err := Snapshots(f.snapshots)
 	require.NoError(t, err)
 	require.Equal(t, made[2:], kept)
 }
 
-// eachTable calls test with every table that is pushed, in a registry that has them.
+// eachTable calls test with every table that is pushed, and a registry.
 func eachTable(t *testing.T, test func(*sql.DB, table)) {
 	t.Helper()
-	db, err := schema.OpenFile(newWorld(t).registry, true)
+	db, err := schema.OpenFile(newFixture(t).registry, true)
 	require.NoError(t, err)
 	defer db.Close()
 	for _, list := range tables {
@@ -365,7 +363,7 @@ func columnsOf(t *testing.T, db *sql.DB, table string) (names []string) {
 	return names
 }
 
-// TestRecordsAreFoundByIndexes so that a push that changes little reads little.
+// TestRecordsAreFoundByIndexes: a push of few changes reads few rows.
 func TestRecordsAreFoundByIndexes(t *testing.T) {
 	eachTable(t, func(db *sql.DB, table table) {
 		for _, statement := range []string{table.rows(), table.primaryKeys(), table.drop()} {

@@ -12,7 +12,7 @@ import (
 	"regedge/replicate/registry/libsql"
 )
 
-// Release is a release at the primary, or as a replica has it.
+// Release is a release that was pushed.
 type Release struct {
 	ID           string    `json:"id"`
 	Released     time.Time `json:"released_at"`
@@ -59,12 +59,13 @@ func releases(ctx context.Context, db *sql.DB) (list []Release, err error) {
 	return list, rows.Err()
 }
 
-// ErrNoEarlier is returned when there is no release to go back to. A primary that was made
-// anew knows of none before the first that it got.
+// ErrNoEarlier means that there is no release to go back to: a primary lists the releases that were
+// pushed to it since it was created.
 var ErrNoEarlier = errors.New("the primary had no earlier release whose snapshot is kept")
 
-// Previous is the release that was current last of those that are no newer than the current
-// one and whose snapshot is in dir: one that was rolled back does not come again.
+// Previous is the release to roll back to: the latest current one among those that are no newer
+// than the current release and have a snapshot in dir. So a release that was rolled back is not
+// chosen.
 func Previous(ctx context.Context, db *sql.DB, dir string) (string, error) {
 	releases, err := Releases(ctx, db)
 	if err != nil {

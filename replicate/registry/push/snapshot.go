@@ -16,17 +16,17 @@ import (
 	"regedge/schema"
 )
 
-// snapshotSuffix is how the names of snapshots end; they begin with the release's id.
+// snapshotSuffix follows the release's id in the name of a snapshot.
 const snapshotSuffix = ".db"
 
-// releaseID is the form of a release's id, which becomes a file's name.
+// releaseID matches ids of releases, which become names of files.
 var releaseID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
-// ErrUnfinished is returned for a registry whose last import did not complete.
+// ErrUnfinished means that the last import into a registry did not complete.
 var ErrUnfinished = errors.New("the registry has changes without a release: complete its import first")
 
-// Snapshot makes the snapshot of the newest release of the registry file at path in the
-// folder dir, unless it is there, and returns the release's id.
+// Snapshot copies the registry file at path to a snapshot of its newest release in the folder dir,
+// unless there is one, and returns the release's id.
 func Snapshot(ctx context.Context, path, dir string) (release string, err error) {
 	db, err := schema.OpenFile(path, true)
 	if err != nil {
@@ -62,8 +62,8 @@ func Snapshot(ctx context.Context, path, dir string) (release string, err error)
 	return release, nil
 }
 
-// copyTo copies one state of a database into a new file. The source is opened read-only;
-// the setting that is lifted here would forbid the new file, too.
+// copyTo copies a consistent state of a database into a new file. query_only, which is set on
+// connections to the source, would forbid writing the new file as well.
 func copyTo(ctx context.Context, db *sql.DB, path string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -102,7 +102,8 @@ func newestRelease(ctx context.Context, db *sql.DB) (string, error) {
 	return release, nil
 }
 
-// prepare computes the hashes of a snapshot's records and leaves it in one file.
+// prepare computes the hashes of a snapshot's records. The snapshot is one file afterwards,
+// without a write-ahead log.
 func prepare(ctx context.Context, path string) error {
 	db, err := schema.OpenFile(path, false)
 	if err != nil {
@@ -115,8 +116,8 @@ func prepare(ctx context.Context, path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// openSnapshot opens the snapshot of a release to read it. One of an older program is
-// brought to this one's version first; its time stays, by which snapshots are ordered.
+// openSnapshot opens the snapshot of a release for reading. One with an older schema is migrated
+// first; its modification time stays, since snapshots are ordered by it.
 func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
 	path := snapshotPath(dir, release)
 	info, err := os.Stat(path)
@@ -174,7 +175,7 @@ func Snapshots(dir string) ([]string, error) {
 	return list, nil
 }
 
-// Prune removes all snapshots in dir but the newest few.
+// Prune removes all snapshots in dir but the newest keep.
 func Prune(dir string, keep int) error {
 	list, err := Snapshots(dir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"regedge/schema"
 )
 
-// kind is a kind of record, as the table content numbers them.
+// kind is a kind of record, by its number in the table content.
 type kind int
 
 const (
@@ -16,10 +16,10 @@ const (
 	llp      kind = 2
 	director kind = 3
 	pincode  kind = 4
-	entry    kind = 5 // of the search
+	entry    kind = 5 // an entry of the search
 )
 
-// kinds lists all, in the order in which they are hashed and shown.
+// kinds lists all kinds, in the order in which they are hashed and shown.
 var kinds = []kind{company, llp, director, pincode, entry}
 
 var kindNames = map[kind]string{
@@ -28,19 +28,19 @@ var kindNames = map[kind]string{
 
 func (k kind) String() string { return kindNames[k] }
 
-// table is a table that holds records of a kind, or what belongs to them.
+// table is a table whose rows belong to records of a kind.
 type table struct {
 	name    string
-	key     string   // the column that names the record
+	key     string   // the column that identifies the record
 	columns []string // all of them, the primary key first
-	primary int      // columns of the primary key
-	// numbered is set for the table of companies, which has a new one in the row that its CIN
-	// says, unless it is taken.
+	primary int      // number of columns of the primary key
+	// numbered: a new row gets the rowid that ident.CINNumber gives for its CIN, unless that is
+	// taken.
 	numbered bool
 }
 
-// tables of each kind: the one of the record itself comes first. Entries of the search
-// are no such tables: batch.go has theirs.
+// tables lists the tables of each kind; that of the record itself comes first. Search entries are
+// written by entryStatements.
 var tables = map[kind][]table{
 	company: {
 		{"company", "cin", split(`cin company_name status incorporation_date category sub_category class roc
@@ -63,23 +63,22 @@ var tables = map[kind][]table{
 
 func split(names string) []string { return strings.Fields(names) }
 
-// dates are the columns that say which source a value is of. Only an import reads them, and
-// one of a later day changes them in every record that it confirms: for their sake alone
-// nothing is pushed.
+// dates are the columns that tell from which source a value comes. Only imports read them, and an
+// import changes them in every record that it confirms, so they are not compared.
 var dates = []string{"as_of", "older"}
 
-// scan reads every row as (key, JSON array of its columns but the dates), by primary key.
+// scan selects every row as its key and a JSON array of the compared columns, by primary key.
 func (t *table) scan() string {
 	order := strings.Join(t.columns[:t.primary], ", ")
 	return fmt.Sprintf(`SELECT %s, json_array(%s) FROM %s ORDER BY %s`, t.key, strings.Join(t.compared(), ", "), t.name, order)
 }
 
-// compared are the columns for whose sake a row is pushed.
+// compared are the columns that are hashed: all but the dates.
 func (t *table) compared() []string {
 	return slices.DeleteFunc(slices.Clone(t.columns), func(c string) bool { return slices.Contains(dates, c) })
 }
 
-// rows reads the rows of the records ?1, a JSON array of keys, as one JSON array. Those of a
+// rows selects the rows of the records ?1, a JSON array of keys, as one JSON array. Rows of a
 // numbered table end with the number of their CIN.
 func (t *table) rows() string {
 	columns := strings.Join(t.columns, ", ")
@@ -89,14 +88,14 @@ func (t *table) rows() string {
 	return t.array(columns)
 }
 
-// primaryKeys reads the primary keys of the rows of the records ?1.
+// primaryKeys selects the primary keys of the rows of the records ?1.
 func (t *table) primaryKeys() string { return t.array(strings.Join(t.columns[:t.primary], ", ")) }
 
 func (t *table) array(columns string) string {
 	return fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s%s`, columns, t.name, t.named())
 }
 
-// named is the condition that a row belongs to the records ?1.
+// named is the condition for rows of the records ?1.
 func (t *table) named() string {
 	return fmt.Sprintf(` WHERE %s IN (SELECT value FROM json_each(?1))`, t.key)
 }
@@ -107,7 +106,7 @@ func (t *table) drop() string {
 		t.name, t.named(), strings.Join(t.columns[:t.primary], ", "), elements(t.primary))
 }
 
-// put writes the rows ?1.
+// put inserts or updates the rows ?1.
 func (t *table) put() string {
 	var changes []string
 	for _, column := range t.columns[t.primary:] {

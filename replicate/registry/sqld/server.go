@@ -18,8 +18,8 @@ import (
 // stopLimit is how long a server may take to stop before it is killed.
 const stopLimit = 5 * time.Second
 
-// Server is a server that may be stopped and started again. A replica that has lost its
-// database is started again by itself; see tend.
+// Server is a server that can be stopped and started again. A replica that has lost its database is
+// restarted; see tend. The methods are safe for concurrent use.
 type Server struct {
 	Config
 	mu  sync.Mutex
@@ -31,10 +31,10 @@ type run struct {
 	command *exec.Cmd
 	output  *output
 	ended   chan struct{} // closed at its end
-	err     error         // of its end
+	err     error         // how it ended
 }
 
-// Start starts the process, and returns before it answers.
+// Start starts the process, and returns before the server answers.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Server) start() error {
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	r.command.Stdout, r.command.Stderr = r.output, r.output
-	// An interrupt of the terminal is for the parent, which stops its children in order.
+	// An interrupt from the terminal must reach the parent only, which stops its children in order.
 	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	do := s.Do
 	if do == nil {
@@ -67,9 +67,9 @@ func (s *Server) start() error {
 	return nil
 }
 
-// prepareDir makes the directory, and clears that of a replica from what is left of a
-// database whose removal stopped half-way: sqld would go on with pages missing, or begin its
-// copy in the old file, while others read it.
+// prepareDir creates the directory. In a replica's directory it removes what is left of a database
+// whose removal was interrupted: sqld would continue with missing pages, or write its copy into the
+// old file while others read it.
 func (s *Server) prepareDir(output *output) error {
 	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
 		if exists(primaryLog(s.Dir)) {
@@ -86,8 +86,9 @@ func (s *Server) prepareDir(output *output) error {
 // discard removes a replica's database. The server must not run.
 func (s *Server) discard() error { return os.RemoveAll(filepath.Dir(File(s.Dir))) }
 
-// whole reports whether none of the files of a replica's database is missing. The log's index
-// (-shm) may, for it is made anew, and both are away once the database was closed.
+// whole reports whether all files of a replica's database are there. The index of the write-ahead
+// log (-shm) may be missing, since SQLite creates it again, and so may both after the database was
+// closed.
 func whole(dir string) bool {
 	file := File(dir)
 	return exists(file) && exists(position(dir)) && (exists(file+"-wal") || !exists(file+"-shm"))
@@ -98,8 +99,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Run starts the server and waits until ctx is done, when it stops it, or until it ends by
-// itself, which is an error.
+// Run runs the server until ctx is done. It returns an ErrEnded if the server ends by itself.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Start(); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// untilEnded waits until the server was stopped, ctx is done, or its process ended by itself,
-// which is an ErrEnded. A replica that is started again goes on.
+// untilEnded waits until the server was stopped, ctx is done, or its process ended by itself, which
+// is an ErrEnded. The restart of a replica is no end.
 func (s *Server) untilEnded(ctx context.Context) error {
 	for r := s.current(); r != nil; {
 		select {
@@ -130,7 +130,7 @@ func (s *Server) untilEnded(ctx context.Context) error {
 	return nil
 }
 
-// ErrEnded is the error of a process that nobody ended.
+// ErrEnded means that a server's process ended without being stopped.
 var ErrEnded = errors.New("sqld ended by itself")
 
 func ended(err error) error {
@@ -146,10 +146,10 @@ func (s *Server) current() *run {
 	return s.run
 }
 
-// Kill ends the process at once, as a crash would.
+// Kill kills the process (SIGKILL) and waits for its end.
 func (s *Server) Kill() { s.end(os.Kill) }
 
-// Stop asks the process to end, and ends it after 5 s.
+// Stop asks the process to end (SIGINT), kills it after 5 s, and waits for its end.
 func (s *Server) Stop() { s.end(os.Interrupt) }
 
 func (s *Server) end(signal os.Signal) {
@@ -168,11 +168,11 @@ func (r *run) end(signal os.Signal) {
 	late.Stop()
 }
 
-// URL is where the server answers queries.
+// URL is the base URL for queries.
 func (s *Server) URL() string { return "http://" + s.HTTP }
 
-// Await waits until the server answers a query with token, or ctx is done. One that ends by
-// itself meanwhile, as one does whose address is taken, is an ErrEnded.
+// Await waits until the server answers a query with token. It fails when ctx is done, and with an
+// ErrEnded when the process ends, for example because its address is in use.
 func (s *Server) Await(ctx context.Context, token string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

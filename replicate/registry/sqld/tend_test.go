@@ -15,7 +15,7 @@ import (
 
 const patience = time.Minute
 
-func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
+func TestAReplicaThatLostItsDatabaseIsRestarted(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	log := &testkit.Log{}
@@ -29,7 +29,7 @@ func TestAReplicaThatLostItsDatabaseIsStartedAgain(t *testing.T) {
 	follows(t, replica, 2)
 }
 
-// follows waits until the number in the table probe of a replica is want.
+// follows waits until the number in the table probe at a replica is want.
 func follows(t *testing.T, replica *sqld.Server, want int64) {
 	t.Helper()
 	db := sqldtest.Open(t, replica)
