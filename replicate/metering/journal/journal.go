@@ -96,8 +96,10 @@ func (j *Journal) write(bytes []byte) error {
 	}
 	if n, err := j.file.Write(bytes); err != nil {
 		// Cut off at once: the clients of these requests are told that nothing was charged.
+		// The next sync makes the cut durable, so that a power cut does not undo it.
 		//mutant:failed-write-not-cut-off
 		j.unclean = n > 0 && j.file.Truncate(j.size) != nil
+		j.unsaved = j.unsaved || n > 0
 		return fmt.Errorf("write journal: %w", err)
 	}
 	j.size += int64(len(bytes))

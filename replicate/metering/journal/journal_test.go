@@ -212,6 +212,9 @@ func TestPartOfAFailedWriteIsNotReplayed(t *testing.T) {
 	d.full = frameHead + len("first") + 3
 	require.ErrorIs(t, j.Write(j.Group()), errFull)
 	require.Equal(t, []string{"second", "first"}, k.dropped)
+	syncs := d.syncs
+	require.NoError(t, j.Sync())
+	require.Equal(t, syncs+1, d.syncs, "the cut is made durable")
 	_, _, records, _ := opened(t, d, k) // the process was killed
 	require.Empty(t, records)
 }

@@ -12,6 +12,7 @@ type disk struct {
 	files    map[string]*bytes.Buffer
 	full     int   // bytes that may still be written, -1 for no limit
 	syncErr  error // of the next syncs
+	syncs    int   // of files so far
 	truncErr error
 	openErr  error // of reading a file
 	keepsOld error // of removing a file that is there
@@ -71,7 +72,10 @@ func (f *diskFile) Write(p []byte) (int, error) {
 	return f.b.Write(p)
 }
 
-func (f *diskFile) Sync() error { return f.d.syncErr }
+func (f *diskFile) Sync() error {
+	f.d.syncs++
+	return f.d.syncErr
+}
 
 func (f *diskFile) Truncate(size int64) error {
 	if f.d.truncErr != nil {
