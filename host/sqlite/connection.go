@@ -42,7 +42,6 @@ type connection struct {
 	sqlite     *sqlite3.Conn
 	file       os.FileInfo
 	statements map[string]*sqlite3.Stmt
-	refused    map[string]error // statements that fail to prepare in this transaction
 	texts      []byte
 	limit      *timeLimit
 	tx         readTx
@@ -61,7 +60,7 @@ func connect(config Config, at int) (*connection, error) {
 	}
 	c := &connection{
 		slot: at, sqlite: sqlite, file: info, limit: &timeLimit{},
-		statements: make(map[string]*sqlite3.Stmt), refused: make(map[string]error),
+		statements: make(map[string]*sqlite3.Stmt),
 	}
 	if err := c.setUp(config); err != nil {
 		return nil, errors.Join(err, c.close())
@@ -139,16 +138,9 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	if statement, ok := c.statements[text]; ok {
 		return statement, nil
 	}
-	if err := c.refused[text]; err != nil {
-		return nil, err
-	}
 	statement, tail, err := c.sqlite.PrepareFlags(text, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
-		err = fmt.Errorf("prepare statement: %w", err)
-		if c.tx.open && errors.Is(err, sqlite3.ERROR) && len(c.refused) < maxStatements {
-			c.refused[text] = err
-		}
-		return nil, err
+		return nil, fmt.Errorf("prepare statement: %w", err)
 	}
 	if statement == nil || tail != "" {
 		return nil, errors.Join(errors.New("prepare statement: want exactly one"), statement.Close())
@@ -163,13 +155,12 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	return statement, nil
 }
 
-// enter makes sure that a read transaction is open, and drops what a new one may invalidate.
+// enter makes sure that a read transaction is open. A new one may invalidate the cache.
 func (c *connection) enter(now time.Time) error {
 	began, err := c.tx.enter(now)
 	if err != nil || !began {
 		return err
 	}
-	clear(c.refused)
 	return c.cache.begin()
 }
 

@@ -44,7 +44,7 @@ func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
 	second, err := s.acquire(t.Context())
 	require.NoError(t, err)
 	require.Same(t, used[1], second)
-	s.release(first, sqlite3.IOERR) // spoilt
+	s.release(first, sqlite3.IOERR) // breaks the connection
 	s.release(second, nil)
 	again, err := s.acquire(t.Context())
 	require.NoError(t, err)
@@ -74,29 +74,7 @@ func TestAStatementIsCompiledOnce(t *testing.T) {
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
 }
 
-// TestAStatementOfAnotherSchemaIsCompiledOnceATransaction, for a lookup may ask a database of an
-// earlier version first for what only this one has.
-func TestAStatementOfAnotherSchemaIsCompiledOnceATransaction(t *testing.T) {
-	now := time.Unix(1000, 0)
-	path := filepath.Join(t.TempDir(), "s.db")
-	writer, err := sqlite3.Open(path)
-	require.NoError(t, err)
-	defer writer.Close()
-	require.NoError(t, writer.Exec("PRAGMA journal_mode=wal; CREATE TABLE t (v); INSERT INTO t VALUES (1)"))
-	s, err := Open(Config{Path: path, Connections: 1, ReadTx: time.Hour, Now: func() time.Time { return now }})
-	require.NoError(t, err)
-	defer s.Close()
-	const later = "SELECT later FROM t"
-	var dst handler.Result
-	first := s.Query(t.Context(), later, nil, &dst)
-	require.ErrorContains(t, first, "no such column")
-	require.NoError(t, writer.Exec("ALTER TABLE t ADD COLUMN later"))
-	require.Same(t, first, s.Query(t.Context(), later, nil, &dst))
-	now = now.Add(2 * time.Hour)
-	require.NoError(t, s.Query(t.Context(), later, nil, &dst))
-}
-
-func TestWhatAConnectionRemembersIsBounded(t *testing.T) {
+func TestResultCacheIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file.db")
 	writer, err := sqlite3.Open(path)
 	require.NoError(t, err)
@@ -105,17 +83,17 @@ func TestWhatAConnectionRemembersIsBounded(t *testing.T) {
 	s, err := Open(Config{Path: path, Connections: 1, ReadTx: time.Hour, CacheResults: true})
 	require.NoError(t, err)
 	defer s.Close()
-	ask := func(statement, text string) map[string]cachedResult {
+	query := func(statement, text string) map[string]cachedResult {
 		var result handler.Result
 		require.NoError(t, s.Query(t.Context(), statement, []handler.Value{{Kind: handler.Text, Text: text}}, &result))
 		return s.slots[0].idle.cache.results
 	}
-	require.Len(t, ask("SELECT ?1", "a"), 1)
-	require.Len(t, ask("SELECT ?1", "a"), 1, "known")
-	require.Len(t, ask("SELECT ?1 WHERE false", "b"), 1, "no rows")
-	require.Len(t, ask("SELECT ?1 || zeroblob(1000)", "c"), 1, "too long")
+	require.Len(t, query("SELECT ?1", "a"), 1)
+	require.Len(t, query("SELECT ?1", "a"), 1, "cached already")
+	require.Len(t, query("SELECT ?1 WHERE false", "b"), 1, "no rows")
+	require.Len(t, query("SELECT ?1 || zeroblob(1000)", "c"), 1, "too long")
 	for i := range 2 * maxCachedResults {
-		require.LessOrEqual(t, len(ask("SELECT ?1", fmt.Sprint(i))), maxCachedResults)
+		require.LessOrEqual(t, len(query("SELECT ?1", fmt.Sprint(i))), maxCachedResults)
 	}
-	require.Len(t, ask("SELECT ?1", "a"), maxCachedResults)
+	require.Len(t, query("SELECT ?1", "a"), maxCachedResults)
 }

@@ -18,7 +18,7 @@ func count(t *testing.T, s *sqlite.Store) int64 {
 	return result.Values[0].Int
 }
 
-func TestAHeldConnectionSeesOneStateUntilItsTimeIsOver(t *testing.T) {
+func TestReadTransactionSeesOneStateUntilItExpires(t *testing.T) {
 	path, writer := newFile(t, people)
 	now := time.Unix(1000, 0)
 	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Hour, Now: func() time.Time { return now }})
@@ -31,7 +31,7 @@ func TestAHeldConnectionSeesOneStateUntilItsTimeIsOver(t *testing.T) {
 	require.EqualValues(t, 4, count(t, s))
 }
 
-func TestAnIdleConnectionLetsTheOwnerEmptyItsLog(t *testing.T) {
+func TestIdleConnectionDoesNotBlockCheckpoints(t *testing.T) {
 	path, writer := newFile(t, people)
 	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Millisecond})
 	require.EqualValues(t, 3, count(t, s))
@@ -46,7 +46,7 @@ func TestAnIdleConnectionLetsTheOwnerEmptyItsLog(t *testing.T) {
 	require.EqualValues(t, 4, count(t, s))
 }
 
-func TestABusyStoreDoesNotKeepTheLogFromBeingEmptied(t *testing.T) {
+func TestBusyStoreDoesNotBlockCheckpoints(t *testing.T) {
 	path, writer := newFile(t, people)
 	s := open(t, sqlite.Config{Path: path, Connections: 2, ReadTx: time.Millisecond})
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -72,7 +72,7 @@ func TestABusyStoreDoesNotKeepTheLogFromBeingEmptied(t *testing.T) {
 	require.NoError(t, s.Query(t.Context(), "SELECT name FROM person WHERE id = 2", nil, &result))
 }
 
-func TestNobodyElseBeginsATransaction(t *testing.T) {
+func TestStatementsCannotBeginTransactions(t *testing.T) {
 	path, _ := newFile(t, people)
 	s := open(t, sqlite.Config{Path: path, ReadTx: time.Hour})
 	var result handler.Result

@@ -23,17 +23,17 @@ import (
 	"regedge/schema"
 )
 
-// world is a pair of servers and a reader of the replica.
-type world struct {
+// replicaFixture is a primary, a replica of it, and a reader of the replica.
+type replicaFixture struct {
 	primary, near *sqld.Server
 	*sqlite.Replica
 	beats int64
 	skew  atomic.Int64 // added to the reader's clock, in nanoseconds
 }
 
-// patience is for a busy machine, on which a replica has been seen to take half a minute to
-// find its primary again; nothing waits for it when all is well.
-const patience = 90 * time.Second
+// testTimeout is long because on a busy machine a replica has taken half a minute to find its
+// primary again.
+const testTimeout = 90 * time.Second
 
 func remote(t *testing.T, url string) *sql.DB {
 	t.Helper()
@@ -42,9 +42,9 @@ func remote(t *testing.T, url string) *sql.DB {
 	return db
 }
 
-func startWorld(t *testing.T, config sqlite.ReplicaConfig) *world {
+func startReplica(t *testing.T, config sqlite.ReplicaConfig) *replicaFixture {
 	t.Helper()
-	w := &world{primary: sqldtest.Primary(t)}
+	w := &replicaFixture{primary: sqldtest.Primary(t)}
 	db := remote(t, w.primary.URL())
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	require.NoError(t, db.Close())
@@ -58,7 +58,7 @@ func startWorld(t *testing.T, config sqlite.ReplicaConfig) *world {
 	return w
 }
 
-func (w *world) open(t *testing.T, config sqlite.ReplicaConfig) {
+func (w *replicaFixture) open(t *testing.T, config sqlite.ReplicaConfig) {
 	t.Helper()
 	opened, err := sqlite.OpenReplica(config)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func (w *world) open(t *testing.T, config sqlite.ReplicaConfig) {
 }
 
 // beat writes a heartbeat at the primary, with a row that says which one it is.
-func (w *world) beat(t *testing.T) int64 {
+func (w *replicaFixture) beat(t *testing.T) int64 {
 	t.Helper()
 	w.beats++
 	sqldtest.Exec(t, w.primary,
@@ -78,16 +78,16 @@ func (w *world) beat(t *testing.T) int64 {
 }
 
 // until refreshes until something holds.
-func (w *world) until(t *testing.T, holds func() bool) {
+func (w *replicaFixture) until(t *testing.T, holds func() bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		_ = w.Refresh()
 		return holds()
-	}, patience, 20*time.Millisecond, "%v", w.Refresh())
+	}, testTimeout, 20*time.Millisecond, "%v", w.Refresh())
 }
 
 // read is the number of the heartbeat that is seen.
-func (w *world) read(t *testing.T) int64 {
+func (w *replicaFixture) read(t *testing.T) int64 {
 	t.Helper()
 	var result handler.Result
 	require.NoError(t, w.Query(t.Context(), "SELECT per_minute FROM plan WHERE id = 'probe'", nil, &result))
@@ -95,8 +95,8 @@ func (w *world) read(t *testing.T) int64 {
 	return result.Values[0].Int
 }
 
-func TestWhatIsWrittenAtThePrimaryIsReadFromTheFile(t *testing.T) {
-	w := startWorld(t, sqlite.ReplicaConfig{})
+func TestWritesOfThePrimaryAreReadFromTheFile(t *testing.T) {
+	w := startReplica(t, sqlite.ReplicaConfig{})
 	for range 3 {
 		n := w.beat(t)
 		w.until(t, func() bool { return w.read(t) == n })
@@ -104,11 +104,11 @@ func TestWhatIsWrittenAtThePrimaryIsReadFromTheFile(t *testing.T) {
 	}
 	age, known := w.Age()
 	require.True(t, known)
-	require.Less(t, age, patience)
+	require.Less(t, age, testTimeout)
 }
 
 func TestARebuiltReplicaIsReadOnceItIsWhole(t *testing.T) {
-	w := startWorld(t, sqlite.ReplicaConfig{})
+	w := startReplica(t, sqlite.ReplicaConfig{})
 	n := w.read(t)
 	w.near.Kill()
 	require.NoError(t, os.RemoveAll(w.near.Dir))
@@ -127,9 +127,9 @@ func TestARebuiltReplicaIsReadOnceItIsWhole(t *testing.T) {
 	require.NoError(t, w.Ready(0))
 }
 
-// TestARestOfADatabaseIsNeverRead starts a replica beside each set of files that is left when
-// it had to copy another log of its primary, and the removal of the old copy stopped half-way.
-func TestARestOfADatabaseIsNeverRead(t *testing.T) {
+// TestLeftoversOfADatabaseAreNeverRead starts a replica beside each set of files that may be left
+// when it has to copy a new log of its primary and is killed while it deletes the old copy.
+func TestLeftoversOfADatabaseAreNeverRead(t *testing.T) {
 	files := []string{"data", "data-wal", "data-shm", "client_wal_index"}
 	for set := 1; set < 1<<len(files); set++ {
 		var removed []string
@@ -140,14 +140,14 @@ func TestARestOfADatabaseIsNeverRead(t *testing.T) {
 		}
 		t.Run("without "+strings.Join(removed, " "), func(t *testing.T) {
 			t.Parallel()
-			w := startWorld(t, sqlite.ReplicaConfig{})
-			w.readBesideARest(t, removed)
+			w := startReplica(t, sqlite.ReplicaConfig{})
+			w.readBesideLeftovers(t, removed)
 		})
 	}
 }
 
-func (w *world) readBesideARest(t *testing.T, removed []string) {
-	const plans = 500 // on many pages, of which none must be of another time than the others
+func (w *replicaFixture) readBesideLeftovers(t *testing.T, removed []string) {
+	const plans = 500 // on many pages, which must all come from the same state
 	sqldtest.Exec(t, w.primary, fmt.Sprintf(`INSERT INTO plan
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT 'p' || i || hex(zeroblob(100)), 0, 0, 0, 0, 0 FROM n`, plans))
@@ -200,7 +200,7 @@ func (w *world) readBesideARest(t *testing.T, removed []string) {
 }
 
 func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
-	w := startWorld(t, sqlite.ReplicaConfig{})
+	w := startReplica(t, sqlite.ReplicaConfig{})
 	for _, server := range []*sqld.Server{w.near, w.primary} {
 		server.Kill()
 		require.Positive(t, w.read(t))
@@ -214,10 +214,10 @@ func TestAnEdgeFollowsAfterBothServersWereKilled(t *testing.T) {
 	}
 }
 
-func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
-	w := startWorld(t, sqlite.ReplicaConfig{})
+func TestEndpointIsTheFallbackForAMissingFile(t *testing.T) {
+	w := startReplica(t, sqlite.ReplicaConfig{})
 	elsewhere := filepath.Join(t.TempDir(), "data")
-	second := &world{primary: w.primary, near: w.near, beats: w.beats}
+	second := &replicaFixture{primary: w.primary, near: w.near, beats: w.beats}
 	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
 		Database: schema.Access, File: elsewhere, Connections: 1, Now: time.Now,
 		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
@@ -236,8 +236,8 @@ func TestTheEndpointStandsInForAMissingFile(t *testing.T) {
 	require.EqualValues(t, 2, second.Switches(), "to the endpoint, and back to the file")
 }
 
-func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
-	w := startWorld(t, sqlite.ReplicaConfig{})
+func TestEndpointIsTheFallbackForACorruptFile(t *testing.T) {
+	w := startReplica(t, sqlite.ReplicaConfig{})
 	broken := filepath.Join(t.TempDir(), "broken")
 	source, err := os.ReadFile(sqld.File(w.near.Dir))
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestACorruptFileIsLeftForTheEndpoint(t *testing.T) {
 	require.NoError(t, err)
 	defer opened.Close()
 	require.False(t, opened.Remote())
-	second := &world{Replica: opened}
+	second := &replicaFixture{Replica: opened}
 	n := w.beat(t) // newer than the copy's
 	w.until(t, func() bool { return w.read(t) == n })
 	damage(t, broken, page)
@@ -297,21 +297,21 @@ func damage(t *testing.T, path string, page int64) {
 	require.NoError(t, file.Close())
 }
 
-func TestASilentEndpointIsToldOnce(t *testing.T) {
+func TestUnreachableEndpointIsLoggedOnce(t *testing.T) {
 	var log testkit.Log
-	w := startWorld(t, sqlite.ReplicaConfig{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	w := startReplica(t, sqlite.ReplicaConfig{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	w.near.Kill()
 	for range 30 {
 		_ = w.Refresh()
 	}
-	require.False(t, w.Remote(), "the file is well")
+	require.False(t, w.Remote(), "the file can be read")
 	require.Equal(t, 1, strings.Count(log.String(), "the replica's endpoint does not answer"), log.String())
 	require.NoError(t, w.near.Start())
 	w.until(t, func() bool { return strings.Contains(log.String(), "the replica's endpoint answers again") })
 }
 
 func TestACopyThatIsTooOldIsRefused(t *testing.T) {
-	w := startWorld(t, sqlite.ReplicaConfig{MaxAge: time.Minute})
+	w := startReplica(t, sqlite.ReplicaConfig{MaxAge: time.Minute})
 	w.read(t)
 	require.NoError(t, w.Ready(time.Minute))
 	w.skew.Store(int64(2 * time.Minute))
@@ -334,7 +334,7 @@ func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
 	require.ErrorIs(t, opened.Query(context.Background(), "SELECT 1", nil, new(handler.Result)), sqlite.ErrUnreadable)
 }
 
-func TestADatabaseOfTheFutureIsRefused(t *testing.T) {
+func TestDatabaseOfALaterVersionIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.db")
 	db, err := schema.OpenFile(path, false)
 	require.NoError(t, err)
@@ -420,7 +420,7 @@ func TestARegistryIsReadFromItsFirstReleaseOn(t *testing.T) {
 			require.ErrorIs(t, query(), sqlite.ErrUnreleased)
 			sqldtest.Exec(t, primary, `INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners)
 				VALUES ('first', 1, 0, 0, 0, 0, 0)`)
-			require.Eventually(t, func() bool { return query() == nil }, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return query() == nil }, testTimeout, 10*time.Millisecond)
 		})
 	}
 }

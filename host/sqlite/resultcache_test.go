@@ -22,7 +22,7 @@ func nameOf(t *testing.T, s *sqlite.Store, name string) (rows int, id int64) {
 	return result.Rows(), id
 }
 
-func TestAResultIsRememberedWhileTheDatabaseDoesNotChange(t *testing.T) {
+func TestResultIsCachedUntilTheDatabaseChanges(t *testing.T) {
 	path, writer := newFile(t, people)
 	require.NoError(t, writer.Exec("INSERT INTO person (id, name) VALUES (10, 'Devi')"))
 	now := time.Unix(1000, 0)
@@ -51,9 +51,9 @@ func TestAResultIsRememberedWhileTheDatabaseDoesNotChange(t *testing.T) {
 	}
 }
 
-func TestRememberedResultsBelongToTheirQuestion(t *testing.T) {
+func TestCachedResultsMatchStatementAndParameter(t *testing.T) {
 	path, writer := newFile(t, people)
-	const many = 5000 // more than a connection remembers
+	const many = 5000 // more than a connection caches
 	require.NoError(t, writer.Exec(fmt.Sprintf(`INSERT INTO person (id, name)
 		WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i, 'name' || i FROM n`, 99+many)))
 	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Hour, CacheResults: true})

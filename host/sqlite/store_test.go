@@ -207,7 +207,7 @@ func TestMisuseIsAnError(t *testing.T) {
 	require.Error(t, s.Query(t.Context(), "SELECT 1", make([]handler.Value, 1), &dst))
 }
 
-func TestMadeUpStatementsDoNotPileUp(t *testing.T) {
+func TestPreparedStatementsAreBounded(t *testing.T) {
 	path, _ := newFile(t, "")
 	s := open(t, sqlite.Config{Path: path, Connections: 1})
 	var dst handler.Result
