@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// fault is what a host function panics with to trap the guest: something that a
-// component which keeps the canonical ABI never does.
+// fault is the panic value with which a host function traps a guest that violates the canonical
+// ABI.
 type fault struct{ reason string }
 
 func (f *fault) Error() string { return f.reason }
@@ -16,8 +16,8 @@ func trap(format string, args ...any) {
 	panic(&fault{fmt.Sprintf(format, args...)})
 }
 
-// maxLiftBytes bounds what the guest gives to one call, and maxLowerBytes what one
-// request puts into the guest's memory.
+// maxLiftBytes bounds the arguments that the guest passes in one call, and maxLowerBytes the results
+// that the host writes into the guest's memory in one request.
 const (
 	maxLiftBytes  = 1 << 20
 	maxLowerBytes = 4 << 20
@@ -35,7 +35,8 @@ func (i *instance) bytes(ptr, size uint32) []byte {
 	return b
 }
 
-// list returns a view of count elements of size bytes each.
+// list returns a view of count elements of size bytes each. Like bytes, it is valid until the guest
+// runs again.
 func (i *instance) list(ptr, count, size, align uint32) []byte {
 	if uint64(count)*uint64(size) > maxLiftBytes {
 		trap("list of %d elements is over the limit", count)
@@ -50,7 +51,7 @@ func (i *instance) aligned(ptr, align uint32) {
 	}
 }
 
-// text returns a view of a string of the guest, checked to be UTF-8.
+// text returns a view of a string in guest memory. It traps if that is not UTF-8.
 func (i *instance) text(ptr, size uint32) []byte {
 	b := i.bytes(ptr, size)
 	if !utf8.Valid(b) {
@@ -59,13 +60,13 @@ func (i *instance) text(ptr, size uint32) []byte {
 	return b
 }
 
-// out returns the size bytes at ptr into which a result goes.
+// out returns a view of the size bytes at ptr, for a result.
 func (i *instance) out(ptr, size, align uint32) []byte {
 	i.aligned(ptr, align)
 	return i.bytes(ptr, size)
 }
 
-// alloc takes memory from the guest by its cabi_realloc. Every view is invalid after it.
+// alloc allocates guest memory with the guest's cabi_realloc, which invalidates all views.
 func (i *instance) alloc(size, align uint32) uint32 {
 	i.lowered += uint64(size)
 	if i.lowered > maxLowerBytes {
@@ -78,7 +79,8 @@ func (i *instance) alloc(size, align uint32) uint32 {
 	return ptr
 }
 
-// checkedRealloc calls the guest and checks that it returned what is memory of its own.
+// checkedRealloc calls the guest's allocator and checks that the result is aligned and within its
+// memory.
 func (i *instance) checkedRealloc(size, align uint32) (uint32, error) {
 	ptr, err := i.realloc(size, align)
 	if err != nil {
@@ -90,7 +92,7 @@ func (i *instance) checkedRealloc(size, align uint32) (uint32, error) {
 	return ptr, nil
 }
 
-// realloc calls the guest, which must not call the host meanwhile.
+// realloc calls the guest's allocator, which must not call the host.
 func (i *instance) realloc(size, align uint32) (uint32, error) {
 	i.mayCall = false
 	i.reallocStack = [4]uint64{0, 0, uint64(align), uint64(size)}
@@ -101,7 +103,7 @@ func (i *instance) realloc(size, align uint32) (uint32, error) {
 	return uint32(i.reallocStack[0]), nil
 }
 
-// lower puts bytes into guest memory and returns where they are.
+// lower copies bytes into guest memory.
 func (i *instance) lower(s string) (ptr, size uint32) {
 	if s == "" {
 		return 0, 0
@@ -110,7 +112,7 @@ func (i *instance) lower(s string) (ptr, size uint32) {
 	return b.put(s)
 }
 
-// lowerText is lower for what the guest is told to be a string.
+// lowerText is lower for strings, which must be UTF-8.
 func (i *instance) lowerText(s string) (ptr, size uint32) { return i.lower(validText(s)) }
 
 // validText returns s, with U+FFFD for each byte that is not UTF-8.
@@ -121,18 +123,18 @@ func validText(s string) string {
 	return string([]rune(s))
 }
 
-// block is memory of the guest into which the parts of one result are laid out. By the
-// canonical ABI each list and string has an allocation of its own; the guest frees none
-// (see package guest of wasm), so that one for all of a result does.
+// block is an area of guest memory for all parts of one result. By the canonical ABI each list and
+// string has an allocation of its own. But this guest frees none (see wasm/guest), so one for the
+// whole result is enough.
 type block struct {
 	memory []byte
 	base   uint32
 	used   uint32
 }
 
-// newBlock takes size bytes of the guest's memory, as long as there is enough of what it
-// gave before: to call it takes as long as to lay out a small result. No other block may be
-// taken before this one is filled.
+// newBlock allocates size bytes of guest memory, from the spare area if they fit: a call of the
+// guest's allocator takes as long as writing a small result. The block must be filled before the
+// next one is allocated.
 func (i *instance) newBlock(size uint64) block {
 	if size > maxLowerBytes {
 		trap("result of %d bytes is over the limit of %d", size, maxLowerBytes)
@@ -152,13 +154,13 @@ func (i *instance) newBlock(size uint64) block {
 	return block{memory: memory, base: ptr}
 }
 
-// spareBytes is as much as the results of a lookup take, in bytes.
+// spareBytes is the size of the spare area. The results of a lookup fit.
 const spareBytes = 2048
 
-// span is a piece of the guest's memory.
+// span is an area of guest memory.
 type span struct{ ptr, size uint32 }
 
-// take cuts size bytes off the beginning, so that the rest is aligned again.
+// take removes size bytes, rounded up to blockAlign, from the beginning.
 func (s *span) take(size uint32) (ptr uint32) {
 	ptr = s.ptr
 	size = min((size+blockAlign-1)&^(blockAlign-1), s.size)
@@ -169,14 +171,14 @@ func (s *span) take(size uint32) (ptr uint32) {
 // blockAlign is the largest alignment that a part of a result needs.
 const blockAlign = 8
 
-// list takes the next size bytes. Lists come before texts, the most aligned first.
+// list takes the next size bytes. Lists have to be placed before texts, the largest alignment first.
 func (b *block) list(size uint32) (view []byte, ptr uint32) {
 	view, ptr = b.memory[b.used:b.used+size], b.base+b.used
 	b.used += size
 	return view, ptr
 }
 
-// put adds a text.
+// put appends a text.
 func (b *block) put(s string) (ptr, size uint32) {
 	if s == "" {
 		return 0, 0
@@ -186,7 +188,7 @@ func (b *block) put(s string) (ptr, size uint32) {
 	return ptr, uint32(len(s))
 }
 
-// put32 and put64 write into a view, as the canonical ABI lays numbers out.
+// put32 and put64 write a number into a view, in the byte order of the canonical ABI.
 func put32(b []byte, off int, v uint32) { binary.LittleEndian.PutUint32(b[off:], v) }
 func put64(b []byte, off int, v uint64) { binary.LittleEndian.PutUint64(b[off:], v) }
 

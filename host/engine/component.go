@@ -11,10 +11,10 @@ import (
 // componentPreamble begins a component: magic, version, layer.
 var componentPreamble = []byte{0, 'a', 's', 'm', 0x0d, 0, 1, 0}
 
-// sectionCoreModule is the id of a component section that holds one core module.
+// sectionCoreModule is the id of a component section with one core module.
 const sectionCoreModule = 1
 
-// Limits on a component, so that a damaged file is refused and not loaded.
+// Limits on a component, to reject damaged files.
 const (
 	maxComponentBytes = 16 << 20
 	maxCoreModules    = 64
@@ -23,9 +23,8 @@ const (
 // errNotComponent is returned for a file that does not begin as a component does.
 var errNotComponent = errors.New("not a WebAssembly component")
 
-// coreModules returns the core modules of a component, in order, not copied. Modules
-// inside nested components are not looked for: a component that was made from one core
-// module has that module at its top level.
+// coreModules returns the core modules of a component, in order, without copying. Nested components
+// are not searched: a component made from one core module has that module at its top level.
 func coreModules(component []byte) ([][]byte, error) {
 	if len(component) > maxComponentBytes {
 		return nil, fmt.Errorf("component of %d bytes is over the limit of %d", len(component), maxComponentBytes)
@@ -52,8 +51,8 @@ func coreModules(component []byte) ([][]byte, error) {
 	return modules, nil
 }
 
-// mainModule returns the one core module of a component that has all the named exports.
-// The others adapt its imports and exports and are not needed here.
+// mainModule returns the only core module of a component that has all the named exports. The other
+// modules adapt its imports and exports, which this engine does itself.
 func mainModule(component []byte, exports ...string) (*fuel.Module, error) {
 	modules, err := coreModules(component)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 
 // The errors of Answer.
 var (
-	// ErrGuest is wrapped by every failure of the guest: a trap, a limit, an incomplete
-	// answer. The client is told 500 internal_error.
+	// ErrGuest is wrapped by every failure of the guest: a trap, an exceeded limit, an
+	// incomplete answer. The client gets 500 internal_error.
 	ErrGuest = errors.New("guest failed")
-	// ErrTimeLimit is wrapped, beside ErrGuest, when the guest took more steps than
-	// StepLimit or waited longer than Timeout.
+	// ErrTimeLimit is wrapped beside ErrGuest if the guest took more steps than StepLimit or
+	// waited longer than Timeout.
 	ErrTimeLimit = errors.New("run-time limit exceeded")
-	// ErrOverloaded is wrapped when the context ended before an instance was free. The
-	// client is told 503 overloaded.
+	// ErrOverloaded is wrapped if the context ended before an instance was free. The client
+	// gets 503 overloaded.
 	ErrOverloaded = server.ErrOverloaded
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("engine is closed")
@@ -34,58 +34,59 @@ const (
 	DefaultMaxInstances = 64
 	DefaultMemoryLimit  = 16 << 20
 	DefaultTimeout      = 5 * time.Second
-	// DefaultStepLimit is thousands of times what a lookup takes (about 1,000 steps; a
-	// search 5,000), and a guest that uses it up has computed for well under a second.
+	// DefaultStepLimit is thousands of times the steps of a lookup (about 1,000; a search takes
+	// 5,000). A guest that uses it up has computed for well under a second.
 	DefaultStepLimit = 20_000_000
 )
 
 // pageSize is the unit of a guest's memory, in bytes.
 const pageSize = 64 << 10
 
-// Config says what the guest is and what it is given. Fields left zero have the
-// defaults above, where there is one.
+// Config describes the guest and what it has access to. Zero values mean the defaults above, if
+// there is one.
 type Config struct {
 	// Component is the binary of the component.
 	Component []byte
-	// Databases are what the guest may query, by label.
+	// Databases are the databases that the guest may query, by label.
 	Databases map[string]Database
-	// Meter is asked through outgoing requests to the variable meter_url.
+	// Meter serves the guest's outgoing requests to the variable meter_url.
 	Meter Meter
-	// Variables are what the guest may read, among them meter_url and meter_token.
+	// Variables are the variables that the guest may read, such as meter_url and meter_token.
 	Variables map[string]string
 	Clock     handler.Clock
 	Random    handler.Random
 
-	// MaxInstances bounds the requests that are worked on at once.
+	// MaxInstances is the maximum number of requests answered at once.
 	MaxInstances int
-	// MemoryLimit bounds each instance's memory, in bytes, in whole pages of 64 KiB.
+	// MemoryLimit bounds each instance's memory, in bytes. It is rounded down to pages of
+	// 64 KiB.
 	MemoryLimit int
-	// Timeout bounds what one request waits for databases, meter and timers. It has to
-	// be well over the second that a charge may take.
+	// Timeout bounds how long one request waits for databases, meter and timers. It has to be
+	// well over the second that a charge may take.
 	Timeout time.Duration
-	// StepLimit bounds what one request computes, whatever the machine's load: turns of
-	// loops and calls of functions in the guest, and each 16 bytes that one
-	// instruction copies or fills.
+	// StepLimit bounds how much one request computes, independent of the machine's load. A step
+	// is a turn of a loop, a call of a function in the guest, or 16 bytes that one instruction
+	// copies or fills.
 	StepLimit int
-	// Fresh makes an instance for each request, as Spin does, and pools none.
+	// Fresh makes a new instance for each request, as Spin does, instead of pooling them.
 	Fresh bool
 }
 
-// Engine runs a component. It can be used by many goroutines at once.
+// Engine runs a component. It is safe for concurrent use.
 type Engine struct {
 	config       Config
 	meterAddress meterAddress
 	runtime      wazero.Runtime
 	compiled     wazero.CompiledModule
 	moduleConfig wazero.ModuleConfig
-	// mutable are the indices of the guest's mutable globals.
+	// mutable holds the indices of the guest's mutable globals.
 	mutable  []uint32
 	snapshot *snapshot
 	pool     pool
 }
 
-// New compiles the component and makes its first instance. The error says what is wrong
-// with the component: every import that is not served, every export that is missing.
+// New compiles the component and makes its first instance. Its error names everything that does
+// not fit: each import that the engine does not have, each export that is missing.
 func New(ctx context.Context, config Config) (*Engine, error) {
 	e := &Engine{config: config.withDefaults()}
 	if err := e.config.check(); err != nil {
@@ -133,7 +134,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// start compiles and links the guest, and takes the snapshot of its pristine state.
+// start compiles and links the guest, and takes a snapshot of its pristine state.
 func (e *Engine) start(ctx context.Context) error {
 	module, err := mainModule(e.config.Component, exportHandle, exportRealloc, exportMemory)
 	if err != nil {
@@ -159,7 +160,7 @@ func (e *Engine) start(ctx context.Context) error {
 	return e.prime(ctx)
 }
 
-// coreFeatures are what the guest's compiler is told to use (see package fuel).
+// coreFeatures are the features that the guest's compiler is set to use (see package fuel).
 const coreFeatures = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps |
 	api.CoreFeatureNonTrappingFloatToIntConversion | api.CoreFeatureBulkMemoryOperations
 
@@ -170,7 +171,7 @@ func runtimeConfig(memoryLimit int) wazero.RuntimeConfig {
 		WithDebugInfoEnabled(false)
 }
 
-// prime makes the first instance, takes its snapshot and puts it into the pool.
+// prime makes the first instance, takes its snapshot and puts the instance into the pool.
 func (e *Engine) prime(ctx context.Context) error {
 	i, err := e.acquire(ctx)
 	if err != nil {
@@ -197,12 +198,12 @@ func (e *Engine) Answer(ctx context.Context, req *handler.Request, resp *handler
 	return err
 }
 
-// Stats returns the counts of instances.
+// Stats returns the current counts of instances.
 func (e *Engine) Stats() Stats {
 	return Stats{e.pool.created.Load(), e.pool.discarded.Load(), len(e.pool.slots)}
 }
 
-// Close waits for the requests that are served, and frees everything. It is called once.
+// Close waits for the requests in flight and frees everything. It must be called once only.
 func (e *Engine) Close(ctx context.Context) error {
 	e.pool.close()
 	if e.runtime == nil {

@@ -6,6 +6,18 @@ import (
 	"time"
 )
 
+// Clock is the machine's clock.
+type Clock struct{}
+
+// UnixMilli returns the time in milliseconds since 1970, UTC.
+func (Clock) UnixMilli() int64 { return time.Now().UnixMilli() }
+
+// Random is the operating system's source of randomness.
+type Random struct{}
+
+// Read fills p with cryptographically secure random bytes.
+func (Random) Read(p []byte) { rand.Read(p) }
+
 // clockImports are the functions of wasi:clocks and wasi:random.
 func clockImports() []function {
 	return []function{
@@ -32,8 +44,8 @@ func subscribeDuration(i *instance, stack []uint64) {
 // randomU64 is random.get-random-u64: () -> u64.
 func randomU64(i *instance, stack []uint64) { stack[0] = i.entropy.next(i.engine.config.Random) }
 
-// entropy hands out random numbers from a buffer, since each read may be a system call.
-// What was handed out is wiped.
+// entropy buffers random numbers, since each read of the source may be a system call. Numbers that
+// were returned are wiped.
 type entropy struct {
 	buffer [256]byte
 	used   int
@@ -51,18 +63,6 @@ func (e *entropy) next(source interface{ Read([]byte) }) uint64 {
 	e.used += 8
 	return n
 }
-
-// Clock is the clock of the machine, as handler and engine ask for it.
-type Clock struct{}
-
-// UnixMilli is the time in milliseconds since 1970, UTC.
-func (Clock) UnixMilli() int64 { return time.Now().UnixMilli() }
-
-// Random is the randomness of the machine.
-type Random struct{}
-
-// Read fills p with cryptographically secure random bytes.
-func (Random) Read(p []byte) { rand.Read(p) }
 
 // The case undefined of the variant error of fermyon:spin/variables.
 const variableUndefined = 1

@@ -8,9 +8,9 @@ import (
 	"regedge/handler"
 )
 
-// exchange is the state of the request that an instance works on: its handles and the
-// resources behind them, each list addressed by the ref of a slot. The lists keep their
-// capacity from request to request and nothing else.
+// exchange is the state of the request that an instance is answering: its handles and the resources
+// behind them. The ref of a slot is an index into the list of its kind. The lists keep their
+// capacity across requests, but no data.
 type exchange struct {
 	ctx      *deadline
 	request  *handler.Request
@@ -26,33 +26,33 @@ type exchange struct {
 	pollables []pollable
 	databases []Database
 
-	// sent is the response that the guest has set, as an index, or none.
+	// sent is the index of the response that the guest has set, or none.
 	sent int
-	// charges are the ids of the charges that this request made and did not void.
+	// charges are the ids of the charges that this request has made and not voided.
 	charges []string
-	// lowered is how many bytes results have taken in the guest's memory so far.
+	// lowered is the number of bytes allocated for results in the guest's memory.
 	lowered uint64
-	// spare is memory that the guest gave and no result took yet.
+	// spare is allocated guest memory that no result uses yet.
 	spare span
-	// calls, statements and outgoing count towards their limits.
+	// calls, statements and outgoing are checked against maxCalls, maxStatements and maxOutgoing.
 	calls, statements, outgoing int
 
 	parameters []handler.Value
 	result     handler.Result
 }
 
-// none is the value of an index that is not set.
+// none is an index that is not set.
 const none = -1
 
-// begin takes up a request. spare is the memory that the guest gave before.
+// begin starts a request. spare is guest memory allocated in advance.
 func (x *exchange) begin(ctx context.Context, limit time.Duration, spare span, req *handler.Request, resp *handler.Response) {
 	x.ctx = &deadline{Context: ctx, at: time.Now().Add(limit)}
 	x.spare = spare
 	x.request, x.response, x.sent = req, resp, none
 }
 
-// end forgets the request. Text is cleared and not only cut off, so that the pool does
-// not keep what a client sent.
+// end drops the request's state. Text is overwritten rather than just truncated, so the pool keeps
+// nothing that a client sent.
 func (x *exchange) end() {
 	x.ctx.release()
 	x.ctx, x.request, x.response = nil, nil, nil
@@ -80,8 +80,8 @@ func clearAll[T any](list []T) []T {
 	return list[:0]
 }
 
-// extend lengthens a list by one element and keeps what that element held in an earlier
-// request, so that its own slices are used again.
+// extend lengthens a list by one element without zeroing it, so that the slices in the element are
+// reused.
 func extend[T any](list []T) []T {
 	if len(list) < cap(list) {
 		return list[:len(list)+1]
@@ -90,7 +90,7 @@ func extend[T any](list []T) []T {
 	return append(list, zero)
 }
 
-// add makes a handle for the resource ref of kind k.
+// add makes a handle for the resource ref of kind k. It traps if there are too many.
 func (i *instance) add(k kind, ref int, parent int32) uint32 {
 	h, ok := i.handles.add(k, ref, parent)
 	if !ok {
@@ -99,7 +99,7 @@ func (i *instance) add(k kind, ref int, parent int32) uint32 {
 	return h
 }
 
-// find returns the slot of a handle and the resource it stands for.
+// find returns the slot of a handle and its resource. It traps if the handle is not of kind k.
 func (i *instance) find(h uint64, k kind) (at int32, ref int) {
 	at, ok := i.handles.find(uint32(h), k)
 	if !ok {
@@ -108,13 +108,13 @@ func (i *instance) find(h uint64, k kind) (at int32, ref int) {
 	return at, int(i.handles.slots[at].ref)
 }
 
-// ref returns the resource that a handle stands for.
+// ref returns the resource of a handle.
 func (i *instance) ref(h uint64, k kind) int {
 	_, ref := i.find(h, k)
 	return ref
 }
 
-// remove takes a handle from the guest and returns the resource it stood for.
+// remove invalidates a handle and returns its resource.
 func (i *instance) remove(h uint32, k kind) int {
 	at, ref := i.find(uint64(h), k)
 	if !i.handles.remove(at) {
@@ -123,15 +123,15 @@ func (i *instance) remove(h uint32, k kind) int {
 	return ref
 }
 
-// deadline is a context that ends at a time or, if none is given, some time after somebody
-// first asked when it does, or waited for it. It starts a timer only when somebody waits for
-// it, which a request that is answered from local data does not.
+// deadline is a context that ends at a time, or, if that is zero, limit after the first call of one
+// of its methods. It starts a timer only when something waits for it, which a request answered
+// from local data does not.
 type deadline struct {
 	context.Context
-	limit time.Duration // counts where at is not given
+	limit time.Duration // used if at is zero
 
 	mu     sync.Mutex
-	at     time.Time // zero before it is known
+	at     time.Time // zero until count is called
 	timed  context.Context
 	cancel context.CancelFunc
 }
@@ -146,7 +146,7 @@ func (d *deadline) Deadline() (time.Time, bool) {
 	return d.at, true
 }
 
-// count begins to count the time. The caller holds mu.
+// count sets the time of the end, if it is not set. The caller holds mu.
 func (d *deadline) count() {
 	if d.at.IsZero() {
 		d.at = time.Now().Add(d.limit)
@@ -159,8 +159,8 @@ func (d *deadline) Done() <-chan struct{} {
 	return d.start().Done()
 }
 
-// Err agrees with Done at every moment, as package context demands of a parent: once
-// there is a timer, that decides, also when release has ended it early.
+// Err always agrees with Done, as package context requires of a parent: once there is a timer, the
+// timer decides, even if release has stopped it early.
 func (d *deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"regedge/handler"
+	"regedge/handler/fastbytes"
 )
 
 // Limits on the header fields that a guest makes: of one list, and of the request.
@@ -34,7 +35,8 @@ func fieldImports() []function {
 	}
 }
 
-// newFields adds an empty list, whose slice may have capacity from an earlier request.
+// newFields adds an empty list, whose slice may have capacity from an earlier request. It returns
+// the list and its ref.
 func (i *instance) newFields() (*fieldList, int) {
 	if len(i.fields) == maxFieldLists {
 		trap("over %d lists of header fields", maxFieldLists)
@@ -65,8 +67,8 @@ func fieldsFromList(i *instance, stack []uint64) {
 	put32(out, 4, i.add(kindFields, ref, noParent))
 }
 
-// liftFields copies fields out of guest memory, their values as parts of one string, so that
-// those of a whole response are one allocation. It returns a header-error or none.
+// liftFields copies fields out of guest memory. The values are slices of one string, so a whole
+// response takes one allocation. It returns a header-error or none.
 func (i *instance) liftFields(list *fieldList, tuples []byte) (problem int) {
 	names, values := uint64(0), uint64(0)
 	for t := tuples; len(t) > 0; t = t[16:] {
@@ -94,21 +96,21 @@ func (i *instance) liftFields(list *fieldList, tuples []byte) (problem int) {
 			return headerInvalidSyntax
 		}
 		text.Write(value)
-		// What was written so far stays where it is: there is room for all.
+		// Slicing is safe: the builder has room for all values and never reallocates.
 		end := text.String()
 		list.entries = append(list.entries, handler.Header{Name: name, Value: end[len(end)-len(value):]})
 	}
 	return none
 }
 
-// fieldNames are the names of the fields that the guest made last, for each length of a list. It
-// makes the same again and again, so they are not looked at anew.
+// fieldNames caches the field names that the guest used last, by the length of the list. It uses the
+// same ones again and again, so they need not be checked and copied each time.
 type fieldNames [maxFields + 1][]string
 
-// maxKnownName bounds a name that is kept, in bytes.
+// maxKnownName bounds a cached name, in bytes.
 const maxKnownName = 64
 
-// of returns the names of a list with so many fields, "" where none is known.
+// of returns the cached names for lists of count fields; "" where there is none.
 func (f *fieldNames) of(count int) []string {
 	if len(f[count]) < count {
 		f[count] = make([]string, count)
@@ -116,7 +118,7 @@ func (f *fieldNames) of(count int) []string {
 	return f[count]
 }
 
-// newName returns a name that a field may have, or "" and a header-error.
+// newName checks and copies the name of a field. It returns "" and a header-error for a bad one.
 func newName(name []byte) (text string, problem int) {
 	switch {
 	case !utf8.Valid(name):
@@ -132,20 +134,18 @@ func newName(name []byte) (text string, problem int) {
 // fieldsGet is fields.get: (string) -> list<list<u8>>.
 func fieldsGet(i *instance, stack []uint64) {
 	entries := i.fields[i.ref(stack[0], kindFields)].entries
-	name := i.text(uint32(stack[1]), uint32(stack[2]))
+	name := string(i.text(uint32(stack[1]), uint32(stack[2])))
 	count, size := uint32(0), uint64(0)
 	for n := range entries {
-		if equalFold(entries[n].Name, name) {
+		if fastbytes.EqualFold(entries[n].Name, name) {
 			count++
 			size += 8 + uint64(len(entries[n].Value))
 		}
 	}
 	b := i.newBlock(size)
 	list, ptr := b.list(count * 8)
-	// The allocation may have moved the memory.
-	name = i.bytes(uint32(stack[1]), uint32(stack[2]))
 	for n := range entries {
-		if equalFold(entries[n].Name, name) && len(list) > 0 {
+		if fastbytes.EqualFold(entries[n].Name, name) && len(list) > 0 {
 			put64(list, 0, pack(b.put(entries[n].Value)))
 			list = list[8:]
 		}
@@ -153,7 +153,7 @@ func fieldsGet(i *instance, stack []uint64) {
 	i.putList(stack[3], ptr, count)
 }
 
-// putList writes where a list or a string is.
+// putList writes the pointer and length of a list or a string as a result.
 func (i *instance) putList(at uint64, ptr, count uint32) {
 	out := i.out(uint32(at), 8, 4)
 	put32(out, 0, ptr)
@@ -195,13 +195,13 @@ func tokenTable() (table [256]bool) {
 	return table
 }
 
-// validValue reports whether value can be a field value (RFC 9110, section 5.5). It lets
-// no control character through but the tab: with CR or LF a guest could end the field.
+// validValue reports whether value can be a field value (RFC 9110, section 5.5). It allows no
+// control character except tab: with CR or LF a guest could end the field.
 func validValue(value []byte) bool {
 	for ; len(value) >= 8; value = value[8:] {
 		word := binary.LittleEndian.Uint64(value)
-		// The high bit of a byte is set where the byte is below 0x20, or 0x7f. A borrow can set
-		// it wrongly, never clear it: then each byte is looked at.
+		// The high bit of a byte is set if the byte is below 0x20, or is 0x7f. A borrow may set it
+		// wrongly but never clears it, so the bytes are then checked one by one.
 		const ones, highs = 0x0101010101010101, 0x8080808080808080
 		deleted := word ^ ones*0x7f
 		if ((word-ones*0x20)&^word|(deleted-ones)&^deleted)&highs != 0 {
@@ -225,13 +225,13 @@ func valueTable() (table [256]bool) {
 	return table
 }
 
-// forbidden reports whether a field belongs to the connection, which is the host's.
+// forbidden reports whether a field describes the connection, which only the host may set.
 func forbidden(name []byte) bool {
 	if forbiddenLengths>>len(name)&1 == 0 {
-		return false // as most names are told by their length
+		return false // fast path: no forbidden name has this length
 	}
 	for _, f := range forbiddenFields {
-		if equalFold(f, name) {
+		if fastbytes.EqualFold(f, string(name)) {
 			return true
 		}
 	}
@@ -243,30 +243,10 @@ var forbiddenFields = [...]string{
 	"proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "host", "http2-settings",
 }
 
-// forbiddenLengths has a bit for each length of those names.
+// forbiddenLengths has bit n set if a forbidden name has n bytes.
 var forbiddenLengths = func() (bits uint64) {
 	for _, f := range forbiddenFields {
 		bits |= 1 << len(f)
 	}
 	return bits
 }()
-
-// equalFold compares a field name without regard to the case of ASCII letters.
-func equalFold(a string, b []byte) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for n := range b {
-		if lowerCase(a[n]) != lowerCase(b[n]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lowerCase(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}

@@ -27,8 +27,8 @@ var kindNames = [...]string{
 
 func (k kind) String() string { return kindNames[k] }
 
-// A handle is generation<<slotBits | slot. Generations begin at 1, so that no handle is
-// 0, and a slot that is used again has another handle.
+// A handle is generation<<slotBits | slot. Generations begin at 1, so no handle is 0. A slot gets a
+// new generation, and thus another handle, each time that it is reused.
 const (
 	slotBits   = 10
 	slotMask   = 1<<slotBits - 1
@@ -42,7 +42,7 @@ const noParent = -1
 type slot struct {
 	kind       kind // 0 when free
 	generation uint32
-	// ref says which resource of its kind it is; see the request's lists.
+	// ref is the index of the resource in the exchange's list of its kind.
 	ref int32
 	// parent is the slot of the resource that this one belongs to and must not outlive.
 	parent   int32
@@ -55,8 +55,7 @@ type handleTable struct {
 	free  []int32
 }
 
-// reset forgets all handles and generations: a table always gives the same handles to
-// the same calls.
+// reset drops all handles and generations, so that the same calls always get the same handles.
 func (t *handleTable) reset() {
 	t.slots = t.slots[:0]
 	t.free = t.free[:0]
@@ -94,7 +93,7 @@ func (t *handleTable) find(h uint32, k kind) (int32, bool) {
 	return int32(i), s.kind == k && k != 0 && s.generation == h>>slotBits
 }
 
-// remove frees a slot that find returned; false while other resources depend on it.
+// remove frees a slot that find returned. It returns false while other resources depend on it.
 func (t *handleTable) remove(i int32) bool {
 	s := &t.slots[i]
 	if s.children > 0 {
@@ -104,7 +103,7 @@ func (t *handleTable) remove(i int32) bool {
 		t.slots[s.parent].children--
 	}
 	s.kind = 0
-	// A slot whose generations are used up is not used again.
+	// A slot that has used up its generations is not reused.
 	if s.generation < 1<<(32-slotBits)-1 {
 		t.free = append(t.free, i)
 	}

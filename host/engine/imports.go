@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// The interfaces that the engine serves.
+// The interfaces that the engine implements.
 const (
 	httpTypes       = "wasi:http/types@0.2.0"
 	httpOutgoing    = "wasi:http/outgoing-handler@0.2.0"
@@ -37,17 +37,17 @@ const (
 	i64 = api.ValueTypeI64
 )
 
-// function is one import that the engine serves, with its signature after lowering.
-// serve finds its parameters in stack and leaves its result in stack[0]. Of an i32 only
-// the lower half of its element counts.
+// function is one import that the engine implements, with its lowered signature. serve takes its
+// parameters from stack and puts its result into stack[0]. Only the lower half of an i32's element
+// is significant.
 type function struct {
 	module, name    string
 	params, results []api.ValueType
 	serve           func(i *instance, stack []uint64)
 }
 
-// define is short for a function in the tables of imports: signature is the types of
-// parameters and result as "iiI:i", i for i32 and I for i64.
+// define makes a function. signature has the types of parameters and result, such as "iiI:i", with i
+// for i32 and I for i64.
 func define(module, name, signature string, serve func(*instance, []uint64)) function {
 	params, results, _ := strings.Cut(signature, ":")
 	return function{module, name, valueTypes(params), valueTypes(results), serve}
@@ -76,8 +76,8 @@ func served() []function {
 		sqliteImports(), variableImports())
 }
 
-// Call implements api.GoFunction. A call is refused outside a request, and while the
-// guest runs on behalf of another call (in its cabi_realloc).
+// Call implements api.GoFunction. It traps outside a request, and within another call, when the
+// guest runs in its cabi_realloc.
 func (f *function) Call(ctx context.Context, stack []uint64) {
 	i, ok := ctx.(*instance)
 	if !ok || !i.mayCall {
@@ -92,7 +92,7 @@ func (f *function) Call(ctx context.Context, stack []uint64) {
 // maxCalls bounds the calls of the host in one request. A lookup makes 33.
 const maxCalls = 10_000
 
-// serveImports makes the host modules that hold the functions.
+// serveImports instantiates host modules with the functions.
 func serveImports(ctx context.Context, runtime wazero.Runtime, functions []function) error {
 	modules := map[string]wazero.HostModuleBuilder{}
 	for n := range functions {
@@ -112,8 +112,8 @@ func serveImports(ctx context.Context, runtime wazero.Runtime, functions []funct
 	return nil
 }
 
-// checkLinks returns an error that names every import of the module that is not served
-// and every needed export that is missing, or has another signature.
+// checkLinks returns an error that names every import and export of the module that does not fit: not
+// implemented here, missing there, or of another signature.
 func checkLinks(module wazero.CompiledModule, functions []function) error {
 	wrong := append(wrongImports(module, functions), wrongExports(module)...)
 	if len(wrong) == 0 {

@@ -12,10 +12,10 @@ import (
 	"regedge/host/engine/fuel"
 )
 
-// instance is one instance of the guest, with the state of the request it works on. It
-// serves one request at a time.
+// instance is one instance of the guest, with the state of its current request. It answers one
+// request at a time.
 //
-// It is the context of its own calls, so that host functions find it without a search.
+// It is itself the context.Context of its calls, so that host functions get it from there.
 type instance struct {
 	engine *Engine
 
@@ -25,14 +25,14 @@ type instance struct {
 	reallocFunc  api.Function
 	handleStack  [2]uint64
 	reallocStack [4]uint64
-	// reserved is memory for the results of each request. It is a part of the pristine
-	// state, so that a lookup has not to ask the guest for any.
+	// reserved is guest memory for the results of each request. It is allocated in the pristine
+	// state, so a lookup rarely calls the guest's allocator.
 	reserved span
-	// globals are the guest's mutable globals, and steps is the one that ends it.
+	// globals are the guest's mutable globals. steps is the one that limits its steps.
 	globals []api.MutableGlobal
 	steps   api.MutableGlobal
 
-	// mayCall is set while the guest may call the host.
+	// mayCall is set while calls of the host are allowed.
 	mayCall bool
 	exchange
 
@@ -61,7 +61,8 @@ func (e *Engine) newInstance(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// initialize brings the guest to its pristine state, which no import may influence.
+// initialize brings the guest to its pristine state. The guest cannot call the host meanwhile, so the
+// state is always the same.
 func (i *instance) initialize() error {
 	return i.limited(func() error {
 		if init := i.module.ExportedFunction(exportInitialize); init != nil {
@@ -76,7 +77,7 @@ func (i *instance) initialize() error {
 	})
 }
 
-// serve runs the guest on one request. After an error the instance must be discarded.
+// serve answers one request. After an error the instance must be discarded.
 func (i *instance) serve(ctx context.Context, req *handler.Request, resp *handler.Response) error {
 	i.begin(ctx, i.engine.config.Timeout, i.reserved, req, resp)
 	i.handleStack[0] = uint64(i.add(kindIncomingRequest, 0, noParent))
@@ -95,7 +96,7 @@ func (i *instance) serve(ctx context.Context, req *handler.Request, resp *handle
 	return err
 }
 
-// limited runs a call of the guest with all the steps that it may take.
+// limited runs a call of the guest with the full number of steps.
 func (i *instance) limited(call func() error) error {
 	i.steps.Set(uint64(i.engine.config.StepLimit))
 	err := call()
@@ -105,13 +106,12 @@ func (i *instance) limited(call func() error) error {
 	return err
 }
 
-// discard closes the instance for good.
+// discard closes the instance.
 func (i *instance) discard(ctx context.Context) {
 	i.module.Close(context.WithoutCancel(ctx))
 }
 
-// Deadline, Done, Err and Value make the instance a context of its calls: it is never
-// done, since the guest's steps end a call, and holds nothing.
+// Deadline implements context.Context. The context is never done: the step limit ends a call.
 func (i *instance) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Done implements context.Context.

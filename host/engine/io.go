@@ -5,10 +5,10 @@ import "time"
 // maxPoll bounds the pollables that one call may wait for.
 const maxPoll = 64
 
-// pollable is the resource pollable: ready from a time on, or always.
+// pollable is the resource pollable. It becomes ready at a time, or always is.
 type pollable struct{ at time.Time }
 
-// alwaysReady is a time at which every pollable is ready.
+// alwaysReady is the time of a pollable that is always ready.
 var alwaysReady time.Time
 
 // ioImports are the functions of wasi:io.
@@ -24,8 +24,8 @@ func ioImports() []function {
 	}
 }
 
-// checkWrite is output-stream.check-write: () -> result<u64, stream-error>: as much as
-// the body may still have.
+// checkWrite is output-stream.check-write: () -> result<u64, stream-error>. It permits the rest of
+// maxBodyBytes.
 func checkWrite(i *instance, stack []uint64) {
 	body := &i.bodies[i.ref(stack[0], kindOutputStream)]
 	out := i.out(uint32(stack[1]), 16, 8)
@@ -33,8 +33,8 @@ func checkWrite(i *instance, stack []uint64) {
 	put64(out, 8, uint64(maxBodyBytes-len(body.data)))
 }
 
-// streamWrite is output-stream.write: (list<u8>) -> result<_, stream-error>. More than
-// check-write allowed is a trap, as wasi:io says.
+// streamWrite is output-stream.write: (list<u8>) -> result<_, stream-error>. It traps on more bytes
+// than check-write permits, as wasi:io requires.
 func streamWrite(i *instance, stack []uint64) {
 	body := &i.bodies[i.ref(stack[0], kindOutputStream)]
 	data := i.bytes(uint32(stack[1]), uint32(stack[2]))
@@ -46,8 +46,8 @@ func streamWrite(i *instance, stack []uint64) {
 	put32(out, 0, 0)
 }
 
-// streamSubscribe is output-stream.subscribe: () -> pollable. A stream into memory is
-// always ready.
+// streamSubscribe is output-stream.subscribe: () -> pollable. It is always ready, because the stream
+// writes into memory.
 func streamSubscribe(i *instance, stack []uint64) {
 	at, _ := i.find(stack[0], kindOutputStream)
 	stack[0] = uint64(i.addPollable(alwaysReady, at))
@@ -58,8 +58,8 @@ func (i *instance) addPollable(at time.Time, parent int32) uint32 {
 	return i.add(kindPollable, len(i.pollables)-1, parent)
 }
 
-// poll is poll: (list<borrow<pollable>>) -> list<u32>. It waits until one is ready, and
-// at most for what is left of the request's time.
+// poll is poll: (list<borrow<pollable>>) -> list<u32>. It waits until one is ready, at most until the
+// request's deadline.
 func poll(i *instance, stack []uint64) {
 	count := uint32(stack[1])
 	if count == 0 || count > maxPoll {
@@ -98,7 +98,7 @@ func earliest(times []time.Time) time.Time {
 	return first
 }
 
-// waitFor sleeps until a time, and traps when the request's own time ends before.
+// waitFor sleeps until a time. It traps if the request's deadline is earlier.
 func (i *instance) waitFor(at time.Time) {
 	wait := time.Until(at)
 	if wait <= 0 {

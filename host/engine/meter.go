@@ -11,31 +11,32 @@ import (
 
 	"regedge/handler"
 	"regedge/handler/charge"
+	"regedge/handler/fastbytes"
 )
 
-// meterLimit is how long one call of the meter may take (design section 5).
+// meterLimit bounds one call of the meter (docs/design.md, "The meter's contract").
 const meterLimit = time.Second
 
-// The names of the variables that say where the meter is and how to be known to it.
+// The names of the variables with the meter's URL and token.
 const (
 	variableMeterURL   = "meter_url"
 	variableMeterToken = "meter_token"
 )
 
-// Meter decides about requests and charges them; see package charge. Both methods return
-// by the deadline of their context. Charge is idempotent by the request's id and refuses
-// with charge.MeteringUnavailable when there is no verdict. After Void returned nil, no
-// charge of the id stands or ever will.
+// Meter decides whether requests may be answered, and charges them; see package charge. It is shared
+// by all requests; a handler.Meter is one request's view of it. Both methods return by the deadline
+// of their context. Charge is idempotent by the request's id and refuses with
+// charge.MeteringUnavailable if there is no verdict. After Void returned nil, the id is not charged
+// and never will be.
 type Meter interface {
 	Charge(context.Context, charge.Request) charge.Verdict
 	Void(ctx context.Context, id string) error
 }
 
-// meterAddress is where the guest finds the meter, and the credentials it must bring.
+// meterAddress is the address of the meter for the guest, and the credentials that it has to send.
 type meterAddress struct{ scheme, authority, authorization string }
 
-// newMeterAddress reads the variables of the meter. Without a URL, every outgoing
-// request is denied.
+// newMeterAddress parses the variables of the meter. Without a URL, every outgoing request is denied.
 func newMeterAddress(variables map[string]string) (meterAddress, error) {
 	text := variables[variableMeterURL]
 	if text == "" {
@@ -59,16 +60,16 @@ func (m *meterAddress) allows(r *outgoingRequest) bool {
 // admits reports whether the fields carry the meter's token.
 func (m *meterAddress) admits(fields []handler.Header) bool {
 	for n := range fields {
-		if strings.EqualFold(fields[n].Name, "authorization") {
+		if fastbytes.EqualFold(fields[n].Name, "authorization") {
 			return subtle.ConstantTimeCompare([]byte(fields[n].Value), []byte(m.authorization)) == 1
 		}
 	}
 	return false
 }
 
-// askMeter serves an outgoing request in this process. It returns an answer, or the
-// case of error-code that refuses a request to anything but the meter.
-func (i *instance) askMeter(r *outgoingRequest) (incomingResponse, uint64) {
+// callMeter serves an outgoing request in this process. It returns the response, or, for a request to
+// anything but the meter, a case of error-code.
+func (i *instance) callMeter(r *outgoingRequest) (incomingResponse, uint64) {
 	meter := &i.engine.meterAddress
 	if !meter.allows(r) {
 		return incomingResponse{}, errorDenied
@@ -81,7 +82,8 @@ func (i *instance) askMeter(r *outgoingRequest) (incomingResponse, uint64) {
 	return incomingResponse{status, ref}, 0
 }
 
-// serveMeter answers as the HTTP form of the contract does, and returns the status.
+// serveMeter answers like the meter's HTTP API (docs/design.md, "The meter's contract"). It returns
+// the status.
 func (i *instance) serveMeter(r *outgoingRequest, answer *fieldList) int {
 	path, query, _ := strings.Cut(r.target, "?")
 	switch {
@@ -126,7 +128,7 @@ func (i *instance) serveVoid(query string) int {
 	return 204
 }
 
-// owns reports whether this request asked for a charge of the id and did not void it.
+// owns reports whether this request made a charge with the id and has not voided it.
 func (x *exchange) owns(id string) bool {
 	for _, c := range x.charges {
 		if c == id {
@@ -145,8 +147,8 @@ func (x *exchange) disown(id string) {
 	}
 }
 
-// voidCharges takes back what a failed request has charged. The client may be gone, so
-// its context does not end it.
+// voidCharges voids the charges of a failed request, even if its context has ended because the
+// client is gone.
 func (i *instance) voidCharges(ctx context.Context) error {
 	if len(i.charges) == 0 {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"regedge/handler/charge"
 )
 
-// voidTimeout bounds the taking back of a charge after a failure.
+// voidTimeout bounds the voiding of a charge after a failure.
 const voidTimeout = time.Second
 
 // Native runs the handler as plain Go. It is safe for concurrent use.
 type Native struct{ parts Parts }
 
-// NewNative joins the parts.
+// NewNative returns the handler with its parts.
 func NewNative(parts Parts) *Native { return &Native{parts} }
 
 // Answer serves one request. A panic of the handler is an error; if the request was
@@ -25,7 +25,7 @@ func (n *Native) Answer(ctx context.Context, request *handler.Request, response 
 	meter := &requestMeter{ctx: ctx, meter: n.parts.Meter}
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = errors.Join(fmt.Errorf("handler: panic: %v", cause), meter.takeBack())
+			err = errors.Join(fmt.Errorf("handler: panic: %v", cause), meter.voidCharge())
 		}
 	}()
 	h := handler.Handler{
@@ -53,7 +53,7 @@ func (s nativeStore) Query(statement string, args []handler.Value) (*handler.Res
 	return &result, nil
 }
 
-// requestMeter is the meter for one request. It remembers what was charged.
+// requestMeter is the handler's view of the meter, for one request. It records what was charged.
 type requestMeter struct {
 	ctx     context.Context
 	meter   Meter
@@ -69,7 +69,7 @@ func (m *requestMeter) Void(requestID string) error {
 	return m.meter.Void(m.ctx, requestID)
 }
 
-func (m *requestMeter) takeBack() error {
+func (m *requestMeter) voidCharge() error {
 	if m.charged == "" {
 		return nil
 	}

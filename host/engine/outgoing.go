@@ -1,18 +1,18 @@
 package engine
 
-// The cases of error-code that the engine gives.
+// The cases of error-code that the engine returns.
 const (
 	errorLimitReached = 11 // connection-limit-reached
 	errorDenied       = 15 // HTTP-request-denied
 	errorInternal     = 38 // internal-error
 )
 
-// maxOutgoing bounds the outgoing requests of one request. The handler needs one, and
-// three when the meter's verdict is lost.
+// maxOutgoing bounds the outgoing requests of one request. The handler sends one, or three if the
+// meter's verdict is lost.
 const maxOutgoing = 8
 
-// outgoingRequest is the resource outgoing-request. Like in wasi:http, what is not set
-// is empty, and the method is GET.
+// outgoingRequest is the resource outgoing-request. As in wasi:http, the method is GET by default and
+// everything else is empty.
 type outgoingRequest struct {
 	fields                            int
 	method, target, scheme, authority string
@@ -21,8 +21,8 @@ type outgoingRequest struct {
 // incomingResponse is the resource incoming-response; its body is always empty.
 type incomingResponse struct{ status, fields int }
 
-// futureResponse is the resource future-incoming-response. The meter is asked before
-// handle returns, so that it is always ready.
+// futureResponse is the resource future-incoming-response. It is always ready, because the meter is
+// called before handle returns.
 type futureResponse struct {
 	answer incomingResponse
 	taken  bool
@@ -71,8 +71,8 @@ func (i *instance) variant(names []string, flat []uint64) (string, bool) {
 	return "", false
 }
 
-// setMethod is outgoing-request.set-method: (method) -> result; an error for a method
-// that has no name in wasi:http.
+// setMethod is outgoing-request.set-method: (method) -> result. It refuses methods that have no name
+// in wasi:http.
 func setMethod(i *instance, stack []uint64) {
 	request := &i.requests[i.ref(stack[0], kindOutgoingRequest)]
 	method, known := i.variant(methodCases[:], stack[1:4])
@@ -101,7 +101,7 @@ func setAuthority(i *instance, stack []uint64) {
 	request.set(&request.authority, i.optionalText(stack[1:]), true, stack)
 }
 
-// set changes one field and says so to the guest, unless the value is refused.
+// set changes one field if ok, and returns the result to the guest.
 func (r *outgoingRequest) set(field *string, value string, ok bool, stack []uint64) {
 	stack[0] = 1
 	if ok {
@@ -110,7 +110,7 @@ func (r *outgoingRequest) set(field *string, value string, ok bool, stack []uint
 	}
 }
 
-// optionalText reads an option<string>; none is empty.
+// optionalText reads an option<string>, with "" for none.
 func (i *instance) optionalText(flat []uint64) string {
 	if uint32(flat[0]) == 0 {
 		return ""
@@ -128,7 +128,7 @@ func handleOutgoing(i *instance, stack []uint64) {
 	i.outgoing++
 	answer, failure := incomingResponse{}, uint64(errorLimitReached)
 	if i.outgoing <= maxOutgoing {
-		answer, failure = i.askMeter(&request)
+		answer, failure = i.callMeter(&request)
 	}
 	out := i.out(uint32(stack[3]), 40, 8)
 	if failure != 0 {

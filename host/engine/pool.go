@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// pool holds the instances that wait for a request. The one used last is used next,
-// since its memory is still in the processor's caches.
+// pool has the idle instances. The one used last is used next, since its memory is still in the
+// processor's caches.
 type pool struct {
-	// slots bounds the instances that exist at once.
+	// slots has one token for each instance in use; its capacity is MaxInstances.
 	slots chan struct{}
-	// quit is closed when the engine is.
+	// quit is closed with the engine.
 	quit chan struct{}
 
 	mu     sync.Mutex
@@ -24,15 +24,15 @@ type pool struct {
 
 // Stats counts instances since the engine was made.
 type Stats struct {
-	// Created and Discarded count instances that were made and thrown away; the rest is
-	// in use or waits for a request.
+	// Created and Discarded count the instances that were made and discarded. The difference is
+	// the number of instances in use and idle.
 	Created, Discarded int64
-	// Busy is how many are in use now.
+	// Busy is the number of instances in use now.
 	Busy int
 }
 
-// acquire returns an instance in its pristine state. It waits while MaxInstances are in
-// use; ErrOverloaded if ctx ends before one is free.
+// acquire returns an instance in its pristine state. It waits while MaxInstances are in use, and fails
+// with ErrOverloaded if ctx ends first, or with ErrClosed.
 func (e *Engine) acquire(ctx context.Context) (*instance, error) {
 	select {
 	case e.pool.slots <- struct{}{}:
@@ -72,13 +72,13 @@ func (e *Engine) create(ctx context.Context) (*instance, error) {
 	e.pool.created.Add(1)
 	if e.snapshot != nil && !e.snapshot.matches(i) {
 		e.drop(ctx, i)
-		return nil, fmt.Errorf("%w: initialisation came to another state than before", ErrGuest)
+		return nil, fmt.Errorf("%w: initialisation led to a different state than before", ErrGuest)
 	}
 	return i, nil
 }
 
-// release gives an instance back: to the pool in its pristine state, or, if it failed or
-// every request has its own, to nobody.
+// release returns an instance to the pool in its pristine state. It discards the instance if its
+// request failed, if it cannot be restored, or with Config.Fresh.
 func (e *Engine) release(ctx context.Context, i *instance, failed bool) {
 	if failed || e.config.Fresh || e.snapshot.restore(i) != nil || !e.pool.push(i) {
 		e.drop(ctx, i)
@@ -102,7 +102,7 @@ func (p *pool) pop() (i *instance, closed bool) {
 	return i, p.closed
 }
 
-// push is false when the pool is closed.
+// push returns false if the pool is closed.
 func (p *pool) push(i *instance) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *pool) push(i *instance) bool {
 	return !p.closed
 }
 
-// close turns away who waits for an instance, and waits for the instances in use.
+// close makes waiting requests fail, and waits for the instances in use.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -11,26 +11,26 @@ import (
 	"regedge/wasm/labels"
 )
 
-// Parts are what a handler is joined from.
+// Parts are the databases and services that an engine answers lookups with.
 type Parts struct {
 	Access, Registry Database
 	Meter            Meter
 	Clock            handler.Clock
 	Random           handler.Random
-	// DocsURL begins the type of every problem, without a slash at its end.
+	// DocsURL is the URL with which the type of every problem begins, without a slash at its end.
 	DocsURL string
 }
 
-// The meter's address and token inside the process. No packet ever goes there: the
-// engine answers calls to this address itself and refuses every other.
+// The meter's URL and token inside the process. Nothing is ever sent there: the engine answers calls
+// to this address itself and denies all others.
 const (
 	meterURL   = "http://meter.internal"
 	meterToken = "in-process"
 )
 
-// Limits bound the component. A zero limit is the engine's default.
+// Limits bound the component. Zero means the engine's default.
 type Limits struct {
-	// Instances is the most requests that are worked on at once.
+	// Instances is the maximum number of requests answered at once.
 	Instances int
 	// Fresh gives each request a new instance, as Spin does, instead of a pooled one.
 	Fresh bool
@@ -56,7 +56,7 @@ func NewComponent(ctx context.Context, parts Parts, limits Limits) (*Engine, err
 	return e, nil
 }
 
-// Register registers the counts of the engine's instances.
+// Register registers the metrics of the engine's instances.
 func (e *Engine) Register(registry prometheus.Registerer) error {
 	count := func(name, help string, of func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},

@@ -6,21 +6,20 @@ import (
 	"fmt"
 )
 
-// snapshot is the guest's state after its initialisation, from which every request
-// starts. All instances share one: initialisation calls no import, so that it comes to
-// the same state each time, which is checked.
+// snapshot is the guest's state after its initialisation, with which every request starts. All
+// instances share one: initialisation calls no import and so always leads to the same state, which
+// is checked for each instance.
 //
-// To put back only what was touched, the engine relies on the guest's allocator:
-// cabi_realloc(0, 0, 1, 1) returns the end of what is in use, and everything above it
-// was never written. TinyGo's leaking allocator, which only moves a pointer upwards,
-// keeps that, as far as the guest's code does not write through wild pointers. A
-// component that may is run with Config.Fresh.
+// To restore only what was written, the engine relies on the guest's allocator: cabi_realloc(0, 0,
+// 1, 1) returns the end of the heap in use, and nothing above it was ever written. That holds for
+// TinyGo's leaking allocator, which only moves a pointer upwards, unless the guest writes through
+// wild pointers. A component that might do so has to run with Config.Fresh.
 type snapshot struct {
 	// memory is the pristine memory up to base; from base to size it is all zeros.
 	memory []byte
 	base   uint32
 	size   uint32
-	// heap is what cabi_realloc(0, 0, 1, 1) returns first.
+	// heap is the end of the pristine heap, as cabi_realloc(0, 0, 1, 1) returns it.
 	heap    uint32
 	globals []uint64
 }
@@ -69,8 +68,7 @@ func (s *snapshot) matches(i *instance) bool {
 	return len(bytes.Trim(whole[s.base:], "\x00")) == 0
 }
 
-// restore brings an instance back to the pristine state; an error says that it cannot
-// be used again.
+// restore returns an instance to the pristine state. After an error the instance cannot be used again.
 func (s *snapshot) restore(i *instance) error {
 	mark, err := i.heapEnd()
 	if err != nil {
@@ -91,7 +89,7 @@ func (s *snapshot) restore(i *instance) error {
 	return nil
 }
 
-// heapEnd asks the guest where its heap ends now.
+// heapEnd returns the current end of the guest's heap.
 func (i *instance) heapEnd() (end uint32, err error) {
 	err = i.limited(func() error {
 		end, err = i.realloc(1, 1)
@@ -104,11 +102,11 @@ func (i *instance) heapEnd() (end uint32, err error) {
 	return end, nil
 }
 
-// errMemoryGrown is returned for an instance with more pages than the pristine one: a
-// memory cannot shrink.
+// errMemoryGrown is returned for an instance with more memory than the pristine one, which cannot
+// shrink.
 var errMemoryGrown = errors.New("guest's memory has grown")
 
-// copyTo writes the pristine state over the memory up to end, which is at least base.
+// copyTo restores the memory up to end, which is at least base.
 func (s *snapshot) copyTo(whole []byte, end uint32) {
 	copy(whole, s.memory)
 	clear(whole[s.base:end])

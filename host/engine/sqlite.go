@@ -6,9 +6,9 @@ import (
 	"regedge/handler"
 )
 
-// Database answers read-only statements. It fills dst, which it may have used before;
-// the text in it stays valid until dst is used again. An error means that the database
-// could not be asked.
+// Database runs read-only statements. It is shared by all requests; a handler.Store is one request's
+// view of it. Query fills dst, reusing its memory; the texts in it are valid until dst is reused. An
+// error means that the database could not be read.
 type Database interface {
 	Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error
 }
@@ -18,7 +18,7 @@ const (
 	maxStatements     = 16
 	maxConnections    = 16
 	maxParameters     = 64
-	maxStatementTexts = 64 // remembered by an instance
+	maxStatementTexts = 64 // cached by an instance
 	maxErrorText      = 256
 )
 
@@ -100,8 +100,8 @@ func (i *instance) failExecute(at uint32, err error) {
 	put32(out, 12, size)
 }
 
-// statementText returns the statement as a string of the host. A guest sends the same
-// few again and again, so that they are remembered.
+// statementText copies a statement out of guest memory. A guest sends the same few again and again,
+// so the copies are cached.
 func (i *instance) statementText(ptr, size uint32) string {
 	b := i.bytes(ptr, size)
 	for _, known := range i.statementTexts {
@@ -142,8 +142,8 @@ func (i *instance) liftValue(v []byte) handler.Value {
 	return handler.Value{}
 }
 
-// lowerResult puts a result into guest memory and returns where the list of rows and
-// the list of columns' names are. The names are empty: the guest reads by position.
+// lowerResult copies a result into guest memory. It returns pointers to the list of rows and to the
+// list of column names. The names are empty, because the guest reads columns by position.
 func (i *instance) lowerResult(r *handler.Result) (rows, columns uint32) {
 	b := i.newBlock(resultSize(r))
 	count, width := r.Rows(), uint32(r.Columns)
@@ -161,7 +161,7 @@ func (i *instance) lowerResult(r *handler.Result) (rows, columns uint32) {
 	return rows, columns
 }
 
-// resultSize is how many bytes a result takes in guest memory. It makes its texts UTF-8.
+// resultSize returns the size of a result in guest memory. It makes the texts valid UTF-8.
 func resultSize(r *handler.Result) uint64 {
 	size := uint64(len(r.Values))*valueSize + uint64(r.Rows()+r.Columns)*8
 	for n := range r.Values {
@@ -190,5 +190,5 @@ func (b *block) putValue(out []byte, v *handler.Value) {
 	put64(out, 8, content)
 }
 
-// pack puts a pointer and a size side by side, as they lie in memory.
+// pack combines a pointer and a size as they are laid out in memory.
 func pack(ptr, size uint32) uint64 { return uint64(ptr) | uint64(size)<<32 }

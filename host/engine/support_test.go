@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -179,7 +180,7 @@ func lookup(path, key string) *handler.Request {
 
 func header(r *handler.Response, name string) string {
 	for _, h := range r.Headers {
-		if equalFold(h.Name, []byte(name)) {
+		if strings.EqualFold(h.Name, name) {
 			return h.Value
 		}
 	}

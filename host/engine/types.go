@@ -2,22 +2,22 @@ package engine
 
 import (
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"regedge/handler"
+	"regedge/handler/fastbytes"
 	"regedge/wasm/labels"
 )
 
-// maxBodyBytes bounds a response's body. The largest answer of the specification, a
-// company with 50 directors, has about 8 KB.
+// maxBodyBytes bounds a response's body. The largest answer of the contract, a company with 50
+// directors, has about 8 KB.
 const maxBodyBytes = 1 << 20
 
 // outgoingResponse is the resource outgoing-response.
 type outgoingResponse struct {
 	status int
 	fields int
-	body   int // none until it was taken
+	body   int // none until the guest takes it
 }
 
 // outgoingBody is the resource outgoing-body.
@@ -32,8 +32,7 @@ var methodCases = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT",
 
 const methodOther = len(methodCases)
 
-// typesImports are the functions of wasi:http/types, those of requests to other servers
-// aside.
+// typesImports are the functions of wasi:http/types, except those for outgoing requests.
 func typesImports() []function {
 	return append(fieldImports(),
 		define(httpTypes, "[method]incoming-request.method", "ii:", requestMethod),
@@ -72,8 +71,8 @@ func requestMethod(i *instance, stack []uint64) {
 	put32(out, 8, size)
 }
 
-// requestTarget is incoming-request.path-with-query: () -> option<string>. What is not
-// UTF-8 in it reaches the guest percent-encoded, which means the same (RFC 3986, 2.1).
+// requestTarget is incoming-request.path-with-query: () -> option<string>. Bytes that are not UTF-8
+// are percent-encoded, which means the same (RFC 3986, section 2.1).
 func requestTarget(i *instance, stack []uint64) {
 	i.find(stack[0], kindIncomingRequest)
 	ptr, size := i.lower(escapeInvalid(i.request.Target))
@@ -108,7 +107,7 @@ func requestHeaders(i *instance, stack []uint64) {
 	at, _ := i.find(stack[0], kindIncomingRequest)
 	list, ref := i.newFields()
 	for _, field := range i.request.Headers {
-		if !strings.EqualFold(field.Name, labels.ClientAddrHeader) {
+		if !fastbytes.EqualFold(field.Name, labels.ClientAddrHeader) {
 			list.entries = append(list.entries, field)
 		}
 	}
@@ -126,8 +125,8 @@ func newResponse(i *instance, stack []uint64) {
 	stack[0] = uint64(i.add(kindOutgoingResponse, len(i.responses)-1, noParent))
 }
 
-// setStatus is outgoing-response.set-status-code: (u16) -> result. It refuses what a
-// final response cannot have.
+// setStatus is outgoing-response.set-status-code: (u16) -> result. It refuses a status that a final
+// response cannot have.
 func setStatus(i *instance, stack []uint64) {
 	response := &i.responses[i.ref(stack[0], kindOutgoingResponse)]
 	status := uint32(stack[1])
@@ -196,7 +195,7 @@ func setOutparam(i *instance, stack []uint64) {
 	i.sent = i.remove(uint32(stack[2]), kindOutgoingResponse)
 }
 
-// takeResponse moves what the guest has sent into the caller's response.
+// takeResponse moves the guest's response into the caller's.
 func (i *instance) takeResponse() error {
 	if i.sent == none {
 		return &fault{"guest returned without a response"}
@@ -211,16 +210,16 @@ func (i *instance) takeResponse() error {
 		if !body.finished {
 			return &fault{"guest returned before it finished the body"}
 		}
-		// The buffers change places, so that neither side copies or allocates.
+		// Swapping the buffers saves a copy and an allocation.
 		to.Body, body.data = body.data, to.Body
 	}
 	return checkLength(to)
 }
 
-// checkLength returns an error when a Content-Length is not the body's length.
+// checkLength returns an error if a Content-Length is not the body's length.
 func checkLength(r *handler.Response) error {
 	for _, h := range r.Headers {
-		if len(h.Name) != len("content-length") || !equalFold("content-length", []byte(h.Name)) {
+		if !fastbytes.EqualFold("content-length", h.Name) {
 			continue
 		}
 		if n, err := strconv.Atoi(h.Value); err != nil || n != len(r.Body) {

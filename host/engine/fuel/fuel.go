@@ -20,7 +20,7 @@ const (
 // GlobalName is the name under which the mutable global of an index is exported.
 func GlobalName(index uint32) string { return exportGlobal + strconv.Itoa(int(index)) }
 
-// Opcodes and types that instrument reads or writes.
+// Opcodes and types that are read or inserted.
 const (
 	opUnreachable = 0x00
 	opLoop        = 0x03
@@ -39,8 +39,7 @@ const (
 	blockVoid     = 0x40
 )
 
-// bulkShift says how much memory an instruction may touch for one step: 1 << bulkShift
-// bytes.
+// bulkShift sets the price of memory.copy, fill and init: one step for each 1 << bulkShift bytes.
 const bulkShift = 4
 
 // Instrument returns the binary of m with a global added that counts down: by one at every
@@ -71,8 +70,8 @@ func (m *Module) Instrument() ([]byte, error) {
 	return out, nil
 }
 
-// withSection returns the sections with an empty one of the id added in its place if
-// there is none. It serves ids of up to 9, where ids and order agree.
+// withSection inserts an empty section of the id if there is none. It works for ids up to 9, which
+// are in the order of the sections.
 func (m *Module) withSection(sections []Section, id byte) []Section {
 	at := len(sections)
 	for i, s := range sections {
@@ -122,23 +121,23 @@ func appendToVector(vector []byte, n uint32, elements []byte) []byte {
 	return append(out, elements...)
 }
 
-// counting is the code that instrument inserts.
+// counting is the code that Instrument inserts.
 type counting struct {
-	// step takes one step and traps when none is left.
+	// step takes one step and traps if none is left.
 	step []byte
-	// bulk takes steps for the number of bytes on top of the stack, and leaves it there.
+	// bulk takes steps for the number of bytes on top of the stack, which it leaves there.
 	bulk []byte
 }
 
-// newCounting makes the code for a module whose own globals end before steps. The global
-// after that keeps a number for the length of one instruction.
+// newCounting makes the code for the index of the global with the steps. The global after it is a
+// temporary variable.
 func newCounting(steps uint32) counting {
 	get, set := appendU32([]byte{opGlobalGet}, steps), appendU32([]byte{opGlobalSet}, steps)
-	keep, kept := appendU32([]byte{opGlobalSet}, steps+1), appendU32([]byte{opGlobalGet}, steps+1)
+	save, saved := appendU32([]byte{opGlobalSet}, steps+1), appendU32([]byte{opGlobalGet}, steps+1)
 	return counting{
 		step: slices.Concat(get, []byte{opI32Const, 1, opI32Sub}, set,
 			get, []byte{opI32Const, 0, opI32LtS, opIf, blockVoid, opUnreachable, opEnd}),
-		bulk: slices.Concat(keep, get, kept, []byte{opI32Const, bulkShift, opI32ShrU, opI32Sub}, set, kept),
+		bulk: slices.Concat(save, get, saved, []byte{opI32Const, bulkShift, opI32ShrU, opI32Sub}, set, saved),
 	}
 }
 
@@ -162,8 +161,8 @@ func (m *Module) rewriteCode(content []byte) ([]byte, error) {
 	return out, nil
 }
 
-// rewrite adds the counting to the body of a function. Branches name their targets by
-// depth, so that nothing else has to change.
+// rewrite adds the counting to the body of a function. Branches name their targets by depth, so
+// nothing else has to change.
 func (c *counting) rewrite(body []byte) ([]byte, error) {
 	r := reader{data: body}
 	for n := r.u32(); n > 0 && r.err == nil; n-- {

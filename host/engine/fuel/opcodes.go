@@ -2,11 +2,8 @@ package fuel
 
 import "fmt"
 
-// skipImmediates moves r past the immediates of op. It knows the instructions of
-// WebAssembly 1.0 with sign extension, saturating conversions and memory.copy, fill and
-// init, which is what the guest's compiler is told to use. Others fail, and among them
-// on purpose those that change tables or drop data segments: the engine restores memory
-// and globals after a request, and these would survive it.
+// skipImmediates moves r past the immediates of op. It fails for instructions other than those
+// that the package comment lists.
 func skipImmediates(r *reader, op byte) {
 	switch {
 	case op <= 0x01, op == 0x05, op == opEnd, op == 0x0f, op == 0x1a, op == 0x1b:
@@ -69,7 +66,7 @@ const (
 	subMemoryFill = 11
 )
 
-// isBulk reports whether the rest of an instruction that begins with 0xfc is one of them.
+// isBulk reports whether an instruction is one of these; rest is what follows its 0xfc.
 func isBulk(rest []byte) bool {
 	r := reader{data: rest}
 	op := r.u32()

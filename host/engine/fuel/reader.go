@@ -8,8 +8,7 @@ import (
 // errTruncated is returned when a binary ends inside an element.
 var errTruncated = errors.New("unexpected end")
 
-// reader walks a Wasm binary. After the first failure it returns zeros, and err says
-// what went wrong.
+// reader decodes a Wasm binary. After the first failure its methods return zeros, and err is set.
 type reader struct {
 	data []byte
 	off  int
@@ -49,7 +48,7 @@ func (r *reader) bytes(n uint32) []byte {
 	return b
 }
 
-// name reads a length and so many bytes.
+// name reads a string with its length before it.
 func (r *reader) name() string { return string(r.bytes(r.u32())) }
 
 // u32 reads an unsigned LEB128 number of at most 32 bits.
