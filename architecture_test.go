@@ -34,8 +34,9 @@ var mayImport = map[string][]string{
 	"schema/generate":        {"handler/ident"},
 	"schema/search":          {"handler/fastbytes", "handler/names", "schema/extsort"},
 	"schema/importer":        {"handler/directors", "handler/ident", "schema"},
-	"schema/importer/source": {"handler/ident"},
-	"schema/importer/merge":  {"handler/ident", "schema/importer/source"},
+	"schema/importer/record": {},
+	"schema/importer/source": {"handler/ident", "schema/importer/record"},
+	"schema/importer/merge":  {"schema/extsort", "schema/importer/record"},
 	"schema/sample":          {"schema/importer", "testdata"},
 
 	"replicate/metering":           {},
@@ -75,6 +76,7 @@ var mayImport = map[string][]string{
 
 // neverImport lists what a folder must not import at all, directly or not.
 var neverImport = map[string][]string{
+	"schema/importer/record": {"database/sql", "github.com/ncruces/go-sqlite3"},
 	"schema/importer/source": {"database/sql", "github.com/ncruces/go-sqlite3"},
 	"schema/importer/merge":  {"database/sql", "github.com/ncruces/go-sqlite3"},
 	"schema/sample":          {"schema/importer", "testdata"},

@@ -37,7 +37,7 @@ func TestCompanyDocuments(t *testing.T) {
 			require.Equal(t, "company documents", f.Format)
 			require.EqualValues(t, []int64{8, 4}, []int64{f.Read, f.New})
 			require.Equal(t, map[string]int64{"person without a DIN": 1, "role at a foreign company": 1}, f.LeftOut)
-			require.Equal(t, map[string]int64{errDate.Error(): 1, badDIN: 1}, f.Rejected)
+			require.Equal(t, map[string]int64{"invalid date": 1, "invalid DIN": 1}, f.Rejected)
 			require.Equal(t, "MADE-UP RESORTS PRIVATE LIMITED|ACTIVE|2006-02-23|Company limited by Shares|Non-govt company|Private|ROC Goa|1000000|"+
 				"989630|0|Hotels|-|-|Goa|403516|1 BEACH ROAD|Calangute|office@example.com|2025-05-05|-",
 				w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
@@ -63,26 +63,6 @@ func TestBrokenDocumentsDoNotStopTheOthers(t *testing.T) {
 	f := w.text("2025-05-05", "{\"other\":1}\n{\"a\":tru}\nstray\n"+madeUpDocument+"{\"companyData\":{}}\n{\"cut")
 	require.EqualValues(t, 4, f.New)
 	require.Equal(t, map[string]int64{
-		"no companyData": 1, "not JSON": 1, errStray.Error(): 1, errUnended.Error(): 1, badCIN: 1, errDate.Error(): 1, badDIN: 1,
+		"no companyData": 1, "not JSON": 1, "text between documents": 1, "document cut off": 1, "invalid CIN": 1, "invalid date": 1, "invalid DIN": 1,
 	}, f.Rejected)
-}
-
-func FuzzDocuments(f *testing.F) {
-	f.Add(madeUpDocument)
-	f.Add(`{"data":{"companyData":{"cin":[1]},"directorData":{"DIN":{}}}}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		var read, ended int
-		out := newOutlet(0, func() int64 { return 0 }, func(b *batch) error {
-			read += b.read
-			ended += len(b.records) + len(b.rejects)
-			for _, n := range b.leftOut {
-				ended += int(n)
-			}
-			return nil
-		})
-		d := &documents{in: newSplitter(strings.NewReader(text)), dates: dateReader{"2025-01-01"}, out: out}
-		require.NoError(t, d.run())
-		require.NoError(t, out.flush())
-		require.Equal(t, read, ended)
-	})
 }

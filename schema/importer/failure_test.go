@@ -89,7 +89,7 @@ func TestASourceMaySpeakOfTomorrow(t *testing.T) {
 
 func TestNothingOfAFileThatIsCutOffIsWritten(t *testing.T) {
 	w := newWorld(t)
-	whole := gzipped(manyCompanies(2*batchRecords + 100))
+	whole := gzipped(manyCompanies(10_100))
 	_, err := Run(context.Background(), w.config("2025-05-05", w.file(whole[:len(whole)-len(whole)/10])))
 	require.ErrorContains(t, err, "fetch it again")
 	require.Equal(t, "no row", w.row("SELECT id FROM release"))
@@ -124,105 +124,11 @@ func TestAnotherDatabaseIsNotTouched(t *testing.T) {
 	require.Equal(t, before, w.rows("SELECT name FROM sqlite_schema ORDER BY name"))
 }
 
-// openConn makes an empty registry and returns a connection to it.
-func openConn(t *testing.T) *sqlite3.Conn {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "registry.db")
-	db, err := schema.OpenFile(path, false)
-	require.NoError(t, err)
-	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
-	require.NoError(t, db.Close())
-	name, err := schema.FileURI(path, false)
-	require.NoError(t, err)
-	conn, err := sqlite3.Open(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	require.NoError(t, schema.Prepare(conn, false))
-	return conn
-}
-
-// openedStore makes an empty registry and a store of it.
-func openedStore(t *testing.T) (*sqlite3.Conn, *store) {
-	t.Helper()
-	conn := openConn(t)
-	s, err := newStore(conn, 1, t.TempDir())
-	require.NoError(t, err)
-	t.Cleanup(s.close)
-	return conn, s
-}
-
-func TestFullDiskUndoesTheBatch(t *testing.T) {
-	conn, s := openedStore(t)
-	require.NoError(t, s.startBulk())
-	require.NoError(t, s.beginTable(companyTable, 5000))
-	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
-	_, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
-	require.ErrorIs(t, err, sqlite3.FULL)
-	require.ErrorContains(t, withHint(err), "make room")
-	held, err := s.exists("SELECT 1 FROM company")
-	require.NoError(t, err)
-	require.False(t, held)
-
-	require.NoError(t, conn.Exec("PRAGMA max_page_count = 100000"))
-	counts, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
-	require.NoError(t, err)
-	require.EqualValues(t, 5000, counts[outcomeNew])
-}
-
-// writeBatch applies and commits records as a run does.
-func writeBatch(s *store, records []filed, asOf string) (outcomes, error) {
-	w := newWritten(1)
-	if err := s.begin(); err != nil {
-		return outcomes{}, err
-	}
-	if err := s.applyBatch(records, asOf, w); err != nil {
-		s.rollback()
-		return outcomes{}, err
-	}
-	return w.counts[0], s.commit()
-}
-
-func madeUpBatch(n int) (list []filed) {
-	s, err := newSheet(strings.NewReader(manyCompanies(n)), "2025-01-01", newOutlet(0, func() int64 { return 0 }, func(b *batch) error {
-		for _, p := range b.records {
-			list = append(list, filed{pending: p})
-		}
-		return nil
-	}), newOffices())
-	if err == nil {
-		err = firstError(s.run(), s.out.flush())
-	}
-	if err != nil {
-		panic(err) // the text is made by this file
-	}
-	return list
-}
-
-func TestUnchangedRecordsAreNotWritten(t *testing.T) {
-	conn, s := openedStore(t)
-	_, err := writeBatch(s, madeUpBatch(100), "2025-01-01")
-	require.NoError(t, err)
-	before := conn.TotalChanges()
-	for _, asOf := range []string{"2025-01-01", "2021-01-01"} {
-		counts, err := writeBatch(s, madeUpBatch(100), asOf)
-		require.NoError(t, err)
-		require.EqualValues(t, 100, counts[outcomeUnchanged])
-		require.Equal(t, before, conn.TotalChanges())
-	}
-}
-
-func TestRecordsAreFoundByTheirKey(t *testing.T) {
-	conn := openConn(t)
-	for _, table := range tables {
-		for _, query := range []string{table.walkSQL(), table.updateSQL()} {
-			statement, _, err := conn.Prepare("EXPLAIN QUERY PLAN " + query)
-			require.NoError(t, err)
-			require.True(t, statement.Step())
-			require.Contains(t, statement.ColumnText(3), "SEARCH "+table.name+" USING")
-			require.NotContains(t, statement.ColumnText(3), "SCAN")
-			require.NoError(t, statement.Close())
-		}
-	}
+func TestErrorsOfTheMachineSayWhatToDo(t *testing.T) {
+	require.ErrorContains(t, withHint(sqlite3.FULL), "make room")
+	require.ErrorContains(t, withHint(sqlite3.NOTADB), "name another file")
+	require.ErrorContains(t, withHint(sqlite3.BUSY), "wait for it")
+	require.NoError(t, withHint(nil))
 }
 
 // TestPersonalContactsAreNowhere imports person formats with contact columns added, good
@@ -242,7 +148,7 @@ func TestPersonalContactsAreNowhere(t *testing.T) {
 		w.file(`{"directorData":[{"emailAddress":"secret15"}]}{"broken":secret16}secret17`),
 	)
 	require.Contains(t, w.rejected(), `"x,MADE-UP B,no,,,,,"`, "what is ours is kept")
-	require.Contains(t, w.rejected(), notKept)
+	require.Contains(t, w.rejected(), "(not kept: the row may hold personal contact details)")
 	names, err := filepath.Glob(filepath.Join(w.folder, "re*"))
 	require.NoError(t, err)
 	for _, name := range names {

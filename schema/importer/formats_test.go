@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/record"
+	"regedge/schema/importer/source"
 )
 
 const headerA = `CIN,CompanyName,CompanyROCcode,CompanyCategory,CompanySubCategory,CompanyClass,AuthorizedCapital,PaidupCapital,CompanyRegistrationdate_date,Registered_Office_Address,Listingstatus,CompanyStatus,CompanyStateCode,CompanyIndian/Foreign Company,nic_code,CompanyIndustrialClassification` + "\n"
@@ -80,7 +82,7 @@ func TestOthersInTheCINColumn(t *testing.T) {
 	require.EqualValues(t, 5, f.Read)
 	require.EqualValues(t, 1, f.New)
 	require.Equal(t, map[string]int64{"foreign company": 1, "repeated header": 1}, f.LeftOut)
-	require.Equal(t, map[string]int64{badCIN: 2}, f.Rejected)
+	require.Equal(t, map[string]int64{"invalid CIN": 2}, f.Rejected)
 	require.Equal(t, "ABD-0345|MADE-UP RESORTS PRIVATE LIMITED|DISSOLVED|2006-02-23|-|Trading|-|Goa|403516|1 BEACH ROAD|CALANGUTE",
 		w.row(`SELECT llpin, llp_name, status, incorporation_date, main_division, business_activity, contribution, state, pincode, address_line, city FROM llp`))
 	require.Equal(t, "file,line,reason,row", strings.SplitN(w.rejected(), "\n", 2)[0])
@@ -112,8 +114,8 @@ func TestOurOwnFormats(t *testing.T) {
 		names = append(names, f.Format)
 	}
 	require.Equal(t, []string{"company contacts", "partners", "appointments", "directors", "LLPs", "companies"}, names)
-	require.Equal(t, map[string]int64{notHeld: 1}, report.Files[0].Rejected)
-	require.Equal(t, map[string]int64{badDIN: 1, noName: 1}, report.Files[1].Rejected)
+	require.Equal(t, map[string]int64{record.NotHeld: 1}, report.Files[0].Rejected)
+	require.Equal(t, map[string]int64{"invalid DIN": 1, "no name": 1}, report.Files[1].Rejected)
 	require.Equal(t, map[string]int64{"invalid yes or no": 1}, report.Files[3].Rejected)
 	require.Equal(t, map[string]int64{"pincode": 1}, report.Files[4].Unread)
 	require.Equal(t, "made-up@example.com|+91 11 2345678|https://example.com", w.row("SELECT email, phone, website FROM company"))
@@ -138,7 +140,7 @@ func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
 	require.NoError(t, err)
 	f := report.Files[0]
 	require.EqualValues(t, []int64{8, 5, 0, 0}, []int64{f.Read, f.New, f.Changed, f.Unchanged})
-	require.Equal(t, map[string]int64{badPincode: 1}, f.Rejected)
+	require.Equal(t, map[string]int64{"invalid pincode": 1}, f.Rejected)
 	require.Equal(t, map[string]int64{"office without a district": 2}, f.LeftOut)
 	require.Equal(t, []string{"110001|Central|Delhi", "403516|NORTH GOA|Goa"}, w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1"))
 
@@ -210,7 +212,7 @@ func TestCompressionIsToldByContent(t *testing.T) {
 			require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 
 			w = newWorld(t)
-			config := w.config("2025-05-05", Stdin)
+			config := w.config("2025-05-05", source.Stdin)
 			config.Stdin = &b
 			_, err := Run(context.Background(), config)
 			require.NoError(t, err)
@@ -263,49 +265,7 @@ func TestRowsThatDoNotFitAreRejected(t *testing.T) {
 		"U55101GA2006PTC900007,\"A,Active,\n")
 	require.EqualValues(t, 2, f.New)
 	require.Equal(t, map[string]int64{
-		"wrong number of fields": 2, noName: 1, errStatus.Error(): 1, errOpenQuote.Error(): 1,
+		"wrong number of fields": 2, record.NoName: 1, source.ErrStatus.Error(): 1, source.ErrOpenQuote.Error(): 1,
 	}, f.Rejected)
 	require.Contains(t, w.rejected(), ",8,quote never closed,")
-}
-
-// FuzzSheet feeds every CSV format with a text behind its header: each row must be counted
-// once, and every record must have its key and be free of broken text.
-func FuzzSheet(f *testing.F) {
-	f.Add(rowA)
-	f.Add("12,MADE-UP,no,Director,01-02-19\n")
-	f.Add("ABD-0345,,\"A\n,,\xc9,\n")
-	f.Add("U55101GA2006PTC900001,12,Director,2020-01-01,,resigned\n")
-	headers := []string{
-		headerA, "din,name,disqualified,designation,appointment_date\n", "llpin,din,name,status,joined_on,left_on\n",
-		"cin,din,designation,appointment_date,cessation_date,cessation_reason\n", "cin,email,phone,website\n",
-		"LLPIN,LLP Name,Founded,Status,Address\n", "Pincode,District,StateName\n",
-		"llpin,llp_name,status,incorporation_date,contribution,state,pincode\n",
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, header := range headers {
-			read, ended := 0, 0
-			out := newOutlet(0, func() int64 { return 0 }, func(b *batch) error {
-				read += b.read
-				ended += len(b.records) + len(b.rejects) + b.offices
-				for _, n := range b.leftOut {
-					ended += int(n)
-				}
-				for _, r := range b.records {
-					require.Equal(t, len(r.table.columns), len(r.values))
-					for i := range r.table.key {
-						require.NotEmpty(t, r.key[i])
-					}
-					for _, v := range r.values {
-						require.True(t, utf8.ValidString(v.s))
-					}
-				}
-				return nil
-			})
-			s, err := newSheet(strings.NewReader(header+text), "2025-01-01", out, newOffices())
-			require.NoError(t, err)
-			require.NoError(t, s.run())
-			require.NoError(t, out.flush())
-			require.Equal(t, read, ended)
-		}
-	})
 }

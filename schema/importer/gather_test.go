@@ -18,7 +18,7 @@ func TestContactsFollowTheirCompaniesInOneRun(t *testing.T) {
 		w.file("cin,email,phone,website\nU00000GA2020PTC000000,a@example.com,,\nU99999GA2020PTC999999,b@example.com,,\n"),
 		w.file(manyCompanies(3)))
 	require.EqualValues(t, 1, report.Files[0].Changed)
-	require.EqualValues(t, 1, report.Files[0].Rejected[notHeld])
+	require.EqualValues(t, 1, report.Files[0].Rejected["company not held"])
 	require.EqualValues(t, 3, report.Files[1].New)
 	require.Equal(t, "a@example.com", w.row("SELECT email FROM company WHERE cin = 'U00000GA2020PTC000000'"))
 	require.Contains(t, w.rejected(), "U99999GA2020PTC999999,b@example.com", "the row is kept")
@@ -26,7 +26,7 @@ func TestContactsFollowTheirCompaniesInOneRun(t *testing.T) {
 
 func TestNothingIsLeftBesideTheRegistry(t *testing.T) {
 	w := newWorld(t)
-	w.run("2025-05-05", w.file(manyCompanies(2*batchRecords)))
+	w.run("2025-05-05", w.file(manyCompanies(10_000)))
 	left, err := filepath.Glob(filepath.Join(w.folder, ".*"))
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -1,22 +1,21 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/driver"
 
-	"regedge/schema"
+	"regedge/schema/importer/load"
+	"regedge/schema/importer/source"
 )
 
 // Config says what to import and where to.
@@ -73,7 +72,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	err = r.importAll(ctx)
-	err = firstError(err, r.tally.rejects.close())
+	err = cmp.Or(err, r.tally.rejects.close())
 	r.report.Files = r.tally.files
 	r.report.Elapsed = r.config.Now().Sub(r.started)
 	return r.report, withHint(err)
@@ -83,15 +82,12 @@ func Run(ctx context.Context, config Config) (Report, error) {
 type run struct {
 	config  Config
 	started time.Time
-	sources []*source // in the order of the configuration
-	outlets []*outlet // of the sources
-	offices *offices
+	sources []*source.File // in the order of the configuration
+	offices *source.Offices
 	intake  *intake
 	tally   tally
 
-	db     *sql.DB
-	conn   *sql.Conn
-	store  *store
+	store  *load.Store
 	report Report
 }
 
@@ -105,7 +101,7 @@ func newRun(config Config) (*run, error) {
 		config.Random = rand.Reader
 	}
 	r := &run{
-		config: config, started: config.Now(), offices: newOffices(),
+		config: config, started: config.Now(), offices: source.NewOffices(),
 		tally: tally{progress: config.Progress},
 	}
 	r.intake = newIntake(r)
@@ -118,9 +114,7 @@ func newRun(config Config) (*run, error) {
 		return nil, fmt.Errorf("registry %s: an import writes a file: name one, then push it", config.Registry)
 	}
 	for i, name := range slices.Concat(config.Pincodes, config.Files) {
-		s := &source{name: name}
-		r.sources = append(r.sources, s)
-		r.outlets = append(r.outlets, newOutlet(i, s.consumed.Load, r.intake.send))
+		r.sources = append(r.sources, source.NewFile(i, name, r.intake.send, r.offices))
 	}
 	if len(r.sources) == 0 {
 		return nil, errors.New("no files to import")
@@ -145,23 +139,23 @@ func checkAsOf(day string, now time.Time) error {
 func (r *run) inspect() error {
 	stdin := 0
 	for i, s := range r.sources {
-		if s.name == Stdin {
+		if s.Name == source.Stdin {
 			if stdin++; stdin > 1 {
 				return errTwiceStdin
 			}
 		}
 		err := r.open(i)
-		if s.name != Stdin {
-			s.close()
+		if s.Name != source.Stdin {
+			s.Close()
 		}
-		if err == nil && i < len(r.config.Pincodes) && s.format != pincodeFormat {
-			err = fmt.Errorf("is not a pincode directory but %s", s.format.name)
+		if err == nil && i < len(r.config.Pincodes) && s.Format != source.PincodeFormat {
+			err = fmt.Errorf("is not a pincode directory but %s", s.Format.Name)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		r.tally.files = append(r.tally.files, newFileReport(s.name, s.format.name))
-		r.tally.present.Total += s.size
+		r.tally.files = append(r.tally.files, newFileReport(s.Name, s.Format.Name))
+		r.tally.present.Total += s.Size
 	}
 	r.tally.positions = make([]int64, len(r.sources))
 	return nil
@@ -173,59 +167,31 @@ func (r *run) taken() (list []string) {
 		list = append(list, r.config.Registry+suffix)
 	}
 	for _, s := range r.sources {
-		if s.name != Stdin {
-			list = append(list, s.name)
+		if s.Name != source.Stdin {
+			list = append(list, s.Name)
 		}
 	}
 	return list
 }
 
 func (r *run) open(i int) error {
-	return r.sources[i].open(r.config.Stdin, r.config.AsOf, r.outlets[i], r.offices)
+	return r.sources[i].Open(r.config.Stdin, r.config.AsOf)
 }
 
-// openStore opens the database on one connection.
 func (r *run) openStore(ctx context.Context) (err error) {
-	if r.db, err = schema.OpenFile(r.config.Registry, false); err != nil {
-		return err
-	}
-	if err = schema.Migrate(ctx, r.db, schema.Registry); err != nil {
-		return fmt.Errorf("open registry %s: %w", r.config.Registry, err)
-	}
-	if r.conn, err = r.db.Conn(ctx); err != nil {
-		return fmt.Errorf("connect to %s: %w", r.config.Registry, err)
-	}
-	var raw *sqlite3.Conn
-	if err = r.conn.Raw(func(c any) error { raw = c.(driver.Conn).Raw(); return nil }); err != nil {
-		return err
-	}
-	if err = raw.Exec(tuning); err != nil {
-		return fmt.Errorf("tune %s: %w", r.config.Registry, err)
-	}
-	r.store, err = newStore(raw, r.started.Unix(), filepath.Dir(r.config.Registry))
+	r.store, err = load.Open(ctx, r.config.Registry, r.started.Unix())
 	return err
 }
 
-// tuning suits one writer of much: a commit is not synced (a power cut may undo the last
-// transactions, never break the file, and the next run brings them again). The log is moved
-// into the file every 64 MB, so that a page that changes often is moved once.
-const tuning = `PRAGMA synchronous=normal; PRAGMA wal_autocheckpoint=16000; ` + usualCache
-
 func (r *run) close() {
 	for _, s := range r.sources {
-		s.close()
+		s.Close()
 	}
 	if r.tally.rejects != nil {
 		r.tally.rejects.close()
 	}
 	if r.store != nil {
-		r.store.close()
-	}
-	if r.conn != nil {
-		r.conn.Close()
-	}
-	if r.db != nil {
-		r.db.Close()
+		r.store.Close()
 	}
 }
 
@@ -236,21 +202,18 @@ func (r *run) finish() error {
 			return err
 		}
 	}
-	id, err := newReleaseID(r.started, r.config.Random)
+	id, err := load.NewReleaseID(r.started, r.config.Random)
 	if err != nil {
 		return err
 	}
-	done, err := r.store.release(id)
+	done, err := r.store.Release(id)
 	if err != nil {
 		return err
 	}
 	if done {
 		r.report.Release = id
 	}
-	if err := r.store.exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-		return fmt.Errorf("move the log into %s: %w", r.config.Registry, err)
-	}
-	return nil
+	return r.store.Checkpoint()
 }
 
 // withHint says what to do about an error of the machine.

@@ -9,42 +9,42 @@ import (
 	"sync"
 
 	"regedge/schema/extsort"
+	"regedge/schema/importer/merge"
+	"regedge/schema/importer/record"
+	"regedge/schema/importer/source"
 )
 
 // stage is what can be done when the files up to a rank have been read.
 type stage struct {
 	lastRank int
-	names    []*table // are complete, and what is searched of them can be gathered
-	tables   []*table // can be written
+	names    []*record.Table // are complete, and what is searched of them can be gathered
+	tables   []*record.Table // can be written
 }
 
 // The stages of a run are in the order of their ranks, and their tables in that of writing. As a
 // rule a table is written while the files behind it are read.
 var usualStages = []stage{
-	{2, searched, searched},
-	{3, nil, []*table{directorTable}},
-	{4, nil, []*table{appointmentTable}},
-	{5, nil, []*table{partnerTable}},
+	{2, record.Searched, record.Searched},
+	{3, nil, []*record.Table{record.DirectorTable}},
+	{4, nil, []*record.Table{record.AppointmentTable}},
+	{5, nil, []*record.Table{record.PartnerTable}},
 }
 
 // emptyStages are those of an empty register, in which companies come after what their boards
 // are made of, so that each row is written once, with its board.
 var emptyStages = []stage{
-	{2, searched, nil},
-	{3, nil, []*table{directorTable}},
-	{4, nil, []*table{appointmentTable, companyTable, llpTable}},
-	{5, nil, []*table{partnerTable}},
+	{2, record.Searched, nil},
+	{3, nil, []*record.Table{record.DirectorTable}},
+	{4, nil, []*record.Table{record.AppointmentTable, record.CompanyTable, record.LLPTable}},
+	{5, nil, []*record.Table{record.PartnerTable}},
 }
-
-// searched are the tables whose names are searched.
-var searched = []*table{companyTable, llpTable}
 
 // intake is the half of a run that reads: one goroutine parses, another puts what was
 // read in order. It goes on with the next stage while the one before is written.
 type intake struct {
 	run      *run
 	stages   []stage
-	batches  chan *batch
+	messages chan message
 	complete chan ordered  // to be written, in this order; closed at the end
 	told     chan struct{} // holds one when there is progress to tell
 	stop     chan struct{} // closed when nobody wants any more
@@ -54,9 +54,15 @@ type intake struct {
 	ordering error
 }
 
+// message passes from the parser to the sorter: a batch, or the end of a stage.
+type message struct {
+	batch *source.Batch
+	endOf *stage
+}
+
 // ordered are all records of a table.
 type ordered struct {
-	table  *table
+	table  *record.Table
 	sorter *extsort.Sorter
 }
 
@@ -66,18 +72,18 @@ var errStopped = errors.New("stopped")
 func newIntake(r *run) *intake {
 	stop := make(chan struct{})
 	return &intake{
-		run: r, batches: make(chan *batch, 1), complete: make(chan ordered, len(tables)),
+		run: r, messages: make(chan message, 1), complete: make(chan ordered, len(record.Tables)),
 		told: make(chan struct{}, 1), stop: stop, halt: sync.OnceFunc(func() { close(stop) }),
 	}
 }
 
 func (k *intake) begin() {
 	k.stages = usualStages
-	if k.run.store.fresh[companyTable] {
+	if k.run.store.IsFresh(record.CompanyTable) {
 		k.stages = emptyStages
 	}
 	k.wait.Go(func() {
-		defer close(k.batches)
+		defer close(k.messages)
 		k.parsing = k.parse()
 	})
 	k.wait.Go(func() {
@@ -104,9 +110,13 @@ func (k *intake) end() error {
 }
 
 // send passes a batch on, in the parser's goroutine.
-func (k *intake) send(b *batch) error {
+func (k *intake) send(b *source.Batch) error {
+	return k.pass(message{batch: b})
+}
+
+func (k *intake) pass(m message) error {
 	select {
-	case k.batches <- b:
+	case k.messages <- m:
 		return nil
 	case <-k.stop:
 		return errStopped
@@ -120,16 +130,16 @@ func (k *intake) parse() error {
 	for i := range order {
 		order[i] = i
 	}
-	rank := func(i int) int { return sources[i].format.rank }
+	rank := func(i int) int { return sources[i].Format.Rank }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
 	for number, stage := range k.stages {
 		for len(order) > 0 && rank(order[0]) <= stage.lastRank {
 			if err := k.run.read(order[0]); err != nil {
-				return fmt.Errorf("%s: %w", sources[order[0]].name, err)
+				return fmt.Errorf("%s: %w", sources[order[0]].Name, err)
 			}
 			order = order[1:]
 		}
-		if err := k.send(&batch{endOf: &k.stages[number]}); err != nil {
+		if err := k.pass(message{endOf: &k.stages[number]}); err != nil {
 			return err
 		}
 	}
@@ -138,18 +148,19 @@ func (k *intake) parse() error {
 
 // order puts the records of the batches in order, and the rest of them in the report.
 func (k *intake) order() error {
-	gathered := newGathering(k.run.config.Registry)
-	defer gathered.close()
-	for b := range k.batches {
-		if b.endOf != nil {
-			if err := k.handOver(gathered, b.endOf); err != nil {
+	gathered := merge.NewSorters(k.run.config.Registry)
+	defer gathered.Close()
+	for m := range k.messages {
+		if m.endOf != nil {
+			if err := k.handOver(gathered, m.endOf); err != nil {
 				return err
 			}
 			continue
 		}
-		for i := range b.records {
-			if err := gathered.add(b.file, &b.records[i]); err != nil {
-				return fmt.Errorf("put %s in order: %w", k.run.sources[b.file].name, err)
+		b := m.batch
+		for i := range b.Records {
+			if err := gathered.Add(&b.Records[i]); err != nil {
+				return fmt.Errorf("put %s in order: %w", k.run.sources[b.File].Name, err)
 			}
 		}
 		k.run.tally.read(b)
@@ -162,16 +173,16 @@ func (k *intake) order() error {
 }
 
 // handOver passes on what a stage has made complete.
-func (k *intake) handOver(gathered *gathering, done *stage) error {
-	if done.names != nil && k.run.store.names != nil {
-		lists, err := gathered.read(done.names)
+func (k *intake) handOver(gathered *merge.Sorters, done *stage) error {
+	if done.names != nil && k.run.store.BuildsIndex() {
+		lists, err := gathered.Read(done.names)
 		if err != nil {
 			return fmt.Errorf("read the names: %w", err)
 		}
-		k.run.store.names.start(lists, k.run.config.AsOf)
+		k.run.store.StartIndex(lists, k.run.config.AsOf)
 	}
 	for _, t := range done.tables {
-		if sorter := gathered.take(t); sorter != nil {
+		if sorter := gathered.Take(t); sorter != nil {
 			k.complete <- ordered{t, sorter} // there is room for every table
 		}
 	}
@@ -195,11 +206,11 @@ func (k *intake) next(ctx context.Context) (ordered, bool, error) {
 
 func (r *run) read(i int) error {
 	s := r.sources[i]
-	defer s.close()
-	if s.name != Stdin {
+	defer s.Close()
+	if s.Name != source.Stdin {
 		if err := r.open(i); err != nil {
 			return err
 		}
 	}
-	return s.run(r.config.AsOf, r.outlets[i])
+	return s.Read(r.config.AsOf)
 }

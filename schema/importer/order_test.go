@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/record"
 )
 
 // TestOrderOfImportsDoesNotMatter imports real files of two dates in several orders, each
@@ -82,7 +85,7 @@ func manyCompanies(n int) string {
 }
 
 func TestInterruptedImportIsCompletedByTheNext(t *testing.T) {
-	text := manyCompanies(3*batchRecords + 17)
+	text := manyCompanies(3*record.BatchRecords + 17)
 	whole := newWorld(t)
 	whole.text("2025-01-01", text)
 
@@ -100,12 +103,12 @@ func TestInterruptedImportIsCompletedByTheNext(t *testing.T) {
 	report, err := Run(ctx, config)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "run it again")
-	require.EqualValues(t, batchRecords, report.Files[0].New)
-	require.Equal(t, fmt.Sprint(batchRecords), w.row("SELECT count(*) FROM company"), "one whole batch")
+	require.EqualValues(t, record.BatchRecords, report.Files[0].New)
+	require.Equal(t, fmt.Sprint(record.BatchRecords), w.row("SELECT count(*) FROM company"), "one whole batch")
 	require.Equal(t, "no row", w.row("SELECT id FROM release"), "not released")
 
 	again := w.run("2025-01-01", path)
-	require.EqualValues(t, batchRecords, again.Files[0].Unchanged)
+	require.EqualValues(t, record.BatchRecords, again.Files[0].Unchanged)
 	require.NotEmpty(t, again.Release)
 	requireSame(t, whole.content(), w.content())
 }
@@ -132,3 +135,20 @@ var errNoRandom = errors.New("no randomness")
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errNoRandom }
+
+// BenchmarkImportRegister imports the real companies and pincodes into an empty register,
+// search index included.
+func BenchmarkImportRegister(b *testing.B) {
+	config := Config{
+		Files: realFiles(b, "companies/datagov-rocwise-2025/*"), Pincodes: realFiles(b, "pincodes/*"),
+		AsOf: "2025-06-01",
+	}
+	rows := int64(0)
+	for b.Loop() {
+		config.Registry = filepath.Join(b.TempDir(), "r.db")
+		report, err := Run(context.Background(), config)
+		require.NoError(b, err)
+		rows += report.Total().Read
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+}

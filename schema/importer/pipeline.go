@@ -1,13 +1,18 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"regedge/schema/importer/load"
+	"regedge/schema/importer/merge"
+	"regedge/schema/importer/record"
 )
 
 // importAll reads in goroutines of its own and writes in this one.
 func (r *run) importAll(ctx context.Context) (err error) {
-	if err := r.store.startBulk(); err != nil {
+	if err := r.store.StartBulk(); err != nil {
 		return err
 	}
 	r.intake.begin()
@@ -53,34 +58,32 @@ func interrupted(err error) error {
 
 // writeTable merges the records of a table into the database.
 func (r *run) writeTable(ctx context.Context, list ordered) error {
-	if err := r.store.beginTable(list.table, list.sorter.Len()); err != nil {
+	if err := r.store.BeginTable(list.table, list.sorter.Len()); err != nil {
 		return err
 	}
 	rows, err := list.sorter.Rows()
 	if err != nil {
-		return fmt.Errorf("read what was sorted for table %s: %w", list.table.name, err)
+		return fmt.Errorf("read what was sorted for table %s: %w", list.table.Name, err)
 	}
-	groups := startGrouping(list.table, rows)
-	defer groups.stop()
-	w := newWritten(len(r.sources))
-	for batch := range groups.batches {
+	groups := merge.ReadGroups(list.table, rows)
+	defer groups.Stop()
+	w := load.NewWritten(len(r.sources))
+	for batch := range groups.Batches {
 		if err := ctx.Err(); err != nil {
-			return firstError(r.commit(w), interrupted(err))
+			return cmp.Or(r.commit(w), interrupted(err))
 		}
 		if err := r.writeBatch(batch, w); err != nil {
-			r.store.rollback()
-			return fmt.Errorf("import into table %s: %w", list.table.name, err)
+			r.store.Rollback()
+			return fmt.Errorf("import into table %s: %w", list.table.Name, err)
 		}
 		r.tally.settled(len(batch))
 	}
-	if r.store.names != nil {
-		r.store.names.letGo(list.table)
+	r.store.AwaitNames(list.table)
+	if err := groups.Err(); err != nil {
+		r.store.Rollback()
+		return fmt.Errorf("import into table %s: %w", list.table.Name, err)
 	}
-	if err := groups.err(); err != nil {
-		r.store.rollback()
-		return fmt.Errorf("import into table %s: %w", list.table.name, err)
-	}
-	return firstError(r.commit(w), r.store.endTable(list.table))
+	return cmp.Or(r.commit(w), r.store.EndTable(list.table))
 }
 
 // commitRecords is how many records one transaction takes: enough that a page is written
@@ -88,45 +91,49 @@ func (r *run) writeTable(ctx context.Context, list ordered) error {
 const commitRecords = 50_000
 
 // writeBatch applies whole groups, and commits when enough have gathered.
-func (r *run) writeBatch(batch []filed, w *written) error {
-	if !r.store.open {
-		if err := r.store.begin(); err != nil {
-			return err
-		}
-	}
-	if err := r.store.applyBatch(batch, r.config.AsOf, w); err != nil {
+func (r *run) writeBatch(batch []record.Entry, w *load.Written) error {
+	if err := r.store.ApplyBatch(batch, r.config.AsOf, w); err != nil {
 		return err
 	}
-	if w.records += len(batch); w.records < commitRecords {
+	if w.Records < commitRecords {
 		return nil
 	}
 	return r.commit(w)
 }
 
 // commit makes the applied records durable, and only then counts them.
-func (r *run) commit(w *written) error {
-	if err := r.store.commit(); err != nil {
+func (r *run) commit(w *load.Written) error {
+	if err := r.store.Commit(); err != nil {
 		return err
 	}
 	err := r.tally.written(w)
-	w.forget()
+	w.Forget()
 	return err
 }
 
-// written counts what became of records, by file, that were applied and are not yet
-// committed.
-type written struct {
-	records int
-	counts  []outcomes
-	missing [][]reject
-}
-
-func newWritten(files int) *written {
-	return &written{counts: make([]outcomes, files), missing: make([][]reject, files)}
-}
-
-func (w *written) forget() {
-	w.records = 0
-	clear(w.counts)
-	clear(w.missing)
+// writePlaces makes the pincode table that of the directories of this run, if there
+// were any, and counts their offices.
+func (r *run) writePlaces() error {
+	if r.offices.None() {
+		return nil
+	}
+	became, err := r.store.ReplacePlaces(r.offices.Places())
+	if err != nil {
+		return fmt.Errorf("write the pincodes: %w", err)
+	}
+	r.tally.lock.Lock()
+	defer r.tally.lock.Unlock()
+	for from, n := range r.offices.Total {
+		f := &r.tally.files[from.File]
+		f.Read += n
+		switch became[from.Pincode] {
+		case load.New:
+			f.New += n
+		case load.Changed:
+			f.Changed += n
+		case load.Unchanged:
+			f.Unchanged += n
+		}
+	}
+	return nil
 }

@@ -3,11 +3,15 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+
+	"regedge/schema/importer/record"
+	"regedge/schema/importer/source"
 )
 
 // rejectsHeader is the first row of the rejects file.
@@ -35,7 +39,7 @@ func openRejects(path string, taken []string) (*rejectsFile, error) {
 		return nil, fmt.Errorf("create the rejects file: %w", err)
 	}
 	if err := checkReplaceable(f, taken); err != nil {
-		return nil, firstError(fmt.Errorf("the rejects file %s %w: name another file", path, err), f.Close())
+		return nil, cmp.Or(fmt.Errorf("the rejects file %s %w: name another file", path, err), f.Close())
 	}
 	return &rejectsFile{file: f}, nil
 }
@@ -53,7 +57,7 @@ func checkReplaceable(f *os.File, taken []string) error {
 	if !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil
 	}
-	header := []byte(joinFields(rejectsHeader) + "\n")
+	header := []byte(source.JoinFields(rejectsHeader) + "\n")
 	start := make([]byte, len(header))
 	if n, err := f.ReadAt(start, 0); err != nil && err != io.EOF {
 		return fmt.Errorf("can't be read: %w", err)
@@ -69,7 +73,7 @@ func (r *rejectsFile) begin() error {
 		return nil
 	}
 	if info, err := r.file.Stat(); err != nil || info.Mode().IsRegular() {
-		if err := firstError(err, r.file.Truncate(0)); err != nil {
+		if err := cmp.Or(err, r.file.Truncate(0)); err != nil {
 			return fmt.Errorf("empty the rejects file: %w", err)
 		}
 	}
@@ -79,19 +83,19 @@ func (r *rejectsFile) begin() error {
 }
 
 // add writes one reject of a file.
-func (r *rejectsFile) add(file string, j *reject) {
+func (r *rejectsFile) add(file string, j *record.Reject) {
 	if r.out == nil {
 		return
 	}
-	reason := j.reason
-	if j.detail != "" {
-		reason += ": " + j.detail
+	reason := j.Reason
+	if j.Detail != "" {
+		reason += ": " + j.Detail
 	}
-	r.row([]string{file, strconv.Itoa(j.line), reason, j.raw})
+	r.row([]string{file, strconv.Itoa(j.Line), reason, j.Raw})
 }
 
 // row keeps a write error for flush, as bufio does.
-func (r *rejectsFile) row(fields []string) { r.out.WriteString(joinFields(fields) + "\n") }
+func (r *rejectsFile) row(fields []string) { r.out.WriteString(source.JoinFields(fields) + "\n") }
 
 func (r *rejectsFile) flush() error {
 	if r.out == nil {
@@ -108,7 +112,7 @@ func (r *rejectsFile) close() error {
 	if r.file == nil {
 		return nil
 	}
-	err := firstError(r.flush(), r.file.Close())
+	err := cmp.Or(r.flush(), r.file.Close())
 	r.file, r.out = nil, nil
 	if err != nil {
 		return fmt.Errorf("close the rejects file: %w", err)

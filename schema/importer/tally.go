@@ -1,6 +1,12 @@
 package importer
 
-import "sync"
+import (
+	"sync"
+
+	"regedge/schema/importer/load"
+	"regedge/schema/importer/record"
+	"regedge/schema/importer/source"
+)
 
 // tally keeps the report, the rejects file and the progress of a run, to which those who
 // read and the one who writes both add.
@@ -16,41 +22,41 @@ type tally struct {
 }
 
 // read counts a batch: all of it but its records, which are counted when they are written.
-func (t *tally) read(b *batch) {
+func (t *tally) read(b *source.Batch) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	f := &t.files[b.file]
-	f.Read += int64(b.read - b.offices - len(b.records)) // offices count when their pincodes are written
-	add(f.LeftOut, b.leftOut)
-	add(f.Unread, b.notes)
-	t.reject(b.file, b.rejects)
+	f := &t.files[b.File]
+	f.Read += int64(b.Read - b.Offices - len(b.Records)) // offices count when their pincodes are written
+	add(f.LeftOut, b.LeftOut)
+	add(f.Unread, b.Notes)
+	t.reject(b.File, b.Rejects)
 	p := &t.present
-	p.Bytes += b.position - t.positions[b.file]
-	t.positions[b.file] = b.position
-	p.Rows, p.File = p.Rows+int64(b.read), f.Name
-	t.gathered += int64(len(b.records))
+	p.Bytes += b.Position - t.positions[b.File]
+	t.positions[b.File] = b.Position
+	p.Rows, p.File = p.Rows+int64(b.Read), f.Name
+	t.gathered += int64(len(b.Records))
 }
 
 // written counts records that are committed.
-func (t *tally) written(w *written) error {
+func (t *tally) written(w *load.Written) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	for file := range w.counts {
-		c := &w.counts[file]
+	for file := range w.Counts {
+		c := &w.Counts[file]
 		f := &t.files[file]
-		f.New += c[outcomeNew]
-		f.Changed += c[outcomeChanged]
-		f.Unchanged += c[outcomeUnchanged]
-		f.Read += c[outcomeNew] + c[outcomeChanged] + c[outcomeUnchanged] + int64(len(w.missing[file]))
-		t.reject(file, w.missing[file])
+		f.New += c[load.New]
+		f.Changed += c[load.Changed]
+		f.Unchanged += c[load.Unchanged]
+		f.Read += c[load.New] + c[load.Changed] + c[load.Unchanged] + int64(len(w.Missing[file]))
+		t.reject(file, w.Missing[file])
 	}
 	return t.rejects.flush()
 }
 
-func (t *tally) reject(file int, list []reject) {
+func (t *tally) reject(file int, list []record.Reject) {
 	f := &t.files[file]
 	for i := range list {
-		f.Rejected[list[i].reason]++
+		f.Rejected[list[i].Reason]++
 		t.rejects.add(f.Name, &list[i])
 	}
 }

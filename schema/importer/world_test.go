@@ -14,6 +14,7 @@ import (
 
 	"regedge/handler/directors"
 	"regedge/schema"
+	"regedge/schema/importer/record"
 	"regedge/testdata"
 )
 
@@ -157,9 +158,9 @@ func (w *world) rows(query string, args ...any) (list []string) {
 func (w *world) content() map[string][]string {
 	w.t.Helper()
 	dump := map[string][]string{}
-	for _, t := range tables {
-		columns := strings.Join(append(append([]string{}, t.key...), t.columns...), ", ")
-		dump[t.name] = w.rows(fmt.Sprintf("SELECT %s, as_of, older FROM %s ORDER BY 1, 2", columns, t.name))
+	for _, t := range record.Tables {
+		columns := strings.Join(append(append([]string{}, t.Key...), t.Columns...), ", ")
+		dump[t.Name] = w.rows(fmt.Sprintf("SELECT %s, as_of, older FROM %s ORDER BY 1, 2", columns, t.Name))
 	}
 	dump["pincode"] = w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1")
 	dump["search"] = w.rows("SELECT value, name FROM search_name ORDER BY place")
@@ -175,9 +176,9 @@ func (w *world) content() map[string][]string {
 func (w *world) everything() map[string][]string {
 	w.t.Helper()
 	dump := w.content()
-	for _, t := range tables {
-		if t.stamped {
-			dump[t.name+" times"] = w.rows(fmt.Sprintf("SELECT %s, last_updated FROM %s ORDER BY 1", t.key[0], t.name))
+	for _, t := range record.Tables {
+		if t.Stamped {
+			dump[t.Name+" times"] = w.rows(fmt.Sprintf("SELECT %s, last_updated FROM %s ORDER BY 1", t.Key[0], t.Name))
 		}
 	}
 	for _, name := range []string{"release", "unreleased", "search_name", "search_pending", "search_index_data"} {

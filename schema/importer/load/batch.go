@@ -1,0 +1,169 @@
+package load
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"regedge/schema/importer/merge"
+	"regedge/schema/importer/record"
+)
+
+// outcomes counts what became of records.
+type outcomes [outcomeMissing + 1]int64
+
+// Written counts what became of records, by file, that were applied and are not yet
+// committed.
+type Written struct {
+	Records int
+	Counts  []outcomes
+	Missing [][]record.Reject
+}
+
+func NewWritten(files int) *Written {
+	return &Written{Counts: make([]outcomes, files), Missing: make([][]record.Reject, files)}
+}
+
+func (w *Written) Forget() {
+	w.Records = 0
+	clear(w.Counts)
+	clear(w.Missing)
+}
+
+// begin opens the transaction that the next batches are applied in.
+func (s *Store) begin() error {
+	tx, err := s.conn.BeginImmediate()
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	s.tx, s.open = tx, true
+	return nil
+}
+
+// ApplyBatch merges records, those of one key side by side, and counts what became of
+// them. It begins a transaction unless one is open. After an error the transaction must be rolled back.
+func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) error {
+	if !s.open {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	w.Records += len(records)
+	for len(records) > 0 {
+		n := merge.SameKey(records)
+		if err := s.apply(records[:n], asOf, w); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
+}
+
+// Commit ends the open transaction, if there is one. On an error it is rolled back.
+func (s *Store) Commit() error {
+	if !s.open {
+		return nil
+	}
+	s.rest()
+	err := s.settle()
+	if err == nil {
+		if err = s.tx.Commit(); err != nil {
+			err = fmt.Errorf("commit: %w", err)
+		}
+	}
+	if err != nil {
+		s.Rollback()
+	}
+	s.open = false
+	return err
+}
+
+// Rollback undoes the open transaction, if there is one.
+func (s *Store) Rollback() {
+	s.rest()
+	if s.open && !s.conn.GetAutocommit() {
+		s.tx.Rollback() // fails only when SQLite has rolled back by itself
+	}
+	s.open, s.changed = false, false
+	clear(s.touched)
+	s.forgetBoards()
+}
+
+// ReplacePlaces makes the pincode table hold the given places and no others, writing
+// only differences, in one transaction. The companies there get the districts.
+func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]outcome, err error) {
+	tx, err := s.conn.BeginImmediate()
+	if err != nil {
+		return nil, err
+	}
+	defer tx.End(&err)
+	held, err := s.places()
+	if err != nil {
+		return nil, err
+	}
+	write, _, err := s.conn.Prepare(`INSERT OR REPLACE INTO pincode (pincode, district, state) VALUES (?1, ?2, ?3)`)
+	if err != nil {
+		return nil, err
+	}
+	defer write.Close()
+	became = make(map[string]outcome, len(list))
+	var moved []string
+	for pincode, now := range list {
+		was, ok := held[pincode]
+		switch {
+		case !ok:
+			became[pincode] = New
+		case was == now:
+			became[pincode] = Unchanged
+			continue
+		default:
+			became[pincode] = Changed
+		}
+		s.changed = true
+		moved = append(moved, pincode)
+		err := cmp.Or(write.BindText(1, pincode), write.BindText(2, now.District),
+			bindValue(write, 3, record.TextOf(now.State)), finish(write))
+		if err != nil {
+			return nil, err
+		}
+	}
+	for pincode := range held {
+		if _, ok := list[pincode]; !ok {
+			s.changed = true
+			moved = append(moved, pincode)
+			if err := s.exec(`DELETE FROM pincode WHERE pincode = ?1`, record.TextOf(pincode)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return became, cmp.Or(s.moveCompanies(moved), s.settle())
+}
+
+// places reads the pincode table.
+func (s *Store) places() (map[string]record.Place, error) {
+	read, _, err := s.conn.Prepare(`SELECT pincode, district, state FROM pincode`)
+	if err != nil {
+		return nil, err
+	}
+	defer read.Close()
+	held := map[string]record.Place{}
+	for read.Step() {
+		held[read.ColumnText(0)] = record.Place{District: read.ColumnText(1), State: read.ColumnText(2)}
+	}
+	return held, read.Err()
+}
+
+// moveCompanies brings the districts of the companies in pincodes up to date.
+func (s *Store) moveCompanies(pincodes []string) error {
+	if len(pincodes) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(pincodes)
+	if err == nil {
+		err = s.exec(putDistricts, record.TextOf(string(list)))
+	}
+	if err != nil {
+		return fmt.Errorf("bring the districts of companies up to date: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package load
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"regedge/schema/importer/record"
+	"regedge/schema/search"
+)
+
+// releaseTime is the form of the time in a release's id.
+const releaseTime = "20060102T150405Z"
+
+const insertRelease = `
+INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES (?1, ?2,
+  (SELECT count(*) FROM company), (SELECT count(*) FROM llp), (SELECT count(*) FROM director),
+  (SELECT count(*) FROM appointment), (SELECT count(*) FROM partner))`
+
+// NewReleaseID makes an id such as 20261121T071500Z-1a2b3c from a time and 24 random bits.
+func NewReleaseID(now time.Time, random io.Reader) (string, error) {
+	var salt [3]byte
+	if _, err := io.ReadFull(random, salt[:]); err != nil {
+		return "", fmt.Errorf("read random bytes for the release id: %w", err)
+	}
+	return now.UTC().Format(releaseTime) + "-" + hex.EncodeToString(salt[:]), nil
+}
+
+// Release completes a run: if anything changed since the newest release, it brings the
+// search index up to date and writes the next release under id, in one transaction. It
+// reports whether it did.
+func (s *Store) Release(id string) (done bool, err error) {
+	tx, err := s.conn.BeginImmediate()
+	if err != nil {
+		return false, fmt.Errorf("begin the release: %w", err)
+	}
+	defer tx.End(&err)
+	if held, err := s.exists(`SELECT 1 FROM unreleased`); err != nil || !held {
+		return false, err
+	}
+	if s.names != nil {
+		err = s.names.install(s.conn)
+	} else {
+		_, err = search.Refresh(s.conn)
+	}
+	if err != nil {
+		return false, fmt.Errorf("bring the search index up to date: %w", err)
+	}
+	if err := s.exec(insertRelease, record.TextOf(id), record.NumberOf(s.now)); err != nil {
+		return false, fmt.Errorf("write release %s: %w", id, err)
+	}
+	return true, s.exec(`DELETE FROM unreleased`)
+}
+
+// StartBulk finds out what the register holds. What is empty at the start is filled without
+// looking for anything in it, and the search index and the index of appointments are then
+// made at the end, once. The marks for that stand until then, also when this run is
+// interrupted.
+func (s *Store) StartBulk() (err error) {
+	tx, err := s.conn.BeginImmediate()
+	if err != nil {
+		return fmt.Errorf("begin the import: %w", err)
+	}
+	defer tx.End(&err)
+	for _, t := range record.Tables {
+		held, err := s.exists(`SELECT 1 FROM ` + t.Name + ` LIMIT 1`)
+		if err != nil {
+			return err
+		}
+		s.fresh[t] = !held
+	}
+	if s.fresh[record.CompanyTable] && s.fresh[record.LLPTable] {
+		if err := s.exec(`DELETE FROM search_pending; ` + search.MarkAll); err != nil {
+			return err
+		}
+		s.names = newIndexing(s.folder)
+	}
+	return s.exec(createIndex) // which an interrupted run has left out
+}
+
+// BeginTable prepares for so many records of a table.
+func (s *Store) BeginTable(t *record.Table, records int64) error {
+	if t == record.AppointmentTable && s.fresh[t] {
+		return s.exec(dropIndex)
+	}
+	return nil
+}
+
+// EndTable makes what was left out for the sake of speed, with all records committed.
+func (s *Store) EndTable(t *record.Table) error {
+	if t != record.AppointmentTable || !s.fresh[t] {
+		return nil
+	}
+	err := cmp.Or(s.exec(littleCache), s.exec(createIndex))
+	if err = cmp.Or(err, s.exec(usualCache)); err != nil {
+		return fmt.Errorf("index the appointments: %w", err)
+	}
+	return nil
+}
+
+// The page cache of an import holds the upper levels of the indexes of all of India. SQLite
+// sorts in as much memory as it may have for its cache, and keeps that beside it: so there
+// is little of it while an index is made.
+const (
+	usualCache  = `PRAGMA cache_size=-65536`
+	littleCache = `PRAGMA cache_size=-16384`
+)
+
+// The index of appointments by director, as the schema has it. Filling it in the order of
+// the companies would cost more than all else of an appointment.
+const (
+	createIndex = `CREATE INDEX IF NOT EXISTS appointment_by_director ON appointment (din)`
+	dropIndex   = `DROP INDEX IF EXISTS appointment_by_director`
+)
+
+// exists reports whether a query returns a row.
+func (s *Store) exists(query string) (bool, error) {
+	statement, _, err := s.conn.Prepare(query)
+	if err != nil {
+		return false, err
+	}
+	defer statement.Close()
+	held := statement.Step()
+	return held, cmp.Or(statement.Err(), statement.Reset())
+}
+
+// exec runs one statement with the given parameters, or several without.
+func (s *Store) exec(query string, args ...record.Value) error {
+	if len(args) == 0 {
+		return s.conn.Exec(query)
+	}
+	statement, _, err := s.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	for i, v := range args {
+		if err := bindValue(statement, i+1, v); err != nil {
+			return err
+		}
+	}
+	return finish(statement)
+}

@@ -1,0 +1,117 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"regedge/schema"
+	"regedge/schema/importer/record"
+)
+
+// insertSQL adds a record: its key, columns, as_of, older and, if stamped, last_updated; a
+// company's board last, and its district, which follows from its pincode.
+func insertSQL(t *record.Table) string {
+	columns := append(append(append([]string{}, t.Key...), t.Columns...), "as_of", "older")
+	if t.Stamped {
+		columns = append(columns, "last_updated")
+	}
+	places := make([]string, len(columns))
+	for i := range places {
+		places[i] = "?" + strconv.Itoa(i+1)
+	}
+	if t == record.CompanyTable {
+		columns = append(columns, "district", "directors")
+		places = append(places, districtOf(pincodePlace), boardNow)
+	}
+	if t.Row != "" {
+		columns, places = append(columns, "rowid"), append(places, schema.FreeRow(t.Name, t.Row))
+	}
+	return fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s)`, t.Name, strings.Join(columns, ", "), strings.Join(places, ", "))
+}
+
+// updateSQL writes a record: the parameters are those of insertSQL, last_updated NULL to
+// keep it.
+func updateSQL(t *record.Table) string {
+	var sets []string
+	n := len(t.Key)
+	for _, c := range append(append([]string{}, t.Columns...), "as_of", "older") {
+		n++
+		sets = append(sets, c+" = ?"+strconv.Itoa(n))
+	}
+	if t.Stamped {
+		sets = append(sets, fmt.Sprintf("last_updated = coalesce(?%d, last_updated)", n+1))
+	}
+	if t == record.CompanyTable {
+		sets = append(sets, "district = "+districtOf(pincodePlace))
+	}
+	return fmt.Sprintf(`UPDATE %s SET %s WHERE %s`, t.Name, strings.Join(sets, ", "), keySQL(t))
+}
+
+func keySQL(t *record.Table) string {
+	where := t.Key[0] + " = ?1"
+	if len(t.Key) > 1 {
+		where += " AND " + t.Key[1] + " = ?2"
+	}
+	return where
+}
+
+func bindKey(statement *sqlite3.Stmt, t *record.Table, key [2]string) error {
+	for i := range t.Key {
+		if err := statement.BindText(i+1, key[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bindValue(statement *sqlite3.Stmt, n int, v record.Value) error {
+	switch v.Kind {
+	case record.Number:
+		return statement.BindInt64(n, v.Int)
+	case record.Text:
+		return statement.BindText(n, v.Text)
+	}
+	return statement.BindNull(n)
+}
+
+// finish steps a statement without rows to its end and resets it.
+func finish(statement *sqlite3.Stmt) error {
+	statement.Step()
+	return statement.Reset()
+}
+
+// columnValue reads a column. What is the same as in said is not copied: most values are.
+func columnValue(statement *sqlite3.Stmt, i int, said record.Value) record.Value {
+	switch statement.ColumnType(i) {
+	case sqlite3.INTEGER:
+		return record.NumberOf(statement.ColumnInt64(i))
+	case sqlite3.TEXT:
+		return record.TextOf(columnText(statement, i, said.Text))
+	}
+	return record.Value{}
+}
+
+// columnText reads a column of text, or returns said where it is the same.
+func columnText(statement *sqlite3.Stmt, i int, said string) string {
+	if raw := statement.ColumnRawText(i); string(raw) != said {
+		return string(raw)
+	}
+	return said
+}
+
+// pincodePlace is the parameter of companyTable's statements for the pincode.
+var pincodePlace = fmt.Sprintf("?%d", len(record.CompanyTable.Key)+record.CompanyPincode+1)
+
+// districtOf is an SQL expression for the district of the pincode that the SQL expression
+// pincode gives.
+func districtOf(pincode string) string {
+	return "(SELECT p.district FROM pincode p WHERE p.pincode = " + pincode + ")"
+}
+
+// putDistricts brings the districts of the companies in the pincodes ?1, a JSON array, to what
+// the pincodes say.
+var putDistricts = `UPDATE company SET district = ` + districtOf("company.pincode") + `
+WHERE pincode IN (SELECT value FROM json_each(?1))`

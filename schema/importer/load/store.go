@@ -1,0 +1,351 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+
+	"regedge/schema"
+	"regedge/schema/importer/merge"
+	"regedge/schema/importer/record"
+	"regedge/schema/search"
+)
+
+// Store writes records to one registry database, each compared with what is there
+// first: what would not change is not written.
+type Store struct {
+	path  string
+	db    *sql.DB       // nil in a store of newStore
+	held  *sql.Conn     // of db, in use until close
+	conn  *sqlite3.Conn // the same
+	now   int64         // Unix seconds: last_updated of everything that this run changes
+	table map[*record.Table]*tableStatements
+	// touch set last_updated of a record whose appointments or partners changed.
+	touch   map[*record.Table]*sqlite3.Stmt
+	mark    *sqlite3.Stmt // tells the search index of a changed name
+	dirty   *sqlite3.Stmt // notes that there is something to release
+	known   map[*record.Table]*merge.State
+	tx      sqlite3.Txn
+	open    bool // tx is
+	touched map[touchKey]bool
+	changed bool                   // in the present transaction
+	fresh   map[*record.Table]bool // empty when the run began: nothing is looked for in them
+	names   *indexing              // set when the search index is built anew
+	// boards and seats are the companies, and the directors, whose boards are to be
+	// brought up to date in the present transaction.
+	boards, seats map[string]bool
+	putBoard      *sqlite3.Stmt
+	findSeats     *sqlite3.Stmt
+	prepared      []*sqlite3.Stmt
+	folder        string // for temporary files
+}
+
+type tableStatements struct {
+	rows           walk
+	insert, update *sqlite3.Stmt
+}
+
+type touchKey struct {
+	table *record.Table
+	key   string
+}
+
+// outcome is what became of a record.
+type outcome int
+
+const (
+	New outcome = iota
+	Changed
+	Unchanged
+	outcomeMissing // it lacks what a new record must have
+)
+
+// Open opens the registry database in a file, made when missing, and migrates it. now is
+// last_updated of what changes, in Unix seconds. Temporary files are made beside the file.
+func Open(ctx context.Context, path string, now int64) (*Store, error) {
+	db, err := schema.OpenFile(path, false)
+	if err != nil {
+		return nil, err
+	}
+	s, err := storeOf(ctx, db, path, now)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func storeOf(ctx context.Context, db *sql.DB, path string, now int64) (*Store, error) {
+	if err := schema.Migrate(ctx, db, schema.Registry); err != nil {
+		return nil, fmt.Errorf("open registry %s: %w", path, err)
+	}
+	held, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	var raw *sqlite3.Conn
+	if err = held.Raw(func(c any) error { raw = c.(driver.Conn).Raw(); return nil }); err != nil {
+		return nil, err
+	}
+	if err = raw.Exec(tuning); err != nil {
+		return nil, fmt.Errorf("tune %s: %w", path, err)
+	}
+	s, err := newStore(raw, now, filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	s.path, s.db, s.held = path, db, held
+	return s, nil
+}
+
+// tuning suits a single bulk writer: a commit is not synced (a power cut may undo the last
+// transactions, never break the file, and the next run repeats them). The log is moved into
+// the file every 64 MB, so that a page that changes often is written there once.
+const tuning = `PRAGMA synchronous=normal; PRAGMA wal_autocheckpoint=16000; ` + usualCache
+
+// Checkpoint leaves the database in one file.
+func (s *Store) Checkpoint() error {
+	if err := s.exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		return fmt.Errorf("move the log into %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func newStore(conn *sqlite3.Conn, now int64, folder string) (*Store, error) {
+	s := &Store{
+		conn: conn, now: now, folder: folder, fresh: map[*record.Table]bool{},
+		table: map[*record.Table]*tableStatements{}, touch: map[*record.Table]*sqlite3.Stmt{},
+		known: map[*record.Table]*merge.State{}, touched: map[touchKey]bool{},
+		boards: map[string]bool{}, seats: map[string]bool{},
+	}
+	err := s.prepareAll()
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("prepare the statements of the import: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) prepareAll() (err error) {
+	for _, t := range record.Tables {
+		statements := &tableStatements{rows: walk{table: t}}
+		s.table[t], s.known[t] = statements, merge.NewState(t)
+		s.prepare(&statements.rows.statement, walkSQL(t), &err)
+		s.prepare(&statements.insert, insertSQL(t), &err)
+		s.prepare(&statements.update, updateSQL(t), &err)
+		if t.Stamped {
+			var touch *sqlite3.Stmt
+			s.prepare(&touch, fmt.Sprintf(`UPDATE %s SET last_updated = ?1 WHERE %s = ?2 AND last_updated <> ?1`, t.Name, t.Key[0]), &err)
+			s.touch[t] = touch
+		}
+	}
+	s.prepare(&s.mark, search.Mark, &err)
+	s.prepare(&s.putBoard, putBoard, &err)
+	s.prepare(&s.findSeats, `SELECT cin FROM appointment WHERE din = ?1`, &err)
+	s.prepare(&s.dirty, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
+	return err
+}
+
+func (s *Store) prepare(to **sqlite3.Stmt, query string, err *error) {
+	if *err != nil {
+		return
+	}
+	*to, _, *err = s.conn.PrepareFlags(query, sqlite3.PREPARE_PERSISTENT)
+	s.prepared = append(s.prepared, *to)
+}
+
+func (s *Store) Close() {
+	if s.names != nil {
+		s.names.close()
+	}
+	for _, statement := range s.prepared {
+		if statement != nil {
+			statement.Close()
+		}
+	}
+	if s.held != nil {
+		s.held.Close()
+	}
+	if s.db != nil {
+		s.db.Close()
+	}
+}
+
+// apply merges the records of one key, of sources of date asOf, into the database, and
+// Counts what became of each. It belongs in a transaction. Records that lack what a new
+// one must have are rejects.
+func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
+	first := &group[0].Record
+	t, now := first.Table, s.known[first.Table]
+	held, err := s.find(first)
+	if err != nil {
+		return err
+	}
+	name, status := indexed(t, now)
+	exists, all := held, merge.Effect{}
+	for i := range group {
+		p := &group[i]
+		did := now.Merge(t, p.Values, asOf)
+		switch {
+		case !exists && now.Missing(t) != "":
+			now.Reset()
+			w.Missing[p.File] = append(w.Missing[p.File], record.Reject{Line: p.Line, Reason: t.Lack, Detail: p.Key[0], Raw: p.Raw})
+			continue
+		case !exists:
+			exists, did.Content = true, true
+			w.Counts[p.File][New]++
+		case did.Content:
+			w.Counts[p.File][Changed]++
+		default:
+			w.Counts[p.File][Unchanged]++
+		}
+		all.Content = all.Content || did.Content
+		all.Stored = all.Stored || did.Stored
+	}
+	switch {
+	case exists && !held:
+		err = s.write(s.table[t].insert, first, true)
+	case all.Stored:
+		err = s.write(s.table[t].update, first, all.Content)
+	}
+	if err != nil || !exists || !all.Content {
+		return err
+	}
+	s.changed = true
+	s.noteTouched(first)
+	s.noteBoards(first)
+	if newName, newStatus := indexed(t, now); newName != name || newStatus != status {
+		return s.markName(first.Key[0])
+	}
+	return nil
+}
+
+// indexed is what the search index knows of a record: nothing, or its name and status.
+func indexed(t *record.Table, s *merge.State) (name, status record.Value) {
+	switch t {
+	case record.CompanyTable:
+		return s.Values[record.CompanyName], s.Values[record.CompanyStatus]
+	case record.LLPTable:
+		return s.Values[record.LLPName], s.Values[record.LLPStatus]
+	}
+	return record.Value{}, record.Value{}
+}
+
+// find reads the record's row, if there is one, into s.known. It is quick where records come
+// in the order of their keys.
+func (s *Store) find(r *record.Record) (held bool, err error) {
+	t, was := r.Table, s.known[r.Table]
+	was.Reset()
+	if s.fresh[t] {
+		return false, nil
+	}
+	rows := &s.table[t].rows
+	if held, err = rows.to(r.Key); err != nil || !held {
+		return false, err
+	}
+	for i := range t.Columns {
+		was.Values[i] = columnValue(rows.statement, i, r.Values[i])
+	}
+	was.AsOf = columnText(rows.statement, len(t.Columns), was.AsOf)
+	was.SetDates(t, columnText(rows.statement, len(t.Columns)+1, ""))
+	return true, nil
+}
+
+// IsFresh reports whether a table was empty when the run began.
+func (s *Store) IsFresh(t *record.Table) bool { return s.fresh[t] }
+
+// rest lets go of what the transaction reads.
+func (s *Store) rest() {
+	for _, t := range record.Tables {
+		s.table[t].rows.rest()
+	}
+}
+
+// write stores s.known as the record's row; stamp sets last_updated.
+func (s *Store) write(statement *sqlite3.Stmt, r *record.Record, stamp bool) error {
+	t, now := r.Table, s.known[r.Table]
+	err := bindKey(statement, t, r.Key)
+	n := len(t.Key)
+	for _, v := range now.Values {
+		n++
+		err = cmp.Or(err, bindValue(statement, n, v))
+	}
+	err = cmp.Or(err, bindValue(statement, n+1, record.TextOf(now.AsOf)))
+	err = cmp.Or(err, bindValue(statement, n+2, now.Older(t)))
+	if t.Stamped {
+		last := record.Value{}
+		if stamp {
+			last = record.NumberOf(s.now)
+		}
+		err = cmp.Or(err, bindValue(statement, n+3, last))
+	}
+	if err == nil {
+		err = finish(statement)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s %s: %w", t.Name, r.Key[0], err)
+	}
+	return nil
+}
+
+// noteTouched remembers the records whose lists the record is part of. Those of a fresh
+// table have the time of this run already.
+func (s *Store) noteTouched(r *record.Record) {
+	touch := func(t *record.Table, key string) {
+		if !s.fresh[t] {
+			s.touched[touchKey{t, key}] = true
+		}
+	}
+	switch r.Table {
+	case record.AppointmentTable:
+		touch(record.CompanyTable, r.Key[0])
+		touch(record.DirectorTable, r.Key[1])
+	case record.PartnerTable:
+		touch(record.LLPTable, r.Key[0])
+	}
+}
+
+// settle ends the work of a transaction: the boards are brought up to date, the touched
+// Records get last_updated, and the change is noted as not yet released.
+func (s *Store) settle() error {
+	if err := s.settleBoards(); err != nil {
+		return err
+	}
+	for key := range s.touched {
+		touch := s.touch[key.table]
+		err := cmp.Or(touch.BindInt64(1, s.now), touch.BindText(2, key.key), finish(touch))
+		if err != nil {
+			return fmt.Errorf("touch %s %s: %w", key.table.Name, key.key, err)
+		}
+	}
+	clear(s.touched)
+	if !s.changed {
+		return nil
+	}
+	s.changed = false
+	return s.noteDirty()
+}
+
+func (s *Store) noteDirty() error {
+	if err := cmp.Or(s.dirty.BindInt64(1, s.now), finish(s.dirty)); err != nil {
+		return fmt.Errorf("note what is to be released: %w", err)
+	}
+	return nil
+}
+
+// markName tells the search index that a name or status is new. One that is built anew finds
+// out by itself.
+func (s *Store) markName(value string) error {
+	if s.names != nil {
+		return nil
+	}
+	if err := cmp.Or(s.mark.BindText(1, value), finish(s.mark)); err != nil {
+		return fmt.Errorf("mark %s for the search index: %w", value, err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+	"regedge/schema/importer/record"
+)
+
+// openConn makes an empty registry and returns a connection to it.
+func openConn(t *testing.T) *sqlite3.Conn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "registry.db")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
+	require.NoError(t, db.Close())
+	name, err := schema.FileURI(path, false)
+	require.NoError(t, err)
+	conn, err := sqlite3.Open(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, schema.Prepare(conn, false))
+	return conn
+}
+
+// openedStore makes an empty registry and a store of it.
+func openedStore(t *testing.T) (*sqlite3.Conn, *Store) {
+	t.Helper()
+	conn := openConn(t)
+	s, err := newStore(conn, 1, t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return conn, s
+}
+
+func TestFullDiskUndoesTheBatch(t *testing.T) {
+	conn, s := openedStore(t)
+	require.NoError(t, s.StartBulk())
+	require.NoError(t, s.BeginTable(record.CompanyTable, 5000))
+	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
+	_, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
+	require.ErrorIs(t, err, sqlite3.FULL)
+	held, err := s.exists("SELECT 1 FROM company")
+	require.NoError(t, err)
+	require.False(t, held)
+
+	require.NoError(t, conn.Exec("PRAGMA max_page_count = 100000"))
+	counts, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
+	require.NoError(t, err)
+	require.EqualValues(t, 5000, counts[New])
+}
+
+// writeBatch applies and commits records as a run does.
+func writeBatch(s *Store, records []record.Entry, asOf string) (outcomes, error) {
+	w := NewWritten(1)
+	if err := s.begin(); err != nil {
+		return outcomes{}, err
+	}
+	if err := s.ApplyBatch(records, asOf, w); err != nil {
+		s.Rollback()
+		return outcomes{}, err
+	}
+	return w.Counts[0], s.Commit()
+}
+
+func madeUpBatch(n int) (list []record.Entry) {
+	for i := range n {
+		p := record.Entry{Record: record.Record{Table: record.CompanyTable, Values: make([]record.Value, record.CompanyColumns)}, Line: i + 2}
+		p.Key[0] = fmt.Sprintf("U%05dGA2020PTC%06d", i%7, i)
+		p.Values[record.CompanyName] = record.TextOf(fmt.Sprintf("MADE-UP NUMBER %d PRIVATE LIMITED", i))
+		p.Values[record.CompanyStatus] = record.TextOf("ACTIVE")
+		p.Values[record.CompanyIncorporation] = record.TextOf("2020-01-01")
+		list = append(list, p)
+	}
+	return list
+}
+
+func TestUnchangedRecordsAreNotWritten(t *testing.T) {
+	conn, s := openedStore(t)
+	_, err := writeBatch(s, madeUpBatch(100), "2025-01-01")
+	require.NoError(t, err)
+	before := conn.TotalChanges()
+	for _, asOf := range []string{"2025-01-01", "2021-01-01"} {
+		counts, err := writeBatch(s, madeUpBatch(100), asOf)
+		require.NoError(t, err)
+		require.EqualValues(t, 100, counts[Unchanged])
+		require.Equal(t, before, conn.TotalChanges())
+	}
+}
+
+func TestRecordsAreFoundByTheirKey(t *testing.T) {
+	conn := openConn(t)
+	for _, table := range record.Tables {
+		for _, query := range []string{walkSQL(table), updateSQL(table)} {
+			statement, _, err := conn.Prepare("EXPLAIN QUERY PLAN " + query)
+			require.NoError(t, err)
+			require.True(t, statement.Step())
+			require.Contains(t, statement.ColumnText(3), "SEARCH "+table.Name+" USING")
+			require.NotContains(t, statement.ColumnText(3), "SCAN")
+			require.NoError(t, statement.Close())
+		}
+	}
+}

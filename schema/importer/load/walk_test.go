@@ -1,0 +1,91 @@
+package load
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/record"
+)
+
+// TestAWalkFindsWhatIsThere asks a walk for random keys, near and far, held and not, mostly
+// in order, while rows at the last key are written, added and committed.
+func TestAWalkFindsWhatIsThere(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		_, s := openedStore(t)
+		held := map[[2]string]string{}
+		put := func(key [2]string, designation string) {
+			require.NoError(t, s.exec(`INSERT OR REPLACE INTO appointment (cin, din, designation, as_of) VALUES (?1, ?2, ?3, '2025-01-01')`,
+				record.TextOf(key[0]), record.TextOf(key[1]), record.TextOf(designation)))
+			held[key] = designation
+		}
+		some := func() [2]string {
+			return [2]string{fmt.Sprintf("C%02d", random.IntN(40)), fmt.Sprintf("D%02d", random.IntN(20))}
+		}
+		require.NoError(t, s.begin())
+		for range 20 + random.IntN(400) {
+			put(some(), "before")
+		}
+		asked := make([][2]string, 300)
+		for i := range asked {
+			asked[i] = some()
+		}
+		slices.SortFunc(asked, compareKeys)
+		for range 5 {
+			asked[random.IntN(len(asked))] = some() // out of order
+		}
+		rows := &s.table[record.AppointmentTable].rows
+		for i, key := range asked {
+			want, exists := held[key]
+			got, err := rows.to(key)
+			require.NoError(t, err)
+			require.Equal(t, exists, got, "seed %d, key %v", seed, key)
+			if got {
+				require.Equal(t, want, rows.statement.ColumnText(record.AppointmentDesignation))
+				require.Equal(t, 0, rows.compare(key))
+			}
+			switch random.IntN(4) {
+			case 0:
+				put(key, fmt.Sprintf("a longer designation, number %d", i))
+			case 1:
+				require.NoError(t, s.Commit())
+				require.False(t, rows.statement.Busy(), "a commit leaves nothing being read")
+				require.NoError(t, s.begin())
+			}
+		}
+		require.NoError(t, s.Commit())
+	}
+}
+
+// TestAWalkSearchesFarAway counts how often a walk searches: once for rows that are near to
+// each other, each time for rows far apart.
+func TestAWalkSearchesFarAway(t *testing.T) {
+	_, s := openedStore(t)
+	_, err := writeBatch(s, madeUpBatch(1000), "2025-01-01")
+	require.NoError(t, err)
+	var keys [][2]string
+	for _, p := range madeUpBatch(1000) {
+		keys = append(keys, p.Key)
+	}
+	slices.SortFunc(keys, compareKeys)
+	rows := &s.table[record.CompanyTable].rows
+	searches := func(gap int) int {
+		rows.rest()
+		rows.statement.Status(sqlite3.STMTSTATUS_RUN, true)
+		for i := 0; i < len(keys); i += gap {
+			held, err := rows.to(keys[i])
+			require.NoError(t, err)
+			require.True(t, held)
+		}
+		rows.rest()
+		return rows.statement.Status(sqlite3.STMTSTATUS_RUN, true)
+	}
+	require.Equal(t, 1, searches(1))
+	require.Equal(t, 1, searches(maxSteps-1))
+	require.Equal(t, 1000/100, searches(100))
+}

@@ -1,0 +1,81 @@
+package merge
+
+import (
+	"bytes"
+	"sync"
+
+	"regedge/schema/extsort"
+	"regedge/schema/importer/record"
+)
+
+// grouping reads the records of a table in the order of their keys, in a goroutine of its
+// own, and hands them on in batches that hold all records of each of their keys.
+type grouping struct {
+	Batches chan []record.Entry
+	quit    chan struct{}
+	wait    sync.WaitGroup
+	failure error // valid after wait
+}
+
+func ReadGroups(t *record.Table, rows *extsort.Rows) *grouping {
+	g := &grouping{Batches: make(chan []record.Entry, 1), quit: make(chan struct{})}
+	g.wait.Go(func() {
+		defer close(g.Batches)
+		g.failure = g.read(t, rows)
+	})
+	return g
+}
+
+// Stop ends the goroutine, if it still runs.
+func (g *grouping) Stop() {
+	close(g.quit)
+	g.wait.Wait()
+}
+
+// Err is what ended the batches, valid once they have ended.
+func (g *grouping) Err() error {
+	g.wait.Wait()
+	return g.failure
+}
+
+func (g *grouping) read(t *record.Table, rows *extsort.Rows) error {
+	var last []byte
+	batch := make([]record.Entry, 0, record.BatchRecords)
+	for rows.Next() {
+		if len(batch) >= record.BatchRecords && !bytes.Equal(last, rows.Key()) {
+			if !g.send(batch) {
+				return nil
+			}
+			batch = make([]record.Entry, 0, record.BatchRecords)
+		}
+		last = append(last[:0], rows.Key()...)
+		p, err := readPending(t, rows.Key(), rows.Value())
+		if err != nil {
+			return err
+		}
+		batch = append(batch, p)
+	}
+	if len(batch) > 0 {
+		g.send(batch)
+	}
+	return rows.Err()
+}
+
+// SameKey is how many records at the beginning have the key of the first.
+func SameKey(records []record.Entry) int {
+	n := 1
+	for n < len(records) && records[n].Key == records[0].Key {
+		n++
+	}
+	return n
+}
+
+// send reports false when nobody takes batches any more.
+func (g *grouping) send(batch []record.Entry) bool {
+	select {
+	case g.Batches <- batch:
+		return true
+	case <-g.quit:
+		return false
+	}
+}

@@ -1,0 +1,75 @@
+package merge
+
+import (
+	"errors"
+	"path/filepath"
+
+	"regedge/schema/extsort"
+	"regedge/schema/importer/record"
+)
+
+// Sorters puts the records that were read aside, by table and in the order of their
+// keys, so that each table is then read and written from its beginning to its end.
+type Sorters struct {
+	folder  string
+	sorters map[*record.Table]*extsort.Sorter
+	key     []byte
+	content []byte
+}
+
+// budgets is the memory, in bytes, in which the records of a table are sorted.
+var budgets = map[*record.Table]int{
+	record.CompanyTable: 32 << 20, record.LLPTable: 8 << 20, record.DirectorTable: 16 << 20, record.AppointmentTable: 32 << 20, record.PartnerTable: 8 << 20,
+}
+
+// NewSorters puts records aside next to the registry: where there is room for it, there
+// is room for them.
+func NewSorters(registry string) *Sorters {
+	return &Sorters{folder: filepath.Dir(registry), sorters: map[*record.Table]*extsort.Sorter{}}
+}
+
+func (g *Sorters) Add(p *record.Entry) error {
+	sorter := g.sorters[p.Table]
+	if sorter == nil {
+		sorter = extsort.New(g.folder, budgets[p.Table])
+		g.sorters[p.Table] = sorter
+	}
+	g.key, g.content = appendKey(g.key[:0], &p.Record), appendPending(g.content[:0], p)
+	return sorter.Add(g.key, g.content)
+}
+
+// Read reads all records of tables, which stay here.
+func (g *Sorters) Read(list []*record.Table) (all []Sorted, err error) {
+	for _, t := range list {
+		if sorter := g.sorters[t]; sorter != nil {
+			rows, err := sorter.Rows()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Sorted{t, rows})
+		}
+	}
+	return all, nil
+}
+
+// Take hands a table's records over; nil when there are none.
+func (g *Sorters) Take(t *record.Table) *extsort.Sorter {
+	sorter := g.sorters[t]
+	delete(g.sorters, t)
+	return sorter
+}
+
+func (g *Sorters) Close() error {
+	var errs []error
+	for _, sorter := range g.sorters {
+		errs = append(errs, sorter.Close())
+	}
+	clear(g.sorters)
+	return errors.Join(errs...)
+}
+
+// Sorted are all records of a table whose names are searched.
+type Sorted struct {
+	Table *record.Table
+	Rows  *extsort.Rows
+}

@@ -1,0 +1,118 @@
+package merge
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/record"
+)
+
+// say is what one source says of a record.
+type say struct {
+	asOf   string
+	values []record.Value
+}
+
+func mergeAll(t *record.Table, says []say) *State {
+	s := NewState(t)
+	for _, x := range says {
+		s.Merge(t, x.values, x.asOf)
+		// As the database does: a state is written and read between merges.
+		back := NewState(t)
+		copy(back.Values, s.Values)
+		back.AsOf = s.AsOf
+		back.SetDates(t, s.Older(t).Text)
+		s = back
+	}
+	return s
+}
+
+// TestMergeDoesNotDependOnOrder merges random sources, of few dates and few values so that
+// they collide, in random orders and with repetitions.
+func TestMergeDoesNotDependOnOrder(t *testing.T) {
+	for _, table := range record.Tables {
+		for seed := range uint64(200) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			says := make([]say, 2+random.IntN(5))
+			for i := range says {
+				says[i] = randomSay(table, random)
+			}
+			want := mergeAll(table, says)
+			for range 5 {
+				again := append([]say{}, says...)
+				again = append(again, says[random.IntN(len(says))])
+				random.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+				got := mergeAll(table, again)
+				require.Equal(t, want, got, "table %s, seed %d: %v", table.Name, seed, again)
+			}
+		}
+	}
+}
+
+func randomSay(t *record.Table, random *rand.Rand) say {
+	x := say{fmt.Sprintf("202%d-01-01", random.IntN(3)), make([]record.Value, len(t.Columns))}
+	for i := range x.values {
+		switch random.IntN(3) {
+		case 0:
+			x.values[i] = record.TextOf(fmt.Sprintf("202%d-0%d-01", random.IntN(3), 1+random.IntN(3)))
+		case 1:
+			x.values[i] = record.NumberOf(int64(random.IntN(3)))
+		}
+	}
+	return x
+}
+
+func TestNullNeverOverwrites(t *testing.T) {
+	s := NewState(record.DirectorTable)
+	s.Merge(record.DirectorTable, []record.Value{record.TextOf("A"), record.NumberOf(1), record.TextOf("Director"), {}}, "2020-01-01")
+	did := s.Merge(record.DirectorTable, make([]record.Value, record.DirectorColumns), "2025-01-01")
+	require.Equal(t, Effect{Content: false, Stored: true}, did)
+	require.Equal(t, "Director", s.Values[record.DirectorDesignation].Text)
+	require.Equal(t, `{"designation":"2020-01-01","disqualified":"2020-01-01","name":"2020-01-01"}`, s.Older(record.DirectorTable).Text)
+}
+
+func TestOlderSourceFillsWhatIsEmpty(t *testing.T) {
+	s := NewState(record.CompanyTable)
+	now, before := make([]record.Value, record.CompanyColumns), make([]record.Value, record.CompanyColumns)
+	now[record.CompanyName], before[record.CompanyName] = record.TextOf("NEW"), record.TextOf("OLD")
+	before[record.CompanyEmail] = record.TextOf("a@example.com")
+	s.Merge(record.CompanyTable, now, "2025-01-01")
+	did := s.Merge(record.CompanyTable, before, "2021-01-01")
+	require.True(t, did.Content)
+	require.Equal(t, "NEW", s.Values[record.CompanyName].Text)
+	require.Equal(t, "a@example.com", s.Values[record.CompanyEmail].Text)
+	require.Equal(t, "2025-01-01", s.AsOf)
+	require.Equal(t, `{"email":"2021-01-01"}`, s.Older(record.CompanyTable).Text)
+}
+
+func TestAppointmentIsTakenAsAWhole(t *testing.T) {
+	current := []record.Value{{}, record.TextOf("2020-01-01"), {}, {}}
+	ceased := []record.Value{{}, record.TextOf("2021-01-01"), record.TextOf("2022-01-01"), record.TextOf("RESIGNED")}
+	t.Run("a newer source ends it", func(t *testing.T) {
+		s := NewState(record.AppointmentTable)
+		s.Merge(record.AppointmentTable, current, "2021-06-01")
+		require.True(t, s.Merge(record.AppointmentTable, ceased, "2023-01-01").Content)
+		require.Equal(t, ceased, s.Values)
+	})
+	t.Run("of equal date the current one stands", func(t *testing.T) {
+		s := NewState(record.AppointmentTable)
+		s.Merge(record.AppointmentTable, ceased, "2023-01-01")
+		require.True(t, s.Merge(record.AppointmentTable, current, "2023-01-01").Content)
+		require.Equal(t, current, s.Values)
+		require.False(t, s.Merge(record.AppointmentTable, ceased, "2023-01-01").Stored)
+	})
+}
+
+func TestPartnershipIsTakenAsAWhole(t *testing.T) {
+	there := []record.Value{{}, record.TextOf("A"), record.TextOf("ACTIVE"), record.TextOf("2020-01-01"), {}}
+	left := []record.Value{{}, record.TextOf("A"), record.TextOf("ACTIVE"), record.TextOf("2021-01-01"), record.TextOf("2022-01-01")}
+	s := NewState(record.PartnerTable)
+	s.Merge(record.PartnerTable, left, "2023-01-01")
+	require.True(t, s.Merge(record.PartnerTable, there, "2023-01-01").Content, "of equal date the one who is there stands")
+	require.False(t, s.Merge(record.PartnerTable, left, "2023-01-01").Stored)
+	require.True(t, s.Merge(record.PartnerTable, left, "2024-01-01").Content, "a newer source ends it")
+	require.Equal(t, left, s.Values)
+}

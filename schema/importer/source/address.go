@@ -1,0 +1,172 @@
+package source
+
+import (
+	"regedge/schema/importer/record"
+
+	_ "embed"
+	"strings"
+)
+
+// address is a registered office as the register splits it. The district is not kept:
+// it is looked up by the pincode.
+type address struct {
+	line    record.Value
+	city    record.Value
+	state   record.Value
+	pincode record.Value
+}
+
+// districtList holds the districts of the post offices' directory and the spellings of
+// them that the companies' register uses, one a line, squashed. It tells a district from
+// a city where an address may lack either.
+//
+//go:embed districts.txt
+var districtList string
+
+var districts = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(districtList) {
+		set[name] = true
+	}
+	return set
+}()
+
+// parseAddress reads the one text that the bulk files hold. docs/import-formats.md tells
+// the rules with examples; in short:
+//
+//	<lines>,<city>[,<district>],<state>,<pincode>-India      the current export
+//	<line> , [<district>] Unclassified <ST> [<pincode>]      the older export
+//
+// Text in neither form is the line, with a pincode if it ends in one.
+func parseAddress(s string) address {
+	if isNone(s) {
+		return address{}
+	}
+	if strings.ContainsRune(s, '\uFFFD') {
+		s = mendSigns(s)
+	}
+	s = strings.TrimSpace(s)
+	if body, ok := cutSuffixFold(s, "-india"); ok {
+		return parseCurrentAddress(body)
+	}
+	if a, ok := parseOlderAddress(s); ok {
+		return a
+	}
+	line, pincode := cutPincode(s)
+	return address{line: joinLines(splitLines(line), ""), pincode: pincode}
+}
+
+// parseCurrentAddress reads the form of the current export, without its "-India".
+func parseCurrentAddress(s string) address {
+	var a address
+	parts := strings.Split(s, ",")
+	a.pincode = parsePincode(parts[len(parts)-1])
+	parts = parts[:len(parts)-1]
+	if n := len(parts); n > 0 {
+		if name, ok := states[squash(parts[n-1])]; ok {
+			a.state = record.TextOf(name)
+			parts = parts[:n-1]
+		}
+	}
+	if n := len(parts); n > 2 && isDistrict(parts[n-1]) {
+		parts = parts[:n-1]
+	}
+	if n := len(parts); n > 1 {
+		a.city = cityName(parts[n-1], a.state.Text)
+		parts = parts[:n-1]
+	}
+	a.line = joinLines(splitLines(strings.Join(parts, ",")), a.city.Text)
+	return a
+}
+
+// cityStates are the states whose chief city has their name.
+var cityStates = map[string]bool{"Delhi": true, "Puducherry": true, "Chandigarh": true}
+
+// cityName reads the place of the city, where many old rows repeat the state instead.
+func cityName(part, state string) record.Value {
+	if state != "" && states[squash(part)] == state && !cityStates[state] {
+		return record.Value{}
+	}
+	return cleanValue(strings.TrimRight(part, " ."))
+}
+
+// isDistrict reports whether a part is a district from the register's own list, which
+// is never written all in capitals, as cities often are.
+func isDistrict(part string) bool {
+	return part != strings.ToUpper(part) && districts[squash(part)]
+}
+
+// parseOlderAddress reads the form of the older export; ok is false for another form.
+func parseOlderAddress(s string) (a address, ok bool) {
+	body := s
+	if last := lastWord(body); isDigits(last) && len(last) == 6 {
+		a.pincode = parsePincode(last)
+		body = strings.TrimSpace(body[:len(body)-6])
+	}
+	code := lastWord(body)
+	name, known := states[strings.ToLower(code)]
+	if len(code) != 2 || code != strings.ToUpper(code) || !known {
+		return address{}, false
+	}
+	a.state = record.TextOf(name)
+	body = strings.TrimSpace(body[:len(body)-2])
+	comma := strings.LastIndexByte(body, ',')
+	tail := strings.TrimSpace(strings.TrimSuffix(body[comma+1:], "Unclassified"))
+	if comma >= 0 && (tail == "" || districts[squash(tail)]) {
+		body = body[:comma]
+	}
+	body = strings.TrimSuffix(body, "Unclassified")
+	a.line = joinLines(splitLines(body), "")
+	return a, true
+}
+
+func lastWord(s string) string { return s[strings.LastIndexAny(s, " ,")+1:] }
+
+// splitLines splits the lines of an address at commas and at runs of three spaces, by
+// which the register parts the two lines of a form, and drops the empty ones.
+func splitLines(s string) []string {
+	var lines []string
+	for _, part := range strings.Split(s, ",") {
+		for _, line := range strings.Split(part, "   ") {
+			if line = clean(line); !isNone(line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// joinLines writes the lines as one, without a last one that only repeats the city.
+func joinLines(lines []string, city string) record.Value {
+	if n := len(lines); n > 0 && city != "" && squash(lines[n-1]) == squash(city) {
+		lines = lines[:n-1]
+	}
+	return record.TextOf(strings.Join(lines, ", "))
+}
+
+// cutPincode takes a pincode from the end of a free text, such as "..., Delhi - 110001".
+func cutPincode(s string) (string, record.Value) {
+	last := strings.TrimLeft(lastWord(s), "-")
+	if pincode := parsePincode(last); pincode.Kind == record.Text {
+		return strings.TrimRight(s[:len(s)-len(last)], " -,."), pincode
+	}
+	return s, record.Value{}
+}
+
+// parsePincode takes six digits of which the first is not 0; anything else, as 000000
+// and NA, is NULL.
+func parsePincode(s string) record.Value {
+	s = strings.TrimSpace(s)
+	if len(s) != 6 || !isDigits(s) || s[0] == '0' {
+		return record.Value{}
+	}
+	return record.TextOf(s)
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	n := len(s) - len(suffix)
+	if n < 0 || !strings.EqualFold(s[n:], suffix) {
+		return s, false
+	}
+	return s[:n], true
+}

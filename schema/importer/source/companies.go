@@ -1,0 +1,238 @@
+package source
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"regedge/handler/ident"
+	"regedge/schema/importer/record"
+)
+
+// The reasons of rejections: few, since the report counts by them.
+const (
+	badCIN     = "invalid CIN"
+	badDIN     = "invalid DIN"
+	badLLPIN   = "invalid LLPIN"
+	badPincode = "invalid pincode"
+)
+
+// takeCompany reads a row of either export of companies, in whose CIN column LLPs and
+// foreign companies may stand too.
+func takeCompany(s *sheet) (record.Record, error) {
+	id := s.get(fieldCIN)
+	if cin, ok := ident.CIN(id); ok {
+		return s.company(cin)
+	}
+	if llpin, ok := ident.LLPIN(id); ok {
+		return s.llpOfCompanies(llpin)
+	}
+	if isForeign(id) {
+		return record.Record{}, &omission{"foreign company"}
+	}
+	return record.Record{}, &rejection{badCIN, cut(id, 40)}
+}
+
+// isForeign reports whether id numbers a foreign company: F and 4 to 8 digits.
+func isForeign(id string) bool {
+	id = strings.TrimSpace(id)
+	return len(id) >= 5 && len(id) <= 9 && (id[0] == 'F' || id[0] == 'f') && isDigits(id[1:])
+}
+
+func (s *sheet) company(cin string) (record.Record, error) {
+	v := make([]record.Value, record.CompanyColumns)
+	r := reading{dates: s.dates, year: cinYear(cin)}
+	v[record.CompanyName] = r.name(s.get(fieldName))
+	v[record.CompanyStatus] = r.status(companyStatus, s.get(fieldStatus))
+	v[record.CompanyIncorporation] = r.date(s.get(fieldDate))
+	v[record.CompanyAuthorized] = r.capital(s.get(fieldAuthorized))
+	v[record.CompanyPaidUp] = r.capital(s.get(fieldPaidUp))
+	v[record.CompanyListed] = r.flag(s.get(fieldListed))
+	if r.err != nil {
+		return record.Record{}, r.err
+	}
+	v[record.CompanyCategory] = described(categories, s.get(fieldCategory))
+	v[record.CompanySubCategory] = described(subCategories, s.get(fieldSubCategory))
+	v[record.CompanyClass] = described(classes, s.get(fieldClass))
+	v[record.CompanyROC] = rocName(s.get(fieldROC))
+	v[record.CompanyActivity] = cleanValue(s.get(fieldActivity))
+	v[record.CompanyPrincipal] = cleanValue(s.get(fieldPrincipal))
+	v[record.CompanyEmail] = s.email(s.get(fieldEmail))
+	a := parseAddress(s.get(fieldAddress))
+	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyPincode] = a.line, a.city, a.pincode
+	v[record.CompanyState] = orElse(stateName(s.get(fieldState)), a.state)
+	return record.New(record.CompanyTable, v, cin), nil
+}
+
+// llpOfCompanies reads an LLP that stands in an export of companies. Such a row has
+// capital columns but tells no contribution.
+func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
+	v := make([]record.Value, record.LLPColumns)
+	r := reading{dates: s.dates}
+	v[record.LLPName] = r.name(s.get(fieldName))
+	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
+	v[record.LLPIncorporation] = r.date(s.get(fieldDate))
+	if r.err != nil {
+		return record.Record{}, r.err
+	}
+	v[record.LLPActivity] = orElse(cleanValue(s.get(fieldActivity)), cleanValue(s.get(fieldPrincipal)))
+	a := parseAddress(s.get(fieldAddress))
+	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
+	v[record.LLPState] = orElse(stateName(s.get(fieldState)), a.state)
+	return record.New(record.LLPTable, v, llpin), nil
+}
+
+// takeContact reads a row of our CSV of companies' contacts.
+func takeContact(s *sheet) (record.Record, error) {
+	cin, ok := ident.CIN(s.get(fieldCIN))
+	if !ok {
+		return record.Record{}, &rejection{badCIN, cut(s.get(fieldCIN), 40)}
+	}
+	v := make([]record.Value, record.CompanyColumns)
+	v[record.CompanyEmail] = s.email(s.get(fieldEmail))
+	v[record.CompanyPhone] = s.phone(s.get(fieldPhone))
+	v[record.CompanyWebsite] = cleanValue(s.get(fieldWebsite))
+	return record.New(record.CompanyTable, v, cin), nil
+}
+
+func (s *sheet) email(text string) record.Value {
+	v, ok := parseEmail(text)
+	if !ok {
+		s.out.note("e-mail")
+	}
+	return v
+}
+
+func (s *sheet) phone(text string) record.Value {
+	v, ok := parsePhone(text)
+	if !ok {
+		s.out.note("phone")
+		return record.Value{}
+	}
+	return v
+}
+
+// cinYear is the year that a CIN tells, in its characters 9 to 12.
+func cinYear(cin string) int {
+	year, _ := strconv.Atoi(cin[8:12])
+	return year
+}
+
+func orElse(v, other record.Value) record.Value {
+	if v.Kind == record.Null {
+		return other
+	}
+	return v
+}
+
+// reading parses the values of one record and keeps the first refusal.
+type reading struct {
+	dates dateReader
+	year  int // hint for dates
+	err   error
+}
+
+func (r *reading) refuse(reason, detail string) {
+	if r.err == nil {
+		r.err = &rejection{reason, cut(clean(detail), 60)}
+	}
+}
+
+func (r *reading) name(s string) record.Value {
+	v := record.TextOf(clean(s))
+	if v.Kind == record.Null {
+		r.refuse(record.NoName, "")
+	}
+	return v
+}
+
+func (r *reading) status(parse func(string) (string, error), s string) record.Value {
+	status, err := parse(s)
+	if err != nil {
+		r.refuse(err.Error(), s)
+	}
+	return record.TextOf(status)
+}
+
+func (r *reading) date(s string) record.Value {
+	v, err := r.dates.parse(s, r.year)
+	return r.check(v, err, s)
+}
+
+func (r *reading) capital(s string) record.Value {
+	v, err := parseCapital(s)
+	return r.check(v, err, s)
+}
+
+func (r *reading) flag(s string) record.Value {
+	v, err := parseFlag(s)
+	return r.check(v, err, s)
+}
+
+func (r *reading) check(v record.Value, err error, s string) record.Value {
+	if err != nil {
+		r.refuse(err.Error(), s)
+	}
+	return v
+}
+
+// asRejection tells a refused row from an error of the machine.
+func asRejection(err error) (*rejection, bool) {
+	var r *rejection
+	ok := errors.As(err, &r)
+	return r, ok
+}
+
+// takeLLP reads a row of our CSV of LLPs.
+func takeLLP(s *sheet) (record.Record, error) {
+	rec, err := s.llp()
+	if err != nil {
+		return rec, err
+	}
+	v := rec.Values
+	v[record.LLPMainDivision] = cleanValue(s.get(fieldDivision))
+	v[record.LLPActivity] = cleanValue(s.get(fieldActivity))
+	v[record.LLPLine] = cleanValue(s.get(fieldLine))
+	v[record.LLPCity] = cleanValue(s.get(fieldCity))
+	v[record.LLPState] = stateName(s.get(fieldState))
+	v[record.LLPPincode] = parsePincode(s.get(fieldPincode))
+	if v[record.LLPPincode].Kind == record.Null && !isNone(s.get(fieldPincode)) {
+		s.out.note("pincode")
+	}
+	return rec, nil
+}
+
+// takeListedLLP reads a row of a monthly incorporation list. Its activity is the first
+// that is words of the description of the activity, the description, and the industrial
+// activity, which is a bare number in some lists.
+func takeListedLLP(s *sheet) (record.Record, error) {
+	rec, err := s.llp()
+	if err != nil {
+		return rec, err
+	}
+	v := rec.Values
+	for _, f := range []field{fieldActivity, fieldActivityText, fieldActivityCode} {
+		if activity := s.get(f); strings.Trim(activity, "0123456789. ") != "" {
+			v[record.LLPActivity] = orElse(v[record.LLPActivity], cleanValue(activity))
+		}
+	}
+	a := parseAddress(s.get(fieldAddress))
+	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
+	v[record.LLPState] = orElse(stateName(s.get(fieldState)), a.state)
+	return rec, nil
+}
+
+// llp reads what both formats of LLPs have.
+func (s *sheet) llp() (record.Record, error) {
+	llpin, ok := ident.LLPIN(s.get(fieldLLPIN))
+	if !ok {
+		return record.Record{}, &rejection{badLLPIN, cut(s.get(fieldLLPIN), 20)}
+	}
+	v := make([]record.Value, record.LLPColumns)
+	r := reading{dates: s.dates}
+	v[record.LLPName] = r.name(s.get(fieldName))
+	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
+	v[record.LLPIncorporation] = r.date(s.get(fieldDate))
+	v[record.LLPContribution] = r.capital(s.get(fieldContribution))
+	return record.New(record.LLPTable, v, llpin), r.err
+}

@@ -1,0 +1,232 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"regedge/schema/importer/record"
+)
+
+// Format is one kind of CSV file, recognised by its header.
+type format struct {
+	Name string
+	// personal formats may hold personal contact details in columns that are not ours:
+	// those never reach the rejects file.
+	personal bool
+	required []field
+	columns  map[string]field // by squashed header
+	// take turns the present row into a record, or says by a *rejection or an *omission
+	// why not. A row that is not for a table of records gives one without a table.
+	take func(s *sheet) (record.Record, error)
+	// Rank orders the files of a run, in its stages: what others refer to comes first.
+	Rank int
+}
+
+// field is the meaning of a column. A format uses some of them.
+type field int
+
+const (
+	fieldCIN field = iota
+	fieldDIN
+	fieldLLPIN
+	fieldName
+	fieldStatus
+	fieldDate
+	fieldROC
+	fieldCategory
+	fieldSubCategory
+	fieldClass
+	fieldAuthorized
+	fieldPaidUp
+	fieldAddress
+	fieldListed
+	fieldState
+	fieldDivision
+	fieldActivity
+	fieldActivityText
+	fieldActivityCode
+	fieldPrincipal
+	fieldEmail
+	fieldPhone
+	fieldWebsite
+	fieldContribution
+	fieldLine
+	fieldCity
+	fieldPincode
+	fieldDistrict
+	fieldDisqualified
+	fieldDesignation
+	fieldEnd
+	fieldReason
+	fieldCount
+)
+
+var companyFormat = &format{
+	Name:     "companies",
+	required: []field{fieldCIN, fieldName, fieldStatus},
+	take:     takeCompany,
+	Rank:     1,
+	columns: map[string]field{
+		"cin": fieldCIN, "corporateidentificationnumber": fieldCIN,
+		"companyname": fieldName, "companystatus": fieldStatus,
+		"companyregistrationdatedate": fieldDate, "companyregistrationdate": fieldDate, "dateofregistration": fieldDate,
+		"companyroccode": fieldROC, "registrarofcompanies": fieldROC,
+		"companycategory":    fieldCategory,
+		"companysubcategory": fieldSubCategory, "subcategory": fieldSubCategory,
+		"companyclass":      fieldClass,
+		"authorizedcapital": fieldAuthorized, "authorisedcapital": fieldAuthorized, "authorizedcap": fieldAuthorized,
+		"paidupcapital": fieldPaidUp, "paidupcap": fieldPaidUp,
+		"registeredofficeaddress": fieldAddress,
+		"listingstatus":           fieldListed,
+		"companystatecode":        fieldState, "registeredstate": fieldState,
+		"companyindustrialclassification":   fieldActivity,
+		"principalbusinessactivityaspercin": fieldPrincipal,
+		"principalbusinessactivity":         fieldPrincipal,
+		"emailaddr":                         fieldEmail,
+		"emailaddress":                      fieldEmail,
+	},
+}
+
+var llpListFormat = &format{
+	Name:     "monthly LLP list",
+	required: []field{fieldLLPIN, fieldName, fieldStatus},
+	take:     takeListedLLP,
+	Rank:     1,
+	columns: map[string]field{
+		"llpin": fieldLLPIN, "llpname": fieldName, "founded": fieldDate, "status": fieldStatus,
+		"industrialactivity": fieldActivityCode, "activitydescription": fieldActivity, "description": fieldActivityText,
+		"obligationofcontribution": fieldContribution, "state": fieldState, "district": fieldDistrict, "address": fieldAddress,
+	},
+}
+
+var llpFormat = &format{
+	Name:     "LLPs",
+	required: []field{fieldLLPIN, fieldName, fieldStatus, fieldDate},
+	take:     takeLLP,
+	Rank:     1,
+	columns: map[string]field{
+		"llpin": fieldLLPIN, "llpname": fieldName, "status": fieldStatus, "incorporationdate": fieldDate,
+		"maindivision": fieldDivision, "businessactivity": fieldActivity, "contribution": fieldContribution,
+		"addressline": fieldLine, "city": fieldCity, "state": fieldState, "pincode": fieldPincode,
+	},
+}
+
+var directorFormat = &format{
+	Name:     "directors",
+	personal: true,
+	required: []field{fieldDIN, fieldName, fieldDisqualified},
+	take:     takeDirector,
+	Rank:     3,
+	columns: map[string]field{
+		"din": fieldDIN, "name": fieldName, "disqualified": fieldDisqualified,
+		"designation": fieldDesignation, "appointmentdate": fieldDate,
+	},
+}
+
+var appointmentFormat = &format{
+	Name:     "appointments",
+	personal: true,
+	required: []field{fieldCIN, fieldDIN, fieldDate},
+	take:     takeAppointment,
+	Rank:     4,
+	columns: map[string]field{
+		"cin": fieldCIN, "din": fieldDIN, "designation": fieldDesignation, "appointmentdate": fieldDate,
+		"cessationdate": fieldEnd, "cessationreason": fieldReason,
+	},
+}
+
+var partnerFormat = &format{
+	Name:     "partners",
+	personal: true,
+	required: []field{fieldLLPIN, fieldName, fieldDate},
+	take:     takePartner,
+	Rank:     5,
+	columns: map[string]field{
+		"llpin": fieldLLPIN, "din": fieldDIN, "name": fieldName, "status": fieldStatus,
+		"joinedon": fieldDate, "lefton": fieldEnd,
+	},
+}
+
+var contactFormat = &format{
+	Name:     "company contacts",
+	required: []field{fieldCIN, fieldEmail},
+	take:     takeContact,
+	Rank:     2, // a contact needs its company
+	columns: map[string]field{
+		"cin": fieldCIN, "email": fieldEmail, "phone": fieldPhone, "website": fieldWebsite,
+	},
+}
+
+var PincodeFormat = &format{
+	Name:     "post offices",
+	required: []field{fieldPincode, fieldDistrict, fieldState},
+	take:     takeOffice,
+	columns: map[string]field{
+		"pincode": fieldPincode, "district": fieldDistrict, "statename": fieldState,
+	},
+}
+
+// documentFormat is not CSV: it is recognised by its first sign.
+var documentFormat = &format{Name: "company documents", personal: true, Rank: 1}
+
+// formats is searched in order: the first whose required columns are all there, once
+// each, is the file's.
+var formats = []*format{
+	companyFormat, PincodeFormat, llpFormat, llpListFormat, partnerFormat, appointmentFormat, directorFormat, contactFormat,
+}
+
+var errHeader = errors.New("the header is not that of a known format")
+
+// recognise finds the format of a header and the place of each of its fields.
+func recognise(header []string) (*format, []int, error) {
+	for _, f := range formats {
+		places, err := f.places(header)
+		if err != nil {
+			return nil, nil, err
+		}
+		if f.hasRequired(places) {
+			return f, places, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: it begins %q; docs/import-formats.md lists the known ones",
+		errHeader, cut(strings.Join(header, ","), 120))
+}
+
+// Places returns for each field the index of its column, or -1. Two columns of one
+// field are an error: which of them to take would be a guess.
+func (f *format) places(header []string) ([]int, error) {
+	places := make([]int, fieldCount)
+	for i := range places {
+		places[i] = -1
+	}
+	for i, name := range header {
+		meaning, ok := f.columns[squash(name)]
+		if !ok {
+			continue
+		}
+		if places[meaning] >= 0 {
+			return nil, fmt.Errorf("the header names %q and %q, which mean the same: leave one out",
+				header[places[meaning]], name)
+		}
+		places[meaning] = i
+	}
+	return places, nil
+}
+
+func (f *format) hasRequired(places []int) bool {
+	for _, r := range f.required {
+		if places[r] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cut shortens s to about n bytes for a message.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

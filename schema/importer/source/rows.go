@@ -1,0 +1,174 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+)
+
+const (
+	// maxRowBytes bounds one row. The longest real one is under 1 KB.
+	maxRowBytes = 64 << 10
+	// maxRowLines bounds the lines of one row, so that a quote which is never closed
+	// costs that row and not the rest of the file.
+	maxRowLines = 16
+)
+
+var (
+	errRowTooLong = errors.New("row too long")
+	ErrOpenQuote  = errors.New("quote never closed")
+)
+
+// row is one record of a CSV file. Its text is not shared with the reader.
+type row struct {
+	line   int    // of its first line, from 1
+	raw    string // without the line's end
+	fields []string
+}
+
+// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF). It is not encoding/csv
+// for three reasons: a reject needs the raw row, a row must be bounded, and a stray
+// quote must not swallow what follows.
+type rowReader struct {
+	in     *bufio.Reader
+	line   int      // lines taken from in
+	queue  []line   // lines read ahead and given back
+	fields []string // reused by splitFields
+}
+
+// line is what readLine returned.
+type line struct {
+	text string
+	err  error
+}
+
+func newRowReader(in io.Reader) *rowReader {
+	return &rowReader{in: bufio.NewReaderSize(in, 256<<10)}
+}
+
+// next returns the next row that is not blank. The error is io.EOF at the end,
+// errRowTooLong or errOpenQuote with the row's line and beginning for a row that can't
+// be split (reading goes on behind it), or that of the source. The row's fields are
+// valid until the next call.
+func (r *rowReader) next() (row, error) {
+	for {
+		text, err := r.readLine()
+		first := r.line
+		if err != nil {
+			return row{line: first, raw: text}, err
+		}
+		if strings.Count(text, `"`)%2 != 0 {
+			if text, err = r.joinQuoted(text); err != nil {
+				return row{line: first, raw: text}, err
+			}
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		r.fields = splitFields(text, r.fields[:0])
+		return row{line: first, raw: text, fields: r.fields}, nil
+	}
+}
+
+// joinQuoted adds lines to a row until its quotes are closed. When they never are, the
+// lines behind the first are given back, to be read as rows of their own.
+func (r *rowReader) joinQuoted(first string) (string, error) {
+	start, text, ahead := r.line, first, []line(nil)
+	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
+		next, err := r.readLine()
+		ahead = append(ahead, line{next, err})
+		if err != nil {
+			break
+		}
+		text += "\n" + next
+		if strings.Count(next, `"`)%2 != 0 {
+			return text, nil
+		}
+	}
+	r.queue = append(ahead, r.queue...)
+	r.line = start
+	return first, ErrOpenQuote
+}
+
+// readLine returns one line without its end. A line over maxRowBytes is cut, the rest
+// skipped, and errRowTooLong returned with it.
+func (r *rowReader) readLine() (string, error) {
+	if len(r.queue) > 0 {
+		next := r.queue[0]
+		r.queue = r.queue[1:]
+		if next.err == nil || next.err == errRowTooLong {
+			r.line++
+		}
+		return next.text, next.err
+	}
+	var long []byte
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull || len(long) > 0 {
+			long = append(long, part[:min(len(part), maxRowBytes+1-min(len(long), maxRowBytes))]...)
+			if err == bufio.ErrBufferFull {
+				continue
+			}
+			part = long
+		}
+		if err != nil && (err != io.EOF || len(part) == 0) {
+			return "", err
+		}
+		r.line++
+		if len(part) > maxRowBytes {
+			return string(part[:200]), errRowTooLong
+		}
+		return string(bytes.TrimRight(part, "\r\n")), nil
+	}
+}
+
+// splitFields appends the fields of a row to fields. A quoted field loses its quotes; a
+// quote inside an unquoted field, or text behind a closing quote, is kept as it is.
+func splitFields(text string, fields []string) []string {
+	for {
+		if strings.HasPrefix(text, `"`) {
+			field, rest, more := quotedField(text)
+			fields = append(fields, field)
+			if !more {
+				return fields
+			}
+			text = rest
+			continue
+		}
+		end := strings.IndexByte(text, ',')
+		if end < 0 {
+			return append(fields, text)
+		}
+		fields = append(fields, text[:end])
+		text = text[end+1:]
+	}
+}
+
+// quotedField takes the field that begins with the quote at text's start, and returns it
+// with what follows its comma; more is false when it is the row's last.
+func quotedField(text string) (field, rest string, more bool) {
+	body, doubled := text[1:], false
+	end := 0
+	for {
+		n := strings.IndexByte(body[end:], '"')
+		if n < 0 {
+			end = len(body)
+			break
+		}
+		end += n
+		if !strings.HasPrefix(body[end+1:], `"`) {
+			break
+		}
+		doubled = true
+		end += 2
+	}
+	field = body[:end]
+	if doubled {
+		field = strings.ReplaceAll(field, `""`, `"`)
+	}
+	rest = body[min(end+1, len(body)):]
+	tail, rest, more := strings.Cut(rest, ",")
+	return field + tail, rest, more
+}

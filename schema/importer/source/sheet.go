@@ -1,0 +1,180 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+
+	"regedge/schema/importer/record"
+)
+
+// sheet reads one CSV file row by row and turns the rows into records.
+type sheet struct {
+	format  *format
+	places  []int
+	header  []string
+	rows    *rowReader
+	dates   dateReader
+	fields  []string // of the present row, UTF-8
+	out     *outlet
+	offices *Offices
+}
+
+// newSheet reads the header and recognises the format by it.
+func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet, error) {
+	s := &sheet{rows: newRowReader(in), dates: dateReader{asOf}, out: out, offices: offices}
+	first, err := s.rows.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errEmpty
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the header: %w", err)
+	}
+	s.header = slices.Clone(toUTF8(first.fields))
+	s.format, s.places, err = recognise(s.header)
+	return s, err
+}
+
+// Read reads to the end of the file. It returns the first error of the source or of the
+// outlet; a row that can't be taken is not an error.
+func (s *sheet) run() error {
+	for {
+		r, err := s.rows.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errRowTooLong), errors.Is(err, ErrOpenQuote):
+			err = &rejection{err.Error(), ""}
+		case err != nil:
+			return fmt.Errorf("read after line %d: %w", r.line, err)
+		default:
+			s.fields = toUTF8(r.fields)
+			err = s.takeRow(r)
+		}
+		if err := s.settle(r, err); err != nil {
+			return err
+		}
+	}
+}
+
+// takeRow gives the present row to its format.
+func (s *sheet) takeRow(r row) error {
+	if !s.fits() {
+		return &rejection{"wrong number of fields", fmt.Sprintf("%d, the header has %d", len(s.fields), len(s.header))}
+	}
+	rec, err := s.format.take(s)
+	if err != nil {
+		if s.fields[0] == s.header[0] && slices.Equal(s.fields, s.header) {
+			return &omission{"repeated header"}
+		}
+		return err
+	}
+	if rec.Table != nil {
+		return s.out.record(r.line, rec, s.keep(r))
+	}
+	return nil
+}
+
+// settle counts what did not become a record. Any other error ends the file.
+func (s *sheet) settle(r row, err error) error {
+	if err == nil {
+		return nil
+	}
+	var refused *rejection
+	var left *omission
+	switch {
+	case errors.As(err, &refused):
+		return s.out.reject(record.Reject{Line: r.line, Reason: refused.reason, Detail: refused.detail, Raw: s.keep(r)})
+	case errors.As(err, &left):
+		return s.out.leaveOut(left.reason)
+	}
+	return err
+}
+
+// fits reports whether the row has a field for every column that means something, and
+// nothing behind the last column.
+func (s *sheet) fits() bool {
+	for _, place := range s.places {
+		if place >= len(s.fields) {
+			return false
+		}
+	}
+	for i := len(s.header); i < len(s.fields); i++ {
+		if strings.TrimSpace(s.fields[i]) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// get is the text of a field in the present row, "" when the file has no such column.
+func (s *sheet) get(f field) string {
+	if i := s.places[f]; i >= 0 {
+		return s.fields[i]
+	}
+	return ""
+}
+
+// notKept stands in the rejects file for a raw row that may hold personal contacts.
+const notKept = "(not kept: the row may hold personal contact details)"
+
+// keep is what of a row may be written to the rejects file. Of a format of persons only
+// the columns that are ours are: the others may be contacts.
+func (s *sheet) keep(r row) string {
+	if s.format.personal && (r.fields == nil || !s.fits()) {
+		return notKept
+	}
+	if !s.format.personal || !s.hasStrangers() {
+		return toUTF8([]string{r.raw})[0]
+	}
+	kept := make([]string, len(s.header))
+	for _, place := range s.places {
+		if place >= 0 {
+			kept[place] = s.fields[place]
+		}
+	}
+	return JoinFields(kept)
+}
+
+// hasStrangers reports whether the header has columns without a meaning.
+func (s *sheet) hasStrangers() bool {
+	known := 0
+	for _, place := range s.places {
+		if place >= 0 {
+			known++
+		}
+	}
+	return known < len(s.header)
+}
+
+// JoinFields writes fields as one row of CSV.
+func JoinFields(fields []string) string {
+	quoted := make([]string, len(fields))
+	for i, f := range fields {
+		if strings.ContainsAny(f, ",\"\r\n") {
+			f = `"` + strings.ReplaceAll(f, `"`, `""`) + `"`
+		}
+		quoted[i] = f
+	}
+	return strings.Join(quoted, ",")
+}
+
+// toUTF8 decodes in place the fields that are not UTF-8 as Windows-1252, of which
+// Latin-1 is a part as far as it prints.
+func toUTF8(fields []string) []string {
+	for i, f := range fields {
+		if !utf8.ValidString(f) {
+			decoded, err := charmap.Windows1252.NewDecoder().String(f)
+			if err != nil {
+				decoded = strings.ToValidUTF8(f, "\uFFFD")
+			}
+			fields[i] = decoded
+		}
+	}
+	return fields
+}

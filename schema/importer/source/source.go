@@ -1,0 +1,175 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+var (
+	errEmpty       = errors.New("the file is empty: was it fetched whole?")
+	errDirectory   = errors.New("is a directory: name the files in it, such as DIR/*.csv.gz")
+	errSpreadsheet = errors.New("is a spreadsheet or a zip archive: export or unpack it, as CSV in UTF-8")
+	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
+)
+
+// headBytes is how far into a file its format is looked for.
+const headBytes = 4096
+
+var utf8Mark = []byte{0xef, 0xbb, 0xbf}
+
+// Stdin is the file name that stands for standard input.
+const Stdin = "-"
+
+// File is one file of a run.
+type File struct {
+	Name     string
+	out      *outlet
+	offices  *Offices
+	Size     int64 // bytes as stored, 0 when not known
+	Format   *format
+	consumed atomic.Int64
+
+	closers []func()
+	text    *bufio.Reader // uncompressed, without a byte order mark
+	sheet   *sheet        // nil for documents
+}
+
+// NewFile makes the file of a number in the run. send takes what is read of it, in batches,
+// and blocks until there is room; post offices are counted in offices.
+func NewFile(number int, name string, send func(*Batch) error, offices *Offices) *File {
+	s := &File{Name: name, offices: offices}
+	s.out = newOutlet(number, s.consumed.Load, send)
+	return s
+}
+
+// Open opens the file, undoes its compression and recognises its format.
+func (s *File) Open(stdin io.Reader, asOf string) error {
+	in, err := s.file(stdin)
+	if err != nil {
+		return err
+	}
+	s.consumed.Store(0)
+	if s.text, err = s.uncompress(&countingReader{in, &s.consumed}); err != nil {
+		return err
+	}
+	start, err := s.text.Peek(headBytes)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read: %w", err)
+	}
+	first := bytes.TrimLeft(bytes.TrimPrefix(start, utf8Mark), " \t\r\n")
+	switch {
+	case len(first) == 0:
+		return errEmpty
+	case bytes.HasPrefix(start, []byte{0xff, 0xfe}), bytes.HasPrefix(start, []byte{0xfe, 0xff}):
+		return errUTF16
+	case bytes.HasPrefix(start, utf8Mark):
+		s.text.Discard(len(utf8Mark))
+	}
+	if first[0] == '{' || first[0] == '[' {
+		s.Format = documentFormat
+		return nil
+	}
+	s.sheet, err = newSheet(s.text, asOf, s.out, s.offices)
+	if err != nil {
+		return err
+	}
+	s.Format = s.sheet.format
+	return nil
+}
+
+func (s *File) Close() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+	s.closers = nil
+}
+
+func (s *File) file(stdin io.Reader) (io.Reader, error) {
+	if s.Name == Stdin {
+		if stdin == nil {
+			return nil, errEmpty
+		}
+		return stdin, nil
+	}
+	f, err := os.Open(s.Name)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return nil, path.Err // the caller names the file
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() { f.Close() })
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, errDirectory
+	}
+	s.Size = info.Size()
+	return f, nil
+}
+
+// uncompress tells the compression by its magic bytes.
+func (s *File) uncompress(in io.Reader) (*bufio.Reader, error) {
+	stored := bufio.NewReaderSize(in, 64<<10)
+	magic, err := stored.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		r, err := gzip.NewReader(stored)
+		if err != nil {
+			return nil, fmt.Errorf("uncompress gzip: %w", err)
+		}
+		return bufio.NewReaderSize(r, 64<<10), nil
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return nil, fmt.Errorf("uncompress zstd: %w", err)
+		}
+		s.closers = append(s.closers, r.Close)
+		return bufio.NewReaderSize(r, 64<<10), nil
+	case bytes.HasPrefix(magic, []byte("PK")), bytes.Equal(magic, []byte{0xd0, 0xcf, 0x11, 0xe0}):
+		return nil, errSpreadsheet
+	}
+	return stored, nil
+}
+
+// Read reads the file to its end. After it, or instead of it, the source is closed.
+func (s *File) Read(asOf string) error {
+	if s.sheet == nil {
+		d := &documents{in: newSplitter(s.text), dates: dateReader{asOf}, out: s.out}
+		if err := d.run(); err != nil {
+			return err
+		}
+		return s.out.flush()
+	}
+	if err := s.sheet.run(); err != nil {
+		return err
+	}
+	return s.out.flush()
+}
+
+// countingReader counts the bytes that were read.
+type countingReader struct {
+	in    io.Reader
+	count *atomic.Int64
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	r.count.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,79 @@
+package source
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func split(t *testing.T, text string) (list []string) {
+	t.Helper()
+	s := newSplitter(strings.NewReader(text))
+	for {
+		object, line, err := s.next()
+		switch {
+		case err == io.EOF:
+			return list
+		case err != nil:
+			require.True(t, errors.Is(err, errStray) || errors.Is(err, errUnended) || errors.Is(err, errTooBig), "%v", err)
+			list = append(list, err.Error())
+		default:
+			require.Positive(t, line)
+			list = append(list, string(object))
+		}
+	}
+}
+
+func TestDocumentsAreSplit(t *testing.T) {
+	want := []string{`{"a":"}\"{"}`, `{"b":[{"c":1}]}`}
+	for name, sign := range map[string]string{"a line each": "\n", "behind one another": "", "array": ",\n "} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Join(want, sign)
+			if name == "array" {
+				text = "[" + text + "]"
+			}
+			require.Equal(t, want, split(t, text))
+		})
+	}
+	require.Equal(t, []string{errStray.Error(), `{}`, errUnended.Error()}, split(t, "oops {}\n{}\n{\"a\":"))
+}
+
+func TestLongDocumentCostsOnlyItself(t *testing.T) {
+	got := split(t, `{"a":"`+strings.Repeat("x", maxDocumentBytes)+`"}{"b":1}`)
+	require.Equal(t, []string{errTooBig.Error(), `{"b":1}`}, got)
+}
+
+func FuzzSplitter(f *testing.F) {
+	f.Add(`{"a":"}"}{}`)
+	f.Add("[{},\n{\"\\")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, part := range split(t, text) {
+			require.NotEmpty(t, part)
+		}
+	})
+}
+
+func FuzzDocuments(f *testing.F) {
+	f.Add(`{"companyData":{"company":"MADE-UP PRIVATE LIMITED","cin":"U55101GA2006PTC900001","llpStatus":"Active",
+"MCAMDSCompanyAddress":[{"addressType":"Registered Address","streetAddress":"1 ROAD","postalCode":"403516"}]},
+"directorData":[{"DIN":"12","FirstName":"MADE-UP","MCAUserRole":[{"cin":"ABD-0345","roleEffectiveDate":"02/01/2021"}]}]}`)
+	f.Add(`{"data":{"companyData":{"cin":[1]},"directorData":{"DIN":{}}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var read, ended int
+		out := newOutlet(0, func() int64 { return 0 }, func(b *Batch) error {
+			read += b.Read
+			ended += len(b.Records) + len(b.Rejects)
+			for _, n := range b.LeftOut {
+				ended += int(n)
+			}
+			return nil
+		})
+		d := &documents{in: newSplitter(strings.NewReader(text)), dates: dateReader{"2025-01-01"}, out: out}
+		require.NoError(t, d.run())
+		require.NoError(t, out.flush())
+		require.Equal(t, read, ended)
+	})
+}

@@ -1,0 +1,112 @@
+package source
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"regedge/schema/importer/record"
+)
+
+// states maps names and codes of states and union territories, squashed, to one proper
+// Name. Old names and codes map to the present ones; a union territory that was merged
+// into another keeps the name that its companies are registered under.
+var states = makeStates(map[string]string{
+	"Andaman and Nicobar Islands": "an andamannicobar andamanandnicobar andamannicobarislands",
+	"Andhra Pradesh":              "ap",
+	"Arunachal Pradesh":           "ar",
+	"Assam":                       "as",
+	"Bihar":                       "br",
+	"Chandigarh":                  "ch",
+	"Chhattisgarh":                "cg ct chattisgarh chhatisgarh",
+	"Dadra and Nagar Haveli":      "dn dadranagarhaveli dadarnagarhaveli dadarandnagarhaveli",
+	"Daman and Diu":               "dd damandiu",
+	"Dadra and Nagar Haveli and Daman and Diu": "dh dnhdd thedadraandnagarhavelianddamananddiu",
+	"Delhi":             "dl newdelhi nctofdelhi delhinct",
+	"Goa":               "ga",
+	"Gujarat":           "gj",
+	"Haryana":           "hr",
+	"Himachal Pradesh":  "hp",
+	"Jammu and Kashmir": "jk jammukashmir",
+	"Jharkhand":         "jh",
+	"Karnataka":         "ka",
+	"Kerala":            "kl",
+	"Ladakh":            "la lh",
+	"Lakshadweep":       "ld",
+	"Madhya Pradesh":    "mp",
+	"Maharashtra":       "mh",
+	"Manipur":           "mn",
+	"Meghalaya":         "ml",
+	"Mizoram":           "mz",
+	"Nagaland":          "nl",
+	"Odisha":            "od or orissa",
+	"Puducherry":        "py pondicherry",
+	"Punjab":            "pb",
+	"Rajasthan":         "rj",
+	"Sikkim":            "sk",
+	"Tamil Nadu":        "tn",
+	"Telangana":         "tg ts telengana",
+	"Tripura":           "tr",
+	"Uttar Pradesh":     "up",
+	"Uttarakhand":       "uk ut ua ur uttaranchal",
+	"West Bengal":       "wb",
+})
+
+func makeStates(names map[string]string) map[string]string {
+	lookup := map[string]string{}
+	for name, others := range names {
+		lookup[squash(name)] = name
+		for _, other := range strings.Fields(others) {
+			lookup[other] = name
+		}
+	}
+	return lookup
+}
+
+// stateName returns the one name of a state given by name or code; none is NULL. A text
+// that names no known state is kept, in proper case.
+func stateName(s string) record.Value {
+	if isNone(s) {
+		return record.Value{}
+	}
+	if name, ok := states[squash(s)]; ok {
+		return record.TextOf(name)
+	}
+	return record.TextOf(properCase(clean(s)))
+}
+
+// rocName returns the one form "ROC Delhi" of a Registrar's office, which sources also
+// write "RoC-Delhi", "ROC DELHI" or "Registrar of Companies, Delhi". None is NULL.
+func rocName(s string) record.Value {
+	if isNone(s) {
+		return record.Value{}
+	}
+	s = clean(s)
+	place := s
+	for _, prefix := range []string{"registrar of companies", "roc"} {
+		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+			place = strings.TrimLeft(s[len(prefix):], " -,:.")
+			break
+		}
+	}
+	if place == "" {
+		return record.Value{}
+	}
+	if place == strings.ToUpper(place) || place == strings.ToLower(place) {
+		place = properCase(place)
+	}
+	return record.TextOf("ROC " + place)
+}
+
+// properCase writes the words of s with one capital each, "and" and "of" in lower case.
+func properCase(s string) string {
+	words := strings.Fields(strings.ToLower(s))
+	for i, w := range words {
+		if i > 0 && (w == "and" || w == "of") {
+			continue
+		}
+		first, size := utf8.DecodeRuneInString(w)
+		words[i] = string(unicode.ToUpper(first)) + w[size:]
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,147 @@
+package source
+
+import (
+	"errors"
+	"strings"
+
+	"regedge/schema/importer/record"
+)
+
+// ErrStatus is a status outside design section 9.
+var ErrStatus = errors.New("unknown status")
+
+const (
+	active           = "ACTIVE"
+	inactive         = "INACTIVE"
+	dissolved        = "DISSOLVED"
+	struckOff        = "STRUCK_OFF"
+	suspended        = "SUSPENDED"
+	underLiquidation = "UNDER_LIQUIDATION"
+	retired          = "RETIRED"
+)
+
+// companyStatuses maps the sources' statuses, squashed, to those of the specification,
+// section 3, as design section 9 decides.
+var companyStatuses = map[string]string{
+	"active":                       active,
+	"activeinprogress":             active,
+	"dormant":                      inactive,
+	"dormantundersection455":       inactive,
+	"inactive":                     inactive,
+	"inactiveforefiling":           inactive,
+	"notavailableforefiling":       inactive,
+	"underprocessofstrikingoff":    inactive,
+	"underprocessofstrikeoff":      inactive,
+	"captured":                     inactive,
+	"unclassified":                 inactive,
+	"undercirp":                    suspended,
+	"suspended":                    suspended,
+	"underliquidation":             underLiquidation,
+	"strikeoff":                    struckOff,
+	"struckoff":                    struckOff,
+	"strikeoffawaitingpublication": struckOff,
+	"defunct":                      struckOff,
+	"vanished":                     struckOff,
+	"liquidated":                   dissolved,
+	"amalgamated":                  dissolved,
+	"convertedtollp":               dissolved,
+	"convertedtollpanddissolved":   dissolved,
+}
+
+// companyStatus maps a source's status. Case, spaces and punctuation do not matter.
+func companyStatus(s string) (string, error) {
+	key := squash(s)
+	if status, ok := companyStatuses[key]; ok {
+		return status, nil
+	}
+	if strings.HasPrefix(key, "dissolved") {
+		return dissolved, nil
+	}
+	return "", ErrStatus
+}
+
+// llpStatus maps a source's status to the four that an LLP can have.
+func llpStatus(s string) (string, error) {
+	status, err := companyStatus(s)
+	switch status {
+	case underLiquidation:
+		return inactive, nil
+	case struckOff:
+		return dissolved, nil
+	}
+	return status, err
+}
+
+// partnerStatus maps a source's status of a partner; none is NULL.
+func partnerStatus(s string) (record.Value, error) {
+	switch squash(s) {
+	case "", "na":
+		return record.Value{}, nil
+	case "active":
+		return record.TextOf(active), nil
+	case "inactive":
+		return record.TextOf(inactive), nil
+	case "retired", "resigned", "ceased":
+		return record.TextOf(retired), nil
+	}
+	return record.Value{}, ErrStatus
+}
+
+// cessation maps a source's reason for the end of an appointment. Without a reason a
+// cessation date alone says that it ended.
+func cessation(reason string, date record.Value) record.Value {
+	switch squash(reason) {
+	case "", "na":
+		if date.Kind == record.Null {
+			return record.Value{}
+		}
+	case "resigned", "resignation":
+		return record.TextOf("RESIGNED")
+	case "removed", "removal":
+		return record.TextOf("REMOVED")
+	}
+	return record.TextOf("CEASED")
+}
+
+// The three enumerated descriptions of a company, squashed, in the specification's
+// wording. A text that is not here is kept as the source writes it.
+var (
+	categories = map[string]string{
+		"companylimitedbyshares":    "Company limited by Shares",
+		"companylimitedbyguarantee": "Company limited by Guarantee",
+		"unlimitedcompany":          "Unlimited Company",
+	}
+	subCategories = map[string]string{
+		"nongovtcompany":                              "Non-govt company",
+		"nongovernmentcompany":                        "Non-govt company",
+		"indiannongovernmentcompany":                  "Non-govt company",
+		"stategovtcompany":                            "State Govt company",
+		"stategovernmentcompany":                      "State Govt company",
+		"uniongovtcompany":                            "Union Govt company",
+		"uniongovernmentcompany":                      "Union Govt company",
+		"centralgovernmentcompany":                    "Union Govt company",
+		"guaranteeandassociationcomp":                 "Guarantee and Association company",
+		"subsidiaryofforeigncompany":                  "Subsidiary of Foreign Company",
+		"guaranteeandassociationcompany":              "Guarantee and Association company",
+		"subsidiaryofcompanyincorporatedoutsideindia": "Subsidiary of Foreign Company",
+	}
+	classes = map[string]string{
+		"private":                 "Private",
+		"public":                  "Public",
+		"privatelimited":          "Private",
+		"publiclimited":           "Public",
+		"onepersoncompany":        "One Person Company",
+		"privateonepersoncompany": "One Person Company",
+	}
+)
+
+// described returns the one form of an enumerated description; none is NULL.
+func described(forms map[string]string, s string) record.Value {
+	if isNone(s) {
+		return record.Value{}
+	}
+	if form, ok := forms[squash(s)]; ok {
+		return record.TextOf(form)
+	}
+	return record.TextOf(clean(s))
+}

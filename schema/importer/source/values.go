@@ -1,0 +1,223 @@
+package source
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"regedge/schema/importer/record"
+)
+
+var (
+	errDate    = errors.New("invalid date")
+	errCapital = errors.New("invalid capital")
+	errFlag    = errors.New("invalid yes or no")
+)
+
+// noneWords are what sources write for no value, squashed; a text without letters and
+// digits is none too.
+var noneWords = map[string]bool{
+	"": true, "na": true, "nan": true, "null": true, "none": true, "nil": true,
+	"unclassified": true, "notavailable": true, "00000000": true,
+}
+
+// maxNone is above the length of every none word as sources space it.
+const maxNone = 16
+
+// isNone reports whether a source means "no value" by s.
+func isNone(s string) bool {
+	if len(s) > maxNone {
+		return false
+	}
+	var b [maxNone]byte
+	n := 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 'A' && c <= 'Z':
+			b[n] = c + 'a' - 'A'
+			n++
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			b[n] = c
+			n++
+		case c >= utf8.RuneSelf:
+			return false
+		}
+	}
+	return noneWords[string(b[:n])]
+}
+
+// clean trims s, turns runs of white space and control characters into one space, and
+// mends what a broken conversion left of typographic signs (see mendSigns).
+func clean(s string) string {
+	if isCleanASCII(s) {
+		return s
+	}
+	if strings.ContainsRune(s, utf8.RuneError) {
+		s = mendSigns(s)
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false
+	for _, c := range s {
+		if unicode.IsSpace(c) || unicode.IsControl(c) {
+			space = b.Len() > 0
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// isCleanASCII reports whether clean would return s unchanged, for the usual text.
+func isCleanASCII(s string) bool {
+	before := byte(' ')
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c < ' ' || c >= 0x7f || c == ' ' && before == ' ' {
+			return false
+		}
+		before = c
+	}
+	return s == "" || before != ' '
+}
+
+// signMends are the signs whose UTF-8 bytes E2 80 93 and so on occur in the register as
+// U+FFFD, "x80", "x93". Any other U+FFFD stands for something unknown: a space.
+var signMends = strings.NewReplacer(
+	"\uFFFDx80x93", "-", "\uFFFDx80x94", "-", "\uFFFDx80x98", "'", "\uFFFDx80x99", "'",
+	"\uFFFDx80x9C", `"`, "\uFFFDx80x9D", `"`, "\uFFFDx80x9c", `"`, "\uFFFDx80x9d", `"`,
+	"\uFFFD", " ")
+
+func mendSigns(s string) string { return signMends.Replace(s) }
+
+// cleanValue is clean as a column: NULL for none.
+func cleanValue(s string) record.Value {
+	if isNone(s) {
+		return record.Value{}
+	}
+	return record.TextOf(clean(s))
+}
+
+// squash keeps the ASCII letters and digits of s, in lower case: the form in which
+// headers and enumerated texts are looked up.
+func squash(s string) string {
+	plain := true
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 'A' && c <= 'Z':
+			b = append(b, c+'a'-'A')
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// maxCapital is the largest amount taken, in rupees: far above all money, and exact in
+// a JSON number.
+const maxCapital = 1 << 53
+
+// parseCapital reads an amount in rupees and truncates it to whole ones: "100000.00",
+// "1,00,000", "9.9E+9". None is NULL.
+func parseCapital(s string) (record.Value, error) {
+	s = strings.TrimSpace(s)
+	if isNone(s) {
+		return record.Value{}, nil
+	}
+	if strings.IndexByte(s, ',') >= 0 {
+		s = strings.ReplaceAll(s, ",", "")
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	if isDigits(whole) && (fraction == "" || isDigits(fraction)) {
+		n, err := strconv.ParseInt(whole, 10, 64)
+		if err != nil || n > maxCapital {
+			return record.Value{}, errCapital
+		}
+		return record.NumberOf(n), nil
+	}
+	if strings.Trim(s, "0123456789.eE+-") != "" {
+		return record.Value{}, errCapital
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f < 0 || f > maxCapital {
+		return record.Value{}, errCapital
+	}
+	return record.NumberOf(int64(math.Trunc(f))), nil
+}
+
+func isDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var flagWords = map[string]int64{
+	"listed": 1, "yes": 1, "y": 1, "true": 1, "1": 1,
+	"unlisted": 0, "notlisted": 0, "no": 0, "n": 0, "false": 0, "0": 0,
+}
+
+// parseFlag reads a yes or no, such as "Listed" and "Unlisted". None is NULL.
+func parseFlag(s string) (record.Value, error) {
+	if isNone(s) {
+		return record.Value{}, nil
+	}
+	n, ok := flagWords[squash(s)]
+	if !ok {
+		return record.Value{}, errFlag
+	}
+	return record.NumberOf(n), nil
+}
+
+// parseEmail takes what looks like one e-mail address; ok is false for text that is
+// neither that nor none.
+func parseEmail(s string) (v record.Value, ok bool) {
+	s = strings.TrimSpace(s)
+	if isNone(s) {
+		return record.Value{}, true
+	}
+	name, domain, found := strings.Cut(s, "@")
+	if !found || name == "" || domain == "" || strings.ContainsAny(domain, "@") ||
+		strings.ContainsFunc(s, func(c rune) bool {
+			return c <= ' ' || c == utf8.RuneError || unicode.IsSpace(c) || unicode.IsControl(c)
+		}) {
+		return record.Value{}, false
+	}
+	return record.TextOf(s), true
+}
+
+// parsePhone takes a text with 6 to 20 digits and nothing but the usual signs between.
+func parsePhone(s string) (v record.Value, ok bool) {
+	s = clean(s)
+	if isNone(s) {
+		return record.Value{}, true
+	}
+	digits := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] >= '0' && s[i] <= '9' {
+			digits++
+		} else if !strings.ContainsRune("+-()/. ", rune(s[i])) {
+			return record.Value{}, false
+		}
+	}
+	return record.TextOf(s), digits >= 6 && digits <= 20
+}

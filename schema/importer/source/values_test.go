@@ -1,0 +1,223 @@
+package source
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/record"
+)
+
+func TestDatesOfEveryExport(t *testing.T) {
+	d := dateReader{asOf: "2021-03-31"}
+	for in, want := range map[string]string{
+		"2009-06-18":          "2009-06-18",
+		"2009-06-18T00:00:00": "2009-06-18",
+		"2009-06-18 10:20:30": "2009-06-18",
+		"2009/6/8":            "2009-06-08",
+		"2/17/2024":           "2024-02-17",
+		"02/17/2024":          "2024-02-17",
+		"11/3/24":             "1924-11-03",
+		"20-11-87":            "1987-11-20",
+		"02-11-01":            "2001-11-02",
+		"31-03-21":            "2021-03-31",
+		"01-04-21":            "1921-04-01",
+		"13-06-2016":          "2016-06-13",
+		"13-Jun-2016":         "2016-06-13",
+		"13-JUNE-16":          "2016-06-13",
+		"13.06.2016":          "2016-06-13",
+		" 29-02-2000 ":        "2000-02-29",
+		"NA":                  "",
+		"":                    "",
+		"-":                   "",
+		"0000-00-00":          "",
+	} {
+		got, err := d.parse(in, 0)
+		require.NoError(t, err, in)
+		require.Equal(t, want, got.Text, in)
+	}
+	for _, in := range []string{
+		"2009-02-29", "2009-13-01", "13/13/2009", "17/2/2024", "32-01-2020", "1-1-1", "20200101", "soon",
+		"2009-06", "--2009", "0001-01-01", "2009-06-18x", "٢٠٠٩-06-18", "1/2/3/4",
+	} {
+		_, err := d.parse(in, 0)
+		require.ErrorIs(t, err, errDate, in)
+	}
+}
+
+func TestTwoDigitYearFollowsTheIdentifier(t *testing.T) {
+	d := dateReader{asOf: "2021-03-31"}
+	got, err := d.parse("13-01-13", 1913)
+	require.NoError(t, err)
+	require.Equal(t, "1913-01-13", got.Text)
+	got, err = d.parse("13-01-13", 1950)
+	require.NoError(t, err)
+	require.Equal(t, "2013-01-13", got.Text, "the identifier tells another year")
+}
+
+func FuzzDate(f *testing.F) {
+	for _, s := range []string{"2009-06-18", "2/17/2024", "20-11-87", "13-Jun-2016", "NA", "é-1-1"} {
+		f.Add(s, 0)
+	}
+	f.Fuzz(func(t *testing.T, s string, year int) {
+		v, err := dateReader{asOf: "2025-01-01"}.parse(s, year)
+		if err != nil || v.Kind == record.Null {
+			return
+		}
+		again, err := dateReader{asOf: "2025-01-01"}.parse(v.Text, 0)
+		require.NoError(t, err)
+		require.Equal(t, v, again, "the written form is read as itself")
+	})
+}
+
+func TestCapitalIsWholeRupees(t *testing.T) {
+	for in, want := range map[string]int64{
+		"100000.00": 100000, "989630.99": 989630, "0": 0, "0.00": 0, "9.9E+9": 9_900_000_000, "1.5e3": 1500,
+		"1,00,000": 100000, " 5 ": 5, "9007199254740992": 1 << 53, "12.": 12,
+	} {
+		got, err := parseCapital(in)
+		require.NoError(t, err, in)
+		require.Equal(t, record.NumberOf(want), got, in)
+	}
+	for _, in := range []string{"", "NA", "-"} {
+		got, err := parseCapital(in)
+		require.NoError(t, err)
+		require.Equal(t, record.Value{}, got)
+	}
+	for _, in := range []string{"-5", "1e99", "Rs 5", "1.2.3", "0x10", "Inf", "9007199254740993", "99999999999999999999", "५"} {
+		_, err := parseCapital(in)
+		require.ErrorIs(t, err, errCapital, in)
+	}
+}
+
+func FuzzCapital(f *testing.F) {
+	for _, s := range []string{"100000.00", "9.9E+9", "1,00,000", "-1", "NA", "1e400"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if v, err := parseCapital(s); err == nil {
+			require.True(t, v.Int >= 0 && v.Int <= maxCapital)
+		}
+	})
+}
+
+func TestEveryStatusInCirculationIsKnown(t *testing.T) {
+	for want, texts := range map[string][]string{
+		active: {"Active", "ACTIVE", "Active In Progress"},
+		inactive: {"Dormant", "Dormant under section 455", "Inactive", "Inactive for e-filing", "Inactive for efiling",
+			"Not available for eFiling", "Not Available for e-filing", "Under process of striking off",
+			"Under Process of Striking off", "Captured", "Unclassified"},
+		suspended:        {"Under CIRP"},
+		underLiquidation: {"Under Liquidation", "Under liquidation"},
+		struckOff:        {"Strike Off", "Strike Off-AwaitingPublication", "Defunct", "Vanished", "STRIKE  OFF"},
+		dissolved: {"Dissolved", "Dissolved (Liquidated)", "Dissolved under section 54", "Dissolved under section 59(8)",
+			"Liquidated", "Amalgamated", "Converted to LLP", "Converted to LLP and Dissolved", "Converted to LLP and dissolved"},
+	} {
+		for _, text := range texts {
+			got, err := companyStatus(text)
+			require.NoError(t, err, text)
+			require.Equal(t, want, got, text)
+		}
+	}
+	for _, text := range []string{"", "NA", "Gone", "Activ"} {
+		_, err := companyStatus(text)
+		require.ErrorIs(t, err, ErrStatus, text)
+	}
+}
+
+func TestLLPStatusIsOneOfFour(t *testing.T) {
+	for in, want := range map[string]string{
+		"Active": active, "Under Liquidation": inactive, "Strike Off": dissolved, "Under CIRP": suspended, "Dissolved": dissolved,
+	} {
+		got, err := llpStatus(in)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := llpStatus("x")
+	require.ErrorIs(t, err, ErrStatus)
+}
+
+func TestCessationFollowsReasonAndDate(t *testing.T) {
+	date := record.TextOf("2020-01-01")
+	require.Equal(t, record.Value{}, cessation("", record.Value{}))
+	require.Equal(t, "CEASED", cessation("", date).Text)
+	require.Equal(t, "CEASED", cessation("term over", record.Value{}).Text)
+	require.Equal(t, "RESIGNED", cessation(" Resigned", record.Value{}).Text)
+	require.Equal(t, "REMOVED", cessation("REMOVED", date).Text)
+}
+
+func TestDescriptionsHaveOneForm(t *testing.T) {
+	require.Equal(t, "Company limited by Shares", described(categories, "Company limited by shares").Text)
+	require.Equal(t, "Non-govt company", described(subCategories, "Non-government company").Text)
+	require.Equal(t, "Non-govt company", described(subCategories, "Non-govt company").Text)
+	require.Equal(t, "Guarantee and Association company", described(subCategories, "Guarantee and Association comp").Text)
+	require.Equal(t, "One Person Company", described(classes, "Private(One Person Company)").Text)
+	require.Equal(t, "Something else", described(classes, "Something  else").Text, "an unknown text is kept")
+	require.Equal(t, record.Value{}, described(classes, "NA"))
+}
+
+func TestPlacesHaveOneForm(t *testing.T) {
+	for in, want := range map[string]string{
+		"jammu & kashmir": "Jammu and Kashmir", "JAMMU AND KASHMIR": "Jammu and Kashmir", "JK": "Jammu and Kashmir",
+		"pondicherry": "Puducherry", "Orissa": "Odisha", "ML": "Meghalaya", "Uttar pradesh": "Uttar Pradesh",
+		"The Dadra And Nagar Haveli And Daman And Diu": "Dadra and Nagar Haveli and Daman and Diu",
+		"MOON AND STARS": "Moon and Stars", "NA": "", "": "",
+	} {
+		require.Equal(t, want, stateName(in).Text, in)
+	}
+	for in, want := range map[string]string{
+		"ROC Delhi": "ROC Delhi", "RoC-Delhi": "ROC Delhi", "ROC DELHI": "ROC Delhi", "roc-delhi": "ROC Delhi",
+		"Registrar of Companies, Delhi": "ROC Delhi", "ROC cum OL Himachal Pradesh": "ROC cum OL Himachal Pradesh",
+		"Unclassified": "", "": "", "RoC": "",
+	} {
+		require.Equal(t, want, rocName(in).Text, in)
+	}
+}
+
+func TestContactsAreTakenWhenTheyLookLikeOnes(t *testing.T) {
+	for in, want := range map[string]string{" a@example.com ": "a@example.com", "NA": "", "": ""} {
+		v, ok := parseEmail(in)
+		require.True(t, ok)
+		require.Equal(t, want, v.Text)
+	}
+	for _, in := range []string{"a", "a@", "@b", "a@b@c", "a b@c", "a@b\uFFFD"} {
+		_, ok := parseEmail(in)
+		require.False(t, ok, in)
+	}
+	v, ok := parsePhone("+91 (11)  2345-6789")
+	require.True(t, ok)
+	require.Equal(t, "+91 (11) 2345-6789", v.Text)
+	for _, in := range []string{"12", "call me", "123456789012345678901"} {
+		_, ok := parsePhone(in)
+		require.False(t, ok, in)
+	}
+}
+
+func TestCleanMendsWhatIsBroken(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain text":         "plain text",
+		"  a   b\t c ":       "a b c",
+		"A \uFFFDx80x93 401": "A - 401",
+		"Sheth\uFFFDx80x99s": "Sheth's",
+		"a\uFFFDb":           "a b",
+		"नाम\u00a0लिमिटेड":   "नाम लिमिटेड",
+		"a\x00b":             "a b",
+		"":                   "",
+	} {
+		require.Equal(t, want, clean(in), "%q", in)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("  a \uFFFDx80x93 b ")
+	f.Add("é\u2003x")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := clean(s)
+		if !utf8.ValidString(s) {
+			return // the reader decodes before
+		}
+		require.Equal(t, got, clean(got), "clean again")
+		require.NotContains(t, got, "  ")
+	})
+}
