@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clients are the connections of a load, served by one thread that never sleeps where it
-// has a core for itself: to wake a sleeping one would cost the server under test several
-// microseconds for each answer, which no client that is elsewhere costs it.
+// clients are the connections of a load, served by one thread. With a core for itself that thread
+// polls and never sleeps: waking it would cost the server several microseconds for each answer,
+// which a client on another machine would not.
 type clients struct {
 	load
 	poll      int // epoll(7)
@@ -26,15 +26,15 @@ type clients struct {
 	bodyBytes int // of all answers
 }
 
-// client is one connection: its request is under way, and begun is when it was sent.
+// client is one connection with a request in flight, sent at begun.
 type client struct {
 	socket int
 	begun  time.Time
 	sent   []byte
-	got    []byte // what has come of the answer
+	got    []byte // what was received of the answer
 }
 
-// maxAnswer bounds an answer with its head, in bytes.
+// maxAnswer is the largest answer with its head, in bytes.
 const maxAnswer = 64 << 10
 
 func (l load) connect() (*clients, error) {
@@ -51,7 +51,7 @@ func (l load) connect() (*clients, error) {
 	return c, nil
 }
 
-// add dials as usual, and takes the socket over.
+// add opens a connection and duplicates its socket, to use it without the Go runtime.
 func (c *clients) add() error {
 	conn, err := net.Dial("tcp", c.address)
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *clients) close() error {
 	return err
 }
 
-// run sends a request on each connection, and the next one when its answer has been read
-// whole, until the time is over.
+// run sends a request on each connection, and the next one as soon as its answer was read, until the
+// time is over.
 func (c *clients) run() error {
 	c.until = time.Now().Add(c.length)
 	for _, one := range c.open {
@@ -93,7 +93,7 @@ func (c *clients) run() error {
 	}
 	wait := 0
 	if runtime.NumCPU() < 2 {
-		wait = -1 // the core is the server's too
+		wait = -1 // block: the server needs the core
 	}
 	events := make([]unix.EpollEvent, c.connections)
 	for busy := c.connections; busy > 0; {
@@ -117,7 +117,7 @@ func (c *clients) run() error {
 	return nil
 }
 
-// patience is how long after the end of a load its last answers may come.
+// patience is how long after the end of a load its last answers may arrive.
 const patience = 10 * time.Second
 
 func (c *clients) send(one *client) error {
@@ -130,8 +130,8 @@ func (c *clients) send(one *client) error {
 	return err
 }
 
-// receive reads what there is of an answer; when that is all of it, the next request goes
-// out. It reports whether one is under way.
+// receive reads the bytes that have arrived, and sends the next request once an answer is complete. It
+// reports whether a request is in flight.
 func (c *clients) receive(one *client) (going bool, err error) {
 	n, err := unix.Read(one.socket, one.got[len(one.got):cap(one.got)])
 	switch {
@@ -157,8 +157,7 @@ func (c *clients) receive(one *client) (going bool, err error) {
 	return true, c.send(one)
 }
 
-// answered takes an answer apart, and reports the length of its body and whether all of it
-// is there.
+// answered parses an answer. It returns the length of its body, and whether all of it was received.
 func answered(got []byte) (status, length int, whole bool, err error) {
 	head, body, found := bytes.Cut(got, []byte("\r\n\r\n"))
 	if !found {

@@ -18,21 +18,21 @@ import (
 	"regedge/schema/importer"
 )
 
-// accounts is how many accounts, with a key each, the load draws from.
+// accounts is the number of accounts, with one key each, that the load chooses from.
 const accounts = 1000
 
-// dataset is what the subjects serve and what the load asks for.
+// dataset is the databases that the subjects serve, and the CINs and keys that the load uses.
 type dataset struct {
 	dir      string
 	program  string
-	made     bool // the register is made up
+	made     bool // the registry is made up
 	cins     []string
 	imported importTime
 	keys     []string
 	tokens   tokens
 }
 
-// importTime is how long the official files took, from an empty database.
+// importTime is the time of an import of all files into an empty database.
 type importTime struct {
 	Rows   int64
 	Length time.Duration
@@ -53,7 +53,7 @@ func (d *dataset) describe() string {
 		float64(d.imported.Rows)/d.imported.Length.Seconds())
 }
 
-// prepare builds the program and the databases that are not there yet.
+// prepare builds the program, and the databases that do not exist yet.
 func (o options) prepare(ctx context.Context) (*dataset, error) {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -75,8 +75,8 @@ func (o options) prepare(ctx context.Context) (*dataset, error) {
 	return set, nil
 }
 
-// prepareRegistry imports the companies into an empty database each time, because that
-// time is one of the figures, and appoints directors.
+// prepareRegistry imports the companies into an empty database, each time, because that time is one
+// of the figures, and then made-up directors.
 func (o options) prepareRegistry(ctx context.Context, set *dataset) (err error) {
 	if o.reuse {
 		set.cins, err = readCINs(set.path("registry.db"))
@@ -103,7 +103,7 @@ func (o options) prepareRegistry(ctx context.Context, set *dataset) (err error) 
 		return err
 	}
 	if set.made {
-		return nil // its directors came with it
+		return nil // its directors are among its files
 	}
 	people, err := generate.Directors(ctx, generate.DirectorsConfig{CINs: set.cins, Seed: 1, Out: set.path("people"), Compress: generate.Plain, Overwrite: true})
 	if err != nil {
@@ -115,7 +115,7 @@ func (o options) prepareRegistry(ctx context.Context, set *dataset) (err error) 
 	return err
 }
 
-// sources finds the official files, or makes a register of the same size up.
+// sources finds the official files, or generates files for as many companies.
 func (o options) sources(ctx context.Context, set *dataset) (companies, pincodes []string, err error) {
 	companies, _ = filepath.Glob(filepath.Join(o.data, "companies/datagov-rocwise-2025/*.csv.gz"))
 	pincodes, _ = filepath.Glob(filepath.Join(o.data, "pincodes/*.csv.gz"))
@@ -160,7 +160,7 @@ func column(db *sql.DB, query string) (values []string, err error) {
 	return values, rows.Err()
 }
 
-// save and load keep what was made, such as keys, for the next run.
+// save writes a value, such as the keys, to a file for the next run.
 func save(path string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -169,6 +169,7 @@ func save(path string, value any) error {
 	return os.WriteFile(path, content, 0o600)
 }
 
+// restore reads the value of a file that save has written, and reports whether there is one.
 func restore(path string, value any) (bool, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -180,19 +181,19 @@ func restore(path string, value any) (bool, error) {
 	return true, json.Unmarshal(content, value)
 }
 
-// tokens are the secrets of the writer that the subjects share.
+// tokens are the tokens and keys of the writer that the subjects share.
 type tokens struct {
 	Operator string
 	Node     string
 	Keys     []string
 }
 
-// benchPlan has limits that no load reaches.
+// benchPlan is a plan with limits that no load reaches.
 var benchPlan = writer.Plan{
 	ID: "bench", APIAccess: true, PerMinute: 1 << 40, MonthlyVolume: 1 << 40, Email: true, Phone: true,
 }
 
-// prepareKeys makes accounts with a key each, unless an earlier run did.
+// prepareKeys creates accounts with a key each, unless an earlier run has.
 func (d *dataset) prepareKeys(ctx context.Context) error {
 	known, err := restore(d.path("tokens.json"), &d.tokens)
 	if err != nil {
@@ -249,7 +250,7 @@ func (d *dataset) makeAccounts(ctx context.Context, client *writer.Client) error
 	return <-failures
 }
 
-// makeKey makes one account with credits for all that a load can spend.
+// makeKey creates one account with more credits than a load can spend, and a key.
 func makeKey(ctx context.Context, client *writer.Client, i int) (string, error) {
 	account, err := client.AddAccount(ctx, fmt.Sprintf("bench-%d", i), "", benchPlan.ID)
 	if err != nil {

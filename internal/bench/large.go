@@ -17,8 +17,8 @@ import (
 	"regedge/schema"
 )
 
-// largeBench measures the service on a register as large as the country's, made up from a seed
-// in the official formats. What it makes is kept in its directory, so that a later run can
+// largeBench measures the service with a registry as large as the country's, generated from a seed in
+// the official formats. The files and databases are kept in a directory, so that a later run can
 // leave out the import.
 type largeBench struct {
 	options
@@ -27,16 +27,16 @@ type largeBench struct {
 	small   *registry // of smallCompanies, for comparison
 	rows    []figureRow
 	points  []point      // of the graph
-	made    map[int]bool // the registers that this run has made, by companies
+	made    map[int]bool // whether this run has made the registry of so many companies
 }
 
-// smallCompanies is the size that lookups are compared with.
+// smallCompanies is the size of the registry that lookups are compared with.
 const smallCompanies = 50_000
 
-// hotPathCompanies is the size that lookups alone are measured on under load.
+// hotPathCompanies is the size of the registry for a load of lookups alone.
 const hotPathCompanies = 500_000
 
-// graphSizes are the other sizes, in companies, that the graph shows.
+// graphSizes are the other sizes of the graph, in companies.
 var graphSizes = []int{10_000, smallCompanies, 200_000, hotPathCompanies, 1_000_000}
 
 // figureRow is one line of the printed table.
@@ -47,7 +47,7 @@ func (b *largeBench) row(what, goal, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", what, b.rows[len(b.rows)-1].measured)
 }
 
-// runLarge measures all of it and prints the table.
+// runLarge runs all measurements and prints the table.
 func (o options) runLarge(ctx context.Context) error {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *largeBench) printTable(context.Context) error {
 	return table.Flush()
 }
 
-// printPlans prints how SQLite runs each statement on the large register.
+// printPlans prints SQLite's plan of each statement on the large registry.
 func (b *largeBench) printPlans(context.Context) error {
 	for _, name := range planNames() {
 		steps, err := b.plan(name)
@@ -102,14 +102,14 @@ func (b *largeBench) printPlans(context.Context) error {
 	return nil
 }
 
-// planNames are the statements that read the registry.
+// planNames are the names of the statements that read the registry.
 func planNames() []string {
 	names := slices.Sorted(maps.Keys(handler.Statements()))
 	return slices.DeleteFunc(names, func(name string) bool { return name == "access" })
 }
 
-// plan lists the steps of a statement on the large register, with its parameters bound to
-// nothing: SQLite does not plan by their values.
+// plan lists the steps of SQLite's plan of a statement on the large registry. Its parameters are not
+// bound, since the plan does not depend on them.
 func (b *largeBench) plan(name string) (steps []string, err error) {
 	uri, err := schema.FileURI(b.large.path("registry.db"), true)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// The slices in which two servers take turns. What disturbs a shared machine lasts longer than
-// one, as a rule, and so touches both alike.
+// Two servers take turns in slices. Other work on a shared machine usually lasts longer than a slice,
+// and so affects both alike.
 const (
 	sliceLength    = 200 * time.Millisecond
 	slicesARound   = 25
@@ -49,14 +49,14 @@ func (b *largeBench) compare(ctx context.Context) error {
 	return nil
 }
 
-// turns are the processor times of a request in slices next to one another.
+// turns are the processor times of a request in consecutive slices.
 type turns struct{ this, other []time.Duration }
 
 func (t turns) String() string {
 	return fmt.Sprintf("%s; the other build %s; ratio %s", spread(t.this), spread(t.other), t.ratio())
 }
 
-// ratio is the median of the ratios of slices, and their quartiles.
+// ratio is the median of the slices' ratios, with the quartiles.
 func (t turns) ratio() string {
 	var ratios []float64
 	for n := range t.this {
@@ -66,13 +66,13 @@ func (t turns) ratio() string {
 	return fmt.Sprintf("%.3f (%.3f to %.3f)", middle(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4])
 }
 
-// spread is the least and the median of times.
+// spread is the least and the median of some times.
 func spread(times []time.Duration) string {
 	sorted := slices.Sorted(slices.Values(times))
 	return fmt.Sprintf("%.1f µs at least, median %.1f", sorted[0].Seconds()*1e6, middle(sorted).Seconds()*1e6)
 }
 
-// beside loads an edge of this build and one of the other, of one register.
+// beside compares an edge of this build with one of the other, on one registry.
 func (b *largeBench) beside(ctx context.Context, r *registry, next func([]byte, *rand.Rand) []byte) (turns, error) {
 	near, err := r.startWriter(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *largeBench) beside(ctx context.Context, r *registry, next func([]byte, 
 	return b.inTurns(r, edges, next)
 }
 
-// inTurns loads two servers by slices.
+// inTurns loads two servers in slices, in turns.
 func (b *largeBench) inTurns(r *registry, servers [2]*process, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
 	into := [2]*[]time.Duration{&all.this, &all.other}
 	for turn := range b.rounds * slicesARound {
@@ -121,7 +121,7 @@ func (b *largeBench) inTurns(r *registry, servers [2]*process, next func([]byte,
 	return all, nil
 }
 
-// startNode runs an edge as a node of its own, until done is called.
+// startNode starts an edge with a node of its own; done stops it.
 func (r *registry) startNode(ctx context.Context, near *process, program string) (edge *process, done func(), err error) {
 	client := writer.NewClient(near.url, r.tokens.Operator, nil)
 	name := fmt.Sprintf("compared-%d", time.Now().UnixNano())
@@ -136,7 +136,7 @@ func (r *registry) startNode(ctx context.Context, near *process, program string)
 	}
 	return edge, func() {
 		edge.stop()
-		_, _ = client.RetireNode(context.WithoutCancel(ctx), name, false) // its leases are nobody's now
+		_, _ = client.RetireNode(context.WithoutCancel(ctx), name, false) // its leases go back; a failure does no harm
 		_ = os.RemoveAll(state)
 	}, nil
 }

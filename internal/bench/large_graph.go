@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// drawGraph measures the other sizes and draws all of them, when it is asked to.
+// drawGraph measures the other sizes and draws the graph, with -graph.
 func (b *largeBench) drawGraph(ctx context.Context) error {
 	if b.graph == "" {
 		return nil
@@ -37,14 +37,14 @@ func (b *largeBench) drawGraph(ctx context.Context) error {
 	return os.WriteFile(b.graph, []byte(graphOf(b.points)), 0o644)
 }
 
-// The graph's size and the room around it, in its own units.
+// The graph's size and margins, in SVG units.
 const (
 	graphWidth, graphHeight = 720, 420
 	graphLeft, graphRight   = 70, 150
 	graphTop, graphBottom   = 40, 60
 )
 
-// graphOf draws the latencies over the number of names, both in logarithmic scale.
+// graphOf draws the latencies over the number of names, on logarithmic scales.
 func graphOf(points []point) string {
 	lines := []struct {
 		name, color, dash string
@@ -57,8 +57,8 @@ func graphOf(points []point) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" role="img">`+"\n", graphWidth, graphHeight)
-	fmt.Fprintf(&b, "<title>Latency of lookup and search by the size of the register</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", graphWidth, graphHeight)
-	fmt.Fprintf(&b, `<text x="%d" y="22" font-size="15">Latency over HTTP, one connection, by companies and LLPs in the register</text>`+"\n", graphLeft)
+	fmt.Fprintf(&b, "<title>Latency of lookup and search by the size of the registry</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", graphWidth, graphHeight)
+	fmt.Fprintf(&b, `<text x="%d" y="22" font-size="15">Latency over HTTP, one connection, by companies and LLPs in the registry</text>`+"\n", graphLeft)
 	drawAxes(&b, points)
 	for n, line := range lines {
 		var path []string
@@ -101,7 +101,7 @@ func drawAxes(b *strings.Builder, points []point) {
 		fmt.Fprintf(b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#d0d7de"/>`, x, graphTop, x, graphHeight-graphBottom)
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, graphHeight-graphBottom+20, rounded(p.names))
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">names in the register</text>`+"\n", (graphLeft+graphWidth-graphRight)/2, graphHeight-14)
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">names in the registry</text>`+"\n", (graphLeft+graphWidth-graphRight)/2, graphHeight-14)
 }
 
 func millis(micros int) string {

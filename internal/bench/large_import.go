@@ -18,11 +18,11 @@ import (
 	"regedge/internal/testkit"
 )
 
-// spent is what an import took.
+// spent is the cost of an import.
 type spent struct {
 	length    time.Duration
 	processor time.Duration
-	memory    int64 // resident at most, in bytes
+	memory    int64 // greatest resident set, in bytes
 }
 
 func (s spent) String() string {
@@ -33,7 +33,7 @@ func (s spent) plus(o spent) spent {
 	return spent{s.length + o.length, s.processor + o.processor, max(s.memory, o.memory)}
 }
 
-// measureImport makes the large register, and imports the same and almost the same again.
+// measureImport imports the large registry, then the same files and slightly changed ones again.
 func (b *largeBench) measureImport(ctx context.Context) error {
 	if err := b.large.generate(ctx); err != nil {
 		return err
@@ -105,8 +105,8 @@ func (b *largeBench) importChanged(ctx context.Context, again spent) error {
 	return nil
 }
 
-// change writes the current files anew, with another value in one row of a hundred that
-// wins over the one that is held.
+// change copies the current files with another value in one row of a hundred, which wins over the
+// one in the database.
 func (r *registry) change() (files []string, err error) {
 	if err := os.MkdirAll(r.path("changed"), 0o755); err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func changeRows(from, to string) error {
 	return errors.Join(scanner.Err(), writer.Flush())
 }
 
-// changed is a row with another value: a designation or name with more letters, a city or
-// an address that sorts behind.
+// changed returns a row with another value: a longer designation or name, or a city or address that
+// sorts later.
 func changed(file string, line []byte) []byte {
 	for _, one := range [][2]string{
 		{"(MADE-UP)", "(MADE-UP) Z"}, {"Director", "Director Z"}, {" MADE-UP ROAD", " MADE-UP ROADZ"}, {"made-up-", "z-made-up-"},
@@ -159,8 +159,8 @@ func changed(file string, line []byte) []byte {
 	return line
 }
 
-// importAll imports all files, each under its date, and reports whether anything changed.
-// The contacts come twice, for some are of companies that only the older files hold.
+// importAll imports all files, each with its date, and reports whether anything changed. Contacts are
+// imported twice, since some belong to companies that only the older files have.
 func (r *registry) importAll(ctx context.Context) (total spent, changed bool, err error) {
 	runs := []struct {
 		asOf string
@@ -199,7 +199,7 @@ func (r *registry) importFiles(ctx context.Context, asOf string, args []string) 
 
 var hashSeed = maphash.MakeSeed()
 
-// hashOf is a hash of a file, which is the same within this process.
+// hashOf is a hash of a file's content, comparable within this process.
 func hashOf(path string) (uint64, error) {
 	file, err := os.Open(path)
 	if err != nil {

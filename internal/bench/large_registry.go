@@ -12,7 +12,7 @@ import (
 	"regedge/schema/generate"
 )
 
-// register is a made-up register of one size: its files, and the database made of them.
+// registry is a made-up registry of one size: its files and its database.
 type registry struct {
 	dataset
 	companies   int
@@ -21,10 +21,10 @@ type registry struct {
 	pincodes    string
 	sourceBytes int64 // of all files
 	counts      map[string]int64
-	names       []string // some registered names, drawn evenly
+	names       []string // a sample of the registered names
 }
 
-// The dates that the made-up files speak of.
+// The dates of the generated files.
 const (
 	currentDay = "2025-05-05"
 	olderDay   = "2021-03-31"
@@ -34,7 +34,7 @@ func (b *largeBench) registry(companies int) *registry {
 	return &registry{companies: companies, dataset: dataset{dir: filepath.Join(b.dir, fmt.Sprint(companies)), program: b.program}}
 }
 
-// generate makes the files unless an earlier run has.
+// generate generates the files unless an earlier run has.
 func (r *registry) generate(ctx context.Context) error {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (r *registry) generate(ctx context.Context) error {
 		return err
 	}
 	if !known {
-		fmt.Fprintf(os.Stderr, "making up %d companies\n", r.companies)
+		fmt.Fprintf(os.Stderr, "generating %d companies\n", r.companies)
 		if made, err = generate.Run(ctx, generate.Config{
 			Companies: r.companies, Seed: 1, Out: r.path("files"), Compress: generate.Plain, OlderShare: 0.1, Overwrite: true,
 		}); err != nil {
@@ -58,7 +58,7 @@ func (r *registry) generate(ctx context.Context) error {
 	return r.sort(made)
 }
 
-// sort tells the files apart by their date.
+// sort divides the files by date.
 func (r *registry) sort(made generate.Summary) error {
 	r.current, r.older, r.sourceBytes = nil, nil, 0
 	for _, file := range made.Files {
@@ -90,8 +90,7 @@ func (r *registry) drop() error {
 	return nil
 }
 
-// look reads what the loads ask for: CINs and names drawn evenly, and how many rows there
-// are of each kind.
+// look reads all CINs, a sample of the names, and the number of records of each kind.
 func (r *registry) look() error {
 	db, err := schema.OpenFile(r.path("registry.db"), true)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"regedge/host/sqlite"
 )
 
-// searching asks the handler in this process, without HTTP and without a meter, on one
-// connection as an edge has them.
+// searching calls the handler in this process, without HTTP and without a meter, on one database
+// connection configured as at an edge.
 type searching struct {
 	store  *sqlite.Store
 	native *engine.Native
@@ -41,7 +41,7 @@ func (r *registry) openSearch() (*searching, error) {
 	return &searching{s, engine.NewNative(engine.Parts{Registry: s, Meter: allowed{}, Clock: engine.Clock{}, Random: engine.Random{}})}, nil
 }
 
-// time is how long one search takes. A refused query is no error: the worst ones are.
+// time measures one search. An answer 4xx is no error: some of the worst queries are invalid.
 func (s *searching) time(ctx context.Context, name string) (time.Duration, error) {
 	request := handler.Request{
 		Method: "GET", Target: searchTarget(name), ClientAddr: func() string { return "127.0.0.1" },
@@ -90,8 +90,8 @@ func (b *largeBench) measureSearch(ctx context.Context) error {
 	return nil
 }
 
-// best is the least time of each query over several rounds, for what a shared machine adds
-// is never negative. The first round warms up.
+// best is the least time of each query over several rounds: other work on the machine only adds to
+// it. The first round warms up.
 func (s *searching) best(ctx context.Context, queries []string, rounds int) ([]time.Duration, error) {
 	least := make([]time.Duration, len(queries))
 	for range rounds {
@@ -108,7 +108,7 @@ func (s *searching) best(ctx context.Context, queries []string, rounds int) ([]t
 	return least, ctx.Err()
 }
 
-// tell names the slowest queries.
+// tell prints the slowest queries.
 func tell(title string, queries []string, lengths []time.Duration) {
 	order := make([]int, len(queries))
 	for i := range order {
@@ -120,19 +120,19 @@ func tell(title string, queries []string, lengths []time.Duration) {
 	}
 }
 
-// typed makes a query of a registered name as people type: a beginning, words, an inner
-// piece, wrong spacing, short forms.
+// typed turns a registered name into a query as people type it: a prefix, words, a part, wrong
+// spacing, abbreviations.
 func typed(random *rand.Rand, name string) string {
 	words := strings.Fields(name)
 	switch random.IntN(7) {
-	case 0: // a beginning
+	case 0: // a prefix
 		return name[:min(len(name), 3+random.IntN(len(name)))]
-	case 1: // one word and the beginning of another
+	case 1: // one word and the prefix of another
 		one, other := words[random.IntN(len(words))], words[random.IntN(len(words))]
 		return one + " " + other[:1+random.IntN(len(other))]
-	case 2: // from a word on
+	case 2: // everything from a word on
 		return strings.Join(words[random.IntN(len(words)):], " ")
-	case 3: // an inner piece
+	case 3: // a part
 		from := random.IntN(max(1, len(name)-4))
 		return name[from:min(len(name), from+3+random.IntN(12))]
 	case 4: // joined
@@ -144,7 +144,7 @@ func typed(random *rand.Rand, name string) string {
 	return strings.NewReplacer("PRIVATE", "Pvt.", "LIMITED", "Ltd.", " AND ", " & ", "COMPANY", "Co.").Replace(name)
 }
 
-// typedQueries are so many of them, from a seed.
+// typedQueries returns count typed queries, always the same for the same names.
 func typedQueries(names []string, count int) (list []string) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range count {
@@ -153,7 +153,7 @@ func typedQueries(names []string, count int) (list []string) {
 	return list
 }
 
-// worstQueries are what people and programs send besides names, and what is hardest.
+// worstQueries are queries that are no names, and those that are hardest to answer.
 var worstQueries = []string{
 	"limited", "private", "private limited", "pvt ltd", "limited private", "limited p", "private l", "ltd", "llp", "lim", "li", "l",
 	"a", "e", "s", "ab", "a b", "a b c d e f g", "in", "india", "india limited", "india private limited", "and", "and sons", "the",
@@ -167,7 +167,7 @@ var worstQueries = []string{
 	strings.Repeat("services ", 22), strings.Repeat("ing", 66), strings.Repeat("&", 200),
 }
 
-// searchTarget is the request of a search.
+// searchTarget is the request target of a search.
 func searchTarget(name string) string {
 	return "/v1/search/companies?limit=5&name=" + url.QueryEscape(name)
 }

@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// point is what one size of register came to, for the graph.
+// point is the latencies of one size of registry, for the graph.
 type point struct {
 	names          int
 	lookup, search latency
 }
 
-// latency is the median and the 99th percentile.
+// latency is the median and the 99th percentile of a request's time.
 type latency struct{ p50, p99 time.Duration }
 
 func (l latency) String() string {
 	return fmt.Sprintf("p50 %s, p99 %s", l.p50.Round(time.Microsecond), l.p99.Round(10*time.Microsecond))
 }
 
-// serving are the measurements of what clients ask for.
+// serving lists the measurements of requests.
 var serving = []struct {
 	name    string
 	measure func(*largeBench, context.Context) error
@@ -45,7 +45,7 @@ func servingNames() (names []string) {
 	return names
 }
 
-// measureServing asks the registers for what clients ask.
+// measureServing runs the measurements of requests.
 func (b *largeBench) measureServing(ctx context.Context) error {
 	if err := stayOnCore(loadCore); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (b *largeBench) measureServing(ctx context.Context) error {
 	return nil
 }
 
-// ready makes a register beside the large one, anew unless those of an earlier run are to be
-// taken: another program may have made them.
+// ready makes a registry beside the large one. Without -reuse it makes its database again, since an
+// earlier version of the program may have made it.
 func (b *largeBench) ready(ctx context.Context, r *registry) error {
 	if !b.reuse && !b.made[r.companies] && r.dir != b.large.dir {
 		if err := r.drop(); err != nil {
@@ -79,7 +79,7 @@ func (b *largeBench) ready(ctx context.Context, r *registry) error {
 	return r.ready(ctx)
 }
 
-// ready makes the database and the keys of a register unless they are there.
+// ready makes the database and the keys of a registry unless they exist.
 func (r *registry) ready(ctx context.Context) error {
 	if err := r.generate(ctx); err != nil {
 		return err
@@ -100,15 +100,15 @@ func (r *registry) ready(ctx context.Context) error {
 	return r.warm()
 }
 
-// warm has the system read the database into memory. Before each load it does so anew, for
-// a shared machine may give the pages of files back to its host within seconds.
+// warm reads the database into the page cache. It is called before each load, since a virtual machine
+// may return cached pages to its host within seconds.
 func (r *registry) warm() error {
 	_, err := hashOf(r.path("registry.db"))
 	return err
 }
 
-// measurePoint measures one register: the least of the medians of several rounds, for what a
-// shared machine adds is never negative.
+// measurePoint measures one registry: the least of the medians of several rounds, since other work on
+// the machine only adds to them.
 func (b *largeBench) measurePoint(ctx context.Context, r *registry, rounds int) (point, error) {
 	p := point{names: int(r.counts["company"] + r.counts["llp"])}
 	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
@@ -152,7 +152,7 @@ func (l *latency) least(o latency) {
 	l.p50, l.p99 = min(l.p50, o.p50), min(l.p99, o.p99)
 }
 
-// measureLatency compares the large register with the small one.
+// measureLatency compares the large registry with the small one.
 func (b *largeBench) measureLatency(ctx context.Context) error {
 	var both [2]point
 	for n, r := range []*registry{b.small, b.large} {
@@ -173,17 +173,17 @@ func (b *largeBench) measureLatency(ctx context.Context) error {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// search asks for one of the queries with a random key.
+// search appends the request of a random search with a random key.
 func (r *registry) search(buf []byte, random *rand.Rand, queries []string) []byte {
 	buf = append(append(buf, "GET "...), searchTarget(queries[random.IntN(len(queries))])...)
 	buf = append(append(buf, " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer "...), r.keys[random.IntN(len(r.keys))]...)
 	return append(buf, "\r\n\r\n"...)
 }
 
-// searchShare of the requests of the mix are searches, one in so many.
+// searchShare: one request of the mix in so many is a search.
 const searchShare = 10
 
-// mix asks the large register for lookups and searches.
+// mix returns a function that appends lookups and searches of the large registry.
 func (b *largeBench) mix() func([]byte, *rand.Rand) []byte {
 	r := b.large
 	queries := typedQueries(r.names, 5000)
@@ -195,7 +195,7 @@ func (b *largeBench) mix() func([]byte, *rand.Rand) []byte {
 	}
 }
 
-// measureMix loads the edge of the large register with lookups and searches.
+// measureMix measures the mix under load.
 func (b *largeBench) measureMix(ctx context.Context) error {
 	mix, err := b.underLoad(ctx, b.large, b.mix())
 	if err != nil {
@@ -205,13 +205,13 @@ func (b *largeBench) measureMix(ctx context.Context) error {
 	return nil
 }
 
-// middling is the register of the hot path.
+// middling is the registry for a load of lookups alone.
 func (b *largeBench) middling(ctx context.Context) (*registry, error) {
 	r := b.registry(min(hotPathCompanies, b.companies))
 	return r, b.ready(ctx, r)
 }
 
-// measureHotPath loads the edge of a middling register with lookups alone.
+// measureHotPath measures lookups alone under load.
 func (b *largeBench) measureHotPath(ctx context.Context) error {
 	r, err := b.middling(ctx)
 	if err != nil {
@@ -226,13 +226,13 @@ func (b *largeBench) measureHotPath(ctx context.Context) error {
 	return nil
 }
 
-// loaded is what the rounds of a load on an edge of one core came to.
+// loaded is the result of several rounds of a load on an edge with one core.
 type loaded struct {
 	best    outcome
 	rates   []float64 // of all rounds, sorted
 	floor   turns     // beside a constant body from net/http
-	private int64     // memory besides mapped files, bytes
-	log     int64     // the largest of the databases' write-ahead logs afterwards, bytes
+	private int64     // anonymous memory, in bytes
+	log     int64     // size of the largest write-ahead log afterwards, in bytes
 }
 
 func (l loaded) String() string {
@@ -242,9 +242,8 @@ func (l loaded) String() string {
 		l.floor.ratio(), spread(l.floor.other))
 }
 
-// underLoad loads the edge of a register in rounds, of which the first one warms up: leases
-// are granted, pages cached. Then it and a constant body take turns, which tells how fast the
-// machine is.
+// underLoad loads an edge in rounds. The first one warms up: leases are granted, pages cached. Then
+// the edge takes turns with a server of a constant body, which shows how fast the machine is.
 func (b *largeBench) underLoad(ctx context.Context, r *registry, next func([]byte, *rand.Rand) []byte) (loaded, error) {
 	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
 	if err != nil {
@@ -290,8 +289,8 @@ func (b *largeBench) underLoad(ctx context.Context, r *registry, next func([]byt
 	return all, err
 }
 
-// measureColdStart starts an edge on files that the system has forgotten and waits for its
-// first answer to a lookup.
+// measureColdStart measures the time from an edge's start until its first answer, with a database that
+// is not in the page cache.
 func (b *largeBench) measureColdStart(ctx context.Context) error {
 	r := b.large
 	writer, err := r.startWriter(ctx)
@@ -341,7 +340,7 @@ func (r *registry) firstAnswer(ctx context.Context, writer *process) (time.Durat
 	return 0, fmt.Errorf("the edge does not answer: %s", edge.Tail())
 }
 
-// forget has the system drop what it keeps of a file in memory.
+// forget drops a file from the page cache.
 func forget(path string) error {
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// load is a closed loop: each connection sends its next request when the answer to the
-// one before has been read whole.
+// load is a closed loop: each connection sends its next request once the answer to the last one was
+// read.
 type load struct {
 	address     string
 	connections int
@@ -19,11 +19,11 @@ type load struct {
 	next func(buf []byte, random *rand.Rand) []byte
 }
 
-// outcome is what a load came to.
+// outcome is the result of a load.
 type outcome struct {
 	requests  int
 	perSecond float64
-	// processor is what the server computed for one request, whoever else ran meanwhile.
+	// processor is the server's processor time for one request.
 	processor time.Duration
 	// bodyBytes is the mean length of a body.
 	bodyBytes int
@@ -31,7 +31,7 @@ type outcome struct {
 	statuses  map[int]int
 }
 
-// failed is how many answers were not 200.
+// failed is the number of answers other than 200.
 func (o outcome) failed() int {
 	n := 0
 	for status, count := range o.statuses {
@@ -83,9 +83,8 @@ func (l load) once() (status int, err error) {
 
 var contentLength = []byte("content-length:")
 
-// parseHead reads the status and the length of the body out of the head of an HTTP/1.1
-// answer. It is written out so that the generator costs far less than the server that it
-// measures.
+// parseHead reads the status and the length of the body from the head of an HTTP/1.1 answer. It is
+// written by hand so that the generator needs far less processor time than the server.
 func parseHead(head []byte) (status, length int, err error) {
 	if len(head) < 12 {
 		return 0, 0, fmt.Errorf("status line %q", head)

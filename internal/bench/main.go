@@ -1,9 +1,10 @@
-// Command bench measures the speed of lookups: a load generator on one core against a
-// server on another, on the real register with made-up directors, metered and
-// journalled. What it prints are medians of several rounds in which the subjects take
-// turns, so that a noisy machine touches all of them alike; a ratio is the median of the
-// rounds' ratios. Judge by these, and by the processor time of a request where other work
-// shares the machine.
+// Command bench measures the speed of lookups: a load generator on one core against a server on
+// another, with the official company data and made-up directors, metered and journalled. It prints
+// medians of several rounds in which the subjects take turns, so that other work on the machine
+// affects all of them alike; a ratio is the median of the rounds' ratios. On a shared machine, rely
+// on the ratios and on the processor time of a request.
+//
+// With -large it measures a made-up registry of the country's size (make bench-india).
 package main
 
 import (
@@ -39,7 +40,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", "build/bench", "directory of the databases, kept between runs")
-	flag.StringVar(&o.data, "data", "../shared/data", "the official files; without them the register is made up")
+	flag.StringVar(&o.data, "data", "../shared/data", "the official files; without them the registry is made up")
 	flag.IntVar(&o.companies, "companies", 50_000, "companies to make up when there are no official files")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the medians are printed")
 	flag.DurationVar(&o.length, "length", 5*time.Second, "length of one load")
@@ -49,7 +50,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure this alone of "+strings.Join(servingNames(), ", ")+"; with -large and -reuse")
 	flag.StringVar(&o.constant, "constant", "", "serve a constant body on this address: the first subject, which the benchmark starts itself")
 	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
-	flag.BoolVar(&o.countrySize, "large", false, "measure a register as large as the country's")
+	flag.BoolVar(&o.countrySize, "large", false, "measure a registry as large as the country's")
 	flag.StringVar(&o.graph, "graph", "", "file to draw the latencies of several sizes into, with -large")
 	flag.Parse()
 	if o.only != "" && (!o.countrySize || !o.reuse || !slices.Contains(servingNames(), o.only)) {

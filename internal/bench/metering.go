@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// figure is one number of a benchmark of the metering, and what it should reach.
+// figure is one figure of a metering benchmark, and its goal.
 type figure struct{ what, folder, benchmark, unit, goal string }
 
 var figures = []figure{
@@ -24,7 +24,7 @@ var figures = []figure{
 	{"memory of an edge with 100,000 warm accounts", "./replicate/metering/meter", "BenchmarkWarmAccounts", "MB", "less than 60"},
 }
 
-// runMetering runs the benchmarks of the metering and prints their figures.
+// runMetering runs the metering benchmarks and prints their figures.
 func runMetering(ctx context.Context) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "metering\tmeasured\tto reach\t")

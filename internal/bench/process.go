@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The cores: the server under test has one for itself, everything else has the other.
+// The server under test has a core for itself; everything else shares the other.
 const (
 	serverCore = 0
 	loadCore   = 1

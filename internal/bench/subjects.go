@@ -21,15 +21,15 @@ type subject struct {
 	start func(context.Context) (*process, error)
 }
 
-// result is what the rounds of a subject came to.
+// result is the outcome of all rounds of a subject.
 type result struct {
 	name         string
 	outcomes     []outcome
 	all, private int64 // resident memory after the last round
 }
 
-// subjects are the first three that requests are compared on, what a log line costs, and
-// the two engines of another build where there is one to compare with.
+// subjects are a constant body, both engines, one with a log line for each request, and both engines
+// of another build if there is one to compare with.
 func (o options) subjects(d *dataset) []subject {
 	edge := func(name, program, engine, log string) subject {
 		return subject{name, func(ctx context.Context) (*process, error) { return d.startEdge(ctx, program, engine, log) }}
@@ -47,7 +47,7 @@ func (o options) subjects(d *dataset) []subject {
 	return list
 }
 
-// oneCore limits a server's scheduler to the core that it is pinned to.
+// oneCore is the environment of a server that is pinned to one core.
 var oneCore = []string{"GOMAXPROCS=1"}
 
 func (d *dataset) startConstant(ctx context.Context) (*process, error) {
@@ -93,7 +93,7 @@ func (d *dataset) edgeArgs(writer *process, engine, log, state string) func(addr
 	}
 }
 
-// measure lets the subjects take turns.
+// measure measures all subjects in turns.
 func (o options) measure(ctx context.Context, set *dataset) ([]result, error) {
 	if err := stayOnCore(loadCore); err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (o options) measure(ctx context.Context, set *dataset) ([]result, error) {
 	return results, nil
 }
 
-// warmUp is how long a subject is loaded before it is measured: leases are granted,
-// pages cached.
+// warmUp is how long a subject is loaded before it is measured, so that leases are granted and pages
+// cached.
 const warmUp = 2 * time.Second
 
 func (o options) round(ctx context.Context, set *dataset, s subject, into *result) error {
@@ -140,7 +140,7 @@ func (o options) round(ctx context.Context, set *dataset, s subject, into *resul
 	return err
 }
 
-// measure runs the load and reads what the server computed meanwhile.
+// measure runs the load and measures the server's processor time.
 func (l load) measure(server *process) (outcome, error) {
 	before, err := server.processorTime()
 	if err != nil {
@@ -155,7 +155,7 @@ func (l load) measure(server *process) (outcome, error) {
 	return measured, err
 }
 
-// lookup asks for a random company with a random key.
+// lookup appends the request of a random company with a random key.
 func (d *dataset) lookup(buf []byte, random *rand.Rand) []byte {
 	buf = append(buf, "GET /v1/companies/"...)
 	buf = append(buf, d.cins[random.IntN(len(d.cins))]...)
@@ -164,10 +164,10 @@ func (d *dataset) lookup(buf []byte, random *rand.Rand) []byte {
 	return append(buf, "\r\n\r\n"...)
 }
 
-// constantBody is as long as a usual company.
+// constantBodySize is about the size of a company, in bytes.
 const constantBodySize = 1100
 
-// serveConstant is the floor: net/http with a body that is always the same.
+// serveConstant is the least that a server costs: net/http with a constant body.
 func serveConstant(ctx context.Context, address string) error {
 	body := make([]byte, constantBodySize)
 	length := strconv.Itoa(len(body))
@@ -187,10 +187,10 @@ func serveConstant(ctx context.Context, address string) error {
 	return nil
 }
 
-// yardstick is the subject that ratios are given to: native serves the same work.
+// yardstick is the subject that ratios refer to: the native engine.
 const yardstick = 1
 
-// printTable prints the medians of each subject's rounds.
+// printTable prints the medians of each subject.
 func printTable(results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "subject\trequests/s\tmin\tmax\tof native\tCPU µs\tp50\tp99\tresident\twithout files\t")
@@ -216,8 +216,8 @@ func (r *result) rates() []float64 {
 	return rates
 }
 
-// share is the median of what the rounds gave of a yardstick's rate: those of one round were
-// measured next to one another, on the same hour of a machine that others use too.
+// share is the median, over the rounds, of the ratio of this subject's rate to the yardstick's. Both
+// rates of a round were measured shortly after one another.
 func (r *result) share(yardstick *result) float64 {
 	var shares []float64
 	for n, o := range r.outcomes {

@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// accessReach is guarantee G8: how soon a change of access is seen at every edge.
+	// accessReach is the time within which a change of access is effective at every edge
+	// (docs/design.md, "Guarantees", G8).
 	accessReach = 2 * time.Second
-	// accessRounds are measured; the best one counts, since the machine may be busy.
+	// accessRounds is how often each change is measured; the best counts, since the machine may be
+	// busy.
 	accessRounds = 4
 )
 
-// accessChange is a change of access and what lookups get once it has arrived.
+// accessChange is a change of access, and the status of lookups once it is effective.
 type accessChange struct {
 	name   string
 	do     func(context.Context) error
@@ -59,7 +61,7 @@ func TestAccessChangesReachEveryEdgeWithinTwoSeconds(t *testing.T) {
 	}
 }
 
-// accessChanges are those of the life of one account. The first sets its key.
+// accessChanges are changes in the life of one account. The first sets its key.
 func (f *fixture) accessChanges(t *testing.T, round int, key *string) []accessChange {
 	var account int64
 	change := func(c writer.AccountChange) func(context.Context) error {
@@ -87,14 +89,14 @@ func (f *fixture) accessChanges(t *testing.T, round int, key *string) []accessCh
 	}
 }
 
-// everywhere waits until something is so at every edge, and says since when.
-func (f *fixture) everywhere(t *testing.T, what string, so func(*cluster.Edge) bool) (last time.Time) {
+// everywhere waits until a condition holds at every edge, and returns when the last edge met it.
+func (f *fixture) everywhere(t *testing.T, what string, holds func(*cluster.Edge) bool) (last time.Time) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, e := range f.Edges {
 		all.Go(func() {
-			assert.Eventually(t, func() bool { return so(e) }, patience, 5*time.Millisecond, "%s at %s", what, e.Name)
+			assert.Eventually(t, func() bool { return holds(e) }, patience, 5*time.Millisecond, "%s at %s", what, e.Name)
 			mu.Lock()
 			defer mu.Unlock()
 			last = time.Now()

@@ -16,7 +16,7 @@ type alarm struct {
 	Labels, Annotations map[string]string
 }
 
-// alarms reads the rules that we give to operators.
+// alarms reads deploy/prometheus/alarms.yml.
 func alarms(t testing.TB) (list []alarm) {
 	t.Helper()
 	file, err := os.Open("../../deploy/prometheus/alarms.yml")
@@ -43,8 +43,7 @@ var (
 	metricLabel = regexp.MustCompile(`(\w+)=~?"|by \(([\w, ]+)\)`)
 )
 
-// TestEveryAlarmIsExplained holds that operators find each alarm in their guide, and
-// nothing there that does not exist.
+// TestEveryAlarmIsExplained: docs/operations.md explains each alarm, and no other.
 func TestEveryAlarmIsExplained(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
@@ -62,9 +61,9 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 	require.ElementsMatch(t, named, explained)
 }
 
-// alarmsAreOfMetrics checks that every metric that an alarm names is there, with the
-// labels that the alarm asks for.
-func (f *fixture) alarmsAreOfMetrics() {
+// alarmsUseMetrics requires that every metric in an alarm exists, with the labels that the alarm
+// uses.
+func (f *fixture) alarmsUseMetrics() {
 	f.t.Helper()
 	edge, err := get(f.Edges[0].Metrics, "")
 	require.NoError(f.t, err)

@@ -48,8 +48,8 @@ func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
 	f.push(f.before)
 	f.push(f.after)
 	f.inStep()
-	f.alarmsAreOfMetrics()
-	f.statusTells()
+	f.alarmsUseMetrics()
+	f.statusShowsRelease()
 	single := f.single("single", f.after)
 	release := f.release()
 	for _, key := range []string{"", "reg_sandbox_public", func() string { _, key := f.account(1); return key }()} {
@@ -75,8 +75,8 @@ func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
 	}
 }
 
-// ask asks an edge. The requests of a minute may be used up by those that waited for the edges
-// to get ready; then it waits for another minute.
+// ask sends a request to an edge. Requests that waited for the edges to become ready may have used up
+// the rate limit; then it waits for the next minute.
 func (f *fixture) ask(e *cluster.Edge, path, key string) answer {
 	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {

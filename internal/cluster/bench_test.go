@@ -26,10 +26,10 @@ import (
 	"regedge/schema/importer"
 )
 
-// benchCompanies is the size of the register that is pushed.
+// benchCompanies is the number of companies of the registry that is pushed.
 const benchCompanies = 30_000
 
-// BenchmarkPush pushes a register, and then 1% of its companies.
+// BenchmarkPush pushes a registry, and then a change of 1% of its companies.
 func BenchmarkPush(b *testing.B) {
 	dir := b.TempDir()
 	registry := newRegistry(b, dir, benchCompanies)
@@ -54,7 +54,7 @@ func BenchmarkPush(b *testing.B) {
 	}
 }
 
-// countRows counts what was imported.
+// countRows counts the records of a registry.
 func countRows(b *testing.B, registry string) (rows int64) {
 	b.Helper()
 	db, err := schema.OpenFile(registry, true)
@@ -80,7 +80,7 @@ func newRegistry(b *testing.B, dir string, companies int) string {
 	return config.Registry
 }
 
-// change touches one company in so many, makes a release of it, and says how many.
+// change changes one company in oneIn, adds a release, and returns the number of changed ones.
 func change(b *testing.B, registry string, oneIn int) (rows int64) {
 	b.Helper()
 	db, err := schema.OpenFile(registry, false)

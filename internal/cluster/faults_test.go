@@ -15,11 +15,10 @@ import (
 	"regedge/schema"
 )
 
-// TestNoLookupFailsWhileThePartsOfTheClusterDo breaks one part after another under load.
-// The load is one for all of them; what each left behind is found at the end at the
-// latest. Each fault returns how long the edges took to be in step again once the broken
-// part was back.
-func TestNoLookupFailsWhileThePartsOfTheClusterDo(t *testing.T) {
+// TestNoLookupFailsWhenAPartDoes breaks one part after another under the same load, so that late
+// effects of a fault are found as well. Each fault returns the time from the repair until the edges
+// were in step again.
+func TestNoLookupFailsWhenAPartDoes(t *testing.T) {
 	t.Parallel()
 	f := start(t, "--access-max-age", "1h", "--max-lag", "1h")
 	f.push(f.before)
@@ -30,7 +29,7 @@ func TestNoLookupFailsWhileThePartsOfTheClusterDo(t *testing.T) {
 		name string
 		run  func(*testing.T) time.Duration
 	}{
-		{"a push of what changed", func(t *testing.T) time.Duration { return f.pushed(t, f.after) }},
+		{"a push of 1%", func(t *testing.T) time.Duration { return f.pushed(t, f.after) }},
 		{"a push of everything", func(t *testing.T) time.Duration { return f.pushed(t, f.whole) }},
 		{"a rollback", func(*testing.T) time.Duration { return f.rollback("") }},
 		{"a push killed half-way and resumed", f.killedPush},
@@ -57,8 +56,8 @@ func TestNoLookupFailsWhileThePartsOfTheClusterDo(t *testing.T) {
 	l.end(t)
 }
 
-// rollback goes back to a release, or to the one before, and returns how long it took to
-// reach every edge.
+// rollback goes back to a release, by default the previous one, and returns the time until every edge
+// answered from it.
 func (f *fixture) rollback(to string) time.Duration {
 	f.t.Helper()
 	args, env, err := f.PushArgs("")
@@ -80,7 +79,7 @@ func (f *fixture) pushed(t *testing.T, file string) time.Duration {
 	return arrived
 }
 
-// killedPush kills a push of everything at a moment later each time, until one is done.
+// killedPush kills a push of everything, a little later each time, until one completes.
 func (f *fixture) killedPush(t *testing.T) time.Duration {
 	args, env, err := f.PushArgs(f.after)
 	require.NoError(t, err)
@@ -105,8 +104,8 @@ func (f *fixture) killedPush(t *testing.T) time.Duration {
 	return f.pushed(t, f.after)
 }
 
-// follows waits until the edges are in step again, and returns how long that took; then
-// it waits until a write at the primary is seen through every edge.
+// follows waits until the edges are in step, and returns the time that took. Then it waits until a
+// write at the primary is visible at every edge.
 func (f *fixture) follows() time.Duration {
 	f.t.Helper()
 	back := time.Now()
@@ -140,7 +139,7 @@ func (f *fixture) primaryKilled(t *testing.T) time.Duration {
 	return f.follows()
 }
 
-// databaseLost leaves the keeper of a replica to bring it back.
+// databaseLost makes a replica lose its database, which sqld.Server repairs by itself.
 func (f *fixture) databaseLost(t *testing.T) time.Duration {
 	again := func() int { return strings.Count(f.log.String(), "lost its database, and is started again") }
 	before := again()
@@ -162,8 +161,8 @@ func (f *fixture) replicaDeleted(t *testing.T) time.Duration {
 	return f.follows()
 }
 
-// edgeKilled expects lookups to be answered from the moment on at which the edge says
-// that it is ready: its leases come back from its journal.
+// edgeKilled requires that lookups are answered as soon as the edge reports that it is ready: it
+// recovers its leases from its journal.
 func (f *fixture) edgeKilled(t *testing.T, l *traffic) time.Duration {
 	e := f.Edges[0]
 	l.down.Store(e.Name, true)
@@ -180,7 +179,7 @@ func (f *fixture) edgeKilled(t *testing.T, l *traffic) time.Duration {
 	return f.follows()
 }
 
-// cut cuts one edge off; both go on answering.
+// cut cuts the network between one edge and the centre. Both edges continue to answer.
 func (f *fixture) cut(t *testing.T, l *traffic) time.Duration {
 	e := f.Edges[1]
 	e.Cut()
@@ -202,7 +201,7 @@ func (f *fixture) cut(t *testing.T, l *traffic) time.Duration {
 }
 
 // TestAnEdgeThatFallsBehindIsNotReadyUntilItHasCaughtUp cuts an edge off for longer than
-// its bound of lag. It goes on answering whoever still asks it.
+// --max-lag. It still answers requests.
 func TestAnEdgeThatFallsBehindIsNotReadyUntilItHasCaughtUp(t *testing.T) {
 	t.Parallel()
 	f := start(t, "--max-lag", "4s")
@@ -222,7 +221,7 @@ func TestAnEdgeThatFallsBehindIsNotReadyUntilItHasCaughtUp(t *testing.T) {
 	f.inStep()
 }
 
-// ready asks an edge whether it should be given requests.
+// ready reports whether an edge is ready.
 func ready(url string) bool {
 	response, err := http.Get(url + "/readyz")
 	if err != nil {
@@ -232,11 +231,10 @@ func ready(url string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// TestLostPrimariesAreMadeAgain loses the disks of both primaries. The writer fills access
-// again when it starts, an operator pushes the registry, and the replicas begin anew by
-// themselves; lookups go on from the old files meanwhile, however long the registry takes
-// to be filled.
-func TestLostPrimariesAreMadeAgain(t *testing.T) {
+// TestLostPrimariesAreRebuilt deletes the databases of both primaries. The writer fills the access
+// database when it starts, an operator pushes the registry, and the replicas copy both again. Until
+// then, lookups are answered from the old files.
+func TestLostPrimariesAreRebuilt(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.push(f.before)
@@ -257,7 +255,7 @@ func TestLostPrimariesAreMadeAgain(t *testing.T) {
 	l.through(t, 50)
 	f.WriterProcess.Stop()
 	require.NoError(t, f.WriterProcess.Start())
-	f.beginRegistry(t)
+	f.migrateRegistry(t)
 	l.through(t, 3*int64(load()))
 	f.push(f.after)
 	f.inStep()
@@ -265,9 +263,9 @@ func TestLostPrimariesAreMadeAgain(t *testing.T) {
 	l.end(t)
 }
 
-// beginRegistry gives an empty primary its schema, as a push does first, and waits until
-// the replicas have that and the heartbeats after it.
-func (f *fixture) beginRegistry(t *testing.T) {
+// migrateRegistry creates the schema at the empty primary, as a push does first, and waits until the
+// replicas have the first heartbeat after it.
+func (f *fixture) migrateRegistry(t *testing.T) {
 	t.Helper()
 	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)

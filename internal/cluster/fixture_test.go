@@ -30,7 +30,7 @@ const patience = 2 * time.Minute
 // generated is how many made-up companies stand beside the sample.
 const generated = 4000
 
-// TestMain removes what program built.
+// TestMain removes the program that the tests have built.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if built != "" {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built is the folder of what program built.
+// built is the folder of the program, empty until it is built.
 var built string
 
 // program builds regedge once for all tests.
@@ -50,15 +50,15 @@ var program = sync.OnceValues(func() (program string, err error) {
 	return testkit.BuildRegedge(context.Background(), built)
 })
 
-// world is a cluster of two edges with registries to push.
+// fixture is a cluster and registries to push to it.
 type fixture struct {
 	*cluster.Cluster
 	t testing.TB
-	// before and after are two states of the register, from the same sources and 1% more.
+	// before and after are files of two states of the registry: after has 1% of the companies changed.
 	before, after string
-	// whole is before, with nearly every record changed in what no answer shows.
+	// whole is before with nearly every record changed, but no answer about a company.
 	whole string
-	log   *testkit.Log // what the processes log, shown when a test fails
+	log   *testkit.Log // output of all processes, shown when a test fails
 }
 
 // start starts a cluster of two edges on the loopback.
@@ -67,7 +67,7 @@ func start(t testing.TB, flags ...string) *fixture {
 	return startAt(t, "", []placed{{name: "east"}, {name: "west"}}, flags...)
 }
 
-// placed is an edge and where it runs.
+// placed is an edge with the network that it runs in.
 type placed struct {
 	name  string
 	place cluster.Place
@@ -102,7 +102,7 @@ func startAt(t testing.TB, host string, edges []placed, flags ...string) *fixtur
 	return f
 }
 
-// edge is the edge of a name.
+// edge returns the edge with a name.
 func (f *fixture) edge(name string) *cluster.Edge {
 	f.t.Helper()
 	i := slices.IndexFunc(f.Edges, func(e *cluster.Edge) bool { return e.Name == name })
@@ -110,15 +110,15 @@ func (f *fixture) edge(name string) *cluster.Edge {
 	return f.Edges[i]
 }
 
-// regedge runs a command of the program to its end.
+// command is a command of the program with its environment.
 func (f *fixture) command(args, env []string) *exec.Cmd {
 	c := exec.CommandContext(f.t.Context(), f.Regedge, args...)
 	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	return c
 }
 
-// push pushes a registry file and waits until both edges answer from it. It returns how
-// long the push took, how long after its end the last edge had it, and what it said.
+// push pushes a registry file and waits until all edges answer from it. It returns the time of the
+// push, the time from its end until the last edge answered from it, and its output.
 func (f *fixture) push(file string) (took, arrived time.Duration, said string) {
 	f.t.Helper()
 	args, env, err := f.PushArgs(file)
@@ -150,7 +150,7 @@ func (f *fixture) release() string {
 	return id
 }
 
-// releases are those that the primary had, the current one first.
+// releases lists the releases at the primary, the current one first.
 func (f *fixture) releases() []push.Release {
 	f.t.Helper()
 	token, err := f.Token("registry", pki.ReadOnly)

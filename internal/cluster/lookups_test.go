@@ -35,7 +35,7 @@ func (f *fixture) single(name, registry string) *cluster.Edge {
 	}})
 }
 
-// tokenVariable is where an edge finds the token of a database.
+// tokenVariable is the environment variable with an edge's token of a database.
 func tokenVariable(database string) string { return "REGEDGE_" + strings.ToUpper(database) + "_TOKEN" }
 
 // run runs an edge until the test ends, and waits until it is ready.
@@ -49,7 +49,7 @@ func (f *fixture) run(e *cluster.Edge) *cluster.Edge {
 	return e
 }
 
-// plan makes a plan whose rate and volume are never reached.
+// plan creates the plan load, whose limits no test reaches.
 func (f *fixture) plan() {
 	f.t.Helper()
 	_, err := f.Client.SetPlan(f.t.Context(), writer.Plan{ID: "load", APIAccess: true, PerMinute: 1 << 30, MonthlyVolume: 1 << 40, Email: true, Phone: true})
@@ -79,10 +79,10 @@ func (f *fixture) account(n int) (id int64, key string) {
 	return id, key
 }
 
-// answer is what an edge said.
+// answer is an edge's response.
 type answer struct {
 	status        int
-	release, data string // data is without what differs by request
+	release, data string // data is the body without what differs between requests
 }
 
 func fetch(client *http.Client, base, path, key string) (answer, error) {

@@ -16,12 +16,12 @@ import (
 	"regedge/replicate/registry/push"
 )
 
-// inStepAge is the age of a replica that follows: a beat each second, and the second
-// between two looks at it.
+// inStepAge is the greatest age, in seconds, of a replica that follows: the primary has a heartbeat
+// each second, and the edge reads its age once a second.
 const inStepAge = 2.5
 
-// inStep waits until every edge is ready and reads, by the replicas' files, what was
-// written from now on.
+// inStep waits until every edge is ready and reads, from the replicas' files, what was written after
+// this call.
 func (f *fixture) inStep() {
 	f.t.Helper()
 	since := time.Now()
@@ -33,7 +33,8 @@ func (f *fixture) inStep() {
 	}
 }
 
-// follows reads the metrics of an edge: both replicas have a heartbeat of after a time.
+// follows reports, by an edge's metrics, whether both replicas have a heartbeat that is later than
+// since.
 func follows(metrics string, since time.Time) bool {
 	asked := time.Now()
 	page, err := get(metrics, "")
@@ -55,8 +56,8 @@ var ages = regexp.MustCompile(`(?m)^regedge_replica_age_seconds\{.*\} (.*)$`)
 // fallback matches the metrics of an edge that reads an endpoint.
 var fallback = regexp.MustCompile(`(?m)^regedge_replica_fallback\{.*\} 1$`)
 
-// statusTells waits until regedge status shows every edge with the current release.
-func (f *fixture) statusTells() {
+// statusShowsRelease waits until regedge status shows every edge with the current release.
+func (f *fixture) statusShowsRelease() {
 	f.t.Helper()
 	token, err := f.Token("registry", pki.ReadOnly)
 	require.NoError(f.t, err)

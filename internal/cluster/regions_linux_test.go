@@ -25,12 +25,11 @@ import (
 // insideRegions marks the process that has a network of its own.
 const insideRegions = "REGEDGE_REGIONS"
 
-// far are the regions: how long a packet takes to the centre and back.
+// far are the round-trip times between the regions and the centre.
 var far = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
 
-// TestLookupsStayInTheirRegion runs a centre and three regions, each in a network of its
-// own, whose packets to the centre take their time. Clients of each region look up at
-// their edge, and the same at an edge of the centre.
+// TestLookupsStayInTheirRegion runs a centre and three regions, each in a network of its own with a
+// latency to the centre. Clients of each region send lookups to their edge and to one at the centre.
 func TestLookupsStayInTheirRegion(t *testing.T) {
 	if os.Getenv(insideRegions) == "" {
 		t.Parallel()
@@ -95,7 +94,7 @@ func inANetworkOfItsOwn(t *testing.T) {
 	}
 	var said strings.Builder
 	again.Stdout, again.Stderr = &said, &said
-	runtime.LockOSThread() // whose end would be the other process's
+	runtime.LockOSThread() // the signal for the parent's death is sent when this thread ends
 	defer runtime.UnlockOSThread()
 	if err := again.Start(); err != nil {
 		t.Skip("networks can't be made here: ", err)
@@ -125,29 +124,29 @@ func clientAt(place cluster.Place) *http.Client {
 		})
 		return conn, err
 	}
-	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: askers}}
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: clientsInRegion}}
 }
 
 const (
-	// askers is how many clients a region has.
-	askers = 4
-	// betweenLookups is what a client does otherwise: the answer's time is to be seen, and
-	// not the queue before a machine that carries all of this.
+	// clientsInRegion is how many clients a region has.
+	clientsInRegion = 4
+	// betweenLookups is the pause of a client between lookups, so that the machine, which runs all
+	// regions, is not busy, and the latency is measured rather than a queue.
 	betweenLookups = 20 * time.Millisecond
 )
 
-// measure looks up again and again, and returns the times in order. The first lookups,
-// which connect and fetch leases, don't count.
+// measure sends lookups and returns their times, sorted, without the first ones, which connect and
+// fetch leases.
 func (f *fixture) measure(t *testing.T, client *http.Client, e *cluster.Edge, key string, lookups int) []time.Duration {
 	cins := f.watched()
 	var mu sync.Mutex
 	var took []time.Duration
 	var all sync.WaitGroup
-	for range askers {
+	for range clientsInRegion {
 		all.Go(func() {
 			tick := time.NewTicker(betweenLookups)
 			defer tick.Stop()
-			for n := range lookups/askers + 2 {
+			for n := range lookups/clientsInRegion + 2 {
 				<-tick.C
 				began := time.Now()
 				a, err := fetch(client, e.URL, "/v1/companies/"+cins[n%len(cins)], key)
@@ -167,8 +166,7 @@ func (f *fixture) measure(t *testing.T, client *http.Client, e *cluster.Edge, ke
 	return took
 }
 
-// measureFirst looks up with accounts that have no lease there yet, over connections that
-// there are already.
+// measureFirst measures lookups of accounts that have no lease at the edge yet, on open connections.
 func (f *fixture) measureFirst(t *testing.T, client *http.Client, e *cluster.Edge, region int) []time.Duration {
 	var took []time.Duration
 	for n := range 10 {
@@ -176,7 +174,7 @@ func (f *fixture) measureFirst(t *testing.T, client *http.Client, e *cluster.Edg
 		if !assert.NoError(t, err) {
 			break
 		}
-		// A refused lookup tells that the key has arrived, and takes no lease.
+		// An invalid lookup shows that the key has arrived, without a lease.
 		assert.Eventually(t, func() bool {
 			a, err := fetch(client, e.URL, "/v1/companies/no-cin", key)
 			return err == nil && a.status == 400
@@ -244,7 +242,7 @@ func ip(arguments string) error {
 	return nil
 }
 
-// tunnel is a network device whose packets this process carries.
+// tunnel creates a network device (TUN) whose packets this process forwards.
 func tunnel(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -265,18 +263,17 @@ func tunnel(name string) (*os.File, error) {
 const (
 	// packetBytes is more than a packet of these devices has.
 	packetBytes = 2048
-	// underWay is how many packets may be under way in one direction.
-	underWay = 1 << 14
+	// inFlight is how many packets may be in flight in one direction.
+	inFlight = 1 << 14
 )
 
-// carry carries packets from one end to the other, each of which takes a time, until an
-// end is closed.
-func carry(from, to *os.File, takes time.Duration) {
+// forward forwards packets from one end to the other with a delay, until an end is closed.
+func forward(from, to *os.File, takes time.Duration) {
 	type packet struct {
 		bytes []byte
 		due   time.Time
 	}
-	line := make(chan packet, underWay)
+	line := make(chan packet, inFlight)
 	go func() {
 		for p := range line {
 			time.Sleep(time.Until(p.due))
@@ -294,8 +291,8 @@ func carry(from, to *os.File, takes time.Duration) {
 	}
 }
 
-// region makes a place that is so far from this process's network, there and back. Number
-// is from 1; the place is 10.77.NUMBER.2, and this network 10.77.NUMBER.1 and 10.77.0.1.
+// region creates a network with a round-trip time of away to this process's network. Number counts
+// from 1; the address there is 10.77.NUMBER.2, and here 10.77.NUMBER.1 and 10.77.0.1.
 func region(number int, away time.Duration) (place cluster.Place, end func(), err error) {
 	n, err := newNetwork()
 	if err != nil {
@@ -328,8 +325,8 @@ func region(number int, away time.Duration) (place cluster.Place, end func(), er
 			return place, nil, err
 		}
 	}
-	go carry(here, there, away/2)
-	go carry(there, here, away/2)
+	go forward(here, there, away/2)
+	go forward(there, here, away/2)
 	return n.place(fmt.Sprintf("10.77.%d.2", number)), func() {
 		here.Close()
 		there.Close()

@@ -35,7 +35,7 @@ func (f *fixture) makeRegistries() {
 	f.makeWhole()
 }
 
-// addGenerated makes the register large enough for a push of several transactions.
+// addGenerated makes the registry large enough for a push of several transactions.
 func (f *fixture) addGenerated(dir string) {
 	f.t.Helper()
 	out := filepath.Join(dir, "generated")
@@ -49,8 +49,8 @@ func (f *fixture) addGenerated(dir string) {
 	require.NoError(f.t, err)
 }
 
-// makeWhole changes nearly every record of a copy of the first state, in what no answer about
-// a company shows.
+// makeWhole changes nearly every record in a copy of before, in fields that no answer about a company
+// shows.
 func (f *fixture) makeWhole() {
 	f.t.Helper()
 	content, err := os.ReadFile(f.before)
@@ -63,7 +63,7 @@ func (f *fixture) makeWhole() {
 	for _, change := range []string{
 		"UPDATE company SET principal_business = 'WHOLE' WHERE coalesce(main_division, business_activity) IS NOT NULL",
 		"UPDATE llp SET business_activity = 'WHOLE' WHERE main_division IS NOT NULL",
-		"UPDATE director SET appointment_date = '2001-02-03'", // the boards of companies have their own
+		"UPDATE director SET appointment_date = '2001-02-03'", // the directors lists have their own dates
 	} {
 		_, err := db.Exec(change)
 		require.NoError(f.t, err)
@@ -104,8 +104,8 @@ func (f *fixture) changes() (appointments, directors, contacts [][]string) {
 	return appointments, directors, contacts
 }
 
-// watched are the companies whose answers the tests look at: the ones that change, and
-// some that don't.
+// watched are the companies that tests look up: those that differ between before and after, and some
+// others.
 func (f *fixture) watched() (cins []string) {
 	db, err := schema.OpenFile(f.before, true)
 	require.NoError(f.t, err)

@@ -25,13 +25,13 @@ func soak() bool { return os.Getenv("SOAK") != "" }
 
 func suspension(on bool) writer.AccountChange { return writer.AccountChange{Suspended: &on} }
 
-// traffic is a steady load of lookups on every edge, each of whose answers is checked.
+// traffic is a steady load of lookups on every edge, with every answer checked.
 type traffic struct {
 	f        *fixture
 	accounts []int64
 	keys     []string
 	cins     []string
-	// right are the answers that a company may have, by CIN.
+	// right has the possible answers for each CIN.
 	right map[string]map[string]bool
 
 	paid, unknown atomic.Int64             // charged lookups; those without an answer
@@ -53,14 +53,14 @@ func load() (perSecond int) {
 }
 
 const (
-	// manyAccounts is of a load that takes every account's leases through each fault.
+	// manyAccounts is for a load in which many leases go through each fault.
 	manyAccounts = 1000
 	fewAccounts  = 10
-	// inParallel is how many accounts are made or warmed at once.
+	// inParallel is how many accounts are created or warmed up at once.
 	inParallel = 16
 )
 
-// newTraffic makes accounts and learns the right answers from single processes.
+// newTraffic creates accounts, and reads the right answers from edges on the two registry files.
 func (f *fixture) newTraffic(accounts int) *traffic {
 	f.t.Helper()
 	l := &traffic{f: f, cins: f.watched(), right: make(map[string]map[string]bool), answered: make(map[string]*atomic.Int64)}
@@ -81,7 +81,7 @@ func (f *fixture) newTraffic(accounts int) *traffic {
 				changed++
 			}
 		}
-		require.Eventually(f.t, func() bool { // it never comes back to report the rest
+		require.Eventually(f.t, func() bool { // it cannot report the rest once it is stopped
 			account, err := f.Client.Account(f.t.Context(), l.accounts[0])
 			return err == nil && account.Spent == l.paid.Load()
 		}, patience, 50*time.Millisecond)
@@ -104,7 +104,7 @@ func (l *traffic) makeAccounts(accounts int) {
 	require.NoError(l.f.t, errors.Join(failed...))
 }
 
-// parallel does something for each number below count, some at a time.
+// parallel calls do for each number below count, inParallel at a time.
 func parallel(count int, do func(n int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -118,7 +118,7 @@ func parallel(count int, do func(n int)) {
 	all.Wait()
 }
 
-// insist asks until the answer is 200.
+// insist repeats a lookup until the answer is 200.
 func (l *traffic) insist(e *cluster.Edge, cin, key string) (a answer) {
 	assert.Eventually(l.f.t, func() bool {
 		var err error
@@ -129,7 +129,7 @@ func (l *traffic) insist(e *cluster.Edge, cin, key string) (a answer) {
 	return a
 }
 
-// start begins the load.
+// start starts the load.
 func (l *traffic) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
@@ -140,7 +140,7 @@ func (l *traffic) start() {
 		for i := range workers {
 			due := time.Now().Add(between * time.Duration(i) / workers)
 			l.all.Go(func() {
-				for ; ctx.Err() == nil; due = following(due, between) {
+				for ; ctx.Err() == nil; due = nextDue(due, between) {
 					select {
 					case <-ctx.Done():
 						return
@@ -153,9 +153,9 @@ func (l *traffic) start() {
 	}
 }
 
-// following is when the next lookup is due. What a slow answer held up is sent later, unless
-// it held up more than a second's.
-func following(due time.Time, between time.Duration) time.Time {
+// nextDue is when the next lookup is due. Lookups that a slow answer has delayed are sent late, those of
+// more than a second are left out.
+func nextDue(due time.Time, between time.Duration) time.Time {
 	due = due.Add(between)
 	if late := time.Now().Add(-time.Second); due.Before(late) {
 		return late
@@ -163,7 +163,7 @@ func following(due time.Time, between time.Duration) time.Time {
 	return due
 }
 
-// one sends one lookup and judges its answer.
+// one sends one lookup and checks its answer.
 func (l *traffic) one(client *http.Client, e *cluster.Edge) {
 	_, wasDown := l.down.Load(e.Name)
 	sent := time.Now()
@@ -196,7 +196,7 @@ func (l *traffic) fault(format string, args ...any) {
 	}
 }
 
-// end stops the load and checks that all was answered rightly and charged once.
+// end stops the load, and requires that all answers were right and charged once.
 func (l *traffic) end(t *testing.T) {
 	t.Helper()
 	l.stop()
@@ -232,7 +232,7 @@ type phase struct {
 	answered map[string]int64
 }
 
-// begin begins a phase.
+// begin starts a phase.
 func (l *traffic) begin() *phase {
 	p := &phase{l: l, began: time.Now(), answered: make(map[string]int64)}
 	for name, n := range l.answered {
@@ -242,7 +242,7 @@ func (l *traffic) begin() *phase {
 	return p
 }
 
-// describe tells what was answered in the phase, and how slowly at worst.
+// describe says how many lookups were answered in the phase, and how long the slowest took.
 func (p *phase) describe() string {
 	took := time.Since(p.began)
 	text := fmt.Sprintf("%v in all, slowest lookup %v", took.Round(time.Millisecond), time.Duration(p.l.slowest.Load()).Round(time.Millisecond))
@@ -253,7 +253,7 @@ func (p *phase) describe() string {
 	return text
 }
 
-// through lets the load run until every edge has answered so many lookups more.
+// through waits until every edge has answered so many lookups more.
 func (l *traffic) through(t *testing.T, lookups int64) {
 	t.Helper()
 	for _, e := range l.f.Edges {

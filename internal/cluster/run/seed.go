@@ -84,7 +84,7 @@ See how the edges are (the token may only read):
   export REGEDGE_WRITER=%[2]s REGEDGE_TOKEN=%[9]s
   %[10]s status --registry %[3]s --registry-token %[11]s
 
-Change the register and push it, and take it back:
+Change the registry and push it, then roll back:
 
   export %[12]s
   %[10]s %[13]s --dry-run
