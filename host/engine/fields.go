@@ -198,13 +198,9 @@ func tokenTable() (table [256]bool) {
 // validValue reports whether value can be a field value (RFC 9110, section 5.5). It allows no
 // control character except tab: with CR or LF a guest could end the field.
 func validValue(value []byte) bool {
-	for ; len(value) >= 8; value = value[8:] {
-		word := binary.LittleEndian.Uint64(value)
-		// The high bit of a byte is set if the byte is below 0x20, or is 0x7f. A borrow may set it
-		// wrongly but never clears it, so the bytes are then checked one by one.
-		const ones, highs = 0x0101010101010101, 0x8080808080808080
-		deleted := word ^ ones*0x7f
-		if ((word-ones*0x20)&^word|(deleted-ones)&^deleted)&highs != 0 {
+	for ; len(value) >= fastbytes.Size; value = value[fastbytes.Size:] {
+		const del = 0x7f
+		if fastbytes.Special(binary.LittleEndian.Uint64(value), del, del) {
 			break
 		}
 	}
