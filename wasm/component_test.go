@@ -5,8 +5,7 @@ import (
 	"errors"
 )
 
-// The sections of a component's binary that the tests look into (component model,
-// Binary.md).
+// The sections of a component's binary that the tests read (component model, Binary.md).
 const (
 	sectionCoreModule = 1
 	sectionImport     = 10
@@ -15,14 +14,14 @@ const (
 
 var errTruncated = errors.New("truncated component")
 
-// contents is what the tests want to know of a component.
+// contents are the parts of a component that the tests check.
 type contents struct {
 	imports, exports []string
 	coreModules      [][]byte
 }
 
-// parse reads the sections of a component. It knows the imports and exports of
-// instances alone, which is all that a component for an HTTP trigger may have.
+// parse reads the sections of a component. It supports only imports and exports of instances, all
+// that a component for an HTTP trigger may have.
 func parse(component []byte) (contents, error) {
 	if len(component) < 8 || string(component[:8]) != "\x00asm\x0d\x00\x01\x00" {
 		return contents{}, errors.New("not a component")
@@ -53,7 +52,7 @@ func parse(component []byte) (contents, error) {
 	return found, nil
 }
 
-// appendNames reads a vector of names, each followed by what skip passes over.
+// appendNames reads a vector of names, each followed by a description, which skip skips.
 func appendNames(names []string, body []byte, skip func([]byte) ([]byte, error)) ([]string, error) {
 	count, n := binary.Uvarint(body)
 	if n <= 0 {
@@ -79,10 +78,11 @@ func appendNames(names []string, body []byte, skip func([]byte) ([]byte, error))
 
 const instanceSort = 5
 
-// skipImported passes over the description of an imported instance: its sort and its type.
+// skipImported skips the description of an imported instance: its sort and its type.
 func skipImported(b []byte) ([]byte, error) { return skipInstance(b) }
 
-// skipExported passes over an exported instance: its sort, its index, and no type.
+// skipExported skips the description of an exported instance: its sort and its index, without a
+// type.
 func skipExported(b []byte) ([]byte, error) {
 	b, err := skipInstance(b)
 	if err != nil {
@@ -99,7 +99,7 @@ func skipInstance(b []byte) ([]byte, error) {
 		return nil, errTruncated
 	}
 	if b[0] != instanceSort {
-		return nil, errors.New("something other than an instance is imported or exported")
+		return nil, errors.New("an import or export is not an instance")
 	}
 	_, n := binary.Uvarint(b[1:])
 	if n <= 0 {

@@ -15,7 +15,7 @@ import (
 	"regedge/wasm/labels"
 )
 
-// manifest is spin.toml as far as the service uses it; an unknown key fails the test.
+// manifest has the keys of spin.toml that the service uses; any other key fails the test.
 type manifest struct {
 	Version     int `toml:"spin_manifest_version"`
 	Application struct{ Name, Version, Description string }
@@ -47,7 +47,7 @@ func decode[T any](t *testing.T, path string) T {
 	var into T
 	meta, err := toml.DecodeFile(path, &into)
 	require.NoError(t, err)
-	require.Empty(t, meta.Undecoded(), "keys that this test does not know")
+	require.Empty(t, meta.Undecoded(), "unknown keys")
 	return into
 }
 
@@ -79,7 +79,7 @@ func TestManifest(t *testing.T) {
 	t.Run("it declares the variables that the guest reads, and no other", func(t *testing.T) {
 		require.ElementsMatch(t, variables(), keys(m.Variables))
 		for name, v := range m.Variables {
-			require.True(t, v.Required, "%s has no default that would do", name)
+			require.True(t, v.Required, "%s has no useful default", name)
 			require.Equal(t, name == labels.MeterToken, v.Secret, "secrecy of %s", name)
 		}
 	})
@@ -92,7 +92,7 @@ func TestManifest(t *testing.T) {
 	t.Run("it lets the component reach the meter, and nothing else", func(t *testing.T) {
 		require.Equal(t, []string{"{{ " + labels.MeterURL + " }}"}, component.AllowedOutboundHosts)
 	})
-	t.Run("it builds by the script that is there", func(t *testing.T) {
+	t.Run("its build command exists", func(t *testing.T) {
 		require.Equal(t, "sh wasm/build.sh", component.Build.Command)
 		require.FileExists(t, "build.sh")
 	})
@@ -112,12 +112,12 @@ func TestRuntimeConfigExample(t *testing.T) {
 		addresses = append(addresses, address.Host)
 	}
 	slices.Sort(addresses)
-	require.Len(t, slices.Compact(addresses), len(databases()), "each database is a server of its own")
+	require.Len(t, slices.Compact(addresses), len(databases()), "each database has its own server")
 }
 
-// TestGuestNamesOnlyLabels keeps literal labels out of the guest, where the tests above
-// would not see them.
-func TestGuestNamesOnlyLabels(t *testing.T) {
+// TestGuestUsesPackageLabels keeps literal labels out of the guest, where the tests above would
+// miss them.
+func TestGuestUsesPackageLabels(t *testing.T) {
 	sources, err := os.ReadDir("guest")
 	require.NoError(t, err)
 	for _, source := range sources {

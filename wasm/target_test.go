@@ -12,8 +12,8 @@ import (
 	"regedge/wasm"
 )
 
-// TestComponentTargetsSpin asks wasm-tools whether the component fits the world that Spin
-// serves (testdata/http-trigger), down to the signature of every function.
+// TestComponentTargetsSpin checks with wasm-tools that the component fits the world that Spin
+// serves (testdata/http-trigger), including the signatures of all functions.
 func TestComponentTargetsSpin(t *testing.T) {
 	wasmTools := buildWasmTools(t)
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func TestComponentTargetsSpin(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "registry.wasm"), wasm.Component, 0o600))
 	targets := func() (string, error) {
 		cmd := exec.Command(wasmTools, "component", "targets", "--world", "http-trigger", "wit", "registry.wasm")
-		cmd.Dir = dir // wasm-tools sees only the folder that it is started in
+		cmd.Dir = dir // wasm-tools sees only its working directory
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -45,8 +45,8 @@ func TestComponentTargetsSpin(t *testing.T) {
 	}
 }
 
-// buildWasmTools builds the pinned wasm-tools of the nested module, and skips the test
-// where the module cannot be had.
+// buildWasmTools builds the pinned wasm-tools of the nested module. It skips the test if the
+// module cannot be downloaded.
 func buildWasmTools(t *testing.T) string {
 	t.Helper()
 	download := exec.Command("go", "mod", "download", "go.bytecodealliance.org")

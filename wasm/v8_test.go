@@ -20,44 +20,44 @@ import (
 	"regedge/schema"
 )
 
-// The service's own host answers for the meter at once, in its process. Here the guest
-// runs on V8 (testdata/jco) and meets a meter across HTTP, which may be silent or broken.
+// The service's own host answers meter calls at once, within its process. Here the guest runs on
+// V8 (testdata/jco) and calls a meter by HTTP, which may time out or fail.
 
 const v8Dir = "../testdata/jco"
 
-// mood is how a scripted meter treats one charge call.
-type mood int
+// reaction is what a scripted meter does with one charge call.
+type reaction int
 
 const (
-	answers mood = iota
-	staysSilent
-	breaksOff
-	talksNonsense
+	succeed reaction = iota
+	timeOut
+	disconnect
+	breakContract
 )
 
-// scriptedMeter treats its charge calls by its script, in order, and notes every call.
+// scriptedMeter reacts to its charge calls by its script, in order, and records every call.
 type scriptedMeter struct {
 	mu      sync.Mutex
-	script  []mood
+	script  []reaction
 	calls   []call
-	release chan struct{} // closed when silent calls end
+	release chan struct{} // closed at the end of calls that time out
 }
 
 type call struct{ path, id, authorization string }
 
 func (m *scriptedMeter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
-		http.Error(w, "not a meter's call", http.StatusMethodNotAllowed)
+		http.Error(w, "not a call of the meter's contract", http.StatusMethodNotAllowed)
 		return
 	}
 	switch m.next(r) {
-	case staysSilent:
+	case timeOut:
 		<-m.release
-	case breaksOff:
+	case disconnect:
 		panic(http.ErrAbortHandler)
-	case talksNonsense:
+	case breakContract:
 		w.WriteHeader(http.StatusPaymentRequired)
-	case answers:
+	case succeed:
 		if r.URL.Path == charge.VoidPath {
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -69,33 +69,33 @@ func (m *scriptedMeter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// next notes a call and takes its mood off the script; voids are always answered.
-func (m *scriptedMeter) next(r *http.Request) mood {
+// next records a call and returns the reaction to it. Voids always succeed.
+func (m *scriptedMeter) next(r *http.Request) reaction {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, call{r.URL.Path, r.URL.Query().Get("id"), r.Header.Get("Authorization")})
 	if r.URL.Path == charge.VoidPath || len(m.script) == 0 {
-		return answers
+		return succeed
 	}
 	next := m.script[0]
 	m.script = m.script[1:]
 	return next
 }
 
-// begin starts another script and forgets the calls before it.
-func (m *scriptedMeter) begin(script []mood) {
+// begin starts another script and discards the recorded calls.
+func (m *scriptedMeter) begin(script []reaction) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.script, m.calls = script, nil
 }
 
-func (m *scriptedMeter) noted() []call {
+func (m *scriptedMeter) recorded() []call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.calls
 }
 
-func TestGuestSettlesWithAMeterAcrossHTTP(t *testing.T) {
+func TestGuestCallsAMeterByHTTP(t *testing.T) {
 	meter := &scriptedMeter{release: make(chan struct{})}
 	server := httptest.NewServer(meter)
 	t.Cleanup(server.Close)
@@ -104,18 +104,18 @@ func TestGuestSettlesWithAMeterAcrossHTTP(t *testing.T) {
 
 	for _, test := range []struct {
 		name   string
-		script []mood
+		script []reaction
 		status int
 		code   string
 		paths  []string
 	}{
-		{"an answer counts", []mood{answers},
+		{"an answer is used", []reaction{succeed},
 			404, "company_not_found", []string{charge.ChargePath}},
-		{"a call that broke off is made again", []mood{breaksOff, answers},
+		{"a call that failed is retried", []reaction{disconnect, succeed},
 			404, "company_not_found", []string{charge.ChargePath, charge.ChargePath}},
-		{"silence is given up, and the charge voided", []mood{staysSilent, staysSilent},
+		{"after two timeouts the charge is voided", []reaction{timeOut, timeOut},
 			503, "metering_unavailable", []string{charge.ChargePath, charge.ChargePath, charge.VoidPath}},
-		{"an answer outside the contract is none", []mood{talksNonsense, talksNonsense},
+		{"an answer that breaks the contract is a failure", []reaction{breakContract, breakContract},
 			503, "metering_unavailable", []string{charge.ChargePath, charge.ChargePath, charge.VoidPath}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestGuestSettlesWithAMeterAcrossHTTP(t *testing.T) {
 			require.Equal(t, test.status, status)
 			require.Equal(t, test.code, problem.Code)
 			var paths []string
-			for _, c := range meter.noted() {
+			for _, c := range meter.recorded() {
 				paths = append(paths, c.path)
 				require.Equal(t, problem.RequestID, c.id, "every call is for the same request")
 				require.Equal(t, "Bearer "+v8Token, c.authorization)
@@ -139,7 +139,7 @@ type problem struct {
 	RequestID string `json:"request_id"`
 }
 
-// ask looks up a company that is not held, with the sandbox key.
+// ask looks up a company that is not in the registry, with the sandbox key.
 func ask(t *testing.T, address string) (status int, body problem) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, "http://"+address+"/v1/companies/U74999SK2016PTC013232", nil)

@@ -13,7 +13,7 @@ import (
 	"regedge/wasm"
 )
 
-// maxComponentBytes keeps instances cheap to make: Spin makes one for each request.
+// maxComponentBytes keeps instantiation cheap: Spin instantiates the component for each request.
 const maxComponentBytes = 200 << 10
 
 func parsed(t *testing.T) contents {
@@ -27,7 +27,7 @@ func TestComponentIsSmall(t *testing.T) {
 	require.LessOrEqual(t, len(wasm.Component), maxComponentBytes)
 }
 
-func TestComponentReachesOnlyWhatItsWorldNames(t *testing.T) {
+func TestComponentImportsOnlyItsWorld(t *testing.T) {
 	want := []string{
 		"fermyon:spin/sqlite@2.0.0",
 		"fermyon:spin/variables@2.0.0",
@@ -45,11 +45,11 @@ func TestComponentReachesOnlyWhatItsWorldNames(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestComponentExportsItsHandlerAlone(t *testing.T) {
+func TestComponentExportsOnlyItsHandler(t *testing.T) {
 	require.Equal(t, []string{"wasi:http/incoming-handler@0.2.0"}, parsed(t).exports)
 }
 
-func TestComponentNamesNoPathOfTheMachineThatBuiltIt(t *testing.T) {
+func TestComponentHasNoPathsOfTheBuild(t *testing.T) {
 	for _, path := range []string{"/root/", "/home/", "/usr/", "/tmp/", "/go/pkg/", "build/wasm"} {
 		require.NotContains(t, string(wasm.Component), path)
 	}
@@ -62,8 +62,8 @@ func TestTruncatedComponentIsRefused(t *testing.T) {
 	}
 }
 
-// TestGuestStartsSmall bounds what a host copies before each request, and what an
-// instance takes.
+// TestGuestStartsSmall bounds the memory that a host restores before each request, and the memory
+// of an instance.
 func TestGuestStartsSmall(t *testing.T) {
 	guest := initialised(t)
 	require.EqualValues(t, 256<<10, guest.Memory().Size())
@@ -72,7 +72,7 @@ func TestGuestStartsSmall(t *testing.T) {
 	require.Less(t, end[0], uint64(72<<10))
 }
 
-// TestGuestAllocatesUpwards holds the allocator to what package guest promises its host.
+// TestGuestAllocatesUpwards checks the guarantees of package guest about its allocator.
 func TestGuestAllocatesUpwards(t *testing.T) {
 	guest := initialised(t)
 	realloc := func(args ...uint64) uint32 {
@@ -82,7 +82,7 @@ func TestGuestAllocatesUpwards(t *testing.T) {
 	}
 	end := realloc(0, 0, 1, 1)
 
-	t.Run("blocks rise, are aligned and do not overlap", func(t *testing.T) {
+	t.Run("addresses increase, are aligned and do not overlap", func(t *testing.T) {
 		free := end
 		for _, size := range []uint64{1, 3, 8, 24, 1000, 70_000, 5} {
 			block := realloc(0, 0, 8, size)
@@ -103,20 +103,20 @@ func TestGuestAllocatesUpwards(t *testing.T) {
 		block := realloc(0, 0, 1, 40)
 		require.Equal(t, block, realloc(uint64(block), 40, 1, 4))
 	})
-	t.Run("an empty block is aligned and moves nothing", func(t *testing.T) {
+	t.Run("an empty block is aligned and allocates nothing", func(t *testing.T) {
 		before := realloc(0, 0, 1, 1)
 		require.Zero(t, realloc(0, 0, 8, 0)%8)
 		require.Equal(t, before+16, realloc(0, 0, 1, 1))
 	})
-	t.Run("asking for one byte tells the end of the heap", func(t *testing.T) {
+	t.Run("an allocation of one byte returns the end of the heap", func(t *testing.T) {
 		above := realloc(0, 0, 1, 1) + 1
 		rest, _ := guest.Memory().Read(above, guest.Memory().Size()-above)
 		require.Empty(t, strings.Trim(string(rest), "\x00"), "memory above the end is untouched")
 	})
 }
 
-// initialised runs the component's main module as far as _initialize, with imports that
-// fail when they are called: initialising must call none.
+// initialised instantiates the component's main module and runs _initialize. Its imports panic,
+// since _initialize must not call any.
 func initialised(t *testing.T) api.Module {
 	t.Helper()
 	ctx := context.Background()
@@ -145,8 +145,7 @@ func initialised(t *testing.T) api.Module {
 	return guest
 }
 
-// mainModule is the largest core module: the others are the few bytes with which
-// wasm-tools joins it to the component.
+// mainModule returns the largest core module. The others are glue made by wasm-tools.
 func mainModule(t *testing.T) []byte {
 	t.Helper()
 	return slices.MaxFunc(parsed(t).coreModules, func(a, b []byte) int { return len(a) - len(b) })

@@ -58,5 +58,5 @@ func TestTheComponentHasItsSourceHashes(t *testing.T) {
 	}
 	require.Contains(t, built, "handler/handler.go")
 	require.Contains(t, built, "wasm/guest/main.go")
-	require.Contains(t, built, "wasm/labels/labels.go")
+	require.Contains(t, built, "wasm/labels/doc.go")
 }

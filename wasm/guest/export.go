@@ -4,6 +4,6 @@ package main
 
 import incominghandler "regedge/wasm/bindings/wasi/http/incoming-handler"
 
-// The export is bound under TinyGo alone: nothing else can link the imports behind it,
-// and without it the rest of the package builds and is tested natively.
+// The export is set only under TinyGo, which alone can link the imports that it uses. Without it
+// the package builds natively, for its tests.
 func init() { incominghandler.Exports.Handle = handle }

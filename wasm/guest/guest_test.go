@@ -23,7 +23,7 @@ func TestClientAddr(t *testing.T) {
 		{"takes IPv4 without a port", []string{"192.0.2.7"}, "192.0.2.7"},
 		{"drops the port and brackets of IPv6", []string{"[2001:db8::7]:50123"}, "2001:db8::7"},
 		{"takes IPv6 without a port", []string{"2001:db8::7"}, "2001:db8::7"},
-		{"believes the last value, which is the host's", []string{"198.51.100.1:1", "192.0.2.7:2"}, "192.0.2.7"},
+		{"takes the last value, which is the host's", []string{"198.51.100.1:1", "192.0.2.7:2"}, "192.0.2.7"},
 		{"is empty for an empty value", []string{""}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func FuzzClientAddr(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		if got := clientAddr([]string{value}); !strings.Contains(value, got) {
-			t.Errorf("clientAddr(%q) = %q, which is no part of it", value, got)
+			t.Errorf("clientAddr(%q) = %q, which is not part of it", value, got)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestResult(t *testing.T) {
 		}
 		return &sqlite.QueryResult{Columns: cm.ToList(make([]string, columns)), Rows: cm.ToList(results)}
 	}
-	t.Run("lays every kind of value end to end", func(t *testing.T) {
+	t.Run("converts every kind of value", func(t *testing.T) {
 		got, err := result(answer(2,
 			[]sqlite.Value{sqlite.ValueInteger(-7), sqlite.ValueText("seven")},
 			[]sqlite.Value{sqlite.ValueNull(), sqlite.ValueBlob(cm.ToList([]byte{0, 255}))}))
@@ -90,12 +90,12 @@ func TestResult(t *testing.T) {
 			{Kind: handler.Null}, {Kind: handler.Blob, Text: "\x00\xff"},
 		}}, got)
 	})
-	t.Run("has no rows when there are none", func(t *testing.T) {
+	t.Run("converts a result without rows", func(t *testing.T) {
 		got, err := result(answer(3))
 		require.NoError(t, err)
 		require.Zero(t, got.Rows())
 	})
-	t.Run("refuses a row of another width", func(t *testing.T) {
+	t.Run("refuses a row of another length", func(t *testing.T) {
 		_, err := result(answer(2, []sqlite.Value{sqlite.ValueNull()}))
 		require.ErrorIs(t, err, errShape)
 	})

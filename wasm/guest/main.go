@@ -9,7 +9,7 @@ import (
 // main is never called: the component is a library with one export.
 func main() {}
 
-// handle answers one request.
+// handle serves one request.
 func handle(request types.IncomingRequest, out types.ResponseOutparam) {
 	h := handler.Handler{
 		Access:   store(labels.AccessDatabase),

@@ -8,9 +8,9 @@ import (
 	"regedge/wasm/bindings/wasi/http/types"
 )
 
-// cabiRealloc gives the host memory of the guest for a value that it passes (canonical
-// ABI, "realloc"). See the package comment for what it promises. A growing block is
-// copied; a shrinking one stays where it is.
+// cabiRealloc allocates memory for values that the host passes to the guest (canonical ABI,
+// "realloc"); the package comment has its guarantees. A block that grows is copied, one that
+// shrinks stays in place.
 //
 //export cabi_realloc
 func cabiRealloc(old unsafe.Pointer, oldSize, align, size uintptr) unsafe.Pointer {
@@ -27,7 +27,7 @@ func cabiRealloc(old unsafe.Pointer, oldSize, align, size uintptr) unsafe.Pointe
 	return unsafe.Pointer(unsafe.SliceData(block))
 }
 
-// textBytes and bytesText change the type of memory that nobody writes to any more.
+// textBytes and bytesText convert without a copy. Nothing may write to the memory afterwards.
 
 func textBytes(text string) cm.List[uint8] {
 	return cm.NewList(unsafe.StringData(text), len(text))

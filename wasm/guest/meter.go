@@ -15,8 +15,8 @@ import (
 	"regedge/wasm/labels"
 )
 
-// meterDeadline bounds one call of the meter, from the request to the answer's headers
-// (design section 5).
+// meterDeadline bounds one call to the meter, from the request to the answer's headers, in
+// nanoseconds (docs/design.md, "A request's way").
 const meterDeadline monotonicclock.Duration = 1_000_000_000
 
 var (
@@ -27,7 +27,7 @@ var (
 	errMeterAnswer   = errors.New("call the meter: void was not answered with 204")
 )
 
-// meter is a handler.Meter that speaks the HTTP form of the meter's contract.
+// meter is a handler.Meter that calls the meter by HTTP (docs/design.md, "The meter's contract").
 type meter struct{}
 
 func (meter) Charge(r charge.Request) (charge.Verdict, error) {
@@ -36,14 +36,14 @@ func (meter) Charge(r charge.Request) (charge.Verdict, error) {
 		return charge.Verdict{}, err
 	}
 	entries := response.Headers().Entries().Slice()
-	next := 0 // they stand in the order in which they are asked for, as a rule
+	next := 0 // usually the headers come in the order in which ParseVerdict reads them
 	return charge.ParseVerdict(int(response.Status()), func(name string) string {
 		for range entries {
 			entry := &entries[next]
 			if next++; next == len(entries) {
 				next = 0
 			}
-			if fastbytes.EqualFold(string(entry.F0), name) { // hosts differ in the case of names
+			if fastbytes.EqualFold(string(entry.F0), name) { // the case of names depends on the host
 				return fieldText(entry.F1)
 			}
 		}
@@ -62,7 +62,7 @@ func (meter) Void(requestID string) error {
 	return nil
 }
 
-// post sends a request without a body to the meter and returns its answer's head.
+// post sends a request without a body to the meter and returns the answer without its body.
 func post(target string) (types.IncomingResponse, error) {
 	request, err := newRequest(target)
 	if err != nil {
@@ -82,7 +82,7 @@ func newRequest(target string) (types.OutgoingRequest, error) {
 	}
 	request := types.NewOutgoingRequest(newFields([]field{
 		newField("Authorization", "Bearer "+variable(labels.MeterToken)),
-		newField("Content-Length", "0"), // no host has to wait for a body's end
+		newField("Content-Length", "0"), // the host need not wait for the end of a body
 	}))
 	if request.SetMethod(types.MethodPost()) == cm.ResultErr ||
 		request.SetScheme(cm.Some(scheme)) == cm.ResultErr ||
@@ -93,8 +93,7 @@ func newRequest(target string) (types.OutgoingRequest, error) {
 	return request, nil
 }
 
-// splitURL takes apart http://authority or https://authority, with at most a slash
-// after it.
+// splitURL parses http://authority or https://authority; a slash at the end is ignored.
 func splitURL(url string) (scheme types.Scheme, authority string, ok bool) {
 	name, authority, _ := strings.Cut(url, "://")
 	switch name {
@@ -109,8 +108,8 @@ func splitURL(url string) (scheme types.Scheme, authority string, ok bool) {
 	return scheme, authority, authority != "" && !strings.Contains(authority, "/")
 }
 
-// await returns the answer that a future comes to within the deadline. A host that has
-// it at once is asked nothing more.
+// await waits for the answer until the deadline. A host that has it at once gets no further
+// calls.
 func await(future types.FutureIncomingResponse) (types.IncomingResponse, error) {
 	if response, done, err := take(future); done {
 		return response, err
@@ -127,7 +126,7 @@ func await(future types.FutureIncomingResponse) (types.IncomingResponse, error) 
 	return 0, errMeterDeadline
 }
 
-// take returns the answer if it is there; done is false while it is not.
+// take returns the answer if there is one; done is false while there is none.
 func take(future types.FutureIncomingResponse) (response types.IncomingResponse, done bool, err error) {
 	got := future.Get()
 	outer := got.Some()

@@ -8,10 +8,10 @@ import (
 	"regedge/wasm/labels"
 )
 
-// methods are the names of the cases of wasi:http's method, in the order of its tags.
+// methods are the names of the cases of wasi:http's variant method, in the order of its tags.
 var methods = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
 
-// receive reads what the handler needs of a request.
+// receive reads the parts of a request that the handler uses.
 func receive(request types.IncomingRequest) *handler.Request {
 	fields := request.Headers()
 	path := request.PathWithQuery()
@@ -53,8 +53,8 @@ func values(fields types.Fields, name string) []string {
 	return texts
 }
 
-// clientAddr takes the address out of the last value of ClientAddrHeader: an IPv4 or
-// IPv6 address, with a port (a.b.c.d:p, [v6]:p) or without.
+// clientAddr returns the address in the last value of ClientAddrHeader: IPv4 or IPv6, with a port
+// (a.b.c.d:p, [v6]:p) or without.
 func clientAddr(values []string) string {
 	if len(values) == 0 {
 		return ""

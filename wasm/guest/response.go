@@ -16,11 +16,11 @@ type (
 	responseResult = cm.Result[types.ErrorCodeShape, types.OutgoingResponse, types.ErrorCode]
 )
 
-// defaultStatus is that of a response whose status is not set (wasi:http).
+// defaultStatus is the status of a response for which none is set (wasi:http).
 const defaultStatus = 200
 
-// send hands the whole answer to the host. A host that refuses a header or a status that
-// the handler made is not one that the request can be answered on, so it traps.
+// send hands the answer to the host. It traps if the host refuses a header or a status, since
+// there is no other way to end the request.
 func send(out types.ResponseOutparam, r *handler.Response) {
 	response := types.NewOutgoingResponse(responseFields(r))
 	if r.Status != defaultStatus && response.SetStatusCode(types.StatusCode(r.Status)) == cm.ResultErr {
@@ -29,14 +29,14 @@ func send(out types.ResponseOutparam, r *handler.Response) {
 	body := *must(response.Body()).OK()
 	types.ResponseOutparamSet(out, cm.OK[responseResult](response))
 	if len(r.Body) > 0 && !write(body, r.Body) {
-		// The client went away. Without a finish the host ends the connection as broken.
+		// The client is gone. Without a finish the host closes the connection.
 		return
 	}
 	types.OutgoingBodyFinish(body, cm.None[types.Trailers]())
 }
 
-// responseFields are the handler's headers and, for an answer with a body, its length:
-// without it a host would send the body in chunks.
+// responseFields returns the handler's headers and, if there is a body, Content-Length, without
+// which a host would send it in chunks.
 func responseFields(r *handler.Response) types.Fields {
 	list := make([]field, 0, len(r.Headers)+1)
 	for _, h := range r.Headers {
@@ -52,7 +52,7 @@ func newFields(list []field) types.Fields {
 	return *must(types.FieldsFromList(cm.ToList(list))).OK()
 }
 
-// must returns r if it is ok, and traps if it is an error.
+// must returns r, and traps if it is an error.
 func must[Shape, OK, Err any](r cm.Result[Shape, OK, Err]) *cm.Result[Shape, OK, Err] {
 	if r.IsErr() {
 		panic("refused by the host")
@@ -60,7 +60,7 @@ func must[Shape, OK, Err any](r cm.Result[Shape, OK, Err]) *cm.Result[Shape, OK,
 	return &r
 }
 
-// write sends p as fast as the body takes it, and reports whether it took it all.
+// write writes p to the body, as fast as the host takes it, and reports whether it took all.
 func write(body types.OutgoingBody, p []byte) bool {
 	stream := *must(body.Write()).OK()
 	for len(p) > 0 {
@@ -78,7 +78,7 @@ func write(body types.OutgoingBody, p []byte) bool {
 		}
 		p = p[n:]
 	}
-	stream.ResourceDrop() // a body ends only after its stream
+	stream.ResourceDrop() // required before the body can be finished
 	return true
 }
 

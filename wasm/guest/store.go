@@ -9,11 +9,11 @@ import (
 	"regedge/wasm/bindings/fermyon/spin/sqlite"
 )
 
-// store is a handler.Store: a database by its label.
+// store is a handler.Store: the label of a database.
 type store string
 
-// Query opens the database and runs one statement. Texts and blobs of the result share
-// the memory into which the host put them.
+// Query opens the database and runs one statement. Texts and blobs of the result are in the
+// memory into which the host wrote them.
 func (s store) Query(statement string, args []handler.Value) (*handler.Result, error) {
 	opened := sqlite.ConnectionOpen(string(s))
 	if opened.IsErr() {
@@ -56,8 +56,8 @@ func parameter(v *handler.Value) sqlite.Value {
 
 var errShape = errors.New("read rows: the database returned values that no schema of the service has")
 
-// result lays the rows end to end. A row of another width than the columns, or a value of
-// a kind that the schemas do not use, is an error.
+// result converts a result. A row whose length differs from the number of columns, or a value of a
+// kind that the schemas do not use, is an error.
 func result(answer *sqlite.QueryResult) (*handler.Result, error) {
 	rows := answer.Rows.Slice()
 	columns := int(answer.Columns.Len())

@@ -27,7 +27,7 @@ func (random) Read(p []byte) {
 	}
 }
 
-// variable returns a variable of the application, or "" when it has none of that name.
+// variable returns a variable of the application, or "" if there is none of that name.
 func variable(name string) string {
 	value := variables.Get(name)
 	if value.IsErr() {
