@@ -23,12 +23,9 @@ import (
 const token = "operator-token-of-tests"
 
 // start runs a writer on files in dir and returns an operator's client.
-func start(t testing.TB, dir string) (client *writer.Client, access *sql.DB, w *writer.Writer) {
-	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
-	require.NoError(t, err)
-	access, err = schema.OpenFile(filepath.Join(dir, "access.db"), false)
-	require.NoError(t, err)
-	w, err = writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
+func start(t testing.TB, dir string) (*writer.Client, *sql.DB, *writer.Writer) {
+	ledger, access := openDatabases(t, dir)
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -36,10 +33,20 @@ func start(t testing.TB, dir string) (client *writer.Client, access *sql.DB, w *
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-		ledger.Close()
-		access.Close()
 	})
 	return newClient(w, token), access, w
+}
+
+// openDatabases opens the ledger and the access database in dir, until the test ends.
+func openDatabases(t testing.TB, dir string) (ledger, access *sql.DB) {
+	t.Helper()
+	open := func(name string) *sql.DB {
+		db, err := schema.OpenFile(filepath.Join(dir, name), false)
+		require.NoError(t, err)
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	return open("ledger.db"), open("access.db")
 }
 
 func newClient(w *writer.Writer, token string) *writer.Client {
@@ -199,13 +206,7 @@ func TestAShortOperatorsTokenIsRefused(t *testing.T) {
 }
 
 func TestACancelledRequestIsNotLoggedAsAnError(t *testing.T) {
-	dir := t.TempDir()
-	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
-	require.NoError(t, err)
-	defer ledger.Close()
-	access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
-	require.NoError(t, err)
-	defer access.Close()
+	ledger, access := openDatabases(t, t.TempDir())
 	var log bytes.Buffer
 	w, err := writer.Open(t.Context(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: token, Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -224,13 +225,7 @@ func TestACancelledRequestIsNotLoggedAsAnError(t *testing.T) {
 // TestAFencedWriterDoesNotAnswerFromMemory checks that a writer whose ledger another one took
 // stops telling edges that nothing is left, even while it has nothing to write.
 func TestAFencedWriterDoesNotAnswerFromMemory(t *testing.T) {
-	dir := t.TempDir()
-	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
-	require.NoError(t, err)
-	defer ledger.Close()
-	access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
-	require.NoError(t, err)
-	defer access.Close()
+	ledger, access := openDatabases(t, t.TempDir())
 	var ahead atomic.Int64
 	config := writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: token,
