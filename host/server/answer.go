@@ -14,15 +14,15 @@ import (
 	"regedge/handler"
 )
 
-// exchange is what the server knows of one request and its answer.
+// exchange is one request with its response. Exchanges are pooled.
 type exchange struct {
 	request  handler.Request
 	response handler.Response
-	// client is the address of the client, without a port, as the server vouches for it.
+	// client is the client's address without a port, as Proxies.client determines it.
 	client string
 	route  route
 	id     string
-	// written is called once a large body was written, or can't be; nil for others.
+	// written is called after a large body was written, or could not be. It is nil for others.
 	written func()
 }
 
@@ -32,24 +32,25 @@ var exchanges = sync.Pool{New: func() any {
 	return e
 }}
 
-// maxKeptBytes bounds the body memory that is kept for the next request: the usual
-// answer is a few kilobytes.
-const maxKeptBytes = 64 << 10
+// maxReusedBytes bounds the capacity of a body buffer that is reused for the next request. Most
+// answers have a few kilobytes.
+const maxReusedBytes = 64 << 10
 
+// reset prepares the exchange for the next request. It keeps capacity, but no data.
 func (e *exchange) reset() {
 	clear(e.response.Headers)
 	clear(e.request.Headers)
-	kept := handler.Response{Headers: e.response.Headers[:0]}
-	if cap(e.response.Body) <= maxKeptBytes {
-		kept.Body = e.response.Body[:0]
+	reused := handler.Response{Headers: e.response.Headers[:0]}
+	if cap(e.response.Body) <= maxReusedBytes {
+		reused.Body = e.response.Body[:0]
 	}
 	request := handler.Request{Headers: e.request.Headers[:0], ClientAddr: e.request.ClientAddr}
-	*e = exchange{response: kept, request: request}
+	*e = exchange{response: reused, request: request}
 }
 
-// originForm is the path and query as sent, and the host that is asked for. A proxy's request
-// line names a scheme and a host too, which do not belong to the path, and the host is that one
-// (RFC 9112, section 3.2.2).
+// originForm returns the path and query as sent, and the authority. The request target that a proxy
+// gets has a scheme and a host too; this host then takes precedence over the field Host (RFC 9112,
+// section 3.2.2).
 func originForm(target, host string) (path, authority string) {
 	if strings.HasPrefix(target, "/") || target == "*" {
 		return target, host
@@ -60,8 +61,8 @@ func originForm(target, host string) (path, authority string) {
 	return "/", host
 }
 
-// serve answers the request of a client. Paths that are none of the host's pages go to the
-// Answerer. After a panic, of the one or the other, the answer is 500.
+// serve answers the request of a client, with a page or by the Answerer. After a panic in either, the
+// answer is 500.
 func (s *Server) serve(e *exchange, client string) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -87,8 +88,8 @@ func (s *Server) lookUp(e *exchange) {
 		return
 	}
 	defer s.inFlight.Add(-1)
-	// A request that has begun is finished even when its client has gone: what it was
-	// charged for must not depend on who hung up first.
+	// A request that has begun is finished even if its client disconnects: whether it is charged
+	// must not depend on that.
 	err := s.answer(context.Background(), e)
 	switch {
 	case errors.Is(err, ErrOverloaded):
@@ -100,13 +101,13 @@ func (s *Server) lookUp(e *exchange) {
 	}
 }
 
-// fail answers 500 and logs why.
+// fail answers 500 and logs the error.
 func (s *Server) fail(e *exchange, err error) {
 	s.refuse(e, handler.InternalError)
 	s.logFailure(e, "no answer", err)
 }
 
-// answer calls the Answerer, and checks what it says.
+// answer calls the Answerer and checks its status.
 func (s *Server) answer(ctx context.Context, e *exchange) error {
 	if err := s.config.Answerer.Answer(ctx, &e.request, &e.response); err != nil {
 		return err
@@ -117,13 +118,13 @@ func (s *Server) answer(ctx context.Context, e *exchange) error {
 	return nil
 }
 
-// logFailure logs what the client is not told, under the id that it gets.
-func (s *Server) logFailure(e *exchange, what string, err error) {
-	s.config.Log.LogAttrs(context.Background(), slog.LevelError, what,
+// logFailure logs an error that is not sent to the client, with the request id that is.
+func (s *Server) logFailure(e *exchange, message string, err error) {
+	s.config.Log.LogAttrs(context.Background(), slog.LevelError, message,
 		slog.String("request_id", valueOf(e.response.Headers, handler.HeaderRequestID)), slog.Any("error", err))
 }
 
-// valueOf is the value of a field of the answer that it has once, or empty.
+// valueOf returns the value of the first field of a name, or "".
 func valueOf(list []handler.Header, name string) string {
 	for _, field := range list {
 		if field.Name == name {
@@ -133,14 +134,14 @@ func valueOf(list []handler.Header, name string) string {
 	return ""
 }
 
-// overloadedRetrySeconds is how long a client should stay away from a server that is
-// full: lookups take milliseconds, so the shortest wait that Retry-After can say.
+// overloadedRetrySeconds is the Retry-After of an overloaded server. Lookups take milliseconds, so it
+// is the shortest time that the field can express.
 const overloadedRetrySeconds = 1
 
-// pageMethods are those of the host's own pages; a lookup allows others.
+// pageMethods are the methods of the host's own pages. Lookups allow others.
 const pageMethods = "GET, HEAD"
 
-// refusePage answers a method that a page does not have.
+// refusePage answers a request for a page with another method.
 func (s *Server) refusePage(e *exchange) {
 	s.refuse(e, handler.MethodNotAllowed)
 	for i := range e.response.Headers {

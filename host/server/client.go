@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Proxies are the networks whose hosts are believed when they say for whom they ask.
+// Proxies are the networks of trusted proxies, whose forwarding headers are believed.
 type Proxies []netip.Prefix
 
 // ParseProxies reads networks in CIDR form, or single addresses.
@@ -38,7 +38,7 @@ func (p Proxies) trust(addr netip.Addr) bool {
 	return false
 }
 
-// peer is the other end of a connection, worked out once for all its requests.
+// peer is the remote address of a connection, parsed once for all its requests.
 type peer struct {
 	addr netip.Addr
 	text string
@@ -50,7 +50,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, parsePeer(c.RemoteAddr().String()))
 }
 
-// parsePeer drops the port and the zone of "address:port".
+// parsePeer parses "address:port" and drops the port and the zone.
 func parsePeer(remote string) *peer {
 	parsed, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -67,15 +67,14 @@ func peerOf(r *http.Request) *peer {
 	return parsePeer(r.RemoteAddr)
 }
 
-// fields are those of a request's header: a Request, or an http.Header.
+// fields are a request's header fields: a handler.Request or an http.Header.
 type fields interface{ Values(name string) []string }
 
-// client is the address that a request counts for: the connection's, or, when that is a
-// trusted proxy, the last address in Forwarded (RFC 7239) or X-Forwarded-For that is
-// not itself a trusted proxy.
+// client returns the client's address: the connection's, or, if that is a trusted proxy, the last
+// address in Forwarded (RFC 7239) or X-Forwarded-For that is not a trusted proxy.
 //
-// A proxy writes one of the two and passes on whatever a client put into the other. So
-// when both are there and disagree, neither is believed.
+// A proxy writes one of the two fields and passes on whatever the client put into the other. So if
+// both exist and disagree, both are ignored.
 func (p Proxies) client(from *peer, header fields) string {
 	if len(p) == 0 || !p.trust(from.addr) {
 		return from.text
@@ -95,11 +94,11 @@ func (p Proxies) client(from *peer, header fields) string {
 	return from.text
 }
 
-// Client is the address that a request counts for, for handlers beside the Server.
+// Client returns the client's address of a request, for handlers outside the Server.
 func (p Proxies) Client(r *http.Request) string { return p.client(peerOf(r), r.Header) }
 
-// lastUntrusted walks from the nearest hop to the farthest and stops at the first that
-// is no trusted proxy, or before one that is not an address.
+// lastUntrusted walks from the nearest hop to the farthest. It returns the first one that is not a
+// trusted proxy, or the one before a hop that is not an address.
 func (p Proxies) lastUntrusted(nearest netip.Addr, hops []string) netip.Addr {
 	client := nearest
 	for i := len(hops) - 1; i >= 0; i-- {
@@ -115,8 +114,7 @@ func (p Proxies) lastUntrusted(nearest netip.Addr, hops []string) netip.Addr {
 	return client
 }
 
-// parseHop reads an address with or without a port; an IPv6 address may stand in
-// brackets.
+// parseHop parses an address with or without a port. An IPv6 address may be in brackets.
 func parseHop(text string) (netip.Addr, bool) {
 	if withPort, err := netip.ParseAddrPort(text); err == nil {
 		return withPort.Addr().Unmap().WithZone(""), true
@@ -128,7 +126,7 @@ func parseHop(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// listed splits the elements of a comma-separated field, over all its lines.
+// listed returns the elements of a comma-separated field, from all its lines.
 func listed(lines []string) []string {
 	var elements []string
 	for _, line := range lines {
@@ -139,8 +137,8 @@ func listed(lines []string) []string {
 	return elements
 }
 
-// forwardedAddresses takes the for= parameter out of each element of Forwarded; an
-// element without one is an empty text, which is no address.
+// forwardedAddresses returns the for= parameter of each element of Forwarded, or "" for an element
+// without one.
 func forwardedAddresses(lines []string) []string {
 	var addresses []string
 	for _, element := range listed(lines) {

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// connection is one whose peer is worked out once for all requests.
+// connection is a connection with its parsed peer address.
 type connection struct {
 	net.Conn
 	peer *peer
 	of   *connections
-	// lingers is set when the client may still be sending what nobody reads.
+	// lingers is set if the client may still be sending data that is not read.
 	lingers atomic.Bool
 }
 
-// lingerTime is how long a client has to take the last answer and stop sending.
+// lingerTime is how long a client has to read the last answer and stop sending.
 const lingerTime = 500 * time.Millisecond
 
-// Close closes the connection. What arrives at a closed connection is answered with a reset,
-// which can reach the client before it has read the last answer (RFC 9112, section 9.6): so
-// what the client still sends is taken for a while.
+// Close closes the connection. Data that arrives at a closed connection is answered with a reset,
+// which can discard the last answer before the client has read it (RFC 9112, section 9.6). So if the
+// client may still be sending, its data is drained for a while first.
 func (c *connection) Close() error {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.lingers.Swap(false) && tcp.CloseWrite() == nil {
 		_ = tcp.SetReadDeadline(time.Now().Add(lingerTime))
@@ -37,7 +37,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// connections is a listener that knows what it took.
+// connections is a listener that keeps track of its open connections.
 type connections struct {
 	net.Listener
 	log  *slog.Logger
@@ -45,13 +45,12 @@ type connections struct {
 	open map[*connection]struct{}
 }
 
-// newConnections takes a listener over.
+// newConnections wraps a listener.
 func newConnections(listener net.Listener, log *slog.Logger) *connections {
 	return &connections{Listener: listener, log: log, open: make(map[*connection]struct{})}
 }
 
-// The pause after a connection could not be taken, as when the process has no file descriptor
-// left, begins with the shorter one and doubles.
+// The pause after a failed accept, for example for want of file descriptors. It doubles each time.
 const (
 	firstAcceptPause = 5 * time.Millisecond
 	lastAcceptPause  = time.Second
@@ -71,12 +70,12 @@ func (l *connections) Accept() (net.Conn, error) {
 		if errors.Is(err, net.ErrClosed) {
 			return nil, err
 		}
-		l.log.Error("a connection can't be taken", "error", err)
+		l.log.Error("accept a connection", "error", err)
 		time.Sleep(pause)
 	}
 }
 
-// wait waits until all connections are closed, or ctx is done.
+// wait returns when all connections are closed, or ctx is done.
 func (l *connections) wait(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -93,7 +92,7 @@ func (l *connections) wait(ctx context.Context) error {
 	}
 }
 
-// closeAll cuts all connections off.
+// closeAll closes all connections at once.
 func (l *connections) closeAll() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,14 +26,14 @@ func (s *Server) record(e *exchange, took time.Duration) {
 		slog.String("client", e.client),
 		slog.String("traceparent", traceparent(e.request.Values("Traceparent"))),
 	}
-	known := line[:]
-	if line[len(line)-1].Value.String() == "" {
-		known = line[:len(line)-1]
+	attrs := line[:]
+	if last := len(line) - 1; line[last].Value.String() == "" {
+		attrs = line[:last]
 	}
-	s.config.Log.LogAttrs(ctx, slog.LevelInfo, "request", known...)
+	s.config.Log.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }
 
-// knownMethod keeps a made-up method, which may hold anything, out of the log.
+// knownMethod keeps invented methods, which may contain anything, out of the log.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -46,7 +46,7 @@ func knownMethod(method string) string {
 // traceparentLength is the length of version 00 of W3C Trace Context, section 3.2.
 const traceparentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
-// traceparent is the client's, when it has the form of one: lower-case hex and hyphens.
+// traceparent returns the client's traceparent if it is well-formed: lower-case hex and hyphens.
 func traceparent(values []string) string {
 	if len(values) != 1 || len(values[0]) != traceparentLength {
 		return ""
@@ -61,33 +61,33 @@ func traceparent(values []string) string {
 	return values[0]
 }
 
-// LogBuffer gathers log lines and writes them in one go, so that a busy server does not
-// spend a system call on each. It is safe for concurrent use.
+// LogBuffer buffers log lines, so that a busy server does not make a system call for each. It is safe
+// for concurrent use.
 type LogBuffer struct {
-	mu   sync.Mutex
-	to   io.Writer
-	held bytes.Buffer
+	mu     sync.Mutex
+	to     io.Writer
+	buffer bytes.Buffer
 }
 
-// maxHeldBytes is when held lines are written without waiting for the next turn.
-const maxHeldBytes = 64 << 10
+// maxBufferedBytes is the size at which the buffer is flushed at once.
+const maxBufferedBytes = 64 << 10
 
 // NewLogBuffer returns a LogBuffer that writes to w.
 func NewLogBuffer(w io.Writer) *LogBuffer { return &LogBuffer{to: w} }
 
-// Write holds p, which is one line. It fails when lines had to be written and that
-// failed; they are dropped.
+// Write buffers p, which is one line. It fails if the buffer was full and could not be flushed; its
+// lines are lost then.
 func (b *LogBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.held.Write(p)
-	if b.held.Len() < maxHeldBytes {
+	b.buffer.Write(p)
+	if b.buffer.Len() < maxBufferedBytes {
 		return len(p), nil
 	}
 	return len(p), b.flush()
 }
 
-// Flush writes what is held.
+// Flush writes the buffered lines.
 func (b *LogBuffer) Flush() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,15 +95,15 @@ func (b *LogBuffer) Flush() error {
 }
 
 func (b *LogBuffer) flush() error {
-	if b.held.Len() == 0 {
+	if b.buffer.Len() == 0 {
 		return nil
 	}
-	_, err := b.to.Write(b.held.Bytes())
-	b.held.Reset()
+	_, err := b.to.Write(b.buffer.Bytes())
+	b.buffer.Reset()
 	return err
 }
 
-// Run flushes every interval until ctx is done, and then once more.
+// Run flushes at every interval until ctx is done, and then once more.
 func (b *LogBuffer) Run(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests by route and status. The counters of a pair are made when it
-// first occurs and then found without a lock or an allocation.
+// metrics counts requests by route and status. The counter of a pair is made when the pair first
+// occurs. From then on it is found without a lock or an allocation.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	counters  [routeCount][500]atomic.Pointer[prometheus.Counter] // by status - 100
@@ -51,7 +51,7 @@ func (m *metrics) observe(r route, status int, took time.Duration) {
 	(*counter).Inc()
 }
 
-// route is what a path asks for, without what it asks about.
+// route is the pattern of a path, without its parameters.
 type route uint8
 
 const (
@@ -74,8 +74,7 @@ var routeNames = [routeCount]string{
 
 func (r route) String() string { return routeNames[r] }
 
-// routeOf names the route of a target for log and metrics. It decides nothing: the
-// Answerer routes for itself.
+// routeOf returns the route of a target for log and metrics only: the Answerer does its own routing.
 func routeOf(target string) route {
 	rest, ok := strings.CutPrefix(target, "/v1/")
 	if !ok {

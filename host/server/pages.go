@@ -24,7 +24,7 @@ func (s *Server) newPages() *httprouter.Router {
 	return router
 }
 
-// page answers GET and HEAD for a path of the host's own, and says whether it is one.
+// page answers a request for one of the host's pages. It returns false if the path is none.
 func (s *Server) page(e *exchange) bool {
 	at, err := url.ParseRequestURI(e.request.Target)
 	if err != nil {
@@ -44,16 +44,17 @@ func (s *Server) page(e *exchange) bool {
 	w.header.Set("X-Content-Type-Options", "nosniff")
 	page(w, s.asPage(e, at), params)
 	w.finish()
-	if len(e.response.Body) > maxKeptBytes {
+	if len(e.response.Body) > maxReusedBytes {
 		s.limitLarge(e)
 	}
 	return true
 }
 
-// maxLarge is how many large pages are on their way to clients at once. Each is in memory until
-// its client has taken it, and the largest has 1.5 MB.
+// maxLarge bounds the number of large pages being sent at once. Each is in memory until its client has
+// read it, and the largest has 1.5 MB.
 const maxLarge = 32
 
+// limitLarge counts a large page until it was sent, or refuses the request if there are too many.
 func (s *Server) limitLarge(e *exchange) {
 	if s.large.Add(1) > maxLarge {
 		s.large.Add(-1)
@@ -63,8 +64,8 @@ func (s *Server) limitLarge(e *exchange) {
 	e.written = func() { s.large.Add(-1) }
 }
 
-// asPage is a request as pages take it. One for a page's header alone asks for the whole page,
-// whose body the transport leaves out, so that its length is known.
+// asPage converts a request for the handlers of pages. HEAD becomes GET, so that the length of the body
+// is known; the transport then leaves out the body.
 func (s *Server) asPage(e *exchange, at *url.URL) *http.Request {
 	q := &http.Request{
 		Method: http.MethodGet, URL: at, RequestURI: e.request.Target, Host: e.request.Authority, RemoteAddr: net.JoinHostPort(e.client, "0"),
@@ -79,7 +80,7 @@ func (s *Server) asPage(e *exchange, at *url.URL) *http.Request {
 	return q
 }
 
-// pageWriter gathers what a page writes into a response.
+// pageWriter is an http.ResponseWriter that fills a response.
 type pageWriter struct {
 	to     *handler.Response
 	header http.Header
@@ -99,7 +100,7 @@ func (w *pageWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish puts the header into the response.
+// finish copies the header into the response, sorted by name.
 func (w *pageWriter) finish() {
 	w.WriteHeader(http.StatusOK)
 	for _, name := range slices.Sorted(maps.Keys(w.header)) {
@@ -109,12 +110,12 @@ func (w *pageWriter) finish() {
 	}
 }
 
-// health says that the process answers at all.
+// health serves /healthz: the process answers at all.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
 	writeHealth(w, http.StatusOK, "ok", "")
 }
 
-// readiness says whether requests should be sent here, and if not, why.
+// readiness serves /readyz: whether this server should get requests, and if not, why.
 func (s *Server) readiness(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
 	if s.draining.Load() {
 		writeHealth(w, http.StatusServiceUnavailable, "not ready", "the server is shutting down")

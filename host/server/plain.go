@@ -17,8 +17,8 @@ import (
 	"regedge/handler"
 )
 
-// plain serves HTTP/1.1 without TLS, in about half of the processor time that net/http takes
-// (docs/performance.md).
+// plain is HTTP/1.1 without TLS, on fasthttp. It takes about half of the processor time of net/http
+// (docs/performance.md, "What was tried and left").
 type plain struct {
 	*fasthttp.Server
 	connections *connections
@@ -34,8 +34,8 @@ func (s *Server) newPlain(listener net.Listener) transport {
 		IdleTimeout:     s.config.IdleTimeout,
 		ReadBufferSize:  s.config.MaxHeaderBytes,
 		CloseOnShutdown: true,
-		// A connection gives its memory back between two requests, among it that of a large
-		// page, and no answer waits for that to the next request.
+		// A connection releases its buffers, such as that of a large page, after each request
+		// rather than with the next one.
 		ReduceMemoryUsage: true,
 
 		DisableHeaderNamesNormalizing: true,
@@ -50,7 +50,7 @@ func (p plain) serve() error { return p.Serve(p.connections) }
 
 func (p plain) shutdown(ctx context.Context) error {
 	err := p.ShutdownWithContext(ctx)
-	p.connections.Close() // which was not done if serve has not begun
+	p.connections.Close() // ShutdownWithContext does not if Serve has not begun
 	if err == nil {
 		err = p.connections.wait(ctx)
 	}
@@ -59,13 +59,13 @@ func (p plain) shutdown(ctx context.Context) error {
 
 func (p plain) close() error { return p.connections.closeAll() }
 
-// quiet logs what fasthttp says of a connection without what the client has sent on it.
+// quiet logs fasthttp's messages without their arguments, which may be data of a client.
 type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(format string, _ ...any) { q.log.Debug("a connection", "event", format) }
 
-// withoutBody has a request answered before its body has come, which nobody reads: the
-// connection ends with the answer, so that no body is taken for a request.
+// withoutBody makes fasthttp answer a request without reading its body. The connection is closed after
+// the answer, so that the body is not parsed as the next request.
 func withoutBody(header *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
 	const chunked = -1
 	if length := header.ContentLength(); length > 0 || length == chunked {
@@ -82,7 +82,7 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 	if ctx.Request.Header.ConnectionClose() {
 		ctx.Conn().(*connection).lingers.Store(true)
 	}
-	defer func() { // fasthttp does not
+	defer func() { // fasthttp does not recover
 		if cause := recover(); cause != nil {
 			s.config.Log.Error("no answer", "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
 			ctx.Error(http.StatusText(http.StatusInternalServerError)+"\n", http.StatusInternalServerError)
@@ -102,11 +102,11 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 }
 
 var (
-	errNoHost = errors.New("the request names no host")        // RFC 9112, section 3.2
-	errName   = errors.New("a field's name has a space in it") // RFC 9110, section 5.1
+	errNoHost = errors.New("the request has no host")              // RFC 9112, section 3.2
+	errName   = errors.New("the name of a field contains a space") // RFC 9110, section 5.1
 )
 
-// readPlain copies a request out of memory that the next one will take.
+// readPlain copies a request out of fasthttp's buffers, which the next request overwrites.
 func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 	target, host := from.RequestURI(), from.Host()
 	size := len(target) + len(host)
@@ -115,7 +115,7 @@ func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 	}
 	var text strings.Builder
 	text.Grow(size)
-	take := func(part []byte) string { // all parts are of one string
+	take := func(part []byte) string { // all parts share one allocation
 		begin := text.Len()
 		text.Write(part)
 		return text.String()[begin:]
@@ -136,7 +136,7 @@ func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 	return nil
 }
 
-// methodOf makes no new string for the usual methods.
+// methodOf converts a method, without an allocation for the usual ones.
 func methodOf(method []byte) string {
 	switch string(method) {
 	case http.MethodGet:
@@ -147,11 +147,11 @@ func methodOf(method []byte) string {
 	return string(method)
 }
 
-// writePlain sends the response. Field names go out as they are written in the answer.
+// writePlain sends the response, with the names of fields as the answer spells them.
 func (e *exchange) writePlain(to *fasthttp.Response) {
 	to.SetStatusCode(e.response.Status)
 	for _, field := range e.response.Headers {
-		if !strings.EqualFold(field.Name, "Content-Length") { // the server counts for itself
+		if !strings.EqualFold(field.Name, "Content-Length") { // the server sets its own
 			to.Header.Add(field.Name, field.Value)
 		}
 	}
@@ -162,22 +162,22 @@ func (e *exchange) writePlain(to *fasthttp.Response) {
 	to.SetBodyStream(&largeBody{Reader: bytes.NewReader(e.response.Body), written: e.written}, len(e.response.Body))
 }
 
-// largeBody is one whose memory the exchange does not keep, and fasthttp should not.
+// largeBody is a body that is streamed, so that neither the exchange nor fasthttp keeps its memory.
 type largeBody struct {
 	*bytes.Reader
 	written func()
 }
 
-// Close is called when the body was written, or can't be.
+// Close is called after the body was written, or could not be.
 func (b *largeBody) Close() error {
 	b.written()
 	return nil
 }
 
-// refusePlain answers what is not a request, and has no route that it could be logged under.
+// refusePlain answers data that is not a request. It is not logged, as it has no route.
 func (s *Server) refusePlain(ctx *fasthttp.RequestCtx, cause error) {
 	ctx.Conn().(*connection).lingers.Store(true)
-	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(s.config.WriteTimeout)) // that of the last answer may be over
+	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(s.config.WriteTimeout)) // the one of the last answer may have passed
 	status := http.StatusBadRequest
 	if _, long := errors.AsType[*fasthttp.ErrSmallBuffer](cause); long {
 		status = http.StatusRequestHeaderFieldsTooLarge

@@ -16,7 +16,7 @@ import (
 	"regedge/handler"
 )
 
-// secure serves HTTP/1.1 and HTTP/2 over TLS.
+// secure is HTTP/1.1 and HTTP/2 over TLS, on net/http.
 type secure struct {
 	*http.Server
 	listener net.Listener
@@ -66,12 +66,12 @@ func (e *exchange) readHTTP(r *http.Request) {
 	}
 }
 
-// writeHTTP sends the response. Field names go out as they are written in the answer: net/http
-// would spell RateLimit-Limit in another way.
+// writeHTTP sends the response, with the names of fields as the answer spells them: Header.Set would
+// change RateLimit-Limit.
 func (e *exchange) writeHTTP(w http.ResponseWriter) {
 	header := w.Header()
 	for _, field := range e.response.Headers {
-		if !strings.EqualFold(field.Name, "Content-Length") { // the server counts for itself
+		if !strings.EqualFold(field.Name, "Content-Length") { // the server sets its own
 			header[field.Name] = append(header[field.Name], field.Value)
 		}
 	}
@@ -79,16 +79,15 @@ func (e *exchange) writeHTTP(w http.ResponseWriter) {
 		header["Content-Length"] = []string{strconv.Itoa(len(e.response.Body))}
 	}
 	w.WriteHeader(e.response.Status)
-	w.Write(e.response.Body) // an error here is a client that has gone
+	w.Write(e.response.Body) // fails only if the client is gone
 }
 
-// certificateCheckInterval is how often the files are looked at, at most: renewed
-// certificates are in use within a minute, without a restart.
+// certificateCheckInterval is the minimum time between checks of the files. A renewed certificate is
+// used within a minute, without a restart.
 const certificateCheckInterval = time.Minute
 
-// NewTLS reads a certificate chain and its key, in PEM, and returns a configuration that
-// takes them up again when the certificate's file changes. A renewal that cannot be read
-// leaves the earlier certificate in use.
+// NewTLS reads a certificate chain and its key, in PEM. The configuration reloads them when the
+// certificate's file changes. If they cannot be read then, the earlier certificate stays in use.
 func NewTLS(certFile, keyFile string, now func() time.Time) (*tls.Config, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, now: now}
 	if err := c.load(); err != nil {
@@ -111,12 +110,12 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now().Sub(c.checked) >= certificateCheckInterval {
-		c.load() // on failure the current one stays
+		c.load() // on failure, keep the current one
 	}
 	return c.current, nil
 }
 
-// load reads the files unless the certificate's has not changed.
+// load reads the files if the certificate's has changed.
 func (c *certificate) load() error {
 	c.checked = c.now()
 	info, err := os.Stat(c.certFile)

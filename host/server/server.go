@@ -28,36 +28,35 @@ type Answerer interface {
 	Answer(ctx context.Context, request *handler.Request, response *handler.Response) error
 }
 
-// ErrOverloaded is returned by an Answerer that has no room for the request.
-var ErrOverloaded = errors.New("no room for the request")
+// ErrOverloaded is returned by an Answerer that cannot take on the request.
+var ErrOverloaded = errors.New("too many requests are being answered")
 
-// The defaults of a Config. A lookup takes microseconds, or a second when it waits for
-// the writer, so the times are those of slow networks, not of slow work.
+// The defaults of a Config. A lookup takes microseconds, or a second if it waits for the writer, so
+// the timeouts allow for slow networks rather than slow work.
 const (
 	DefaultReadHeaderTimeout = 5 * time.Second
 	DefaultWriteTimeout      = 15 * time.Second
 	DefaultIdleTimeout       = 2 * time.Minute
 	DefaultDrainTimeout      = 10 * time.Second
 	DefaultMaxInFlight       = 256
-	// DefaultMaxHeaderBytes bounds the request line and all fields together.
+	// DefaultMaxHeaderBytes bounds the request line and all header fields together.
 	DefaultMaxHeaderBytes = 16 << 10
-	// DefaultMaxTargetBytes holds a name of 200 characters of 4 bytes, each byte
-	// percent-encoded, three times over.
+	// DefaultMaxTargetBytes is three times the size of a name of 200 characters of 4 bytes,
+	// with each byte percent-encoded.
 	DefaultMaxTargetBytes = 8 << 10
 )
 
-// Config says what to serve and within which limits. A zero limit is its default.
+// Config describes what to serve, and the limits. A limit of zero means its default.
 type Config struct {
 	Answerer Answerer
-	// Ready tells why the server should get no requests now; nil when it should.
+	// Ready returns why the server should not get requests now, or nil if it should.
 	Ready func() error
-	// DocsURL is the address under which the host's pages are reached, without a slash
-	// at its end; empty when it is not known.
+	// DocsURL is the URL of the host's pages, without a slash at its end. It is empty if unknown.
 	DocsURL string
-	// Pages, when set, adds the host's pages to its router, among them /problems/{code}.
-	// They answer GET and HEAD; the server adds the request id.
+	// Pages, if not nil, adds the host's pages to the router, including /problems/{code}. They
+	// answer GET and HEAD; the server adds the request id.
 	Pages func(*httprouter.Router)
-	// Proxies may say for whom they ask.
+	// Proxies are the trusted proxies.
 	Proxies Proxies
 	// TLS is nil for plain HTTP.
 	TLS *tls.Config
@@ -65,13 +64,13 @@ type Config struct {
 	ReadHeaderTimeout, WriteTimeout, IdleTimeout, DrainTimeout time.Duration
 	MaxInFlight, MaxHeaderBytes, MaxTargetBytes                int
 
-	// Log gets one line a request, and what went wrong.
+	// Log gets one line for each request, and the errors.
 	Log *slog.Logger
-	// Metrics is where the server's metrics are registered.
+	// Metrics is the registry for the server's metrics.
 	Metrics prometheus.Registerer
-	// NewRequestID makes the id of an answer that does not come from the Answerer.
+	// NewRequestID makes the request id of answers that do not come from the Answerer.
 	NewRequestID func() string
-	// Now tells the time; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -101,7 +100,7 @@ type Server struct {
 	pages    *httprouter.Router
 	metrics  *metrics
 	inFlight atomic.Int64
-	large    atomic.Int64 // pages, see maxLarge
+	large    atomic.Int64 // large pages being sent, see maxLarge
 	draining atomic.Bool
 }
 
@@ -117,9 +116,9 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// Run serves the listener until ctx is done, then takes no more connections, finishes
-// what is in flight and returns nil; an error when serving failed, or when something
-// was still in flight after DrainTimeout and was cut off. The listener is closed.
+// Run serves the listener until ctx is done. Then it accepts no more connections, finishes the requests
+// in flight and returns nil. It returns an error if serving failed, or if requests were still in flight
+// after DrainTimeout and were cut off. The listener is closed.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	web := s.newPlain
 	if s.config.TLS != nil {
@@ -142,13 +141,13 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// transport takes requests from the connections of a listener.
+// transport reads requests from the connections of a listener and writes the responses.
 type transport interface {
-	// serve serves until the transport is shut down, or can't.
+	// serve returns when the transport is shut down, or fails.
 	serve() error
-	// shutdown takes no more connections, and waits for requests in flight until ctx is done.
+	// shutdown accepts no more connections, and waits for the requests in flight until ctx is done.
 	shutdown(context.Context) error
-	// close cuts off what is left.
+	// close closes the remaining connections.
 	close() error
 }
 
