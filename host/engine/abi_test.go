@@ -82,8 +82,8 @@ func TestParametersOfEveryKindAreRead(t *testing.T) {
 	require.PanicsWithError(t, "over 64 parameters", func() { i.liftParameters(list, maxParameters+1) })
 }
 
-// FuzzLift gives the host arbitrary pointers and lengths: each is a view inside the
-// guest's memory or a trap, and nothing else.
+// FuzzLift passes arbitrary pointers and lengths to the host. Each gives a view inside the guest's memory
+// or a trap.
 func FuzzLift(f *testing.F) {
 	f.Add(uint32(0), uint32(0))
 	f.Add(uint32(131071), uint32(2))
@@ -140,7 +140,7 @@ func TestTargetThatIsNotUTF8IsEscaped(t *testing.T) {
 	require.Equal(t, "/é?a=%FF%80b%ED%A0%80", escapeInvalid("/é?a=\xff\x80b\xed\xa0\x80"))
 }
 
-// counted is randomness that counts its readings.
+// counted is randomness that counts its reads.
 type counted struct{ reads int }
 
 func (c *counted) Read(p []byte) {
@@ -150,13 +150,13 @@ func (c *counted) Read(p []byte) {
 	}
 }
 
-func TestEntropyIsHandedOutOnce(t *testing.T) {
+func TestEntropyIsUsedOnce(t *testing.T) {
 	var e entropy
 	var source counted
 	for range len(e.buffer) / 8 {
 		require.Equal(t, uint64(0x0101010101010101), e.next(&source))
 	}
-	require.Equal(t, make([]byte, len(e.buffer)), e.buffer[:], "what was handed out is wiped")
+	require.Equal(t, make([]byte, len(e.buffer)), e.buffer[:], "used numbers are wiped")
 	require.Equal(t, 1, source.reads)
 	require.Equal(t, uint64(0x0202020202020202), e.next(&source))
 }
@@ -173,7 +173,7 @@ func TestDeadlineEndsWithItsTimeOrItsParent(t *testing.T) {
 	require.True(t, ok)
 	require.WithinRange(t, at, time.Now(), time.Now().Add(time.Hour))
 	again, _ := far.Deadline()
-	require.Equal(t, at, again, "it counts from the first time that it was asked")
+	require.Equal(t, at, again, "the limit counts from the first call")
 	cancel()
 	require.ErrorIs(t, far.Err(), context.Canceled)
 	<-far.Done()
@@ -185,7 +185,7 @@ func TestDeadlineEndsWithItsTimeOrItsParent(t *testing.T) {
 	require.Equal(t, time.Unix(1, 0), at)
 }
 
-func TestADeadlineThatIsReleasedEndsWhatStandsOnIt(t *testing.T) {
+func TestReleasedDeadlineEndsItsChildren(t *testing.T) {
 	d := &deadline{Context: t.Context(), limit: time.Hour}
 	child, cancel := context.WithCancel(d)
 	defer cancel()
@@ -195,9 +195,9 @@ func TestADeadlineThatIsReleasedEndsWhatStandsOnIt(t *testing.T) {
 	require.ErrorIs(t, d.Err(), context.Canceled)
 }
 
-// TestFieldsAreLookedAtEachTime makes lists of one length again and again, whose names are known
-// after the first.
-func TestFieldsAreLookedAtEachTime(t *testing.T) {
+// TestCachedFieldNamesAreStillChecked makes lists of the same length repeatedly, so that the names are
+// cached after the first one.
+func TestCachedFieldNamesAreStillChecked(t *testing.T) {
 	i := idleInstance(t)
 	const tuples, texts = 65536, 65536 + 1024
 	lift := func(fields ...string) (got []handler.Header, problem int) {

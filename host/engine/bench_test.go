@@ -10,7 +10,7 @@ import (
 	"regedge/handler/charge"
 )
 
-// forgetful is a meter that costs nothing and keeps nothing.
+// forgetful is a meter that costs nothing and records nothing.
 type forgetful struct{}
 
 func (forgetful) Charge(_ context.Context, r charge.Request) charge.Verdict {
@@ -34,8 +34,8 @@ func BenchmarkServeCompany(b *testing.B) {
 	require.Equal(b, 200, resp.Status)
 }
 
-// BenchmarkServeRefused is a request that reaches no database and no meter: what the
-// guest costs by itself.
+// BenchmarkServeRefused is a request that needs neither a database nor the meter: the cost of the
+// guest alone.
 func BenchmarkServeRefused(b *testing.B) {
 	databases, _ := newDatabases(b)
 	e := newEngine(b, realConfig(databases, forgetful{}))
@@ -74,7 +74,7 @@ func newNative(databases map[string]Database, meter Meter) *Native {
 	})
 }
 
-// BenchmarkRestore is what bringing an instance back to its pristine state costs.
+// BenchmarkRestore restores an instance to its pristine state.
 func BenchmarkRestore(b *testing.B) {
 	databases, _ := newDatabases(b)
 	e := newEngine(b, realConfig(databases, forgetful{}))
@@ -85,6 +85,6 @@ func BenchmarkRestore(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(len(e.snapshot.memory)), "pristine-bytes") // Loop forgets what is said before it
+	b.ReportMetric(float64(len(e.snapshot.memory)), "pristine-bytes") // Loop drops metrics reported before it
 	e.release(b.Context(), i, false)
 }

@@ -45,7 +45,7 @@ func TestComponentIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestEveryCutOfAComponentIsAnError(t *testing.T) {
+func TestTruncatedComponentIsAnError(t *testing.T) {
 	whole := asComponent(hostileModule)
 	for n := range len(whole) {
 		_, err := mainModule(whole[:n], exportHandle, exportRealloc, exportMemory)
@@ -70,8 +70,8 @@ func TestInstrumentedModuleIsValid(t *testing.T) {
 	}
 }
 
-// FuzzComponent: whatever the bytes, reading and rewriting end with an answer; and what
-// wazero takes before the rewriting it takes after it.
+// FuzzComponent parses and instruments arbitrary bytes. A module that wazero accepts before it is
+// instrumented must be accepted afterwards.
 func FuzzComponent(f *testing.F) {
 	f.Add(asComponent(hostileModule))
 	f.Add(asComponent(coreModuleWith("wasi:io/poll@0.2.0", "poll", []byte{i32t, i32t, i32t})))

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHandleTableKnowsItsHandles runs random adds and removes and holds the table
-// against a map: only live handles are found, and only as what they are.
-func TestHandleTableKnowsItsHandles(t *testing.T) {
+// TestHandleTableFindsOnlyLiveHandles compares the table with a map after random adds and removes: only
+// live handles are found, and only by their kind.
+func TestHandleTableFindsOnlyLiveHandles(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	var table handleTable

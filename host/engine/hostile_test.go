@@ -35,7 +35,7 @@ func asComponent(modules ...[]byte) []byte {
 	return binary
 }
 
-// hostileTimeout is waited for by the guest that waits for an hour.
+// hostileTimeout ends the guest that waits for an hour.
 const hostileTimeout = 300 * time.Millisecond
 
 func hostileConfig(t testing.TB, meter Meter) Config {
@@ -47,7 +47,7 @@ func hostileConfig(t testing.TB, meter Meter) Config {
 	return config
 }
 
-// failing are the faults that fail their request, with a part of the error.
+// failing lists the faults that fail their request, with a pattern of the error.
 var failing = []struct{ path, name, want string }{
 	{"/a", "forged handle", "is not a handle of a incoming-request"},
 	{"/b", "dropped handle", "is not a handle of a incoming-request"},
@@ -112,8 +112,7 @@ func TestHostileGuestFailsItsRequestAlone(t *testing.T) {
 	}
 }
 
-// longLookup is a request whose header fields need more memory of the guest than it gave
-// for the path.
+// longLookup is a request whose header fields do not fit into the spare area.
 func longLookup(path string) *handler.Request {
 	req := lookup(path, "")
 	req.Headers = append(req.Headers, handler.Header{Name: "X-Long", Value: strings.Repeat("x", spareBytes)})
@@ -128,7 +127,7 @@ func requireAlive(t *testing.T, e *Engine) {
 	require.Equal(t, "ok", string(resp.Body))
 }
 
-// refusals are what the host refuses with an error that a guest can handle.
+// refusals lists the faults to which the host returns an error that the guest can handle.
 var refusals = []struct{ path, name, want string }{
 	{"/x", "line end in a header", "refused"},
 	{"/y", "header of the connection", "refused"},
@@ -220,7 +219,7 @@ func TestFailedVoidIsReported(t *testing.T) {
 	require.ErrorContains(t, err, "void charge hostile-1: writer is away")
 }
 
-// wide is a database whose every answer is one row of the same number of bytes.
+// wide is a database that returns one row of a number of bytes.
 type wide int
 
 func (w wide) Query(_ context.Context, _ string, _ []handler.Value, dst *handler.Result) error {
@@ -240,7 +239,7 @@ func TestResultOverTheLimitFailsItsRequestAlone(t *testing.T) {
 	requireAlive(t, e)
 }
 
-// slowMeter takes its time, until its context ends.
+// slowMeter returns when its context ends.
 type slowMeter struct{ *ledger }
 
 func (m slowMeter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
@@ -249,7 +248,7 @@ func (m slowMeter) Charge(ctx context.Context, r charge.Request) charge.Verdict 
 		RateReset: charge.Unsent, CreditsRemaining: charge.Unsent, RetryAfter: 1}
 }
 
-func TestMeterIsWaitedForWithinItsLimit(t *testing.T) {
+func TestMeterCallIsLimitedInTime(t *testing.T) {
 	config := hostileConfig(t, slowMeter{newLedger()})
 	config.Timeout = 20 * time.Second
 	e := newEngine(t, config)
@@ -260,7 +259,7 @@ func TestMeterIsWaitedForWithinItsLimit(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), meterLimit)
 }
 
-func TestFaultsOfManyAtOnceStayApart(t *testing.T) {
+func TestConcurrentFaultsAreIsolated(t *testing.T) {
 	config := hostileConfig(t, newLedger())
 	config.MaxInstances = 3
 	e := newEngine(t, config)
@@ -289,8 +288,8 @@ func TestFaultsOfManyAtOnceStayApart(t *testing.T) {
 	requireAlive(t, e)
 }
 
-// A guest that computes cannot be preempted by Go, so that a collection has to wait for
-// it, and everybody for the collection. This hangs when a guest is not bounded by itself.
+// Go cannot preempt a guest that computes, so a garbage collection waits for it, and all goroutines
+// wait for the collection. This test hangs if a guest does not end by itself.
 func TestGarbageCollectionOutlivesAnEndlessLoop(t *testing.T) {
 	e := newEngine(t, hostileConfig(t, newLedger()))
 	served := make(chan error)
@@ -304,7 +303,7 @@ func TestGarbageCollectionOutlivesAnEndlessLoop(t *testing.T) {
 	}
 }
 
-func TestStepLimitIsFarFromALookup(t *testing.T) {
+func TestLookupIsFarBelowTheStepLimit(t *testing.T) {
 	databases, key := newDatabases(t)
 	config := realConfig(databases, newLedger())
 	config.StepLimit = DefaultStepLimit / 200
@@ -321,7 +320,7 @@ func mustFail(err error) error {
 	return nil
 }
 
-func TestHostileModuleIsWhatItsSourceSays(t *testing.T) {
+func TestHostileModuleMatchesItsSource(t *testing.T) {
 	assembler, err := exec.LookPath("wasm-as")
 	if err != nil {
 		t.Skip("Binaryen's wasm-as is not installed")

@@ -10,7 +10,7 @@ import (
 	"regedge/handler"
 )
 
-// memoryOf is a copy of an instance's whole memory.
+// memoryOf copies an instance's whole memory.
 func memoryOf(t *testing.T, i *instance) []byte {
 	t.Helper()
 	whole, err := i.wholeMemory()
@@ -18,7 +18,7 @@ func memoryOf(t *testing.T, i *instance) []byte {
 	return bytes.Clone(whole)
 }
 
-func TestSecretOfOneRequestIsNowhereInTheNext(t *testing.T) {
+func TestSecretOfOneRequestIsNotInTheNext(t *testing.T) {
 	const secret = "s3cret-of-a-client"
 	real := func(t *testing.T) (Config, *handler.Request) {
 		databases, key := newDatabases(t)
@@ -39,7 +39,7 @@ func TestSecretOfOneRequestIsNowhereInTheNext(t *testing.T) {
 
 			var resp handler.Response
 			require.NoError(t, i.serve(t.Context(), req, &resp))
-			require.True(t, bytes.Contains(memoryOf(t, i), []byte(secret)), "the guest has held the secret")
+			require.True(t, bytes.Contains(memoryOf(t, i), []byte(secret)), "the guest had the secret")
 			e.release(t.Context(), i, false)
 
 			next, err := e.acquire(t.Context())
@@ -50,13 +50,13 @@ func TestSecretOfOneRequestIsNowhereInTheNext(t *testing.T) {
 			for n, g := range next.globals {
 				require.Equal(t, e.snapshot.globals[n], g.Get(), "global %d", n)
 			}
-			requireNothingHeld(t, next, secret)
+			requireNothingKept(t, next, secret)
 		})
 	}
 }
 
-// requireNothingHeld looks into the host's own lists, beyond their lengths.
-func requireNothingHeld(t *testing.T, i *instance, secret string) {
+// requireNothingKept checks the host's lists up to their capacities.
+func requireNothingKept(t *testing.T, i *instance, secret string) {
 	t.Helper()
 	for _, list := range i.fields[:cap(i.fields)] {
 		for _, h := range list.entries[:cap(list.entries)] {
@@ -76,7 +76,7 @@ func requireNothingHeld(t *testing.T, i *instance, secret string) {
 	require.Nil(t, i.response)
 }
 
-// everyKindOfRequest reaches each route, each refusal before the meter, and odd input.
+// everyKindOfRequest covers each route, each refusal before the meter, and malformed input.
 func everyKindOfRequest(key string) []*handler.Request {
 	requests := []*handler.Request{
 		lookup("/v1/companies/"+madeUpCIN, key),

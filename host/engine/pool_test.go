@@ -63,7 +63,7 @@ func TestFreshInstanceForEachRequest(t *testing.T) {
 	require.Equal(t, e.Stats().Created, e.Stats().Discarded)
 }
 
-func TestCloseWaitsAndRefuses(t *testing.T) {
+func TestCloseWaitsForRequestsInFlight(t *testing.T) {
 	e, err := New(context.Background(), hostileConfig(t, newLedger()))
 	require.NoError(t, err)
 	i, err := e.acquire(t.Context())

@@ -24,33 +24,33 @@ import (
 )
 
 const (
-	// callers is how many lookups are under way at once.
+	// callers is the number of concurrent lookups.
 	callers = 16
-	// turn is how many lookups one subject answers before the other has its turn.
+	// turn is the number of lookups that one subject answers before it is the other's turn.
 	turn = 1600
 )
 
 // BenchmarkMetering measures what metering adds to a lookup of the component: the same
-// lookups, in turns, with a meter that costs nothing and with one that journals and
-// speaks to a writer. It reports the difference in percent of the lookup: the median of the
-// turns, since others may use the machine in some of them.
+// lookups, in turns, with a meter that costs nothing and with one that has a journal and syncs with a
+// writer. It reports the difference in percent of the lookup, as the median of the turns, since other
+// programs may use the machine in some of them.
 func BenchmarkMetering(b *testing.B) {
-	w := newWorld(b)
-	question := request("/v1/companies/"+sampletest.CompanyEveryField, w.key)
+	w := newFixture(b)
+	lookup := request("/v1/companies/"+sampletest.CompanyEveryField, w.key)
 	var subjects []server.Answerer
-	for _, m := range []engine.Meter{free{}, hurried{runMeter(b, 7)}} {
+	for _, m := range []engine.Meter{free{}, unlimited{runMeter(b, 7)}} {
 		parts := w.parts()
 		parts.Access, parts.Registry, parts.Meter = w.access.Database, w.registry.Database, m
 		parts.Clock, parts.Random = engine.Clock{}, engine.Random{}
 		component, err := engine.NewComponent(b.Context(), parts, engine.Limits{})
 		require.NoError(b, err)
 		b.Cleanup(func() { component.Close(context.Background()) })
-		ask(b, component, question, 200) // warm
+		ask(b, component, lookup, 200) // warm
 		subjects = append(subjects, component)
 	}
 	var metered, added, processor []float64
 	for b.Loop() {
-		without, with := together(b, subjects[0], question), together(b, subjects[1], question)
+		without, with := together(b, subjects[0], lookup), together(b, subjects[1], lookup)
 		metered = append(metered, float64(with.clock)/turn)
 		added = append(added, 100*float64(with.clock-without.clock)/float64(with.clock))
 		processor = append(processor, 100*float64(with.processor-without.processor)/float64(with.processor))
@@ -65,24 +65,24 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// hurried is a meter without a rate.
-type hurried struct{ *meter.Meter }
+// unlimited is a meter without a rate limit.
+type unlimited struct{ *meter.Meter }
 
-func (h hurried) Charge(ctx context.Context, r charge.Request) charge.Verdict {
+func (u unlimited) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	r.PerMinute = 1 << 30
-	return h.Meter.Charge(ctx, r)
+	return u.Meter.Charge(ctx, r)
 }
 
-// spent is what a turn took: time, and time of processors, which others that use the
-// machine take nothing of.
+// spent is the time of a turn: by the clock, and of processors, which does not depend on other
+// programs.
 type spent struct{ clock, processor time.Duration }
 
-// together is what one turn of lookups by all callers takes.
-func together(b *testing.B, answerer server.Answerer, question *handler.Request) spent {
+// together measures one turn of lookups by all callers.
+func together(b *testing.B, answerer server.Answerer, lookup *handler.Request) spent {
 	begin, used := time.Now(), processorTime(b)
 	var running sync.WaitGroup
 	for range callers {
-		running.Go(func() { ask(b, answerer, question, turn/callers) })
+		running.Go(func() { ask(b, answerer, lookup, turn/callers) })
 	}
 	running.Wait()
 	return spent{time.Since(begin), processorTime(b) - used}
@@ -143,7 +143,7 @@ func runMeter(b *testing.B, account int64) *meter.Meter {
 	return m
 }
 
-// free is a meter that costs nothing, so that the engines are measured alone.
+// free is a meter that costs nothing, to measure the engines alone.
 type free struct{}
 
 func (free) Charge(context.Context, charge.Request) charge.Verdict {
@@ -158,7 +158,7 @@ func BenchmarkAnswer(b *testing.B) {
 		"/v1/companies/" + sampletest.CompanyGrandBoard,
 		"/v1/search/companies?name=made",
 	} {
-		w := newWorld(b)
+		w := newFixture(b)
 		parts := w.parts()
 		parts.Access, parts.Registry, parts.Meter = w.access.Database, w.registry.Database, free{}
 		parts.Clock, parts.Random = engine.Clock{}, engine.Random{}

@@ -33,11 +33,11 @@ func (c *counting) Query(ctx context.Context, statement string, args []handler.V
 	return c.Database.Query(ctx, statement, args, dst)
 }
 
-// tally is a meter that grants everything and remembers what it was asked.
+// tally is a meter that grants everything and records its calls.
 type tally struct {
 	charged []charge.Request
 	voided  []string
-	onCall  func() // called before a verdict, when set
+	onCall  func() // called before a verdict, if not nil
 }
 
 func (m *tally) Charge(_ context.Context, r charge.Request) charge.Verdict {
@@ -61,7 +61,7 @@ type stopped struct{}
 
 func (stopped) UnixMilli() int64 { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli() }
 
-// sequence is randomness that repeats itself in every run.
+// sequence is randomness that is the same in every run.
 type sequence struct{ next byte }
 
 func (s *sequence) Read(p []byte) {
@@ -71,19 +71,19 @@ func (s *sequence) Read(p []byte) {
 	}
 }
 
-// world is one set of parts over the sample, with a key of an account on the plan scale.
-type world struct {
+// fixture is one set of parts over the sample, with a key of an account on the plan scale.
+type fixture struct {
 	access, registry counting
 	meter            tally
 	key              string
 }
 
-func newWorld(t testing.TB) *world {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	registry, err := sqlite.Open(sqlite.Config{Path: sampletest.Registry(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { registry.Close() })
-	w := &world{key: ident.NewKey((&sequence{}).Read)}
+	w := &fixture{key: ident.NewKey((&sequence{}).Read)}
 	w.registry.Database = registry
 	path := filepath.Join(t.TempDir(), "access.db")
 	db, err := schema.OpenFile(path, false)
@@ -108,24 +108,24 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) parts() engine.Parts {
+func (w *fixture) parts() engine.Parts {
 	return engine.Parts{
 		Access: &w.access, Registry: &w.registry, Meter: &w.meter,
 		Clock: stopped{}, Random: &sequence{}, DocsURL: "http://docs.example",
 	}
 }
 
-// answerers makes both engines over worlds of their own.
+// answerers makes both engines, each with a fixture of its own.
 func answerers(t *testing.T) map[string]struct {
-	*world
+	*fixture
 	server.Answerer
 } {
-	native, component := newWorld(t), newWorld(t)
+	native, component := newFixture(t), newFixture(t)
 	made, err := engine.NewComponent(t.Context(), component.parts(), engine.Limits{Instances: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { made.Close(context.Background()) })
 	type pair = struct {
-		*world
+		*fixture
 		server.Answerer
 	}
 	return map[string]pair{
@@ -141,7 +141,7 @@ func request(target, key string) *handler.Request {
 	}
 }
 
-func TestALookupIsOneStatementADatabase(t *testing.T) {
+func TestLookupRunsOneStatementPerDatabase(t *testing.T) {
 	for engine, a := range answerers(t) {
 		for target, status := range map[string]int{
 			"/v1/companies/" + sampletest.CompanyGrandBoard:  200,
@@ -186,13 +186,13 @@ func TestBothEnginesAnswerTheSameBytes(t *testing.T) {
 		want.ID, charged.ID = "", ""
 		require.Equal(t, want, charged)
 		if charged.Sandbox {
-			require.Equal(t, "192.0.2.1", charged.Client, "the client's own word is not believed")
+			require.Equal(t, "192.0.2.1", charged.Client, "the client's own field is ignored")
 		}
 	}
 }
 
-// blank replaces the request id, which differs, by a word, and drops the length, which
-// only a component says: the server counts for itself.
+// blank replaces the request id, which differs, and drops the length, which only the component sends:
+// the server sets its own.
 func blank(r *handler.Response) {
 	r.Headers = slices.DeleteFunc(r.Headers, func(h handler.Header) bool { return h.Name == "Content-Length" })
 	for i, h := range r.Headers {
@@ -203,8 +203,8 @@ func blank(r *handler.Response) {
 	}
 }
 
-func TestAFailureAfterTheChargeTakesItBack(t *testing.T) {
-	w := newWorld(t)
+func TestFailureAfterTheChargeVoidsIt(t *testing.T) {
+	w := newFixture(t)
 	w.meter.onCall = func() { panic("the host fails") }
 	var response handler.Response
 	err := engine.NewNative(w.parts()).Answer(t.Context(), request("/v1/search/companies?name=made", w.key), &response)
@@ -213,13 +213,13 @@ func TestAFailureAfterTheChargeTakesItBack(t *testing.T) {
 	require.Equal(t, []string{w.meter.charged[0].ID}, w.meter.voided)
 }
 
-func TestADatabaseThatFailsIsNotCharged(t *testing.T) {
+func TestFailureOfADatabaseIsNotCharged(t *testing.T) {
 	for engine, a := range answerers(t) {
 		t.Run(engine, func(t *testing.T) {
 			a.registry.Database = broken{}
 			var response handler.Response
 			require.NoError(t, a.Answer(t.Context(), request("/v1/search/companies?name=made", a.key), &response))
-			require.ErrorContains(t, response.Cause, "secret path", "what failed is for the log")
+			require.ErrorContains(t, response.Cause, "secret path", "the failure is logged")
 			require.Equal(t, 503, response.Status)
 			require.NotContains(t, string(response.Body), "secret")
 			require.Len(t, a.meter.charged, 1)

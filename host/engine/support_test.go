@@ -24,7 +24,7 @@ import (
 	"regedge/wasm"
 )
 
-// The company that the tests ask for; it is made up, like everything about it.
+// The company that the tests look up. It is made up.
 const (
 	madeUpCIN   = "U72900KA2015PTC990001"
 	madeUpEmail = "registry@example.com"
@@ -46,7 +46,7 @@ INSERT INTO appointment (cin, din, designation, appointment_date, as_of)
 INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners)
   VALUES (1, 'r1', 1735689600, 1, 0, 3, 3, 0);`
 
-// madeUpBoards keeps the boards as an import does.
+// madeUpBoards stores the directors lists as an import does.
 var madeUpBoards = `UPDATE company SET district = (SELECT p.district FROM pincode p WHERE p.pincode = company.pincode),
 	directors = coalesce(` + directors.Of("company.cin") + ", '');"
 
@@ -81,13 +81,13 @@ func newDatabase(t testing.TB, database schema.Database, script string) *sqlite.
 	return s
 }
 
-// ledger is a meter with one balance, which counts what stands.
+// ledger is a meter with one balance, which records the charges.
 type ledger struct {
 	mu       sync.Mutex
 	charged  map[string]charge.Request
 	voided   []string
 	credits  int64
-	code     string // refuses every charge, when set
+	code     string // refuses every charge, if not empty
 	voidFail error
 }
 
@@ -119,7 +119,7 @@ func (l *ledger) Void(_ context.Context, id string) error {
 	return nil
 }
 
-// standing is how many charges stand.
+// standing returns the number of charges that are not voided.
 func (l *ledger) standing() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +189,7 @@ func header(r *handler.Response, name string) string {
 
 var _ handler.Clock = frozen(0)
 
-func TestServeAnswersACompany(t *testing.T) {
+func TestEngineAnswersACompany(t *testing.T) {
 	databases, key := newDatabases(t)
 	meter := newLedger()
 	e := newEngine(t, realConfig(databases, meter))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheClientsAddress(t *testing.T) {
+func TestClientAddress(t *testing.T) {
 	proxies, err := ParseProxies([]string{"10.0.0.0/8", "2001:db8:1::/48", "192.0.2.7"})
 	require.NoError(t, err)
 	for _, c := range []struct{ name, remote, forwarded, forwardedFor, want string }{
@@ -56,7 +56,7 @@ func TestForwardedOverSeveralLines(t *testing.T) {
 	require.Equal(t, "1.2.3.4", proxies.client(parsePeer("10.0.0.1:4"), header))
 }
 
-func TestAProxyThatIsNoNetworkIsRefused(t *testing.T) {
+func TestInvalidProxyIsRefused(t *testing.T) {
 	for _, text := range []string{"", "all", "10.0.0.0/33", "10.0.0", "example.com"} {
 		_, err := ParseProxies([]string{text})
 		require.Error(t, err, text)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exhausted is a listener of a process that has no file descriptor left at first.
+// exhausted is a listener that at first fails for want of file descriptors.
 type exhausted struct {
 	net.Listener
 	times int
@@ -22,7 +22,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-func TestConnectionsAreTakenOnceThereIsRoomAgain(t *testing.T) {
+func TestAcceptContinuesAfterRunningOutOfDescriptors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	l := newConnections(&exhausted{listener, 3}, slog.New(slog.DiscardHandler))

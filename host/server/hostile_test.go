@@ -30,9 +30,9 @@ func (r *running) statuses(t *testing.T, request string) string {
 	return strings.Join(list, " ")
 }
 
-// TestWhatIsNotARequestIsRefused and so is a request that two readers could take for two
-// things (RFC 9112, sections 3.2, 5.1 and 6.3).
-func TestWhatIsNotARequestIsRefused(t *testing.T) {
+// TestMalformedRequestsAreRefused includes ambiguous requests, which could be used for request smuggling
+// (RFC 9112, sections 3.2, 5.1 and 6.3).
+func TestMalformedRequestsAreRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine})
 		for _, request := range []string{
@@ -54,7 +54,7 @@ func TestWhatIsNotARequestIsRefused(t *testing.T) {
 	})
 }
 
-func TestABodyIsNotTakenForARequest(t *testing.T) {
+func TestBodyIsNotParsedAsRequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		var mu sync.Mutex
 		var asked []string
@@ -79,8 +79,8 @@ func TestABodyIsNotTakenForARequest(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForABody also where it never comes.
-func TestNobodyWaitsForABody(t *testing.T) {
+// TestAnswerDoesNotWaitForABody sends requests whose body never arrives.
+func TestAnswerDoesNotWaitForABody(t *testing.T) {
 	r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Hour})
 	for _, more := range []string{"", "Expect: 100-continue\r\n"} {
 		answer := r.raw(t, "POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n"+more+"\r\n")
@@ -89,7 +89,7 @@ func TestNobodyWaitsForABody(t *testing.T) {
 	}
 }
 
-func TestOlderClientsAreAnswered(t *testing.T) {
+func TestHTTP10ClientsAreAnswered(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine})
 		require.Equal(t, "200", r.statuses(t, "GET /v1/llps/a HTTP/1.0\r\n\r\n"))
@@ -108,8 +108,8 @@ func TestAnAnswerToHEADHasNoBody(t *testing.T) {
 	})
 }
 
-// TestNothingOfARequestStaysInItsMemory keeps what a request gave to the Answerer beyond it.
-func TestNothingOfARequestStaysInItsMemory(t *testing.T) {
+// TestRequestsDoNotShareMemory keeps requests after Answer returned, and compares them at the end.
+func TestRequestsDoNotShareMemory(t *testing.T) {
 	var kept []handler.Request
 	r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
 		one := *q
@@ -140,7 +140,6 @@ func TestNothingOfARequestStaysInItsMemory(t *testing.T) {
 	}
 }
 
-// TestAPanicOfAPageEndsItsRequestOnly and not the process.
 func TestAPanicOfAPageEndsItsRequestOnly(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, Ready: func() error { panic("secret cause") }, IdleTimeout: time.Second})
@@ -154,7 +153,7 @@ func TestAPanicOfAPageEndsItsRequestOnly(t *testing.T) {
 	})
 }
 
-func TestARefusalReachesAClientThatWasIdle(t *testing.T) {
+func TestRefusalReachesAClientThatWasIdle(t *testing.T) {
 	r := start(t, server.Config{Answerer: fine, WriteTimeout: 50 * time.Millisecond})
 	c, err := r.dial()
 	require.NoError(t, err)
@@ -172,15 +171,16 @@ func TestARefusalReachesAClientThatWasIdle(t *testing.T) {
 	require.Contains(t, string(rest), "400 Bad Request")
 }
 
-func TestAnUnusedConnectionIsClosedWithoutAWord(t *testing.T) {
+func TestUnusedConnectionIsClosedSilently(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: 50 * time.Millisecond})
 		require.Empty(t, r.raw(t, ""))
 	})
 }
 
-// TestAnAnswerDoesNotWaitForTheNextOne on the same connection, where the requests came at once.
-func TestAnAnswerDoesNotWaitForTheNextOne(t *testing.T) {
+// TestPipelinedAnswersAreSentAtOnce sends several requests in one packet. An answer must not wait for the
+// next one.
+func TestPipelinedAnswersAreSentAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		leave := make(chan struct{})
 		end := sync.OnceFunc(func() { close(leave) })
@@ -207,8 +207,7 @@ func TestAnAnswerDoesNotWaitForTheNextOne(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionsDoNotHoldUpTheEnd whatever was sent on them before.
-func TestIdleConnectionsDoNotHoldUpTheEnd(t *testing.T) {
+func TestIdleConnectionsDoNotDelayShutdown(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, DrainTimeout: time.Minute})
 		for n := range 20 {

@@ -15,7 +15,7 @@ import (
 	"regedge/host/server"
 )
 
-func TestAFullServerSaysSo(t *testing.T) {
+func TestFullServerAnswersOverloaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		r := start(t, server.Config{MaxInFlight: 1, Answerer: answerFunc(
@@ -49,7 +49,7 @@ func TestAFullServerSaysSo(t *testing.T) {
 	})
 }
 
-func TestAnAnswererWithoutRoomSaysSo(t *testing.T) {
+func TestOverloadedAnswererAnswersOverloaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: answerFunc(
 			func(context.Context, *handler.Request, *handler.Response) error {
@@ -91,7 +91,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	})
 }
 
-func TestStoppingFinishesWhatIsInFlight(t *testing.T) {
+func TestShutdownFinishesRequestsInFlight(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		r := start(t, server.Config{Answerer: answerFunc(
@@ -119,7 +119,7 @@ func TestStoppingFinishesWhatIsInFlight(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotFinishIsCutOff(t *testing.T) {
+func TestShutdownCutsOffSlowRequests(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		r := start(t, server.Config{DrainTimeout: 20 * time.Millisecond, Answerer: answerFunc(
@@ -135,7 +135,7 @@ func TestWhatDoesNotFinishIsCutOff(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesDoesNotStopItsRequest(t *testing.T) {
+func TestDisconnectDoesNotStopItsRequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		r := start(t, server.Config{Answerer: answerFunc(
@@ -155,8 +155,7 @@ func TestAClientThatLeavesDoesNotStopItsRequest(t *testing.T) {
 	})
 }
 
-// TestStoppingAtOnceEndsTheServer also where it has hardly begun.
-func TestStoppingAtOnceEndsTheServer(t *testing.T) {
+func TestShutdownRightAfterStart(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		for range 20 {
 			r := start(t, server.Config{Answerer: fine})

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +14,7 @@ import (
 	"regedge/host/server"
 )
 
-func TestTheLogHoldsNoSecret(t *testing.T) {
+func TestLogHasNoSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine})
 		request, err := http.NewRequest("GET", r.url+"/v1/companies/SECRETCIN?name=SECRETNAME", nil)
@@ -73,4 +74,17 @@ func TestRequestsAreCountedByRouteAndStatus(t *testing.T) {
 			`regedge_requests_total{route="page",status="200"} 1`,
 		}, got)
 	})
+}
+
+func TestLogBufferWritesWholeLines(t *testing.T) {
+	var to bytes.Buffer
+	b := server.NewLogBuffer(&to)
+	b.Write([]byte("one\n"))
+	require.Empty(t, to.String())
+	require.NoError(t, b.Flush())
+	require.Equal(t, "one\n", to.String())
+	long := strings.Repeat("x", 40<<10) + "\n"
+	b.Write([]byte(long))
+	b.Write([]byte(long))
+	require.Equal(t, "one\n"+long+long, to.String(), "a full buffer does not wait")
 }

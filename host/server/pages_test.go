@@ -16,7 +16,7 @@ import (
 	"regedge/host/server"
 )
 
-func TestPagesCanBeGiven(t *testing.T) {
+func TestPagesAreServed(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
 			router.GET("/guides/:name", func(w http.ResponseWriter, _ *http.Request, p httprouter.Params) {
@@ -50,7 +50,7 @@ func TestOwnPagesAreReadOnly(t *testing.T) {
 	})
 }
 
-func TestReadinessSaysWhyNot(t *testing.T) {
+func TestReadinessHasAReason(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		var reason error
 		r := start(t, server.Config{Answerer: fine, Ready: func() error { return reason }})
@@ -66,7 +66,7 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 	})
 }
 
-func TestPathsThatAreNoPageGoToTheAnswerer(t *testing.T) {
+func TestOtherPathsGoToTheAnswerer(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine})
 		for _, path := range []string{"/healthz/", "/problems", "/problems/a/b", "//", "/V1/llps/a"} {
@@ -76,7 +76,7 @@ func TestPathsThatAreNoPageGoToTheAnswerer(t *testing.T) {
 	})
 }
 
-func TestAPageKnowsHowItIsReached(t *testing.T) {
+func TestPageGetsSchemeHostAndClient(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
 			router.GET("/where", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
@@ -88,7 +88,7 @@ func TestAPageKnowsHowItIsReached(t *testing.T) {
 	})
 }
 
-func TestTheHeaderOfAPageIsThatOfTheWholePage(t *testing.T) {
+func TestHEADOfAPageHasTheHeaderOfGET(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
 			router.GET("/file", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
@@ -115,7 +115,7 @@ func TestTheHeaderOfAPageIsThatOfTheWholePage(t *testing.T) {
 	})
 }
 
-// TestClientsThatDoNotReadLargePagesAreBounded and harm nothing but large pages.
+// TestClientsThatDoNotReadLargePagesAreBounded also checks that other answers are not affected.
 func TestClientsThatDoNotReadLargePagesAreBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, WriteTimeout: time.Minute, Pages: func(router *httprouter.Router) {

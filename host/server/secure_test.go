@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +64,7 @@ func TestTLSIsServed(t *testing.T) {
 	require.Equal(t, 2, response.ProtoMajor)
 }
 
-func TestARenewedCertificateIsTakenUp(t *testing.T) {
+func TestRenewedCertificateIsReloaded(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	certFile, keyFile := writeCertificate(t, dir, 1)
 	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now })
@@ -85,20 +83,7 @@ func TestARenewedCertificateIsTakenUp(t *testing.T) {
 	require.EqualValues(t, 2, serialOf(t, config), "a broken renewal changes nothing")
 }
 
-func TestAMissingCertificateIsNamed(t *testing.T) {
+func TestErrorNamesAMissingCertificate(t *testing.T) {
 	_, err := server.NewTLS("nowhere.pem", "nowhere.key", time.Now)
 	require.ErrorContains(t, err, "nowhere.pem")
-}
-
-func TestLogLinesAreHeldAndWrittenWhole(t *testing.T) {
-	var to bytes.Buffer
-	b := server.NewLogBuffer(&to)
-	b.Write([]byte("one\n"))
-	require.Empty(t, to.String())
-	require.NoError(t, b.Flush())
-	require.Equal(t, "one\n", to.String())
-	long := strings.Repeat("x", 40<<10) + "\n"
-	b.Write([]byte(long))
-	b.Write([]byte(long))
-	require.Equal(t, "one\n"+long+long, to.String(), "a full buffer does not wait")
 }

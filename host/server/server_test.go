@@ -77,10 +77,10 @@ func (b *syncBuffer) lines() []string {
 	return strings.Split(strings.TrimSpace(b.String()), "\n")
 }
 
-// starter starts a server of one kind.
+// starter starts a server with one of the transports.
 type starter func(*testing.T, server.Config) *running
 
-// onBoth tests the server without TLS, and with it: they are of different libraries.
+// onBoth tests the server without and with TLS, which use different libraries.
 func onBoth(t *testing.T, test func(*testing.T, starter)) {
 	t.Run("plain", func(t *testing.T) { test(t, start) })
 	t.Run("TLS", func(t *testing.T) { test(t, startSecure) })
@@ -129,7 +129,7 @@ func start(t *testing.T, config server.Config) *running {
 	return r
 }
 
-// raw sends bytes and returns what comes back until the connection ends.
+// raw sends bytes and returns everything received until the connection ends.
 func (r *running) raw(t *testing.T, request string) string {
 	t.Helper()
 	c, err := r.dial()
@@ -159,7 +159,7 @@ func code(t *testing.T, body string) string {
 	return problem.Code
 }
 
-func TestTheAnswererGetsTheRequestAsItCame(t *testing.T) {
+func TestAnswererGetsTheRequestUnchanged(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		var got handler.Request
 		var client string
@@ -196,7 +196,7 @@ func TestTheAnswererGetsTheRequestAsItCame(t *testing.T) {
 	})
 }
 
-func TestHeaderNamesGoOutAsTheAnswererSpellsThem(t *testing.T) {
+func TestHeaderNamesKeepTheirSpelling(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: constant(handler.Response{
 			Status: 200, Body: bytes.Repeat([]byte("x"), 5000),
@@ -219,7 +219,7 @@ func TestAnAnswerWithoutBodyHasNoLength(t *testing.T) {
 	})
 }
 
-func TestAFailedAnswerIsAnInternalErrorWithItsOwnID(t *testing.T) {
+func TestFailedAnswerIsAnInternalErrorWithItsOwnID(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		for name, answerer := range map[string]answerFunc{
 			"error": func(context.Context, *handler.Request, *handler.Response) error { return errors.New("secret cause") },
@@ -249,7 +249,7 @@ func TestAFailedAnswerIsAnInternalErrorWithItsOwnID(t *testing.T) {
 	})
 }
 
-func TestAFailureBehindAnAnswerIsLoggedWithItsID(t *testing.T) {
+func TestCauseOfAnAnswerIsLoggedWithItsID(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *handler.Request, a *handler.Response) error {
 			a.Status, a.Headers = 503, append(a.Headers, handler.Header{Name: handler.HeaderRequestID, Value: "the-lookup"})
@@ -264,7 +264,7 @@ func TestAFailureBehindAnAnswerIsLoggedWithItsID(t *testing.T) {
 	})
 }
 
-func TestAnAnswerLeavesNothingInTheNext(t *testing.T) {
+func TestAnswersDoNotShareData(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		turn := 0
 		r := start(t, server.Config{Answerer: answerFunc(
