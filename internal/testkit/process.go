@@ -111,7 +111,7 @@ func (r *run) state() *os.ProcessState {
 	}
 }
 
-// environment is that of this process without its REGEDGE_ variables.
+// environment is the environment of this process without REGEDGE_ variables.
 func environment() (list []string) {
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "REGEDGE_") {

@@ -1,6 +1,6 @@
-// Package browser drives a real browser in tests: it opens pages, looks at what they
-// show, runs the rules of axe on them, takes pictures, and notices whatever goes wrong in
-// the console. Tests that use it are skipped where there is no browser.
+// Package browser drives Chromium in tests: it opens pages, reads and operates them, checks them with
+// axe, takes screenshots, and fails a test for errors in the console. Without Chromium the test is
+// skipped.
 package browser
 
 import (
@@ -22,11 +22,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stepTimeout bounds what is waited for in a page. It is long because machines that run
-// tests are slow; nothing here is measured.
+// stepTimeout bounds each wait in a page. It is long since test machines may be slow.
 const stepTimeout = 60 * time.Second
 
-// Tab is one page in a browser of its own, with what went wrong in it.
+// Tab is a page in a browser of its own, with the errors that occurred in it.
 type Tab struct {
 	context.Context
 	T *testing.T
@@ -37,10 +36,10 @@ type Tab struct {
 	missing  string   // the end of an address that is missing on purpose
 }
 
-// tabs counts the tabs of this run.
+// tabs counts the tabs of this process.
 var tabs atomic.Int64
 
-// New starts a browser without cookies or storage of another.
+// New starts a browser with empty cookies and storage.
 func New(t *testing.T) *Tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
@@ -53,7 +52,7 @@ func New(t *testing.T) *Tab {
 	p := &Tab{Context: ctx, T: t}
 	require.NoError(t, chromedp.Listen(ctx, p.observe))
 	command(p, network.Enable, network.EnableParams{})
-	// The sandbox key's limits are for each client address: no tab uses up another's.
+	// The sandbox key's rate limit is for each client address: every tab has its own.
 	command(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{
 		Headers: network.Headers{"X-Forwarded-For": fmt.Sprintf("198.18.0.%d", tabs.Add(1))},
 	})
@@ -105,20 +104,20 @@ func command[P, R any](p *Tab, c cdp.Command[P, R], params P) {
 	require.NoError(p.T, err)
 }
 
-// Do does steps of chromedp.
+// Do runs actions of chromedp.
 func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.T.Helper()
 	require.NoError(p.T, chromedp.Do(p, steps...))
 }
 
-// View is a kind of screen.
+// View is a screen size and colour scheme.
 type View struct {
 	Name          string
 	Width, Height int64 // in pixels
 	Dark          bool
 }
 
-// Views are the screens that pages are looked at on.
+// Views are the views that pages are tested in.
 var Views = []View{
 	{"desktop-light", 1280, 800, false},
 	{"desktop-dark", 1280, 800, true},
@@ -126,7 +125,7 @@ var Views = []View{
 	{"phone-dark", 390, 844, true},
 }
 
-// As makes the page believe that it is on such a screen.
+// As emulates a view.
 func (p *Tab) As(v View) {
 	p.T.Helper()
 	scheme := "light"
@@ -144,34 +143,35 @@ func (p *Tab) As(v View) {
 	})
 }
 
-// WithoutScripts has pages run no script of theirs from now on.
+// WithoutScripts disables the pages' own scripts from now on.
 func (p *Tab) WithoutScripts() {
 	p.T.Helper()
 	command(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }
 
-// Missing says that pages whose address ends so are not there, which browsers report.
+// Missing excludes pages whose address ends with a text from RequireClean: they do not exist, which
+// the browser reports.
 func (p *Tab) Missing(end string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.missing = end
 }
 
-// Open goes to a page and waits until all that it loads is there.
+// Open navigates to a page and waits until it is loaded.
 func (p *Tab) Open(url string) {
 	p.T.Helper()
 	p.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url))
 }
 
-// Click waits until an element can be clicked, and clicks on it.
+// Click waits until an element can be clicked, and clicks it.
 func (p *Tab) Click(selector string) {
 	p.T.Helper()
 	p.settle(selector)
 	p.Do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// settle waits until an element is in view, stands still and is covered by nothing: the
-// mouse goes to where it stood, and a page that unfolds moves it on.
+// settle waits until an element is visible, does not move and is not covered: chromedp clicks where the
+// element was before, and an animation may move it.
 func (p *Tab) settle(selector string) {
 	p.T.Helper()
 	place := fmt.Sprintf(`(() => {
@@ -191,7 +191,7 @@ func (p *Tab) settle(selector string) {
 	}, selector+" to be clicked")
 }
 
-// Type waits for an element and types into it; a return at the end of the text submits.
+// Type waits for an element and types a text into it; a return at the end submits the form.
 func (p *Tab) Type(selector, text string) {
 	p.T.Helper()
 	p.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
@@ -209,7 +209,7 @@ func (p *Tab) WaitFor(condition string) {
 	}, condition)
 }
 
-// until waits for a condition, and shows what the page says when it does not come.
+// until waits for a condition, and fails with the page's text when it never holds.
 func (p *Tab) until(met func() bool, what string) {
 	p.T.Helper()
 	for deadline := time.Now().Add(stepTimeout); !met(); time.Sleep(20 * time.Millisecond) {
@@ -222,7 +222,7 @@ func (p *Tab) until(met func() bool, what string) {
 	}
 }
 
-// Eval returns the text that a JavaScript expression comes to.
+// Eval returns the value of a JavaScript expression as a text.
 func (p *Tab) Eval(expression string) string {
 	p.T.Helper()
 	text, err := chromedp.Run(p, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
@@ -230,7 +230,7 @@ func (p *Tab) Eval(expression string) string {
 	return text
 }
 
-// RequireClean fails for anything that the console showed and anything that was loaded
+// RequireClean fails the test for every message in the console, and for every resource that was loaded
 // from elsewhere than the bases.
 func (p *Tab) RequireClean(bases ...string) {
 	p.T.Helper()

@@ -20,15 +20,15 @@ func reserved(t *testing.T, host string) (string, func()) {
 	return address, release
 }
 
-// TestAReservedAddressIsForServersThatNameIt as often as they start.
-func TestAReservedAddressIsForServersThatNameIt(t *testing.T) {
+// TestServersCanListenOnAReservedPort, several times in a row.
+func TestServersCanListenOnAReservedPort(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		address, _ := reserved(t, host)
 		for range 3 {
 			listener, err := net.Listen("tcp", address)
 			require.NoError(t, err)
 			_, err = net.Listen("tcp", address)
-			require.ErrorIs(t, err, unix.EADDRINUSE, "somebody listens")
+			require.ErrorIs(t, err, unix.EADDRINUSE, "the port is in use")
 			client, err := net.Dial("tcp", address)
 			require.NoError(t, err)
 			served, err := listener.Accept()
@@ -42,8 +42,8 @@ func TestAReservedAddressIsForServersThatNameIt(t *testing.T) {
 	}
 }
 
-// TestTheKernelGivesAReservedPortToNobody in a network with four ports to give away.
-func TestTheKernelGivesAReservedPortToNobody(t *testing.T) {
+// TestTheKernelDoesNotChooseAReservedPort, in a network with four ports to choose from.
+func TestTheKernelDoesNotChooseAReservedPort(t *testing.T) {
 	inNetworkOf(t, "40001 40004", func() {
 		address, release := reserved(t, "127.0.0.1")
 		var got []string
@@ -59,7 +59,7 @@ func TestTheKernelGivesAReservedPortToNobody(t *testing.T) {
 		require.Len(t, got, 3)
 		require.NotContains(t, got, address)
 		_, err := net.Dial("tcp", got[0])
-		require.ErrorIs(t, err, unix.EADDRNOTAVAIL, "nor is it a client's")
+		require.ErrorIs(t, err, unix.EADDRNOTAVAIL, "not for a client either")
 		release()
 		release()
 		client, err := net.Dial("tcp", got[0])
@@ -69,7 +69,7 @@ func TestTheKernelGivesAReservedPortToNobody(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatIsNotOfThisMachine(t *testing.T) {
+func TestAHostOfAnotherMachineIsRefused(t *testing.T) {
 	for host, because := range map[string]string{"192.0.2.1": "cannot assign requested address", "localhost": "unable to parse IP"} {
 		_, _, err := Reserve(host)
 		require.ErrorContains(t, err, "reserve a port of "+host+": ")
@@ -77,12 +77,12 @@ func TestAnAddressThatIsNotOfThisMachine(t *testing.T) {
 	}
 }
 
-// inNetworkOf calls f in a network of its own, where the kernel chooses from a range of ports.
+// inNetworkOf calls f in a network namespace in which the kernel chooses from a range of ports.
 func inNetworkOf(t *testing.T, ports string, f func()) {
 	t.Helper()
 	runtime.LockOSThread() // the thread ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Skip("no network of its own can be made here: ", err)
+		t.Skip("no network namespace can be created here: ", err)
 	}
 	up(t, "lo")
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte(ports), 0))

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve binds a socket that never listens. With SO_REUSEADDR on both, which servers set, a
-// second one may have its port by name (socket(7)); a port that the kernel chooses is one that
-// no socket has.
+// reserve binds a socket that never listens. Since it and the server set SO_REUSEADDR, the server can
+// bind the same port (socket(7)), but the kernel does not choose a port for others that a socket has.
 func reserve(ip netip.Addr) (string, func(), error) {
 	family, any := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Addr: four(ip)})
 	if !ip.Unmap().Is4() {
@@ -37,7 +36,7 @@ func four(ip netip.Addr) (bytes [4]byte) {
 	return bytes
 }
 
-// bind gives the socket a free port, which it returns.
+// bind binds the socket to a free port, and returns the port.
 func bind(socket int, any unix.Sockaddr) (int, error) {
 	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// violation is what axe finds: a rule, and the elements that break it.
+// violation is a finding of axe: a rule and the elements that violate it.
 type violation struct {
 	ID    string
 	Help  string
@@ -35,7 +36,7 @@ func (v violation) String() string {
 	return b.String()
 }
 
-// RequireAccessible runs every rule of axe on what the page shows now.
+// RequireAccessible checks the page as it is now with all rules of axe.
 func (p *Tab) RequireAccessible(axe, where string) {
 	p.T.Helper()
 	_, err := chromedp.Run(p, chromedp.Evaluate[bool](axe+"; true"))
@@ -48,10 +49,10 @@ func (p *Tab) RequireAccessible(axe, where string) {
 	}
 }
 
-// axePath is where make tools puts axe, in the module's root.
+// axePath is where make tools installs axe, relative to the module's root.
 const axePath = "host/reference/tools/node_modules/axe-core/axe.min.js"
 
-// Axe is the script of axe; without it the test is skipped.
+// Axe returns the script of axe. The test is skipped if it is not installed.
 func Axe(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -63,4 +64,23 @@ func Axe(t *testing.T) string {
 	}
 	t.Skip("axe is not installed: run npm ci --ignore-scripts in host/reference/tools")
 	return ""
+}
+
+var screens = flag.String("screens", "", "directory into which screenshots of every page are written, for people to look at")
+
+// NeedScreens skips a test without -screens.
+func NeedScreens(t *testing.T) {
+	t.Helper()
+	if *screens == "" {
+		t.Skip("no screenshots asked for: -screens DIR takes them")
+	}
+	require.NoError(t, os.MkdirAll(*screens, 0o755))
+}
+
+// Picture takes a screenshot of the whole page. Nothing is compared.
+func (p *Tab) Picture(name string, v View) {
+	p.T.Helper()
+	png, err := chromedp.Run(p, chromedp.FullScreenshot(100))
+	require.NoError(p.T, err)
+	require.NoError(p.T, os.WriteFile(filepath.Join(*screens, name+"-"+v.Name+".png"), png, 0o644))
 }
