@@ -213,12 +213,12 @@ func NewRequestID(clock Clock, random Random) string {
 	}
 	out := 10
 	var bits uint32
-	var held uint
+	var count uint // of bits
 	for _, b := range entropy {
-		bits, held = bits<<8|uint32(b), held+8
-		for held >= 5 {
-			held -= 5
-			id[out] = alphabet[bits>>held&31]
+		bits, count = bits<<8|uint32(b), count+8
+		for count >= 5 {
+			count -= 5
+			id[out] = alphabet[bits>>count&31]
 			out++
 		}
 	}

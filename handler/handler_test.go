@@ -37,7 +37,7 @@ func TestRequestIDsSortByTimeAndDiffer(t *testing.T) {
 	require.Equal(t, "01ARYZ6S410000000000000000"[:10], NewRequestID(fixedClock(1469918176385), random)[:10])
 }
 
-// meterScript answers each charge with the next of its steps.
+// meterScript answers the charges with its errors in turn.
 type meterScript struct {
 	charges []error
 	voided  []string
@@ -55,28 +55,28 @@ func (m *meterScript) Void(id string) error {
 	return nil
 }
 
-// emptySearch is a store whose every answer is an empty search.
+// emptySearch is a store that finds nothing.
 type emptySearch struct{}
 
 func (emptySearch) Query(string, []Value) (*Result, error) {
 	return &Result{Columns: 2, Values: []Value{text("release"), text("[]")}}, nil
 }
 
-func TestALostVerdict(t *testing.T) {
+func TestAChargeWithoutAVerdict(t *testing.T) {
 	lost := errors.New("no answer")
 	serve := func(meter *meterScript) *Response {
 		h := &Handler{Registry: emptySearch{}, Meter: meter, Clock: fixedClock(1), Random: &countingRandom{}, DocsURL: func() string { return "" }}
 		return h.Serve(&Request{Method: "GET", Target: "/v1/search/companies?name=abc",
 			Headers: []Header{{"Authorization", "Bearer reg_sandbox_public"}}, ClientAddr: func() string { return "192.0.2.1" }})
 	}
-	t.Run("is asked for once more under the same id", func(t *testing.T) {
+	t.Run("is retried once under the same id", func(t *testing.T) {
 		meter := &meterScript{charges: []error{lost, nil}}
 		require.Equal(t, 200, serve(meter).Status)
 		require.Len(t, meter.asked, 2)
 		require.Equal(t, meter.asked[0], meter.asked[1])
 		require.Empty(t, meter.voided)
 	})
-	t.Run("is voided and answered 503 when it is lost twice", func(t *testing.T) {
+	t.Run("is voided and answered with 503 if the retry fails", func(t *testing.T) {
 		meter := &meterScript{charges: []error{lost, lost}}
 		require.Equal(t, 503, serve(meter).Status)
 		require.Equal(t, []string{meter.asked[0].ID}, meter.voided)
@@ -86,7 +86,7 @@ func TestALostVerdict(t *testing.T) {
 func TestEveryProblemIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Problems() {
-		require.False(t, seen[p.Code], "%s stands twice", p.Code)
+		require.False(t, seen[p.Code], "%s is in the table twice", p.Code)
 		seen[p.Code] = true
 		require.NotEmpty(t, p.Title, p.Code)
 		require.NotEmpty(t, p.Detail, p.Code)

@@ -23,8 +23,8 @@ func TestTextIsJSON(t *testing.T) {
 	}
 }
 
-// collapse makes runs of U+FFFD comparable: ToValidUTF8 replaces a run of broken bytes
-// once, the writer each of them.
+// collapse replaces a run of U+FFFD by one: the writer writes one for each invalid byte,
+// ToValidUTF8 one for a run of them.
 func collapse(got, source string) string {
 	if utf8.ValidString(source) {
 		return got
@@ -48,15 +48,15 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-func TestTimestampIsThatOfPackageTime(t *testing.T) {
+func TestTimestampAgreesWithPackageTime(t *testing.T) {
 	check := func(second int64) {
 		w := &writer{}
 		w.timestamp(Value{Kind: Integer, Int: second})
 		require.Equal(t, time.Unix(second, 0).UTC().Format(`"2006-01-02T15:04:05Z"`), string(w.buf))
 		require.False(t, w.damaged)
 	}
-	// The last second and the first of every day of 10,000 years, in steps that meet each
-	// day of the year.
+	// The first and last second of days of 10,000 years, in steps that reach each day of the
+	// year.
 	for second := int64(firstSecond); second < lastSecond; second += 24 * 60 * 60 * 13 {
 		check(second)
 		check(second + 24*60*60 - 1)
@@ -72,7 +72,7 @@ func TestTimestampIsThatOfPackageTime(t *testing.T) {
 	}
 }
 
-func TestTimestampRefusesWhatHasNoFourDigitYear(t *testing.T) {
+func TestTimestampRefusesYearsWithoutFourDigits(t *testing.T) {
 	for _, v := range []Value{{Kind: Integer, Int: firstSecond - 1}, {Kind: Integer, Int: lastSecond + 1}, text("now")} {
 		w := &writer{}
 		w.timestamp(v)

@@ -13,10 +13,10 @@ import (
 	"regedge/internal/testkit/searchtest"
 )
 
-// judged is a query and the company that the person who typed it wants.
+// judged is a query and the company that it should find.
 type judged struct{ query, cin, name string }
 
-// The share of queries whose company must come first, and among the first five.
+// The share of queries whose company must be the first match, or one of the first five.
 const (
 	wantFirst = 0.92
 	wantFive  = 0.98
@@ -26,7 +26,7 @@ func TestSearchFindsWhatPeopleWant(t *testing.T) {
 	set := readJudged(t)
 	records := searchtest.Real(t)
 	if len(records) == 0 {
-		t.Log("../shared/data is not there: the wanted names are sought among those of testdata")
+		t.Log("without ../shared/data: searching the names of testdata")
 		records = withWanted(searchtest.Sample(t), set)
 	}
 	s := newSearcher(t, records)
@@ -38,22 +38,22 @@ func TestSearchFindsWhatPeopleWant(t *testing.T) {
 	})
 }
 
-// withWanted adds the companies that people want to records.
+// withWanted adds the wanted companies to records.
 func withWanted(records []searchtest.Record, set []judged) []searchtest.Record {
-	held := make(map[string]bool)
+	have := make(map[string]bool)
 	for _, r := range records {
-		held[r.Value] = true
+		have[r.Value] = true
 	}
 	for _, j := range set {
-		if !held[j.cin] {
-			held[j.cin] = true
+		if !have[j.cin] {
+			have[j.cin] = true
 			records = append(records, searchtest.Record{Value: j.cin, Name: j.name, Status: "ACTIVE"})
 		}
 	}
 	return records
 }
 
-// judge reports how often the wanted company is the first, among five and among ten.
+// judge checks how often the wanted company is the first match, and among the first five.
 func (s *searcher) judge(t *testing.T, set []judged) {
 	t.Helper()
 	hits := map[int]int{}
@@ -74,8 +74,8 @@ func (s *searcher) judge(t *testing.T, set []judged) {
 	require.GreaterOrEqual(t, share(5), wantFive, "success at 5")
 }
 
-// rank is the position, from 1, of the first match that is the wanted company, or has
-// the very name of it; 11 when there is none.
+// rank returns the position, from 1, of the first match that is the wanted company or has the
+// same name; 11 if there is none.
 func (s *searcher) rank(t *testing.T, j judged) int {
 	t.Helper()
 	list := s.matches(t, j.query, 10)
@@ -102,9 +102,9 @@ func readJudged(t *testing.T) []judged {
 	return set[1:]
 }
 
-// deriveJudged makes queries of names taken at random: a beginning of at least two
-// thirds, a word dropped of at least three, short forms, two words swapped. The legal
-// ending is left out, but where it is abbreviated.
+// deriveJudged makes queries from random names: a prefix of at least two thirds, a word left out
+// of at least three, abbreviations, two words swapped. The legal ending is left out, except in
+// abbreviated names.
 func deriveJudged(records []searchtest.Record, count int) []judged {
 	random := rand.New(rand.NewPCG(11, 12))
 	var set []judged
@@ -118,7 +118,7 @@ func deriveJudged(records []searchtest.Record, count int) []judged {
 	return set
 }
 
-// derive makes one query in one of four ways, or none of a name that does not allow it.
+// derive makes a query in one of four ways. It returns "" if the name is unsuitable.
 func derive(random *rand.Rand, name string, words []string, way int) string {
 	text := strings.Join(words, " ")
 	i := random.IntN(len(words))

@@ -16,8 +16,8 @@ import (
 	"regedge/schema"
 )
 
-// TestSearchOnLibSQL runs the same statement on a libSQL server, which parses and plans
-// with code of its own.
+// TestSearchOnLibSQL runs the statement on a libSQL server, which is built on another version of
+// SQLite.
 func TestSearchOnLibSQL(t *testing.T) {
 	db := startLibSQL(t)
 	records := searchtest.Sample(t)
@@ -54,7 +54,7 @@ func startLibSQL(t *testing.T) *sql.DB {
 	return db
 }
 
-// copySearch fills db with what s holds.
+// copySearch copies the search tables of s to db.
 func copySearch(t *testing.T, db *sql.DB, s *searcher) {
 	t.Helper()
 	tx, err := db.Begin()

@@ -16,8 +16,8 @@ type match struct {
 	Type  string `json:"type"`
 }
 
-// reference is the definition of a search's result (design section 9), by looking at
-// every name.
+// reference finds the matches of a search by comparing every name, the definition of its result
+// (docs/contract.md, "Search order").
 type reference []known
 
 type known struct {

@@ -14,7 +14,7 @@ import (
 	"regedge/schema/search"
 )
 
-// searcher runs searches on a database that holds records.
+// searcher runs searches on a database of names.
 type searcher struct {
 	conn      *sqlite3.Conn
 	statement *sqlite3.Stmt
@@ -38,7 +38,7 @@ func newSearcher(t testing.TB, records []searchtest.Record) *searcher {
 	return &searcher{c, searchtest.Prepare(t, c, searchStatement), newReference(records)}
 }
 
-// find returns the finished array of a search.
+// find returns the matches of a search as JSON.
 func (s *searcher) find(t testing.TB, name string, limit int) string {
 	t.Helper()
 	for i, v := range searchArgs(name, limit) {
@@ -70,7 +70,7 @@ func (s *searcher) agree(t *testing.T, name string, limit int) {
 	require.Equal(t, s.reference.find(name, limit), s.matches(t, name, limit), "%q, limit %d", name, limit)
 }
 
-// oddQueries are what people and programs send besides names.
+// oddQueries are queries that are not names, as people and programs send them.
 var oddQueries = []string{
 	"a", "s", "9", "ab", "a b", "a.b", "é", "&", "& co", "%", "%%%", "_", "*", "\"", "\"\"\"", "'", "''';--", "\\", "(", ")", "^tat",
 	"limited", "private", "private limited", "pvt ltd", "limited private", "ltd", "llp", "lim", "li", "mited", "rivat", "privated",
@@ -110,13 +110,13 @@ func TestSearchAgreesWithItsDefinitionOnRealNames(t *testing.T) {
 		q := vary(random, records[random.IntN(len(records))].Name)
 		first, _, _ := strings.Cut(names.Query(q), " ")
 		if first == "private" || first == "limited" {
-			continue // nearly every name has it: more candidates than a tier compares
+			continue // nearly every name has it: a tier does not compare so many candidates
 		}
 		s.agree(t, q, 1+random.IntN(10))
 	}
 }
 
-// vary makes a query of a name: a piece, other words, another order, other spacing or
+// vary makes a query from a name: a part, other words, another order, other spacing or
 // punctuation.
 func vary(random *rand.Rand, name string) string {
 	words := strings.Fields(name)
@@ -172,9 +172,8 @@ func TestSearchLabelsAreJSON(t *testing.T) {
 	]`, s.find(t, "quoted name", 5))
 }
 
-// TestSearchReadsByIndex holds the plan of the statement: each table is searched by its
-// key, the index of terms by a match in the order of the search, and nothing is scanned
-// but the few rows that the statement itself has found.
+// TestSearchReadsByIndex checks the query plan: tables are searched by key and the index of terms
+// by a match in search order; only the few rows that the statement found itself are scanned.
 func TestSearchReadsByIndex(t *testing.T) {
 	s := newSearcher(t, searchtest.Sample(t))
 	plan := searchtest.Prepare(t, s.conn, "EXPLAIN QUERY PLAN "+searchStatement)

@@ -1,11 +1,26 @@
 package ident
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+func ExampleCIN() {
+	cin, ok := CIN(" u74999sk2016ptc013232")
+	fmt.Println(cin, ok)
+	fmt.Println(RegistrationNumber(cin))
+	// Output:
+	// U74999SK2016PTC013232 true
+	// 013232
+}
+
+func ExampleDIN() {
+	fmt.Println(DIN("123456"))
+	// Output: 00123456 true
+}
 
 func TestCIN(t *testing.T) {
 	for in, want := range map[string]string{

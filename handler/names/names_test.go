@@ -1,6 +1,7 @@
 package names_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,6 +10,20 @@ import (
 
 	"regedge/handler/names"
 )
+
+func ExampleName() {
+	fmt.Println(names.Name("M/s. TANU & SONS CO. PVT.LTD."))
+	// Output: tanu and sons company private limited
+}
+
+// A query keeps its last word as typed, since it may be unfinished.
+func ExampleQuery() {
+	fmt.Println(names.Query("Tanu & Sons Co"))
+	fmt.Println(names.Query("Tanu & Sons Co Pvt"))
+	// Output:
+	// tanu and sons co
+	// tanu and sons company private
+}
 
 func TestNameForms(t *testing.T) {
 	for _, c := range []struct{ in, want string }{

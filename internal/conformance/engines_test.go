@@ -22,7 +22,7 @@ import (
 	"regedge/internal/testkit/sampletest"
 )
 
-var update = flag.Bool("update", false, "rewrite the vectors with what the native engine answers; statuses must hold")
+var update = flag.Bool("update", false, "rewrite the vectors with the answers of the native engine; statuses must stay")
 
 const (
 	vectorDir = "../../testdata/vectors"

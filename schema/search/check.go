@@ -66,9 +66,9 @@ func checkTerms(c *sqlite3.Conn) error {
 	}
 	defer rows.Close()
 	for rows.Step() {
-		term, held := rows.ColumnText(0), rows.ColumnInt64(1)
-		if held != want[term] {
-			return fmt.Errorf("term %q has %d names, want %d", term, held, want[term])
+		term, count := rows.ColumnText(0), rows.ColumnInt64(1)
+		if count != want[term] {
+			return fmt.Errorf("term %q has %d names, want %d", term, count, want[term])
 		}
 		delete(want, term)
 	}

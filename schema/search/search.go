@@ -36,11 +36,11 @@ func Refresh(c *sqlite3.Conn) (change Change, err error) {
 	}
 	defer c.Savepoint().Release(&err)
 	if !all {
-		held, err := number(c, `SELECT count(*) FROM search_name`)
+		names, err := number(c, `SELECT count(*) FROM search_name`)
 		if err != nil {
 			return change, fmt.Errorf("count names: %w", err)
 		}
-		all = pending > held/rebuildShare
+		all = pending > names/rebuildShare
 	}
 	if all {
 		change, err = rebuild(c)

@@ -12,7 +12,7 @@ import (
 	"regedge/schema/search"
 )
 
-// Open makes an empty registry database that is closed with the test.
+// Open makes an empty registry database, which is closed at the end of the test.
 func Open(t testing.TB) *sqlite3.Conn {
 	t.Helper()
 	c := Create(t, filepath.Join(t.TempDir(), "registry.db"))
@@ -57,7 +57,7 @@ func Put(t testing.TB, c *sqlite3.Conn, records ...Record) {
 	require.NoError(t, c.Exec("COMMIT"))
 }
 
-// Prepare makes a statement that is closed with the test.
+// Prepare prepares a statement, which is closed at the end of the test.
 func Prepare(t testing.TB, c *sqlite3.Conn, query string) *sqlite3.Stmt {
 	t.Helper()
 	s, _, err := c.Prepare(query)
@@ -66,7 +66,7 @@ func Prepare(t testing.TB, c *sqlite3.Conn, query string) *sqlite3.Stmt {
 	return s
 }
 
-// Run binds text parameters and runs a statement to its end.
+// Run runs a statement with text parameters to its end.
 func Run(t testing.TB, s *sqlite3.Stmt, args ...string) {
 	t.Helper()
 	for i, a := range args {

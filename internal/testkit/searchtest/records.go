@@ -1,5 +1,3 @@
-// Package searchtest gives the tests of the name search a registry database with names
-// in it.
 package searchtest
 
 import (
@@ -13,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Record is what the search knows of a company or an LLP.
+// Record is a company or an LLP: CIN or LLPIN, name and status.
 type Record struct{ Value, Name, Status string }
 
 const (
@@ -21,7 +19,7 @@ const (
 	llpinLen = 8
 )
 
-// Sample lists the companies and LLPs of the module's own sample.
+// Sample returns the companies and LLPs of testdata/registry.
 func Sample(t testing.TB) []Record {
 	t.Helper()
 	folder := filepath.Join(Root(t), "testdata", "registry")
@@ -30,7 +28,7 @@ func Sample(t testing.TB) []Record {
 	return append(list, read(t, filepath.Join(folder, "made-up-llps.csv.gz"), 0, 1, 2)...)
 }
 
-// Real lists the companies of ../shared/data, none when it is not there.
+// Real returns the companies of ../shared/data, none if that folder does not exist.
 func Real(t testing.TB) []Record {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(Root(t), "../shared/data/companies/datagov-rocwise-2025/*.csv.gz"))
@@ -48,7 +46,7 @@ func Real(t testing.TB) []Record {
 	return list
 }
 
-// Root is the folder of the module.
+// Root returns the folder of the module.
 func Root(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()
@@ -63,7 +61,7 @@ func Root(t testing.TB) string {
 	}
 }
 
-// read takes three columns of a gzip-compressed CSV file with a header.
+// read reads three columns of a gzip-compressed CSV file with a header.
 func read(t testing.TB, path string, value, name, status int) []Record {
 	t.Helper()
 	f, err := os.Open(path)
