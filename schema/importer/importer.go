@@ -31,7 +31,7 @@ type Config struct {
 	// Rejects is the path of the rejects file; empty for none. An earlier one is
 	// overwritten, any other file is refused.
 	Rejects string
-	// Progress, if set, is called now and then from the caller's goroutine.
+	// Progress, if set, is called from time to time in the goroutine of Run.
 	Progress func(Progress)
 
 	Stdin  io.Reader        // read for "-"
@@ -41,18 +41,18 @@ type Config struct {
 
 // Progress tells how far a run is.
 type Progress struct {
-	// Bytes of Total tell the share of the work that is done. Total is the size of the
-	// files as stored, without standard input.
+	// Bytes/Total is the share of the work that is done. Total is the size of the files as
+	// stored, without standard input.
 	Bytes, Total int64
-	Rows         int64  // that were read
-	Written      int64  // records that were merged into the database
-	File         string // the one that was read last
+	Rows         int64  // read so far
+	Written      int64  // records merged into the database so far
+	File         string // last read
 }
 
-// Run imports the files of a configuration: first it reads and sorts, in temporary files
-// beside the registry that take about as much room as the sources, then it writes each
-// table in the order of its keys. An error ends it: what was committed stays, the report
-// counts it, and the same run again completes it.
+// Run imports the files of a configuration. It reads and sorts them, in temporary files beside
+// the registry that take about as much room as the uncompressed sources, and writes each
+// table in key order. On an error, or when ctx ends, what was committed stays and is in the
+// report; the same run again completes it.
 func Run(ctx context.Context, config Config) (Report, error) {
 	r, err := newRun(config)
 	if err != nil {
@@ -122,8 +122,8 @@ func newRun(config Config) (*run, error) {
 	return r, nil
 }
 
-// checkAsOf refuses a date that is yet to come, since nothing could replace what was
-// imported under it until then. Tomorrow is taken: it has begun somewhere.
+// checkAsOf refuses a date in the future, since no later import could replace its data until
+// then. Tomorrow is allowed: it has begun in some time zone.
 func checkAsOf(day string, now time.Time) error {
 	if _, err := time.Parse(time.DateOnly, day); err != nil {
 		return fmt.Errorf("as-of date %q: want YYYY-MM-DD", day)
@@ -134,8 +134,8 @@ func checkAsOf(day string, now time.Time) error {
 	return nil
 }
 
-// inspect opens every file and recognises its format before anything is written, so
-// that a wrong file ends the run at its start.
+// inspect opens every file and recognises its format, so that a wrong file ends the run
+// before anything is written.
 func (r *run) inspect() error {
 	stdin := 0
 	for i, s := range r.sources {
@@ -216,7 +216,7 @@ func (r *run) finish() error {
 	return r.store.Checkpoint()
 }
 
-// withHint says what to do about an error of the machine.
+// withHint adds what the operator can do about an error of the machine.
 func withHint(err error) error {
 	switch {
 	case err == nil:

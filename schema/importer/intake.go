@@ -14,15 +14,15 @@ import (
 	"regedge/schema/importer/source"
 )
 
-// stage is what can be done when the files up to a rank have been read.
+// stage says which tables are complete once all files up to a rank have been read.
 type stage struct {
 	lastRank int
-	names    []*record.Table // are complete, and what is searched of them can be gathered
-	tables   []*record.Table // can be written
+	names    []*record.Table // their names can be indexed
+	tables   []*record.Table // they can be written
 }
 
-// The stages of a run are in the order of their ranks, and their tables in that of writing. As a
-// rule a table is written while the files behind it are read.
+// usualStages are ordered by rank, their tables in the order of writing: each table is written
+// while the files of later ranks are read.
 var usualStages = []stage{
 	{2, record.Searched, record.Searched},
 	{3, nil, []*record.Table{record.DirectorTable}},
@@ -30,8 +30,8 @@ var usualStages = []stage{
 	{5, nil, []*record.Table{record.PartnerTable}},
 }
 
-// emptyStages are those of an empty register, in which companies come after what their boards
-// are made of, so that each row is written once, with its board.
+// emptyStages are for a registry without companies: they come after directors and
+// appointments, so that each is written once, with its directors list.
 var emptyStages = []stage{
 	{2, record.Searched, nil},
 	{3, nil, []*record.Table{record.DirectorTable}},
@@ -39,15 +39,15 @@ var emptyStages = []stage{
 	{5, nil, []*record.Table{record.PartnerTable}},
 }
 
-// intake is the half of a run that reads: one goroutine parses, another puts what was
-// read in order. It goes on with the next stage while the one before is written.
+// intake is the reading half of a run: one goroutine parses, another sorts. It reads the next
+// stage while the one before is written.
 type intake struct {
 	run      *run
 	stages   []stage
 	messages chan message
 	complete chan ordered  // to be written, in this order; closed at the end
-	told     chan struct{} // holds one when there is progress to tell
-	stop     chan struct{} // closed when nobody wants any more
+	told     chan struct{} // has one element when there is progress to report
+	stop     chan struct{} // closed to end both goroutines
 	halt     func()        // closes stop
 	wait     sync.WaitGroup
 	parsing  error // valid after wait
@@ -68,7 +68,7 @@ type ordered struct {
 
 var errStopped = errors.New("stopped")
 
-// newIntake makes the channels; begin starts the work.
+// newIntake makes the channels; begin starts the goroutines.
 func newIntake(r *run) *intake {
 	stop := make(chan struct{})
 	return &intake{
@@ -94,7 +94,7 @@ func (k *intake) begin() {
 	})
 }
 
-// end stops what still runs and returns the first error.
+// end stops the goroutines and returns the first error.
 func (k *intake) end() error {
 	k.halt()
 	k.wait.Wait()
@@ -109,7 +109,7 @@ func (k *intake) end() error {
 	return nil
 }
 
-// send passes a batch on, in the parser's goroutine.
+// send hands a batch to the sorter, in the parser's goroutine.
 func (k *intake) send(b *source.Batch) error {
 	return k.pass(message{batch: b})
 }
@@ -123,7 +123,7 @@ func (k *intake) pass(m message) error {
 	}
 }
 
-// parse reads the files by their ranks, and tells the end of each stage.
+// parse reads the files by rank, and signals the end of each stage.
 func (k *intake) parse() error {
 	sources := k.run.sources
 	order := make([]int, len(sources))
@@ -146,7 +146,7 @@ func (k *intake) parse() error {
 	return nil
 }
 
-// order puts the records of the batches in order, and the rest of them in the report.
+// order adds the records of the batches to the sorters, and the rest to the report.
 func (k *intake) order() error {
 	gathered := merge.NewSorters(k.run.config.Registry)
 	defer gathered.Close()
@@ -160,7 +160,7 @@ func (k *intake) order() error {
 		b := m.batch
 		for i := range b.Records {
 			if err := gathered.Add(&b.Records[i]); err != nil {
-				return fmt.Errorf("put %s in order: %w", k.run.sources[b.File].Name, err)
+				return fmt.Errorf("sort %s: %w", k.run.sources[b.File].Name, err)
 			}
 		}
 		k.run.tally.read(b)
@@ -172,7 +172,7 @@ func (k *intake) order() error {
 	return nil
 }
 
-// handOver passes on what a stage has made complete.
+// handOver hands the tables of a stage to the writer.
 func (k *intake) handOver(gathered *merge.Sorters, done *stage) error {
 	if done.names != nil && k.run.store.BuildsIndex() {
 		lists, err := gathered.Read(done.names)
@@ -183,14 +183,14 @@ func (k *intake) handOver(gathered *merge.Sorters, done *stage) error {
 	}
 	for _, t := range done.tables {
 		if sorter := gathered.Take(t); sorter != nil {
-			k.complete <- ordered{t, sorter} // there is room for every table
+			k.complete <- ordered{t, sorter} // its buffer has room for every table
 		}
 	}
 	return nil
 }
 
-// next waits for a table that is complete, and tells progress meanwhile. It reports false
-// when there are no more.
+// next waits for the next complete table, and reports progress meanwhile. It returns false
+// after the last.
 func (k *intake) next(ctx context.Context) (ordered, bool, error) {
 	for {
 		select {

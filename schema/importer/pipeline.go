@@ -10,7 +10,7 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// importAll reads in goroutines of its own and writes in this one.
+// importAll reads in goroutines of the intake and writes in this one.
 func (r *run) importAll(ctx context.Context) (err error) {
 	if err := r.store.StartBulk(); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (r *run) importAll(ctx context.Context) (err error) {
 	return r.finish()
 }
 
-// writeAll writes each table when all of it has been read. The pincodes, which companies refer
-// to, have been read by then.
+// writeAll writes each table once all of it has been read. Pincodes come first, since companies
+// refer to them; they have been read by then.
 func (r *run) writeAll(ctx context.Context) error {
 	for placed := false; ; placed = true {
 		next, more, err := r.intake.next(ctx)
@@ -58,12 +58,12 @@ func interrupted(err error) error {
 
 // writeTable merges the records of a table into the database.
 func (r *run) writeTable(ctx context.Context, list ordered) error {
-	if err := r.store.BeginTable(list.table, list.sorter.Len()); err != nil {
+	if err := r.store.BeginTable(list.table); err != nil {
 		return err
 	}
 	rows, err := list.sorter.Rows()
 	if err != nil {
-		return fmt.Errorf("read what was sorted for table %s: %w", list.table.Name, err)
+		return fmt.Errorf("read the sorted records of table %s: %w", list.table.Name, err)
 	}
 	groups := merge.ReadGroups(list.table, rows)
 	defer groups.Stop()
@@ -86,11 +86,11 @@ func (r *run) writeTable(ctx context.Context, list ordered) error {
 	return cmp.Or(r.commit(w), r.store.EndTable(list.table))
 }
 
-// commitRecords is how many records one transaction takes: enough that a page is written
-// once for many of them, few enough to bound the log and what an interruption costs.
+// commitRecords is how many records a transaction takes: enough that a page is written once
+// for many of them, few enough to bound the WAL and the work that an interruption loses.
 const commitRecords = 50_000
 
-// writeBatch applies whole groups, and commits when enough have gathered.
+// writeBatch applies a batch, and commits after commitRecords records.
 func (r *run) writeBatch(batch []record.Entry, w *load.Written) error {
 	if err := r.store.ApplyBatch(batch, r.config.AsOf, w); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *run) writeBatch(batch []record.Entry, w *load.Written) error {
 	return r.commit(w)
 }
 
-// commit makes the applied records durable, and only then counts them.
+// commit commits the applied records, and only then counts them.
 func (r *run) commit(w *load.Written) error {
 	if err := r.store.Commit(); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (r *run) commit(w *load.Written) error {
 	return err
 }
 
-// writePlaces makes the pincode table that of the directories of this run, if there
-// were any, and counts their offices.
+// writePlaces replaces the pincode table by the directories of this run, if there were any,
+// and counts their post offices.
 func (r *run) writePlaces() error {
 	if r.offices.None() {
 		return nil

@@ -17,22 +17,21 @@ import (
 // rejectsHeader is the first row of the rejects file.
 var rejectsHeader = []string{"file", "line", "reason", "row"}
 
-// rejectsFile writes what could not be taken, as CSV. Without a path it writes nothing.
+// rejectsFile writes rejected rows as CSV. Without a path it writes nothing.
 type rejectsFile struct {
 	file *os.File
 	out  *bufio.Writer // nil until begin
 }
 
-// openRejects opens the rejects file and leaves it as it is. It refuses a file that
-// would be missed: one of taken, and any that is neither empty nor an earlier rejects
-// file.
+// openRejects opens the rejects file without changing it. To overwrite nothing of value, it
+// refuses the files in taken, and any that is neither empty nor an earlier rejects file.
 func openRejects(path string, taken []string) (*rejectsFile, error) {
 	if path == "" {
 		return &rejectsFile{}, nil
 	}
 	flags := os.O_RDWR | os.O_CREATE
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		flags = os.O_WRONLY // a device or a pipe, which has nothing to lose
+		flags = os.O_WRONLY // a device or a pipe: nothing to overwrite
 	}
 	f, err := os.OpenFile(path, flags, 0o666)
 	if err != nil {
@@ -94,7 +93,7 @@ func (r *rejectsFile) add(file string, j *record.Reject) {
 	r.row([]string{file, strconv.Itoa(j.Line), reason, j.Raw})
 }
 
-// row keeps a write error for flush, as bufio does.
+// row writes one row. Like bufio, it keeps an error for flush.
 func (r *rejectsFile) row(fields []string) { r.out.WriteString(source.JoinFields(fields) + "\n") }
 
 func (r *rejectsFile) flush() error {

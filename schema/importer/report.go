@@ -17,8 +17,8 @@ type Report struct {
 	Elapsed time.Duration
 }
 
-// FileReport counts the rows of one file, or the parts of its documents. The post offices
-// of a pincode directory count as what became of their pincode.
+// FileReport counts the rows of one file, or the parts of its documents. A post office counts
+// as what became of its pincode.
 type FileReport struct {
 	Name   string
 	Format string
@@ -27,9 +27,9 @@ type FileReport struct {
 	New       int64
 	Changed   int64
 	Unchanged int64
-	Rejected  map[string]int64 // by reason: could not be taken
-	LeftOut   map[string]int64 // by reason: nothing that the service holds
-	Unread    map[string]int64 // optional values taken as none, by kind; their rows count above
+	Rejected  map[string]int64 // by reason: invalid
+	LeftOut   map[string]int64 // by reason: not data of this service
+	Unread    map[string]int64 // invalid optional values, dropped, by kind; their rows count above
 }
 
 func newFileReport(name, format string) FileReport {
@@ -46,7 +46,7 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
-// check verifies that nothing was dropped silently.
+// check verifies that every row is accounted for.
 func (f *FileReport) check() error {
 	if ended := f.New + f.Changed + f.Unchanged + sum(f.Rejected) + sum(f.LeftOut); ended != f.Read {
 		return fmt.Errorf("invariant broken: %s: read %d, but new, changed, unchanged, rejected and left out are %d",
@@ -77,7 +77,7 @@ func add(to, from map[string]int64) {
 	}
 }
 
-// WriteTable prints the report for a person.
+// WriteTable prints the report as text.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "file\tformat\tread\tnew\tchanged\tunchanged\trejected\tleft out")

@@ -8,20 +8,20 @@ import (
 	"regedge/schema/importer/source"
 )
 
-// tally keeps the report, the rejects file and the progress of a run, to which those who
-// read and the one who writes both add.
+// tally keeps the report, the rejects file and the progress of a run. The reading and the
+// writing goroutines both add to it.
 type tally struct {
 	lock      sync.Mutex
 	files     []FileReport
 	rejects   *rejectsFile
 	progress  func(Progress) // may be nil
-	present   Progress       // Bytes are those that were read
-	positions []int64        // of the files, as last told
+	present   Progress       // Bytes read so far
+	positions []int64        // bytes read of each file
 	gathered  int64          // records that were read
-	shown     int64          // the most bytes that were told
+	shown     int64          // the greatest Bytes that was reported
 }
 
-// read counts a batch: all of it but its records, which are counted when they are written.
+// read counts a batch, except its records, which are counted when they are committed.
 func (t *tally) read(b *source.Batch) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -61,7 +61,7 @@ func (t *tally) reject(file int, list []record.Reject) {
 	}
 }
 
-// settled notes records that were merged, whether or not that wrote anything.
+// settled counts merged records for the progress, whether or not they were written.
 func (t *tally) settled(records int) {
 	t.lock.Lock()
 	t.present.Written += int64(records)
@@ -69,9 +69,9 @@ func (t *tally) settled(records int) {
 	t.tell()
 }
 
-// tell reports the progress to whom it concerns. Reading is taken for one half of the
-// work, and writing for the other; how much there is to write is estimated from what was
-// read. What was told is never taken back.
+// tell calls the progress callback. Reading counts as half of the work and writing as the
+// other half; how much there is to write is estimated from what was read. Progress never goes
+// back.
 func (t *tally) tell() {
 	if t.progress == nil {
 		return

@@ -9,19 +9,18 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// outcomes counts what became of records.
-type outcomes [outcomeMissing + 1]int64
+// counts is the number of records by outcome.
+type counts [outcomeMissing + 1]int64
 
-// Written counts what became of records, by file, that were applied and are not yet
-// committed.
+// Written counts, by file, the records that were applied since the last commit.
 type Written struct {
 	Records int
-	Counts  []outcomes
+	Counts  []counts
 	Missing [][]record.Reject
 }
 
 func NewWritten(files int) *Written {
-	return &Written{Counts: make([]outcomes, files), Missing: make([][]record.Reject, files)}
+	return &Written{Counts: make([]counts, files), Missing: make([][]record.Reject, files)}
 }
 
 func (w *Written) Forget() {
@@ -30,7 +29,7 @@ func (w *Written) Forget() {
 	clear(w.Missing)
 }
 
-// begin opens the transaction that the next batches are applied in.
+// begin opens a transaction.
 func (s *Store) begin() error {
 	tx, err := s.conn.BeginImmediate()
 	if err != nil {
@@ -40,8 +39,9 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// ApplyBatch merges records, those of one key side by side, and counts what became of
-// them. It begins a transaction unless one is open. After an error the transaction must be rolled back.
+// ApplyBatch merges records into the database and counts their outcomes in w. Records of
+// one key must be neighbours, and all of them in one batch. It begins a transaction unless
+// one is open; after an error, roll it back.
 func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) error {
 	if !s.open {
 		if err := s.begin(); err != nil {
@@ -59,7 +59,7 @@ func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) erro
 	return nil
 }
 
-// Commit ends the open transaction, if there is one. On an error it is rolled back.
+// Commit commits the open transaction, if there is one. On an error it is rolled back.
 func (s *Store) Commit() error {
 	if !s.open {
 		return nil
@@ -78,19 +78,19 @@ func (s *Store) Commit() error {
 	return err
 }
 
-// Rollback undoes the open transaction, if there is one.
+// Rollback rolls the open transaction back, if there is one.
 func (s *Store) Rollback() {
 	s.rest()
 	if s.open && !s.conn.GetAutocommit() {
-		s.tx.Rollback() // fails only when SQLite has rolled back by itself
+		s.tx.Rollback() // fails only if SQLite has rolled back already
 	}
 	s.open, s.changed = false, false
 	clear(s.touched)
-	s.forgetBoards()
+	s.forgetLists()
 }
 
-// ReplacePlaces makes the pincode table hold the given places and no others, writing
-// only differences, in one transaction. The companies there get the districts.
+// ReplacePlaces makes the pincode table hold exactly the given places, and updates the
+// districts of the companies there, in one transaction. Only differences are written.
 func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]outcome, err error) {
 	tx, err := s.conn.BeginImmediate()
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]o
 			}
 		}
 	}
-	return became, cmp.Or(s.moveCompanies(moved), s.settle())
+	return became, cmp.Or(s.updateDistricts(moved), s.settle())
 }
 
 // places reads the pincode table.
@@ -153,8 +153,8 @@ func (s *Store) places() (map[string]record.Place, error) {
 	return held, read.Err()
 }
 
-// moveCompanies brings the districts of the companies in pincodes up to date.
-func (s *Store) moveCompanies(pincodes []string) error {
+// updateDistricts updates the districts of the companies in pincodes.
+func (s *Store) updateDistricts(pincodes []string) error {
 	if len(pincodes) == 0 {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (s *Store) moveCompanies(pincodes []string) error {
 		err = s.exec(putDistricts, record.TextOf(string(list)))
 	}
 	if err != nil {
-		return fmt.Errorf("bring the districts of companies up to date: %w", err)
+		return fmt.Errorf("update the districts of companies: %w", err)
 	}
 	return nil
 }

@@ -13,26 +13,27 @@ import (
 	"regedge/schema/search"
 )
 
-// indexing makes the search index of a register that was empty, in a goroutine of its own,
-// beside the writing of the tables: it reads the records of companies and LLPs that were put
-// in order, and merges them by itself.
-type indexing struct {
+// indexBuild builds the search index of an empty registry while its tables are written, in a
+// goroutine of its own: it reads the sorted records of companies and LLPs and merges them a
+// second time, for their names alone.
+type indexBuild struct {
 	builder *search.Builder
 	wait    sync.WaitGroup
 	read    chan struct{} // closed when all records have been read
-	dropped atomic.Bool   // the index is not wanted
+	dropped atomic.Bool   // set by close: stop early
 	failure error         // valid after wait
 }
 
 // errDropped ends the building of an index that is not needed any more.
 var errDropped = errors.New("search index dropped")
 
-func newIndexing(folder string) *indexing {
-	return &indexing{builder: search.NewBuilder(folder), read: make(chan struct{})}
+func newIndexBuild(folder string) *indexBuild {
+	return &indexBuild{builder: search.NewBuilder(folder), read: make(chan struct{})}
 }
 
-// start gathers the names of records of date asOf, and their terms. It is called once at most.
-func (x *indexing) start(lists []merge.Sorted, asOf string) {
+// start collects and sorts the names of records, of sources of date asOf, and their terms.
+// Call it once at most.
+func (x *indexBuild) start(lists []merge.Sorted, asOf string) {
 	x.wait.Go(func() {
 		for _, list := range lists {
 			if x.failure == nil {
@@ -46,7 +47,7 @@ func (x *indexing) start(lists []merge.Sorted, asOf string) {
 	})
 }
 
-func (x *indexing) gather(list merge.Sorted, asOf string) error {
+func (x *indexBuild) gather(list merge.Sorted, asOf string) error {
 	groups := merge.ReadGroups(list.Table, list.Rows)
 	defer groups.Stop()
 	now := merge.NewState(list.Table)
@@ -69,11 +70,11 @@ func (x *indexing) gather(list merge.Sorted, asOf string) error {
 	return groups.Err()
 }
 
-// BuildsIndex reports whether this run builds the search index anew.
+// BuildsIndex reports whether this run builds the whole search index.
 func (s *Store) BuildsIndex() bool { return s.names != nil }
 
-// StartIndex begins to build the search index from the records of lists, of sources of date
-// asOf, beside the writing of tables. It is called once, if buildsIndex.
+// StartIndex starts to build the search index from the records of lists, of sources of date
+// asOf. Call it once, if BuildsIndex.
 func (s *Store) StartIndex(lists []merge.Sorted, asOf string) { s.names.start(lists, asOf) }
 
 // AwaitNames waits until the records of a table are no longer read for the search index.
@@ -84,7 +85,7 @@ func (s *Store) AwaitNames(t *record.Table) {
 }
 
 // install writes the index.
-func (x *indexing) install(c *sqlite3.Conn) error {
+func (x *indexBuild) install(c *sqlite3.Conn) error {
 	x.wait.Wait()
 	if x.failure != nil {
 		return x.failure
@@ -93,7 +94,7 @@ func (x *indexing) install(c *sqlite3.Conn) error {
 	return err
 }
 
-func (x *indexing) close() {
+func (x *indexBuild) close() {
 	x.dropped.Store(true)
 	x.wait.Wait()
 	x.builder.Close()

@@ -11,7 +11,7 @@ import (
 	"regedge/schema/search"
 )
 
-// releaseTime is the form of the time in a release's id.
+// releaseTime is the time format of a release's id.
 const releaseTime = "20060102T150405Z"
 
 const insertRelease = `
@@ -54,10 +54,9 @@ func (s *Store) Release(id string) (done bool, err error) {
 	return true, s.exec(`DELETE FROM unreleased`)
 }
 
-// StartBulk finds out what the register holds. What is empty at the start is filled without
-// looking for anything in it, and the search index and the index of appointments are then
-// made at the end, once. The marks for that stand until then, also when this run is
-// interrupted.
+// StartBulk finds out which tables are empty. Those are filled without looking for rows, and
+// the search index and the index of appointments are then built once, at the end. Should the
+// run be interrupted, the mark that it leaves lets the next one build the search index.
 func (s *Store) StartBulk() (err error) {
 	tx, err := s.conn.BeginImmediate()
 	if err != nil {
@@ -75,20 +74,20 @@ func (s *Store) StartBulk() (err error) {
 		if err := s.exec(`DELETE FROM search_pending; ` + search.MarkAll); err != nil {
 			return err
 		}
-		s.names = newIndexing(s.folder)
+		s.names = newIndexBuild(s.folder)
 	}
-	return s.exec(createIndex) // which an interrupted run has left out
+	return s.exec(createIndex) // missing after an interrupted run
 }
 
-// BeginTable prepares for so many records of a table.
-func (s *Store) BeginTable(t *record.Table, records int64) error {
+// BeginTable prepares for the records of a table.
+func (s *Store) BeginTable(t *record.Table) error {
 	if t == record.AppointmentTable && s.fresh[t] {
 		return s.exec(dropIndex)
 	}
 	return nil
 }
 
-// EndTable makes what was left out for the sake of speed, with all records committed.
+// EndTable builds the index that BeginTable dropped. All records are committed.
 func (s *Store) EndTable(t *record.Table) error {
 	if t != record.AppointmentTable || !s.fresh[t] {
 		return nil
@@ -100,16 +99,16 @@ func (s *Store) EndTable(t *record.Table) error {
 	return nil
 }
 
-// The page cache of an import holds the upper levels of the indexes of all of India. SQLite
-// sorts in as much memory as it may have for its cache, and keeps that beside it: so there
-// is little of it while an index is made.
+// The page cache of an import holds the upper levels of the indexes of the whole country. To
+// build an index, SQLite sorts in as much memory again as the cache may have: so the cache is
+// small then.
 const (
 	usualCache  = `PRAGMA cache_size=-65536`
 	littleCache = `PRAGMA cache_size=-16384`
 )
 
-// The index of appointments by director, as the schema has it. Filling it in the order of
-// the companies would cost more than all else of an appointment.
+// The index of appointments by director, as in the schema. To fill it in the order of the
+// companies would cost more than all other work on an appointment.
 const (
 	createIndex = `CREATE INDEX IF NOT EXISTS appointment_by_director ON appointment (din)`
 	dropIndex   = `DROP INDEX IF EXISTS appointment_by_director`

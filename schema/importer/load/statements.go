@@ -11,8 +11,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// insertSQL adds a record: its key, columns, as_of, older and, if stamped, last_updated; a
-// company's board last, and its district, which follows from its pincode.
+// insertSQL inserts a record: its key, columns, as_of, older and, if stamped, last_updated.
+// The district and the directors list of a company are derived.
 func insertSQL(t *record.Table) string {
 	columns := append(append(append([]string{}, t.Key...), t.Columns...), "as_of", "older")
 	if t.Stamped {
@@ -24,7 +24,7 @@ func insertSQL(t *record.Table) string {
 	}
 	if t == record.CompanyTable {
 		columns = append(columns, "district", "directors")
-		places = append(places, districtOf(pincodePlace), boardNow)
+		places = append(places, districtOf(pincodePlace), listNow)
 	}
 	if t.Row != "" {
 		columns, places = append(columns, "rowid"), append(places, schema.FreeRow(t.Name, t.Row))
@@ -32,8 +32,8 @@ func insertSQL(t *record.Table) string {
 	return fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s)`, t.Name, strings.Join(columns, ", "), strings.Join(places, ", "))
 }
 
-// updateSQL writes a record: the parameters are those of insertSQL, last_updated NULL to
-// keep it.
+// updateSQL updates a record, with the parameters of insertSQL; last_updated NULL leaves it
+// as it is.
 func updateSQL(t *record.Table) string {
 	var sets []string
 	n := len(t.Key)
@@ -77,13 +77,14 @@ func bindValue(statement *sqlite3.Stmt, n int, v record.Value) error {
 	return statement.BindNull(n)
 }
 
-// finish steps a statement without rows to its end and resets it.
+// finish runs a statement without rows and resets it.
 func finish(statement *sqlite3.Stmt) error {
 	statement.Step()
 	return statement.Reset()
 }
 
-// columnValue reads a column. What is the same as in said is not copied: most values are.
+// columnValue reads a column. A text equal to that of said is shared with it, not copied:
+// most are.
 func columnValue(statement *sqlite3.Stmt, i int, said record.Value) record.Value {
 	switch statement.ColumnType(i) {
 	case sqlite3.INTEGER:
@@ -94,7 +95,7 @@ func columnValue(statement *sqlite3.Stmt, i int, said record.Value) record.Value
 	return record.Value{}
 }
 
-// columnText reads a column of text, or returns said where it is the same.
+// columnText reads a text column, and returns said if it is equal.
 func columnText(statement *sqlite3.Stmt, i int, said string) string {
 	if raw := statement.ColumnRawText(i); string(raw) != said {
 		return string(raw)
@@ -102,16 +103,14 @@ func columnText(statement *sqlite3.Stmt, i int, said string) string {
 	return said
 }
 
-// pincodePlace is the parameter of companyTable's statements for the pincode.
+// pincodePlace is the pincode's parameter in the statements of record.CompanyTable.
 var pincodePlace = fmt.Sprintf("?%d", len(record.CompanyTable.Key)+record.CompanyPincode+1)
 
-// districtOf is an SQL expression for the district of the pincode that the SQL expression
-// pincode gives.
+// districtOf returns an SQL expression for the district of the SQL expression pincode.
 func districtOf(pincode string) string {
 	return "(SELECT p.district FROM pincode p WHERE p.pincode = " + pincode + ")"
 }
 
-// putDistricts brings the districts of the companies in the pincodes ?1, a JSON array, to what
-// the pincodes say.
+// putDistricts updates the districts of the companies in the pincodes ?1, a JSON array.
 var putDistricts = `UPDATE company SET district = ` + districtOf("company.pincode") + `
 WHERE pincode IN (SELECT value FROM json_each(?1))`

@@ -16,33 +16,33 @@ import (
 	"regedge/schema/search"
 )
 
-// Store writes records to one registry database, each compared with what is there
-// first: what would not change is not written.
+// Store writes records to one registry database. It compares each with its row first, and
+// writes only what changes. Use it from one goroutine. Close it.
 type Store struct {
-	path  string
-	db    *sql.DB       // nil in a store of newStore
-	held  *sql.Conn     // of db, in use until close
-	conn  *sqlite3.Conn // the same
-	now   int64         // Unix seconds: last_updated of everything that this run changes
-	table map[*record.Table]*tableStatements
-	// touch set last_updated of a record whose appointments or partners changed.
-	touch   map[*record.Table]*sqlite3.Stmt
-	mark    *sqlite3.Stmt // tells the search index of a changed name
-	dirty   *sqlite3.Stmt // notes that there is something to release
-	known   map[*record.Table]*merge.State
-	tx      sqlite3.Txn
-	open    bool // tx is
-	touched map[touchKey]bool
-	changed bool                   // in the present transaction
-	fresh   map[*record.Table]bool // empty when the run began: nothing is looked for in them
-	names   *indexing              // set when the search index is built anew
-	// boards and seats are the companies, and the directors, whose boards are to be
-	// brought up to date in the present transaction.
-	boards, seats map[string]bool
-	putBoard      *sqlite3.Stmt
-	findSeats     *sqlite3.Stmt
-	prepared      []*sqlite3.Stmt
-	folder        string // for temporary files
+	path   string
+	db     *sql.DB       // nil in a store of newStore
+	pinned *sql.Conn     // of db, in use until Close
+	conn   *sqlite3.Conn // the connection below pinned
+	now    int64         // Unix seconds: last_updated of everything that this run changes
+	table  map[*record.Table]*tableStatements
+	// touch sets last_updated of a record whose appointments or partners changed.
+	touch          map[*record.Table]*sqlite3.Stmt
+	mark           *sqlite3.Stmt // marks a record for the search index
+	markUnreleased *sqlite3.Stmt
+	known          map[*record.Table]*merge.State
+	tx             sqlite3.Txn
+	open           bool // tx is
+	touched        map[touchKey]bool
+	changed        bool                   // by the open transaction
+	fresh          map[*record.Table]bool // empty when the run began: no row is looked for
+	names          *indexBuild            // set when the search index is built anew
+	// staleLists are companies (CINs) whose directors lists the open transaction has to
+	// update, changedDirectors those directors (DINs) whose companies are to be added.
+	staleLists, changedDirectors map[string]bool
+	putList                      *sqlite3.Stmt
+	findCompanies                *sqlite3.Stmt
+	prepared                     []*sqlite3.Stmt
+	folder                       string // for temporary files
 }
 
 type tableStatements struct {
@@ -62,7 +62,7 @@ const (
 	New outcome = iota
 	Changed
 	Unchanged
-	outcomeMissing // it lacks what a new record must have
+	outcomeMissing // rejected: it lacks what a new row must have
 )
 
 // Open opens the registry database in a file, made when missing, and migrates it. now is
@@ -99,7 +99,7 @@ func storeOf(ctx context.Context, db *sql.DB, path string, now int64) (*Store, e
 	if err != nil {
 		return nil, err
 	}
-	s.path, s.db, s.held = path, db, held
+	s.path, s.db, s.pinned = path, db, held
 	return s, nil
 }
 
@@ -121,7 +121,7 @@ func newStore(conn *sqlite3.Conn, now int64, folder string) (*Store, error) {
 		conn: conn, now: now, folder: folder, fresh: map[*record.Table]bool{},
 		table: map[*record.Table]*tableStatements{}, touch: map[*record.Table]*sqlite3.Stmt{},
 		known: map[*record.Table]*merge.State{}, touched: map[touchKey]bool{},
-		boards: map[string]bool{}, seats: map[string]bool{},
+		staleLists: map[string]bool{}, changedDirectors: map[string]bool{},
 	}
 	err := s.prepareAll()
 	if err != nil {
@@ -145,9 +145,9 @@ func (s *Store) prepareAll() (err error) {
 		}
 	}
 	s.prepare(&s.mark, search.Mark, &err)
-	s.prepare(&s.putBoard, putBoard, &err)
-	s.prepare(&s.findSeats, `SELECT cin FROM appointment WHERE din = ?1`, &err)
-	s.prepare(&s.dirty, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
+	s.prepare(&s.putList, putList, &err)
+	s.prepare(&s.findCompanies, `SELECT cin FROM appointment WHERE din = ?1`, &err)
+	s.prepare(&s.markUnreleased, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
 	return err
 }
 
@@ -168,8 +168,8 @@ func (s *Store) Close() {
 			statement.Close()
 		}
 	}
-	if s.held != nil {
-		s.held.Close()
+	if s.pinned != nil {
+		s.pinned.Close()
 	}
 	if s.db != nil {
 		s.db.Close()
@@ -177,8 +177,8 @@ func (s *Store) Close() {
 }
 
 // apply merges the records of one key, of sources of date asOf, into the database, and
-// Counts what became of each. It belongs in a transaction. Records that lack what a new
-// one must have are rejects.
+// counts what became of each, in the open transaction. Records that lack what a new row must
+// have are rejected.
 func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	first := &group[0].Record
 	t, now := first.Table, s.known[first.Table]
@@ -218,14 +218,14 @@ func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	}
 	s.changed = true
 	s.noteTouched(first)
-	s.noteBoards(first)
+	s.noteLists(first)
 	if newName, newStatus := indexed(t, now); newName != name || newStatus != status {
 		return s.markName(first.Key[0])
 	}
 	return nil
 }
 
-// indexed is what the search index knows of a record: nothing, or its name and status.
+// indexed returns what the search index holds of a record: its name and status, or nothing.
 func indexed(t *record.Table, s *merge.State) (name, status record.Value) {
 	switch t {
 	case record.CompanyTable:
@@ -236,8 +236,8 @@ func indexed(t *record.Table, s *merge.State) (name, status record.Value) {
 	return record.Value{}, record.Value{}
 }
 
-// find reads the record's row, if there is one, into s.known. It is quick where records come
-// in the order of their keys.
+// find reads the record's row, if there is one, into s.known. It is fast for records in key
+// order (walk).
 func (s *Store) find(r *record.Record) (held bool, err error) {
 	t, was := r.Table, s.known[r.Table]
 	was.Reset()
@@ -259,7 +259,7 @@ func (s *Store) find(r *record.Record) (held bool, err error) {
 // IsFresh reports whether a table was empty when the run began.
 func (s *Store) IsFresh(t *record.Table) bool { return s.fresh[t] }
 
-// rest lets go of what the transaction reads.
+// rest ends the reads of the open transaction.
 func (s *Store) rest() {
 	for _, t := range record.Tables {
 		s.table[t].rows.rest()
@@ -293,8 +293,8 @@ func (s *Store) write(statement *sqlite3.Stmt, r *record.Record, stamp bool) err
 	return nil
 }
 
-// noteTouched remembers the records whose lists the record is part of. Those of a fresh
-// table have the time of this run already.
+// noteTouched remembers the records whose last_updated follows a changed appointment or
+// partner. Rows of a fresh table have the time of this run already.
 func (s *Store) noteTouched(r *record.Record) {
 	touch := func(t *record.Table, key string) {
 		if !s.fresh[t] {
@@ -310,10 +310,10 @@ func (s *Store) noteTouched(r *record.Record) {
 	}
 }
 
-// settle ends the work of a transaction: the boards are brought up to date, the touched
-// Records get last_updated, and the change is noted as not yet released.
+// settle completes a transaction before its commit: it updates directors lists and the
+// last_updated of touched records, and notes that there is something to release.
 func (s *Store) settle() error {
-	if err := s.settleBoards(); err != nil {
+	if err := s.updateLists(); err != nil {
 		return err
 	}
 	for key := range s.touched {
@@ -328,18 +328,18 @@ func (s *Store) settle() error {
 		return nil
 	}
 	s.changed = false
-	return s.noteDirty()
+	return s.noteUnreleased()
 }
 
-func (s *Store) noteDirty() error {
-	if err := cmp.Or(s.dirty.BindInt64(1, s.now), finish(s.dirty)); err != nil {
-		return fmt.Errorf("note what is to be released: %w", err)
+func (s *Store) noteUnreleased() error {
+	if err := cmp.Or(s.markUnreleased.BindInt64(1, s.now), finish(s.markUnreleased)); err != nil {
+		return fmt.Errorf("note that there is something to release: %w", err)
 	}
 	return nil
 }
 
-// markName tells the search index that a name or status is new. One that is built anew finds
-// out by itself.
+// markName marks a record whose name or status changed, unless the whole search index is
+// rebuilt anyway.
 func (s *Store) markName(value string) error {
 	if s.names != nil {
 		return nil

@@ -43,7 +43,7 @@ func openedStore(t *testing.T) (*sqlite3.Conn, *Store) {
 func TestFullDiskUndoesTheBatch(t *testing.T) {
 	conn, s := openedStore(t)
 	require.NoError(t, s.StartBulk())
-	require.NoError(t, s.BeginTable(record.CompanyTable, 5000))
+	require.NoError(t, s.BeginTable(record.CompanyTable))
 	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
 	_, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
 	require.ErrorIs(t, err, sqlite3.FULL)
@@ -58,14 +58,14 @@ func TestFullDiskUndoesTheBatch(t *testing.T) {
 }
 
 // writeBatch applies and commits records as a run does.
-func writeBatch(s *Store, records []record.Entry, asOf string) (outcomes, error) {
+func writeBatch(s *Store, records []record.Entry, asOf string) (counts, error) {
 	w := NewWritten(1)
 	if err := s.begin(); err != nil {
-		return outcomes{}, err
+		return counts{}, err
 	}
 	if err := s.ApplyBatch(records, asOf, w); err != nil {
 		s.Rollback()
-		return outcomes{}, err
+		return counts{}, err
 	}
 	return w.Counts[0], s.Commit()
 }

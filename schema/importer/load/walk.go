@@ -10,22 +10,21 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// walk finds the rows of a table for keys that are asked for in their order. It goes from
-// row to row, which costs a part of what a search of its own for each key would, and
-// searches where more than maxSteps rows lie between one key and the next. The rows at and
-// before the last key may be written meanwhile, by this connection.
+// walk finds the rows of a table for ascending keys. It steps from row to row, which costs a
+// fraction of a search for each key, and searches if more than maxSteps rows lie between two
+// keys. This connection may write the rows at and before the last key meanwhile.
 type walk struct {
 	table     *record.Table
 	statement *sqlite3.Stmt
-	asked     [2]string // the last key that was asked for, while under way
-	under     bool      // under way: there is no row between asked and the present one
-	on        bool      // the statement stands on a row, which is at asked or behind it
+	asked     [2]string // the last key, while started
+	started   bool      // no row lies between asked and the current one
+	on        bool      // the statement is on a row, at asked or after it
 }
 
-// maxSteps is how many rows a walk passes by before it searches, which costs about as much.
+// maxSteps is how many rows a walk steps over before it searches, which costs about as much.
 const maxSteps = 8
 
-// walkSQL reads records from a key on: ?1 and ?2. The columns of the key come last.
+// walkSQL reads rows from the key ?1, or ?1 and ?2, on. The columns of the key come last.
 func walkSQL(t *record.Table) string {
 	key, from := t.Key[0], "?1"
 	if len(t.Key) > 1 {
@@ -35,9 +34,9 @@ func walkSQL(t *record.Table) string {
 		strings.Join(t.Columns, ", "), key, t.Name, key, from, key)
 }
 
-// to moves to a key and reports whether it is held: then the statement stands on its row.
+// to moves to a key and reports whether it has a row: then the statement is on it.
 func (w *walk) to(key [2]string) (held bool, err error) {
-	if !w.under || compareKeys(key, w.asked) <= 0 {
+	if !w.started || compareKeys(key, w.asked) <= 0 {
 		return w.search(key)
 	}
 	w.asked = key
@@ -57,7 +56,7 @@ func (w *walk) to(key [2]string) (held bool, err error) {
 	return w.search(key)
 }
 
-// search begins anew at a key.
+// search restarts at a key.
 func (w *walk) search(key [2]string) (held bool, err error) {
 	w.rest()
 	if err = bindKey(w.statement, w.table, key); err == nil {
@@ -67,15 +66,14 @@ func (w *walk) search(key [2]string) (held bool, err error) {
 	if err != nil {
 		return false, w.failed(key, err)
 	}
-	w.asked, w.under = key, true
+	w.asked, w.started = key, true
 	return w.on && w.compare(key) == 0, nil
 }
 
-// rest lets go of the table. A read that stays open would keep SQLite from using its log
-// anew after a commit.
+// rest ends the read. An open read would keep SQLite from restarting its WAL after a commit.
 func (w *walk) rest() {
-	w.under, w.on = false, false
-	_ = w.statement.Reset() // its error was returned by the step that met it
+	w.started, w.on = false, false
+	_ = w.statement.Reset() // the step that failed has returned its error
 }
 
 func (w *walk) failed(key [2]string, err error) error {
@@ -83,7 +81,7 @@ func (w *walk) failed(key [2]string, err error) error {
 	return fmt.Errorf("read %s %s: %w", w.table.Name, key[0], err)
 }
 
-// compare orders the present row and a key as the table does, byte by byte.
+// compare compares the current row with a key, byte by byte as the table does.
 func (w *walk) compare(key [2]string) int {
 	first := len(w.table.Columns) + 2
 	for i := range w.table.Key {

@@ -7,8 +7,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// errCodec says that a record that was put aside can't be read again.
-var errCodec = errors.New("a record that was put aside is damaged")
+// errCodec is returned for a sorted record that can't be decoded.
+var errCodec = errors.New("a sorted record is damaged")
 
 // appendKey appends the key by which records of a table are sorted: the columns of the
 // primary key with a zero byte between, which no column contains.
@@ -20,10 +20,10 @@ func appendKey(dst []byte, r *record.Record) []byte {
 	return dst
 }
 
-// appendPending appends what else there is of a record of a file. A column is 0 for NULL,
-// 1 and a number, or the length of a text, which is never empty, plus 1, and the text. The
-// raw row is kept only of a record that may come to be rejected for what it lacks.
-func appendPending(dst []byte, p *record.Entry) []byte {
+// appendEntry appends the rest of an entry. A column is 0 for NULL, 1 and an integer, or the
+// length of a text plus 1 (a text is never empty) and the text. The raw row is kept only for
+// an entry that may be rejected for what it lacks.
+func appendEntry(dst []byte, p *record.Entry) []byte {
 	dst = binary.AppendUvarint(dst, uint64(p.File))
 	dst = binary.AppendUvarint(dst, uint64(p.Line))
 	for i := range p.Values {
@@ -42,8 +42,8 @@ func appendPending(dst []byte, p *record.Entry) []byte {
 	return dst
 }
 
-// readPending is the inverse of appendKey and appendPending.
-func readPending(t *record.Table, key, content []byte) (p record.Entry, err error) {
+// readEntry is the inverse of appendKey and appendEntry.
+func readEntry(t *record.Table, key, content []byte) (p record.Entry, err error) {
 	p.Table = t
 	p.Key[0] = string(key)
 	if len(t.Key) > 1 {
@@ -73,7 +73,7 @@ func readPending(t *record.Table, key, content []byte) (p record.Entry, err erro
 	return p, nil
 }
 
-// decoder takes numbers and texts from the front of a text.
+// decoder reads integers and texts from the front of a text.
 type decoder struct {
 	rest   string
 	failed bool

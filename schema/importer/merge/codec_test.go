@@ -33,7 +33,7 @@ func TestRecordsComeBackAsTheyWerePutAside(t *testing.T) {
 	for _, table := range record.Tables {
 		for seed := range 8 {
 			want := madeUpRecord(table, seed)
-			got, err := readPending(table, appendKey(nil, &want.Record), appendPending(nil, &want))
+			got, err := readEntry(table, appendKey(nil, &want.Record), appendEntry(nil, &want))
 			require.NoError(t, err)
 			if want.Complete() {
 				want.Raw = ""
@@ -43,14 +43,14 @@ func TestRecordsComeBackAsTheyWerePutAside(t *testing.T) {
 	}
 }
 
-func FuzzReadPending(f *testing.F) {
+func FuzzReadEntry(f *testing.F) {
 	for _, table := range record.Tables {
 		p := madeUpRecord(table, 3)
-		f.Add(appendKey(nil, &p.Record), appendPending(nil, &p))
+		f.Add(appendKey(nil, &p.Record), appendEntry(nil, &p))
 	}
 	f.Fuzz(func(t *testing.T, key, content []byte) {
 		for _, table := range record.Tables {
-			p, err := readPending(table, key, content)
+			p, err := readEntry(table, key, content)
 			if err == nil {
 				require.Len(t, p.Values, len(table.Columns))
 			}

@@ -8,8 +8,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// grouping reads the records of a table in the order of their keys, in a goroutine of its
-// own, and hands them on in batches that hold all records of each of their keys.
+// Groups reads the sorted records of a table in a goroutine of its own and sends them on in
+// batches. All records of one key are in one batch.
 type grouping struct {
 	Batches chan []record.Entry
 	quit    chan struct{}
@@ -32,7 +32,7 @@ func (g *grouping) Stop() {
 	g.wait.Wait()
 }
 
-// Err is what ended the batches, valid once they have ended.
+// Err returns the error that ended the batches, once they have ended.
 func (g *grouping) Err() error {
 	g.wait.Wait()
 	return g.failure
@@ -49,7 +49,7 @@ func (g *grouping) read(t *record.Table, rows *extsort.Rows) error {
 			batch = make([]record.Entry, 0, record.BatchRecords)
 		}
 		last = append(last[:0], rows.Key()...)
-		p, err := readPending(t, rows.Key(), rows.Value())
+		p, err := readEntry(t, rows.Key(), rows.Value())
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (g *grouping) read(t *record.Table, rows *extsort.Rows) error {
 	return rows.Err()
 }
 
-// SameKey is how many records at the beginning have the key of the first.
+// SameKey returns how many records at the beginning have the key of the first.
 func SameKey(records []record.Entry) int {
 	n := 1
 	for n < len(records) && records[n].Key == records[0].Key {
@@ -70,7 +70,7 @@ func SameKey(records []record.Entry) int {
 	return n
 }
 
-// send reports false when nobody takes batches any more.
+// send reports false after Stop.
 func (g *grouping) send(batch []record.Entry) bool {
 	select {
 	case g.Batches <- batch:

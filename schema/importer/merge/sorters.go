@@ -8,8 +8,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// Sorters puts the records that were read aside, by table and in the order of their
-// keys, so that each table is then read and written from its beginning to its end.
+// Sorters sorts the records of each table by primary key, so that the table is then read and
+// written from its beginning to its end.
 type Sorters struct {
 	folder  string
 	sorters map[*record.Table]*extsort.Sorter
@@ -17,13 +17,13 @@ type Sorters struct {
 	content []byte
 }
 
-// budgets is the memory, in bytes, in which the records of a table are sorted.
+// budgets is the memory for sorting the records of a table, in bytes.
 var budgets = map[*record.Table]int{
 	record.CompanyTable: 32 << 20, record.LLPTable: 8 << 20, record.DirectorTable: 16 << 20, record.AppointmentTable: 32 << 20, record.PartnerTable: 8 << 20,
 }
 
-// NewSorters puts records aside next to the registry: where there is room for it, there
-// is room for them.
+// NewSorters makes sorters whose temporary files are beside the registry: a disk with room for
+// the one has room for the others.
 func NewSorters(registry string) *Sorters {
 	return &Sorters{folder: filepath.Dir(registry), sorters: map[*record.Table]*extsort.Sorter{}}
 }
@@ -34,11 +34,11 @@ func (g *Sorters) Add(p *record.Entry) error {
 		sorter = extsort.New(g.folder, budgets[p.Table])
 		g.sorters[p.Table] = sorter
 	}
-	g.key, g.content = appendKey(g.key[:0], &p.Record), appendPending(g.content[:0], p)
+	g.key, g.content = appendKey(g.key[:0], &p.Record), appendEntry(g.content[:0], p)
 	return sorter.Add(g.key, g.content)
 }
 
-// Read reads all records of tables, which stay here.
+// Read returns the sorted records of tables, which stay in g.
 func (g *Sorters) Read(list []*record.Table) (all []Sorted, err error) {
 	for _, t := range list {
 		if sorter := g.sorters[t]; sorter != nil {
@@ -52,7 +52,7 @@ func (g *Sorters) Read(list []*record.Table) (all []Sorted, err error) {
 	return all, nil
 }
 
-// Take hands a table's records over; nil when there are none.
+// Take removes a table's sorter and returns it, nil if the table has no records.
 func (g *Sorters) Take(t *record.Table) *extsort.Sorter {
 	sorter := g.sorters[t]
 	delete(g.sorters, t)
@@ -68,7 +68,7 @@ func (g *Sorters) Close() error {
 	return errors.Join(errs...)
 }
 
-// Sorted are all records of a table whose names are searched.
+// Sorted are the sorted records of a table.
 type Sorted struct {
 	Table *record.Table
 	Rows  *extsort.Rows

@@ -9,21 +9,21 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// State is a stored record: its values, and for each unit the date of the source
-// that it was taken from ("" for a unit that no source spoke of).
+// State is a stored record: its values, and for each unit the date of the source that it comes
+// from ("" before any source had it).
 //
-// Each unit is a last-writer-wins register ordered by (source date, value), and the
-// record's date is the greatest of all that spoke of it. Both are maxima, so that the
-// State does not depend on the order in which sources are merged, nor on repetition.
+// Of each unit the greatest (source date, value) wins, and the record's date is the greatest of
+// its sources. Both are maxima, so that the state does not depend on the order in which
+// sources are merged, nor on repetition.
 type State struct {
 	Values []record.Value
 	dates  []string
 	AsOf   string
 
-	ours, theirs []record.Value // of one register, while two are compared
+	ours, theirs []record.Value // buffers of Merge
 }
 
-// NewState is the state before the first source.
+// NewState returns the state of a table's record before the first source.
 func NewState(t *record.Table) *State {
 	n := len(t.Columns)
 	return &State{
@@ -32,7 +32,7 @@ func NewState(t *record.Table) *State {
 	}
 }
 
-// Reset makes it that state again.
+// Reset returns to the state before the first source.
 func (s *State) Reset() {
 	clear(s.Values)
 	clear(s.dates)
@@ -45,7 +45,7 @@ type Effect struct {
 	Stored  bool // anything that is stored differs: content, or only dates
 }
 
-// Merge brings what a source of date asOf says into the state.
+// Merge merges the values of a source of date asOf.
 func (s *State) Merge(t *record.Table, said []record.Value, asOf string) Effect {
 	var did Effect
 	for i := range t.Units {
@@ -78,9 +78,9 @@ func (s *State) Merge(t *record.Table, said []record.Value, asOf string) Effect 
 	return did
 }
 
-// MergeNew makes the state that of a record that no source has spoken of before. It reports
-// false when none of the sources, all of date asOf, says all that a new record must have; what
-// one said before it was there is then forgotten, as a store does.
+// MergeNew resets the state and merges the records of one key, of sources of date asOf. It
+// reports false if none of them has all that a new row must have. Records before the first
+// that does are dropped, as load.Store does.
 func (s *State) MergeNew(group []record.Entry, asOf string) (exists bool) {
 	s.Reset()
 	for i := range group {
@@ -95,7 +95,7 @@ func (s *State) MergeNew(group []record.Entry, asOf string) (exists bool) {
 	return exists
 }
 
-// Missing is the name of the first required column without a value, "" if none.
+// Missing returns the name of the first required column without a value, "" if none.
 func (s *State) Missing(t *record.Table) string {
 	for _, c := range t.Required {
 		if s.Values[c].Kind == record.Null {
@@ -105,8 +105,8 @@ func (s *State) Missing(t *record.Table) string {
 	return ""
 }
 
-// Older writes the dates of the units that come from a source before the record's
-// date, as the column of that name: NULL or a JSON object with sorted names.
+// Older returns the column older: NULL, or a JSON object with the dates of the units that come
+// from an earlier source than the record's date, sorted by name.
 func (s *State) Older(t *record.Table) record.Value {
 	var fields []string
 	for i, date := range s.dates {
@@ -121,7 +121,7 @@ func (s *State) Older(t *record.Table) record.Value {
 	return record.TextOf("{" + strings.Join(fields, ",") + "}")
 }
 
-// SetDates is the inverse of older: it fills the dates of a state read from the database.
+// SetDates is the inverse of Older: it sets the dates of a state read from the database.
 func (s *State) SetDates(t *record.Table, older string) {
 	for i := range t.Units {
 		s.dates[i] = ""

@@ -4,30 +4,30 @@ package record
 type Table struct {
 	Name    string
 	Key     []string // columns of the primary key
-	Columns []string // the columns that a source may give, in the order of record.values
+	Columns []string // the columns that a source may give, in the order of Record.Values
 	// Units partition the columns: each is taken from one source as a whole.
-	Units    []unit
+	Units    []Unit
 	Required []int  // columns that a new record must have
 	Lack     string // why a record without those is rejected
 	// Stamped tables have last_updated.
 	Stamped bool
-	// Row is an SQL expression for the row that a new record gets unless it is taken, with
-	// ?1 for the first column of the key; empty for the next one.
+	// Row is an SQL expression for the rowid of a new row, used unless another row has it, with
+	// ?1 for the first column of the key; empty for the next free one.
 	Row string
 }
 
-// unit is one unit of merging: a column, or several that only make sense together.
-type unit struct {
+// Unit is one unit of merging: a column, or several that only make sense together.
+type Unit struct {
 	Name    string // in the JSON of column older
 	Columns []int
-	// Always is set for a group that a source always speaks of, also when all its
-	// Columns are NULL; a single column that is NULL says nothing.
+	// Always is set for a unit that every record of the table has a say in, even if all its
+	// columns are NULL. Without it, NULL means that the source does not know.
 	Always bool
 	// Compare orders two states of equal date; the greater wins.
 	Compare func(a, b []Value) int
 }
 
-// The columns of a company, in the order of companyTable.
+// The columns of a company, in the order of CompanyTable.
 const (
 	CompanyName = iota
 	CompanyStatus
@@ -66,7 +66,7 @@ var CompanyTable = &Table{
 	Row:      "cin_number(?1)",
 }
 
-// The columns of an LLP, in the order of llpTable.
+// The columns of an LLP, in the order of LLPTable.
 const (
 	LLPName = iota
 	LLPStatus
@@ -93,7 +93,7 @@ var LLPTable = &Table{
 	Stamped:  true,
 }
 
-// The columns of a director, in the order of directorTable.
+// The columns of a director, in the order of DirectorTable.
 const (
 	DirectorName = iota
 	DirectorDisqualified
@@ -111,7 +111,7 @@ var DirectorTable = &Table{
 	Stamped:  true,
 }
 
-// The columns of an appointment, in the order of appointmentTable.
+// The columns of an appointment, in the order of AppointmentTable.
 const (
 	AppointmentDesignation = iota
 	AppointmentDate
@@ -124,7 +124,7 @@ var AppointmentTable = &Table{
 	Name:    "appointment",
 	Key:     []string{"cin", "din"},
 	Columns: []string{"designation", "appointment_date", "cessation_date", "cessation"},
-	Units: []unit{
+	Units: []Unit{
 		{Name: "designation", Columns: []int{AppointmentDesignation}, Compare: compareAll},
 		{
 			Name: "appointment", Columns: []int{AppointmentDate, AppointmentEnd, AppointmentCessation},
@@ -133,7 +133,7 @@ var AppointmentTable = &Table{
 	},
 }
 
-// The columns of a partner, in the order of partnerTable.
+// The columns of a partner, in the order of PartnerTable.
 const (
 	PartnerDIN = iota
 	PartnerName
@@ -149,7 +149,7 @@ var PartnerTable = &Table{
 	Columns:  []string{"din", "name", "status", "joined_on", "left_on"},
 	Required: []int{PartnerName},
 	Lack:     NoName,
-	Units: []unit{
+	Units: []Unit{
 		{Name: "din", Columns: []int{PartnerDIN}, Compare: compareAll},
 		{Name: "name", Columns: []int{PartnerName}, Compare: compareAll},
 		{
@@ -159,10 +159,10 @@ var PartnerTable = &Table{
 	},
 }
 
-// Tables are those that records go to. Tables that name no units have one a column.
+// Tables lists all tables. In one without units each column is a unit.
 var Tables = withUnits(CompanyTable, LLPTable, DirectorTable, AppointmentTable, PartnerTable)
 
-// Searched are the tables whose names are searched.
+// Searched lists the tables whose names the search finds.
 var Searched = []*Table{CompanyTable, LLPTable}
 
 func withUnits(list ...*Table) []*Table {
@@ -171,13 +171,13 @@ func withUnits(list ...*Table) []*Table {
 			continue
 		}
 		for i, name := range t.Columns {
-			t.Units = append(t.Units, unit{Name: name, Columns: []int{i}, Compare: compareAll})
+			t.Units = append(t.Units, Unit{Name: name, Columns: []int{i}, Compare: compareAll})
 		}
 	}
 	return list
 }
 
-// compareAll orders lists of values by the first that differs.
+// compareAll orders lists of values by the first difference.
 func compareAll(a, b []Value) int {
 	for i := range a {
 		if c := compareValues(a[i], b[i]); c != 0 {
@@ -199,8 +199,8 @@ func compareAppointments(a, b []Value) int {
 	return compareAll(a, b)
 }
 
-// comparePartnerships orders (status, joined_on, left_on): a partner who is there beats
-// one who left, then the later begin, then the later end, then the greater status.
+// comparePartnerships orders (status, joined_on, left_on): a current partner beats one who
+// left, then the later begin, then the later end, then the greater status.
 func comparePartnerships(a, b []Value) int {
 	if aLeft, bLeft := a[2].Kind != Null, b[2].Kind != Null; aLeft != bLeft {
 		if bLeft {
