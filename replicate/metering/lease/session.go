@@ -19,9 +19,9 @@ type session struct {
 }
 
 // begin starts the session that a reply to Hello opened.
-func (n *session) begin(id uint64) { n.id, n.seen, n.complete = id, 0, false }
+func (s *session) begin(id uint64) { s.id, s.seen, s.complete = id, 0, false }
 
-func (n *session) open() bool { return n.id != 0 }
+func (s *session) open() bool { return s.id != 0 }
 
 // Connected reports whether the writer replied within the last seconds, so that what it
 // said of other edges still holds.
