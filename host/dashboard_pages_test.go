@@ -16,9 +16,9 @@ import (
 	"regedge/schema"
 )
 
-// furnish makes an account with everything in it that a page can show, and returns the
-// pages by who looks at them.
-func (h *household) furnish() (owner, operator, guest []string) {
+// seed makes an account with everything that a page can show, and returns the pages of each kind
+// of user.
+func (h *household) seed() (owner, operator, guest []string) {
 	h.T.Helper()
 	ledger, err := schema.OpenFile(filepath.Join(h.dir, "ledger.db"), false)
 	require.NoError(h.T, err)
@@ -64,7 +64,7 @@ func (h *household) use(ledger *sql.DB, account, key int64, kind int) {
 // everyPage opens each page as each kind of visitor on each screen.
 func (h *household) everyPage(look func(name string, v browser.View)) {
 	h.T.Helper()
-	owner, operator, guest := h.furnish()
+	owner, operator, guest := h.seed()
 	keys, err := h.client.Keys(h.T.Context(), 2)
 	require.NoError(h.T, err)
 	owner[2] = fmt.Sprintf("/keys/%d/revoke", keys[0].ID)

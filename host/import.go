@@ -20,7 +20,7 @@ type importCommand struct {
 	Files    []string `arg:"" name:"files" help:"Files in any of the official formats, plain, gzip or zstd; - is the standard input."`
 	Registry string   `required:"" placeholder:"FILE" help:"The registry database; made when missing."`
 	Pincodes []string `env:"-" type:"path" placeholder:"FILE" help:"Post office directories, for the districts. They may stand among the files, too."`
-	AsOf     string   `env:"-" placeholder:"DATE" help:"The day that the files speak of, YYYY-MM-DD. By default today."`
+	AsOf     string   `env:"-" placeholder:"DATE" help:"The date of the files, YYYY-MM-DD. By default today."`
 	Rejects  string   `env:"-" type:"path" placeholder:"FILE" help:"Where rows go that can't be taken, with line and reason."`
 }
 

@@ -102,7 +102,7 @@ func (m *mark) insert(at token.Pos, text string) []edit {
 	return []edit{{m.path, int(at - m.base), int(at - m.base), text}}
 }
 
-// condition is that of an if or a case, or the value that is returned or assigned.
+// condition is the condition of an if or a case, or the value that is returned or assigned.
 func (m *mark) condition() ast.Expr {
 	switch n := m.node.(type) {
 	case *ast.IfStmt:

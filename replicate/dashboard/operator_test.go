@@ -101,7 +101,7 @@ func TestOperatorsSeeTheEdges(t *testing.T) {
 }
 
 // TestEveryActionIsAudited does everything that the pages can do, and finds each in the
-// log, with who did it, to whom, and from where.
+// log, with the person, the account and the address.
 func TestEveryActionIsAudited(t *testing.T) {
 	w := newWorld(t)
 	operator := w.operator()

@@ -62,7 +62,7 @@ func (b *boards) seat(i int64, cin string, form form, day int) {
 		b.seated = append(b.seated, director)
 		b.appoint(&r, cin, din(director), day)
 	}
-	if r.chance(0.0005) { // someone whom no file of directors holds
+	if r.chance(0.0005) { // a DIN that is in no file of directors
 		b.appoint(&r, cin, din(dins-1-i%1000), day)
 	}
 }

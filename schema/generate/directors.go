@@ -9,7 +9,7 @@ import (
 	"regedge/handler/ident"
 )
 
-// DirectorsConfig says whom Directors appoints.
+// DirectorsConfig is the configuration of Directors.
 type DirectorsConfig struct {
 	// CINs of the companies that get directors, well-formed, each once.
 	CINs     []string

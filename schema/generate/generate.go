@@ -34,7 +34,7 @@ type Config struct {
 // File is one file that was written.
 type File struct {
 	Name string
-	AsOf string // the date it speaks of; empty for pincodes, which have none
+	AsOf string // the date of its content; empty for pincodes, which have none
 	Rows int64
 }
 

@@ -51,9 +51,8 @@ var years = []int{8, 5, 12, 7, 7, 5, 2, 3, 7, 10, 9, 10, 10, 13, 18, 22, 64, 26,
 	420, 580, 864, 1171, 1228, 1282, 1146, 1046, 1236, 1268, 1370, 1349, 941, 1120, 1334, 1697, 2103, 2309, 2620, 3568, 3792,
 	3827, 4075, 1781}
 
-// lastDay is the last day of the last year that a company was incorporated on, the
-// day the files speak of.
+// lastDay is the last date of incorporation, and the date of the files.
 const lastDay = "2025-05-05"
 
-// olderDay is the day that the files in format B speak of.
+// olderDay is the date of the files in format B.
 const olderDay = "2021-03-31"

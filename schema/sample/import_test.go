@@ -143,7 +143,7 @@ func (i *imported) sample(t *testing.T, at int64) importer.FileReport {
 	return all.Total()
 }
 
-// firstImport, 1748736000, is after the days that the files speak of; at counts seconds from it.
+// firstImport, 1748736000, is after all dates in the files; at counts seconds from it.
 var firstImport = time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
 
 func (i *imported) run(t *testing.T, at int64, asOf string, pincodes, files []string) importer.Report {

@@ -115,7 +115,7 @@ type Hello struct {
 	Sealed, Acked uint64
 	// Granted is the sum of all grants that the edge received in this epoch.
 	Granted int64
-	// Generation is that of the writer which replied last.
+	// Generation is the generation of the writer that replied last.
 	Generation uint64
 	NowMillis  int64
 }

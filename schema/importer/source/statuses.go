@@ -7,7 +7,7 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// ErrStatus is a status outside design section 9.
+// ErrStatus is the error for a status that docs/contract.md, "Statuses", does not list.
 var ErrStatus = errors.New("unknown status")
 
 const (
@@ -20,8 +20,8 @@ const (
 	retired          = "RETIRED"
 )
 
-// companyStatuses maps the sources' statuses, squashed, to those of the specification,
-// section 3, as design section 9 decides.
+// companyStatuses maps the sources' statuses, squashed, to ours (docs/contract.md,
+// "Statuses").
 var companyStatuses = map[string]string{
 	"active":                       active,
 	"activeinprogress":             active,
