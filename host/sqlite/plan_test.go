@@ -14,7 +14,7 @@ import (
 	"regedge/schema"
 )
 
-// plan returns SQLite's query plan of a statement, one line a step.
+// plan returns SQLite's query plan of a statement, one line for each step.
 func plan(t *testing.T, path, statement string) []string {
 	t.Helper()
 	c, err := sqlite3.Open(path)
@@ -42,7 +42,7 @@ func migrated(t *testing.T, kind schema.Database) string {
 	return path
 }
 
-// wantSteps are the searches that the plan of each lookup must have.
+// wantSteps lists the index searches that the plan of each lookup must contain.
 var wantSteps = map[string][]string{
 	"access": {
 		"USING COVERING INDEX api_key_by_hash (hash=?)",
@@ -67,12 +67,12 @@ var wantSteps = map[string][]string{
 	"search_llps":      {"USING INDEX sqlite_autoindex_llp_1 (llpin=?)"},
 }
 
-// freeScans go over no table that grows: constant rows, what the statement itself has
-// gathered within its limits, matches of the full text index, the elements of a JSON
-// parameter, and the releases, of which the newest is the first.
+// freeScans lists the allowed scans, none of which reads a whole table that grows: constant rows,
+// intermediate results with a limit, matches of the full-text index, elements of a JSON parameter, and
+// releases, of which the newest comes first.
 var freeScans = regexp.MustCompile(`^SCAN (CONSTANT ROW|\(subquery-\d+\)|release|search_index VIRTUAL TABLE INDEX \d+:M\d+|[a-z] VIRTUAL TABLE INDEX 1:)$`)
 
-// gathered are the common table expressions of the search, whose limits are within it.
+// gathered matches the common table expressions of the search, which have limits of their own.
 var gathered = regexp.MustCompile(`^SCAN (near|few|held|start|phrase|ordered|words|found|inside|best|b|c)$`)
 
 func TestEveryLookupReadsThroughItsIndexes(t *testing.T) {

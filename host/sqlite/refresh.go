@@ -54,18 +54,18 @@ func (r *Replica) Refresh() error {
 // check makes the next view.
 func (r *Replica) check(before *view) *view {
 	next := &view{file: before.file, suspect: before.suspect}
-	far, endpointErr := r.checkEndpoint()
+	endpointBeat, endpointErr := r.checkEndpoint()
 	next.endpoint = endpointErr
-	near, err := r.checkFile(before, next)
+	fileBeat, err := r.checkFile(before, next)
 	switch {
 	case r.config.File == "":
-		next.remote, next.beat, next.why = true, far, endpointErr
-	case err == nil && (endpointErr != nil || far-near <= r.config.Behind.Milliseconds()):
-		next.beat = near
+		next.remote, next.beat, next.why = true, endpointBeat, endpointErr
+	case err == nil && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Behind.Milliseconds()):
+		next.beat = fileBeat
 	case endpointErr == nil && err == nil:
-		next.remote, next.beat, next.why = true, far, errStuck
+		next.remote, next.beat, next.why = true, endpointBeat, errStuck
 	case endpointErr == nil:
-		next.remote, next.beat, next.why = true, far, err
+		next.remote, next.beat, next.why = true, endpointBeat, err
 	default:
 		// Neither can be read well: keep what was read last.
 		next.remote, next.beat, next.why = next.file == nil, r.newest, errors.Join(err, endpointErr)
@@ -122,20 +122,20 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 	if r.config.File == "" {
 		return 0, errMissing
 	}
-	var near int64
+	var fileBeat int64
 	err := errMissing
 	if before.file != nil {
-		if near, err = r.beat(before.file); err == nil {
+		if fileBeat, err = r.beat(before.file); err == nil {
 			err = r.retrySuspect(before, next)
 		}
 		if !before.file.Replaced() {
-			return near, err
+			return fileBeat, err
 		}
 	}
-	other, beat, openErr := r.openFile(max(near, r.newest))
+	other, beat, openErr := r.openFile(max(fileBeat, r.newest))
 	if openErr != nil {
 		if before.file != nil {
-			return near, err // keep the one that is open
+			return fileBeat, err // keep the one that is open
 		}
 		return 0, openErr
 	}

@@ -67,7 +67,7 @@ func (w *replicaFixture) open(t *testing.T, config sqlite.ReplicaConfig) {
 	w.until(t, func() bool { return opened.Ready(0) == nil && !opened.Remote() })
 }
 
-// beat writes a heartbeat at the primary, with a row that says which one it is.
+// beat writes a heartbeat to the primary, and a row with its number.
 func (w *replicaFixture) beat(t *testing.T) int64 {
 	t.Helper()
 	w.beats++
@@ -77,7 +77,7 @@ func (w *replicaFixture) beat(t *testing.T) int64 {
 	return w.beats
 }
 
-// until refreshes until something holds.
+// until calls Refresh until the condition holds.
 func (w *replicaFixture) until(t *testing.T, holds func() bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -86,7 +86,7 @@ func (w *replicaFixture) until(t *testing.T, holds func() bool) {
 	}, testTimeout, 20*time.Millisecond, "%v", w.Refresh())
 }
 
-// read is the number of the heartbeat that is seen.
+// read returns the number of the heartbeat that the reader sees.
 func (w *replicaFixture) read(t *testing.T) int64 {
 	t.Helper()
 	var result handler.Result
@@ -347,7 +347,7 @@ func TestDatabaseOfALaterVersionIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &newer)
 }
 
-// TestADatabaseOneVersionOlderOrNewerIsRead lets nodes be upgraded one after another.
+// TestADatabaseOneVersionOlderOrNewerIsRead allows edges to be upgraded one after another.
 func TestADatabaseOneVersionOlderOrNewerIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.db")
 	db, err := schema.OpenFile(path, false)
@@ -373,7 +373,7 @@ func TestADatabaseOneVersionOlderOrNewerIsRead(t *testing.T) {
 	require.False(t, known, "an older database has no heartbeat")
 }
 
-// ignoreEndpoint leaves out that there is none.
+// ignoreEndpoint drops the error that there is no endpoint.
 func ignoreEndpoint(err error) error {
 	if err != nil && strings.Contains(err.Error(), "there is no endpoint") {
 		return nil
@@ -392,8 +392,8 @@ func TestAnotherDatabaseIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &other)
 }
 
-// TestARegistryIsReadFromItsFirstReleaseOn holds that nothing is said not to be found
-// while the registry is only being filled.
+// TestARegistryIsReadFromItsFirstReleaseOn checks that lookups fail, rather than find nothing, while the
+// registry is being filled for the first time.
 func TestARegistryIsReadFromItsFirstReleaseOn(t *testing.T) {
 	for name, byFile := range map[string]bool{"by its file": true, "by its endpoint": false} {
 		t.Run(name, func(t *testing.T) {

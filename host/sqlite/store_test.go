@@ -18,8 +18,7 @@ import (
 	"regedge/host/sqlite"
 )
 
-// newFile makes a database in WAL mode and returns its path and the writer that keeps
-// it open.
+// newFile makes a database in WAL mode and returns its path and a writer that has it open.
 func newFile(t *testing.T, script string) (string, *sqlite3.Conn) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.db")
@@ -41,7 +40,7 @@ func open(t *testing.T, config sqlite.Config) *sqlite.Store {
 const people = `CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, mark BLOB);
 	INSERT INTO person VALUES (1, 'Asha', x'00ff'), (2, NULL, NULL), (3, '', x'');`
 
-// database is what a Store and a Remote have in common.
+// database is a Store or a Remote.
 type database interface {
 	Query(context.Context, string, []handler.Value, *handler.Result) error
 }
@@ -132,7 +131,7 @@ func TestClosingNeverCheckpoints(t *testing.T) {
 	_, err = writer.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
-	require.NoError(t, s.Close()) // the last one to leave
+	require.NoError(t, s.Close()) // the last connection to close
 	after, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
