@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"regedge/handler"
 	"regedge/handler/charge"
 )
-
-// voidTimeout bounds the voiding of a charge after a failure.
-const voidTimeout = time.Second
 
 // Native runs the handler as plain Go. It is safe for concurrent use.
 type Native struct{ parts Parts }
@@ -73,7 +69,7 @@ func (m *requestMeter) voidCharge() error {
 	if m.charged == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, voidTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, meterLimit)
 	defer cancel()
 	if err := m.meter.Void(ctx, m.charged); err != nil {
 		return fmt.Errorf("void charge %s: %w", m.charged, err)
