@@ -169,3 +169,17 @@ func (m *mark) function() *ast.FuncDecl {
 	require.Fail(m.t, "not in a function", m.name)
 	return nil
 }
+
+// call is the first call of a method in the marked node.
+func (m *mark) call(method string) (found *ast.CallExpr) {
+	ast.Inspect(m.node, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok && found == nil {
+			if s, ok := c.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == method {
+				found = c
+			}
+		}
+		return found == nil
+	})
+	require.NotNil(m.t, found, "%s: no call of %s", m.name, method)
+	return found
+}

@@ -26,7 +26,7 @@ type outcomeOf int
 const (
 	served  outcomeOf = iota // answered, and charged if found
 	cut                      // no answer: it may be charged
-	taken                    // voided
+	undone                   // voided
 	unclear                  // served, then voided without an answer
 )
 

@@ -104,18 +104,30 @@ func moveIntoPrevious(m *mark) []edit {
 	return append(m.insert(before.Body.Rbrace, m.text(m.node)+"\n"), m.replace(m.node, "")...)
 }
 
-// giveBackEnded has a lease that ended return what is outstanding, before the marked
-// statement. It takes the lease and its end from the condition by which leases are extended,
-// "outstanding > 0 && end-now < limit", in the same function.
+// giveBackEnded returns, before the marked loop over leases, what is outstanding of those that
+// ended. The outstanding units and the end of a lease come from the condition by which leases
+// are extended, "outstanding > 0 && end-now < limit", in a method that the loop calls.
 func giveBackEnded(m *mark) []edit {
+	loop, ok := m.node.(*ast.RangeStmt)
+	require.True(m.t, ok, "%s: want a loop over leases", m.name)
 	extend := m.others["extend-lease"]
-	all := extend.operands()
-	outstanding := all[0].(*ast.BinaryExpr).X
+	method := extend.function()
+	call := m.call(method.Name.Name)
+	operands := extend.operands()
+	outstanding, left := operands[0].(*ast.BinaryExpr).X, operands[1].(*ast.BinaryExpr).X
 	lease := outstanding.(*ast.CallExpr).Fun.(*ast.SelectorExpr).X
-	left := all[1].(*ast.BinaryExpr).X
-	receiver := m.function().Recv.List[0].Names[0].Name
-	method := m.others["give-back"].node.(*ast.FuncDecl).Name.Name
-	return m.insert(m.node.Pos(), "if "+extend.text(left)+" < 0 {\n"+receiver+"."+method+"("+extend.text(lease)+", "+extend.text(outstanding)+")\n}\n")
+	receiver := method.Recv.List[0]
+	giveBack := receiver.Names[0].Name + "." + m.others["give-back"].node.(*ast.FuncDecl).Name.Name
+	text := m.source[loop.Pos()-m.base:loop.Body.Lbrace-m.base] + "{\nfunc(" + extend.text(receiver)
+	for _, p := range method.Type.Params.List {
+		text += ", " + extend.text(p)
+	}
+	text += ") {\nif " + extend.text(operands[0]) + " && " + extend.text(left) + " < 0 {\n" + giveBack + "(" + extend.text(lease) + ", " + extend.text(outstanding) + ")\n}\n}("
+	text += m.text(call.Fun.(*ast.SelectorExpr).X)
+	for _, a := range call.Args {
+		text += ", " + m.text(a)
+	}
+	return m.insert(loop.Pos(), text+")\n}\n")
 }
 
 // TestEveryMutantHasItsDirective holds that the table and the directives agree, and that the
@@ -169,7 +181,7 @@ func simulateMutant(t *testing.T, edits []edit) string {
 	run := exec.Command(program, "-test.run=^TestSeeds$", "-test.timeout=5m", "-seeds", strconv.Itoa(mutantSeeds), "-from", strconv.Itoa(*firstRun))
 	out, err = run.CombinedOutput()
 	require.Error(t, err, "the simulation passes")
-	return string(out)
+	return string(out) + err.Error()
 }
 
 // overlay writes edited copies of files, and the list for the flag -overlay that puts them in

@@ -127,7 +127,7 @@ func (s *sim) askAgain(e *edge, r *request) {
 			s.mayBe[r.Key]--
 			s.answered(e, r)
 		}
-	case r.state == taken:
+	case r.state == undone:
 		if v.Code != charge.MeteringUnavailable {
 			s.fail("%s: %s was voided, and is answered %q", e.name, r.ID, v.Code)
 		}
@@ -140,7 +140,7 @@ func (s *sim) void(e *edge, p *process, r *request) {
 	err := p.meter.Void(context.Background(), r.ID)
 	died := p.dead
 	e.checkProcess(p)
-	r.state = taken
+	r.state = undone
 	s.detail("%s voids %s: %v, died %v", e.name, r.ID, err, died)
 	if r.Outcome == charge.Found {
 		s.got[r.Key]--

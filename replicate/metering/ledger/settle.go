@@ -20,6 +20,7 @@ func (l *Ledger) settle(now int64) {
 func (l *Ledger) settlePool(now int64, p *Pool) {
 	l.deduct(p)
 	starved := false
+	//mutant:ended-leases-granted-again
 	for _, h := range p.leases {
 		if h.want.Target > 0 && !l.serve(now, h) {
 			starved = true
@@ -42,7 +43,6 @@ func (l *Ledger) suspended(p *Pool) bool {
 // serve tries to grant what a lease wants. It returns false when a request waits for units
 // that are leased elsewhere; the want then stays.
 func (l *Ledger) serve(now int64, h *Lease) bool {
-	//mutant:ended-leases-granted-again
 	if !l.grantable(now, h) {
 		h.want = syncproto.Want{}
 		return true
