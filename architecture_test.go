@@ -109,6 +109,17 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// TestOnePackageNamesTheLibSQLDriver, so that it can be replaced there.
+func TestOnePackageNamesTheLibSQLDriver(t *testing.T) {
+	const imports = "{{range .Imports}}{{$.ImportPath}} {{.}}\n{{end}}{{range .TestImports}}{{$.ImportPath}} {{.}}\n{{end}}{{range .XTestImports}}{{$.ImportPath}} {{.}}\n{{end}}"
+	for _, line := range goList(t, imports, "./...") {
+		from, to, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(to, "github.com/tursodatabase/") && from != "regedge/replicate/registry/libsql" {
+			t.Errorf("%s imports %s: open libSQL databases by package libsql", from, to)
+		}
+	}
+}
+
 // ruleOf returns the longest folder of mayImport that contains a package.
 func ruleOf(path string) string {
 	for path != "." {

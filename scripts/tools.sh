@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests can use beyond Go. Debian packages need root or sudo; npm
-# packages go to the folders that name them. Run again, it does only what is missing.
+# Installs what the tests can use beyond Go: Debian packages, which need root or sudo, and npm
+# packages in the folders that name them. It leaves out what is installed already.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,10 +19,10 @@ if [ -n "$missing" ]; then
 fi
 sh wasm/build.sh --install
 
-# npm: what every committed lock file names, without the packages' own install scripts.
-# Not npm ci: it refuses a lock file without optional packages that the registry does not
-# have for other systems. Node.js trusts a list of its own; the system's certificates may be
-# more, where a proxy stands between here and the registry.
+# npm: what every committed lock file names, without the packages' own install scripts. Not npm ci:
+# it refuses lock files without the optional packages for other systems, which not every package
+# registry has. Node.js has its own list of authorities; the system's list may have more, such as
+# that of a proxy.
 system=/etc/ssl/certs/ca-certificates.crt
 if [ -z "${NODE_EXTRA_CA_CERTS-}" ] && [ -r "$system" ]; then
     export NODE_EXTRA_CA_CERTS="$system"

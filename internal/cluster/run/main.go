@@ -1,5 +1,5 @@
-// Command run starts a whole cluster on this machine, in the background, and stops it:
-// make cluster and make cluster-down.
+// Command run starts a whole cluster on this machine in the background (make cluster), and stops it
+// (make cluster-down).
 package main
 
 import (
@@ -24,7 +24,7 @@ const usage = `usage: run up|down|serve DIR REGEDGE
 up starts a cluster in DIR, which is emptied first, with the program REGEDGE, and
 prints how to use it. down stops it. serve is up in the foreground.`
 
-// The files in DIR by which up, serve and down know of one another.
+// The files in DIR that up, serve and down share.
 const (
 	pidFile      = "cluster.pid"
 	greetingFile = "greeting.txt"
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// up starts serve in the background and waits for its greeting.
+// up starts serve in the background, waits until the cluster runs, and prints how to use it.
 func up(dir, regedge string) error {
 	if running(dir) != nil {
 		return fmt.Errorf("a cluster runs in %s: make cluster-down stops it", dir)
@@ -86,7 +86,7 @@ func up(dir, regedge string) error {
 	}
 }
 
-// running is the process that serves a directory, nil when there is none.
+// running returns the process that serves a directory, nil if there is none.
 func running(dir string) *os.Process {
 	text, err := os.ReadFile(filepath.Join(dir, pidFile))
 	if err != nil {
@@ -103,7 +103,7 @@ func running(dir string) *os.Process {
 	return process
 }
 
-// down stops the cluster and waits for its end.
+// down stops the cluster and waits until it has ended.
 func down(dir, _ string) error {
 	process := running(dir)
 	if process == nil {
@@ -120,7 +120,7 @@ func down(dir, _ string) error {
 	return nil
 }
 
-// serve runs the cluster until it is told to stop.
+// serve runs the cluster until SIGINT or SIGTERM.
 func serve(dir, regedge string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -165,7 +165,7 @@ func serve(dir, regedge string) error {
 	return nil
 }
 
-// write writes a file that appears whole.
+// write creates a file atomically.
 func write(path, text string) error {
 	if err := os.WriteFile(path+".part", []byte(text), 0o600); err != nil {
 		return err

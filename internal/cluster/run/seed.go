@@ -47,7 +47,7 @@ func seed(ctx context.Context, c *cluster.Cluster) (greeting string, err error) 
 	return greet(c, args, env, key)
 }
 
-// account makes an account with a key.
+// account creates an account with credits and a key.
 func account(ctx context.Context, w *writer.Client) (key string, err error) {
 	made, err := w.AddAccount(ctx, "Example", "", "scale")
 	if err != nil {
