@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// NewerError says that a database was made by a newer program than this one.
+// NewerError is returned for a database that a newer program has migrated.
 type NewerError struct {
 	Database Database
 	Found    int // version of the database
@@ -28,10 +28,10 @@ const createVersions = `CREATE TABLE IF NOT EXISTS schema_version (
 
 const insertVersion = `INSERT INTO schema_version (version, applied_at, database) VALUES (?, unixepoch(), ?)`
 
-// Migrate brings db to the newest version of database that this program knows. It may
-// be called on every start: with nothing to do it writes nothing. A migration that
-// fails leaves db at the version before it. A database of a newer program is a
-// *NewerError, one that is not the database asked for an *OtherError; neither is touched.
+// Migrate migrates db to the version of database that this program knows. Call it on every
+// start: with nothing to do it writes nothing. A failed migration leaves db at the version
+// before it. The error is a *NewerError for a newer database, and an *OtherError for one that
+// is not the expected one; neither is changed.
 func Migrate(ctx context.Context, db *sql.DB, database Database) error {
 	steps, err := migrations(files, database)
 	if err != nil {
@@ -56,9 +56,9 @@ func migrate(ctx context.Context, db *sql.DB, database Database, steps []migrati
 	return nil
 }
 
-// Check reports whether db is at the version that this program knows, for those who may
-// not write to it: a newer one is a *NewerError, one that is not the database asked for
-// an *OtherError, an older one names Migrate's command.
+// Check returns nil if db is at the version that this program knows. It is for programs that
+// must not migrate: the error is a *NewerError for a newer database, an *OtherError for one
+// that is not the expected one, and else names the commands that migrate it.
 func Check(ctx context.Context, db *sql.DB, database Database) error {
 	steps, err := migrations(files, database)
 	if err != nil {
@@ -77,14 +77,14 @@ func Check(ctx context.Context, db *sql.DB, database Database) error {
 	return nil
 }
 
-// A migration that finds another process writing tries again: a libSQL server does not
-// wait for a lock, and the writer's heartbeats come every second.
+// A migration that meets a lock is retried: a libSQL server does not wait for locks, and the
+// writer's heartbeats come every second.
 const (
 	lockedPause    = 50 * time.Millisecond
 	lockedPatience = 30 * time.Second
 )
 
-// applyUnlocked runs one migration as soon as the database is not locked.
+// applyUnlocked applies one migration, and retries while the database is locked.
 func applyUnlocked(ctx context.Context, db *sql.DB, database Database, step migration) error {
 	for until := time.Now().Add(lockedPatience); ; {
 		err := apply(ctx, db, database, step)
@@ -99,10 +99,10 @@ func applyUnlocked(ctx context.Context, db *sql.DB, database Database, step migr
 	}
 }
 
-// isLocked knows a lock by SQLite's words, which are all that a server passes on.
+// isLocked recognises a lock by SQLite's message, which is all that a server passes on.
 func isLocked(err error) bool { return strings.Contains(err.Error(), "database is locked") }
 
-// apply runs one migration unless another process was faster.
+// apply applies one migration, unless another process already has.
 func apply(ctx context.Context, db *sql.DB, database Database, step migration) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

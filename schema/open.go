@@ -17,10 +17,10 @@ import (
 const busyTimeout = 10_000
 
 // OpenFile opens the SQLite database in the file at path, for use through database/sql.
-// Every connection has FTS5, the function cin_number (ident.CINNumber), foreign keys and a
-// busy timeout of 10 s. Writable, the file
-// is made when missing, in WAL mode, and transactions take the write lock at their
-// start. Read-only, the file must exist and is never written to nor checkpointed.
+// Every connection has FTS5, the function cin_number (ident.CINNumber), foreign keys and a busy
+// timeout of 10 s. A writable file is made if it is missing, in WAL mode, and transactions take
+// the write lock when they begin. A read-only file must exist; it is neither written nor
+// checkpointed.
 func OpenFile(path string, readonly bool) (*sql.DB, error) {
 	name, err := FileURI(path, readonly)
 	if err != nil {
@@ -42,8 +42,8 @@ func OpenFile(path string, readonly bool) (*sql.DB, error) {
 	return db, nil
 }
 
-// FileURI is the name by which SQLite opens the file at path: as OpenFile does, or with
-// sqlite3.Open followed by Prepare.
+// FileURI returns the URI of the file at path for SQLite, for use with sqlite3.Open and
+// Prepare.
 func FileURI(path string, readonly bool) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -53,12 +53,12 @@ func FileURI(path string, readonly bool) (string, error) {
 	if readonly {
 		return "file:" + escaped + "?mode=ro", nil
 	}
-	// The log gets the mode of the file, as by SQLite's own way to files.
+	// The WAL gets the permissions of the file, as in SQLite's own VFS.
 	like := strings.ReplaceAll(url.QueryEscape(absolute), "+", "%20")
 	return "file:" + escaped + "?mode=rwc&_txlock=immediate&modeof=" + like, nil
 }
 
-// Prepare sets up one connection as OpenFile does.
+// Prepare configures one connection as OpenFile does.
 func Prepare(c *sqlite3.Conn, readonly bool) error {
 	if err := c.Exec(fmt.Sprintf("PRAGMA busy_timeout=%d", busyTimeout)); err != nil {
 		return err

@@ -8,10 +8,9 @@ import (
 	"os"
 )
 
-// OpenPrivate opens a database for writing as OpenFile does, and makes a missing file so
-// that its owner alone can read it. A file that is there keeps the mode that it was
-// given, for one that another user's program is to read. The log and the index beside it
-// have the file's mode.
+// OpenPrivate opens a writable database as OpenFile does, but makes a missing file with mode
+// 0600. An existing file keeps its mode, so that an operator may let other users read it. The
+// WAL and its index get the file's mode.
 func OpenPrivate(path string) (*sql.DB, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
@@ -19,8 +18,8 @@ func OpenPrivate(path string) (*sql.DB, error) {
 	return OpenFile(path, false)
 }
 
-// makePrivate makes what is missing of the file and of the log's index, to which the
-// driver would give a mode of its own.
+// makePrivate makes the file and the WAL's index where they are missing, since the driver
+// would give them another mode.
 func makePrivate(path string) error {
 	if err := makeFile(path, 0o600); err != nil {
 		return err
@@ -32,7 +31,7 @@ func makePrivate(path string) error {
 	return makeFile(path+"-shm", info.Mode().Perm())
 }
 
-// makeFile makes an empty file, unless there is one.
+// makeFile makes an empty file, unless it exists.
 func makeFile(path string, mode fs.FileMode) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if errors.Is(err, fs.ErrExist) {

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// oldestReadable is the version of a database from which on its readers find all that
-// they need. Migrations of what is replicated only add, so that a reader also manages
-// with one version more than it knows: nodes may be upgraded one after another.
+// oldestReadable is the oldest version of a database that this program's readers can use.
+// Migrations of replicated databases only add, so that a reader can also use one version more
+// than it knows, and edges can be upgraded one after another.
 var oldestReadable = map[Database]int{Registry: 1, Access: 1}
 
-// CheckReadable reports whether a program that only reads db can: it is the database
-// asked for (else an *OtherError), its version is at most one newer than this program
-// knows (else a *NewerError), and it has all that is read.
+// CheckReadable returns nil if this program can read db: it is the expected database (else an
+// *OtherError), at most one version newer than this program knows (else a *NewerError), and
+// not older than oldestReadable.
 func CheckReadable(ctx context.Context, db *sql.DB, database Database) error {
 	version, err := Version(ctx, db, database)
 	if err != nil {
@@ -22,7 +22,7 @@ func CheckReadable(ctx context.Context, db *sql.DB, database Database) error {
 	return Readable(database, database, version)
 }
 
-// Readable is CheckReadable of what SelectVersion said.
+// Readable is CheckReadable for a result of SelectVersion.
 func Readable(database, found Database, version int) error {
 	steps, err := migrations(files, database)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package schema owns the SQL of the three databases and brings any of them up to the
+// Package schema has the SQL schemas of the three databases, and migrates a database to the
 // version that this program knows.
 //
 // The migrations of a database are the files migrations/NAME/NNNN_WHAT.sql, numbered
-// from 1 without a gap. Each is applied once, in order, in a transaction of its own,
-// and noted in the table schema_version. They use nothing but SQL, so that the same
-// files work on a local file and on a remote libSQL server.
+// from 1 without gaps. Each is applied once, in order, in a transaction of its own that also
+// records it in the table schema_version. They are plain SQL, so that they work on a local
+// file and on a remote libSQL server.
 package schema
 
 import (
@@ -20,16 +20,17 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Database names one of the three databases. Its text is the folder of its migrations
-// and the label that the component opens it by.
+// Database names one of the three databases. The text is the folder of its migrations and the
+// label under which the component opens it.
 type Database string
 
 const (
-	// Registry is the data: replaced in bulk by operators, replicated to every edge.
+	// Registry has companies, LLPs and directors: replaced in bulk by operators, replicated to
+	// every edge.
 	Registry Database = "registry"
-	// Access says who may ask: small, replicated to every edge.
+	// Access says who may call the API: small, replicated to every edge.
 	Access Database = "access"
-	// Ledger holds balances, usage and sign-in: only at the centre, never replicated.
+	// Ledger has balances, usage and sign-in: only at the centre, never replicated.
 	Ledger Database = "ledger"
 )
 
@@ -40,8 +41,8 @@ type migration struct {
 	sql     string
 }
 
-// migrations returns the steps of a database in order. An unknown database, or a gap or
-// a repetition in the numbers, is a mistake in this program and reported as an error.
+// migrations returns the steps of a database in order. An unknown database, or a gap or a
+// repeated number, is a bug in this program and returned as an error.
 func migrations(source fs.FS, database Database) ([]migration, error) {
 	folder := path.Join("migrations", string(database))
 	entries, err := fs.ReadDir(source, folder)

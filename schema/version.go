@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// OtherError says that a database is not the one that was asked for.
+// OtherError is returned for a database that is not the expected one.
 type OtherError struct {
-	Database Database // asked for
-	Found    Database // empty for a database that is none of the three
+	Database Database // expected
+	Found    Database // empty if it is none of the three
 }
 
 func (e *OtherError) Error() string {
@@ -19,17 +19,17 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("this is the %s database: name the %s database", e.Found, e.Database)
 }
 
-// SelectVersion reads the number of migrations that a database has seen, and which of
-// the three it is. It fails for an empty database, which has no such table.
+// SelectVersion reads the version of a database, and which of the three it is. It fails on an
+// empty database, which has no such table.
 const SelectVersion = `SELECT coalesce(max(version), 0), coalesce(max(database), '') FROM schema_version`
 
-// selectTables counts the tables that tell an empty database from a foreign one. A
-// server's own tables count as nothing.
+// selectTables tells an empty database from another program's. The tables of SQLite and of a
+// libSQL server do not count.
 const selectTables = `SELECT coalesce(sum(name = 'schema_version'), 0), count(*) FROM sqlite_schema
 WHERE type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'libsql_*'`
 
-// Version is the number of migrations of database that db has seen, 0 for an empty
-// database. What is not the database asked for is an *OtherError.
+// Version returns the version of db: the number of migrations that were applied, 0 for an empty
+// database. The error is an *OtherError if db is not the expected database.
 func Version(ctx context.Context, db *sql.DB, database Database) (int, error) {
 	var versions, tables, version int
 	err := db.QueryRowContext(ctx, selectTables).Scan(&versions, &tables)

@@ -265,7 +265,7 @@ func TestRowsThatDoNotFitAreRejected(t *testing.T) {
 		"U55101GA2006PTC900007,\"A,Active,\n")
 	require.EqualValues(t, 2, f.New)
 	require.Equal(t, map[string]int64{
-		"wrong number of fields": 2, record.NoName: 1, source.ErrStatus.Error(): 1, source.ErrOpenQuote.Error(): 1,
+		"wrong number of fields": 2, record.NoName: 1, "unknown status": 1, "quote never closed": 1,
 	}, f.Rejected)
 	require.Contains(t, w.rejected(), ",8,quote never closed,")
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// address is a registered office as the register splits it. The district is not kept:
-// it is looked up by the pincode.
+// address is a registered office in parts. The district is not one: it follows from the
+// pincode.
 type address struct {
 	line    record.Value
 	city    record.Value
@@ -16,9 +16,9 @@ type address struct {
 	pincode record.Value
 }
 
-// districtList holds the districts of the post offices' directory and the spellings of
-// them that the companies' register uses, one a line, squashed. It tells a district from
-// a city where an address may lack either.
+// districtList has the districts of the post office directory, in its spelling and in those of
+// the MCA register, one per line, squashed. It tells a district from a city where an address
+// may lack either.
 //
 //go:embed districts.txt
 var districtList string
@@ -31,13 +31,13 @@ var districts = func() map[string]bool {
 	return set
 }()
 
-// parseAddress reads the one text that the bulk files hold. docs/import-formats.md tells
-// the rules with examples; in short:
+// parseAddress splits the address of a bulk file, which is one text (docs/import-formats.md,
+// "Addresses"):
 //
 //	<lines>,<city>[,<district>],<state>,<pincode>-India      the current export
 //	<line> , [<district>] Unclassified <ST> [<pincode>]      the older export
 //
-// Text in neither form is the line, with a pincode if it ends in one.
+// Any other text becomes the line, with a pincode if it ends in one.
 func parseAddress(s string) address {
 	if isNone(s) {
 		return address{}
@@ -56,7 +56,7 @@ func parseAddress(s string) address {
 	return address{line: joinLines(splitLines(line), ""), pincode: pincode}
 }
 
-// parseCurrentAddress reads the form of the current export, without its "-India".
+// parseCurrentAddress splits an address of the current export, without its "-India".
 func parseCurrentAddress(s string) address {
 	var a address
 	parts := strings.Split(s, ",")
@@ -79,10 +79,10 @@ func parseCurrentAddress(s string) address {
 	return a
 }
 
-// cityStates are the states whose chief city has their name.
+// cityStates are the states with a city of the same name.
 var cityStates = map[string]bool{"Delhi": true, "Puducherry": true, "Chandigarh": true}
 
-// cityName reads the place of the city, where many old rows repeat the state instead.
+// cityName reads the city. Many old rows repeat the state in its position instead: NULL.
 func cityName(part, state string) record.Value {
 	if state != "" && states[squash(part)] == state && !cityStates[state] {
 		return record.Value{}
@@ -90,13 +90,13 @@ func cityName(part, state string) record.Value {
 	return cleanValue(strings.TrimRight(part, " ."))
 }
 
-// isDistrict reports whether a part is a district from the register's own list, which
-// is never written all in capitals, as cities often are.
+// isDistrict reports whether a part is a district. The MCA register picks districts from a
+// list and never writes them all in capitals, unlike many cities.
 func isDistrict(part string) bool {
 	return part != strings.ToUpper(part) && districts[squash(part)]
 }
 
-// parseOlderAddress reads the form of the older export; ok is false for another form.
+// parseOlderAddress splits an address of the older export; ok is false for any other.
 func parseOlderAddress(s string) (a address, ok bool) {
 	body := s
 	if last := lastWord(body); isDigits(last) && len(last) == 6 {
@@ -122,8 +122,8 @@ func parseOlderAddress(s string) (a address, ok bool) {
 
 func lastWord(s string) string { return s[strings.LastIndexAny(s, " ,")+1:] }
 
-// splitLines splits the lines of an address at commas and at runs of three spaces, by
-// which the register parts the two lines of a form, and drops the empty ones.
+// splitLines splits the lines of an address at commas and at runs of three spaces, which
+// separate the two lines of an MCA form, and drops empty ones.
 func splitLines(s string) []string {
 	var lines []string
 	for _, part := range strings.Split(s, ",") {
@@ -136,7 +136,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// joinLines writes the lines as one, without a last one that only repeats the city.
+// joinLines joins the lines, without a last one that only repeats the city.
 func joinLines(lines []string, city string) record.Value {
 	if n := len(lines); n > 0 && city != "" && squash(lines[n-1]) == squash(city) {
 		lines = lines[:n-1]
@@ -144,7 +144,7 @@ func joinLines(lines []string, city string) record.Value {
 	return record.TextOf(strings.Join(lines, ", "))
 }
 
-// cutPincode takes a pincode from the end of a free text, such as "..., Delhi - 110001".
+// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001".
 func cutPincode(s string) (string, record.Value) {
 	last := strings.TrimLeft(lastWord(s), "-")
 	if pincode := parsePincode(last); pincode.Kind == record.Text {
@@ -153,8 +153,8 @@ func cutPincode(s string) (string, record.Value) {
 	return s, record.Value{}
 }
 
-// parsePincode takes six digits of which the first is not 0; anything else, as 000000
-// and NA, is NULL.
+// parsePincode accepts six digits, the first not 0. Anything else, such as 000000 or NA, is
+// NULL.
 func parsePincode(s string) record.Value {
 	s = strings.TrimSpace(s)
 	if len(s) != 6 || !isDigits(s) || s[0] == '0' {

@@ -9,7 +9,7 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// The reasons of rejections: few, since the report counts by them.
+// The reasons to reject a record. They are few, since the report counts by them.
 const (
 	badCIN     = "invalid CIN"
 	badDIN     = "invalid DIN"
@@ -17,8 +17,8 @@ const (
 	badPincode = "invalid pincode"
 )
 
-// takeCompany reads a row of either export of companies, in whose CIN column LLPs and
-// foreign companies may stand too.
+// takeCompany reads a row of either export of companies. Its CIN column may name an LLP or a
+// foreign company too.
 func takeCompany(s *sheet) (record.Record, error) {
 	id := s.get(fieldCIN)
 	if cin, ok := ident.CIN(id); ok {
@@ -64,8 +64,8 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	return record.New(record.CompanyTable, v, cin), nil
 }
 
-// llpOfCompanies reads an LLP that stands in an export of companies. Such a row has
-// capital columns but tells no contribution.
+// llpOfCompanies reads an LLP in an export of companies. Such a row has columns of capital,
+// but no contribution.
 func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 	v := make([]record.Value, record.LLPColumns)
 	r := reading{dates: s.dates}
@@ -112,7 +112,7 @@ func (s *sheet) phone(text string) record.Value {
 	return v
 }
 
-// cinYear is the year that a CIN tells, in its characters 9 to 12.
+// cinYear is the year of incorporation in a CIN, its characters 9 to 12.
 func cinYear(cin string) int {
 	year, _ := strconv.Atoi(cin[8:12])
 	return year
@@ -125,7 +125,7 @@ func orElse(v, other record.Value) record.Value {
 	return v
 }
 
-// reading parses the values of one record and keeps the first refusal.
+// reading parses the values of one record and keeps the first error.
 type reading struct {
 	dates dateReader
 	year  int // hint for dates
@@ -176,7 +176,7 @@ func (r *reading) check(v record.Value, err error, s string) record.Value {
 	return v
 }
 
-// asRejection tells a refused row from an error of the machine.
+// asRejection tells a rejected row from an error of the machine.
 func asRejection(err error) (*rejection, bool) {
 	var r *rejection
 	ok := errors.As(err, &r)
@@ -202,9 +202,9 @@ func takeLLP(s *sheet) (record.Record, error) {
 	return rec, nil
 }
 
-// takeListedLLP reads a row of a monthly incorporation list. Its activity is the first
-// that is words of the description of the activity, the description, and the industrial
-// activity, which is a bare number in some lists.
+// takeListedLLP reads a row of a monthly incorporation list. Its activity is the first that
+// has words among the activity description, the description and the industrial activity,
+// which is a bare number in some lists.
 func takeListedLLP(s *sheet) (record.Record, error) {
 	rec, err := s.llp()
 	if err != nil {
@@ -222,7 +222,7 @@ func takeListedLLP(s *sheet) (record.Record, error) {
 	return rec, nil
 }
 
-// llp reads what both formats of LLPs have.
+// llp reads the fields that both formats of LLPs have.
 func (s *sheet) llp() (record.Record, error) {
 	llpin, ok := ident.LLPIN(s.get(fieldLLPIN))
 	if !ok {

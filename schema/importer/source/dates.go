@@ -8,8 +8,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// firstYear and lastYear bound the years of a register that began under the Companies
-// Act of 1850 and whose typing errors reach any year.
+// firstYear and lastYear bound the years of dates. The first Companies Act is of 1850; any
+// other year is a typing error.
 const (
 	firstYear = 1800
 	lastYear  = 2100
@@ -20,18 +20,18 @@ var monthNumbers = map[string]int{
 	"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
 }
 
-// dateReader reads the dates of one file.
+// dateReader parses the dates of one file.
 type dateReader struct {
-	asOf string // YYYY-MM-DD: a year of two digits is not after it
+	asOf string // YYYY-MM-DD: dates with a two-digit year are not after it
 }
 
-// parse reads a date and returns it as YYYY-MM-DD. The order of the parts follows from
-// their sign: YYYY-MM-DD (a time behind it is dropped), DD-MM-YY, DD-MM-YYYY,
-// DD-Mon-YYYY, and with slashes the spreadsheet's M/D/YYYY or YYYY/MM/DD. None is NULL.
+// parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
+// (a time after it is dropped), DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with
+// slashes M/D/YYYY, as spreadsheets write it, or YYYY/MM/DD. No value is NULL.
 //
-// A year of two digits is the one that ends in them in the century of year (a year that
-// the record's identifier tells, 0 if none) when they agree, else the latest that is
-// not after the file's as-of date.
+// A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
+// the two digits. Otherwise it is the latest year for which the date is not after the file's
+// as-of date.
 func (d dateReader) parse(s string, year int) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
@@ -55,7 +55,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	return d.join(yearText, month, day, year)
 }
 
-// orderParts names the parts of a date by their places.
+// orderParts returns the parts of a date by their order.
 func orderParts(sign, first, second, third string) (year, month, day string) {
 	switch {
 	case len(first) == 4:

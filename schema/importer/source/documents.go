@@ -19,10 +19,10 @@ type documents struct {
 	in    *splitter
 	dates dateReader
 	out   *outlet
-	line  int // of the present document
+	line  int // of the current document
 }
 
-// Read reads to the end of the file, as sheet.run does.
+// run reads to the end of the file, as sheet.run does.
 func (d *documents) run() error {
 	for {
 		text, line, err := d.in.next()
@@ -45,8 +45,8 @@ func (d *documents) run() error {
 	}
 }
 
-// document takes one document apart. A part that can't be taken does not keep the
-// others from being taken.
+// document splits one document into records. A part that is rejected does not affect the
+// others.
 func (d *documents) document(doc gjson.Result) error {
 	if inner := doc.Get("data"); inner.IsObject() {
 		doc = inner
@@ -67,7 +67,8 @@ func (d *documents) document(doc gjson.Result) error {
 	return nil
 }
 
-// settle passes a part on, or counts why not. raw is what of it may be kept.
+// settle passes a record on, or counts why there is none. raw is what the rejects file may
+// have of it.
 func (d *documents) settle(rec record.Record, err error, raw string) error {
 	if err == nil {
 		return d.out.record(d.line, rec, raw)
@@ -138,8 +139,8 @@ func (d *documents) llpOf(llpin string, c gjson.Result) (record.Record, error) {
 	return record.New(record.LLPTable, v, llpin), r.err
 }
 
-// statusOf is the status of a company or LLP: the register's documents name both
-// llpStatus, others companyStatus.
+// statusOf returns the status of a company or LLP. The MCA's documents call both llpStatus,
+// others companyStatus.
 func statusOf(c gjson.Result) string {
 	if s := c.Get("companyStatus"); s.String() != "" {
 		return s.String()
@@ -147,8 +148,8 @@ func statusOf(c gjson.Result) string {
 	return c.Get("llpStatus").String()
 }
 
-// address takes the registered office among a company's addresses: the first that is
-// named so and not inactive, else the first that is not inactive.
+// address picks the registered office from a company's addresses: the first of that type which
+// is not inactive, else the first which is not inactive.
 func (d *documents) address(c gjson.Result) address {
 	var chosen gjson.Result
 	for _, a := range c.Get("MCAMDSCompanyAddress").Array() {
@@ -178,9 +179,9 @@ func (d *documents) address(c gjson.Result) address {
 	return address{joinLines(lines, city.Text), city, stateName(chosen.Get("state").String()), pincode}
 }
 
-// director takes one person of a document: the director, and the roles. Persons that
-// have no DIN (officers are listed by a tax number) are left out. Contacts and addresses
-// of persons are never looked at.
+// director reads one person of a document: the director, and the roles. Persons without a DIN
+// (officers are listed by a tax number) are left out. Contacts and addresses of persons are
+// never read.
 func (d *documents) director(p gjson.Result) error {
 	id := p.Get("DIN").String()
 	din, ok := ident.DIN(id)
@@ -210,7 +211,7 @@ func (d *documents) director(p gjson.Result) error {
 	return nil
 }
 
-// personRaw and roleRaw are what the rejects file may say of a person.
+// personRaw and roleRaw are what the rejects file may have of a person.
 func personRaw(din, name string) string { return JoinFields([]string{din, name}) }
 
 func roleRaw(din string, role gjson.Result) string {

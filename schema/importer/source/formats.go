@@ -11,15 +11,15 @@ import (
 // Format is one kind of CSV file, recognised by its header.
 type format struct {
 	Name string
-	// personal formats may hold personal contact details in columns that are not ours:
-	// those never reach the rejects file.
+	// personal formats may have personal contact details in columns that we do not read:
+	// those are never written to the rejects file.
 	personal bool
 	required []field
 	columns  map[string]field // by squashed header
-	// take turns the present row into a record, or says by a *rejection or an *omission
-	// why not. A row that is not for a table of records gives one without a table.
+	// take turns the current row into a record, or returns a *rejection or an *omission. A
+	// post office, which is counted instead, gives a record without a table.
 	take func(s *sheet) (record.Record, error)
-	// Rank orders the files of a run, in its stages: what others refer to comes first.
+	// Rank orders the files of a run: those that others refer to come first.
 	Rank int
 }
 
@@ -167,18 +167,17 @@ var PincodeFormat = &format{
 	},
 }
 
-// documentFormat is not CSV: it is recognised by its first sign.
+// documentFormat is JSON: it is recognised by its first character.
 var documentFormat = &format{Name: "company documents", personal: true, Rank: 1}
 
-// formats is searched in order: the first whose required columns are all there, once
-// each, is the file's.
+// formats is searched in order: a file has the first format whose required columns it has.
 var formats = []*format{
 	companyFormat, PincodeFormat, llpFormat, llpListFormat, partnerFormat, appointmentFormat, directorFormat, contactFormat,
 }
 
 var errHeader = errors.New("the header is not that of a known format")
 
-// recognise finds the format of a header and the place of each of its fields.
+// recognise finds the format of a header and the column of each of its fields.
 func recognise(header []string) (*format, []int, error) {
 	for _, f := range formats {
 		places, err := f.places(header)
@@ -193,8 +192,8 @@ func recognise(header []string) (*format, []int, error) {
 		errHeader, cut(strings.Join(header, ","), 120))
 }
 
-// Places returns for each field the index of its column, or -1. Two columns of one
-// field are an error: which of them to take would be a guess.
+// places returns the index of each field's column, or -1. Two columns of one field are an
+// error, since to choose one would be a guess.
 func (f *format) places(header []string) ([]int, error) {
 	places := make([]int, fieldCount)
 	for i := range places {

@@ -2,24 +2,24 @@ package source
 
 import "regedge/schema/importer/record"
 
-// Batch is what was read from one file since the batch before.
+// Batch is what was read from one file since the last batch.
 type Batch struct {
 	File     int // index in the run
 	Records  []record.Entry
 	Rejects  []record.Reject
-	Read     int // all rows or records, however they ended
-	Offices  int // of read: counted by pincode, not yet written
+	Read     int // all rows or parts of documents, whatever became of them
+	Offices  int // post offices among Read: counted by pincode, written later
 	LeftOut  map[string]int64
 	Notes    map[string]int64
-	Position int64 // bytes of the file that were read, compressed
+	Position int64 // bytes of the file as stored that were read
 }
 
-// outlet gathers what a reader of one file finds and sends it on in batches.
+// outlet collects what a reader finds in one file and sends it on in batches.
 type outlet struct {
 	present  *Batch
 	file     int
 	position func() int64
-	send     func(*Batch) error // blocks until the batch is taken on
+	send     func(*Batch) error // blocks while the receiver is busy
 }
 
 func newOutlet(file int, position func() int64, send func(*Batch) error) *outlet {
@@ -50,13 +50,13 @@ func (o *outlet) leaveOut(reason string) error {
 	return o.count()
 }
 
-// office notes a post office that went to the count by pincode.
+// office counts a post office, which went to Offices.
 func (o *outlet) office() error {
 	o.present.Offices++
 	return o.count()
 }
 
-// note counts an optional value that can't be read and is taken as none.
+// note counts an optional value that is invalid and dropped.
 func (o *outlet) note(what string) { o.present.Notes[what]++ }
 
 func (o *outlet) count() error {
@@ -67,7 +67,7 @@ func (o *outlet) count() error {
 	return o.flush()
 }
 
-// flush sends what was gathered, also when that is nothing.
+// flush sends the current batch, even if it is empty.
 func (o *outlet) flush() error {
 	full := o.present
 	full.Position = o.position()
@@ -75,7 +75,7 @@ func (o *outlet) flush() error {
 	return o.send(full)
 }
 
-// rejection is the error by which a parser refuses a row.
+// rejection is the error of a parser that rejects a row.
 type rejection struct{ reason, detail string }
 
 func (r *rejection) Error() string {
@@ -85,7 +85,8 @@ func (r *rejection) Error() string {
 	return r.reason + ": " + r.detail
 }
 
-// omission is the error by which a parser leaves out a row that is none of the service's.
+// omission is the error of a parser that leaves out a valid row, which is not data of this
+// service.
 type omission struct{ reason string }
 
 func (o *omission) Error() string { return o.reason }

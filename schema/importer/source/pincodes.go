@@ -15,7 +15,7 @@ type Offices struct {
 
 type officeKey struct {
 	pincode  string
-	district string // in lower case, since the spelling varies in it
+	district string // in lower case, since the case varies
 }
 
 type officeCount struct {
@@ -24,7 +24,7 @@ type officeCount struct {
 	states    map[string]int
 }
 
-// officesOf names the offices of one pincode in one file of the run.
+// officesOf identifies the offices of one pincode in one file of the run.
 type officesOf struct {
 	File    int
 	Pincode string
@@ -34,7 +34,7 @@ func NewOffices() *Offices {
 	return &Offices{map[officeKey]*officeCount{}, map[officesOf]int64{}}
 }
 
-// takeOffice reads a post office. Those without a district do not vote.
+// takeOffice counts a post office. One without a district is left out.
 func takeOffice(s *sheet) (record.Record, error) {
 	pincode := parsePincode(s.get(fieldPincode))
 	if pincode.Kind == record.Null {
@@ -66,8 +66,8 @@ func (o *Offices) add(file int, pincode, district, state string) {
 // None reports whether no office was read.
 func (o *Offices) None() bool { return len(o.Total) == 0 }
 
-// Places picks for each pincode the district of most of its offices, of equal ones the
-// first in the alphabet, and the state that most of those offices name.
+// Places returns for each pincode the district of most of its offices, and the state that most
+// of those have. The first in the alphabet wins a tie.
 func (o *Offices) Places() map[string]record.Place {
 	best := map[string]*officeCount{}
 	names := map[string]string{}
@@ -84,7 +84,7 @@ func (o *Offices) Places() map[string]record.Place {
 	return list
 }
 
-// mostOf is the text with the highest count, of equal ones the first in the alphabet.
+// mostOf returns the text with the highest count. The first in the alphabet wins a tie.
 func mostOf(counts map[string]int) string {
 	best := ""
 	for s, n := range counts {

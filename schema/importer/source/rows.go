@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// maxRowBytes bounds one row. The longest real one is under 1 KB.
+	// maxRowBytes is the limit of one row. The longest real one is under 1 KB.
 	maxRowBytes = 64 << 10
-	// maxRowLines bounds the lines of one row, so that a quote which is never closed
+	// maxRowLines is the limit of lines in one row, so that a quote which is never closed
 	// costs that row and not the rest of the file.
 	maxRowLines = 16
 )
 
 var (
 	errRowTooLong = errors.New("row too long")
-	ErrOpenQuote  = errors.New("quote never closed")
+	errOpenQuote  = errors.New("quote never closed")
 )
 
-// row is one record of a CSV file. Its text is not shared with the reader.
+// row is one record of a CSV file.
 type row struct {
 	line   int    // of its first line, from 1
 	raw    string // without the line's end
 	fields []string
 }
 
-// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF). It is not encoding/csv
-// for three reasons: a reject needs the raw row, a row must be bounded, and a stray
-// quote must not swallow what follows.
+// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF). encoding/csv does not do for
+// three reasons: a reject needs the raw row, the size of a row must be limited, and a stray
+// quote must not swallow the rows after it.
 type rowReader struct {
 	in     *bufio.Reader
 	line   int      // lines taken from in
-	queue  []line   // lines read ahead and given back
+	queue  []line   // lines that were read ahead and are read again
 	fields []string // reused by splitFields
 }
 
@@ -48,10 +48,10 @@ func newRowReader(in io.Reader) *rowReader {
 	return &rowReader{in: bufio.NewReaderSize(in, 256<<10)}
 }
 
-// next returns the next row that is not blank. The error is io.EOF at the end,
-// errRowTooLong or errOpenQuote with the row's line and beginning for a row that can't
-// be split (reading goes on behind it), or that of the source. The row's fields are
-// valid until the next call.
+// next returns the next row that is not blank. Its fields are valid until the next call. The
+// error is io.EOF at the end, or that of the source. For a row that can't be split it is
+// errRowTooLong or errOpenQuote, with the row's line and its beginning; the next call
+// continues after it.
 func (r *rowReader) next() (row, error) {
 	for {
 		text, err := r.readLine()
@@ -72,8 +72,8 @@ func (r *rowReader) next() (row, error) {
 	}
 }
 
-// joinQuoted adds lines to a row until its quotes are closed. When they never are, the
-// lines behind the first are given back, to be read as rows of their own.
+// joinQuoted adds lines to a row until its quotes are closed. If they never are, the lines
+// after the first are queued, to be read as rows of their own.
 func (r *rowReader) joinQuoted(first string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
@@ -89,11 +89,11 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 	}
 	r.queue = append(ahead, r.queue...)
 	r.line = start
-	return first, ErrOpenQuote
+	return first, errOpenQuote
 }
 
-// readLine returns one line without its end. A line over maxRowBytes is cut, the rest
-// skipped, and errRowTooLong returned with it.
+// readLine returns one line without its end. Of a line over maxRowBytes it returns the
+// beginning, and errRowTooLong.
 func (r *rowReader) readLine() (string, error) {
 	if len(r.queue) > 0 {
 		next := r.queue[0]
@@ -125,7 +125,7 @@ func (r *rowReader) readLine() (string, error) {
 }
 
 // splitFields appends the fields of a row to fields. A quoted field loses its quotes; a
-// quote inside an unquoted field, or text behind a closing quote, is kept as it is.
+// quote inside an unquoted field, or text after a closing quote, is kept.
 func splitFields(text string, fields []string) []string {
 	for {
 		if strings.HasPrefix(text, `"`) {
@@ -146,8 +146,8 @@ func splitFields(text string, fields []string) []string {
 	}
 }
 
-// quotedField takes the field that begins with the quote at text's start, and returns it
-// with what follows its comma; more is false when it is the row's last.
+// quotedField splits off the quoted field at the beginning of text. rest is what follows its
+// comma; more is false for the last field of the row.
 func quotedField(text string) (field, rest string, more bool) {
 	body, doubled := text[1:], false
 	end := 0

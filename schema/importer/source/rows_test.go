@@ -27,7 +27,7 @@ func readRows(t *testing.T, text string) (list []readRow) {
 		}
 		got := readRow{line: row.line}
 		if err != nil {
-			require.True(t, errors.Is(err, ErrOpenQuote) || errors.Is(err, errRowTooLong), "%v", err)
+			require.True(t, errors.Is(err, errOpenQuote) || errors.Is(err, errRowTooLong), "%v", err)
 			got.err = err.Error()
 		} else {
 			got.fields = append(got.fields, row.fields...)
@@ -50,7 +50,7 @@ func TestRowsAreSplit(t *testing.T) {
 func TestStrayQuoteCostsOneRow(t *testing.T) {
 	text := "a,\"b\n" + strings.Repeat("c,d\n", 40)
 	got := readRows(t, text)
-	require.Equal(t, readRow{1, nil, ErrOpenQuote.Error()}, got[0])
+	require.Equal(t, readRow{1, nil, errOpenQuote.Error()}, got[0])
 	require.Len(t, got, 41)
 	for i, row := range got[1:] {
 		require.Equal(t, readRow{i + 2, []string{"c", "d"}, ""}, row)
@@ -59,7 +59,7 @@ func TestStrayQuoteCostsOneRow(t *testing.T) {
 
 func TestStrayQuoteAtTheEnd(t *testing.T) {
 	got := readRows(t, "a,b\nc,\"d\ne,f\n")
-	require.Equal(t, []readRow{{1, []string{"a", "b"}, ""}, {2, nil, ErrOpenQuote.Error()}, {3, []string{"e", "f"}, ""}}, got)
+	require.Equal(t, []readRow{{1, []string{"a", "b"}, ""}, {2, nil, errOpenQuote.Error()}, {3, []string{"e", "f"}, ""}}, got)
 }
 
 func TestLongRowCostsOneRow(t *testing.T) {
@@ -90,7 +90,7 @@ func TestLongRowCostsOneRow(t *testing.T) {
 func TestLongRowBehindAnOpenQuoteIsNotLost(t *testing.T) {
 	got := readRows(t, "a,\"b\n"+strings.Repeat("x", 2*maxRowBytes)+"\nc,d\n")
 	require.Equal(t, []readRow{
-		{1, nil, ErrOpenQuote.Error()}, {2, nil, errRowTooLong.Error()}, {3, []string{"c", "d"}, ""},
+		{1, nil, errOpenQuote.Error()}, {2, nil, errRowTooLong.Error()}, {3, []string{"c", "d"}, ""},
 	}, got)
 }
 

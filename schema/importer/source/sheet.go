@@ -20,7 +20,7 @@ type sheet struct {
 	header  []string
 	rows    *rowReader
 	dates   dateReader
-	fields  []string // of the present row, UTF-8
+	fields  []string // of the current row, UTF-8
 	out     *outlet
 	offices *Offices
 }
@@ -40,15 +40,15 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 	return s, err
 }
 
-// Read reads to the end of the file. It returns the first error of the source or of the
-// outlet; a row that can't be taken is not an error.
+// run reads to the end of the file. It returns the first error of the source or the outlet; a
+// rejected row is not an error.
 func (s *sheet) run() error {
 	for {
 		r, err := s.rows.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, errRowTooLong), errors.Is(err, ErrOpenQuote):
+		case errors.Is(err, errRowTooLong), errors.Is(err, errOpenQuote):
 			err = &rejection{err.Error(), ""}
 		case err != nil:
 			return fmt.Errorf("read after line %d: %w", r.line, err)
@@ -62,7 +62,7 @@ func (s *sheet) run() error {
 	}
 }
 
-// takeRow gives the present row to its format.
+// takeRow turns the current row into a record and sends it on.
 func (s *sheet) takeRow(r row) error {
 	if !s.fits() {
 		return &rejection{"wrong number of fields", fmt.Sprintf("%d, the header has %d", len(s.fields), len(s.header))}
@@ -80,7 +80,7 @@ func (s *sheet) takeRow(r row) error {
 	return nil
 }
 
-// settle counts what did not become a record. Any other error ends the file.
+// settle counts a row that did not become a record. Any other error ends the file.
 func (s *sheet) settle(r row, err error) error {
 	if err == nil {
 		return nil
@@ -96,8 +96,8 @@ func (s *sheet) settle(r row, err error) error {
 	return err
 }
 
-// fits reports whether the row has a field for every column that means something, and
-// nothing behind the last column.
+// fits reports whether the row has a field for every column that is read, and nothing after
+// the last column.
 func (s *sheet) fits() bool {
 	for _, place := range s.places {
 		if place >= len(s.fields) {
@@ -112,7 +112,7 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get is the text of a field in the present row, "" when the file has no such column.
+// get returns a field of the current row, "" if the file has no such column.
 func (s *sheet) get(f field) string {
 	if i := s.places[f]; i >= 0 {
 		return s.fields[i]
@@ -120,11 +120,11 @@ func (s *sheet) get(f field) string {
 	return ""
 }
 
-// notKept stands in the rejects file for a raw row that may hold personal contacts.
+// notKept replaces a raw row in the rejects file that may have personal contacts.
 const notKept = "(not kept: the row may hold personal contact details)"
 
-// keep is what of a row may be written to the rejects file. Of a format of persons only
-// the columns that are ours are: the others may be contacts.
+// keep returns what the rejects file may have of a row: in a personal format only the columns
+// that are read, since others may be contacts.
 func (s *sheet) keep(r row) string {
 	if s.format.personal && (r.fields == nil || !s.fits()) {
 		return notKept
@@ -141,7 +141,7 @@ func (s *sheet) keep(r row) string {
 	return JoinFields(kept)
 }
 
-// hasStrangers reports whether the header has columns without a meaning.
+// hasStrangers reports whether the header has columns that are not read.
 func (s *sheet) hasStrangers() bool {
 	known := 0
 	for _, place := range s.places {
@@ -164,8 +164,8 @@ func JoinFields(fields []string) string {
 	return strings.Join(quoted, ",")
 }
 
-// toUTF8 decodes in place the fields that are not UTF-8 as Windows-1252, of which
-// Latin-1 is a part as far as it prints.
+// toUTF8 decodes fields that are not UTF-8 in place, as Windows-1252, which includes the
+// printable characters of Latin-1.
 func toUTF8(fields []string) []string {
 	for i, f := range fields {
 		if !utf8.ValidString(f) {

@@ -21,12 +21,12 @@ var (
 	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
 )
 
-// headBytes is how far into a file its format is looked for.
+// headBytes is how much of a file is read to recognise its format.
 const headBytes = 4096
 
 var utf8Mark = []byte{0xef, 0xbb, 0xbf}
 
-// Stdin is the file name that stands for standard input.
+// Stdin is the file name of standard input.
 const Stdin = "-"
 
 // File is one file of a run.
@@ -43,15 +43,15 @@ type File struct {
 	sheet   *sheet        // nil for documents
 }
 
-// NewFile makes the file of a number in the run. send takes what is read of it, in batches,
-// and blocks until there is room; post offices are counted in offices.
+// NewFile makes the file with an index in the run. What is read of it goes to send in batches,
+// which may block, and to offices.
 func NewFile(number int, name string, send func(*Batch) error, offices *Offices) *File {
 	s := &File{Name: name, offices: offices}
 	s.out = newOutlet(number, s.consumed.Load, send)
 	return s
 }
 
-// Open opens the file, undoes its compression and recognises its format.
+// Open opens the file and recognises its compression and its format.
 func (s *File) Open(stdin io.Reader, asOf string) error {
 	in, err := s.file(stdin)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *File) file(stdin io.Reader) (io.Reader, error) {
 	return f, nil
 }
 
-// uncompress tells the compression by its magic bytes.
+// uncompress recognises gzip and zstd by their magic bytes.
 func (s *File) uncompress(in io.Reader) (*bufio.Reader, error) {
 	stored := bufio.NewReaderSize(in, 64<<10)
 	magic, err := stored.Peek(4)
@@ -147,7 +147,7 @@ func (s *File) uncompress(in io.Reader) (*bufio.Reader, error) {
 	return stored, nil
 }
 
-// Read reads the file to its end. After it, or instead of it, the source is closed.
+// Read reads the file to its end. The caller closes it.
 func (s *File) Read(asOf string) error {
 	if s.sheet == nil {
 		d := &documents{in: newSplitter(s.text), dates: dateReader{asOf}, out: s.out}

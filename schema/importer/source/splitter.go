@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// maxDocumentBytes bounds one JSON document: a company with thousands of directors has
+// maxDocumentBytes is the limit of one JSON document: a company with thousands of directors has
 // under 1 MB.
 const maxDocumentBytes = 8 << 20
 
@@ -16,8 +16,8 @@ var (
 	errTooBig  = errors.New("document too long")
 )
 
-// splitter cuts a stream into JSON objects that stand one a line, behind one another, or
-// as the elements of an array.
+// splitter splits a stream of JSON objects: one per line, one after another, or the elements
+// of an array.
 type splitter struct {
 	in   *bufio.Reader
 	line int // of the byte that is read next, from 1
@@ -27,9 +27,9 @@ func newSplitter(in io.Reader) *splitter {
 	return &splitter{in: bufio.NewReaderSize(in, 256<<10), line: 1}
 }
 
-// next returns the next object's text and the line on which it begins. The error is
-// io.EOF at the end; errStray, errUnended or errTooBig for what is not an object, after
-// which reading goes on behind it; or that of the source.
+// next returns the next object's text and its first line. The error is io.EOF at the end, or
+// that of the source. For text that is not an object it is errStray, errUnended or errTooBig,
+// and the next call continues after it.
 func (s *splitter) next() (text []byte, line int, err error) {
 	for {
 		c, err := s.read()
@@ -50,7 +50,7 @@ func (s *splitter) next() (text []byte, line int, err error) {
 	}
 }
 
-// object reads to the brace that closes the one already read.
+// object reads the rest of an object whose first brace was read.
 func (s *splitter) object() ([]byte, error) {
 	text := []byte{'{'}
 	depth, quoted, escaped, long := 1, false, false, false

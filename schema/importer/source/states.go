@@ -8,9 +8,9 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// states maps names and codes of states and union territories, squashed, to one proper
-// Name. Old names and codes map to the present ones; a union territory that was merged
-// into another keeps the name that its companies are registered under.
+// states maps names and codes of states and union territories, squashed, to one name. Former
+// names and codes map to the current ones. A union territory that was merged into another
+// keeps its name, under which its companies are registered.
 var states = makeStates(map[string]string{
 	"Andaman and Nicobar Islands": "an andamannicobar andamanandnicobar andamannicobarislands",
 	"Andhra Pradesh":              "ap",
@@ -63,8 +63,8 @@ func makeStates(names map[string]string) map[string]string {
 	return lookup
 }
 
-// stateName returns the one name of a state given by name or code; none is NULL. A text
-// that names no known state is kept, in proper case.
+// stateName returns the name of a state given by name or code. No value is NULL; an unknown
+// state is kept, in title case.
 func stateName(s string) record.Value {
 	if isNone(s) {
 		return record.Value{}
@@ -75,8 +75,8 @@ func stateName(s string) record.Value {
 	return record.TextOf(properCase(clean(s)))
 }
 
-// rocName returns the one form "ROC Delhi" of a Registrar's office, which sources also
-// write "RoC-Delhi", "ROC DELHI" or "Registrar of Companies, Delhi". None is NULL.
+// rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC
+// DELHI" or "Registrar of Companies, Delhi". No value is NULL.
 func rocName(s string) record.Value {
 	if isNone(s) {
 		return record.Value{}
@@ -98,7 +98,7 @@ func rocName(s string) record.Value {
 	return record.TextOf("ROC " + place)
 }
 
-// properCase writes the words of s with one capital each, "and" and "of" in lower case.
+// properCase capitalises the words of s, except "and" and "of".
 func properCase(s string) string {
 	words := strings.Fields(strings.ToLower(s))
 	for i, w := range words {

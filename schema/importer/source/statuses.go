@@ -7,8 +7,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// ErrStatus is the error for a status that docs/contract.md, "Statuses", does not list.
-var ErrStatus = errors.New("unknown status")
+// errStatus is returned for a status that docs/contract.md, "Statuses", does not list.
+var errStatus = errors.New("unknown status")
 
 const (
 	active           = "ACTIVE"
@@ -20,8 +20,8 @@ const (
 	retired          = "RETIRED"
 )
 
-// companyStatuses maps the sources' statuses, squashed, to ours (docs/contract.md,
-// "Statuses").
+// companyStatuses maps the statuses of the sources, squashed, to those that the service returns
+// (docs/contract.md, "Statuses").
 var companyStatuses = map[string]string{
 	"active":                       active,
 	"activeinprogress":             active,
@@ -48,7 +48,7 @@ var companyStatuses = map[string]string{
 	"convertedtollpanddissolved":   dissolved,
 }
 
-// companyStatus maps a source's status. Case, spaces and punctuation do not matter.
+// companyStatus maps a source's status. Case, spaces and punctuation are ignored.
 func companyStatus(s string) (string, error) {
 	key := squash(s)
 	if status, ok := companyStatuses[key]; ok {
@@ -57,7 +57,7 @@ func companyStatus(s string) (string, error) {
 	if strings.HasPrefix(key, "dissolved") {
 		return dissolved, nil
 	}
-	return "", ErrStatus
+	return "", errStatus
 }
 
 // llpStatus maps a source's status to the four that an LLP can have.
@@ -72,7 +72,7 @@ func llpStatus(s string) (string, error) {
 	return status, err
 }
 
-// partnerStatus maps a source's status of a partner; none is NULL.
+// partnerStatus maps a source's status of a partner. No value is NULL.
 func partnerStatus(s string) (record.Value, error) {
 	switch squash(s) {
 	case "", "na":
@@ -84,11 +84,11 @@ func partnerStatus(s string) (record.Value, error) {
 	case "retired", "resigned", "ceased":
 		return record.TextOf(retired), nil
 	}
-	return record.Value{}, ErrStatus
+	return record.Value{}, errStatus
 }
 
-// cessation maps a source's reason for the end of an appointment. Without a reason a
-// cessation date alone says that it ended.
+// cessation maps a source's reason for the end of an appointment. A cessation date without a
+// reason is an end, too.
 func cessation(reason string, date record.Value) record.Value {
 	switch squash(reason) {
 	case "", "na":
@@ -103,8 +103,8 @@ func cessation(reason string, date record.Value) record.Value {
 	return record.TextOf("CEASED")
 }
 
-// The three enumerated descriptions of a company, squashed, in the specification's
-// wording. A text that is not here is kept as the source writes it.
+// The enumerated descriptions of a company, squashed, in the wording that the service returns.
+// Any other text is kept as in the source.
 var (
 	categories = map[string]string{
 		"companylimitedbyshares":    "Company limited by Shares",
@@ -135,7 +135,7 @@ var (
 	}
 )
 
-// described returns the one form of an enumerated description; none is NULL.
+// described normalises an enumerated description. No value is NULL.
 func described(forms map[string]string, s string) record.Value {
 	if isNone(s) {
 		return record.Value{}

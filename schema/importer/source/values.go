@@ -17,17 +17,17 @@ var (
 	errFlag    = errors.New("invalid yes or no")
 )
 
-// noneWords are what sources write for no value, squashed; a text without letters and
-// digits is none too.
+// noneWords are the words for "no value" in the sources, squashed. A text without letters and
+// digits has no value either.
 var noneWords = map[string]bool{
 	"": true, "na": true, "nan": true, "null": true, "none": true, "nil": true,
 	"unclassified": true, "notavailable": true, "00000000": true,
 }
 
-// maxNone is above the length of every none word as sources space it.
+// maxNone is longer than every one of noneWords with the spaces of the sources.
 const maxNone = 16
 
-// isNone reports whether a source means "no value" by s.
+// isNone reports whether s means "no value".
 func isNone(s string) bool {
 	if len(s) > maxNone {
 		return false
@@ -49,8 +49,8 @@ func isNone(s string) bool {
 	return noneWords[string(b[:n])]
 }
 
-// clean trims s, turns runs of white space and control characters into one space, and
-// mends what a broken conversion left of typographic signs (see mendSigns).
+// clean trims s, replaces runs of white space and control characters by one space, and
+// repairs typographic signs that a wrong conversion broke (see mendSigns).
 func clean(s string) string {
 	if isCleanASCII(s) {
 		return s
@@ -75,7 +75,8 @@ func clean(s string) string {
 	return b.String()
 }
 
-// isCleanASCII reports whether clean would return s unchanged, for the usual text.
+// isCleanASCII reports whether clean returns s unchanged, without allocating: most texts are
+// clean.
 func isCleanASCII(s string) bool {
 	before := byte(' ')
 	for i := 0; i < len(s); i++ {
@@ -88,8 +89,8 @@ func isCleanASCII(s string) bool {
 	return s == "" || before != ' '
 }
 
-// signMends are the signs whose UTF-8 bytes E2 80 93 and so on occur in the register as
-// U+FFFD, "x80", "x93". Any other U+FFFD stands for something unknown: a space.
+// signMends repairs signs whose UTF-8 bytes, such as E2 80 93, appear in the sources as U+FFFD,
+// "x80", "x93". Any other U+FFFD, whose original is unknown, becomes a space.
 var signMends = strings.NewReplacer(
 	"\uFFFDx80x93", "-", "\uFFFDx80x94", "-", "\uFFFDx80x98", "'", "\uFFFDx80x99", "'",
 	"\uFFFDx80x9C", `"`, "\uFFFDx80x9D", `"`, "\uFFFDx80x9c", `"`, "\uFFFDx80x9d", `"`,
@@ -97,7 +98,7 @@ var signMends = strings.NewReplacer(
 
 func mendSigns(s string) string { return signMends.Replace(s) }
 
-// cleanValue is clean as a column: NULL for none.
+// cleanValue is clean as a column: NULL for no value.
 func cleanValue(s string) record.Value {
 	if isNone(s) {
 		return record.Value{}
@@ -105,8 +106,8 @@ func cleanValue(s string) record.Value {
 	return record.TextOf(clean(s))
 }
 
-// squash keeps the ASCII letters and digits of s, in lower case: the form in which
-// headers and enumerated texts are looked up.
+// squash returns the ASCII letters and digits of s in lower case. Headers and enumerated texts
+// are looked up in this form.
 func squash(s string) string {
 	plain := true
 	for i := 0; i < len(s); i++ {
@@ -130,12 +131,12 @@ func squash(s string) string {
 	return string(b)
 }
 
-// maxCapital is the largest amount taken, in rupees: far above all money, and exact in
-// a JSON number.
+// maxCapital is the largest amount that is accepted, in rupees. JSON numbers are exact up to
+// it.
 const maxCapital = 1 << 53
 
 // parseCapital reads an amount in rupees and truncates it to whole ones: "100000.00",
-// "1,00,000", "9.9E+9". None is NULL.
+// "1,00,000", "9.9E+9". No value is NULL.
 func parseCapital(s string) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
@@ -176,7 +177,7 @@ var flagWords = map[string]int64{
 	"unlisted": 0, "notlisted": 0, "no": 0, "n": 0, "false": 0, "0": 0,
 }
 
-// parseFlag reads a yes or no, such as "Listed" and "Unlisted". None is NULL.
+// parseFlag reads a yes or no, such as "Listed" and "Unlisted". No value is NULL.
 func parseFlag(s string) (record.Value, error) {
 	if isNone(s) {
 		return record.Value{}, nil
@@ -188,8 +189,8 @@ func parseFlag(s string) (record.Value, error) {
 	return record.NumberOf(n), nil
 }
 
-// parseEmail takes what looks like one e-mail address; ok is false for text that is
-// neither that nor none.
+// parseEmail accepts what looks like one e-mail address. No value is NULL; ok is false for
+// any other text.
 func parseEmail(s string) (v record.Value, ok bool) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
@@ -205,7 +206,8 @@ func parseEmail(s string) (v record.Value, ok bool) {
 	return record.TextOf(s), true
 }
 
-// parsePhone takes a text with 6 to 20 digits and nothing but the usual signs between.
+// parsePhone accepts 6 to 20 digits with the usual separators. No value is NULL; ok is false
+// for any other text.
 func parsePhone(s string) (v record.Value, ok bool) {
 	s = clean(s)
 	if isNone(s) {

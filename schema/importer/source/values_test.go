@@ -122,7 +122,7 @@ func TestEveryStatusInCirculationIsKnown(t *testing.T) {
 	}
 	for _, text := range []string{"", "NA", "Gone", "Activ"} {
 		_, err := companyStatus(text)
-		require.ErrorIs(t, err, ErrStatus, text)
+		require.ErrorIs(t, err, errStatus, text)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestLLPStatusIsOneOfFour(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	_, err := llpStatus("x")
-	require.ErrorIs(t, err, ErrStatus)
+	require.ErrorIs(t, err, errStatus)
 }
 
 func TestCessationFollowsReasonAndDate(t *testing.T) {
