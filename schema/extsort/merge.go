@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-// Rows hands out the records of a sorter in order.
+// Rows iterates over the records of a sorter in order.
 type Rows struct {
 	runs       []*reader // a heap: the first has the least record
 	texts      []byte    // of a sorter that has no runs
-	index      []place   // of texts, what is still to be handed out
+	index      []entry   // of texts, the records still to be returned
 	key, value []byte
 	err        error
 }
 
-// Rows ends the adding and begins a reading. There may be several at a time, each in a
-// goroutine of its own, but one call after another. Closing the sorter ends them, with an error
-// unless all was in memory.
+// Rows ends the adding of records and returns an iterator over them. Several iterators may be
+// used at a time, each in a goroutine of its own, but call Rows in one goroutine only. After
+// Close they fail, unless all records were in memory.
 func (s *Sorter) Rows() (*Rows, error) {
 	if err := s.end(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (s *Sorter) Rows() (*Rows, error) {
 	return rows, nil
 }
 
-// end puts in order what is in memory, or writes it as the last run.
+// end sorts the records in memory, or writes them as the last run.
 func (s *Sorter) end() error {
 	if s.ended {
 		return nil
@@ -55,7 +55,7 @@ func (s *Sorter) end() error {
 	return err
 }
 
-// Next moves to the next record, and reports false at the end or after an error.
+// Next moves to the next record. It reports false at the end or after an error.
 func (r *Rows) Next() bool {
 	if len(r.index) > 0 {
 		r.key, r.value, _ = split(r.texts[r.index[0].start:])
@@ -72,14 +72,14 @@ func (r *Rows) Next() bool {
 	return true
 }
 
-// Key and Value are those of the present record, valid until the next one.
+// Key and Value return the parts of the current record, valid until the next call of Next.
 func (r *Rows) Key() []byte   { return r.key }
 func (r *Rows) Value() []byte { return r.value }
 
-// Err is the error that ended the reading, if one did.
+// Err returns the error that ended the iteration, if any.
 func (r *Rows) Err() error { return r.err }
 
-// advance moves the first run on, and another to its place.
+// advance moves the first run to its next record, and restores the heap.
 func (r *Rows) advance() error {
 	more, err := r.runs[0].next()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Rows) advance() error {
 	return nil
 }
 
-// sink moves a run down the heap to where it belongs.
+// sink moves a run down the heap to its position.
 func (r *Rows) sink(i int) {
 	for {
 		least := i
@@ -111,7 +111,7 @@ func (r *Rows) sink(i int) {
 	}
 }
 
-// reader reads one run.
+// reader reads one run, with a buffer.
 type reader struct {
 	number     int // an earlier run's records of a key come first
 	file       io.ReaderAt
@@ -134,7 +134,7 @@ func (r *reader) before(o *reader) bool {
 	return r.number < o.number
 }
 
-// next reads the next record, and reports false at the end of the run.
+// next reads the next record. It reports false at the end of the run.
 func (r *reader) next() (bool, error) {
 	if len(r.left) < 2*binary.MaxVarintLen32 && r.at < r.end {
 		if err := r.fill(readBuffer); err != nil {
@@ -158,7 +158,7 @@ func (r *reader) next() (bool, error) {
 	return true, nil
 }
 
-// fill reads on until at least size bytes are there, or all.
+// fill reads until the buffer has at least size bytes, or the rest of the run.
 func (r *reader) fill(size int) error {
 	rest := int64(len(r.left)) + r.end - r.at
 	if size = max(size, int(min(readBuffer, rest))); cap(r.buffer) < size {
@@ -172,7 +172,7 @@ func (r *reader) fill(size int) error {
 	held := len(r.left)
 	more := min(int64(len(r.buffer)-held), r.end-r.at)
 	if _, err := r.file.ReadAt(r.buffer[held:held+int(more)], r.at); err != nil {
-		return fmt.Errorf("read what is being sorted: %w", err)
+		return fmt.Errorf("read sorted records: %w", err)
 	}
 	r.at += more
 	r.left = r.buffer[:held+int(more)]

@@ -1,5 +1,5 @@
-// Package extsort sorts more records than memory holds: what does not fit is written to
-// one temporary file as sorted runs, which are merged when they are read.
+// Package extsort sorts more records than fit in memory: it writes sorted runs to one temporary
+// file and merges them when they are read.
 package extsort
 
 import (
@@ -12,22 +12,22 @@ import (
 	"slices"
 )
 
-// Sorter gathers records of a key and a value. Records are ordered by the bytes of their
-// keys, and records of one key in the order in which they were added. It is not for use by
-// several goroutines at once. Close it, also after an error.
+// Sorter sorts records of a key and a value by the bytes of their keys. The sort is stable:
+// records of one key keep the order in which they were added. Use it from one goroutine at a
+// time. Close it, also after an error.
 type Sorter struct {
 	folder string
 	budget int
 	texts  []byte  // the records in memory, end to end
-	index  []place // of them
+	index  []entry // of them
 	runs   []section
 	spill  spillFile
 	count  int64
-	ended  bool // nothing is added any more
+	ended  bool // no more records are added
 }
 
-// place is where a record begins in texts, and the first bytes of its key.
-type place struct {
+// entry has the offset of a record in texts, and the first bytes of its key.
+type entry struct {
 	prefix uint64
 	start  uint32
 }
@@ -35,31 +35,31 @@ type place struct {
 // section is a sorted run in the file.
 type section struct{ start, end int64 }
 
-// placeBytes is what an entry of the index takes.
-const placeBytes = 16
+// entryBytes is the size of an entry.
+const entryBytes = 16
 
 // maxBudget keeps offsets within 32 bits.
 const maxBudget = 1 << 30
 
-// errRecordTooLong says that one record is over what memory was given for all.
+// errRecordTooLong is returned for a record that is larger than the memory budget.
 var errRecordTooLong = errors.New("record too long to be sorted")
 
-// New makes a sorter that keeps up to budget bytes in memory and the rest in a file in
-// folder, which is gone when the sorter is closed or the process ends.
+// New makes a sorter that keeps up to budget bytes in memory and the rest in a temporary file
+// in folder. The file is removed when the sorter is closed or the process ends.
 func New(folder string, budget int) *Sorter {
 	return &Sorter{folder: folder, budget: min(budget, maxBudget)}
 }
 
-// Len is how many records were added.
+// Len returns how many records were added.
 func (s *Sorter) Len() int64 { return s.count }
 
-// Add takes a record in. It keeps nothing of its arguments.
+// Add adds a record. It copies its arguments.
 func (s *Sorter) Add(key, value []byte) error {
 	size := len(key) + len(value) + 2*binary.MaxVarintLen32
 	if size > s.budget {
 		return errRecordTooLong
 	}
-	if len(s.texts)+size+(len(s.index)+1)*placeBytes > s.budget {
+	if len(s.texts)+size+(len(s.index)+1)*entryBytes > s.budget {
 		if err := s.flush(); err != nil {
 			return err
 		}
@@ -67,14 +67,14 @@ func (s *Sorter) Add(key, value []byte) error {
 	if len(s.texts)+size > cap(s.texts) {
 		s.grow()
 	}
-	s.index = append(s.index, place{prefixOf(key), uint32(len(s.texts))})
+	s.index = append(s.index, entry{prefixOf(key), uint32(len(s.texts))})
 	s.texts = appendRecord(s.texts, key, value)
 	s.count++
 	return nil
 }
 
-// smallBuffer is what a sorter of few records has. One of more gets all that it may have
-// at once, for the halves that a buffer grows by are garbage.
+// smallBuffer is the first size of a buffer. The second is the whole budget: each size between
+// would be garbage at once.
 const smallBuffer = 64 << 10
 
 func (s *Sorter) grow() {
@@ -85,8 +85,8 @@ func (s *Sorter) grow() {
 	s.texts = append(make([]byte, 0, room), s.texts...)
 }
 
-// AddSorted writes a run of its own: next hands out its records in the order of their
-// keys until it reports false. They come after all that was added before.
+// AddSorted adds records that are sorted already, as a run of their own: next returns them in
+// key order, then false. They come after all records added before.
 func (s *Sorter) AddSorted(next func() (key, value []byte, ok bool)) error {
 	if err := s.flush(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Sorter) AddSorted(next func() (key, value []byte, ok bool)) error {
 	return s.endRun(start)
 }
 
-// flush writes what is in memory as a run.
+// flush writes the records in memory as a run.
 func (s *Sorter) flush() error {
 	if len(s.index) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (s *Sorter) endRun(start int64) error {
 }
 
 func (s *Sorter) sort() {
-	slices.SortFunc(s.index, func(a, b place) int {
+	slices.SortFunc(s.index, func(a, b entry) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
@@ -145,13 +145,13 @@ func (s *Sorter) sort() {
 	})
 }
 
-// Close gives back memory and file.
+// Close releases the memory and removes the file.
 func (s *Sorter) Close() error {
 	s.texts, s.index, s.runs = nil, nil, nil
 	return s.spill.close()
 }
 
-// prefixOf orders as the key does, as far as it goes.
+// prefixOf returns the first 8 bytes of a key, in an integer of the same order.
 func prefixOf(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -161,14 +161,14 @@ func prefixOf(key []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// A record is the lengths of its key and its value, and both.
+// appendRecord appends the lengths of a key and a value, and both.
 func appendRecord(dst, key, value []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(key)))
 	dst = binary.AppendUvarint(dst, uint64(len(value)))
 	return append(append(dst, key...), value...)
 }
 
-// split returns the parts of the record that b begins with, and its length.
+// split returns the parts of the record at the beginning of b, and its length.
 func split(b []byte) (key, value []byte, size int) {
 	keyLen, n := binary.Uvarint(b)
 	valueLen, m := binary.Uvarint(b[n:])
@@ -188,7 +188,7 @@ func keyAt(b []byte) []byte {
 	return key
 }
 
-// spillFile is the file of the runs, made when it is first needed.
+// spillFile is the file of the runs, made by the first flush.
 type spillFile struct {
 	file   *os.File
 	size   int64
@@ -202,9 +202,9 @@ func (f *spillFile) begin(folder string) (err error) {
 		return nil
 	}
 	if f.file, err = os.CreateTemp(folder, ".sorting-*"); err != nil {
-		return fmt.Errorf("make a file to sort in: %w", err)
+		return fmt.Errorf("make a temporary file to sort: %w", err)
 	}
-	// Without its name the file goes with the process. Where a system does not do that,
+	// An unlinked file goes away with the process. Where a system can't unlink an open file,
 	// close removes it.
 	_ = os.Remove(f.file.Name())
 	f.buffer = make([]byte, 0, spillBuffer)
@@ -226,7 +226,7 @@ func (f *spillFile) flush() error {
 	_, err := f.file.Write(f.buffer)
 	f.buffer = f.buffer[:0]
 	if err != nil {
-		return fmt.Errorf("write what is being sorted: %w", err)
+		return fmt.Errorf("write sorted records: %w", err)
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (f *spillFile) close() error {
 		return nil
 	}
 	err := f.file.Close()
-	_ = os.Remove(f.file.Name()) // gone already where begin could
+	_ = os.Remove(f.file.Name()) // already gone if begin could unlink it
 	f.file, f.buffer = nil, nil
 	return err
 }

@@ -11,8 +11,8 @@ const (
 	contactsHeader     = "cin,email,phone,website"
 )
 
-// Directors get DINs from firstDIN on, in an order that only looks random: stride and
-// dins have no common divisor. None from 90000000 on was given out.
+// Directors get DINs from firstDIN on, in an order that looks random: stride and dins have no
+// common divisor. No DIN from 90000000 on was issued.
 const (
 	firstDIN = 90_000_000
 	dins     = 10_000_000
@@ -22,7 +22,7 @@ const (
 // din of director number i, 0 <= i < dins.
 func din(i int64) string { return strconv.FormatInt(firstDIN+i*stride%dins, 10) }
 
-// boardSizes is how many appointments a company has had: 2.4 on average.
+// boardSizes is the number of appointments of a company, 2.4 on average.
 var boardSizes = newShares([]share[int]{
 	{0, 1.5}, {1, 10}, {2, 60}, {3, 14}, {4, 6}, {5, 3}, {6, 1.5}, {7, 1}, {8, 0.8}, {10, 0.6}, {12, 0.4}, {15, 0.3}, {20, 0.1},
 	{35, 0.01}, {70, 0.004},
@@ -33,23 +33,23 @@ var designations = newShares([]share[string]{
 	{"", 3}, {"Nominee Director", 1}, {"Manager", 0.5}, {"Alternate Director", 0.5},
 })
 
-// freshShare of the seats are taken by a director who had none before, so that there
-// are 1.08 directors to a company.
+// freshShare is the share of seats taken by a new director, so that there are 1.08 directors
+// per company.
 const freshShare = 0.45
 
-// boards gives companies their directors, in one pass: a director is written when first
-// appointed.
+// boards appoints directors to companies, in one pass: a director is written with the first
+// appointment.
 type boards struct {
 	seed                    uint64
 	names                   *namer
 	calendar                *calendar
 	directors, appointments *output
 	count                   int64   // directors so far
-	seated                  []int64 // of the company at hand
+	seated                  []int64 // directors of the current company
 	name                    []byte
 }
 
-// seat writes the board of company number i, which was incorporated on day.
+// seat writes the appointments of company number i, which was incorporated on day.
 func (b *boards) seat(i int64, cin string, form form, day int) {
 	r := stream(b.seed, ofBoard, i)
 	size := boardSizes.draw(&r)
@@ -67,8 +67,8 @@ func (b *boards) seat(i int64, cin string, form form, day int) {
 	}
 }
 
-// choose is a director for one more seat: new, of the companies just before (families
-// and groups found several), of all, or one of the few who sit everywhere.
+// choose returns a director for a seat: a new one, one of the companies just before (families
+// and groups found several), any, or one of the few with many seats.
 func (b *boards) choose(r *random) int64 {
 	u := r.unit()
 	if b.count == 0 || u < freshShare {

@@ -193,7 +193,7 @@ func (c *company) writeA(o *output, r random) {
 	o.finish()
 }
 
-// writeB writes a row of format B, as the register stood earlier.
+// writeB writes a row of format B, with the state of an earlier date.
 func (c *company) writeB(o *output, r random) {
 	status, email := c.status, "NA"
 	if r.chance(0.5) {

@@ -16,12 +16,11 @@ type DirectorsConfig struct {
 	Seed     uint64
 	Out      string // folder; made if it is not there
 	Compress Compression
-	// Overwrite replaces files of the same names; without it they are an ErrExists.
+	// Overwrite replaces files of the same names; without it they give ErrExists.
 	Overwrite bool
 }
 
-// Directors writes made-up directors and appointments for companies that come from
-// elsewhere: the files directors.csv and appointments.csv, in the proportions of Run.
+// Directors writes made-up directors and appointments for given companies: the files directors.csv and appointments.csv, in the proportions of Run.
 // The same configuration gives the same bytes.
 func Directors(ctx context.Context, config DirectorsConfig) (Summary, error) {
 	if err := os.MkdirAll(config.Out, 0o755); err != nil {
@@ -59,8 +58,8 @@ func (g *generator) appointAll(ctx context.Context, cins []string) error {
 	return errors.Join(g.complete(g.boards.directors, lastDay), g.complete(g.boards.appointments, lastDay))
 }
 
-// year is the last known day of the year in a CIN, so that nobody is appointed before
-// the company was incorporated. Older companies than the calendar get its first day.
+// year returns the last day of the year in a CIN, so that no one is appointed before the company
+// was incorporated. Companies from before the calendar get its first day.
 func (c *calendar) year(cin string) (int, error) {
 	written, ok := ident.CIN(cin)
 	if !ok || written != cin {

@@ -12,22 +12,22 @@ import (
 // MostCompanies keeps the registration numbers of the largest state within six digits.
 const MostCompanies = 5_000_000
 
-// reportEvery is how many records lie between two reports of progress, and between two
-// looks at whether the run was cancelled.
+// reportEvery is after how many records progress is reported and cancellation checked.
 const reportEvery = 4096
 
 // Config says what Run writes.
 type Config struct {
 	Companies int    // 1 to MostCompanies
-	Seed      uint64 // another seed, another register
+	Seed      uint64 // another seed gives other data
 	Out       string // folder; made if it is not there
 	Compress  Compression
-	// OlderShare is the share, 0 to 1, of companies that are in files of format B too,
-	// if they were incorporated by then.
+	// OlderShare is the share, 0 to 1, of companies that are in files of the older format
+	// (B) too, among those incorporated by then.
 	OlderShare float64
-	// Overwrite replaces files of the same names; without it they are an ErrExists.
+	// Overwrite replaces files of the same names; without it they give ErrExists.
 	Overwrite bool
-	// Progress, if set, is called now and then with the companies and LLPs written.
+	// Progress, if set, is called from time to time with the number of companies and LLPs
+	// written.
 	Progress func(done, total int64)
 }
 
@@ -41,7 +41,7 @@ type File struct {
 // Summary lists the files in an order in which they can be imported, pincodes first.
 type Summary struct{ Files []File }
 
-// Rows of all files.
+// Rows returns the number of rows in all files.
 func (s Summary) Rows() int64 {
 	var rows int64
 	for _, file := range s.Files {
@@ -50,7 +50,7 @@ func (s Summary) Rows() int64 {
 	return rows
 }
 
-// generator is what the rows are made from.
+// generator is one run.
 type generator struct {
 	Config
 	seed     uint64
@@ -65,8 +65,8 @@ type generator struct {
 	total    int64
 }
 
-// Run writes a register. When it fails or ctx ends, the files that were complete stay,
-// and none is left that is not.
+// Run writes the files. When it fails or ctx ends, complete files stay and incomplete ones are
+// removed.
 func Run(ctx context.Context, config Config) (Summary, error) {
 	if err := config.validate(); err != nil {
 		return Summary{}, err
@@ -132,7 +132,7 @@ func (g *generator) run(ctx context.Context) error {
 	return nil
 }
 
-// ErrExists says that a file is there already, which may be of somebody else's making.
+// ErrExists is returned for an existing file, which may be another program's.
 var ErrExists = errors.New("the file is there already")
 
 func (g *generator) create(name, header, end string) (*output, error) {
@@ -166,7 +166,7 @@ func (g *generator) openBoards() error {
 	return errors.Join(first, second)
 }
 
-// report counts one more record, and stops the run when ctx has ended.
+// report counts a record, and returns the error of ctx if it has ended.
 func (g *generator) report(ctx context.Context) error {
 	g.done++
 	if g.done%reportEvery != 0 && g.done != g.total {

@@ -28,10 +28,10 @@ var suffixes = map[Compression]string{"": "", Plain: "", Gzip: ".gz", Zstd: ".zs
 // partial ends the name of a file that is not complete yet.
 const partial = ".partial"
 
-// bufferBytes are gathered before they go to the compressor.
+// bufferBytes is the size of the buffer before the compressor.
 const bufferBytes = 256 << 10
 
-// output is one file of rows. A failed write is kept and told by close.
+// output is one file of rows. close returns the error of a failed write.
 type output struct {
 	name       string // in its folder
 	path       string
@@ -78,7 +78,7 @@ func (o *output) write(b []byte) {
 	}
 }
 
-// field adds a field to the row that is being made.
+// field adds a field to the current row.
 func (o *output) field(s string) {
 	if strings.ContainsAny(s, ",\"\r\n") {
 		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
@@ -101,7 +101,7 @@ func (o *output) finish() {
 	o.rows++
 }
 
-// close completes the file under its own name, or tells the first error of any write.
+// close gives the complete file its name, or returns the first error of a write.
 func (o *output) close() error {
 	err := errors.Join(o.err, o.buffer.Flush())
 	if o.compressor != nil {

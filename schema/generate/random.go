@@ -2,11 +2,11 @@ package generate
 
 import "slices"
 
-// random is SplitMix64 (Steele, Lea, Flood 2014): one word of state, so that every row
-// can have a generator of its own, and the same numbers from every version of Go.
+// random is SplitMix64 (Steele, Lea, Flood 2014). Its state is one word, so that every row can
+// have a generator of its own, and it gives the same numbers in every version of Go.
 type random uint64
 
-// kinds of things that have a stream of random numbers of their own.
+// Each kind of item has streams of random numbers of its own.
 const (
 	ofCompany = iota + 1
 	ofName
@@ -20,7 +20,7 @@ const (
 	ofOlder
 )
 
-// stream is the generator of thing number i of a kind.
+// stream returns the generator of item number i of a kind.
 func stream(seed uint64, kind int, i int64) random {
 	r := random(seed ^ uint64(kind)<<56)
 	r = random(r.next() ^ uint64(i))

@@ -10,60 +10,60 @@ import (
 )
 
 const (
-	boardCompanies    = "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000001,MADE-UP ONE,Active\nU11111GA2020PTC000002,MADE-UP TWO,Active\n"
-	boardDirectors    = "din,name,disqualified,designation,appointment_date\n1,MADE-UP ASHA,,Director,2019-01-01\n2,MADE-UP RAVI,,,\n"
-	boardAppointments = "cin,din,designation,appointment_date,cessation_date,cessation_reason\n" +
+	listCompanies    = "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000001,MADE-UP ONE,Active\nU11111GA2020PTC000002,MADE-UP TWO,Active\n"
+	listDirectors    = "din,name,disqualified,designation,appointment_date\n1,MADE-UP ASHA,,Director,2019-01-01\n2,MADE-UP RAVI,,,\n"
+	listAppointments = "cin,din,designation,appointment_date,cessation_date,cessation_reason\n" +
 		"U11111GA2020PTC000001,1,,,,\nU11111GA2020PTC000001,2,Manager,2018-01-01,,\nU11111GA2020PTC000002,2,,,,\n"
 )
 
-// boards are those of the register, and are held against the appointments.
-func (w *world) boards() []string {
+// lists returns the directors lists, after checking them against the appointments.
+func (w *fixture) lists() []string {
 	w.t.Helper()
-	return w.content()["board"]
+	return w.content()["list"]
 }
 
-func TestBoardsFollowWhatTheyAreMadeFrom(t *testing.T) {
+func TestDirectorsListsFollowAppointments(t *testing.T) {
 	whole := []string{
 		"U11111GA2020PTC000001|00000002\tMADE-UP RAVI\tManager\t2018-01-01\n00000001\tMADE-UP ASHA\tDirector\t2019-01-01",
 		"U11111GA2020PTC000002|00000002\tMADE-UP RAVI\t\t",
 	}
 	t.Run("in one import", func(t *testing.T) {
-		w := newWorld(t)
-		w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
-		require.Equal(t, whole, w.boards())
+		w := newFixture(t)
+		w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
+		require.Equal(t, whole, w.lists())
 	})
 	for name, texts := range map[string][]string{
-		"when directors come last":    {boardCompanies, boardAppointments, boardDirectors},
-		"when appointments come last": {boardCompanies, boardDirectors, boardAppointments},
-		"when companies come last":    {boardAppointments, boardDirectors, boardCompanies},
+		"when directors come last":    {listCompanies, listAppointments, listDirectors},
+		"when appointments come last": {listCompanies, listDirectors, listAppointments},
+		"when companies come last":    {listAppointments, listDirectors, listCompanies},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			for _, text := range texts {
 				w.text("2025-01-01", text)
-				w.boards()
+				w.lists()
 			}
-			require.Equal(t, whole, w.boards())
+			require.Equal(t, whole, w.lists())
 		})
 	}
 	t.Run("when a director is renamed", func(t *testing.T) {
-		w := newWorld(t)
-		w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+		w := newFixture(t)
+		w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
 		w.text("2025-02-01", "din,name,disqualified,designation,appointment_date\n2,MADE-UP RAVI K,,,\n")
-		require.Equal(t, "U11111GA2020PTC000002|00000002\tMADE-UP RAVI K\t\t", w.boards()[1])
+		require.Equal(t, "U11111GA2020PTC000002|00000002\tMADE-UP RAVI K\t\t", w.lists()[1])
 	})
 	t.Run("when an appointment ceases", func(t *testing.T) {
-		w := newWorld(t)
-		w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+		w := newFixture(t)
+		w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
 		w.text("2025-02-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,2,,,2025-01-15,resigned\n")
-		require.Equal(t, "U11111GA2020PTC000002|", w.boards()[1])
+		require.Equal(t, "U11111GA2020PTC000002|", w.lists()[1])
 	})
 }
 
 // TestCompaniesAreInTheRowsOfTheirCINs also in a copy, as pushes and edges have one.
 func TestCompaniesAreInTheRowsOfTheirCINs(t *testing.T) {
-	w := newWorld(t)
-	w.run("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+	w := newFixture(t)
+	w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
 	w.text("2025-02-01", "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000000,MADE-UP ZERO,Active\n")
 	copied := filepath.Join(w.folder, "copy.db")
 	db, err := schema.OpenFile(w.registry, false)
@@ -76,28 +76,28 @@ func TestCompaniesAreInTheRowsOfTheirCINs(t *testing.T) {
 	}
 }
 
-// TestARowThatIsTakenStopsNoImport as after a copy that numbered the rows anew.
-func TestARowThatIsTakenStopsNoImport(t *testing.T) {
-	w := newWorld(t)
+// TestAnImportGoesOnIfARowidIsTaken as after a copy that numbered the rows anew.
+func TestAnImportGoesOnIfARowidIsTaken(t *testing.T) {
+	w := newFixture(t)
 	w.text("2025-01-01", "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000009,MADE-UP NINE,Active\n")
 	w.exec("UPDATE company SET rowid = cin_number('U11111GA2020PTC000002')")
-	w.text("2025-01-01", boardCompanies)
-	w.text("2025-01-01", boardDirectors)
-	w.text("2025-01-01", boardAppointments)
+	w.text("2025-01-01", listCompanies)
+	w.text("2025-01-01", listDirectors)
+	w.text("2025-01-01", listAppointments)
 	require.Equal(t, "3", w.row("SELECT count(*) FROM company"))
 	require.Equal(t, "1|2", w.row("SELECT sum(rowid = cin_number(cin)), sum(rowid <> cin_number(cin)) FROM company"))
 }
 
-// TestBoardsOfAnInterruptedImportFollow interrupts it before its release, and goes on with a
+// TestDirectorsListsOfAnInterruptedImportFollow interrupts it before its release, and goes on with a
 // director of another name.
-func TestBoardsOfAnInterruptedImportFollow(t *testing.T) {
-	w := newWorld(t)
-	config := w.config("2025-01-01", w.file(boardAppointments), w.file(boardDirectors), w.file(boardCompanies))
+func TestDirectorsListsOfAnInterruptedImportFollow(t *testing.T) {
+	w := newFixture(t)
+	config := w.config("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
 	config.Random = failingReader{}
 	_, err := Run(t.Context(), config)
 	require.ErrorIs(t, err, errNoRandom)
-	require.Len(t, w.boards(), 2)
+	require.Len(t, w.lists(), 2)
 
 	w.text("2025-02-01", "din,name,disqualified,designation,appointment_date\n2,MADE-UP RAVI K,,,\n")
-	require.Len(t, w.boards(), 2)
+	require.Len(t, w.lists(), 2)
 }

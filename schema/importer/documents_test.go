@@ -32,7 +32,7 @@ func TestCompanyDocuments(t *testing.T) {
 		"wrapped data": `{"data":` + madeUpDocument + `}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			f := w.text("2025-05-05", text)
 			require.Equal(t, "company documents", f.Format)
 			require.EqualValues(t, []int64{8, 4}, []int64{f.Read, f.New})
@@ -51,7 +51,7 @@ func TestCompanyDocuments(t *testing.T) {
 }
 
 func TestDocumentOfAnLLP(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","dateOfIncorporation":"02/23/2020","llpStatus":"Strike Off",
 "totalObligationOfContribution":5000,"mainDivisionDescription":"Advice","MCAMDSCompanyAddress":[{"streetAddress":"1 ROAD","city":"DELHI","state":"Delhi","postalCode":110001}]}}`)
 	require.Equal(t, "ABD-0345|MADE-UP LLP|DISSOLVED|2020-02-23|Advice|5000|Delhi|110001|1 ROAD|DELHI",
@@ -59,7 +59,7 @@ func TestDocumentOfAnLLP(t *testing.T) {
 }
 
 func TestBrokenDocumentsDoNotStopTheOthers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	f := w.text("2025-05-05", "{\"other\":1}\n{\"a\":tru}\nstray\n"+madeUpDocument+"{\"companyData\":{}}\n{\"cut")
 	require.EqualValues(t, 4, f.New)
 	require.Equal(t, map[string]int64{

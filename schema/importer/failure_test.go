@@ -30,7 +30,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"broken zstd":      {"\x28\xb5\x2f\xfd\xff", "read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			good, bad := w.file(headerA+rowA), w.file(c.content)
 			_, err := Run(context.Background(), w.config("2025-05-05", good, bad))
 			require.ErrorContains(t, err, c.want)
@@ -50,7 +50,7 @@ func gzipped(text string) string {
 }
 
 func TestMisuseIsNamed(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	good := w.file(headerA + rowA)
 	for want, change := range map[string]func(*Config){
 		"is a directory":           func(c *Config) { c.Files = []string{w.folder} },
@@ -82,13 +82,13 @@ func TestMisuseIsNamed(t *testing.T) {
 }
 
 func TestASourceMaySpeakOfTomorrow(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	report := w.run(w.now.AddDate(0, 0, 2).Format(time.DateOnly), w.file(headerA+rowA)) // a day passes before it runs
 	require.EqualValues(t, 1, report.Files[0].New)
 }
 
 func TestNothingOfAFileThatIsCutOffIsWritten(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	whole := gzipped(manyCompanies(10_100))
 	_, err := Run(context.Background(), w.config("2025-05-05", w.file(whole[:len(whole)-len(whole)/10])))
 	require.ErrorContains(t, err, "fetch it again")
@@ -97,7 +97,7 @@ func TestNothingOfAFileThatIsCutOffIsWritten(t *testing.T) {
 }
 
 func TestNewerDatabaseIsNotTouched(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	db, err := schema.OpenFile(w.registry, false)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
@@ -111,7 +111,7 @@ func TestNewerDatabaseIsNotTouched(t *testing.T) {
 }
 
 func TestAnotherDatabaseIsNotTouched(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	db, err := schema.OpenFile(w.registry, false)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, schema.Access))
@@ -134,7 +134,7 @@ func TestErrorsOfTheMachineSayWhatToDo(t *testing.T) {
 // TestPersonalContactsAreNowhere imports person formats with contact columns added, good
 // rows and bad ones, and looks for the contacts in every byte that was written.
 func TestPersonalContactsAreNowhere(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("2025-05-05",
 		w.file("din,name,disqualified,designation,appointment_date,email,Mobile No,address\n"+
 			"12,MADE-UP A,no,,,secret1@example.com,secret2,secret3 street\n"+
@@ -159,7 +159,7 @@ func TestPersonalContactsAreNowhere(t *testing.T) {
 }
 
 func TestReportIsATableThatAddsUp(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	report := w.run("2025-05-05", w.file(headerA+rowA+"F1234"+rowA[21:]+"x"+rowA[21:]))
 	var b bytes.Buffer
 	require.NoError(t, report.WriteTable(&b))

@@ -28,7 +28,7 @@ const wantA = "MADE-UP RESORTS PRIVATE LIMITED|ACTIVE|2006-02-23|Company limited
 	"989630|0|-|Trading|-|Goa|403516|1 BEACH ROAD|CALANGUTE|-|2025-05-05|-"
 
 func TestCurrentExport(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	f := w.text("2025-05-05", headerA+rowA)
 	require.Equal(t, "companies", f.Format)
 	require.EqualValues(t, 1, f.New)
@@ -40,7 +40,7 @@ func TestCurrentExport(t *testing.T) {
 
 func TestExportSpoiltBySpreadsheet(t *testing.T) {
 	spoilt := strings.NewReplacer("1000000.00", "1.0E+6", "989630.99", "989630", "2006-02-23", "2/23/2006", "\n", "\r\n").Replace(headerA + rowA)
-	w := newWorld(t)
+	w := newFixture(t)
 	w.text("2025-05-05", "\uFEFF"+spoilt)
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 }
@@ -61,7 +61,7 @@ func TestOlderExportInItsSpellings(t *testing.T) {
 		"four-digit year": header + "\n" + strings.ReplaceAll(row, "23-02-06", "23-02-2006") + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			require.EqualValues(t, 1, w.text("2021-03-31", text).New)
 			require.Equal(t, want, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 		})
@@ -69,13 +69,13 @@ func TestOlderExportInItsSpellings(t *testing.T) {
 }
 
 func TestWindows1252IsDecoded(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.text("2021-03-31", "CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,MADE-UP \x93A\x94 \x96 \x80,Active\n")
 	require.Equal(t, "MADE-UP “A” – €", w.row("SELECT company_name FROM company"))
 }
 
 func TestOthersInTheCINColumn(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	row := strings.TrimPrefix(rowA, "U55101GA2006PTC900001")
 	f := w.text("2025-05-05", headerA+"ABD-0345"+strings.ReplaceAll(row, ",Active,", ",Strike Off,")+"F01234"+row+"F123"+row+
 		"U55101GA2006PTCO00001"+row+headerA)
@@ -91,7 +91,7 @@ func TestOthersInTheCINColumn(t *testing.T) {
 }
 
 func TestMonthlyLLPList(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	f := w.text("2025-05-05", "LLPIN,LLP Name,Founded,Roc Location,Status,Industrial Activity,Activity Description,Description,Obligation Of Contribution,Number Of Partners,Number Of Designated Partners,State,District,Address\n"+
 		`abd0345,MADE-UP ADVISERS LLP,2/17/2024,RoC-Delhi,Active,74,,Business services,"1,00,000",2,2,Delhi,New Delhi,"5 Ring Road, New Delhi - 110001"`+"\n")
 	require.Equal(t, "monthly LLP list", f.Format)
@@ -100,7 +100,7 @@ func TestMonthlyLLPList(t *testing.T) {
 }
 
 func TestOurOwnFormats(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	report := w.run("2025-05-05",
 		w.file("cin,email,phone,website\nU55101GA2006PTC900001,made-up@example.com,+91 11 2345678,https://example.com\nU55101GA2006PTC900009,a@example.com,,\n"),
 		w.file("llpin,din,name,status,joined_on,left_on\nABD-0345,,made-up partner,Active,2020-01-01,\nABD0345,12,Made-Up Two,,NA,2021-01-01\nABD-0345,x,A,,,\nABD-0345,,,,,\n"),
@@ -130,7 +130,7 @@ func TestOurOwnFormats(t *testing.T) {
 }
 
 func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	config := w.config("2025-05-05")
 	config.Pincodes = []string{w.file("CircleName,RegionName,DivisionName,OfficeName,Pincode,OfficeType,Delivery,District,StateName,Latitude,Longitude\n" +
 		"c,r,d,o1,403516,BO,D,North Goa,Goa,1,2\nc,r,d,o2,403516,BO,D,NORTH GOA,GOA,1,2\nc,r,d,o3,403516,BO,D,South Goa,Goa,1,2\n" +
@@ -154,7 +154,7 @@ func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
 // TestDistrictsOfCompaniesFollowThePincodes whichever comes first, and when either changes.
 func TestDistrictsOfCompaniesFollowThePincodes(t *testing.T) {
 	const pincodes = "Pincode,District,StateName\n110001,Central,Delhi\n403516,North Goa,Goa\n"
-	district := func(w *world) string {
+	district := func(w *fixture) string {
 		w.content()
 		return w.row("SELECT pincode, district, last_updated FROM company")
 	}
@@ -162,7 +162,7 @@ func TestDistrictsOfCompaniesFollowThePincodes(t *testing.T) {
 		"together": {headerA + rowA, pincodes}, "pincodes first": {pincodes, "", headerA + rowA}, "pincodes last": {headerA + rowA, "", pincodes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			var files []string
 			for _, part := range parts {
 				if part == "" {
@@ -205,13 +205,13 @@ func TestCompressionIsToldByContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			write(&b, headerA+rowA)
-			w := newWorld(t)
+			w := newFixture(t)
 			path := filepath.Join(w.folder, "no-ending")
 			require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 			w.run("2025-05-05", path)
 			require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 
-			w = newWorld(t)
+			w = newFixture(t)
 			config := w.config("2025-05-05", source.Stdin)
 			config.Stdin = &b
 			_, err := Run(context.Background(), config)
@@ -222,13 +222,13 @@ func TestCompressionIsToldByContent(t *testing.T) {
 }
 
 func TestWithoutADateTheRunsDayCounts(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.text("", headerA+rowA)
 	require.Equal(t, "2026-11-22", w.row("SELECT as_of FROM company"))
 }
 
 func TestLastUpdatedMovesOnlyWithChange(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	stamp := func() string { return w.row("SELECT last_updated FROM company") }
 	w.text("2025-05-05", headerA+rowA)
 	first := stamp()
@@ -254,7 +254,7 @@ func TestLastUpdatedMovesOnlyWithChange(t *testing.T) {
 }
 
 func TestRowsThatDoNotFitAreRejected(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	f := w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,\n"+
 		"U55101GA2006PTC900001,A,Active\n"+ // the last column means nothing
 		"U55101GA2006PTC900002,A,Active,,,\n"+ // nothing behind the header

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestContactsFollowTheirCompaniesInOneRun holds that records of one key, from several
+// TestContactsFollowTheirCompaniesInOneRun checks that records of one key, from several
 // files, are merged in the order of the files' ranks, whatever their place in the run.
 func TestContactsFollowTheirCompaniesInOneRun(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	report := w.run("2025-05-05",
 		w.file("cin,email,phone,website\nU00000GA2020PTC000000,a@example.com,,\nU99999GA2020PTC999999,b@example.com,,\n"),
 		w.file(manyCompanies(3)))
@@ -25,7 +25,7 @@ func TestContactsFollowTheirCompaniesInOneRun(t *testing.T) {
 }
 
 func TestNothingIsLeftBesideTheRegistry(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("2025-05-05", w.file(manyCompanies(10_000)))
 	left, err := filepath.Glob(filepath.Join(w.folder, ".*"))
 	require.NoError(t, err)
@@ -50,11 +50,11 @@ func manyAppointments(n int) (directors, appointments string) {
 func TestAnImportThatWasInterruptedAmongAppointmentsIsCompleted(t *testing.T) {
 	const companies = 3000
 	directors, appointments := manyAppointments(companies)
-	whole := newWorld(t)
+	whole := newFixture(t)
 	whole.run("2025-01-01", whole.file(manyCompanies(companies)), whole.file(directors), whole.file(appointments))
-	require.Len(t, whole.boards(), companies)
+	require.Len(t, whole.lists(), companies)
 
-	w := newWorld(t)
+	w := newFixture(t)
 	files := []string{w.file(manyCompanies(companies)), w.file(directors), w.file(appointments)}
 	ctx, cancel := context.WithCancel(context.Background())
 	config := w.config("2025-01-01", files...)

@@ -18,7 +18,7 @@ import (
 // TestOrderOfImportsDoesNotMatter imports real files of two dates in several orders, each
 // file as a run of its own and then all of a date at once.
 func TestOrderOfImportsDoesNotMatter(t *testing.T) {
-	now, before, pincodes := registerFiles(t)
+	now, before, pincodes := officialFiles(t)
 	type part struct{ file, asOf string }
 	var parts []part
 	for _, f := range now {
@@ -28,7 +28,7 @@ func TestOrderOfImportsDoesNotMatter(t *testing.T) {
 		parts = append(parts, part{f, "2021-03-31"})
 	}
 	parts = append(parts, part{pincodes[0], "2025-05-05"})
-	first := newWorld(t)
+	first := newFixture(t)
 	first.run("2025-05-05", append(slices.Clone(pincodes), now...)...)
 	first.run("2021-03-31", before...)
 	want := first.content()
@@ -38,7 +38,7 @@ func TestOrderOfImportsDoesNotMatter(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			random.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-			w := newWorld(t)
+			w := newFixture(t)
 			for _, p := range parts {
 				w.run(p.asOf, p.file)
 			}
@@ -59,8 +59,8 @@ func requireSame(t *testing.T, want, got map[string][]string) {
 }
 
 func TestSecondImportWritesNothing(t *testing.T) {
-	now, before, pincodes := registerFiles(t)
-	w := newWorld(t)
+	now, before, pincodes := officialFiles(t)
+	w := newFixture(t)
 	w.run("2025-05-05", append(slices.Clone(pincodes), now...)...)
 	w.run("2021-03-31", before...)
 	want := w.everything()
@@ -86,10 +86,10 @@ func manyCompanies(n int) string {
 
 func TestInterruptedImportIsCompletedByTheNext(t *testing.T) {
 	text := manyCompanies(3*record.BatchRecords + 17)
-	whole := newWorld(t)
+	whole := newFixture(t)
 	whole.text("2025-01-01", text)
 
-	w := newWorld(t)
+	w := newFixture(t)
 	path := w.file(text)
 	ctx, cancel := context.WithCancel(context.Background())
 	config := w.config("2025-01-01", path)
@@ -114,7 +114,7 @@ func TestInterruptedImportIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestInterruptionBeforeTheReleaseIsReleasedByTheNext(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	path := w.file(manyCompanies(10))
 	config := w.config("2025-01-01", path)
 	config.Random = failingReader{}
@@ -136,9 +136,9 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errNoRandom }
 
-// BenchmarkImportRegister imports the real companies and pincodes into an empty register,
+// BenchmarkImport imports the real companies and pincodes into an empty registry,
 // search index included.
-func BenchmarkImportRegister(b *testing.B) {
+func BenchmarkImport(b *testing.B) {
 	config := Config{
 		Files: realFiles(b, "companies/datagov-rocwise-2025/*"), Pincodes: realFiles(b, "pincodes/*"),
 		AsOf: "2025-06-01",

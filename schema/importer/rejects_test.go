@@ -10,7 +10,7 @@ import (
 )
 
 func TestRejectsReplaceNothingButRejects(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	other, input := w.file("CIN,CompanyName\n"), w.file(headerA+rowA)
 	linked, again := filepath.Join(w.folder, "linked"), filepath.Join(w.folder, "again")
 	require.NoError(t, os.Symlink(input, linked))
@@ -35,7 +35,7 @@ func TestRejectsReplaceNothingButRejects(t *testing.T) {
 }
 
 func TestRejectsReplaceEarlierOnes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.text("2025-05-05", headerA+"x"+rowA+"y"+rowA)
 	require.Contains(t, w.rejected(), "y"+rowA[:20])
 	w.text("2025-05-05", headerA+"z"+rowA)
@@ -47,7 +47,7 @@ func TestRejectsReplaceEarlierOnes(t *testing.T) {
 }
 
 func TestRejectsOfAnImportThatCouldNotBeginStay(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.text("2025-05-05", headerA+"x"+rowA)
 	before := w.rejected()
 	config := w.config("2025-05-05", w.file(headerA+rowA))

@@ -32,8 +32,8 @@ func (g *generator) companies(ctx context.Context) error {
 	return nil
 }
 
-// stateCounts divides the companies among the states: what rounding leaves goes to the
-// first.
+// stateCounts divides the companies among the states. The first gets the rest that rounding
+// leaves.
 func stateCounts(companies int) []int {
 	counts, left := make([]int, len(states)), companies
 	sum := 0.0
@@ -66,7 +66,7 @@ func (g *generator) registrar(ctx context.Context, name string, of []int, counts
 	return errors.Join(g.complete(current, lastDay), g.complete(older, olderDay))
 }
 
-// state writes the companies of one state, in an order that only looks random.
+// state writes the companies of one state, in an order that looks random.
 func (g *generator) state(ctx context.Context, state, count int, current, older *output) error {
 	step := coprime(count)
 	for k := range count {
@@ -87,7 +87,7 @@ func (g *generator) state(ctx context.Context, state, count int, current, older 
 	return nil
 }
 
-// coprime is a step that visits every number below n once, far from the one before.
+// coprime returns a step that visits every number below n once, each far from the last.
 func coprime(n int) int {
 	for step := int(float64(n) * 0.618); step > 1; step-- {
 		a, b := n, step

@@ -18,10 +18,10 @@ import (
 	"regedge/testdata"
 )
 
-// sharedData is where the real register stands on a machine that has it, seen from here.
+// sharedData is the folder with the official files, on a machine that has them.
 const sharedData = "../../../shared/data"
 
-// realFiles lists files of the real register, and skips the test where there is none.
+// realFiles lists official files, and skips the test without them.
 func realFiles(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(sharedData, pattern))
@@ -32,9 +32,9 @@ func realFiles(t testing.TB, pattern string) []string {
 	return files
 }
 
-// registerFiles are real files of the 2025 and the 2021 export: of the six states that
+// officialFiles are real files of the 2025 and the 2021 export: of the six states that
 // the shared data has both of, or else of the embedded sample.
-func registerFiles(t *testing.T) (now, before, pincodes []string) {
+func officialFiles(t *testing.T) (now, before, pincodes []string) {
 	t.Helper()
 	for _, name := range []string{"47aea*", "664e*", "7235*", "938c*", "da87*", "f86d*"} {
 		list, err := filepath.Glob(filepath.Join(sharedData, "companies/datagov-rocwise-2025", name))
@@ -44,7 +44,7 @@ func registerFiles(t *testing.T) (now, before, pincodes []string) {
 	if len(now) > 0 {
 		return now, realFiles(t, "companies/datagov-statewise-2021/*"), realFiles(t, "pincodes/*")
 	}
-	t.Logf("no real register in %s: the embedded sample stands in", sharedData)
+	t.Logf("no official files in %s: using the embedded sample", sharedData)
 	folder := t.TempDir()
 	require.NoError(t, os.CopyFS(folder, testdata.Registry()))
 	in := func(name string) string { return filepath.Join(folder, name) }
@@ -54,8 +54,8 @@ func registerFiles(t *testing.T) (now, before, pincodes []string) {
 
 var testTime = time.Date(2026, 11, 21, 7, 15, 0, 0, time.UTC)
 
-// world is one registry database and a clock that moves on a day with each import.
-type world struct {
+// fixture is one registry database and a clock that moves on a day with each import.
+type fixture struct {
 	t        *testing.T
 	folder   string
 	registry string
@@ -64,16 +64,16 @@ type world struct {
 	files    int
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	folder := t.TempDir()
-	return &world{
+	return &fixture{
 		t: t, folder: folder, now: testTime,
 		registry: filepath.Join(folder, "registry.db"), rejects: filepath.Join(folder, "rejects.csv"),
 	}
 }
 
 // file writes a file and returns its path.
-func (w *world) file(content string) string {
+func (w *fixture) file(content string) string {
 	w.t.Helper()
 	w.files++
 	path := filepath.Join(w.folder, fmt.Sprintf("file%d", w.files))
@@ -81,7 +81,7 @@ func (w *world) file(content string) string {
 	return path
 }
 
-func (w *world) config(asOf string, files ...string) Config {
+func (w *fixture) config(asOf string, files ...string) Config {
 	w.now = w.now.AddDate(0, 0, 1)
 	now := w.now
 	return Config{
@@ -91,7 +91,7 @@ func (w *world) config(asOf string, files ...string) Config {
 }
 
 // run imports files that must be readable.
-func (w *world) run(asOf string, files ...string) Report {
+func (w *fixture) run(asOf string, files ...string) Report {
 	w.t.Helper()
 	report, err := Run(context.Background(), w.config(asOf, files...))
 	require.NoError(w.t, err)
@@ -100,13 +100,13 @@ func (w *world) run(asOf string, files ...string) Report {
 }
 
 // text imports one file of the given content.
-func (w *world) text(asOf, content string) FileReport {
+func (w *fixture) text(asOf, content string) FileReport {
 	w.t.Helper()
 	return w.run(asOf, w.file(content)).Files[0]
 }
 
 // row is the first row of a query as text, columns separated by "|", NULL as "-".
-func (w *world) row(query string, args ...any) string {
+func (w *fixture) row(query string, args ...any) string {
 	w.t.Helper()
 	rows := w.rows(query, args...)
 	if len(rows) == 0 {
@@ -115,8 +115,8 @@ func (w *world) row(query string, args ...any) string {
 	return rows[0]
 }
 
-// exec changes the register by hand.
-func (w *world) exec(script string) {
+// exec runs SQL on the registry.
+func (w *fixture) exec(script string) {
 	w.t.Helper()
 	db, err := schema.OpenFile(w.registry, false)
 	require.NoError(w.t, err)
@@ -125,7 +125,7 @@ func (w *world) exec(script string) {
 	require.NoError(w.t, err)
 }
 
-func (w *world) rows(query string, args ...any) (list []string) {
+func (w *fixture) rows(query string, args ...any) (list []string) {
 	w.t.Helper()
 	db, err := schema.OpenFile(w.registry, true)
 	require.NoError(w.t, err)
@@ -154,8 +154,8 @@ func (w *world) rows(query string, args ...any) (list []string) {
 	return list
 }
 
-// content is the whole register but times and releases: what must not depend on order.
-func (w *world) content() map[string][]string {
+// content is the whole registry except times and releases: what must not depend on the order of imports.
+func (w *fixture) content() map[string][]string {
 	w.t.Helper()
 	dump := map[string][]string{}
 	for _, t := range record.Tables {
@@ -164,16 +164,16 @@ func (w *world) content() map[string][]string {
 	}
 	dump["pincode"] = w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1")
 	dump["search"] = w.rows("SELECT value, name FROM search_name ORDER BY place")
-	dump["board"] = w.rows("SELECT cin, directors FROM company ORDER BY 1")
+	dump["list"] = w.rows("SELECT cin, directors FROM company ORDER BY 1")
 	require.Empty(w.t, w.rows(`SELECT cin, district FROM company
-		WHERE district IS NOT (SELECT district FROM pincode p WHERE p.pincode = company.pincode)`), "districts are what the pincodes say")
+		WHERE district IS NOT (SELECT district FROM pincode p WHERE p.pincode = company.pincode)`), "districts match the pincodes")
 	require.Equal(w.t, w.rows("SELECT cin, coalesce("+directors.Of("company.cin")+", '') FROM company ORDER BY 1"),
-		dump["board"], "boards are what the appointments say")
+		dump["list"], "directors lists match the appointments")
 	return dump
 }
 
 // everything is the content with times and releases.
-func (w *world) everything() map[string][]string {
+func (w *fixture) everything() map[string][]string {
 	w.t.Helper()
 	dump := w.content()
 	for _, t := range record.Tables {
@@ -187,7 +187,7 @@ func (w *world) everything() map[string][]string {
 	return dump
 }
 
-func (w *world) rejected() string {
+func (w *fixture) rejected() string {
 	w.t.Helper()
 	text, err := os.ReadFile(w.rejects)
 	require.NoError(w.t, err)
