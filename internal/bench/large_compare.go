@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -20,7 +21,8 @@ const (
 	warmUpOfSlices = 10
 )
 
-// compare measures the processor time of this build and another under both loads, in turns.
+// compare measures the processor time of this build and another under both loads, in turns. The
+// other build has databases of its own in -against-dir, if it does not read those of this one.
 func (b *largeBench) compare(ctx context.Context) error {
 	if err := stayOnCore(loadCore); err != nil {
 		return err
@@ -32,15 +34,17 @@ func (b *largeBench) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	mix := func(r *registry) request { return r.mix() }
+	lookups := func(r *registry) request { return r.lookup }
 	for _, load := range []struct {
 		name string
 		r    *registry
-		next func([]byte, *rand.Rand) []byte
+		of   func(*registry) request
 	}{
-		{"mix", b.large, b.mix()},
-		{"lookups", hot, hot.lookup},
+		{"mix", b.large, mix},
+		{"lookups", hot, lookups},
 	} {
-		all, err := b.beside(ctx, load.r, load.next)
+		all, err := b.beside(ctx, load.r, load.of)
 		if err != nil {
 			return fmt.Errorf("%s: %w", load.name, err)
 		}
@@ -48,6 +52,9 @@ func (b *largeBench) compare(ctx context.Context) error {
 	}
 	return nil
 }
+
+// request appends a random request to a buffer.
+type request = func([]byte, *rand.Rand) []byte
 
 // turns are the processor times of a request in consecutive slices.
 type turns struct{ this, other []time.Duration }
@@ -72,39 +79,67 @@ func spread(times []time.Duration) string {
 	return fmt.Sprintf("%.1f µs at least, median %.1f", sorted[0].Seconds()*1e6, middle(sorted).Seconds()*1e6)
 }
 
-// beside compares an edge of this build with one of the other, on one registry.
-func (b *largeBench) beside(ctx context.Context, r *registry, next func([]byte, *rand.Rand) []byte) (turns, error) {
+// other is the registry that the other build serves.
+func (b *largeBench) other(ctx context.Context, r *registry) (*registry, error) {
+	if b.againstDir == "" {
+		return r, nil
+	}
+	other := &registry{companies: r.companies, dataset: dataset{
+		dir: filepath.Join(b.againstDir, fmt.Sprint(r.companies)), program: b.against,
+	}}
+	return other, other.ready(ctx)
+}
+
+// beside compares an edge of this build with one of the other.
+func (b *largeBench) beside(ctx context.Context, r *registry, of func(*registry) request) (turns, error) {
+	other, err := b.other(ctx, r)
+	if err != nil {
+		return turns{}, fmt.Errorf("registry of the other build: %w", err)
+	}
 	near, err := r.startWriter(ctx)
 	if err != nil {
 		return turns{}, err
 	}
 	defer near.stop()
+	writers := [2]*process{near, near}
+	if other != r {
+		if writers[1], err = other.startWriter(ctx); err != nil {
+			return turns{}, err
+		}
+		defer writers[1].stop()
+	}
 	var edges [2]*process
-	for n, program := range []string{b.program, b.against} {
-		edge, done, err := r.startNode(ctx, near, program)
+	var requests [2]request
+	for n, side := range []struct {
+		r       *registry
+		program string
+	}{{r, b.program}, {other, b.against}} {
+		edge, done, err := side.r.startNode(ctx, writers[n], side.program)
 		if err != nil {
 			return turns{}, err
 		}
 		defer done()
-		edges[n] = edge
+		edges[n], requests[n] = edge, of(side.r)
 	}
-	return b.inTurns(r, edges, next)
+	return b.inTurns([]*registry{r, other}, edges, requests)
 }
 
 // inTurns loads two servers in slices, in turns.
-func (b *largeBench) inTurns(r *registry, servers [2]*process, next func([]byte, *rand.Rand) []byte) (all turns, err error) {
+func (b *largeBench) inTurns(warmed []*registry, servers [2]*process, requests [2]request) (all turns, err error) {
 	into := [2]*[]time.Duration{&all.this, &all.other}
 	for turn := range b.rounds * slicesARound {
 		if turn%slicesARound == 0 {
-			if err := r.warm(); err != nil {
-				return all, err
+			for _, r := range warmed {
+				if err := r.warm(); err != nil {
+					return all, err
+				}
 			}
 		}
 		for n := range servers {
 			if turn%2 == 1 {
 				n = 1 - n
 			}
-			l := load{address: servers[n].address, connections: b.connections, length: sliceLength, next: next}
+			l := load{address: servers[n].address, connections: b.connections, length: sliceLength, next: requests[n]}
 			measured, err := l.measure(servers[n])
 			if err != nil {
 				return all, err

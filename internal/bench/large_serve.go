@@ -183,9 +183,8 @@ func (r *registry) search(buf []byte, random *rand.Rand, queries []string) []byt
 // searchShare: one request of the mix in so many is a search.
 const searchShare = 10
 
-// mix returns a function that appends lookups and searches of the large registry.
-func (b *largeBench) mix() func([]byte, *rand.Rand) []byte {
-	r := b.large
+// mix returns a function that appends lookups and searches.
+func (r *registry) mix() request {
 	queries := typedQueries(r.names, 5000)
 	return func(buf []byte, random *rand.Rand) []byte {
 		if random.IntN(searchShare) == 0 {
@@ -197,7 +196,7 @@ func (b *largeBench) mix() func([]byte, *rand.Rand) []byte {
 
 // measureMix measures the mix under load.
 func (b *largeBench) measureMix(ctx context.Context) error {
-	mix, err := b.underLoad(ctx, b.large, b.mix())
+	mix, err := b.underLoad(ctx, b.large, b.large.mix())
 	if err != nil {
 		return err
 	}
@@ -285,7 +284,7 @@ func (b *largeBench) underLoad(ctx context.Context, r *registry, next func([]byt
 	if _, all.private, err = edge.resident(); err != nil {
 		return loaded{}, err
 	}
-	all.floor, err = b.inTurns(r, [2]*process{edge, constant}, next)
+	all.floor, err = b.inTurns([]*registry{r}, [2]*process{edge, constant}, [2]request{next, next})
 	return all, err
 }
 

@@ -34,6 +34,7 @@ type options struct {
 	graph       string
 	reuse       bool
 	against     string
+	againstDir  string
 	only        string
 }
 
@@ -47,6 +48,7 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 16, "connections of a load")
 	flag.BoolVar(&o.reuse, "reuse", false, "take the databases of an earlier run as they are, without the import")
 	flag.StringVar(&o.against, "against", "", "another build of the program, measured beside this one; with -large, nothing else is measured")
+	flag.StringVar(&o.againstDir, "against-dir", "", "directory of the other build's databases, where it does not read those of this build")
 	flag.StringVar(&o.only, "only", "", "measure this alone of "+strings.Join(servingNames(), ", ")+"; with -large and -reuse")
 	flag.StringVar(&o.constant, "constant", "", "serve a constant body on this address: the first subject, which the benchmark starts itself")
 	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
