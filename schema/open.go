@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"regedge/handler/ident"
+
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
@@ -73,4 +75,15 @@ func Prepare(c *sqlite3.Conn, readonly bool) error {
 		return c.Exec("PRAGMA foreign_keys=on; PRAGMA query_only=on")
 	}
 	return c.Exec("PRAGMA journal_mode=wal; PRAGMA foreign_keys=on")
+}
+
+// cinNumber is ident.CINNumber for SQL.
+func cinNumber(ctx sqlite3.Context, args ...sqlite3.Value) {
+	ctx.ResultInt64(ident.CINNumber(string(args[0].RawText())))
+}
+
+// FreeRow returns an SQL expression for a rowid of table: the value of the SQL expression row, or
+// NULL, which means any, if another row has it.
+func FreeRow(table, row string) string {
+	return fmt.Sprintf("(SELECT iif(EXISTS (SELECT 1 FROM %s WHERE rowid = wanted), NULL, wanted) FROM (SELECT %s AS wanted))", table, row)
 }

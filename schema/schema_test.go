@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sqldtest"
 )
 
 func openTemp(t *testing.T) *sql.DB {
@@ -232,4 +234,19 @@ func TestForeignKeysHoldOnEveryConnection(t *testing.T) {
 	db.SetMaxIdleConns(0)
 	_, err := db.Exec("INSERT INTO account (id, plan) VALUES (1, 'none')")
 	require.ErrorContains(t, err, "FOREIGN KEY")
+}
+
+func TestMigrateMakesARemoteDatabase(t *testing.T) {
+	for _, database := range []Database{Registry, Access} {
+		t.Run(string(database), func(t *testing.T) {
+			ctx := context.Background()
+			db := sqldtest.Open(t, sqldtest.Primary(t))
+			require.NoError(t, Migrate(ctx, db, database))
+			require.NoError(t, Check(ctx, db, database))
+			before := dumpVersions(t, db)
+			require.NoError(t, Migrate(ctx, db, database), "a second run")
+			require.Equal(t, before, dumpVersions(t, db))
+			requireOnly(t, db, database)
+		})
+	}
 }

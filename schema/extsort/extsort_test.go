@@ -150,7 +150,7 @@ func TestAFolderThatIsNotThereIsNamed(t *testing.T) {
 			break
 		}
 	}
-	require.ErrorContains(t, err, "make a file to sort in")
+	require.ErrorContains(t, err, "make a temporary file to sort")
 }
 
 func BenchmarkSort(b *testing.B) {
