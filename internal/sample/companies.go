@@ -11,7 +11,7 @@ const formatA = "CIN,CompanyName,CompanyROCcode,CompanyCategory,CompanySubCatego
 	"CompanyRegistrationdate_date,Registered_Office_Address,Listingstatus,CompanyStatus,CompanyStateCode," +
 	"CompanyIndian/Foreign Company,nic_code,CompanyIndustrialClassification"
 
-// statuses are the register's, as its files spell them.
+// statuses are those of the MCA register, as its files spell them.
 var statuses = []string{"Active", "Active In Progress", "Dormant", "Dormant under section 455", "Inactive",
 	"Inactive for e-filing", "Not available for eFiling", "Under process of striking off", "Strike Off",
 	"Strike Off-AwaitingPublication", "Defunct", "Vanished", "Under CIRP", "Under Liquidation", "Liquidated",

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// generated is a folder with a register in plain files.
+// generated is a folder of made-up files, uncompressed.
 func generated(t *testing.T, companies int) string {
 	t.Helper()
 	out := t.TempDir()
@@ -21,7 +21,7 @@ func generated(t *testing.T, companies int) string {
 	return out
 }
 
-// folder is a register as the bytes of its files.
+// folder is the content of each file in a folder.
 func folder(t *testing.T, companies int, seed uint64, how Compression) map[string][]byte {
 	t.Helper()
 	out := t.TempDir()
