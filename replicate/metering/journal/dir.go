@@ -54,10 +54,10 @@ type osDir struct {
 	syncer *syncer
 }
 
-// OpenDir opens the directory at path, making it when missing (mode 0700), and locks it.
+// OpenDir opens the directory at path, making it durably when missing (mode 0700), and locks it.
 // ErrInUse when another process has the lock, which ends with that process.
 func OpenDir(path string) (Dir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeDir(path); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
@@ -72,6 +72,24 @@ func OpenDir(path string) (Dir, error) {
 		return nil, fmt.Errorf("lock state directory %s: %w", path, err)
 	}
 	return &osDir{path, lock, newSyncer()}, nil
+}
+
+// makeDir makes a directory, and those above it that are missing. It syncs the parent of each
+// one that it made, or a power cut could take the new directory with all that was synced in it.
+func makeDir(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
 }
 
 func (d *osDir) List() ([]string, error) {
@@ -112,8 +130,10 @@ func (d *osDir) Remove(name string) error {
 	return err
 }
 
-func (d *osDir) Sync() error {
-	f, err := os.Open(d.path)
+func (d *osDir) Sync() error { return syncDir(d.path) }
+
+func syncDir(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -168,6 +169,22 @@ func TestFailedSyncNeedsNewSegment(t *testing.T) {
 	require.NoError(t, j.Sync())
 	_, _, records, _ := opened(t, d, k)
 	require.Equal(t, []string{"all", "charge"}, records)
+}
+
+func TestMissingDirectoriesAreMade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "above", "state")
+	for range 2 { // missing, then present
+		d, err := OpenDir(path)
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.ModeDir|0o700, info.Mode())
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err := OpenDir(filepath.Join(file, "state"))
+	require.Error(t, err, "a file is in the way")
 }
 
 func TestDirectoryHasOneOwner(t *testing.T) {
