@@ -247,7 +247,7 @@ type meterFlags struct {
 	State  string `required:"" type:"path" placeholder:"DIR" help:"State directory of this node: its journal. One process owns it."`
 	Writer string `required:"" placeholder:"URL" help:"Address of the writer."`
 	tokenFlags
-	JournalSync time.Duration `default:"10ms" help:"The most that a power cut may lose of the charges, in time (${default})."`
+	JournalSync time.Duration `default:"10ms" help:"How often a sync of the journal starts. A power cut can lose the charges since the start of the last completed one: about this time plus the duration of a sync (${default})."`
 }
 
 // openMeter opens the meter. Its token is the node's: regedge node add shows it.

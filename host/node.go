@@ -70,7 +70,7 @@ func (c *nodeToken) Run(ctx context.Context, m *Main) error {
 type nodeRetire struct {
 	operator
 	Name      string `arg:"" help:"Name of the node."`
-	OldEpochs bool   `env:"-" help:"Keep the node: write off only what is still leased under its earlier epochs."`
+	OldEpochs bool   `env:"-" help:"Keep the node: write off only what is still leased under its earlier epochs. After a lost disk, start the edge with an empty state directory first: until it has a new epoch this writes off nothing."`
 }
 
 // Run retires a node.

@@ -5,7 +5,7 @@
 // The writer at the centre owns every balance. It grants each edge leases: units that the
 // edge may spend on its own. The edge spends them, writes each charge to its journal before
 // the answer is sent, and reports what it spent. docs/design.md, "Metering" and
-// "Guarantees", says what is promised.
+// "Guarantees", says what is promised; its "Life of a charge" has the steps below, by number.
 //
 //	              edge                                  centre
 //

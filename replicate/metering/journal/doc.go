@@ -20,11 +20,14 @@
 //
 // # Crashes
 //
-// What Write returned for survives the end of the process, what Sync returned for survives a
-// power cut. Anything written after the last sync may be lost in a power cut in part and out
-// of order: any page may hold its old content, its new content or zeros, whatever became of
+// When Write returns nil, the group is in the kernel's page cache and survives the end of the
+// process. When Sync returns nil, what was written before it started is durable and survives
+// a power cut. Anything written later may be lost in a power cut, in part and out of order:
+// any page may hold its old content, its new content or zeros, whatever became of
 // the pages around it. Open reads a segment up to the first frame whose checksum does not
-// match and cuts the file there, so that no record behind a gap comes back. A segment whose
+// match and cuts the file there, so that no record behind a gap comes back. Replayed.Torn says
+// how much was cut; pages that came back as zeros don't count, since they look like space that
+// was never written. A segment whose
 // snapshot is not whole is dropped: the one before it still has everything.
 //
 // # Locks

@@ -87,7 +87,7 @@ func TestMappedFileCutByAnotherProcess(t *testing.T) {
 	require.Equal(t, "after", string(got))
 }
 
-// TestSegmentThatWasNotClosed opens a segment as a crashed process left it.
+// TestSegmentThatWasNotClosed opens a segment as a crashed process or a power cut left it.
 func TestSegmentThatWasNotClosed(t *testing.T) {
 	d, path, f := openMapped(t)
 	require.NoError(t, f.Close())
@@ -106,8 +106,8 @@ func TestSegmentThatWasNotClosed(t *testing.T) {
 		records []string
 		torn    int
 	}{
-		{"whole", 0, []string{"one", "two\x00"}, 0},
-		{"without the end of its last record", 2, []string{"one"}, frameHead + 2},
+		{"crash: whole", 0, []string{"one", "two\x00"}, 0},
+		{"power cut: without the end of its last record", 2, []string{"one"}, frameHead + 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			root := t.TempDir()

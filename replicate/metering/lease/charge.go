@@ -184,8 +184,8 @@ func (s *EdgeState) repeat(e *entry) Answer {
 	return Answer{Verdict: v, Logged: e.fate != answered, Repeated: true}
 }
 
-// Unavailable turns a verdict into the 503 of a request whose charge could not be made
-// durable.
+// Unavailable turns a verdict into the 503 of a request whose charge could not be written
+// to the journal.
 func Unavailable(v charge.Verdict) charge.Verdict {
 	v.Code, v.RetryAfter, v.CreditsRemaining = charge.MeteringUnavailable, 1, charge.Unsent
 	return v

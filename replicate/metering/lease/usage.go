@@ -74,9 +74,10 @@ func tallyOf(byEpoch map[uint64]tally, epoch uint64) tally {
 // usage counts the requests that no batch has reported yet, by the epoch whose leases they
 // were spent from.
 //
-// At a restart everything becomes carried: if the state directory is an older copy, its
-// original has reported that already, and it must not be reported a second time. Once the
-// writer has confirmed the directory, nothing is carried.
+// At a restart all of it is set aside in carried: if the state directory is an older copy, its
+// original may have reported that usage, and it must not be reported a second time. When the
+// writer has confirmed the directory, carried is merged back and stays empty until the next
+// restart.
 type usage struct {
 	confirmed bool             // the writer found the state directory current since the restart
 	current   tally            // of the current epoch

@@ -11,7 +11,8 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultJournalSync bounds what a power cut can lose: docs/design.md, "Guarantees", G2.
+	// DefaultJournalSync, with the duration of a sync, bounds what a power cut can lose:
+	// docs/design.md, "Life of a charge".
 	DefaultJournalSync = 10 * time.Millisecond
 	// DefaultWaitLimit is how long a request waits for the writer before it is answered
 	// 503: docs/design.md, "Guarantees", G5.
@@ -32,7 +33,8 @@ type Config struct {
 	Files journal.Dir
 	// Writer is the connection to the writer: see OverHTTP.
 	Writer Transport
-	// JournalSync is the longest time between a charge and the journal's fsync.
+	// JournalSync is the interval at which syncs of the journal start. A sync that takes
+	// longer delays the next one.
 	JournalSync time.Duration
 	// WaitLimit bounds how long a request waits for a lease.
 	WaitLimit time.Duration
