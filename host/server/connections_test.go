@@ -1,10 +1,13 @@
 package server
 
 import (
+	"io"
 	"log/slog"
 	"net"
+	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,4 +41,97 @@ func TestAcceptContinuesAfterRunningOutOfDescriptors(t *testing.T) {
 	require.NoError(t, listener.Close())
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// TestReadAheadLosesNothing reads a stream in pieces of every size around that of the buffer.
+func TestReadAheadLosesNothing(t *testing.T) {
+	sent := make([]byte, 4*readAhead)
+	for i := range sent {
+		sent[i] = byte(i % 251)
+	}
+	for _, size := range []int{1, 2, readAhead - 1, readAhead, readAhead + 1, len(sent)} {
+		client, server := net.Pipe()
+		go func() {
+			client.Write(sent[:readAhead/2])
+			client.Write(sent[readAhead/2:])
+			client.Close()
+		}()
+		c := &connection{Conn: server}
+		var got []byte
+		for first := true; ; first = false {
+			piece := make([]byte, size)
+			if first {
+				piece = piece[:1] // as the server starts a request
+			}
+			n, err := c.Read(piece)
+			got = append(got, piece[:n]...)
+			if err != nil {
+				require.ErrorIs(t, err, io.EOF)
+				require.Zero(t, n)
+				break
+			}
+			require.Positive(t, n)
+		}
+		require.Equal(t, sent, got, "pieces of %d bytes", size)
+	}
+}
+
+// deadlines records the deadlines that are set on a connection.
+type deadlines struct {
+	net.Conn
+	read, write []time.Time
+}
+
+func (c *deadlines) SetReadDeadline(t time.Time) error {
+	c.read = append(c.read, t)
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *deadlines) SetWriteDeadline(t time.Time) error {
+	c.write = append(c.write, t)
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func TestDeadlinesAreSetOnlyWhenTheyMatter(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	under := &deadlines{Conn: server}
+	c := &connection{Conn: under}
+	now := time.Now()
+	receive := func(want string) {
+		t.Helper()
+		piece := make([]byte, 1)
+		_, err := c.Read(piece)
+		require.NoError(t, err)
+		require.Equal(t, want, string(piece))
+	}
+	require.NoError(t, c.SetReadDeadline(now.Add(time.Minute)))
+	require.Empty(t, under.read, "nothing is read yet")
+	go client.Write([]byte("ab"))
+	receive("a")
+	require.Equal(t, []time.Time{now.Add(time.Minute)}, under.read)
+	require.NoError(t, c.SetReadDeadline(now.Add(time.Second)))
+	receive("b") // read ahead, together with a
+	require.Len(t, under.read, 1)
+	require.NoError(t, c.SetReadDeadline(now.Add(time.Minute+deadlineSlack)))
+	go client.Write([]byte("c"))
+	receive("c")
+	require.Len(t, under.read, 1, "within the slack")
+	require.NoError(t, c.SetReadDeadline(now.Add(10*time.Millisecond)))
+	_, err := c.Read(make([]byte, readAhead))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.NoError(t, c.SetReadDeadline(time.Time{}))
+	go client.Write([]byte("d"))
+	receive("d")
+	require.Equal(t, []time.Time{now.Add(time.Minute), now.Add(10 * time.Millisecond), {}}, under.read)
+
+	for _, after := range []time.Duration{time.Second, time.Second + deadlineSlack, time.Second + 2*deadlineSlack, time.Second} {
+		require.NoError(t, c.SetWriteDeadline(now.Add(after)))
+	}
+	require.Equal(t, []time.Time{now.Add(time.Second), now.Add(time.Second + 2*deadlineSlack), now.Add(time.Second)}, under.write)
+	require.NoError(t, c.SetDeadline(now))
+	_, err = c.Write([]byte("late"))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
