@@ -155,7 +155,11 @@ func (n *inode) sync() {
 	}
 }
 
-func (n *inode) clean() bool { return bytes.Equal(n.data, n.onDisk) }
+// clean reports whether the disk has everything, also what was put into a mapping.
+func (n *inode) clean() bool {
+	n.fold()
+	return bytes.Equal(n.data, n.onDisk)
+}
 
 func (n *inode) truncate(size int) {
 	n.fold()

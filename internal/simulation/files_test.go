@@ -97,7 +97,7 @@ func (m mount) Sync() error {
 	return nil
 }
 
-// saved forgets the charges that a power cut can't lose any more.
+// noteSynced forgets the charges that a power cut can't lose any more.
 func (m mount) noteSynced() {
 	names := slices.Sorted(maps.Keys(m.files))
 	for _, name := range slices.Backward(names) {
