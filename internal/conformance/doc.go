@@ -2,7 +2,8 @@
 // and compares its answers with theirs. The same vectors test every engine: native, wazero with
 // pooled and with fresh instances, and V8 as a second component runtime. -update rewrites them
 // with the native engine's answers. If a vector fails because wasm/registry.wasm was not rebuilt
-// after a change of the handler, the test says so.
+// after a change of the handler, the test says so. Every vector starts with the same time and an
+// account of its own, so that each can be run, and rewritten, alone.
 //
 // A vector file is text:
 //
@@ -21,7 +22,7 @@
 // {revoked} a revoked one. Its options are plan=ID, credits=N and suspended. "client ADDRESS"
 // sets the client's address; without it every vector has its own. "times N" sends the next
 // request N times: the last answer is compared, the others must have the same status. "advance
-// DURATION" moves the meter's clock. "outage NAME" sends the vector to a host of which a part
+// DURATION" moves the meter's clock, on a host for this vector alone. "outage NAME" sends the vector to a host of which a part
 // has failed: registry (it cannot be read), record (one of its companies is too large), writer
 // (it was never reached) or room (the host already serves as many requests as it may).
 //

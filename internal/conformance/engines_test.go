@@ -25,7 +25,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the vectors with the answers of the native engine; statuses must stay")
 
 const (
-	vectorDir = "../../testdata/vectors"
+	vectorDir = "testdata/vectors" // from the module's root
 	// leastVectors is a lower bound of how many there are: a run that finds fewer is broken.
 	leastVectors = 150
 )
@@ -57,46 +57,46 @@ func TestVectors(t *testing.T) {
 	files := readVectors(t)
 	for _, engine := range engines {
 		t.Run(engine.name, func(t *testing.T) {
-			env := newTestEnv(t)
-			kit := engine.start(t, env)
-			kit.Outage = func(t *testing.T, part string) *Kit { return engine.start(t, env.without(t, part)) }
+			if engine.component {
+				logStale(t)
+			}
+			var fresh func(t *testing.T) *Kit
+			fresh = func(t *testing.T) *Kit {
+				env := newTestEnv(t)
+				kit := engine.start(t, env)
+				kit.Fresh = fresh
+				kit.Outage = func(t *testing.T, part string) *Kit { return engine.start(t, env.without(t, part)) }
+				return kit
+			}
+			kit := fresh(t)
 			rewrite := *update && engine.name == "native"
 			for _, f := range files {
-				t.Run(filepath.Base(f.path), func(t *testing.T) {
-					got := kit.Run(t, f.File, !rewrite)
+				t.Run(filepath.Base(f.Path), func(t *testing.T) {
+					got := kit.Run(t, f, !rewrite)
 					if rewrite && !t.Failed() {
-						sameStatuses(t, f.File, got)
-						require.NoError(t, os.WriteFile(f.path, got.Format(), 0o644))
-						*f.File = *got
+						sameStatuses(t, f, got)
+						require.NoError(t, os.WriteFile(filepath.Join("../..", f.Path), got.Format(), 0o644))
+						*f = *got
 					}
 				})
-			}
-			if t.Failed() && engine.component {
-				reportStale(t)
 			}
 		})
 	}
 }
 
-// vectorFile is a file of vectors and its path.
-type vectorFile struct {
-	*File
-	path string
-}
-
-// readVectors reads all files in the order of their names. The order matters, since they share
-// a clock.
-func readVectors(t *testing.T) []vectorFile {
-	paths, err := filepath.Glob(filepath.Join(vectorDir, "*.txt"))
+// readVectors reads all files in the order of their names.
+func readVectors(t *testing.T) []*File {
+	paths, err := filepath.Glob(filepath.Join("../..", vectorDir, "*.txt"))
 	require.NoError(t, err)
-	var files []vectorFile
+	var files []*File
 	total := 0
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		file, err := Parse(bytes.NewReader(content))
 		require.NoError(t, err, path)
-		files = append(files, vectorFile{file, path})
+		file.Path = filepath.Join(vectorDir, filepath.Base(path))
+		files = append(files, file)
 		total += len(file.Vectors)
 	}
 	require.GreaterOrEqual(t, total, leastVectors, "vectors in %s", vectorDir)

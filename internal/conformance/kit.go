@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -27,10 +28,13 @@ type Kit struct {
 	// NewAccount makes an account with two live keys and a revoked one.
 	NewAccount func(*testing.T, Given) Account
 	// Advance moves the meter's clock, and returns once the meter's verdicts are complete
-	// again.
+	// again. It is called only on a kit that Fresh returned.
 	Advance func(*testing.T, time.Duration)
 	// Release is the id of the registry's release.
 	Release string
+	// Fresh returns a kit of a host of its own. A vector that moves the clock runs on one, so that
+	// every vector starts at the same time, whichever ran before it.
+	Fresh func(*testing.T) *Kit
 	// Outage returns a kit of the same host with a failed part; the package comment has the
 	// names of the parts.
 	Outage func(t *testing.T, part string) *Kit
@@ -48,21 +52,27 @@ var everyAnswer = map[string]string{
 // framing are the headers that depend on the connection.
 var framing = []string{"Date", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"}
 
-// Run sends the requests of a file and returns a file with the answers. Each difference fails t,
-// unless compare is false.
+// Run sends the requests of a file and returns a file with the answers; vectors that -run leaves
+// out keep theirs. Each difference fails t, unless compare is false.
 func (k *Kit) Run(t *testing.T, f *File, compare bool) *File {
-	got := &File{Head: f.Head}
-	for _, v := range f.Vectors {
+	got := &File{Path: f.Path, Head: f.Head, Vectors: slices.Clone(f.Vectors)}
+	for i, v := range f.Vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			client := v.Client
 			if client == "" {
 				client = clients.next()
 			}
 			kit := k
-			if v.Outage != "" {
-				kit = k.Outage(t, v.Outage)
+			if v.advances() {
+				kit = kit.Fresh(t)
 			}
-			got.Vectors = append(got.Vectors, kit.runVector(t, v, client, compare))
+			if v.Outage != "" {
+				kit = kit.Outage(t, v.Outage)
+			}
+			got.Vectors[i] = kit.runVector(t, v, client)
+			if compare {
+				compareVectors(t, f.Path, v, got.Vectors[i])
+			}
 		})
 	}
 	return got
@@ -78,7 +88,7 @@ func (a *addresses) next() string {
 	return fmt.Sprintf("198.18.%d.%d", a.n/250, a.n%250+1)
 }
 
-func (k *Kit) runVector(t *testing.T, v *Vector, client string, compare bool) *Vector {
+func (k *Kit) runVector(t *testing.T, v *Vector, client string) *Vector {
 	var account Account
 	if v.Given != nil {
 		account = k.NewAccount(t, *v.Given)
@@ -94,13 +104,10 @@ func (k *Kit) runVector(t *testing.T, v *Vector, client string, compare bool) *V
 		var answer *Exchange
 		for n := range e.Times {
 			answer = k.send(t, e, expand, client)
-			if compare && answer.Status != e.Status {
-				require.Equal(t, e.Status, answer.Status, "status of %s, time %d: %s", e.Request[0], n+1, answer.Body)
+			if answer.Status != e.Status {
+				t.Logf("status of %s, time %d of %d: got %d, want %d", e.Request[0], n+1, e.Times, answer.Status, e.Status)
+				break
 			}
-		}
-		if compare {
-			require.Equal(t, strings.Join(e.Headers, "\n"), strings.Join(answer.Headers, "\n"), "headers of %s", e.Request[0])
-			require.Equal(t, string(e.Body), string(answer.Body), "body of %s", e.Request[0])
 		}
 		got.Exchanges = append(got.Exchanges, answer)
 	}

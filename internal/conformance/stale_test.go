@@ -8,14 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reportStale explains a vector that fails because the component was not rebuilt.
-func reportStale(t *testing.T) {
+// logStale explains in advance why vectors fail if the component was not rebuilt: go test shows
+// the line above their failures, and hides it if none fails.
+func logStale(t *testing.T) {
 	t.Helper()
 	changed, err := StaleSource("../..")
 	if err != nil {
 		t.Errorf("compare wasm/registry.wasm with its sources: %v", err)
 	} else if changed != "" {
-		t.Errorf("wasm/registry.wasm is older than %s: run make wasm", changed)
+		t.Logf("wasm/registry.wasm is older than %s: run make wasm", changed)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 // File is one file of vectors. Head is the comment at its beginning.
 type File struct {
+	Path    string // from the module's root, for messages
 	Head    []string
 	Vectors []*Vector
 }
@@ -25,6 +27,11 @@ type Vector struct {
 	Client    string // "" for an address of the vector's own
 	Outage    string // "" when everything works
 	Exchanges []*Exchange
+}
+
+// advances reports whether the vector moves the clock.
+func (v *Vector) advances() bool {
+	return slices.ContainsFunc(v.Exchanges, func(e *Exchange) bool { return e.Advance != 0 })
 }
 
 // Given describes the account that a vector starts with.
@@ -42,6 +49,7 @@ type Exchange struct {
 	Status  int
 	Headers []string // sorted
 	Body    []byte   // compact, without surrounding space
+	line    int      // of the request in the file
 }
 
 // Parse reads a file of vectors.
@@ -49,9 +57,10 @@ func Parse(r io.Reader) (*File, error) {
 	p := parser{file: &File{}}
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, 1<<20)
-	for n := 1; scanner.Scan(); n++ {
+	for scanner.Scan() {
+		p.number++
 		if err := p.line(strings.TrimRight(scanner.Text(), " ")); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, fmt.Errorf("line %d: %w", p.number, err)
 		}
 	}
 	if err := scanner.Err(); err != nil {
@@ -61,6 +70,7 @@ func Parse(r io.Reader) (*File, error) {
 }
 
 type parser struct {
+	number   int // of the line
 	file     *File
 	vector   *Vector
 	exchange *Exchange // the one whose lines are being read
@@ -155,7 +165,7 @@ func (p *parser) request(rest string) error {
 		}
 		e := p.next
 		p.next = Exchange{}
-		e.Times = max(e.Times, 1)
+		e.Times, e.line = max(e.Times, 1), p.number
 		p.exchange = &e
 		p.vector.Exchanges = append(p.vector.Exchanges, p.exchange)
 	}
@@ -241,6 +251,10 @@ func (e *Exchange) format(b *bytes.Buffer) {
 	for _, line := range e.Request {
 		fmt.Fprintf(b, "> %s\n", line)
 	}
+	e.formatAnswer(b)
+}
+
+func (e *Exchange) formatAnswer(b *bytes.Buffer) {
 	fmt.Fprintf(b, "< %d\n", e.Status)
 	for _, line := range e.Headers {
 		fmt.Fprintf(b, "< %s\n", line)

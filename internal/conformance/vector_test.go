@@ -38,6 +38,7 @@ func TestParseAndFormatAreInverse(t *testing.T) {
 	require.Len(t, f.Vectors, 2)
 	require.Equal(t, `{"data":1}`, string(f.Vectors[0].Exchanges[0].Body))
 	require.Equal(t, 3, f.Vectors[0].Exchanges[1].Times)
+	require.Equal(t, 8, f.Vectors[0].Exchanges[0].line, "the line of the request")
 	require.Equal(t, sample, string(f.Format()))
 }
 
@@ -49,4 +50,12 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 		_, err := Parse(strings.NewReader(text))
 		require.Error(t, err, text)
 	}
+}
+
+func TestADifferenceNamesOnlyTheLinesThatDiffer(t *testing.T) {
+	want := []string{"< 200", "{", `  "a": 1,`, `  "b": 2`, "}"}
+	require.Empty(t, difference(want, want))
+	require.Equal(t, "-  \"b\": 2\n+  \"b\": 3\n+  \"c\": 4\n",
+		difference(want, []string{"< 200", "{", `  "a": 1,`, `  "b": 3`, `  "c": 4`, "}"}))
+	require.Equal(t, "-{\n-  \"a\": 1,\n-  \"b\": 2\n-}\n", difference(want, want[:1]))
 }
