@@ -27,7 +27,7 @@ type Journal struct {
 	// syncing is held while a segment is synced or replaced.
 	syncing Lock
 
-	writing Lock   // guards what follows
+	writing Lock   // guards the fields down to unsaved
 	pending *Group // guarded by the owner's lock as well
 	spare   []byte // the buffer of the group written last, for the next one
 	file    File
@@ -37,7 +37,7 @@ type Journal struct {
 	stuck   error  // set when a sync failed: nothing is written until Rotate
 	unsaved bool   // something was written since the last sync
 
-	archive reportArchive
+	archive reportArchive // has a lock of its own
 }
 
 // Write writes the group unless another caller did. When it returns nil, the group's records

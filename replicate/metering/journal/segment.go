@@ -39,7 +39,8 @@ func (j *Journal) segments() ([]uint64, error) {
 
 // Rotate begins a new segment with a snapshot and deletes all older ones but the last. The
 // owner's lock is held throughout, so that the snapshot is consistent. After an error the
-// old segment continues.
+// old segment continues, unless only closing it or deleting older ones failed: then the new
+// segment is in use, and the next Rotate deletes what is left.
 func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
@@ -63,6 +64,8 @@ func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 	return nil
 }
 
+// rotate replaces the segment, once the pending group was written. The locks syncing, writing and
+// the owner's are held.
 func (j *Journal) rotate(snapshot func(write func(record []byte))) error {
 	//mutant:segment-dropped-before-archive-durable
 	if err := j.archive.sync(); err != nil {
@@ -77,10 +80,12 @@ func (j *Journal) rotate(snapshot func(write func(record []byte))) error {
 	if err := j.begin(j.number+1, snapshot); err != nil {
 		return err
 	}
+	// begin has raised the number: the old segment stays for its request ids.
 	return errors.Join(old.Close(), j.dropBefore(j.number-1))
 }
 
-// begin creates a segment that starts with a snapshot.
+// begin creates a segment that starts with a snapshot and makes it the current one. After an
+// error the old one stays. The same locks are held as for rotate.
 func (j *Journal) begin(number uint64, snapshot func(write func(record []byte))) error {
 	name := segmentName(number)
 	if err := j.dir.Remove(name); err != nil {

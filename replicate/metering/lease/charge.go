@@ -148,7 +148,8 @@ const (
 
 // check decides whether a gate lets the request pass. That nothing is left is believed only
 // while the writer is connected, except for the not-found cap: a day's lookups don't come
-// back.
+// back. This holds as long as the cap is a constant; if it could be raised during a day, an
+// edge without contact would go on refusing.
 func (s *EdgeState) check(g *gate, now int64) decision {
 	l := g.lease
 	if l.usable(now, g.pool.Window) || !g.spends && l.held() > 0 {

@@ -159,6 +159,8 @@ func (e *edge) start(m *meter.Meter) (stop func()) {
 
 var ids atomic.Int64
 
+// request makes a request of an account with a key of the same number. Such keys are in no
+// api_key table: a test whose ledger must know the key's account adds one.
 func request(account int64, outcome charge.Outcome) charge.Request {
 	return charge.Request{
 		ID: fmt.Sprintf("request-%d", ids.Add(1)), Account: account, Key: account, PerMinute: 1000,
