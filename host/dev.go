@@ -44,16 +44,18 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	n := devNode{devCommand: c, main: m, addr: listening.lookups.Addr()}
-	if n.config, err = c.config(listening, log); err != nil {
-		return err
-	}
 	api, err := m.listen("writer", "--writer-listen", c.WriterListen)
 	if err != nil {
 		return err
 	}
 	closers.Add(service.IgnoreClosed(api))
-	n.api = api.Addr()
+	if c.DashboardURL == "" { // the pages link to it
+		c.DashboardURL = "http://" + api.Addr().String()
+	}
+	n := devNode{devCommand: c, main: m, addr: listening.lookups.Addr(), api: api.Addr()}
+	if n.config, err = c.config(listening, log); err != nil {
+		return err
+	}
 	if n.data, err = devdata.Open(ctx, c.Data, m.Now, m.Stdout, &closers); err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 	if err != nil {
 		return nil, err
 	}
-	flags := dashboardFlags{DashboardURL: n.dashboardURL(), ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy}
+	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy}
 	n.pages, err = flags.dashboard(centre, config, false, nil)
 	return centre, err
 }
@@ -175,16 +177,9 @@ Manage accounts, keys and credits from another shell:
 
 %sKey, token and passwords are kept in %s, readable by you alone.
 `, n.Data, base, ident.SandboxKey, key,
-		n.dashboardURL(), devdata.Owner, d.OwnerPassword, devdata.Operator, d.OperatorPassword,
+		n.DashboardURL, devdata.Owner, d.OwnerPassword, devdata.Operator, d.OperatorPassword,
 		name, key, base, cin, n.api, d.OperatorToken, programName(), n.notice(), d.SecretsFile())
 	return nil
-}
-
-func (n *devNode) dashboardURL() string {
-	if n.DashboardURL != "" {
-		return n.DashboardURL
-	}
-	return "http://" + n.api.String()
 }
 
 // notice warns when other machines reach the lookups and links would lead them astray.

@@ -50,8 +50,12 @@ func isRemote(name string) bool {
 // openWritable opens a database that this process owns: a libSQL server, or a file, which
 // is made readable for its owner alone when it is missing.
 func openWritable(name, token, tokenFile string) (*sql.DB, error) {
+	token, err := readToken(token, tokenFile) // also for a file: a wrong path is an error at once
+	if err != nil {
+		return nil, err
+	}
 	if isRemote(name) {
-		return openRemote(name, token, tokenFile)
+		return libsql.Open(name, token)
 	}
 	return schema.OpenPrivate(name)
 }

@@ -287,6 +287,16 @@ func TestTheMeterServesAComponentElsewhere(t *testing.T) {
 	require.Equal(t, exitOK, p.halt(), p.stderr.String())
 }
 
+func TestDevsPagesLinkToItsDashboard(t *testing.T) {
+	p := startDev(filepath.Join(t.TempDir(), "data"))
+	t.Cleanup(func() { p.halt() })
+	require.True(t, p.await(p.greeted), p.stderr.String())
+	require.True(t, p.await(func() bool { return p.status("/readyz", "") == 200 }), p.stderr.String())
+	_, page, err := p.fetch("/", "")
+	require.NoError(t, err)
+	require.Contains(t, page, `<a href="http://`+p.addr("writer")+`">Dashboard</a>`)
+}
+
 func TestASecondDevOnTheSameDirectoryIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := startDev(dir)

@@ -92,7 +92,8 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	}
 	registry, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
 	if err != nil {
-		return nil, err
+		s.failed = err
+		return s, nil
 	}
 	defer registry.Close()
 	s.Releases, s.failed = push.Releases(ctx, registry)

@@ -153,7 +153,10 @@ func (s *Server) refusePage(e *exchange) {
 
 // refuse answers with a problem that the server itself found.
 func (s *Server) refuse(e *exchange, code string) {
-	p, _ := handler.FindProblem(code)
+	p, ok := handler.FindProblem(code)
+	if !ok {
+		p, _ = handler.FindProblem(handler.InternalError)
+	}
 	var retryAfter int64
 	if code == handler.Overloaded {
 		retryAfter = overloadedRetrySeconds

@@ -32,7 +32,11 @@ func mapWhereSafe(file osFile) (File, error) {
 	default:
 		return file, nil
 	}
-	return Mapped(osMappable{file})
+	mapped, err := Mapped(osMappable{file})
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return mapped, nil
 }
 
 // blockDevices is where the kernel describes its block devices.

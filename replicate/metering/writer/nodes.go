@@ -122,8 +122,9 @@ func (w *Writer) node(r *http.Request, name string) (Node, error) {
 func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) { return w.nodes(r) }
 
 // nodes lists the edges, with what only the ledger in memory knows.
-func (w *Writer) nodes(r *http.Request) (nodes []Node, err error) {
-	err = w.look(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+func (w *Writer) nodes(r *http.Request) ([]Node, error) {
+	var nodes []Node // to be read only after a look without an error: else Run may still write it
+	err := w.look(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (err error) {
 		const query = `SELECT name, created_at FROM node ORDER BY name`
 		nodes, err = collect(ctx, tx, query, nil, func(rows *sql.Rows) (Node, error) {
 			var n Node
@@ -137,7 +138,10 @@ func (w *Writer) nodes(r *http.Request) (nodes []Node, err error) {
 		})
 		return err
 	})
-	return nodes, err
+	if err != nil {
+		return nil, err
+	}
+	return nodes, nil
 }
 
 // addLedger adds what the ledger knows of the edge.

@@ -75,7 +75,7 @@ func Explain(err error) error {
 	switch {
 	case contains("error code 401", "error code 403", "Authorization forbidden"):
 		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
-	case contains("SQLite error: ", "could not be parsed") && !contains("database is locked"):
+	case contains("SQLite error: ", "SQL input error: ", "could not be parsed", "do not match SQL parameters", "more than one statement") && !contains("database is locked"):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return err

@@ -38,8 +38,10 @@ func TestATransactionIsWholeOrNothing(t *testing.T) {
 	require.ErrorIs(t, err, libsql.ErrRefused)
 	require.ErrorContains(t, err, "UNIQUE")
 	require.Equal(t, "1 11, 2 20", rows(t, db))
-	_, err = db.Exec("SELECT nothing(")
-	require.ErrorIs(t, libsql.Explain(err), libsql.ErrRefused)
+	for _, wrong := range []string{"SELECT nothing(", "SELECT nothing FROM t", "SELECT nothing()", "SELECT 1 FROM nothing"} {
+		_, err = db.Exec(wrong)
+		require.ErrorIs(t, libsql.Explain(err), libsql.ErrRefused, wrong)
+	}
 
 	server.Kill()
 	err = libsql.Commit(ctx, db, []libsql.Statement{insert(3, 0)})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -89,15 +90,15 @@ func storeOf(ctx context.Context, db *sql.DB, path string, now int64) (*Store, e
 		return nil, fmt.Errorf("connect to %s: %w", path, err)
 	}
 	var raw *sqlite3.Conn
-	if err = held.Raw(func(c any) error { raw = c.(driver.Conn).Raw(); return nil }); err != nil {
-		return nil, err
+	if err = held.Raw(func(c any) error { raw = c.(driver.Conn).Raw(); return nil }); err == nil {
+		err = raw.Exec(tuning)
 	}
-	if err = raw.Exec(tuning); err != nil {
-		return nil, fmt.Errorf("tune %s: %w", path, err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("tune %s: %w", path, err), held.Close())
 	}
 	s, err := newStore(raw, now, filepath.Dir(path))
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, held.Close())
 	}
 	s.path, s.db, s.pinned = path, db, held
 	return s, nil
