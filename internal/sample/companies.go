@@ -11,7 +11,7 @@ const formatA = "CIN,CompanyName,CompanyROCcode,CompanyCategory,CompanySubCatego
 	"CompanyRegistrationdate_date,Registered_Office_Address,Listingstatus,CompanyStatus,CompanyStateCode," +
 	"CompanyIndian/Foreign Company,nic_code,CompanyIndustrialClassification"
 
-// statuses are those of the MCA register, as its files spell them.
+// statuses are all company statuses, as the official files spell them.
 var statuses = []string{"Active", "Active In Progress", "Dormant", "Dormant under section 455", "Inactive",
 	"Inactive for e-filing", "Not available for eFiling", "Under process of striking off", "Strike Off",
 	"Strike Off-AwaitingPublication", "Defunct", "Vanished", "Under CIRP", "Under Liquidation", "Liquidated",
@@ -21,7 +21,7 @@ var statuses = []string{"Active", "Active In Progress", "Dormant", "Dormant unde
 // statusCIN is the CIN of the made-up company with statuses[i].
 func statusCIN(i int) string { return fmt.Sprintf("U74120MH2010PTC9901%02d", i) }
 
-// company has the columns of format A that differ among the made-up companies.
+// company has the columns of format A that vary among the made-up companies.
 type company struct {
 	cin, name               string
 	category, sub, class    string
@@ -31,7 +31,7 @@ type company struct {
 	activity                string
 }
 
-// usual is a private company of Bengaluru with nothing special.
+// usual returns an ordinary private company in Bengaluru, for others to start from.
 func usual(cin, name string) company {
 	return company{cin: cin, name: name,
 		category: "Company limited by shares", sub: "Non-government company", class: "Private",
@@ -53,7 +53,7 @@ func madeUpCompanies() table {
 			t.add(c.row()...)
 		}
 	}
-	// The live files hold LLPs and foreign companies in the CIN column too.
+	// The official files have LLPs and foreign companies in the CIN column, too.
 	t.add("AAZ-9020", "IN THE CIN COLUMN (MADE-UP) LLP", "ROC Mumbai", "", "", "", "250000.00", "", "2016-02-29",
 		"2 MADE-UP ROAD,MUMBAI,Mumbai,Maharashtra,400001-India", "Unlisted", "Active", "maharashtra", "Indian", "69201", "Business Services")
 	t.add("F09999", "OVERSEAS (MADE-UP) INC", "ROC Delhi", "", "", "", "0.00", "0.00", "2003-03-03",
@@ -82,7 +82,7 @@ func namedCompanies() []company {
 		usual(sampletest.CompanyFormerBoard, "FORMER BOARD (MADE-UP) PRIVATE LIMITED")}
 }
 
-// statusCompanies has one company of every status.
+// statusCompanies returns one company for each status.
 func statusCompanies() []company {
 	var list []company
 	for i, status := range statuses {
@@ -94,7 +94,7 @@ func statusCompanies() []company {
 	return list
 }
 
-// ownershipCompanies has one company of every kind of ownership that a CIN names.
+// ownershipCompanies returns one company for each ownership code of a CIN.
 func ownershipCompanies() []company {
 	var list []company
 	for i, code := range []string{"PTC", "PLC", "OPC", "NPL", "FTC", "FLC", "SGC", "GOI", "ULT", "ULL", "GAT", "GAP", "PLN"} {
@@ -124,8 +124,7 @@ func ownershipCompanies() []company {
 	return list
 }
 
-// spelledCompanies has names and addresses that are hard to carry through CSV, JSON and
-// the search.
+// spelledCompanies returns companies whose names and addresses are hard for CSV, JSON and the search.
 func spelledCompanies() []company {
 	var list []company
 	for i, name := range []string{
@@ -157,7 +156,8 @@ func spelledCompanies() []company {
 	return list
 }
 
-// searchCompanies share one coined word, at the start, inside, and as a part of others.
+// searchCompanies returns companies whose names share one invented word: as the first word, inside
+// the name, and as a part of a longer word.
 func searchCompanies() []company {
 	var list []company
 	for i, name := range []string{
@@ -184,8 +184,7 @@ func searchCompanies() []company {
 	return list
 }
 
-// irregularCompanies are rows that an importer must refuse with a reason, leave out, or
-// mend.
+// irregularCompanies are rows that an importer must reject with a reason, skip, or repair.
 func irregularCompanies() table {
 	t := newTable(formatA)
 	change := func(f func(*company)) {
@@ -210,8 +209,8 @@ func irregularCompanies() table {
 	return t
 }
 
-// contacts are of made-up companies only: the addresses are of domains that RFC 2606
-// sets aside, the numbers begin with a 0, as no subscriber's does.
+// contacts are those of made-up companies only. E-mail addresses use the domains that RFC 2606
+// reserves; phone numbers begin with 0, which no subscriber's number does.
 func contacts() table {
 	t := newTable("cin,email,phone,website")
 	t.add(sampletest.CompanyEveryField, "registry@example.com", "+910987643210", "https://www.example.com")

@@ -2,8 +2,8 @@ package main
 
 import "regedge/internal/testkit/sampletest"
 
-// documents are company documents as JSON, one to a line. Their people's e-mail, phone
-// and address are there to be dropped.
+// documents are company documents as JSON, one per line. The e-mail addresses, phones and addresses
+// of people in them must be dropped by the import.
 func documents() []byte {
 	return []byte(companyDocument + "\n" + everyFieldDocument + "\n" + llpDocument + "\n")
 }

@@ -1,6 +1,5 @@
-// Command sample remakes testdata/registry. The made-up files come from the lists in
-// this folder alone; the real ones are picked from the official files, whose place is
-// given by -data, and stay as they are when that is empty.
+// Command sample regenerates testdata/registry. The made-up files come from the lists in this folder;
+// the real ones are picked from the official files in -data, or kept when -data is empty.
 //
 //	go run ./internal/sample -data ../shared/data
 package main

@@ -91,8 +91,7 @@ func (p *people) boards() {
 	}
 }
 
-// real gives some real companies two or three made-up directors, current and without
-// blemish.
+// real gives some real companies two or three made-up directors: current, not disqualified, complete.
 func (p *people) real(cins []string) {
 	for i := range min(realBoards, len(cins)) {
 		for seat := range 2 + i%2 {

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// wholeFiles is how many of the smallest official files are taken whole; of the others
-// only the rows with a value or a damage not seen before.
+// wholeFiles is how many of the smallest official files are taken whole. Of the others, only rows
+// with a value or a damage not seen before are taken.
 const wholeFiles = 4
 
-// perValue is how many rows are taken for one combination of values.
+// perValue is the number of rows taken for each combination of values.
 const perValue = 2
 
 var (
-	// atHome are the addresses that may be a person's home or name one.
+	// atHome matches addresses that may be a person's home or contain a person's name.
 	atHome = regexp.MustCompile(`(?i)\b[cswdh]\s*/\s*o|\bc o\b|house|\bvilla\b|\bniwas\b|\bh\.?\s*no\b|residen|\b(smt|shri|late|mrs?|dr)\b`)
 	sound  = regexp.MustCompile(`^[LU]\d{5}[A-Z]{2}\d{4}[A-Z]{3}\d{6}$`)
 	pin    = regexp.MustCompile(`\b[1-9]\d{5}\b`)
 )
 
-// writeReal picks the real files of the sample out of the official ones in data.
+// writeReal picks the sample's real rows from the official files in data.
 func writeReal(data, out string) error {
 	current, err := pickCurrent(filepath.Join(data, "companies/datagov-rocwise-2025"))
 	if err != nil {
@@ -58,8 +58,7 @@ func writeReal(data, out string) error {
 	return nil
 }
 
-// pickCurrent takes the smallest files whole, and of the larger ones what the smallest
-// do not show.
+// pickCurrent takes the smallest files whole, and from the larger ones rows of kinds not seen yet.
 func pickCurrent(folder string) (table, error) {
 	names, err := bySize(folder)
 	if err != nil {
@@ -89,13 +88,13 @@ func pickCurrent(folder string) (table, error) {
 	return picked, nil
 }
 
-// shows tells whether one of a row's kinds is still wanted.
+// shows reports whether fewer than perValue rows were taken for one of the kinds.
 func shows(seen map[string]int, kinds []string) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool { return seen[kind] < perValue })
 }
 
-// kindsOf names what a row may show that others do not: its registrar, and its damage
-// or else its values.
+// kindsOf returns the kinds that a row is an example of: its registrar, and its damage or, if it has
+// none, its combination of values.
 func kindsOf(t table, row []string) []string {
 	cin, address := row[t.column("CIN")], row[t.column("Registered_Office_Address")]
 	kinds := []string{row[t.column("CompanyROCcode")]}
@@ -116,8 +115,8 @@ func kindsOf(t table, row []string) []string {
 	return append(kinds, strings.Join(values, "|"))
 }
 
-// personal tells whether a row is of a one-person company, or its address may be a
-// home. In every official format the row's fields hold nothing else of a person.
+// personal reports whether a row is a one-person company's or its address may be a home. No other
+// column of the official formats has personal data.
 func personal(row []string) bool {
 	line := strings.Join(row, "\n")
 	upper := strings.ToUpper(line)
@@ -144,7 +143,7 @@ func bySize(folder string) ([]string, error) {
 	return names, nil
 }
 
-// pickFirst takes the first limit rows of a file that are of no person.
+// pickFirst takes the first limit rows of a file without personal data.
 func pickFirst(folder, name string, limit int) (table, error) {
 	t, err := readTable(folder, name)
 	if err != nil {
@@ -155,8 +154,8 @@ func pickFirst(folder, name string, limit int) (table, error) {
 	return t, nil
 }
 
-// pickOlder takes rows of the older files: one table as they are, with the empty
-// columns that one of them has, and one in the header and date form of other copies.
+// pickOlder takes rows of the older files: one table as it is, with the empty trailing columns that
+// one of the files has, and one with the header and dates of other published copies.
 func pickOlder(folder string) (older, variant table, err error) {
 	for _, name := range []string{"Sikkim.csv.gz", "Mizoram.csv.gz"} {
 		t, err := pickFirst(folder, name, 100)
@@ -175,8 +174,8 @@ func pickOlder(folder string) (older, variant table, err error) {
 	return older, asVariant(t), nil
 }
 
-// asVariant spells a table of format B as other copies of it do: header in capitals,
-// two columns named otherwise, four digits of the year, Latin-1.
+// asVariant rewrites a table of format B like other published copies: header in capitals, two columns
+// renamed, years of four digits, Latin-1.
 func asVariant(t table) table {
 	rename := map[string]string{"AUTHORIZED_CAP": "AUTHORIZED_CAPITAL", "COMPANY_SUB_CATEGORY": "SUB_CATEGORY"}
 	variant := table{crlf: true, latin1: true}

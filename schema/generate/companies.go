@@ -14,10 +14,10 @@ const (
 		"Registered_Office_Address,REGISTRAR_OF_COMPANIES,EMAIL_ADDR,Latest_Year_AR,Latest_Year_BS"
 )
 
-// company is one made-up company, in the values of the official files.
+// company is one made-up company, with values as the official files spell them.
 type company struct {
 	cin, name, date     string
-	day                 int // its date, as an index of calendar.days
+	day                 int // index of date in calendar.days
 	kind                kind
 	status, listing     string
 	authorized, paidUp  int64
@@ -26,7 +26,7 @@ type company struct {
 	address, oldAddress string
 }
 
-// kind is an ownership code and what goes with it.
+// kind is an ownership code of a CIN and the columns that follow from it.
 type kind struct {
 	code, category, sub, class string
 	form                       form
@@ -43,7 +43,7 @@ const (
 	guarantee   = "Guarantee and association Company"
 )
 
-// kinds by their share; one-person companies exist since 2014.
+// kinds have the official files' shares in per cent. See company for one-person companies, which exist since 2014.
 var kinds = newShares([]share[kind]{
 	{kind{"PTC", byShares, nonGovt, "Private", private}, 80.6},
 	{kind{"OPC", byShares, nonGovt, "One Person Company", onePerson}, 8.5},
@@ -75,7 +75,7 @@ var authorizedCapitals = newShares([]share[int64]{
 	{50000, 279}, {30000000, 242}, {4000000, 222}, {100000000, 200}, {7500000, 160}, {1000000000, 40}, {20000000000, 3},
 })
 
-// industry is a classification and the first two digits of codes that fall under it.
+// industry is an industrial classification with the two-digit NIC divisions that it covers.
 type industry struct {
 	name  string
 	codes []int
@@ -101,8 +101,8 @@ var industries = newShares([]share[industry]{
 	{industry{"Insurance", []int{66}}, 22},
 })
 
-// company makes company number i: the one with registration number serial of the count
-// in its state.
+// company makes company number i. Its registration number is serial, out of count companies in its
+// state.
 func (g *generator) company(i int64, state, serial, count int) company {
 	r := stream(g.seed, ofCompany, i)
 	c := company{state: state, kind: kinds.draw(&r), status: companyStatuses.draw(&r), listing: "Unlisted"}
@@ -142,10 +142,10 @@ func (c *company) capitals(r *random) {
 	}
 }
 
-// locate gives a company its address, in the forms of both formats.
+// locate gives a company its address, spelled as in each of the two formats.
 func (g *generator) locate(c *company, r *random) {
 	at := c.state
-	if r.chance(0.02) { // moved since
+	if r.chance(0.02) { // moved to another state after incorporation
 		at = r.below(len(states))
 	}
 	p := g.country.draw(r, at)
@@ -176,7 +176,7 @@ func (g *generator) locate(c *company, r *random) {
 	c.address = street + "," + p.city + "," + p.district + "," + name + pincode + "-India"
 }
 
-// writeA writes a row of format A. Few of its CINs are malformed, as in the real files.
+// writeA writes a row of format A. As in the real files, a few CINs are malformed.
 func (c *company) writeA(o *output, r random) {
 	cin := c.cin
 	switch u := r.unit(); {
@@ -193,7 +193,7 @@ func (c *company) writeA(o *output, r random) {
 	o.finish()
 }
 
-// writeB writes a row of format B, with the state of an earlier date.
+// writeB writes a row of format B, an older release with older values.
 func (c *company) writeB(o *output, r random) {
 	status, email := c.status, "NA"
 	if r.chance(0.5) {
@@ -210,7 +210,7 @@ func (c *company) writeB(o *output, r random) {
 	o.finish()
 }
 
-// rupees adds an amount as format A writes it.
+// rupees appends an amount with two decimals, as in format A.
 func (o *output) rupees(amount int64) {
 	o.row = append(strconv.AppendInt(o.row, amount, 10), ".00,"...)
 }

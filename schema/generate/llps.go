@@ -15,13 +15,13 @@ const (
 	partnersHeader = "llpin,din,name,status,joined_on,left_on"
 )
 
-// llpShare is how many LLPs there are to a company.
+// llpShare is the number of LLPs per company.
 const llpShare = 0.058
 
-// lastMonth begins the month of the monthly list.
+// lastMonth is the first day that the monthly list covers.
 const lastMonth = "2025-04-06"
 
-// firstLLP is the first year of LLPs: the law is of 2008.
+// firstLLP is the first year with LLPs: the LLP Act is of 2008.
 const firstLLP = 2009
 
 var llpStatuses = newShares([]share[string]{
@@ -33,12 +33,12 @@ var partnerCounts = newShares([]share[int]{{2, 77}, {3, 13}, {4, 5}, {5, 2}, {7,
 
 var contributions = []int64{10000, 20000, 50000, 100000, 100000, 100000, 200000, 500000, 1000000, 5000000}
 
-// divisions are main divisions of activity.
+// divisions are values of the column main_division.
 var divisions = []string{"", "Computer programming, consultancy and related activities", "Legal and accounting activities",
 	"Real estate activities", "Wholesale trade, except of motor vehicles and motorcycles", "Construction of buildings",
 	"Activities of head offices; management consultancy activities", "Education", "Human health activities"}
 
-// llpin of LLP number i: none that was given out begins with Z.
+// llpin is the LLPIN of LLP number i. It begins with Z, which no real LLPIN does yet.
 func llpin(i int64) string {
 	letters := i / 10000
 	return string([]byte{'Z', byte('A' + letters/26%26), byte('A' + letters%26)}) + "-" + padded(int(i%10000), 4)
@@ -46,7 +46,7 @@ func llpin(i int64) string {
 
 func (g *generator) llpCount() int64 { return int64(math.Ceil(float64(g.Companies) * llpShare)) }
 
-// llps writes the LLPs and their partners, and some foreign companies among them.
+// llps writes the LLPs, their partners, and one foreign company for every 40 LLPs.
 func (g *generator) llps(ctx context.Context) error {
 	var out llpOutputs
 	var errs [4]error
@@ -75,7 +75,7 @@ func (g *generator) llps(ctx context.Context) error {
 	return nil
 }
 
-// foreign writes a foreign company: F and 5 digits.
+// foreign writes a foreign company, whose number is F and 5 digits.
 func (g *generator) foreign(i int64, o *output) {
 	name := g.names.company(-1-g.llpCount()-i, private)
 	o.fields("F"+padded(int(i/40), 5), name, "ROC Delhi", "", "", "", "0.00", "0.00", "2012-04-01",
@@ -83,8 +83,8 @@ func (g *generator) foreign(i int64, o *output) {
 	o.finish()
 }
 
-// llp writes LLP number i of count, and its partners: in the monthly list when it is of
-// the last month, among the companies of format A like a third of them, else in our form.
+// llp writes LLP number i of count, and its partners. LLPs of the last month go to the monthly list,
+// a third of the others among the companies of format A, the rest to llps.csv.
 func (g *generator) llp(i, count int64, out *llpOutputs) {
 	r := stream(g.seed, ofLLP, i)
 	first := g.calendar.starts[firstLLP-firstYear]
@@ -119,11 +119,10 @@ func (g *generator) llp(i, count int64, out *llpOutputs) {
 	}
 }
 
-// llpOutputs are the files that LLPs and their partners go to.
+// llpOutputs are the files of LLPs and partners.
 type llpOutputs struct{ monthly, column, plain, partners *output }
 
-// partner writes a partner: a person who is in no file of directors, or, for some, a
-// director.
+// partner writes a partner. Three in ten are also directors; the others are in no file of directors.
 func (g *generator) partner(r *random, o *output, llpin string, person int64, founded int) {
 	u := r.unit()
 	if u > 0.7 && g.boards.count > 0 {

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// coinedWords is how many coined words return from name to name.
+	// coinedWords is the number of invented words that many names share.
 	coinedWords = 4000
-	// lineEnd is where an old form ended its line: words are split and joined there.
+	// lineEnd is the line length of an old form: longer names have a stray space there.
 	lineEnd = 40
 )
 
-// namer makes names.
+// namer makes up names of companies and people.
 type namer struct {
 	seed                       uint64
 	coined                     []string
@@ -29,9 +29,8 @@ func newNamer(seed uint64) *namer {
 	return n
 }
 
-// ranked weights words by their rank, as words are in any language. The shift flattens
-// the top, until no word is in more of the names than in the real ones: about 4% for
-// trades.
+// ranked weights words by 1/(rank+shift), Zipf's law with a flattened top: shift is chosen so that no
+// word is more frequent than in the official names (about 4% for trades).
 func ranked(words []string, shift int) shares[string] {
 	var list []share[string]
 	for i, word := range words {
@@ -40,7 +39,7 @@ func ranked(words []string, shift int) shares[string] {
 	return newShares(list)
 }
 
-// coin adds a word that nobody uses, or only by chance.
+// coin appends an invented word of length middle syllables.
 func coin(b []byte, r *random, length int) []byte {
 	b = append(b, pick(r, heads)...)
 	for range length {
@@ -49,7 +48,7 @@ func coin(b []byte, r *random, length int) []byte {
 	return append(b, pick(r, tails)...)
 }
 
-// word adds a coined word: one that returns, or a new one.
+// word appends an invented word: a shared one (40%) or a new one.
 func (n *namer) word(b []byte, r *random) []byte {
 	if r.chance(0.4) {
 		return append(b, n.returning.draw(r)...)
@@ -57,13 +56,13 @@ func (n *namer) word(b []byte, r *random) []byte {
 	return coin(b, r, pick(r, coinedLengths))
 }
 
-// coinedLengths are in middle syllables.
+// coinedLengths are numbers of middle syllables to choose from.
 var coinedLengths = []int{1, 2, 2, 2, 2}
 
-// company is the name of company number i, of a form and class of its own.
+// company returns the name of company number i. A few have the name of an earlier company.
 func (n *namer) company(i int64, form form) string {
 	r := stream(n.seed, ofName, i)
-	if r.chance(0.0007) && i > 0 { // the name of another one
+	if r.chance(0.0007) && i > 0 { // take an earlier company's name
 		r = stream(n.seed, ofName, i-1-int64(r.below(int(min(i, 1000)))))
 		r.next()
 	}
@@ -111,7 +110,7 @@ func (n *namer) tradeWords(r *random) int {
 	return 3
 }
 
-// form is what a company's name ends with.
+// form is a legal form, which decides the ending of the name.
 type form int
 
 const (
@@ -142,7 +141,8 @@ func (n *namer) ending(r *random, form form) string {
 	return pick(r, []string{" PVT LTD", " PVT LTD", " PVT LTD", " PVT. LTD.", " PVT.LTD.", " PRIVATE LIMITED.", " PVT LIMITED"})
 }
 
-// spoil does to few names what the forms of old did to them.
+// spoil damages a few names as in the official files: a space inside a word, a missing or a double
+// space.
 func spoil(r *random, name []byte) string {
 	u := r.unit()
 	switch {
@@ -156,7 +156,7 @@ func spoil(r *random, name []byte) string {
 	return string(name)
 }
 
-// person is a name that is nobody's, and says so.
+// person appends a person's name that ends in (MADE-UP).
 func (n *namer) person(b []byte, r *random) []byte {
 	b = append(b, n.coined[r.skewed(len(n.coined)/4)]...)
 	if r.chance(0.3) {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Bounds of the made-up directory of post offices: India has 19,307 pincodes.
+// Bounds of the number of made-up pincodes; India has 19,307.
 const (
 	fewestPincodes = 270
 	mostPincodes   = 19300
 )
 
-// postal is one pincode: its post offices lie in the district of place.
+// postal is one pincode with its city and district.
 type postal struct {
 	pincode, city, district string
 }
 
-// country is the made-up geography: the pincodes of every state, by its index.
+// country is the made-up geography: the pincodes of each state, by index in states.
 type country struct {
 	postals [][]postal
 }
@@ -43,25 +43,25 @@ func newCountry(seed uint64, n *namer, companies int) *country {
 	return c
 }
 
-// offset keeps the pincodes of states with the same first digits apart.
+// offset is added to a state's pincodes, so that states with the same first digits share none.
 func offset(state int) int {
 	used := 0
 	for i := range state {
 		if states[i].value.pin == states[state].value.pin {
-			used += 4500 // no state has as many
+			used += 4500 // more than any state has
 		}
 	}
 	return used
 }
 
-// place is the name of a district: the same for the same state and number.
+// place returns the name of a district; it depends on state and district number only.
 func (n *namer) place(r *random, state, district int) string {
 	return title(n.coined[(state*151+district*7)%len(n.coined)])
 }
 
 func title(s string) string { return s[:1] + strings.ToLower(s[1:]) }
 
-// draw is a pincode of a state, those of its cities more often.
+// draw returns a random pincode of a state; the first ones are the most frequent.
 func (c *country) draw(r *random, state int) *postal {
 	list := c.postals[state]
 	return &list[r.skewed(len(list))]
@@ -69,8 +69,8 @@ func (c *country) draw(r *random, state int) *postal {
 
 const formatC = "CircleName,RegionName,DivisionName,OfficeName,Pincode,OfficeType,Delivery,District,StateName,Latitude,Longitude"
 
-// writeOffices writes the directory of post offices: about eight to a pincode, some
-// without a district, some in the district beside.
+// writeOffices writes the directory of post offices: about eight per pincode, a few without a
+// district, a few in the neighbouring district.
 func (c *country) writeOffices(o *output, seed uint64) {
 	for i, s := range states {
 		r := stream(seed, ofPlaces, int64(1000+i))
