@@ -18,6 +18,8 @@ go test -count=1 -timeout 12h -v -run 'TestSeeds|TestSameSeed' ./internal/simula
 grep -v 'seed=[0-9]' "$log"
 go test -count=1 -timeout 1h -v -run Mutants ./internal/simulation
 go test -count=1 -timeout 2h -v ./internal/chaos -rounds "${ROUNDS:-50}"
+# Every charge of a graceful stop is answered, in 50 stops under load with each protocol.
+go test -count=1 -timeout 10m -run EveryChargeOfAStop ./host/server -stops 50
 for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/... ./internal/...); do
     folder=.${package#regedge}
     for target in $(cat "$folder"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do

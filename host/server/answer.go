@@ -82,7 +82,7 @@ func (s *Server) serve(e *exchange, client string) {
 }
 
 func (s *Server) lookUp(e *exchange) {
-	if s.inFlight.Add(1) > int64(s.config.MaxInFlight) {
+	if s.inFlight.Add(1) > int64(s.config.MaxInFlight) || s.refusing.Load() {
 		s.inFlight.Add(-1)
 		s.refuse(e, handler.Overloaded)
 		return

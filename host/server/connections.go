@@ -27,7 +27,16 @@ type connection struct {
 	readBy, readSet, writeSet time.Time
 	// lingers is set if the client may still be sending data that is not read.
 	lingers atomic.Bool
+	state   atomic.Int32
 }
+
+// The states of a connection. A drain ends a connection only while it waits, in one step with
+// the receipt of a request's first bytes: a request is either answered, or was never begun.
+const (
+	waiting int32 = iota // for the first bytes of a request
+	busy                 // with a request
+	ended                // what arrives now is not read as a request
+)
 
 // readAhead holds most requests completely, in bytes. Every connection has a buffer of this size,
 // idle ones too.
@@ -38,16 +47,10 @@ const readAhead = 512
 // saves a system call a request.
 func (c *connection) Read(p []byte) (int, error) {
 	if len(c.ahead) == 0 {
-		if differ(c.readSet, c.readBy) {
-			if err := c.Conn.SetReadDeadline(c.readBy); err != nil {
-				return 0, err
-			}
-			c.readSet = c.readBy
-		}
 		if len(p) >= len(c.buffer) {
-			return c.Conn.Read(p)
+			return c.receive(p)
 		}
-		n, err := c.Conn.Read(c.buffer[:])
+		n, err := c.receive(c.buffer[:])
 		if n == 0 {
 			return 0, err
 		}
@@ -56,6 +59,45 @@ func (c *connection) Read(p []byte) (int, error) {
 	n := copy(p, c.ahead)
 	c.ahead = c.ahead[n:]
 	return n, nil
+}
+
+// receive reads from the socket. It fails with net.ErrClosed once a drain has ended the connection.
+func (c *connection) receive(p []byte) (int, error) {
+	if differ(c.readSet, c.readBy) {
+		if err := c.Conn.SetReadDeadline(c.readBy); err != nil {
+			return 0, err
+		}
+		c.readSet = c.readBy
+	}
+	if c.state.Load() == ended { // its deadline may just have been replaced
+		return 0, net.ErrClosed
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.state.Load() != busy && !c.state.CompareAndSwap(waiting, busy) {
+		c.lingers.Store(true)
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// await is called after an answer was sent: the next bytes begin a request.
+func (c *connection) await() {
+	c.state.Store(waiting)
+	if c.of.draining.Load() {
+		c.end()
+	}
+}
+
+// end ends the connection if it waits for a request. The goroutine that reads from it closes it:
+// at once if the client hangs up too.
+func (c *connection) end() {
+	if !c.state.CompareAndSwap(waiting, ended) {
+		return
+	}
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTime))
 }
 
 // deadlineSlack is how inexact a deadline may be. The server sets three for each request, and each
@@ -111,6 +153,9 @@ type connections struct {
 	log  *slog.Logger
 	mu   sync.Mutex
 	open map[*connection]struct{}
+	// draining is set before the open connections are ended, and read after one was added or
+	// begins to wait, so that none is missed.
+	draining atomic.Bool
 }
 
 // newConnections wraps a listener.
@@ -133,6 +178,9 @@ func (l *connections) Accept() (net.Conn, error) {
 			l.mu.Lock()
 			l.open[c] = struct{}{}
 			l.mu.Unlock()
+			if l.draining.Load() {
+				c.end()
+			}
 			return c, nil
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -140,6 +188,18 @@ func (l *connections) Accept() (net.Conn, error) {
 		}
 		l.log.Error("accept a connection", "error", err)
 		time.Sleep(pause)
+	}
+}
+
+// drain accepts no more connections, and ends those that wait for a request. The others end after
+// their answer.
+func (l *connections) drain() {
+	l.draining.Store(true)
+	_ = l.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		c.end()
 	}
 }
 

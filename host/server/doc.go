@@ -8,6 +8,6 @@
 // the tests run on both.
 //
 // Promises: every response to a request that could be parsed has X-Request-Id. No log line
-// and no metric contains a key, a query, a path parameter or a body. A request that has
-// begun is finished before Run returns, within Config.DrainTimeout.
+// and no metric contains a key, a query, a path parameter or a body. A lookup that has
+// begun is answered before Run returns, within Config.DrainTimeout, and no other is charged.
 package server

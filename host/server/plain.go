@@ -26,14 +26,14 @@ type plain struct {
 
 func (s *Server) newPlain(listener net.Listener) transport {
 	return plain{connections: newConnections(listener, s.config.Log), Server: &fasthttp.Server{
-		Handler:         s.answerPlain,
-		ErrorHandler:    s.refusePlain,
-		HeaderReceived:  withoutBody,
-		ReadTimeout:     s.config.ReadHeaderTimeout, // a body is not read
-		WriteTimeout:    s.config.WriteTimeout,
-		IdleTimeout:     s.config.IdleTimeout,
-		ReadBufferSize:  s.config.MaxHeaderBytes,
-		CloseOnShutdown: true,
+		Handler:        s.answerPlain,
+		ErrorHandler:   s.refusePlain,
+		HeaderReceived: withoutBody,
+		ReadTimeout:    s.config.ReadHeaderTimeout, // a body is not read
+		WriteTimeout:   s.config.WriteTimeout,
+		IdleTimeout:    s.config.IdleTimeout,
+		ReadBufferSize: s.config.MaxHeaderBytes,
+		ConnState:      awaitRequest,
 		// A connection releases its buffers, such as that of a large page, after each request
 		// rather than with the next one.
 		ReduceMemoryUsage: true,
@@ -48,13 +48,17 @@ func (s *Server) newPlain(listener net.Listener) transport {
 
 func (p plain) serve() error { return p.Serve(p.connections) }
 
+// shutdown does not use fasthttp's own, which closes a connection that has just got a request: it
+// was charged, and its answer could not be sent.
 func (p plain) shutdown(ctx context.Context) error {
-	err := p.ShutdownWithContext(ctx)
-	p.connections.Close() // ShutdownWithContext does not if Serve has not begun
-	if err == nil {
-		err = p.connections.wait(ctx)
+	p.connections.drain()
+	return p.connections.wait(ctx)
+}
+
+func awaitRequest(c net.Conn, state fasthttp.ConnState) {
+	if state == fasthttp.StateIdle {
+		c.(*connection).await()
 	}
-	return err
 }
 
 func (p plain) close() error { return p.connections.closeAll() }
@@ -96,6 +100,10 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 		s.serve(e, s.config.Proxies.client(ctx.Conn().(*connection).peer, &e.request))
 		e.writePlain(&ctx.Response)
 		s.record(e, s.config.Now().Sub(started))
+	}
+	if s.draining.Load() {
+		ctx.SetConnectionClose()
+		ctx.Conn().(*connection).lingers.Store(true)
 	}
 	e.reset()
 	exchanges.Put(e)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -20,10 +21,11 @@ import (
 type secure struct {
 	*http.Server
 	listener net.Listener
+	of       *Server
 }
 
 func (s *Server) newSecure(listener net.Listener) transport {
-	return secure{listener: listener, Server: &http.Server{
+	return secure{of: s, listener: listener, Server: &http.Server{
 		Handler:                      s,
 		ReadHeaderTimeout:            s.config.ReadHeaderTimeout,
 		ReadTimeout:                  s.config.ReadHeaderTimeout, // a body is not read
@@ -37,9 +39,42 @@ func (s *Server) newSecure(listener net.Listener) transport {
 	}}
 }
 
-func (w secure) serve() error                       { return w.ServeTLS(w.listener, "", "") }
-func (w secure) shutdown(ctx context.Context) error { return w.Shutdown(ctx) }
-func (w secure) close() error                       { return w.Close() }
+func (w secure) serve() error { return w.ServeTLS(w.listener, "", "") }
+func (w secure) close() error { return w.Close() }
+
+// settleTime is how long requests that have arrived have to begin, and finished answers to leave
+// the buffers of HTTP/2: net/http knows of neither.
+const settleTime = 25 * time.Millisecond
+
+// shutdown lets connections end after their next answer at first. net/http's own Shutdown then
+// closes idle ones; it may close one that has just got a request, so none is charged by then.
+func (w secure) shutdown(ctx context.Context) error {
+	_ = w.listener.Close()
+	err := w.of.settle(ctx)
+	w.of.refusing.Store(true)
+	if err == nil {
+		err = w.of.settle(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err = w.Shutdown(ctx); errors.Is(err, net.ErrClosed) {
+		return nil // the listener
+	}
+	return err
+}
+
+// settle waits for settleTime, and until no lookup is in flight or ctx is done.
+func (s *Server) settle(ctx context.Context) error {
+	for wait := settleTime; wait > 0 || s.inFlight.Load() > 0; wait -= time.Millisecond {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +82,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := exchanges.Get().(*exchange)
 	e.readHTTP(r)
 	s.serve(e, s.config.Proxies.client(peerOf(r), &e.request))
+	if s.draining.Load() {
+		w.Header().Set("Connection", "close") // for HTTP/2, net/http sends GOAWAY
+	}
 	e.writeHTTP(w)
 	if e.written != nil {
 		e.written()

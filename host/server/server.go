@@ -102,6 +102,7 @@ type Server struct {
 	inFlight atomic.Int64
 	large    atomic.Int64 // large pages being sent, see maxLarge
 	draining atomic.Bool
+	refusing atomic.Bool // lookups, since their connections are being closed
 }
 
 // New checks the configuration and registers the metrics.
