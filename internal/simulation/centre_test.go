@@ -27,6 +27,7 @@ type centre struct {
 	current        *writerProcess // nil while none runs
 	former         *writerProcess // does not know yet that another writer took over
 	skew           int64
+	setBack        int64 // by how much the clock went back since a second writer started
 	backup         *backup
 	// oldest is the time of the first backup that was restored: edges keep the batches that
 	// they resent since then no longer than others.
@@ -65,6 +66,12 @@ func (c *centre) close() {
 }
 
 func (c *centre) now() time.Time { return time.UnixMilli(c.sim.now + c.skew) }
+
+// setClock sets how far the writer's clock is off.
+func (c *centre) setClock(skew int64) {
+	c.setBack += max(c.skew-skew, 0)
+	c.skew = skew
+}
 
 // start starts a writer, which a fault may end at once.
 func (c *centre) start(restored bool) {
@@ -184,7 +191,7 @@ func (c *centre) takeOver() {
 		return
 	}
 	c.sim.count(secondWriter)
-	c.former = before
+	c.former, c.setBack = before, 0
 }
 
 // restart ends the writer between two calls.

@@ -194,9 +194,9 @@ func (s *sim) trackDry(id int64, b *balance) {
 // stillDry stands for a time that has not ended.
 const stillDry = 1 << 62
 
-// refusalAge is how old the writer's reply behind a 402 may be: the time that an edge waits
-// for it, the time that it is then valid, and the time until a superseded writer finds out.
-const refusalAge = timeoutMillis + 5_000 + 1_000
+// refusalAge is how old the state of the ledger behind a 402 may be: the time for which an edge
+// believes an answer since it asked, and the time until a superseded writer finds out.
+const refusalAge = 1_000 + 1_000
 
 // refused checks that a 402 is true.
 func (s *sim) refused(e *edge, r *request) {
@@ -204,7 +204,7 @@ func (s *sim) refused(e *edge, r *request) {
 		return
 	}
 	at, ok := s.dry[[2]int64{e.number, r.Account}]
-	if !ok || s.now-at > refusalAge+e.setBack {
+	if !ok || s.now-at > refusalAge+e.setBack+s.centre.setBack {
 		s.fail("%s answers 402 to account %d, which was dry at %d, now %d", e.name, r.Account, at, s.now)
 	}
 }

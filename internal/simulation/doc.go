@@ -13,7 +13,8 @@
 //     time and in any order, and a power cut leaves any subset of them;
 //   - the ledger's database fails at any statement, commits and returns an error, ends with
 //     its writer, or is restored from a backup;
-//   - every clock is wrong by up to 30 s, and days pass.
+//   - every clock is wrong by up to 30 s, and days pass. Clocks of edges, or the writer's, jump by
+//     minutes to years, forward and back, and become right again.
 //
 // # What is checked
 //
@@ -26,7 +27,8 @@
 //  3. No edge's usage exceeds the answers with which its clients were charged (G2): a request
 //     whose answer was cut off counts as one that may have been charged.
 //  4. A 402 is sent only for an account of which nothing was left or leased elsewhere within
-//     the last eleven seconds by the edge's clock (G5, G6).
+//     the last two seconds by the clocks of edge and writer: the edge asks once a second, and so
+//     often does a superseded writer look whether it is one (G5, G6).
 //  5. A ledger that waits for its edges grants nothing.
 //  6. An operator's call is refused by a failing database and by a superseded writer, and by
 //     nothing else.

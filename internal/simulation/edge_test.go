@@ -32,7 +32,7 @@ type edge struct {
 	syncFails bool
 	fullUntil int64
 	skew      int64
-	setBack   int64 // how much older than it seems the writer's last reply may be
+	setBack   int64 // by how much the clock went back since the last sync that was answered began
 	cutUntil  int64
 	downSince int64
 
@@ -54,6 +54,7 @@ type process struct {
 	meter   *meter.Meter
 	dead    bool
 	crashIn int
+	watches bool // the message to be sent is of the meter's watch
 }
 
 func (e *edge) now() time.Time { return time.UnixMilli(e.sim.now + e.skew) }
@@ -133,6 +134,8 @@ func (e *edge) exchange() {
 	e.asked = s.restores
 	s.detail("%s exchanges", e.name)
 	e.replied = false
+	defer p.sends(p.watches)
+	p.sends(false)
 	err := p.meter.Exchange(context.Background())
 	if e.process == p {
 		e.sending = false
@@ -159,6 +162,8 @@ func (e *edge) noteSeen(seen bool) {
 // watch asks for news as the meter's watch loop does.
 func (e *edge) watch() {
 	if p := e.process; p != nil {
+		defer p.sends(p.watches)
+		p.sends(true)
 		p.meter.Watch(context.Background(), 0)
 		e.checkProcess(p)
 	}
@@ -175,11 +180,13 @@ func (e *edge) flush() {
 	}
 }
 
+func (p *process) sends(watch bool) { p.watches = watch }
+
 // Sync sends a message over the network, which may lose, delay or repeat it. Other steps run
 // meanwhile.
 func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	e, s := p.edge, p.edge.sim
-	before, begin := e.arrived, s.now
+	before, begin, setBack, watch := e.arrived, s.now, e.setBack, p.watches
 	if s.now < e.cutUntil && !s.calm {
 		s.count(partitioned)
 		return nil, errNetwork
@@ -226,7 +233,10 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		return e.replies[s.random.IntN(len(e.replies))], nil
 	}
 	s.remember(&e.replies, reply)
-	e.setBack, e.replied = 0, true
+	e.replied = true
+	if !watch {
+		e.setBack -= setBack
+	}
 	return reply, nil
 }
 

@@ -33,6 +33,8 @@ const (
 	backAfterDays
 	retiredAlive
 	clockSkew
+	clockJump
+	writerClockJump
 	daysPass
 	writerRestart
 	writerCrashAtWrite
@@ -57,7 +59,7 @@ var faultNames = [faults]string{
 	"request lost", "answer lost", "message repeated", "message delayed", "message overtaken", "answer too late", "late message",
 	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "torn copy into memory", "power cut",
 	"power cut that lost writes", "disk full", "sync error", "disk wiped", "disk wiped, node retired",
-	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "days pass",
+	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
 	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again",

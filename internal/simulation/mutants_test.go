@@ -30,6 +30,8 @@ var mutants = []mutant{
 	{name: "repeated-row-grants-again", change: keepFirstArgument},
 	{name: "returned-units-still-spent", change: skip},
 	{name: "old-refusal-believed", change: dropLastOperand},
+	{name: "refusal-believed-for-five-seconds", change: timesFive},
+	{name: "lease-of-a-future-window-believed", change: compare("==", ">=")},
 	{name: "snapshot-without-batch-in-flight", change: skip},
 	{name: "usage-of-older-copy-reported-again", change: skip},
 	{name: "batch-sent-before-durable", change: skip},
@@ -81,6 +83,22 @@ func lastOperator(from, to string) func(*mark) []edit {
 	return func(m *mark) []edit {
 		all := m.operands()
 		c, ok := all[len(all)-1].(*ast.BinaryExpr)
+		require.True(m.t, ok && c.Op.String() == from, "%s: want a comparison by %s", m.name, from)
+		return m.replace(c, m.text(c.X)+" "+to+" "+m.text(c.Y))
+	}
+}
+
+// timesFive makes the greater side of a comparison five times as great.
+func timesFive(m *mark) []edit {
+	c, ok := m.condition().(*ast.BinaryExpr)
+	require.True(m.t, ok, "%s: want a comparison", m.name)
+	return m.replace(c.Y, "5*("+m.text(c.Y)+")")
+}
+
+// compare changes the operator of a single comparison.
+func compare(from, to string) func(*mark) []edit {
+	return func(m *mark) []edit {
+		c, ok := m.condition().(*ast.BinaryExpr)
 		require.True(m.t, ok && c.Op.String() == from, "%s: want a comparison by %s", m.name, from)
 		return m.replace(c, m.text(c.X)+" "+to+" "+m.text(c.Y))
 	}

@@ -205,7 +205,7 @@ func (s *sim) heal() {
 	s.calm = true
 	s.note("heals")
 	s.centre.end(&s.centre.former)
-	s.centre.skew = 0
+	s.centre.setClock(0)
 	s.unsuspend()
 	for _, r := range s.query(`SELECT CAST(substr(name, 6) AS INTEGER), retired FROM node`) {
 		if r[0] <= int64(len(s.edges)) { // the response to the operator may have been lost

@@ -282,21 +282,59 @@ func (s *sim) changeAccount(kind fault, id int64, set func(*writer.AccountChange
 	})
 }
 
-// maxSkewMillis is how far a clock may be off.
+// maxSkewMillis is how far a clock may be off that did not jump.
 const maxSkewMillis = 30_000
 
+// jumps are how far a clock is off after it jumped: a wrong time zone, a half-hour one, a day, a
+// month, a year, a battery that was empty.
+var jumps = []int64{
+	7 * 60_000, 60 * 60_000, 330 * 60_000, 14 * 60 * 60_000, dayMillis, 2 * dayMillis, 31 * dayMillis, 400 * dayMillis, 20 * 365 * dayMillis,
+}
+
+func (s *sim) jump() int64 {
+	by := jumps[s.random.IntN(len(jumps))] + s.random.Int64N(1000)
+	if s.random.IntN(2) == 0 {
+		return -by
+	}
+	return by
+}
+
+func (s *sim) smallSkew() int64 { return s.random.Int64N(2*maxSkewMillis) - maxSkewMillis }
+
+// jumpEdge has an edge's clock jump. Either the writer's clock or those of the edges are about
+// right: when both are wrong, what is kept for a time may be forgotten too early.
+func (s *sim) jumpEdge(e *edge) {
+	s.count(clockJump)
+	s.centre.setClock(min(max(s.centre.skew, -maxSkewMillis), maxSkewMillis))
+	e.setClock(s.jump())
+	s.note("the clock of %s is off by %d s", e.name, e.skew/1000)
+}
+
+func (s *sim) jumpCentre() {
+	s.count(writerClockJump)
+	for _, e := range s.edges {
+		e.setClock(min(max(e.skew, -maxSkewMillis), maxSkewMillis))
+	}
+	s.centre.setClock(s.jump())
+	s.note("the writer's clock is off by %d s", s.centre.skew/1000)
+}
+
 func (s *sim) troubleTime(e *edge) {
-	switch s.random.IntN(12) {
+	switch s.random.IntN(16) {
 	case 0:
 		s.count(daysPass)
 		s.now += s.random.Int64N(3 * dayMillis)
 	case 1:
 		s.now += s.random.Int64N(60 * 60 * 1000)
-	case 2, 3:
-		s.centre.skew = s.random.Int64N(2*maxSkewMillis) - maxSkewMillis
+	case 2, 3, 4:
+		s.centre.setClock(s.smallSkew())
+	case 5, 6:
+		s.jumpEdge(e)
+	case 7:
+		s.jumpCentre()
 	default:
 		s.count(clockSkew)
-		e.setClock(s.random.Int64N(2*maxSkewMillis) - maxSkewMillis)
+		e.setClock(s.smallSkew())
 	}
 }
 

@@ -39,15 +39,17 @@ type reportArchive struct {
 }
 
 // Archive stores a batch that the writer acknowledged, under the day of its report, and once
-// a day deletes those that are too old. It is durable before the segment that sealed it is
-// deleted. After an error it is stored once the disk works again.
-func (j *Journal) Archive(epoch uint64, batch *syncproto.Batch, day int32) error {
+// a day deletes those that are too old today. The two days differ when a clock is wrong: day
+// is the later one by the clocks of edge and writer, today the earlier one. It is durable
+// before the segment that sealed it is deleted. After an error it is stored once the disk
+// works again.
+func (j *Journal) Archive(epoch uint64, batch *syncproto.Batch, day, today int32) error {
 	if err := j.ArchiveReplayed(epoch, batch, day); err != nil {
 		return err
 	}
 	j.archive.mu.Lock()
 	defer j.archive.mu.Unlock()
-	if err := j.archive.dropOld(day); err != nil {
+	if err := j.archive.dropOld(today); err != nil {
 		return fmt.Errorf("drop old batches: %w", err)
 	}
 	return nil

@@ -203,7 +203,7 @@ func TestBatchesAreArchivedForAWeek(t *testing.T) {
 	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	for day := int32(100); day < 110; day++ {
-		require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: uint64(day), Of: 1}, day))
+		require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: uint64(day), Of: 1}, day, day))
 	}
 	require.Nil(t, archivedBatch(t, j, 1, 101), "older than a week")
 	require.EqualValues(t, 102, archivedBatch(t, j, 1, 102).Seq)
@@ -216,7 +216,7 @@ func TestBatchesAreArchivedForAWeek(t *testing.T) {
 		file.Truncate(file.Len() - 1)
 		again, _, _, _ := opened(t, d, k)
 		require.Nil(t, archivedBatch(t, again, 1, 109))
-		require.NoError(t, again.Archive(1, &syncproto.Batch{Seq: 111, Of: 1}, 109))
+		require.NoError(t, again.Archive(1, &syncproto.Batch{Seq: 111, Of: 1}, 109, 109))
 		require.EqualValues(t, 111, archivedBatch(t, again, 1, 111).Seq)
 	})
 }
@@ -239,7 +239,7 @@ func TestPartOfAFailedWriteIsNotReplayed(t *testing.T) {
 func TestBatchIsArchivedDespiteDiskErrors(t *testing.T) {
 	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
-	keep := func(seq uint64) error { return j.Archive(1, &syncproto.Batch{Seq: seq, Of: 1}, 100) }
+	keep := func(seq uint64) error { return j.Archive(1, &syncproto.Batch{Seq: seq, Of: 1}, 100, 100) }
 	stored := func() (all []uint64) {
 		eachBatch(bytes.NewReader(d.files[archiveName(100)].Bytes()), func(_ uint64, b *syncproto.Batch) { all = append(all, b.Seq) })
 		return all
@@ -267,7 +267,7 @@ func TestBatchIsArchivedDespiteDiskErrors(t *testing.T) {
 		durable := file.Len()
 		require.NoError(t, keep(5))
 		d.syncErr = errors.New("input/output error")
-		require.ErrorIs(t, j.Archive(1, &syncproto.Batch{Seq: 6, Of: 1}, 101), d.syncErr)
+		require.ErrorIs(t, j.Archive(1, &syncproto.Batch{Seq: 6, Of: 1}, 101, 101), d.syncErr)
 		d.syncErr = nil
 		require.NoError(t, j.Rotate(func(func([]byte)) {}))
 		file.Truncate(durable) // the disk lost what it failed to sync, whatever later syncs returned
@@ -328,7 +328,7 @@ func TestRecordsOfASnapshotAreNotWrittenAgain(t *testing.T) {
 func TestUnreadableBatchIsAnError(t *testing.T) {
 	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
-	require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: 7, Of: 1}, 100))
+	require.NoError(t, j.Archive(1, &syncproto.Batch{Seq: 7, Of: 1}, 100, 100))
 	require.NoError(t, j.Close())
 	again, _, _, _ := opened(t, d, k)
 	d.openErr = errors.New("too many open files")

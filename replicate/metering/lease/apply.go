@@ -102,6 +102,9 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 		return Applied{}
 	}
 	s.noteContact(now, r)
+	if ofSync {
+		s.session.answered = s.session.sent
+	}
 	s.declaration.demand(r.Declare, ofSync, s.leases.accounts.len()+s.leases.keys.len())
 	acknowledged := s.outbox.news(r.Applied)
 	if acknowledged {
@@ -168,17 +171,13 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
 	for _, row := range r.Rows {
-		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !past(now, row.Pool) {
+		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !past(s.horizon(now), row.Pool) {
+			s.mend(now, &row, r.Declare)
 			rows = append(rows, row)
 		}
 	}
 	s.session.seen = r.Upto
 	return rows
-}
-
-// past reports whether the pool's window is over.
-func past(now int64, p syncproto.Pool) bool {
-	return p.Kind == syncproto.Volume && p.Window < syncproto.Month(now) || p.Kind == syncproto.NotFound && p.Window < syncproto.Day(now)
 }
 
 // closedSince reports whether a row is about a lease that was closed in a batch which the

@@ -22,6 +22,7 @@ type Answer struct {
 // the same verdict and charges nothing. again says that this is the same call after a
 // wait: it is in the rate already.
 func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
+	s.session.noteTime(now)
 	id := s.recent.sum(r.ID)
 	if e := s.recent.find(id); e != nil {
 		return s.repeat(e)
@@ -111,13 +112,9 @@ type gate struct {
 // (docs/contract.md, "Which answer wins").
 func (s *EdgeState) gates(now int64, r *charge.Request, a *account) [3]gate {
 	month, day := syncproto.Month(now), syncproto.Day(now)
-	if a.volume.window < month {
-		a.volume = lease{window: month}
-	}
 	notFound := s.leases.keys.ensure(r.Key)
-	if notFound.window < day {
-		*notFound = lease{window: day}
-	}
+	s.leases.turn(volumePool(r.Account, month), &a.volume, s.horizon(now))
+	s.leases.turn(notFoundPool(r.Key, day), notFound, s.horizon(now))
 	target := a.target()
 	return [3]gate{
 		{volumePool(r.Account, month), &a.volume, target, true, charge.MonthlyVolumeExceeded},
@@ -147,7 +144,7 @@ const (
 )
 
 // check decides whether a gate lets the request pass. That nothing is left is believed only
-// while the writer is connected, except for the not-found cap: a day's lookups don't come
+// while the writer was just asked, except for the not-found cap: a day's lookups don't come
 // back. This holds as long as the cap is a constant; if it could be raised during a day, an
 // edge without contact would go on refusing.
 func (s *EdgeState) check(g *gate, now int64) decision {
@@ -156,7 +153,7 @@ func (s *EdgeState) check(g *gate, now int64) decision {
 		return pass
 	}
 	//mutant:old-refusal-believed
-	if l.known && l.dry && l.held() <= 0 && (g.pool.Kind == syncproto.NotFound || s.Connected(now)) {
+	if l.known && l.dry && l.held() <= 0 && (g.pool.Kind == syncproto.NotFound || s.mayRefuse(now)) {
 		return exhausted
 	}
 	if !g.spends && l.known {

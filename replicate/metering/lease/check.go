@@ -29,6 +29,14 @@ func (all *leases) check() error {
 		}
 		granted += l.granted
 	}
+	for p, parked := range all.parked {
+		for _, l := range parked {
+			if err := l.check(); err != nil {
+				return fmt.Errorf("parked lease of %+v: %w", p, err)
+			}
+			granted += l.granted
+		}
+	}
 	if granted > all.granted {
 		return fmt.Errorf("leases hold %d units of grants, the epoch received %d", granted, all.granted)
 	}

@@ -36,16 +36,18 @@ func (s *EdgeState) declare(m *syncproto.Sync) {
 		return
 	}
 	accounts, total := l.accounts.len(), l.accounts.len()+l.keys.len()
-	for i := d.sent; i < total && len(m.Declared) <= syncproto.MaxDeclared-2; i++ {
+	for i := d.sent; i < total && len(m.Declared) <= syncproto.MaxDeclared-2-maxParked; i++ {
 		if i < accounts {
 			id := l.accounts.order[i]
 			a := l.accounts.get(id)
 			addDeclared(m, creditsPool(id), &a.credits)
 			addDeclared(m, volumePool(id, a.volume.window), &a.volume)
+			l.eachParked(volumePool(id, 0), func(p syncproto.Pool, parked *lease) { addDeclared(m, p, parked) })
 		} else {
 			id := l.keys.order[i-accounts]
 			held := l.keys.get(id)
 			addDeclared(m, notFoundPool(id, held.window), held)
+			l.eachParked(notFoundPool(id, 0), func(p syncproto.Pool, parked *lease) { addDeclared(m, p, parked) })
 		}
 		d.pending++
 	}

@@ -36,24 +36,23 @@ type lease struct {
 // held is what may still be spent or returned.
 func (l *lease) held() int64 { return l.granted - l.spent - l.returned }
 
-// usable reports whether a unit can be spent at now in window.
+// usable reports whether a unit can be spent at now in window. An end that is absurdly far
+// away is not believed.
 func (l *lease) usable(now int64, window int32) bool {
-	return l.window == window && l.held() > 0 && now < l.until
+	return l.window == window && l.held() > 0 && now < l.until && l.until-now <= absurdMillis
 }
 
 // apply takes the writer's row and returns the units that it added. Grants are sums, so a
-// row that was repeated or overtaken adds nothing.
+// row that was repeated or overtaken adds nothing. Only of a lease for a window can the sum
+// be less: the writer took that window for past, by a wrong clock, and begins again.
 func (l *lease) apply(r *syncproto.Row) int64 {
-	if r.Pool.Window < l.window {
-		return 0
-	}
-	if r.Pool.Window > l.window {
-		*l = lease{window: r.Pool.Window}
+	if r.Pool.Window != 0 && r.Granted < l.granted {
+		*l = lease{window: l.window}
 	}
 	//mutant:repeated-row-grants-again
 	added := max(r.Granted-l.granted, 0)
 	l.granted += added
-	l.until, l.known, l.dry, l.recalled = max(l.until, r.UntilMillis), true, r.Dry, r.Recall
+	l.until, l.known, l.dry, l.recalled = r.UntilMillis, true, r.Dry, r.Recall
 	return added
 }
 
@@ -111,15 +110,17 @@ func (d *demand) recent(now int64) int32 {
 }
 
 // leases are all leases of this edge: of credits and volume in their account, of not-found
-// lookups by key. granted is the sum of all grants of the epoch, to closed leases too.
+// lookups by key, and parked ones by the windowless pool of an account or key that is known.
+// granted is the sum of all grants of the epoch, to closed leases too.
 type leases struct {
 	accounts roster[account]
 	keys     roster[lease]
+	parked   map[syncproto.Pool][]*lease
 	granted  int64
 }
 
 func newLeases() leases {
-	return leases{accounts: newRoster[account](), keys: newRoster[lease]()}
+	return leases{accounts: newRoster[account](), keys: newRoster[lease](), parked: map[syncproto.Pool][]*lease{}}
 }
 
 // clear ends all leases, as a new epoch does. Accounts keep what was counted of them in
@@ -128,11 +129,20 @@ func (l *leases) clear() {
 	for _, a := range l.accounts.all() {
 		*a = account{rate: a.rate, lastUsed: a.lastUsed} // lastUsed: or a sweep would drop the rate
 	}
-	l.keys, l.granted = newRoster[lease](), 0
+	l.keys, l.parked, l.granted = newRoster[lease](), map[syncproto.Pool][]*lease{}, 0
 }
 
 // find returns the lease of a pool, nil when there is none.
 func (l *leases) find(p syncproto.Pool) *lease {
+	found := l.atHand(p)
+	if found != nil && found.window != p.Window {
+		return l.findParked(p)
+	}
+	return found
+}
+
+// atHand returns the lease at hand of a pool's account or key, of any window.
+func (l *leases) atHand(p syncproto.Pool) *lease {
 	if p.Kind == syncproto.NotFound {
 		return l.keys.get(p.Subject)
 	}
@@ -146,15 +156,22 @@ func (l *leases) find(p syncproto.Pool) *lease {
 	return &a.credits
 }
 
-// ensure returns the lease of a pool, and makes it when there is none.
+// ensure returns the lease of a pool, and makes it when there is none: at hand when that
+// place is free, else parked.
 func (l *leases) ensure(p syncproto.Pool) *lease {
-	switch p.Kind {
-	case syncproto.NotFound:
-		return l.keys.ensure(p.Subject)
-	case syncproto.Volume:
-		return &l.accounts.ensure(p.Subject).volume
+	if p.Kind == syncproto.NotFound {
+		l.keys.ensure(p.Subject)
+	} else {
+		l.accounts.ensure(p.Subject)
 	}
-	return &l.accounts.ensure(p.Subject).credits
+	if found := l.find(p); found != nil {
+		return found
+	}
+	if free := l.atHand(p); !free.inUse() {
+		*free = lease{window: p.Window}
+		return free
+	}
+	return l.park(p, lease{window: p.Window})
 }
 
 // forgetDry forgets which accounts had nothing left. That was said in another session and
@@ -162,6 +179,11 @@ func (l *leases) ensure(p syncproto.Pool) *lease {
 func (l *leases) forgetDry() {
 	for _, a := range l.accounts.all() {
 		a.credits.dry, a.volume.dry = false, false
+	}
+	for _, parked := range l.parked {
+		for _, p := range parked {
+			p.dry = false
+		}
 	}
 }
 

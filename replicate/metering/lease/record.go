@@ -24,6 +24,7 @@ const (
 	recordUsage    byte = 12 // of a snapshot
 	recordInflight byte = 13 // of a snapshot
 	recordAbandon  byte = 14 // what was unreported can never be reported
+	recordParked   byte = 15 // of a snapshot
 )
 
 func (s *EdgeState) append(write func(e *syncproto.Encoder)) {

@@ -85,11 +85,14 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 // batch: for a superseded epoch.
 func (s *EdgeState) allReturns() []syncproto.Return {
 	r := newReturnList()
+	putParked := func(p syncproto.Pool, l *lease) { r.putExcess(p, l, 0) }
 	for id, a := range s.leases.accounts.all() {
 		r.putClose(id, a)
+		s.leases.eachParked(volumePool(id, 0), putParked)
 	}
 	for id, l := range s.leases.keys.all() {
 		r.putExcess(notFoundPool(id, l.window), l, 0)
+		s.leases.eachParked(notFoundPool(id, 0), putParked)
 	}
 	return r.list
 }
@@ -116,17 +119,22 @@ func (s *EdgeState) sweep(now int64) {
 		return
 	}
 	s.leases.accounts.sweep(func(id int64, a *account) { s.sweepAccount(id, a, now) })
-	yesterday := syncproto.Day(now) - 1 // a clock may be set back a little
+	horizon := s.horizon(now)
 	s.leases.keys.sweep(func(id int64, l *lease) {
-		if l.window < yesterday {
+		p := notFoundPool(id, l.window)
+		s.leases.dropPast(p, horizon)
+		if past(horizon, p) && len(s.leases.parked[windowless(p)]) == 0 {
 			s.leases.keys.drop(id)
 		}
 	})
 }
 
 func (s *EdgeState) sweepAccount(id int64, a *account, now int64) {
+	s.leases.dropPast(volumePool(id, 0), s.horizon(now))
+	a.lastUsed = min(a.lastUsed, now) // the clock was ahead
 	idle := now - a.lastUsed
-	open := a.credits.known || a.volume.known || a.credits.held() > 0 // by a void, without a row yet
+	open := a.credits.known || a.volume.known || a.credits.held() > 0 || // by a void, without a row yet
+		len(s.leases.parked[volumePool(id, 0)]) > 0
 	switch {
 	case !open && a.unreported == 0 && idle > idleMillis && s.outbox.applied >= a.closeSeq:
 		s.leases.accounts.drop(id)

@@ -6,6 +6,15 @@ import "regedge/replicate/metering/syncproto"
 // times the longest pause between two syncs.
 const contactMillis = 5_000
 
+// refusalMillis is how long after an exchange began the edge may say that an account is empty.
+// Units may have been added or returned since, so it is as short as the pause between two syncs:
+// a refusal may have to wait for the next one.
+const refusalMillis = 1_000
+
+// setBackMillis is by how much the edge's clock must go back to be noticed: requests read it
+// before they get the lock, so that their times come a little out of order.
+const setBackMillis = 250
+
 // session is the conversation with the writer in this run of the process. None of it is
 // durable.
 type session struct {
@@ -14,8 +23,13 @@ type session struct {
 	seen     uint64 // version of the newest news
 	complete bool   // the news of all leases of the epoch have arrived in this session
 	contact  int64  // time of the last reply, Unix milliseconds
-	met      bool   // a reply arrived in this run
-	live     int64  // edges in contact with the writer, at least 1
+	sent     int64  // time of the last message of Sync
+	answered int64  // time of the last message of Sync that was answered
+	latest   int64  // the newest time that was seen of this edge's clock
+	// writersTime is the writer's clock in the last reply, 0 before there was one in this run.
+	writersTime int64
+	met         bool  // a reply arrived in this run, since the clock was last set back
+	live        int64 // edges in contact with the writer, at least 1
 }
 
 // begin starts the session that a reply to Hello opened.
@@ -26,8 +40,29 @@ func (s *session) open() bool { return s.id != 0 }
 // Connected reports whether the writer replied within the last seconds, so that what it
 // said of other edges still holds.
 func (s *EdgeState) Connected(now int64) bool {
-	return s.session.met && s.session.open() && now-s.session.contact <= contactMillis
+	return s.session.met && s.session.open() && within(now-s.session.contact, contactMillis)
 }
+
+// mayRefuse reports whether a refusal by what the writer said is still true.
+func (s *EdgeState) mayRefuse(now int64) bool {
+	//mutant:refusal-believed-for-five-seconds
+	if now-s.session.answered > refusalMillis {
+		return false
+	}
+	return s.Connected(now) && now >= s.session.answered
+}
+
+// noteTime notices that the clock was set back: the age of what the writer said is unknown then.
+func (s *session) noteTime(now int64) {
+	if now < s.latest-setBackMillis {
+		s.met, s.latest = false, now
+	}
+	s.latest = max(s.latest, now)
+}
+
+// within reports whether an age is at most limit. A negative one says nothing: the clock was set
+// back meanwhile.
+func within(age, limit int64) bool { return age >= 0 && age <= limit }
 
 // Greeting reports whether the edge has to say Hello before it can sync.
 func (s *EdgeState) Greeting() bool { return !s.session.open() || s.settled() }
@@ -81,7 +116,7 @@ func (s *EdgeState) openSession(now int64, r *syncproto.Reply) {
 
 // noteContact takes from a reply what any reply says.
 func (s *EdgeState) noteContact(now int64, r *syncproto.Reply) {
-	s.session.contact, s.session.met, s.session.live = now, true, r.Live
+	s.session.contact, s.session.met, s.session.live, s.session.writersTime = now, true, r.Live, r.NowMillis
 	if r.Generation != s.standing.generation {
 		s.standing.generation = r.Generation
 		s.logStanding()

@@ -15,17 +15,26 @@ func (s *EdgeState) Snapshot(write func(record []byte)) {
 		write(e.Bytes)
 		e.Bytes = e.Bytes[:0]
 	}
+	parked := func(p syncproto.Pool, l *lease) {
+		e.Byte(recordParked)
+		e.Byte(byte(p.Kind))
+		e.Int(p.Subject)
+		l.encode(&e)
+		flush()
+	}
 	s.encodeHead(&e)
 	flush()
 	for id, a := range s.leases.accounts.all() {
 		encodeAccount(&e, id, a)
 		flush()
+		s.leases.eachParked(volumePool(id, 0), parked)
 	}
 	for id, l := range s.leases.keys.all() {
 		e.Byte(recordKey)
 		e.Int(id)
 		l.encode(&e)
 		flush()
+		s.leases.eachParked(notFoundPool(id, 0), parked)
 	}
 	s.snapshotUsage(&e, flush)
 	//mutant:snapshot-without-batch-in-flight
@@ -131,6 +140,9 @@ func (s *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 	case recordKey:
 		id, l := d.Int(), decodeLease(d)
 		return func() { *s.leases.keys.ensure(id) = l }
+	case recordParked:
+		p, l := syncproto.Pool{Kind: syncproto.Kind(d.Byte()), Subject: d.Int()}, decodeLease(d)
+		return func() { s.leases.park(p, l) }
 	case recordUsage:
 		return s.readUsage(d)
 	case recordInflight:

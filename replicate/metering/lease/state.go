@@ -100,13 +100,15 @@ func (s *EdgeState) spend(u use, units int64) {
 	case charge.Found:
 		a := s.leases.accounts.ensure(u.account)
 		s.take(creditsPool(u.account), &a.credits, units)
-		if a.volume.window == syncproto.MonthOfHour(u.hour) {
-			s.take(volumePool(u.account, a.volume.window), &a.volume, units)
+		volume := volumePool(u.account, syncproto.MonthOfHour(u.hour))
+		if l := s.leases.find(volume); l != nil {
+			s.take(volume, l, units)
 		}
 		a.unreported += units
 	case charge.NotFound:
-		if l := s.leases.keys.get(u.key); l != nil && l.window == syncproto.DayOfHour(u.hour) {
-			s.take(notFoundPool(u.key, l.window), l, units)
+		notFound := notFoundPool(u.key, syncproto.DayOfHour(u.hour))
+		if l := s.leases.find(notFound); l != nil {
+			s.take(notFound, l, units)
 		}
 	}
 	s.usage.current.add(u, units)

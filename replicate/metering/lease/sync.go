@@ -6,6 +6,8 @@ import "regedge/replicate/metering/syncproto"
 // to report it carries a batch, and may leave the edge only once the Log's records are
 // durable. Exactly one of Apply and Lost follows before the next Sync.
 func (s *EdgeState) Sync(now int64) *syncproto.Sync {
+	s.session.noteTime(now)
+	s.session.sent = now
 	m := &syncproto.Sync{Session: s.session.id, Seen: s.session.seen, NowMillis: now}
 	if next := s.outbox.applied + 1; next <= s.outbox.sealed {
 		m.Batch = s.sealedBatch(next)

@@ -116,7 +116,7 @@ func (d *doubts) dispel(id sum) { delete(d.open, id) }
 func (d *doubts) resolve(now int64, recent *recentIDs) {
 	n := 0
 	for _, w := range d.waiting {
-		if now-w.at < doubtMillis {
+		if age := now - w.at; age >= 0 && age < doubtMillis { // else it is due, or the clock was ahead
 			break
 		}
 		n++

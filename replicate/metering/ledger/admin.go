@@ -175,8 +175,12 @@ func (l *Ledger) Out(e *Edge) (all, stale int64) {
 	return all, stale
 }
 
-// IsLive reports whether the edge sent a message within the last minute.
-func (e *Edge) IsLive(now int64) bool { return !e.Retired && e.Seen != 0 && now-e.Seen < liveMillis }
+// IsLive reports whether the edge sent a message within the last minute, or within the next one
+// by a clock that was set back.
+func (e *Edge) IsLive(now int64) bool {
+	age := now - e.Seen
+	return !e.Retired && e.Seen != 0 && age < liveMillis && age > -liveMillis
+}
 
 // Applied is the newest batch of the edge's newest epoch.
 func (e *Edge) Applied() uint64 {
@@ -186,15 +190,20 @@ func (e *Edge) Applied() uint64 {
 	return 0
 }
 
-// sweep drops the pools of past windows, once a day.
-func (l *Ledger) sweep(now int64) {
-	day := syncproto.Day(now)
-	if day == l.sweptDay {
+// sweep drops the pools of past windows, once a day. A window is past when it is so by the
+// clocks of both the writer and an edge: one that is wrong must not make what was spent in this
+// month forgotten.
+func (l *Ledger) sweep(now, edges int64) {
+	day := syncproto.Day(min(now, edges))
+	if l.sweptDay > syncproto.Day(now) {
+		l.sweptDay = 0 // the clock was set back
+	}
+	if day <= l.sweptDay {
 		return
 	}
 	l.sweptDay = day
 	for id, p := range l.pools {
-		if !windowOpen(now, id) && p.ID.Kind != syncproto.Credits {
+		if windowPast(min(now, edges), id) {
 			for _, h := range p.leases {
 				delete(h.epoch.leases, id)
 				h.version = 0

@@ -194,17 +194,26 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	return p
 }
 
-// windowOpen reports whether usage is still booked in the pool's window.
+// windowOpen reports whether usage is booked in the pool's window.
 func windowOpen(now int64, id syncproto.Pool) bool {
 	switch id.Kind {
 	case syncproto.Volume:
-		month := syncproto.Month(now)
-		return id.Window >= month-keepMonths && id.Window <= month+1
+		return !windowPast(now, id) && id.Window <= syncproto.Month(now)+1
 	case syncproto.NotFound:
-		day := syncproto.Day(now)
-		return id.Window >= day-keepDays && id.Window <= day+1
+		return !windowPast(now, id) && id.Window <= syncproto.Day(now)+1
 	}
 	return true
+}
+
+// windowPast reports whether usage is not booked in the pool's window any more.
+func windowPast(now int64, id syncproto.Pool) bool {
+	switch id.Kind {
+	case syncproto.Volume:
+		return id.Window < syncproto.Month(now)-keepMonths
+	case syncproto.NotFound:
+		return id.Window < syncproto.Day(now)-keepDays
+	}
+	return false
 }
 
 // lease finds the lease of an epoch on a pool. When there is none it makes an empty one or

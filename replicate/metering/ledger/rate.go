@@ -62,14 +62,14 @@ func (l *Ledger) otherRates(e *Edge) []syncproto.Rate {
 	return told
 }
 
-// forgetRates drops the counts of past minutes.
+// forgetRates drops the counts of other minutes.
 func (l *Ledger) forgetRates(minute int64) {
 	if minute == l.rateMinute {
 		return
 	}
 	l.rateMinute = minute
 	for id, r := range l.rates {
-		if r.minute < minute-1 {
+		if r.minute < minute-1 || r.minute > minute+1 { // or the clock was ahead
 			delete(l.rates, id)
 		}
 	}

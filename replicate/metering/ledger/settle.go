@@ -47,6 +47,9 @@ func (l *Ledger) serve(now int64, h *Lease) bool {
 		h.want = syncproto.Want{}
 		return true
 	}
+	if h.Until-now > leaseMillis {
+		h.Until = now // granted by a clock that was ahead
+	}
 	missing := h.want.Target - h.Outstanding()
 	units := min(missing, l.share(now, h.pool))
 	if units > 0 {
@@ -141,7 +144,7 @@ func (l *Ledger) Live(now int64) int64 {
 	if !l.liveKnown || now-l.liveAt >= 1000 || now < l.liveAt {
 		l.live, l.liveAt, l.liveKnown = 0, now, true
 		for _, e := range l.edges {
-			if !e.Retired && e.Seen != 0 && now-e.Seen < liveMillis {
+			if e.IsLive(now) {
 				l.live++
 			}
 		}

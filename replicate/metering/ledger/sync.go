@@ -23,7 +23,7 @@ func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 	for _, w := range s.Wants {
 		l.noteWant(now, e, w)
 	}
-	l.sweep(now)
+	l.sweep(now, s.NowMillis)
 	l.settle(now)
 	return l.answer(now, e, s)
 }

@@ -111,7 +111,7 @@ func (m *Meter) apply(now int64, reply *syncproto.Reply, ofSync bool) error {
 	}
 	m.logStanding(before, after, applied)
 	if applied.Batch != nil {
-		return m.archive(*applied.Batch)
+		return m.archive(*applied.Batch, now, reply.NowMillis)
 	}
 	return nil
 }
@@ -132,10 +132,12 @@ func (m *Meter) logStanding(before, after syncproto.Status, applied lease.Applie
 	}
 }
 
-// archive stores an acknowledged batch for a ledger that is restored from a backup.
-func (m *Meter) archive(batch lease.Reported) error {
+// archive stores an acknowledged batch for a ledger that is restored from a backup. Of the
+// clocks of edge and writer, the one that is wrong must not make it too old.
+func (m *Meter) archive(batch lease.Reported, now, writers int64) error {
+	day, today := syncproto.Day(max(now, writers)), syncproto.Day(min(now, writers))
 	//mutant:reported-batches-not-archived
-	return m.journal.Archive(batch.Epoch, batch.Batch, syncproto.Day(m.now()))
+	return m.journal.Archive(batch.Epoch, batch.Batch, day, today)
 }
 
 // Watch asks the writer for news, which it may delay by hold until there is some.

@@ -1,0 +1,134 @@
+package lease
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// grantIn gives units of every kind for the windows of now, as the writer does on a want.
+func grantIn(edge *EdgeState, now int64, version uint64, units int64) {
+	edge.Sync(now)
+	r := news(edge, version, units)
+	r.NowMillis = start
+	r.Rows[0].UntilMillis = start + leaseMillis
+	r.Rows[1].Pool.Window, r.Rows[2].Pool.Window = syncproto.Month(now), syncproto.Day(now)
+	edge.Apply(now, r, true)
+}
+
+// chargeCode makes a request of either kind and returns the code, "wait" while a lease is missing.
+func chargeCode(edge *EdgeState, now int64, id string, outcome charge.Outcome) string {
+	r := request(id, outcome)
+	r.PerMinute = 1000
+	a := edge.Charge(now, r, false)
+	if a.Wait {
+		return "wait"
+	}
+	return a.Verdict.Code
+}
+
+// TestAWrongClockThatIsRightAgain charges under a wrong clock, also over a restart, and then
+// under the right one, with what the writer grants in between.
+func TestAWrongClockThatIsRightAgain(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, jump := range []time.Duration{330 * time.Minute, -330 * time.Minute, day, -day, 31 * day, -31 * day, 400 * day, -400 * day} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, restart %v", jump, restart), func(t *testing.T) {
+				edge, log := granted(t, 50)
+				for i := range 10 {
+					require.Empty(t, chargeCode(edge, start, fmt.Sprint("before", i), charge.Found))
+					require.Empty(t, chargeCode(edge, start, fmt.Sprint("absent", i), charge.NotFound))
+				}
+				wrong := start + jump.Milliseconds()
+				chargeCode(edge, wrong, "asks", charge.NotFound)
+				grantIn(edge, wrong, 2, 60)
+				for i := range 5 {
+					chargeCode(edge, wrong, fmt.Sprint("wrong", i), charge.Found)
+				}
+				if restart {
+					again := New(&recordLog{})
+					for _, record := range log.records {
+						require.NoError(t, again.Replay(record))
+					}
+					again.Boot(2)
+					again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
+					edge = again
+				}
+				chargeCode(edge, start+1, "asks again", charge.Found)
+				chargeCode(edge, start+1, "asks for the day", charge.NotFound)
+				grantIn(edge, start+1, 3, 80)
+				require.NoError(t, edge.Check())
+				got := 0
+				for ; got < 100; got++ {
+					if code := chargeCode(edge, start+2, fmt.Sprint("absent again", got), charge.NotFound); code != "" {
+						break
+					}
+				}
+				require.GreaterOrEqual(t, got, 60, "not-found lookups that are answered when the clock is right")
+				require.LessOrEqual(t, got, 70, "not-found lookups: 80 were granted, at least 10 spent")
+				require.Empty(t, chargeCode(edge, start+2, "found again", charge.Found))
+				volume := edge.leases.find(volumePool(1, syncproto.Month(start)))
+				require.LessOrEqual(t, volume.held(), int64(80-10-1), "units that were spent are not held again")
+			})
+		}
+	}
+}
+
+func TestALeaseThatEndsInYearsIsNotBelieved(t *testing.T) {
+	edge, _ := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "in use", charge.Found))
+	edge.Sync(start)
+	far := news(edge, 2, 60) // the writer's clock is a year ahead
+	for i := range far.Rows {
+		far.Rows[i].UntilMillis += 365 * leaseMillis
+	}
+	edge.Apply(start, far, true)
+	require.Equal(t, "wait", chargeCode(edge, start, "a", charge.Found))
+	edge.Sync(start)
+	edge.Apply(start, news(edge, 3, 60), true) // it is right again
+	require.Empty(t, chargeCode(edge, start, "b", charge.Found))
+	require.Equal(t, "wait", chargeCode(edge, start+leaseMillis, "c", charge.Found), "the lease ends after a day")
+}
+
+// dryEdge is an edge whose account is empty, said by the writer at start.
+func dryEdge(t *testing.T) *EdgeState {
+	edge, _ := granted(t, 0)
+	require.Empty(t, chargeCode(edge, start, "in use", charge.Failed))
+	edge.Sync(start)
+	dry := news(edge, 2, 0)
+	dry.Rows[0].Dry = true
+	dry.Rows[1].Granted, dry.Rows[2].Granted = 10, 10
+	edge.Apply(start+30, dry, true)
+	return edge
+}
+
+func TestARefusalIsTrue(t *testing.T) {
+	const refused = charge.InsufficientCredits
+	t.Run("for a second after the writer was asked", func(t *testing.T) {
+		edge := dryEdge(t)
+		require.Equal(t, refused, chargeCode(edge, start+1000, "a", charge.Found))
+		require.Equal(t, "wait", chargeCode(edge, start+1001, "b", charge.Found))
+	})
+	t.Run("after the writer was asked again", func(t *testing.T) {
+		edge := dryEdge(t)
+		edge.Sync(start + 3000)
+		edge.Apply(start+3010, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1}, true)
+		require.Equal(t, refused, chargeCode(edge, start+3020, "a", charge.Found))
+	})
+	t.Run("not by an answer that was long under way", func(t *testing.T) {
+		edge := dryEdge(t)
+		edge.Sync(start + 3000)
+		edge.Apply(start+5000, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1}, true)
+		require.Equal(t, "wait", chargeCode(edge, start+5000, "a", charge.Found))
+	})
+	t.Run("not when the clock was set back", func(t *testing.T) {
+		edge := dryEdge(t)
+		require.Equal(t, "wait", chargeCode(edge, start+60_000, "a", charge.Found))
+		require.Equal(t, "wait", chargeCode(edge, start+500, "b", charge.Found))
+	})
+}
