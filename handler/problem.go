@@ -8,6 +8,7 @@ const (
 	InvalidDIN           = "invalid_din"
 	InvalidLLPIN         = "invalid_llpin"
 	InvalidQuery         = "invalid_query"
+	InvalidRequest       = "invalid_request"
 	MissingAPIKey        = "missing_api_key"
 	InvalidAPIKey        = "invalid_api_key"
 	PlanWithoutAPIAccess = "plan_without_api_access"
@@ -17,6 +18,9 @@ const (
 	LLPNotFound          = "llp_not_found"
 	RouteNotFound        = "route_not_found"
 	MethodNotAllowed     = "method_not_allowed"
+	RequestTimeout       = "request_timeout"
+	URITooLong           = "uri_too_long"
+	HeaderTooLarge       = "header_too_large"
 	InternalError        = "internal_error"
 	RegistryUnavailable  = "registry_unavailable"
 	Overloaded           = "overloaded"
@@ -41,6 +45,8 @@ var problems = [...]Problem{
 		"An LLPIN is three letters, an optional hyphen and four digits, as in AAB-1234, given once."},
 	{InvalidQuery, 400, "Invalid query",
 		"Give name once, with 1 to 200 characters, and limit at most once, as an integer from 1 to 10."},
+	{InvalidRequest, 400, "Invalid request",
+		"This is not a well-formed HTTP request. Check what the client sends on the request line and in the header."},
 	{MissingAPIKey, 401, "API key missing",
 		"Send the header Authorization: Bearer <API_KEY>. The sandbox key reg_sandbox_public works without an account."},
 	{InvalidAPIKey, 401, "API key invalid",
@@ -61,12 +67,18 @@ var problems = [...]Problem{
 		"There is nothing at this path. See the reference for the five endpoints under /v1."},
 	{MethodNotAllowed, 405, "Method not allowed",
 		"Every endpoint is read with GET."},
+	{RequestTimeout, 408, "Request timeout",
+		"The request did not arrive in time. Send it again."},
+	{URITooLong, 414, "URI too long",
+		"The path and query are longer than 8,192 bytes. Shorten the name."},
 	{charge.RateLimitExceeded, 429, "Rate limit exceeded",
 		"The requests of this minute are used up. Wait for the number of seconds in Retry-After."},
 	{charge.MonthlyVolumeExceeded, 429, "Monthly volume exceeded",
 		"The plan's calls of this month are used up. They start anew with the next month, UTC; a larger plan lifts the limit at once."},
 	{charge.NotFoundCapExceeded, 429, "Not-found cap exceeded",
 		"Today 100 lookups found nothing: the most for a key, or with the sandbox key for an address. Lookups work again from the next day, UTC."},
+	{HeaderTooLarge, 431, "Header too large",
+		"The request line and the header fields are longer than 16 KiB. Send fewer or shorter fields."},
 	{InternalError, 500, "Internal error",
 		"The request could not be completed and was not charged. Try again; if it stays, report the request id."},
 	{charge.MeteringUnavailable, 503, "Metering unavailable",

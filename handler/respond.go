@@ -114,6 +114,8 @@ func problemBody(docsURL string, p Problem, requestID string) []byte {
 func (c *call) preflight() *Response {
 	return &Response{Status: 204, Headers: []Header{
 		{HeaderRequestID, c.id},
+		{"Cache-Control", "private, no-store"},
+		{"X-Content-Type-Options", "nosniff"},
 		{"Access-Control-Allow-Origin", "*"},
 		{"Access-Control-Allow-Methods", allowedMethods},
 		{"Access-Control-Allow-Headers", requestHeaders},

@@ -103,9 +103,14 @@ func TestEveryDocumentedCodeHasAVector(t *testing.T) {
 		t.Skip("no vector holds a response yet")
 	}
 	for _, code := range documentedCodes(loadDocument(t)) {
-		require.Contains(t, seen, code, "no vector shows this code")
+		if !slices.Contains(beforeTheHandler, code) {
+			require.Contains(t, seen, code, "no vector shows this code")
+		}
 	}
 }
+
+// beforeTheHandler are the codes that only a server of bytes can give; package server tests them.
+var beforeTheHandler = []string{handler.InvalidRequest, handler.RequestTimeout, handler.URITooLong, handler.HeaderTooLarge}
 
 // exampleID stands in for the request id that a vector leaves open.
 const exampleID = "01KADN4XQ0V8R5T2M7C3B9HZ6E"

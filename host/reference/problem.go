@@ -117,9 +117,37 @@ var advices = map[string]advice{
 		Do: []string{
 			"Give name once, with 1 to 200 characters, percent-encoded as UTF-8.",
 			"Give limit at most once, as an integer from 1 to 10.",
-			"With status 414 the whole address was longer than 8,192 bytes.",
 		},
 		Call: "/v1/search/companies?name=steel&limit=50", Retry: retryNever,
+	},
+	handler.InvalidRequest: {
+		Means: "What arrived is not a request that can be read without doubt. The connection was closed, since what follows on it can't be told apart.",
+		Do: []string{
+			"Use a well-known HTTP library, and let it write the request line and the header.",
+			"Send Host once, and no line breaks or control characters in fields.",
+		},
+		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+	},
+	handler.RequestTimeout: {
+		Means: "The request line and the header did not arrive within five seconds.",
+		Do: []string{
+			"Send the request again, whole.",
+		},
+		Call: "/v1/llps/AAZ-9001", Retry: "Yes, at once.",
+	},
+	handler.URITooLong: {
+		Means: "Path and query are longer than 8,192 bytes together. Nothing was looked up.",
+		Do: []string{
+			"Shorten the name: at most 200 characters are searched for.",
+		},
+		Call: "/v1/search/companies?name=…", Retry: retryNever,
+	},
+	handler.HeaderTooLarge: {
+		Means: "The request line and the header fields are longer than 16 KiB together.",
+		Do: []string{
+			"Send fewer or shorter fields; the service reads Authorization and Traceparent alone.",
+		},
+		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
 	},
 	handler.MissingAPIKey: {
 		Means: "The call carries no API key.",

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strings"
@@ -74,7 +73,7 @@ func (s *Server) serve(e *exchange, client string) {
 	e.route = routeOf(e.request.Target)
 	switch {
 	case len(e.request.Target) > s.config.MaxTargetBytes:
-		s.refuseTarget(e)
+		s.refuse(e, handler.URITooLong)
 	case e.route == routeOther && s.page(e):
 	default:
 		s.lookUp(e)
@@ -162,14 +161,4 @@ func (s *Server) refuse(e *exchange, code string) {
 		retryAfter = overloadedRetrySeconds
 	}
 	e.response = *handler.NewProblem(s.config.DocsURL, p, s.config.NewRequestID(), retryAfter)
-}
-
-// refuseTarget answers a path and query that are too long. It is the one answer whose status
-// (RFC 9110, section 15.5.15) has no code of its own: it is an invalid_query, since only a
-// query can be that long.
-func (s *Server) refuseTarget(e *exchange) {
-	p, _ := handler.FindProblem(handler.InvalidQuery)
-	p.Status = http.StatusRequestURITooLong
-	p.Detail = "The path and query are longer than this server reads. Shorten the name."
-	e.response = *handler.NewProblem(s.config.DocsURL, p, s.config.NewRequestID(), 0)
 }

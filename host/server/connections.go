@@ -94,8 +94,8 @@ func (c *connection) end() {
 	if !c.state.CompareAndSwap(waiting, ended) {
 		return
 	}
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.CloseWrite()
+	if half, ok := c.Conn.(halfCloser); ok {
+		_ = half.CloseWrite()
 	}
 	_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTime))
 }
@@ -130,6 +130,9 @@ func (c *connection) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
+// halfCloser is a connection, with TLS or without, that can tell the client that nothing more comes.
+type halfCloser interface{ CloseWrite() error }
+
 // lingerTime is how long a client has to read the last answer and stop sending.
 const lingerTime = 500 * time.Millisecond
 
@@ -137,9 +140,9 @@ const lingerTime = 500 * time.Millisecond
 // which can discard the last answer before the client has read it (RFC 9112, section 9.6). So if the
 // client may still be sending, its data is drained for a while first.
 func (c *connection) Close() error {
-	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.lingers.Swap(false) && tcp.CloseWrite() == nil {
-		_ = tcp.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.Copy(io.Discard, tcp)
+	if half, ok := c.Conn.(halfCloser); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.Copy(io.Discard, c.Conn)
 	}
 	c.of.mu.Lock()
 	delete(c.of.open, c)
@@ -171,25 +174,69 @@ const (
 
 // Accept fails only once the listener is closed.
 func (l *connections) Accept() (net.Conn, error) {
+	conn, err := accept(l.Listener, l.log)
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Conn: conn, peer: parsePeer(conn.RemoteAddr().String()), of: l}
+	l.mu.Lock()
+	l.open[c] = struct{}{}
+	l.mu.Unlock()
+	if l.draining.Load() {
+		c.end()
+	}
+	return c, nil
+}
+
+// accept fails only once the listener is closed.
+func accept(from net.Listener, log *slog.Logger) (net.Conn, error) {
 	for pause := firstAcceptPause; ; pause = min(2*pause, lastAcceptPause) {
-		conn, err := l.Listener.Accept()
-		if err == nil {
-			c := &connection{Conn: conn, peer: parsePeer(conn.RemoteAddr().String()), of: l}
-			l.mu.Lock()
-			l.open[c] = struct{}{}
-			l.mu.Unlock()
-			if l.draining.Load() {
-				c.end()
-			}
-			return c, nil
+		conn, err := from.Accept()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return conn, err
 		}
-		if errors.Is(err, net.ErrClosed) {
-			return nil, err
-		}
-		l.log.Error("accept a connection", "error", err)
+		log.Error("accept a connection", "error", err)
 		time.Sleep(pause)
 	}
 }
+
+// handOver is a listener whose connections another goroutine has accepted.
+type handOver struct {
+	addr   net.Addr
+	conns  chan net.Conn
+	closed context.Context
+	cancel context.CancelFunc
+}
+
+func newHandOver(addr net.Addr) *handOver {
+	closed, cancel := context.WithCancel(context.Background())
+	return &handOver{addr, make(chan net.Conn), closed, cancel}
+}
+
+// give passes a connection on, or closes it after Close.
+func (h *handOver) give(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.closed.Done():
+		_ = c.Close()
+	}
+}
+
+func (h *handOver) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.closed.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handOver) Close() error {
+	h.cancel()
+	return nil
+}
+
+func (h *handOver) Addr() net.Addr { return h.addr }
 
 // drain accepts no more connections, and ends those that wait for a request. The others end after
 // their answer.

@@ -3,11 +3,10 @@
 // address, logs and counts each request, and serves the host's own pages. Everything else
 // goes to the Answerer unchanged.
 //
-// There are two transports: plain HTTP/1.1 (plain.go), which is the fast path, and HTTP/1.1
-// and HTTP/2 over TLS (secure.go). Everything between them and the Answerer is shared, and
-// the tests run on both.
+// HTTP/1.1 has one transport, with TLS or without (plain.go); HTTP/2 over TLS has another
+// (secure.go). Everything between them and the Answerer is shared, and the tests run on both.
 //
-// Promises: every response to a request that could be parsed has X-Request-Id. No log line
+// Promises: every response has X-Request-Id, also that to bytes that are no request. No log line
 // and no metric contains a key, a query, a path parameter or a body. A lookup that has
 // begun is answered before Run returns, within Config.DrainTimeout, and no other is charged.
 package server

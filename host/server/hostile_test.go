@@ -23,8 +23,12 @@ var statusLine = regexp.MustCompile(`HTTP/1\.[01] (\d{3})`)
 // statuses sends bytes and lists the statuses of all answers until the connection ends.
 func (r *running) statuses(t *testing.T, request string) string {
 	t.Helper()
+	return statusesIn(r.raw(t, request))
+}
+
+func statusesIn(answers string) string {
 	var list []string
-	for _, match := range statusLine.FindAllStringSubmatch(r.raw(t, request), -1) {
+	for _, match := range statusLine.FindAllStringSubmatch(answers, -1) {
 		list = append(list, match[1])
 	}
 	return strings.Join(list, " ")
@@ -37,7 +41,7 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		r := start(t, server.Config{Answerer: fine})
 		for _, request := range []string{
 			"GARBAGE\r\n\r\n", "\x16\x03\x01\x02\x00\x01\r\n\r\n", "GET /v1/llps/a\r\n\r\n",
-			"GET /v1/llps/a HTTP/9\r\nHost: h\r\n\r\n", "GET /v1/llps/a b HTTP/1.1\r\nHost: h\r\n\r\n",
+			"GET /v1/llps/a HTTP/9\r\nHost: h\r\n\r\n", "GET /v1/llps/a HTTP/2.0\r\nHost: h\r\n\r\n", "GET /v1/llps/a b HTTP/1.1\r\nHost: h\r\n\r\n",
 			"GET v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /v1/llps/a\x00 HTTP/1.1\r\nHost: h\r\n\r\n",
 			"G@T /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n",
 			"GET /v1/llps/a HTTP/1.1\r\n\r\n", "GET /v1/llps/a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
@@ -49,8 +53,16 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 			"POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc",
 			"POST /v1/llps/a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
 		} {
-			require.Equal(t, "400", r.statuses(t, request), "%q", request)
+			answer := r.raw(t, request)
+			require.Equal(t, "400", statusesIn(answer), "%q", request)
+			require.Contains(t, answer, "\r\nX-Request-Id: from-the-server\r\n", "%q", request)
+			require.Contains(t, answer, `"code":"invalid_request"`, "%q", request)
 		}
+		require.NoError(t, r.stop())
+		require.Contains(t, r.log.String(), `"route":"invalid","status":400`)
+		families, err := r.metrics.Gather()
+		require.NoError(t, err)
+		require.Contains(t, fmt.Sprint(families), `label:{name:"route" value:"invalid"}`)
 	})
 }
 

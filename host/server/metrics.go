@@ -57,6 +57,7 @@ type route uint8
 const (
 	routeOther route = iota
 	routePage
+	routeInvalid // not a request
 	routeCompanies
 	routeDirectors
 	routeLLPs
@@ -66,7 +67,7 @@ const (
 )
 
 var routeNames = [routeCount]string{
-	routeOther: "other", routePage: "page",
+	routeOther: "other", routePage: "page", routeInvalid: "invalid",
 	routeCompanies: "/v1/companies/{cin}", routeDirectors: "/v1/directors/{din}",
 	routeLLPs: "/v1/llps/{llpin}", routeSearchCompanies: "/v1/search/companies",
 	routeSearchLLPs: "/v1/search/llps",

@@ -17,7 +17,7 @@ import (
 	"regedge/handler"
 )
 
-// plain is HTTP/1.1 without TLS, on fasthttp. It takes about half of the processor time of net/http
+// plain is HTTP/1.1 on fasthttp, without TLS or after its handshake. It takes about half of the processor time of net/http
 // (docs/performance.md, "What was tried and left").
 type plain struct {
 	*fasthttp.Server
@@ -110,12 +110,16 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 }
 
 var (
-	errNoHost = errors.New("the request has no host")              // RFC 9112, section 3.2
-	errName   = errors.New("the name of a field contains a space") // RFC 9110, section 5.1
+	errNoHost   = errors.New("the request has no host")              // RFC 9112, section 3.2
+	errName     = errors.New("the name of a field contains a space") // RFC 9110, section 5.1
+	errProtocol = errors.New("the protocol is neither HTTP/1.1 nor HTTP/1.0")
 )
 
 // readPlain copies a request out of fasthttp's buffers, which the next request overwrites.
 func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
+	if !from.IsHTTP11() && string(from.Protocol()) != "HTTP/1.0" {
+		return errProtocol
+	}
 	target, host := from.RequestURI(), from.Host()
 	size := len(target) + len(host)
 	for name, value := range from.All() {
@@ -182,15 +186,22 @@ func (b *largeBody) Close() error {
 	return nil
 }
 
-// refusePlain answers data that is not a request. It is not logged, as it has no route.
+// refusePlain answers data that is not a request, with its own route in log and metrics. The cause
+// is not logged: it may hold what the client sent.
 func (s *Server) refusePlain(ctx *fasthttp.RequestCtx, cause error) {
-	ctx.Conn().(*connection).lingers.Store(true)
-	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(s.config.WriteTimeout)) // the one of the last answer may have passed
-	status := http.StatusBadRequest
+	conn := ctx.Conn().(*connection)
+	conn.lingers.Store(true)
+	_ = conn.SetWriteDeadline(time.Now().Add(s.config.WriteTimeout)) // the one of the last answer may have passed
+	code := handler.InvalidRequest
 	if _, long := errors.AsType[*fasthttp.ErrSmallBuffer](cause); long {
-		status = http.StatusRequestHeaderFieldsTooLarge
+		code = handler.HeaderTooLarge
 	} else if slow, ok := errors.AsType[net.Error](cause); ok && slow.Timeout() {
-		status = http.StatusRequestTimeout
+		code = handler.RequestTimeout
 	}
-	ctx.Error(http.StatusText(status)+"\n", status)
+	e := &exchange{client: conn.peer.text, route: routeInvalid}
+	s.refuse(e, code)
+	e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
+	ctx.Response.Reset()
+	e.writePlain(&ctx.Response)
+	s.record(e, 0)
 }

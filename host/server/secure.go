@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,48 +15,99 @@ import (
 	"regedge/handler"
 )
 
-// secure is HTTP/1.1 and HTTP/2 over TLS, on net/http.
+// secure is HTTP/1.1 and HTTP/2 over TLS. After the handshake, HTTP/1.1 goes the way of a
+// connection without TLS, so that both listeners read a request alike; HTTP/2 goes to net/http.
 type secure struct {
-	*http.Server
 	listener net.Listener
+	config   *tls.Config
 	of       *Server
+	http1    plain
+	http2    *http.Server
+	// toHTTP1 and toHTTP2 pass on connections after their handshakes.
+	toHTTP1, toHTTP2 *handOver
 }
 
 func (s *Server) newSecure(listener net.Listener) transport {
-	return secure{of: s, listener: listener, Server: &http.Server{
-		Handler:                      s,
-		ReadHeaderTimeout:            s.config.ReadHeaderTimeout,
-		ReadTimeout:                  s.config.ReadHeaderTimeout, // a body is not read
-		WriteTimeout:                 s.config.WriteTimeout,
-		IdleTimeout:                  s.config.IdleTimeout,
-		MaxHeaderBytes:               s.config.MaxHeaderBytes,
-		DisableGeneralOptionsHandler: true,
-		ConnContext:                  withPeer,
-		ErrorLog:                     slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
-		TLSConfig:                    s.config.TLS,
-	}}
+	config := s.config.TLS.Clone()
+	config.NextProtos = []string{protocolHTTP2, "http/1.1"}
+	toHTTP1, toHTTP2 := newHandOver(listener.Addr()), newHandOver(listener.Addr())
+	return &secure{
+		listener: listener, config: config, of: s, toHTTP1: toHTTP1, toHTTP2: toHTTP2,
+		http1: s.newPlain(toHTTP1).(plain),
+		http2: &http.Server{
+			Handler:                      s,
+			ReadHeaderTimeout:            s.config.ReadHeaderTimeout,
+			ReadTimeout:                  s.config.ReadHeaderTimeout, // a body is not read
+			WriteTimeout:                 s.config.WriteTimeout,
+			IdleTimeout:                  s.config.IdleTimeout,
+			MaxHeaderBytes:               unreadHeaders * s.config.MaxHeaderBytes,
+			DisableGeneralOptionsHandler: true,
+			ConnContext:                  withPeer,
+			ErrorLog:                     slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		},
+	}
 }
 
-func (w secure) serve() error { return w.ServeTLS(w.listener, "", "") }
-func (w secure) close() error { return w.Close() }
+// unreadHeaders is how many times MaxHeaderBytes net/http reads: what is longer than one gets a
+// problem document from us, what is longer than that a page of net/http.
+const unreadHeaders = 4
+
+// protocolHTTP2 is the name of HTTP/2 in the handshake (RFC 9113, section 3.1).
+const protocolHTTP2 = "h2"
+
+func (w *secure) serve() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	defer w.toHTTP1.Close()
+	defer w.toHTTP2.Close()
+	running.Go(func() { _ = w.http1.serve() })
+	running.Go(func() { _ = w.http2.Serve(w.toHTTP2) })
+	for {
+		conn, err := accept(w.listener, w.of.config.Log)
+		if err != nil {
+			return err
+		}
+		running.Go(func() { w.handshake(ctx, conn) })
+	}
+}
+
+// handshake ends with ctx, after ReadHeaderTimeout, or by passing the connection on.
+func (w *secure) handshake(ctx context.Context, conn net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, w.of.config.ReadHeaderTimeout)
+	defer cancel()
+	secured := tls.Server(conn, w.config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		w.of.config.Log.Debug("TLS handshake", "error", err)
+		_ = conn.Close()
+		return
+	}
+	to := w.toHTTP1
+	if secured.ConnectionState().NegotiatedProtocol == protocolHTTP2 {
+		to = w.toHTTP2
+	}
+	to.give(secured)
+}
+
+func (w *secure) close() error { return errors.Join(w.http1.close(), w.http2.Close()) }
 
 // settleTime is how long requests that have arrived have to begin, and finished answers to leave
 // the buffers of HTTP/2: net/http knows of neither.
 const settleTime = 25 * time.Millisecond
 
-// shutdown lets connections end after their next answer at first. net/http's own Shutdown then
-// closes idle ones; it may close one that has just got a request, so none is charged by then.
-func (w secure) shutdown(ctx context.Context) error {
+// shutdown lets connections with HTTP/2 end after their next answer at first. net/http's own Shutdown
+// then closes idle ones; it may close one that has just got a request, so none is charged by then.
+func (w *secure) shutdown(ctx context.Context) error {
 	_ = w.listener.Close()
-	err := w.of.settle(ctx)
+	err := w.http1.shutdown(ctx)
+	_ = w.toHTTP2.Close()
+	err = errors.Join(err, w.of.settle(ctx))
 	w.of.refusing.Store(true)
-	if err == nil {
-		err = w.of.settle(ctx)
-	}
-	if err != nil {
+	if err = errors.Join(err, w.of.settle(ctx)); err != nil {
 		return err
 	}
-	if err = w.Shutdown(ctx); errors.Is(err, net.ErrClosed) {
+	if err = w.http2.Shutdown(ctx); errors.Is(err, net.ErrClosed) {
 		return nil // the listener
 	}
 	return err
@@ -76,14 +125,20 @@ func (s *Server) settle(ctx context.Context) error {
 	return nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request over HTTP/2.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := s.config.Now()
 	e := exchanges.Get().(*exchange)
-	e.readHTTP(r)
-	s.serve(e, s.config.Proxies.client(peerOf(r), &e.request))
+	client := s.config.Proxies.client(peerOf(r), r.Header)
+	if size := e.readHTTP(r); size > s.config.MaxHeaderBytes {
+		e.client, e.route = client, routeInvalid
+		s.refuse(e, handler.HeaderTooLarge)
+		e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
+	} else {
+		s.serve(e, client)
+	}
 	if s.draining.Load() {
-		w.Header().Set("Connection", "close") // for HTTP/2, net/http sends GOAWAY
+		w.Header().Set("Connection", "close") // net/http sends GOAWAY
 	}
 	e.writeHTTP(w)
 	if e.written != nil {
@@ -94,14 +149,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	exchanges.Put(e)
 }
 
-func (e *exchange) readHTTP(r *http.Request) {
+// readHTTP reads a request and returns its size in bytes.
+func (e *exchange) readHTTP(r *http.Request) (size int) {
+	size = len(r.Method) + len(r.RequestURI) + len(r.Host)
 	e.request.Method = r.Method
 	e.request.Target, e.request.Authority = originForm(r.RequestURI, r.Host)
 	for name, values := range r.Header {
 		for _, value := range values {
+			size += len(name) + len(value)
 			e.request.Headers = append(e.request.Headers, handler.Header{Name: name, Value: value})
 		}
 	}
+	return size
 }
 
 // writeHTTP sends the response, with the names of fields as the answer spells them: Header.Set would
@@ -118,55 +177,4 @@ func (e *exchange) writeHTTP(w http.ResponseWriter) {
 	}
 	w.WriteHeader(e.response.Status)
 	w.Write(e.response.Body) // fails only if the client is gone
-}
-
-// certificateCheckInterval is the minimum time between checks of the files. A renewed certificate is
-// used within a minute, without a restart.
-const certificateCheckInterval = time.Minute
-
-// NewTLS reads a certificate chain and its key, in PEM. The configuration reloads them when the
-// certificate's file changes. If they cannot be read then, the earlier certificate stays in use.
-func NewTLS(certFile, keyFile string, now func() time.Time) (*tls.Config, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, now: now}
-	if err := c.load(); err != nil {
-		return nil, fmt.Errorf("read TLS certificate: %w", err)
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
-}
-
-type certificate struct {
-	certFile, keyFile string
-	now               func() time.Time
-
-	mu       sync.Mutex
-	current  *tls.Certificate
-	modified time.Time // of the certificate's file
-	checked  time.Time
-}
-
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now().Sub(c.checked) >= certificateCheckInterval {
-		c.load() // on failure, keep the current one
-	}
-	return c.current, nil
-}
-
-// load reads the files if the certificate's has changed.
-func (c *certificate) load() error {
-	c.checked = c.now()
-	info, err := os.Stat(c.certFile)
-	if err != nil {
-		return err
-	}
-	if c.current != nil && info.ModTime().Equal(c.modified) {
-		return nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return err
-	}
-	c.current, c.modified = &pair, info.ModTime()
-	return nil
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // writeCertificate makes a self-signed certificate for 127.0.0.1.
-func writeCertificate(t *testing.T, dir string, serial int64) (certFile, keyFile string) {
+func writeCertificate(t testing.TB, dir string, serial int64) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func writeCertificate(t *testing.T, dir string, serial int64) (certFile, keyFile
 	return certFile, keyFile
 }
 
-func writePEM(t *testing.T, path, kind string, der []byte) {
+func writePEM(t testing.TB, path, kind string, der []byte) {
 	t.Helper()
 	block := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	require.NoError(t, os.WriteFile(path, block, 0o600))

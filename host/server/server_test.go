@@ -78,7 +78,7 @@ func (b *syncBuffer) lines() []string {
 }
 
 // starter starts a server with one of the transports.
-type starter func(*testing.T, server.Config) *running
+type starter func(testing.TB, server.Config) *running
 
 // onBoth tests the server without and with TLS, which use different libraries.
 func onBoth(t *testing.T, test func(*testing.T, starter)) {
@@ -86,7 +86,7 @@ func onBoth(t *testing.T, test func(*testing.T, starter)) {
 	t.Run("TLS", func(t *testing.T) { test(t, startSecure) })
 }
 
-func startSecure(t *testing.T, config server.Config) *running {
+func startSecure(t testing.TB, config server.Config) *running {
 	t.Helper()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
 	var err error
@@ -104,7 +104,7 @@ func startSecure(t *testing.T, config server.Config) *running {
 	return r
 }
 
-func start(t *testing.T, config server.Config) *running {
+func start(t testing.TB, config server.Config) *running {
 	t.Helper()
 	r := &running{log: &syncBuffer{}, metrics: prometheus.NewRegistry(), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(r.client.CloseIdleConnections)
