@@ -149,13 +149,17 @@ func (n *Node) registerReplicas() error {
 		for _, collector := range []prometheus.Collector{
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 				Name: "regedge_replica_age_seconds", ConstLabels: labels,
-				Help: "Time since the newest heartbeat in this replica; -1 while there is none.",
+				Help: "Time since the newest heartbeat in this replica; -1 while there is none, or one ahead of the clock.",
 			}, func() float64 {
 				if age, known := r.Age(); known {
 					return age.Seconds()
 				}
 				return -1
 			}),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "regedge_replica_heartbeat_ahead", ConstLabels: labels,
+				Help: "1 while the heartbeat in this replica is over 5 s ahead of this edge's clock, so that its age is unknown.",
+			}, func() float64 { return boolToFloat(r.Ahead()) }),
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 				Name: "regedge_replica_fallback", ConstLabels: labels,
 				Help: "1 while the replica's endpoint is read in place of its file.",

@@ -43,7 +43,9 @@ func (r *Replica) Refresh() error {
 			r.config.Log.Error("close the old file", "database", r.config.Database, "error", err)
 		}
 	}
-	r.newest = max(r.newest, next.beat)
+	if r.sinceBeat(next.beat) >= -maxAhead { // else all right ones would seem older
+		r.newest = max(r.newest, next.beat)
+	}
 	r.logSwitch(before, next)
 	if next.why != nil {
 		return fmt.Errorf("%s replica: %w", r.config.Database, next.why)

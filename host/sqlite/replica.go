@@ -19,6 +19,9 @@ const (
 	// DefaultBehind is how much older than the endpoint's heartbeat the file's may be: a few
 	// beats, since the two are not read at the same time.
 	DefaultBehind = 3 * time.Second
+	// maxAhead is how far a heartbeat may be ahead of this clock: as far as the two clocks may
+	// differ while an edge is ready. The age of a copy whose heartbeat is further is unknown.
+	maxAhead = 5 * time.Second
 )
 
 // Errors of Query and Ready.
@@ -27,6 +30,8 @@ var (
 	ErrUnreadable = errors.New("neither the replica's file nor its endpoint can be read")
 	// ErrTooOld means that the copy is older than ReplicaConfig.MaxAge.
 	ErrTooOld = errors.New("the replica is too far behind its primary")
+	// ErrAhead means that the heartbeat is ahead of this clock, so that the age is unknown.
+	ErrAhead = errors.New("the replica's heartbeat is ahead of the clock")
 	// ErrUnreleased means that the registry is being filled for the first time. Answers from
 	// it would say "not found" wrongly.
 	ErrUnreleased = errors.New("the registry has no release yet")
@@ -67,7 +72,7 @@ type Replica struct {
 
 	mu     sync.Mutex // of Refresh and Close
 	closed bool
-	newest int64 // newest heartbeat that was read, Unix milliseconds
+	newest int64 // newest heartbeat that was read and not ahead of the clock, Unix milliseconds
 	// released is set once a registry with a release was read.
 	released bool
 	// failures counts the checks in a row in which the endpoint did not answer.
@@ -119,12 +124,12 @@ func OpenReplica(config ReplicaConfig) (*Replica, error) {
 var errStarting = errors.New("not checked yet")
 
 // Query runs one statement as Store.Query does. Beside the errors of a Store and of the endpoint it
-// returns ErrUnreadable, ErrTooOld and ErrUnreleased.
+// returns ErrUnreadable, ErrTooOld, ErrAhead and ErrUnreleased.
 func (r *Replica) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	for {
 		v := r.view.Load()
-		if age, known := r.age(v); known && r.config.MaxAge > 0 && age > r.config.MaxAge {
-			return ErrTooOld
+		if err := r.tooOld(v, r.config.MaxAge); err != nil {
+			return err
 		}
 		if v.remote || v.file == nil {
 			return r.queryEndpoint(ctx, v, statement, args, dst)
@@ -173,14 +178,34 @@ func (r *Replica) reportCorrupt(v *view, statement string, args []handler.Value,
 	}
 }
 
-// Age returns the age of the copy being read; false while no heartbeat was read.
-func (r *Replica) Age() (time.Duration, bool) { return r.age(r.view.Load()) }
+// Age returns the age of the copy being read; false while no heartbeat was read, or one that is
+// ahead of the clock.
+func (r *Replica) Age() (time.Duration, bool) {
+	v := r.view.Load()
+	age := r.sinceBeat(v.beat)
+	return max(0, age), v.beat != 0 && age >= -maxAhead
+}
 
-func (r *Replica) age(v *view) (time.Duration, bool) {
-	if v.beat == 0 {
-		return 0, false
+// Ahead reports whether the heartbeat is ahead of the clock, so that the age is unknown.
+func (r *Replica) Ahead() bool { return r.sinceBeat(r.view.Load().beat) < -maxAhead }
+
+func (r *Replica) sinceBeat(beat int64) time.Duration {
+	return r.config.Now().Sub(time.UnixMilli(beat))
+}
+
+// tooOld is an error if the copy is, or may be, older than limit; 0 is no limit. A copy without
+// a heartbeat has no age.
+func (r *Replica) tooOld(v *view, limit time.Duration) error {
+	if v.beat == 0 || limit <= 0 {
+		return nil
 	}
-	return max(0, r.config.Now().Sub(time.UnixMilli(v.beat))), true
+	switch age := r.sinceBeat(v.beat); {
+	case age < -maxAhead:
+		return ErrAhead
+	case age > limit:
+		return ErrTooOld
+	}
+	return nil
 }
 
 // Remote reports whether statements go to the endpoint in place of the file.
@@ -201,8 +226,8 @@ func (r *Replica) Ready(limit time.Duration) error {
 	case errors.Is(v.why, errStuck):
 		return v.why
 	}
-	if age, known := r.age(v); known && limit > 0 && age > limit {
-		return fmt.Errorf("%w: by %v", ErrTooOld, age.Round(time.Second))
+	if err := r.tooOld(v, limit); err != nil {
+		return fmt.Errorf("%w: by %v", err, r.sinceBeat(v.beat).Abs().Round(time.Second))
 	}
 	return nil
 }

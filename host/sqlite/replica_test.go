@@ -322,6 +322,29 @@ func TestACopyThatIsTooOldIsRefused(t *testing.T) {
 	w.until(t, func() bool { return w.Ready(time.Minute) == nil })
 }
 
+// TestAHeartbeatFromTheFutureIsNotFresh sets the writer's clock an hour ahead, and back.
+func TestAHeartbeatFromTheFutureIsNotFresh(t *testing.T) {
+	w := startReplica(t, sqlite.ReplicaConfig{MaxAge: time.Minute})
+	remoteOnly, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
+		Database: schema.Access, MaxAge: time.Minute, Now: time.Now,
+		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
+	})
+	require.NoError(t, err)
+	defer remoteOnly.Close()
+	sqldtest.Exec(t, w.primary, fmt.Sprintf("UPDATE heartbeat SET beat = %d", time.Now().Add(time.Hour).UnixMilli()))
+	w.until(t, w.Ahead)
+	require.NoError(t, remoteOnly.Refresh())
+	require.True(t, remoteOnly.Ahead())
+	_, known := w.Age()
+	require.False(t, known)
+	require.ErrorIs(t, w.Query(t.Context(), "SELECT 1", nil, new(handler.Result)), sqlite.ErrAhead)
+	require.ErrorIs(t, w.Ready(time.Minute), sqlite.ErrAhead)
+	n := w.beat(t)
+	w.until(t, func() bool { return w.Ready(time.Minute) == nil && w.read(t) == n })
+	require.NoError(t, remoteOnly.Refresh(), "the endpoint counts as older than what was read before")
+	require.NoError(t, remoteOnly.Ready(time.Minute))
+}
+
 func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
 	dir := t.TempDir()
 	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
