@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites' ./internal/cluster
 
 # Metering: 200,000 seeds of the simulation, its mutants, 50 rounds of kill -9 on real
-# processes, a standby that takes over, and every decoder fuzzed.
+# processes, a standby that takes over, and every decoder fuzzed for an hour.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 go test -count=1 -timeout 12h -v -run 'TestSeeds|TestSameSeed' ./internal/simulation -seeds "${SEEDS:-200000}" >"$log" 2>&1 || {
@@ -21,10 +21,4 @@ go test -count=1 -timeout 1h -v -run Mutants ./internal/simulation
 go test -count=1 -timeout 10m -run EveryChargeOfAStop ./host/server -stops 50
 CGO_ENABLED=0 go build -C tools/litestream -o ../../build/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
 LITESTREAM=$PWD/build/bin/litestream go test -count=1 -timeout 2h -v ./internal/chaos -rounds "${ROUNDS:-50}"
-for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/... ./internal/...); do
-    folder=.${package#regedge}
-    for target in $(cat "$folder"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do
-        echo "fuzz $package $target"
-        go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZ:-5m}" "$package"
-    done
-done
+sh scripts/fuzz.sh "${FUZZ:-1h}"

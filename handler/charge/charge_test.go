@@ -102,6 +102,33 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
+// FuzzParseVerdict checks that an answer of a meter which is accepted says one thing alone: its
+// status fits its code, its numbers are written as they are read, and none is negative.
+func FuzzParseVerdict(f *testing.F) {
+	f.Add(200, "", "60", "59", "12", "0", "")
+	f.Add(402, InsufficientCredits, "60", "1", "1", "", "")
+	f.Add(503, MeteringUnavailable, "60", "", "", "", "1")
+	f.Add(418, "teapot", "-1", "+1", " 1", "0x1", "99999999999999999999")
+	f.Fuzz(func(t *testing.T, status int, code, limit, remaining, reset, credits, retry string) {
+		headers := map[string]string{
+			HeaderCode: code, HeaderRateLimit: limit, HeaderRateRemaining: remaining, HeaderRateReset: reset,
+			HeaderCreditsRemaining: credits, HeaderRetryAfter: retry,
+		}
+		v, err := ParseVerdict(status, func(name string) string { return headers[name] })
+		if err != nil {
+			require.ErrorIs(t, err, ErrMalformed)
+			return
+		}
+		require.Equal(t, status, Status(v.Code))
+		require.GreaterOrEqual(t, min(v.RateLimit, v.RateRemaining, v.RateReset, v.CreditsRemaining, v.RetryAfter), int64(Unsent))
+		written := map[string]string{}
+		v.Headers(func(name, value string) { written[name] = value })
+		again, err := ParseVerdict(status, func(name string) string { return written[name] })
+		require.NoError(t, err)
+		require.Equal(t, v, again)
+	})
+}
+
 func TestNumbersAreDigitsAlone(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "7": 7, "0042": 42, "9223372036854775807": math.MaxInt64} {
 		got, ok := parseNumber(text)

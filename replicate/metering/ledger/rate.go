@@ -10,6 +10,10 @@ type rate struct {
 	counts map[*Edge]int64
 }
 
+// maxRate bounds the requests of an account at one edge in a minute. No edge serves as many, and
+// the sum over all edges must fit into a reply.
+const maxRate = 1 << 32
+
 // takeRates notes an edge's counts, and lists the accounts for the other edges that hold
 // credits of them.
 func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
@@ -28,9 +32,9 @@ func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 			known.minute, known.total = r.Minute, 0
 			clear(known.counts)
 		}
-		if r.Minute == known.minute && r.Count > known.counts[e] {
-			known.total += r.Count - known.counts[e]
-			known.counts[e] = r.Count
+		if count := min(r.Count, maxRate); r.Minute == known.minute && count > known.counts[e] {
+			known.total += count - known.counts[e]
+			known.counts[e] = count
 			l.listRate(a, e)
 		}
 	}

@@ -205,3 +205,20 @@ func TestSessionNumbersDifferBetweenRuns(t *testing.T) {
 	require.NotEqual(t, session(7), session(1<<31+9))
 	require.EqualValues(t, 3, session(1<<31)>>24, "the generation")
 }
+
+// TestRatesOfManyEdgesFitAReply has two edges count more requests of an account in a minute
+// than can be: the reply to a third, which adds them up, must be readable.
+func TestRatesOfManyEdgesFitAReply(t *testing.T) {
+	f := newFixture(t, 1, "one", "two", "three")
+	n := f.start(emptyDisk())
+	f.serve("three", n)
+	for _, name := range []string{"one", "two"} {
+		e := f.l.Edge(name)
+		session := f.l.Hello(at, e, &syncproto.Hello{Boot: 1}).Session
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(at), Count: 1<<47 - 1}}})
+	}
+	r := f.exchange("three", n, 1)
+	require.Len(t, r.Others, 1)
+	_, err := syncproto.DecodeReply(r.Encode())
+	require.NoError(t, err)
+}
