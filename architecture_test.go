@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	"host/hint":      {},
 	"host/service":   {},
 	"host/pki":       {},
-	"host/server":    {"handler"},
+	"host/server":    {"handler", "handler/fastbytes", "handler/ident"},
 	"host/reference": {"handler/...", "web"},
 	"host/sqlite":    {"handler", "schema"},
 	"host/engine":    {"handler/...", "host/server", "wasm/..."},

@@ -39,6 +39,8 @@ type Config struct {
 	Proxies server.Proxies
 	// MaxInFlight is the most requests that are answered at once; more get 503.
 	MaxInFlight int
+	// MaxConnections and MaxConnectionsPerAddress bound the connections; zero means the server's default.
+	MaxConnections, MaxConnectionsPerAddress int
 	// Lookups is the listener of the lookups, MetricsListener that of the metrics or nil.
 	Lookups, MetricsListener net.Listener
 	TLS                      *tls.Config // nil for plain HTTP
@@ -80,6 +82,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 	n.web, err = server.New(server.Config{
 		Answerer: answerer, Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
+		MaxConnections: config.MaxConnections, MaxConnectionsPerAddress: config.MaxConnectionsPerAddress,
 		Log: config.Log, Metrics: config.Metrics,
 		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})

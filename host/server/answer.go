@@ -81,12 +81,12 @@ func (s *Server) serve(e *exchange, client string) {
 }
 
 func (s *Server) lookUp(e *exchange) {
-	if s.inFlight.Add(1) > int64(s.config.MaxInFlight) || s.refusing.Load() {
-		s.inFlight.Add(-1)
+	turn, may := s.shares.enter(&e.request, e.client)
+	defer s.shares.leave(turn)
+	if !may || s.refusing.Load() {
 		s.refuse(e, handler.Overloaded)
 		return
 	}
-	defer s.inFlight.Add(-1)
 	// A request that has begun is finished even if its client disconnects: whether it is charged
 	// must not depend on that.
 	err := s.answer(context.Background(), e)

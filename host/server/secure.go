@@ -41,6 +41,7 @@ func (s *Server) newSecure(listener net.Listener) transport {
 			WriteTimeout:                 s.config.WriteTimeout,
 			IdleTimeout:                  s.config.IdleTimeout,
 			MaxHeaderBytes:               unreadHeaders * s.config.MaxHeaderBytes,
+			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 			DisableGeneralOptionsHandler: true,
 			ConnContext:                  withPeer,
 			ErrorLog:                     slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
@@ -51,6 +52,10 @@ func (s *Server) newSecure(listener net.Listener) transport {
 // unreadHeaders is how many times MaxHeaderBytes net/http reads: what is longer than one gets a
 // problem document from us, what is longer than that a page of net/http.
 const unreadHeaders = 4
+
+// maxStreams bounds the requests at once on a connection with HTTP/2. RFC 9113, section 6.5.2, advises
+// against less than 100.
+const maxStreams = 100
 
 // protocolHTTP2 is the name of HTTP/2 in the handshake (RFC 9113, section 3.1).
 const protocolHTTP2 = "h2"

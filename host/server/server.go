@@ -39,6 +39,10 @@ const (
 	DefaultIdleTimeout       = 2 * time.Minute
 	DefaultDrainTimeout      = 10 * time.Second
 	DefaultMaxInFlight       = 256
+	// DefaultMaxConnections take about 100 MB when all are idle.
+	DefaultMaxConnections = 8192
+	// DefaultMaxConnectionsPerAddress leaves room for a large office behind one address.
+	DefaultMaxConnectionsPerAddress = 512
 	// DefaultMaxHeaderBytes bounds the request line and all header fields together.
 	DefaultMaxHeaderBytes = 16 << 10
 	// DefaultMaxTargetBytes is three times the size of a name of 200 characters of 4 bytes,
@@ -62,7 +66,12 @@ type Config struct {
 	TLS *tls.Config
 
 	ReadHeaderTimeout, WriteTimeout, IdleTimeout, DrainTimeout time.Duration
-	MaxInFlight, MaxHeaderBytes, MaxTargetBytes                int
+	MaxHeaderBytes, MaxTargetBytes                             int
+	// MaxInFlight bounds the lookups at once. Clients share them, see shares.
+	MaxInFlight int
+	// MaxConnections bounds the connections, MaxConnectionsPerAddress those of one client address,
+	// which is an IPv4 address or an IPv6 network of 64 bits. A trusted proxy has no bound of its own.
+	MaxConnections, MaxConnectionsPerAddress int
 
 	// Log gets one line for each request, and the errors.
 	Log *slog.Logger
@@ -80,6 +89,8 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.IdleTimeout, DefaultIdleTimeout)
 	setDefault(&c.DrainTimeout, DefaultDrainTimeout)
 	setDefault(&c.MaxInFlight, DefaultMaxInFlight)
+	setDefault(&c.MaxConnections, DefaultMaxConnections)
+	setDefault(&c.MaxConnectionsPerAddress, DefaultMaxConnectionsPerAddress)
 	setDefault(&c.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	setDefault(&c.MaxTargetBytes, DefaultMaxTargetBytes)
 	if c.Now == nil {
@@ -100,6 +111,7 @@ type Server struct {
 	pages    *httprouter.Router
 	metrics  *metrics
 	inFlight atomic.Int64
+	shares   *shares
 	large    atomic.Int64 // large pages being sent, see maxLarge
 	draining atomic.Bool
 	refusing atomic.Bool // lookups, since their connections are being closed
@@ -109,6 +121,7 @@ type Server struct {
 func New(config Config) (*Server, error) {
 	config = config.withDefaults()
 	s := &Server{config: config}
+	s.shares = newShares(config.MaxInFlight, &s.inFlight)
 	var err error
 	if s.metrics, err = newMetrics(config.Metrics, &s.inFlight); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -125,7 +138,11 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	if s.config.TLS != nil {
 		web = s.newSecure
 	}
-	transport := web(listener)
+	bounded, err := newBounded(listener, s.config)
+	if err != nil {
+		return err
+	}
+	transport := web(bounded)
 	served := make(chan error, 1)
 	go func() { served <- transport.serve() }()
 	select {
@@ -137,7 +154,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
-	err := s.drain(transport)
+	err = s.drain(transport)
 	<-served
 	return err
 }

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+
+	"regedge/handler"
+	"regedge/handler/fastbytes"
+	"regedge/handler/ident"
+)
+
+// shares decides who may have a lookup in flight. While a quarter of the limit is free, anybody
+// may. Then nobody gets more than the limit divided by those who have lookups in flight and one who
+// may come. Counted are addresses and, since an account may ask from many, keys. Requests without
+// the form of a live key, such as those of the sandbox, get a quarter of the limit in all: they cost
+// nothing, so customers must not wait for them.
+//
+// The counts have a fixed place, found by a hash with a secret seed: two that share a place share
+// what they get.
+type shares struct {
+	limit           int64
+	inFlight        *atomic.Int64
+	strangers       atomic.Int64
+	seed            maphash.Seed
+	addresses, keys parties
+}
+
+// places is how many parties are told apart; more share places, and get less than they could.
+const places = 1024
+
+// parties counts the lookups in flight of addresses, or of keys.
+type parties struct {
+	busy  atomic.Int64 // places with a count
+	count [places]atomic.Int64
+}
+
+// turn is a lookup in flight. A stranger has no key.
+type turn struct {
+	address, key uint16
+	stranger     bool
+}
+
+func newShares(limit int, inFlight *atomic.Int64) *shares {
+	return &shares{limit: int64(limit), inFlight: inFlight, seed: maphash.MakeSeed()}
+}
+
+// strangersPart is the part of the limit that strangers get together.
+const strangersPart = 4
+
+// enter begins a lookup. Whether it may go on or not, leave has to be called.
+func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
+	key := keyOf(q)
+	// A checksum would cost 150 ns and stop nobody: everybody can compute it.
+	t.stranger = len(key) != ident.KeyLength || !strings.HasPrefix(key, ident.LivePrefix)
+	t.address = s.place(network(client))
+	all := s.inFlight.Add(1)
+	crowded := all > s.limit-s.limit/4
+	may = all <= s.limit
+	may = s.addresses.enter(t.address, s.limit, crowded) && may
+	if t.stranger {
+		return t, s.strangers.Add(1) <= max(1, s.limit/strangersPart) && may
+	}
+	t.key = s.place(key)
+	return t, s.keys.enter(t.key, s.limit, crowded) && may
+}
+
+func (s *shares) leave(t turn) {
+	s.inFlight.Add(-1)
+	s.addresses.leave(t.address)
+	if t.stranger {
+		s.strangers.Add(-1)
+		return
+	}
+	s.keys.leave(t.key)
+}
+
+func (s *shares) place(text string) uint16 { return uint16(maphash.String(s.seed, text) % places) }
+
+func (p *parties) enter(place uint16, limit int64, crowded bool) (may bool) {
+	own := p.count[place].Add(1)
+	if own == 1 {
+		p.busy.Add(1)
+	}
+	return !crowded || own <= max(1, limit/(p.busy.Load()+1))
+}
+
+func (p *parties) leave(place uint16) {
+	if p.count[place].Add(-1) == 0 {
+		p.busy.Add(-1)
+	}
+}
+
+// keyOf returns the key that a request carries, or "".
+func keyOf(q *handler.Request) string {
+	for i := range q.Headers {
+		if fastbytes.EqualFold(q.Headers[i].Name, "authorization") {
+			_, key, _ := strings.Cut(strings.TrimSpace(q.Headers[i].Value), " ")
+			return strings.TrimLeft(key, " ")
+		}
+	}
+	return ""
+}
+
+// network returns an IPv4 address, or the network of 64 bits of an IPv6 address: a client has all of it.
+func network(address string) string {
+	if strings.IndexByte(address, ':') < 0 {
+		return address
+	}
+	parsed, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	prefix, _ := parsed.Prefix(64)
+	return prefix.String()
+}
