@@ -48,6 +48,10 @@ type backup struct {
 	content []byte
 	at      int64
 	usage   counts
+	// paid and compensated are by account, disturbed is of the model.
+	paid, compensated counts
+	disturbed         int
+	restoring         bool // it waited for its edges itself
 }
 
 func newCentre(s *sim) *centre {
@@ -207,7 +211,29 @@ func (c *centre) restart() {
 func (c *centre) save() {
 	content, err := c.ledger.content()
 	require.NoError(c.sim.t, err)
-	c.backup = &backup{content: content, at: c.sim.now, usage: c.sim.readUsage()}
+	c.backup = &backup{
+		content: content, at: c.sim.now, usage: c.sim.readUsage(), disturbed: c.sim.disturbed,
+		restoring: c.sim.query(selectWriter)[0][0] == 1,
+		paid:      counts{}, compensated: counts{},
+	}
+	for id, b := range c.sim.readBalances() {
+		c.backup.paid[id], c.backup.compensated[id] = b.bought+b.compensated, b.compensated
+	}
+}
+
+// mayCover is by account how much the ledger may have compensated after the backup was restored:
+// what it had compensated, and what operators gave since. It is nil when edges can't show
+// everything that the backup lacks, and when it lacks what a backup before it lacked.
+func (c *centre) mayCover(announced bool) counts {
+	s, b := c.sim, c.backup
+	if !announced || s.copied || s.restoredSilently || b.disturbed != s.disturbed || b.restoring || s.awaitsEdges {
+		return nil
+	}
+	most := counts{}
+	for id, now := range s.readBalances() {
+		most[id] = b.compensated[id] + max(now.bought+now.compensated-b.paid[id], 0)
+	}
+	return most
 }
 
 // maxBackupAge is how old a backup may be: edges keep their batches for seven days, by
@@ -229,7 +255,7 @@ func (c *centre) restore() {
 		return
 	}
 	s.check()
-	announced := s.random.IntN(2) == 0
+	announced := s.gentle || s.random.IntN(2) == 0
 	if announced {
 		s.count(ledgerRestored)
 	} else {
@@ -237,6 +263,7 @@ func (c *centre) restore() {
 		s.dropAside()
 	}
 	s.note("the ledger of %d is restored, announced %v", c.backup.at, announced)
+	s.mayCover, s.coverDisturbed = c.mayCover(announced), s.disturbed
 	c.end(&c.former)
 	c.end(&c.current)
 	c.ledger.close()

@@ -76,6 +76,14 @@ type model struct {
 	// awaitsEdges says that the restored ledger waits for its edges, held that it did at the
 	// check before as well: then it may grant nothing.
 	awaitsEdges, held bool
+	// disturbed counts the events after which edges may not resend all that a restored ledger
+	// lacks: an epoch, a disk or a node ended.
+	disturbed int
+	// mayCover is by account the most that a restored ledger, which waits for its edges, may have
+	// compensated when all have reported; nil when that is not known. coverDisturbed is
+	// disturbed at that time.
+	mayCover       counts
+	coverDisturbed int
 	// settling says that every edge has reported since.
 	settling bool
 }
@@ -100,6 +108,7 @@ func (c counts) of(account int64) (sum int64) {
 // noteEpochEnd records that an epoch or a disk of an edge ended: what it reported can't be
 // resent to a ledger that is restored from a backup.
 func (s *sim) noteEpochEnd(e *edge) {
+	s.disturbed++
 	for account := int64(1); account <= accounts; account++ {
 		s.reportable[e.key(account)] = s.got[e.key(account)] + s.voidedLate[e.key(account)]
 	}

@@ -47,6 +47,7 @@ var mutants = []mutant{
 	{name: "ended-leases-granted-again", change: giveBackEnded, needs: []string{"extend-lease", "give-back"}},
 	{name: "ended-lease-not-extended", change: moveIntoPrevious},
 	{name: "restored-ledger-grants-at-once", change: dropFirstOperand},
+	{name: "grants-compensated-before-returns", change: also("cover"), needs: []string{"cover"}},
 	{name: "late-report-debited-twice", change: never},
 	{name: "adjustment-takes-leased-units", change: keepFirstArgument},
 	{name: "second-writer-not-fenced", change: lastOperator("!=", ">")},
@@ -101,6 +102,13 @@ func compare(from, to string) func(*mark) []edit {
 		c, ok := m.condition().(*ast.BinaryExpr)
 		require.True(m.t, ok && c.Op.String() == from, "%s: want a comparison by %s", m.name, from)
 		return m.replace(c, m.text(c.X)+" "+to+" "+m.text(c.Y))
+	}
+}
+
+// also runs the statement of another directive after the marked one, of the same receiver.
+func also(other string) func(*mark) []edit {
+	return func(m *mark) []edit {
+		return m.replace(m.node, m.text(m.node)+"\n"+m.others[other].text(m.others[other].node))
 	}
 }
 

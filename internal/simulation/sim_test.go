@@ -32,6 +32,7 @@ type sim struct {
 	random *rand.Rand
 	now    int64 // Unix milliseconds
 	wild   bool  // disks may be lost, and the ledger may be restored from a backup
+	gentle bool  // of these, only the ledger is restored, and announced: nothing is lost for good
 	file   bool  // the ledger is a file, not on a server
 	mapped bool  // journals are written through memory
 	calm   bool  // there are no faults any more
@@ -47,7 +48,7 @@ type sim struct {
 
 func newSim(t *testing.T, seed uint64, traced bool) *sim {
 	s := &sim{
-		model: newModel(), t: t, traced: traced, random: rand.New(rand.NewPCG(seed, 7)), now: epochStart, wild: seed%3 != 0, file: seed%2 == 0, mapped: seed%4 < 2, calm: true,
+		model: newModel(), t: t, traced: traced, random: rand.New(rand.NewPCG(seed, 7)), now: epochStart, wild: seed%3 != 0, gentle: seed%6 == 1, file: seed%2 == 0, mapped: seed%4 < 2, calm: true,
 	}
 	s.seeds = 1
 	s.now += s.random.Int64N(40 * dayMillis)
@@ -174,6 +175,7 @@ func (s *sim) readdNodes() {
 }
 
 func (s *sim) retire(e *edge, oldEpochs bool) bool {
+	s.disturbed++
 	return s.centre.operate(func(ctx context.Context, o *writer.Client) error {
 		_, err := o.RetireNode(ctx, e.name, oldEpochs)
 		return err

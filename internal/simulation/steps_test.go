@@ -340,7 +340,13 @@ func (s *sim) troubleTime(e *edge) {
 
 // rare replaces a disk, a node or a ledger.
 func (s *sim) rare(e *edge) {
-	if !s.wild {
+	switch {
+	case !s.wild:
+		return
+	case s.gentle:
+		if !s.awaitsEdges && (s.centre.backup == nil || s.random.IntN(4) == 0) { // time for units to move
+			s.centre.restore()
+		}
 		return
 	}
 	switch s.random.IntN(14) {

@@ -5,7 +5,7 @@ import "fmt"
 // Check verifies the invariants of the package comment that one state can show.
 func (l *Ledger) Check() error {
 	for _, p := range l.pools {
-		if err := p.check(); err != nil {
+		if err := p.check(l.Restoring); err != nil {
 			return fmt.Errorf("pool %+v: %w", p.ID, err)
 		}
 	}
@@ -24,7 +24,7 @@ func (l *Ledger) Check() error {
 	return nil
 }
 
-func (p *Pool) check() error {
+func (p *Pool) check(restoring bool) error {
 	var leased, lost int64
 	for _, h := range p.leases {
 		out := h.Outstanding()
@@ -47,7 +47,7 @@ func (p *Pool) check() error {
 		return fmt.Errorf("lost %d, its leases come to %d", p.Lost, lost)
 	case p.Limit < 0 || p.Compensated < 0 || p.Spent < 0 || p.Leased < 0 || p.Lost < 0 || p.Deducting < 0:
 		return fmt.Errorf("a count is negative: %+v", p)
-	case p.ID.Window == 0 && p.Left() < 0:
+	case p.ID.Window == 0 && p.Left() < 0 && !restoring:
 		return fmt.Errorf("left is %d", p.Left())
 	}
 	return nil

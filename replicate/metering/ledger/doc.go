@@ -28,7 +28,8 @@
 //  1. For every pool, limit + compensated = left + leased + spent + lost. The limit of
 //     credits is what was bought (docs/design.md, "Guarantees", G3).
 //  2. No credits are spent beyond bought + compensated: left, leased, spent and lost are
-//     never negative (G1).
+//     never negative (G1). Only while a restored ledger waits for its edges may left be: it
+//     may know of a grant, and not yet of the return at another edge that made it possible.
 //  3. Leased is the sum of what is outstanding over the pool's leases; lost the same over
 //     leases that were written off.
 //  4. Nothing outstanding is negative. Units come back only by the edge's own report: no

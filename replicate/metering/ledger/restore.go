@@ -52,6 +52,10 @@ func (l *Ledger) finishRestore() {
 	if l.Restoring && len(l.Awaited()) == 0 {
 		l.Restoring = false
 		l.changes.Restoring = &l.Restoring
+		//mutant:cover
+		for _, id := range sortedPools(l.pools) {
+			l.cover(l.pools[id])
+		}
 		for _, id := range sortedPools(l.pools) {
 			l.touch(l.pools[id])
 		}
@@ -71,13 +75,19 @@ func (l *Ledger) Awaited() []string {
 }
 
 // grantRetroactively books a grant that the edge has received and that was lost with the
-// ledger. What the pool can't cover is compensated: the edge was free to spend it.
+// ledger. What the pool can't cover is compensated when all edges have reported: until then
+// another edge may yet report that it had returned these units.
 func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	granted := h.epoch.Granted
+	//mutant:grants-compensated-before-returns
 	l.grant(h, units)
 	h.epoch.Granted = granted // already the edge's own sum, from Hello
-	if short := -h.pool.Left(); short > 0 {
-		l.compensate(h.pool, short, "grants of a ledger that was lost")
+}
+
+// cover compensates what the leases exceed a pool of credits by: the edges were free to spend it.
+func (l *Ledger) cover(p *Pool) {
+	if short := -p.Left(); short > 0 && p.ID.Kind == syncproto.Credits {
+		l.compensate(p, short, "grants of a ledger that was lost")
 	}
 }
 

@@ -26,7 +26,7 @@ func (l *Ledger) settlePool(now int64, p *Pool) {
 			starved = true
 		}
 	}
-	recall := starved || p.Deducting > 0 || p.Left() < 0 || l.suspended(p)
+	recall := starved || p.Deducting > 0 || p.Left() < 0 && !l.Restoring || l.suspended(p)
 	for _, h := range p.leases {
 		h.recall = recall && h.Outstanding() > 0 && !h.Lost
 		l.notify(h)

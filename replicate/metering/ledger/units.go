@@ -89,9 +89,10 @@ func (l *Ledger) compensate(p *Pool, units int64, note string) {
 }
 
 // deduct takes what is left for a negative adjustment. The rest waits for recalled leases;
-// what no lease holds any more was spent and can't be taken.
+// what no lease holds any more was spent and can't be taken. A restored ledger does not know
+// what is left before its edges have reported.
 func (l *Ledger) deduct(p *Pool) {
-	if p.Deducting == 0 {
+	if p.Deducting == 0 || l.Restoring {
 		return
 	}
 	//mutant:adjustment-takes-leased-units

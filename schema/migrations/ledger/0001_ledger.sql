@@ -28,7 +28,7 @@ INSERT INTO plan (id, api_access, per_minute, monthly_volume, email, phone) VALU
   ('scale',   1, 1200, 1000000, 1, 1);
 
 -- Invariant: bought + compensated = left + leased + spent + lost, and none is negative.
--- What is left is not stored.
+-- What is left is not stored. It is negative only while a restored ledger waits for its edges.
 CREATE TABLE account (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   name        TEXT    NOT NULL,
@@ -43,8 +43,7 @@ CREATE TABLE account (
   leased      INTEGER NOT NULL DEFAULT 0 CHECK (leased >= 0),
   deducting   INTEGER NOT NULL DEFAULT 0 CHECK (deducting >= 0),
   posted      INTEGER NOT NULL DEFAULT 0, -- the part of spent that has credit entries
-  posted_hour INTEGER NOT NULL DEFAULT 0,
-  CHECK (bought + compensated >= spent + lost + leased)
+  posted_hour INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE api_key (

@@ -1,0 +1,102 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+var creditsOf1 = syncproto.Pool{Kind: syncproto.Credits, Subject: 1}
+
+// hello opens a session for an edge in epoch 5, or in its newest one.
+func (f *fixture) hello(name string, h syncproto.Hello) (e *ledger.Edge, session uint64) {
+	e = f.l.Edge(name)
+	return e, f.l.Hello(at, e, &h).Session
+}
+
+func found(count int64) syncproto.Usage {
+	return syncproto.Usage{Account: 1, Key: 1, Hour: syncproto.Hour(at), Endpoint: charge.Companies, Outcome: charge.Found, Count: count}
+}
+
+func TestASuspendedAccountGetsNoLeases(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	require.NoError(t, f.l.ChangeAccount(at, 1, "scale", true))
+	e, session := f.hello("one", syncproto.Hello{Boot: 1})
+	want := syncproto.Want{Pool: creditsOf1, Target: 16, Urgent: true}
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
+	require.Zero(t, f.credits().Leased)
+
+	require.NoError(t, f.l.ChangeAccount(at, 1, "scale", false))
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
+	require.EqualValues(t, 16, f.credits().Leased, "and gets them when the suspension ends")
+}
+
+func TestARetiredEdgeDeclaresNothing(t *testing.T) {
+	f := newFixture(t, 9, "one", "two")
+	f.l.Restore()
+	f.hello("two", syncproto.Hello{Boot: 2, Epoch: 6}) // keeps the ledger waiting
+	e, session := f.hello("one", syncproto.Hello{Boot: 1, Epoch: 5, Granted: 20})
+	require.NoError(t, f.l.Retire(at, "one", false))
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, DeclaredLast: true, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: 20}}})
+	require.True(t, f.l.Restoring)
+	require.Zero(t, f.credits().Leased+f.credits().Lost, "a retired edge's leases are no longer granted")
+}
+
+// TestVoidsAreBookedBeforeCharges reports, in one batch, five charges and then the voids of five
+// earlier ones, whose units were spent again.
+func TestVoidsAreBookedBeforeCharges(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	e, session := f.hello("one", syncproto.Hello{Boot: 1})
+	want := syncproto.Want{Pool: creditsOf1, Target: 10}
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 1, Usage: []syncproto.Usage{found(10)}}})
+	f.l.Restore() // which takes charges beyond a lease for a grant that it lacks
+	void := found(-5)
+	void.Endpoint = charge.LLPs
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 2, Usage: []syncproto.Usage{found(5), void}}})
+	require.EqualValues(t, 10, f.credits().Spent)
+	require.Zero(t, f.credits().Leased)
+}
+
+func TestABatchAfterAGapIsNotApplied(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	e, session := f.hello("one", syncproto.Hello{Boot: 1})
+	want := syncproto.Want{Pool: creditsOf1, Target: 10}
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
+	batch := &syncproto.Batch{Seq: 2, Usage: []syncproto.Usage{found(3)}}
+	r := f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: batch})
+	require.Zero(t, r.Applied)
+	require.Zero(t, f.credits().Spent)
+}
+
+// TestReturnsAreKnownBeforeGrantsAreCompensated restores a ledger that lacks a lease of all
+// credits, 60 that came back of it, and the grant of these to another edge, which reports first.
+func TestReturnsAreKnownBeforeGrantsAreCompensated(t *testing.T) {
+	for name, c := range map[string]struct{ returned, compensated int64 }{
+		"all of them came back":       {60, 0},
+		"20 were granted twice":       {40, 20},
+		"the edge never got a return": {0, 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 9, "one", "two")
+			f.l.Restore()
+			two, session := f.hello("two", syncproto.Hello{Boot: 2, Epoch: 6, Granted: 60})
+			one, first := f.hello("one", syncproto.Hello{Boot: 1, Epoch: 5, Sealed: 1, Acked: 1, Granted: 100})
+			f.l.Sync(at, two, &syncproto.Sync{Session: session, DeclaredLast: true, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: 60}}})
+			f.l.Sync(at, two, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 1, Usage: []syncproto.Usage{found(60)}}})
+			f.l.Sync(at, one, &syncproto.Sync{Session: first, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: 100}}})
+			require.NoError(t, f.l.Check())
+			require.Zero(t, f.credits().Compensated, "while returns may be missing")
+			back := syncproto.Return{Pool: creditsOf1, Units: c.returned}
+			f.l.Sync(at, one, &syncproto.Sync{Session: first, Batch: &syncproto.Batch{Seq: 1, Returns: []syncproto.Return{back}}})
+			f.l.Sync(at, one, &syncproto.Sync{Session: first, DeclaredLast: true})
+			require.False(t, f.l.Restoring)
+			require.NoError(t, f.l.Check())
+			require.Equal(t, c.compensated, f.credits().Compensated)
+		})
+	}
+}
