@@ -70,6 +70,7 @@ func show[T any](m *Main, o *operator, call func(*writer.Client) (T, error), tex
 	if err != nil {
 		return o.explain(err)
 	}
+	warnPending(m, answer)
 	if o.JSON {
 		encoder := json.NewEncoder(m.Stdout)
 		encoder.SetIndent("", "  ")
@@ -78,6 +79,14 @@ func show[T any](m *Main, o *operator, call func(*writer.Client) (T, error), tex
 	table := tabwriter.NewWriter(m.Stdout, 0, 0, 2, ' ', 0)
 	text(table, answer)
 	return table.Flush()
+}
+
+// warnPending says that edges do not know of a change yet.
+func warnPending(m *Main, answer any) {
+	if p, ok := answer.(interface{ IsPending() bool }); ok && p.IsPending() {
+		fmt.Fprintln(m.Stderr, "regedge: the change is stored, but edges do not know of it yet: the writer can't reach the access database.\n"+
+			"  Until it does, edges go on with what they knew. The writer brings it there by itself; /metrics has regedge_writer_access_behind_seconds.")
+	}
 }
 
 // row prints one row of a table.

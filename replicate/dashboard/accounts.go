@@ -92,7 +92,7 @@ func (d *Dashboard) addAccount(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, planRefusal(err)
 	}
-	return see(accountPath(a.ID), "account"), nil
+	return see(accountPath(a.ID), orPending(a, "account")), nil
 }
 
 func accountPath(id int64) string { return "/accounts/" + strconv.FormatInt(id, 10) }
@@ -148,8 +148,8 @@ func (d *Dashboard) changeAccount(v *visit, act, detail, done string, change wri
 		return answer{}, err
 	}
 	ctx := writer.WithAct(v.r.Context(), v.act(act, id, detail))
-	_, err = d.client.ChangeAccount(ctx, id, change)
-	return see(accountPath(id), done), planRefusal(err)
+	changed, err := d.client.ChangeAccount(ctx, id, change)
+	return see(accountPath(id), orPending(changed, done)), planRefusal(err)
 }
 
 // planRefusal explains that a form named a plan that no longer exists.

@@ -125,6 +125,6 @@ func (d *Dashboard) revokeKey(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	ctx := writer.WithAct(v.r.Context(), v.act("revoke key", v.user.Account, fmt.Sprintf("%s (%s)", k.Name, k.Begins())))
-	_, err = d.client.RevokeKey(ctx, k.ID)
-	return see("/keys", "revoked"), err
+	revoked, err := d.client.RevokeKey(ctx, k.ID)
+	return see("/keys", orPending(revoked, "revoked")), err
 }

@@ -79,6 +79,18 @@ var done = map[string]string{
 	"resumed":    "The account is active again.",
 	"removed":    "This person can no longer sign in.",
 	"account":    "The account was created. Invite its owner below.",
+	pendingWords: "The change is stored, but the edges do not know of it yet: until the access database can be reached, they go on as before. It will be brought to them without further action.",
+}
+
+// pendingWords is the message for a change that edges do not know of yet.
+const pendingWords = "pending"
+
+// orPending is the message for a change: done, unless edges do not know of it yet.
+func orPending(change interface{ IsPending() bool }, done string) string {
+	if change.IsPending() {
+		return pendingWords
+	}
+	return done
 }
 
 // write sends an answer. A page is rendered completely before the first byte goes out.

@@ -2,9 +2,20 @@ package writer
 
 import "time"
 
+// Projected is part of what edges learn of through the access database.
+type Projected struct {
+	// Pending says that the change is stored, but edges do not know of it yet: the access database
+	// can't be reached. It will be brought there.
+	Pending bool `json:"pending,omitempty"`
+}
+
+// IsPending returns Pending.
+func (p Projected) IsPending() bool { return p.Pending }
+
 // Account owns keys and credits. At all times Bought + Compensated = Left + Leased + Spent +
 // Lost, all in credits.
 type Account struct {
+	Projected
 	ID          int64     `json:"id"`
 	Name        string    `json:"name"`
 	Email       string    `json:"email"`
@@ -36,6 +47,7 @@ type AccountChange struct {
 
 // Key is an API key of an account, without its secret.
 type Key struct {
+	Projected
 	ID      int64      `json:"id"`
 	Account int64      `json:"account"`
 	Name    string     `json:"name"`
@@ -52,6 +64,7 @@ type NewKey struct {
 
 // Plan says what an account on it may do.
 type Plan struct {
+	Projected
 	ID            string `json:"id"`
 	APIAccess     bool   `json:"api_access"`
 	PerMinute     int64  `json:"per_minute"`     // requests per UTC minute

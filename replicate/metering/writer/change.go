@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/julienschmidt/httprouter"
 
@@ -20,23 +21,34 @@ import (
 // changeFunc changes the database and the ledger in one transaction.
 type changeFunc = func(ctx context.Context, tx *sql.Tx, nowMillis int64, l *ledger.Ledger) error
 
-// change commits an operator's change, audited, and then projects it into the access
-// database. When the projection fails the change stands, and the writer tries again every
-// second.
-func (w *Writer) change(r *http.Request, change changeFunc, project func(context.Context) error) error {
+// change commits an operator's change, audited.
+func (w *Writer) change(r *http.Request, change changeFunc) error {
+	_, err := w.changeProjected(r, change, nil)
+	return err
+}
+
+// changeProjected commits an operator's change, audited, and waits some time for the projection of
+// the row that it touched into the access database. pending says that edges do not know of the
+// change yet; they will, since the projector goes on.
+func (w *Writer) changeProjected(r *http.Request, change changeFunc, row func() changedRow) (pending bool, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
 	defer cancel()
-	if err := w.submit(ctx, &operation{change: audited(r.Context(), change)}); err != nil {
-		return apiErrorOf(err)
+	op := &operation{change: audited(r.Context(), change), row: row}
+	if err := w.submit(ctx, op); err != nil {
+		return false, apiErrorOf(err)
 	}
-	if project == nil {
-		return nil
+	if op.projected == nil {
+		return false, nil
 	}
-	if err := project(ctx); err != nil {
-		w.behind.Store(true)
-		w.config.Logger.Error("the access database misses a change", "error", err)
+	wait := time.NewTimer(projectWait)
+	defer wait.Stop()
+	select {
+	case <-op.projected.projected:
+		return false, nil
+	case <-wait.C:
+	case <-ctx.Done():
 	}
-	return nil
+	return true, nil
 }
 
 // look reads the ledger in memory, and the database in the same state.

@@ -25,6 +25,10 @@ type operation struct {
 	// it only reads them.
 	change   changeFunc
 	readOnly bool
+	// row, if set, names the row that a committed change touched in the projection; projected is then
+	// set before the operation is done.
+	row       func() changedRow
+	projected *pendingRow
 
 	reply     *syncproto.Reply
 	done      chan error
@@ -249,7 +253,20 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil {
 		err = tx.Commit()
 	}
+	w.project(op, err)
 	return w.outcome(ctx, err)
+}
+
+// project asks for the projection of a change whose commit ended with err, whether or not its caller
+// still waits.
+func (w *Writer) project(op *operation, err error) {
+	switch {
+	case op.row == nil:
+	case err == nil:
+		op.projected = w.projector.add(op.row())
+	default: // the outcome is unknown
+		w.projector.compareAll()
+	}
 }
 
 // releaseNews answers the held operations that have news.

@@ -50,7 +50,7 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 			return err
 		}
 		return l.ChangeCredits(now, id, body.Amount, body.Kind, body.Note)
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (w *Writer) creditUnresolved(r *http.Request, p httprouter.Params) (any, er
 			return err
 		}
 		return l.ChangeCredits(now, answer.Account, 1, Compensated, "unresolved charge "+id)
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -31,7 +32,12 @@ func (w *Writer) health(r *http.Request, _ httprouter.Params) (any, error) {
 	return h, nil
 }
 
-// serveReady answers 200 while this writer holds the ledger and can read it.
+// stuckAfter is how long the commit loop, which has something to do every second, may take for one
+// thing before the writer is not ready.
+const stuckAfter = 5 * time.Second
+
+// serveReady answers 200 while this writer holds the ledger, can read it, and commits. An access
+// database that is behind is named, but the ledger is served without it.
 func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeLimit)
 	defer cancel()
@@ -42,9 +48,23 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 		http.Error(rw, "the ledger can't be read", http.StatusServiceUnavailable)
 	case generation != w.generation || w.fenced.Load():
 		http.Error(rw, ErrFenced.Error(), http.StatusServiceUnavailable)
+	case w.stuck() > stuckAfter:
+		http.Error(rw, fmt.Sprintf("the commit loop has not answered for %.0f s: the ledger's disk or server hangs", w.stuck().Seconds()),
+			http.StatusServiceUnavailable)
 	default:
 		io.WriteString(rw, "ready\n")
+		if changes, age := w.projector.behind(); age > projectWait {
+			fmt.Fprintf(rw, "the access database misses %d changes, the oldest for %.0f s\n", changes, age.Seconds())
+		}
 	}
+}
+
+// stuck is how long the commit loop has been at one thing, 0 before Run.
+func (w *Writer) stuck() time.Duration {
+	if turned := w.turned.Load(); turned != 0 {
+		return time.Since(time.Unix(0, turned))
+	}
+	return 0
 }
 
 // metrics are what /metrics shows.
@@ -54,7 +74,7 @@ type metrics struct {
 }
 
 // newMetrics registers the metrics of a writer that holds a generation of the ledger.
-func newMetrics(ledger *sql.DB, generation uint64) *metrics {
+func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
@@ -68,7 +88,13 @@ func newMetrics(ledger *sql.DB, generation uint64) *metrics {
 		messages: counter("regedge_writer_messages_total", "Edges' messages in those groups."),
 		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown."),
 	}
-	m.registry.MustRegister(held, m.groups, m.messages, m.failed, unresolvedCharges{ledger})
+	m.registry.MustRegister(held, m.groups, m.messages, m.failed, unresolvedCharges{ledger},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "regedge_writer_access_pending", Help: "Changes of accounts, keys and plans that the access database may miss.",
+		}, func() float64 { changes, _ := p.behind(); return float64(changes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "regedge_writer_access_behind_seconds", Help: "Age of the oldest change that the access database may miss, 0 for none.",
+		}, func() float64 { _, age := p.behind(); return age.Seconds() }))
 	return m
 }
 

@@ -84,7 +84,7 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 		_, err := tx.ExecContext(ctx, `INSERT INTO invitation (hash, email, account, operator, expires_at) VALUES (?, ?, nullif(?, 0), ?, ?)`,
 			hash[:], answer.Email, answer.Account, answer.Operator, expires)
 		return err
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		return nil, err
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
-	err = w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	pending, err := w.changeProjected(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		a, err := readAccountFrom(ctx, tx, account)
 		if err != nil {
 			return err
@@ -85,10 +85,11 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		}
 		answer.Key, err = readKey(ctx, tx, id)
 		return err
-	}, func(ctx context.Context) error { return w.projectKey(ctx, answer.ID) })
+	}, func() changedRow { return changedRow{table: keyTable, id: answer.ID} })
 	if err != nil {
 		return nil, err
 	}
+	answer.Pending = pending
 	return answer, nil
 }
 
@@ -97,7 +98,7 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	pending, err := w.changeProjected(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		k, err := readKey(ctx, tx, id)
 		if err != nil {
 			return err
@@ -105,9 +106,11 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 		setActAccount(r, k.Account)
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 		return err
-	}, func(ctx context.Context) error { return w.projectKey(ctx, id) })
+	}, func() changedRow { return changedRow{table: keyTable, id: id, takes: true} })
 	if err != nil {
 		return nil, err
 	}
-	return readKey(r.Context(), w.config.Ledger, id)
+	k, err := readKey(r.Context(), w.config.Ledger, id)
+	k.Pending = pending
+	return k, err
 }

@@ -45,7 +45,7 @@ func (w *Writer) addNode(r *http.Request, _ httprouter.Params) (any, error) {
 			return err
 		}
 		return l.AddEdge(body.Name)
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error)
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE node SET token_hash = ? WHERE name = ?`, hash[:], name)
 		return err
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (w *Writer) retireNode(r *http.Request, p httprouter.Params) (any, error) {
 			return notFound("node", name)
 		}
 		return l.Retire(now, name, body.OldEpochs)
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}

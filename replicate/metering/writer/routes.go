@@ -65,7 +65,8 @@ func (w *Writer) operator(next httprouter.Handle) httprouter.Handle {
 	}
 }
 
-// answering makes a handler that answers the result of f in JSON.
+// answering makes a handler that answers the result of f in JSON, with 202 for a change that edges do
+// not know of yet.
 func (w *Writer) answering(f func(r *http.Request, p httprouter.Params) (any, error)) httprouter.Handle {
 	return func(rw http.ResponseWriter, r *http.Request, p httprouter.Params) {
 		result, err := f(r, p)
@@ -75,6 +76,9 @@ func (w *Writer) answering(f func(r *http.Request, p httprouter.Params) (any, er
 		}
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Cache-Control", "no-store")
+		if p, ok := result.(interface{ IsPending() bool }); ok && p.IsPending() {
+			rw.WriteHeader(http.StatusAccepted)
+		}
 		json.NewEncoder(rw).Encode(result)
 	}
 }

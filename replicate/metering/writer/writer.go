@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ncruces/go-sqlite3/driver"
-
 	"regedge/replicate/metering/ledger"
 	"regedge/schema"
 )
@@ -28,8 +26,8 @@ const streamIdle = 2 * time.Second
 
 // Config is what a Writer needs. Ledger, Access and OperatorToken must be set.
 type Config struct {
-	// Ledger and Access are the two databases, local files or remote libSQL. They are
-	// migrated by Open; the caller closes them.
+	// Ledger and Access are the two databases, local files or remote libSQL. The writer migrates
+	// them; the caller closes them.
 	Ledger, Access *sql.DB
 	// OperatorToken is the bearer token of the operators' API, at least 16 characters.
 	OperatorToken string
@@ -55,47 +53,46 @@ type Writer struct {
 	last      *ledger.Ledger // the one before, for CarryOver; owned by Run
 	confirmed int64          // when this writer last saw that it holds the ledger; owned by Run
 	awaited   string         // the edges that a restore waits for, as last logged; owned by Run
-	healError string         // why the access database could not be reconciled, as last logged; owned by Run
 	// conn and prepared belong to a ledger in a file; nil before the first commit. Owned by Run.
-	conn     *sql.Conn
-	prepared *ledger.Prepared
-	handler  http.Handler
-	metrics  *metrics
+	conn      *sql.Conn
+	prepared  *ledger.Prepared
+	handler   http.Handler
+	metrics   *metrics
+	projector *projector
 
 	generation uint64
 	fenced     atomic.Bool
-	behind     atomic.Bool // the access database misses a change
+	turned     atomic.Int64 // when the commit loop last finished something, Unix nanoseconds; 0 before Run
 
 	mu     sync.Mutex
 	tokens map[[32]byte]string // hash of an edge's token → name
 }
 
-// Open migrates both databases, takes a new generation of the ledger, which stops an older
-// writer, and reconciles the access database.
+// Open migrates the ledger and takes a new generation of it, which stops an older writer. An access
+// database in a file is migrated and brought up to date; one on a server is left to Run, so that the
+// writer starts while that server is down.
 func Open(ctx context.Context, config Config) (*Writer, error) {
 	if len(config.OperatorToken) < minToken {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
 	}
 	w := &Writer{config: config.withDefaults(), ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
-	_, w.local = config.Ledger.Driver().(*driver.SQLite)
+	w.local = isFile(config.Ledger)
+	w.projector = newProjector(w.config, w.jitter)
 	for _, db := range []*sql.DB{config.Ledger, config.Access} {
-		if _, file := db.Driver().(*driver.SQLite); !file {
+		if !isFile(db) {
 			db.SetConnMaxIdleTime(streamIdle)
 		}
 	}
 	if err := w.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
-	w.metrics = newMetrics(w.config.Ledger, w.generation)
+	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
 	w.handler = w.routes()
 	return w, nil
 }
 
 func (w *Writer) prepare(ctx context.Context) error {
 	if err := schema.Migrate(ctx, w.config.Ledger, schema.Ledger); err != nil {
-		return err
-	}
-	if err := schema.Migrate(ctx, w.config.Access, schema.Access); err != nil {
 		return err
 	}
 	var err error
@@ -109,7 +106,16 @@ func (w *Writer) prepare(ctx context.Context) error {
 	if w.tokens, err = loadTokens(ctx, w.config.Ledger); err != nil {
 		return err
 	}
-	return w.reconcile(ctx)
+	if isFile(w.config.Access) {
+		return w.projector.turn(ctx)
+	}
+	return nil
+}
+
+// jitter returns a random duration between half of d and d, so that retries of several writers, or of
+// one that restarts, do not fall together.
+func (w *Writer) jitter(d time.Duration) time.Duration {
+	return d/2 + time.Duration(w.random32())*time.Microsecond%(d/2)
 }
 
 // leap is the random step of the ledger's generation at this start.
@@ -164,11 +170,13 @@ func loadTokens(ctx context.Context, db *sql.DB) (map[[32]byte]string, error) {
 func (w *Writer) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	defer w.startProjector(ctx)()
 	defer close(w.ended)
 	defer w.release()
 	defer w.releaseAll(ErrUnavailable)
 	w.logAwaited()
 	for {
+		w.turned.Store(time.Now().UnixNano())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -185,8 +193,16 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// everySecond checks that this writer still holds the ledger, loads the ledger again if that
-// failed before, and heals the access database.
+// startProjector projects until ctx ends or the returned function is called, which waits for the end.
+func (w *Writer) startProjector(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { w.projector.run(ctx) })
+	return func() { cancel(); running.Wait() }
+}
+
+// everySecond checks that this writer still holds the ledger, and loads the ledger again if that
+// failed before.
 func (w *Writer) everySecond(ctx context.Context) {
 	if w.confirm(ctx, w.now()); w.fenced.Load() {
 		return
@@ -194,25 +210,8 @@ func (w *Writer) everySecond(ctx context.Context) {
 	if w.ledger == nil {
 		w.reload(ctx)
 	}
-	if w.behind.Load() {
-		w.heal(ctx)
-	}
 	w.logAwaited()
 	w.releaseNews()
-}
-
-// heal reconciles the access database. It logs the first failure, and the end of failures.
-func (w *Writer) heal(ctx context.Context) {
-	err := w.reconcile(ctx)
-	switch {
-	case ctx.Err() != nil:
-	case err == nil && w.healError != "":
-		w.healError = ""
-		w.config.Logger.Info("the access database is up to date again")
-	case err != nil && w.healError != err.Error():
-		w.healError = err.Error()
-		w.config.Logger.Error("the access database can't be brought up to date: new keys and changed plans wait for it", "error", err)
-	}
 }
 
 // logAwaited logs which edges a restore waits for, when that changed.

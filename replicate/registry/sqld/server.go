@@ -146,6 +146,14 @@ func (s *Server) current() *run {
 	return s.run
 }
 
+// PID is the process id of the running server, 0 when none runs.
+func (s *Server) PID() int {
+	if r := s.current(); r != nil && r.command.Process != nil {
+		return r.command.Process.Pid
+	}
+	return 0
+}
+
 // Kill kills the process (SIGKILL) and waits for its end.
 func (s *Server) Kill() { s.end(os.Kill) }
 

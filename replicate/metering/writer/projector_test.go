@@ -1,0 +1,150 @@
+package writer_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/sqld"
+)
+
+// hang stops a server's process, so that it neither answers nor refuses connections, until the
+// returned function or the end of the test.
+func hang(t *testing.T, server *sqld.Server) (resume func()) {
+	t.Helper()
+	pid := server.PID()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+	t.Cleanup(resume)
+	return resume
+}
+
+// get returns the status and the body of a path of the writer.
+func get(t *testing.T, w *writer.Writer, path string) (int, string) {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	request.Header.Set("Authorization", "Bearer "+token)
+	recorder := httptest.NewRecorder()
+	w.Handler().ServeHTTP(recorder, request)
+	body, err := io.ReadAll(recorder.Body)
+	require.NoError(t, err)
+	return recorder.Code, string(body)
+}
+
+// metric reads a metric without labels.
+func metric(t *testing.T, w *writer.Writer, name string) float64 {
+	t.Helper()
+	_, text := get(t, w, "/metrics")
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
+	require.NotNil(t, found, text)
+	value, err := strconv.ParseFloat(found[1], 64)
+	require.NoError(t, err)
+	return value
+}
+
+// TestAHangingAccessServerHoldsUpNothing stops the server of the access database, which is worse than
+// its end: every call to it waits.
+func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
+	files, _ := openDatabases(t, t.TempDir())
+	primary := sqldtest.Primary(t)
+	access := sqldtest.Open(t, primary)
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: files, Access: access, OperatorToken: token})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	client := newClient(w, token)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	key, err := client.AddKey(t.Context(), a.ID, "key")
+	require.NoError(t, err)
+	require.False(t, key.Pending)
+
+	resume := hang(t, primary)
+	fresh, err := client.AddKey(t.Context(), a.ID, "made meanwhile")
+	require.NoError(t, err)
+	require.True(t, fresh.Pending, "no edge knows the key")
+	revoked, err := client.RevokeKey(t.Context(), key.ID)
+	require.NoError(t, err)
+	require.True(t, revoked.Pending, "the key works on: the answer must say so")
+	for n := range 20 { // longer than the first retries
+		_, err := client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 1})
+		require.NoError(t, err, "change %d of the ledger", n)
+		time.Sleep(200 * time.Millisecond)
+	}
+	status, text := get(t, w, "/readyz")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, text, "the access database misses 2 changes")
+	require.Equal(t, 2.0, metric(t, w, "regedge_writer_access_pending"))
+	require.Greater(t, metric(t, w, "regedge_writer_access_behind_seconds"), 2.0)
+
+	resume()
+	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	require.Zero(t, metric(t, w, "regedge_writer_access_behind_seconds"))
+	require.Zero(t, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, key.ID))
+	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, fresh.ID))
+}
+
+// TestAWriterStartsWithoutItsAccessServer starts a writer while the server of the access database
+// hangs. It serves the ledger, and projects once the server is back.
+func TestAWriterStartsWithoutItsAccessServer(t *testing.T) {
+	files, _ := openDatabases(t, t.TempDir())
+	primary := sqldtest.Primary(t)
+	access := sqldtest.Open(t, primary)
+	resume := hang(t, primary)
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: files, Access: access, OperatorToken: token})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	client := newClient(w, token)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	require.True(t, a.Pending)
+	resume()
+	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM account WHERE id = ?`, a.ID))
+	require.Equal(t, 4, count(t, access, `SELECT count(*) FROM plan`))
+	cancel()
+	require.NoError(t, <-done)
+}
+
+// TestARowThatFailsHoldsUpNoOther refuses the rows of one account in the access database.
+func TestARowThatFailsHoldsUpNoOther(t *testing.T) {
+	client, access, w := start(t, t.TempDir())
+	refused, err := client.AddAccount(t.Context(), "refused", "", "starter")
+	require.NoError(t, err)
+	other, err := client.AddAccount(t.Context(), "other", "", "starter")
+	require.NoError(t, err)
+	_, err = access.Exec(`CREATE TRIGGER refuse BEFORE UPDATE ON account WHEN new.id = ` + strconv.FormatInt(refused.ID, 10) +
+		` BEGIN SELECT raise(ABORT, 'refused by the test'); END`)
+	require.NoError(t, err)
+	suspended := true
+	got, err := client.ChangeAccount(t.Context(), refused.ID, writer.AccountChange{Suspended: &suspended})
+	require.NoError(t, err)
+	require.True(t, got.Pending)
+	got, err = client.ChangeAccount(t.Context(), other.ID, writer.AccountChange{Suspended: &suspended})
+	require.NoError(t, err)
+	require.False(t, got.Pending)
+	require.Equal(t, 1.0, metric(t, w, "regedge_writer_access_pending"))
+
+	_, err = access.Exec(`DROP TRIGGER refuse`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	require.Equal(t, 2, count(t, access, `SELECT count(*) FROM account WHERE suspended`))
+}
