@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{name: "charge-not-journalled", change: skip},
 	{name: "void-not-journalled", change: skip},
 	{name: "request-ids-forgotten-at-restart", change: skip},
-	{name: "repeated-row-grants-again", change: keepFirstArgument},
+	{name: "repeated-row-grants-again", change: replaceWith("added := r.Granted")},
 	{name: "returned-units-still-spent", change: skip},
 	{name: "old-refusal-believed", change: dropLastOperand},
 	{name: "refusal-believed-for-five-seconds", change: timesFive},
