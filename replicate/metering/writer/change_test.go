@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/metering/writer"
@@ -132,4 +135,33 @@ func FuzzCanonicalEmail(f *testing.F) {
 		require.NotContains(t, email, "\r")
 		require.LessOrEqual(t, len(email), 254)
 	})
+}
+
+// TestAChangeThatWasRefusedIsNotMadeLater locks the ledger, so that changes wait, until their callers
+// give up. Only the one whose commit had begun may still be made.
+func TestAChangeThatWasRefusedIsNotMadeLater(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	lock, err := openLedger(t, dir).Conn(t.Context())
+	require.NoError(t, err)
+	defer lock.Close()
+	_, err = lock.ExecContext(t.Context(), `BEGIN IMMEDIATE`)
+	require.NoError(t, err)
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			_, err := client.ChangeCredits(ctx, a.ID, writer.CreditChange{Amount: 1})
+			assert.Error(t, err)
+		})
+	}
+	calls.Wait()
+	_, err = lock.ExecContext(t.Context(), `ROLLBACK`)
+	require.NoError(t, err)
+	a, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 100})
+	require.NoError(t, err)
+	require.LessOrEqual(t, a.Bought, int64(101))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
@@ -30,10 +31,18 @@ type operation struct {
 	row       func() changedRow
 	projected *pendingRow
 
-	reply     *syncproto.Reply
-	done      chan error
-	abandoned atomic.Bool
+	reply *syncproto.Reply
+	done  chan error
+	// claimed is set once: by Run when it begins with the operation, or by the caller when it gives up
+	// before that. So a change whose caller was told that it failed is not made later.
+	claimed atomic.Bool
 }
+
+// claim reports whether the operation was still unclaimed.
+func (op *operation) claim() bool { return op.claimed.CompareAndSwap(false, true) }
+
+// outcomeLimit is how long a caller whose time is over waits for a commit that has begun.
+const outcomeLimit = 10 * time.Second
 
 // submit passes an operation to Run and waits for its result.
 func (w *Writer) submit(ctx context.Context, op *operation) error {
@@ -54,8 +63,24 @@ func (w *Writer) submit(ctx context.Context, op *operation) error {
 	case <-w.ended:
 		return w.resultAfterEnd(op)
 	case <-ctx.Done():
-		op.abandoned.Store(true)
-		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		if op.claim() {
+			return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		}
+		return w.awaitOutcome(op)
+	}
+}
+
+// awaitOutcome waits for an operation that Run has begun with.
+func (w *Writer) awaitOutcome(op *operation) error {
+	limit := time.NewTimer(outcomeLimit)
+	defer limit.Stop()
+	select {
+	case err := <-op.done:
+		return err
+	case <-w.ended:
+		return w.resultAfterEnd(op)
+	case <-limit.C:
+		return fmt.Errorf("%w: the commit takes too long, and its outcome is unknown", ErrUnavailable)
 	}
 }
 
@@ -98,6 +123,9 @@ func (w *Writer) commitGroup(ctx context.Context, group []*operation) {
 		switch {
 		case w.ledger == nil:
 			op.done <- ErrUnavailable
+		case op.hold != nil && !w.due(op):
+			w.held = append(w.held, op)
+		case !op.claim():
 		case op.change != nil:
 			w.commitSteps(ctx, steps)
 			steps = nil
@@ -106,8 +134,6 @@ func (w *Writer) commitGroup(ctx context.Context, group []*operation) {
 				continue
 			}
 			op.done <- w.commitChange(ctx, op)
-		case op.hold != nil && !w.due(op):
-			w.held = append(w.held, op)
 		default:
 			steps = append(steps, op)
 		}
@@ -275,9 +301,11 @@ func (w *Writer) releaseNews() {
 	rest := w.held[:0]
 	for _, op := range w.held {
 		switch {
-		case op.abandoned.Load():
+		case op.claimed.Load(): // its caller has gone
 		case w.ledger == nil || w.due(op):
-			due = append(due, op)
+			if op.claim() {
+				due = append(due, op)
+			}
 		default:
 			rest = append(rest, op)
 		}
