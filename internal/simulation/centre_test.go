@@ -83,7 +83,7 @@ func (c *centre) start(restored bool) {
 	if c.sim.faulty(6) {
 		h.crashIn = 1 + c.sim.random.IntN(40)
 	}
-	ledger, access := c.ledger.open(h), c.access.open(h)
+	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, quiet: true})
 	opened, err := writer.Open(context.Background(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored,
 		Now: c.now, Random: c.sim.fill,

@@ -19,9 +19,11 @@ const (
 	// projectWait is how long an operator's change waits for its projection before it is answered as
 	// pending.
 	projectWait = 2 * time.Second
-	// rowLimit bounds the projection of one row, and compareLimit that of all differences.
-	rowLimit     = 5 * time.Second
-	compareLimit = 5 * time.Minute
+	// rowLimit bounds a statement about one row, and tableLimit one that reads a whole table.
+	rowLimit   = 5 * time.Second
+	tableLimit = time.Minute
+	// endGrace is how long a statement under way may go on when the writer ends.
+	endGrace = time.Second
 	// The pause after a failed turn doubles from leastPause to mostPause.
 	leastPause = 500 * time.Millisecond
 	mostPause  = 8 * time.Second
@@ -161,7 +163,7 @@ func (p *projector) migrate(ctx context.Context) error {
 	if p.migrated {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, rowLimit)
+	ctx, cancel := bounded(ctx, tableLimit)
 	defer cancel()
 	if err := schema.Migrate(ctx, p.access, schema.Access); err != nil {
 		return err
@@ -187,6 +189,9 @@ func (p *projector) projectPending(ctx context.Context) (last error) {
 		return a.table - b.table
 	})
 	for _, row := range rows {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		err := p.projectRow(ctx, row.changedRow)
 		if err == nil {
 			p.remove(row)
@@ -194,7 +199,7 @@ func (p *projector) projectPending(ctx context.Context) (last error) {
 			continue
 		}
 		last = err
-		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
 			return last
 		}
 	}
@@ -209,7 +214,7 @@ func (p *projector) remove(row *pendingRow) {
 
 // projectRow makes one row of the access database what the ledger has now.
 func (p *projector) projectRow(ctx context.Context, changed changedRow) error {
-	ctx, cancel := context.WithTimeout(ctx, rowLimit)
+	ctx, cancel := bounded(ctx, rowLimit)
 	defer cancel()
 	t := projection[changed.table]
 	found, err := readRows(ctx, p.ledger, t.ledger+` AND id = ?`, t.columns, changed.id)
@@ -234,13 +239,11 @@ func (p *projector) compareIfAsked(ctx context.Context) error {
 	if !wanted {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, compareLimit)
-	defer cancel()
 	if err := p.compareTables(ctx); err != nil {
 		p.mu.Lock()
 		p.compare = true
 		p.mu.Unlock()
-		return fmt.Errorf("bring access database up to date: %w", errors.Join(err, ctx.Err()))
+		return fmt.Errorf("bring access database up to date: %w", err)
 	}
 	return nil
 }
@@ -291,49 +294,89 @@ var projection = []projected{
 // compareTables makes the access database match the ledger. It writes only the differences: first
 // it drops the rows that the ledger does not have (keys, then accounts, then plans), then it puts the
 // others. A row that fails does not hold up the others.
-func (p *projector) compareTables(ctx context.Context) (last error) {
+func (p *projector) compareTables(ctx context.Context) (failed error) {
+	write := func(act, statement string, args ...any) error {
+		err := p.exec(ctx, statement, args...)
+		if err != nil {
+			err = fmt.Errorf("%s %v: %w", act, args[0], err)
+			failed = errors.Join(failed, err)
+		}
+		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return errors.Join(failed, ctx.Err()) // the server hangs, or the writer ends
+		}
+		return nil
+	}
 	puts := make([]map[any]row, len(projection))
 	for i := len(projection) - 1; i >= 0; i-- {
 		t := projection[i]
-		want, err := readRows(ctx, p.ledger, t.ledger, t.columns)
-		if err != nil {
-			return err
+		var drops []any
+		var err error
+		if puts[i], drops, err = p.differences(ctx, t); err != nil {
+			return errors.Join(failed, err)
 		}
-		have, err := readRows(ctx, p.access, t.access, t.columns)
-		if err != nil {
-			return err
-		}
-		puts[i] = map[any]row{}
-		for id, r := range want {
-			if have[id] != r {
-				puts[i][id] = r
-			}
-		}
-		for id := range have {
-			if _, ok := want[id]; !ok {
-				last = errors.Join(last, p.exec(ctx, "drop "+t.name, t.drop, id))
+		for _, id := range drops {
+			if err := write("drop "+t.name, t.drop, id); err != nil {
+				return err
 			}
 		}
 	}
 	for i, t := range projection {
 		for _, r := range puts[i] {
-			last = errors.Join(last, p.exec(ctx, "put "+t.name, t.put, r.values()[:t.columns]...))
+			if err := write("put "+t.name, t.put, r.values()[:t.columns]...); err != nil {
+				return err
+			}
 		}
 	}
-	return last
+	return failed
 }
 
-// exec writes one row to the access database, unless ctx has ended.
-func (p *projector) exec(ctx context.Context, act, statement string, args ...any) error {
+// differences compares a table: the rows that the access database lacks or has otherwise, and the ids
+// of those that the ledger does not have.
+func (p *projector) differences(ctx context.Context, t projected) (puts map[any]row, drops []any, err error) {
 	if ctx.Err() != nil {
-		return nil // the caller adds the error of ctx
+		return nil, nil, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, rowLimit)
+	ctx, cancel := bounded(ctx, tableLimit)
 	defer cancel()
-	if _, err := p.access.ExecContext(ctx, statement, args...); err != nil {
-		return fmt.Errorf("%s %v: %w", act, args[0], err)
+	want, err := readRows(ctx, p.ledger, t.ledger, t.columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	have, err := readRows(ctx, p.access, t.access, t.columns)
+	if err != nil {
+		return nil, nil, errors.Join(err, ctx.Err())
+	}
+	puts = map[any]row{}
+	for id, r := range want {
+		if have[id] != r {
+			puts[id] = r
+		}
+	}
+	for id := range have {
+		if _, ok := want[id]; !ok {
+			drops = append(drops, id)
+		}
+	}
+	return puts, drops, nil
+}
+
+// exec writes one row to the access database.
+func (p *projector) exec(ctx context.Context, statement string, args ...any) error {
+	ctx, cancel := bounded(ctx, rowLimit)
+	defer cancel()
+	_, err := p.access.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return errors.Join(err, ctx.Err())
 	}
 	return nil
+}
+
+// bounded returns a context for a statement, which ends after limit, and endGrace after ctx: what is
+// under way when the writer ends is finished.
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	statement, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endGrace, cancel) })
+	return statement, func() { stop(); cancel() }
 }
 
 // row is a row of the projection. No table has more than six columns.

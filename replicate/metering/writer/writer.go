@@ -69,8 +69,8 @@ type Writer struct {
 }
 
 // Open migrates the ledger and takes a new generation of it, which stops an older writer. An access
-// database in a file is migrated and brought up to date; one on a server is left to Run, so that the
-// writer starts while that server is down.
+// database in a file is migrated and brought up to date; of one on a server this is tried for two
+// seconds and then left to Run, so that the writer starts while that server is down.
 func Open(ctx context.Context, config Config) (*Writer, error) {
 	if len(config.OperatorToken) < minToken {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
@@ -109,6 +109,10 @@ func (w *Writer) prepare(ctx context.Context) error {
 	if isFile(w.config.Access) {
 		return w.projector.turn(ctx)
 	}
+	// A server that answers is brought up to date now; else Run goes on with it.
+	ctx, cancel := context.WithTimeout(ctx, projectWait)
+	defer cancel()
+	w.projector.logOutcome(w.projector.turn(ctx))
 	return nil
 }
 
