@@ -165,10 +165,12 @@ func (l *liar) batch(s *script) *syncproto.Batch {
 		b.Seq = uint64(s.near(int64(b.Seq)))
 	}
 	for range s.below(4) {
-		b.Usage = append(b.Usage, syncproto.Usage{
+		usage := syncproto.Usage{
 			Account: int64(1 + s.below(2)), Key: 1, Hour: syncproto.Hour(l.now) + int32(s.below(3)-1)*24*31,
-			Endpoint: charge.Companies, Outcome: charge.Outcome(1 + s.below(3)), Count: s.near(10) - s.near(10),
-		})
+			Endpoint: charge.Companies, Outcome: charge.Outcome(1 + s.below(3)), Count: s.near(10),
+		}
+		usage.Count -= s.near(10)
+		b.Usage = append(b.Usage, usage)
 	}
 	for range s.below(3) {
 		b.Returns = append(b.Returns, syncproto.Return{Pool: l.pool(s), Units: s.near(10), Close: s.one(2)})
