@@ -1,6 +1,7 @@
 package meter_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strings"
@@ -68,10 +69,11 @@ func TestFullDiskChargesNothing(t *testing.T) {
 	eventually(t, func() bool { return c.read(account).Spent == 2 }, "two charges count")
 }
 
-// hangingDir is a state directory where a write to the journal hangs, and then fails.
+// hangingDir is a state directory where the write of one charge to the journal hangs, and then
+// fails.
 type hangingDir struct {
 	journal.Dir
-	armed   *atomic.Bool
+	id      *atomic.Pointer[string] // the charge's
 	entered chan struct{}
 	fail    chan struct{}
 }
@@ -79,7 +81,7 @@ type hangingDir struct {
 func newHangingDir(t *testing.T, state string) hangingDir {
 	dir, err := journal.OpenDir(state)
 	require.NoError(t, err)
-	return hangingDir{dir, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
+	return hangingDir{dir, new(atomic.Pointer[string]), make(chan struct{}), make(chan struct{})}
 }
 
 func (d hangingDir) Append(name string) (journal.File, error) {
@@ -96,7 +98,7 @@ type hangingFile struct {
 }
 
 func (f hangingFile) Write(p []byte) (int, error) {
-	if f.dir.armed.CompareAndSwap(true, false) {
+	if id := f.dir.id.Load(); id != nil && bytes.Contains(p, []byte(*id)) && f.dir.id.CompareAndSwap(id, nil) {
 		close(f.dir.entered)
 		<-f.dir.fail
 		return 0, errFull
@@ -128,8 +130,8 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 			eventually(t, func() bool { return c.read(account).Spent == 1 }, "the charge is reported")
 			c.cut["one"].Store(true)
 
-			disk.armed.Store(true)
 			r := request(account, charge.Found)
+			disk.id.Store(&r.ID)
 			code := make(chan string)
 			go func() { code <- e.Charge(t.Context(), r).Code }()
 			<-disk.entered
