@@ -57,8 +57,8 @@ var mayImport = map[string][]string{
 		"replicate/metering/lease", "replicate/metering/syncproto",
 	},
 	"replicate/metering/writer": {
-		"handler/charge", "handler/ident", "replicate/metering/bearer", "replicate/metering/ledger",
-		"replicate/metering/syncproto", "schema",
+		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
+		"schema",
 	},
 	"replicate/registry/libsql": {},
 	"replicate/registry/sqld":   {"replicate/registry/libsql"},

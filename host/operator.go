@@ -50,6 +50,10 @@ func (o *operator) explain(err error) error {
 		return nil
 	case errors.Is(err, writer.ErrUnauthorized):
 		return hint.With(err, "is REGEDGE_TOKEN the operator's token of the writer at %s?", o.Writer)
+	case errors.Is(err, writer.ErrTokenEnded):
+		return hint.With(err, "regedge trust operator add makes another, with a token that may do all")
+	case errors.Is(err, writer.ErrForbidden):
+		return hint.With(err, "use a token with that role: regedge trust operator list shows them")
 	case errors.Is(err, writer.ErrStranger):
 		return hint.With(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.Is(err, writer.ErrUnknownPlan):

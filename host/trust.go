@@ -15,6 +15,8 @@ type trustCommands struct {
 	Init    trustInit    `cmd:"" help:"Make the keys of a new cluster: a key pair for each database, and an authority for replication."`
 	Token   trustToken   `cmd:"" help:"Print a token for a database's libSQL servers."`
 	Machine trustMachine `cmd:"" help:"Make a machine's certificate for replication."`
+
+	Operator trustOperator `cmd:"" help:"Tokens for the operators' commands and for scraping the writer: add, list, end."`
 }
 
 // trustFlags name the folder.

@@ -175,7 +175,7 @@ func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, 
 		return nil, err
 	}
 	pages, err := dashboard.New(dashboard.Config{
-		Writer: centre, API: centre.WithReports(), Ledger: config.Ledger, OperatorToken: config.OperatorToken,
+		Writer: centre, Ledger: config.Ledger, OperatorToken: config.OperatorToken,
 		Releases: list, URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
 		Client: proxies.Client, Now: config.Now, Logger: config.Logger,
 	})

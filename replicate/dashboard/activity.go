@@ -97,6 +97,8 @@ var acts = []struct {
 	{"POST /v1/nodes/*/token", "give new token to node", true},
 	{"POST /v1/nodes/*/retire", "retire node", true},
 	{"POST /v1/invitations", "invite", false},
+	{"POST /v1/tokens", "add operators' token", false},
+	{"DELETE /v1/tokens/*", "end operators' token", true},
 	{"POST /v1/unresolved/*/credit", "credit unresolved charge", true},
 }
 

@@ -22,8 +22,6 @@ type Config struct {
 	Writer *writer.Writer
 	// Ledger is the writer's database, for reading.
 	Ledger *sql.DB
-	// API is the writer's API as it is served, Writer.Handler() when nil.
-	API http.Handler
 	// OperatorToken authenticates the pages' calls of the writer's API.
 	OperatorToken string
 	// ReferenceURL is where the API's reference is served; empty leaves the links out.
@@ -62,7 +60,7 @@ func New(config Config) (*Dashboard, error) {
 	d := &Dashboard{
 		config: config,
 		client: writer.NewClient("http://writer.internal", config.OperatorToken,
-			&http.Client{Transport: writer.InProcess(config.API)}),
+			&http.Client{Transport: writer.InProcess(config.Writer.Handler())}),
 		passwords: newPasswords(config.Random, standardCost),
 		assets:    loadAssets(),
 	}
@@ -76,9 +74,6 @@ func New(config Config) (*Dashboard, error) {
 
 func (c Config) withDefaults() Config {
 	c.URL = strings.TrimSuffix(c.URL, "/")
-	if c.API == nil {
-		c.API = c.Writer.Handler()
-	}
 	if c.Client == nil {
 		c.Client = connection
 	}

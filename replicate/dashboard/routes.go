@@ -11,7 +11,7 @@ import (
 func (d *Dashboard) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isAPI(r.URL.Path) {
-			d.config.API.ServeHTTP(w, r)
+			d.config.Writer.Handler().ServeHTTP(w, r)
 			return
 		}
 		d.pages.ServeHTTP(w, r)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"regedge/host/pki"
 	"regedge/internal/cluster"
@@ -14,6 +15,9 @@ import (
 	"regedge/replicate/metering/writer"
 	"regedge/schema/sample"
 )
+
+// readerLife is how long the printed operators' token is good.
+const readerLife = 30 * 24 * time.Hour
 
 // seed gives a cluster the sample registry, two edges and an account, and returns the text that
 // tells a person how to use it.
@@ -44,7 +48,11 @@ func seed(ctx context.Context, c *cluster.Cluster) (greeting string, err error) 
 			return "", err
 		}
 	}
-	return greet(c, args, env, key)
+	reader, err := c.Client.AddToken(ctx, "make-cluster", writer.RoleRead, readerLife)
+	if err != nil {
+		return "", err
+	}
+	return greet(c, args, env, key, reader.Token)
 }
 
 // account creates an account with credits and a key.
@@ -60,7 +68,7 @@ func account(ctx context.Context, w *writer.Client) (key string, err error) {
 	return secret.Secret, err
 }
 
-func greet(c *cluster.Cluster, push, env []string, key string) (string, error) {
+func greet(c *cluster.Cluster, push, env []string, key, status string) (string, error) {
 	reader, err := c.Token("registry", pki.ReadOnly)
 	if err != nil {
 		return "", err
@@ -79,7 +87,7 @@ Look something up at either edge:
 
   curl -H 'Authorization: Bearer %[6]s' %[7]s/v1/companies/%[8]s
 
-See how the edges are (the token may only read):
+See how the edges are (both tokens may only read):
 
   export REGEDGE_WRITER=%[2]s REGEDGE_TOKEN=%[9]s
   %[10]s status --registry %[3]s --registry-token %[11]s
@@ -90,6 +98,6 @@ Change the registry and push it, then roll back:
   %[10]s %[13]s --dry-run
   %[10]s rollback %[14]s
 `, c.Dir, c.WriterURL(), c.Primaries["registry"].URL(), c.Primaries["access"].URL(), edges.String(),
-		key, c.Edges[0].URL, sampletest.CompanyEveryField, c.OperatorToken, c.Regedge, reader,
+		key, c.Edges[0].URL, sampletest.CompanyEveryField, status, c.Regedge, reader,
 		strings.Join(env, " "), strings.Join(push, " "), strings.Join(push[2:], " ")), nil
 }

@@ -1,4 +1,4 @@
-// Package bearer checks the bearer tokens of HTTP requests, for the meter and the writer.
+// Package bearer checks the bearer tokens of HTTP requests, for the meter.
 package bearer
 
 import (

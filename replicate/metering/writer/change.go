@@ -24,6 +24,9 @@ type changeFunc = func(ctx context.Context, tx *sql.Tx, nowMillis int64, l *ledg
 // change commits an operator's change, audited.
 func (w *Writer) change(r *http.Request, change changeFunc) error {
 	_, err := w.changeProjected(r, change, nil)
+	if err != nil {
+		w.tokensChanged.Store(true) // or not: the outcome may be unknown
+	}
 	return err
 }
 
@@ -76,7 +79,7 @@ func (w *Writer) Commit(ctx context.Context, act Act, change func(ctx context.Co
 // maxDetail bounds what the audit log keeps of one act, in bytes.
 const maxDetail = 2000
 
-// operatorActor is the actor in the audit log of requests with the operators' token.
+// operatorActor is the actor in the audit log of requests with the first operators' token.
 const operatorActor = "operators' token"
 
 // Act is a row of the audit log: somebody does something to an account.
@@ -136,8 +139,8 @@ func truncateDetail(detail string) string {
 }
 
 // withRequestAct adds an act to a request that changes something and has none. The body is
-// its detail: no body of this API carries a secret.
-func withRequestAct(r *http.Request, p httprouter.Params) (*http.Request, error) {
+// its detail, and the token's owner its actor: no body of this API carries a secret.
+func withRequestAct(r *http.Request, p httprouter.Params, actor string) (*http.Request, error) {
 	if _, ok := r.Context().Value(actKey{}).(*Act); ok || r.Method == http.MethodGet {
 		return r, nil
 	}
@@ -145,7 +148,7 @@ func withRequestAct(r *http.Request, p httprouter.Params) (*http.Request, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	act := Act{Actor: operatorActor, Name: r.Method + " " + r.URL.Path}
+	act := Act{Actor: actor, Name: r.Method + " " + r.URL.Path}
 	if act.Address, _, err = net.SplitHostPort(r.RemoteAddr); err != nil {
 		act.Address = r.RemoteAddr
 	}

@@ -12,6 +12,8 @@ import (
 var (
 	ErrMalformed    = errors.New("the request is malformed")
 	ErrUnauthorized = errors.New("the token is missing or unknown")
+	ErrTokenEnded   = errors.New("the token has ended")
+	ErrForbidden    = errors.New("the token may not do this")
 	ErrNotFound     = errors.New("there is no such thing")
 	ErrTaken        = errors.New("the name is taken")
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
@@ -35,6 +37,8 @@ var apiErrors = []apiError{
 	{ErrMalformed, "malformed", http.StatusBadRequest},
 	{ErrUnknownPlan, "unknown_plan", http.StatusUnprocessableEntity},
 	{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
+	{ErrTokenEnded, "token_ended", http.StatusUnauthorized},
+	{ErrForbidden, "forbidden", http.StatusForbidden},
 	{ErrNotFound, "not_found", http.StatusNotFound},
 	{ErrTaken, "taken", http.StatusConflict},
 	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},

@@ -69,6 +69,11 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 	if answer.Email == "" || (answer.Account == 0) != answer.Operator {
 		return nil, fmt.Errorf("%w: an invitation is for an e-mail address and an account, or an operator", ErrMalformed)
 	}
+	if answer.Operator {
+		if err := checkRole(r, RoleAll); err != nil {
+			return nil, err
+		}
+	}
 	var hash [32]byte
 	answer.Token, hash = w.newInvitationToken()
 	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {

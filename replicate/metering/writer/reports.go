@@ -67,24 +67,8 @@ type reportStore struct {
 	byEdge map[string]Report
 }
 
-// WithReports serves the same as Handler, and the edges' reports.
-func (w *Writer) WithReports() http.Handler {
-	s := &reportStore{w: w, byEdge: make(map[string]Report)}
-	list := w.operator(w.answering(s.list))
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == ReportPath && r.Method == http.MethodPost:
-			s.put(rw, r)
-		case r.URL.Path == ReportPath && r.Method == http.MethodGet:
-			list(rw, r, nil)
-		default:
-			w.handler.ServeHTTP(rw, r)
-		}
-	})
-}
-
 // put stores a report.
-func (s *reportStore) put(rw http.ResponseWriter, r *http.Request) {
+func (s *reportStore) put(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	name, ok := s.w.edgeOf(r)
 	if !ok {
 		s.w.fail(rw, r, ErrUnauthorized)
@@ -97,6 +81,9 @@ func (s *reportStore) put(rw http.ResponseWriter, r *http.Request) {
 	}
 	report.Node, report.At = name, s.w.config.Now().UTC()
 	s.mu.Lock()
+	if s.byEdge == nil {
+		s.byEdge = make(map[string]Report)
+	}
 	s.byEdge[name] = report
 	s.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")

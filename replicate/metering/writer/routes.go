@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regedge/replicate/metering/bearer"
 
 	"github.com/julienschmidt/httprouter"
 )
@@ -15,54 +14,90 @@ import (
 // maxBody bounds the body of an operator's request, in bytes.
 const maxBody = 1 << 16
 
+// route is one kind of request, and who may make it.
+type route struct {
+	method, path string
+	needs        Role
+	serve        httprouter.Handle
+}
+
+// table lists all that the writer answers. A route without a role is refused to everybody.
+func (w *Writer) table() []route {
+	return []route{
+		{"GET", "/healthz", anyone, serveAlive},
+		{"GET", "/readyz", anyone, w.serveReady},
+		{"POST", SyncPath, edges, w.serveSync},
+		{"POST", ReportPath, edges, w.reports.put},
+
+		{"GET", "/metrics", RoleRead, w.serveMetrics},
+		{"GET", ReportPath, RoleRead, w.answering(w.reports.list)},
+		{"GET", "/v1/health", RoleRead, w.answering(w.health)},
+		{"GET", "/v1/accounts", RoleRead, w.answering(w.listAccounts)},
+		{"GET", "/v1/accounts/:id", RoleRead, w.answering(w.readAccount)},
+		{"GET", "/v1/accounts/:id/keys", RoleRead, w.answering(w.listKeys)},
+		{"GET", "/v1/accounts/:id/credits", RoleRead, w.answering(w.listCredits)},
+		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans)},
+		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes)},
+		{"GET", "/v1/usage", RoleRead, w.serveUsage},
+		{"GET", "/v1/unresolved", RoleRead, w.answering(w.listUnresolved)},
+
+		{"POST", "/v1/accounts", RoleAccounts, w.answering(w.addAccount)},
+		{"PATCH", "/v1/accounts/:id", RoleAccounts, w.answering(w.changeAccount)},
+		{"POST", "/v1/accounts/:id/keys", RoleAccounts, w.answering(w.addKey)},
+		{"DELETE", "/v1/keys/:id", RoleAccounts, w.answering(w.revokeKey)},
+		{"POST", "/v1/accounts/:id/credits", RoleAccounts, w.answering(w.changeCredits)},
+		{"POST", "/v1/invitations", RoleAccounts, w.answering(w.addInvitation)},
+		{"POST", "/v1/unresolved/:name/credit", RoleAccounts, w.answering(w.creditUnresolved)},
+
+		{"POST", "/v1/nodes", RoleNodes, w.answering(w.addNode)},
+		{"POST", "/v1/nodes/:name/token", RoleNodes, w.answering(w.newNodeToken)},
+		{"POST", "/v1/nodes/:name/retire", RoleNodes, w.answering(w.retireNode)},
+
+		{"PUT", "/v1/plans/:name", RoleAll, w.answering(w.setPlan)},
+		{"GET", "/v1/tokens", RoleAll, w.answering(w.listTokens)},
+		{"POST", "/v1/tokens", RoleAll, w.answering(w.addToken)},
+		{"DELETE", "/v1/tokens/:name", RoleAll, w.answering(w.endToken)},
+	}
+}
+
 // routes maps paths to handlers.
 func (w *Writer) routes() http.Handler {
 	r := httprouter.New()
 	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrNotFound) })
-	r.POST(SyncPath, w.serveSync)
-	r.GET("/healthz", func(rw http.ResponseWriter, _ *http.Request, _ httprouter.Params) { io.WriteString(rw, "ok\n") })
-	r.GET("/readyz", w.serveReady)
-	metrics := w.metrics.handler()
-	r.GET("/metrics", w.operator(func(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) { metrics.ServeHTTP(rw, r) }))
-	r.GET("/v1/health", w.operator(w.answering(w.health)))
-	r.GET("/v1/accounts", w.operator(w.answering(w.listAccounts)))
-	r.POST("/v1/accounts", w.operator(w.answering(w.addAccount)))
-	r.GET("/v1/accounts/:id", w.operator(w.answering(w.readAccount)))
-	r.PATCH("/v1/accounts/:id", w.operator(w.answering(w.changeAccount)))
-	r.GET("/v1/accounts/:id/keys", w.operator(w.answering(w.listKeys)))
-	r.POST("/v1/accounts/:id/keys", w.operator(w.answering(w.addKey)))
-	r.DELETE("/v1/keys/:id", w.operator(w.answering(w.revokeKey)))
-	r.GET("/v1/accounts/:id/credits", w.operator(w.answering(w.listCredits)))
-	r.POST("/v1/accounts/:id/credits", w.operator(w.answering(w.changeCredits)))
-	r.GET("/v1/plans", w.operator(w.answering(w.listPlans)))
-	r.PUT("/v1/plans/:name", w.operator(w.answering(w.setPlan)))
-	r.GET("/v1/nodes", w.operator(w.answering(w.listNodes)))
-	r.POST("/v1/nodes", w.operator(w.answering(w.addNode)))
-	r.POST("/v1/nodes/:name/token", w.operator(w.answering(w.newNodeToken)))
-	r.POST("/v1/nodes/:name/retire", w.operator(w.answering(w.retireNode)))
-	r.GET("/v1/usage", w.operator(w.serveUsage))
-	r.POST("/v1/invitations", w.operator(w.answering(w.addInvitation)))
-	r.GET("/v1/unresolved", w.operator(w.answering(w.listUnresolved)))
-	r.POST("/v1/unresolved/:name/credit", w.operator(w.answering(w.creditUnresolved)))
+	for _, route := range w.table() {
+		r.Handle(route.method, route.path, w.guarded(route))
+	}
 	return r
 }
 
-// operator lets only requests with the operators' token through. What they change is
-// audited.
-func (w *Writer) operator(next httprouter.Handle) httprouter.Handle {
-	token := bearer.New(w.config.OperatorToken)
+// guarded lets only requests through whose token has the role that the route needs. What operators
+// change is audited. The routes of edges check the edge's token themselves.
+func (w *Writer) guarded(route route) httprouter.Handle {
+	if route.needs == anyone || route.needs == edges {
+		return route.serve
+	}
 	return func(rw http.ResponseWriter, r *http.Request, p httprouter.Params) {
-		if !token.In(r) {
-			w.fail(rw, r, ErrUnauthorized)
-			return
+		token, err := w.operatorOf(r)
+		if err == nil {
+			err = token.check(route.needs)
 		}
-		r, err := withRequestAct(r, p)
+		if err == nil {
+			r, err = withRequestAct(withOperator(r, token), p, token.actor())
+		}
 		if err != nil {
 			w.fail(rw, r, err)
 			return
 		}
-		next(rw, r, p)
+		route.serve(rw, r, p)
 	}
+}
+
+func serveAlive(rw http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
+	io.WriteString(rw, "ok\n")
+}
+
+func (w *Writer) serveMetrics(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+	w.metrics.handler().ServeHTTP(rw, r)
 }
 
 // answering makes a handler that answers the result of f in JSON, with 202 for a change that edges do

@@ -2,12 +2,10 @@ package writer
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -105,12 +103,11 @@ func step(m syncproto.Message) func(int64, *ledger.Ledger, *ledger.Edge) *syncpr
 
 // edgeOf finds the edge by the token of a request.
 func (w *Writer) edgeOf(r *http.Request) (string, bool) {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	hash, ok := tokenHash(r)
 	if !ok {
 		return "", false
 	}
 	// The map is keyed by hash, so the time of the lookup says nothing about the token.
-	hash := sha256.Sum256([]byte(token))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name, ok := w.tokens[hash]

@@ -29,7 +29,8 @@ type Config struct {
 	// Ledger and Access are the two databases, local files or remote libSQL. The writer migrates
 	// them; the caller closes them.
 	Ledger, Access *sql.DB
-	// OperatorToken is the bearer token of the operators' API, at least 16 characters.
+	// OperatorToken is the first bearer token of the operators' API, at least 16 characters. It may do
+	// everything, and makes the others.
 	OperatorToken string
 	// Restored says that the ledger was restored from a backup: nothing is granted until
 	// every edge that is not retired has declared its leases.
@@ -58,6 +59,7 @@ type Writer struct {
 	prepared  *ledger.Prepared
 	handler   http.Handler
 	metrics   *metrics
+	reports   reportStore
 	projector *projector
 
 	generation uint64
@@ -66,6 +68,10 @@ type Writer struct {
 
 	mu     sync.Mutex
 	tokens map[[32]byte]string // hash of an edge's token → name
+	// operators are the tokens of the operators' API, ended ones too.
+	operators []operatorToken
+	// tokensChanged says that both have to be read again.
+	tokensChanged atomic.Bool
 }
 
 // Open migrates the ledger and takes a new generation of it, which stops an older writer. An access
@@ -87,6 +93,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
+	w.reports.w = w
 	w.handler = w.routes()
 	return w, nil
 }
@@ -103,7 +110,7 @@ func (w *Writer) prepare(ctx context.Context) error {
 		return err
 	}
 	w.ledger.BeginSessions(w.random32())
-	if w.tokens, err = loadTokens(ctx, w.config.Ledger); err != nil {
+	if err = w.readTokens(ctx); err != nil {
 		return err
 	}
 	if isFile(w.config.Access) {
@@ -214,6 +221,7 @@ func (w *Writer) everySecond(ctx context.Context) {
 	if w.ledger == nil {
 		w.reload(ctx)
 	}
+	w.refreshTokens(ctx)
 	w.logAwaited()
 	w.releaseNews()
 }
@@ -234,7 +242,7 @@ func (w *Writer) logAwaited() {
 	w.config.Logger.Warn("the ledger came back from a backup: nothing is granted until these edges have reported or are retired", "edges", names)
 }
 
-// Handler serves the operators' API, the edges' sync, /healthz, /readyz and /metrics.
+// Handler serves the operators' API, the edges' sync and reports, /healthz, /readyz and /metrics.
 func (w *Writer) Handler() http.Handler { return w.handler }
 
 func (w *Writer) now() int64 { return w.config.Now().UnixMilli() }

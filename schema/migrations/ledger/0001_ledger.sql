@@ -149,6 +149,15 @@ CREATE TABLE unresolved (
   credited INTEGER NOT NULL DEFAULT 0 -- 0 or 1
 ) STRICT;
 
+-- Operators' tokens beside the first, which configures the writer.
+CREATE TABLE operator_token (
+  name       TEXT    NOT NULL PRIMARY KEY,
+  hash       BLOB    NOT NULL, -- SHA-256 of the token
+  role       TEXT    NOT NULL CHECK (role IN ('read', 'accounts', 'nodes', 'all')),
+  created_at INTEGER NOT NULL,
+  ends_at    INTEGER NOT NULL  -- or when an operator ended it
+) STRICT, WITHOUT ROWID;
+
 -- Dashboard users. An owner belongs to one account, an operator to none.
 CREATE TABLE user (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -199,7 +208,7 @@ CREATE TABLE attempt (
 CREATE TABLE audit (
   id      INTEGER PRIMARY KEY,
   at      INTEGER NOT NULL,
-  actor   TEXT    NOT NULL, -- e-mail address, 'operators'' token', or '' when not signed in
+  actor   TEXT    NOT NULL, -- e-mail address, 'operators'' token', 'token NAME', or '' when not signed in
   account INTEGER,          -- the account concerned, if any
   address TEXT    NOT NULL, -- IP address of the client
   act     TEXT    NOT NULL,
