@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
 
 	"regedge/host/hint"
@@ -93,8 +94,10 @@ func misuse(err error) error {
 	return hint.With(err, "see %s", help)
 }
 
-// checkEnvironment refuses a variable with our prefix that sets no flag: a misspelt one
-// would otherwise be ignored silently.
+// checkEnvironment refuses a variable that stands for a flag of the command line alone: it was
+// meant for us and would do nothing. Others with our prefix it names in a warning: a container
+// platform sets such ones for a service that is called regedge, and a misspelt one would be ignored
+// silently.
 func (m *Main) checkEnvironment(root *kong.Node) error {
 	var known []string
 	lineOnly := map[string]string{} // flags without a variable, by the name that it would have
@@ -105,17 +108,31 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 		}
 		return next(nil)
 	})
+	var others []string
 	for _, variable := range m.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, environmentPrefix+"_") || slices.Contains(known, name) {
+		name, value, _ := strings.Cut(variable, "=")
+		if value == "" || !strings.HasPrefix(name, environmentPrefix+"_") || slices.Contains(known, name) {
 			continue
 		}
 		if flag, ok := lineOnly[name]; ok {
 			return hint.With(fmt.Errorf("the environment variable %s stands for no flag: %s is for the command line alone", name, flag), "unset %s", name)
 		}
-		return hint.With(fmt.Errorf("the environment variable %s stands for no flag", name), "unset %s", name)
+		others = append(others, name+nearest(name, known))
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(m.Stderr, "regedge: environment variables that stand for no flag are ignored: %s\n", strings.Join(others, ", "))
 	}
 	return nil
+}
+
+// nearest asks whether a known variable was meant that differs in at most two letters.
+func nearest(name string, known []string) string {
+	for _, k := range known {
+		if levenshtein.ComputeDistance(name, k) <= 2 {
+			return " (did you mean " + k + "?)"
+		}
+	}
+	return ""
 }
 
 // variableOf returns the environment variable that sets a flag, or would if it could.
