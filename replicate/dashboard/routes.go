@@ -27,9 +27,23 @@ func isAPI(path string) bool {
 	return strings.HasPrefix(path, "/v1/")
 }
 
+// router names a page's pattern in its requests. The log has it in place of the path, which may hold
+// the token of an invitation.
+type router struct{ *httprouter.Router }
+
+func (r router) GET(pattern string, h httprouter.Handle)  { r.handle(http.MethodGet, pattern, h) }
+func (r router) POST(pattern string, h httprouter.Handle) { r.handle(http.MethodPost, pattern, h) }
+
+func (r router) handle(method, pattern string, h httprouter.Handle) {
+	r.Handle(method, pattern, func(w http.ResponseWriter, r *http.Request, p httprouter.Params) {
+		r.Pattern = pattern
+		h(w, r, p)
+	})
+}
+
 // routes registers the handlers. Paths are matched exactly, without redirects.
 func (d *Dashboard) routes() http.Handler {
-	r := httprouter.New()
+	r := router{httprouter.New()}
 	r.RedirectFixedPath, r.RedirectTrailingSlash, r.HandleOPTIONS = false, false, false
 	r.NotFound = d.refusing(errMissing)
 	r.MethodNotAllowed = d.refusing(errMethod)
@@ -40,7 +54,7 @@ func (d *Dashboard) routes() http.Handler {
 	return r
 }
 
-func (d *Dashboard) guestRoutes(r *httprouter.Router) {
+func (d *Dashboard) guestRoutes(r router) {
 	r.GET("/", d.serve(signedIn, d.start))
 	r.GET("/sign-in", d.serve(anyone, d.signInPage))
 	r.POST("/sign-in", d.serve(anyone, d.signIn))
@@ -53,7 +67,7 @@ func (d *Dashboard) guestRoutes(r *httprouter.Router) {
 	r.GET("/activity", d.serve(signedIn, d.activityPage))
 }
 
-func (d *Dashboard) ownerRoutes(r *httprouter.Router) {
+func (d *Dashboard) ownerRoutes(r router) {
 	r.GET("/keys", d.serve(owner, d.keysPage))
 	r.POST("/keys", d.serve(owner, d.makeKey))
 	r.GET("/keys/:id/revoke", d.serve(owner, d.revokePage))
@@ -62,7 +76,7 @@ func (d *Dashboard) ownerRoutes(r *httprouter.Router) {
 	r.GET("/credits.csv", d.serve(owner, d.creditsCSV))
 }
 
-func (d *Dashboard) operatorRoutes(r *httprouter.Router) {
+func (d *Dashboard) operatorRoutes(r router) {
 	r.GET("/accounts", d.serve(operator, d.accountsPage))
 	r.POST("/accounts", d.serve(operator, d.addAccount))
 	r.GET("/accounts/:id", d.serve(operator, d.accountPage))

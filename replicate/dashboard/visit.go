@@ -99,7 +99,7 @@ func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
 	case errors.Is(err, errBusy):
 		return errCrowded
 	}
-	d.config.Logger.Error("page failed", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
+	d.config.Logger.Error("page failed", "method", v.r.Method, "route", v.r.Pattern, "error", err)
 	if errors.Is(err, writer.ErrUnavailable) || errors.Is(err, writer.ErrFenced) {
 		return errOffline
 	}

@@ -65,9 +65,17 @@ func (w *Writer) routes() http.Handler {
 	r := httprouter.New()
 	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrNotFound) })
 	for _, route := range w.table() {
-		r.Handle(route.method, route.path, w.guarded(route))
+		r.Handle(route.method, route.path, named(route.path, w.guarded(route)))
 	}
 	return r
+}
+
+// named puts a route's path into its requests. The log has it in place of the path that was sent.
+func named(path string, serve httprouter.Handle) httprouter.Handle {
+	return func(rw http.ResponseWriter, r *http.Request, p httprouter.Params) {
+		r.Pattern = path
+		serve(rw, r, p)
+	}
 }
 
 // guarded lets only requests through whose token has the role that the route needs. What operators
@@ -126,7 +134,7 @@ func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	detail := err.Error()
 	if errors.Is(row.err, ErrInternal) || errors.Is(row.err, ErrUnavailable) {
 		if r.Context().Err() == nil {
-			w.config.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			w.config.Logger.Error("request failed", "method", r.Method, "route", r.Pattern, "error", err)
 		}
 		detail = row.err.Error()
 	}
