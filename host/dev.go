@@ -86,7 +86,8 @@ type devNode struct {
 // openWriter opens the writer on the directory's ledger, and the dashboard. The dashboard
 // and the reference link to each other.
 func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*writer.Writer, error) {
-	config := writer.Config{OperatorToken: n.data.OperatorToken, Now: n.main.Now, Logger: n.config.Log}
+	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy}
+	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log}
 	var err error
 	if config.Ledger, err = openWritable(n.data.LedgerFile(), "", ""); err != nil {
 		return nil, err
@@ -100,7 +101,6 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 	if err != nil {
 		return nil, err
 	}
-	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy}
 	n.pages, err = flags.dashboard(centre, config, false, nil)
 	return centre, err
 }

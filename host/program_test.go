@@ -35,11 +35,13 @@ type centre struct {
 
 func (c *centre) path(name string) string { return filepath.Join(c.dir, name) }
 
-func startCentre(t *testing.T) *centre {
+func startCentre(t *testing.T, flags ...string) *centre {
 	t.Helper()
 	c := &centre{dir: t.TempDir()}
-	c.program = start("writer", "--listen", "127.0.0.1:0", "--token", operatorToken,
-		"--database", c.path("ledger.db"), "--access", c.path("access.db"))
+	c.program = start(append([]string{
+		"writer", "--listen", "127.0.0.1:0", "--token", operatorToken,
+		"--database", c.path("ledger.db"), "--access", c.path("access.db"),
+	}, flags...)...)
 	t.Cleanup(func() { c.halt() })
 	require.True(t, c.await(func() bool { return c.addr("writer") != "" }), c.stderr.String())
 	c.client = writer.NewClient(c.url(), operatorToken, nil)

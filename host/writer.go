@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"regedge/host/server"
@@ -36,7 +37,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
-	config := writer.Config{Restored: c.Restored, Now: m.Now, Logger: log}
+	config := writer.Config{Restored: c.Restored, Client: c.client(), Now: m.Now, Logger: log}
 	if config.OperatorToken, err = c.read(); err != nil {
 		return err
 	}
@@ -164,20 +165,22 @@ func (f *dashboardFlags) check() error {
 	return errors.Join(err, checkPageURL("--dashboard-url", &f.DashboardURL), checkPageURL("--reference-url", &f.ReferenceURL))
 }
 
+// client returns the client's address of a request, behind trusted proxies too. The flags were checked.
+func (f *dashboardFlags) client() func(*http.Request) string {
+	proxies, _ := server.ParseProxies(f.TrustedProxy)
+	return proxies.Client
+}
+
 // listReleases lists the releases of a registry, the current one first.
 type listReleases func(context.Context) ([]push.Release, error)
 
 // dashboard makes the pages of a writer that was opened with config. secure says that
 // people reach them over TLS; list may be nil.
 func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, secure bool, list listReleases) (*dashboard.Dashboard, error) {
-	proxies, err := server.ParseProxies(f.TrustedProxy)
-	if err != nil {
-		return nil, err
-	}
 	pages, err := dashboard.New(dashboard.Config{
 		Writer: centre, Ledger: config.Ledger, OperatorToken: config.OperatorToken,
 		Releases: list, URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
-		Client: proxies.Client, Now: config.Now, Logger: config.Logger,
+		Client: config.Client, Now: config.Now, Logger: config.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make dashboard: %w", err)

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -75,7 +74,7 @@ func New(config Config) (*Dashboard, error) {
 func (c Config) withDefaults() Config {
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	if c.Client == nil {
-		c.Client = connection
+		c.Client = writer.Connection
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -87,15 +86,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-// connection is the address at the other end of a request's connection.
-func connection(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 func (d *Dashboard) now() time.Time { return d.config.Now().UTC() }

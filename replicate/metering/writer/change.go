@@ -140,7 +140,7 @@ func truncateDetail(detail string) string {
 
 // withRequestAct adds an act to a request that changes something and has none. The body is
 // its detail, and the token's owner its actor: no body of this API carries a secret.
-func withRequestAct(r *http.Request, p httprouter.Params, actor string) (*http.Request, error) {
+func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor string) (*http.Request, error) {
 	if _, ok := r.Context().Value(actKey{}).(*Act); ok || r.Method == http.MethodGet {
 		return r, nil
 	}
@@ -148,10 +148,7 @@ func withRequestAct(r *http.Request, p httprouter.Params, actor string) (*http.R
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	act := Act{Actor: actor, Name: r.Method + " " + r.URL.Path}
-	if act.Address, _, err = net.SplitHostPort(r.RemoteAddr); err != nil {
-		act.Address = r.RemoteAddr
-	}
+	act := Act{Actor: actor, Name: r.Method + " " + r.URL.Path, Address: w.config.Client(r)}
 	if strings.HasPrefix(r.URL.Path, "/v1/accounts/") {
 		act.Account, _ = strconv.ParseInt(p.ByName("id"), 10, 64)
 	}
@@ -162,4 +159,13 @@ func withRequestAct(r *http.Request, p httprouter.Params, actor string) (*http.R
 	r = r.WithContext(WithAct(r.Context(), act))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return r, nil
+}
+
+// Connection is the address at the other end of a request's connection.
+func Connection(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }

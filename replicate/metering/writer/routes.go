@@ -90,7 +90,7 @@ func (w *Writer) guarded(route route) httprouter.Handle {
 			err = token.check(route.needs)
 		}
 		if err == nil {
-			r, err = withRequestAct(withOperator(r, token), p, token.actor())
+			r, err = w.withRequestAct(withOperator(r, token), p, token.actor())
 		}
 		if err != nil {
 			w.fail(rw, r, err)

@@ -35,6 +35,8 @@ type Config struct {
 	// Restored says that the ledger was restored from a backup: nothing is granted until
 	// every edge that is not retired has declared its leases.
 	Restored bool
+	// Client returns a request's client address, for the audit log; nil takes the connection's.
+	Client func(*http.Request) string
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
 	// Random fills p with secure random bytes, crypto/rand when nil.
@@ -144,6 +146,9 @@ func (w *Writer) random32() uint64 {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Client == nil {
+		c.Client = Connection
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
