@@ -17,10 +17,18 @@ import (
 // rejectsHeader is the first row of the rejects file.
 var rejectsHeader = []string{"file", "line", "reason", "row"}
 
-// rejectsFile writes rejected rows as CSV. Without a path it writes nothing.
+// The bounds of the rejects file: a small compressed file can hold any number of wrong rows.
+const (
+	maxRejectRows  = 100_000
+	maxRejectBytes = 16 << 20
+)
+
+// rejectsFile writes rejected rows as CSV, as far as its bounds allow. Without a path it writes nothing.
 type rejectsFile struct {
 	file *os.File
 	out  *bufio.Writer // nil until begin
+	// rows and bytes were written, more rows were not.
+	rows, bytes, more int64
 }
 
 // openRejects opens the rejects file without changing it. To overwrite nothing of value, it
@@ -77,11 +85,12 @@ func (r *rejectsFile) begin() error {
 		}
 	}
 	r.out = bufio.NewWriter(r.file)
-	r.row(rejectsHeader)
+	r.rows, r.bytes, r.more = 0, 0, 0
+	r.out.WriteString(source.JoinFields(rejectsHeader) + "\n")
 	return nil
 }
 
-// add writes one reject of a file.
+// add writes one reject of a file, or counts it when the file is full.
 func (r *rejectsFile) add(file string, j *record.Reject) {
 	if r.out == nil {
 		return
@@ -90,11 +99,21 @@ func (r *rejectsFile) add(file string, j *record.Reject) {
 	if j.Detail != "" {
 		reason += ": " + j.Detail
 	}
-	r.row([]string{file, strconv.Itoa(j.Line), reason, j.Raw})
+	text := inertRow(file, strconv.Itoa(j.Line), reason, j.Raw)
+	if r.more > 0 || r.rows == maxRejectRows || r.bytes+int64(len(text)) > maxRejectBytes {
+		r.more++
+		return
+	}
+	r.rows, r.bytes = r.rows+1, r.bytes+int64(len(text))
+	r.out.WriteString(text) // like bufio, it keeps an error for flush
 }
 
-// row writes one row. Like bufio, it keeps an error for flush.
-func (r *rejectsFile) row(fields []string) { r.out.WriteString(source.JoinFields(fields) + "\n") }
+// end writes how many rejects there was no room for.
+func (r *rejectsFile) end() {
+	if r.out != nil && r.more > 0 {
+		r.out.WriteString(inertRow("", "", fmt.Sprintf("%d more rows were rejected and are not listed", r.more), ""))
+	}
+}
 
 func (r *rejectsFile) flush() error {
 	if r.out == nil {
@@ -111,6 +130,7 @@ func (r *rejectsFile) close() error {
 	if r.file == nil {
 		return nil
 	}
+	r.end()
 	err := cmp.Or(r.flush(), r.file.Close())
 	r.file, r.out = nil, nil
 	if err != nil {

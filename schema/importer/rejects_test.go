@@ -1,11 +1,15 @@
 package importer
 
 import (
+	"bytes"
 	"context"
+	"encoding/csv"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 )
 
@@ -55,4 +59,68 @@ func TestRejectsOfAnImportThatCouldNotBeginStay(t *testing.T) {
 	_, err := Run(context.Background(), config)
 	require.Error(t, err)
 	require.Equal(t, before, w.rejected())
+}
+
+// TestRejectsAreBounded imports a small gzip of many long wrong rows, and one of very many short ones.
+func TestRejectsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows   int
+		row    string
+		listed int
+	}{
+		"long rows":  {1600, "=" + strings.Repeat("x", 64_000) + rowA, 1600},
+		"short rows": {maxRejectRows + 7, "x" + strings.TrimLeft(rowA[21:40], ",") + strings.Repeat(",", 15) + "\n", maxRejectRows},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t)
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			z.Write([]byte(headerA))
+			for range c.rows {
+				z.Write([]byte(c.row))
+			}
+			require.NoError(t, z.Close())
+			report := w.text("2025-05-05", packed.String())
+			require.Equal(t, int64(c.rows), sum(report.Rejected), "all are counted")
+			t.Logf("%d KB of gzip make %d KB of rejects", packed.Len()>>10, len(w.rejected())>>10)
+			require.LessOrEqual(t, len(w.rejected()), maxRejectBytes+1000)
+			rows, err := csv.NewReader(strings.NewReader(w.rejected())).ReadAll()
+			require.NoError(t, err)
+			listed := rows[1:]
+			if c.rows > c.listed {
+				last := listed[len(listed)-1]
+				require.Equal(t, []string{"", "", "7 more rows were rejected and are not listed", ""}, last)
+				listed = listed[:len(listed)-1]
+			}
+			require.Len(t, listed, c.listed)
+			for _, row := range listed {
+				require.LessOrEqual(t, len(row[3]), maxCellBytes+1)
+			}
+		})
+	}
+}
+
+// TestRejectsAreInertInASpreadsheet opens the rejects with each separator that spreadsheets split by.
+func TestRejectsAreInertInASpreadsheet(t *testing.T) {
+	w := newFixture(t)
+	content := headerA
+	for _, cell := range []string{
+		"=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "＝1", "  =1", "x;=HYPERLINK(1)", "x; \"\"=1", "x\t+1", "x|@y", `"=1"`, "=", "'=1", "plain",
+	} {
+		content += `"` + cell + `"` + strings.TrimPrefix(rowA, rowA[:21])
+		content += cell + strings.TrimPrefix(rowA, rowA[:21])
+	}
+	w.text("2025-05-05", content)
+	require.Contains(t, w.rejected(), "plain,MADE-UP")
+	for _, separator := range ",;\t|" {
+		reader := csv.NewReader(strings.NewReader(w.rejected()))
+		reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord = separator, true, -1
+		rows, err := reader.ReadAll()
+		require.NoError(t, err)
+		for _, row := range rows {
+			for _, cell := range row {
+				require.NotRegexp(t, `^[ "]*[=+\-@\t\r＝＋－＠]`, cell, "split by %q", separator)
+			}
+		}
+	}
 }

@@ -123,14 +123,17 @@ func (s *sheet) get(f field) string {
 // notKept replaces a raw row in the rejects file that may have personal contacts.
 const notKept = "(not kept: the row may hold personal contact details)"
 
-// keep returns what the rejects file may have of a row: in a personal format only the columns
+// maxKept bounds what is kept of a row, in bytes: rejects wait in batches.
+const maxKept = 4000
+
+// keep returns what the rejects file may have of a row, cut: in a personal format only the columns
 // that are read, since others may be contacts.
 func (s *sheet) keep(r row) string {
 	if s.format.personal && (r.fields == nil || !s.fits()) {
 		return notKept
 	}
 	if !s.format.personal || !s.hasStrangers() {
-		return toUTF8([]string{r.raw})[0]
+		return cut(toUTF8([]string{r.raw})[0], maxKept)
 	}
 	kept := make([]string, len(s.header))
 	for _, place := range s.places {
@@ -138,7 +141,7 @@ func (s *sheet) keep(r row) string {
 			kept[place] = s.fields[place]
 		}
 	}
-	return JoinFields(kept)
+	return cut(JoinFields(kept), maxKept)
 }
 
 // hasStrangers reports whether the header has columns that are not read.
