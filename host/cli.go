@@ -24,6 +24,7 @@ type commands struct {
 	Dev      devCommand      `cmd:"" help:"Run the whole service in one process, on files in a directory."`
 	Edge     edgeCommand     `cmd:"" help:"Run an edge node."`
 	Meter    meterCommand    `cmd:"" help:"Run the meter alone, beside Spin."`
+	Primary  primaryCommand  `cmd:"" help:"Run a libSQL primary, and let replication alone reach it."`
 	Replica  replicaCommand  `cmd:"" help:"Run a libSQL replica beside an edge, and repair it."`
 	Writer   writerCommand   `cmd:"" help:"Run the central writer, its API and the dashboard."`
 	Import   importCommand   `cmd:"" help:"Read official files into a registry database."`

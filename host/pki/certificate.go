@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
+	"os"
 	"time"
 )
 
@@ -65,6 +67,21 @@ func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err
 		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
 	}
 	return t.path(name + ".crt"), t.path(name + ".key"), nil
+}
+
+// Link makes, in dir, an authority with a single certificate for both ends of a connection within
+// this machine, in place of what dir held. The authority's key is deleted, so that nobody gets
+// another certificate.
+func Link(dir string, now func() time.Time) (authority, cert, key string, err error) {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return "", "", "", fmt.Errorf("make certificates of a link: %w", err)
+	}
+	t := &Trust{dir, now}
+	if err := t.newAuthority(); err != nil {
+		return "", "", "", fmt.Errorf("make certificates of a link: %w", err)
+	}
+	cert, key, err = t.Certificate("link", "127.0.0.1")
+	return t.AuthorityFile(), cert, key, errors.Join(err, os.Remove(t.path("ca.key")))
 }
 
 func (t *Trust) certify(name string, hosts []string) error {

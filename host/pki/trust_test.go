@@ -45,6 +45,9 @@ func startPair(t *testing.T) *pair {
 		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
 		JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: files("primary", "127.0.0.1", "localhost"), Log: t.Output(),
 	}}
+	ca, cert, key, err := pki.Link(filepath.Join(dir, "link"), time.Now)
+	require.NoError(t, err)
+	p.primary.Link = &sqld.TLSFiles{CA: ca, Cert: cert, Key: key}
 	p.replica = &sqld.Server{Config: sqld.Config{
 		Program: program, Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t),
 		JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: files("edge"), Log: t.Output(),

@@ -75,6 +75,9 @@ func (c *Cluster) startCentre(ctx context.Context) (err error) {
 		if s.GRPC, err = c.address(centre); err != nil {
 			return err
 		}
+		if s.Link, err = c.link(database); err != nil {
+			return err
+		}
 		c.Primaries[database] = s
 		token, err := c.Token(database, pki.ReadWrite)
 		if err != nil {
@@ -135,6 +138,12 @@ func (c *Cluster) path(name string) string { return filepath.Join(c.Dir, name) }
 func (c *Cluster) certificate(name string, hosts ...string) (*sqld.TLSFiles, error) {
 	cert, key, err := c.trust.Certificate(name, hosts...)
 	return &sqld.TLSFiles{CA: c.trust.AuthorityFile(), Cert: cert, Key: key}, err
+}
+
+// link makes the certificate between a primary's gate and its server, as regedge primary does.
+func (c *Cluster) link(database string) (*sqld.TLSFiles, error) {
+	ca, cert, key, err := pki.Link(c.path("link-"+database), time.Now)
+	return &sqld.TLSFiles{CA: ca, Cert: cert, Key: key}, err
 }
 
 // Stop stops all processes, the edges first. The files in Dir stay.

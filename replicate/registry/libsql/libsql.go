@@ -13,7 +13,7 @@ import (
 // Errors of a server, as Commit and Explain return them.
 var (
 	// ErrUnauthorized means that the server refuses the token, or a write with a token that may
-	// only read.
+	// only read, or all that a replica forwards to its primary.
 	ErrUnauthorized = errors.New("the libSQL server refuses the token")
 	// ErrRefused means that the database refuses a statement: it will be refused again. After
 	// every other error the same may succeed later.
@@ -73,7 +73,7 @@ func Explain(err error) error {
 		return false
 	}
 	switch {
-	case contains("error code 401", "error code 403", "Authorization forbidden"):
+	case contains("error code 401", "error code 403", "Authorization forbidden", "status: PermissionDenied"):
 		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
 	case contains("SQLite error: ", "SQL input error: ", "could not be parsed", "do not match SQL parameters", "more than one statement") && !contains("database is locked"):
 		return fmt.Errorf("%w: %w", ErrRefused, err)

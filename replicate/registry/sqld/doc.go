@@ -1,4 +1,4 @@
-// Package sqld runs libSQL servers (sqld) as child processes and restarts a replica that has lost
-// its database: for regedge replica at an edge, and for clusters on one machine in tests. In
-// production an init system runs the primaries (docs/operations.md, "The centre").
+// Package sqld runs libSQL servers (sqld) as child processes: for regedge primary and regedge
+// replica, and for clusters on one machine in tests. It lets nothing but replication reach a primary
+// from its replicas, and restarts a replica that has lost its database.
 package sqld

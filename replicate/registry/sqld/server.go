@@ -30,6 +30,7 @@ type Server struct {
 type run struct {
 	command *exec.Cmd
 	output  *output
+	gate    *gate         // of a primary with Link, nil for others
 	ended   chan struct{} // closed at its end
 	err     error         // how it ended
 }
@@ -42,10 +43,18 @@ func (s *Server) Start() error {
 }
 
 func (s *Server) start() error {
-	r := &run{command: exec.Command(s.Program, s.arguments()...), output: newOutput(s.Log), ended: make(chan struct{})}
+	r := &run{output: newOutput(s.Log), ended: make(chan struct{})}
 	if err := s.prepareDir(r.output); err != nil {
 		return fmt.Errorf("start sqld: %w", err)
 	}
+	config := s.Config
+	if s.Link != nil {
+		var err error
+		if r.gate, err = openGate(&config, r.output); err != nil {
+			return fmt.Errorf("open the replication port: %w", err)
+		}
+	}
+	r.command = exec.Command(s.Program, config.arguments()...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	// An interrupt from the terminal must reach the parent only, which stops its children in order.
 	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -54,11 +63,13 @@ func (s *Server) start() error {
 		do = func(start func() error) error { return start() }
 	}
 	if err := do(r.command.Start); err != nil {
+		r.gate.close()
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	s.run = r
 	go func() {
 		r.err = r.command.Wait()
+		r.gate.close()
 		close(r.ended)
 	}()
 	if s.Primary != "" {

@@ -33,7 +33,10 @@ type Config struct {
 	Primary      string    // URL of the primary's GRPC
 	JWTKeyFile   string    // public key of the tokens; without it the server asks for none
 	TLS          *TLSFiles // for replication, on both sides
-	Log          io.Writer // receives the server's output; may be nil
+	// Link, at a primary with TLS, puts a gate on GRPC that passes nothing but replication. It holds
+	// the certificate by which gate and server recognise each other, which nobody else may have.
+	Link *TLSFiles
+	Log  io.Writer // receives the server's output; may be nil
 	// Do, if set, calls start, for a process that belongs to another network.
 	Do func(start func() error) error
 }

@@ -1,0 +1,224 @@
+package sqld
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// replicationCalls are the calls by which a replica copies its primary's log. sqld serves others on
+// the same port, proxy.Proxy, by which a replica forwards statements: they take locks with a token
+// that may only read, and believe the caller's own word that it may write.
+var replicationCalls = map[string]bool{
+	"/wal_log.ReplicationLog/Hello":           true,
+	"/wal_log.ReplicationLog/LogEntries":      true,
+	"/wal_log.ReplicationLog/BatchLogEntries": true,
+	"/wal_log.ReplicationLog/Snapshot":        true,
+}
+
+const (
+	// callsAtOnce is how many calls of one certificate are served at once. A replica makes one or
+	// two; after lost connections there may be as many old ones until pingTimeout.
+	callsAtOnce = 32
+	// callBytes bounds the message of a call: a position in the log.
+	callBytes   = 4 << 10
+	headerBytes = 16 << 10
+	// linkIdle is how long a connection to sqld is kept without a call.
+	linkIdle = 10 * time.Second
+	// handshakeTimeout bounds the TLS handshake too.
+	handshakeTimeout = 10 * time.Second
+	pingTimeout      = 15 * time.Second
+	idleTimeout      = 2 * time.Minute
+	// stuckTimeout ends a connection whose client reads nothing.
+	stuckTimeout = time.Minute
+)
+
+// The status codes of gRPC that the gate answers with.
+const (
+	permissionDenied  = 7
+	resourceExhausted = 8
+	unavailable       = 14
+)
+
+// gate is the replication port of a primary. It passes replicationCalls to sqld, which listens behind
+// it on the loopback and accepts the gate's certificate only, and refuses every other call.
+type gate struct {
+	target string // host:port of sqld
+	link   *tls.Config
+	web    *http.Server
+	output *output
+	served chan struct{} // closed when it has stopped
+
+	mu    sync.Mutex
+	calls map[string]int // in progress, by the serial number of the certificate
+}
+
+// openGate listens on config.GRPC with config.TLS, and gives sqld another address with config.Link.
+func openGate(config *Config, output *output) (*gate, error) {
+	edges, err := config.TLS.load()
+	if err != nil {
+		return nil, err
+	}
+	link, err := config.Link.load()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", config.GRPC)
+	if err != nil {
+		return nil, err
+	}
+	g := &gate{link: link, output: output, served: make(chan struct{}), calls: make(map[string]int)}
+	if g.target, err = freeAddress(); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	config.GRPC, config.TLS = g.target, config.Link
+	g.web = g.server(edges)
+	go func() {
+		defer close(g.served)
+		_ = g.web.ServeTLS(listener, "", "") // until close
+	}()
+	return g, nil
+}
+
+// close ends all calls. A nil gate is closed.
+func (g *gate) close() {
+	if g != nil {
+		_ = g.web.Close()
+		<-g.served
+	}
+}
+
+func (g *gate) server(edges *tls.Config) *http.Server {
+	return &http.Server{
+		Handler: g, TLSConfig: edges, Protocols: onlyHTTP2(),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: callsAtOnce, SendPingTimeout: pingTimeout, PingTimeout: pingTimeout,
+			WriteByteTimeout: stuckTimeout,
+		},
+		ReadHeaderTimeout: handshakeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: log.New(g.output, "regedge: ", 0),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, g.connect())
+		},
+	}
+}
+
+func onlyHTTP2() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP2(true)
+	return p
+}
+
+// connection is an edge's connection to the gate. Each has its own to sqld, so that one whose calls
+// make sqld close it ends nobody else's.
+type connection struct {
+	proxy  *httputil.ReverseProxy
+	logged sync.Once
+}
+
+type connectionKey struct{}
+
+func (g *gate) connect() *connection {
+	return &connection{proxy: &httputil.ReverseProxy{
+		Transport: &http.Transport{TLSClientConfig: g.link, Protocols: onlyHTTP2(), IdleConnTimeout: linkIdle},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			// Only the path that was compared, without a query or another spelling.
+			r.Out.URL = &url.URL{Scheme: "https", Host: g.target, Path: r.In.URL.Path}
+			r.Out.Host = ""
+		},
+		FlushInterval: -1, // each frame of the log at once
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			refuse(w, unavailable, "the primary does not answer")
+		},
+		ErrorLog: log.New(g.output, "regedge: ", 0),
+	}}
+}
+
+// ServeHTTP serves one call. TLS has verified the certificate.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(connectionKey{}).(*connection)
+	from := r.TLS.PeerCertificates[0]
+	if r.Method != http.MethodPost || !replicationCalls[r.URL.Path] {
+		c.logged.Do(func() {
+			g.output.say(fmt.Sprintf("refused %q a call that is not replication: writes and transactions need the primary's own address", from.Subject.CommonName))
+		})
+		refuse(w, permissionDenied, "this port is for replication only")
+		return
+	}
+	who := from.SerialNumber.String()
+	if !g.enter(who) {
+		refuse(w, resourceExhausted, "too many calls at once with this certificate")
+		return
+	}
+	defer g.leave(who)
+	r.Body = http.MaxBytesReader(w, r.Body, callBytes)
+	c.proxy.ServeHTTP(w, r)
+}
+
+func (g *gate) enter(who string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.calls[who] >= callsAtOnce {
+		return false
+	}
+	g.calls[who]++
+	return true
+}
+
+func (g *gate) leave(who string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.calls[who]--; g.calls[who] == 0 {
+		delete(g.calls, who)
+	}
+}
+
+// refuse answers a call with a status of gRPC and nothing else.
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/grpc")
+	w.Header().Set("Grpc-Status", strconv.Itoa(status))
+	w.Header().Set("Grpc-Message", message)
+	w.WriteHeader(http.StatusOK)
+}
+
+// serverName is in the certificate of every primary, whatever its address; sqld's replicas verify it.
+const serverName = "sqld"
+
+// load returns a configuration for both ends, each of which verifies the other's certificate.
+func (f *TLSFiles) load() (*tls.Config, error) {
+	own, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate %s: %w", f.Cert, err)
+	}
+	text, err := os.ReadFile(f.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate", f.CA)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{own}, RootCAs: pool, ClientCAs: pool, ServerName: serverName,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
+	}, nil
+}
+
+// freeAddress returns an address of the loopback on which nothing listens at the moment.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
