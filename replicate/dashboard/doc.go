@@ -12,6 +12,8 @@
 //   - A form is accepted only from a page of this host (by Sec-Fetch-Site or Origin) and
 //     with the token of the session, or of the browser's guest cookie before sign-in.
 //   - A session id is generated at sign-in, never taken from the browser.
+//   - Strangers can't keep a person out of a browser in which they have signed in before, and a crowd
+//     at the sign-in costs one core and the memory of one hash.
 //   - Neither an answer nor its time tells whether an e-mail address is known.
 //   - An owner sees only what belongs to their account; everything else answers 404.
 package dashboard

@@ -67,7 +67,7 @@ func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if words := fitPassword(password, i.Email); words != "" {
+	if words := fitPassword(password, i.Email, i.Name); words != "" {
 		return invitationForm(i, words), nil
 	}
 	secret, err := d.accept(v, token, password)
@@ -81,7 +81,12 @@ func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
 // accept uses an invitation up: it creates the user, or sets a new password and ends the
 // sessions of the existing one, and starts a session.
 func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
-	stored, err := d.passwords.hash(v.r.Context(), password)
+	turn, err := d.passwords.enter()
+	if err != nil {
+		return "", err
+	}
+	defer turn.leave()
+	stored, err := turn.hash(v.r.Context(), password)
 	if err != nil {
 		return "", err
 	}
@@ -104,10 +109,10 @@ func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE hash = ?`, i.hash); err != nil {
 			return err
 		}
-		if err := endSessions(ctx, tx, id); err != nil {
+		if err := errors.Join(endSessions(ctx, tx, id), forgetDevices(ctx, tx, id)); err != nil {
 			return err
 		}
-		return begin(ctx, tx, now, id, hash, v)
+		return d.begin(ctx, tx, now, id, hash, v)
 	})
 }
 
@@ -137,7 +142,7 @@ func putUser(ctx context.Context, tx *sql.Tx, now int64, i *invitation, stored s
 	return id, nil
 }
 
-// Accept accepts an invitation without a browser, and leaves no session.
+// Accept accepts an invitation without a browser, and leaves no session and no device.
 func (d *Dashboard) Accept(ctx context.Context, token, password string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, writer.InvitationPath, nil)
 	if err != nil {
@@ -149,8 +154,9 @@ func (d *Dashboard) Accept(ctx context.Context, token, password string) error {
 		return fmt.Errorf("accept invitation: %w", err)
 	}
 	err = d.config.Writer.Commit(ctx, writer.Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, hashOf(secret))
-		return err
+		_, session := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, hashOf(secret))
+		_, device := tx.ExecContext(ctx, `DELETE FROM device WHERE hash = ?`, hashOf(v.device))
+		return errors.Join(session, device)
 	})
 	if err != nil {
 		return fmt.Errorf("accept invitation: %w", err)

@@ -1,14 +1,11 @@
 package dashboard
 
 import (
-	"context"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -20,8 +17,9 @@ type cost struct {
 	lanes             uint8
 }
 
-// standardCost is the second recommended option of RFC 9106, section 4.
-var standardCost = cost{memoryKiB: 64 << 10, passes: 3, lanes: 4}
+// standardCost is the second recommended option of RFC 9106, section 4, but with one lane: the same work
+// on one core leaves the others to lookups.
+var standardCost = cost{memoryKiB: 64 << 10, passes: 3, lanes: 1}
 
 // maxCost bounds what a stored hash may ask for.
 var maxCost = cost{memoryKiB: 1 << 20, passes: 16, lanes: 16}
@@ -29,23 +27,16 @@ var maxCost = cost{memoryKiB: 1 << 20, passes: 16, lanes: 16}
 const (
 	saltBytes = 16
 	hashBytes = 32
-	// hashSlots bounds how many hashes are computed at once, each in 64 MiB.
-	hashSlots = 2
-	// hashTimeout is how long a sign-in waits for a slot.
-	hashTimeout = 5 * time.Second
 )
 
 // Bounds of a password's length, in characters. A longer one is an attack.
 const minPassword, maxPassword = 12, 200
 
-// errBusy says that no slot for hashing became free in time.
-var errBusy = errors.New("too many sign-ins at once")
-
-// passwords hashes and compares passwords, few at a time.
+// passwords hashes and compares passwords, one at a time.
 type passwords struct {
 	random func([]byte)
 	cost   cost // of new hashes
-	slots  chan struct{}
+	lane   *lane
 	// decoy is compared with when the e-mail address is unknown: it takes the same time and
 	// never matches.
 	decoy string
@@ -54,7 +45,7 @@ type passwords struct {
 }
 
 func newPasswords(random func([]byte), c cost) *passwords {
-	p := &passwords{random: random, cost: c, slots: make(chan struct{}, hashSlots)}
+	p := &passwords{random: random, cost: c, lane: newLane()}
 	var salt [saltBytes]byte
 	var hash [hashBytes]byte
 	random(salt[:])
@@ -63,48 +54,10 @@ func newPasswords(random func([]byte), c cost) *passwords {
 	return p
 }
 
-// hash is the stored form of a password: argon2id with its parameters and salt.
-func (p *passwords) hash(ctx context.Context, password string) (string, error) {
-	salt := make([]byte, saltBytes)
-	p.random(salt)
-	hash, err := p.compute(ctx, password, salt, p.cost, hashBytes)
-	if err != nil {
-		return "", err
-	}
-	return encodeHash(p.cost, salt, hash), nil
-}
-
-// matches compares a password with its stored form. What is stored and can't be read
-// matches nothing.
-func (p *passwords) matches(ctx context.Context, stored, password string) (bool, error) {
-	c, salt, want, err := decodeHash(stored)
-	if err != nil {
-		return false, fmt.Errorf("read stored password: %w", err)
-	}
-	got, err := p.compute(ctx, password, salt, c, uint32(len(want)))
-	if err != nil {
-		return false, err
-	}
-	return subtle.ConstantTimeCompare(got, want) == 1, nil
-}
-
 // outdated reports whether a stored form is of another cost than new ones.
 func (p *passwords) outdated(stored string) bool {
 	c, _, _, err := decodeHash(stored)
 	return err == nil && c != p.cost
-}
-
-func (p *passwords) compute(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, hashTimeout)
-	defer cancel()
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, errBusy
-	}
-	defer func() { <-p.slots }()
-	p.computed.Add(1)
-	return argon2.IDKey([]byte(password), salt, c.passes, c.memoryKiB, c.lanes, length), nil
 }
 
 const hashForm = "$argon2id$v=%d$m=%d,t=%d,p=%d$"
@@ -140,9 +93,9 @@ func decodeHash(stored string) (c cost, salt, hash []byte, err error) {
 	return c, salt, hash, nil
 }
 
-// fitPassword returns what is wrong with a new password, or "". Length makes a password hard
-// to guess; the other checks only stop the obvious.
-func fitPassword(password, email string) string {
+// fitPassword returns what is wrong with a new password of a user with this e-mail address and account,
+// or "". Length makes a password hard to guess; the other checks only stop the obvious.
+func fitPassword(password, email, account string) string {
 	length := utf8.RuneCountInString(password)
 	distinct := map[rune]bool{}
 	for _, c := range password {
@@ -158,6 +111,8 @@ func fitPassword(password, email string) string {
 		return "The password repeats the same few characters."
 	case strings.EqualFold(password, email) || len(name) >= minPassword && strings.EqualFold(password, name):
 		return "The password is the e-mail address."
+	case guessable(password, email, account):
+		return "This password would be guessed soon: it is a common one, a sequence, or made of your name or address."
 	}
 	return ""
 }

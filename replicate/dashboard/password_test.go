@@ -21,6 +21,18 @@ func (d *Dashboard) CheapPasswords() {
 // DearPasswords makes hashes cost what they do in use.
 func (d *Dashboard) DearPasswords() { d.passwords = newPasswords(d.config.Random, standardCost) }
 
+// Crowd takes all places at the hashing lane, until the returned function is called.
+func (d *Dashboard) Crowd() (end func()) {
+	for range hashPlaces {
+		d.passwords.lane.places <- struct{}{}
+	}
+	return func() {
+		for range hashPlaces {
+			<-d.passwords.lane.places
+		}
+	}
+}
+
 // HashAt is the stored form of a password at another cost.
 func (d *Dashboard) HashAt(password string, passes, memoryKiB uint32, lanes uint8) string {
 	salt := []byte("a salt for tests")
@@ -34,29 +46,31 @@ func newTestPasswords() *passwords {
 
 func TestPasswordsMatchThemselvesOnly(t *testing.T) {
 	p := newTestPasswords()
-	stored, err := p.hash(t.Context(), "four plain words here")
+	own, err := p.enter()
 	require.NoError(t, err)
-	again, err := p.hash(t.Context(), "four plain words here")
+	stored, err := own.hash(t.Context(), "four plain words here")
+	require.NoError(t, err)
+	again, err := own.hash(t.Context(), "four plain words here")
 	require.NoError(t, err)
 	require.NotEqual(t, stored, again, "each has a salt of its own")
 	for password, want := range map[string]bool{"four plain words here": true, "four plain words herE": false, "": false} {
-		got, err := p.matches(t.Context(), stored, password)
+		got, err := own.matches(t.Context(), stored, password)
 		require.NoError(t, err)
 		require.Equal(t, want, got, password)
 	}
-	got, err := p.matches(t.Context(), p.decoy, "four plain words here")
+	got, err := own.matches(t.Context(), p.decoy, "four plain words here")
 	require.NoError(t, err)
 	require.False(t, got)
 }
 
-func TestHashingWaitsForASlotAndGivesUp(t *testing.T) {
+func TestHashingWaitsForTheLaneAndGivesUp(t *testing.T) {
 	p := newTestPasswords()
-	for range hashSlots {
-		p.slots <- struct{}{}
-	}
+	p.lane.one <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.hash(ctx, "four plain words here")
+	own, err := p.enter()
+	require.NoError(t, err)
+	_, err = own.hash(ctx, "four plain words here")
 	require.ErrorIs(t, err, errBusy)
 	require.Zero(t, p.computed.Load())
 }
@@ -99,6 +113,29 @@ func TestWhatIsNoPassword(t *testing.T) {
 		strings.Repeat("words ", 40): false,
 		"\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7\xf6\xf5\xf4": false,
 	} {
-		require.Equal(t, fits, fitPassword(password, "someone@example.com") == "", password)
+		require.Equal(t, fits, fitPassword(password, "someone@example.com", "Acme Traders") == "", password)
+	}
+}
+
+func TestAPasswordThatIsTriedFirstIsRefused(t *testing.T) {
+	for _, password := range []string{
+		"password1234", "Password1234!", "P@ssw0rd2026!", "passwordpassword", "PASSWORD password", "qwertyuiop123", "1qaz2wsx3edc",
+		"123456789012", "abcdefghijkl", "ponmlkjihgfe", "letmeinletmein", "ｐａｓｓｗｏｒｄ１２３４", "unbelievable", "administrator", "1234administrator",
+		"ada.lovelace1", "AdaLovelace2026", "l0velaceAda!!", "Acme Traders 1", "acmetraders2026", "example.com12", "regedge-2026!", "regedgepassword",
+	} {
+		require.NotEmpty(t, fitPassword(password, "ada.lovelace@example.com", "Acme Traders"), password)
+	}
+	for _, password := range []string{
+		"four plain words here", "correct horse battery", "ada likes cold tea", "acme buys rivers", "x7-kQ9-mmT-2pL", "monkey football rain",
+	} {
+		require.Empty(t, fitPassword(password, "ada.lovelace@example.com", "Acme Traders"), password)
+	}
+}
+
+func TestTheListOfCommonPasswordsIsWhole(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(commonPasswords, "\n"), "\n")
+	require.Greater(t, len(lines), 10_000)
+	for _, line := range lines {
+		require.True(t, strings.HasPrefix(line, "#") || line == strings.ToLower(line) && len(line) >= minLeft, line)
 	}
 }

@@ -61,7 +61,8 @@ func formToken(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// The two cookies: of a session, and of a browser that is not signed in, for its forms.
+// The cookies of a session, and of a browser that is not signed in, for its forms. The third one is the
+// device cookie.
 func (d *Dashboard) sessionCookie(r *http.Request) string { return d.cookieName(r, "regedge") }
 func (d *Dashboard) guestCookie(r *http.Request) string   { return d.cookieName(r, "regedge-guest") }
 
@@ -78,13 +79,17 @@ func (d *Dashboard) secure(r *http.Request) bool { return d.config.Secure || r.T
 
 // setCookie sets a session cookie of the browser; an empty value deletes it.
 func (d *Dashboard) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
-	c := &http.Cookie{
-		Name: name, Value: value, Path: "/", HttpOnly: true, Secure: d.secure(r), SameSite: http.SameSiteLaxMode,
-	}
+	c := d.cookie(r, name, value)
 	if value == "" {
 		c.MaxAge = -1
 	}
 	http.SetCookie(w, c)
+}
+
+func (d *Dashboard) cookie(r *http.Request, name, value string) *http.Cookie {
+	return &http.Cookie{
+		Name: name, Value: value, Path: "/", HttpOnly: true, Secure: d.secure(r), SameSite: http.SameSiteLaxMode,
+	}
 }
 
 const selectSession = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, s.hash, s.created_at, s.seen_at, s.address, s.agent
@@ -143,15 +148,19 @@ func (s *session) lasts(now time.Time, operator bool) bool {
 	return now.Sub(s.Created) < life && now.Sub(s.Seen) < sessionIdle
 }
 
-// begin stores a new session within a transaction, and deletes expired ones.
-func begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *visit) error {
+// begin stores a new session within a transaction, and deletes expired ones. Its browser becomes a known
+// one.
+func (d *Dashboard) begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *visit) error {
 	const ended = `DELETE FROM session WHERE created_at <= ? OR seen_at <= ?`
 	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds()); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO session (hash, user, created_at, seen_at, address, agent) VALUES (?1, ?2, ?3, ?3, ?4, ?5)`,
 		hash, u, now, v.address, v.agent())
-	return err
+	if err != nil {
+		return err
+	}
+	return d.noteDevice(ctx, tx, now, u, v)
 }
 
 // endSessions ends all sessions of a user.

@@ -61,10 +61,19 @@ func (d *Dashboard) signOutEverywhere(v *visit) (answer, error) {
 func (d *Dashboard) changePassword(v *visit) (answer, error) {
 	ctx := v.r.Context()
 	next := v.field("password")
-	if words := fitPassword(next, v.user.Email); words != "" {
+	account, err := d.accountName(v)
+	if err != nil {
+		return answer{}, err
+	}
+	if words := fitPassword(next, v.user.Email, account); words != "" {
 		return d.settings(v, words)
 	}
-	err := d.countAttempt(ctx, v.user.Email, v.address)
+	turn, err := d.passwords.enter()
+	if err != nil {
+		return answer{}, err
+	}
+	defer turn.leave()
+	err = d.countAttempt(v, v.user.Email)
 	var throttled *throttledError
 	if errors.As(err, &throttled) {
 		return d.settings(v, "There were too many attempts. Try again in a few minutes.")
@@ -76,18 +85,27 @@ func (d *Dashboard) changePassword(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	good, err := d.passwords.matches(ctx, stored, v.field("current"))
+	good, err := turn.matches(ctx, stored, v.field("current"))
 	if err != nil {
 		return answer{}, err
 	}
 	if !good {
 		return d.settings(v, "The current password is wrong.")
 	}
-	renewed, err := d.passwords.hash(ctx, next)
+	renewed, err := turn.hash(ctx, next)
 	if err != nil {
 		return answer{}, err
 	}
 	return d.putPassword(v, stored, renewed)
+}
+
+// accountName is the name of the visitor's account, empty for an operator.
+func (d *Dashboard) accountName(v *visit) (string, error) {
+	if v.user.Operator {
+		return "", nil
+	}
+	a, err := d.client.Account(v.r.Context(), v.user.Account)
+	return a.Name, err
 }
 
 // putPassword replaces the password that was checked, ends all sessions, and starts a new
@@ -103,13 +121,13 @@ func (d *Dashboard) putPassword(v *visit, stored, renewed string) (answer, error
 		if changed, err := result.RowsAffected(); err != nil || changed != 1 {
 			return errors.Join(err, errOldForm)
 		}
-		if err := forgetAttempts(ctx, tx, v.user.Email, v.address); err != nil {
+		if err := d.forgetAttempts(ctx, tx, now, v, v.user.Email); err != nil {
 			return err
 		}
 		if err := endSessions(ctx, tx, v.user.ID); err != nil {
 			return err
 		}
-		return begin(ctx, tx, now, v.user.ID, hash, v)
+		return d.begin(ctx, tx, now, v.user.ID, hash, v)
 	})
 	if err != nil {
 		return answer{}, err

@@ -56,29 +56,39 @@ func signInAgain(status int, email, words string) answer {
 	return answer{status: status, page: "sign-in", title: "Sign in", error: words, data: signInData{email}}
 }
 
-// enterSession sets the cookie of a new session and deletes the guest cookie.
+// enterSession sets the cookies of a new session and of a new device, and deletes the guest cookie.
 func (d *Dashboard) enterSession(v *visit, secret string) {
 	d.setCookie(v.w, v.r, d.sessionCookie(v.r), secret)
 	d.setCookie(v.w, v.r, d.guestCookie(v.r), "")
+	if v.device != "" {
+		device := d.cookie(v.r, d.deviceCookie(v.r), v.device)
+		device.MaxAge = int(deviceLife / time.Second)
+		http.SetCookie(v.w, device)
+	}
 }
 
 // checkSignIn starts a session for an e-mail address and its password, and returns the
 // secret of its cookie. It returns errSignIn when one of them is wrong, and a
-// *throttledError after too many attempts. It takes the same time whether or not the
+// *throttledError after too many attempts, and errBusy when too many try at once. It takes the same time whether or not the
 // address is known.
 func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error) {
 	ctx := v.r.Context()
 	if len(password) > maxForm || email == "" {
 		password = ""
 	}
-	if err := d.countAttempt(ctx, email, v.address); err != nil {
+	turn, err := d.passwords.enter()
+	if err != nil {
+		return "", err
+	}
+	defer turn.leave()
+	if err := d.countAttempt(v, email); err != nil {
 		return "", err
 	}
 	u, stored, err := d.findUser(ctx, email)
 	if err != nil {
 		return "", err
 	}
-	good, err := d.passwords.matches(ctx, stored, password)
+	good, err := turn.matches(ctx, stored, password)
 	switch {
 	case err != nil:
 		return "", err
@@ -87,7 +97,7 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 	}
 	renewed := stored
 	if d.passwords.outdated(stored) {
-		if renewed, err = d.passwords.hash(ctx, password); err != nil {
+		if renewed, err = turn.hash(ctx, password); err != nil {
 			return "", err
 		}
 	}
@@ -132,13 +142,13 @@ func (d *Dashboard) beginSession(v *visit, u *user, stored, renewed string) (str
 		if changed, err := result.RowsAffected(); err != nil || changed != 1 {
 			return errors.Join(err, errSignIn)
 		}
-		if err := forgetAttempts(ctx, tx, u.Email, v.address); err != nil {
+		if err := d.forgetAttempts(ctx, tx, now, v, u.Email); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {
 			return err
 		}
-		return begin(ctx, tx, now, u.ID, hash, v)
+		return d.begin(ctx, tx, now, u.ID, hash, v)
 	})
 	return secret, err
 }

@@ -51,10 +51,43 @@ func TestAKnownAddressLooksLikeAnUnknownOne(t *testing.T) {
 	require.Zero(t, known.hashes, "a throttled attempt costs nothing")
 }
 
-func TestAttemptsAreBoundedByAccount(t *testing.T) {
+func TestAStrangerLocksNobodyOut(t *testing.T) {
 	w := newWorld(t)
 	w.person("owner@example.com", w.account("Acme", 0))
-	for i := range 10 {
+	known := w.browser().requireIn("owner@example.com")
+	known.submit("/settings", "/sign-out")
+	stranger := w.browser()
+	for range 30 { // from the same address
+		stranger.signIn("owner@example.com", "wrong words in here")
+	}
+	require.Equal(t, http.StatusTooManyRequests, stranger.signIn("owner@example.com", password).StatusCode)
+	elsewhere := w.browser()
+	elsewhere.address = "203.0.113.7"
+	elsewhere.requireIn("owner@example.com")
+	for i := range 30 {
+		b := w.browser()
+		b.address = fmt.Sprint("198.51.100.", i)
+		for range 10 {
+			b.signIn("owner@example.com", "wrong words in here")
+		}
+	}
+	known.requireIn("owner@example.com")
+	known.submit("/settings", "/sign-out")
+	for range 10 {
+		require.Equal(t, http.StatusUnprocessableEntity, known.signIn("owner@example.com", "wrong words in here").StatusCode)
+	}
+	require.Equal(t, http.StatusTooManyRequests, known.signIn("owner@example.com", password).StatusCode, "has a bound of its own")
+	require.Equal(t, http.StatusUnprocessableEntity, known.signIn("other@example.com", password).StatusCode)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM attempt WHERE subject LIKE 'device:%'`), "to other users it is a stranger")
+	w.pass(15 * time.Minute)
+	known.requireIn("owner@example.com")
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM device`), "two browsers: each sign-in keeps its cookie")
+}
+
+func TestGuessesFromManyAddressesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	for i := range 100 {
 		b := w.browser()
 		b.address = fmt.Sprint("203.0.113.", i)
 		require.Equal(t, http.StatusUnprocessableEntity, b.signIn("owner@example.com", "wrong words in here").StatusCode)
@@ -65,7 +98,72 @@ func TestAttemptsAreBoundedByAccount(t *testing.T) {
 	require.Contains(t, p.text(), "Try again in 16 minutes.")
 	w.pass(15 * time.Minute)
 	w.browser().requireIn("owner@example.com")
-	require.Zero(t, w.count(`SELECT count(*) FROM attempt WHERE subject LIKE 'email:%'`), "a success forgets")
+	require.Zero(t, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`), "a success is not counted")
+}
+
+func TestADeviceIsForgottenWithItsUser(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	for range 25 {
+		w.pass(16 * time.Minute)
+		w.browser().requireIn("acme@example.com")
+	}
+	require.Equal(t, 20, w.count(`SELECT count(*) FROM device`))
+	i, err := w.client.Invite(t.Context(), "acme@example.com", account)
+	require.NoError(t, err)
+	b.submit(writer.InvitationPath+i.Token, writer.InvitationPath+i.Token, "password", "another four plain words")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM device`), "a new password by invitation makes the others strangers")
+	operator := w.operator()
+	operator.submit("/people/1/remove", "/people/1/remove")
+	require.Zero(t, w.count(`SELECT count(*) FROM device d WHERE NOT EXISTS (SELECT 1 FROM user WHERE id = d.user)`))
+}
+
+// TestACrowdAtTheSignInIsRefused fills the queue of the hashing lane and visits each page that hashes.
+func TestACrowdAtTheSignInIsRefused(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	i, err := w.client.Invite(t.Context(), "eve@example.com", account)
+	require.NoError(t, err)
+	invited := writer.InvitationPath + i.Token
+	attempts := w.count(`SELECT coalesce(sum(count), 0) FROM attempt`)
+	end := w.dashboard.Crowd()
+	for _, p := range []page{
+		w.browser().signIn("acme@example.com", password),
+		b.submit("/settings", "/settings/password", "current", password, "password", "another four plain words"),
+		w.browser().submit(invited, invited, "password", "another four plain words"),
+	} {
+		require.Equal(t, http.StatusServiceUnavailable, p.StatusCode)
+		require.Equal(t, "5", p.Header.Get("Retry-After"))
+		require.Contains(t, p.text(), "Too many sign-ins at once")
+	}
+	require.Equal(t, attempts, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`), "nothing was counted")
+	end()
+	w.browser().requireIn("acme@example.com")
+}
+
+// TestOneHashAtATime lets 40 clients sign in at once, with hashes that cost what they do in use.
+func TestOneHashAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.dashboard.DearPasswords()
+	var together sync.WaitGroup
+	statuses := make([]int, 40)
+	for i := range statuses {
+		b := w.browser()
+		b.address = fmt.Sprint("203.0.113.", i)
+		b.get("/sign-in")
+		together.Go(func() {
+			statuses[i] = b.post("/sign-in", "email", "owner@example.com", "password", "wrong words in here").StatusCode
+		})
+	}
+	together.Wait()
+	count := map[int]int{}
+	for _, s := range statuses {
+		count[s]++
+	}
+	require.Positive(t, count[http.StatusUnprocessableEntity])
+	require.GreaterOrEqual(t, count[http.StatusServiceUnavailable], 1, "%v", count)
+	require.Equal(t, 40, count[http.StatusUnprocessableEntity]+count[http.StatusServiceUnavailable], "%v", count)
+	require.LessOrEqual(t, w.dashboard.Hashes(), int64(count[http.StatusUnprocessableEntity]), "who is refused costs no hash")
 }
 
 func TestAttemptsAreBoundedByAddress(t *testing.T) {
@@ -180,7 +278,7 @@ func TestAPasswordOfAnotherCostIsHashedAnew(t *testing.T) {
 	w.exec(`UPDATE user SET password = ?`, cheap)
 	w.dashboard.DearPasswords()
 	w.browser().requireIn("owner@example.com")
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM user WHERE password LIKE '$argon2id$v=19$m=65536,t=3,p=4$%'`))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM user WHERE password LIKE '$argon2id$v=19$m=65536,t=3,p=1$%'`))
 	w.browser().requireIn("owner@example.com")
 	w.exec(`UPDATE user SET password = 'broken'`)
 	require.Equal(t, http.StatusInternalServerError, w.browser().signIn("owner@example.com", password).StatusCode)

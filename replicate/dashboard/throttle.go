@@ -12,13 +12,18 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Sign-in attempts are limited by e-mail address, against guessing one password, and by
-// client address, against trying one password on many accounts. An unknown e-mail address
-// counts like a known one.
+// Attempts to sign in are counted in windows. Those of a browser that the user has signed in with count
+// for it alone. Those of any other count for its client address and the e-mail address together, so that
+// a stranger locks nobody else out; for the client address, against trying one password on many users;
+// and, far higher, for the e-mail address, against guessing from many client addresses. An unknown
+// e-mail address counts like a known one.
 const (
-	attemptWindow      = 15 * time.Minute
-	attemptsPerEmail   = 10
-	attemptsPerAddress = 30
+	attemptWindow        = 15 * time.Minute
+	attemptsPerDevice    = 10
+	attemptsPerPair      = 10
+	attemptsPerAddress   = 30
+	attemptsPerEmail     = 100
+	attemptSubjectLength = 16 // bytes of a hash
 )
 
 // throttledError says that there were too many attempts.
@@ -26,46 +31,57 @@ type throttledError struct{ wait time.Duration }
 
 func (e *throttledError) Error() string { return "too many attempts to sign in" }
 
-// emailSubject is the key that attempts of an e-mail address count under. People type
-// passwords into that field too, so only a hash is stored.
-func emailSubject(email string) string {
-	sum := sha256.Sum256([]byte(email))
-	return "email:" + hex.EncodeToString(sum[:16])
+// counter is what an attempt counts for.
+type counter struct {
+	subject string
+	limit   int64
 }
 
-// addressSubject is the key that attempts of a client address count under: IPv6 by /64,
-// since one person usually has all of it.
-func addressSubject(address string) string {
+// counters are those of an attempt; the first ends with a success.
+func counters(v *visit, email string, device []byte, known bool) []counter {
+	if known {
+		return []counter{{"device:" + hex.EncodeToString(device), attemptsPerDevice}}
+	}
+	address := network(v.address)
+	return []counter{
+		{hashed("pair:", email+" "+address), attemptsPerPair},
+		{"address:" + address, attemptsPerAddress},
+		{hashed("email:", email), attemptsPerEmail},
+	}
+}
+
+// hashed is a subject that does not reveal the e-mail address: people type passwords into that field,
+// too.
+func hashed(kind, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return kind + hex.EncodeToString(sum[:attemptSubjectLength])
+}
+
+// network is what a client address counts under: IPv6 by /64, since one person usually has all of it.
+func network(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err == nil && addr.Is6() && !addr.Is4In6() {
 		prefix, _ := addr.WithZone("").Prefix(64)
-		return "address:" + prefix.String()
+		return prefix.String()
 	}
-	return "address:" + address
+	return address
 }
 
 // countAttempt counts an attempt before it is made, so that concurrent attempts can't pass
 // the limit. It returns a *throttledError, and counts nothing, when there were too many.
-func (d *Dashboard) countAttempt(ctx context.Context, email, address string) error {
-	return d.config.Writer.Commit(ctx, writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
+func (d *Dashboard) countAttempt(v *visit, email string) error {
+	return d.config.Writer.Commit(v.r.Context(), writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		begin := now - attemptWindow.Milliseconds()
 		if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE since <= ?`, begin); err != nil {
 			return err
 		}
-		for _, s := range []struct {
-			subject string
-			limit   int64
-		}{{emailSubject(email), attemptsPerEmail}, {addressSubject(address), attemptsPerAddress}} {
-			var since, count int64
-			err := tx.QueryRowContext(ctx, `SELECT since, count FROM attempt WHERE subject = ?`, s.subject).Scan(&since, &count)
-			if err != nil && !errors.Is(err, sql.ErrNoRows) {
-				return err
-			}
-			if count >= s.limit {
-				return &throttledError{time.Duration(since-begin) * time.Millisecond}
-			}
-			const put = `INSERT INTO attempt (subject, since, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1`
-			if _, err := tx.ExecContext(ctx, put, s.subject, now); err != nil {
+		device := d.deviceOf(v)
+		known, err := knowsDevice(ctx, tx, device, email, now)
+		if err != nil {
+			return err
+		}
+		for _, c := range counters(v, email, device, known) {
+			if err := c.count(ctx, tx, begin, now); err != nil {
 				return err
 			}
 		}
@@ -73,12 +89,36 @@ func (d *Dashboard) countAttempt(ctx context.Context, email, address string) err
 	})
 }
 
-// forgetAttempts uncounts the attempt that succeeded, and all earlier ones of the e-mail
-// address.
-func forgetAttempts(ctx context.Context, tx *sql.Tx, email, address string) error {
-	if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE subject = ?`, emailSubject(email)); err != nil {
+func (c counter) count(ctx context.Context, tx *sql.Tx, begin, now int64) error {
+	var since, count int64
+	err := tx.QueryRowContext(ctx, `SELECT since, count FROM attempt WHERE subject = ?`, c.subject).Scan(&since, &count)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE attempt SET count = count - 1 WHERE subject = ? AND count > 0`, addressSubject(address))
+	if count >= c.limit {
+		return &throttledError{time.Duration(since-begin) * time.Millisecond}
+	}
+	const put = `INSERT INTO attempt (subject, since, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1`
+	_, err = tx.ExecContext(ctx, put, c.subject, now)
 	return err
+}
+
+// forgetAttempts uncounts the attempt that succeeded, and forgets the earlier ones of the same browser,
+// or of the same pair of addresses. It comes before noteDevice.
+func (d *Dashboard) forgetAttempts(ctx context.Context, tx *sql.Tx, now int64, v *visit, email string) error {
+	device := d.deviceOf(v)
+	known, err := knowsDevice(ctx, tx, device, email, now)
+	if err != nil {
+		return err
+	}
+	all := counters(v, email, device, known)
+	if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE subject = ?`, all[0].subject); err != nil {
+		return err
+	}
+	for _, c := range all[1:] {
+		if _, err := tx.ExecContext(ctx, `UPDATE attempt SET count = count - 1 WHERE subject = ? AND count > 0`, c.subject); err != nil {
+			return err
+		}
+	}
+	return nil
 }

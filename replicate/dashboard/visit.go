@@ -22,6 +22,7 @@ type visit struct {
 	user    *user  // nil when nobody is signed in
 	session session
 	secret  string // of the session or guest cookie; form tokens derive from it
+	device  string // of a new device cookie
 }
 
 // act makes the audit log's entry for something that this visitor does to an account.

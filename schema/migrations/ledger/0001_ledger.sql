@@ -195,8 +195,17 @@ CREATE TABLE session (
 
 CREATE INDEX session_by_user ON session (user);
 
--- Failed sign-ins in the current window, counted by e-mail address (known or not) and by
--- client address.
+-- A browser in which a user has signed in: its failed sign-ins are counted on their own.
+CREATE TABLE device (
+  hash    BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the cookie's value
+  user    INTEGER NOT NULL REFERENCES user (id),
+  seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX device_by_user ON device (user);
+
+-- Failed sign-ins in the current window, counted by device, or else by e-mail address (known or not),
+-- by client address, and by both together.
 CREATE TABLE attempt (
   subject TEXT    NOT NULL PRIMARY KEY,
   since   INTEGER NOT NULL, -- start of the window
