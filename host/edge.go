@@ -38,6 +38,9 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	log, logging := c.logger(m, false, &closers)
 
+	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
+		return err
+	}
 	listening, err := c.open(m, &closers)
 	if err != nil {
 		return err

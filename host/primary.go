@@ -7,6 +7,7 @@ import (
 
 	"regedge/host/hint"
 	"regedge/host/pki"
+	"regedge/host/service"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -37,11 +38,8 @@ func (c *primaryCommand) Validate() error {
 
 // Run runs the primary until ctx is done.
 func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
-	program, err := c.program()
+	program, err := c.program(c.JWTKey)
 	if err != nil {
-		return err
-	}
-	if err := readable(c.JWTKey); err != nil {
 		return err
 	}
 	config := sqld.Config{
@@ -52,5 +50,5 @@ func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
 		return hint.With(err, "let the user that this runs as write to %s", c.Dir)
 	}
 	config.Link = link
-	return (&sqld.Server{Config: config}).Run(ctx)
+	return service.Run(ctx, service.Service{Name: "primary", Run: (&sqld.Server{Config: config}).Run})
 }

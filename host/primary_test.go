@@ -69,6 +69,7 @@ func startStage(t *testing.T, database string) *stage {
 	}
 	own := files("primary", "127.0.0.1")
 	s.edge = files("edge")
+	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
 	s.primary = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)}}
 	s.replica = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t)}}
 	s.run(t, "primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"regedge/host/service"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -42,15 +43,12 @@ func (c *replicaCommand) Validate() error {
 
 // Run runs the replica until ctx is done.
 func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
-	program, err := c.program()
+	program, err := c.program(c.JWTKey)
 	if err != nil {
-		return err
-	}
-	if err := readable(c.JWTKey); err != nil {
 		return err
 	}
 	config := sqld.Config{
 		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
 	}
-	return (&sqld.Server{Config: config}).Run(ctx)
+	return service.Run(ctx, service.Service{Name: "replica", Run: (&sqld.Server{Config: config}).Run})
 }

@@ -33,6 +33,7 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	sqldtest.Await(t, primary, token)
 	sqldtest.ExecWith(t, primary, token, "CREATE TABLE probe (n INTEGER)")
 
+	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
 	near := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, "replica")}}
 	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,
 		"--primary", "https://"+primary.GRPC, "--jwt-key", made.PublicKeyFile("access"),

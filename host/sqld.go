@@ -18,13 +18,16 @@ type sqldFlags struct {
 }
 
 // program finds sqld, and checks that this process may read the files, which sqld's own error does
-// not name.
-func (f *sqldFlags) program() (string, error) {
+// not name, and no signing key beside them.
+func (f *sqldFlags) program(jwtKey string) (string, error) {
+	if err := refuseSigningKeys(jwtKey, f.CA, f.Cert, f.Key); err != nil {
+		return "", err
+	}
 	program, err := exec.LookPath(f.Sqld)
 	if err != nil {
 		return "", hint.With(fmt.Errorf("no libSQL server: %w", err), "install sqld on the PATH, or say where it is with --sqld")
 	}
-	for _, file := range []string{f.CA, f.Cert, f.Key} {
+	for _, file := range []string{jwtKey, f.CA, f.Cert, f.Key} {
 		if err := readable(file); err != nil {
 			return "", err
 		}

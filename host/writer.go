@@ -37,6 +37,9 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
+	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
+		return err
+	}
 	config := writer.Config{Restored: c.Restored, Client: c.client(), Now: m.Now, Logger: log}
 	if config.OperatorToken, err = c.read(); err != nil {
 		return err

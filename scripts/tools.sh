@@ -4,9 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Debian: chromium for the browser tests; the component's toolchain is installed by
+# Debian: chromium for the browser tests, systemd to check the units; the component's toolchain is installed by
 # wasm/build.sh, which names its packages.
-packages="chromium"
+packages="chromium systemd"
 missing=
 for package in $packages; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"

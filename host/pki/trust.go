@@ -26,6 +26,9 @@ const (
 	certBlock   = "CERTIFICATE"
 )
 
+// SigningKeys are the files that make tokens and certificates. Only regedge trust reads them.
+var SigningKeys = []string{"ca.key", "registry.key", "access.key"}
+
 // Trust is the folder with a cluster's keys.
 type Trust struct {
 	dir string

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // Service runs until its context is done and then returns nil. An earlier return ends the
@@ -21,7 +23,8 @@ type Service struct {
 // Run runs services, each of which may depend on those before it. It stops them all when
 // ctx is done or when one of them returns: in reverse order, waiting for each before it
 // stops the next, so that a service never outlives what it depends on. It returns the
-// errors of all services, joined and prefixed with their names.
+// errors of all services, joined and prefixed with their names. The init system hears of the start
+// and the stop, if it asks.
 func Run(ctx context.Context, services ...Service) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -40,13 +43,30 @@ func Run(ctx context.Context, services ...Service) error {
 			stop()
 		}()
 	}
-	<-ctx.Done()
+	untilDone(ctx)
 	var failed []error
 	for i := len(services) - 1; i >= 0; i-- {
 		cancels[i]()
 		failed = append(failed, <-results[i])
 	}
 	return errors.Join(failed...)
+}
+
+// untilDone waits for the end of ctx. It tells the init system that the services run, that they still
+// do, and that they are being stopped.
+func untilDone(ctx context.Context) {
+	tellInit(daemon.SdNotifyReady)
+	defer tellInit(daemon.SdNotifyStopping)
+	due, stop := watchdog()
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+			tellInit(daemon.SdNotifyWatchdog)
+		}
+	}
 }
 
 // Closers closes what a command has opened, in reverse order.

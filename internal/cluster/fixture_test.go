@@ -32,6 +32,7 @@ const generated = 4000
 
 // TestMain removes the program that the tests have built.
 func TestMain(m *testing.M) {
+	becomeConfined()
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(built)

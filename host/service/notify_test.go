@@ -1,0 +1,48 @@
+package service
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheInitSystemIsTold(t *testing.T) {
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	require.NoError(t, err)
+	defer socket.Close()
+	t.Setenv("NOTIFY_SOCKET", socket.LocalAddr().String())
+	t.Setenv("WATCHDOG_USEC", "20000")
+	next := func() string {
+		message := make([]byte, 100)
+		require.NoError(t, socket.SetReadDeadline(time.Now().Add(time.Minute)))
+		n, err := socket.Read(message)
+		require.NoError(t, err)
+		return string(message[:n])
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	draining, drained := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Service{"drains", func(ctx context.Context) error {
+			<-ctx.Done()
+			close(draining)
+			<-drained
+			return nil
+		}})
+	}()
+	require.Equal(t, "READY=1", next())
+	require.Equal(t, "WATCHDOG=1", next())
+	require.Equal(t, "WATCHDOG=1", next())
+	cancel()
+	<-draining
+	for message := "WATCHDOG=1"; message != "STOPPING=1"; {
+		message = next()
+		require.Contains(t, []string{"WATCHDOG=1", "STOPPING=1"}, message)
+	}
+	close(drained)
+	require.NoError(t, <-ended)
+}
