@@ -136,30 +136,17 @@ type call struct {
 // Serve answers one request. The order of its steps decides which answer wins if several
 // apply (docs/contract.md, "Which answer wins").
 func (h *Handler) Serve(req *Request) *Response {
-	c := &call{Handler: h, id: NewRequestID(h.Clock, h.Random)}
-	c.path, c.query = splitTarget(req.Target)
-
-	var found bool
-	if c.route, found = matchRoute(c.path); !found {
-		return c.refuse(problem{code: RouteNotFound}, nil)
-	}
-	switch req.Method {
-	case "GET":
-	case "OPTIONS":
-		return c.preflight()
-	default:
-		return c.refuse(problem{code: MethodNotAllowed}, nil)
-	}
-
-	var refused problem
-	if c.caller, refused = c.authenticate(req); refused.code != "" {
-		return c.refuse(refused, nil)
+	c, refusal := h.begin(req)
+	if refusal != nil {
+		return refusal
 	}
 	result := c.lookUp()
 	verdict, settled := c.charge(req, result.outcome)
 	switch {
 	case !settled:
 		return c.refuse(problem{code: charge.MeteringUnavailable, retryAfter: 1}, nil)
+	case verdict.Code == charge.RateLimitExceeded:
+		return c.refuseRate(&verdict)
 	case verdict.Code != "":
 		return c.refuse(problem{code: verdict.Code, retryAfter: verdict.RetryAfter}, &verdict)
 	case result.problem.code != "":
@@ -168,21 +155,34 @@ func (h *Handler) Serve(req *Request) *Response {
 	return c.succeed(result.data, &verdict)
 }
 
+// begin takes the steps that need neither registry nor meter. It returns an answer if they give one.
+func (h *Handler) begin(req *Request) (*call, *Response) {
+	c := &call{Handler: h, id: NewRequestID(h.Clock, h.Random)}
+	c.path, c.query = splitTarget(req.Target)
+
+	var found bool
+	if c.route, found = matchRoute(c.path); !found {
+		return c, c.refuse(problem{code: RouteNotFound}, nil)
+	}
+	switch req.Method {
+	case "GET":
+	case "OPTIONS":
+		return c, c.preflight()
+	default:
+		return c, c.refuse(problem{code: MethodNotAllowed}, nil)
+	}
+
+	var refused problem
+	if c.caller, refused = c.authenticate(req); refused.code != "" {
+		return c, c.refuse(refused, nil)
+	}
+	return c, nil
+}
+
 // charge gets the meter's verdict. A call that fails is retried once under the same id; if the
 // retry fails too, the charge is voided, and settled is false.
 func (c *call) charge(req *Request, outcome charge.Outcome) (verdict charge.Verdict, settled bool) {
-	r := charge.Request{
-		ID:        c.id,
-		Account:   c.caller.account,
-		Key:       c.caller.key,
-		Sandbox:   c.caller.sandbox,
-		PerMinute: c.caller.perMinute,
-		Endpoint:  c.route.endpoint,
-		Outcome:   outcome,
-	}
-	if r.Sandbox {
-		r.Client = req.ClientAddr()
-	}
+	r := c.chargeRequest(req, outcome)
 	verdict, err := c.Meter.Charge(r)
 	if err != nil {
 		verdict, err = c.Meter.Charge(r)
@@ -196,6 +196,23 @@ func (c *call) charge(req *Request, outcome charge.Outcome) (verdict charge.Verd
 		_ = c.Meter.Void(c.id)
 	}
 	return charge.Verdict{}, false
+}
+
+// chargeRequest describes the request to the meter.
+func (c *call) chargeRequest(req *Request, outcome charge.Outcome) charge.Request {
+	r := charge.Request{
+		ID:        c.id,
+		Account:   c.caller.account,
+		Key:       c.caller.key,
+		Sandbox:   c.caller.sandbox,
+		PerMinute: c.caller.perMinute,
+		Endpoint:  c.route.endpoint,
+		Outcome:   outcome,
+	}
+	if r.Sandbox {
+		r.Client = req.ClientAddr()
+	}
+	return r
 }
 
 // NewRequestID makes a request id in the layout of a ULID: 26 characters of Crockford's

@@ -80,7 +80,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 		return nil, err
 	}
 	n.web, err = server.New(server.Config{
-		Answerer: answerer, Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
+		Answerer: answerer, Screen: engine.NewScreen(n.parts(), config.Meter), Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
 		MaxConnections: config.MaxConnections, MaxConnectionsPerAddress: config.MaxConnectionsPerAddress,
 		Log: config.Log, Metrics: config.Metrics,
@@ -95,12 +95,16 @@ func New(ctx context.Context, config Config) (*Node, error) {
 	return n, nil
 }
 
-// startEngine starts the chosen engine and sets closeEngine.
-func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
-	parts := engine.Parts{
+func (n *Node) parts() engine.Parts {
+	return engine.Parts{
 		Access: n.config.Access, Registry: n.config.Registry, Meter: n.config.Meter,
 		Clock: engine.Clock{}, Random: engine.Random{}, DocsURL: n.config.DocsURL,
 	}
+}
+
+// startEngine starts the chosen engine and sets closeEngine.
+func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
+	parts := n.parts()
 	if n.config.Engine == Native {
 		n.closeEngine = func(context.Context) error { return nil }
 		return engine.NewNative(parts), nil

@@ -28,11 +28,15 @@ func (n *Native) Answer(ctx context.Context, request *handler.Request, response 
 		Access: nativeStore{ctx, n.parts.Access}, Registry: nativeStore{ctx, n.parts.Registry},
 		Meter: meter, Clock: n.parts.Clock, Random: n.parts.Random, DocsURL: func() string { return n.parts.DocsURL },
 	}
-	answer := h.Serve(request)
+	give(h.Serve(request), response)
+	return nil
+}
+
+// give copies an answer into the memory of a response.
+func give(answer, response *handler.Response) {
 	response.Status, response.Cause = answer.Status, answer.Cause
 	response.Headers = append(response.Headers, answer.Headers...)
 	response.Body = append(response.Body, answer.Body...)
-	return nil
 }
 
 // nativeStore is the handler's view of a database, for one request.

@@ -87,9 +87,13 @@ func (s *Server) lookUp(e *exchange) {
 		s.refuse(e, handler.Overloaded)
 		return
 	}
+	if s.screen(e, turn) {
+		return
+	}
 	// A request that has begun is finished even if its client disconnects: whether it is charged
 	// must not depend on that.
 	err := s.answer(context.Background(), e)
+	s.shares.learn(turn, e.response.Status)
 	switch {
 	case errors.Is(err, ErrOverloaded):
 		s.refuse(e, handler.Overloaded)
@@ -98,6 +102,23 @@ func (s *Server) lookUp(e *exchange) {
 	case e.response.Cause != nil:
 		s.logFailure(e, "answered after a failure", e.response.Cause)
 	}
+}
+
+// screen refuses a request of a suspect without the Answerer, if it can.
+func (s *Server) screen(e *exchange, t turn) (refused bool) {
+	if s.config.Screen == nil || !s.shares.suspect(t) {
+		return false
+	}
+	if !s.config.Screen.Refuse(context.Background(), &e.request, &e.response) {
+		s.shares.trust(t)
+		return false
+	}
+	s.metrics.screened.Inc()
+	s.shares.learn(t, e.response.Status)
+	if e.response.Cause != nil {
+		s.logFailure(e, "answered after a failure", e.response.Cause)
+	}
+	return true
 }
 
 // fail answers 500 and logs the error.

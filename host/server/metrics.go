@@ -15,6 +15,7 @@ type metrics struct {
 	requests  *prometheus.CounterVec
 	counters  [routeCount][500]atomic.Pointer[prometheus.Counter] // by status - 100
 	durations [routeCount]prometheus.Observer
+	screened  prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metrics, error) {
@@ -28,10 +29,13 @@ func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metric
 	for r := range routeCount {
 		m.durations[r] = seconds.WithLabelValues(r.String())
 	}
+	m.screened = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "regedge_requests_screened_total", Help: "Requests refused without the component, since their address or key had just been refused.",
+	})
 	busy := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "regedge_requests_in_flight", Help: "Lookups being answered now.",
 	}, func() float64 { return float64(inFlight.Load()) })
-	for _, collector := range []prometheus.Collector{m.requests, seconds, busy} {
+	for _, collector := range []prometheus.Collector{m.requests, seconds, busy, m.screened} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}

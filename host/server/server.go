@@ -28,6 +28,13 @@ type Answerer interface {
 	Answer(ctx context.Context, request *handler.Request, response *handler.Response) error
 }
 
+// Screen answers requests that are refused whatever the registry has, at less cost than an Answerer
+// and with the same bytes. Refuse returns false, and leaves the response alone, if it is not one
+// of them.
+type Screen interface {
+	Refuse(ctx context.Context, request *handler.Request, response *handler.Response) (refused bool)
+}
+
 // ErrOverloaded is returned by an Answerer that cannot take on the request.
 var ErrOverloaded = errors.New("too many requests are being answered")
 
@@ -53,6 +60,8 @@ const (
 // Config describes what to serve, and the limits. A limit of zero means its default.
 type Config struct {
 	Answerer Answerer
+	// Screen, if not nil, is asked first about addresses and keys that were just refused.
+	Screen Screen
 	// Ready returns why the server should not get requests now, or nil if it should.
 	Ready func() error
 	// DocsURL is the URL of the host's pages, without a slash at its end. It is empty if unknown.

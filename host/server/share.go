@@ -2,6 +2,7 @@ package server
 
 import (
 	"hash/maphash"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -34,6 +35,35 @@ const places = 1024
 type parties struct {
 	busy  atomic.Int64 // places with a count
 	count [places]atomic.Int64
+	// doubt is above zero for suspects, see suspicion.
+	doubt [places]atomic.Int32
+}
+
+// suspicion is how many requests of an address or key are screened after one was refused. It decides
+// what a request costs, never its answer: to screen one that is not refused adds about 5 µs.
+const suspicion = 32
+
+// learn makes a suspect of an address or key that was refused.
+func (s *shares) learn(t turn, status int) {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests && t.stranger:
+		s.addresses.doubt[t.address].Store(suspicion)
+	case status == http.StatusTooManyRequests:
+		s.keys.doubt[t.key].Store(suspicion)
+	}
+}
+
+// suspect reports whether a request should be screened.
+func (s *shares) suspect(t turn) bool {
+	return s.addresses.doubt[t.address].Load() > 0 || !t.stranger && s.keys.doubt[t.key].Load() > 0
+}
+
+// trust notes that a suspect's request was not refused.
+func (s *shares) trust(t turn) {
+	s.addresses.doubt[t.address].Add(-1)
+	if !t.stranger {
+		s.keys.doubt[t.key].Add(-1)
+	}
 }
 
 // turn is a lookup in flight. A stranger has no key.

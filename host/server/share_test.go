@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,4 +124,57 @@ func TestConnectionsAreBounded(t *testing.T) {
 		require.NoError(t, r.stop())
 		require.EqualValues(t, 3, r.counted(t, "regedge_connections_refused_total"))
 	})
+}
+
+// screenFunc refuses with a function.
+type screenFunc func(*handler.Request, *handler.Response) bool
+
+func (f screenFunc) Refuse(_ context.Context, q *handler.Request, a *handler.Response) bool {
+	return f(q, a)
+}
+
+// TestWhoWasRefusedIsScreened counts the requests that reach the Answerer once it has refused one.
+func TestWhoWasRefusedIsScreened(t *testing.T) {
+	const tooMany, unknown = 429, 401
+	for name, start := range map[string]starter{"plain": start, "TLS": startSecure, "HTTP2": startSecure} {
+		for attack, c := range map[string]struct {
+			key    func(n int) string
+			status int
+		}{
+			"the sandbox":           {func(int) string { return ident.SandboxKey }, tooMany},
+			"a live key":            {func(int) string { return liveKey(1) }, tooMany},
+			"made-up keys":          {func(n int) string { return liveKey(byte(n + 10)) }, unknown},
+			"keys of no known form": {func(n int) string { return fmt.Sprint(n) }, unknown},
+		} {
+			t.Run(name+"/"+attack, func(t *testing.T) {
+				var answered, screened atomic.Int64
+				refuse := func(count *atomic.Int64) func(*handler.Request, *handler.Response) bool {
+					return func(q *handler.Request, a *handler.Response) bool {
+						if q.ClientAddr() == "127.0.0.1" {
+							return false
+						}
+						count.Add(1)
+						a.Status = c.status
+						return true
+					}
+				}
+				byAnswerer := refuse(&answered)
+				r := start(t, server.Config{Screen: screenFunc(refuse(&screened)),
+					Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
+						if byAnswerer(q, a) {
+							return nil
+						}
+						return fine(ctx, q, a)
+					})})
+				attacker, customer := r.from(t, "127.0.0.2", name == "HTTP2"), r.from(t, "127.0.0.1", name == "HTTP2")
+				for n := range 100 {
+					require.Equal(t, c.status, ask(attacker, r.url+"/v1/llps/a", c.key(n)))
+					require.Equal(t, 200, ask(customer, r.url+"/v1/llps/a", liveKey(2)))
+				}
+				require.EqualValues(t, 1, answered.Load())
+				require.EqualValues(t, 99, screened.Load())
+				require.EqualValues(t, 99, r.counted(t, "regedge_requests_screened_total"))
+			})
+		}
+	}
 }

@@ -31,13 +31,10 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 		return s.chargeSandbox(now, r, id)
 	}
 	a := s.leases.accounts.ensure(r.Account)
-	a.rate.limit, a.lastUsed = int32(min(r.PerMinute, 1<<30)), now
-	a.rate.turn(now)
-	v := s.rateVerdict(&a.rate, now)
+	v := s.turnRate(now, r, a)
 	if !again {
 		if a.rate.exceeded() {
-			v.Code, v.RetryAfter = charge.RateLimitExceeded, secondsUntil(now, endOfMinute(now))
-			return Answer{Verdict: v}
+			return Answer{Verdict: exceededRate(v, now)}
 		}
 		s.countRate(r.Account, &a.rate)
 		if v.RateRemaining != charge.Unsent {

@@ -54,6 +54,34 @@ func (s *EdgeState) rateVerdict(r *rate, now int64) charge.Verdict {
 	return v
 }
 
+// turnRate prepares an account's rate for a request, and starts its verdict.
+func (s *EdgeState) turnRate(now int64, r *charge.Request, a *account) charge.Verdict {
+	a.rate.limit, a.lastUsed = int32(min(r.PerMinute, 1<<30)), now
+	a.rate.turn(now)
+	return s.rateVerdict(&a.rate, now)
+}
+
+func exceededRate(v charge.Verdict, now int64) charge.Verdict {
+	v.Code, v.RetryAfter = charge.RateLimitExceeded, secondsUntil(now, endOfMinute(now))
+	return v
+}
+
+// Exceeded tells whether Charge would refuse a new request at now for its rate, and with which
+// verdict. It counts nothing.
+func (s *EdgeState) Exceeded(now int64, r *charge.Request) (v charge.Verdict, exceeded bool) {
+	s.session.noteTime(now)
+	if r.Sandbox {
+		v = s.sandbox.at(r.Client, now).rateVerdict(now, r)
+		return v, v.Code != ""
+	}
+	a := s.leases.accounts.get(r.Account)
+	if a == nil {
+		return v, false
+	}
+	v = s.turnRate(now, r, a)
+	return exceededRate(v, now), a.rate.exceeded()
+}
+
 // rates lists the accounts with requests that the writer does not know of.
 type rates struct{ accounts []int64 }
 

@@ -71,16 +71,24 @@ func clientPrefix(address string) netip.Prefix {
 	return p
 }
 
-// chargeSandbox decides on a request of the sandbox key. It needs no lease and costs
-// nothing.
-func (s *EdgeState) chargeSandbox(now int64, r *charge.Request, id sum) Answer {
-	c := s.sandbox.at(r.Client, now)
+// rateVerdict starts the verdict on a request, which is a refusal if the rate is used up.
+func (c *sandboxClient) rateVerdict(now int64, r *charge.Request) charge.Verdict {
 	v := charge.Verdict{
 		RateLimit: r.PerMinute, RateRemaining: 0, RateReset: secondsUntil(now, endOfMinute(now)),
 		CreditsRemaining: charge.Unsent, RetryAfter: charge.Unsent,
 	}
 	if int64(c.count) >= r.PerMinute {
-		v.Code, v.RetryAfter = charge.RateLimitExceeded, v.RateReset
+		return exceededRate(v, now)
+	}
+	return v
+}
+
+// chargeSandbox decides on a request of the sandbox key. It needs no lease and costs
+// nothing.
+func (s *EdgeState) chargeSandbox(now int64, r *charge.Request, id sum) Answer {
+	c := s.sandbox.at(r.Client, now)
+	v := c.rateVerdict(now, r)
+	if v.Code != "" {
 		return Answer{Verdict: v}
 	}
 	c.count++

@@ -103,6 +103,19 @@ func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	return v
 }
 
+// Exceeded tells whether Charge would refuse a request for its rate, and with which verdict. It
+// counts a refusal in Stats, and nothing else.
+func (m *Meter) Exceeded(r charge.Request) (v charge.Verdict, exceeded bool) {
+	now := m.now()
+	m.mu.Lock()
+	v, exceeded = m.state.Exceeded(now, &r)
+	m.mu.Unlock()
+	if exceeded {
+		m.stats.count(v.Code)
+	}
+	return v, exceeded
+}
+
 func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
 	a, group, changed := m.decide(r, false)
 	if a.Wait {
