@@ -21,7 +21,8 @@ type writerCommand struct {
 	ledgerFlags
 	accessFlags
 	heartbeatFlags
-	Restored bool `env:"-" help:"The ledger came back from a backup: grant nothing until every node has reported."`
+	Backup   string `type:"path" placeholder:"FILE" help:"The ledger's last backup, whose age is a metric."`
+	Restored bool   `env:"-" help:"The ledger came back from a backup: grant nothing until every node has reported."`
 	tokenFlags
 	tlsFlags
 	dashboardFlags
@@ -40,7 +41,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
 		return err
 	}
-	config := writer.Config{Restored: c.Restored, Client: c.client(), Now: m.Now, Logger: log}
+	config := writer.Config{Restored: c.Restored, Client: c.client(), Now: m.Now, Logger: log, Metrics: service.NewMetrics(), Backup: c.Backup}
 	if config.OperatorToken, err = c.read(); err != nil {
 		return err
 	}

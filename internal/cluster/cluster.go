@@ -110,7 +110,7 @@ func (c *Cluster) startWriter(ctx context.Context) (err error) {
 	c.WriterProcess = &testkit.Process{
 		Program: c.Regedge, Log: c.Log("writer"),
 		Args: []string{
-			"writer", "--listen", c.Writer, "--database", c.path("ledger.db"),
+			"writer", "--listen", c.Writer, "--database", c.path("ledger.db"), "--backup", c.path("ledger-backup.db"),
 			"--access", c.Primaries["access"].URL(), "--registry", c.Primaries["registry"].URL(),
 		},
 		Env: []string{"REGEDGE_TOKEN=" + c.OperatorToken, "REGEDGE_ACCESS_TOKEN=" + access, "REGEDGE_REGISTRY_TOKEN=" + registry},

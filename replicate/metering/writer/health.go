@@ -71,6 +71,8 @@ func (w *Writer) stuck() time.Duration {
 type metrics struct {
 	registry                 *prometheus.Registry
 	groups, messages, failed prometheus.Counter
+	commits                  prometheus.Histogram
+	gather                   prometheus.Gatherer
 }
 
 // newMetrics registers the metrics of a writer that holds a generation of the ledger.
@@ -86,8 +88,10 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 		registry: prometheus.NewRegistry(),
 		groups:   counter("regedge_writer_groups_total", "Groups of edges' messages committed together."),
 		messages: counter("regedge_writer_messages_total", "Edges' messages in those groups."),
+		commits:  newCommits(),
 		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown."),
 	}
+	m.gather = m.registry
 	m.registry.MustRegister(held, m.groups, m.messages, m.failed, unresolvedCharges{ledger},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "regedge_writer_access_pending", Help: "Changes of accounts, keys and plans that the access database may miss.",
@@ -108,7 +112,7 @@ func (m *metrics) group(messages int, err error) {
 }
 
 func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.gather, promhttp.HandlerOpts{})
 }
 
 // unresolvedCharges counts the unresolved charges at each scrape. The metric is left out

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"regedge/replicate/metering/ledger"
 	"regedge/schema"
 )
@@ -41,6 +43,10 @@ type Config struct {
 	Now func() time.Time
 	// Random fills p with secure random bytes, crypto/rand when nil.
 	Random func(p []byte)
+	// Metrics are shown by /metrics beside the writer's own; may be nil.
+	Metrics *prometheus.Registry
+	// Backup is the file of the ledger's last backup, for its age; may be empty.
+	Backup string
 	// Logger gets the events that an operator should see; nil discards them.
 	Logger *slog.Logger
 }
@@ -95,6 +101,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
+	w.metrics.watch(w)
 	w.reports.w = w
 	w.handler = w.routes()
 	return w, nil
@@ -197,7 +204,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case first := <-w.ops:
-			w.commitGroup(ctx, w.gather(first))
+			w.timedCommit(ctx, w.gather(first))
 		case <-tick.C:
 			w.everySecond(ctx)
 		}

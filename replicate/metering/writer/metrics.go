@@ -1,0 +1,117 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// watch registers what is read at each scrape, without the commit loop, which may hang just then.
+func (m *metrics) watch(w *Writer) {
+	gauge := func(name, help string, read func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
+	}
+	m.registry.MustRegister(m.commits,
+		gauge("regedge_writer_loop_seconds", "How long the commit loop has been at one thing; idle it comes round every second.",
+			func() float64 { return w.stuck().Seconds() }),
+		gauge("regedge_writer_queued", "Operations that wait for the commit loop.",
+			func() float64 { return float64(len(w.ops)) }),
+		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
+			func() float64 { return oneIf(w.fenced.Load()) }),
+		ledgerState{w.config.Ledger}, ledgerFiles{ledgerFile(w.config.Ledger)})
+	if w.config.Backup != "" {
+		m.registry.MustRegister(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
+			func() float64 { return fileAge(w.config.Backup, w.config.Now()) }))
+	}
+	if w.config.Metrics != nil {
+		m.gather = prometheus.Gatherers{w.config.Metrics, m.registry}
+	}
+}
+
+// newCommits makes the histogram of the commit loop's work.
+func newCommits() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "regedge_writer_commit_seconds", Help: "Time in which the commit loop committed what had arrived together.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), // 1 ms to 8 s
+	})
+}
+
+// timedCommit commits a group, and measures it.
+func (w *Writer) timedCommit(ctx context.Context, group []*operation) {
+	began := time.Now()
+	w.commitGroup(ctx, group)
+	w.metrics.commits.Observe(time.Since(began).Seconds())
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// fileAge is the time since a file was written, in seconds.
+func fileAge(path string, now time.Time) float64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return now.Sub(info.ModTime()).Seconds()
+}
+
+// ledgerState shows what the ledger says of a restore and of its nodes. It is left out while the
+// ledger can't be read.
+type ledgerState struct{ ledger *sql.DB }
+
+var (
+	restoringDesc = prometheus.NewDesc("regedge_writer_restoring", "1 while a restored ledger waits for its nodes: nothing is granted.", nil, nil)
+	nodesDesc     = prometheus.NewDesc("regedge_writer_nodes", "Nodes in service, awaited by a restore, and retired (fenced for ever).", []string{"state"}, nil)
+)
+
+// Describe names the metrics.
+func (s ledgerState) Describe(to chan<- *prometheus.Desc) { to <- restoringDesc; to <- nodesDesc }
+
+// Collect reads them from the ledger.
+func (s ledgerState) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
+	defer cancel()
+	const query = `SELECT restoring, (SELECT count(*) FROM node WHERE retired = 0),
+		(SELECT count(*) FROM node WHERE retired = 0 AND declared = 0), (SELECT count(*) FROM node WHERE retired = 1) FROM writer`
+	var restoring, inService, awaited, retired float64
+	if s.ledger.QueryRowContext(ctx, query).Scan(&restoring, &inService, &awaited, &retired) != nil {
+		return
+	}
+	to <- prometheus.MustNewConstMetric(restoringDesc, prometheus.GaugeValue, restoring)
+	for state, count := range map[string]float64{"in_service": inService, "awaited": awaited, "retired": retired} {
+		to <- prometheus.MustNewConstMetric(nodesDesc, prometheus.GaugeValue, count, state)
+	}
+}
+
+// ledgerFile is the path of a ledger in a file, else empty.
+func ledgerFile(db *sql.DB) (path string) {
+	if isFile(db) {
+		_ = db.QueryRow(`SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path)
+	}
+	return path
+}
+
+// ledgerFiles shows the sizes of the ledger and of its write-ahead log.
+type ledgerFiles struct{ path string }
+
+var ledgerBytesDesc = prometheus.NewDesc("regedge_writer_ledger_bytes", "Size of the ledger's file and of its write-ahead log (wal).", []string{"file"}, nil)
+
+// Describe names the metric.
+func (f ledgerFiles) Describe(to chan<- *prometheus.Desc) { to <- ledgerBytesDesc }
+
+// Collect reads it from the file system.
+func (f ledgerFiles) Collect(to chan<- prometheus.Metric) {
+	for file, path := range map[string]string{"ledger": f.path, "wal": f.path + "-wal"} {
+		if info, err := os.Stat(path); err == nil && f.path != "" {
+			to <- prometheus.MustNewConstMetric(ledgerBytesDesc, prometheus.GaugeValue, float64(info.Size()), file)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package writer
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+// scrapeWriter returns the samples of /metrics by name and labels.
+func scrapeWriter(t *testing.T, w *Writer) map[string]float64 {
+	t.Helper()
+	r := httptest.NewRequest("GET", "/metrics", nil)
+	r.Header.Set("Authorization", "Bearer "+firstOperator)
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, r)
+	require.Equal(t, http.StatusOK, answer.Code)
+	samples := map[string]float64{}
+	for line := range strings.Lines(answer.Body.String()) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
+			number, err := strconv.ParseFloat(value, 64)
+			require.NoError(t, err, line)
+			samples[name] = number
+		}
+	}
+	return samples
+}
+
+func TestTheWriterShowsItsState(t *testing.T) {
+	dir := t.TempDir()
+	config := Config{OperatorToken: firstOperator, Metrics: prometheus.NewRegistry(), Backup: filepath.Join(dir, "backup.db")}
+	config.Metrics.MustRegister(collectors.NewGoCollector())
+	var err error
+	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	defer config.Ledger.Close()
+	config.Access, err = schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	require.NoError(t, err)
+	defer config.Access.Close()
+	w, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	require.Greater(t, scrapeWriter(t, w)["go_goroutines"], 0.0, "the process's own metrics")
+	require.Greater(t, scrapeWriter(t, w)["regedge_writer_backup_age_seconds"], 1e18, "there is no backup")
+
+	// Nothing runs yet: what is asked waits, and the loop stands still.
+	w.turned.Store(time.Now().Add(-time.Minute).UnixNano())
+	added := make(chan error, 1)
+	go func() {
+		_, err := clientOf(w, firstOperator).AddNode(t.Context(), "edge-1")
+		added <- err
+	}()
+	require.Eventually(t, func() bool { return scrapeWriter(t, w)["regedge_writer_queued"] == 1 }, time.Minute, time.Millisecond)
+	require.GreaterOrEqual(t, scrapeWriter(t, w)["regedge_writer_loop_seconds"], 60.0)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	require.NoError(t, <-added)
+	_, err = clientOf(w, firstOperator).AddNode(t.Context(), "edge-2")
+	require.NoError(t, err)
+	_, err = clientOf(w, firstOperator).RetireNode(t.Context(), "edge-2", false)
+	require.NoError(t, err)
+	_, err = config.Ledger.Exec(`VACUUM INTO ?`, config.Backup)
+	require.NoError(t, err)
+	got := scrapeWriter(t, w)
+	require.Less(t, got["regedge_writer_loop_seconds"], 60.0)
+	require.Zero(t, got["regedge_writer_queued"])
+	require.Zero(t, got["regedge_writer_restoring"])
+	require.Zero(t, got["regedge_writer_fenced"])
+	require.Equal(t, 1.0, got[`regedge_writer_nodes{state="in_service"}`])
+	require.Equal(t, 1.0, got[`regedge_writer_nodes{state="retired"}`])
+	require.GreaterOrEqual(t, got[`regedge_writer_ledger_bytes{file="ledger"}`], 4096.0)
+	require.Greater(t, got[`regedge_writer_ledger_bytes{file="wal"}`], 4096.0)
+	require.GreaterOrEqual(t, got["regedge_writer_commit_seconds_count"], 3.0)
+	require.Less(t, got["regedge_writer_backup_age_seconds"], 3600.0)
+	cancel()
+	require.NoError(t, <-done)
+
+	config.Restored, config.Metrics = true, nil
+	restored, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	got = scrapeWriter(t, restored)
+	require.Equal(t, 1.0, got["regedge_writer_restoring"])
+	require.Equal(t, 1.0, got[`regedge_writer_nodes{state="awaited"}`])
+}
