@@ -86,6 +86,8 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	cancel()
 	require.NoError(t, <-done)
 
+	_, err = config.Ledger.Exec(`UPDATE node SET epoch = 1 WHERE name = 'edge-1'`) // it has been in contact
+	require.NoError(t, err)
 	config.Restored, config.Metrics = true, nil
 	restored, err := Open(t.Context(), config)
 	require.NoError(t, err)
