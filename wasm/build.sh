@@ -155,6 +155,7 @@ case ${1-} in
 '' | --check | --install) ;;
 --check-if-installed)
     if ! fitting_tinygo && { ! command -v dpkg-query >/dev/null || [ -n "$(missing_packages)" ]; }; then
+        [ "${REGEDGE_TOOLS-}" != required ] || fail "REGEDGE_TOOLS=required, but the toolchain of the component is not installed"
         say "skipped: the toolchain of the component is not installed; make tools installs it"
         exit 0
     fi

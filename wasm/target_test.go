@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/wasm"
 )
 
@@ -52,7 +53,7 @@ func buildWasmTools(t *testing.T) string {
 	download := exec.Command("go", "mod", "download", "go.bytecodealliance.org")
 	download.Dir = "tools"
 	if out, err := download.CombinedOutput(); err != nil {
-		t.Skipf("wasm-tools cannot be downloaded: %v\n%s", err, out)
+		testkit.MissingTool(t, "wasm-tools cannot be downloaded: ", err, "\n", string(out))
 	}
 	path := filepath.Join(t.TempDir(), "wasm-tools")
 	build := exec.Command("go", "build", "-o", path, "go.bytecodealliance.org/internal/cmd/wasm-tools")

@@ -17,6 +17,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
+	"regedge/internal/testkit"
 	"regedge/schema"
 )
 
@@ -159,10 +160,10 @@ const v8Token = "the-meter's-token"
 func startV8(t *testing.T, meterURL string) (address string) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("skipped: the component on V8 needs node on PATH")
+		testkit.MissingTool(t, "the component on V8 needs node on PATH")
 	}
 	if _, err := os.Stat(filepath.Join(v8Dir, "node_modules")); err != nil {
-		t.Skip("skipped: the component on V8 needs its npm packages: run npm ci in testdata/jco")
+		testkit.MissingTool(t, "the component on V8 needs its npm packages: run npm ci in testdata/jco")
 	}
 	command := exec.Command("node", "serve.mjs", "--component", "../../wasm/registry.wasm",
 		"--access", emptyDatabase(t, schema.Access), "--registry", emptyDatabase(t, schema.Registry),

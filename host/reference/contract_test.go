@@ -63,9 +63,7 @@ func TestEveryVectorIsAsDocumented(t *testing.T) {
 		filled++
 		t.Run(a.name, func(t *testing.T) { require.NoError(t, check(doc, a), "%s %s answered %s", a.method, a.target, a.body) })
 	}
-	if filled == 0 {
-		t.Skip("no vector holds a response yet")
-	}
+	require.Greater(t, filled, 100, "there are more vectors with a response")
 }
 
 func TestServerFaultsAreAsDocumented(t *testing.T) {
@@ -99,9 +97,7 @@ func TestEveryDocumentedCodeHasAVector(t *testing.T) {
 			seen = append(seen, codeOf(t, a.body))
 		}
 	}
-	if !filled {
-		t.Skip("no vector holds a response yet")
-	}
+	require.True(t, filled, "no vector holds a response")
 	for _, code := range documentedCodes(loadDocument(t)) {
 		if !slices.Contains(beforeTheHandler, code) {
 			require.Contains(t, seen, code, "no vector shows this code")

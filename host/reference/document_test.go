@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
+	"regedge/internal/testkit"
 )
 
 func TestTheDocumentNamesEveryCodeAndNoOther(t *testing.T) {
@@ -100,7 +101,7 @@ func TestTheDocumentPassesTheLinter(t *testing.T) {
 	redocly := "tools/node_modules/.bin/redocly"
 	_, missing := exec.LookPath("./" + redocly)
 	if _, err := exec.LookPath("node"); err != nil || missing != nil {
-		t.Skip("the linter is not installed: install node, then run npm ci --ignore-scripts in host/reference/tools")
+		testkit.MissingTool(t, "the linter is not installed: install node, then run npm ci --ignore-scripts in host/reference/tools")
 	}
 	command := exec.Command(redocly, "lint", "--extends=recommended", "--format=json", "openapi.yaml")
 	command.Env = append(command.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")

@@ -36,7 +36,7 @@ const (
 func TestStandbyTakesOver(t *testing.T) {
 	litestream, err := exec.LookPath(cmp.Or(os.Getenv("LITESTREAM"), "litestream"))
 	if err != nil {
-		t.Skip("skipped without Litestream, which scripts/soak.sh builds")
+		testkit.MissingTool(t, "Litestream is not installed: run make tools, and set LITESTREAM to build/bin/litestream")
 	}
 	c := newCluster(t)
 	shipping := c.shipLedger(litestream)

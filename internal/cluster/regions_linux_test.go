@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"regedge/internal/cluster"
+	"regedge/internal/testkit"
 )
 
 // insideRegions marks the process that has a network of its own.
@@ -37,7 +38,7 @@ func TestLookupsStayInTheirRegion(t *testing.T) {
 		return
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("the program ip (Debian: iproute2) is not installed")
+		testkit.MissingTool(t, "the program ip (Debian: iproute2) is not installed")
 	}
 	require.NoError(t, ip("link set lo up"))
 	require.NoError(t, ip("addr add 10.77.0.1/32 dev lo"))

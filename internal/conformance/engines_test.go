@@ -19,6 +19,7 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/engine"
 	"regedge/host/server"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 )
 
@@ -120,10 +121,10 @@ func startV8(t *testing.T, env *testEnv) *Kit {
 	dir := "../../testdata/jco"
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("skipped: the component on V8 needs node on PATH")
+		testkit.MissingTool(t, "the component on V8 needs node on PATH")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		t.Skip("skipped: the component on V8 needs `make tools`, which installs its npm packages")
+		testkit.MissingTool(t, "the component on V8 needs `make tools`, which installs its npm packages")
 	}
 	command := exec.Command(node, "serve.mjs", "--component", "../../wasm/registry.wasm",
 		"--access", env.access, "--registry", env.registry, "--meter-url", env.serveMeter(t),

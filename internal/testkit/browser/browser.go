@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // stepTimeout bounds each wait in a page. It is long since test machines may be slow.
@@ -68,7 +70,7 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("no browser: install chromium to run this test")
+	testkit.MissingTool(t, "no browser: install chromium to run this test")
 	return ""
 }
 

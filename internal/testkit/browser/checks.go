@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // violation is a finding of axe: a rule and the elements that violate it.
@@ -62,7 +64,7 @@ func Axe(t *testing.T) string {
 			return string(script)
 		}
 	}
-	t.Skip("axe is not installed: run npm ci --ignore-scripts in host/reference/tools")
+	testkit.MissingTool(t, "axe is not installed: run npm ci --ignore-scripts in host/reference/tools")
 	return ""
 }
 

@@ -1,4 +1,5 @@
-// Package sqldtest runs libSQL servers for tests, and skips a test where sqld is not installed.
+// Package sqldtest runs libSQL servers for tests, and skips a test where sqld is not installed,
+// or fails it where tools are required (testkit.MissingTool).
 package sqldtest
 
 import (
@@ -30,7 +31,7 @@ func Program(t testing.TB) string {
 	_, file, _, _ := runtime.Caller(0)
 	program, err := sqld.Program(filepath.Join(filepath.Dir(file), "..", "..", ".."))
 	if err != nil {
-		t.Skip(err)
+		testkit.MissingTool(t, err)
 	}
 	return program
 }

@@ -1,0 +1,23 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// RequireTools is the environment variable that makes a missing tool an error when it is "required",
+// as .ci/run sets it: on a machine on which make tools ran, a test that skips would hide a failure.
+const RequireTools = "REGEDGE_TOOLS"
+
+// MissingTool skips a test for which something is not installed that make tools installs, and says
+// what. With RequireTools it fails the test.
+func MissingTool(t testing.TB, what ...any) {
+	t.Helper()
+	if toolsRequired() {
+		t.Fatalf("%s=required, but: %s", RequireTools, fmt.Sprint(what...))
+	}
+	t.Skip("skipped: " + fmt.Sprint(what...))
+}
+
+func toolsRequired() bool { return os.Getenv(RequireTools) == "required" }
