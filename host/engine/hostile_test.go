@@ -16,6 +16,7 @@ import (
 
 	"regedge/handler"
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 )
 
 // hostileModule is testdata/hostile.wat, assembled by Binaryen's wasm-as. It breaks
@@ -209,6 +210,18 @@ func TestChargeOfAGoodRequestStands(t *testing.T) {
 	require.Empty(t, meter.voided)
 }
 
+func TestChargeOfAnEarlierRequestStands(t *testing.T) {
+	meter := newLedger()
+	config := hostileConfig(t, meter)
+	config.MaxInstances = 1
+	e := newEngine(t, config)
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/H", ""), &resp))
+	require.ErrorIs(t, e.Answer(t.Context(), lookup("/n", ""), &resp), ErrGuest, "on the same instance")
+	require.Empty(t, meter.voided)
+	require.Equal(t, 1, meter.standing())
+}
+
 func TestFailedVoidIsReported(t *testing.T) {
 	meter := newLedger()
 	meter.voidFail = errors.New("writer is away")
@@ -323,7 +336,7 @@ func mustFail(err error) error {
 func TestHostileModuleMatchesItsSource(t *testing.T) {
 	assembler, err := exec.LookPath("wasm-as")
 	if err != nil {
-		t.Skip("Binaryen's wasm-as is not installed")
+		testkit.MissingTool(t, "Binaryen's wasm-as is not installed")
 	}
 	out := filepath.Join(t.TempDir(), "hostile.wasm")
 	said, err := exec.Command(assembler, "--enable-bulk-memory", "--enable-mutable-globals", "--enable-sign-ext",

@@ -72,8 +72,36 @@ func requireNothingKept(t *testing.T, i *instance, secret string) {
 	for _, v := range i.result.Values[:cap(i.result.Values)] {
 		require.Empty(t, v)
 	}
+	for _, id := range i.charges[:cap(i.charges)] {
+		require.Empty(t, id)
+	}
+	require.Empty(t, i.charges)
+	require.Empty(t, i.handles.slots)
+	require.Empty(t, i.handles.free)
+	require.Zero(t, i.lowered)
+	require.Zero(t, i.calls+i.statements+i.outgoing)
 	require.Nil(t, i.request)
 	require.Nil(t, i.response)
+}
+
+// TestEveryRequestGetsTheSameHandles: a guest that could tell how many requests came before, or
+// reach a handle of one, would not be isolated.
+func TestEveryRequestGetsTheSameHandles(t *testing.T) {
+	e := newEngine(t, hostileConfig(t, newLedger()))
+	i, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	defer e.release(t.Context(), i, false)
+	var first [2]uint64
+	for n := range maxHandles {
+		var resp handler.Response
+		require.NoError(t, i.serve(t.Context(), lookup("/H", ""), &resp), "request %d", n)
+		require.NoError(t, e.snapshot.restore(i))
+		if n == 0 {
+			first = i.handleStack
+		}
+		require.Equal(t, first, i.handleStack, "request %d", n)
+	}
+	requireNothingKept(t, i, "hostile")
 }
 
 // everyKindOfRequest covers each route, each refusal before the meter, and malformed input.

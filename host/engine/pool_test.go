@@ -63,6 +63,26 @@ func TestFreshInstanceForEachRequest(t *testing.T) {
 	require.Equal(t, e.Stats().Created, e.Stats().Discarded)
 }
 
+// TestAnInstanceThatCannotBeMadeLeavesItsSlot for later requests, however many failed.
+func TestAnInstanceThatCannotBeMadeLeavesItsSlot(t *testing.T) {
+	config := hostileConfig(t, newLedger())
+	config.MaxInstances = 3
+	e := newEngine(t, config)
+	first, err := e.acquire(t.Context()) // the later ones have to be made
+	require.NoError(t, err)
+	defer e.release(t.Context(), first, false)
+	good := e.snapshot.globals[0]
+	e.snapshot.globals[0]++ // no instance begins in this state
+	var resp handler.Response
+	for range 2 * config.MaxInstances {
+		require.ErrorContains(t, e.Answer(t.Context(), lookup("/o", ""), &resp), "a different state")
+		require.Equal(t, 1, e.Stats().Busy)
+	}
+	require.Equal(t, e.Stats().Created, e.Stats().Discarded+1)
+	e.snapshot.globals[0] = good
+	requireAlive(t, e)
+}
+
 func TestCloseWaitsForRequestsInFlight(t *testing.T) {
 	e, err := New(context.Background(), hostileConfig(t, newLedger()))
 	require.NoError(t, err)

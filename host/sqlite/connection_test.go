@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +64,26 @@ func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
 	require.Equal(t, 3<<10, Config{Connections: 2}.cacheKiB(0, 1<<20))
 }
 
+// TestAConnectionThatCannotBeMadeLeavesItsSlot and its token for later statements.
+func TestAConnectionThatCannotBeMadeLeavesItsSlot(t *testing.T) {
+	s := openSmall(t, 2)
+	first, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	path := s.config.Path
+	require.NoError(t, os.Rename(path, path+".away"))
+	for range 4 {
+		_, err = s.acquire(t.Context())
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+	require.NoError(t, os.Rename(path+".away", path))
+	second, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, second.slot)
+	s.release(second, nil)
+	s.release(first, nil)
+	require.Empty(t, s.tokens)
+}
+
 func TestAStatementIsCompiledOnce(t *testing.T) {
 	s := openSmall(t, 1)
 	const limited = "SELECT v FROM t LIMIT ?1"
@@ -72,6 +94,17 @@ func TestAStatementIsCompiledOnce(t *testing.T) {
 	}
 	statement := s.slots[0].idle.statements[limited]
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
+}
+
+// TestPreparedStatementsAreBounded: a component that sends ever new texts must not fill the memory.
+func TestPreparedStatementsAreBounded(t *testing.T) {
+	s := openSmall(t, 1)
+	var dst handler.Result
+	for i := range 5 * maxStatements {
+		require.NoError(t, s.Query(t.Context(), "SELECT 1 "+strings.Repeat(" ", i), nil, &dst))
+		c := s.slots[0].idle
+		require.LessOrEqual(t, len(c.statements), maxStatements)
+	}
 }
 
 func TestResultCacheIsBounded(t *testing.T) {

@@ -206,15 +206,6 @@ func TestMisuseIsAnError(t *testing.T) {
 	require.Error(t, s.Query(t.Context(), "SELECT 1", make([]handler.Value, 1), &dst))
 }
 
-func TestPreparedStatementsAreBounded(t *testing.T) {
-	path, _ := newFile(t, "")
-	s := open(t, sqlite.Config{Path: path, Connections: 1})
-	var dst handler.Result
-	for i := range 500 {
-		require.NoError(t, s.Query(t.Context(), "SELECT 1 "+strings.Repeat(" ", i), nil, &dst))
-	}
-}
-
 func TestFullTextSearchIsServed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names.db")
 	writer, err := sqlite3.Open(path)
