@@ -61,7 +61,10 @@ type fixture struct {
 	server    *sqld.Server
 	client    *sql.DB
 	lose      atomic.Int64 // counted down with each answer; the one that reaches 0 is lost
-	releases  int
+	// commits counts the transactions that came to the proxy. Of the one whose number it then is,
+	// the answer is lost, or the transaction itself.
+	commits, loseCommit, dropCommit atomic.Int64
+	releases                        int
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -93,6 +96,15 @@ func (f *fixture) proxy() string {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte("INTO pushing")) || bytes.Contains(body, []byte("UPDATE pushing")) {
+			n := f.commits.Add(1)
+			if n == f.dropCommit.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			if n == f.loseCommit.Load() {
+				f.lose.Store(1)
+			}
+		}
 		if f.lose.Add(-1) == 0 {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
