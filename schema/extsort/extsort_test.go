@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,6 +152,48 @@ func TestAFolderThatIsNotThereIsNamed(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, err, "make a temporary file to sort")
+}
+
+// TestAFullDiskIsAnError wherever records are written, so that none is lost in silence.
+func TestAFullDiskIsAnError(t *testing.T) {
+	full := func(t *testing.T, budget int) *Sorter {
+		file, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+		if err != nil {
+			t.Skip("this system has no /dev/full")
+		}
+		s := New(t.TempDir(), budget)
+		require.NoError(t, s.spill.begin(s.folder))
+		require.NoError(t, s.spill.file.Close())
+		s.spill.file = file
+		t.Cleanup(func() { file.Close() })
+		return s
+	}
+	record := func() []byte { return make([]byte, 1000) }
+	t.Run("a run that fits into the buffer", func(t *testing.T) {
+		s := full(t, 10_000)
+		var err error
+		for n := 0; n < 20 && err == nil; n++ {
+			err = s.Add(nil, record())
+		}
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	})
+	t.Run("the last run", func(t *testing.T) {
+		s := full(t, 1<<20)
+		s.runs = []section{{}} // there is one in the file
+		require.NoError(t, s.Add(nil, record()))
+		_, err := s.Rows()
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	})
+	t.Run("records that were sorted before", func(t *testing.T) {
+		n := 0
+		next := func() ([]byte, []byte, bool) { n++; return nil, record(), n < 1000 }
+		require.ErrorIs(t, full(t, 1<<20).AddSorted(next), syscall.ENOSPC)
+	})
+	t.Run("a disk that has room again before the run ends", func(t *testing.T) {
+		s := full(t, 2*spillBuffer)
+		require.NoError(t, s.spill.write(make([]byte, spillBuffer)))
+		require.ErrorIs(t, s.spill.write([]byte("next")), syscall.ENOSPC)
+	})
 }
 
 func BenchmarkSort(b *testing.B) {
