@@ -88,6 +88,23 @@ func TestTornEndIsDropped(t *testing.T) {
 	})
 }
 
+// TestWhatIsReplayedIsMadeDurable: clients may have seen what a killed process wrote and did not
+// sync. Without a sync, a power cut after the restart would take it from under later records.
+func TestWhatIsReplayedIsMadeDurable(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "written, not synced", true))
+	d.syncs, d.dirSyncs = 0, 0
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"written, not synced"}, records)
+	require.NotZero(t, d.syncs)
+	require.NotZero(t, d.dirSyncs, "the file may not be in the directory yet")
+
+	d.syncErr = errors.New("the disk is gone")
+	_, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
+	require.ErrorIs(t, err, d.syncErr)
+}
+
 func TestRotate(t *testing.T) {
 	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)

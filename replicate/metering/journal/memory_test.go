@@ -12,7 +12,8 @@ type disk struct {
 	files    map[string]*bytes.Buffer
 	full     int   // bytes that may still be written, -1 for no limit
 	syncErr  error // of the next syncs
-	syncs    int   // of files so far
+	dirSyncs int
+	syncs    int // of files so far
 	truncErr error
 	openErr  error // of reading a file
 	keepsOld error // of removing a file that is there
@@ -50,7 +51,11 @@ func (d *disk) Remove(name string) error {
 	return nil
 }
 
-func (d *disk) Sync() error  { return nil }
+func (d *disk) Sync() error {
+	d.dirSyncs++
+	return nil
+}
+
 func (d *disk) Close() error { return nil }
 
 type diskFile struct {

@@ -63,6 +63,29 @@ func TestAnExhaustedPoolIsForgottenWithTheSession(t *testing.T) {
 	require.True(t, edge.Charge(start+1, request("b", charge.Found), false).Wait, "there may have been a top-up")
 }
 
+// TestA402WaitsForTheGatesBeforeIt: while it is not known whether the month's volume is used up,
+// which would win, an account without credits is asked for, not refused.
+func TestA402WaitsForTheGatesBeforeIt(t *testing.T) {
+	edge := New(&recordLog{})
+	edge.Boot(1)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
+	edge.Sync(start)
+	known := news(edge, 1, 0)
+	volume, credits := known.Rows[1], known.Rows[0]
+	credits.Dry = true
+	known.Rows = []syncproto.Row{credits}
+	edge.Apply(start, known, true)
+	a := edge.Charge(start, request("a", charge.Found), false)
+	require.True(t, a.Wait)
+	require.Equal(t, charge.MeteringUnavailable, a.Verdict.Code)
+
+	known = news(edge, 2, 0)
+	volume.Version, volume.Dry = known.Rows[1].Version, true
+	known.Rows = []syncproto.Row{volume}
+	edge.Apply(start, known, true)
+	require.Equal(t, charge.MonthlyVolumeExceeded, edge.Charge(start, request("a", charge.Found), true).Verdict.Code)
+}
+
 func TestARepeatedVerdictIsTheSame(t *testing.T) {
 	edge := New(&recordLog{})
 	now := start + 123

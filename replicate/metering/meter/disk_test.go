@@ -106,6 +106,42 @@ func (f hangingFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
+// TestARepeatIsNotAnsweredFromAFailedWrite has the write of a charge hang and fail while the same
+// request comes again. The repeat is answered only by a charge of its own.
+func TestARepeatIsNotAnsweredFromAFailedWrite(t *testing.T) {
+	c := startCentre(t, nil)
+	node, err := c.client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	c.connect("one")
+	e := &edge{name: "one", token: node.Token, state: t.TempDir()}
+	disk := newHangingDir(t, e.state)
+	c.files = disk
+	c.run(e)
+	defer func() { e.stop() }()
+	account := c.account("scale", 10)
+	require.Equal(t, "", e.found(account))
+	c.cutAfterReport(e, account, 1)
+
+	r := request(account, charge.Found)
+	disk.id.Store(&r.ID)
+	first, repeat := make(chan string, 1), make(chan string, 1)
+	go func() { first <- e.Charge(t.Context(), r).Code }()
+	<-disk.entered
+	go func() { repeat <- e.Charge(t.Context(), r).Code }()
+	select {
+	case code := <-repeat:
+		t.Errorf("answered %q while its record was being written", code)
+	case <-time.After(100 * time.Millisecond): // it waits for the write
+	}
+	close(disk.fail)
+	require.Equal(t, charge.MeteringUnavailable, <-first)
+	if !t.Failed() {
+		require.Equal(t, "", <-repeat)
+	}
+	c.cut["one"].Store(false)
+	eventually(t, func() bool { return c.read(account).Spent == 2 }, "the repeat is charged")
+}
+
 // TestVoidsAndBatchesWaitForTheWrite has the write of a charge hang and fail while the charge
 // is voided, or a batch is sealed. Then the process is killed and another continues: it must
 // not find the void, or the batch, of a charge that was never made.
