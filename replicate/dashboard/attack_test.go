@@ -76,6 +76,22 @@ func TestASessionIsNeverOneThatTheBrowserBrought(t *testing.T) {
 	require.NotEqual(t, first, b.cookie("regedge"), "renewed at every sign-in")
 }
 
+// TestSigningInAgainEndsTheSessionBefore: otherwise whoever has its cookie stays signed in, and the
+// owner does not see it.
+func TestSigningInAgainEndsTheSessionBefore(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	b := w.browser().requireIn("owner@example.com")
+	first := b.cookie("regedge")
+	require.Contains(t, w.withCookie(first).body, "Sign out")
+	b.get("/settings")
+	p := b.post("/sign-in", "email", "owner@example.com", "password", password)
+	require.Contains(t, p.body, "Sign out")
+	require.NotEqual(t, first, b.cookie("regedge"))
+	require.Contains(t, w.withCookie(first).body, "<h1>Sign in</h1>")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`))
+}
+
 // browserPage opens the page to sign in with the session's cookie dropped, and puts the
 // cookie back: somebody signs in who is signed in already.
 func (w *world) browserPage(b *browser, path string) page {
@@ -216,8 +232,10 @@ func TestEveryPageKeepsToItself(t *testing.T) {
 
 func TestWhatIsOfOthersDoesNotExist(t *testing.T) {
 	w := newWorld(t)
-	mine, _ := w.owner("Mine", 10)
+	mine, own := w.owner("Mine", 10)
 	_, other := w.owner("Other", 10)
+	_, err := w.client.AddKey(t.Context(), own, "mine") // who has a key may revoke it, and no other
+	require.NoError(t, err)
 	key, err := w.client.AddKey(t.Context(), other, "theirs")
 	require.NoError(t, err)
 	mine.get("/keys")
