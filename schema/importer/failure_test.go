@@ -18,16 +18,17 @@ import (
 
 func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
-		"empty":            {"", "is empty"},
-		"blank":            {" \n\r\n", "is empty"},
-		"another header":   {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
-		"a column missing": {"CIN,CompanyName\n", "not that of a known format"},
-		"columns doubled":  {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
-		"a spreadsheet":    {"PK\x03\x04rest", "spreadsheet"},
-		"UTF-16":           {"\xff\xfeC\x00I\x00", "UTF-16"},
-		"gzip of nothing":  {gzipped(""), "is empty"},
-		"broken gzip":      {"\x1f\x8b\x00", "gzip"},
-		"broken zstd":      {"\x28\xb5\x2f\xfd\xff", "read"},
+		"empty":                         {"", "is empty"},
+		"blank":                         {" \n\r\n", "is empty"},
+		"another header":                {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
+		"a column missing":              {"CIN,CompanyName\n", "not that of a known format"},
+		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
+		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
+		"UTF-16":                        {"\xff\xfeC\x00I\x00", "UTF-16"},
+		"gzip of nothing":               {gzipped(""), "is empty"},
+		"broken gzip":                   {"\x1f\x8b\x00", "gzip"},
+		"a window of zstd over 128 MiB": {zstdWindow(18), "window size exceeded"},
+		"broken zstd":                   {"\x28\xb5\x2f\xfd\xff", "read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
@@ -39,6 +40,12 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 			require.ErrorIs(t, err, os.ErrNotExist, "nothing was written")
 		})
 	}
+}
+
+// zstdWindow is a file of one byte whose frame asks for a window of 2^(10+exponent) bytes, which a
+// decoder has to allocate (RFC 8878, 3.1.1.1.2).
+func zstdWindow(exponent byte) string {
+	return "\x28\xb5\x2f\xfd\x00" + string([]byte{exponent << 3}) + "\x09\x00\x00x"
 }
 
 func gzipped(text string) string {
