@@ -1,0 +1,104 @@
+package sqlite_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/host/sqlite"
+	"regedge/schema"
+)
+
+// accessCopy makes a copy of an access database with a heartbeat of some time ago, and returns its
+// path. The copy's number is the rate of the plan 'probe'.
+func accessCopy(t *testing.T, number int, ago time.Duration) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec("INSERT INTO heartbeat VALUES (1, ?)", time.Now().Add(-ago).UnixMilli())
+	require.NoError(t, err)
+	_, err = db.Exec("INSERT INTO plan VALUES ('probe', 0, ?, 0, 0, 0)", number)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	return path
+}
+
+// exchanged is an endpoint whose copy can be exchanged.
+type exchanged struct{ atomic.Pointer[sqlite.Store] }
+
+func (e *exchanged) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	return e.Load().Query(ctx, statement, args, dst)
+}
+
+func (e *exchanged) Close() error { return nil }
+
+func TestAnEndpointOlderThanWhatWasReadIsNotRead(t *testing.T) {
+	newer := open(t, sqlite.Config{Path: accessCopy(t, 2, 0)})
+	older := open(t, sqlite.Config{Path: accessCopy(t, 1, time.Minute)})
+	for name, file := range map[string]string{"alone": "", "for a file that is missing": filepath.Join(t.TempDir(), "none")} {
+		t.Run(name, func(t *testing.T) {
+			endpoint := new(exchanged)
+			endpoint.Store(newer)
+			w := new(replicaFixture)
+			var err error
+			w.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: file, Endpoint: endpoint, Connections: 1, Now: time.Now})
+			require.NoError(t, err)
+			defer w.Close()
+			require.EqualValues(t, 2, w.read(t))
+
+			endpoint.Store(older)
+			require.ErrorContains(t, w.Refresh(), "behind what was read before")
+			var result handler.Result
+			require.ErrorIs(t, w.Query(t.Context(), "SELECT per_minute FROM plan", nil, &result), sqlite.ErrUnreadable)
+			require.ErrorIs(t, w.Ready(0), sqlite.ErrUnreadable)
+
+			endpoint.Store(newer)
+			_ = w.Refresh()
+			require.EqualValues(t, 2, w.read(t))
+		})
+	}
+}
+
+// TestAFileThatIsNotTakenIsClosed: an edge looks every second, and a replica may take hours to
+// copy its database again.
+func TestAFileThatIsNotTakenIsClosed(t *testing.T) {
+	path := accessCopy(t, 2, 0)
+	w := new(replicaFixture)
+	var err error
+	w.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
+	require.NoError(t, err)
+	defer w.Close()
+	require.EqualValues(t, 2, w.read(t))
+	require.NoError(t, os.Rename(accessCopy(t, 1, time.Minute), path))
+	_ = w.Refresh()
+	before := openFiles(t, path)
+	for range 10 {
+		_ = w.Refresh()
+		require.EqualValues(t, 2, w.read(t), "the file that was open before")
+	}
+	require.Equal(t, before, openFiles(t, path))
+}
+
+// openFiles lists the files of this process at path, its WAL and its index.
+func openFiles(t *testing.T, path string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("skipped: this system does not list the open files of a process")
+	}
+	for _, e := range entries {
+		if name, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(name, path) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
