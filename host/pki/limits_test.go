@@ -1,0 +1,79 @@
+package pki_test
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
+)
+
+func readCertificate(t *testing.T, path string) *x509.Certificate {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	block, _ := pem.Decode(text)
+	require.NotNil(t, block)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	require.NoError(t, err)
+	return cert
+}
+
+// TestAnEdgesCertificateIsNoServers: whoever has the machine of an edge must not be able to stand
+// in for a primary.
+func TestAnEdgesCertificateIsNoServers(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	authority := x509.NewCertPool()
+	authority.AddCert(readCertificate(t, trust.AuthorityFile()))
+	verify := func(cert *x509.Certificate, name string, usage x509.ExtKeyUsage) error {
+		_, err := cert.Verify(x509.VerifyOptions{Roots: authority, DNSName: name, KeyUsages: []x509.ExtKeyUsage{usage}})
+		return err
+	}
+	path, _, err := trust.Certificate("edge")
+	require.NoError(t, err)
+	edge := readCertificate(t, path)
+	require.NoError(t, verify(edge, "", x509.ExtKeyUsageClientAuth))
+	require.ErrorAs(t, verify(edge, "", x509.ExtKeyUsageServerAuth), new(x509.CertificateInvalidError))
+	require.Error(t, verify(edge, "sqld", x509.ExtKeyUsageAny))
+	require.False(t, edge.IsCA)
+
+	path, _, err = trust.Certificate("primary", "127.0.0.1", "primary.example")
+	require.NoError(t, err)
+	primary := readCertificate(t, path)
+	for _, name := range []string{"sqld", "127.0.0.1", "primary.example"} {
+		require.NoError(t, verify(primary, name, x509.ExtKeyUsageServerAuth), name)
+	}
+	require.False(t, primary.IsCA)
+}
+
+func TestATokenEnds(t *testing.T) {
+	at := time.Now()
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), func() time.Time { return at })
+	require.NoError(t, err)
+	token := func(made time.Time) string {
+		at = made
+		text, err := trust.Token("access", pki.ReadWrite, time.Hour)
+		require.NoError(t, err)
+		return text
+	}
+	server := &sqld.Server{Config: sqld.Config{
+		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.PublicKeyFile("access"),
+	}}
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Kill)
+	good := token(time.Now())
+	sqldtest.Await(t, server, good)
+	sqldtest.ExecWith(t, server, good, "CREATE TABLE t (n)")
+	_, err = open(t, server, token(time.Now().Add(-2*time.Hour))).ExecContext(t.Context(), "SELECT * FROM t")
+	require.ErrorIs(t, libsql.Explain(err), libsql.ErrUnauthorized)
+}
