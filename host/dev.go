@@ -127,7 +127,7 @@ func (n *devNode) run(ctx context.Context) (err error) {
 		return err
 	}
 	report := node.Report(edge.Reporter{
-		Client: writer.NewClient(inProcess, n.data.NodeToken, n.client), Address: n.url(n.addr), Version: programVersion(),
+		Client: writer.NewClient(inProcess, n.data.NodeToken, n.client), Address: n.url(n.addr), Renew: func(string, string) {}, Version: programVersion(),
 	})
 	first := []service.Service{{Name: "meter", Run: n.config.Meter.Run}, report}
 	return service.Run(ctx, append(first, node.Services()...)...)

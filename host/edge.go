@@ -16,6 +16,7 @@ import (
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -49,7 +50,12 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.openDatabases(ctx, m, &config, &closers); err != nil {
+	tokens, err := c.readTokens(m.Now, log)
+	if err != nil {
+		return err
+	}
+	config.Metrics.MustRegister(tokens)
+	if err := c.openDatabases(ctx, m, &config, tokens, &closers); err != nil {
 		return err
 	}
 	if config.Meter, err = c.openMeter(config.Metrics, meter.Config{Now: m.Now, Logger: log}); err != nil {
@@ -70,18 +76,18 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	}
 	log.Info("serving", "address", addr.String(), "engine", c.Engine)
 	report := node.Report(edge.Reporter{
-		Client: edge.NewClient(c.Writer, token), Address: edge.Address(addr), Version: programVersion(),
+		Client: edge.NewClient(c.Writer, token), Renew: tokens.renew, Address: edge.Address(addr), Version: programVersion(),
 	})
 	first := []service.Service{logging, {Name: "meter", Run: config.Meter.Run}, report}
 	return service.Run(ctx, append(first, node.Services()...)...)
 }
 
-func (c *edgeCommand) openDatabases(ctx context.Context, m *Main, config *edge.Config, closers *service.Closers) (err error) {
-	if config.Registry, err = c.openRegistry(ctx, m, &c.registryFlags, config.Log); err != nil {
+func (c *edgeCommand) openDatabases(ctx context.Context, m *Main, config *edge.Config, tokens *readTokens, closers *service.Closers) (err error) {
+	if config.Registry, err = c.openRegistry(ctx, m, &c.registryFlags, tokens, config.Log); err != nil {
 		return err
 	}
 	closers.Add(config.Registry.Close)
-	if config.Access, err = c.openAccess(ctx, m, &c.accessFlags, config.Log); err != nil {
+	if config.Access, err = c.openAccess(ctx, m, &c.accessFlags, tokens, config.Log); err != nil {
 		return err
 	}
 	closers.Add(config.Access.Close)
@@ -223,11 +229,11 @@ func (f *replicaFlags) check(registry, access string) error {
 	return nil
 }
 
-func (f *replicaFlags) openRegistry(ctx context.Context, m *Main, flags *registryFlags, log *slog.Logger) (edge.Database, error) {
+func (f *replicaFlags) openRegistry(ctx context.Context, m *Main, flags *registryFlags, tokens *readTokens, log *slog.Logger) (edge.Database, error) {
 	if !isRemote(flags.Registry) {
 		return edge.OpenFile(ctx, schema.Registry, flags.Registry)
 	}
-	endpoint, err := openRemote(flags.Registry, flags.RegistryToken, flags.RegistryTokenFile)
+	endpoint, err := libsql.OpenRenewed(flags.Registry, tokens.byDatabase["registry"])
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +243,11 @@ func (f *replicaFlags) openRegistry(ctx context.Context, m *Main, flags *registr
 	})
 }
 
-func (f *replicaFlags) openAccess(ctx context.Context, m *Main, flags *accessFlags, log *slog.Logger) (edge.Database, error) {
+func (f *replicaFlags) openAccess(ctx context.Context, m *Main, flags *accessFlags, tokens *readTokens, log *slog.Logger) (edge.Database, error) {
 	if !isRemote(flags.Access) {
 		return edge.OpenFile(ctx, schema.Access, flags.Access)
 	}
-	endpoint, err := openRemote(flags.Access, flags.AccessToken, flags.AccessTokenFile)
+	endpoint, err := libsql.OpenRenewed(flags.Access, tokens.byDatabase["access"])
 	if err != nil {
 		return nil, err
 	}

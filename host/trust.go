@@ -16,6 +16,7 @@ type trustCommands struct {
 	Token   trustToken   `cmd:"" help:"Print a token for a database's libSQL servers."`
 	Machine trustMachine `cmd:"" help:"Make a machine's certificate for replication."`
 
+	Renew    trustRenew    `cmd:"" help:"Make new tokens for the replicas of every edge, and pass them on through the writer."`
 	Operator trustOperator `cmd:"" help:"Tokens for the operators' commands and for scraping the writer: add, list, end."`
 }
 
@@ -97,9 +98,9 @@ func openTrust(dir string, m *Main) (*pki.Trust, error) {
 
 // edgeSecrets prints what an edge needs beside its token of the writer.
 func edgeSecrets(m *Main, opened *pki.Trust, name string) error {
-	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN):")
+	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN), for 30 days; regedge trust renew replaces them:")
 	for _, database := range pki.Databases {
-		token, err := opened.Token(database, pki.ReadOnly, 0)
+		token, err := opened.Token(database, pki.ReadOnly, pki.ReadTokenLife)
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,8 @@ type Reporter struct {
 	Client *writer.Client
 	// Address is where the node serves, as operators see it.
 	Address string
+	// Renew takes a new token for a replica; it must be set where the writer passes tokens on.
+	Renew func(database, token string)
 	// Version is the program's version.
 	Version string
 }
@@ -51,7 +53,10 @@ func (n *Node) Report(r Reporter) service.Service {
 			if failure == "" || time.Since(reported) >= reportInterval {
 				reported = time.Now()
 				limited, cancel := context.WithTimeout(ctx, reportTimeout)
-				_ = r.Client.Report(limited, n.report(limited, r, failure))
+				answer, _ := r.Client.Report(limited, n.report(limited, r, failure))
+				for database, token := range answer.ReadTokens {
+					r.Renew(database, token)
+				}
 				cancel()
 			}
 			select {

@@ -88,7 +88,7 @@ func (c *Cluster) lookups(e *Edge, n int) (string, error) {
 
 // startReplica starts the edge's replica of a database, and returns it with the edge's token.
 func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tls *sqld.TLSFiles) (*sqld.Server, string, error) {
-	token, err := c.Token(database, pki.ReadOnly)
+	token, err := c.trust.Token(database, pki.ReadOnly, pki.ReadTokenLife)
 	if err != nil {
 		return nil, "", err
 	}

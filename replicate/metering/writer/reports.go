@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,7 @@ type reportStore struct {
 	w      *Writer
 	mu     sync.Mutex
 	byEdge map[string]Report
+	tokens map[string]map[string]string // what PassReadTokens left for edges, by node and database
 }
 
 // put stores a report.
@@ -85,9 +87,11 @@ func (s *reportStore) put(rw http.ResponseWriter, r *http.Request, _ httprouter.
 		s.byEdge = make(map[string]Report)
 	}
 	s.byEdge[name] = report
+	answer := ReportAnswer{ReadTokens: s.tokens[name]}
 	s.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")
-	io.WriteString(rw, "{}\n")
+	rw.Header().Set("Cache-Control", "no-store")
+	json.NewEncoder(rw).Encode(answer)
 }
 
 func (s *reportStore) list(*http.Request, httprouter.Params) (any, error) {
@@ -107,7 +111,39 @@ func (c *Client) Reports(ctx context.Context) ([]Report, error) {
 }
 
 // Report sends the state of an edge. The client needs the edge's token.
-func (c *Client) Report(ctx context.Context, report Report) error {
-	_, err := call[struct{}](ctx, c, "report", http.MethodPost, ReportPath, report)
+func (c *Client) Report(ctx context.Context, report Report) (ReportAnswer, error) {
+	return call[ReportAnswer](ctx, c, "report", http.MethodPost, ReportPath, report)
+}
+
+// ReportAnswer is the answer to a report.
+type ReportAnswer struct {
+	// ReadTokens are newer tokens for the edge's replicas, by database.
+	ReadTokens map[string]string `json:"read_tokens,omitempty"`
+}
+
+// PassReadTokens leaves tokens for an edge's replicas, by database, which the edge gets with the answer
+// to its next report. The writer keeps them in memory until it ends.
+func (c *Client) PassReadTokens(ctx context.Context, node string, tokens map[string]string) error {
+	path := "/v1/nodes/" + url.PathEscape(node) + "/read-tokens"
+	_, err := call[struct{}](ctx, c, "pass tokens on", http.MethodPut, path, ReportAnswer{tokens})
 	return err
+}
+
+// putTokens keeps tokens for an edge.
+func (s *reportStore) putTokens(r *http.Request, p httprouter.Params) (any, error) {
+	var body ReportAnswer
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	node, err := s.w.node(r, p.ByName("name"))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tokens == nil {
+		s.tokens = make(map[string]map[string]string)
+	}
+	s.tokens[node.Name] = body.ReadTokens
+	return struct{}{}, nil
 }

@@ -51,6 +51,7 @@ func (w *Writer) table() []route {
 
 		{"POST", "/v1/nodes", RoleNodes, w.answering(w.addNode)},
 		{"POST", "/v1/nodes/:name/token", RoleNodes, w.answering(w.newNodeToken)},
+		{"PUT", "/v1/nodes/:name/read-tokens", RoleNodes, w.answering(w.reports.putTokens)},
 		{"POST", "/v1/nodes/:name/retire", RoleNodes, w.answering(w.retireNode)},
 
 		{"PUT", "/v1/plans/:name", RoleAll, w.answering(w.setPlan)},

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/tursodatabase/libsql-client-go/libsql"
 )
 
 // Errors of a server, as Commit and Explain return them.
@@ -23,13 +21,9 @@ var (
 // Open opens the database of the server at address, an http:, https: or libsql: URL (libsql: means
 // https:), with a token, or an empty one for a server that asks for none. It does not connect.
 func Open(address, token string) (*sql.DB, error) {
-	var options []libsql.Option
-	if token != "" {
-		options = append(options, libsql.WithAuthToken(token))
-	}
-	connector, err := libsql.NewConnector(address, options...)
+	connector, err := newConnector(address, token)
 	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", address, err)
+		return nil, err
 	}
 	return sql.OpenDB(connector), nil
 }

@@ -1,0 +1,71 @@
+package libsql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/tursodatabase/libsql-client-go/libsql"
+)
+
+// Token is a token that can be replaced while a database is open.
+type Token struct{ text atomic.Pointer[string] }
+
+// NewToken makes a Token.
+func NewToken(text string) *Token {
+	t := new(Token)
+	t.Set(text)
+	return t
+}
+
+// Set replaces the token. Connections that are open keep the one before.
+func (t *Token) Set(text string) { t.text.Store(&text) }
+
+// String returns the token.
+func (t *Token) String() string { return *t.text.Load() }
+
+// OpenRenewed is Open with a token that can be replaced: a new connection uses the newest.
+func OpenRenewed(address string, token *Token) (*sql.DB, error) {
+	if _, err := newConnector(address, token.String()); err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(&renewed{address, token}), nil
+}
+
+func newConnector(address, token string) (driver.Connector, error) {
+	var options []libsql.Option
+	if token != "" {
+		options = append(options, libsql.WithAuthToken(token))
+	}
+	connector, err := libsql.NewConnector(address, options...)
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", address, err)
+	}
+	return connector, nil
+}
+
+// renewed connects with the newest token.
+type renewed struct {
+	address string
+	token   *Token
+}
+
+// Connect implements driver.Connector.
+func (r *renewed) Connect(ctx context.Context) (driver.Conn, error) {
+	connector, err := newConnector(r.address, r.token.String())
+	if err != nil {
+		return nil, err
+	}
+	return connector.Connect(ctx)
+}
+
+// Driver implements driver.Connector.
+func (r *renewed) Driver() driver.Driver {
+	connector, err := newConnector(r.address, r.token.String())
+	if err != nil {
+		return nil
+	}
+	return connector.Driver()
+}
