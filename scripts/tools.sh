@@ -4,15 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-<<<<<<< Updated upstream
-# Debian: chromium for the browser tests, systemd to check the units; the component's toolchain is installed by
-# wasm/build.sh, which names its packages.
-packages="chromium systemd"
-=======
-# Debian: chromium for the browser tests, iproute2 for those with networks of their own; the
-# component's toolchain is installed by wasm/build.sh, which names its packages.
-packages="chromium iproute2"
->>>>>>> Stashed changes
+# Debian: chromium for the browser tests, systemd to check the units, iproute2 for the tests with
+# networks of their own; the component's toolchain is installed by wasm/build.sh, which names its
+# packages.
+packages="chromium iproute2 systemd"
 missing=
 for package in $packages; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
