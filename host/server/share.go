@@ -21,15 +21,17 @@ import (
 // The counts have a fixed place, found by a hash with a secret seed: two that share a place share
 // what they get.
 type shares struct {
-	limit           int64
-	inFlight        *atomic.Int64
+	limit    int64
+	inFlight *atomic.Int64 // those that are refused at once too
+	// admitted are in flight and may go on. Those that are being refused must take nobody's place.
+	admitted        atomic.Int64
 	strangers       atomic.Int64
 	seed            maphash.Seed
 	addresses, keys parties
 }
 
 // places is how many parties are told apart; more share places, and get less than they could.
-const places = 1024
+const places = 1 << 16
 
 // parties counts the lookups in flight of addresses, or of keys.
 type parties struct {
@@ -70,6 +72,7 @@ func (s *shares) trust(t turn) {
 type turn struct {
 	address, key uint16
 	stranger     bool
+	admitted     bool
 }
 
 func newShares(limit int, inFlight *atomic.Int64) *shares {
@@ -87,17 +90,25 @@ func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
 	t.address = s.place(network(client))
 	all := s.inFlight.Add(1)
 	crowded := all > s.limit-s.limit/4
-	may = all <= s.limit
-	may = s.addresses.enter(t.address, s.limit, crowded) && may
+	may = s.addresses.enter(t.address, s.limit, crowded)
 	if t.stranger {
-		return t, s.strangers.Add(1) <= max(1, s.limit/strangersPart) && may
+		may = s.strangers.Add(1) <= max(1, s.limit/strangersPart) && may
+	} else {
+		t.key = s.place(key)
+		may = s.keys.enter(t.key, s.limit, crowded) && may
 	}
-	t.key = s.place(key)
-	return t, s.keys.enter(t.key, s.limit, crowded) && may
+	if !may {
+		return t, false
+	}
+	t.admitted = true
+	return t, s.admitted.Add(1) <= s.limit
 }
 
 func (s *shares) leave(t turn) {
 	s.inFlight.Add(-1)
+	if t.admitted {
+		s.admitted.Add(-1)
+	}
 	s.addresses.leave(t.address)
 	if t.stranger {
 		s.strangers.Add(-1)
