@@ -93,8 +93,11 @@ func nodesTable(table *tabwriter.Writer, nodes []writer.Node) {
 }
 
 func nodeState(n writer.Node) string {
-	if n.Retired {
+	switch {
+	case n.Retired:
 		return "retired"
+	case n.Fenced:
+		return "fenced"
 	}
 	return word(n.Live, "live", "away")
 }

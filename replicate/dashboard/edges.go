@@ -84,6 +84,8 @@ func newEdgeView(n writer.Node, r *writer.Report, now time.Time) edgeView {
 	switch {
 	case n.Retired:
 		e.State, e.Class, e.Why = "retired", "", ""
+	case n.Fenced:
+		e.State, e.Class, e.Why = "fenced", "bad", "the writer refuses its messages: see the writer's log"
 	case n.Live && e.Why != "":
 		e.State, e.Class = "not ready", "bad"
 	case n.Live:

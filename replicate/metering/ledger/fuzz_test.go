@@ -169,7 +169,7 @@ func (l *liar) batch(s *script) *syncproto.Batch {
 			Account: int64(1 + s.below(2)), Key: 1, Hour: syncproto.Hour(l.now) + int32(s.below(3)-1)*24*31,
 			Endpoint: charge.Companies, Outcome: charge.Outcome(1 + s.below(3)), Count: s.near(10),
 		}
-		usage.Count -= s.near(10)
+		usage.Count = min(max(usage.Count-s.near(10), -syncproto.MaxCount), syncproto.MaxCount)
 		b.Usage = append(b.Usage, usage)
 	}
 	for range s.below(3) {

@@ -237,6 +237,28 @@ const sessionBits = 24
 // have had the same generation, and its session numbers must not come again.
 func (l *Ledger) BeginSessions(random uint64) { l.sessions = random }
 
+// Resume continues the sessions of old, whose last steps were not committed, for certain. Every
+// lease is news, as it was before those steps, and what edges wait for is still wanted.
+func (l *Ledger) Resume(old *Ledger) {
+	for name, e := range l.edges {
+		before := old.edges[name]
+		if before == nil || before.current == nil || e.Retired || e.epochs[before.current.Number] == nil {
+			continue
+		}
+		e.session, e.current = before.session, e.epochs[before.current.Number]
+		e.version, e.urgent, e.dropped = before.version, before.urgent, before.dropped
+		e.current.greeted = before.current.greeted
+		for _, id := range sortedPools(e.current.leases) {
+			h, was := e.current.leases[id], before.current.leases[id]
+			if was != nil {
+				h.want = was.want
+				l.touch(h.pool)
+			}
+		}
+		l.announceLeases(e, e.current)
+	}
+}
+
 // CarryOver takes from old what is not in the database. It is called when the same writer
 // loads the ledger again after a commit of unknown outcome, so that no session number is
 // used twice.

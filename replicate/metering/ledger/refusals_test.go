@@ -62,6 +62,24 @@ func TestVoidsAreBookedBeforeCharges(t *testing.T) {
 	require.Zero(t, f.credits().Leased)
 }
 
+// TestSumsOfNonsenseDoNotOverflow: a node reports more and more, beyond any lease, also while the ledger
+// believes it since it was restored.
+func TestSumsOfNonsenseDoNotOverflow(t *testing.T) {
+	for _, restoring := range []bool{false, true} {
+		f := newFixture(t, 9, "one", "two")
+		f.hello("two", syncproto.Hello{Boot: 2})
+		if restoring {
+			f.l.Restore()
+		}
+		e, session := f.hello("one", syncproto.Hello{Boot: 1, Epoch: 5})
+		for seq := range uint64(8) {
+			b := &syncproto.Batch{Seq: seq + 1, Usage: []syncproto.Usage{found(1 << 61)}}
+			f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: b})
+			require.NoError(t, f.l.Check())
+		}
+	}
+}
+
 func TestABatchAfterAGapIsNotApplied(t *testing.T) {
 	f := newFixture(t, 1, "one")
 	e, session := f.hello("one", syncproto.Hello{Boot: 1})

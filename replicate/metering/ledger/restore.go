@@ -74,10 +74,18 @@ func (l *Ledger) Awaited() []string {
 	return names
 }
 
+// maxInPool bounds what edges can make a restored ledger believe of one pool. It is more than any
+// account can have, and sums of it do not overflow.
+const maxInPool = 4 * maxCredits
+
 // grantRetroactively books a grant that the edge has received and that was lost with the
 // ledger. What the pool can't cover is compensated when all edges have reported: until then
 // another edge may yet report that it had returned these units.
 func (l *Ledger) grantRetroactively(h *Lease, units int64) {
+	p := h.pool
+	if units = min(units, maxInPool-p.Leased-p.Spent-p.Lost); units <= 0 {
+		return
+	}
 	granted := h.epoch.Granted
 	//mutant:grants-compensated-before-returns
 	l.grant(h, units)

@@ -104,7 +104,7 @@ const (
 	deleteLeases = `DELETE FROM lease WHERE (node, epoch, kind, subject, time_window) IN (VALUES %s)`
 	deletePools  = `DELETE FROM pool WHERE (kind, subject, time_window) IN (VALUES %s)`
 	writeUsage   = `INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES %s
-		ON CONFLICT DO UPDATE SET count = count + excluded.count`
+		ON CONFLICT DO UPDATE SET count = max(min(count + excluded.count, 1 << 62), -(1 << 62))` // never an overflow
 	writeEntries    = `INSERT INTO credit_entry (account, at, kind, amount, note) VALUES %s`
 	writeUnresolved = `INSERT INTO unresolved (id, account, key, node, at) VALUES %s ON CONFLICT DO NOTHING`
 )

@@ -2,6 +2,10 @@ package ledger
 
 import "fmt"
 
+// maxBeyond is where the count of what was spent beyond a lease stops: a broken edge may report
+// more and more, and the sum must not overflow.
+const maxBeyond = 1 << 60
+
 // spend books units that the edge spent. They are debited as far as the lease reaches; the
 // rest is counted as beyond it. Negative units are voids. They first reduce what is beyond
 // the lease; after that the edge holds the units again. When it can't, they return to the
@@ -19,7 +23,7 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 		beyond = max(units-max(h.Outstanding(), 0), 0)
 		units -= beyond
 	}
-	h.Beyond += beyond
+	h.Beyond = min(h.Beyond+beyond, maxBeyond)
 	h.Spent += units
 	p.Spent += units
 	h.toldBalance -= units

@@ -161,7 +161,7 @@ func (u *Usage) Encode(e *Encoder) {
 func DecodeUsage(d *Decoder) Usage {
 	u := Usage{Account: d.subject(), Key: d.subject(), Hour: d.window()}
 	u.Endpoint, u.Outcome = charge.Endpoint(d.Byte()), charge.Outcome(d.Byte())
-	u.Count = d.between(-maxUnits, maxUnits)
+	u.Count = d.between(-MaxCount, MaxCount)
 	if u.Endpoint.String() == "unknown" || u.Outcome.String() == "unknown" || u.Count == 0 {
 		d.Fail()
 	}
@@ -201,9 +201,13 @@ func DecodePool(d *Decoder) Pool {
 	return p
 }
 
-// maxUnits bounds every count of credits, calls and lookups in a message, so that sums of many
-// do not overflow.
-const maxUnits = math.MaxInt64 >> 16
+const (
+	// maxUnits bounds every sum of credits, calls and lookups in a message, so that a few can be
+	// added without overflow. Counts of usage, of which a message has many, have MaxCount.
+	maxUnits = math.MaxInt64 >> 16
+	// maxID bounds the ids of accounts and keys: larger ones are no exact numbers in JSON.
+	maxID = 1 << 53
+)
 
 // number reads the number of an epoch, a batch or a generation. It leaves room to count on,
 // within the signed integers of a database.
@@ -217,7 +221,7 @@ func (d *Decoder) number() uint64 {
 }
 
 func (d *Decoder) units() int64   { return d.between(0, maxUnits) }
-func (d *Decoder) subject() int64 { return d.between(1, math.MaxInt64) }
+func (d *Decoder) subject() int64 { return d.between(1, maxID) }
 func (d *Decoder) window() int32  { return int32(d.between(0, math.MaxInt32)) }
 
 func encodeRates(e *Encoder, rates []Rate) {

@@ -16,6 +16,9 @@ const (
 	MaxRates      = 20_000
 	MaxDeclared   = 20_000
 	MaxRows       = 20_000
+	// MaxCount bounds the count of one row of usage: 100,000 requests a second for a week. The
+	// writer commits at most 512 messages together, whose MaxUsage rows still fit an int64.
+	MaxCount = 1 << 36
 	// MaxMessage bounds an encoded message in bytes. It has room for every list at its limit,
 	// with elements of the greatest length.
 	MaxMessage = 8 << 20

@@ -106,8 +106,10 @@ type Node struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 	Retired bool      `json:"retired"`
-	Epoch   uint64    `json:"epoch"`   // 0 before the first contact
-	Applied uint64    `json:"applied"` // sequence of the newest batch of Epoch
+	// Fenced says that all messages of this edge are refused, since the ledger could not store some.
+	Fenced  bool   `json:"fenced,omitempty"`
+	Epoch   uint64 `json:"epoch"`   // 0 before the first contact
+	Applied uint64 `json:"applied"` // sequence of the newest batch of Epoch
 	// Seen is the last contact since the writer started, zero for none.
 	Seen   time.Time `json:"seen"`
 	Live   bool      `json:"live"`

@@ -10,6 +10,7 @@ import (
 
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
+	"regedge/schema"
 )
 
 // maxGroup is the most operations in one transaction.
@@ -165,7 +166,17 @@ func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 	}
 	err := w.flush(ctx, now)
 	w.metrics.group(len(steps), err)
-	answer(steps, err)
+	switch {
+	case !schema.Refused(err):
+		answer(steps, err)
+	case len(steps) > 1: // one of them is at fault
+		for _, op := range steps {
+			w.commitSteps(ctx, []*operation{op})
+		}
+	default:
+		w.offenders.note(steps[0].edge, err)
+		answer(steps, errNotStored)
+	}
 }
 
 func answer(ops []*operation, err error) {
@@ -196,8 +207,8 @@ func (w *Writer) confirm(ctx context.Context, now int64) error {
 	return nil
 }
 
-// flush commits what changed. After an error the outcome is unknown and the ledger is loaded
-// again: the edges' next messages tell what was applied.
+// flush commits what changed. After an error the ledger is loaded again. When the outcome is unknown,
+// the edges' next messages tell what was applied.
 func (w *Writer) flush(ctx context.Context, now int64) error {
 	if !w.ledger.Changed() {
 		return w.confirm(ctx, now)
@@ -225,8 +236,12 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 		return ErrFenced
 	}
 	w.config.Logger.Error("the ledger can't be written", "error", err)
+	old := w.ledger
 	//mutant:failed-commit-answered
 	w.reload(ctx)
+	if w.ledger != nil && old != nil && schema.Refused(err) {
+		w.ledger.Resume(old)
+	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 

@@ -18,6 +18,7 @@ var (
 	ErrTaken        = errors.New("the name is taken")
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
 	ErrUnknownPlan  = errors.New("there is no such plan")
+	ErrNodeFenced   = errors.New("the node is fenced since its messages could not be stored: see the writer's log, then give it a new token")
 	ErrVersion      = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
 	ErrFenced       = errors.New("another writer holds the ledger")
 	ErrUnavailable  = errors.New("the writer can't reach its ledger")
@@ -39,6 +40,7 @@ var apiErrors = []apiError{
 	{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
 	{ErrTokenEnded, "token_ended", http.StatusUnauthorized},
 	{ErrForbidden, "forbidden", http.StatusForbidden},
+	{ErrNodeFenced, "node_fenced", http.StatusForbidden},
 	{ErrNotFound, "not_found", http.StatusNotFound},
 	{ErrTaken, "taken", http.StatusConflict},
 	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"regedge/replicate/metering/ledger"
+	"regedge/schema"
 )
 
 // probeLimit bounds a query of the ledger for a readiness probe or a scrape.
@@ -106,7 +107,7 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 func (m *metrics) group(messages int, err error) {
 	m.groups.Inc()
 	m.messages.Add(float64(messages))
-	if err != nil {
+	if err != nil && !schema.Refused(err) {
 		m.failed.Inc()
 	}
 }

@@ -76,6 +76,7 @@ func (w *Writer) setToken(name string, hash [32]byte) {
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.tokens, func(_ [32]byte, of string) bool { return of == name })
 	w.tokens[hash] = name
+	w.offenders.forgive(name)
 }
 
 func (w *Writer) withToken(r *http.Request, name, token string) (any, error) {
@@ -134,6 +135,7 @@ func (w *Writer) nodes(r *http.Request) ([]Node, error) {
 			}
 			n.Created = time.UnixMilli(created).UTC()
 			n.addLedger(l, now)
+			n.Fenced = w.offenders.fenced(n.Name)
 			return n, nil
 		})
 		return err

@@ -13,6 +13,7 @@ import (
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
+	"regedge/schema"
 )
 
 // server is a libSQL server that runs until the test ends.
@@ -67,4 +68,22 @@ func TestALedgerOnAServer(t *testing.T) {
 	require.NoError(t, <-done)
 	require.NoError(t, <-done)
 	require.NoError(t, m.Close())
+}
+
+// TestRefusalsOfContent: a server and a file refuse what a table can't hold, and that is told from a
+// mistake in a statement.
+func TestRefusalsOfContent(t *testing.T) {
+	file, _ := openDatabases(t, t.TempDir())
+	for name, db := range map[string]*sql.DB{"file": file, "server": server(t)} {
+		_, err := db.Exec(`CREATE TABLE held (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT`)
+		require.NoError(t, err)
+		_, err = db.Exec(`INSERT INTO held VALUES (-1)`)
+		require.True(t, schema.Refused(err), "%s: %v", name, err)
+		_, err = db.Exec(`INSERT INTO held VALUES (9223372036854775807 + 1)`)
+		require.True(t, schema.Refused(err), "%s: %v", name, err)
+		_, err = db.Exec(`INSERT INTO missing VALUES (1)`)
+		require.Error(t, err)
+		require.False(t, schema.Refused(err), "%s: %v", name, err)
+	}
+	require.False(t, schema.Refused(nil))
 }

@@ -31,6 +31,10 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		w.fail(rw, r, ErrUnauthorized)
 		return
 	}
+	if w.offenders.fenced(name) {
+		w.fail(rw, r, ErrNodeFenced)
+		return
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, syncproto.MaxMessage+1))
 	if err != nil {
 		return // the edge went away
@@ -41,6 +45,7 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		return
 	}
 	if err != nil {
+		w.offenders.note(name, err)
 		w.fail(rw, r, ErrMalformed)
 		return
 	}

@@ -69,6 +69,7 @@ type Writer struct {
 	metrics   *metrics
 	reports   reportStore
 	projector *projector
+	offenders *offenders
 
 	generation uint64
 	fenced     atomic.Bool
@@ -100,6 +101,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 	if err := w.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
+	w.offenders = newOffenders(w.config.Now, w.config.Logger)
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
 	w.metrics.watch(w)
 	w.reports.w = w
