@@ -14,7 +14,10 @@ func Refused(err error) bool {
 	if err == nil {
 		return false
 	}
+	if errors.Is(err, sqlite3.CONSTRAINT) || errors.Is(err, sqlite3.MISMATCH) {
+		return true
+	}
 	text := err.Error()
-	return errors.Is(err, sqlite3.CONSTRAINT) || strings.Contains(text, " constraint failed") ||
-		strings.Contains(text, " cannot store ")
+	return strings.Contains(text, " constraint failed") || strings.Contains(text, "cannot store ") ||
+		strings.Contains(text, "datatype mismatch")
 }

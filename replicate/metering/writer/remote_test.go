@@ -75,12 +75,12 @@ func TestALedgerOnAServer(t *testing.T) {
 func TestRefusalsOfContent(t *testing.T) {
 	file, _ := openDatabases(t, t.TempDir())
 	for name, db := range map[string]*sql.DB{"file": file, "server": server(t)} {
-		_, err := db.Exec(`CREATE TABLE held (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT`)
+		_, err := db.Exec(`CREATE TABLE held (id INTEGER PRIMARY KEY, n INTEGER CHECK (n >= 0)) STRICT`)
 		require.NoError(t, err)
-		_, err = db.Exec(`INSERT INTO held VALUES (-1)`)
-		require.True(t, schema.Refused(err), "%s: %v", name, err)
-		_, err = db.Exec(`INSERT INTO held VALUES (9223372036854775807 + 1)`)
-		require.True(t, schema.Refused(err), "%s: %v", name, err)
+		for _, values := range []string{"1, -1", "1, 9223372036854775807 + 1", "9223372036854775807 + 1, 1"} {
+			_, err = db.Exec(`INSERT INTO held VALUES (` + values + `)`)
+			require.True(t, schema.Refused(err), "%s: %v", name, err)
+		}
 		_, err = db.Exec(`INSERT INTO missing VALUES (1)`)
 		require.Error(t, err)
 		require.False(t, schema.Refused(err), "%s: %v", name, err)
