@@ -21,7 +21,7 @@ type accountCommands struct {
 }
 
 type accountAdd struct {
-	operator
+	changing
 	Name  string `arg:"" help:"Name of the account."`
 	Plan  string `env:"-" default:"starter" help:"Its plan (${default})."`
 	Email string `env:"-" help:"E-mail address of its owner."`
@@ -29,7 +29,7 @@ type accountAdd struct {
 
 // Run makes an account.
 func (c *accountAdd) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.Account, error) {
+	return change(ctx, m, &c.changing, "account list", func(ctx context.Context, w *writer.Client) (writer.Account, error) {
 		return w.AddAccount(ctx, c.Name, c.Email, c.Plan)
 	}, accountTable)
 }
@@ -44,7 +44,7 @@ func (c *accountList) Run(ctx context.Context, m *Main) error {
 }
 
 type accountChange struct {
-	operator
+	changing
 	ID    int64   `arg:"" help:"Id of the account."`
 	Name  *string `env:"-" help:"New name."`
 	Email *string `env:"-" help:"New e-mail address."`
@@ -53,35 +53,34 @@ type accountChange struct {
 
 // Run changes what was named.
 func (c *accountChange) Run(ctx context.Context, m *Main) error {
-	change := writer.AccountChange{Name: c.Name, Email: c.Email, Plan: c.Plan}
-	return changeAccount(ctx, m, &c.operator, c.ID, change)
+	return changeAccount(ctx, m, &c.changing, c.ID, writer.AccountChange{Name: c.Name, Email: c.Email, Plan: c.Plan})
 }
 
 type accountSuspend struct {
-	operator
+	changing
 	ID int64 `arg:"" help:"Id of the account."`
 }
 
 // Run suspends an account.
 func (c *accountSuspend) Run(ctx context.Context, m *Main) error {
 	suspended := true
-	return changeAccount(ctx, m, &c.operator, c.ID, writer.AccountChange{Suspended: &suspended})
+	return changeAccount(ctx, m, &c.changing, c.ID, writer.AccountChange{Suspended: &suspended})
 }
 
 type accountResume struct {
-	operator
+	changing
 	ID int64 `arg:"" help:"Id of the account."`
 }
 
 // Run lifts a suspension.
 func (c *accountResume) Run(ctx context.Context, m *Main) error {
 	suspended := false
-	return changeAccount(ctx, m, &c.operator, c.ID, writer.AccountChange{Suspended: &suspended})
+	return changeAccount(ctx, m, &c.changing, c.ID, writer.AccountChange{Suspended: &suspended})
 }
 
-func changeAccount(ctx context.Context, m *Main, o *operator, id int64, change writer.AccountChange) error {
-	return show(m, o, func(w *writer.Client) (writer.Account, error) {
-		return w.ChangeAccount(ctx, id, change)
+func changeAccount(ctx context.Context, m *Main, c *changing, id int64, to writer.AccountChange) error {
+	return change(ctx, m, c, "account list", func(ctx context.Context, w *writer.Client) (writer.Account, error) {
+		return w.ChangeAccount(ctx, id, to)
 	}, accountTable)
 }
 
@@ -98,7 +97,7 @@ func accountsTable(table *tabwriter.Writer, accounts []writer.Account) {
 }
 
 type accountInvite struct {
-	operator
+	changing
 	Email        string `arg:"" help:"E-mail address of the person, by which they sign in."`
 	Account      int64  `env:"-" placeholder:"ID" help:"Id of the account that they own."`
 	Operator     bool   `env:"-" help:"They run this service: they see and change every account."`
@@ -120,7 +119,7 @@ func (c *accountInvite) Run(ctx context.Context, m *Main) error {
 	if base == "" {
 		base = c.Writer
 	}
-	return show(m, &c.operator, func(w *writer.Client) (writer.Invitation, error) {
+	return change(ctx, m, &c.changing, "account list", func(ctx context.Context, w *writer.Client) (writer.Invitation, error) {
 		return w.Invite(ctx, c.Email, c.Account)
 	}, func(table *tabwriter.Writer, i writer.Invitation) {
 		fmt.Fprintf(table, "Pass this link on to %s. It works once, until %s:\n%s%s%s\n", i.Email,

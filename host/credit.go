@@ -19,7 +19,7 @@ type creditCommands struct {
 }
 
 type creditAdd struct {
-	operator
+	changing
 	Account    int64  `arg:"" help:"Id of the account."`
 	Amount     int64  `arg:"" help:"Credits, at least 1."`
 	Compensate bool   `env:"-" help:"Book them as compensation, not as bought."`
@@ -32,12 +32,11 @@ func (c *creditAdd) Validate() error { return positive(c.Amount) }
 // Run adds credits.
 func (c *creditAdd) Run(ctx context.Context, m *Main) error {
 	kind := word(c.Compensate, writer.Compensated, writer.Bought)
-	change := writer.CreditChange{Amount: c.Amount, Kind: kind, Note: c.Note}
-	return changeCredits(ctx, m, &c.operator, c.Account, change)
+	return changeCredits(ctx, m, &c.changing, c.Account, writer.CreditChange{Amount: c.Amount, Kind: kind, Note: c.Note})
 }
 
 type creditTake struct {
-	operator
+	changing
 	Account int64  `arg:"" help:"Id of the account."`
 	Amount  int64  `arg:"" help:"Credits, at least 1."`
 	Note    string `env:"-" help:"Why, for the journal."`
@@ -48,8 +47,7 @@ func (c *creditTake) Validate() error { return positive(c.Amount) }
 
 // Run takes credits. Credits leased to edges are taken as the edges return them.
 func (c *creditTake) Run(ctx context.Context, m *Main) error {
-	change := writer.CreditChange{Amount: -c.Amount, Kind: writer.Bought, Note: c.Note}
-	return changeCredits(ctx, m, &c.operator, c.Account, change)
+	return changeCredits(ctx, m, &c.changing, c.Account, writer.CreditChange{Amount: -c.Amount, Kind: writer.Bought, Note: c.Note})
 }
 
 func positive(amount int64) error {
@@ -59,9 +57,10 @@ func positive(amount int64) error {
 	return nil
 }
 
-func changeCredits(ctx context.Context, m *Main, o *operator, account int64, change writer.CreditChange) error {
-	return show(m, o, func(w *writer.Client) (writer.Account, error) {
-		return w.ChangeCredits(ctx, account, change)
+func changeCredits(ctx context.Context, m *Main, c *changing, account int64, by writer.CreditChange) error {
+	look := fmt.Sprintf("credit list %d", account)
+	return change(ctx, m, c, look, func(ctx context.Context, w *writer.Client) (writer.Account, error) {
+		return w.ChangeCredits(ctx, account, by)
 	}, func(table *tabwriter.Writer, a writer.Account) {
 		accountTable(table, a)
 		if a.Deducting > 0 {
@@ -97,13 +96,13 @@ func (c *creditDoubts) Run(ctx context.Context, m *Main) error {
 }
 
 type creditResolve struct {
-	operator
+	changing
 	Request string `arg:"" help:"Request id of the charge."`
 }
 
 // Run gives one credit back.
 func (c *creditResolve) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.Unresolved, error) {
+	return change(ctx, m, &c.changing, "credit doubts", func(ctx context.Context, w *writer.Client) (writer.Unresolved, error) {
 		return w.CreditUnresolved(ctx, c.Request)
 	}, func(table *tabwriter.Writer, u writer.Unresolved) { doubtsTable(table, []writer.Unresolved{u}) })
 }

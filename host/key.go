@@ -17,14 +17,15 @@ type keyCommands struct {
 }
 
 type keyAdd struct {
-	operator
+	changing
 	Account int64  `arg:"" help:"Id of the account."`
 	Name    string `env:"-" help:"What the key is for."`
 }
 
 // Run makes a key. An account has at most 5 active ones.
 func (c *keyAdd) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.NewKey, error) {
+	look := fmt.Sprintf("key list %d", c.Account)
+	return change(ctx, m, &c.changing, look, func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
 		return w.AddKey(ctx, c.Account, c.Name)
 	}, func(table *tabwriter.Writer, k writer.NewKey) {
 		keysTable(table, []writer.Key{k.Key})
@@ -45,13 +46,13 @@ func (c *keyList) Run(ctx context.Context, m *Main) error {
 }
 
 type keyRevoke struct {
-	operator
+	changing
 	ID int64 `arg:"" help:"Id of the key, not the key itself."`
 }
 
 // Run revokes a key.
 func (c *keyRevoke) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.Key, error) {
+	return change(ctx, m, &c.changing, "key list ACCOUNT", func(ctx context.Context, w *writer.Client) (writer.Key, error) {
 		return w.RevokeKey(ctx, c.ID)
 	}, func(table *tabwriter.Writer, k writer.Key) { keysTable(table, []writer.Key{k}) })
 }

@@ -20,7 +20,7 @@ type nodeCommands struct {
 }
 
 type nodeAdd struct {
-	operator
+	changing
 	Name  string `arg:"" help:"Name of the node."`
 	Trust string `type:"path" placeholder:"DIR" help:"Directory of regedge trust: prints the tokens of its replicas as well, and makes its certificate."`
 }
@@ -34,7 +34,7 @@ func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
 			return err
 		}
 	}
-	err := show(m, &c.operator, func(w *writer.Client) (writer.NewNode, error) {
+	err := change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (writer.NewNode, error) {
 		return w.AddNode(ctx, c.Name)
 	}, newNodeTable)
 	switch {
@@ -56,26 +56,26 @@ func (c *nodeList) Run(ctx context.Context, m *Main) error {
 }
 
 type nodeToken struct {
-	operator
+	changing
 	Name string `arg:"" help:"Name of the node."`
 }
 
 // Run makes a new token.
 func (c *nodeToken) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.NewNode, error) {
+	return change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (writer.NewNode, error) {
 		return w.NewNodeToken(ctx, c.Name)
 	}, newNodeTable)
 }
 
 type nodeRetire struct {
-	operator
+	changing
 	Name      string `arg:"" help:"Name of the node."`
 	OldEpochs bool   `env:"-" help:"Keep the node: write off only what is still leased under its earlier epochs. After a lost disk, start the edge with an empty state directory first: until it has a new epoch this writes off nothing."`
 }
 
 // Run retires a node.
 func (c *nodeRetire) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.Node, error) {
+	return change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (writer.Node, error) {
 		return w.RetireNode(ctx, c.Name, c.OldEpochs)
 	}, func(table *tabwriter.Writer, n writer.Node) { nodesTable(table, []writer.Node{n}) })
 }

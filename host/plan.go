@@ -16,7 +16,7 @@ type planCommands struct {
 }
 
 type planAdd struct {
-	operator
+	changing
 	ID            string `arg:"" help:"Name of the plan."`
 	PerMinute     int64  `env:"-" required:"" help:"Requests a minute."`
 	MonthlyVolume int64  `env:"-" required:"" help:"Charged calls a month."`
@@ -27,7 +27,7 @@ type planAdd struct {
 
 // Run makes a plan that does not exist yet.
 func (c *planAdd) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.Plan, error) {
+	return change(ctx, m, &c.changing, "plan list", func(ctx context.Context, w *writer.Client) (writer.Plan, error) {
 		if _, found, err := findPlan(ctx, w, c.ID); err != nil || found {
 			return writer.Plan{}, orElse(err, hint.With(fmt.Errorf("the plan %s is there already", c.ID),
 				"change it with regedge plan change %s", c.ID))
@@ -49,7 +49,7 @@ func (c *planList) Run(ctx context.Context, m *Main) error {
 }
 
 type planChange struct {
-	operator
+	changing
 	ID            string `arg:"" help:"Name of the plan."`
 	PerMinute     *int64 `env:"-" help:"Requests a minute."`
 	MonthlyVolume *int64 `env:"-" help:"Charged calls a month."`
@@ -60,7 +60,7 @@ type planChange struct {
 
 // Run changes the given fields of an existing plan.
 func (c *planChange) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.Plan, error) {
+	return change(ctx, m, &c.changing, "plan list", func(ctx context.Context, w *writer.Client) (writer.Plan, error) {
 		plan, found, err := findPlan(ctx, w, c.ID)
 		if err != nil || !found {
 			return writer.Plan{}, orElse(err, writer.ErrUnknownPlan)

@@ -87,7 +87,7 @@ func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 			if n.Retired {
 				continue
 			}
-			if err := c.renew(ctx, w, opened, n.Name); err != nil {
+			if err := c.renew(ctx, retrying(m, w), opened, n.Name); err != nil {
 				return nil, err
 			}
 			renewed = append(renewed, n)

@@ -19,7 +19,7 @@ type trustOperator struct {
 }
 
 type operatorAdd struct {
-	operator
+	changing
 	Name string        `arg:"" help:"Name of the token: who or what uses it."`
 	Role string        `env:"-" enum:"read,accounts,nodes,all" default:"read" help:"What it may do: read (and scrape), accounts (and keys, credits, owners), nodes, or all (${default})."`
 	Life time.Duration `env:"-" default:"2160h" placeholder:"DURATION" help:"How long it is good (${default}, 90 days; at most five years)."`
@@ -27,7 +27,7 @@ type operatorAdd struct {
 
 // Run makes a token.
 func (c *operatorAdd) Run(ctx context.Context, m *Main) error {
-	err := show(m, &c.operator, func(w *writer.Client) (writer.NewOperatorToken, error) {
+	err := change(ctx, m, &c.changing, "trust operator list", func(ctx context.Context, w *writer.Client) (writer.NewOperatorToken, error) {
 		return w.AddToken(ctx, c.Name, writer.Role(c.Role), c.Life)
 	}, func(table *tabwriter.Writer, t writer.NewOperatorToken) {
 		operatorsTable(table, []writer.OperatorToken{t.OperatorToken})
@@ -49,13 +49,13 @@ func (c *operatorList) Run(ctx context.Context, m *Main) error {
 }
 
 type operatorEnd struct {
-	operator
+	changing
 	Name string `arg:"" help:"Name of the token."`
 }
 
 // Run ends a token.
 func (c *operatorEnd) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) (writer.OperatorToken, error) {
+	return change(ctx, m, &c.changing, "trust operator list", func(ctx context.Context, w *writer.Client) (writer.OperatorToken, error) {
 		return w.EndToken(ctx, c.Name)
 	}, func(table *tabwriter.Writer, t writer.OperatorToken) {
 		operatorsTable(table, []writer.OperatorToken{t})

@@ -16,7 +16,7 @@ func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)
 	b.get("/keys")
-	form := url.Values{"token": {tokenField.FindStringSubmatch(b.seen.body)[1]}, "after": {"0"}, "name": {"planted"}}
+	form := url.Values{"token": {tokenField.FindStringSubmatch(b.seen.body)[1]}, "name": {"planted"}}
 	for name, change := range map[string]func(*http.Request){
 		"of another site":   func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 		"of another port":   func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"regedge/replicate/metering/writer"
 )
@@ -32,10 +31,6 @@ func (d *Dashboard) overviewPage(v *visit) (answer, error) {
 type keysData struct {
 	Active, Revoked []keyView
 	MaxKeys         int
-	// After is the newest key's id when the form was rendered, so that sending the form a
-	// second time creates no second key.
-	After int64
-	Name  string
 }
 
 func (d *Dashboard) keysPage(v *visit) (answer, error) { return d.keys(v, "") }
@@ -47,7 +42,6 @@ func (d *Dashboard) keys(v *visit, words string) (answer, error) {
 		return answer{}, err
 	}
 	data.Revoked = data.Revoked[:min(len(data.Revoked), maxRevoked)]
-	data.After = newest(data.Active, data.Revoked)
 	a := answer{page: "keys", title: "API keys", error: words, data: data}
 	if words != "" {
 		a.status = http.StatusUnprocessableEntity
@@ -55,58 +49,42 @@ func (d *Dashboard) keys(v *visit, words string) (answer, error) {
 	return a, nil
 }
 
-func newest(lists ...[]keyView) (id int64) {
-	for _, list := range lists {
-		for _, k := range list {
-			id = max(id, k.ID)
-		}
-	}
-	return id
-}
-
 // Messages for a key that is not created.
 const (
 	wordsTooMany = "You have 5 active keys, the most an account can have. Revoke one first."
 	wordsNoName  = "The key needs a name: what it is for, or where it is used."
-	wordsRepeat  = "Your keys have changed since this form was shown, so no key was created. If you have just created one and did not save it, revoke it and create another: it is shown once."
 )
 
 type newKeyData struct{ writer.NewKey }
 
 func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	name := printable(v.line("name"), maxName)
-	active, revoked, err := d.readKeys(v.r.Context(), v.user.Account)
-	if err != nil {
-		return answer{}, err
-	}
-	switch {
-	case len(active) >= maxKeys:
-		return d.keys(v, wordsTooMany)
-	case v.field("after") != strconv.FormatInt(newest(active, revoked), 10):
-		return d.keys(v, wordsRepeat)
-	case name == "":
+	if name == "" {
 		return d.keys(v, wordsNoName)
 	}
 	ctx := writer.WithAct(v.r.Context(), v.act("make key", v.user.Account, name))
 	made, err := d.client.AddKey(ctx, v.user.Account, name)
-	if errors.Is(err, writer.ErrTooManyKeys) { // another browser was faster
+	if errors.Is(err, writer.ErrTooManyKeys) {
 		return d.keys(v, wordsTooMany)
 	}
 	return answer{page: "new-key", title: "Your new key", data: newKeyData{made}}, err
 }
 
-// ownKey finds an active key of the visitor's account by the id in the path. Any other
-// answers 404.
-func (d *Dashboard) ownKey(v *visit) (keyView, error) {
+// ownKey finds a key of the visitor's account by the id in the path, revoked ones too if they are
+// wanted. Any other answers 404.
+func (d *Dashboard) ownKey(v *visit, revokedToo bool) (keyView, error) {
 	id, err := v.id()
 	if err != nil {
 		return keyView{}, err
 	}
-	active, _, err := d.readKeys(v.r.Context(), v.user.Account)
+	keys, revoked, err := d.readKeys(v.r.Context(), v.user.Account)
 	if err != nil {
 		return keyView{}, err
 	}
-	for _, k := range active {
+	if revokedToo {
+		keys = append(keys, revoked...)
+	}
+	for _, k := range keys {
 		if k.ID == id {
 			return k, nil
 		}
@@ -115,12 +93,12 @@ func (d *Dashboard) ownKey(v *visit) (keyView, error) {
 }
 
 func (d *Dashboard) revokePage(v *visit) (answer, error) {
-	k, err := d.ownKey(v)
+	k, err := d.ownKey(v, false)
 	return answer{page: "revoke", title: "Revoke a key", data: k}, err
 }
 
 func (d *Dashboard) revokeKey(v *visit) (answer, error) {
-	k, err := d.ownKey(v)
+	k, err := d.ownKey(v, true) // the form may come a second time
 	if err != nil {
 		return answer{}, err
 	}

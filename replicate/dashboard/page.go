@@ -34,9 +34,9 @@ type shown struct {
 	Title     string
 	Path      string // of the page, for the current link of the head
 	User      *user
-	Token     string // for forms
-	Done      string // message about what was just done
-	Error     string // message about the form
+	Token     func() string // makes the token of a form
+	Done      string        // message about what was just done
+	Error     string        // message about the form
 	Reference string
 	Data      any
 }
@@ -103,7 +103,7 @@ func (d *Dashboard) write(v *visit, a answer) {
 		return
 	}
 	s := shown{
-		Title: a.title, Path: v.r.URL.Path, User: v.user, Token: formToken(v.secret),
+		Title: a.title, Path: v.r.URL.Path, User: v.user, Token: func() string { return d.formToken(v.secret) },
 		Done: done[v.r.URL.Query().Get("done")], Error: a.error, Reference: d.config.ReferenceURL, Data: a.data,
 	}
 	var body bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"regedge/replicate/metering/writer"
@@ -54,10 +55,24 @@ func hashOf(secret string) []byte {
 	return sum[:]
 }
 
-// formToken is the anti-CSRF token of forms. It derives from the secret of the cookie.
-func formToken(secret string) string {
+// formToken makes the token of one form, with a number of its own. It derives from the secret of the
+// cookie, against forgery, and names what the form changes: sent twice, the form changes it once.
+func (d *Dashboard) formToken(secret string) string {
+	var random [16]byte
+	d.config.Random(random[:])
+	number := base64.RawURLEncoding.EncodeToString(random[:])
+	return number + "." + formMAC(secret, number)
+}
+
+// validFormToken reports whether a token is of a form that was made with this secret.
+func validFormToken(secret, token string) bool {
+	number, mac, _ := strings.Cut(token, ".")
+	return secret != "" && hmac.Equal([]byte(mac), []byte(formMAC(secret, number)))
+}
+
+func formMAC(secret, number string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte("form"))
+	mac.Write([]byte("form " + number))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"crypto/subtle"
 	"errors"
 	"mime"
 	"net/http"
@@ -79,6 +78,8 @@ var (
 	errMethod     = &refusal{http.StatusMethodNotAllowed, "Not possible here", "This page does not take that method."}
 	errForeign    = &refusal{http.StatusForbidden, "Refused", "The form came from another site."}
 	errOldForm    = &refusal{http.StatusForbidden, "This page has expired", "Load it again and send the form once more."}
+	errSentBefore = &refusal{http.StatusUnprocessableEntity, "This form was sent before", "It was sent with other values, and those hold. Load the page again to change more."}
+	errUncertain  = &refusal{http.StatusServiceUnavailable, "It is not certain that this was done", "The service is being restarted or repaired. Reload this page to send the form again: whatever happened, it is done once."}
 	errFormType   = &refusal{http.StatusUnsupportedMediaType, "Refused", "Forms are sent as application/x-www-form-urlencoded."}
 	errFormSize   = &refusal{http.StatusRequestEntityTooLarge, "The form is too large", "No form of these pages is that long."}
 	errFormBroken = &refusal{http.StatusBadRequest, "The form can't be read", "Load the page again and send the form once more."}
@@ -97,10 +98,15 @@ func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
 		return errMissing
 	case errors.Is(err, writer.ErrMalformed):
 		return errFormBroken
+	case errors.Is(err, writer.ErrKeyReused):
+		return errSentBefore
 	case errors.Is(err, errBusy):
 		return errCrowded
 	}
 	d.config.Logger.Error("page failed", "method", v.r.Method, "route", v.r.Pattern, "error", err)
+	if errors.Is(err, writer.ErrUncertain) {
+		return errUncertain
+	}
 	if errors.Is(err, writer.ErrUnavailable) || errors.Is(err, writer.ErrFenced) {
 		return errOffline
 	}
@@ -228,7 +234,8 @@ func (d *Dashboard) harden(v *visit) {
 var sameOrigin = http.NewCrossOriginProtection()
 
 // checkForm parses the form of a POST and refuses it unless it comes from one of our pages:
-// by its origin, and by its token, which also stops clients that send no origin.
+// by its origin, and by its token, which also stops clients that send no origin. The token is the
+// Idempotency-Key of what the form changes.
 func (d *Dashboard) checkForm(v *visit) error {
 	if sameOrigin.Check(v.r) != nil {
 		return errForeign
@@ -245,10 +252,11 @@ func (d *Dashboard) checkForm(v *visit) error {
 		}
 		return errFormBroken
 	}
-	want := formToken(v.secret)
-	if v.secret == "" || subtle.ConstantTimeCompare([]byte(v.field("token")), []byte(want)) != 1 {
+	token := v.field("token")
+	if !validFormToken(v.secret, token) {
 		return errOldForm
 	}
+	v.r = v.r.WithContext(writer.WithIdempotencyKey(v.r.Context(), token))
 	return nil
 }
 

@@ -206,9 +206,6 @@ func (b *browser) post(to string, fields ...string) page {
 	if found := tokenField.FindStringSubmatch(b.seen.body); found != nil {
 		form.Set("token", found[1])
 	}
-	if found := regexp.MustCompile(`name="after" value="(\d+)"`).FindStringSubmatch(b.seen.body); found != nil {
-		form.Set("after", found[1])
-	}
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}

@@ -61,7 +61,7 @@ func (w *Writer) addAccount(r *http.Request, _ httprouter.Params) (any, error) {
 		return nil, err
 	}
 	var id int64
-	pending, err := w.changeProjected(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		if _, ok := l.Plan(body.Plan); !ok {
 			return noPlan(body.Plan)
 		}
@@ -74,11 +74,21 @@ func (w *Writer) addAccount(r *http.Request, _ httprouter.Params) (any, error) {
 			return err
 		}
 		return l.AddAccount(id, body.Plan)
-	}, func() changedRow { return changedRow{table: accountTable, id: id} })
-	if err != nil {
-		return nil, err
 	}
-	return w.changedAccount(r.Context(), id, pending)
+	return apply(w, r, accountEdit(change, &id))
+}
+
+// accountEdit is a change of an account, or a new one, whose id is known when the change is made.
+func accountEdit(change changeFunc, id *int64) edit[Account] {
+	return edit[Account]{
+		change: change,
+		answer: func(ctx context.Context, tx *sql.Tx, _ int64, _ *ledger.Ledger) (Account, error) {
+			return readAccountFrom(ctx, tx, *id)
+		},
+		row: func(a Account) changedRow {
+			return changedRow{table: accountTable, id: a.ID, takes: a.Suspended}
+		},
+	}
 }
 
 func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error) {
@@ -93,8 +103,7 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 	if err := checkAccount(body.Name, body.Email); err != nil {
 		return nil, err
 	}
-	suspended := false
-	pending, err := w.changeProjected(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		a, err := readAccountFrom(ctx, tx, id)
 		if err != nil {
 			return err
@@ -106,22 +115,12 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 			return noPlan(a.Plan)
 		}
 		setIf(&a.Suspended, body.Suspended)
-		suspended = a.Suspended
 		if _, err := tx.ExecContext(ctx, `UPDATE account SET name = ?, email = ? WHERE id = ?`, a.Name, a.Email, id); err != nil {
 			return err
 		}
 		return l.ChangeAccount(now, id, a.Plan, a.Suspended)
-	}, func() changedRow { return changedRow{table: accountTable, id: id, takes: suspended} })
-	if err != nil {
-		return nil, err
 	}
-	return w.changedAccount(r.Context(), id, pending)
-}
-
-func (w *Writer) changedAccount(ctx context.Context, id int64, pending bool) (Account, error) {
-	a, err := readAccountFrom(ctx, w.config.Ledger, id)
-	a.Pending = pending
-	return a, err
+	return apply(w, r, accountEdit(change, &id))
 }
 
 // checkAccount checks the name and e-mail address of an account; nil is not checked.
@@ -179,14 +178,12 @@ func (w *Writer) setPlan(r *http.Request, p httprouter.Params) (any, error) {
 	if body.PerMinute < 0 || body.MonthlyVolume < 0 || body.APIAccess && body.PerMinute == 0 {
 		return nil, fmt.Errorf("%w: a plan with API access needs a rate above 0, and no number below", ErrMalformed)
 	}
-	pending, err := w.changeProjected(r, func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
+	body.Pending = false
+	change := func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
 		l.SetPlan(now, ledger.Plan{ID: body.ID, APIAccess: body.APIAccess, PerMinute: body.PerMinute,
 			MonthlyVolume: body.MonthlyVolume, Email: body.Email, Phone: body.Phone})
 		return nil
-	}, func() changedRow { return changedRow{table: planTable, id: body.ID} })
-	if err != nil {
-		return nil, err
 	}
-	body.Pending = pending
-	return body, nil
+	row := func(p Plan) changedRow { return changedRow{table: planTable, id: p.ID} }
+	return apply(w, r, edit[Plan]{change: change, answer: given(&body), row: row})
 }

@@ -12,6 +12,8 @@ type Projected struct {
 // IsPending returns Pending.
 func (p Projected) IsPending() bool { return p.Pending }
 
+func (p *Projected) setPending(pending bool) { p.Pending = pending }
+
 // Account owns keys and credits. At all times Bought + Compensated = Left + Leased + Spent +
 // Lost, all in credits.
 type Account struct {

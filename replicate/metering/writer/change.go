@@ -5,54 +5,15 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/julienschmidt/httprouter"
 
 	"regedge/replicate/metering/ledger"
 )
-
-// changeFunc changes the database and the ledger in one transaction.
-type changeFunc = func(ctx context.Context, tx *sql.Tx, nowMillis int64, l *ledger.Ledger) error
-
-// change commits an operator's change, audited.
-func (w *Writer) change(r *http.Request, change changeFunc) error {
-	_, err := w.changeProjected(r, change, nil)
-	if err != nil {
-		w.tokensChanged.Store(true) // or not: the outcome may be unknown
-	}
-	return err
-}
-
-// changeProjected commits an operator's change, audited, and waits some time for the projection of
-// the row that it touched into the access database. pending says that edges do not know of the
-// change yet; they will, since the projector goes on.
-func (w *Writer) changeProjected(r *http.Request, change changeFunc, row func() changedRow) (pending bool, err error) {
-	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
-	defer cancel()
-	op := &operation{change: audited(r.Context(), change), row: row}
-	if err := w.submit(ctx, op); err != nil {
-		return false, apiErrorOf(err)
-	}
-	if op.projected == nil {
-		return false, nil
-	}
-	wait := time.NewTimer(projectWait)
-	defer wait.Stop()
-	select {
-	case <-op.projected.projected:
-		return false, nil
-	case <-wait.C:
-	case <-ctx.Done():
-	}
-	return true, nil
-}
 
 // look reads the ledger in memory, and the database in the same state.
 func (w *Writer) look(r *http.Request, read changeFunc) error {
@@ -108,6 +69,13 @@ func setActAccount(r *http.Request, account int64) {
 	}
 }
 
+// setActDetail replaces the detail of the request's act, where the body holds a secret.
+func setActDetail(r *http.Request, detail string) {
+	if act, ok := r.Context().Value(actKey{}).(*Act); ok {
+		act.Detail = detail
+	}
+}
+
 // audited adds the act of ctx, if there is one, to a change.
 func audited(ctx context.Context, change changeFunc) changeFunc {
 	act, ok := ctx.Value(actKey{}).(*Act)
@@ -139,14 +107,11 @@ func truncateDetail(detail string) string {
 }
 
 // withRequestAct adds an act to a request that changes something and has none. The body is
-// its detail, and the token's owner its actor: no body of this API carries a secret.
-func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor string) (*http.Request, error) {
+// its detail, and the token's owner its actor: no body of this API carries a secret, but the one whose
+// handler hides it.
+func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor string, body []byte) *http.Request {
 	if _, ok := r.Context().Value(actKey{}).(*Act); ok || r.Method == http.MethodGet {
-		return r, nil
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return r
 	}
 	act := Act{Actor: actor, Name: r.Method + " " + r.URL.Path, Address: w.config.Client(r)}
 	if strings.HasPrefix(r.URL.Path, "/v1/accounts/") {
@@ -156,9 +121,15 @@ func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor stri
 	if json.Compact(&compact, body) == nil {
 		act.Detail = compact.String()
 	}
-	r = r.WithContext(WithAct(r.Context(), act))
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return r, nil
+	return r.WithContext(WithAct(r.Context(), act))
+}
+
+// actorOf is who makes the request's change.
+func actorOf(r *http.Request) string {
+	if act, ok := r.Context().Value(actKey{}).(*Act); ok {
+		return act.Actor
+	}
+	return ""
 }
 
 // Connection is the address at the other end of a request's connection.

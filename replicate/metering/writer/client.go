@@ -3,9 +3,6 @@ package writer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,10 +15,14 @@ import (
 const maxAnswer = 64 << 20
 
 // Client calls a writer's API as an operator. Its methods return the errors of this package
-// (ErrNotFound, ErrTooManyKeys, …), wrapped with the action and with the writer's detail.
+// (ErrNotFound, ErrTooManyKeys, …), wrapped with the action and with the writer's detail. A change is
+// made under an Idempotency-Key of its own, and its error is ErrUncertain when it may have been made.
 type Client struct {
 	url, token string
 	http       *http.Client
+	// For Retrying.
+	retryFor time.Duration
+	notice   func(err error, pause time.Duration)
 }
 
 // NewClient makes a client of the writer at url. With a nil HTTP client, requests have a timeout
@@ -36,7 +37,7 @@ func NewClient(url, token string, client *http.Client) *Client {
 // AddAccount makes an account on a plan, without credits.
 func (c *Client) AddAccount(ctx context.Context, name, email, plan string) (Account, error) {
 	body := map[string]string{"name": name, "email": email, "plan": plan}
-	return call[Account](ctx, c, "add account", http.MethodPost, "/v1/accounts", body)
+	return changeOnce[Account](ctx, c, "add account", http.MethodPost, "/v1/accounts", body)
 }
 
 // Accounts lists all accounts, by id.
@@ -51,13 +52,13 @@ func (c *Client) Account(ctx context.Context, id int64) (Account, error) {
 
 // ChangeAccount changes name, e-mail, plan or suspension.
 func (c *Client) ChangeAccount(ctx context.Context, id int64, change AccountChange) (Account, error) {
-	return call[Account](ctx, c, "change account", http.MethodPatch, "/v1/accounts/"+decimal(id), change)
+	return changeOnce[Account](ctx, c, "change account", http.MethodPatch, "/v1/accounts/"+decimal(id), change)
 }
 
 // AddKey makes a key. Its secret is only in this answer.
 func (c *Client) AddKey(ctx context.Context, account int64, name string) (NewKey, error) {
 	body := map[string]string{"name": name}
-	return call[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", body)
+	return changeOnce[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", body)
 }
 
 // Keys lists the keys of an account, revoked ones too.
@@ -67,7 +68,7 @@ func (c *Client) Keys(ctx context.Context, account int64) ([]Key, error) {
 
 // RevokeKey revokes a key for ever. It is idempotent.
 func (c *Client) RevokeKey(ctx context.Context, id int64) (Key, error) {
-	return call[Key](ctx, c, "revoke key", http.MethodDelete, "/v1/keys/"+decimal(id), nil)
+	return changeOnce[Key](ctx, c, "revoke key", http.MethodDelete, "/v1/keys/"+decimal(id), nil)
 }
 
 // Plans lists the plans.
@@ -77,12 +78,12 @@ func (c *Client) Plans(ctx context.Context) ([]Plan, error) {
 
 // SetPlan adds or changes a plan.
 func (c *Client) SetPlan(ctx context.Context, p Plan) (Plan, error) {
-	return call[Plan](ctx, c, "set plan", http.MethodPut, "/v1/plans/"+url.PathEscape(p.ID), p)
+	return changeOnce[Plan](ctx, c, "set plan", http.MethodPut, "/v1/plans/"+url.PathEscape(p.ID), p)
 }
 
 // ChangeCredits adds or takes credits and returns the account after it.
 func (c *Client) ChangeCredits(ctx context.Context, account int64, change CreditChange) (Account, error) {
-	return call[Account](ctx, c, "change credits", http.MethodPost, "/v1/accounts/"+decimal(account)+"/credits", change)
+	return changeOnce[Account](ctx, c, "change credits", http.MethodPost, "/v1/accounts/"+decimal(account)+"/credits", change)
 }
 
 // Credits lists the credit journal of an account, oldest first.
@@ -92,12 +93,12 @@ func (c *Client) Credits(ctx context.Context, account int64) ([]CreditEntry, err
 
 // AddNode makes an edge and its token.
 func (c *Client) AddNode(ctx context.Context, name string) (NewNode, error) {
-	return call[NewNode](ctx, c, "add node", http.MethodPost, "/v1/nodes", map[string]string{"name": name})
+	return changeOnce[NewNode](ctx, c, "add node", http.MethodPost, "/v1/nodes", map[string]string{"name": name})
 }
 
 // NewNodeToken replaces the token of an edge. The old one is refused from then on.
 func (c *Client) NewNodeToken(ctx context.Context, name string) (NewNode, error) {
-	return call[NewNode](ctx, c, "make node token", http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+"/token", nil)
+	return changeOnce[NewNode](ctx, c, "make node token", http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+"/token", nil)
 }
 
 // Nodes lists the edges, retired ones too.
@@ -109,7 +110,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 // the edge stays in service, and only its earlier epochs are written off.
 func (c *Client) RetireNode(ctx context.Context, name string, oldEpochs bool) (Node, error) {
 	path := "/v1/nodes/" + url.PathEscape(name) + "/retire"
-	return call[Node](ctx, c, "retire node", http.MethodPost, path, map[string]bool{"old_epochs": oldEpochs})
+	return changeOnce[Node](ctx, c, "retire node", http.MethodPost, path, map[string]bool{"old_epochs": oldEpochs})
 }
 
 // Usage lists usage rows by hour, account, key, endpoint and outcome.
@@ -125,7 +126,7 @@ func (c *Client) Unresolved(ctx context.Context) ([]Unresolved, error) {
 // CreditUnresolved gives the account of an unresolved charge its credit back. It is idempotent.
 func (c *Client) CreditUnresolved(ctx context.Context, id string) (Unresolved, error) {
 	path := "/v1/unresolved/" + url.PathEscape(id) + "/credit"
-	return call[Unresolved](ctx, c, "credit unresolved charge", http.MethodPost, path, nil)
+	return changeOnce[Unresolved](ctx, c, "credit unresolved charge", http.MethodPost, path, nil)
 }
 
 // Health returns the state of the writer.
@@ -151,52 +152,6 @@ func (q UsageQuery) encode() string {
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
-// call does one request in JSON, and turns a problem document into its error.
-func call[T any](ctx context.Context, c *Client, act, method, path string, body any) (T, error) {
-	var answer T
-	encoded := []byte{}
-	if body != nil {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return answer, fmt.Errorf("%s: %w", act, err)
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(encoded))
-	if err != nil {
-		return answer, fmt.Errorf("%s: %w", act, err)
-	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(request)
-	if err != nil {
-		return answer, fmt.Errorf("%s: %w", act, err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err == nil && response.StatusCode >= 300 {
-		err = readProblem(content)
-	} else if err == nil {
-		err = json.Unmarshal(content, &answer)
-	}
-	if err != nil {
-		return answer, fmt.Errorf("%s: %w", act, err)
-	}
-	return answer, nil
-}
-
-// readProblem returns the error of a problem document.
-func readProblem(content []byte) error {
-	var p problem
-	if json.Unmarshal(content, &p) != nil {
-		return ErrStranger
-	}
-	err := errorOf(p.Code)
-	if p.Detail == "" || errors.Is(err, ErrStranger) {
-		return err
-	}
-	return &detailed{err, p.Detail}
-}
 
 // InProcess is a transport that calls a handler in the same process, for clients that otherwise
 // use a network.

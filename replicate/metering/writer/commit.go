@@ -27,10 +27,10 @@ type operation struct {
 	// it only reads them.
 	change   changeFunc
 	readOnly bool
-	// row, if set, names the row that a committed change touched in the projection; projected is then
-	// set before the operation is done.
-	row       func() changedRow
-	projected *pendingRow
+	// finish, if set, is the last part of the transaction, when the ledger's rows are written.
+	finish changeFunc
+	// ended, if set, is told how the commit ended, whether or not the caller still waits.
+	ended func(error)
 
 	reply *syncproto.Reply
 	done  chan error
@@ -291,23 +291,16 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	if op.readOnly {
 		return nil
 	}
-	if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil {
+	if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil && op.finish != nil {
+		err = op.finish(ctx, tx, now, w.ledger)
+	}
+	if err == nil {
 		err = tx.Commit()
 	}
-	w.project(op, err)
-	return w.outcome(ctx, err)
-}
-
-// project asks for the projection of a change whose commit ended with err, whether or not its caller
-// still waits.
-func (w *Writer) project(op *operation, err error) {
-	switch {
-	case op.row == nil:
-	case err == nil:
-		op.projected = w.projector.add(op.row())
-	default: // the outcome is unknown
-		w.projector.compareAll()
+	if op.ended != nil {
+		op.ended(err)
 	}
+	return w.outcome(ctx, err)
 }
 
 // releaseNews answers the held operations that have news.

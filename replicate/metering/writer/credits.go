@@ -45,16 +45,16 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 	if body.Kind == "" {
 		body.Kind = Bought
 	}
-	err = w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		if _, err := readAccountFrom(ctx, tx, id); err != nil {
 			return err
 		}
 		return l.ChangeCredits(now, id, body.Amount, body.Kind, body.Note)
-	})
-	if err != nil {
-		return nil, err
 	}
-	return readAccountFrom(r.Context(), w.config.Ledger, id)
+	answer := func(ctx context.Context, tx *sql.Tx, _ int64, _ *ledger.Ledger) (Account, error) {
+		return readAccountFrom(ctx, tx, id)
+	}
+	return apply(w, r, edit[Account]{change: change, answer: answer})
 }
 
 const selectUnresolved = `SELECT id, account, key, node, at, credited FROM unresolved`
@@ -78,7 +78,7 @@ func (w *Writer) listUnresolved(r *http.Request, _ httprouter.Params) (any, erro
 func (w *Writer) creditUnresolved(r *http.Request, p httprouter.Params) (any, error) {
 	id := p.ByName("name")
 	var answer Unresolved
-	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		var err error
 		answer, err = scanUnresolved(tx.QueryRowContext(ctx, selectUnresolved+` WHERE id = ?`, id))
 		if err != nil || answer.Credited {
@@ -89,9 +89,6 @@ func (w *Writer) creditUnresolved(r *http.Request, p httprouter.Params) (any, er
 			return err
 		}
 		return l.ChangeCredits(now, answer.Account, 1, Compensated, "unresolved charge "+id)
-	})
-	if err != nil {
-		return nil, err
 	}
-	return answer, nil
+	return apply(w, r, edit[Unresolved]{change: change, answer: given(&answer)})
 }

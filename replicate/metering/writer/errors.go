@@ -19,6 +19,7 @@ var (
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
 	ErrUnknownPlan  = errors.New("there is no such plan")
 	ErrNodeFenced   = errors.New("the node is fenced since its messages could not be stored: see the writer's log, then give it a new token")
+	ErrKeyReused    = errors.New("the Idempotency-Key belongs to another change, which was made: send a new key with this one")
 	ErrVersion      = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
 	ErrFenced       = errors.New("another writer holds the ledger")
 	ErrUnavailable  = errors.New("the writer can't reach its ledger")
@@ -37,6 +38,7 @@ type apiError struct {
 var apiErrors = []apiError{
 	{ErrMalformed, "malformed", http.StatusBadRequest},
 	{ErrUnknownPlan, "unknown_plan", http.StatusUnprocessableEntity},
+	{ErrKeyReused, "idempotency_key_reused", http.StatusUnprocessableEntity},
 	{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
 	{ErrTokenEnded, "token_ended", http.StatusUnauthorized},
 	{ErrForbidden, "forbidden", http.StatusForbidden},

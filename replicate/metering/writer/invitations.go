@@ -42,7 +42,7 @@ type Invitation struct {
 // it. ErrTaken says that the address signs in for another account or in another role.
 func (c *Client) Invite(ctx context.Context, email string, account int64) (Invitation, error) {
 	body := map[string]any{"email": email, "account": account, "operator": account == 0}
-	return call[Invitation](ctx, c, "invite", http.MethodPost, "/v1/invitations", body)
+	return changeOnce[Invitation](ctx, c, "invite", http.MethodPost, "/v1/invitations", body)
 }
 
 // CanonicalEmail returns the form in which e-mail addresses are compared: trimmed, in lower
@@ -76,7 +76,7 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 	}
 	var hash [32]byte
 	answer.Token, hash = w.newInvitationToken()
-	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		setActAccount(r, body.Account)
 		expires := now + invitationLife.Milliseconds()
 		answer.Expires = time.UnixMilli(expires).UTC()
@@ -89,11 +89,8 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 		_, err := tx.ExecContext(ctx, `INSERT INTO invitation (hash, email, account, operator, expires_at) VALUES (?, ?, nullif(?, 0), ?, ?)`,
 			hash[:], answer.Email, answer.Account, answer.Operator, expires)
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	return answer, nil
+	return apply(w, r, edit[Invitation]{change: change, answer: given(&answer)})
 }
 
 func (w *Writer) newInvitationToken() (string, [32]byte) {

@@ -65,7 +65,7 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		return nil, err
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
-	pending, err := w.changeProjected(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		a, err := readAccountFrom(ctx, tx, account)
 		if err != nil {
 			return err
@@ -85,12 +85,9 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		}
 		answer.Key, err = readKey(ctx, tx, id)
 		return err
-	}, func() changedRow { return changedRow{table: keyTable, id: answer.ID} })
-	if err != nil {
-		return nil, err
 	}
-	answer.Pending = pending
-	return answer, nil
+	row := func(k NewKey) changedRow { return changedRow{table: keyTable, id: k.ID} }
+	return apply(w, r, edit[NewKey]{change: change, answer: given(&answer), row: row})
 }
 
 func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
@@ -98,7 +95,7 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending, err := w.changeProjected(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		k, err := readKey(ctx, tx, id)
 		if err != nil {
 			return err
@@ -106,11 +103,10 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 		setActAccount(r, k.Account)
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 		return err
-	}, func() changedRow { return changedRow{table: keyTable, id: id, takes: true} })
-	if err != nil {
-		return nil, err
 	}
-	k, err := readKey(r.Context(), w.config.Ledger, id)
-	k.Pending = pending
-	return k, err
+	answer := func(ctx context.Context, tx *sql.Tx, _ int64, _ *ledger.Ledger) (Key, error) {
+		return readKey(ctx, tx, id)
+	}
+	row := func(k Key) changedRow { return changedRow{table: keyTable, id: k.ID, takes: true} }
+	return apply(w, r, edit[Key]{change: change, answer: answer, row: row})
 }

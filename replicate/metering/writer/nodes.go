@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,7 +37,7 @@ func (w *Writer) addNode(r *http.Request, _ httprouter.Params) (any, error) {
 		return nil, fmt.Errorf("%w: a node's name has 1 to 63 characters of a-z, 0-9, '.' and '-'", ErrMalformed)
 	}
 	token, hash := w.newToken()
-	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		if l.Edge(body.Name) != nil {
 			return &detailed{ErrTaken, fmt.Sprintf("there is a node %s already", body.Name)}
 		}
@@ -45,29 +46,33 @@ func (w *Writer) addNode(r *http.Request, _ httprouter.Params) (any, error) {
 			return err
 		}
 		return l.AddEdge(body.Name)
-	})
-	if err != nil {
-		return nil, err
 	}
-	w.setToken(body.Name, hash)
-	return w.withToken(r, body.Name, token)
+	return apply(w, r, w.tokenEdit(change, body.Name, token))
 }
 
 func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error) {
 	name := p.ByName("name")
 	token, hash := w.newToken()
-	err := w.change(r, func(ctx context.Context, tx *sql.Tx, _ int64, l *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, _ int64, l *ledger.Ledger) error {
 		if l.Edge(name) == nil {
 			return notFound("node", name)
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE node SET token_hash = ? WHERE name = ?`, hash[:], name)
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	w.setToken(name, hash)
-	return w.withToken(r, name, token)
+	return apply(w, r, w.tokenEdit(change, name, token))
+}
+
+// tokenEdit is a change that gives an edge a token, its only one.
+func (w *Writer) tokenEdit(change changeFunc, name, token string) edit[NewNode] {
+	return edit[NewNode]{
+		change: change,
+		answer: func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (NewNode, error) {
+			node, err := readNode(ctx, tx, now, l, name)
+			return NewNode{node, token}, err
+		},
+		committed: func(n NewNode) { w.setToken(n.Name, sha256.Sum256([]byte(n.Token))) },
+	}
 }
 
 // setToken makes the token with this hash the only one of an edge.
@@ -79,14 +84,6 @@ func (w *Writer) setToken(name string, hash [32]byte) {
 	w.offenders.forgive(name)
 }
 
-func (w *Writer) withToken(r *http.Request, name, token string) (any, error) {
-	node, err := w.node(r, name)
-	if err != nil {
-		return nil, err
-	}
-	return NewNode{node, token}, nil
-}
-
 func (w *Writer) retireNode(r *http.Request, p httprouter.Params) (any, error) {
 	name := p.ByName("name")
 	var body struct {
@@ -95,48 +92,47 @@ func (w *Writer) retireNode(r *http.Request, p httprouter.Params) (any, error) {
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
-	err := w.change(r, func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
+	change := func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
 		if l.Edge(name) == nil {
 			return notFound("node", name)
 		}
 		return l.Retire(now, name, body.OldEpochs)
-	})
-	if err != nil {
-		return nil, err
 	}
-	return w.node(r, name)
+	answer := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (Node, error) {
+		return readNode(ctx, tx, now, l, name)
+	}
+	return apply(w, r, edit[Node]{change: change, answer: answer})
 }
 
-func (w *Writer) node(r *http.Request, name string) (Node, error) {
-	nodes, err := w.nodes(r)
-	if err != nil {
-		return Node{}, err
+const selectNodes = `SELECT name, created_at FROM node`
+
+func readNode(ctx context.Context, db querier, now int64, l *ledger.Ledger, name string) (Node, error) {
+	n, err := scanNode(db.QueryRowContext(ctx, selectNodes+` WHERE name = ?`, name), now, l)
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, notFound("node", name)
 	}
-	for _, n := range nodes {
-		if n.Name == name {
-			return n, nil
-		}
-	}
-	return Node{}, notFound("node", name)
+	return n, err
 }
 
-func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) { return w.nodes(r) }
+func scanNode(row interface{ Scan(...any) error }, now int64, l *ledger.Ledger) (Node, error) {
+	var n Node
+	var created int64
+	if err := row.Scan(&n.Name, &created); err != nil {
+		return n, err
+	}
+	n.Created = time.UnixMilli(created).UTC()
+	n.addLedger(l, now)
+	return n, nil
+}
 
-// nodes lists the edges, with what only the ledger in memory knows.
-func (w *Writer) nodes(r *http.Request) ([]Node, error) {
+// listNodes lists the edges, with what only the ledger in memory knows.
+func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) {
 	var nodes []Node // to be read only after a look without an error: else Run may still write it
 	err := w.look(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (err error) {
-		const query = `SELECT name, created_at FROM node ORDER BY name`
-		nodes, err = collect(ctx, tx, query, nil, func(rows *sql.Rows) (Node, error) {
-			var n Node
-			var created int64
-			if err := rows.Scan(&n.Name, &created); err != nil {
-				return n, err
-			}
-			n.Created = time.UnixMilli(created).UTC()
-			n.addLedger(l, now)
+		nodes, err = collect(ctx, tx, selectNodes+` ORDER BY name`, nil, func(rows *sql.Rows) (Node, error) {
+			n, err := scanNode(rows, now, l)
 			n.Fenced = w.offenders.fenced(n.Name)
-			return n, nil
+			return n, err
 		})
 		return err
 	})

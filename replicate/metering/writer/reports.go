@@ -2,9 +2,11 @@ package writer
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +15,8 @@ import (
 	"time"
 
 	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/ledger"
 )
 
 // ReportPath is where edges report their state, and where operators read it.
@@ -125,7 +129,7 @@ type ReportAnswer struct {
 // to its next report. The writer keeps them in memory until it ends.
 func (c *Client) PassReadTokens(ctx context.Context, node string, tokens map[string]string) error {
 	path := "/v1/nodes/" + url.PathEscape(node) + "/read-tokens"
-	_, err := call[struct{}](ctx, c, "pass tokens on", http.MethodPut, path, ReportAnswer{tokens})
+	_, err := changeOnce[struct{}](ctx, c, "pass tokens on", http.MethodPut, path, ReportAnswer{tokens})
 	return err
 }
 
@@ -135,15 +139,23 @@ func (s *reportStore) putTokens(r *http.Request, p httprouter.Params) (any, erro
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
-	node, err := s.w.node(r, p.ByName("name"))
-	if err != nil {
-		return nil, err
+	name := p.ByName("name")
+	setActDetail(r, "tokens for "+strings.Join(slices.Sorted(maps.Keys(body.ReadTokens)), ", "))
+	change := func(_ context.Context, _ *sql.Tx, _ int64, l *ledger.Ledger) error {
+		if l.Edge(name) == nil {
+			return notFound("node", name)
+		}
+		return nil
 	}
+	committed := func(struct{}) { s.keepTokens(name, body.ReadTokens) }
+	return apply(s.w, r, edit[struct{}]{change: change, answer: given(&struct{}{}), committed: committed})
+}
+
+func (s *reportStore) keepTokens(node string, tokens map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tokens == nil {
 		s.tokens = make(map[string]map[string]string)
 	}
-	s.tokens[node.Name] = body.ReadTokens
-	return struct{}{}, nil
+	s.tokens[node] = tokens
 }

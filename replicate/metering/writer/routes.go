@@ -80,7 +80,7 @@ func named(path string, serve httprouter.Handle) httprouter.Handle {
 }
 
 // guarded lets only requests through whose token has the role that the route needs. What operators
-// change is audited. The routes of edges check the edge's token themselves.
+// change is audited, and made once for each Idempotency-Key. The routes of edges check the edge's token themselves.
 func (w *Writer) guarded(route route) httprouter.Handle {
 	if route.needs == anyone || route.needs == edges {
 		return route.serve
@@ -90,8 +90,13 @@ func (w *Writer) guarded(route route) httprouter.Handle {
 		if err == nil {
 			err = token.check(route.needs)
 		}
+		var body []byte
 		if err == nil {
-			r, err = w.withRequestAct(withOperator(r, token), p, token.actor())
+			body, err = readChange(r)
+		}
+		if err == nil {
+			r = w.withRequestAct(withOperator(r, token), p, token.actor(), body)
+			r, err = withIdempotency(r, actorOf(r), body)
 		}
 		if err != nil {
 			w.fail(rw, r, err)
@@ -120,6 +125,9 @@ func (w *Writer) answering(f func(r *http.Request, p httprouter.Params) (any, er
 		}
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Cache-Control", "no-store")
+		if i := idempotencyOf(r.Context()); i != nil && i.replayed {
+			rw.Header().Set(ReplayedHeader, "true")
+		}
 		if p, ok := result.(interface{ IsPending() bool }); ok && p.IsPending() {
 			rw.WriteHeader(http.StatusAccepted)
 		}

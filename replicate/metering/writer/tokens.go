@@ -43,7 +43,7 @@ type NewOperatorToken struct {
 // used again.
 func (c *Client) AddToken(ctx context.Context, name string, role Role, life time.Duration) (NewOperatorToken, error) {
 	body := map[string]any{"name": name, "role": role, "life_seconds": int64(life / time.Second)}
-	return call[NewOperatorToken](ctx, c, "add token", http.MethodPost, "/v1/tokens", body)
+	return changeOnce[NewOperatorToken](ctx, c, "add token", http.MethodPost, "/v1/tokens", body)
 }
 
 // Tokens lists the operators' tokens by name, and those that ended within 90 days.
@@ -53,7 +53,7 @@ func (c *Client) Tokens(ctx context.Context) ([]OperatorToken, error) {
 
 // EndToken ends an operators' token at once. It is idempotent.
 func (c *Client) EndToken(ctx context.Context, name string) (OperatorToken, error) {
-	return call[OperatorToken](ctx, c, "end token", http.MethodDelete, "/v1/tokens/"+url.PathEscape(name), nil)
+	return changeOnce[OperatorToken](ctx, c, "end token", http.MethodDelete, "/v1/tokens/"+url.PathEscape(name), nil)
 }
 
 const selectTokens = `SELECT name, role, created_at, ends_at FROM operator_token`
@@ -99,7 +99,7 @@ func (w *Writer) addToken(r *http.Request, _ httprouter.Params) (any, error) {
 	}
 	answer := NewOperatorToken{Token: w.newOperatorSecret()}
 	hash := sha256.Sum256([]byte(answer.Token))
-	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		ends := now + body.LifeSeconds*1000
 		const statement = `INSERT INTO operator_token (name, hash, role, created_at, ends_at) VALUES (?1, ?2, ?3, ?4, ?5)
 			ON CONFLICT (name) DO UPDATE SET hash = ?2, role = ?3, created_at = ?4, ends_at = ?5 WHERE ends_at <= ?4`
@@ -112,12 +112,11 @@ func (w *Writer) addToken(r *http.Request, _ httprouter.Params) (any, error) {
 		}
 		answer.OperatorToken, err = readOperatorToken(ctx, tx, now, body.Name)
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	w.setOperator(operatorToken{answer.Name, hash, answer.Role, answer.Ends.UnixMilli()})
-	return answer, nil
+	committed := func(t NewOperatorToken) {
+		w.setOperator(operatorToken{t.Name, hash, t.Role, t.Ends.UnixMilli()})
+	}
+	return apply(w, r, edit[NewOperatorToken]{change: change, answer: given(&answer), committed: committed})
 }
 
 func (w *Writer) newOperatorSecret() string {
@@ -129,27 +128,21 @@ func (w *Writer) newOperatorSecret() string {
 // endToken ends a token: requests with it are refused from then on.
 func (w *Writer) endToken(r *http.Request, p httprouter.Params) (any, error) {
 	var answer OperatorToken
-	err := w.change(r, func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		_, err := tx.ExecContext(ctx, `UPDATE operator_token SET ends_at = min(ends_at, ?) WHERE name = ?`, now, p.ByName("name"))
 		if err == nil {
 			answer, err = readOperatorToken(ctx, tx, now, p.ByName("name"))
 		}
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	w.endOperator(answer)
-	return answer, nil
+	return apply(w, r, edit[OperatorToken]{change: change, answer: given(&answer), committed: w.endOperator})
 }
 
-// setOperator lets a token in that has been committed. Changes of one name may arrive here in
-// another order than they were committed in, so the tokens are read again within a second.
+// setOperator lets a token in that has been committed.
 func (w *Writer) setOperator(t operatorToken) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.operators = append(slices.DeleteFunc(w.operators, func(o operatorToken) bool { return o.name == t.name }), t)
-	w.tokensChanged.Store(true)
 }
 
 func (w *Writer) endOperator(ended OperatorToken) {
@@ -160,5 +153,4 @@ func (w *Writer) endOperator(ended OperatorToken) {
 			w.operators[i].ends = ended.Ends.UnixMilli()
 		}
 	}
-	w.tokensChanged.Store(true)
 }

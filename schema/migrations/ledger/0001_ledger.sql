@@ -149,6 +149,16 @@ CREATE TABLE unresolved (
   credited INTEGER NOT NULL DEFAULT 0 -- 0 or 1
 ) STRICT;
 
+-- Changes that were made under an Idempotency-Key, with their answers, for 7 days.
+CREATE TABLE idempotent_change (
+  id      BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of who asked, and the Idempotency-Key
+  request BLOB    NOT NULL,             -- SHA-256 of method, path and body
+  at      INTEGER NOT NULL,
+  answer  BLOB    NOT NULL  -- JSON, encrypted under a key that derives from the Idempotency-Key
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotent_change_by_at ON idempotent_change (at);
+
 -- Operators' tokens beside the first, which configures the writer.
 CREATE TABLE operator_token (
   name       TEXT    NOT NULL PRIMARY KEY,

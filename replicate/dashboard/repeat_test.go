@@ -1,0 +1,90 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// form returns a form of the page that is open, with its token, to be sent any number of times.
+func (b *browser) form(fields ...string) url.Values {
+	b.t.Helper()
+	found := tokenField.FindStringSubmatch(b.seen.body)
+	require.NotNil(b.t, found, b.seen.body)
+	form := url.Values{"token": {found[1]}}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return form
+}
+
+// TestAFormThatIsSentTwiceChangesOnce sends forms twice, as a browser does when a person clicks twice
+// or loads the answer again. The second answer is as the first.
+func TestAFormThatIsSentTwiceChangesOnce(t *testing.T) {
+	w := newWorld(t)
+	owner, account := w.owner("Acme", 0)
+	operator := w.operator()
+	const at = "/accounts/1"
+	require.EqualValues(t, 1, account)
+
+	operator.get(at)
+	credits := operator.form("amount", "100", "kind", "bought")
+	for range 2 {
+		p := operator.do(http.MethodPost, at+"/credits", credits)
+		require.Contains(t, p.text(), "The credits are changed.")
+	}
+	a, err := w.client.Account(t.Context(), account)
+	require.NoError(t, err)
+	require.EqualValues(t, 100, a.Bought)
+
+	credits.Set("amount", "200")
+	p := operator.do(http.MethodPost, at+"/credits", credits)
+	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
+	require.Contains(t, p.text(), "This form was sent before")
+	operator.submit(at, at+"/credits", "amount", "100", "kind", "bought")
+	a, err = w.client.Account(t.Context(), account)
+	require.NoError(t, err)
+	require.EqualValues(t, 200, a.Bought, "a new form is a new change, with the same amount too")
+
+	operator.get("/accounts")
+	added := operator.form("name", "Second", "plan", "starter")
+	for range 2 {
+		require.Contains(t, operator.do(http.MethodPost, "/accounts", added).text(), "The account was created.")
+	}
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM account`))
+
+	owner.get("/keys")
+	key := owner.form("name", "billing")
+	shown := regexp.MustCompile(`value="(reg_live_[^"]+)"`)
+	first := shown.FindStringSubmatch(owner.do(http.MethodPost, "/keys", key).body)
+	require.NotNil(t, first)
+	require.Equal(t, first, shown.FindStringSubmatch(owner.do(http.MethodPost, "/keys", key).body))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key`))
+
+	owner.get("/keys/1/revoke")
+	revoke := owner.form()
+	for range 2 {
+		require.Contains(t, owner.do(http.MethodPost, "/keys/1/revoke", revoke).text(), "The key is revoked.")
+	}
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'revoke key'`))
+}
+
+// TestEveryFormHasATokenOfItsOwn: one token for two forms would make the second one a repetition.
+func TestEveryFormHasATokenOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.account("Acme", 0)
+	b := w.operator()
+	seen := map[string]bool{}
+	forms := 0
+	for range 2 {
+		for _, found := range tokenField.FindAllStringSubmatch(b.get("/accounts/1").body, -1) {
+			seen[found[1]] = true
+			forms++
+		}
+	}
+	require.Greater(t, forms, 8)
+	require.Len(t, seen, forms)
+}
