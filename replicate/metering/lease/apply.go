@@ -163,21 +163,27 @@ func (s *EdgeState) applyNews(applied uint64, acknowledged bool, rows []syncprot
 	}
 }
 
-// newRows picks the rows that are news and whose window is not over, and advances to the
-// version that they reach. A lease of a past window may be forgotten here already.
+// newRows picks the rows that are news, and advances to the version that they reach. A lease whose
+// window is closed may be forgotten here already: its row would grant again what was spent of it.
 func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	if r.Since > s.session.seen || r.Upto <= s.session.seen {
 		return nil
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
 	for _, row := range r.Rows {
-		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !past(s.horizon(now), row.Pool) {
+		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !s.forgotten(r.NowMillis, row.Pool) {
 			s.mend(now, &row, r.Declare)
 			rows = append(rows, row)
 		}
 	}
 	s.session.seen = r.Upto
 	return rows
+}
+
+// forgotten reports whether a lease may have been dropped, since its window is closed by the writer's
+// clock. The edge's own may have been right then and wrong now.
+func (s *EdgeState) forgotten(writersTime int64, p syncproto.Pool) bool {
+	return p.Closed(writersTime) && s.leases.find(p) == nil
 }
 
 // closedSince reports whether a row is about a lease that was closed in a batch which the

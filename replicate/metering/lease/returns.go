@@ -123,7 +123,7 @@ func (s *EdgeState) sweep(now int64) {
 	s.leases.keys.sweep(func(id int64, l *lease) {
 		p := notFoundPool(id, l.window)
 		s.leases.dropPast(p, horizon)
-		if past(horizon, p) && len(s.leases.parked[windowless(p)]) == 0 {
+		if p.Closed(horizon) && len(s.leases.parked[windowless(p)]) == 0 {
 			s.leases.keys.drop(id)
 		}
 	})

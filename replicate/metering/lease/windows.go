@@ -9,8 +9,8 @@ import (
 // Leases of volume and of not-found lookups are for one window. An account or key has one at
 // hand, of the window in which its last request was made. When the edge's clock is wrong, that
 // may be a window ahead of the right one, or behind it. So a lease of another window is parked,
-// with its counts, until its window is over by the writer's clock too: were it dropped, the
-// writer's next row, which is a sum, would grant again what was spent of it.
+// with its counts, until the writer books nothing more in that window, by both clocks: were it
+// dropped earlier, the writer's next row, which is a sum, would grant again what was spent of it.
 
 // maxParked is how many leases are parked for one account or key: the writer grants in no more
 // windows at a time (the day before yesterday to tomorrow).
@@ -25,7 +25,7 @@ func windowless(p syncproto.Pool) syncproto.Pool {
 // inUse reports whether a lease has counts that must not be forgotten.
 func (l *lease) inUse() bool { return l.known || l.granted > 0 }
 
-// turn makes the lease of p's window the one at hand. What is over at the time horizon is not
+// turn makes the lease of p's window the one at hand. What is closed at the time horizon is not
 // kept.
 func (all *leases) turn(p syncproto.Pool, atHand *lease, horizon int64) {
 	//mutant:lease-of-a-future-window-believed
@@ -41,7 +41,7 @@ func (all *leases) turn(p syncproto.Pool, atHand *lease, horizon int64) {
 	}
 	left := p
 	left.Window = before.window
-	if before.inUse() && !past(horizon, left) {
+	if before.inUse() && !left.Closed(horizon) {
 		all.park(left, before)
 	}
 }
@@ -68,11 +68,11 @@ func (all *leases) unpark(p syncproto.Pool) {
 	all.keepParked(p, func(l *lease) bool { return l.window != p.Window })
 }
 
-// dropPast drops the parked leases of p's account or key that are over at the time horizon.
+// dropPast drops the parked leases of p's account or key that are closed at the time horizon.
 func (all *leases) dropPast(p syncproto.Pool, horizon int64) {
 	all.keepParked(p, func(l *lease) bool {
 		p.Window = l.window
-		return !past(horizon, p)
+		return !p.Closed(horizon)
 	})
 }
 
@@ -97,13 +97,8 @@ func (all *leases) eachParked(p syncproto.Pool, visit func(syncproto.Pool, *leas
 	}
 }
 
-// past reports whether the pool's window is over.
-func past(now int64, p syncproto.Pool) bool {
-	return p.Kind == syncproto.Volume && p.Window < syncproto.Month(now) || p.Kind == syncproto.NotFound && p.Window < syncproto.Day(now)
-}
-
-// horizon is the earlier of the edge's and the writer's time: what is over then is over, unless
-// both clocks are wrong. It is 0, when nothing is over, before the writer was heard in this run.
+// horizon is the earlier of the edge's and the writer's time: a window that is closed then is closed,
+// unless both clocks are wrong. It is 0, when none is closed, before the writer was heard in this run.
 func (s *EdgeState) horizon(now int64) int64 { return min(now, s.session.writersTime) }
 
 // absurdMillis is how far ahead the end of a lease is not believed: twice the writer's 24 hours.

@@ -81,7 +81,7 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 	l.changes.accounts[id] = true
 	l.touch(a.credits)
 	month := syncproto.Month(now)
-	for m := month - keepMonths; m <= month+1; m++ {
+	for m := month - syncproto.KeepMonths; m <= month+1; m++ {
 		if pool := l.pools[syncproto.Pool{Kind: syncproto.Volume, Subject: id, Window: m}]; pool != nil {
 			l.limit(pool, p.MonthlyVolume)
 		}
@@ -203,7 +203,7 @@ func (l *Ledger) sweep(now, edges int64) {
 	}
 	l.sweptDay = day
 	for id, p := range l.pools {
-		if windowPast(min(now, edges), id) {
+		if id.Closed(min(now, edges)) {
 			for _, h := range p.leases {
 				delete(h.epoch.leases, id)
 				h.version = 0

@@ -14,8 +14,6 @@ const (
 	extendMillis = leaseMillis - 60*60*1000
 	// liveMillis is how long after its last message an edge is live.
 	liveMillis = 60_000
-	// keepMonths and keepDays are how many past windows stay open for late reports.
-	keepMonths, keepDays = 1, 2
 )
 
 // Plan is what an account of this plan may do.
@@ -198,22 +196,11 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 func windowOpen(now int64, id syncproto.Pool) bool {
 	switch id.Kind {
 	case syncproto.Volume:
-		return !windowPast(now, id) && id.Window <= syncproto.Month(now)+1
+		return !id.Closed(now) && id.Window <= syncproto.Month(now)+1
 	case syncproto.NotFound:
-		return !windowPast(now, id) && id.Window <= syncproto.Day(now)+1
+		return !id.Closed(now) && id.Window <= syncproto.Day(now)+1
 	}
 	return true
-}
-
-// windowPast reports whether usage is not booked in the pool's window any more.
-func windowPast(now int64, id syncproto.Pool) bool {
-	switch id.Kind {
-	case syncproto.Volume:
-		return id.Window < syncproto.Month(now)-keepMonths
-	case syncproto.NotFound:
-		return id.Window < syncproto.Day(now)-keepDays
-	}
-	return false
 }
 
 // lease finds the lease of an epoch on a pool. When there is none it makes an empty one or

@@ -48,6 +48,21 @@ func (p Pool) Compare(q Pool) int {
 	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Subject, q.Subject), cmp.Compare(p.Window, q.Window))
 }
 
+// KeepMonths and KeepDays are how many past windows stay open for late reports.
+const KeepMonths, KeepDays = 1, 2
+
+// Closed reports whether the pool's window is so long past at a time, in Unix milliseconds, that the
+// writer grants nothing and books no usage in it.
+func (p Pool) Closed(nowMillis int64) bool {
+	switch p.Kind {
+	case Volume:
+		return p.Window < Month(nowMillis)-KeepMonths
+	case NotFound:
+		return p.Window < Day(nowMillis)-KeepDays
+	}
+	return false
+}
+
 // Usage counts requests of one key and hour (hours since 1970, UTC). Count is never 0;
 // it is negative when more charges were voided than made.
 type Usage struct {
