@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"regedge/host/hint"
 	"regedge/schema/importer"
@@ -94,8 +93,7 @@ func nothingTaken(report *importer.Report) bool {
 type progress struct{ bar *progressbar.ProgressBar }
 
 func newProgress(w io.Writer, act, unit string) *progress {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !isTerminal(w) {
 		return &progress{}
 	}
 	options := []progressbar.Option{

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -20,6 +22,7 @@ type pushFlags struct {
 	registryFlags
 	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
 	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
+	Yes      *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, is older than what is there, or does not continue it: the number of records that would go."`
 }
 
 type pushCommand struct {
@@ -65,7 +68,7 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return explainPush(err)
 	}
-	if err := c.run(ctx, m, release, "pushing"); err != nil || c.DryRun {
+	if err := c.run(ctx, m, push.Config{Release: release}, "pushing"); err != nil || c.DryRun {
 		return err
 	}
 	return push.Prune(c.Releases, c.Keep)
@@ -84,21 +87,21 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 			return explainPush(err)
 		}
 	}
-	return c.run(ctx, m, release, "rolling back")
+	return c.run(ctx, m, push.Config{Release: release, Rollback: true}, "rolling back")
 }
 
 // run pushes a release and prints the report.
-func (f *pushFlags) run(ctx context.Context, m *Main, release, act string) (err error) {
+func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, act string) (err error) {
 	primary, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, primary.Close()) }()
 	bar := newProgress(m.Stderr, act, "records")
-	report, err := push.Run(ctx, push.Config{
-		Snapshots: f.Releases, Release: release, Primary: primary, DryRun: f.DryRun, Now: m.Now,
-		Progress: func(p push.Progress) { bar.set(p.Done, p.Total) },
-	})
+	config.Snapshots, config.Primary, config.DryRun, config.Now = f.Releases, primary, f.DryRun, m.Now
+	config.Progress = func(p push.Progress) { bar.set(p.Done, p.Total) }
+	config.Confirm = func(r push.Report) error { return f.confirm(ctx, m, &r) }
+	report, err := push.Run(ctx, config)
 	bar.finish()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -109,18 +112,35 @@ func (f *pushFlags) run(ctx context.Context, m *Main, release, act string) (err 
 	return writePushed(m.Stdout, &report, f.DryRun)
 }
 
+// confirm asks for the number of records that a doubtful push would remove, unless --yes has it.
+func (f *pushFlags) confirm(ctx context.Context, m *Main, report *push.Report) error {
+	number := strconv.FormatInt(report.Removed(), 10)
+	doubts := strings.Join(report.Doubts, "; ")
+	switch {
+	case f.Yes != nil && *f.Yes == report.Removed():
+		return nil
+	case f.Yes == nil && m.asksAtTerminal():
+		writeCounts(m.Stderr, report)
+		typed, err := m.ask(ctx, fmt.Sprintf("\nNothing was written yet: %s.\nType %s, the number of records that would go, to push release %s: ", doubts, number, report.Release))
+		if err == nil && typed != number {
+			err = errors.New("nothing was written: it was not confirmed")
+		}
+		return err
+	}
+	return hint.With(fmt.Errorf("nothing was written: %s", doubts),
+		"if that is meant, give --yes %s, the number of records that would go; --dry-run shows more", number)
+}
+
 // writePushed prints the differences, and the cost of pushing them.
 func writePushed(w io.Writer, report *push.Report, dry bool) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row(table, "RECORDS", "NEW", "CHANGED", "GONE")
-	for _, c := range report.Counts {
-		row(table, c.Kind, c.Fresh, c.Other, c.Gone)
-	}
-	if err := table.Flush(); err != nil {
+	if err := writeCounts(w, report); err != nil {
 		return err
 	}
 	if report.NewGeneration {
 		fmt.Fprintln(w, "\nThe search is written anew: its index was built anew since the last push.")
+	}
+	if dry && len(report.Doubts) > 0 {
+		fmt.Fprintf(w, "\nIt has to be confirmed with --yes %d: %s.\n", report.Removed(), strings.Join(report.Doubts, "; "))
 	}
 	if dry {
 		_, err := fmt.Fprintf(w, "\nNothing was written. Release %s would be current.\n", report.Release)
@@ -131,6 +151,16 @@ func writePushed(w io.Writer, report *push.Report, dry bool) error {
 		report.Release, report.Records(), report.Transactions, report.Elapsed.Round(time.Millisecond),
 		float64(report.Records())/seconds, report.Sent, report.Received)
 	return err
+}
+
+// writeCounts prints the differences.
+func writeCounts(w io.Writer, report *push.Report) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row(table, "RECORDS", "NEW", "CHANGED", "GONE")
+	for _, c := range report.Counts {
+		row(table, c.Kind, c.Fresh, c.Other, c.Gone)
+	}
+	return table.Flush()
 }
 
 // explainPush adds hints to the most common errors.

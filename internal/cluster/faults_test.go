@@ -84,6 +84,7 @@ func (f *fixture) killedPush(t *testing.T) time.Duration {
 	args, env, err := f.PushArgs(f.after)
 	require.NoError(t, err)
 	f.push(f.whole)
+	args = f.confirmed(args, env)
 	token, err := f.Token("registry", pki.ReadOnly)
 	require.NoError(t, err)
 	primary := f.open(f.Primaries["registry"], token)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -124,12 +125,28 @@ func (f *fixture) push(file string) (took, arrived time.Duration, said string) {
 	f.t.Helper()
 	args, env, err := f.PushArgs(file)
 	require.NoError(f.t, err)
+	args = f.confirmed(args, env)
 	began := time.Now()
 	out, err := f.command(args, env).CombinedOutput()
 	ended := time.Now()
 	require.NoError(f.t, err, string(out))
 	f.arrived(f.release())
 	return ended.Sub(began), time.Since(ended), string(out)
+}
+
+// asksFor is what a push prints that has to be confirmed.
+var asksFor = regexp.MustCompile(`confirmed with --yes (\d+)`)
+
+// confirmed adds to the arguments of a push the number that it asks for, since the tests push files
+// that do not continue each other. To ask it, the snapshot is made.
+func (f *fixture) confirmed(args, env []string) []string {
+	f.t.Helper()
+	out, err := f.command(append(slices.Clone(args), "--dry-run"), env).CombinedOutput()
+	require.NoError(f.t, err, string(out))
+	if number := asksFor.FindSubmatch(out); number != nil {
+		args = append(args, "--yes", string(number[1]))
+	}
+	return args
 }
 
 // open opens the database of a server until the end of the test.

@@ -28,6 +28,11 @@ type Config struct {
 	Primary *sql.DB
 	// DryRun compares and writes nothing.
 	DryRun bool
+	// Rollback says that an earlier release is meant.
+	Rollback bool
+	// Confirm, if set, is asked before anything is written by a push that may be a mistake
+	// (Report.Doubts). Its error ends the push.
+	Confirm func(Report) error
 	// Progress, if set, is called after each transaction.
 	Progress func(Progress)
 	Now      func() time.Time
@@ -48,6 +53,7 @@ type Count struct {
 type Report struct {
 	Release        string
 	Counts         []Count
+	Doubts         []string // why the push may be a mistake, in sentences
 	Transactions   int
 	Sent, Received int64 // bytes of statements with parameters, and of results, before they are encoded
 	Compared       int64 // bytes of Received that were read to find the differences
@@ -59,6 +65,14 @@ type Report struct {
 func (r Report) Records() (n int64) {
 	for _, c := range r.Counts {
 		n += c.Fresh + c.Other + c.Gone
+	}
+	return n
+}
+
+// Removed is the number of records that the primary loses.
+func (r Report) Removed() (n int64) {
+	for _, c := range r.Counts {
+		n += c.Gone
 	}
 	return n
 }
@@ -78,7 +92,7 @@ type pusher struct {
 
 // Run pushes a release. After an error, also when ctx is done, every transaction was written whole
 // or not at all, and another Run with the same release continues. Errors wrap ErrTakenOver,
-// ErrNotPushed, ErrDiffers, libsql.ErrUnauthorized and *schema.NewerError.
+// ErrNotPushed, ErrDiffers, what Confirm returned, libsql.ErrUnauthorized and *schema.NewerError.
 func Run(ctx context.Context, config Config) (report Report, err error) {
 	started := config.Now()
 	if config.Pause == nil {
@@ -126,8 +140,8 @@ func (p *pusher) run(ctx context.Context) error {
 		p.report.NewGeneration = true
 	}
 	p.count(changes)
-	if p.config.DryRun {
-		return nil
+	if err := p.confirm(ctx, before); err != nil || p.config.DryRun {
+		return err
 	}
 	if err := p.begin(ctx, before); err != nil {
 		return err

@@ -1,0 +1,111 @@
+package push
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"regedge/replicate/registry/libsql"
+)
+
+// removedShare: a push that removes more than one in so many records of a kind, which is 2%, is
+// confirmed first. An ordinary release removes hardly any: companies that end stay, as struck off.
+const removedShare = 50
+
+// selectCurrent reads the primary's current release, and how many records of each kind it has at least:
+// appointments at a company that is not held are a record too.
+const selectCurrent = `SELECT id, released_at, companies, llps, directors, (SELECT count(*) FROM pincode)
+FROM release ORDER BY seq DESC LIMIT 1`
+
+// selectKinds counts the records of each kind. It reads the whole table.
+const selectKinds = `SELECT kind, count(*) FROM content GROUP BY kind`
+
+// selectOrigin tells when the snapshot's release ?1 was made, and whether its file ever held release ?2.
+const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`
+
+// confirm asks Config.Confirm if the push may be a mistake. A push that goes on after an interruption
+// was confirmed when it began.
+func (p *pusher) confirm(ctx context.Context, before state) (err error) {
+	if p.blank || before.pushing == p.config.Release {
+		return nil
+	}
+	if p.report.Doubts, err = p.doubts(ctx); err != nil {
+		return fmt.Errorf("compare the releases: %w", libsql.Explain(err))
+	}
+	if len(p.report.Doubts) == 0 || p.config.Confirm == nil || p.config.DryRun {
+		return nil
+	}
+	return p.config.Confirm(p.report)
+}
+
+// doubts are the reasons to confirm the push, as sentences. A rollback is meant to be older.
+func (p *pusher) doubts(ctx context.Context) (list []string, err error) {
+	var current string
+	var currentMade, companies, llps, directors, pincodes int64
+	err = p.config.Primary.QueryRowContext(ctx, selectCurrent).Scan(&current, &currentMade, &companies, &llps, &directors, &pincodes)
+	first := errors.Is(err, sql.ErrNoRows)
+	if err != nil && !first {
+		return nil, err
+	}
+	least := map[kind]int64{company: companies, llp: llps, director: directors, pincode: pincodes, entry: companies + llps}
+	if p.removesMany(least) {
+		if list, err = p.removals(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if first || p.config.Rollback {
+		return list, nil
+	}
+	origin, err := p.origin(ctx, current, currentMade)
+	return append(list, origin...), err
+}
+
+// removesMany reports whether the push removes more than its share of the records of any kind.
+func (p *pusher) removesMany(had map[kind]int64) bool {
+	return slices.ContainsFunc(kinds, func(k kind) bool { return p.removesShare(k, had[k]) })
+}
+
+func (p *pusher) removesShare(k kind, had int64) bool { return p.gone(k)*removedShare > had }
+
+func (p *pusher) gone(k kind) int64 { return p.report.Counts[k-1].Gone }
+
+// removals lists the kinds of which more than their share goes, by the exact numbers.
+func (p *pusher) removals(ctx context.Context) (list []string, err error) {
+	rows, err := p.config.Primary.QueryContext(ctx, selectKinds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k kind
+		var had int64
+		if err := rows.Scan(&k, &had); err != nil {
+			return nil, err
+		}
+		if p.removesShare(k, had) {
+			list = append(list, fmt.Sprintf("%d of %d %v would go", p.gone(k), had, k))
+		}
+	}
+	return list, rows.Err()
+}
+
+// origin compares the snapshot's file with the primary's current release.
+func (p *pusher) origin(ctx context.Context, current string, currentMade int64) (list []string, err error) {
+	var made int64
+	var continues bool
+	if err := p.local.QueryRowContext(ctx, selectOrigin, p.config.Release, current).Scan(&made, &continues); err != nil {
+		return nil, err
+	}
+	if made < currentMade {
+		list = append(list, fmt.Sprintf("it was made on %s, before release %s, which is current, on %s", day(made), current, day(currentMade)))
+	}
+	if !continues {
+		list = append(list, fmt.Sprintf("its file does not continue release %s, which is current", current))
+	}
+	return list, nil
+}
+
+func day(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }

@@ -1,0 +1,102 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errNo = errors.New("not confirmed")
+
+// asked pushes a release without a confirmation, and returns why it was asked for.
+func (f *fixture) asked(release string, rollback bool) []string {
+	f.t.Helper()
+	config := f.config(release)
+	config.Rollback = rollback
+	var doubts []string
+	config.Confirm = func(r Report) error {
+		doubts = r.Doubts
+		return errNo
+	}
+	report, err := Run(f.t.Context(), config)
+	if doubts == nil {
+		require.NoError(f.t, err)
+		return nil
+	}
+	require.ErrorIs(f.t, err, errNo)
+	require.Zero(f.t, report.Transactions)
+	require.Empty(f.t, dump(f.t, f.primary(), "SELECT 1 FROM pushing WHERE release <> ''"), "nothing was begun")
+	config.DryRun = true
+	report, err = Run(f.t.Context(), config)
+	require.NoError(f.t, err, "a dry run asks nothing")
+	require.Equal(f.t, doubts, report.Doubts)
+	return doubts
+}
+
+func TestAPushThatRemovesMoreThanAFiftiethIsConfirmed(t *testing.T) {
+	f := newFixture(t)
+	release := f.snapshot()
+	require.Nil(t, f.asked(release, false), "an empty primary has nothing to lose")
+	var had int
+	_, err := fmt.Sscanf(dump(t, f.primary(), "SELECT count(*) FROM director")[0], "[{%d", &had)
+	require.NoError(t, err)
+	drop := "DELETE FROM director WHERE din IN (SELECT din FROM director LIMIT %d)"
+	f.edit(nil, fmt.Sprintf(drop, had/50))
+	require.Nil(t, f.asked(f.snapshot(), false), "2%%")
+	left := had - had/50
+	f.edit(nil, fmt.Sprintf(drop, left/50+1))
+	fewer := f.snapshot()
+	doubt := fmt.Sprintf("%d of %d directors would go", left/50+1, left)
+	require.Equal(t, []string{doubt}, f.asked(fewer, false))
+	_, err = Run(t.Context(), f.config(fewer))
+	require.NoError(t, err)
+	require.Nil(t, f.asked(release, true), "a rollback that removes nothing")
+	require.Len(t, f.asked(fewer, true), 1, "a rollback that does")
+}
+
+func TestAnOlderPushAndAStrangersAreConfirmed(t *testing.T) {
+	f := newFixture(t)
+	f.push()
+	content, err := os.ReadFile(f.registry)
+	require.NoError(t, err)
+	f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
+	older := f.snapshot()
+	f.edit(nil, "UPDATE company SET paid_up_capital = 7 WHERE cin = (SELECT min(cin) FROM company)")
+	require.Nil(t, f.asked(f.snapshot(), false), "a release may be left out")
+	doubts := f.asked(older, false)
+	require.Len(t, doubts, 2)
+	require.Contains(t, doubts[0], "before release edit-2, which is current, on 20")
+	require.Equal(t, "its file does not continue release edit-2, which is current", doubts[1])
+	require.Nil(t, f.asked(older, true), "a rollback")
+
+	require.NoError(t, os.WriteFile(f.registry, content, 0o600))
+	f.releases += 100 // later than all before
+	f.edit(nil, "UPDATE company SET paid_up_capital = 8 WHERE cin = (SELECT min(cin) FROM company)")
+	require.Equal(t, []string{"its file does not continue release edit-1, which is current"}, f.asked(f.snapshot(), false))
+}
+
+// TestAPushThatGoesOnIsNotConfirmedAgain: what is left to remove has another number then.
+func TestAPushThatGoesOnIsNotConfirmedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a small registry is pushed in one transaction")
+	}
+	f := newFixture(t)
+	f.push()
+	f.edit(nil, "DELETE FROM director", "UPDATE company SET phone = '1'")
+	release := f.snapshot()
+	asked := 0
+	config := f.config(release)
+	config.Confirm = func(Report) error { asked++; return nil }
+	ctx, cancel := context.WithCancel(t.Context())
+	config.Progress = func(Progress) { cancel() }
+	_, err := Run(ctx, config)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, dump(t, f.primary(), "SELECT 1 FROM pushing WHERE release <> ''"), 1, "interrupted")
+	require.Nil(t, f.asked(release, false))
+	require.Equal(t, 1, asked)
+	f.same(release)
+}
