@@ -28,12 +28,12 @@ type pushFlags struct {
 type pushCommand struct {
 	File string `arg:"" type:"path" help:"The registry file to push."`
 	pushFlags
-	Keep int `default:"3" help:"How many snapshots are kept (${default})."`
+	Keep int `default:"3" help:"How many releases are kept: the current one and those that rollbacks go back to (${default})."`
 }
 
 type rollbackCommand struct {
 	pushFlags
-	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before, and is older."`
+	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before."`
 }
 
 // Validate refuses early what would fail later.
@@ -71,7 +71,12 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	if err := c.run(ctx, m, push.Config{Release: release}, "pushing"); err != nil || c.DryRun {
 		return err
 	}
-	return push.Prune(c.Releases, c.Keep)
+	primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	if err != nil {
+		return err
+	}
+	defer primary.Close()
+	return push.Prune(ctx, c.Releases, primary, c.Keep)
 }
 
 // Run pushes an earlier release.
@@ -83,7 +88,7 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 			return err
 		}
 		defer primary.Close()
-		if release, err = push.Previous(ctx, primary, c.Releases); err != nil {
+		if release, err = push.Previous(ctx, primary); err != nil {
 			return explainPush(err)
 		}
 	}
@@ -172,7 +177,9 @@ func explainPush(err error) error {
 	case errors.Is(err, push.ErrUnfinished):
 		return hint.With(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNoEarlier):
-		return hint.With(err, "name one that is kept with --to, or give --releases of the machine that pushed it")
+		return hint.With(err, "name one that is kept in --releases with --to")
+	case errors.Is(err, push.ErrNoSnapshot):
+		return hint.With(err, "give --releases of the machine that pushed it, or name one that is kept with --to")
 	case errors.Is(err, libsql.ErrUnauthorized):
 		return hint.With(err, "a token that may write is needed: regedge trust token registry")
 	case errors.Is(err, push.ErrTakenOver):

@@ -29,9 +29,10 @@ func Example() {
 	}
 	fmt.Println(report.Records(), "records were pushed in", report.Transactions, "transactions")
 
-	if config.Release, err = push.Previous(ctx, primary, "releases"); err != nil {
+	if config.Release, err = push.Previous(ctx, primary); err != nil {
 		log.Fatal(err)
 	}
+	config.Rollback = true
 	if _, err := push.Run(ctx, config); err != nil {
 		log.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (p *pusher) finish(ctx context.Context) error {
 		return err
 	}
 	digest += hash
-	list = append(list,
+	list = append(append(list, p.stack()...),
 		libsql.Statement{SQL: putRelease, Args: []any{release, digest, p.config.Now().Unix()}},
 		libsql.Statement{SQL: `UPDATE pushing SET release = ''`})
 	if err := p.commit(ctx, list); err != nil {

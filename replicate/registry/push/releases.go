@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"regedge/replicate/registry/libsql"
@@ -61,27 +59,57 @@ func releases(ctx context.Context, db *sql.DB) (list []Release, err error) {
 
 // ErrNoEarlier means that there is no release to go back to: a primary lists the releases that were
 // pushed to it since it was created.
-var ErrNoEarlier = errors.New("the primary had no earlier release whose snapshot is kept")
+var ErrNoEarlier = errors.New("no other release was current at the primary before")
 
-// Previous is the release to roll back to: the latest current one among those that are no newer
-// than the current release and have a snapshot in dir. So a release that was rolled back is not
-// chosen.
-func Previous(ctx context.Context, db *sql.DB, dir string) (string, error) {
-	releases, err := Releases(ctx, db)
+// selectPrevious reads the release that a rollback goes back to: that of a rollback that was
+// interrupted, the current one after an interrupted push, and else the one before the current one.
+const selectPrevious = `SELECT coalesce(
+  (SELECT iif(back, release, (SELECT release FROM release_stack ORDER BY depth DESC LIMIT 1)) FROM pushing WHERE release <> ''),
+  (SELECT release FROM release_stack ORDER BY depth DESC LIMIT 1 OFFSET 1), '')`
+
+// Previous is the release to roll back to: the one that was current before the current one was pushed.
+// A release that was rolled back is not chosen, and a push that did not complete is undone first.
+func Previous(ctx context.Context, db *sql.DB) (release string, err error) {
+	list, err := Releases(ctx, db)
 	if err != nil {
 		return "", err
 	}
-	kept, err := Snapshots(dir)
-	if err != nil {
-		return "", err
-	}
-	for i, r := range releases {
-		if i > 0 && !r.Released.After(releases[0].Released) && slices.Contains(kept, r.ID) {
-			return r.ID, nil
-		}
-	}
-	if len(kept) == 0 {
+	if len(list) == 0 {
 		return "", ErrNoEarlier
 	}
-	return "", fmt.Errorf("%w; kept are %s", ErrNoEarlier, strings.Join(kept, ", "))
+	if err := db.QueryRowContext(ctx, selectPrevious).Scan(&release); err != nil {
+		return "", fmt.Errorf("find the release before: %w", libsql.Explain(err))
+	}
+	if release == "" {
+		return "", ErrNoEarlier
+	}
+	return release, nil
+}
+
+// stacked lists the releases that rollbacks go back to, one after another, and the current one first:
+// at most n.
+func stacked(ctx context.Context, db *sql.DB, n int) (list []string, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT release FROM release_stack GROUP BY release ORDER BY max(depth) DESC LIMIT ?`, n)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var release string
+		if err := rows.Scan(&release); err != nil {
+			return nil, err
+		}
+		list = append(list, release)
+	}
+	return list, rows.Err()
+}
+
+// stack are the statements that make the release of this push the top of release_stack.
+func (p *pusher) stack() (list []libsql.Statement) {
+	if p.config.Rollback {
+		list = append(list, libsql.Statement{SQL: `DELETE FROM release_stack
+			WHERE depth > (SELECT max(depth) FROM release_stack WHERE release = ?1)`, Args: []any{p.config.Release}})
+	}
+	return append(list, libsql.Statement{SQL: `INSERT INTO release_stack (release)
+		SELECT ?1 WHERE ?1 IS NOT (SELECT release FROM release_stack ORDER BY depth DESC LIMIT 1)`, Args: []any{p.config.Release}})
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -24,6 +25,9 @@ var releaseID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
 // ErrUnfinished means that the last import into a registry did not complete.
 var ErrUnfinished = errors.New("the registry has changes without a release: complete its import first")
+
+// ErrNoSnapshot means that a release can't be pushed, since its snapshot is not kept.
+var ErrNoSnapshot = errors.New("no snapshot")
 
 // Snapshot copies the registry file at path to a snapshot of its newest release in the folder dir,
 // unless there is one, and returns the release's id.
@@ -122,8 +126,8 @@ func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
 	path := snapshotPath(dir, release)
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		kept, _ := Snapshots(dir) // the path is named in any case
-		return nil, fmt.Errorf("open snapshot: %w; kept are: %s", err, strings.Join(kept, ", "))
+		kept, _ := Snapshots(dir) // the folder is named in any case
+		return nil, fmt.Errorf("%w: that of release %s is not in %s; kept are: %s", ErrNoSnapshot, release, dir, strings.Join(kept, ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
@@ -175,13 +179,21 @@ func Snapshots(dir string) ([]string, error) {
 	return list, nil
 }
 
-// Prune removes all snapshots in dir but the newest keep.
-func Prune(dir string, keep int) error {
+// Prune removes the snapshots in dir but keep: those of the releases that rollbacks of the primary
+// go back to first. As many of the newest ones stay too, which may be for another primary.
+func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 	list, err := Snapshots(dir)
 	if err != nil {
 		return err
 	}
+	needed, err := stacked(ctx, primary, keep)
+	if err != nil {
+		return fmt.Errorf("list the releases to keep: %w", libsql.Explain(err))
+	}
 	for _, release := range list[:max(0, len(list)-keep)] {
+		if slices.Contains(needed, release) {
+			continue
+		}
 		if err := os.Remove(snapshotPath(dir, release)); err != nil {
 			return fmt.Errorf("remove an old snapshot: %w", err)
 		}

@@ -120,6 +120,13 @@ CREATE TABLE release (
   pushed_at    INTEGER
 ) STRICT;
 
+-- The releases that were current, the current one with the greatest depth. A push puts its release on
+-- top, a rollback takes off what is above the release that it goes back to. Only push writes it.
+CREATE TABLE release_stack (
+  depth   INTEGER PRIMARY KEY,
+  release TEXT    NOT NULL
+) STRICT;
+
 -- Has its one row while the registry differs from its newest release. An interrupted import
 -- leaves it, and the import that completes it writes the release.
 CREATE TABLE unreleased (
@@ -196,7 +203,8 @@ CREATE TABLE content_part (
 -- own token, and fails when another push has taken over.
 CREATE TABLE pushing (
   id      INTEGER PRIMARY KEY CHECK (id = 1),
-  release TEXT    NOT NULL, -- the release being pushed
+  release TEXT    NOT NULL, -- the release being pushed; empty once it is complete
+  back    INTEGER NOT NULL, -- 1 for a rollback, else 0
   token   TEXT    NOT NULL,
   claimed TEXT    NOT NULL CHECK (claimed = token),
   batch   INTEGER NOT NULL  -- number of the last transaction under this token
