@@ -43,10 +43,11 @@ type projector struct {
 	migrated       bool          // owned by Run
 	logged         string        // the failure as last logged; owned by Run
 
-	mu      sync.Mutex
-	pending []*pendingRow
-	compare bool      // compare both databases
-	since   time.Time // when compare was set
+	mu        sync.Mutex
+	pending   []*pendingRow
+	compare   bool      // compare both databases
+	comparing bool      // this goes on
+	since     time.Time // when compare was set
 }
 
 // changedRow is a row of the projection that a change touched.
@@ -82,9 +83,10 @@ func (p *projector) add(row changedRow) *pendingRow {
 // compareAll asks for a comparison, after a change whose outcome is unknown.
 func (p *projector) compareAll() {
 	p.mu.Lock()
-	if !p.compare {
-		p.compare, p.since = true, time.Now()
+	if !p.compare && !p.comparing {
+		p.since = time.Now()
 	}
+	p.compare = true
 	p.mu.Unlock()
 	p.ask()
 }
@@ -105,7 +107,7 @@ func (p *projector) behind() (changes int, age time.Duration) {
 	for _, row := range p.pending {
 		age = max(age, time.Since(row.since))
 	}
-	if p.compare {
+	if p.compare || p.comparing {
 		changes, age = changes+1, max(age, time.Since(p.since))
 	}
 	return changes, age
@@ -218,12 +220,11 @@ func (p *projector) projectRow(ctx context.Context, changed changedRow) error {
 	defer cancel()
 	t := projection[changed.table]
 	found, err := readRows(ctx, p.ledger, t.ledger+` AND id = ?`, t.columns, changed.id)
-	if err == nil {
-		if r, ok := found[changed.id]; ok {
-			_, err = p.access.ExecContext(ctx, t.put, r.values()[:t.columns]...)
-		} else {
-			_, err = p.access.ExecContext(ctx, t.drop, changed.id)
-		}
+	switch {
+	case err == nil && len(found) > 0:
+		err = p.put(ctx, t, found)
+	case err == nil:
+		err = p.drop(ctx, t, []any{changed.id})
 	}
 	if err != nil {
 		return fmt.Errorf("project %s %v: %w", t.name, changed.id, errors.Join(err, ctx.Err()))
@@ -233,140 +234,18 @@ func (p *projector) projectRow(ctx context.Context, changed changedRow) error {
 
 func (p *projector) compareIfAsked(ctx context.Context) error {
 	p.mu.Lock()
-	wanted := p.compare
-	p.compare = false
+	p.comparing, p.compare = p.compare, false
+	wanted := p.comparing
 	p.mu.Unlock()
 	if !wanted {
 		return nil
 	}
-	if err := p.compareTables(ctx); err != nil {
-		p.mu.Lock()
-		p.compare = true
-		p.mu.Unlock()
+	err := p.compareTables(ctx)
+	p.mu.Lock()
+	p.comparing, p.compare = false, p.compare || err != nil
+	p.mu.Unlock()
+	if err != nil {
 		return fmt.Errorf("bring access database up to date: %w", err)
-	}
-	return nil
-}
-
-// projected is one table of the projection, with the statements that read it on both sides and
-// that put and drop a row. The first column is the id.
-type projected struct {
-	name, ledger, access, put, drop string
-	columns                         int
-}
-
-// Indexes in projection.
-const (
-	planTable = iota
-	accountTable
-	keyTable
-)
-
-// projection lists the tables in an order that satisfies foreign keys.
-var projection = []projected{
-	planTable: {
-		name:   "plan",
-		ledger: `SELECT id, api_access, per_minute, monthly_volume, email, phone FROM plan WHERE true`,
-		access: `SELECT id, api_access, per_minute, monthly_volume, email, phone FROM plan`,
-		put: `INSERT INTO plan (id, api_access, per_minute, monthly_volume, email, phone) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET api_access = excluded.api_access, per_minute = excluded.per_minute,
-			monthly_volume = excluded.monthly_volume, email = excluded.email, phone = excluded.phone`,
-		drop: `DELETE FROM plan WHERE id = ?`, columns: 6,
-	},
-	accountTable: {
-		name:   "account",
-		ledger: `SELECT id, plan, suspended FROM account WHERE true`,
-		access: `SELECT id, plan, suspended FROM account`,
-		put: `INSERT INTO account (id, plan, suspended) VALUES (?, ?, ?)
-			ON CONFLICT DO UPDATE SET plan = excluded.plan, suspended = excluded.suspended`,
-		drop: `DELETE FROM account WHERE id = ?`, columns: 3,
-	},
-	keyTable: {
-		name:   "api_key",
-		ledger: `SELECT id, account, hex(hash) FROM api_key WHERE revoked_at IS NULL`,
-		access: `SELECT id, account, hex(hash) FROM api_key`,
-		put: `INSERT INTO api_key (id, account, hash) VALUES (?, ?, unhex(?))
-			ON CONFLICT DO UPDATE SET account = excluded.account, hash = excluded.hash`,
-		drop: `DELETE FROM api_key WHERE id = ?`, columns: 3,
-	},
-}
-
-// compareTables makes the access database match the ledger. It writes only the differences: first
-// it drops the rows that the ledger does not have (keys, then accounts, then plans), then it puts the
-// others. A row that fails does not hold up the others.
-func (p *projector) compareTables(ctx context.Context) (failed error) {
-	write := func(act, statement string, args ...any) error {
-		err := p.exec(ctx, statement, args...)
-		if err != nil {
-			err = fmt.Errorf("%s %v: %w", act, args[0], err)
-			failed = errors.Join(failed, err)
-		}
-		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			return errors.Join(failed, ctx.Err()) // the server hangs, or the writer ends
-		}
-		return nil
-	}
-	puts := make([]map[any]row, len(projection))
-	for i := len(projection) - 1; i >= 0; i-- {
-		t := projection[i]
-		var drops []any
-		var err error
-		if puts[i], drops, err = p.differences(ctx, t); err != nil {
-			return errors.Join(failed, err)
-		}
-		for _, id := range drops {
-			if err := write("drop "+t.name, t.drop, id); err != nil {
-				return err
-			}
-		}
-	}
-	for i, t := range projection {
-		for _, r := range puts[i] {
-			if err := write("put "+t.name, t.put, r.values()[:t.columns]...); err != nil {
-				return err
-			}
-		}
-	}
-	return failed
-}
-
-// differences compares a table: the rows that the access database lacks or has otherwise, and the ids
-// of those that the ledger does not have.
-func (p *projector) differences(ctx context.Context, t projected) (puts map[any]row, drops []any, err error) {
-	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
-	}
-	ctx, cancel := bounded(ctx, tableLimit)
-	defer cancel()
-	want, err := readRows(ctx, p.ledger, t.ledger, t.columns)
-	if err != nil {
-		return nil, nil, err
-	}
-	have, err := readRows(ctx, p.access, t.access, t.columns)
-	if err != nil {
-		return nil, nil, errors.Join(err, ctx.Err())
-	}
-	puts = map[any]row{}
-	for id, r := range want {
-		if have[id] != r {
-			puts[id] = r
-		}
-	}
-	for id := range have {
-		if _, ok := want[id]; !ok {
-			drops = append(drops, id)
-		}
-	}
-	return puts, drops, nil
-}
-
-// exec writes one row to the access database.
-func (p *projector) exec(ctx context.Context, statement string, args ...any) error {
-	ctx, cancel := bounded(ctx, rowLimit)
-	defer cancel()
-	_, err := p.access.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return errors.Join(err, ctx.Err())
 	}
 	return nil
 }
@@ -377,32 +256,6 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	statement, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endGrace, cancel) })
 	return statement, func() { stop(); cancel() }
-}
-
-// row is a row of the projection. No table has more than six columns.
-type row [6]any
-
-func (r row) values() []any { return r[:] }
-
-func readRows(ctx context.Context, db *sql.DB, query string, columns int, args ...any) (map[any]row, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	found := map[any]row{}
-	for rows.Next() {
-		var r row
-		into := make([]any, columns)
-		for i := range into {
-			into[i] = &r[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			return nil, err
-		}
-		found[r[0]] = r
-	}
-	return found, rows.Err()
 }
 
 // isFile reports whether a database is a local file, so that it can't hang as a server can.

@@ -83,9 +83,9 @@ type Writer struct {
 	tokensChanged atomic.Bool
 }
 
-// Open migrates the ledger and takes a new generation of it, which stops an older writer. An access
-// database in a file is migrated and brought up to date; of one on a server this is tried for two
-// seconds and then left to Run, so that the writer starts while that server is down.
+// Open migrates the ledger and takes a new generation of it, which stops an older writer. It begins to
+// bring the access database up to date, and after two seconds leaves that to Run, so that the writer
+// starts while a server of that database is down, and with any number of keys.
 func Open(ctx context.Context, config Config) (*Writer, error) {
 	if len(config.OperatorToken) < minToken {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
@@ -124,13 +124,18 @@ func (w *Writer) prepare(ctx context.Context) error {
 	if err = w.readTokens(ctx); err != nil {
 		return err
 	}
-	if isFile(w.config.Access) {
-		return w.projector.turn(ctx)
-	}
-	// A server that answers is brought up to date now; else Run goes on with it.
+	// Most of the time the access database is up to date within moments; else Run goes on with it.
 	ctx, cancel := context.WithTimeout(ctx, projectWait)
 	defer cancel()
-	w.projector.logOutcome(w.projector.turn(ctx))
+	err = w.projector.turn(ctx)
+	switch {
+	case hangs(err):
+		w.config.Logger.Info("the access database is brought up to date beside the service")
+	case err != nil && isFile(w.config.Access):
+		return err
+	default:
+		w.projector.logOutcome(err)
+	}
 	return nil
 }
 

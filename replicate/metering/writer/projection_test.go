@@ -1,0 +1,150 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sqldtest"
+	"regedge/schema"
+)
+
+var benchKeys = flag.Int("keys", 200_000, "keys of BenchmarkFirstStart, two for each account")
+
+// fillKeys makes a ledger with accounts and keys, two for each account.
+func fillKeys(t testing.TB, dir string, keys int) *sql.DB {
+	t.Helper()
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
+	for _, statement := range []string{
+		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) INSERT INTO account (id, name, email, plan, suspended, created_at, bought)
+			SELECT i, 'made-up', '', 'scale', 0, 0, 1000 FROM n`,
+		`INSERT INTO api_key (account, name, hash, shown, created_at) SELECT id, 'first', randomblob(32), 'abcd', 0 FROM account WHERE ?1`,
+		`INSERT INTO api_key (account, name, hash, shown, created_at) SELECT id, 'second', randomblob(32), 'abcd', 0 FROM account WHERE ?1`,
+	} {
+		_, err := db.Exec(statement, keys/2)
+		require.NoError(t, err)
+	}
+	return db
+}
+
+func openAccess(t testing.TB, dir string) *sql.DB {
+	t.Helper()
+	db, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// contents is what the access database should hold, and holds.
+func contents(t *testing.T, ledger, access *sql.DB) (want, have [][]row) {
+	t.Helper()
+	for _, table := range projection {
+		rows, err := readRows(t.Context(), ledger, table.ledger+" ORDER BY id", table.columns)
+		require.NoError(t, err)
+		want = append(want, rows)
+		rows, err = readRows(t.Context(), access, table.access+" ORDER BY id", table.columns)
+		require.NoError(t, err)
+		have = append(have, rows)
+	}
+	return want, have
+}
+
+// TestTheAccessDatabaseIsComparedPageByPage spoils an access database of many pages in several ways.
+// Each time a comparison makes it what the ledger says.
+func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
+	dir := t.TempDir()
+	ledger, access := fillKeys(t, dir, 5*comparedRows), openAccess(t, dir)
+	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
+	require.NoError(t, p.turn(t.Context()))
+	for name, spoil := range map[string][]string{
+		"empty":            {`DELETE FROM api_key`, `DELETE FROM account`, `DELETE FROM plan`},
+		"some are missing": {`DELETE FROM api_key WHERE abs(random()) % 3 = 0`},
+		"the first page":   {fmt.Sprintf(`DELETE FROM api_key WHERE id <= %d`, comparedRows)},
+		"the last page":    {fmt.Sprintf(`DELETE FROM api_key WHERE id > %d`, 4*comparedRows)},
+		"strays after all": {fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+			INSERT INTO api_key (id, account, hash) SELECT 10000000 + i, 1, randomblob(32) FROM n`, 3*comparedRows)},
+		"other values": {`UPDATE account SET plan = 'free' WHERE abs(random()) % 2 = 0`, `UPDATE api_key SET hash = randomblob(32) WHERE id % 7 = 0`},
+		"a plan":       {`INSERT INTO plan VALUES ('0', 0, 0, 0, 0, 0), ('zzz', 0, 0, 0, 0, 0)`},
+		"nothing":      nil,
+	} {
+		for _, statement := range spoil {
+			_, err := access.Exec(statement)
+			require.NoError(t, err, name)
+		}
+		p.compareAll()
+		require.NoError(t, p.turn(t.Context()), name)
+		want, have := contents(t, ledger, access)
+		require.Equal(t, want, have, name)
+	}
+}
+
+// TestARevocationDoesNotWaitForAComparison revokes a key while the first rows of a large table are
+// compared.
+func TestARevocationDoesNotWaitForAComparison(t *testing.T) {
+	dir := t.TempDir()
+	ledger, access := fillKeys(t, dir, 3*comparedRows), openAccess(t, dir)
+	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
+	require.NoError(t, p.turn(t.Context()))
+	revoked := int64(1 + rand.IntN(3*comparedRows))
+	pages := 0
+	p.compareAll()
+	p.compare, p.comparing = false, true
+	behind, _ := p.behind()
+	require.Equal(t, 1, behind, "a comparison that goes on counts")
+	require.NoError(t, p.eachDifference(t.Context(), projection[keyTable], func([]row, []any) error {
+		if pages++; pages == 1 {
+			_, err := ledger.Exec(`UPDATE api_key SET revoked_at = 1 WHERE id = ?`, revoked)
+			p.add(changedRow{table: keyTable, id: revoked, takes: true})
+			return err
+		}
+		var left int
+		err := access.QueryRow(`SELECT count(*) FROM api_key WHERE id = ?`, revoked).Scan(&left)
+		require.Zero(t, left, "the key works on")
+		return err
+	}))
+	require.Greater(t, pages, 1)
+}
+
+// BenchmarkFirstStart is the start of a writer whose access database is empty: until it serves, and
+// until edges know every key.
+func BenchmarkFirstStart(b *testing.B) {
+	for _, kind := range []string{"file", "server"} {
+		b.Run(kind, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				dir := b.TempDir()
+				config := Config{Ledger: fillKeys(b, dir, *benchKeys), OperatorToken: "operator-token-of-tests"}
+				if kind == "server" {
+					config.Access = sqldtest.Open(b, sqldtest.Primary(b))
+				} else {
+					config.Access = openAccess(b, dir)
+				}
+				b.StartTimer()
+				begun := time.Now()
+				w, err := Open(b.Context(), config)
+				require.NoError(b, err)
+				serves := time.Since(begun)
+				ctx, cancel := context.WithCancel(b.Context())
+				done := make(chan error, 1)
+				go func() { done <- w.Run(ctx) }()
+				for changes := 1; changes > 0; changes, _ = w.projector.behind() {
+					time.Sleep(time.Millisecond)
+				}
+				b.ReportMetric(serves.Seconds(), "s/until-it-serves")
+				b.ReportMetric(time.Since(begun).Seconds(), "s/until-all-keys-work")
+				cancel()
+				require.NoError(b, <-done)
+			}
+		})
+	}
+}
