@@ -263,6 +263,7 @@ func (c *centre) restore() {
 		s.dropAside()
 	}
 	s.note("the ledger of %d is restored, announced %v", c.backup.at, announced)
+	c.addAccount()
 	s.mayCover, s.coverDisturbed = c.mayCover(announced), s.disturbed
 	c.end(&c.former)
 	c.end(&c.current)
@@ -276,5 +277,23 @@ func (c *centre) restore() {
 		c.start(announced)
 	}
 	s.readdNodes()
+	if announced {
+		c.addAccount()
+	}
 	s.check()
+}
+
+// addAccount has an operator add an account. Its id must not be one that another account had, also in a
+// ledger that was lost: edges may still report usage of it. Only a ledger that was restored without a
+// word, and has not heard an edge since, can't know.
+func (c *centre) addAccount() {
+	s := c.sim
+	c.operate(func(ctx context.Context, o *writer.Client) error {
+		a, err := o.AddAccount(ctx, "another account", "", "scale")
+		if err == nil && s.accountIDs[a.ID] && !s.restoredSilently {
+			s.fail("the id %d of an account was given before", a.ID)
+		}
+		s.accountIDs[a.ID] = true
+		return err
+	})
 }

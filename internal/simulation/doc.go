@@ -30,7 +30,8 @@
 //     the last two seconds by the clocks of edge and writer: the edge asks once a second, and so
 //     often does a superseded writer look whether it is one (G5, G6).
 //  5. A ledger that waits for its edges grants nothing.
-//  6. An operator's call is refused by a failing database and by a superseded writer, and by
+//  6. No id of an account is given twice, whatever was lost in a restore.
+//  7. An operator's call is refused by a failing database and by a superseded writer, and by
 //     nothing else.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its

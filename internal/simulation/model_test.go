@@ -84,6 +84,8 @@ type model struct {
 	// disturbed at that time.
 	mayCover       counts
 	coverDisturbed int
+	// accountIDs are the ids of accounts that operators were told of, beside the first few.
+	accountIDs map[int64]bool
 	// settling says that every edge has reported since.
 	settling bool
 }
@@ -92,6 +94,7 @@ func newModel() model {
 	return model{
 		got: counts{}, mayBe: counts{}, missing: counts{}, reportable: counts{}, forked: counts{},
 		voidedLate: counts{}, asked: counts{}, bought: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
+		accountIDs: map[int64]bool{},
 	}
 }
 

@@ -50,6 +50,7 @@ var mutants = []mutant{
 	{name: "ended-lease-not-extended", change: moveIntoPrevious},
 	{name: "restored-ledger-grants-at-once", change: dropFirstOperand},
 	{name: "grants-compensated-before-returns", change: also("cover"), needs: []string{"cover"}},
+	{name: "ids-given-again-after-a-restore", change: skip},
 	{name: "late-report-debited-twice", change: never},
 	{name: "adjustment-takes-leased-units", change: keepFirstArgument},
 	{name: "second-writer-not-fenced", change: lastOperator("!=", ">")},

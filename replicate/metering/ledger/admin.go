@@ -62,6 +62,7 @@ func (l *Ledger) putAccount(a *Account) {
 		a.credits = &Pool{ID: syncproto.Pool{Kind: syncproto.Credits, Subject: a.ID}}
 	}
 	l.accounts[a.ID] = a
+	l.lastAccount = max(l.lastAccount, a.ID)
 	l.pools[a.credits.ID] = a.credits
 	l.changes.accounts[a.ID] = true
 }

@@ -39,6 +39,7 @@ type usageKey struct {
 // at the time of Flush; usage is added to the rows in the database.
 type Changes struct {
 	Restoring  *bool
+	leapIDs    bool // a restore began
 	Entries    []Entry
 	Unresolved []UnresolvedRow
 	plans      map[string]bool

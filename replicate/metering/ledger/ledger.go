@@ -128,14 +128,16 @@ type Ledger struct {
 	pools      map[syncproto.Pool]*Pool
 	edges      map[string]*Edge
 	touched    []*Pool
-	sessions   uint64
-	live       int64
-	liveAt     int64
-	liveKnown  bool
-	rates      map[int64]*rate
-	rateMinute int64
-	sweptDay   int32
-	changes    *Changes
+	// lastAccount is the greatest id of an account.
+	lastAccount int64
+	sessions    uint64
+	live        int64
+	liveAt      int64
+	liveKnown   bool
+	rates       map[int64]*rate
+	rateMinute  int64
+	sweptDay    int32
+	changes     *Changes
 }
 
 // New makes a ledger without accounts.

@@ -80,6 +80,18 @@ func TestSumsOfNonsenseDoNotOverflow(t *testing.T) {
 	}
 }
 
+func TestAMadeUpAccountDoesNotUseUpTheIds(t *testing.T) {
+	f := newFixture(t, 9, "one", "two")
+	f.l.Restore()
+	f.hello("two", syncproto.Hello{Boot: 2, Epoch: 6}) // keeps the ledger waiting
+	e, session := f.hello("one", syncproto.Hello{Boot: 1, Epoch: 5})
+	lost, madeUp := found(1), found(1)
+	lost.Account, madeUp.Account = 1+2*ledger.MaxRestoredLeap, 1<<53
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 1, Usage: []syncproto.Usage{lost, madeUp}}})
+	require.NotNil(t, f.l.Account(lost.Account))
+	require.Nil(t, f.l.Account(madeUp.Account))
+}
+
 func TestABatchAfterAGapIsNotApplied(t *testing.T) {
 	f := newFixture(t, 1, "one")
 	e, session := f.hello("one", syncproto.Hello{Boot: 1})

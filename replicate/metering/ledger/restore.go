@@ -19,7 +19,7 @@ func (l *Ledger) enterRestore(e *Edge) {
 // Restore starts a restore: the ledger came back from a backup.
 func (l *Ledger) Restore() {
 	l.Restoring = true
-	l.changes.Restoring = &l.Restoring
+	l.changes.Restoring, l.changes.leapIDs = &l.Restoring, true
 	for _, e := range l.edges {
 		e.Declared = e.Epoch == 0
 		l.changes.edge(e)
@@ -99,10 +99,14 @@ func (l *Ledger) cover(p *Pool) {
 	}
 }
 
+// maxMissing is how far the id of an account that was lost with the ledger may be beyond those that
+// are known: several leaps of ids. An edge that makes ids up must not use up all there are.
+const maxMissing = 8 * MaxRestoredLeap
+
 // ensureAccount makes an account that a restored ledger does not have, so that what edges
 // report about it is not lost. The account is suspended until an operator looks at it.
 func (l *Ledger) ensureAccount(id int64) {
-	if l.Restoring && l.accounts[id] == nil {
+	if l.Restoring && l.accounts[id] == nil && id-l.lastAccount <= maxMissing {
 		l.putAccount(&Account{ID: id, Plan: "free", Suspended: true})
 	}
 }

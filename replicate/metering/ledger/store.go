@@ -21,8 +21,8 @@ const (
 // TakeGeneration makes the caller the ledger's writer: from then on every transaction of an
 // earlier writer fails with ErrFenced. leap is a random number, at most MaxLeap. With restored
 // the ledger came back from a backup: leap is at most MaxRestoredLeap, to skip the generations
-// and epochs that were lost with the ledger and that edges may still show, and the edges have
-// to declare their leases.
+// and epochs that were lost with the ledger and that edges may still show, ids leap likewise, and the
+// edges have to declare their leases.
 func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool) (uint64, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -32,7 +32,10 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool)
 	var generation uint64
 	_, err = tx.ExecContext(ctx, `UPDATE writer SET generation = generation + 1 + ?, restoring = max(restoring, ?)`, int64(leap), restored)
 	if err == nil && restored {
-		_, err = tx.ExecContext(ctx, `UPDATE node SET declared = (epoch = 0)`)
+		if _, err = tx.ExecContext(ctx, `UPDATE node SET declared = (epoch = 0)`); err == nil {
+			//mutant:ids-given-again-after-a-restore
+			_, err = tx.ExecContext(ctx, leapIDs)
+		}
 	}
 	if err == nil {
 		err = tx.QueryRowContext(ctx, `SELECT generation FROM writer`).Scan(&generation)
@@ -45,6 +48,12 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool)
 	}
 	return generation, nil
 }
+
+// leapIDs makes the next accounts, keys and users get ids that nobody had: between the backup and its
+// restore some were given, and edges still report usage of them. The step is more than anybody makes
+// in between. Its second part is random, like the generation, so that the same backup restored twice
+// gives different ids.
+const leapIDs = `UPDATE sqlite_sequence SET seq = seq + (1 << 20) + (SELECT generation FROM writer) % (1 << 30)`
 
 // Guard returns ErrFenced unless the ledger still has the generation. It takes the write
 // lock, so that the answer holds until the transaction ends.
@@ -72,6 +81,11 @@ func (l *Ledger) Flush(ctx context.Context, tx *sql.Tx, now int64, prepared *Pre
 	if c.Restoring != nil {
 		if _, err := tx.ExecContext(ctx, `UPDATE writer SET restoring = ?`, *c.Restoring); err != nil {
 			return fmt.Errorf("write restoring: %w", err)
+		}
+	}
+	if c.leapIDs {
+		if _, err := tx.ExecContext(ctx, leapIDs); err != nil {
+			return fmt.Errorf("leap ids: %w", err)
 		}
 	}
 	for _, t := range l.tables(c, now) {

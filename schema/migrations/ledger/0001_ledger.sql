@@ -241,3 +241,7 @@ BEGIN SELECT raise(ABORT, 'the audit log is never changed'); END;
 
 CREATE TRIGGER audit_remains BEFORE DELETE ON audit
 BEGIN SELECT raise(ABORT, 'the audit log is never cut'); END;
+
+-- The last ids given, also of tables that are empty: after a restore the next ones leap, since an id
+-- that was given since the backup may still be named by an edge.
+INSERT INTO sqlite_sequence (name, seq) VALUES ('account', 0), ('api_key', 0), ('user', 0);
