@@ -187,13 +187,18 @@ func (s *EdgeState) forgotten(writersTime int64, p syncproto.Pool) bool {
 }
 
 // closedSince reports whether a row is about a lease that was closed in a batch which the
-// writer had not applied when it wrote the row.
+// writer had not applied when it wrote the row. A closed lease is forgotten once a writer has
+// that batch; a ledger that is restored from a backup may still have the lease.
 func (s *EdgeState) closedSince(row *syncproto.Row, applied uint64) bool {
 	if row.Pool.Kind == syncproto.NotFound {
 		return false
 	}
 	a := s.leases.accounts.get(row.Pool.Subject)
-	return a != nil && applied < a.closeSeq
+	if a != nil && applied < a.closeSeq {
+		return true
+	}
+	l := s.leases.find(row.Pool)
+	return applied < s.outbox.acked && (l == nil || !l.known)
 }
 
 // applyRows is the effect of rows, now and on replay.

@@ -152,3 +152,31 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 	again, _ := open(disk.records, 4)
 	require.Zero(t, again.Unreported(1), "nor after a restart")
 }
+
+// TestAClosedLeaseIsNotBelievedOfARestoredLedger closes the leases of an account that nobody used for a
+// day, and forgets it. Then a ledger of before that, which waits for the edge's reports, sends its rows.
+func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
+	edge, _ := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	now := start + idleMillis + 60_000
+	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: now}
+	for range 100 {
+		if m := edge.Sync(now); m.Batch != nil {
+			r.Applied = m.Batch.Seq
+		}
+		edge.Apply(now, r, true)
+	}
+	require.Nil(t, edge.leases.accounts.get(1), "its leases are closed")
+
+	edge.Apply(now, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
+	restored := syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: now, Declare: true}
+	edge.Apply(now, &restored, false)
+	chargeCode(edge, now, "b", charge.Found)
+	edge.Sync(now)
+	rows := news(edge, 1, 50)
+	restored.Rows, restored.Upto = rows.Rows, rows.Upto
+	edge.Apply(now, &restored, true)
+	require.Zero(t, edge.leases.find(creditsPool(1)).held())
+	require.Equal(t, "wait", chargeCode(edge, now, "c", charge.Found))
+	require.NoError(t, edge.Check())
+}
