@@ -104,7 +104,7 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 	reader := sqlite.ReplicaConfig{
 		Database: config.Database, Endpoint: sqlite.NewRemote(config.Endpoint, sqlite.Config{}),
 		Connections: maxStatements(), ReadTx: readTxTime, CacheResults: cachesResults(config.Database),
-		MaxAge: config.MaxAge, Now: config.Now, Log: config.Log,
+		MaxAge: config.MaxAge, Keep: keep(config), Now: config.Now, Log: config.Log,
 	}
 	if config.Dir != "" {
 		reader.File = sqld.File(config.Dir)
@@ -114,6 +114,16 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 		return nil, err
 	}
 	return &replicaDatabase{opened, config.Database, config.MaxLag}, nil
+}
+
+// keep is how long the replica's file is read on while it does not follow: a registry's as long as the
+// node is ready with it. That of the access database no longer than a replica takes to copy it anew,
+// since keys that were revoked meanwhile work on.
+func keep(config ReplicaConfig) time.Duration {
+	if config.Database == schema.Registry {
+		return config.MaxLag
+	}
+	return sqlite.DefaultKeep
 }
 
 // Refresh implements Database. The replica logs every change of its state itself.

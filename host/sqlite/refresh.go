@@ -62,7 +62,7 @@ func (r *Replica) check(before *view) *view {
 	switch {
 	case r.config.File == "":
 		next.remote, next.beat, next.why = true, endpointBeat, endpointErr
-	case err == nil && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Behind.Milliseconds()):
+	case err == nil && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Keep.Milliseconds()):
 		next.beat = fileBeat
 	case endpointErr == nil && err == nil:
 		next.remote, next.beat, next.why = true, endpointBeat, errStuck

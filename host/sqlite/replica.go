@@ -16,9 +16,9 @@ import (
 const (
 	// checkTimeout bounds a query of Refresh, which is called every second.
 	checkTimeout = 900 * time.Millisecond
-	// DefaultBehind is how much older than the endpoint's heartbeat the file's may be: a few
-	// beats, since the two are not read at the same time.
-	DefaultBehind = 3 * time.Second
+	// DefaultKeep is how long a whole file is read on that does not follow its endpoint: a replica that
+	// copies its database anew is back sooner.
+	DefaultKeep = 30 * time.Second
 	// maxAhead is how far a heartbeat may be ahead of this clock: as far as the two clocks may
 	// differ while an edge is ready. The age of a copy whose heartbeat is further is unknown.
 	maxAhead = 5 * time.Second
@@ -57,8 +57,10 @@ type ReplicaConfig struct {
 	ReadTx time.Duration
 	// CacheResults keeps results while the database does not change; see Config.
 	CacheResults bool
-	// Behind is DefaultBehind when 0.
-	Behind time.Duration
+	// Keep is how much older than the endpoint's heartbeat the file's may be before statements go to the
+	// endpoint; DefaultKeep when 0. The file answers in microseconds and whatever the replica is busy
+	// with, the endpoint only when the replica has time.
+	Keep time.Duration
 	// MaxAge makes Query fail once the copy is older; 0 means any age is good.
 	MaxAge time.Duration
 	Now    func() time.Time
@@ -105,8 +107,8 @@ type failedStatement struct {
 // OpenReplica opens a replica. It fails only for another database, or one of a version that can't
 // be read: a replica that does not exist yet may appear later.
 func OpenReplica(config ReplicaConfig) (*Replica, error) {
-	if config.Behind == 0 {
-		config.Behind = DefaultBehind
+	if config.Keep == 0 {
+		config.Keep = DefaultKeep
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)

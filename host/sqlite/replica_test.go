@@ -236,6 +236,41 @@ func TestEndpointIsTheFallbackForAMissingFile(t *testing.T) {
 	require.EqualValues(t, 2, second.Switches(), "to the endpoint, and back to the file")
 }
 
+// TestAWholeFileIsReadOnWhileItDoesNotFollow reads a file that stays as it is, beside an endpoint that
+// goes on.
+func TestAWholeFileIsReadOnWhileItDoesNotFollow(t *testing.T) {
+	w := startReplica(t, sqlite.ReplicaConfig{})
+	begun := time.Now().UnixMilli()
+	still := filepath.Join(t.TempDir(), "still")
+	db, err := schema.OpenFile(still, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", begun)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
+		Database: schema.Access, File: still, Connections: 1, Now: time.Now, Keep: 20 * time.Second,
+		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
+	})
+	require.NoError(t, err)
+	defer opened.Close()
+	for _, c := range []struct {
+		behind time.Duration
+		remote bool
+	}{{0, false}, {19 * time.Second, false}, {21 * time.Second, true}} {
+		sqldtest.Exec(t, w.primary, fmt.Sprintf("INSERT OR REPLACE INTO heartbeat VALUES (1, %d)", begun+c.behind.Milliseconds()))
+		w.skew.Store(int64(c.behind))
+		w.until(t, func() bool {
+			var beat handler.Result
+			err := w.Query(t.Context(), "SELECT beat FROM heartbeat", nil, &beat)
+			return err == nil && beat.Values[0].Int == begun+c.behind.Milliseconds()
+		})
+		_ = opened.Refresh()
+		require.Equal(t, c.remote, opened.Remote(), c.behind)
+		require.Equal(t, c.remote, opened.Ready(0) != nil, c.behind)
+	}
+}
+
 func TestEndpointIsTheFallbackForACorruptFile(t *testing.T) {
 	w := startReplica(t, sqlite.ReplicaConfig{})
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -255,7 +290,7 @@ func TestEndpointIsTheFallbackForACorruptFile(t *testing.T) {
 
 	var log testkit.Log
 	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
-		Database: schema.Access, File: broken, Connections: 1, Now: time.Now, Behind: time.Hour,
+		Database: schema.Access, File: broken, Connections: 1, Now: time.Now, Keep: time.Hour,
 		Log:      slog.New(slog.NewTextHandler(&log, nil)),
 		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
 	})
