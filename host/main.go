@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
 )
 
 func main() {
@@ -32,6 +33,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // a valid command failed
 	exitMisuse  = 2 // the command line or the environment is wrong
+	exitHeld    = 3 // another writer runs on the ledger: trying again would not help
 )
 
 // Main is the program with its inputs and outputs as fields, so that a test can run it.
@@ -56,11 +58,15 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		m.complain(err)
 		return exitMisuse
 	}
-	if err := command(ctx); err != nil {
-		m.complain(err)
-		return exitFailure
+	err = command(ctx)
+	if err == nil {
+		return exitOK
 	}
-	return exitOK
+	m.complain(err)
+	if errors.Is(err, writer.ErrHeld) {
+		return exitHeld
+	}
+	return exitFailure
 }
 
 // complain prints the error and, on a line of its own, its hint.

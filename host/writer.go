@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
@@ -22,6 +23,7 @@ type writerCommand struct {
 	accessFlags
 	heartbeatFlags
 	Backup   string `type:"path" placeholder:"FILE" help:"The ledger's last backup, whose age is a metric."`
+	TakeOver bool   `env:"-" help:"Take the ledger from a writer that still runs, which then ends. Without it, this one ends with code 3 when the other is heard within 3 s."`
 	Restored bool   `env:"-" help:"The ledger came back from a backup: grant nothing until every node has reported."`
 	tokenFlags
 	tlsFlags
@@ -41,7 +43,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
 		return err
 	}
-	config := writer.Config{Restored: c.Restored, Client: c.client(), Now: m.Now, Logger: log, Metrics: service.NewMetrics(), Backup: c.Backup}
+	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: service.NewMetrics(), Backup: c.Backup}
 	if config.OperatorToken, err = c.read(); err != nil {
 		return err
 	}
@@ -49,6 +51,9 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	centre, err := writer.Open(ctx, config)
+	if errors.Is(err, writer.ErrHeld) {
+		return hint.With(err, "stop that one, or start this one with --take-over, which ends it")
+	}
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (c *centre) start(restored bool) {
 	}
 	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, quiet: true})
 	opened, err := writer.Open(context.Background(), writer.Config{
-		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored,
+		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored, TakeOver: true,
 		Now: c.now, Random: c.sim.fill,
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ func benchLedger(b *testing.B, accounts, edges int) (*ledger.Ledger, func(now in
 	require.NoError(b, err)
 	b.Cleanup(func() { db.Close() })
 	require.NoError(b, schema.Migrate(ctx, db, schema.Ledger))
-	_, err = ledger.TakeGeneration(ctx, db, 0, false)
+	_, err = ledger.TakeGeneration(ctx, db, 0, false, ledger.Holder{})
 	require.NoError(b, err)
 	const counted = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) `
 	_, err = db.Exec(counted+`INSERT INTO node (name, token_hash, created_at) SELECT 'edge-' || i, x'00', 0 FROM n`, edges)

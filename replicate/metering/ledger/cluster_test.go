@@ -103,7 +103,7 @@ func (c *cluster) openWriter(restored bool) {
 	if restored {
 		leap = c.random.Uint64N(ledger.MaxRestoredLeap)
 	}
-	_, err := ledger.TakeGeneration(context.Background(), c.db, leap, restored)
+	_, err := ledger.TakeGeneration(context.Background(), c.db, leap, restored, ledger.Holder{})
 	require.NoError(c.t, err)
 	c.load()
 }

@@ -19,7 +19,7 @@
 //	restore.go   after the ledger was restored from a backup
 //	rate.go      request counts that edges tell one another
 //	admin.go     what operators change
-//	changes.go, rows.go, prepared.go, store.go, load.go   the way to SQL and back
+//	changes.go, rows.go, prepared.go, store.go, load.go, holder.go   the way to SQL and back
 //
 // # Invariants
 //

@@ -22,8 +22,8 @@ const (
 // earlier writer fails with ErrFenced. leap is a random number, at most MaxLeap. With restored
 // the ledger came back from a backup: leap is at most MaxRestoredLeap, to skip the generations
 // and epochs that were lost with the ledger and that edges may still show, ids leap likewise, and the
-// edges have to declare their leases.
-func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool) (uint64, error) {
+// edges have to declare their leases. by is the process that takes it.
+func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool, by Holder) (uint64, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("take generation: %w", err)
@@ -36,6 +36,9 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool)
 			//mutant:ids-given-again-after-a-restore
 			_, err = tx.ExecContext(ctx, leapIDs)
 		}
+	}
+	if err == nil {
+		err = by.note(ctx, tx)
 	}
 	if err == nil {
 		err = tx.QueryRowContext(ctx, `SELECT generation FROM writer`).Scan(&generation)
@@ -56,9 +59,9 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool)
 const leapIDs = `UPDATE sqlite_sequence SET seq = seq + (1 << 20) + (SELECT generation FROM writer) % (1 << 30)`
 
 // Guard returns ErrFenced unless the ledger still has the generation. It takes the write
-// lock, so that the answer holds until the transaction ends.
-func Guard(ctx context.Context, tx *sql.Tx, generation uint64) error {
-	result, err := tx.ExecContext(ctx, `UPDATE writer SET generation = generation WHERE generation = ?`, generation)
+// lock, so that the answer holds until the transaction ends, whose commit is a sign of life.
+func Guard(ctx context.Context, tx *sql.Tx, generation uint64, now int64) error {
+	result, err := tx.ExecContext(ctx, `UPDATE writer SET heard = max(heard + 1, ?) WHERE generation = ?`, now, generation)
 	if err != nil {
 		return fmt.Errorf("check generation: %w", err)
 	}
@@ -73,7 +76,7 @@ func Guard(ctx context.Context, tx *sql.Tx, generation uint64) error {
 // or its outcome is unknown, the ledger in memory must be thrown away and loaded again.
 // prepared belongs to the connection of a ledger in a file; it is nil for a server.
 func (l *Ledger) Flush(ctx context.Context, tx *sql.Tx, now int64, prepared *Prepared) error {
-	if err := Guard(ctx, tx, l.Generation); err != nil {
+	if err := Guard(ctx, tx, l.Generation, now); err != nil {
 		return err
 	}
 	c := l.changes

@@ -314,7 +314,7 @@ func TestSecondWriterStopsTheFirst(t *testing.T) {
 	access, err := schema.OpenFile(c.dir+"/access.db", false)
 	require.NoError(t, err)
 	defer access.Close()
-	second, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: operatorToken})
+	second, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: operatorToken, TakeOver: true})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

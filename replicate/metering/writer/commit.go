@@ -221,7 +221,7 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 		}
 	}
 	if err == nil {
-		w.confirmed = now
+		w.confirmed, w.wrote = now, true
 	}
 	return w.outcome(ctx, err)
 }
@@ -279,7 +279,7 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 		return w.outcome(ctx, err)
 	}
 	defer end()
-	if err := ledger.Guard(ctx, tx, w.generation); err != nil {
+	if err := ledger.Guard(ctx, tx, w.generation, now); err != nil {
 		return w.outcome(ctx, err)
 	}
 	if err := op.change(ctx, tx, now, w.ledger); err != nil {

@@ -37,6 +37,8 @@ type Config struct {
 	// Restored says that the ledger was restored from a backup: nothing is granted until
 	// every edge that is not retired has declared its leases.
 	Restored bool
+	// TakeOver takes the ledger from a writer that still runs, which then ends.
+	TakeOver bool
 	// Client returns a request's client address, for the audit log; nil takes the connection's.
 	Client func(*http.Request) string
 	// Now is the clock, time.Now when nil.
@@ -60,6 +62,7 @@ type Writer struct {
 	held      []*operation   // owned by Run
 	ledger    *ledger.Ledger // owned by Run; nil while it can't be read
 	last      *ledger.Ledger // the one before, for CarryOver; owned by Run
+	wrote     bool           // it committed since the last beat; owned by Run
 	confirmed int64          // when this writer last saw that it holds the ledger; owned by Run
 	awaited   string         // the edges that a restore waits for, as last logged; owned by Run
 	// conn and prepared belong to a ledger in a file; nil before the first commit. Owned by Run.
@@ -83,9 +86,10 @@ type Writer struct {
 	tokensChanged atomic.Bool
 }
 
-// Open migrates the ledger and takes a new generation of it, which stops an older writer. It begins to
-// bring the access database up to date, and after two seconds leaves that to Run, so that the writer
-// starts while a server of that database is down, and with any number of keys.
+// Open migrates the ledger and takes a new generation of it, which stops an older writer. From one that
+// still runs it takes the ledger only with TakeOver, else it returns ErrHeld. It begins to bring the
+// access database up to date, and after two seconds leaves that to Run, so that the writer starts while
+// a server of that database is down, and with any number of keys.
 func Open(ctx context.Context, config Config) (*Writer, error) {
 	if len(config.OperatorToken) < minToken {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
@@ -113,8 +117,11 @@ func (w *Writer) prepare(ctx context.Context) error {
 	if err := schema.Migrate(ctx, w.config.Ledger, schema.Ledger); err != nil {
 		return err
 	}
-	var err error
-	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap(), w.config.Restored); err != nil {
+	err := w.awaitSilence(ctx)
+	if err != nil {
+		return err
+	}
+	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap(), w.config.Restored, w.self()); err != nil {
 		return err
 	}
 	if w.ledger, err = ledger.Load(ctx, w.config.Ledger); err != nil {
@@ -202,6 +209,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer tick.Stop()
 	defer w.startProjector(ctx)()
 	defer close(w.ended)
+	defer w.noteEnd()
 	defer w.release()
 	defer w.releaseAll(ErrUnavailable)
 	w.logAwaited()
@@ -234,6 +242,7 @@ func (w *Writer) startProjector(ctx context.Context) (stop func()) {
 // everySecond checks that this writer still holds the ledger, and loads the ledger again if that
 // failed before.
 func (w *Writer) everySecond(ctx context.Context) {
+	w.beat(ctx)
 	if w.confirm(ctx, w.now()); w.fenced.Load() {
 		return
 	}

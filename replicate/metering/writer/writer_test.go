@@ -246,6 +246,7 @@ func TestAFencedWriterDoesNotAnswerFromMemory(t *testing.T) {
 	}
 	require.NoError(t, nothing())
 
+	config.TakeOver = true
 	_, err = writer.Open(t.Context(), config)
 	require.NoError(t, err)
 	ahead.Store(int64(2 * time.Second))

@@ -7,7 +7,11 @@
 CREATE TABLE writer (
   id         INTEGER PRIMARY KEY CHECK (id = 1),
   generation INTEGER NOT NULL,
-  restoring  INTEGER NOT NULL -- 0 or 1: some edges have yet to declare their leases
+  restoring  INTEGER NOT NULL,             -- 0 or 1: some edges have yet to declare their leases
+  host       TEXT    NOT NULL DEFAULT '',  -- the machine of that process
+  pid        INTEGER NOT NULL DEFAULT 0,   -- its number there; 0 when it has ended in order
+  since      INTEGER NOT NULL DEFAULT 0,   -- its start
+  heard      INTEGER NOT NULL DEFAULT 0    -- changes with each commit, and at least once a second
 ) STRICT;
 
 INSERT INTO writer (id, generation, restoring) VALUES (1, 0, 0);
