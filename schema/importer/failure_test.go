@@ -21,7 +21,14 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"empty":                         {"", "is empty"},
 		"blank":                         {" \n\r\n", "is empty"},
 		"another header":                {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
-		"a column missing":              {"CIN,CompanyName\n", "not that of a known format"},
+		"a column missing":              {"CIN,CompanyName\n" + rowA, "nearest are companies, which also need companystatus"},
+		"only a header":                 {headerA, "holds a header and no row"},
+		"only headers":                  {headerA + "\n\r\n", "holds a header and no row"},
+		"UTF-16 without a mark":         {encoded(headerA+rowA, 2), "UTF-16"},
+		"UTF-32":                        {encoded(headerA+rowA, 4), "UTF-32"},
+		"UTF-32 with a mark":            {"\xff\xfe\x00\x00" + encoded(headerA, 4), "UTF-32"},
+		"zeros before the header":       {strings.Repeat("\x00", 16) + headerA + rowA, "zero bytes"},
+		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "damaged"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
 		"UTF-16":                        {"\xff\xfeC\x00I\x00", "UTF-16"},
@@ -48,6 +55,23 @@ func zstdWindow(exponent byte) string {
 	return "\x28\xb5\x2f\xfd\x00" + string([]byte{exponent << 3}) + "\x09\x00\x00x"
 }
 
+// encoded writes each byte of a text with a width, the lowest byte first.
+func encoded(text string, width int) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		b.WriteByte(c)
+		b.WriteString(strings.Repeat("\x00", width-1))
+	}
+	return b.String()
+}
+
+// damaged changes a byte near the end of a file.
+func damaged(file string) string {
+	b := []byte(file)
+	b[len(b)-6] ^= 0xff // of the checksum
+	return string(b)
+}
+
 func gzipped(text string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -65,7 +89,7 @@ func TestMisuseIsNamed(t *testing.T) {
 		"no files":                 func(c *Config) { c.Files = nil },
 		"want YYYY-MM-DD":          func(c *Config) { c.AsOf = "31-03-2021" },
 		"is yet to come":           func(c *Config) { c.AsOf = c.Now().AddDate(0, 0, 2).Format(time.DateOnly) },
-		"only once":                func(c *Config) { c.Files, c.Stdin = []string{"-", "-"}, strings.NewReader(headerA) },
+		"only once":                func(c *Config) { c.Files, c.Stdin = []string{"-", "-"}, strings.NewReader(headerA+rowA) },
 		"is empty":                 func(c *Config) { c.Files = []string{"-"} },
 		"not a pincode directory":  func(c *Config) { c.Pincodes = []string{good} },
 		"then push it":             func(c *Config) { c.Registry = "libsql://example.com" },

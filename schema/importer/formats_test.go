@@ -68,6 +68,25 @@ func TestOlderExportInItsSpellings(t *testing.T) {
 	}
 }
 
+// TestSeparatorsAndLineEnds imports one list in the ways in which spreadsheets write it.
+func TestSeparatorsAndLineEnds(t *testing.T) {
+	text := "CIN,CompanyName,CompanyStatus\nU00001GA2020PTC000001,MADE-UP ONE PRIVATE LIMITED,Active\nU00001GA2020PTC000002,\"MADE-UP TWO PRIVATE LIMITED\",Active\n"
+	for name, file := range map[string]string{
+		"commas":         text,
+		"semicolons":     strings.ReplaceAll(text, ",", ";"),
+		"tabs":           strings.ReplaceAll(text, ",", "\t"),
+		"CRLF":           strings.ReplaceAll(text, "\n", "\r\n"),
+		"CR":             strings.ReplaceAll(text, "\n", "\r"),
+		"CR, with gzip":  gzipped(strings.ReplaceAll(text, "\n", "\r")),
+		"CR, semicolons": strings.NewReplacer("\n", "\r", ",", ";").Replace(text),
+	} {
+		w := newFixture(t)
+		report := w.run("2025-05-05", w.file(file))
+		require.EqualValues(t, 2, report.Files[0].New, name)
+		require.Equal(t, []string{"MADE-UP ONE PRIVATE LIMITED", "MADE-UP TWO PRIVATE LIMITED"}, w.rows("SELECT company_name FROM company ORDER BY cin"), name)
+	}
+}
+
 func TestWindows1252IsDecoded(t *testing.T) {
 	w := newFixture(t)
 	w.text("2021-03-31", "CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,MADE-UP \x93A\x94 \x96 \x80,Active\n")

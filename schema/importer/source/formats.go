@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"regedge/schema/importer/record"
@@ -188,8 +189,55 @@ func recognise(header []string) (*format, []int, error) {
 			return f, places, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("%w: it begins %q; docs/import-formats.md lists the known ones",
-		errHeader, cut(strings.Join(header, ","), 120))
+	begins := cut(strings.Join(header, ","), 120)
+	if f, lacks := nearest(header); f != nil {
+		return nil, nil, fmt.Errorf("%w: it begins %q; nearest are %s, which also need %s (docs/import-formats.md)",
+			errHeader, begins, f.Name, strings.Join(lacks, " and "))
+	}
+	return nil, nil, fmt.Errorf("%w: it begins %q; docs/import-formats.md lists the known ones", errHeader, begins)
+}
+
+// nearest returns the format of which a header has the most columns, at least two or its key, and the
+// required columns that it lacks.
+func nearest(header []string) (best *format, lacks []string) {
+	most := 1
+	for _, f := range formats {
+		places, err := f.places(header)
+		if err != nil {
+			continue
+		}
+		known := 0
+		for _, place := range places {
+			if place >= 0 {
+				known++
+			}
+		}
+		if places[f.required[0]] >= 0 {
+			known++
+		}
+		if known <= most {
+			continue
+		}
+		best, most, lacks = f, known, nil
+		for _, r := range f.required {
+			if places[r] < 0 {
+				lacks = append(lacks, f.columnNames(r))
+			}
+		}
+	}
+	return best, lacks
+}
+
+// columnNames lists the names of a field's column, as "cin or corporateidentificationnumber".
+func (f *format) columnNames(of field) string {
+	var names []string
+	for name, meaning := range f.columns {
+		if meaning == of {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " or ")
 }
 
 // places returns the index of each field's column, or -1. Two columns of one field are an

@@ -28,14 +28,15 @@ type row struct {
 	fields []string
 }
 
-// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF). encoding/csv does not do for
+// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF; other separators too). encoding/csv does not do for
 // three reasons: a reject needs the raw row, the size of a row must be limited, and a stray
 // quote must not swallow the rows after it.
 type rowReader struct {
-	in     *bufio.Reader
-	line   int      // lines taken from in
-	queue  []line   // lines that were read ahead and are read again
-	fields []string // reused by splitFields
+	in        *bufio.Reader
+	separator byte     // between fields
+	line      int      // lines taken from in
+	queue     []line   // lines that were read ahead and are read again
+	fields    []string // reused by splitFields
 }
 
 // line is what readLine returned.
@@ -45,7 +46,7 @@ type line struct {
 }
 
 func newRowReader(in io.Reader) *rowReader {
-	return &rowReader{in: bufio.NewReaderSize(in, 256<<10)}
+	return &rowReader{in: bufio.NewReaderSize(in, 256<<10), separator: ','}
 }
 
 // next returns the next row that is not blank. Its fields are valid until the next call. The
@@ -67,7 +68,7 @@ func (r *rowReader) next() (row, error) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		r.fields = splitFields(text, r.fields[:0])
+		r.fields = splitFields(text, r.separator, r.fields[:0])
 		return row{line: first, raw: text, fields: r.fields}, nil
 	}
 }
@@ -126,10 +127,10 @@ func (r *rowReader) readLine() (string, error) {
 
 // splitFields appends the fields of a row to fields. A quoted field loses its quotes; a
 // quote inside an unquoted field, or text after a closing quote, is kept.
-func splitFields(text string, fields []string) []string {
+func splitFields(text string, separator byte, fields []string) []string {
 	for {
 		if strings.HasPrefix(text, `"`) {
-			field, rest, more := quotedField(text)
+			field, rest, more := quotedField(text, separator)
 			fields = append(fields, field)
 			if !more {
 				return fields
@@ -137,7 +138,7 @@ func splitFields(text string, fields []string) []string {
 			text = rest
 			continue
 		}
-		end := strings.IndexByte(text, ',')
+		end := strings.IndexByte(text, separator)
 		if end < 0 {
 			return append(fields, text)
 		}
@@ -147,8 +148,8 @@ func splitFields(text string, fields []string) []string {
 }
 
 // quotedField splits off the quoted field at the beginning of text. rest is what follows its
-// comma; more is false for the last field of the row.
-func quotedField(text string) (field, rest string, more bool) {
+// separator; more is false for the last field of the row.
+func quotedField(text string, separator byte) (field, rest string, more bool) {
 	body, doubled := text[1:], false
 	end := 0
 	for {
@@ -169,6 +170,8 @@ func quotedField(text string) (field, rest string, more bool) {
 		field = strings.ReplaceAll(field, `""`, `"`)
 	}
 	rest = body[min(end+1, len(body)):]
-	tail, rest, more := strings.Cut(rest, ",")
-	return field + tail, rest, more
+	if end = strings.IndexByte(rest, separator); end >= 0 {
+		return field + rest[:end], rest[end+1:], true
+	}
+	return field + rest, "", false
 }

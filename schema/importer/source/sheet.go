@@ -19,13 +19,24 @@ type sheet struct {
 	places  []int
 	header  []string
 	rows    *rowReader
+	ahead   *rowRead // the first row after the header, until run takes it
 	dates   dateReader
 	fields  []string // of the current row, UTF-8
 	out     *outlet
 	offices *Offices
 }
 
-// newSheet reads the header and recognises the format by it.
+// rowRead is what rowReader.next returned.
+type rowRead struct {
+	row
+	err error
+}
+
+// separators are tried in this order. Spreadsheets of countries with a decimal comma write semicolons.
+const separators = ",;\t"
+
+// newSheet reads the header and recognises the separator and the format by it. A file without a row
+// after its header is an error: nobody means to import nothing.
 func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet, error) {
 	s := &sheet{rows: newRowReader(in), dates: dateReader{asOf}, out: out, offices: offices}
 	first, err := s.rows.next()
@@ -35,16 +46,41 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 	if err != nil {
 		return nil, fmt.Errorf("read the header: %w", err)
 	}
-	s.header = slices.Clone(toUTF8(first.fields))
-	s.format, s.places, err = recognise(s.header)
-	return s, err
+	for _, separator := range []byte(separators) {
+		header := toUTF8(splitFields(first.raw, separator, nil))
+		format, places, unknown := recognise(header)
+		if unknown == nil || separator == separators[0] {
+			s.header, s.format, s.places, err = header, format, places, unknown
+		}
+		if unknown == nil {
+			s.rows.separator = separator
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, err := s.rows.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errOnlyHeader
+	}
+	s.ahead = &rowRead{next, err}
+	return s, nil
+}
+
+func (s *sheet) next() (row, error) {
+	if ahead := s.ahead; ahead != nil {
+		s.ahead = nil
+		return ahead.row, ahead.err
+	}
+	return s.rows.next()
 }
 
 // run reads to the end of the file. It returns the first error of the source or the outlet; a
 // rejected row is not an error.
 func (s *sheet) run() error {
 	for {
-		r, err := s.rows.next()
+		r, err := s.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil

@@ -19,6 +19,9 @@ var (
 	errDirectory   = errors.New("is a directory: name the files in it, such as DIR/*.csv.gz")
 	errSpreadsheet = errors.New("is a spreadsheet or a zip archive: export or unpack it, as CSV in UTF-8")
 	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
+	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
+	errZeros       = errors.New("holds zero bytes in its first line: it is no text, or it was damaged: fetch it again")
+	errOnlyHeader  = errors.New("holds a header and no row: was it fetched whole?")
 )
 
 // headBytes is how much of a file is read to recognise its format.
@@ -69,10 +72,14 @@ func (s *File) Open(stdin io.Reader, asOf string) error {
 	switch {
 	case len(first) == 0:
 		return errEmpty
-	case bytes.HasPrefix(start, []byte{0xff, 0xfe}), bytes.HasPrefix(start, []byte{0xfe, 0xff}):
-		return errUTF16
 	case bytes.HasPrefix(start, utf8Mark):
 		s.text.Discard(len(utf8Mark))
+	}
+	if err := checkText(start); err != nil {
+		return err
+	}
+	if bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 {
+		s.text = bufio.NewReader(oldLineEnds{s.text})
 	}
 	if first[0] == '{' || first[0] == '[' {
 		s.Format = documentFormat
@@ -84,6 +91,34 @@ func (s *File) Open(stdin io.Reader, asOf string) error {
 	}
 	s.Format = s.sheet.format
 	return nil
+}
+
+// checkText refuses the beginning of a file that is text in another encoding, or none.
+func checkText(start []byte) error {
+	zeros := bytes.Count(start, []byte{0})
+	first, _, _ := bytes.Cut(start, []byte("\n"))
+	switch {
+	case bytes.HasPrefix(start, []byte{0xff, 0xfe, 0, 0}), bytes.HasPrefix(start, []byte{0, 0, 0xfe, 0xff}), zeros > len(start)*5/8:
+		return errUTF32
+	case bytes.HasPrefix(start, []byte{0xff, 0xfe}), bytes.HasPrefix(start, []byte{0xfe, 0xff}), zeros > len(start)*3/8:
+		return errUTF16
+	case bytes.IndexByte(first, 0) >= 0:
+		return errZeros
+	}
+	return nil
+}
+
+// oldLineEnds reads text whose lines end in CR alone as if they ended in LF.
+type oldLineEnds struct{ in io.Reader }
+
+func (r oldLineEnds) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 func (s *File) Close() {
