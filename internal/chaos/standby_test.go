@@ -9,6 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/freeport"
 	"regedge/replicate/metering/writer"
+	"regedge/schema"
 )
 
 const (
@@ -31,13 +35,18 @@ const (
 	purchasePause = 100 * time.Millisecond
 )
 
-// TestStandbyTakesOver kills the writer, and the Litestream beside it, under load; nothing of their
-// disk is used again. A standby restores the ledger from what was shipped, and takes over.
-func TestStandbyTakesOver(t *testing.T) {
+func findLitestream(t *testing.T) string {
 	litestream, err := exec.LookPath(cmp.Or(os.Getenv("LITESTREAM"), "litestream"))
 	if err != nil {
 		testkit.MissingTool(t, "Litestream is not installed: run make tools, and set LITESTREAM to build/bin/litestream")
 	}
+	return litestream
+}
+
+// TestStandbyTakesOver kills the writer, and the Litestream beside it, under load; nothing of their
+// disk is used again. A standby restores the ledger from what was shipped, and takes over.
+func TestStandbyTakesOver(t *testing.T) {
+	litestream := findLitestream(t)
 	c := newCluster(t)
 	shipping := c.shipLedger(litestream)
 	for _, name := range []string{"one", "two"} {
@@ -80,6 +89,7 @@ func (c *cluster) shipLedger(litestream string) *testkit.Process {
 	metrics := freeport.ForTest(c.t)
 	require.NoError(c.t, os.WriteFile(config, fmt.Appendf(nil, `
 addr: %s
+validation: {interval: 200ms}
 dbs:
   - path: %s
     monitor-interval: 200ms
@@ -92,15 +102,73 @@ dbs:
 		files, _ := filepath.Glob(c.path("shipped/ltx/0/*"))
 		return len(files) > 0
 	}, func() string { return "the ledger is shipped\n" + p.Tail() })
-	response, err := http.Get("http://" + metrics + "/metrics")
-	require.NoError(c.t, err)
+	alarmed := []string{"litestream_txid", "litestream_sync_error_count", "litestream_disk_full", "litestream_last_validation_success"}
+	eventually(c.t, func() bool {
+		exported := litestreamMetrics(c.t, metrics)
+		return !slices.ContainsFunc(alarmed, func(name string) bool { return !strings.Contains(exported, name+"{") })
+	}, func() string { return "Litestream has the metrics that deploy/prometheus/alarms.yml uses" })
+	return p
+}
+
+// litestreamMetrics reads what a Litestream exports, empty while it does not answer.
+func litestreamMetrics(t *testing.T, address string) string {
+	response, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		return ""
+	}
 	defer response.Body.Close()
 	exported, err := io.ReadAll(response.Body)
-	require.NoError(c.t, err)
-	for _, alarmed := range []string{"litestream_txid", "litestream_sync_error_count", "litestream_disk_full"} {
-		require.Contains(c.t, string(exported), alarmed+"{", "deploy/prometheus/alarms.yml uses it")
+	require.NoError(t, err)
+	return string(exported)
+}
+
+// TestLitestreamTellsThatTheLedgerIsNotShipped takes the destination away from a Litestream with the
+// settings of deploy/litestream, and gives it back. What the alarm RegedgeLedgerNotShipped asks for
+// follows; and it holds nothing against a destination for which Litestream counts no operations.
+func TestLitestreamTellsThatTheLedgerIsNotShipped(t *testing.T) {
+	litestream := findLitestream(t)
+	rules, err := os.ReadFile("../../deploy/prometheus/alarms.yml")
+	require.NoError(t, err)
+	require.Contains(t, string(rules), "litestream_last_validation_success == 0")
+	settings, err := os.ReadFile("../../deploy/litestream/litestream.yml")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^validation:.*\n  interval: \d+s$`, string(settings), "without it there is no such metric")
+
+	dir, address := t.TempDir(), freeport.ForTest(t)
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(`CREATE TABLE made_up (n INTEGER)`)
+	require.NoError(t, err)
+	config, shipped := filepath.Join(dir, "litestream.yml"), filepath.Join(dir, "shipped")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `
+addr: %s
+validation: {interval: 200ms}
+dbs:
+  - path: %s
+    monitor-interval: 200ms
+    replica: {type: file, path: %s, sync-interval: 200ms}
+`, address, filepath.Join(dir, "ledger.db"), shipped), 0o600))
+	p := &testkit.Process{Program: litestream, Args: []string{"replicate", "-config", config}}
+	t.Cleanup(p.Kill)
+	require.NoError(t, p.Start())
+	ok := regexp.MustCompile(`(?m)^litestream_last_validation_success\{.*level="0"\} (\d)$`)
+	validated := func(want string) func() bool {
+		return func() bool {
+			_, err := db.Exec(`INSERT INTO made_up VALUES (1)`)
+			require.NoError(t, err)
+			found := ok.FindStringSubmatch(litestreamMetrics(t, address))
+			return found != nil && found[1] == want
+		}
 	}
-	return p
+	require.Eventually(t, validated("1"), time.Minute, 100*time.Millisecond, p.Tail())
+	require.NotContains(t, litestreamMetrics(t, address), "litestream_replica_operation_total{", "then the alarm can use it for a directory, too")
+	require.NoError(t, os.Rename(shipped, shipped+"-away"))
+	require.NoError(t, os.WriteFile(shipped, nil, 0o600))
+	require.Eventually(t, validated("0"), time.Minute, 100*time.Millisecond, p.Tail())
+	require.NoError(t, os.Remove(shipped))
+	require.NoError(t, os.Rename(shipped+"-away", shipped))
+	require.Eventually(t, validated("1"), time.Minute, 100*time.Millisecond, p.Tail())
 }
 
 // buyUntilKilled buys one credit after another for five seconds, calls kill in the midst of it, and
