@@ -21,25 +21,34 @@ const environmentPrefix = "REGEDGE"
 
 // commands is the command line: one field a command, one file a command.
 type commands struct {
-	Dev      devCommand      `cmd:"" help:"Run the whole service in one process, on files in a directory."`
-	Edge     edgeCommand     `cmd:"" help:"Run an edge node."`
-	Meter    meterCommand    `cmd:"" help:"Run the meter alone, beside Spin."`
-	Primary  primaryCommand  `cmd:"" help:"Run a libSQL primary, and let replication alone reach it."`
-	Replica  replicaCommand  `cmd:"" help:"Run a libSQL replica beside an edge, and repair it."`
-	Writer   writerCommand   `cmd:"" help:"Run the central writer, its API and the dashboard."`
-	Import   importCommand   `cmd:"" help:"Read official files into a registry database."`
-	Push     pushCommand     `cmd:"" help:"Bring a registry file to the registry's primary, by what differs."`
-	Rollback rollbackCommand `cmd:"" help:"Bring an earlier release back to the registry's primary."`
-	Status   statusCommand   `cmd:"" help:"Nodes, how far behind they are, and releases."`
-	Trust    trustCommands   `cmd:"" help:"Keys and certificates of a cluster."`
-	Generate generateCommand `cmd:"" help:"Write a made-up registry in the official formats."`
-	Account  accountCommands `cmd:"" help:"Accounts: add, list, change, suspend, resume, invite."`
-	Key      keyCommands     `cmd:"" help:"API keys: add, list, revoke."`
-	Plan     planCommands    `cmd:"" help:"Plans: add, list, change."`
-	Credit   creditCommands  `cmd:"" help:"Credits: add, take, list, and charges in doubt."`
-	Usage    usageCommand    `cmd:"" help:"Requests by account, key, endpoint and hour."`
-	Node     nodeCommands    `cmd:"" help:"Edge nodes: add, list, token, retire."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Dev      devCommand      `cmd:"" group:"run" help:"Run the whole service in one process, on files in a directory."`
+	Edge     edgeCommand     `cmd:"" group:"run" help:"Run an edge node."`
+	Meter    meterCommand    `cmd:"" group:"run" help:"Run the meter alone, beside Spin."`
+	Primary  primaryCommand  `cmd:"" group:"run" help:"Run a libSQL primary, and let replication alone reach it."`
+	Replica  replicaCommand  `cmd:"" group:"run" help:"Run a libSQL replica beside an edge, and repair it."`
+	Writer   writerCommand   `cmd:"" group:"run" help:"Run the central writer, its API and the dashboard."`
+	Import   importCommand   `cmd:"" group:"data" help:"Read official files into a registry database."`
+	Push     pushCommand     `cmd:"" group:"data" help:"Bring a registry file to the registry's primary, by what differs."`
+	Rollback rollbackCommand `cmd:"" group:"data" help:"Bring an earlier release back to the registry's primary."`
+	Generate generateCommand `cmd:"" group:"data" help:"Write a made-up registry in the official formats."`
+	Account  accountCommands `cmd:"" group:"customers" help:"Accounts: add, list, change, suspend, resume, invite."`
+	Key      keyCommands     `cmd:"" group:"customers" help:"API keys: add, list, revoke."`
+	Plan     planCommands    `cmd:"" group:"customers" help:"Plans: add, list, change."`
+	Credit   creditCommands  `cmd:"" group:"customers" help:"Credits: add, take, list, and charges in doubt."`
+	Trust    trustCommands   `cmd:"" group:"cluster" help:"Keys and certificates of a cluster."`
+	Node     nodeCommands    `cmd:"" group:"cluster" help:"Edge nodes: add, list, token, retire."`
+	Status   statusCommand   `cmd:"" group:"watch" help:"Nodes, how far behind they are, and releases."`
+	Usage    usageCommand    `cmd:"" group:"watch" help:"Requests by account, key, endpoint and hour."`
+	Version  versionCommand  `cmd:"" group:"watch" help:"Print the version."`
+}
+
+// groups are the headings of the commands in the help.
+var groups = []kong.Group{
+	{Key: "run", Title: "Run the service:"},
+	{Key: "data", Title: "Bring the register to the edges:"},
+	{Key: "customers", Title: "Serve customers:"},
+	{Key: "cluster", Title: "Build a cluster:"},
+	{Key: "watch", Title: "Look:"},
 }
 
 const description = `Registry lookups for Indian companies, LLPs and directors.
@@ -50,7 +59,8 @@ The command line wins. The other flags are for the command line alone.`
 // errHelpShown says that the user asked for help and got it.
 var errHelpShown = errors.New("help shown")
 
-// parse reads the command line and returns the command to run. Any error is a misuse.
+// parse reads the command line and returns the command to run. Any error is a misuse. Without arguments
+// it shows the help.
 func (m *Main) parse(args []string) (run func(context.Context) error, err error) {
 	var line commands
 	parser, err := kong.New(&line,
@@ -58,7 +68,7 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 		kong.Writers(m.Stdout, m.Stderr), kong.DefaultEnvars(environmentPrefix),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Exit(func(int) { panic(errHelpShown) }),
-		kong.Bind(m),
+		kong.ExplicitGroups(groups), kong.Bind(m),
 	)
 	if err != nil {
 		return nil, err
@@ -74,6 +84,12 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	}()
 	if err := m.checkEnvironment(parser.Model.Node); err != nil {
 		return nil, err
+	}
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "--version":
+		args = []string{"version"}
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
