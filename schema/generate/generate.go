@@ -147,9 +147,12 @@ func (g *generator) create(name, header, end string) (*output, error) {
 	return o, nil
 }
 
-// complete closes a file and lists it. A file without rows is listed too.
+// complete closes a file and lists it. A file without rows is not kept: an import refuses it.
 func (g *generator) complete(o *output, asOf string) error {
 	g.open = slices.DeleteFunc(g.open, func(other *output) bool { return other == o })
+	if o.rows == 0 {
+		return o.drop()
+	}
 	if err := o.close(); err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ func TestRunWritesTheSameBytesForTheSameSeed(t *testing.T) {
 		t.Run("compressed by "+string(how), func(t *testing.T) {
 			one, again, other := folder(t, 2000, 7, how), folder(t, 2000, 7, how), folder(t, 2000, 8, how)
 			require.Equal(t, one, again)
-			require.ElementsMatch(t, slices.Collect(maps.Keys(one)), slices.Collect(maps.Keys(other)))
 			for name := range one {
-				if !strings.Contains(name, "2021") { // some of these have no row
+				if !strings.Contains(name, "2021") { // of these some have no row, and are left out
+					require.Contains(t, other, name)
 					require.NotEqual(t, one[name], other[name], name)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +113,15 @@ func (o *output) close() error {
 		return fmt.Errorf("write %s: %w", o.path, err)
 	}
 	return os.Rename(o.path+partial, o.path)
+}
+
+// drop removes the file, and one of an earlier run that it would have replaced.
+func (o *output) drop() error {
+	o.abandon()
+	if err := os.Remove(o.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // abandon removes the incomplete file.
