@@ -74,6 +74,9 @@ func New(ctx context.Context, config Config) (*Node, error) {
 	if os.Getenv("GOGC") == "" { // the operator's choice wins
 		debug.SetGCPercent(servingGCPercent)
 	}
+	if config.MaxInFlight <= 0 {
+		config.MaxInFlight = server.DefaultMaxInFlight
+	}
 	n := &Node{config: config}
 	answerer, err := n.startEngine(ctx)
 	if err != nil {
@@ -82,6 +85,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 	n.web, err = server.New(server.Config{
 		Answerer: answerer, Screen: engine.NewScreen(n.parts(), config.Meter), Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
+		Waiting: config.Meter.Waiting, MaxWaiting: meter.MaxWaiting,
 		MaxConnections: config.MaxConnections, MaxConnectionsPerAddress: config.MaxConnectionsPerAddress,
 		Log: config.Log, Metrics: config.Metrics,
 		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
@@ -109,7 +113,7 @@ func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
 		n.closeEngine = func(context.Context) error { return nil }
 		return engine.NewNative(parts), nil
 	}
-	component, err := engine.NewComponent(ctx, parts, engine.Limits{Instances: n.config.MaxInFlight})
+	component, err := engine.NewComponent(ctx, parts, engine.Limits{Instances: n.config.MaxInFlight + meter.MaxWaiting})
 	if err != nil {
 		return nil, hint.With(err, "--engine native answers without the component")
 	}

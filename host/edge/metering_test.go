@@ -43,6 +43,8 @@ func TestAScrapeShowsTheMeter(t *testing.T) {
 		"regedge_verdicts_answered_total":    "0",
 		"regedge_verdicts_refused_total":     "0",
 		"regedge_verdicts_unavailable_total": "0",
+		"regedge_verdicts_crowded_total":     "0",
+		"regedge_verdicts_waiting":           "0",
 		"regedge_unsettled_charges":          "0",
 		"regedge_leased_accounts":            "0",
 		"regedge_lease_headroom_seconds":     "-1",

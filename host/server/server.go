@@ -78,6 +78,10 @@ type Config struct {
 	MaxHeaderBytes, MaxTargetBytes                             int
 	// MaxInFlight bounds the lookups at once. Clients share them, see shares.
 	MaxInFlight int
+	// Waiting, if not nil, tells how many of the lookups in flight wait for a lease: at most MaxWaiting,
+	// which may be in flight beside the MaxInFlight others.
+	Waiting    func() int
+	MaxWaiting int
 	// MaxConnections bounds the connections, MaxConnectionsPerAddress those of one client address,
 	// which is an IPv4 address or an IPv6 network of 64 bits. A trusted proxy has no bound of its own.
 	MaxConnections, MaxConnectionsPerAddress int
@@ -102,6 +106,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxConnectionsPerAddress, DefaultMaxConnectionsPerAddress)
 	setDefault(&c.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	setDefault(&c.MaxTargetBytes, DefaultMaxTargetBytes)
+	if c.Waiting == nil {
+		c.Waiting = func() int { return 0 }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -130,7 +137,7 @@ type Server struct {
 func New(config Config) (*Server, error) {
 	config = config.withDefaults()
 	s := &Server{config: config}
-	s.shares = newShares(config.MaxInFlight, &s.inFlight)
+	s.shares = newShares(config, &s.inFlight)
 	var err error
 	if s.metrics, err = newMetrics(config.Metrics, &s.inFlight); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)

@@ -16,13 +16,16 @@ import (
 // may. Then nobody gets more than the limit divided by those who have lookups in flight and one who
 // may come. Counted are addresses and, since an account may ask from many, keys. Requests without
 // the form of a live key, such as those of the sandbox, get a quarter of the limit in all: they cost
-// nothing, so customers must not wait for them.
+// nothing, so customers must not wait for them. Lookups that wait for a lease have places of their
+// own: there are few for an account, and while they wait they make nobody's share smaller.
 //
 // The counts have a fixed place, found by a hash with a secret seed: two that share a place share
 // what they get.
 type shares struct {
-	limit    int64
-	inFlight *atomic.Int64 // those that are refused at once too
+	limit      int64
+	waiting    func() int
+	maxWaiting int64
+	inFlight   *atomic.Int64 // those that are refused at once too
 	// admitted are in flight and may go on. Those that are being refused must take nobody's place.
 	admitted        atomic.Int64
 	strangers       atomic.Int64
@@ -75,8 +78,11 @@ type turn struct {
 	admitted     bool
 }
 
-func newShares(limit int, inFlight *atomic.Int64) *shares {
-	return &shares{limit: int64(limit), inFlight: inFlight, seed: maphash.MakeSeed()}
+func newShares(config Config, inFlight *atomic.Int64) *shares {
+	return &shares{
+		limit: int64(config.MaxInFlight), waiting: config.Waiting, maxWaiting: int64(config.MaxWaiting),
+		inFlight: inFlight, seed: maphash.MakeSeed(),
+	}
 }
 
 // strangersPart is the part of the limit that strangers get together.
@@ -89,7 +95,7 @@ func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
 	t.stranger = len(key) != ident.KeyLength || !strings.HasPrefix(key, ident.LivePrefix)
 	t.address = s.place(network(client))
 	all := s.inFlight.Add(1)
-	crowded := all > s.limit-s.limit/4
+	crowded := all > s.limit-s.limit/4 && all-int64(s.waiting()) > s.limit-s.limit/4
 	may = s.addresses.enter(t.address, s.limit, crowded)
 	if t.stranger {
 		may = s.strangers.Add(1) <= max(1, s.limit/strangersPart) && may
@@ -101,7 +107,8 @@ func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
 		return t, false
 	}
 	t.admitted = true
-	return t, s.admitted.Add(1) <= s.limit
+	// Those that wait are in flight again when they have waited, so their number is no help here.
+	return t, s.admitted.Add(1) <= s.limit+s.maxWaiting
 }
 
 func (s *shares) leave(t turn) {

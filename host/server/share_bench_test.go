@@ -10,7 +10,7 @@ import (
 
 // BenchmarkShares is what a lookup pays for the shares.
 func BenchmarkShares(b *testing.B) {
-	s := newShares(DefaultMaxInFlight, new(atomic.Int64))
+	s := newShares(Config{}.withDefaults(), new(atomic.Int64))
 	key := ident.NewKey(func(p []byte) { clear(p) })
 	q := &handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}
 	b.ReportAllocs()

@@ -33,6 +33,7 @@ type Meter struct {
 	skewMillis  atomic.Int64          // the writer's clock less this one's
 	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
 	stats       counters
+	waiters     waiters
 }
 
 // Open locks the state directory and replays its journal. journal.ErrInUse when another
@@ -94,7 +95,7 @@ func (o owner) Drop(record []byte) { o.m.state.Drop(record) }
 func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 
 // Charge decides on a request and charges it. It waits for the writer only when this edge
-// holds no lease for it, at most Config.WaitLimit. It is idempotent by the request's id. When
+// holds no lease for it, at most Config.WaitLimit, and with few others of its account. It is idempotent by the request's id. When
 // Charge returns, the charge is written to the journal and survives the end of the process;
 // Flush makes it durable.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
@@ -146,10 +147,16 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 	return a, m.journal.Group(), m.changed
 }
 
-// await waits until a change of the leases decides the request, or for Config.WaitLimit.
+// await waits until a change of the leases decides the request, or for Config.WaitLimit. It does not
+// wait if too many do.
 func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (lease.Answer, *journal.Group) {
-	m.stats.waited.Add(1)
 	m.wake()
+	if !m.waiters.enter(r.Account) {
+		m.stats.crowded.Add(1)
+		return a, nil
+	}
+	defer m.waiters.leave(r.Account)
+	m.stats.waited.Add(1)
 	limit := time.NewTimer(m.config.WaitLimit)
 	defer limit.Stop()
 	var group *journal.Group

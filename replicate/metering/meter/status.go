@@ -76,7 +76,7 @@ func (m *Meter) noteDisk(err error) {
 
 // counters are the counts of Stats.
 type counters struct {
-	answered, refused, unavailable, waited, doubted atomic.Int64
+	answered, refused, unavailable, waited, crowded, doubted atomic.Int64
 }
 
 func (c *counters) count(code string) {
@@ -94,6 +94,8 @@ func (c *counters) count(code string) {
 type Stats struct {
 	Answered, Refused, Unavailable int64 // verdicts
 	Waited                         int64 // requests that waited for the writer
+	Crowded                        int64 // requests that did not wait, since too many did
+	Waiting                        int   // requests that wait now
 	Doubted                        int64 // verdicts that may not have reached the component
 	Unresolved                     int   // of these, not reported to the writer yet
 	Unsettled                      int64 // charges that the writer may not have
@@ -108,7 +110,8 @@ func (m *Meter) Stats() Stats {
 	m.mu.Unlock()
 	return Stats{
 		Answered: m.stats.answered.Load(), Refused: m.stats.refused.Load(),
-		Unavailable: m.stats.unavailable.Load(), Waited: m.stats.waited.Load(), Doubted: m.stats.doubted.Load(),
+		Unavailable: m.stats.unavailable.Load(), Waited: m.stats.waited.Load(),
+		Crowded: m.stats.crowded.Load(), Waiting: m.Waiting(), Doubted: m.stats.doubted.Load(),
 		Unresolved: unresolved, Unsettled: unsettled, Accounts: accounts, Unreachable: m.unreachable.Load(),
 	}
 }
