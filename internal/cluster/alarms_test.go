@@ -65,10 +65,7 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 // uses. Those of Litestream are looked at where it runs, in TestStandbyTakesOver.
 func (f *fixture) alarmsUseMetrics() {
 	f.t.Helper()
-	edge, err := get(f.Edges[0].Metrics, "")
-	require.NoError(f.t, err)
-	central, err := get(f.WriterURL()+"/metrics", f.OperatorToken)
-	require.NoError(f.t, err)
+	edge, central := f.pages()
 	for _, a := range alarms(f.t) {
 		if strings.Contains(a.Expr, "litestream_") {
 			continue
