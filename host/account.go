@@ -102,6 +102,8 @@ type accountInvite struct {
 	Account      int64  `env:"-" placeholder:"ID" help:"Id of the account that they own."`
 	Operator     bool   `env:"-" help:"They run this service: they see and change every account."`
 	DashboardURL string `name:"dashboard-url" placeholder:"URL" help:"Where people reach the dashboard. By default the address of the writer."`
+
+	ResetTwoFactor bool `env:"-" help:"For a person who has lost app and recovery codes: the link also switches their two-factor authentication off."`
 }
 
 // Validate refuses contradicting flags.
@@ -120,6 +122,9 @@ func (c *accountInvite) Run(ctx context.Context, m *Main) error {
 		base = c.Writer
 	}
 	return change(ctx, m, &c.changing, "account list", func(ctx context.Context, w *writer.Client) (writer.Invitation, error) {
+		if c.ResetTwoFactor {
+			return w.InviteAndReset(ctx, c.Email, c.Account)
+		}
 		return w.Invite(ctx, c.Email, c.Account)
 	}, func(table *tabwriter.Writer, i writer.Invitation) {
 		fmt.Fprintf(table, "Pass this link on to %s. It works once, until %s:\n%s%s%s\n", i.Email,

@@ -42,7 +42,7 @@ func (h *household) seed() (owner, operator, guest []string) {
 	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
-	return []string{"/", "/keys", "/keys/1/revoke", "/credits", "/activity", "/settings"},
+	return []string{"/", "/keys", "/keys/1/revoke", "/credits", "/activity", "/settings", "/settings/two-factor"},
 		[]string{"/accounts", at, at + "/credits", "/people", "/people/1/remove", "/edges", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }

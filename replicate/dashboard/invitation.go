@@ -21,6 +21,7 @@ type invitation struct {
 	Account  int64
 	Operator bool
 	Name     string // of the account
+	Resets   bool   // switches two-factor authentication off
 }
 
 type invitationData struct {
@@ -28,7 +29,7 @@ type invitationData struct {
 	Minimum    int
 }
 
-const selectInvitation = `SELECT i.email, coalesce(i.account, 0), i.operator, coalesce(a.name, '') FROM invitation i
+const selectInvitation = `SELECT i.email, coalesce(i.account, 0), i.operator, coalesce(a.name, ''), i.resets FROM invitation i
 	LEFT JOIN account a ON a.id = i.account WHERE i.hash = ? AND i.expires_at > ?`
 
 // findInvitation returns errInvitation when there is no open one with this token.
@@ -36,7 +37,7 @@ func (d *Dashboard) findInvitation(ctx context.Context, db interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }, token string) (*invitation, error) {
 	i := &invitation{hash: hashOf(token)}
-	err := db.QueryRowContext(ctx, selectInvitation, i.hash, d.now().UnixMilli()).Scan(&i.Email, &i.Account, &i.Operator, &i.Name)
+	err := db.QueryRowContext(ctx, selectInvitation, i.hash, d.now().UnixMilli()).Scan(&i.Email, &i.Account, &i.Operator, &i.Name, &i.Resets)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errInvitation
 	}
@@ -74,12 +75,16 @@ func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if secret == "" {
+		return see("/sign-in", "chosen"), nil
+	}
 	d.enterSession(v, secret)
 	return see("/", "welcome"), nil
 }
 
 // accept uses an invitation up: it creates the user, or sets a new password and ends the
-// sessions of the existing one, and starts a session.
+// sessions of the existing one, and starts a session. With two-factor authentication, unless
+// the invitation resets it, there is none and the secret is empty: they sign in with a code.
 func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 	turn, err := d.passwords.enter()
 	if err != nil {
@@ -96,8 +101,11 @@ func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 	}
 	secret, hash := d.newSecret()
 	act := v.act("accept invitation", i.Account, "")
+	if i.Resets {
+		act.Detail = "resets two-factor authentication"
+	}
 	act.Actor = i.Email
-	return secret, d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
+	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		i, err := d.findInvitation(ctx, tx, token) // another may have accepted it meanwhile
 		if err != nil {
 			return err
@@ -112,8 +120,18 @@ func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 		if err := errors.Join(endSessions(ctx, tx, id), forgetDevices(ctx, tx, id)); err != nil {
 			return err
 		}
+		if i.Resets {
+			if err := dropTwoFactor(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		if on, err := hasTwoFactor(ctx, tx, id); err != nil || on {
+			secret = ""
+			return err
+		}
 		return d.begin(ctx, tx, now, id, hash, v)
 	})
+	return secret, err
 }
 
 // putUser creates the user of an invitation, or changes their password. It refuses an

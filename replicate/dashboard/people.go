@@ -63,7 +63,7 @@ func (d *Dashboard) removePerson(v *visit) (answer, error) {
 	}
 	act := v.act("remove person", p.Account, p.Email)
 	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, _ int64) error {
-		if err := errors.Join(endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID)); err != nil {
+		if err := errors.Join(endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID), dropTwoFactor(ctx, tx, p.ID)); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?`, p.Email); err != nil {

@@ -24,6 +24,8 @@ func TestALedgerOnALibSQLServer(t *testing.T) {
 	require.Contains(t, b.submit("/settings", "/settings/password", "current", password, "password", "another four plain words").text(), "is changed")
 
 	operator := w.operator()
+	app := operator.enrol()
+	require.Contains(t, w.browser().enter("operator@example.com", app.code(0)).body, "Sign out")
 	require.Contains(t, operator.get("/accounts?q=acm").body, "Acme")
 	require.Contains(t, operator.submit("/accounts/1", "/accounts/1/suspension", "suspended", "1").text(), "is suspended")
 	require.Contains(t, operator.get("/activity").body, "suspend account")

@@ -58,12 +58,16 @@ func (d *Dashboard) guestRoutes(r router) {
 	r.GET("/", d.serve(signedIn, d.start))
 	r.GET("/sign-in", d.serve(anyone, d.signInPage))
 	r.POST("/sign-in", d.serve(anyone, d.signIn))
+	r.POST("/sign-in/code", d.serve(anyone, d.enterCode))
 	r.POST("/sign-out", d.serve(signedIn, d.signOut))
 	r.GET("/invitations/:token", d.serve(anyone, d.invitationPage))
 	r.POST("/invitations/:token", d.serve(anyone, d.acceptInvitation))
 	r.GET("/settings", d.serve(signedIn, d.settingsPage))
 	r.POST("/settings/sign-out-everywhere", d.serve(signedIn, d.signOutEverywhere))
 	r.POST("/settings/password", d.serve(signedIn, d.changePassword))
+	r.GET("/settings/two-factor", d.serve(signedIn, d.twoFactorPage))
+	r.POST("/settings/two-factor", d.serve(signedIn, d.switchOnTwoFactor))
+	r.POST("/settings/two-factor/off", d.serve(signedIn, d.switchOffTwoFactor))
 	r.GET("/activity", d.serve(signedIn, d.activityPage))
 }
 

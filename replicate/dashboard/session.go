@@ -32,6 +32,8 @@ type user struct {
 	Email    string
 	Account  int64 // 0 for an operator
 	Operator bool
+
+	TwoFactor bool // signs in with a code as well; only findUser fills it
 }
 
 // session is a user's sign-in in one browser.
@@ -178,8 +180,9 @@ func (d *Dashboard) begin(ctx context.Context, tx *sql.Tx, now int64, u int64, h
 	return d.noteDevice(ctx, tx, now, u, v)
 }
 
-// endSessions ends all sessions of a user.
+// endSessions ends all sessions of a user, and the sign-ins that wait for a code.
 func endSessions(ctx context.Context, tx *sql.Tx, u int64) error {
-	_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE user = ?`, u)
-	return err
+	_, sessions := tx.ExecContext(ctx, `DELETE FROM session WHERE user = ?`, u)
+	_, waiting := tx.ExecContext(ctx, `DELETE FROM sign_in WHERE user = ?`, u)
+	return errors.Join(sessions, waiting)
 }

@@ -11,6 +11,8 @@ type settingsData struct {
 	Email    string
 	Sessions []shownSession
 	Minimum  int
+
+	TwoFactor twoFactorView
 }
 
 type shownSession struct {
@@ -36,6 +38,9 @@ func (d *Dashboard) settings(v *visit, words string) (answer, error) {
 		if s.lasts(d.now(), v.user.Operator) {
 			data.Sessions = append(data.Sessions, shownSession{s, string(s.Hash) == string(v.session.Hash)})
 		}
+	}
+	if data.TwoFactor, err = d.readTwoFactor(v.r.Context(), v.user.ID); err != nil {
+		return answer{}, err
 	}
 	a := answer{page: "settings", title: "Settings", error: words, data: data}
 	if words != "" {
@@ -73,30 +78,39 @@ func (d *Dashboard) changePassword(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	defer turn.leave()
-	err = d.countAttempt(v, v.user.Email)
-	var throttled *throttledError
-	if errors.As(err, &throttled) {
-		return d.settings(v, "There were too many attempts. Try again in a few minutes.")
-	}
+	stored, words, err := d.checkCurrent(v, turn, false)
 	if err != nil {
 		return answer{}, err
 	}
-	_, stored, err := d.findUser(ctx, v.user.Email)
-	if err != nil {
-		return answer{}, err
-	}
-	good, err := turn.matches(ctx, stored, v.field("current"))
-	if err != nil {
-		return answer{}, err
-	}
-	if !good {
-		return d.settings(v, "The current password is wrong.")
+	if words != "" {
+		return d.settings(v, words)
 	}
 	renewed, err := turn.hash(ctx, next)
 	if err != nil {
 		return answer{}, err
 	}
 	return d.putPassword(v, stored, renewed)
+}
+
+// checkCurrent checks the password that the visitor entered again, and returns its stored form, or what to
+// tell them. It counts as an attempt to sign in: of entering a code as well if code is set.
+func (d *Dashboard) checkCurrent(v *visit, turn *turn, code bool) (stored, words string, err error) {
+	err = d.countAttempt(v, v.user.Email, code)
+	var throttled *throttledError
+	if errors.As(err, &throttled) {
+		return "", "There were too many attempts. Try again in a few minutes.", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if _, stored, err = d.findUser(v.r.Context(), v.user.Email); err != nil {
+		return "", "", err
+	}
+	good, err := turn.matches(v.r.Context(), stored, v.field("current"))
+	if err == nil && !good {
+		words = "The current password is wrong."
+	}
+	return stored, words, err
 }
 
 // accountName is the name of the visitor's account, empty for an operator.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -37,14 +36,14 @@ func (d *Dashboard) signIn(v *visit) (answer, error) {
 	email := writer.CanonicalEmail(v.line("email"))
 	secret, err := d.checkSignIn(v, email, v.field("password"))
 	var throttled *throttledError
+	var wanted *wantsCode
 	switch {
 	case errors.Is(err, errSignIn):
 		return signInAgain(http.StatusUnprocessableEntity, email, wrongSignIn), nil
 	case errors.As(err, &throttled):
-		seconds := int64(throttled.wait/time.Second) + 1
-		v.w.Header().Set("Retry-After", fmt.Sprint(seconds))
-		words := "There were too many attempts to sign in. Try again in " + plural((seconds+59)/60, "minute") + "."
-		return signInAgain(http.StatusTooManyRequests, email, words), nil
+		return signInAgain(http.StatusTooManyRequests, email, throttled.tell(v)), nil
+	case errors.As(err, &wanted):
+		return codeForm(wanted.secret, "", http.StatusOK), nil
 	case err != nil:
 		return answer{}, err
 	}
@@ -68,9 +67,9 @@ func (d *Dashboard) enterSession(v *visit, secret string) {
 }
 
 // checkSignIn starts a session for an e-mail address and its password, and returns the
-// secret of its cookie. It returns errSignIn when one of them is wrong, and a
-// *throttledError after too many attempts, and errBusy when too many try at once. It takes the same time whether or not the
-// address is known.
+// secret of its cookie. It returns errSignIn when one of them is wrong, a *throttledError
+// after too many attempts, errBusy when too many try at once, and *wantsCode when the user
+// has two-factor authentication. It takes the same time whether or not the address is known.
 func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error) {
 	ctx := v.r.Context()
 	if len(password) > maxForm || email == "" {
@@ -81,7 +80,7 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 		return "", err
 	}
 	defer turn.leave()
-	if err := d.countAttempt(v, email); err != nil {
+	if err := d.countAttempt(v, email, false); err != nil {
 		return "", err
 	}
 	u, stored, err := d.findUser(ctx, email)
@@ -109,8 +108,9 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 func (d *Dashboard) findUser(ctx context.Context, email string) (*user, string, error) {
 	var u user
 	var stored string
-	const query = `SELECT id, email, coalesce(account, 0), operator, password FROM user WHERE email = ?`
-	err := d.config.Ledger.QueryRowContext(ctx, query, email).Scan(&u.ID, &u.Email, &u.Account, &u.Operator, &stored)
+	const query = `SELECT id, email, coalesce(account, 0), operator, password, EXISTS (SELECT 1 FROM two_factor t WHERE t.user = u.id)
+		FROM user u WHERE email = ?`
+	err := d.config.Ledger.QueryRowContext(ctx, query, email).Scan(&u.ID, &u.Email, &u.Account, &u.Operator, &stored, &u.TwoFactor)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, d.passwords.decoy, nil
 	}
@@ -129,28 +129,48 @@ func (d *Dashboard) logFailure(v *visit, u *user) error {
 }
 
 // beginSession replaces the browser's session by a new one, unless the password was changed
-// since it was read.
+// since it was read. With two-factor authentication it returns *wantsCode instead.
 func (d *Dashboard) beginSession(v *visit, u *user, stored, renewed string) (string, error) {
 	secret, hash := d.newSecret()
 	act := v.act("sign in", u.Account, v.agent())
 	act.Actor = u.Email
+	if u.TwoFactor {
+		act.Name = "enter password"
+	}
+	var wanted *wantsCode
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
-		result, err := tx.ExecContext(ctx, `UPDATE user SET password = ? WHERE id = ? AND password = ?`, renewed, u.ID, stored)
+		const put = `UPDATE user SET password = ?1 WHERE id = ?2 AND password = ?3
+			AND ?4 = EXISTS (SELECT 1 FROM two_factor WHERE user = ?2)`
+		result, err := tx.ExecContext(ctx, put, renewed, u.ID, stored, u.TwoFactor)
 		if err != nil {
 			return err
 		}
 		if changed, err := result.RowsAffected(); err != nil || changed != 1 {
 			return errors.Join(err, errSignIn)
 		}
-		if err := d.forgetAttempts(ctx, tx, now, v, u.Email); err != nil {
-			return err
+		if u.TwoFactor {
+			if wanted, err = d.awaitCode(ctx, tx, now, u.ID); err != nil {
+				return err
+			}
+			return d.uncountPassword(ctx, tx, now, v, u.Email)
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {
-			return err
-		}
-		return d.begin(ctx, tx, now, u.ID, hash, v)
+		return d.enter(ctx, tx, now, u, hash, v)
 	})
+	if err == nil && wanted != nil {
+		err = wanted
+	}
 	return secret, err
+}
+
+// enter starts the session of a user who has proved who they are, in place of the browser's earlier one.
+func (d *Dashboard) enter(ctx context.Context, tx *sql.Tx, now int64, u *user, hash []byte, v *visit) error {
+	if err := d.forgetAttempts(ctx, tx, now, v, u.Email); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {
+		return err
+	}
+	return d.begin(ctx, tx, now, u.ID, hash, v)
 }
 
 // sessionOf is the hash of a visitor's session, empty for none.

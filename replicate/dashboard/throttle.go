@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"regedge/replicate/metering/writer"
@@ -23,11 +24,19 @@ const (
 	attemptsPerPair      = 10
 	attemptsPerAddress   = 30
 	attemptsPerEmail     = 100
+	attemptsPerCode      = 10 // of strangers for one user: a code has only six digits
 	attemptSubjectLength = 16 // bytes of a hash
 )
 
 // throttledError says that there were too many attempts.
 type throttledError struct{ wait time.Duration }
+
+// tell tells the visitor when to try again, in words and in the header.
+func (e *throttledError) tell(v *visit) string {
+	seconds := int64(e.wait/time.Second) + 1
+	v.w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+	return "There were too many attempts to sign in. Try again in " + plural((seconds+59)/60, "minute") + "."
+}
 
 func (e *throttledError) Error() string { return "too many attempts to sign in" }
 
@@ -37,17 +46,21 @@ type counter struct {
 	limit   int64
 }
 
-// counters are those of an attempt; the first ends with a success.
-func counters(v *visit, email string, device []byte, known bool) []counter {
+// counters are those of an attempt, with a code or without; the first ends with a success.
+func counters(v *visit, email string, device []byte, known, code bool) []counter {
 	if known {
 		return []counter{{"device:" + hex.EncodeToString(device), attemptsPerDevice}}
 	}
 	address := network(v.address)
-	return []counter{
+	list := []counter{
 		{hashed("pair:", email+" "+address), attemptsPerPair},
 		{"address:" + address, attemptsPerAddress},
 		{hashed("email:", email), attemptsPerEmail},
 	}
+	if code {
+		list = append(list, counter{hashed("code:", email), attemptsPerCode})
+	}
+	return list
 }
 
 // hashed is a subject that does not reveal the e-mail address: people type passwords into that field,
@@ -69,7 +82,7 @@ func network(address string) string {
 
 // countAttempt counts an attempt before it is made, so that concurrent attempts can't pass
 // the limit. It returns a *throttledError, and counts nothing, when there were too many.
-func (d *Dashboard) countAttempt(v *visit, email string) error {
+func (d *Dashboard) countAttempt(v *visit, email string, code bool) error {
 	return d.config.Writer.Commit(v.r.Context(), writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		begin := now - attemptWindow.Milliseconds()
 		if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE since <= ?`, begin); err != nil {
@@ -80,7 +93,7 @@ func (d *Dashboard) countAttempt(v *visit, email string) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range counters(v, email, device, known) {
+		for _, c := range counters(v, email, device, known, code) {
 			if err := c.count(ctx, tx, begin, now); err != nil {
 				return err
 			}
@@ -111,11 +124,27 @@ func (d *Dashboard) forgetAttempts(ctx context.Context, tx *sql.Tx, now int64, v
 	if err != nil {
 		return err
 	}
-	all := counters(v, email, device, known)
+	all := counters(v, email, device, known, true)
 	if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE subject = ?`, all[0].subject); err != nil {
 		return err
 	}
-	for _, c := range all[1:] {
+	return uncount(ctx, tx, all[1:])
+}
+
+// uncountPassword uncounts an attempt whose password was right and that waits for a code. What counts for
+// this browser alone, or for this pair of addresses, stays: who knows the password could guess codes without
+// end if each new sign-in began it at zero.
+func (d *Dashboard) uncountPassword(ctx context.Context, tx *sql.Tx, now int64, v *visit, email string) error {
+	device := d.deviceOf(v)
+	known, err := knowsDevice(ctx, tx, device, email, now)
+	if err != nil {
+		return err
+	}
+	return uncount(ctx, tx, counters(v, email, device, known, false)[1:])
+}
+
+func uncount(ctx context.Context, tx *sql.Tx, list []counter) error {
+	for _, c := range list {
 		if _, err := tx.ExecContext(ctx, `UPDATE attempt SET count = count - 1 WHERE subject = ? AND count > 0`, c.subject); err != nil {
 			return err
 		}

@@ -70,6 +70,9 @@ func Axe(t *testing.T) string {
 
 var screens = flag.String("screens", "", "directory into which screenshots of every page are written, for people to look at")
 
+// WantScreens reports whether -screens was given.
+func WantScreens() bool { return *screens != "" }
+
 // NeedScreens skips a test without -screens.
 func NeedScreens(t *testing.T) {
 	t.Helper()

@@ -34,14 +34,25 @@ type Invitation struct {
 	Account  int64     `json:"account"` // 0 for an operator
 	Operator bool      `json:"operator"`
 	Expires  time.Time `json:"expires"`
-	Token    string    `json:"token"` // shown only once; its hash is stored
+	Resets   bool      `json:"reset_two_factor"` // its acceptance switches two-factor authentication off
+	Token    string    `json:"token"`            // shown only once; its hash is stored
 }
 
 // Invite makes an invitation for an account, or with account 0 for an operator. It replaces an
 // earlier one of the same address. An address that signs in already gets a new password by
 // it. ErrTaken says that the address signs in for another account or in another role.
 func (c *Client) Invite(ctx context.Context, email string, account int64) (Invitation, error) {
-	body := map[string]any{"email": email, "account": account, "operator": account == 0}
+	return c.invite(ctx, email, account, false)
+}
+
+// InviteAndReset is Invite, for a person who has lost what makes the codes: accepting the invitation also
+// switches two-factor authentication off.
+func (c *Client) InviteAndReset(ctx context.Context, email string, account int64) (Invitation, error) {
+	return c.invite(ctx, email, account, true)
+}
+
+func (c *Client) invite(ctx context.Context, email string, account int64, reset bool) (Invitation, error) {
+	body := map[string]any{"email": email, "account": account, "operator": account == 0, "reset_two_factor": reset}
 	return changeOnce[Invitation](ctx, c, "invite", http.MethodPost, "/v1/invitations", body)
 }
 
@@ -61,11 +72,12 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 		Email    string
 		Account  int64
 		Operator bool
+		Resets   bool `json:"reset_two_factor"`
 	}
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
-	answer := Invitation{Email: CanonicalEmail(body.Email), Account: body.Account, Operator: body.Operator}
+	answer := Invitation{Email: CanonicalEmail(body.Email), Account: body.Account, Operator: body.Operator, Resets: body.Resets}
 	if answer.Email == "" || (answer.Account == 0) != answer.Operator {
 		return nil, fmt.Errorf("%w: an invitation is for an e-mail address and an account, or an operator", ErrMalformed)
 	}
@@ -86,8 +98,8 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?1 OR expires_at <= ?2`, answer.Email, now); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO invitation (hash, email, account, operator, expires_at) VALUES (?, ?, nullif(?, 0), ?, ?)`,
-			hash[:], answer.Email, answer.Account, answer.Operator, expires)
+		_, err := tx.ExecContext(ctx, `INSERT INTO invitation (hash, email, account, operator, resets, expires_at)
+			VALUES (?, ?, nullif(?, 0), ?, ?, ?)`, hash[:], answer.Email, answer.Account, answer.Operator, answer.Resets, expires)
 		return err
 	}
 	return apply(w, r, edit[Invitation]{change: change, answer: given(&answer)})

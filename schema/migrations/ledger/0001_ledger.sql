@@ -192,6 +192,7 @@ CREATE TABLE invitation (
   email      TEXT    NOT NULL,
   account    INTEGER REFERENCES account (id),
   operator   INTEGER NOT NULL, -- 0 or 1
+  resets     INTEGER NOT NULL, -- 0 or 1: switches two-factor authentication off
   expires_at INTEGER NOT NULL,
   CHECK ((account IS NULL) = operator)
 ) STRICT, WITHOUT ROWID;
@@ -208,6 +209,30 @@ CREATE TABLE session (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX session_by_user ON session (user);
+
+-- Two-factor authentication of a user: the secret of an authenticator app (RFC 6238).
+CREATE TABLE two_factor (
+  user       INTEGER PRIMARY KEY REFERENCES user (id),
+  secret     TEXT    NOT NULL, -- base32; as it is, see RATIONALE.md
+  used_step  INTEGER NOT NULL, -- of the last code: it and earlier ones are used up
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE recovery_code (
+  hash BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the code
+  user INTEGER NOT NULL REFERENCES user (id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX recovery_code_by_user ON recovery_code (user);
+
+-- A sign-in whose password was right and that waits for a code.
+CREATE TABLE sign_in (
+  hash       BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of what the form holds
+  user       INTEGER NOT NULL REFERENCES user (id),
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sign_in_by_user ON sign_in (user);
 
 -- A browser in which a user has signed in: its failed sign-ins are counted on their own.
 CREATE TABLE device (
