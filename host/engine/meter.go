@@ -108,6 +108,7 @@ func (i *instance) serveCharge(query string, answer *fieldList) int {
 		i.charges = append(i.charges, request.ID)
 	}
 	verdict := i.engine.config.Meter.Charge(ctx, request)
+	note(i.ctx, &request, &verdict)
 	verdict.Headers(func(name, value string) {
 		answer.entries = append(answer.entries, handler.Header{Name: name, Value: value})
 	})
@@ -124,6 +125,7 @@ func (i *instance) serveVoid(query string) int {
 	if err := i.engine.config.Meter.Void(ctx, id); err != nil {
 		return 503
 	}
+	noteVoid(i.ctx)
 	i.disown(id)
 	return 204
 }

@@ -62,10 +62,13 @@ type requestMeter struct {
 
 func (m *requestMeter) Charge(r charge.Request) (charge.Verdict, error) {
 	m.charged = r.ID
-	return m.meter.Charge(m.ctx, r), nil
+	verdict := m.meter.Charge(m.ctx, r)
+	note(m.ctx, &r, &verdict)
+	return verdict, nil
 }
 
 func (m *requestMeter) Void(requestID string) error {
+	noteVoid(m.ctx)
 	return m.meter.Void(m.ctx, requestID)
 }
 

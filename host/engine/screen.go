@@ -23,7 +23,7 @@ func (s *Screen) Refuse(ctx context.Context, request *handler.Request, response 
 		Access: nativeStore{ctx, s.parts.Access}, Clock: s.parts.Clock, Random: s.parts.Random,
 		DocsURL: func() string { return s.parts.DocsURL },
 	}
-	answer := h.Screen(request, s.rates)
+	answer := h.Screen(request, notingRates{s.rates, ctx})
 	if answer == nil {
 		return false
 	}

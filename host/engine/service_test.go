@@ -203,6 +203,31 @@ func blank(r *handler.Response) {
 	}
 }
 
+// TestABillSaysWhatWasCharged, alike in both engines: for a company, a 404, a sandbox request, and
+// one that nobody is known for.
+func TestABillSaysWhatWasCharged(t *testing.T) {
+	w := newFixture(t)
+	component, err := engine.NewComponent(t.Context(), w.parts(), engine.Limits{})
+	require.NoError(t, err)
+	defer component.Close(t.Context())
+	for _, answerer := range []server.Answerer{engine.NewNative(w.parts()), component} {
+		bill := func(target, key string) (bill server.Bill) {
+			var response handler.Response
+			require.NoError(t, answerer.Answer(server.WithBill(t.Context(), &bill), request(target, key), &response))
+			return bill
+		}
+		paid := bill("/v1/companies/"+sampletest.CompanyEveryField, w.key)
+		require.Positive(t, paid.Account)
+		require.Positive(t, paid.Key)
+		require.EqualValues(t, 1, paid.Cost)
+		free := paid
+		free.Cost = 0
+		require.Equal(t, free, bill("/v1/companies/U99999MH1999PTC999999", w.key))
+		require.Equal(t, server.Bill{Sandbox: true}, bill("/v1/companies/"+sampletest.CompanyEveryField, ident.SandboxKey))
+		require.Zero(t, bill("/v1/companies/"+sampletest.CompanyEveryField, "wrong"))
+	}
+}
+
 func TestFailureAfterTheChargeVoidsIt(t *testing.T) {
 	w := newFixture(t)
 	w.meter.onCall = func() { panic("the host fails") }

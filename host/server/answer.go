@@ -21,6 +21,9 @@ type exchange struct {
 	client string
 	route  route
 	id     string
+	bill   Bill
+	// ctx leads to the bill. It never ends.
+	ctx context.Context
 	// written is called after a large body was written, or could not be. It is nil for others.
 	written func()
 }
@@ -28,6 +31,7 @@ type exchange struct {
 var exchanges = sync.Pool{New: func() any {
 	e := new(exchange)
 	e.request.ClientAddr = func() string { return e.client }
+	e.ctx = WithBill(context.Background(), &e.bill)
 	return e
 }}
 
@@ -44,7 +48,7 @@ func (e *exchange) reset() {
 		reused.Body = e.response.Body[:0]
 	}
 	request := handler.Request{Headers: e.request.Headers[:0], ClientAddr: e.request.ClientAddr}
-	*e = exchange{response: reused, request: request}
+	*e = exchange{response: reused, request: request, ctx: e.ctx}
 }
 
 // originForm returns the path and query as sent, and the authority. The request target that a proxy
@@ -92,7 +96,7 @@ func (s *Server) lookUp(e *exchange) {
 	}
 	// A request that has begun is finished even if its client disconnects: whether it is charged
 	// must not depend on that.
-	err := s.answer(context.Background(), e)
+	err := s.answer(e)
 	s.shares.learn(turn, e.response.Status)
 	switch {
 	case errors.Is(err, ErrOverloaded):
@@ -109,7 +113,7 @@ func (s *Server) screen(e *exchange, t turn) (refused bool) {
 	if s.config.Screen == nil || !s.shares.suspect(t) {
 		return false
 	}
-	if !s.config.Screen.Refuse(context.Background(), &e.request, &e.response) {
+	if !s.config.Screen.Refuse(e.ctx, &e.request, &e.response) {
 		s.shares.trust(t)
 		return false
 	}
@@ -123,13 +127,14 @@ func (s *Server) screen(e *exchange, t turn) (refused bool) {
 
 // fail answers 500 and logs the error.
 func (s *Server) fail(e *exchange, err error) {
+	e.bill.Cost = 0 // an Answerer that fails voids the charge
 	s.refuse(e, handler.InternalError)
 	s.logFailure(e, "no answer", err)
 }
 
 // answer calls the Answerer and checks its status.
-func (s *Server) answer(ctx context.Context, e *exchange) error {
-	if err := s.config.Answerer.Answer(ctx, &e.request, &e.response); err != nil {
+func (s *Server) answer(e *exchange) error {
+	if err := s.config.Answerer.Answer(e.ctx, &e.request, &e.response); err != nil {
 		return err
 	}
 	if e.response.Status < 200 || e.response.Status > 599 {

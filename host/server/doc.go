@@ -7,6 +7,6 @@
 // (secure.go). Everything between them and the Answerer is shared, and the tests run on both.
 //
 // Promises: every response has X-Request-Id, also that to bytes that are no request. No log line
-// and no metric contains a key, a query, a path parameter or a body. A lookup that has
+// and no metric contains a key (its id, yes), a query, a path parameter or a body. A lookup that has
 // begun is answered before Run returns, within Config.DrainTimeout, and no other is charged.
 package server

@@ -8,29 +8,46 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"regedge/handler"
 )
 
 // record writes the log line of a request and counts it.
 func (s *Server) record(e *exchange, took time.Duration) {
-	s.metrics.observe(e.route, e.response.Status, took)
+	code := s.metrics.observe(e.route, &e.response, took)
 	ctx := context.Background()
 	if !s.config.Log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	line := [...]slog.Attr{
+	line := append(make([]slog.Attr, 0, 13),
 		slog.String("method", knownMethod(e.request.Method)),
 		slog.String("route", e.route.String()),
 		slog.Int("status", e.response.Status),
 		slog.Int64("duration_us", took.Microseconds()),
 		slog.String("request_id", e.id),
-		slog.String("client", e.client),
+		slog.String("client", e.client))
+	line = e.bill.appendTo(line)
+	for _, known := range [...]slog.Attr{
+		slog.String("code", code),
+		slog.String("release", valueOf(e.response.Headers, handler.HeaderRegistryRelease)),
 		slog.String("traceparent", traceparent(e.request.Values("Traceparent"))),
+	} {
+		if known.Value.String() != "" {
+			line = append(line, known)
+		}
 	}
-	attrs := line[:]
-	if last := len(line) - 1; line[last].Value.String() == "" {
-		attrs = line[:last]
+	s.config.Log.LogAttrs(ctx, slog.LevelInfo, "request", line...)
+}
+
+// appendTo appends who paid for a request, if that is known, and how much.
+func (b *Bill) appendTo(line []slog.Attr) []slog.Attr {
+	switch {
+	case b.Sandbox:
+		return append(line, slog.Bool("sandbox", true))
+	case b.Account != 0:
+		return append(line, slog.Int64("account", b.Account), slog.Int64("key", b.Key), slog.Int64("cost", b.Cost))
 	}
-	s.config.Log.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	return line
 }
 
 // knownMethod keeps invented methods, which may contain anything, out of the log.

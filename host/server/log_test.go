@@ -2,7 +2,10 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler"
+	"regedge/handler/charge"
 	"regedge/host/server"
 )
 
@@ -72,6 +77,96 @@ func TestRequestsAreCountedByRouteAndStatus(t *testing.T) {
 			`regedge_requests_total{route="/v1/search/llps",status="200"} 1`,
 			`regedge_requests_total{route="other",status="200"} 2`,
 			`regedge_requests_total{route="page",status="200"} 1`,
+		}, got)
+	})
+}
+
+// TestALineSaysWhoPaidForWhat: account, id of the key, cost, release and problem code.
+func TestALineSaysWhoPaidForWhat(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		bills := map[string]server.Bill{
+			"/v1/companies/found": {Account: 7, Key: 12, Cost: 1}, "/v1/llps/refused": {Account: 7, Key: 13},
+			"/v1/directors/sandbox": {Sandbox: true}, "/v1/companies/fails": {Account: 7, Key: 12, Cost: 1},
+		}
+		r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
+			*server.BillOf(ctx) = bills[q.Target]
+			switch q.Target {
+			case "/v1/llps/refused":
+				p, _ := handler.FindProblem(charge.InsufficientCredits)
+				*a = *handler.NewProblem("https://registry.example", p, "id", 0)
+			case "/v1/companies/fails":
+				return errors.New("the guest is gone")
+			default:
+				_ = fine(ctx, q, a)
+				a.Headers = append(a.Headers, handler.Header{Name: handler.HeaderRegistryRelease, Value: "2025-05-05.1"})
+			}
+			return nil
+		})})
+		for _, target := range []string{"/v1/companies/found", "/v1/llps/refused", "/v1/directors/sandbox", "/v1/companies/fails", "/healthz"} {
+			r.get(t, target)
+		}
+		require.NoError(t, r.stop())
+		var got []string
+		for _, text := range r.log.lines() {
+			var line map[string]any
+			require.NoError(t, json.Unmarshal([]byte(text), &line))
+			if line["msg"] == "request" {
+				got = append(got, fmt.Sprintf("%v %v %v %v %v %v %v", line["status"], line["account"], line["key"], line["cost"], line["sandbox"], line["code"], line["release"]))
+			}
+		}
+		require.Equal(t, []string{
+			"200 7 12 1 <nil> <nil> 2025-05-05.1",
+			"402 7 13 0 <nil> insufficient_credits <nil>",
+			"200 <nil> <nil> <nil> true <nil> 2025-05-05.1",
+			"500 7 12 0 <nil> internal_error <nil>",
+			"200 <nil> <nil> <nil> <nil> <nil> <nil>",
+		}, got)
+	})
+}
+
+// TestAnswersAreTimedByOutcome, in native histograms too, and problems are counted by code.
+func TestAnswersAreTimedByOutcome(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, q *handler.Request, a *handler.Response) error {
+			if p, known := handler.FindProblem(strings.TrimPrefix(q.Target, "/v1/companies/")); known {
+				*a = *handler.NewProblem("", p, "id", 0)
+				return nil
+			}
+			return fine(t.Context(), q, a)
+		})})
+		for _, code := range []string{
+			"x", handler.CompanyNotFound, handler.InvalidCIN, charge.InsufficientCredits, charge.RateLimitExceeded,
+			charge.RateLimitExceeded, handler.RegistryUnavailable,
+		} {
+			r.get(t, "/v1/companies/"+code)
+		}
+		require.NoError(t, r.stop())
+		got := map[string]uint64{}
+		families, err := r.metrics.Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				labels := map[string]string{}
+				for _, label := range m.GetLabel() {
+					labels[label.GetName()] = label.GetValue()
+				}
+				switch family.GetName() {
+				case "regedge_request_seconds":
+					require.Equal(t, "/v1/companies/{cin}", labels["route"])
+					require.NotEmpty(t, m.GetHistogram().GetPositiveSpan(), "a native histogram")
+					require.NotEmpty(t, m.GetHistogram().GetBucket(), "and a classic one")
+					got[labels["outcome"]] = m.GetHistogram().GetSampleCount()
+				case "regedge_problems_total":
+					if count := m.GetCounter().GetValue(); count > 0 {
+						got[labels["code"]] = uint64(count)
+					}
+				}
+			}
+		}
+		require.Equal(t, map[string]uint64{
+			"answered": 1, "not_found": 1, "invalid": 1, "refused": 3, "failed": 1,
+			handler.CompanyNotFound: 1, handler.InvalidCIN: 1, charge.InsufficientCredits: 1,
+			charge.RateLimitExceeded: 2, handler.RegistryUnavailable: 1,
 		}, got)
 	})
 }

@@ -1,33 +1,49 @@
 package server
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"regedge/handler"
 )
 
-// metrics counts requests by route and status. The counter of a pair is made when the pair first
-// occurs. From then on it is found without a lock or an allocation.
+// metrics counts requests by route and status, and times them by route and outcome. A counter or a
+// histogram is made when it is first used. From then on it is found without a lock or an allocation.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	counters  [routeCount][500]atomic.Pointer[prometheus.Counter] // by status - 100
-	durations [routeCount]prometheus.Observer
+	seconds   *prometheus.HistogramVec
+	durations [routeCount][outcomeCount]atomic.Pointer[prometheus.Observer]
+	refusals  map[string]refusal // by problem code
 	screened  prometheus.Counter
+}
+
+// refusal counts the answers with a problem.
+type refusal struct {
+	code string
+	prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metrics, error) {
 	m := &metrics{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "regedge_requests_total", Help: "Requests answered, by route and status.",
-	}, []string{"route", "status"})}
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "regedge_request_seconds", Help: "Time from a request's header to its answer, without sending it.",
+	}, []string{"route", "status"}), refusals: map[string]refusal{}}
+	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "regedge_request_seconds", Help: "Time from a request's header to its answer, without sending it. Outcomes are answered, not_found, refused (401, 402, 403, 429), invalid (other 4xx) and failed (5xx).",
 		Buckets: []float64{.00005, .0001, .0002, .0005, .001, .002, .005, .01, .05, .25, 1, 5},
-	}, []string{"route"})
-	for r := range routeCount {
-		m.durations[r] = seconds.WithLabelValues(r.String())
+		// For a server that asks for native histograms: steps of 10%, over any range.
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
+	}, []string{"route", "outcome"})
+	problems := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "regedge_problems_total", Help: "Requests answered with a problem, by its code: refusals by their reason.",
+	}, []string{"code"})
+	for _, p := range handler.Problems() {
+		m.refusals[p.Code] = refusal{p.Code, problems.WithLabelValues(p.Code)}
 	}
 	m.screened = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "regedge_requests_screened_total", Help: "Requests refused without the component, since their address or key had just been refused.",
@@ -35,7 +51,7 @@ func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metric
 	busy := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "regedge_requests_in_flight", Help: "Lookups being answered now.",
 	}, func() float64 { return float64(inFlight.Load()) })
-	for _, collector := range []prometheus.Collector{m.requests, seconds, busy, m.screened} {
+	for _, collector := range []prometheus.Collector{m.requests, m.seconds, problems, busy, m.screened} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -43,8 +59,32 @@ func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metric
 	return m, nil
 }
 
-func (m *metrics) observe(r route, status int, took time.Duration) {
-	m.durations[r].Observe(took.Seconds())
+// observe counts an answer. It returns its problem code, empty for others.
+func (m *metrics) observe(r route, response *handler.Response, took time.Duration) (code string) {
+	m.duration(r, outcomeOf(response.Status)).Observe(took.Seconds())
+	m.counter(r, response.Status).Inc()
+	if response.Status < 400 {
+		return ""
+	}
+	problem, known := m.refusals[string(problemCode(response.Body))]
+	if known {
+		problem.Inc()
+	}
+	return problem.code
+}
+
+func (m *metrics) duration(r route, o outcome) prometheus.Observer {
+	slot := &m.durations[r][o]
+	histogram := slot.Load()
+	if histogram == nil {
+		made := m.seconds.WithLabelValues(r.String(), outcomeNames[o])
+		histogram = &made
+		slot.Store(histogram)
+	}
+	return *histogram
+}
+
+func (m *metrics) counter(r route, status int) prometheus.Counter {
 	slot := &m.counters[r][min(max(status-100, 0), 499)]
 	counter := slot.Load()
 	if counter == nil {
@@ -52,7 +92,50 @@ func (m *metrics) observe(r route, status int, took time.Duration) {
 		counter = &made
 		slot.Store(counter)
 	}
-	(*counter).Inc()
+	return *counter
+}
+
+// problemCode returns the code in the body of a problem, nil if it is none. Quotes in the texts
+// before it are escaped, so it is the first.
+func problemCode(body []byte) []byte {
+	_, rest, found := bytes.Cut(body, []byte(`,"code":"`))
+	code, _, closed := bytes.Cut(rest, []byte(`"`))
+	if !found || !closed {
+		return nil
+	}
+	return code
+}
+
+// outcome is what became of a request, in terms of who has to do something.
+type outcome uint8
+
+const (
+	answered outcome = iota
+	notFound
+	refused
+	invalid
+	failed
+	outcomeCount
+)
+
+var outcomeNames = [outcomeCount]string{
+	answered: "answered", notFound: "not_found", refused: "refused", invalid: "invalid", failed: "failed",
+}
+
+func outcomeOf(status int) outcome {
+	switch {
+	case status < 400:
+		return answered
+	case status >= 500:
+		return failed
+	}
+	switch status {
+	case 404:
+		return notFound
+	case 401, 402, 403, 429:
+		return refused
+	}
+	return invalid
 }
 
 // route is the pattern of a path, without its parameters.

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"context"
+
+	"regedge/handler"
+	"regedge/handler/charge"
+	"regedge/host/server"
+)
+
+// note writes into the bill of a request what the meter decided.
+func note(ctx context.Context, r *charge.Request, v *charge.Verdict) {
+	bill := server.BillOf(ctx)
+	if bill == nil {
+		return
+	}
+	*bill = server.Bill{Account: r.Account, Key: r.Key, Sandbox: r.Sandbox}
+	if v.Code == "" && r.Outcome == charge.Found && !r.Sandbox {
+		bill.Cost = 1
+	}
+}
+
+// noteVoid takes the cost from the bill.
+func noteVoid(ctx context.Context) {
+	if bill := server.BillOf(ctx); bill != nil {
+		bill.Cost = 0
+	}
+}
+
+// notingRates notes a refusal for the rate.
+type notingRates struct {
+	handler.Rates
+	ctx context.Context
+}
+
+// Exceeded asks the meter.
+func (n notingRates) Exceeded(r charge.Request) (charge.Verdict, bool) {
+	verdict, exceeded := n.Rates.Exceeded(r)
+	if exceeded {
+		note(n.ctx, &r, &verdict)
+	}
+	return verdict, exceeded
+}
