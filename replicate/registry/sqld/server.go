@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"regedge/replicate/registry/libsql"
@@ -30,6 +30,7 @@ type Server struct {
 type run struct {
 	command *exec.Cmd
 	output  *output
+	hold    *hold
 	gate    *gate         // of a primary with Link, nil for others
 	ended   chan struct{} // closed at its end
 	err     error         // how it ended
@@ -42,45 +43,75 @@ func (s *Server) Start() error {
 	return s.start()
 }
 
-func (s *Server) start() error {
+func (s *Server) start() (err error) {
 	r := &run{output: newOutput(s.Log), ended: make(chan struct{})}
+	if r.hold, err = takeDir(s.Dir, r.output); err != nil {
+		return fmt.Errorf("start sqld: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			r.gate.close()
+			r.hold.release()
+		}
+	}()
 	if err := s.prepareDir(r.output); err != nil {
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	config := s.Config
 	if s.Link != nil {
-		var err error
 		if r.gate, err = openGate(&config, r.output); err != nil {
 			return fmt.Errorf("open the replication port: %w", err)
 		}
 	}
 	r.command = exec.Command(s.Program, config.arguments()...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
-	// An interrupt from the terminal must reach the parent only, which stops its children in order.
-	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	do := s.Do
-	if do == nil {
-		do = func(start func() error) error { return start() }
-	}
-	if err := do(r.command.Start); err != nil {
-		r.gate.close()
+	r.command.SysProcAttr = attributes()
+	if err := r.start(s.Enter); err != nil {
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	s.run = r
-	go func() {
-		r.err = r.command.Wait()
-		r.gate.close()
-		close(r.ended)
-	}()
 	if s.Primary != "" {
 		go s.tend(r)
 	}
 	return nil
 }
 
-// prepareDir creates the directory. In a replica's directory it removes what is left of a database
-// whose removal was interrupted: sqld would continue with missing pages, or write its copy into the
-// old file while others read it.
+// start starts the process on a thread that lives as long as the process: the kernel takes the end of
+// the thread that started it for the death of its parent.
+func (r *run) start(enter func() error) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that the thread ends with this goroutine
+		err := r.launch(enter)
+		started <- err
+		if err == nil {
+			r.err = r.command.Wait()
+			r.gate.close()
+			r.hold.release()
+			close(r.ended)
+		}
+	}()
+	return <-started
+}
+
+func (r *run) launch(enter func() error) error {
+	if enter != nil {
+		if err := enter(); err != nil {
+			return err
+		}
+	}
+	if err := r.command.Start(); err != nil {
+		return err
+	}
+	if err := r.hold.note(r.command.Process.Pid); err != nil {
+		return errors.Join(err, r.command.Process.Kill(), r.command.Wait())
+	}
+	return nil
+}
+
+// prepareDir removes in a replica's directory what is left of a database whose removal was
+// interrupted: sqld would continue with missing pages, or write its copy into the old file while
+// others read it.
 func (s *Server) prepareDir(output *output) error {
 	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
 		if exists(primaryLog(s.Dir)) {
@@ -91,7 +122,7 @@ func (s *Server) prepareDir(output *output) error {
 			return err
 		}
 	}
-	return os.MkdirAll(s.Dir, 0o700)
+	return nil
 }
 
 // discard removes a replica's database. The server must not run.

@@ -37,8 +37,9 @@ type Config struct {
 	// the certificate by which gate and server recognise each other, which nobody else may have.
 	Link *TLSFiles
 	Log  io.Writer // receives the server's output; may be nil
-	// Do, if set, calls start, for a process that belongs to another network.
-	Do func(start func() error) error
+	// Enter, if set, is called on the thread that starts the process, which inherits what it changes:
+	// a network namespace. No other goroutine runs on that thread.
+	Enter func() error
 }
 
 // TLSFiles are PEM files: the authority that both sides trust, and the server's own certificate with

@@ -1,0 +1,63 @@
+package sqld_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
+)
+
+const lockName = "regedge.lock"
+
+// TestAServerThatWasLeftIsEnded: the lock file names a server that still runs, and has the addresses.
+func TestAServerThatWasLeftIsEnded(t *testing.T) {
+	for name, hang := range map[string]bool{"asked": false, "killed, since it hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			left := sqldtest.Primary(t)
+			pid := left.PID()
+			note, err := os.ReadFile(filepath.Join(left.Dir, lockName))
+			require.NoError(t, err)
+			if hang {
+				require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+			}
+			log, dir := &testkit.Log{}, t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, lockName), note, 0o600))
+			next := sqldtest.Start(t, sqld.Config{Dir: dir, HTTP: left.HTTP, GRPC: left.GRPC, Log: log})
+			require.Contains(t, log.String(), fmt.Sprintf("ending the server that a regedge which was killed has left: process %d", pid))
+			require.NotEqual(t, pid, next.PID())
+			require.Eventually(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, patience, 10*time.Millisecond)
+		})
+	}
+}
+
+// TestALaterProcessOfTheSameIDIsLeftAlone: the birth in the lock file is another's.
+func TestALaterProcessOfTheSameIDIsLeftAlone(t *testing.T) {
+	other := sqldtest.Primary(t)
+	dir := t.TempDir()
+	for _, note := range []string{"%d", "%d 1", "%d boot 1"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, lockName), fmt.Appendf(nil, note+"\n", other.PID()), 0o600))
+		next := sqldtest.Start(t, sqld.Config{Dir: dir, HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)})
+		sqldtest.Await(t, other, "")
+		next.Stop()
+	}
+}
+
+func TestADirectoryHasOneServer(t *testing.T) {
+	first := sqldtest.Primary(t)
+	second := &sqld.Server{Config: first.Config}
+	require.ErrorIs(t, second.Start(), sqld.ErrInUse)
+	sqldtest.Await(t, first, "")
+	first.Stop()
+	require.NoError(t, second.Start())
+	defer second.Kill()
+	sqldtest.Await(t, second, "")
+}
