@@ -163,6 +163,10 @@ dbs:
 	}
 	require.Eventually(t, validated("1"), time.Minute, 100*time.Millisecond, p.Tail())
 	require.NotContains(t, litestreamMetrics(t, address), "litestream_replica_operation_total{", "then the alarm can use it for a directory, too")
+	require.Eventually(t, func() bool { // it is made for the first thing that is shipped
+		_, err := os.Stat(shipped)
+		return err == nil
+	}, time.Minute, 100*time.Millisecond, p.Tail())
 	require.NoError(t, os.Rename(shipped, shipped+"-away"))
 	require.NoError(t, os.WriteFile(shipped, nil, 0o600))
 	require.Eventually(t, validated("0"), time.Minute, 100*time.Millisecond, p.Tail())

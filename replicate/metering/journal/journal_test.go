@@ -188,6 +188,26 @@ func TestFailedSyncNeedsNewSegment(t *testing.T) {
 	require.Equal(t, []string{"all", "charge"}, records)
 }
 
+// TestASnapshotThatCantBeSyncedReplacesNothing: were the new segment taken all the same, the next
+// rotation would delete the last one that is whole.
+func TestASnapshotThatCantBeSyncedReplacesNothing(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "written", true))
+	require.NoError(t, j.Sync())
+	d.syncErr = errors.New("input/output error")
+	snapshot := func(write func([]byte)) { write([]byte("all")) }
+	for range 3 {
+		require.ErrorIs(t, j.Rotate(snapshot), d.syncErr)
+		names, err := d.List()
+		require.NoError(t, err)
+		require.Len(t, names, 1)
+	}
+	d.syncErr = nil
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"written"}, records)
+}
+
 func TestMissingDirectoriesAreMade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "above", "state")
 	for range 2 { // missing, then present

@@ -130,7 +130,6 @@ func writeSnapshot(file File, snapshot func(write func(record []byte))) (int64, 
 	buffer = appendFrame(buffer, nil)
 	flush()
 	if failed == nil {
-		//mutant:snapshot-not-synced
 		failed = file.Sync()
 	}
 	return size, failed
