@@ -87,7 +87,7 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
 // docs/search.md, "The index", explains the method.
 //
 // If the query is long enough and few names have the rarest runs of its characters, the search
-// needs to look only at these names for three of the four tiers (held). Otherwise each tier
+// needs to look only at these names for all tiers but words (held). Otherwise each tier
 // lists at most ?9 names, and none once the tiers before it have found as many. Its candidates
 // are the names with the rarest terms of the tier. They come from the index in search order,
 // so the first ones whose text matches are the best ones; a tier looks at no more than
@@ -95,7 +95,8 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
 //
 //	?1 the query   ?2 without its spaces   ?3 its last word
 //	?4 its other words, as a JSON array
-//	?5 … ?8 the terms of each tier, as JSON arrays   ?9 the limit
+//	?5 … ?8 the terms of start, phrase, words and inside, as JSON arrays
+//	?9 the limit   ?10, ?11 the terms of exact and whole
 //
 // "?9 + 0" and not "?9", since SQLite would prepare the statement again whenever a bare limit
 // is bound. Sets that are only counted or concatenated are not materialized: a temporary
@@ -109,27 +110,44 @@ near (place) AS MATERIALIZED (
 few (yes) AS NOT MATERIALIZED (
   SELECT count(*) < ` + fewNames + ` AND length(?2) >= ` + wholeRunes + ` FROM near),
 held (tier, place) AS MATERIALIZED (
-  SELECT iif(substr(n.name, 1, length(?1)) = ?1, 1, iif(instr(n.name, ' ' || ?1) > 0, 2, 4)), n.place
+  SELECT CASE WHEN ` + isExact + ` THEN 1 WHEN ` + isWhole + ` THEN 2 WHEN ` + isStart + ` THEN 3
+    WHEN instr(n.name, ' ' || ?1) > 0 THEN 4 ELSE 6 END, n.place
   FROM near
   CROSS JOIN search_name n ON n.place = near.place
   WHERE instr(replace(n.name, ' ', ''), ?2) > 0
   LIMIT iif((SELECT yes FROM few), ` + fewNames + `, 0)),
+exact (place) AS MATERIALIZED (
+  SELECT n.place
+  FROM (` + candidates + `?10` + rarestTwo + `) c
+  CROSS JOIN search_name n ON n.place = c.place
+  WHERE ` + isExact + `
+  LIMIT iif((SELECT yes FROM few), 0, ?9)),
+whole (place) AS MATERIALIZED (
+  SELECT n.place
+  FROM (` + candidates + `?11` + rarestThree + `) c
+  CROSS JOIN search_name n ON n.place = c.place
+  WHERE ` + isWhole + ` AND NOT ` + isExact + `
+  LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM exact))),
 start (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?5` + rarestThree + `) c
   CROSS JOIN search_name n ON n.place = c.place
-  WHERE substr(n.name, 1, length(?1)) = ?1
-  LIMIT iif((SELECT yes FROM few), 0, ?9)),
+  WHERE ` + isStart + ` AND NOT ` + isWhole + ` AND NOT ` + isExact + `
+  LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM exact) - (SELECT count(*) FROM whole))),
+starts (tier, place) AS NOT MATERIALIZED (
+  SELECT 1, place FROM exact UNION ALL
+  SELECT 2, place FROM whole UNION ALL
+  SELECT 3, place FROM start),
 phrase (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?6` + rarestThree + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE instr(n.name, ' ' || ?1) > 0 AND substr(n.name, 1, length(?1)) <> ?1
-  LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM start))),
+  LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM starts))),
 ordered (tier, place) AS NOT MATERIALIZED (
-  SELECT tier, place FROM held WHERE tier < 4 UNION ALL
-  SELECT 1, place FROM start UNION ALL
-  SELECT 2, place FROM phrase),
+  SELECT tier, place FROM held WHERE tier < 6 UNION ALL
+  SELECT tier, place FROM starts UNION ALL
+  SELECT 4, place FROM phrase),
 words (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?7` + rarestThree + `) c
@@ -139,7 +157,7 @@ words (place) AS MATERIALIZED (
   LIMIT max(0, ?9 - (SELECT count(*) FROM ordered))),
 found (tier, place) AS NOT MATERIALIZED (
   SELECT tier, place FROM ordered UNION ALL
-  SELECT 3, place FROM words),
+  SELECT 5, place FROM words),
 inside (place) AS MATERIALIZED (
   SELECT n.place
   FROM (` + candidates + `?8` + rarestTwo + `) c
@@ -148,8 +166,8 @@ inside (place) AS MATERIALIZED (
   LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM found))),
 best (tier, place) AS (
   SELECT tier, place FROM found UNION ALL
-  SELECT 4, place FROM inside UNION ALL
-  SELECT 4, place FROM held WHERE tier = 4 AND place NOT IN (SELECT place FROM words)
+  SELECT 6, place FROM inside UNION ALL
+  SELECT 6, place FROM held WHERE tier = 6 AND place NOT IN (SELECT place FROM words)
   ORDER BY tier, place
   LIMIT ?9 + 0)
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
@@ -161,6 +179,13 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
       CROSS JOIN search_name n ON n.place = b.place
       ORDER BY b.tier, b.place
       LIMIT ?9 + 0))`
+
+// What the text of a name n must be for the first tiers, each beside those before it.
+const (
+	isExact = `(n.name = ?1 OR n.name IN (?1 || ' private limited', ?1 || ' limited', ?1 || ' llp', ?1 || ' opc private limited'))`
+	isWhole = `(substr(n.name, 1, length(?1) + 1) = ?1 || ' ')`
+	isStart = `(substr(n.name, 1, length(?1)) = ?1)`
+)
 
 // A tier's candidates are read by candidates, the parameter with its terms, and rarestTwo or
 // rarestThree. Only the rarest terms are looked up in the index: to compare the text of the
@@ -209,5 +234,6 @@ func searchArgs(name string, limit int) []Value {
 		text(query), text(names.Squeeze(query)), text(last), text(before),
 		text(start), text(phrase), text(words), text(inside),
 		{Kind: Integer, Int: int64(limit)},
+		text(names.ExactTerms(query)), text(names.WholeTerms(query)),
 	}
 }

@@ -50,7 +50,7 @@ func (k *known) compare(o *known) int {
 		}
 		return -1
 	}
-	if n := utf8.RuneCountInString(k.form) - utf8.RuneCountInString(o.form); n != 0 {
+	if n := utf8.RuneCountInString(k.Label) - utf8.RuneCountInString(o.Label); n != 0 {
 		return n
 	}
 	if n := strings.Compare(k.form, o.form); n != 0 {
@@ -62,9 +62,9 @@ func (k *known) compare(o *known) int {
 func (r reference) find(name string, limit int) []match {
 	query := names.Query(name)
 	beginningsOnly := utf8.RuneCountInString(name) <= 2 || utf8.RuneCountInString(query) <= 2
-	var tiers [5][]match
+	var tiers [7][]match
 	for i := range r {
-		if t := r[i].tier(query); t > 0 && (t == 1 || !beginningsOnly) {
+		if t := r[i].tier(query); t > 0 && (t <= 3 || !beginningsOnly) {
 			tiers[t] = append(tiers[t], r[i].match)
 		}
 	}
@@ -72,19 +72,24 @@ func (r reference) find(name string, limit int) []match {
 	return all[:min(limit, len(all))]
 }
 
-// tier is 1 to 4, or 0 for a name that does not match.
+// tier is 1 to 6, or 0 for a name that does not match.
 func (k *known) tier(query string) int {
 	switch {
 	case query == "" || k.form == "":
 		return 0
-	case strings.HasPrefix(k.form, query):
+	case slices.Contains([]string{"", " private limited", " limited", " llp", " opc private limited"}, strings.TrimPrefix(k.form, query)) &&
+		strings.HasPrefix(k.form, query):
 		return 1
-	case strings.Contains(k.form, " "+query):
+	case strings.HasPrefix(k.form, query+" "):
 		return 2
-	case strings.Contains(query, " ") && k.hasWords(strings.Fields(query)):
+	case strings.HasPrefix(k.form, query):
 		return 3
-	case strings.Contains(k.squeezed, names.Squeeze(query)):
+	case strings.Contains(k.form, " "+query):
 		return 4
+	case strings.Contains(query, " ") && k.hasWords(strings.Fields(query)):
+		return 5
+	case strings.Contains(k.squeezed, names.Squeeze(query)):
+		return 6
 	}
 	return 0
 }

@@ -189,7 +189,7 @@ func TestSearchReadsByIndex(t *testing.T) {
 		}
 	}
 	require.NoError(t, plan.Err())
-	require.Equal(t, 5, matches)
+	require.Equal(t, 7, matches)
 }
 
 func BenchmarkSearch(b *testing.B) {

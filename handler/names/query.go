@@ -1,6 +1,9 @@
 package names
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A list of terms selects the candidates of a tier of the search: the names that have each of
 // the terms. Every name that belongs to the tier is a candidate, and some others are; their
@@ -19,6 +22,36 @@ const NoTerms = "[]"
 // distances.
 const maxTerms = 8
 
+// ExactTerms selects the names that equal the query, or would without their legal ending.
+func ExactTerms(query string) string {
+	if query == "" {
+		return NoTerms
+	}
+	terms := []string{whole(query)}
+	for _, ending := range legalEndings {
+		if t := whole(query + ending); !slices.Contains(terms, t) {
+			terms = append(terms, t)
+		}
+	}
+	var l list
+	l.element(`\"` + markWhole + strings.Join(terms, `\" OR \"`+markWhole) + `\"`)
+	return l.String()
+}
+
+// WholeTerms selects the names that start with the words of the query, the last one whole too.
+func WholeTerms(query string) string {
+	if query == "" {
+		return NoTerms
+	}
+	var l list
+	words := strings.Split(query, " ")
+	if last := words[len(words)-1]; len(words) == 1 || last != private && last != limited {
+		l.add(markWord + last)
+	}
+	l.start(query, words)
+	return l.String()
+}
+
 // StartTerms selects the names that start with the query. The beginning of a name is never
 // within the ending.
 func StartTerms(query string) string {
@@ -26,15 +59,19 @@ func StartTerms(query string) string {
 		return NoTerms
 	}
 	var l list
-	words := strings.Split(query, " ")
+	l.start(query, strings.Split(query, " "))
+	return l.String()
+}
+
+// start asks for the terms of names that start with the query, which has these words.
+func (l *list) start(query string, words []string) {
 	if len(words) == 1 {
 		l.begin(markStart, query)
-		return l.String()
+		return
 	}
 	l.add(markStart + beginning(words[0]))
 	l.add(markWord + words[0])
 	l.phrase(query, words)
-	return l.String()
 }
 
 // PhraseTerms selects the names that contain the query from the start of a word on.

@@ -30,6 +30,8 @@ import (
 //	tatastee         eight                        the same with 7                 all: queries, or last words, of
 //	                                                                              8 and more
 //	any              the last three characters    names without the ending        InsideTerms: queries of 3
+//	!tatasteel       the name                     its first wholeLen characters,  ExactTerms
+//	                                              spaces and legal ending left out
 //	$                the ending                   names with it                   PhraseTerms, WordsTerms and
 //	                                                                              InsideTerms: with a term that
 //	                                                                              may lie within the ending
@@ -43,10 +45,11 @@ const (
 	markStart = "^"
 	markJoint = "_"
 	markEnd   = "$" // private limited
+	markWhole = "!"
 
 	// TermMarks are the characters that the index's tokenizer must take as parts of a
 	// term, besides ASCII letters and digits and everything outside ASCII.
-	TermMarks = "=.^_$"
+	TermMarks = "=.^_$!"
 )
 
 const (
@@ -64,6 +67,7 @@ const (
 	gramLen      = 4
 	longLen      = 5
 	wideLen      = 8
+	wholeLen     = 32
 )
 
 // pairReach is how many words before a word form pairs with it. It covers every registered name
@@ -92,14 +96,32 @@ func AppendTerms(dst []byte, form string) []byte {
 	}
 	run := Squeeze(core)
 	if !cut {
+		dst = appendTerm(dst, markWhole, whole(form))
 		dst = appendGrams(dst, run, gramLen-1)
 		return appendRuns(appendRuns(dst, run, longLen), run, wideLen)
 	}
+	dst = appendTerm(dst, markWhole, whole(form))
 	dst = appendJoints(dst, words[len(words)-1], privateLimited)
 	dst = appendGrams(dst, run+privateLimited[:gramLen-1], gramLen)
 	dst = appendRuns(dst, run+privateLimited[:longLen-1], longLen)
 	dst = appendRuns(dst, run+privateLimited[:wideLen-1], wideLen)
 	return appendTerm(dst, markEnd, "")
+}
+
+// legalEndings are the endings that a query may leave out of a name that it equals: the longer ones
+// first.
+var legalEndings = []string{" opc private limited", " private limited", " limited", " llp"}
+
+// whole is what the term of a whole name has of a form.
+func whole(form string) string {
+	for _, ending := range legalEndings {
+		if core, ok := strings.CutSuffix(form, ending); ok {
+			form = core
+			break
+		}
+	}
+	text := Squeeze(form)
+	return text[:prefixLen(text, wholeLen)]
 }
 
 // Terms lists the terms of a form that Name made, sorted, each once.

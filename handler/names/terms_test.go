@@ -11,12 +11,12 @@ import (
 
 func TestTermsOfAName(t *testing.T) {
 	require.Equal(t, []string{
-		"$", ".c", ".co", ".coa", ".t", ".ta", ".tat", "=coal", "=tata", "^t", "^ta", "^tat",
+		"!tatacoal", "$", ".c", ".co", ".coa", ".t", ".ta", ".tat", "=coal", "=tata", "^t", "^ta", "^tat",
 		"acoa", "acoal", "acoalpri", "al_p", "al_pr", "alpr", "alpri", "alprivat", "atac", "ataco", "atacoalp",
 		"coa.t", "coa.tat", "coal", "coalp", "coalpriv", "lpri", "lpriv", "lprivate", "oalp", "oalpr", "oalpriva",
 		"ta_c", "ta_co", "taco", "tacoa", "tacoalpr", "tat.c", "tata", "tatac", "tatacoal",
 	}, Terms("tata coal private limited"))
-	require.Equal(t, []string{".é", "=é", "^é"}, Terms("é"))
+	require.Equal(t, []string{"!é", ".é", "=é", "^é"}, Terms("é"))
 	require.Empty(t, Terms(""))
 }
 
@@ -63,7 +63,7 @@ func FuzzTerms(f *testing.F) {
 	for _, s := range [][2]string{
 		{"TATA STEEL PRIVATE LIMITED", "tata st"}, {"PRIVATE LIMITED", "private"}, {"X LIMITED PRIVATE LIMITED", "limited p"},
 		{"UNITED PRIVATE LIMITED", "ated"}, {"PRIVATEERS PRIVATE LIMITED", "private"}, {"A PRIVATE LIMITED", "a private l"},
-		{"भारत स्टील", "रत स्"}, {"LIMITED L PRIVATE LIMITED", "limited l"}, {"A B", "ab"}, {"ABCभ", "abc"}, {"XABC", "abc"}, {"भारत", "ारत"}, {"X", ""}, {"TE LIMITED LI", "te li"},
+		{"भारत स्टील", "रत स्"}, {"LIMITED L PRIVATE LIMITED", "limited l"}, {"A B", "ab"}, {"ABCभ", "abc"}, {"XABC", "abc"}, {"भारत", "ारत"}, {"X", ""}, {"A OPC PRIVATE LIMITED", "a opc"}, {"A LIMITED PRIVATE LIMITED", "a limited"}, {"A PRIVATE LLP", "a private"}, {"TATA STEEL LIMITED", "tata steel"}, {"TE LIMITED LI", "te li"},
 		{strings.Repeat("telimite", 7) + " PRIVATE LIMITED", strings.Repeat("telimite", 7) + " privatel"},
 	} {
 		f.Add(s[0], s[1])
@@ -73,6 +73,14 @@ func FuzzTerms(f *testing.F) {
 		terms := Terms(name)
 		if query == "" || name == "" {
 			return
+		}
+		for _, ending := range append([]string{""}, legalEndings...) {
+			if name == query+ending {
+				require.True(t, selects(t, ExactTerms(query), terms), "%q is %q", name, query)
+			}
+		}
+		if strings.HasPrefix(name, query+" ") {
+			require.True(t, selects(t, WholeTerms(query), terms), "%q starts with the words %q", name, query)
 		}
 		if strings.HasPrefix(name, query) {
 			require.True(t, selects(t, StartTerms(query), terms), "%q starts with %q", name, query)

@@ -29,8 +29,7 @@ func Check(c *sqlite3.Conn) error {
 	var before *entry
 	for rows.Step() {
 		place, value := rows.ColumnInt64(0), rows.ColumnText(1)
-		e := formed(value, rows.ColumnText(2), place >= inactivePlace)
-		e.label = rows.ColumnText(3)
+		e := formed(value, rows.ColumnText(2), rows.ColumnText(3), place >= inactivePlace)
 		if want[value] != e {
 			return fmt.Errorf("row of %s at place %d is %+v, want %+v", value, place, e, want[value])
 		}

@@ -11,7 +11,7 @@
 // Invariants, which Check verifies:
 //   - search_name has one row for each company and each LLP whose form is not empty, and
 //     no other. Its label is the registered name, or empty if that is the form in capitals.
-//   - Places grow in search order: active first, then shorter, alphabetical, by value. The
+//   - Places grow in search order: active first, then the shorter registered name, alphabetical, by value. The
 //     place of an active record is below 1<<32, the others are not.
 //   - search_index has, for each row of search_name and for nothing else, the terms of its
 //     name under its place.

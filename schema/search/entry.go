@@ -22,7 +22,7 @@ const (
 // entry is a record as the index orders it.
 type entry struct {
 	inactive bool
-	length   int // characters of name
+	length   int // characters of the registered name
 	name     string
 	value    string
 	label    string // the registered name, empty if it is name in capitals
@@ -31,16 +31,20 @@ type entry struct {
 // newEntry makes the entry of a record. It reports false for a record whose form is empty.
 func newEntry(value, registered, status string) (entry, bool) {
 	name := names.Name(registered)
-	e := formed(value, name, status != active)
-	if registered != fastbytes.Upper(name) {
-		e.label = registered
+	label := registered
+	if registered == fastbytes.Upper(name) {
+		label = ""
 	}
-	return e, name != ""
+	return formed(value, name, label, status != active), name != ""
 }
 
-// formed makes an entry, without its label, of a name in its form.
-func formed(value, name string, inactive bool) entry {
-	return entry{inactive: inactive, length: utf8.RuneCountInString(name), name: name, value: value}
+// formed makes an entry of a name in its form, and its label.
+func formed(value, name, label string, inactive bool) entry {
+	registered := label
+	if label == "" {
+		registered = name // in capitals
+	}
+	return entry{inactive: inactive, length: utf8.RuneCountInString(registered), name: name, value: value, label: label}
 }
 
 // compare orders entries as the search does within a tier, best first.

@@ -55,7 +55,7 @@ const selectRow = `SELECT place, name, label FROM search_name WHERE value = ?1`
 
 // selectNearest reads the last row with ?1 < place <= ?2.
 const selectNearest = `
-SELECT place, value, name FROM search_name
+SELECT place, value, name, label FROM search_name
 WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1`
 
 const selectLast = `SELECT max(place) FROM search_name WHERE place < ?1`
@@ -193,7 +193,7 @@ func (u *updater) nearestTo(low, middle int64, inactive bool) (entry, int64, err
 	if !u.nearest.Step() {
 		return entry{}, 0, u.nearest.Err()
 	}
-	return formed(u.nearest.ColumnText(1), u.nearest.ColumnText(2), inactive), u.nearest.ColumnInt64(0), nil
+	return formed(u.nearest.ColumnText(1), u.nearest.ColumnText(2), u.nearest.ColumnText(3), inactive), u.nearest.ColumnInt64(0), nil
 }
 
 // writer has the statements that change the index, and a buffer for terms.
