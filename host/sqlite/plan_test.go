@@ -73,7 +73,7 @@ var wantSteps = map[string][]string{
 var freeScans = regexp.MustCompile(`^SCAN (CONSTANT ROW|\(subquery-\d+\)|release|search_index VIRTUAL TABLE INDEX \d+:M\d+|[a-z] VIRTUAL TABLE INDEX 1:)$`)
 
 // gathered matches the common table expressions of the search, which have limits of their own.
-var gathered = regexp.MustCompile(`^SCAN (near|few|held|start|phrase|ordered|words|found|inside|best|b|c)$`)
+var gathered = regexp.MustCompile(`^SCAN (near|few|held|exact|whole|starts|start|phrase|ordered|words|found|inside|best|b|c)$`)
 
 func TestEveryLookupReadsThroughItsIndexes(t *testing.T) {
 	access, registry := migrated(t, schema.Access), migrated(t, schema.Registry)

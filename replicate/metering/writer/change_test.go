@@ -58,7 +58,7 @@ func TestEveryChangeThroughTheAPIIsAudited(t *testing.T) {
 		{"operators' token", a.ID, "POST /v1/accounts/1/credits", `{"amount":7,"kind":"","note":"gift"}`},
 		{"operators' token", a.ID, "POST /v1/accounts/1/keys", `{"name":""}`},
 		{"operators' token", a.ID, "DELETE /v1/keys/1", ""},
-		{"operators' token", a.ID, "POST /v1/invitations", `{"account":1,"email":"o@example.com","operator":false}`},
+		{"operators' token", a.ID, "POST /v1/invitations", `{"account":1,"email":"o@example.com","operator":false,"reset_two_factor":false}`},
 	}, got, "reads and failed changes are not entered")
 }
 
