@@ -148,18 +148,21 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 }
 
 // await waits until a change of the leases decides the request, or for Config.WaitLimit. It does not
-// wait if too many do.
-func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (lease.Answer, *journal.Group) {
+// wait if too many do, or no longer when it has to make room.
+func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (_ lease.Answer, group *journal.Group) {
 	m.wake()
-	if !m.waiters.enter(r.Account) {
+	if m.unreachable.Load() {
+		return a, nil
+	}
+	place := m.waiters.enter(r.Account, m.now())
+	if place == nil {
 		m.stats.crowded.Add(1)
 		return a, nil
 	}
-	defer m.waiters.leave(r.Account)
+	defer func() { m.waiters.leave(place, !a.Wait) }()
 	m.stats.waited.Add(1)
 	limit := time.NewTimer(m.config.WaitLimit)
 	defer limit.Stop()
-	var group *journal.Group
 	for a.Wait && !m.unreachable.Load() {
 		select {
 		case <-changed:
@@ -167,6 +170,9 @@ func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, ch
 			if a.Wait {
 				m.wake()
 			}
+		case <-place.gone:
+			m.stats.crowded.Add(1)
+			return a, nil
 		case <-limit.C:
 			return a, nil
 		case <-ctx.Done():

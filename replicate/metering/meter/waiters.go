@@ -1,50 +1,112 @@
 package meter
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // MaxWaiting bounds the requests that wait for a lease at once.
 const MaxWaiting = 128
+
+// vainMillis is how long an account that waited in vain gets fewer places, at least; at most twice as
+// long. It begins anew with each request that can't be decided here.
+const vainMillis = 30_000
 
 // waiters counts the requests that wait for a lease. An account may have half as many as there are
 // free places: 43 if it is alone, 28 if it is the second, so that several accounts leave room for
 // others. One whose last credits are at an edge that is away would else fill the edge with requests
 // that wait in vain.
 //
+// Many accounts with one request each fill all places, too. So who has waited in vain keeps out of the
+// second half of the places for a while, and for an account that has not, and has no place, the one
+// that has waited longest gives up its own: accounts can do this to others once, not again and again.
+//
 // The lock is taken only by requests that can't be decided here, and nothing is called under it.
 type waiters struct {
-	mu  sync.Mutex
-	all int
-	of  map[int64]int // by account
+	mu   sync.Mutex
+	line []*waiter     // the longest first
+	of   map[int64]int // by account
+	// vain are the accounts that waited in vain since turned, vainBefore those of the time before.
+	vain, vainBefore map[int64]struct{}
+	turned           int64
 }
 
-// enter reports whether one more request of an account may wait. If so, leave has to be called.
-func (w *waiters) enter(account int64) bool {
+// waiter is a request that waits. gone is closed when it has to give up its place.
+type waiter struct {
+	account int64
+	gone    chan struct{}
+}
+
+// enter returns a place for one more request of an account, nil if it may not wait. The place has to
+// be left.
+func (w *waiters) enter(account, now int64) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.all >= MaxWaiting || w.of[account] > 0 && 2*w.of[account] >= MaxWaiting-w.all {
-		return false
-	}
 	if w.of == nil {
-		w.of = map[int64]int{}
+		w.of, w.vain = map[int64]int{}, map[int64]struct{}{}
 	}
-	w.all++
+	w.turn(now)
+	own, free := w.of[account], MaxWaiting-len(w.line)
+	vain := w.inVain(account)
+	if vain {
+		w.vain[account] = struct{}{}
+		free -= MaxWaiting / 2
+	}
+	switch {
+	case own > 0 && 2*own >= free, vain && free <= 0:
+		return nil
+	case free <= 0:
+		longest := w.line[0] // it leaves undecided
+		w.drop(longest)
+		close(longest.gone)
+	}
+	entered := &waiter{account, make(chan struct{})}
+	w.line = append(w.line, entered)
 	w.of[account]++
-	return true
+	return entered
 }
 
-func (w *waiters) leave(account int64) {
+// leave frees a place, if it was not given up. decided says that its account did not wait in vain.
+func (w *waiters) leave(left *waiter, decided bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all--
-	if w.of[account]--; w.of[account] == 0 {
-		delete(w.of, account)
+	w.drop(left)
+	if !decided {
+		w.vain[left.account] = struct{}{}
+		return
 	}
+	delete(w.vain, left.account)
+	delete(w.vainBefore, left.account)
+}
+
+func (w *waiters) drop(dropped *waiter) {
+	at := slices.Index(w.line, dropped)
+	if at < 0 {
+		return
+	}
+	w.line = slices.Delete(w.line, at, at+1)
+	if w.of[dropped.account]--; w.of[dropped.account] == 0 {
+		delete(w.of, dropped.account)
+	}
+}
+
+// turn forgets who waited in vain long ago. A clock that went back begins anew.
+func (w *waiters) turn(now int64) {
+	if past := now - w.turned; past < 0 || past >= vainMillis {
+		w.vain, w.vainBefore, w.turned = map[int64]struct{}{}, w.vain, now
+	}
+}
+
+func (w *waiters) inVain(account int64) bool {
+	_, lately := w.vain[account]
+	_, before := w.vainBefore[account]
+	return lately || before
 }
 
 func (w *waiters) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.all
+	return len(w.line)
 }
 
 // Waiting is the number of requests that wait for a lease now, at most MaxWaiting.

@@ -75,3 +75,33 @@ func TestAPlaceIsLeftForTheNextAccountThatWaits(t *testing.T) {
 	require.Less(t, e.Stats().Waiting, meter.MaxWaiting)
 	require.Equal(t, "", e.found(c.account("growth", 100)))
 }
+
+// TestAccountsThatWaitOneAfterAnotherLeaveAPlace has more accounts than there are places wait in vain,
+// with one request each, again and again.
+func TestAccountsThatWaitOneAfterAnotherLeaveAPlace(t *testing.T) {
+	const accounts = 2 * meter.MaxWaiting
+	c := startCentre(t, nil)
+	c.wait = time.Minute
+	away, e := c.edge("away"), c.edge("here")
+	var stuck []int64
+	for range accounts {
+		account := c.account("growth", 2)
+		require.Equal(t, "", away.found(account))
+		stuck = append(stuck, account)
+	}
+	c.cutAfterReport(away, stuck[accounts-1], 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for again := range 3 {
+		for _, account := range stuck {
+			go e.Charge(ctx, request(account, charge.Found))
+		}
+		eventually(t, func() bool {
+			s := e.Stats()
+			return s.Crowded+int64(s.Waiting) == int64(again+1)*accounts
+		}, "each waits or was refused")
+		require.Equal(t, "", e.found(c.account("growth", 100)), "a new account, time %d", again)
+	}
+	require.LessOrEqual(t, e.Stats().Waiting, meter.MaxWaiting)
+	require.Zero(t, e.Stats().Unavailable-e.Stats().Crowded)
+}
