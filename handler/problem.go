@@ -38,11 +38,11 @@ type Problem struct {
 // problems is the table of error codes (docs/contract.md, "Errors").
 var problems = [...]Problem{
 	{InvalidCIN, 400, "Invalid CIN",
-		"A CIN has 21 characters: a letter, 5 digits, 2 letters, 4 digits, 3 letters, 6 digits, as in U74999SK2016PTC013232."},
+		"A CIN has 21 characters: a letter, 5 digits, 2 letters, 4 digits, 3 letters, 6 digits, as in U72900ZZ2015PTC000001."},
 	{InvalidDIN, 400, "Invalid DIN",
-		"A DIN has 1 to 8 digits, as in 00012345."},
+		"A DIN has 1 to 8 digits, as in 99999901."},
 	{InvalidLLPIN, 400, "Invalid LLPIN",
-		"An LLPIN is three letters, an optional hyphen and four digits, as in AAB-1234, given once."},
+		"An LLPIN is three letters, an optional hyphen and four digits, as in ZZZ-0001, given once."},
 	{InvalidQuery, 400, "Invalid query",
 		"Give name once, with 1 to 200 characters, and limit at most once, as an integer from 1 to 10."},
 	{InvalidRequest, 400, "Invalid request",

@@ -33,6 +33,10 @@ func (c *call) searchCompanies() answer {
 	if !ok {
 		return failed(InvalidQuery, "The parameter limit is an integer from 1 to 10, given at most once.")
 	}
+	if c.caller.sandbox {
+		made, count := sandboxMatches(name, limit)
+		return withMatches(made, c.list(searchStatement, searchArgs(name, limit-count)...))
+	}
 	return c.list(searchStatement, searchArgs(name, limit)...)
 }
 
@@ -60,7 +64,11 @@ func (c *call) searchLLPs() answer {
 	if times != 1 || !ok {
 		return failed(InvalidLLPIN, "")
 	}
-	return c.list(searchLLPStatement, text(llpin))
+	answer := c.list(searchLLPStatement, text(llpin))
+	if c.caller.sandbox {
+		return withMatches(sandboxMatch(llpin), answer)
+	}
+	return answer
 }
 
 // list runs the statement of a search, whose first column after the release is the array of
