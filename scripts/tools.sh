@@ -5,9 +5,10 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # Debian: chromium for the browser tests, systemd to check the units, iproute2 for the tests with
-# networks of their own; the component's toolchain is installed by wasm/build.sh, which names its
-# packages.
+# networks of their own, Python for its client library; the component's toolchain is installed by
+# wasm/build.sh, which names its packages.
 packages="chromium iproute2 systemd"
+command -v python3 >/dev/null || packages="$packages python3"
 missing=
 for package in $packages; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"

@@ -1,0 +1,138 @@
+package regedge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// SandboxKey is the public key for trying the API. It costs nothing.
+	SandboxKey = "reg_sandbox_public"
+	// DefaultBaseURL is where `regedge dev` listens.
+	DefaultBaseURL = "http://127.0.0.1:8080"
+	// Version is sent in the User-Agent.
+	Version = "1.0.0"
+
+	defaultTimeout = 10 * time.Second
+	defaultRetries = 3
+	defaultMaxWait = 30 * time.Second
+)
+
+// Config is what a client is made of. The zero value calls `regedge dev` with the sandbox key.
+type Config struct {
+	// BaseURL is the address of the service, without /v1. The default is DefaultBaseURL.
+	BaseURL string
+	// APIKey is a live key or SandboxKey, the default.
+	APIKey string
+	// Timeout bounds one attempt, from connecting to the last byte. The default is 10 s. The
+	// context of a call bounds all its attempts and pauses.
+	Timeout time.Duration
+	// MaxRetries is how often a call is repeated at most. 0 means 3, a negative number none.
+	MaxRetries int
+	// MaxWait is the longest pause before a retry; the default is 30 s. When the service asks for a
+	// longer one (a monthly volume that is used up), its error is returned at once.
+	MaxWait time.Duration
+	// Header is sent with each request, for example a traceparent.
+	Header http.Header
+	// HTTPClient sends the requests. The default is a client of its own, which does not follow
+	// redirects.
+	HTTPClient *http.Client
+}
+
+// Client calls the API. It may be used by any number of goroutines.
+type Client struct {
+	config Config
+	base   string
+	sleep  func(context.Context, time.Duration) error // replaced by tests
+}
+
+// New returns a client. An error says which value of the configuration is not usable.
+func New(config Config) (*Client, error) {
+	if config.BaseURL == "" {
+		config.BaseURL = DefaultBaseURL
+	}
+	if config.APIKey == "" {
+		config.APIKey = SandboxKey
+	}
+	base, err := url.Parse(config.BaseURL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("BaseURL: %w", err)
+	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
+		return nil, fmt.Errorf("BaseURL: want an address such as %s, got %q", DefaultBaseURL, config.BaseURL)
+	case strings.ContainsFunc(config.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, errors.New("APIKey: it has a character that no key has, such as a space or a line end")
+	}
+	if config.Timeout <= 0 {
+		config.Timeout = defaultTimeout
+	}
+	if config.MaxRetries == 0 {
+		config.MaxRetries = defaultRetries
+	}
+	if config.MaxWait <= 0 {
+		config.MaxWait = defaultMaxWait
+	}
+	if config.HTTPClient == nil {
+		config.HTTPClient = newHTTPClient()
+	}
+	return &Client{config: config, base: strings.TrimRight(config.BaseURL, "/"), sleep: sleep}, nil
+}
+
+// newHTTPClient keeps as many idle connections as an edge lets one address open with ease. It
+// follows no redirect: the API has none, and a key must not go elsewhere.
+func newHTTPClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// CallOption changes one call.
+type CallOption func(*call)
+
+// WithIdempotencyKey sets the Idempotency-Key of a call: 1 to 64 printable ASCII characters. Without it
+// each call has a random one. Give one to repeat a call of another process, or one that
+// returned an [*UnansweredError], without being charged twice (for 10 minutes, at the same edge).
+func WithIdempotencyKey(key string) CallOption {
+	return func(c *call) { c.idempotencyKey = key }
+}
+
+// Company returns a company by its CIN (21 characters, any case).
+func (c *Client) Company(ctx context.Context, cin string, options ...CallOption) (*Result[Company], error) {
+	return get[Company](ctx, c, "/v1/companies/"+url.PathEscape(cin), options)
+}
+
+// Director returns a director by DIN (1 to 8 digits).
+func (c *Client) Director(ctx context.Context, din string, options ...CallOption) (*Result[Director], error) {
+	return get[Director](ctx, c, "/v1/directors/"+url.PathEscape(din), options)
+}
+
+// LLP returns a limited liability partnership by its LLPIN (three letters, four digits, with or
+// without a hyphen between them).
+func (c *Client) LLP(ctx context.Context, llpin string, options ...CallOption) (*Result[LLP], error) {
+	return get[LLP](ctx, c, "/v1/llps/"+url.PathEscape(llpin), options)
+}
+
+// Search returns companies and LLPs whose names match, best first: at most limit, 1 to 10, or 5
+// when limit is 0. When nothing matches, Data is empty, the call is free, and
+// Result.Suggestions may have names that were perhaps meant.
+func (c *Client) Search(ctx context.Context, name string, limit int, options ...CallOption) (*Result[[]Match], error) {
+	query := url.Values{"name": {name}}
+	if limit != 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	return get[[]Match](ctx, c, "/v1/search/companies?"+query.Encode(), options)
+}
+
+// FindLLP returns the LLP with exactly this LLPIN, or an empty list.
+func (c *Client) FindLLP(ctx context.Context, llpin string, options ...CallOption) (*Result[[]Match], error) {
+	return get[[]Match](ctx, c, "/v1/search/llps?"+url.Values{"llpin": {llpin}}.Encode(), options)
+}

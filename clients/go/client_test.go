@@ -1,0 +1,241 @@
+package regedge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const company = `{"data":{"cin":"U72900KA2015PTC990001","company_name":"A"},"meta":{"request_id":"01","credits_remaining":9,"sandbox":false}}`
+
+// service answers the n-th attempt with the n-th of steps, and every later one with the last.
+type service struct {
+	*httptest.Server
+	keys  []string // the Idempotency-Key of each attempt
+	steps []func(http.ResponseWriter)
+}
+
+func serve(t *testing.T, steps ...func(http.ResponseWriter)) *service {
+	s := &service{steps: steps}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.keys = append(s.keys, r.Header.Get("Idempotency-Key"))
+		s.steps[min(len(s.keys), len(s.steps))-1](w)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// client has a sleep that records pauses and takes no time.
+func (s *service) client(t *testing.T, config Config) (*Client, *[]time.Duration) {
+	t.Helper()
+	config.BaseURL = s.URL
+	c, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pauses []time.Duration
+	c.sleep = func(ctx context.Context, pause time.Duration) error {
+		pauses = append(pauses, pause)
+		return ctx.Err()
+	}
+	return c, &pauses
+}
+
+func found(w http.ResponseWriter) { io.WriteString(w, company) }
+
+// lost breaks the connection in the middle of an answer.
+func lost(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", "1000")
+	io.WriteString(w, company[:20])
+	w.(http.Flusher).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+func problem(status int, code Code, header ...string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("X-Request-Id", "01ID")
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"type":"https://docs/problems/%s","title":"T","status":%d,"detail":"D","code":"%s","request_id":"01ID"}`, code, status, code)
+	}
+}
+
+func TestALostAnswerIsAskedForAgainUnderTheSameIdempotencyKey(t *testing.T) {
+	s := serve(t, lost, problem(503, Overloaded, "Retry-After", "1"), func(w http.ResponseWriter) {
+		w.Header().Set("Idempotent-Replayed", "true")
+		found(w)
+	})
+	c, pauses := s.client(t, Config{})
+	got, err := c.Company(context.Background(), "U72900KA2015PTC990001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Attempts != 3 || !got.Replayed || *got.CreditsRemaining != 9 || got.Data.Name != "A" {
+		t.Errorf("got %+v, want the third attempt's answer, replayed", got)
+	}
+	if len(s.keys) != 3 || len(s.keys[0]) != 32 || s.keys[1] != s.keys[0] || s.keys[2] != s.keys[0] {
+		t.Errorf("keys of the attempts: got %q, want one random key three times", s.keys)
+	}
+	if len(*pauses) != 2 || (*pauses)[1] < time.Second {
+		t.Errorf("pauses: got %v, want the second at least the Retry-After of 1s", *pauses)
+	}
+	if _, err := c.Company(context.Background(), "U72900KA2015PTC990001"); err != nil || s.keys[3] == s.keys[0] {
+		t.Errorf("another call: got error %v, key %q, want a key of its own", err, s.keys[3])
+	}
+}
+
+func TestWhatARetryCannotMendIsReturnedAtOnce(t *testing.T) {
+	for name, step := range map[Code]func(http.ResponseWriter){
+		CompanyNotFound:       problem(404, CompanyNotFound),
+		InsufficientCredits:   problem(402, InsufficientCredits),
+		IdempotencyKeyReused:  problem(422, IdempotencyKeyReused),
+		InvalidAPIKey:         problem(401, InvalidAPIKey),
+		MonthlyVolumeExceeded: problem(429, MonthlyVolumeExceeded, "Retry-After", "86400"),
+	} {
+		t.Run(string(name), func(t *testing.T) {
+			s := serve(t, step)
+			c, _ := s.client(t, Config{})
+			_, err := c.Company(context.Background(), "x")
+			var answered *Error
+			if !errors.Is(err, name) || !errors.As(err, &answered) || len(s.keys) != 1 {
+				t.Fatalf("got %v after %d attempts, want %s after 1", err, len(s.keys), name)
+			}
+			if answered.RequestID != "01ID" || answered.Detail != "D" || !strings.HasSuffix(answered.Type, string(name)) {
+				t.Errorf("got %+v, want the problem's fields", answered)
+			}
+		})
+	}
+}
+
+func TestRetriesEnd(t *testing.T) {
+	s := serve(t, problem(503, RegistryUnavailable, "Retry-After", "1"))
+	c, pauses := s.client(t, Config{MaxRetries: 2})
+	_, err := c.FindLLP(context.Background(), "AAA-0001")
+	if !errors.Is(err, RegistryUnavailable) || len(s.keys) != 3 || len(*pauses) != 2 {
+		t.Errorf("got %v after %d attempts, want registry_unavailable after 3", err, len(s.keys))
+	}
+	c, _ = s.client(t, Config{MaxRetries: -1})
+	s.keys = nil
+	if _, err = c.FindLLP(context.Background(), "AAA-0001"); len(s.keys) != 1 {
+		t.Errorf("without retries: %d attempts (%v), want 1", len(s.keys), err)
+	}
+}
+
+func TestACallWithoutAnswerSaysUnderWhichKeyToAskAgain(t *testing.T) {
+	s := serve(t, lost)
+	c, _ := s.client(t, Config{})
+	_, err := c.Director(context.Background(), "1", WithIdempotencyKey("mine"))
+	var unanswered *UnansweredError
+	if !errors.As(err, &unanswered) || unanswered.IdempotencyKey != "mine" || unanswered.Attempts != 4 {
+		t.Errorf("got %v, want an UnansweredError of 4 attempts with the key", err)
+	}
+}
+
+func TestAnAttemptThatHangsIsRepeated(t *testing.T) {
+	var hung atomic.Bool
+	end := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hung.CompareAndSwap(false, true) {
+			<-end
+		}
+		found(w)
+	}))
+	defer server.Close()
+	defer close(end)
+	c, err := New(Config{BaseURL: server.URL, Timeout: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Company(context.Background(), "x")
+	if err != nil || got.Attempts < 2 {
+		t.Errorf("got %v, %v, want an answer of a later attempt", got, err)
+	}
+}
+
+func TestTheContextEndsACall(t *testing.T) {
+	s := serve(t, problem(503, Overloaded, "Retry-After", "20"))
+	c, err := New(Config{BaseURL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = c.Search(ctx, "name", 0)
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, Overloaded) {
+		t.Errorf("got %v, want both the deadline and what the service had said", err)
+	}
+}
+
+func TestTheKeyFollowsNoRedirect(t *testing.T) {
+	elsewhere := serve(t, found)
+	s := serve(t, func(w http.ResponseWriter) {
+		w.Header().Set("Location", elsewhere.URL)
+		w.WriteHeader(http.StatusFound)
+	})
+	c, _ := s.client(t, Config{})
+	_, err := c.Company(context.Background(), "x")
+	var answered *Error
+	if !errors.As(err, &answered) || answered.Status != http.StatusFound || len(elsewhere.keys) != 0 {
+		t.Errorf("got %v and %d calls elsewhere, want the 302 as an error", err, len(elsewhere.keys))
+	}
+}
+
+func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
+	for _, config := range []Config{{BaseURL: "localhost:8080"}, {BaseURL: "ftp://host"}, {BaseURL: ":"}, {APIKey: "reg_live_x\n"}} {
+		if c, err := New(config); err == nil {
+			t.Errorf("%+v: got %v, want an error", config, c)
+		}
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	for value, want := range map[string][]string{
+		"":                                   nil,
+		`"TATA MOTORS", "TATA \"X\" \\ LTD"`: {"TATA MOTORS", `TATA "X" \ LTD`},
+		`"%E0%A4%86 50%"`:                    {"%E0%A4%86 50%"}, // not percent-encoded: kept as it is
+		`"%E0%A4%86 50%25"`:                  {"आ 50%"},
+		`"open`:                              nil,
+		`token`:                              nil,
+		`"a" "b"`:                            nil,
+	} {
+		if got := suggestions(http.Header{"Search-Suggestion": {value}}); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
+	for attempts, most := range []time.Duration{0, firstPause, 2 * firstPause, 4 * firstPause, 8 * firstPause, 16 * firstPause, longestPause, longestPause} {
+		if attempts == 0 {
+			continue
+		}
+		for range 100 {
+			if got := randomPause(attempts); got < most/2 || got > most {
+				t.Fatalf("pause after %d attempts: got %s, want %s to %s", attempts, got, most/2, most)
+			}
+		}
+	}
+}
+
+func TestRetryAfterIsSecondsOrADate(t *testing.T) {
+	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "3": 3 * time.Second, "-3": 0, "soon": 0,
+		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+			t.Errorf("%q: got %s, want %s", value, got, want)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+module regedge/clients/go
+
+go 1.22

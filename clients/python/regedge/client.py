@@ -1,0 +1,226 @@
+"""The client: calls, attempts and pauses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import secrets
+import ssl
+import threading
+import time
+from typing import Any, Callable, List, Mapping, Optional, Tuple, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from . import headers as read
+from .errors import ApiError, RegedgeError, UnansweredError
+from .resources import Company, Director, Llp, Match, Result, record
+
+SANDBOX_KEY = "reg_sandbox_public"
+"""The public key for trying the API. It costs nothing."""
+
+DEFAULT_BASE_URL = "http://127.0.0.1:8080"
+"""Where `regedge dev` listens."""
+
+_FIRST_PAUSE = 0.25  # seconds; the longest before the first retry, doubled up to the next
+_LONGEST_PAUSE = 8.0
+_MAX_BODY = 1 << 20  # bytes; four times the longest answer of the service
+_USER_AGENT = "regedge-python/1.0.0"
+
+T = TypeVar("T")
+
+
+class Client:
+    """Calls the API. One client may be used by many threads; each has a connection of its own.
+
+    base_url     the address of the service, without /v1
+    api_key      a live key, or SANDBOX_KEY
+    timeout      seconds that connecting, and each wait for bytes of an answer, may take
+    max_retries  how often a call is repeated at most; 0 for never
+    max_wait     the longest pause before a retry in seconds. When the service asks for a longer one
+                 (a monthly volume that is used up), its error is raised at once
+    headers      sent with each request, for example a traceparent
+    context      TLS settings, for a private authority
+    """
+
+    def __init__(
+        self,
+        base_url: str = DEFAULT_BASE_URL,
+        api_key: str = SANDBOX_KEY,
+        *,
+        timeout: float = 10.0,
+        max_retries: int = 3,
+        max_wait: float = 30.0,
+        headers: Optional[Mapping[str, str]] = None,
+        context: Optional[ssl.SSLContext] = None,
+    ) -> None:
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"base_url: want an address such as {DEFAULT_BASE_URL}, got {base_url!r}")
+        if not api_key or any(not "!" <= c <= "~" for c in api_key):
+            raise ValueError("api_key: it is empty, or has a character that no key has, such as a line end")
+        if timeout <= 0 or max_retries < 0 or max_wait < 0:
+            raise ValueError("timeout must be positive; max_retries and max_wait must not be negative")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._timeout, self._max_retries, self._max_wait = timeout, max_retries, max_wait
+        self._headers = {
+            **(headers or {}),
+            "Authorization": f"Bearer {api_key}",
+            "User-Agent": _USER_AGENT,
+            "Accept": "application/json",
+        }
+        self._context = context
+        self._local = threading.local()
+        self._sleep: Callable[[float], None] = time.sleep
+
+    def company(self, cin: str, *, idempotency_key: Optional[str] = None) -> Result[Company]:
+        """Returns a company by its CIN (21 characters, any case)."""
+        return self._call(f"/v1/companies/{quote(cin, safe='')}", lambda d: record(Company, d), idempotency_key)
+
+    def director(self, din: str, *, idempotency_key: Optional[str] = None) -> Result[Director]:
+        """Returns a director by DIN (1 to 8 digits)."""
+        return self._call(f"/v1/directors/{quote(din, safe='')}", lambda d: record(Director, d), idempotency_key)
+
+    def llp(self, llpin: str, *, idempotency_key: Optional[str] = None) -> Result[Llp]:
+        """Returns an LLP by its LLPIN (three letters, four digits, a hyphen or none between them)."""
+        return self._call(f"/v1/llps/{quote(llpin, safe='')}", lambda d: record(Llp, d), idempotency_key)
+
+    def search(
+        self, name: str, *, limit: Optional[int] = None, idempotency_key: Optional[str] = None
+    ) -> Result[List[Match]]:
+        """Returns companies and LLPs whose names match, best first: at most limit, 1 to 10, else 5.
+
+        When nothing matches, data is empty, the call is free, and suggestions may have names that
+        were perhaps meant.
+        """
+        query = {"name": name} if limit is None else {"name": name, "limit": str(limit)}
+        return self._call(f"/v1/search/companies?{urlencode(query)}", _matches, idempotency_key)
+
+    def find_llp(self, llpin: str, *, idempotency_key: Optional[str] = None) -> Result[List[Match]]:
+        """Returns the LLP with exactly this LLPIN, or an empty list."""
+        return self._call(f"/v1/search/llps?{urlencode({'llpin': llpin})}", _matches, idempotency_key)
+
+    def close(self) -> None:
+        """Closes the connection of this thread. Others end with their threads."""
+        connection = self._local.__dict__.pop("connection", None)
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, target: str, parse: Callable[[Any], T], idempotency_key: Optional[str]) -> Result[T]:
+        """Repeats a call until there is a success, an error that a retry can't mend, or no retry left.
+
+        All attempts carry one Idempotency-Key, so that a lookup whose answer was lost is not
+        charged again by the edge that answered it.
+        """
+        key = idempotency_key or secrets.token_hex(16)
+        for attempt in range(1, self._max_retries + 2):
+            last = attempt > self._max_retries
+            pause = _pause(attempt)
+            try:
+                status, headers, body = self._attempt(target, key)
+                if status == 200:
+                    return _result(headers, body, parse, attempt)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                if last:
+                    raise UnansweredError(error, key, attempt) from error
+            else:
+                problem = _problem(status, headers, body, attempt)
+                pause = max(pause, problem.retry_after)
+                if last or not _retryable(status) or pause > self._max_wait:
+                    raise problem
+            self._sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempt(self, target: str, key: str) -> Tuple[int, http.client.HTTPMessage, bytes]:
+        try:
+            return self._exchange(target, key)
+        except ConnectionError:  # http.client.RemoteDisconnected is one
+            if not self._local.__dict__.get("used"):
+                raise
+            self.close()  # an idle connection that the service had closed
+            return self._exchange(target, key)
+
+    def _exchange(self, target: str, key: str) -> Tuple[int, http.client.HTTPMessage, bytes]:
+        connection = self._connection()
+        connection.request("GET", self._prefix + target, headers={**self._headers, "Idempotency-Key": key})
+        response = connection.getresponse()
+        body = response.read(_MAX_BODY + 1)
+        if len(body) > _MAX_BODY:
+            raise http.client.HTTPException(f"the answer is longer than {_MAX_BODY} bytes")
+        if response.length:  # read(n) returns less without an error when the connection breaks
+            raise http.client.IncompleteRead(body, response.length)
+        self._local.used = True
+        return response.status, response.headers, body
+
+    def _connection(self) -> http.client.HTTPConnection:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            if self._secure:
+                connection = http.client.HTTPSConnection(
+                    self._host, self._port, timeout=self._timeout, context=self._context
+                )
+            else:
+                connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            self._local.connection, self._local.used = connection, False
+        return connection
+
+
+def _matches(data: Any) -> List[Match]:
+    return [record(Match, entry) for entry in data]
+
+
+def _retryable(status: int) -> bool:
+    return status in (408, 429) or status >= 500
+
+
+def _pause(attempt: int) -> float:
+    """Half to all of what doubles with each attempt: clients that failed together come back apart."""
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
+    return random.uniform(longest / 2, longest)
+
+
+def _result(headers: http.client.HTTPMessage, body: bytes, parse: Callable[[Any], T], attempts: int) -> Result[T]:
+    try:
+        envelope = json.loads(body)
+        meta, data = envelope["meta"], parse(envelope["data"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RegedgeError(f"read the answer of {headers.get('X-Request-Id')}: {error!r}") from error
+    return Result(
+        data=data,
+        request_id=meta["request_id"],
+        credits_remaining=meta["credits_remaining"],
+        sandbox=meta["sandbox"],
+        rate_limit=read.rate_limit(headers),
+        release=headers.get("X-Registry-Release", ""),
+        replayed=headers.get("Idempotent-Replayed") == "true",
+        suggestions=read.suggestions(headers.get("Search-Suggestion")),
+        attempts=attempts,
+    )
+
+
+def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempts: int) -> ApiError:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = {}
+    if not isinstance(document, dict):
+        document = {}
+    return ApiError(
+        status,
+        document.get("code", ""),
+        type=document.get("type", ""),
+        title=document.get("title", ""),
+        detail=document.get("detail", ""),
+        request_id=headers.get("X-Request-Id", ""),
+        retry_after=read.retry_after(headers.get("Retry-After")),
+        rate_limit=read.rate_limit(headers),
+        attempts=attempts,
+    )

@@ -1,0 +1,51 @@
+"""Reading the headers of an answer."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import time
+from typing import List, Mapping, Optional
+from urllib.parse import unquote
+
+from .resources import RateLimit
+
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(,\s*|$)')
+
+
+def rate_limit(headers: Mapping[str, str]) -> RateLimit:
+    return RateLimit(
+        _number(headers.get("RateLimit-Limit")),
+        _number(headers.get("RateLimit-Remaining")),
+        _number(headers.get("RateLimit-Reset")),
+    )
+
+
+def retry_after(value: Optional[str]) -> float:
+    """Reads seconds or a date (RFC 9110, section 10.2.3); 0 for anything else."""
+    seconds = _number(value)
+    if seconds is not None:
+        return max(0, seconds)
+    parsed = email.utils.parsedate_tz(value or "")
+    if parsed is None:
+        return 0
+    return max(0.0, email.utils.mktime_tz(parsed) - time.time())
+
+
+def suggestions(value: Optional[str]) -> List[str]:
+    """Reads a list of strings (RFC 9651, section 3.1), percent-encoded beyond ASCII."""
+    names, position, text = [], 0, (value or "").strip()
+    while position < len(text):
+        match = _STRING.match(text, position)
+        if match is None:
+            return []
+        names.append(unquote(re.sub(r"\\(.)", r"\1", match.group(1))))
+        position = match.end()
+    return names
+
+
+def _number(value: Optional[str]) -> Optional[int]:
+    try:
+        return int(value or "")
+    except ValueError:
+        return None

@@ -1,0 +1,192 @@
+"""Run by `python3 -m unittest discover -s tests` in clients/python."""
+
+import socket
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from regedge import ApiError, Client, RegedgeError, UnansweredError, headers
+
+MATCH = (
+    b'{"data":[{"value":"AAA-0001","label":"A","type":"llp"}],'
+    b'"meta":{"request_id":"01","credits_remaining":9,"sandbox":false}}'
+)
+
+
+def found(handler, extra=()):
+    handler.send_response(200)
+    for name, value in extra:
+        handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(MATCH)))
+    handler.end_headers()
+    handler.wfile.write(MATCH)
+
+
+def lost(handler):
+    """Breaks the connection in the middle of an answer."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(MATCH)))
+    handler.end_headers()
+    handler.wfile.write(MATCH[:20])
+    handler.close_connection = True
+
+
+def problem(status, code, retry_after=None):
+    def answer(handler):
+        body = ('{"type":"t","title":"T","detail":"D","status":%d,"code":"%s"}' % (status, code)).encode()
+        handler.send_response(status)
+        handler.send_header("X-Request-Id", "01ID")
+        handler.send_header("Content-Length", str(len(body)))
+        if retry_after is not None:
+            handler.send_header("Retry-After", str(retry_after))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+class Service:
+    """Answers the n-th attempt with the n-th step, and every later one with the last."""
+
+    def __init__(self, *steps):
+        self.keys, service = [], self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                service.keys.append(self.headers["Idempotency-Key"])
+                steps[min(len(service.keys), len(steps)) - 1](self)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread.start()
+
+    def client(self, **options):
+        client = Client("http://127.0.0.1:%d" % self.server.server_port, **options)
+        client.pauses = []
+        client._sleep = client.pauses.append
+        return client
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class ClientTest(unittest.TestCase):
+    def test_a_lost_answer_is_asked_for_again_under_the_same_idempotency_key(self):
+        replayed = lambda handler: found(handler, [("Idempotent-Replayed", "true")])
+        with Service(lost, problem(503, "overloaded", 1), replayed) as service, service.client() as client:
+            result = client.find_llp("AAA-0001")
+            self.assertEqual((result.attempts, result.replayed, result.credits_remaining), (3, True, 9))
+            self.assertEqual(result.data[0].label, "A")
+            self.assertEqual(len(set(service.keys)), 1)
+            self.assertEqual(len(service.keys[0]), 32)
+            self.assertGreaterEqual(client.pauses[1], 1)
+            client.find_llp("AAA-0001")
+            self.assertEqual(len(set(service.keys)), 2, "another call has a key of its own")
+
+    def test_what_a_retry_cannot_mend_is_raised_at_once(self):
+        for status, code, retry_after in (
+            (404, "llp_not_found", None),
+            (402, "insufficient_credits", None),
+            (422, "idempotency_key_reused", None),
+            (429, "monthly_volume_exceeded", 86400),
+        ):
+            with self.subTest(code), Service(problem(status, code, retry_after)) as service, service.client() as client:
+                with self.assertRaises(ApiError) as raised:
+                    client.llp("AAA-0001")
+                self.assertEqual((raised.exception.code, len(service.keys)), (code, 1))
+                self.assertEqual(raised.exception.request_id, "01ID")
+                self.assertEqual(raised.exception.not_found, status == 404)
+
+    def test_retries_end(self):
+        with Service(problem(503, "registry_unavailable", 1)) as service, service.client(max_retries=2) as client:
+            with self.assertRaises(ApiError) as raised:
+                client.company("x")
+            self.assertEqual((raised.exception.attempts, len(service.keys)), (3, 3))
+
+    def test_a_call_without_answer_says_under_which_key_to_ask_again(self):
+        with Service(lost) as service, service.client() as client:
+            with self.assertRaises(UnansweredError) as raised:
+                client.director("1", idempotency_key="mine")
+            self.assertEqual((raised.exception.idempotency_key, raised.exception.attempts), ("mine", 4))
+
+    def test_an_attempt_that_hangs_is_repeated(self):
+        end = threading.Event()
+        with Service(lambda _: end.wait(10), found) as service, service.client(timeout=0.2) as client:
+            try:
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 2)
+            finally:
+                end.set()
+
+    def test_an_idle_connection_that_the_service_closed_costs_no_attempt(self):
+        def found_and_closed(handler):
+            found(handler)
+            handler.close_connection = True
+
+        with Service(found_and_closed) as service, service.client(max_retries=0) as client:
+            client.find_llp("AAA-0001")
+            time.sleep(0.05)
+            self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
+    def test_no_service_is_an_unanswered_call(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            client = Client("http://127.0.0.1:%d" % closed.getsockname()[1], max_retries=0)
+            with self.assertRaises(UnansweredError):
+                client.company("x")
+
+    def test_an_answer_without_its_fields_is_an_error_of_the_package(self):
+        with Service(found) as service, service.client() as client:
+            with self.assertRaises(RegedgeError):
+                client.company("x")
+
+    def test_redirects_are_not_followed(self):
+        with Service(found) as elsewhere:
+
+            def away(handler):
+                handler.send_response(302)
+                handler.send_header("Location", "http://127.0.0.1:%d/" % elsewhere.server.server_port)
+                handler.send_header("Content-Length", "0")
+                handler.end_headers()
+
+            with Service(away) as service, service.client() as client:
+                with self.assertRaises(ApiError) as raised:
+                    client.company("x")
+                self.assertEqual((raised.exception.status, elsewhere.keys), (302, []))
+
+    def test_configurations_that_cannot_work_are_refused(self):
+        for arguments in ({"base_url": "localhost:8080"}, {"api_key": "reg_live_x\n"}, {"timeout": 0}, {"max_retries": -1}):
+            with self.subTest(arguments), self.assertRaises(ValueError):
+                Client(**arguments)
+
+    def test_suggestions(self):
+        for value, want in (
+            (None, []),
+            ('"TATA MOTORS", "TATA \\"X\\" \\\\ LTD"', ["TATA MOTORS", 'TATA "X" \\ LTD']),
+            ('"%E0%A4%86 50%25"', ["आ 50%"]),
+            ('"open', []),
+            ("token", []),
+            ('"a" "b"', []),
+        ):
+            with self.subTest(value):
+                self.assertEqual(headers.suggestions(value), want)
+
+    def test_retry_after_is_seconds_or_a_date(self):
+        for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0)):
+            with self.subTest(value):
+                self.assertTrue(least <= headers.retry_after(value) <= most)
+
+
+if __name__ == "__main__":
+    unittest.main()

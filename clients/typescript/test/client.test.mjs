@@ -1,0 +1,140 @@
+// Run by `npm test` in clients/typescript.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { ApiError, Client, UnansweredError } from "../dist/index.js";
+import { retryAfter, suggestions } from "../dist/headers.js";
+
+const match = JSON.stringify({
+  data: [{ value: "AAA-0001", label: "A", type: "llp" }],
+  meta: { request_id: "01", credits_remaining: 9, sandbox: false },
+});
+
+/** Answers the n-th attempt with the n-th step, and every later one with the last. */
+async function serve(t, ...steps) {
+  const keys = [];
+  const server = createServer((request, response) => {
+    keys.push(request.headers["idempotency-key"]);
+    steps[Math.min(keys.length, steps.length) - 1](response);
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const baseUrl = `http://127.0.0.1:${server.address().port}`;
+  return { keys, baseUrl, client: (options = {}) => new Client({ baseUrl, ...options }) };
+}
+
+const found = (response) => response.end(match);
+
+/** Breaks the connection in the middle of an answer. */
+function lost(response) {
+  response.writeHead(200, { "Content-Length": match.length });
+  response.write(match.slice(0, 20), () => response.destroy());
+}
+
+const problem = (status, code, retryAfter) => (response) => {
+  response.writeHead(status, { "X-Request-Id": "01ID", ...(retryAfter && { "Retry-After": retryAfter }) });
+  response.end(JSON.stringify({ type: "t", title: "T", detail: "D", status, code }));
+};
+
+test("a lost answer is asked for again under the same idempotency key", async (t) => {
+  const replayed = (response) => {
+    response.setHeader("Idempotent-Replayed", "true");
+    found(response);
+  };
+  const service = await serve(t, lost, problem(503, "overloaded", 1), replayed);
+  const begun = Date.now();
+  const result = await service.client().findLlp("AAA-0001");
+  assert.ok(Date.now() - begun >= 1000, "the pause is at least the Retry-After");
+  assert.deepEqual([result.attempts, result.replayed, result.creditsRemaining, result.data[0].label], [3, true, 9, "A"]);
+  assert.equal(new Set(service.keys).size, 1);
+  assert.match(service.keys[0], /^[0-9a-f]{32}$/);
+  await service.client().findLlp("AAA-0001");
+  assert.equal(new Set(service.keys).size, 2, "another call has a key of its own");
+});
+
+for (const [status, code, wait] of [
+  [404, "llp_not_found"],
+  [402, "insufficient_credits"],
+  [422, "idempotency_key_reused"],
+  [429, "monthly_volume_exceeded", 86400],
+]) {
+  test(`${code} is thrown at once`, async (t) => {
+    const service = await serve(t, problem(status, code, wait));
+    const error = await service.client().llp("AAA-0001").catch((error) => error);
+    assert.ok(error instanceof ApiError);
+    assert.deepEqual([error.status, error.code, error.requestId, error.detail], [status, code, "01ID", "D"]);
+    assert.equal(service.keys.length, 1);
+  });
+}
+
+test("retries end", async (t) => {
+  const service = await serve(t, problem(503, "registry_unavailable"));
+  const error = await service.client({ maxRetries: 1 }).company("x").catch((error) => error);
+  assert.deepEqual([error.code, error.attempts, service.keys.length], ["registry_unavailable", 2, 2]);
+});
+
+test("a call without an answer says under which key to ask again", async (t) => {
+  const service = await serve(t, lost);
+  const client = service.client({ maxRetries: 1 });
+  const error = await client.director("1", { idempotencyKey: "mine" }).catch((error) => error);
+  assert.ok(error instanceof UnansweredError, String(error));
+  assert.deepEqual([error.idempotencyKey, error.attempts], ["mine", 2]);
+});
+
+test("an attempt that hangs is repeated", async (t) => {
+  const service = await serve(t, () => {}, found);
+  const result = await service.client({ timeout: 200 }).findLlp("AAA-0001");
+  assert.equal(result.attempts, 2);
+});
+
+test("a signal ends a call, also while it waits", async (t) => {
+  const service = await serve(t, problem(503, "overloaded", 20));
+  const call = service.client().search("name", { signal: AbortSignal.timeout(50) });
+  await assert.rejects(call, { name: "TimeoutError" });
+  const aborted = service.client().search("name", { signal: AbortSignal.abort(new Error("mine")) });
+  await assert.rejects(aborted, /mine/);
+});
+
+test("an answer of something else is an error", async (t) => {
+  const service = await serve(t, (response) => response.end("<html>"));
+  await assert.rejects(service.client().company("x"), { name: "RegedgeError" });
+  const proxy = await serve(t, (response) => response.writeHead(403).end("<html>"));
+  await assert.rejects(proxy.client().company("x"), { status: 403, code: "" });
+});
+
+test("redirects are not followed", async (t) => {
+  const elsewhere = await serve(t, found);
+  const service = await serve(t, (response) => response.writeHead(302, { Location: elsewhere.baseUrl }).end());
+  await assert.rejects(service.client().company("x"), { status: 302 });
+  assert.equal(elsewhere.keys.length, 0);
+});
+
+test("options that cannot work are refused", () => {
+  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { timeout: 0 }, { maxRetries: -1 }]) {
+    assert.throws(() => new Client(options), undefined, JSON.stringify(options));
+  }
+});
+
+test("suggestions are a list of strings", () => {
+  for (const [value, want] of [
+    [null, []],
+    ['"TATA MOTORS", "TATA \\"X\\" \\\\ LTD"', ["TATA MOTORS", 'TATA "X" \\ LTD']],
+    ['"%E0%A4%86 50%25"', ["आ 50%"]],
+    ['"50%"', ["50%"]],
+    ['"open', []],
+    ["token", []],
+    ['"a" "b"', []],
+  ]) {
+    assert.deepEqual(suggestions(value), want, value);
+  }
+});
+
+test("Retry-After is seconds or a date", () => {
+  for (const value of [null, "-3", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"]) assert.equal(retryAfter(value), 0, value);
+  assert.equal(retryAfter("3"), 3);
+  const seconds = retryAfter(new Date(Date.now() + 60_000).toUTCString());
+  assert.ok(seconds > 50 && seconds <= 60, String(seconds));
+});
