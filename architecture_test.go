@@ -37,12 +37,13 @@ var mayImport = map[string][]string{
 	"schema/extsort":         {},
 	"schema/generate":        {"handler/ident"},
 	"schema/search":          {"handler/fastbytes", "handler/names", "schema/extsort"},
+	"schema/content":         {"schema/extsort"},
 	"schema/importer":        {"schema/extsort"},
 	"schema/importer/record": {},
 	"schema/importer/source": {"handler/ident", "schema/importer/record"},
 	"schema/importer/merge":  {"schema/extsort", "schema/importer/record"},
 	"schema/importer/load": {
-		"handler/directors", "schema", "schema/importer/merge", "schema/importer/record", "schema/search",
+		"handler/directors", "schema", "schema/content", "schema/importer/merge", "schema/importer/record", "schema/search",
 	},
 	"schema/sample": {"schema/importer", "testdata"},
 
@@ -62,7 +63,7 @@ var mayImport = map[string][]string{
 	},
 	"replicate/registry/libsql": {},
 	"replicate/registry/sqld":   {"replicate/registry/libsql"},
-	"replicate/registry/push":   {"replicate/registry/libsql", "schema", "schema/search"},
+	"replicate/registry/push":   {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
 	"replicate/dashboard": {
 		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
 		"replicate/metering/writer", "replicate/registry/push", "web",

@@ -14,6 +14,7 @@ import (
 	"regedge/host/hint"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -21,6 +22,7 @@ import (
 type pushFlags struct {
 	registryFlags
 	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
+	Primary  string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
 	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
 	Yes      *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, is older than what is there, or does not continue it: the number of records that would go."`
 }
@@ -64,11 +66,13 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	if c.Releases == "" {
 		c.Releases = filepath.Join(filepath.Dir(c.File), "releases")
 	}
-	release, err := push.Snapshot(ctx, c.File, c.Releases)
+	shown := newStages(m.Stderr, m.Now, "pushing")
+	defer shown.finish()
+	release, err := c.prepare(ctx, shown.set)
 	if err != nil {
 		return explainPush(err)
 	}
-	if err := c.run(ctx, m, push.Config{Release: release}, "pushing"); err != nil || c.DryRun {
+	if err := c.run(ctx, m, push.Config{Release: release, File: c.File}, shown); err != nil || c.DryRun {
 		return err
 	}
 	primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
@@ -77,6 +81,14 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	}
 	defer primary.Close()
 	return push.Prune(ctx, c.Releases, primary, c.Keep)
+}
+
+// prepare makes the snapshot. A dry run compares the file itself.
+func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress)) (release string, err error) {
+	if c.DryRun {
+		return push.Prepare(ctx, c.File, progress)
+	}
+	return push.Snapshot(ctx, c.File, c.Releases, progress)
 }
 
 // Run pushes an earlier release.
@@ -92,22 +104,29 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 			return explainPush(err)
 		}
 	}
-	return c.run(ctx, m, push.Config{Release: release, Rollback: true}, "rolling back")
+	shown := newStages(m.Stderr, m.Now, "rolling back")
+	defer shown.finish()
+	return c.run(ctx, m, push.Config{Release: release, Rollback: true}, shown)
 }
 
 // run pushes a release and prints the report.
-func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, act string) (err error) {
+func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown *stages) (err error) {
 	primary, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, primary.Close()) }()
-	bar := newProgress(m.Stderr, act, "records")
 	config.Snapshots, config.Primary, config.DryRun, config.Now = f.Releases, primary, f.DryRun, m.Now
-	config.Progress = func(p push.Progress) { bar.set(p.Done, p.Total) }
-	config.Confirm = func(r push.Report) error { return f.confirm(ctx, m, &r) }
+	config.Progress = shown.set
+	if f.Primary != "" {
+		config.Seed = sqld.SeedFile(f.Primary)
+	}
+	config.Confirm = func(r push.Report) error {
+		shown.finish()
+		return f.confirm(ctx, m, &r)
+	}
 	report, err := push.Run(ctx, config)
-	bar.finish()
+	shown.finish()
 	if err != nil {
 		if ctx.Err() != nil {
 			return hint.With(fmt.Errorf("interrupted: %w", err), "what was written is whole; the same command goes on from there")
@@ -144,6 +163,9 @@ func writePushed(w io.Writer, report *push.Report, dry bool) error {
 	if report.NewGeneration {
 		fmt.Fprintln(w, "\nThe search is written anew: its index was built anew since the last push.")
 	}
+	if report.Whole {
+		fmt.Fprintln(w, "\nSo many differ that the file is handed over whole.")
+	}
 	if dry && len(report.Doubts) > 0 {
 		fmt.Fprintf(w, "\nIt has to be confirmed with --yes %d: %s.\n", report.Removed(), strings.Join(report.Doubts, "; "))
 	}
@@ -176,6 +198,8 @@ func explainPush(err error) error {
 		return nil
 	case errors.Is(err, push.ErrUnfinished):
 		return hint.With(err, "run the interrupted regedge import again")
+	case errors.Is(err, push.ErrNotTaken):
+		return hint.With(err, "give the --dir of the regedge primary that runs on this machine as --primary-dir")
 	case errors.Is(err, push.ErrNoEarlier):
 		return hint.With(err, "name one that is kept in --releases with --to")
 	case errors.Is(err, push.ErrNoSnapshot):

@@ -37,7 +37,7 @@ func BenchmarkPush(b *testing.B) {
 		primary := sqldtest.Primary(b)
 		client := sqldtest.Open(b, primary)
 		run := func(name string, rows int64) {
-			release, err := push.Snapshot(b.Context(), registry, filepath.Join(dir, "releases"))
+			release, err := push.Snapshot(b.Context(), registry, filepath.Join(dir, "releases"), nil)
 			require.NoError(b, err)
 			report, err := push.Run(b.Context(), push.Config{
 				Snapshots: filepath.Join(dir, "releases"), Release: release, Primary: client, Now: time.Now,
@@ -137,7 +137,7 @@ func BenchmarkStatement(b *testing.B) {
 	dir := b.TempDir()
 	registry := newRegistry(b, dir, 3000)
 	primary := sqldtest.Primary(b)
-	release, err := push.Snapshot(b.Context(), registry, dir)
+	release, err := push.Snapshot(b.Context(), registry, dir, nil)
 	require.NoError(b, err)
 	_, err = push.Run(b.Context(), push.Config{Snapshots: dir, Release: release, Primary: sqldtest.Open(b, primary), Now: time.Now})
 	require.NoError(b, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"regedge/replicate/registry/libsql"
+	"regedge/schema/content"
 	"regedge/schema/search"
 )
 
@@ -45,26 +46,27 @@ func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.State
 func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (list []libsql.Statement, err error) {
 	var all, there []string
 	for _, c := range batch {
-		if c.kind != k {
+		if c.Kind != k {
 			continue
 		}
-		all = append(all, c.key)
+		all = append(all, c.Key)
 		if c.there {
-			there = append(there, c.key)
+			there = append(there, c.Key)
 		}
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
-	for _, t := range tables[k] {
+	for _, held := range content.Tables[k] {
+		t := table(held)
 		rows, err := ask(ctx, p.here, t.rows(), all)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", t.name, err)
+			return nil, fmt.Errorf("read %s: %w", t.Name, err)
 		}
 		if len(there) > 0 {
 			stay, err := ask(ctx, p.here, t.primaryKeys(), there)
 			if err != nil {
-				return nil, fmt.Errorf("read the keys of %s: %w", t.name, err)
+				return nil, fmt.Errorf("read the keys of %s: %w", t.Name, err)
 			}
 			list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(there), stay}})
 		}
@@ -80,14 +82,14 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 func (p *pusher) entryStatements(ctx context.Context, batch []change) (list []libsql.Statement, err error) {
 	var out, in []string
 	for _, c := range batch {
-		if c.kind != entry {
+		if c.Kind != entry {
 			continue
 		}
 		if c.there {
-			out = append(out, c.key)
+			out = append(out, c.Key)
 		}
 		if c.here {
-			in = append(in, c.key)
+			in = append(in, c.Key)
 		}
 	}
 	if len(out) > 0 {
@@ -126,9 +128,9 @@ func contentStatements(batch []change) (list []libsql.Statement) {
 	var drop [][3]any
 	for _, c := range batch {
 		if c.here {
-			put = append(put, [4]any{c.bucket(), int(c.kind), c.key, c.hash})
+			put = append(put, [4]any{c.Bucket(), int(c.Kind), c.Key, c.hash})
 		} else {
-			drop = append(drop, [3]any{c.bucket(), int(c.kind), c.key})
+			drop = append(drop, [3]any{c.Bucket(), int(c.Kind), c.Key})
 		}
 	}
 	if len(put) > 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"regedge/replicate/registry/libsql"
+	"regedge/schema/content"
+	"regedge/schema/search"
 )
 
 const (
@@ -57,7 +59,7 @@ func (s *state) needsNewGeneration(changes []change) bool {
 	}
 	moved := int64(0)
 	for _, c := range changes {
-		if c.kind == entry && c.here && c.there {
+		if c.Kind == entry && c.here && c.there {
 			moved++
 		}
 	}
@@ -71,6 +73,7 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 			ON CONFLICT (id) DO UPDATE SET release = ?1, back = ?3, token = ?2, claimed = ?2, batch = 0`,
 			Args: []any{p.config.Release, p.token, p.config.Rollback}},
 		{SQL: `INSERT OR IGNORE INTO search_push (id, generation, terms) VALUES (1, 0, ?1)`, Args: []any{termsMark()}},
+		{SQL: `INSERT OR IGNORE INTO content_whole (id) VALUES (1)`},
 	}
 	if p.report.NewGeneration {
 		p.generation = (before.generation + 1) % generations
@@ -105,4 +108,11 @@ func (p *pusher) moveSearch(before state) []libsql.Statement {
 			libsql.Statement{SQL: `INSERT INTO search_index (search_index) VALUES ('delete-all')`})
 	}
 	return list
+}
+
+// termsMark identifies the terms that this program makes of names. Entries can be deleted from the
+// search index only with the terms that they were inserted with, so a primary with another mark
+// gets a new index.
+func termsMark() int64 {
+	return content.Hash([]byte(search.Terms("abc & sons tea company private limited") + search.Terms("x") + search.Terms("नम llp")))
 }

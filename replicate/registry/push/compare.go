@@ -22,6 +22,11 @@ const (
 	// maxRanges is the most ranges of one query: with mostParts parts of some 25 bytes each, its
 	// result stays below sqld's limit (10 MB).
 	maxRanges = 1000
+	// partsAtOnce is how many of the first parts are compared at a time. In all of India each has
+	// some 2,000 records.
+	partsAtOnce = 256
+	// listsAtOnce is the most ranges that one query lists.
+	listsAtOnce = maxRanges * mostParts / listed
 	// allBuckets is the number of buckets.
 	allBuckets = int64(1) << 32
 )
@@ -51,36 +56,61 @@ const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
   SELECT printf('%x,%x,%x', c.bucket / (r.value ->> 2), count(*),
     (sum(c.hash >> 32) & 1048575) << 32 | sum(c.hash & 4294967295) & 4294967295) AS part
   FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
-  GROUP BY r.key, c.bucket / (r.value ->> 2))`
+  GROUP BY r.Key, c.bucket / (r.value ->> 2))`
 
 // selectRecords reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH with
 // the hash in hexadecimal.
-const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c.key, c.hash), char(10)), '')
+const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.Kind, c.Key, c.hash), char(10)), '')
 FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
 
-// compare finds the records that differ.
-func compare(ctx context.Context, here, there *side) ([]change, error) {
-	var changes []change
-	spans := []span{{0, allBuckets, math.MaxInt64}}
-	for width := allBuckets / firstParts; len(spans) > 0; width = partWidth(width, spans) {
+// compare calls visit with each record that differs. It compares a few of the first parts to the end
+// before the next ones, so that its memory does not grow with the number of differences, and reports
+// how many of the differing parts are done.
+func compare(ctx context.Context, here, there *side, visit func(change), progress func(done, total int)) error {
+	const width = allBuckets / firstParts
+	parts, small, err := divide(ctx, here, there, []span{{0, allBuckets, math.MaxInt64}}, width)
+	if err != nil {
+		return err
+	}
+	done, total := 0, len(parts)+len(small)
+	progress(0, total)
+	for some := range chunks(small, listsAtOnce) {
+		if err := compareRecords(ctx, here, there, some, visit); err != nil {
+			return err
+		}
+		done += len(some)
+		progress(done, total)
+	}
+	for some := range chunks(parts, partsAtOnce) {
+		if err := compareParts(ctx, here, there, some, width, visit); err != nil {
+			return err
+		}
+		done += len(some)
+		progress(done, total)
+	}
+	return nil
+}
+
+// compareParts divides spans of a width until they are small enough to be listed.
+func compareParts(ctx context.Context, here, there *side, spans []span, width int64, visit func(change)) error {
+	for len(spans) > 0 {
+		width = partWidth(width, spans)
 		var next, small []span
-		for part := range chunks(spans, maxRanges) {
-			parts, leaves, err := divide(ctx, here, there, part, width)
+		for some := range chunks(spans, maxRanges) {
+			parts, leaves, err := divide(ctx, here, there, some, width)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			next, small = append(next, parts...), append(small, leaves...)
 		}
-		for part := range chunks(small, maxRanges*mostParts/listed) {
-			found, err := compareRecords(ctx, here, there, part)
-			if err != nil {
-				return nil, err
+		for some := range chunks(small, listsAtOnce) {
+			if err := compareRecords(ctx, here, there, some, visit); err != nil {
+				return err
 			}
-			changes = append(changes, found...)
 		}
 		spans = next
 	}
-	return changes, nil
+	return nil
 }
 
 // partWidth is the width of the parts that spans of a width are divided into.
@@ -197,26 +227,25 @@ func ask(ctx context.Context, a *side, query string, parameter any) (string, err
 }
 
 // compareRecords compares the hashes of all records of spans.
-func compareRecords(ctx context.Context, here, there *side, spans []span) ([]change, error) {
+func compareRecords(ctx context.Context, here, there *side, spans []span, visit func(change)) error {
 	near, far, err := both(here, there, "list the records", func(a *side) (map[record]int64, error) {
 		return hashes(ctx, a, spans)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var changes []change
 	for r, hash := range near {
 		other, there := far[r]
 		if !there || other != hash {
-			changes = append(changes, change{r, true, there, hash})
+			visit(change{r, true, there, hash})
 		}
 	}
 	for r := range far {
 		if _, here := near[r]; !here {
-			changes = append(changes, change{r, false, true, 0})
+			visit(change{r, false, true, 0})
 		}
 	}
-	return changes, nil
+	return nil
 }
 
 // hashes reads the hashes of all records of spans.
@@ -244,7 +273,7 @@ func hashes(ctx context.Context, a *side, spans []span) (map[record]int64, error
 		if err != nil {
 			return nil, fmt.Errorf("read a record: %w", err)
 		}
-		found[record{kind(k), rest[:cut]}] = int64(hash)
+		found[record{Kind: kind(k), Key: rest[:cut]}] = int64(hash)
 	}
 	return found, nil
 }

@@ -18,7 +18,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer primary.Close()
-	release, err := push.Snapshot(ctx, "registry.db", "releases")
+	release, err := push.Snapshot(ctx, "registry.db", "releases", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"regedge/replicate/registry/libsql"
+	"regedge/schema/content"
 )
 
 // ErrDiffers means that the primary does not hold what was pushed: something else has written to
@@ -69,7 +70,7 @@ func (p *pusher) commonTerms(ctx context.Context) (list []libsql.Statement, hash
 	if err != nil {
 		return nil, "", fmt.Errorf("read the common terms: %w", err)
 	}
-	hash = fmt.Sprintf("-%x", hashOf([]byte(terms)))
+	hash = fmt.Sprintf("-%x", content.Hash([]byte(terms)))
 	if strings.HasSuffix(p.lastDigest, hash) {
 		return nil, hash, nil
 	}

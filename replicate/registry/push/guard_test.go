@@ -92,7 +92,7 @@ func TestAPushThatGoesOnIsNotConfirmedAgain(t *testing.T) {
 	config := f.config(release)
 	config.Confirm = func(Report) error { asked++; return nil }
 	ctx, cancel := context.WithCancel(t.Context())
-	config.Progress = func(Progress) { cancel() }
+	config.Progress = whileWriting(cancel)
 	_, err := Run(ctx, config)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, dump(t, f.primary(), "SELECT 1 FROM pushing WHERE release <> ''"), 1, "interrupted")

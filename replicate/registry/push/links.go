@@ -26,10 +26,10 @@ func (p *pusher) findLinks(ctx context.Context, changes []change) ([]link, error
 	anyThere := false
 	for _, c := range changes {
 		switch {
-		case c.kind == director:
-			dins = append(dins, c.key)
-		case c.kind == entry && c.here:
-			entries = append(entries, c.key)
+		case c.Kind == director:
+			dins = append(dins, c.Key)
+		case c.Kind == entry && c.here:
+			entries = append(entries, c.Key)
 		}
 		anyThere = anyThere || c.there
 	}
@@ -44,7 +44,7 @@ func (p *pusher) findLinks(ctx context.Context, changes []change) ([]link, error
 				return nil, fmt.Errorf("find the companies of directors: %w", err)
 			}
 			for _, f := range found {
-				links = append(links, link{record{director, f[0]}, record{company, f[1]}})
+				links = append(links, link{record{Kind: director, Key: f[0]}, record{Kind: company, Key: f[1]}})
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (p *pusher) findHolders(ctx context.Context, values []string) (links []link
 			return nil, fmt.Errorf("find the holders of places: %w", err)
 		}
 		for _, f := range found {
-			links = append(links, link{record{entry, f[0]}, record{entry, f[1]}})
+			links = append(links, link{record{Kind: entry, Key: f[0]}, record{Kind: entry, Key: f[1]}})
 		}
 	}
 	return links, nil

@@ -22,7 +22,7 @@ type link struct{ a, b record }
 // primary. Records come before a new record that names them.
 func plan(changes []change, links []link) [][]change {
 	slices.SortFunc(changes, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key))
 	})
 	at := make(map[record]int, len(changes))
 	for i := range changes {
@@ -46,13 +46,13 @@ func plan(changes []change, links []link) [][]change {
 
 // owner is the changed company or LLP of a changed search entry.
 func owner(r record, at map[record]int) (int, bool) {
-	if r.kind != entry {
+	if r.Kind != entry {
 		return 0, false
 	}
-	if i, ok := at[record{company, r.key}]; ok {
+	if i, ok := at[record{Kind: company, Key: r.Key}]; ok {
 		return i, true
 	}
-	i, ok := at[record{llp, r.key}]
+	i, ok := at[record{Kind: llp, Key: r.Key}]
 	return i, ok
 }
 
@@ -68,7 +68,7 @@ func phases(changes []change, s *sets) []int {
 		switch {
 		case c.there:
 			phase[root] = 1
-		case (c.kind == director || c.kind == pincode) && phase[root] != 1:
+		case (c.Kind == director || c.Kind == pincode) && phase[root] != 1:
 			phase[root] = 0
 		}
 	}

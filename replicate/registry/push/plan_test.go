@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func rec(k kind, n int) record { return record{k, strconv.Itoa(n)} }
+func rec(k kind, n int) record { return record{Kind: k, Key: strconv.Itoa(n)} }
 
 // where maps each record to the number of its batch.
 func where(batches [][]change) map[record]int {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"regedge/replicate/registry/libsql"
@@ -24,8 +25,13 @@ var (
 type Config struct {
 	// Snapshots is the folder of the snapshots, Release the id of the one to push.
 	Snapshots, Release string
+	// File, in a dry run, is the registry file that Prepare has prepared: without a snapshot.
+	File string
 	// Primary is the registry at the primary, as libsql.Open opens it. The caller closes it.
 	Primary *sql.DB
+	// Seed, if set, is where a primary on this machine takes a whole database from (sqld.SeedFile):
+	// for a push of which more than a twentieth differs.
+	Seed string
 	// DryRun compares and writes nothing.
 	DryRun bool
 	// Rollback says that an earlier release is meant.
@@ -33,15 +39,37 @@ type Config struct {
 	// Confirm, if set, is asked before anything is written by a push that may be a mistake
 	// (Report.Doubts). Its error ends the push.
 	Confirm func(Report) error
-	// Progress, if set, is called after each transaction.
+	// Progress, if set, is called as the push goes on.
 	Progress func(Progress)
 	Now      func() time.Time
 	// Pause waits between attempts; it is time.Sleep, cut short by ctx, when nil.
 	Pause func(ctx context.Context, d time.Duration)
 }
 
-// Progress counts the records that were written, and those to write in all.
-type Progress struct{ Done, Total int64 }
+// Stage is what a push is doing.
+type Stage int
+
+// The stages of a push. Their units are records, but for pages of a file while it is copied, parts
+// of the registry while it is compared, and bytes of a file that is handed over.
+const (
+	Hashing Stage = iota
+	Copying
+	Comparing
+	Writing
+	HandingOver
+)
+
+// Progress counts what is done in a stage, and what is to do in all.
+type Progress struct {
+	Stage       Stage
+	Done, Total int64
+}
+
+func report(to func(Progress), stage Stage, done, total int64) {
+	if to != nil {
+		to(Progress{stage, done, total})
+	}
+}
 
 // Count counts the records of a kind that differ.
 type Count struct {
@@ -57,6 +85,7 @@ type Report struct {
 	Transactions   int
 	Sent, Received int64 // bytes of statements with parameters, and of results, before they are encoded
 	Compared       int64 // bytes of Received that were read to find the differences
+	Whole          bool  // the file was handed over whole, not record by record
 	NewGeneration  bool  // the whole search was written again, at other places
 	Elapsed        time.Duration
 }
@@ -100,7 +129,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	}
 	p := &pusher{config: config, there: &side{db: config.Primary}, token: rand.Text()}
 	p.report.Release = config.Release
-	if p.local, err = openSnapshot(ctx, config.Snapshots, config.Release); err != nil {
+	if p.local, err = openLocal(ctx, &config); err != nil {
 		return p.report, err
 	}
 	defer func() { err = errors.Join(err, p.local.Close()) }()
@@ -109,6 +138,13 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	p.report.Sent, p.report.Received = p.there.sent, p.there.received
 	p.report.Elapsed = config.Now().Sub(started)
 	return p.report, err
+}
+
+func openLocal(ctx context.Context, config *Config) (*sql.DB, error) {
+	if config.DryRun && config.File != "" {
+		return schema.OpenFile(config.File, true)
+	}
+	return openSnapshot(ctx, config.Snapshots, config.Release)
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -132,25 +168,28 @@ func (p *pusher) run(ctx context.Context) error {
 	if !before.pushed && before.names > 0 {
 		return ErrNotPushed
 	}
-	changes, err := p.compare(ctx)
+	limit, err := p.listLimit(ctx)
 	if err != nil {
 		return err
 	}
-	if before.needsNewGeneration(changes) {
-		p.report.NewGeneration = true
+	changes, err := p.compare(ctx, limit)
+	if err != nil {
+		return err
 	}
-	p.count(changes)
+	p.report.NewGeneration = !p.report.Whole && before.needsNewGeneration(changes)
 	if err := p.confirm(ctx, before); err != nil || p.config.DryRun {
 		return err
 	}
 	if err := p.begin(ctx, before); err != nil {
 		return err
 	}
+	if p.report.Whole {
+		return p.handOver(ctx)
+	}
 	if p.report.NewGeneration {
-		if changes, err = p.compare(ctx); err != nil {
+		if changes, err = p.compare(ctx, math.MaxInt); err != nil {
 			return err
 		}
-		p.count(changes)
 	}
 	if err := p.write(ctx, changes); err != nil {
 		return err
@@ -178,38 +217,13 @@ func (p *pusher) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-func (p *pusher) compare(ctx context.Context) ([]change, error) {
-	before := p.there.received
-	changes, err := compare(ctx, p.here, p.there)
-	p.report.Compared += p.there.received - before
-	return changes, err
-}
-
-func (p *pusher) count(changes []change) {
-	p.report.Counts = make([]Count, len(kinds))
-	for i, k := range kinds {
-		p.report.Counts[i].Kind = k.String()
-	}
-	for _, c := range changes {
-		count := &p.report.Counts[c.kind-1]
-		switch {
-		case !c.there:
-			count.Fresh++
-		case c.here:
-			count.Other++
-		default:
-			count.Gone++
-		}
-	}
-}
-
 // write writes the changes in batches, one transaction each.
 func (p *pusher) write(ctx context.Context, changes []change) error {
 	links, err := p.findLinks(ctx, changes)
 	if err != nil {
 		return err
 	}
-	progress := Progress{Total: int64(len(changes))}
+	done := int64(0)
 	for _, batch := range plan(changes, links) {
 		list, err := p.statements(ctx, batch)
 		if err != nil {
@@ -219,10 +233,8 @@ func (p *pusher) write(ctx context.Context, changes []change) error {
 			return err
 		}
 		p.report.Transactions++
-		progress.Done += int64(len(batch))
-		if p.config.Progress != nil {
-			p.config.Progress(progress)
-		}
+		done += int64(len(batch))
+		report(p.config.Progress, Writing, done, int64(len(changes)))
 	}
 	return nil
 }

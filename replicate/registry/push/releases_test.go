@@ -64,7 +64,7 @@ func TestARollbackGoesBackToWhatWasCurrentBefore(t *testing.T) {
 func (f *fixture) interrupted(config Config) {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
-	config.Progress = func(Progress) { cancel() }
+	config.Progress = whileWriting(cancel)
 	_, err := Run(ctx, config)
 	require.ErrorIs(f.t, err, context.Canceled)
 	require.Len(f.t, dump(f.t, f.primary(), "SELECT 1 FROM pushing WHERE release <> ''"), 1)

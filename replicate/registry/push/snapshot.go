@@ -13,8 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+
 	"regedge/replicate/registry/libsql"
 	"regedge/schema"
+	"regedge/schema/content"
 )
 
 // snapshotSuffix follows the release's id in the name of a snapshot.
@@ -29,59 +33,162 @@ var ErrUnfinished = errors.New("the registry has changes without a release: comp
 // ErrNoSnapshot means that a release can't be pushed, since its snapshot is not kept.
 var ErrNoSnapshot = errors.New("no snapshot")
 
-// Snapshot copies the registry file at path to a snapshot of its newest release in the folder dir,
-// unless there is one, and returns the release's id.
-func Snapshot(ctx context.Context, path, dir string) (release string, err error) {
-	db, err := schema.OpenFile(path, true)
+// Prepare returns the newest release of the registry file at path, and hashes in it the records that
+// were not hashed yet: all of them before the first push of a file, and none after an import that
+// has kept the hashes. Only that writes to the file.
+func Prepare(ctx context.Context, path string, progress func(Progress)) (release string, err error) {
+	release, complete, err := look(ctx, path)
+	if err != nil || complete {
+		return release, err
+	}
+	db, err := schema.OpenFile(path, false)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	err = withConn(ctx, db, func(c *sqlite3.Conn) error { return hashRecords(c, filepath.Dir(path), progress) })
+	if err != nil {
+		return "", fmt.Errorf("hash the records of %s: %w", path, err)
+	}
+	return release, nil
+}
+
+// look reads the newest release of a registry file, and whether all of its records have hashes.
+func look(ctx context.Context, path string) (release string, complete bool, err error) {
+	db, err := schema.OpenFile(path, true)
+	if err != nil {
+		return "", false, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := schema.Check(ctx, db, schema.Registry); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if release, err = newestRelease(ctx, db); err != nil {
+		return "", false, err
+	}
+	err = withConn(ctx, db, func(c *sqlite3.Conn) error {
+		state, err := content.Look(c)
+		complete = state.Complete()
+		return err
+	})
+	return release, complete, err
+}
+
+// withConn calls do with a connection below database/sql.
+func withConn(ctx context.Context, db *sql.DB, do func(*sqlite3.Conn) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Raw(func(c any) error {
+		raw := c.(driver.Conn).Raw()
+		defer raw.SetInterrupt(raw.SetInterrupt(ctx))
+		return do(raw)
+	})
+}
+
+// hashRecords hashes what has no hash yet, in one transaction.
+func hashRecords(c *sqlite3.Conn, folder string, progress func(Progress)) (err error) {
+	tx, err := c.BeginImmediate()
+	if err != nil {
+		return err
+	}
+	defer tx.End(&err)
+	if err := content.Refresh(c); err != nil {
+		return err
+	}
+	state, err := content.Look(c)
+	if err != nil || state.Complete() {
+		return err
+	}
+	return content.Fill(c, folder, func(done, total int64) { report(progress, Hashing, done, total) })
+}
+
+// Snapshot prepares the registry file at path, copies it to a snapshot of its newest release in the
+// folder dir, unless there is one, and returns the release's id. progress may be nil.
+func Snapshot(ctx context.Context, path, dir string, progress func(Progress)) (release string, err error) {
+	if release, err = Prepare(ctx, path, progress); err != nil {
 		return "", err
 	}
 	target := snapshotPath(dir, release)
 	if _, err := os.Stat(target); err == nil {
 		return release, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make snapshot: %w", err)
-	}
-	unfinished := target + ".part"
-	if err := os.RemoveAll(unfinished); err != nil {
-		return "", fmt.Errorf("make snapshot: %w", err)
-	}
-	if err := copyTo(ctx, db, unfinished); err != nil {
-		return "", fmt.Errorf("make snapshot: %w", err)
-	}
-	if err := prepare(ctx, unfinished); err != nil {
-		return "", fmt.Errorf("make snapshot: %w", err)
-	}
-	if err := os.Rename(unfinished, target); err != nil {
+	if err := copyFile(ctx, path, target, progress); err != nil {
 		return "", fmt.Errorf("make snapshot: %w", err)
 	}
 	return release, nil
 }
 
-// copyTo copies a consistent state of a database into a new file. query_only, which is set on
-// connections to the source, would forbid writing the new file as well.
-func copyTo(ctx context.Context, db *sql.DB, path string) error {
-	conn, err := db.Conn(ctx)
+// copyFile copies a consistent state of the registry file at path into a new file, which is one file,
+// without a write-ahead log.
+func copyFile(ctx context.Context, path, target string, progress func(Progress)) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	unfinished := target + ".part"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	db, err := schema.OpenFile(path, true)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, `PRAGMA query_only = off`); err != nil {
+	err = withConn(ctx, db, func(c *sqlite3.Conn) error { return backUp(ctx, c, unfinished, progress) })
+	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	_, err = conn.ExecContext(ctx, `VACUUM INTO ?1`, path)
-	if err == nil {
-		_, err = conn.ExecContext(ctx, `PRAGMA query_only = on`)
+	if err := settle(ctx, unfinished); err != nil {
+		return err
 	}
-	return err
+	return os.Rename(unfinished, target)
+}
+
+// backUpPages is how many pages are copied between two calls of progress: 40 MB.
+const backUpPages = 10_000
+
+// backUp copies the pages of a database, all as they are when it begins.
+func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Progress)) (err error) {
+	if err := c.Exec(`BEGIN; SELECT 1 FROM release`); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Exec(`COMMIT`)) }()
+	name, err := schema.FileURI(path, false)
+	if err != nil {
+		return err
+	}
+	copying, err := c.BackupInit("main", name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, copying.Close()) }()
+	for done := false; !done; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if done, err = copying.Step(backUpPages); err != nil {
+			return err
+		}
+		pages := int64(copying.PageCount())
+		report(progress, Copying, pages-int64(copying.Remaining()), pages)
+	}
+	return nil
+}
+
+// settle makes a copy one file that nobody changes.
+func settle(ctx context.Context, path string) error {
+	db, err := schema.OpenFile(path, false)
+	if err != nil {
+		return err
+	}
+	err = withConn(ctx, db, func(c *sqlite3.Conn) error {
+		if err := content.Untrack(c); err != nil {
+			return err
+		}
+		return c.Exec(`PRAGMA journal_mode = delete`)
+	})
+	return errors.Join(err, db.Close())
 }
 
 func newestRelease(ctx context.Context, db *sql.DB) (string, error) {
@@ -104,20 +211,6 @@ func newestRelease(ctx context.Context, db *sql.DB) (string, error) {
 		return "", fmt.Errorf("the id of the release, %q, can't name a file", release)
 	}
 	return release, nil
-}
-
-// prepare computes the hashes of a snapshot's records. The snapshot is one file afterwards,
-// without a write-ahead log.
-func prepare(ctx context.Context, path string) error {
-	db, err := schema.OpenFile(path, false)
-	if err != nil {
-		return err
-	}
-	err = fillContent(ctx, db)
-	if err == nil {
-		_, err = db.ExecContext(ctx, `PRAGMA journal_mode = delete`)
-	}
-	return errors.Join(err, db.Close())
 }
 
 // openSnapshot opens the snapshot of a release for reading. One with an older schema is migrated

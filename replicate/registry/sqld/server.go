@@ -19,7 +19,7 @@ import (
 const stopLimit = 5 * time.Second
 
 // Server is a server that can be stopped and started again. A replica that has lost its database is
-// restarted; see tend. The methods are safe for concurrent use.
+// restarted, and so is a primary that is handed a database; see tend and awaitSeed. The methods are safe for concurrent use.
 type Server struct {
 	Config
 	mu  sync.Mutex
@@ -70,8 +70,11 @@ func (s *Server) start() (err error) {
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	s.run = r
-	if s.Primary != "" {
+	switch {
+	case s.Primary != "":
 		go s.tend(r)
+	case s.GRPC != "":
+		go s.awaitSeed(r)
 	}
 	return nil
 }
@@ -109,10 +112,13 @@ func (r *run) launch(enter func() error) error {
 	return nil
 }
 
-// prepareDir removes in a replica's directory what is left of a database whose removal was
-// interrupted: sqld would continue with missing pages, or write its copy into the old file while
-// others read it.
+// prepareDir gives a primary the seed that was handed over. In a replica's directory it removes what
+// is left of a database whose removal was interrupted: sqld would continue with missing pages, or
+// write its copy into the old file while others read it.
 func (s *Server) prepareDir(output *output) error {
+	if s.Primary == "" && s.GRPC != "" {
+		return s.takeSeed(output)
+	}
 	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
 		if exists(primaryLog(s.Dir)) {
 			return fmt.Errorf("%s holds a primary's database: give the replica a directory of its own", s.Dir)
@@ -125,7 +131,7 @@ func (s *Server) prepareDir(output *output) error {
 	return nil
 }
 
-// discard removes a replica's database. The server must not run.
+// discard removes the database. The server must not run.
 func (s *Server) discard() error { return os.RemoveAll(filepath.Dir(File(s.Dir))) }
 
 // whole reports whether all files of a replica's database are there. The index of the write-ahead
@@ -155,7 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // untilEnded waits until the server was stopped, ctx is done, or its process ended by itself, which
-// is an ErrEnded. The restart of a replica is no end.
+// is an ErrEnded. A restart is no end.
 func (s *Server) untilEnded(ctx context.Context) error {
 	for r := s.current(); r != nil; {
 		select {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
@@ -91,4 +92,26 @@ func follows(t *testing.T, replica *sqld.Server, want int64) {
 		var n int64
 		return db.QueryRowContext(t.Context(), "SELECT n FROM probe").Scan(&n) == nil && n == want
 	}, patience, 50*time.Millisecond, "it follows")
+}
+
+// TestASeedIsTakenAtTheNextStart: a primary that was stopped, or killed while it took a seed, goes on.
+func TestASeedIsTakenAtTheNextStart(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)")
+	replica := sqldtest.Replica(t, primary)
+	primary.Stop()
+	require.NoError(t, os.MkdirAll(filepath.Dir(sqld.SeedFile(primary.Dir)), 0o700))
+	made, err := sqlite3.Open(sqld.SeedFile(primary.Dir))
+	require.NoError(t, err)
+	require.NoError(t, made.Exec("PRAGMA journal_mode = wal; CREATE TABLE probe (n INTEGER); INSERT INTO probe VALUES (7)"))
+	require.NoError(t, made.Close())
+	require.NoError(t, primary.Start())
+	sqldtest.Await(t, primary, "")
+	for _, server := range []*sqld.Server{primary, replica} {
+		require.Eventually(t, func() bool {
+			var n int
+			return sqldtest.Open(t, server).QueryRow("SELECT n FROM probe").Scan(&n) == nil && n == 7
+		}, 30*time.Second, 50*time.Millisecond)
+	}
+	require.NoFileExists(t, sqld.SeedFile(primary.Dir))
 }

@@ -33,7 +33,7 @@ func (s *Server) tend(r *run) {
 		case <-r.output.doubted:
 		}
 		if s.lost(r) {
-			s.again(r)
+			s.restart(r, "the replica has lost its database, and is started again", os.Interrupt, s.discard)
 			return
 		}
 	}
@@ -64,21 +64,21 @@ func (s *Server) lost(r *run) bool {
 	return true
 }
 
-// again restarts the server, unless it was stopped meanwhile.
-func (s *Server) again(r *run) {
+// restart ends the process by a signal, calls first, and starts the next one, unless the server was
+// stopped meanwhile.
+func (s *Server) restart(r *run, why string, signal os.Signal, first ...func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run != r {
 		return
 	}
-	r.output.say("the replica has lost its database, and is started again")
-	r.end(os.Interrupt)
-	err := s.discard()
-	if err == nil {
-		err = s.start()
-	}
-	if err != nil {
-		r.output.say(err.Error())
+	r.output.say(why)
+	r.end(signal)
+	for _, do := range append(first, s.start) {
+		if err := do(); err != nil {
+			r.output.say(err.Error())
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"regedge/schema/content"
 	"regedge/schema/importer/record"
 	"regedge/schema/search"
 )
@@ -29,7 +30,7 @@ func NewReleaseID(now time.Time, random io.Reader) (string, error) {
 }
 
 // Release completes a run: if anything changed since the newest release, it brings the
-// search index up to date and writes the next release under id, in one transaction. It
+// search index and the hashes of records up to date and writes the next release under id, in one transaction. It
 // reports whether it did.
 func (s *Store) Release(id string) (done bool, err error) {
 	tx, err := s.conn.BeginImmediate()
@@ -47,6 +48,9 @@ func (s *Store) Release(id string) (done bool, err error) {
 	}
 	if err != nil {
 		return false, fmt.Errorf("bring the search index up to date: %w", err)
+	}
+	if err := content.Refresh(s.conn); err != nil {
+		return false, fmt.Errorf("bring the hashes up to date: %w", err)
 	}
 	if err := s.exec(insertRelease, record.TextOf(id), record.NumberOf(s.now)); err != nil {
 		return false, fmt.Errorf("write release %s: %w", id, err)

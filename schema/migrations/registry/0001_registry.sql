@@ -180,7 +180,8 @@ CREATE TABLE heartbeat (
 
 -- A hash of each record, which push compares. kind is 1 for a company with its appointments,
 -- 2 for an LLP with its partners, 3 for a director, 4 for a pincode, 5 for a search entry.
--- bucket is a hash of kind and key, which spreads changed records evenly. Only push writes it.
+-- bucket is a hash of kind and key, which spreads changed records evenly. At a primary only push
+-- writes it; in a file, push fills it once and imports keep it (package schema/content).
 CREATE TABLE content (
   bucket INTEGER NOT NULL, -- 0 to 2^32 - 1
   kind   INTEGER NOT NULL,
@@ -189,9 +190,18 @@ CREATE TABLE content (
   PRIMARY KEY (bucket, kind, key)
 ) STRICT, WITHOUT ROWID;
 
+-- Has its one row while content has the hash of every record that is not in content_pending.
+CREATE TABLE content_whole (id INTEGER PRIMARY KEY CHECK (id = 1)) STRICT;
+
+-- Records that changed since they were hashed. Only imports write it.
+CREATE TABLE content_pending (
+  kind INTEGER NOT NULL,
+  key  TEXT    NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+
 -- Sums over content, by parts of 2^20 buckets, so that a push with few changes need not
--- compare every record. Push computes them for a snapshot; at the primary, where search_push
--- has a row, the triggers below update them.
+-- compare every record. The triggers below update them while content_whole has its row.
 CREATE TABLE content_part (
   part    INTEGER PRIMARY KEY, -- bucket >> 20: 0 to 4095
   records INTEGER NOT NULL,
@@ -219,19 +229,19 @@ CREATE TABLE search_push (
   terms      INTEGER NOT NULL
 ) STRICT;
 
-CREATE TRIGGER content_added AFTER INSERT ON content WHEN EXISTS (SELECT 1 FROM search_push) BEGIN
+CREATE TRIGGER content_added AFTER INSERT ON content WHEN EXISTS (SELECT 1 FROM content_whole) BEGIN
   INSERT INTO content_part (part, records, low, high)
   VALUES (NEW.bucket >> 20, 1, NEW.hash & 4294967295, NEW.hash >> 32)
   ON CONFLICT (part) DO UPDATE SET records = records + 1, low = low + excluded.low, high = high + excluded.high;
 END;
 
-CREATE TRIGGER content_changed AFTER UPDATE OF hash ON content WHEN EXISTS (SELECT 1 FROM search_push) BEGIN
+CREATE TRIGGER content_changed AFTER UPDATE OF hash ON content WHEN EXISTS (SELECT 1 FROM content_whole) BEGIN
   UPDATE content_part SET low = low + (NEW.hash & 4294967295) - (OLD.hash & 4294967295),
     high = high + (NEW.hash >> 32) - (OLD.hash >> 32)
   WHERE part = NEW.bucket >> 20;
 END;
 
-CREATE TRIGGER content_gone AFTER DELETE ON content WHEN EXISTS (SELECT 1 FROM search_push) BEGIN
+CREATE TRIGGER content_gone AFTER DELETE ON content WHEN EXISTS (SELECT 1 FROM content_whole) BEGIN
   UPDATE content_part SET records = records - 1, low = low - (OLD.hash & 4294967295), high = high - (OLD.hash >> 32)
   WHERE part = OLD.bucket >> 20;
 END;

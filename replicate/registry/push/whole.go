@@ -1,0 +1,209 @@
+package push
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"regedge/replicate/registry/libsql"
+	"regedge/schema"
+)
+
+const (
+	// wholeShare: when more than one in so many records differ, the whole file is handed over, if
+	// Config.Seed says where. Written one by one, 8 million records took hours and made the primary
+	// write 30 times their size.
+	wholeShare = 20
+	// takenLimit is how long a primary may take to notice a seed.
+	takenLimit = 30 * time.Second
+	// servedLimit is how long it may take to answer with it.
+	servedLimit = 10 * time.Minute
+	seedPause   = 200 * time.Millisecond
+	// copyBytes is how much of the file is copied between two calls of Progress.
+	copyBytes = 32 << 20
+)
+
+// ErrNotTaken means that no primary has taken the file that was handed over.
+var ErrNotTaken = errors.New("no primary takes the file")
+
+// kept are the tables whose rows the primary has and a file that is handed over lacks.
+var kept = []struct{ name, columns string }{
+	{"release", "seq, id, released_at, companies, llps, directors, appointments, partners, digest, pushed_at"},
+	{"release_stack", "depth, release"},
+	{"heartbeat", "id, beat"},
+	{"pushing", "id, release, back, token, claimed, batch"},
+}
+
+// handOver brings the release to the primary as a file: a copy of the snapshot, with what the primary
+// knows of earlier releases, takes the place of its database. So readers have the release before or
+// this one, never both. The file has the release's row already, and nothing is written afterwards.
+func (p *pusher) handOver(ctx context.Context) error {
+	seed := p.config.Seed
+	if err := os.MkdirAll(filepath.Dir(seed), 0o700); err != nil {
+		return fmt.Errorf("hand the file over: %w", err)
+	}
+	part := seed + ".part"
+	err := p.makeSeed(ctx, part)
+	if err == nil {
+		// The push that has taken over meanwhile must win.
+		_, err = p.committed(ctx)
+	}
+	if err == nil {
+		err = os.Rename(part, seed)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("hand the file over: %w", err), os.RemoveAll(part))
+	}
+	return p.awaitSeed(ctx)
+}
+
+// makeSeed makes the file.
+func (p *pusher) makeSeed(ctx context.Context, path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := os.RemoveAll(path + suffix); err != nil {
+			return err
+		}
+	}
+	if err := p.copySnapshot(ctx, path); err != nil {
+		return err
+	}
+	db, err := schema.OpenFile(path, false)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.complete(ctx, db), db.Close()); err != nil {
+		return err
+	}
+	return syncFile(path)
+}
+
+// copySnapshot copies the snapshot, which nobody writes.
+func (p *pusher) copySnapshot(ctx context.Context, path string) (err error) {
+	from, err := os.Open(snapshotPath(p.config.Snapshots, p.config.Release))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	for done := int64(0); done < info.Size(); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := io.CopyN(to, from, min(copyBytes, info.Size()-done))
+		if err != nil {
+			return err
+		}
+		done += n
+		report(p.config.Progress, HandingOver, done, info.Size())
+	}
+	p.there.sent += info.Size()
+	return nil
+}
+
+func syncFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// complete gives the copy the rows that the primary keeps, and makes its release the current one.
+func (p *pusher) complete(ctx context.Context, db *sql.DB) error {
+	release, err := p.here.text(ctx, selectRelease, p.config.Release)
+	if err != nil {
+		return fmt.Errorf("read the release: %w", err)
+	}
+	digest, err := p.here.text(ctx, selectDigest)
+	if err != nil {
+		return fmt.Errorf("read the digest: %w", err)
+	}
+	_, common, err := p.commonTerms(ctx)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, table := range kept {
+		if err := p.keepRows(ctx, tx, table.name, table.columns); err != nil {
+			return fmt.Errorf("keep the rows of %s: %w", table.name, err)
+		}
+	}
+	for _, statement := range append(p.stack(),
+		libsql.Statement{SQL: putRelease, Args: []any{release, digest + common, p.config.Now().Unix()}},
+		libsql.Statement{SQL: `UPDATE pushing SET release = ''`},
+		libsql.Statement{SQL: `INSERT INTO search_push (id, generation, terms) VALUES (1, 0, ?1)`, Args: []any{termsMark()}},
+	) {
+		if _, err := tx.ExecContext(ctx, statement.SQL, statement.Args...); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// keepRows replaces the rows of a table by those of the primary.
+func (p *pusher) keepRows(ctx context.Context, tx *sql.Tx, name, columns string) error {
+	list, err := p.there.text(ctx, fmt.Sprintf(`SELECT coalesce(json_group_array(json_array(%s)), '[]') FROM %s`, columns, name))
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM `+name); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM json_each(?1)`,
+		name, columns, elements(strings.Count(columns, ",")+1)), list)
+	return err
+}
+
+// awaitSeed waits until the primary answers with the release. After an interruption it goes on with it.
+func (p *pusher) awaitSeed(ctx context.Context) error {
+	began := p.config.Now()
+	for {
+		done, err := p.served(ctx)
+		switch {
+		case done || errors.Is(err, ErrTakenOver) || errors.Is(err, libsql.ErrUnauthorized):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		waited := p.config.Now().Sub(began)
+		if _, missing := os.Stat(p.config.Seed); waited > takenLimit && missing == nil {
+			return errors.Join(fmt.Errorf("%w from %s", ErrNotTaken, p.config.Seed), os.Remove(p.config.Seed))
+		}
+		if waited > servedLimit {
+			return errors.Join(errors.New("the primary does not answer with the file that it has taken"), err)
+		}
+		p.config.Pause(ctx, seedPause)
+	}
+}
+
+// served reports whether the primary answers with the release that this push has handed over.
+func (p *pusher) served(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	if _, err := p.committed(ctx); err != nil {
+		return false, err
+	}
+	current, err := p.there.text(ctx, `SELECT id FROM release ORDER BY seq DESC LIMIT 1`)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return current == p.config.Release, err
+}

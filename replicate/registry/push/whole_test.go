@@ -1,0 +1,144 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
+)
+
+// whole is the configuration of a push that may hand the file over.
+func (f *fixture) whole(release string) Config {
+	config := f.config(release)
+	config.Seed, config.Pause = sqld.SeedFile(f.server.Dir), pause
+	return config
+}
+
+// run pushes by a configuration, and requires that the primary is the same then.
+func (f *fixture) run(config Config) Report {
+	f.t.Helper()
+	report, err := Run(f.t.Context(), config)
+	require.NoError(f.t, err)
+	f.same(config.Release)
+	return report
+}
+
+// renameHalf changes half of the companies.
+func (f *fixture) renameHalf() (release string) {
+	f.t.Helper()
+	f.edit(nil, "UPDATE company SET city = 'ELSEWHERE', address_line = 'MOVED' WHERE rowid % 2 = 0")
+	return f.snapshot()
+}
+
+func TestAFullReleaseIsHandedOverAsAFile(t *testing.T) {
+	f := newFixture(t)
+	replica := sqldtest.Replica(t, f.server)
+	first := f.run(f.whole(f.snapshot()))
+	require.True(t, first.Whole)
+	require.Zero(t, first.Transactions)
+	require.Equal(t, f.count("SELECT count(*) FROM content"), first.Records())
+
+	f.editSome()
+	second := f.run(f.whole(f.snapshot()))
+	require.False(t, second.Whole, "few changes are written one by one, into what was handed over")
+	require.Positive(t, second.Transactions)
+
+	sqldtest.Exec(t, f.server, "INSERT INTO heartbeat (id, beat) VALUES (1, 77)")
+	third := f.run(f.whole(f.renameHalf()))
+	require.True(t, third.Whole)
+	require.Zero(t, third.Removed())
+	require.Equal(t, []string{"[{77 true}]"}, dump(t, f.primary(), "SELECT beat FROM heartbeat"), "the copy is as new as the one before")
+	list, err := Releases(t.Context(), f.primary())
+	require.NoError(t, err)
+	require.Equal(t, []string{third.Release, second.Release, first.Release}, []string{list[0].ID, list[1].ID, list[2].ID})
+	require.Empty(t, dump(t, f.primary(), "SELECT name FROM sqlite_schema WHERE name LIKE 'mark_%'"), "the primary marks nothing")
+
+	back, err := Previous(t.Context(), f.primary())
+	require.NoError(t, err)
+	require.Equal(t, second.Release, back)
+	config := f.whole(back)
+	config.Rollback = true
+	require.True(t, f.run(config).Whole)
+	back, err = Previous(t.Context(), f.primary())
+	require.NoError(t, err)
+	require.Equal(t, first.Release, back)
+
+	follows := sqldtest.Open(t, replica)
+	require.Eventually(t, func() bool {
+		list, err := Releases(t.Context(), follows)
+		return err == nil && len(list) == 3 && list[0].ID == second.Release
+	}, time.Minute, 100*time.Millisecond, "the replica follows from file to file")
+}
+
+// count reads one number from the registry file.
+func (f *fixture) count(query string) (n int64) {
+	f.t.Helper()
+	_, err := fmt.Sscan(f.list(query)[0], &n)
+	require.NoError(f.t, err)
+	return n
+}
+
+func TestAnInterruptedHandOverLeavesTheReleaseBefore(t *testing.T) {
+	f := newFixture(t)
+	first := f.run(f.whole(f.snapshot()))
+	release := f.renameHalf()
+	ctx, cancel := context.WithCancel(t.Context())
+	config := f.whole(release)
+	config.Progress = func(p Progress) {
+		if p.Stage == HandingOver {
+			cancel()
+		}
+	}
+	_, err := Run(ctx, config)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err := os.ReadDir(filepath.Dir(config.Seed))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	list, err := Releases(t.Context(), f.primary())
+	require.NoError(t, err)
+	require.Equal(t, first.Release, list[0].ID)
+	require.Equal(t, first.Records(), int64(len(dump(t, f.primary(), "SELECT key FROM content"))))
+	require.True(t, f.run(f.whole(release)).Whole, "the same push again completes it")
+}
+
+func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
+	f := newFixture(t)
+	config := f.whole(f.snapshot())
+	config.Seed = sqld.SeedFile(t.TempDir())
+	late := false
+	config.Now = func() time.Time {
+		if late {
+			return time.Now().Add(takenLimit)
+		}
+		return time.Now()
+	}
+	config.Pause = func(context.Context, time.Duration) { late = true }
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrNotTaken)
+	require.NoFileExists(t, config.Seed)
+	require.Empty(t, dump(t, f.primary(), "SELECT id FROM release"))
+}
+
+func TestAPushThatWasTakenOverHandsNothingOver(t *testing.T) {
+	f := newFixture(t)
+	first := f.run(f.whole(f.snapshot()))
+	config := f.whole(f.renameHalf())
+	config.Progress = func(p Progress) {
+		if p.Stage == HandingOver {
+			sqldtest.Exec(t, f.server, "UPDATE pushing SET token = 'other', claimed = 'other'")
+		}
+	}
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrTakenOver)
+	require.NoFileExists(t, config.Seed)
+	list, err := Releases(t.Context(), f.primary())
+	require.NoError(t, err)
+	require.Equal(t, first.Release, list[0].ID)
+}

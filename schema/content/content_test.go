@@ -1,0 +1,140 @@
+package content_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+	"regedge/schema/content"
+	"regedge/schema/generate"
+	"regedge/schema/importer"
+)
+
+// registry makes a registry file, and returns a function that imports one more file into it.
+func registry(t *testing.T) (path string, more func(name, text, asOf string)) {
+	t.Helper()
+	dir := t.TempDir()
+	made, err := generate.Run(t.Context(), generate.Config{Companies: 300, Seed: 5, Out: dir})
+	require.NoError(t, err)
+	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-01-01"}
+	for _, file := range made.Files {
+		config.Files = append(config.Files, filepath.Join(dir, filepath.Base(file.Name)))
+	}
+	_, err = importer.Run(context.Background(), config)
+	require.NoError(t, err)
+	return config.Registry, func(name, text, asOf string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err := importer.Run(t.Context(), importer.Config{Registry: config.Registry, Files: []string{file}, AsOf: asOf})
+		require.NoError(t, err)
+	}
+}
+
+func open(t *testing.T, path string) *sqlite3.Conn {
+	t.Helper()
+	c, err := sqlite3.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, schema.Prepare(c, false))
+	return c
+}
+
+// rows reads a query's rows, each as one text.
+func rows(t *testing.T, c *sqlite3.Conn, query string) (list []string) {
+	t.Helper()
+	s, _, err := c.Prepare(query)
+	require.NoError(t, err)
+	defer s.Close()
+	for s.Step() {
+		list = append(list, s.ColumnText(0))
+	}
+	require.NoError(t, s.Err())
+	return list
+}
+
+// hashes are both tables of hashes, each row as one text.
+func hashes(t *testing.T, c *sqlite3.Conn) []string {
+	t.Helper()
+	return append(rows(t, c, `SELECT bucket || ' ' || kind || ' ' || key || ' ' || hash FROM content ORDER BY bucket, kind, key`),
+		rows(t, c, `SELECT part || ' ' || records || ' ' || low || ' ' || high FROM content_part WHERE records > 0 ORDER BY part`)...)
+}
+
+// requireAsFilled requires that the hashes are those that Fill would make.
+func requireAsFilled(t *testing.T, c *sqlite3.Conn) {
+	t.Helper()
+	state, err := content.Look(c)
+	require.NoError(t, err)
+	require.Equal(t, content.State{Whole: true}, state)
+	kept := hashes(t, c)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	require.Equal(t, hashes(t, c), kept)
+}
+
+// state reads how far the hashes are complete.
+func state(t *testing.T, c *sqlite3.Conn) content.State {
+	t.Helper()
+	s, err := content.Look(c)
+	require.NoError(t, err)
+	return s
+}
+
+func TestAnImportKeepsTheHashes(t *testing.T) {
+	path, more := registry(t)
+	c := open(t, path)
+	require.False(t, state(t, c).Complete(), "the first import of a file makes none")
+	var done, total int64
+	require.NoError(t, content.Fill(c, t.TempDir(), func(d, n int64) { done, total = d, n }))
+	require.Zero(t, done, "the progress begins at once")
+	require.Positive(t, total)
+	require.Len(t, rows(t, c, `SELECT key FROM content`), int(total))
+	before := hashes(t, c)
+
+	company := rows(t, c, `SELECT cin FROM company WHERE directors IS NOT NULL LIMIT 1`)[0]
+	director := rows(t, c, `SELECT din FROM appointment WHERE cin = '`+company+`' LIMIT 1`)[0]
+	more("directors.csv", "din,name,disqualified,designation,appointment_date\n"+director+",ANOTHER NAME,true,,\n", "2025-06-01")
+	require.Equal(t, []string{"ANOTHER NAME"}, rows(t, c, `SELECT name FROM director WHERE din = '`+director+`'`))
+	require.NotEqual(t, before, hashes(t, c))
+	requireAsFilled(t, c)
+}
+
+func TestWhatIsChangedByHandIsMarked(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	for _, statement := range []string{
+		`UPDATE company SET city = 'ELSEWHERE' WHERE rowid = (SELECT min(rowid) FROM company)`,
+		`DELETE FROM appointment WHERE din = (SELECT max(din) FROM appointment)`,
+		`INSERT INTO director (din, name, as_of, last_updated) VALUES ('99999999', 'NEW', '2025-01-01', 1)`,
+		`UPDATE llp SET llpin = 'ZZZ-9999' WHERE llpin = (SELECT max(llpin) FROM llp)`,
+		`DELETE FROM pincode WHERE pincode = (SELECT max(pincode) FROM pincode)`,
+		`UPDATE search_name SET label = 'Other' WHERE place = (SELECT min(place) FROM search_name)`,
+	} {
+		require.NoError(t, c.Exec(statement))
+		require.Positive(t, state(t, c).Pending, statement)
+		require.NoError(t, content.Refresh(c))
+		require.True(t, state(t, c).Complete(), statement)
+	}
+	requireAsFilled(t, c)
+	require.NoError(t, c.Exec(`UPDATE company SET as_of = '2030-01-01', older = NULL`))
+	require.True(t, state(t, c).Complete(), "the dates of sources are no content")
+}
+
+func TestManyChangesAreLeftToTheNextFill(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	require.NoError(t, c.Exec(`UPDATE company SET city = 'ELSEWHERE'; UPDATE director SET name = name || ' X'`))
+	require.NoError(t, content.Refresh(c))
+	require.Equal(t, content.State{}, state(t, c))
+	require.Empty(t, hashes(t, c))
+	require.NoError(t, c.Exec(`UPDATE company SET city = 'THERE'`))
+	require.Equal(t, content.State{}, state(t, c), "nothing is marked without hashes")
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	requireAsFilled(t, c)
+}

@@ -1,0 +1,184 @@
+package content
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+const (
+	// together is how many marked records are read by one statement.
+	together = 2000
+	// fillShare is one over the share of marked records above which Refresh forgets the hashes: to
+	// fill the tables anew is cheaper then.
+	fillShare = 5
+)
+
+// State is how far the hashes of a registry are complete.
+type State struct {
+	Whole   bool  // the tables were filled
+	Pending int64 // records that were marked since
+}
+
+// Complete reports whether every record has its hash.
+func (s State) Complete() bool { return s.Whole && s.Pending == 0 }
+
+// Look reads the state.
+func Look(c *sqlite3.Conn) (s State, err error) {
+	whole, err := number(c, `SELECT count(*) FROM content_whole`)
+	if err != nil {
+		return s, err
+	}
+	s.Whole = whole > 0
+	s.Pending, err = number(c, `SELECT count(*) FROM content_pending`)
+	return s, err
+}
+
+// track makes triggers that mark each record that changes, whoever changes it.
+func track(c *sqlite3.Conn) error {
+	for _, k := range Kinds {
+		for i := range Tables[k] {
+			if err := c.Exec(Tables[k][i].triggers(k)); err != nil {
+				return fmt.Errorf("track changes of %s: %w", Tables[k][i].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Untrack removes the triggers, from a copy that nobody changes any more.
+func Untrack(c *sqlite3.Conn) error {
+	for _, k := range Kinds {
+		for i := range Tables[k] {
+			for _, event := range []string{"insert", "delete", "update"} {
+				if err := c.Exec("DROP TRIGGER IF EXISTS " + Tables[k][i].trigger(event)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Table) trigger(event string) string { return "mark_" + t.Name + "_" + event }
+
+// triggers mark the records whose compared columns change. Most rows that an import writes get
+// another date and nothing else.
+func (t *Table) triggers(k Kind) string {
+	var differs []string
+	for _, column := range t.compared() {
+		differs = append(differs, fmt.Sprintf("OLD.%s IS NOT NEW.%s", column, column))
+	}
+	mark := func(event, when string, rows ...string) string {
+		var body strings.Builder
+		for _, row := range rows {
+			fmt.Fprintf(&body, "INSERT OR IGNORE INTO content_pending (kind, key) VALUES (%d, %s.%s); ", k, row, t.Key)
+		}
+		return fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s %s BEGIN %sEND;\n",
+			t.trigger(strings.ToLower(event)), event, t.Name, when, body.String())
+	}
+	return mark("INSERT", "", "NEW") + mark("DELETE", "", "OLD") +
+		mark("UPDATE", "WHEN "+strings.Join(differs, " OR "), "OLD", "NEW")
+}
+
+// Refresh hashes the marked records and deletes the marks. Without hashes it does nothing but that.
+// It is part of the transaction that is open on the connection.
+func Refresh(c *sqlite3.Conn) (err error) {
+	defer c.Savepoint().Release(&err)
+	state, err := Look(c)
+	if err != nil || state.Pending == 0 {
+		return err
+	}
+	total, err := number(c, `SELECT sum(records) FROM content_part`)
+	if err != nil {
+		return err
+	}
+	if !state.Whole || state.Pending > total/fillShare {
+		return Forget(c)
+	}
+	for _, k := range Kinds {
+		if err := refresh(c, k); err != nil {
+			return fmt.Errorf("hash the changed %v: %w", k, err)
+		}
+	}
+	return c.Exec(`DELETE FROM content_pending`)
+}
+
+// refresh hashes the marked records of a kind.
+func refresh(c *sqlite3.Conn, k Kind) (err error) {
+	w, err := newHashWriter(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	for after := ""; ; {
+		keys, err := marked(c, k, after)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		after = keys[len(keys)-1]
+		list, err := json.Marshal(keys)
+		if err != nil {
+			return err
+		}
+		hashes := make(map[string]int64, len(keys))
+		err = walk(c, k, string(list), func(key, content []byte) error {
+			hashes[string(key)] = Hash(content)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			hash, held := hashes[key]
+			if err := w.write(Record{k, key}, hash, held); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// marked reads the next marked keys after one.
+func marked(c *sqlite3.Conn, k Kind, after string) (keys []string, err error) {
+	s, _, err := c.Prepare(fmt.Sprintf(`SELECT key FROM content_pending WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT %d`, together))
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if err := errors.Join(s.BindInt64(1, int64(k)), s.BindText(2, after)); err != nil {
+		return nil, err
+	}
+	for s.Step() {
+		keys = append(keys, s.ColumnText(0))
+	}
+	return keys, s.Err()
+}
+
+// hashWriter has the statements that change single hashes.
+type hashWriter struct{ put, drop *sqlite3.Stmt }
+
+func newHashWriter(c *sqlite3.Conn) (w hashWriter, err error) {
+	if w.put, _, err = c.Prepare(insertHash + ` ON CONFLICT (bucket, kind, key) DO UPDATE SET hash = excluded.hash WHERE hash <> excluded.hash`); err != nil {
+		return w, err
+	}
+	w.drop, _, err = c.Prepare(`DELETE FROM content WHERE bucket = ?1 AND kind = ?2 AND key = ?3`)
+	return w, err
+}
+
+func (w *hashWriter) close() error { return errors.Join(w.put.Close(), w.drop.Close()) }
+
+// write puts the hash of a record that is held, and drops that of another.
+func (w *hashWriter) write(r Record, hash int64, held bool) error {
+	s := w.drop
+	if held {
+		s = w.put
+	}
+	err := errors.Join(s.BindInt64(1, r.Bucket()), s.BindInt64(2, int64(r.Kind)), s.BindText(3, r.Key))
+	if held {
+		err = errors.Join(err, s.BindInt64(4, hash))
+	}
+	return errors.Join(err, s.Exec())
+}
