@@ -43,6 +43,7 @@ var syncBuckets = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3}
 type meterSample struct {
 	meter.Stats
 	lease.Headroom
+	corrupt int
 }
 
 // meterMetric is one metric of a sample.
@@ -95,6 +96,8 @@ func meterMetrics() []meterMetric {
 			}),
 		gauge("regedge_leases_short", "Accounts in use whose lease lasts for less than a minute, though the writer may have more for them.",
 			func(s *meterSample) float64 { return float64(s.Short) }),
+		gauge("regedge_journal_corrupt_files", "Damaged segments of the journal that were set aside in the state directory, until an operator takes them away; -1 when it can't be listed.",
+			func(s *meterSample) float64 { return float64(s.corrupt) }),
 		gauge("regedge_writer_unreachable", "1 while the writer does not answer.",
 			func(s *meterSample) float64 { return boolToFloat(s.Unreachable) }),
 	}
@@ -115,7 +118,7 @@ func (c *meterCollector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *meterCollector) Collect(to chan<- prometheus.Metric) {
-	sample := &meterSample{c.meter.Stats(), c.meter.Headroom()}
+	sample := &meterSample{c.meter.Stats(), c.meter.Headroom(), c.meter.Corrupt()}
 	for _, m := range c.metrics {
 		to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(sample))
 	}

@@ -48,6 +48,7 @@ func TestAScrapeShowsTheMeter(t *testing.T) {
 		"regedge_unsettled_charges":          "0",
 		"regedge_leased_accounts":            "0",
 		"regedge_lease_headroom_seconds":     "-1",
+		"regedge_journal_corrupt_files":      "0",
 	} {
 		require.Equal(t, want, got[name], name)
 	}

@@ -31,6 +31,9 @@ type inode struct {
 	// of the same process return.
 	poisoned bool
 	window   *window // the newest mapping
+	// durable is what was written when the last sync completed; shown is the part of it that was
+	// followed by another write, and so can be known to have been durable.
+	durable, shown int
 }
 
 func newInode() *inode { return &inode{cut: -1} }
@@ -52,6 +55,8 @@ type disk struct {
 	learnedEpoch uint64
 	// segments counts the journal's segments that were begun.
 	segments int
+	// rotten says that bits flipped since a process last read the journal as a whole.
+	rotten bool
 }
 
 func newDisk() *disk {
@@ -66,7 +71,7 @@ func (d *disk) clone() *disk {
 		c.files[name] = &inode{data: slices.Clone(n.data), onDisk: slices.Clone(n.data), end: n.end, cut: -1}
 	}
 	c.durable = maps.Clone(c.files)
-	c.segments = d.segments
+	c.segments, c.rotten = d.segments, d.rotten
 	return c
 }
 
@@ -103,6 +108,7 @@ func (n *inode) losePower(random *rand.Rand) bool {
 	n.fold()
 	written := n.data[:n.end]
 	if !n.clean() {
+		n.durable, n.shown = 0, 0 // what shows it may be lost
 		sizes := []int{len(n.onDisk), len(n.data)}
 		slices.Sort(sizes)
 		after := make([]byte, sizes[random.IntN(2)])
@@ -152,7 +158,25 @@ func (n *inode) sync() {
 	n.fold()
 	if !n.poisoned {
 		n.onDisk, n.cut = append(n.onDisk[:0], n.data...), -1
+		n.durable = n.end
 	}
+}
+
+// rot flips one to three bits of what can be known to have been durable. It reports whether there was
+// any.
+func (n *inode) rot(random *rand.Rand) bool {
+	n.fold()
+	if n.shown == 0 {
+		return false
+	}
+	for range 1 + random.IntN(3) {
+		at, bit := random.IntN(n.shown), byte(1)<<random.IntN(8)
+		n.data[at] ^= bit
+		if at < len(n.onDisk) {
+			n.onDisk[at] = n.data[at]
+		}
+	}
+	return true
 }
 
 // clean reports whether the disk has everything, also what was put into a mapping.
@@ -167,6 +191,7 @@ func (n *inode) truncate(size int) {
 		n.cut = size
 	}
 	n.data, n.end = slices.Clone(n.data[:size]), min(n.end, size)
+	n.durable, n.shown = min(n.durable, size), min(n.shown, size)
 	if bytes.HasPrefix(n.onDisk, n.data) { // what the sync lost is gone
 		n.poisoned = false
 	}

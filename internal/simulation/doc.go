@@ -10,7 +10,8 @@
 //   - an edge's disk is full, fails to sync, or is erased, swapped or replaced by an older
 //     copy. The process may end in the middle of a write. In half of the runs segments of the
 //     journal are written through memory. Pages that were not synced reach the disk at any
-//     time and in any order, and a power cut leaves any subset of them;
+//     time and in any order, and a power cut leaves any subset of them. Bits flip in what was durable,
+//     in records, snapshots and heads of frames;
 //   - the ledger's database fails at any statement, commits and returns an error, ends with
 //     its writer, or is restored from a backup;
 //   - every clock is wrong by up to 30 s, and days pass. Clocks of edges, or the writer's, jump by
@@ -35,7 +36,7 @@
 //     nothing else.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
-// clients were charged, less what a power cut took before its sync, or what was on a disk
+// clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk
 // that is gone and is covered by lost; and every account can spend its balance to the last
 // credit.
 //

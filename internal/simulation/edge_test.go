@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/metering/journal"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/syncproto"
 )
@@ -36,16 +37,20 @@ type edge struct {
 	cutUntil  int64
 	downSince int64
 
-	epoch    uint64 // as last seen
-	copied   bool   // ran once on an older copy of a disk
-	sending  bool
-	asked    int // restores of the ledger before the pending message was sent
-	arrived  int
-	replied  bool // the reply to the pending message arrived
-	messages [][]byte
-	replies  [][]byte
-	requests []*request // the newest
-	unsynced counts     // charges that a power cut may lose, by key
+	epoch uint64 // as last seen
+	// mayExceed says that it ran once on an older copy of a disk, or lost records: it may report more
+	// than its leases had.
+	mayExceed   bool
+	sending     bool
+	asked       int // restores of the ledger before the pending message was sent
+	arrived     int
+	replied     bool // the reply to the pending message arrived
+	messages    [][]byte
+	replies     [][]byte
+	requests    []*request // the newest
+	unsynced    counts     // charges that a power cut may lose, by key
+	failedStart bool       // the last process ended while it started
+	voids       counts     // charges that were voided, by key
 }
 
 // process is one run of an edge.
@@ -79,15 +84,32 @@ func (e *edge) boot() {
 	})
 	if err != nil {
 		require.True(s.t, p.dead || s.diskFailed(err), "the meter does not open: %v", err)
+		e.failedStart = true
 		return
 	}
 	if s.now-e.downSince > dayMillis && e.downSince != 0 {
 		s.count(backAfterDays)
 	}
 	s.forgetDoubtful(e.disk, m.Epoch())
+	e.noteRecovered(m.Recovered())
 	p.meter, e.process, e.epoch = m, p, m.Epoch()
 	s.detail("%s boots in epoch %d", e.name, e.epoch)
 	e.checkProcess(p)
+}
+
+// noteRecovered excuses what flipped bits took. A process that ended while it started may have found the
+// damage before.
+func (e *edge) noteRecovered(found journal.Replayed) {
+	s := e.sim
+	if found.IDsLost || e.disk.rotten {
+		e.requests = nil
+	}
+	if found.Lost || e.disk.rotten && e.failedStart {
+		require.True(s.t, e.disk.rotten, "%s: records lost without a flipped bit", e.name)
+		s.count(recordsLost)
+		s.recordsLost(e)
+	}
+	e.disk.rotten, e.failedStart = false, false
 }
 
 // kill ends the process.

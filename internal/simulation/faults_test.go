@@ -26,6 +26,8 @@ const (
 	powerCutLost
 	diskFull
 	syncError
+	bitsFlipped
+	recordsLost
 	wiped
 	wipedAndRetired
 	snapshotRestored
@@ -58,7 +60,7 @@ const (
 var faultNames = [faults]string{
 	"request lost", "answer lost", "message repeated", "message delayed", "message overtaken", "answer too late", "late message",
 	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "torn copy into memory", "power cut",
-	"power cut that lost writes", "disk full", "sync error", "disk wiped", "disk wiped, node retired",
+	"power cut that lost writes", "disk full", "sync error", "bits flipped", "records lost by flipped bits", "disk wiped", "disk wiped, node retired",
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",

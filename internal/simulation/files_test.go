@@ -84,6 +84,19 @@ func (m mount) Remove(name string) error {
 	return nil
 }
 
+func (m mount) Rename(from, to string) error {
+	last, err := m.act()
+	if err != nil {
+		return err
+	}
+	m.files[to] = m.files[from]
+	delete(m.files, from)
+	if last {
+		return errDead
+	}
+	return nil
+}
+
 func (m mount) Sync() error {
 	last, err := m.act()
 	if err != nil {
@@ -97,11 +110,16 @@ func (m mount) Sync() error {
 	return nil
 }
 
+// isSegment reports whether a file is a segment of the journal that was not set aside.
+func isSegment(name string) bool {
+	return strings.HasPrefix(name, "journal-") && strings.HasSuffix(name, ".log")
+}
+
 // noteSynced forgets the charges that a power cut can't lose any more.
 func (m mount) noteSynced() {
 	names := slices.Sorted(maps.Keys(m.files))
 	for _, name := range slices.Backward(names) {
-		if strings.HasPrefix(name, "journal-") {
+		if isSegment(name) {
 			n := m.files[name]
 			if n == m.durable[name] && n.clean() {
 				clear(m.process.edge.unsynced)
@@ -142,6 +160,9 @@ func (f *file) Write(p []byte) (int, error) {
 	f.inode.data = append(f.inode.data, p[:n]...)
 	if len(bytes.Trim(p[:n], "\x00")) > 0 { // else it extends the file before a mapping
 		f.inode.end = len(f.inode.data)
+		if err == nil {
+			f.inode.shown = f.inode.durable
+		}
 	}
 	f.mount.writeBack(f.inode)
 	return n, err
@@ -233,6 +254,9 @@ func (w *window) Put(at int64, p []byte) bool {
 	copy(w.memory[int(at)+rest:], p[rest:])
 	w.dirty = true
 	n.end = max(n.end, w.from+int(at)+len(p))
+	if !last && !fault {
+		n.shown = n.durable
+	}
 	w.file.mount.writeBack(n)
 	return !last && !fault
 }

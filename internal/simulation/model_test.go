@@ -73,6 +73,9 @@ type model struct {
 	restoredSilently bool
 	// granted is the most that was granted of a lease, by account, edge and epoch.
 	granted map[[3]int64]int64
+	// rotted says that records of an edge were lost: it may report charges of a lease of which the ledger
+	// has less, or none.
+	rotted bool
 	// awaitsEdges says that the restored ledger waits for its edges, held that it did at the
 	// check before as well: then it may grant nothing.
 	awaitsEdges, held bool
@@ -138,6 +141,19 @@ func (s *sim) powerLost(e *edge) {
 		s.missing[key] += n
 	}
 	e.unsynced = counts{}
+}
+
+// recordsLost records that any of the records of an edge's journal may be lost: its charges, and its
+// voids, so that what was voided is reported.
+func (s *sim) recordsLost(e *edge) {
+	s.note("%s lost records", e.name)
+	e.snapshot = nil // it may give the numbers of batches that were lost to others
+	for key, n := range e.voids {
+		s.voidedLate[key] += n
+	}
+	clear(e.voids)
+	e.mayExceed, s.rotted = true, true
+	s.diskGone(e)
 }
 
 // ledgerWentBack records that the ledger has the usage of a backup: edges resend what they

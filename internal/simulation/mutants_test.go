@@ -40,7 +40,8 @@ var mutants = []mutant{
 	{name: "reported-batches-not-archived", change: returnNil},
 	{name: "failed-sync-ignored", change: never},
 	{name: "failed-write-not-cut-off", change: never},
-	{name: "checksum-ignored", change: never},
+	{name: "checksum-ignored", change: replaceWith("return true")},
+	{name: "damage-taken-for-a-torn-tail", change: always},
 	{name: "segment-dropped-before-archive-durable", change: skip},
 	{name: "batch-applied-twice", change: lastOperator("==", "<=")},
 	{name: "applied-sequence-not-stored", change: replaceWith("uint64(0)")},
@@ -72,6 +73,12 @@ func returnNil(m *mark) []edit {
 func never(m *mark) []edit {
 	c := m.condition()
 	return m.replace(c, "false && ("+m.text(c)+")")
+}
+
+// always makes a condition true.
+func always(m *mark) []edit {
+	c := m.condition()
+	return m.replace(c, "true || ("+m.text(c)+")")
 }
 
 // dropFirstOperand and dropLastOperand take one condition out of several joined by &&.

@@ -138,7 +138,7 @@ func (s *sim) maybeDelay() {
 // addEdge has an operator add a node, and starts its edge. It does nothing when the writer
 // can't be reached.
 func (s *sim) addEdge() {
-	e := &edge{sim: s, name: fmt.Sprintf("edge-%d", len(s.edges)+1), number: int64(len(s.edges) + 1), disk: newDisk(), unsynced: counts{}}
+	e := &edge{sim: s, name: fmt.Sprintf("edge-%d", len(s.edges)+1), number: int64(len(s.edges) + 1), disk: newDisk(), unsynced: counts{}, voids: counts{}}
 	if !s.addNode(e) {
 		return
 	}

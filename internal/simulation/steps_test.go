@@ -144,6 +144,7 @@ func (s *sim) void(e *edge, p *process, r *request) {
 	s.detail("%s voids %s: %v, died %v", e.name, r.ID, err, died)
 	if r.Outcome == charge.Found {
 		s.got[r.Key]--
+		e.voids[r.Key]++
 		if err != nil || died {
 			s.mayBe[r.Key]++
 			s.missing[r.Key]++ // since got does not count it any more
@@ -349,7 +350,7 @@ func (s *sim) rare(e *edge) {
 		}
 		return
 	}
-	switch s.random.IntN(14) {
+	switch s.random.IntN(18) {
 	case 0, 1:
 		s.wipe(e)
 	case 2, 3, 4:
@@ -365,6 +366,8 @@ func (s *sim) rare(e *edge) {
 		s.centre.restore()
 	case 13:
 		s.sleep(e)
+	default:
+		s.rot(e)
 	}
 }
 
@@ -380,6 +383,26 @@ func (s *sim) wipe(e *edge) {
 	}
 }
 
+// rot flips bits in a segment of the journal while its edge is down.
+func (s *sim) rot(e *edge) {
+	var names []string
+	for _, name := range e.disk.names() {
+		if n := e.disk.files[name]; n != nil && isSegment(name) && n.shown > 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	name := names[s.random.IntN(len(names))]
+	s.note("bits flip in %s of %s", name, e.name)
+	s.count(bitsFlipped)
+	e.kill()
+	e.disk.files[name].rot(s.random)
+	e.disk.rotten = true
+	e.boot()
+}
+
 // bringBack restores an edge's disk from a snapshot, or takes the snapshot.
 func (s *sim) bringBack(e *edge) {
 	if e.snapshot == nil {
@@ -392,7 +415,7 @@ func (s *sim) bringBack(e *edge) {
 	s.diskGone(e)
 	e.disk, e.snapshot, e.requests = e.snapshot, nil, nil
 	e.disk.copied, e.disk.everCopied = true, true
-	e.copied, s.copied = true, true
+	e.mayExceed, s.copied = true, true
 	e.boot()
 }
 

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 const (
 	archivePrefix = "batches-"
+	copySuffix    = ".new" // of the copy of a file that is to replace it
 	// archiveDays is how long reported batches are kept: as long as a backup of the ledger
 	// may be old.
 	archiveDays = 7
@@ -32,8 +34,9 @@ type reportArchive struct {
 	file    File
 	day     int32
 	saved   int64                          // durable bytes of the file
-	unsaved []byte                         // the frames that follow them
+	unsaved []byte                         // the frames that follow them, without masks
 	broken  bool                           // what follows them in the file may differ from unsaved
+	suspect bool                           // the file has more than what is durable, and a sync of that failed
 	swept   int32                          // the day on which old files were last deleted
 	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence
 }
@@ -75,7 +78,7 @@ func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) err
 	e.Uint(epoch)
 	batch.Encode(&e)
 	at := len(a.unsaved)
-	a.unsaved = appendFrame(a.unsaved, e.Bytes)
+	a.unsaved = appendFrame(a.unsaved, frameRecord, e.Bytes)
 	switch {
 	case turned != nil:
 		a.broken = true
@@ -83,9 +86,20 @@ func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) err
 	case a.file == nil || a.broken || len(a.unsaved) > maxUnsaved:
 		return a.syncFile()
 	}
-	_, err := a.file.Write(a.unsaved[at:])
+	_, err := a.file.Write(a.placed(at))
 	a.broken = err != nil
 	return err
+}
+
+// placed copies the frames of unsaved from an index on, masked for their place in the file.
+func (a *reportArchive) placed(from int) []byte {
+	frames := slices.Clone(a.unsaved[from:])
+	for at := 0; at < len(frames); {
+		size := head(binary.LittleEndian.Uint64(frames[at:])).size()
+		archiveFile(a.day).place(frames[at:], a.saved+int64(from+at))
+		at += frameHead + size
+	}
+	return frames
 }
 
 // turn continues in the file of day. What could not be made durable in the file before is
@@ -102,6 +116,9 @@ func (a *reportArchive) turn(day int32) error {
 // former process wrote there, since a later sync that fails may lose it.
 func (a *reportArchive) open() error {
 	good, err := a.each(a.day, func(uint64, *syncproto.Batch) {})
+	if err == nil && a.suspect {
+		err = a.copy(good)
+	}
 	if err != nil {
 		return err
 	}
@@ -110,10 +127,35 @@ func (a *reportArchive) open() error {
 		return err
 	}
 	if err := errors.Join(file.Truncate(good), file.Sync(), a.dir.Sync()); err != nil {
+		a.suspect = good > 0
 		return errors.Join(err, file.Close())
 	}
-	a.file, a.saved, a.broken = file, good, len(a.unsaved) > 0
+	a.file, a.saved, a.broken, a.suspect = file, good, len(a.unsaved) > 0, false
 	return nil
+}
+
+// copy puts a copy of the file, up to its last batch, in its place: a disk that failed to sync the
+// file once may keep the rest from being durable, whatever later syncs return.
+func (a *reportArchive) copy(good int64) error {
+	name := archiveName(a.day)
+	from, err := a.dir.Open(name)
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(io.LimitReader(from, good))
+	err = errors.Join(err, from.Close(), a.dir.Remove(name+copySuffix))
+	if err != nil {
+		return err
+	}
+	to, err := a.dir.Append(name + copySuffix)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(content)
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return err
+	}
+	return a.dir.Rename(name+copySuffix, name)
 }
 
 func (a *reportArchive) dropOld(today int32) error {
@@ -158,7 +200,7 @@ func (a *reportArchive) syncFile() error {
 		if err := a.file.Truncate(a.saved); err != nil {
 			return err
 		}
-		if _, err := a.file.Write(a.unsaved); err != nil {
+		if _, err := a.file.Write(a.placed(0)); err != nil {
 			return err
 		}
 	}
@@ -222,15 +264,15 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 		_, err := a.each(day, found)
 		failed = errors.Join(failed, err)
 	}
-	eachBatch(bytes.NewReader(a.unsaved), found)
+	eachBatch(0, bytes.NewReader(a.unsaved), found)
 	if b := a.read[[2]uint64{epoch, seq}]; b != nil || failed == nil {
 		return b, nil
 	}
 	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)
 }
 
-// each passes the batches of one day to found, up to the first that can't be read. It returns
-// the bytes that they take.
+// each passes the batches of one day to found that can be read. It returns where the last one ends:
+// what is no frame between them stays, since every batch was acknowledged on its own.
 func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Batch)) (int64, error) {
 	names, err := a.dir.List()
 	if err != nil || !slices.Contains(names, archiveName(day)) {
@@ -241,25 +283,23 @@ func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Ba
 		return 0, err
 	}
 	defer file.Close()
-	return eachBatch(file, found)
+	return eachBatch(archiveFile(day), file, found)
 }
 
-func eachBatch(from io.Reader, found func(epoch uint64, b *syncproto.Batch)) (int64, error) {
-	r := newReader(from)
+func eachBatch(of fileOf, from io.Reader, found func(epoch uint64, b *syncproto.Batch)) (end int64, err error) {
+	r := newReader(of, from)
 	for {
-		good := r.good
-		record, err := r.next()
-		if err == io.EOF || err == errTorn {
-			return r.good, nil
+		f, err := r.next()
+		if err == io.EOF {
+			return end, nil
 		}
 		if err != nil {
 			return 0, err
 		}
-		d := syncproto.NewDecoder(record)
-		epoch, batch := d.Uint(), syncproto.DecodeBatch(d)
-		if d.Err() != nil {
-			return good, nil
+		d := syncproto.NewDecoder(f.record)
+		if epoch, batch := d.Uint(), syncproto.DecodeBatch(d); d.Err() == nil {
+			found(epoch, batch)
+			end = f.end()
 		}
-		found(epoch, batch)
 	}
 }

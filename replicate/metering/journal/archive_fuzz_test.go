@@ -9,24 +9,25 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
+const archiveDay = 20_000
+
 // FuzzArchive opens an archive whose file of the day holds anything. It must find the batches of
 // the whole frames at the start, and keep those and the next one that is stored.
 func FuzzArchive(f *testing.F) {
-	const day = 20_000
 	f.Add(archived(1, &syncproto.Batch{Seq: 1, Of: 1}, &syncproto.Batch{Seq: 2, Of: 1}))
 	f.Add(append(archived(1, &syncproto.Batch{Seq: 1, Of: 1}), 5, 0, 0, 0, 1))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, content []byte) {
 		d := newDisk()
-		_, err := d.Append(archiveName(day))
+		_, err := d.Append(archiveName(archiveDay))
 		require.NoError(t, err)
-		d.files[archiveName(day)].Write(content)
+		d.files[archiveName(archiveDay)].Write(content)
 		before := batches(t, content)
 		a := reportArchive{dir: d}
 		next := &syncproto.Batch{Seq: 1 << 40, Of: 7}
-		require.NoError(t, a.add(7, next, day))
+		require.NoError(t, a.add(7, next, archiveDay))
 		require.NoError(t, a.close())
-		require.Equal(t, append(before, next), batches(t, d.files[archiveName(day)].Bytes()))
+		require.Equal(t, append(before, next), batches(t, d.files[archiveName(archiveDay)].Bytes()))
 	})
 }
 
@@ -36,14 +37,16 @@ func archived(epoch uint64, list ...*syncproto.Batch) (content []byte) {
 		var e syncproto.Encoder
 		e.Uint(epoch)
 		b.Encode(&e)
-		content = appendFrame(content, e.Bytes)
+		at := len(content)
+		content = appendFrame(content, frameRecord, e.Bytes)
+		archiveFile(archiveDay).place(content[at:], int64(at))
 	}
 	return content
 }
 
 // batches reads what an archive's file holds.
 func batches(t *testing.T, content []byte) (list []*syncproto.Batch) {
-	good, err := eachBatch(bytes.NewReader(content), func(_ uint64, b *syncproto.Batch) { list = append(list, b) })
+	good, err := eachBatch(archiveFile(archiveDay), bytes.NewReader(content), func(_ uint64, b *syncproto.Batch) { list = append(list, b) })
 	require.NoError(t, err)
 	require.LessOrEqual(t, good, int64(len(content)))
 	return list

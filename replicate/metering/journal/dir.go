@@ -23,7 +23,9 @@ type Dir interface {
 	Append(name string) (File, error)
 	// Remove deletes a file; a missing one is no error.
 	Remove(name string) error
-	// Sync makes created and removed files durable.
+	// Rename gives a file another name, in place of a file that has it.
+	Rename(from, to string) error
+	// Sync makes created, renamed and removed files durable.
 	Sync() error
 	// Close releases the directory.
 	Close() error
@@ -128,6 +130,10 @@ func (d *osDir) Remove(name string) error {
 		return nil
 	}
 	return err
+}
+
+func (d *osDir) Rename(from, to string) error {
+	return os.Rename(filepath.Join(d.path, from), filepath.Join(d.path, to))
 }
 
 func (d *osDir) Sync() error { return syncDir(d.path) }

@@ -8,13 +8,13 @@
 //	lock                          locked by the process that owns the directory
 //	journal-0000000000000007.log  a segment of the journal, numbered from 1
 //	batches-00020450.log          the batches reported on one UTC day (days since 1970)
+//	journal-….log.corrupt         a segment that was damaged, for the operator
 //
-// Both kinds of log are a sequence of frames. A frame is 4 bytes of length, 4 bytes of
-// CRC-32C over length and record, both little-endian, and the record. Package lease encodes
-// the records of a segment; a record of the archive is an epoch and a batch as package
-// syncproto encodes them. There is one version of each.
+// Both kinds of log are a sequence of frames (frame.go), each with a checksum and bound to its file
+// and its place there. Package lease encodes the records of a segment; a record of the archive is an
+// epoch and a batch as package syncproto encodes them. There is one version of each.
 //
-// A segment begins with a snapshot of everything before it, which ends with an empty record.
+// A segment begins with a snapshot of everything before it, and a frame that ends it.
 // Two segments are therefore enough: the newest, and the one before it for its request ids.
 // The archive keeps batches for 7 days, for a ledger that is restored from a backup.
 //
@@ -24,11 +24,22 @@
 // process. When Sync returns nil, what was written before it started is durable and survives
 // a power cut. Anything written later may be lost in a power cut, in part and out of order:
 // any page may hold its old content, its new content or zeros, whatever became of
-// the pages around it. Open reads a segment up to the first frame whose checksum does not
-// match and cuts the file there, so that no record behind a gap comes back. Replayed.Torn says
+// the pages around it. Open cuts a segment where the first of this can't be read, so that no record
+// behind such a hole comes back. Replayed.Torn says
 // how much was cut; pages that came back as zeros don't count, since they look like space that
 // was never written. A segment whose
-// snapshot is not whole is dropped: the one before it still has everything.
+// snapshot was not durable is dropped: the one before it still has everything.
+//
+// # Damage
+//
+// What was durable can be lost all the same: a bit flips, or a file is overwritten. After each sync a
+// frame says how far the segment is durable; a record says it of the snapshot before it. So a
+// hole in front of either is no power cut's, and Open tells it apart: Replayed.Damaged. The frames behind it
+// are used. The segment is renamed to end in .corrupt once a new one has begun, with what could be read. A snapshot
+// with a hole is not needed when the segment before is complete: its records are replayed in place of
+// it, and nothing is lost. Where records of the state are lost (Replayed.Lost), package lease ends the
+// epoch: see EdgeState.Damaged. Damage behind the last such frame can't be told from what a power cut
+// leaves. In the archive each batch stands for itself; those that can be read are used.
 //
 // # Locks
 //

@@ -20,12 +20,19 @@ type frameRange struct {
 // record is given to the owner's Drop, any other is written with the next group.
 func (j *Journal) Append(record []byte, droppable bool) {
 	from := len(j.pending.bytes)
-	j.pending.bytes = appendFrame(j.pending.bytes, record)
+	j.pending.bytes = appendFrame(j.pending.bytes, frameRecord, record)
 	j.pending.records = append(j.pending.records, frameRange{from, len(j.pending.bytes), droppable})
 }
 
 // Group is the group of the records appended last.
 func (j *Journal) Group() *Group { return j.pending }
+
+// place masks the frames of a group for their place in a segment, or takes the masks off again.
+func (g *Group) place(segment fileOf, at int64) {
+	for _, r := range g.records {
+		segment.place(g.bytes[r.from:], at+int64(r.from))
+	}
+}
 
 // swap begins a new group and returns the one before. Journal.writing and the owner's lock
 // are held.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -31,11 +32,13 @@ type Journal struct {
 	pending *Group // guarded by the owner's lock as well
 	spare   []byte // the buffer of the group written last, for the next one
 	file    File
-	number  uint64 // of the segment
-	size    int64  // of the segment's whole frames
-	unclean bool   // part of a failed write may follow them
-	stuck   error  // set when a sync failed: nothing is written until Rotate
-	unsaved bool   // something was written since the last sync
+	number  uint64   // of the segment
+	size    int64    // of the segment's whole frames
+	marked  int64    // how many of them the segment itself says are durable
+	unclean bool     // part of a failed write may follow them
+	stuck   error    // nothing is written until Rotate: a sync failed, or the segment is damaged
+	unsaved bool     // something was written since the last sync
+	damaged []string // files that are set aside once a new segment has begun
 
 	archive reportArchive // has a lock of its own
 }
@@ -60,7 +63,7 @@ func (j *Journal) Barrier(f func()) {
 	j.owner.Lock()
 	defer j.owner.Unlock()
 	g := j.swap()
-	if g.err = j.write(g.bytes); g.err != nil {
+	if g.err = j.writeGroup(g); g.err != nil {
 		j.pending.prepend(j.salvage(g))
 	}
 	j.finish(g)
@@ -72,7 +75,7 @@ func (j *Journal) writePending() {
 	j.owner.Lock()
 	g := j.swap()
 	j.owner.Unlock()
-	if g.err = j.write(g.bytes); g.err != nil {
+	if g.err = j.writeGroup(g); g.err != nil {
 		j.owner.Lock()
 		j.pending.prepend(j.salvage(g))
 		j.owner.Unlock()
@@ -80,11 +83,23 @@ func (j *Journal) writePending() {
 	j.finish(g)
 }
 
-// write appends bytes to the segment, all or nothing.
-func (j *Journal) write(bytes []byte) error {
-	if len(bytes) == 0 {
+// writeGroup appends a group to the segment, all or nothing.
+func (j *Journal) writeGroup(g *Group) error {
+	if len(g.bytes) == 0 {
 		return nil
 	}
+	at := j.size
+	g.place(segmentFile(j.number), at)
+	if err := j.write(g.bytes); err != nil {
+		g.place(segmentFile(j.number), at) // its records may be written elsewhere
+		return err
+	}
+	j.unsaved = true
+	return nil
+}
+
+// write appends placed frames to the segment, all or nothing.
+func (j *Journal) write(bytes []byte) error {
 	if j.stuck != nil {
 		return j.stuck
 	}
@@ -103,8 +118,27 @@ func (j *Journal) write(bytes []byte) error {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	j.size += int64(len(bytes))
-	j.unsaved = true
 	return nil
+}
+
+// mark writes into the segment that its first size bytes are durable. A reader then knows that what
+// it can't read there was damaged, while a power cut may have taken what follows. It is written
+// for the next sync, or none: where it is missing, less is known.
+func (j *Journal) mark(size int64) {
+	if size <= j.marked {
+		return
+	}
+	var record [8]byte
+	binary.LittleEndian.PutUint64(record[:], uint64(size))
+	if j.writeFrame(frameSynced, record[:]) == nil {
+		j.marked = size
+	}
+}
+
+func (j *Journal) writeFrame(kind byte, record []byte) error {
+	frame := appendFrame(nil, kind, record)
+	segmentFile(j.number).place(frame, j.size)
+	return j.write(frame)
 }
 
 // Sync writes the pending group and makes everything written durable. Charges are written
@@ -115,19 +149,21 @@ func (j *Journal) Sync() error {
 	defer j.syncing.Unlock()
 	j.writing.Lock()
 	j.writePending()
-	file, stuck, due := j.file, j.stuck, j.unsaved
+	file, size, stuck, due := j.file, j.size, j.stuck, j.unsaved
 	j.unsaved = false // what is written from here on is for the next sync
 	j.writing.Unlock()
 	if stuck != nil || !due {
 		return stuck
 	}
+	err := file.Sync()
+	j.writing.Lock()
+	defer j.writing.Unlock()
 	//mutant:failed-sync-ignored
-	if err := file.Sync(); err != nil {
-		j.writing.Lock()
-		defer j.writing.Unlock()
+	if err != nil {
 		j.stuck = fmt.Errorf("sync journal: %w", err)
 		return j.stuck
 	}
+	j.mark(size)
 	return nil
 }
 
@@ -143,7 +179,7 @@ func (j *Journal) Commit() error {
 	return g.err
 }
 
-// Full reports whether Rotate is due: the segment has limit bytes, or a sync of it failed.
+// Full reports whether Rotate is due: the segment has limit bytes, or nothing can be written to it.
 func (j *Journal) Full(limit int64) bool {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -162,6 +198,17 @@ func (j *Journal) Close() error {
 	if err == nil && j.unsaved {
 		err = j.file.Sync()
 	}
+	if err == nil {
+		j.mark(j.size)
+	}
 	j.stuck = fmt.Errorf("write journal: %w", os.ErrClosed)
-	return errors.Join(err, j.archive.close(), j.file.Close(), j.dir.Close())
+	return errors.Join(err, j.archive.close(), closeFile(j.file), j.dir.Close())
+}
+
+// closeFile closes a segment; nil for one that was damaged.
+func closeFile(f File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }

@@ -51,6 +51,12 @@ func (d *disk) Remove(name string) error {
 	return nil
 }
 
+func (d *disk) Rename(from, to string) error {
+	d.files[to] = d.files[from]
+	delete(d.files, from)
+	return nil
+}
+
 func (d *disk) Sync() error {
 	d.dirSyncs++
 	return nil

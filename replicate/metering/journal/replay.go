@@ -1,76 +1,158 @@
 package journal
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Replayed tells what Open found.
 type Replayed struct {
-	// Records is the number of records in the newest segment.
+	// Records is the number of records that were replayed as state.
 	Records int
-	// Torn is how many bytes behind them were dropped because they could not be read.
+	// Torn is how many bytes behind them were dropped, since they were never durable.
 	Torn int64
+	// Unfinished are segments that were dropped, since a crash came before they began.
+	Unfinished []string
+	// Damaged are segments that were durable and can't be read as a whole. Those with request ids alone
+	// are set aside. The others are set aside by Rotate, which has to be called before anything can
+	// be written.
+	Damaged []string
+	// Lost says that records of the state are among what can't be read.
+	Lost bool
+	// IDsLost says that records are among it that only matter for their request ids.
+	IDsLost bool
 }
+
+// errDamaged is the error of writes until Rotate has begun a segment in place of a damaged one.
+var errDamaged = errors.New("the journal was damaged: a new segment has to begin")
 
 // Open reads the journal in dir and continues it. The records of the newest segment go to
 // replay, after those of the segment before it went to ids; an error of either ends it. An
-// empty directory becomes a journal without records.
+// empty directory becomes a journal without records. Where the newest segment is damaged, replay
+// gets what can be read, and an empty record in place of what can't: see Replayed.
 func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
 	j := &Journal{
 		dir: dir, owner: owner, pending: &Group{},
 		syncing: NewLock(RankSync), writing: NewLock(RankWrite),
 		archive: reportArchive{mu: NewLock(RankArchive), dir: dir},
 	}
+	var found Replayed
 	numbers, err := j.segments()
 	if err != nil {
-		return nil, Replayed{}, fmt.Errorf("list journal: %w", err)
+		return nil, found, fmt.Errorf("list journal: %w", err)
 	}
-	for len(numbers) > 0 {
-		newest := numbers[len(numbers)-1]
-		whole, err := j.whole(newest)
+	for _, number := range slices.Backward(numbers) {
+		newest, err := j.survey(segmentName(number), number)
 		if err != nil {
-			return nil, Replayed{}, fmt.Errorf("read journal: %w", err)
+			return nil, found, fmt.Errorf("read journal: %w", err)
 		}
-		if whole {
-			return j.reopen(numbers, ids, replay)
+		if newest.began {
+			if err := j.reopen(newest, &found, ids, replay); err != nil {
+				return nil, found, err
+			}
+			return j, found, nil
 		}
-		// A crash came before its snapshot was durable: the one before still has everything.
-		if err := dir.Remove(segmentName(newest)); err != nil {
-			return nil, Replayed{}, fmt.Errorf("drop unfinished journal: %w", err)
+		if err := j.drop(newest, &found); err != nil {
+			return nil, found, fmt.Errorf("drop unfinished journal: %w", err)
 		}
-		numbers = numbers[:len(numbers)-1]
 	}
-	if err := j.begin(1, func(func([]byte)) {}); err != nil {
-		return nil, Replayed{}, fmt.Errorf("begin journal: %w", err)
+	first := uint64(1)
+	if len(found.Damaged) > 0 { // they keep their numbers
+		first += numbers[len(numbers)-1]
 	}
-	return j, Replayed{}, nil
+	if err := j.begin(first, func(func([]byte)) {}); err != nil {
+		return nil, found, fmt.Errorf("begin journal: %w", err)
+	}
+	return j, found, nil
 }
 
-// reopen replays the newest segment and continues it.
-func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Journal, Replayed, error) {
-	newest := numbers[len(numbers)-1]
-	if len(numbers) > 1 {
-		if _, _, err := j.read(numbers[len(numbers)-2], ids); err != nil {
-			return nil, Replayed{}, fmt.Errorf("replay journal: %w", err)
+// drop removes a segment that did not begin: a crash came before its snapshot was durable, and the
+// one before still has everything. Where there is none, one without any frame was no segment, or is
+// one no more: it is set aside, unless it is no longer than the first segment is in the beginning.
+func (j *Journal) drop(s *survey, found *Replayed) error {
+	before, err := j.surveyBefore(s.number)
+	if err != nil {
+		return err
+	}
+	if before != nil && before.began || s.end > 0 || s.torn <= frameHead {
+		found.Unfinished = append(found.Unfinished, s.name)
+		return j.dir.Remove(s.name)
+	}
+	found.Damaged, found.Lost, found.IDsLost = append(found.Damaged, s.name), true, true
+	j.damaged = []string{s.name}
+	return j.setAside()
+}
+
+// reopen replays the newest segment and continues it, unless it is damaged.
+func (j *Journal) reopen(newest *survey, found *Replayed, ids, replay func([]byte) error) error {
+	before, err := j.surveyBefore(newest.number)
+	if err == nil {
+		err = j.replay(newest, before, found, ids, replay)
+	}
+	if err != nil {
+		return fmt.Errorf("replay journal: %w", err)
+	}
+	j.number, j.size = newest.number, newest.end
+	if before != nil && before.damaged() && !before.aside() {
+		j.damaged = append(j.damaged, before.name)
+	}
+	if newest.damaged() {
+		found.Damaged = append(slices.Clone(j.damaged), newest.name)
+		j.damaged, j.stuck = found.Damaged, errDamaged
+		return nil
+	}
+	found.Damaged, found.Torn = j.damaged, newest.torn
+	if err := j.setAside(); err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	return j.continueIn(newest)
+}
+
+// replay passes the records of the newest segment, or what there is of them, and the request ids
+// of the one before.
+func (j *Journal) replay(newest, before *survey, found *Replayed, ids, replay func([]byte) error) error {
+	found.Lost = newest.gaps > newest.snapshotGaps || newest.snapshotGaps > 0 && (before == nil || !before.complete())
+	found.IDsLost = found.Lost || before != nil && before.damaged()
+	if newest.snapshotGaps > 0 && before != nil {
+		// All of the segment before, and what follows the snapshot, are what the snapshot would be.
+		for _, part := range []struct {
+			of   *survey
+			from int64
+		}{{before, 0}, {newest, newest.begin}} {
+			records, err := j.read(part.of, part.from, replay)
+			if err != nil {
+				return err
+			}
+			found.Records += records
+			if part.of == before && !before.complete() {
+				if err := replay(nil); err != nil { // its end may be missing
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if before != nil {
+		if _, err := j.read(before, 0, ids); err != nil {
+			return err
 		}
 	}
-	records, good, err := j.read(newest, replay)
+	records, err := j.read(newest, 0, replay)
+	found.Records = records
+	return err
+}
+
+// continueIn makes a segment, of which everything was replayed, the current one.
+func (j *Journal) continueIn(newest *survey) error {
+	file, err := j.dir.Append(newest.name)
 	if err != nil {
-		return nil, Replayed{}, fmt.Errorf("replay journal: %w", err)
-	}
-	file, err := j.dir.Append(segmentName(newest))
-	if err != nil {
-		return nil, Replayed{}, fmt.Errorf("open journal: %w", err)
+		return fmt.Errorf("open journal: %w", err)
 	}
 	size, err := file.Size()
-	var torn int64
-	if err == nil && size > good {
-		if torn, err = j.torn(newest, good); err == nil {
-			err = file.Truncate(good)
-		}
+	if err == nil && size > newest.end {
+		err = file.Truncate(newest.end)
 	}
 	if err == nil {
 		// Clients may have seen what a crashed process wrote and did not sync. It may also
@@ -78,78 +160,39 @@ func (j *Journal) reopen(numbers []uint64, ids, replay func([]byte) error) (*Jou
 		err = errors.Join(file.Sync(), j.dir.Sync())
 	}
 	if err != nil {
-		return nil, Replayed{}, errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
+		return errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
 	}
-	j.file, j.number, j.size = file, newest, good
-	return j, Replayed{Records: records, Torn: torn}, nil
+	j.file, j.marked = file, newest.synced
+	j.mark(j.size)
+	return nil
 }
 
-// whole reports whether a segment has all of the snapshot that it begins with.
-func (j *Journal) whole(number uint64) (bool, error) {
-	file, err := j.dir.Open(segmentName(number))
+// read passes the records of a segment, from an offset on, to each. It returns their number.
+func (j *Journal) read(s *survey, from int64, each func([]byte) error) (records int, err error) {
+	file, err := j.dir.Open(s.name)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer file.Close()
-	for r := newReader(file); ; {
-		switch record, err := r.next(); {
-		case err == io.EOF || err == errTorn:
-			return false, nil
-		case err != nil:
-			return false, err
-		case len(record) == 0:
-			return true, nil
-		}
-	}
-}
-
-// read passes the records of a segment to each, up to the first that can't be read. It
-// returns their number and the bytes that they take.
-func (j *Journal) read(number uint64, each func([]byte) error) (records int, good int64, err error) {
-	file, err := j.dir.Open(segmentName(number))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer file.Close()
-	r := newReader(file)
-	for {
-		record, err := r.next()
-		if err == io.EOF || err == errTorn {
-			return records, r.good, nil
+	for r := newReader(segmentFile(s.number), file); ; {
+		f, err := r.next()
+		if err == io.EOF || err == nil && f.at >= s.end {
+			return records, nil
 		}
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
-		if len(record) == 0 {
+		if f.gap > 0 && f.at > from {
+			if err := each(nil); err != nil {
+				return 0, err
+			}
+		}
+		if f.at < from || f.kind != frameRecord && f.kind != frameSnapshot {
 			continue
 		}
 		records++
-		if err := each(record); err != nil {
-			return 0, 0, err
-		}
-	}
-}
-
-// torn is how many bytes of a segment follow the good ones, not counting zeros at the end of
-// the file, where nothing was written.
-func (j *Journal) torn(number uint64, good int64) (torn int64, err error) {
-	file, err := j.dir.Open(segmentName(number))
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	if _, err := io.CopyN(io.Discard, file, good); err != nil {
-		return 0, err
-	}
-	from := bufio.NewReader(file)
-	for at := int64(1); ; at++ {
-		switch b, err := from.ReadByte(); {
-		case err == io.EOF:
-			return torn, nil
-		case err != nil:
+		if err := each(f.record); err != nil {
 			return 0, err
-		case b != 0:
-			torn = at
 		}
 	}
 }

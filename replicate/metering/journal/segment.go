@@ -11,6 +11,8 @@ import (
 const (
 	segmentPrefix = "journal-"
 	suffix        = ".log"
+	// corruptSuffix ends the names of files that were set aside, as an operator finds them.
+	corruptSuffix = ".corrupt"
 )
 
 func segmentName(number uint64) string {
@@ -50,7 +52,7 @@ func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 	defer j.owner.Unlock()
 	g := j.swap()
 	var rest *Group
-	if g.err = j.write(g.bytes); g.err != nil {
+	if g.err = j.writeGroup(g); g.err != nil {
 		rest = j.salvage(g)
 	}
 	j.finish(g)
@@ -71,17 +73,25 @@ func (j *Journal) rotate(snapshot func(write func(record []byte))) error {
 	if err := j.archive.sync(); err != nil {
 		return err
 	}
-	if j.stuck == nil {
-		if err := j.file.Sync(); err != nil {
-			j.stuck = fmt.Errorf("sync journal: %w", err)
-		}
-	}
-	old := j.file
-	if err := j.begin(j.number+1, snapshot); err != nil {
+	j.endSegment()
+	number, old := j.number, j.file
+	if err := j.begin(number+1, snapshot); err != nil {
 		return err
 	}
-	// begin has raised the number: the old segment stays for its request ids.
-	return errors.Join(old.Close(), j.dropBefore(j.number-1))
+	// The old segment stays for its request ids.
+	return errors.Join(closeFile(old), j.setAside(), j.dropBefore(number))
+}
+
+// endSegment makes the segment durable, and notes there that it is complete.
+func (j *Journal) endSegment() {
+	if j.stuck != nil {
+		return
+	}
+	if err := j.file.Sync(); err != nil {
+		j.stuck = fmt.Errorf("sync journal: %w", err)
+		return
+	}
+	_ = j.writeFrame(frameClosed, nil) // without it, less can be rebuilt when the next snapshot is damaged
 }
 
 // begin creates a segment that starts with a snapshot and makes it the current one. After an
@@ -95,14 +105,14 @@ func (j *Journal) begin(number uint64, snapshot func(write func(record []byte)))
 	if err != nil {
 		return err
 	}
-	size, err := writeSnapshot(file, snapshot)
+	size, err := writeSnapshot(file, segmentFile(number), snapshot)
 	if err == nil {
 		err = j.dir.Sync()
 	}
 	if err != nil {
 		return errors.Join(err, file.Close(), j.dir.Remove(name))
 	}
-	j.file, j.number, j.size = file, number, size
+	j.file, j.number, j.size, j.marked = file, number, size, size
 	j.unclean, j.stuck, j.unsaved = false, nil, false
 	return nil
 }
@@ -110,11 +120,16 @@ func (j *Journal) begin(number uint64, snapshot func(write func(record []byte)))
 // snapshotChunk is how many bytes of a snapshot are written at once.
 const snapshotChunk = 1 << 20
 
-// writeSnapshot writes a snapshot and the empty record at its end, and returns its size.
-func writeSnapshot(file File, snapshot func(write func(record []byte))) (int64, error) {
+// writeSnapshot writes a snapshot and the frame at its end, and returns its size.
+func writeSnapshot(file File, of fileOf, snapshot func(write func(record []byte))) (int64, error) {
 	var buffer []byte
 	var size int64
 	var failed error
+	put := func(kind byte, record []byte) {
+		at := len(buffer)
+		buffer = appendFrame(buffer, kind, record)
+		of.place(buffer[at:], size+int64(at))
+	}
 	flush := func() {
 		if failed == nil {
 			_, failed = file.Write(buffer)
@@ -123,11 +138,11 @@ func writeSnapshot(file File, snapshot func(write func(record []byte))) (int64, 
 		buffer = buffer[:0]
 	}
 	snapshot(func(record []byte) {
-		if buffer = appendFrame(buffer, record); len(buffer) >= snapshotChunk {
+		if put(frameSnapshot, record); len(buffer) >= snapshotChunk {
 			flush()
 		}
 	})
-	buffer = appendFrame(buffer, nil)
+	put(frameEnd, nil)
 	flush()
 	if failed == nil {
 		failed = file.Sync()
@@ -147,4 +162,33 @@ func (j *Journal) dropBefore(number uint64) error {
 		}
 	}
 	return err
+}
+
+// setAside renames the files that are damaged. Nothing deletes them but an operator.
+func (j *Journal) setAside() error {
+	if len(j.damaged) == 0 {
+		return nil
+	}
+	names, err := j.dir.List()
+	if err != nil {
+		return err
+	}
+	for _, name := range j.damaged {
+		if slices.Contains(names, name) {
+			err = errors.Join(err, j.dir.Rename(name, name+corruptSuffix))
+		}
+	}
+	if err == nil {
+		err = j.dir.Sync()
+	}
+	if err == nil {
+		j.damaged = nil
+	}
+	return err
+}
+
+// Corrupt lists the files that were set aside in the state directory, and are still there.
+func (j *Journal) Corrupt() ([]string, error) {
+	names, err := j.dir.List()
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, corruptSuffix) }), err
 }

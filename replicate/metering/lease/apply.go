@@ -20,6 +20,11 @@ type Applied struct {
 // and overtaken: one that is not newer than what is known changes nothing. ofSync says that
 // it answers the message of Sync.
 func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
+	if s.standing.damaged && r.Status == syncproto.OK { // the writer does not know what was lost here
+		ended := *r
+		ended.Status = syncproto.Superseded
+		r = &ended
+	}
 	if r.Status == syncproto.Stranger {
 		s.endSession(r, ofSync)
 		return Applied{}

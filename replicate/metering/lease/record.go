@@ -97,6 +97,7 @@ func (s *EdgeState) logVoid(id string, charged *entry) {
 func (s *EdgeState) logSeal(batch *syncproto.Batch) {
 	s.append(func(e *syncproto.Encoder) {
 		e.Byte(recordSeal)
+		e.Uint(s.standing.epoch)
 		batch.Encode(e)
 	})
 }
@@ -112,9 +113,14 @@ func (s *EdgeState) logNews(applied uint64, rows []syncproto.Row) {
 	})
 }
 
-// Replay applies a record that a former run wrote. Records have to come in their order. A
+// Replay applies a record that a former run wrote. Records have to come in their order. An empty one
+// says that some were lost there: see Damaged. A
 // malformed record has no effect and returns syncproto.ErrMalformed, wrapped.
 func (s *EdgeState) Replay(record []byte) error {
+	if len(record) == 0 {
+		s.separate() // the process may have ended there
+		return nil
+	}
 	d := syncproto.NewDecoder(record)
 	tag := d.Byte()
 	apply := s.replay(tag, d)
@@ -148,8 +154,8 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 		e, id := readVoid(d)
 		return func() { s.replayVoid(e, id) }
 	case recordSeal:
-		batch := syncproto.DecodeBatch(d)
-		return func() { s.applySeal(batch) }
+		epoch, batch := d.Uint(), syncproto.DecodeBatch(d)
+		return func() { s.replaySeal(epoch, batch) }
 	case recordNews:
 		applied, rows := readNews(d)
 		return func() { s.replayNews(applied, rows) }
@@ -157,7 +163,32 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	return s.replaySnapshot(tag, d)
 }
 
+// replaySeal applies a seal. Where seals before it were lost, or the beginning of its epoch, what they
+// reported can't be told from what they did not: none of it is reported again.
+func (s *EdgeState) replaySeal(epoch uint64, batch *syncproto.Batch) {
+	if epoch != s.standing.epoch {
+		s.applyEpoch(epoch, true)
+		s.dropUsage()
+	}
+	if !s.usage.confirmed { // else nothing is sealed: that record was lost
+		s.usage.confirm(s.standing.epoch)
+	}
+	lost := batch.Seq != s.outbox.sealed+1
+	s.applySeal(batch)
+	if lost {
+		s.dropUsage()
+		s.outbox.inflight = batch
+		for i := range batch.Usage {
+			s.addUnreported(useOf(&batch.Usage[i]), batch.Usage[i].Count)
+		}
+	}
+}
+
 func (s *EdgeState) replayNews(applied uint64, rows []syncproto.Row) {
+	if applied > s.outbox.sealed && !s.outbox.abandoned() { // the seal was lost
+		s.dropUsage()
+		s.outbox.sealed = applied
+	}
 	if batch := s.acknowledge(applied); batch != nil {
 		s.outbox.replayed = append(s.outbox.replayed, *batch)
 	}

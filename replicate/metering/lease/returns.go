@@ -82,9 +82,19 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 }
 
 // allReturns closes every account and returns what keys hold, as far as it fits into a
-// batch: for a superseded epoch.
+// batch: for a superseded epoch. Of a damaged one it is not known what is held: the writer takes what it
+// knows to be left of the leases that are closed.
 func (s *EdgeState) allReturns() []syncproto.Return {
 	r := newReturnList()
+	if s.standing.damaged {
+		for id, a := range s.leases.accounts.all() {
+			r.putClose(id, a)
+		}
+		for i := range r.list {
+			r.list[i].Units = 0
+		}
+		return r.list
+	}
 	putParked := func(p syncproto.Pool, l *lease) { r.putExcess(p, l, 0) }
 	for id, a := range s.leases.accounts.all() {
 		r.putClose(id, a)

@@ -81,6 +81,7 @@ func (s *EdgeState) encodeHead(e *syncproto.Encoder) {
 		s.doubts.unresolved[i].Encode(e)
 	}
 	e.Uint(s.standing.dropped)
+	e.Bool(s.standing.damaged)
 }
 
 func encodeAccount(e *syncproto.Encoder, id int64, a *account) {
@@ -165,7 +166,7 @@ func (s *EdgeState) readHead(d *syncproto.Decoder) func() {
 	for range d.Count(syncproto.MaxUnresolved) {
 		fresh.doubts.unresolved = append(fresh.doubts.unresolved, syncproto.DecodeUnresolved(d))
 	}
-	fresh.standing.dropped = d.Uint()
+	fresh.standing.dropped, fresh.standing.damaged = d.Uint(), d.Bool()
 	return func() { *s = *fresh }
 }
 

@@ -9,6 +9,8 @@ type standing struct {
 	generation uint64           // of the ledger that replied last
 	status     syncproto.Status // OK, Superseded or Retired
 	dropped    uint64           // an epoch whose usage is no longer counted, 0 for none
+	// damaged says that records of the epoch were lost. It is ended like one that the writer ended.
+	damaged bool
 }
 
 // Serving reports whether this edge may spend leases at all.
@@ -54,7 +56,7 @@ func (s *EdgeState) applyEpoch(epoch uint64, forked bool) {
 	s.usage.join(old)
 	recent := s.usage.current
 	s.usage.current = tally{}
-	s.standing.epoch, s.standing.status = epoch, syncproto.OK
+	s.standing.epoch, s.standing.status, s.standing.damaged = epoch, syncproto.OK, false
 	s.outbox.clear()
 	s.session.seen = 0
 	s.returns = returns{}
@@ -79,3 +81,30 @@ func (s *EdgeState) abandon(applied uint64) {
 	s.outbox.acked = max(s.outbox.acked, applied)
 	s.dropUsage()
 }
+
+// Damaged is called after Replay when records were lost: any of them, but none in part. What was
+// replayed is reported; a charge that was lost is not, at the service's cost. The leases may have
+// been spent, so none is used: the edge gives all of them back, as far as the writer knows that
+// something is left of them, and asks for a new epoch. When even the epoch was lost, the state is that
+// of an empty directory.
+func (s *EdgeState) Damaged() {
+	s.leases.clear()
+	s.returns = returns{}
+	if s.standing.epoch == 0 {
+		s.dropUsage()
+		s.outbox.clear()
+		return
+	}
+	if s.outbox.inflight != nil && s.outbox.inflight.Seq != s.outbox.sealed {
+		s.outbox.inflight = nil
+	}
+	s.standing.damaged = true
+	if s.standing.status == syncproto.OK {
+		s.standing.status = syncproto.Superseded
+	}
+	s.eachUnreported(s.addUnreported)
+}
+
+// Forget is called at the start, after request ids were lost: those of before now that are not remembered
+// count as too old.
+func (s *EdgeState) Forget(now int64) { s.recent.forgotten = max(s.recent.forgotten, now) }

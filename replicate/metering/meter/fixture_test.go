@@ -34,6 +34,7 @@ type centre struct {
 	segment int64                   // of the edges' journals
 	cut     map[string]*atomic.Bool // by edge: whether its link is cut
 	log     *slog.Logger            // of the writer
+	edgeLog *slog.Logger            // of the edges
 	wait    time.Duration           // the edges' WaitLimit: long, since the machine may be busy
 }
 
@@ -138,7 +139,7 @@ func (c *centre) cutAfterReport(e *edge, account, spent int64) {
 // run opens and runs an edge's meter on its state directory.
 func (c *centre) run(e *edge) {
 	m, err := meter.Open(meter.Config{
-		State: e.state, Files: c.files, Now: c.now, WaitLimit: c.wait, SegmentBytes: c.segment,
+		State: e.state, Files: c.files, Now: c.now, WaitLimit: c.wait, SegmentBytes: c.segment, Logger: c.edgeLog,
 		Writer: meter.OverHTTP("http://writer", e.token, &http.Client{Transport: link{c, c.cut[e.name]}}),
 	})
 	require.NoError(c.t, err)

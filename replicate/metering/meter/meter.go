@@ -34,6 +34,7 @@ type Meter struct {
 	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
 	stats       counters
 	waiters     waiters
+	recovered   journal.Replayed // what Open found
 }
 
 // Open locks the state directory and replays its journal. journal.ErrInUse when another
@@ -53,10 +54,10 @@ func Open(config Config) (*Meter, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open meter: %w", err), dir.Close())
 	}
-	if found.Torn > 0 {
-		config.Logger.Warn("the journal's torn end was dropped", "bytes", found.Torn)
+	m.journal, m.recovered = j, found
+	if err := m.recover(&found); err != nil {
+		return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
 	}
-	m.journal = j
 	var random [16]byte
 	config.Random(random[:])
 	m.state.Boot(binary.LittleEndian.Uint64(random[:8]))
@@ -70,6 +71,45 @@ func Open(config Config) (*Meter, error) {
 		return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
 	}
 	return m, nil
+}
+
+// recover says what was not whole in the journal. In place of a damaged segment it begins a new one with
+// what could be read.
+func (m *Meter) recover(found *journal.Replayed) error {
+	log := m.config.Logger
+	if found.Torn > 0 {
+		log.Warn("the journal's torn end was dropped", "bytes", found.Torn)
+	}
+	for _, name := range found.Unfinished {
+		log.Warn("a segment of the journal was dropped: a crash came before it began", "file", name)
+	}
+	for _, name := range found.Damaged {
+		log.Error("a segment of the journal is damaged: it is set aside, and what can be read of it is used", "file", name,
+			"charges_may_be_lost", found.Lost)
+	}
+	if found.IDsLost {
+		m.state.Forget(m.now())
+	}
+	if found.Lost {
+		m.state.Damaged()
+	}
+	if len(found.Damaged) == 0 {
+		return nil
+	}
+	return m.journal.Rotate(m.state.Snapshot)
+}
+
+// Recovered tells what Open found in the journal.
+func (m *Meter) Recovered() journal.Replayed { return m.recovered }
+
+// Corrupt is the number of files that were set aside since they were damaged, and are still in the state
+// directory; -1 when it can't be listed.
+func (m *Meter) Corrupt() int {
+	names, err := m.journal.Corrupt()
+	if err != nil {
+		return -1
+	}
+	return len(names)
 }
 
 // stateLog writes the edge state's records to the journal.

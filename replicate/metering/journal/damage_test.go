@@ -1,0 +1,227 @@
+package journal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// synced writes records, each made durable before the next.
+func synced(t *testing.T, j *Journal, k *recorder, from, to int) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		require.NoError(t, put(j, k, fmt.Sprint("charge ", i), true))
+		require.NoError(t, j.Sync())
+	}
+}
+
+func charges(from, to int) (list []string) {
+	for i := from; i < to; i++ {
+		list = append(list, fmt.Sprint("charge ", i))
+	}
+	return list
+}
+
+func flip(d *disk, name string, at int) { d.files[name].Bytes()[at] ^= 0x10 }
+
+// where returns the offset of a record in a segment.
+func where(d *disk, name, record string) int { return strings.Index(d.files[name].String(), record) }
+
+// TestADamagedRecordIsNotATornTail flips one bit at a time in durable records and in their heads: the
+// records behind are still used, the segment is set aside, and nothing is written until a new one has
+// begun.
+func TestADamagedRecordIsNotATornTail(t *testing.T) {
+	k := &recorder{}
+	for at := -frameHead; at < len("charge 5"); at++ {
+		d := newDisk()
+		j, _, _, _ := opened(t, d, k)
+		synced(t, j, k, 0, 40)
+		name := segmentName(1)
+		flip(d, name, where(d, name, "charge 5")+at)
+		again, _, records, found := opened(t, d, k)
+		require.Equal(t, append(charges(0, 5), charges(6, 40)...), records, "at %d", at)
+		require.True(t, found.Lost)
+		require.Equal(t, []string{name}, found.Damaged)
+		require.Zero(t, found.Torn)
+		require.ErrorIs(t, put(again, k, "charge", true), errDamaged)
+		require.True(t, again.Full(DefaultSegment))
+
+		require.NoError(t, again.Rotate(func(write func([]byte)) { write([]byte("what could be read")) }))
+		require.NoError(t, put(again, k, "after", true))
+		corrupt, err := again.Corrupt()
+		require.NoError(t, err)
+		require.Equal(t, []string{name + corruptSuffix}, corrupt)
+		_, ids, records, found := opened(t, d, k)
+		require.Equal(t, []string{"what could be read", "after"}, records)
+		require.Len(t, ids, 39, "it is still read for request ids")
+		require.True(t, found.IDsLost)
+		require.False(t, found.Lost)
+		require.Empty(t, found.Damaged, "it is reported once")
+	}
+}
+
+// TestWhatWasNotDurableMayBeTorn flips a bit behind what was last synced, where a power cut may have left
+// a hole: it is the end, whatever follows.
+func TestWhatWasNotDurableMayBeTorn(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	synced(t, j, k, 0, 10)
+	for i := 10; i < 20; i++ {
+		require.NoError(t, put(j, k, fmt.Sprint("charge ", i), true))
+	}
+	name := segmentName(1)
+	flip(d, name, where(d, name, "charge 12"))
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, charges(0, 12), records)
+	require.Empty(t, found.Damaged)
+	require.Positive(t, found.Torn)
+}
+
+// TestADamagedSnapshotIsRebuilt flips each bit of a snapshot: the segment before, whose end says that it
+// is complete, has the same.
+func TestADamagedSnapshotIsRebuilt(t *testing.T) {
+	k := &recorder{}
+	make := func() (*disk, string, int) {
+		d := newDisk()
+		j, _, _, _ := opened(t, d, k)
+		synced(t, j, k, 0, 5)
+		require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("first half")); write([]byte("second half")) }))
+		size := d.files[segmentName(2)].Len()
+		synced(t, j, k, 5, 8)
+		return d, segmentName(2), size
+	}
+	_, _, size := make()
+	for at := range size {
+		d, name, _ := make()
+		flip(d, name, at)
+		again, _, records, found := opened(t, d, k)
+		require.Equal(t, charges(0, 8), records, "at %d", at)
+		require.False(t, found.Lost)
+		require.Equal(t, []string{name}, found.Damaged)
+		require.NoError(t, again.Rotate(func(write func([]byte)) { write([]byte("all")) }))
+		require.Contains(t, d.files, name+corruptSuffix)
+		require.Contains(t, d.files, segmentName(3))
+	}
+	t.Run("not from one that is damaged too", func(t *testing.T) {
+		d, name, _ := make()
+		flip(d, name, frameHead)
+		flip(d, segmentName(1), where(d, segmentName(1), "charge 2"))
+		_, _, records, found := opened(t, d, k)
+		require.Equal(t, append(charges(0, 2), charges(3, 8)...), records)
+		require.True(t, found.Lost)
+		require.Equal(t, []string{segmentName(1), name}, found.Damaged)
+	})
+	t.Run("not from one that may lack its end", func(t *testing.T) {
+		d, name, _ := make()
+		flip(d, name, frameHead)
+		before := d.files[segmentName(1)]
+		before.Truncate(before.Len() - frameHead)
+		_, _, records, found := opened(t, d, k)
+		require.Equal(t, charges(0, 8), records)
+		require.True(t, found.Lost)
+	})
+	t.Run("nor if there is none before", func(t *testing.T) {
+		d, name, _ := make()
+		flip(d, name, frameHead)
+		require.NoError(t, d.Remove(segmentName(1)))
+		_, _, records, found := opened(t, d, k)
+		require.Equal(t, append([]string{"second half"}, charges(5, 8)...), records)
+		require.True(t, found.Lost)
+	})
+}
+
+// TestADamagedSegmentOfIDsIsSetAside leaves the newest segment in use.
+func TestADamagedSegmentOfIDsIsSetAside(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	synced(t, j, k, 0, 5)
+	require.NoError(t, j.Rotate(func(write func([]byte)) { write([]byte("all")) }))
+	flip(d, segmentName(1), where(d, segmentName(1), "charge 2"))
+	again, ids, records, found := opened(t, d, k)
+	require.Equal(t, []string{"charge 0", "charge 1", "charge 3", "charge 4"}, ids)
+	require.Equal(t, []string{"all"}, records)
+	require.Equal(t, []string{segmentName(1)}, found.Damaged)
+	require.True(t, found.IDsLost)
+	require.False(t, found.Lost)
+	require.Contains(t, d.files, segmentName(1)+corruptSuffix)
+	require.NoError(t, put(again, k, "after", true))
+	require.NoError(t, again.Rotate(func(write func([]byte)) { write([]byte("all")) }))
+	require.Contains(t, d.files, segmentName(1)+corruptSuffix, "no rotation deletes it")
+}
+
+// TestWhatIsNoSegmentIsSetAside has a file that holds no frame, such as of another format.
+func TestWhatIsNoSegmentIsSetAside(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	_, err := d.Append(segmentName(4))
+	require.NoError(t, err)
+	d.files[segmentName(4)].WriteString("a journal of another program")
+	_, _, records, found := opened(t, d, k)
+	require.Empty(t, records)
+	require.True(t, found.Lost)
+	require.Equal(t, []string{segmentName(4)}, found.Damaged)
+	require.ElementsMatch(t, []string{segmentName(4) + corruptSuffix, segmentName(5)}, slices.Collect(maps.Keys(d.files)))
+}
+
+// TestAFrameIsBoundToItsPlace copies whole frames to another offset and to another segment.
+func TestAFrameIsBoundToItsPlace(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	synced(t, j, k, 0, 9)
+	name := segmentName(1)
+	content := d.files[name].Bytes()
+	size := frameHead + len("charge 0")
+	third, fifth := where(d, name, "charge 3")-frameHead, where(d, name, "charge 5")-frameHead
+	copy(content[fifth:fifth+size], content[third:third+size])
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, append(charges(0, 5), charges(6, 9)...), records)
+	require.True(t, found.Lost)
+
+	other := newDisk()
+	_, err := other.Append(segmentName(2))
+	require.NoError(t, err)
+	other.files[segmentName(2)].Write(content)
+	_, _, records, _ = opened(t, other, k)
+	require.Empty(t, records)
+}
+
+// TestRecordsThatFailedToBeWrittenAreBoundToWhereTheyGo has a record that stays be written to another
+// segment than it was first meant for.
+func TestRecordsThatFailedToBeWrittenAreBoundToWhereTheyGo(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	k.Lock()
+	j.Append([]byte("stays"), false)
+	k.Unlock()
+	d.full = 3
+	require.Error(t, put(j, k, "charge", true))
+	d.full = -1
+	synced(t, j, k, 0, 1)
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, []string{"stays", "charge 0"}, records)
+	require.Empty(t, found.Damaged)
+}
+
+func batchOf(seq uint64) *syncproto.Batch { return &syncproto.Batch{Seq: seq, Of: 1} }
+
+// TestDamageInTheArchiveLosesOneBatch flips a bit in the second of three batches.
+func TestDamageInTheArchiveLosesOneBatch(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	for seq := uint64(1); seq <= 3; seq++ {
+		require.NoError(t, j.Archive(1, batchOf(seq), archiveDay, archiveDay))
+	}
+	require.NoError(t, j.Close())
+	size := d.files[archiveName(archiveDay)].Len() / 3
+	flip(d, archiveName(archiveDay), size+frameHead+1)
+	again, _, _, _ := opened(t, d, k)
+	require.NoError(t, again.Archive(1, batchOf(4), archiveDay, archiveDay))
+	for seq, there := range map[uint64]bool{1: true, 2: false, 3: true, 4: true} {
+		require.Equal(t, there, archivedBatch(t, again, 1, seq) != nil, "batch %d", seq)
+	}
+}
