@@ -19,6 +19,7 @@
 //     file stays open, even if it was deleted.
 //   - A file whose log got another index (-shm) counts as another file: commits are not
 //     visible through the old one.
+//   - While a push is under way, all connections stay in the release before it (hold).
 //   - The file is never written, recovered or checkpointed.
 //   - A statement that fails on the file is sent to the endpoint at once.
 //

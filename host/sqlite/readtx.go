@@ -36,13 +36,13 @@ func newReadTx(sqlite *sqlite3.Conn, length time.Duration) (tx readTx, err error
 	return tx, nil
 }
 
-// enter makes sure that a transaction is open that began less than length before now, and
-// reports whether it had to begin one.
-func (tx *readTx) enter(now time.Time) (began bool, err error) {
+// enter makes sure that a transaction is open that began less than length before now, or with hold at
+// any time, and reports whether it had to begin one.
+func (tx *readTx) enter(now time.Time, hold bool) (began bool, err error) {
 	if tx.length <= 0 {
 		return false, nil
 	}
-	if tx.open && now.After(tx.until) {
+	if tx.open && now.After(tx.until) && !hold {
 		if err := tx.leave(); err != nil {
 			return false, err
 		}
@@ -98,6 +98,9 @@ func (s *Store) newExpiry(c *connection) *time.Timer {
 func (s *Store) expire(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held.Load() {
+		return // letGo ends it
+	}
 	if s.slots[c.slot].idle != c {
 		c.expired = true
 		return

@@ -16,6 +16,7 @@ import (
 var (
 	errStuck   = errors.New("the replica's file does not follow its endpoint")
 	errMissing = errors.New("the replica has no file yet")
+	errPushed  = errors.New("the replica's new file is in the middle of a push")
 	errFilling = errors.New("the registry has no release: its primary was recreated and is being filled")
 )
 
@@ -72,8 +73,11 @@ func (r *Replica) check(before *view) *view {
 		// Neither can be read well: keep what was read last.
 		next.remote, next.beat, next.why = next.file == nil, r.newest, errors.Join(err, endpointErr)
 	}
-	if r.config.Database == schema.Registry && !r.released && next.file != nil {
-		_ = r.checkReleased(next.file) // it may have a release by now
+	if r.config.Database == schema.Registry && next.file != nil {
+		if !r.released {
+			_ = r.checkReleased(next.file) // it may have a release by now
+		}
+		r.followPush(next.file)
 	}
 	next.unreleased = r.config.Database == schema.Registry && !r.released
 	return next
@@ -127,7 +131,7 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 	var fileBeat int64
 	err := errMissing
 	if before.file != nil {
-		if fileBeat, err = r.beat(before.file); err == nil {
+		if fileBeat, err = r.beat(newest{before.file}); err == nil {
 			err = r.retrySuspect(before, next)
 		}
 		if !before.file.Replaced() {
@@ -165,17 +169,23 @@ func (r *Replica) retrySuspect(before, next *view) error {
 func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 	opened, err := Open(Config{
 		Path: r.config.File, Connections: r.config.Connections, Pinned: true, ReadTx: r.config.ReadTx,
-		CacheResults: r.config.CacheResults,
+		CacheResults: r.config.CacheResults, Watched: true,
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	beat, err := r.beat(opened)
+	beat, err := r.beat(newest{opened})
 	if err == nil && beat < oldest {
 		err = fmt.Errorf("the replica's file is being built: %v behind", time.Duration(oldest-beat)*time.Millisecond)
 	}
 	if err == nil {
 		err = r.checkReleased(opened)
+	}
+	if err == nil && r.released && r.config.Database == schema.Registry && r.view.Load().file != nil {
+		// The one that is open is whole, which is better than the middle of a push.
+		if now, failed := readPushing(newest{opened}); failed == nil && now.dirty {
+			err = errPushed
+		}
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, opened.Close())

@@ -77,6 +77,8 @@ type Replica struct {
 	newest int64 // newest heartbeat that was read and not ahead of the clock, Unix milliseconds
 	// released is set once a registry with a release was read.
 	released bool
+	// mixed is set while a push is under way whose records this edge sees already.
+	mixed bool
 	// failures counts the checks in a row in which the endpoint did not answer.
 	failures int
 

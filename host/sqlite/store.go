@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -33,6 +34,8 @@ type Config struct {
 	// Pinned makes Open open all connections at once, and never reads another file that took
 	// the place of the one that Open found: it may be a replica under construction.
 	Pinned bool
+	// Watched opens one more connection, which reads the newest state while the others hold one.
+	Watched bool
 	// Timeout bounds one statement, including the wait for a connection.
 	Timeout time.Duration
 	// MaxRows and MaxBytes bound one result. Only its texts and blobs count as bytes.
@@ -87,15 +90,20 @@ type Store struct {
 
 	mu     sync.Mutex
 	slots  []slot      // the first free one is taken: its cache is warm
+	held   atomic.Bool // transactions are kept; see hold
 	file   os.FileInfo // the file that idle connections have open
 	index  os.FileInfo // of the WAL, as Open found it; nil if there was none
 	closed bool
+
+	aside sync.Mutex
+	fresh *connection // of a Watched store: reads the newest state beside the slots
 }
 
 // slot holds one connection.
 type slot struct {
 	taken bool
 	idle  *connection // nil if it is in use or not open
+	renew bool        // end the transaction on release
 }
 
 // Open opens the file and reads its schema once. It fails for a missing file or one that is no
@@ -114,6 +122,15 @@ func Open(config Config) (*Store, error) {
 		if !config.Pinned {
 			break // the others are opened when they are needed
 		}
+	}
+	if config.Watched {
+		alone := config
+		alone.ReadTx, alone.CacheResults = 0, false
+		c, err := connect(alone, config.Connections)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open database %s: %w", config.Path, err), s.Close())
+		}
+		s.fresh = c
 	}
 	if info, err := os.Stat(indexOf(config.Path)); err == nil {
 		s.index = info
@@ -167,7 +184,7 @@ func (s *Store) Query(ctx context.Context, statement string, args []handler.Valu
 		return err
 	}
 	c.limit.set(ctx, s.config.Now, started.Add(s.config.Timeout))
-	if err = c.enter(started); err == nil {
+	if err = c.enter(started, s.held.Load()); err == nil {
 		err = c.answer(statement, args, dst, s.config)
 	}
 	c.limit.clear()
@@ -234,7 +251,7 @@ func (s *Store) takeToken(ctx context.Context) error {
 func (s *Store) release(c *connection, err error) {
 	s.mu.Lock()
 	keep := !s.closed && !breaks(err) && os.SameFile(c.file, s.file)
-	if c.expired {
+	if (c.expired || s.slots[c.slot].renew) && !s.held.Load() {
 		c.expired = false
 		keep = c.tx.leave() == nil && keep
 	}
@@ -291,6 +308,12 @@ func (s *Store) Close() error {
 	s.closed = true
 	idle := s.takeIdle()
 	s.mu.Unlock()
+	s.aside.Lock()
+	defer s.aside.Unlock()
+	if s.fresh != nil {
+		idle = append(idle, s.fresh)
+		s.fresh = nil
+	}
 	return closeAll(idle)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"regedge/replicate/registry/libsql"
 	"regedge/schema/content"
@@ -15,6 +16,8 @@ const (
 	// names with the gaps between them.
 	generationBits = 28
 	generations    = 8
+	// holdPause is how long after its claim a push writes the first record. An edge looks each second.
+	holdPause = 3 * time.Second
 	// movedShare: when more than one in so many entries has moved, the file's index was rebuilt,
 	// and the whole search is written in a new generation.
 	movedShare = 5
@@ -24,6 +27,7 @@ const (
 type state struct {
 	current    string // newest release
 	pushing    string // release whose push is not complete, or empty
+	dirty      bool   // records of that push were written
 	pushed     bool   // whether anything was pushed before
 	generation int64
 	terms      int64 // termsMark of the program that pushed
@@ -36,11 +40,11 @@ func (p *pusher) readState(ctx context.Context) (s state, err error) {
 	}
 	err = p.config.Primary.QueryRowContext(ctx, `SELECT
 		coalesce((SELECT id FROM release ORDER BY seq DESC LIMIT 1), ''),
-		coalesce((SELECT release FROM pushing), ''),
+		coalesce((SELECT release FROM pushing), ''), coalesce((SELECT dirty FROM pushing), 0),
 		coalesce((SELECT generation FROM search_push), 0), coalesce((SELECT terms FROM search_push), 0),
 		(SELECT count(*) > 0 FROM search_push), (SELECT count(*) FROM search_name),
 		coalesce((SELECT digest FROM release ORDER BY seq DESC LIMIT 1), '')`).
-		Scan(&s.current, &s.pushing, &s.generation, &s.terms, &s.pushed, &s.names, &p.lastDigest)
+		Scan(&s.current, &s.pushing, &s.dirty, &s.generation, &s.terms, &s.pushed, &s.names, &p.lastDigest)
 	if err != nil {
 		return s, fmt.Errorf("read the primary's state: %w", libsql.Explain(err))
 	}
@@ -54,7 +58,7 @@ func (s *state) needsNewGeneration(changes []change) bool {
 	if s.pushed && s.terms != termsMark() {
 		return true
 	}
-	if s.pushing != "" {
+	if s.pushing != "" && s.dirty {
 		return false // the push that is continued has decided it
 	}
 	moved := int64(0)
@@ -66,7 +70,8 @@ func (s *state) needsNewGeneration(changes []change) bool {
 	return moved > s.names/movedShare
 }
 
-// begin claims the primary for this push.
+// begin claims the primary for this push, and gives the edges time to see that before the first record
+// is written: they hold the release before until the push is complete.
 func (p *pusher) begin(ctx context.Context, before state) error {
 	list := []libsql.Statement{
 		{SQL: `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, ?1, ?3, ?2, ?2, 0)
@@ -74,10 +79,6 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 			Args: []any{p.config.Release, p.token, p.config.Rollback}},
 		{SQL: `INSERT OR IGNORE INTO search_push (id, generation, terms) VALUES (1, 0, ?1)`, Args: []any{termsMark()}},
 		{SQL: `INSERT OR IGNORE INTO content_whole (id) VALUES (1)`},
-	}
-	if p.report.NewGeneration {
-		p.generation = (before.generation + 1) % generations
-		list = append(list, p.moveSearch(before)...)
 	}
 	tried := false
 	err := p.call(ctx, func(ctx context.Context) error {
@@ -92,7 +93,17 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 	if err != nil {
 		return fmt.Errorf("begin the push: %w", err)
 	}
-	return nil
+	if p.report.Whole || before.current == "" {
+		return nil
+	}
+	if p.config.Pause(ctx, holdPause); ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !p.report.NewGeneration {
+		return nil
+	}
+	p.generation = (before.generation + 1) % generations
+	return p.commit(ctx, p.moveSearch(before))
 }
 
 // moveSearch makes the hash of every search entry differ, so that all are written again. If the

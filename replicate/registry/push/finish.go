@@ -56,7 +56,7 @@ func (p *pusher) finish(ctx context.Context) error {
 	digest += hash
 	list = append(append(list, p.stack()...),
 		libsql.Statement{SQL: putRelease, Args: []any{release, digest, p.config.Now().Unix()}},
-		libsql.Statement{SQL: `UPDATE pushing SET release = ''`})
+		libsql.Statement{SQL: `UPDATE pushing SET release = '', dirty = 0`})
 	if err := p.commit(ctx, list); err != nil {
 		return fmt.Errorf("write the release: %w", err)
 	}

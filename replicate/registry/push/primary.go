@@ -21,7 +21,7 @@ const (
 
 // claim fails, by a CHECK of the table, when another push has taken over, and its transaction with
 // it.
-const claim = `UPDATE pushing SET claimed = ?1, batch = ?2 WHERE id = 1`
+const claim = `UPDATE pushing SET claimed = ?1, batch = ?2, dirty = 1 WHERE id = 1`
 
 // commit runs one transaction of the push exactly once: before it is tried again, committed tells
 // whether only the answer was lost.

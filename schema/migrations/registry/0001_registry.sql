@@ -217,7 +217,8 @@ CREATE TABLE pushing (
   back    INTEGER NOT NULL, -- 1 for a rollback, else 0
   token   TEXT    NOT NULL,
   claimed TEXT    NOT NULL CHECK (claimed = token),
-  batch   INTEGER NOT NULL  -- number of the last transaction under this token
+  batch   INTEGER NOT NULL, -- number of the last transaction under this token
+  dirty   INTEGER NOT NULL DEFAULT 0 -- 1 from the first record of the release until it is complete
 ) STRICT;
 
 -- How places of search_name at the primary relate to those of the pushed file: they are the

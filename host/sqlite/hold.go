@@ -1,0 +1,171 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"regedge/handler"
+)
+
+// A push writes its records in many transactions. Readers that took each state as it comes would
+// answer with records of one release beside others of the next. So the table pushing says when a push
+// begins (its release is not empty) and when its first records have been written (dirty), with some
+// seconds between both: until then all connections of a Store begin a read transaction, and they keep
+// it until the push has ended.
+
+const selectPushing = `SELECT release <> '' OR dirty, dirty FROM pushing`
+
+// holdBytes is how large the write-ahead log may grow while transactions are held, beside the size of
+// the file: held ones keep its owner from beginning it anew.
+const holdBytes = 1 << 30
+
+// pushing is what a state of the database says about a push.
+type pushing struct{ underWay, dirty bool }
+
+// readPushing reads it through a source. A database that no push has written to has none.
+func readPushing(s source) (p pushing, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	var result handler.Result
+	if err := s.Query(ctx, selectPushing, nil, &result); err != nil || result.Rows() == 0 {
+		return p, err
+	}
+	return pushing{result.Values[0].Int != 0, result.Values[1].Int != 0}, nil
+}
+
+// newest reads the newest state of a Store, which its held transactions don't see.
+type newest struct{ *Store }
+
+// Query implements source.
+func (n newest) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	s := n.Store
+	s.aside.Lock()
+	defer s.aside.Unlock()
+	if s.fresh == nil {
+		return ErrClosed
+	}
+	s.fresh.limit.set(ctx, s.config.Now, s.config.Now().Add(s.config.Timeout))
+	defer s.fresh.limit.clear()
+	return s.fresh.query(statement, args, dst, s.config.MaxRows, s.config.MaxBytes)
+}
+
+// hold makes every connection keep its read transaction until letGo, or one that it begins now. It
+// reports false, and holds nothing, if records of a push are visible already. The store is pinned.
+func (s *Store) hold(ctx context.Context) (held bool, err error) {
+	s.held.Store(true)
+	defer func() {
+		if !held {
+			s.letGo()
+		}
+	}()
+	for taken := range cap(s.tokens) {
+		if err := s.takeToken(ctx); err != nil {
+			s.giveTokens(taken)
+			return false, err
+		}
+	}
+	defer s.giveTokens(cap(s.tokens))
+	for at := range s.slots {
+		clean, err := s.holdSlot(ctx, at)
+		if err != nil || !clean {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (s *Store) giveTokens(n int) {
+	for range n {
+		<-s.tokens
+	}
+}
+
+// holdSlot begins the transaction of a slot's connection, and reports whether it sees no record of a
+// push. The caller has all tokens, so nobody else uses a connection but the timers.
+func (s *Store) holdSlot(ctx context.Context, at int) (clean bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false, ErrClosed
+	}
+	c := s.slots[at].idle
+	if c == nil {
+		return false, errors.New("a connection has failed")
+	}
+	now := s.config.Now()
+	c.limit.set(ctx, s.config.Now, now.Add(s.config.Timeout))
+	defer c.limit.clear()
+	if err := c.enter(now, true); err != nil {
+		return false, err
+	}
+	var result handler.Result
+	if err := c.query(selectPushing, nil, &result, s.config.MaxRows, s.config.MaxBytes); err != nil {
+		return false, err
+	}
+	return result.Rows() == 0 || result.Values[1].Int == 0, nil
+}
+
+// letGo ends what hold began: at once for idle connections, and after their statement for the others.
+func (s *Store) letGo() {
+	if !s.held.Swap(false) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at := range s.slots {
+		c := s.slots[at].idle
+		switch {
+		case s.slots[at].taken:
+			s.slots[at].renew = true
+		case c != nil:
+			if err := c.tx.leave(); err != nil {
+				s.slots[at].idle = nil
+				c.close()
+			}
+		}
+	}
+}
+
+// logBytes is the size of the write-ahead log beyond that of the file.
+func (s *Store) logBytes() int64 {
+	file, err := os.Stat(s.config.Path)
+	log, logErr := os.Stat(s.config.Path + "-wal")
+	if err != nil || logErr != nil {
+		return 0
+	}
+	return log.Size() - file.Size()
+}
+
+// followPush makes the store hold the release that it answers from while a push is under way.
+func (r *Replica) followPush(s *Store) {
+	now, err := readPushing(newest{s})
+	if err != nil {
+		return // a file that can't be read is dealt with elsewhere
+	}
+	switch {
+	case !now.underWay:
+		r.mixed = false
+		s.letGo()
+	case s.held.Load() && s.logBytes() > holdBytes:
+		r.tellMixed("the log has grown too large to hold the release before")
+		s.letGo()
+	case s.held.Load() || r.mixed:
+	case now.dirty:
+		r.tellMixed("its records came before this edge could hold the release before")
+	default:
+		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+		defer cancel()
+		if held, err := s.hold(ctx); !held && err == nil {
+			r.tellMixed("its records came before this edge could hold the release before")
+		}
+	}
+}
+
+// tellMixed logs once for a push that answers may mix two releases until it ends.
+func (r *Replica) tellMixed(why string) {
+	if !r.mixed {
+		r.mixed = true
+		r.config.Log.Warn("answers may mix two releases until the push that is under way ends", "because", why)
+	}
+}
