@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"schema/generate":        {"handler/ident"},
 	"schema/search":          {"handler/fastbytes", "handler/names", "schema/extsort"},
 	"schema/content":         {"schema/extsort"},
+	"schema/verify":          {"handler/directors", "handler/names", "schema", "schema/search"},
 	"schema/importer":        {"schema/extsort"},
 	"schema/importer/record": {},
 	"schema/importer/source": {"handler/ident", "schema/importer/record"},

@@ -1,0 +1,142 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+
+	"regedge/schema"
+)
+
+// Depth says how much is read.
+type Depth bool
+
+const (
+	Quick    Depth = false
+	Thorough Depth = true
+)
+
+// Report is what was found.
+type Report struct {
+	Release string  `json:"release"` // the newest; empty if there is none
+	Tables  []Table `json:"tables"`
+	// Unlinked counts records that name a record that the registry does not have, by what they are.
+	// They are kept for the day on which that is imported, and answered by no lookup. Thorough only.
+	Unlinked map[string]int64 `json:"unlinked,omitempty"`
+	Problems []string         `json:"problems"` // empty if the registry is whole
+	Elapsed  time.Duration    `json:"-"`
+}
+
+// Table is one table of the registry.
+type Table struct {
+	Name    string `json:"name"`
+	Records int64  `json:"records"`
+	Digest  string `json:"digest,omitempty"` // SHA-256 of all rows, in hexadecimal. Thorough only
+}
+
+// Whole reports whether nothing is wrong.
+func (r *Report) Whole() bool { return len(r.Problems) == 0 }
+
+// File verifies the registry in the file at path, which is only read. The error says why it could
+// not be: there is no such file, it is another database, or ctx is done.
+func File(ctx context.Context, path string, depth Depth) (report Report, err error) {
+	started := time.Now()
+	db, err := schema.OpenFile(path, true)
+	if err != nil {
+		return report, err
+	}
+	defer db.Close()
+	if err := schema.CheckReadable(ctx, db, schema.Registry); err != nil {
+		return report, fmt.Errorf("verify %s: %w", path, err)
+	}
+	held, err := db.Conn(ctx)
+	if err != nil {
+		return report, fmt.Errorf("verify %s: %w", path, err)
+	}
+	defer held.Close()
+	report, err = onConnection(ctx, held, depth)
+	report.Elapsed = time.Since(started)
+	if err != nil {
+		return report, fmt.Errorf("verify %s: %w", path, err)
+	}
+	return report, nil
+}
+
+// onConnection verifies the database of a connection in one transaction.
+func onConnection(ctx context.Context, held *sql.Conn, depth Depth) (Report, error) {
+	v := verifier{report: Report{Problems: []string{}}}
+	err := held.Raw(func(c any) error {
+		v.conn = c.(driver.Conn).Raw()
+		defer v.conn.SetInterrupt(v.conn.SetInterrupt(ctx))
+		if err := v.conn.Exec(`BEGIN`); err != nil {
+			return err
+		}
+		err := v.run(depth)
+		if end := v.conn.Exec(`ROLLBACK`); err == nil {
+			err = end
+		}
+		return err
+	})
+	return v.report, err
+}
+
+// verifier is one run.
+type verifier struct {
+	conn   *sqlite3.Conn
+	report Report
+}
+
+func (v *verifier) run(depth Depth) error {
+	steps := []func() error{v.checkRelease, v.checkSearch, v.checkSample}
+	if depth == Thorough {
+		steps = []func() error{
+			v.checkStructure, v.checkRelease, v.checkSearch, v.checkTerms, v.checkDerived, v.checkSums, v.countUnlinked, v.digest,
+		}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find notes a problem.
+func (v *verifier) find(format string, args ...any) {
+	v.report.Problems = append(v.report.Problems, fmt.Sprintf(format, args...))
+}
+
+// findAll notes how many problems of one kind there are, and the first.
+func (v *verifier) findAll(n int64, first, what string) {
+	if n > 0 {
+		v.find("%s: %d, the first is %s", what, n, first)
+	}
+}
+
+// each calls do for each row of a query.
+func (v *verifier) each(query string, do func(*sqlite3.Stmt) error) error {
+	rows, _, err := v.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Step() {
+		if err := do(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// number runs a query that returns one integer.
+func (v *verifier) number(query string) (n int64, err error) {
+	err = v.each(query, func(row *sqlite3.Stmt) error {
+		n = row.ColumnInt64(0)
+		return nil
+	})
+	return n, err
+}

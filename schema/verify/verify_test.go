@@ -1,0 +1,106 @@
+package verify
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sampletest"
+	"regedge/schema"
+)
+
+// changed runs SQL on a copy of the sample registry, and returns the copy.
+func changed(t *testing.T, script string) string {
+	t.Helper()
+	path := sampletest.Registry(t)
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	_, err = db.Exec(script)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	return path
+}
+
+func TestAWholeRegistryHasNoProblem(t *testing.T) {
+	path := changed(t, "")
+	for _, depth := range []Depth{Quick, Thorough} {
+		report, err := File(t.Context(), path, depth)
+		require.NoError(t, err)
+		require.Empty(t, report.Problems)
+		require.True(t, report.Whole())
+		require.NotEmpty(t, report.Release)
+		require.Equal(t, "company", report.Tables[0].Name)
+		require.Positive(t, report.Tables[0].Records)
+		if depth == Thorough {
+			require.Len(t, report.Tables[0].Digest, 64)
+		}
+	}
+}
+
+// TestWhatIsNotWholeIsNamed breaks one thing after another.
+func TestWhatIsNotWholeIsNamed(t *testing.T) {
+	const one = `(SELECT cin FROM company ORDER BY cin LIMIT 1 OFFSET 7)`
+	for script, want := range map[string]string{
+		`DELETE FROM release`:                     "there is no release",
+		`INSERT INTO unreleased VALUES (1, 0)`:    "changes after the release",
+		`INSERT INTO search_pending VALUES ('x')`: "changes after the release",
+		`DELETE FROM director WHERE din IN (SELECT din FROM director WHERE din NOT IN (SELECT din FROM appointment WHERE cessation IS NULL) LIMIT 1)`: "table director has",
+		`DELETE FROM search_name WHERE value = ` + one:            "companies and LLPs that the search does not have: 1",
+		`UPDATE search_name SET value = 'Z' WHERE value = ` + one: "entries of the search without a company or LLP: 1, the first is Z",
+		`UPDATE company SET directors = 'x' WHERE cin = ` + one:   "directors list differs",
+		`UPDATE company SET district = 'x' WHERE cin = (SELECT cin FROM company JOIN pincode USING (pincode) WHERE pincode.district <> '' LIMIT 1)`: "district differs",
+		`INSERT INTO search_index (search_index) VALUES ('delete-all')`:                                                                             "",
+	} {
+		path := changed(t, script)
+		for _, depth := range []Depth{Quick, Thorough} {
+			report, err := File(t.Context(), path, depth)
+			require.NoError(t, err)
+			require.False(t, report.Whole(), "%v %s", depth, script)
+			require.Contains(t, strings.Join(report.Problems, "\n"), want, script)
+		}
+	}
+}
+
+func TestThoroughFindsWhatASampleMayNot(t *testing.T) {
+	for script, want := range map[string]string{
+		`UPDATE search_name SET name = name || 'q' WHERE place = (SELECT min(place) FROM search_name)`: "search: ",
+		`INSERT INTO content VALUES (1, 1, 'x', 1); INSERT INTO content_whole VALUES (1)`:              "hashes of the records and their sums differ in 1 of 4096 parts",
+		`INSERT INTO content_part VALUES (1, 1, 1, 1); INSERT INTO content_whole VALUES (1)`:           "hashes of the records and their sums differ in 1 of 4096 parts",
+	} {
+		report, err := File(t.Context(), changed(t, script), Thorough)
+		require.NoError(t, err)
+		require.Len(t, report.Problems, 1, script)
+		require.Contains(t, report.Problems[0], want)
+	}
+	report, err := File(t.Context(), changed(t, `PRAGMA writable_schema = on; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'partner') WHERE name = 'pincode'`), Thorough)
+	if err == nil {
+		require.False(t, report.Whole(), "a damaged file")
+	}
+}
+
+func TestDigestsTellFilesApart(t *testing.T) {
+	digests := func(path string) (list []string) {
+		report, err := File(t.Context(), path, Thorough)
+		require.NoError(t, err)
+		for _, table := range report.Tables {
+			list = append(list, table.Digest)
+		}
+		return list
+	}
+	plain, other := digests(changed(t, "")), digests(changed(t, `UPDATE llp SET city = city || 'x' WHERE llpin = (SELECT min(llpin) FROM llp WHERE city IS NOT NULL)`))
+	require.Equal(t, plain, digests(changed(t, "VACUUM")))
+	require.Equal(t, plain[0], other[0])
+	require.NotEqual(t, plain[1], other[1])
+}
+
+func TestWhatIsNoRegistryIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	_, err := File(t.Context(), path, Quick)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o600))
+	_, err = File(t.Context(), path, Quick)
+	require.Error(t, err)
+}
