@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/schollz/progressbar/v3"
 
 	"regedge/host/hint"
@@ -16,17 +19,22 @@ import (
 )
 
 type importCommand struct {
-	Files    []string `arg:"" name:"files" help:"Files in any of the official formats, plain, gzip or zstd; - is the standard input."`
+	Files    []string `arg:"" name:"files" optional:"" help:"Files in any of the official formats, plain, gzip or zstd; - is the standard input."`
 	Registry string   `required:"" placeholder:"FILE" help:"The registry database; made when missing."`
 	Pincodes []string `env:"-" type:"path" placeholder:"FILE" help:"Post office directories, for the districts. They may stand among the files, too."`
 	AsOf     string   `env:"-" placeholder:"DATE" help:"The date of the files, YYYY-MM-DD. By default today."`
 	Rejects  string   `env:"-" type:"path" placeholder:"FILE" help:"Where rows go that can't be taken, with line and reason."`
+	Verify   bool     `env:"-" help:"Read the whole registry and say whether it is: with files after their import, without only that."`
+	JSON     bool     `name:"json" env:"-" help:"Print JSON instead of a table."`
 }
 
 // Validate refuses early what would fail later.
 func (c *importCommand) Validate() error {
 	if isRemote(c.Registry) {
 		return errors.New("--registry is a file here: import into one, and bring it to a server from there")
+	}
+	if len(c.Files)+len(c.Pincodes) == 0 && !c.Verify {
+		return errors.New("expected \"<files> ...\": what to import, or --verify")
 	}
 	if c.AsOf == "" {
 		return nil
@@ -52,6 +60,18 @@ func limitMemory() {
 // Run imports the files and prints how many rows of each were new, changed or rejected.
 func (c *importCommand) Run(ctx context.Context, m *Main) error {
 	limitMemory()
+	if len(c.Files)+len(c.Pincodes) > 0 {
+		if err := c.importFiles(ctx, m); err != nil {
+			return err
+		}
+	}
+	if c.Verify {
+		return verifyFile(ctx, m, c.Registry, c.JSON)
+	}
+	return nil
+}
+
+func (c *importCommand) importFiles(ctx context.Context, m *Main) error {
 	bar := newProgress(m.Stderr, "importing", "B")
 	report, err := importer.Run(ctx, importer.Config{
 		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,
@@ -59,19 +79,48 @@ func (c *importCommand) Run(ctx context.Context, m *Main) error {
 		Progress: func(p importer.Progress) { bar.set(p.Bytes, p.Total) },
 	})
 	bar.finish()
-	if len(report.Files) > 0 {
-		if tableErr := report.WriteTable(m.Stdout); err == nil {
-			err = tableErr
-		}
+	if err != nil {
+		return explainImport(ctx, err, report.Release)
 	}
-	if rejected := rejectedRows(&report); err == nil && rejected > 0 && c.Rejects == "" {
+	if err := c.print(m, &report); err != nil {
+		return err
+	}
+	if rejected := rejectedRows(&report); rejected > 0 && c.Rejects == "" {
 		fmt.Fprintf(m.Stderr, "rows that could not be taken: %d; --rejects FILE would keep them\n", rejected)
 	}
-	if err == nil && nothingTaken(&report) {
+	if nothingTaken(&report) {
 		return hint.With(errors.New("no row could be taken"), "the table above, and a rejects file, give the reasons")
 	}
-	if err != nil && ctx.Err() != nil {
-		return hint.With(fmt.Errorf("interrupted: %w", err), "what was written stays; the same command goes on from there")
+	return nil
+}
+
+func (c *importCommand) print(m *Main, report *importer.Report) error {
+	if !c.JSON {
+		return report.WriteTable(m.Stdout)
+	}
+	return printJSON(m.Stdout, struct {
+		*importer.Report
+		Total   importer.FileReport `json:"total"`
+		Elapsed float64             `json:"elapsed_seconds"`
+	}{report, report.Total(), report.Elapsed.Seconds()})
+}
+
+// explainImport adds hints. release is that which was written in spite of the error, if any: else
+// the registry is as it was.
+func explainImport(ctx context.Context, err error, release string) error {
+	var registry *importer.RegistryError
+	ofRegistry := errors.As(err, &registry)
+	switch {
+	case release != "":
+		return hint.With(fmt.Errorf("release %s was written, then: %w", release, err), "the registry is whole; regedge import --verify says so")
+	case ctx.Err() != nil:
+		return hint.With(errors.New("interrupted: the registry is as it was before"), "the same command begins again")
+	case errors.Is(err, fs.ErrNotExist) && ofRegistry:
+		return hint.With(err, "make that folder first, or name another with --registry")
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(err, "a relative path begins at the current folder, and a pattern in quotes is not expanded")
+	case ofRegistry && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, sqlite3.READONLY) || errors.Is(err, sqlite3.CANTOPEN)):
+		return hint.With(err, "an import needs to write the registry and its folder: name one with --registry that this user may write to")
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"strconv"
@@ -76,13 +77,18 @@ func show[T any](m *Main, o *operator, call func(*writer.Client) (T, error), tex
 	}
 	warnPending(m, answer)
 	if o.JSON {
-		encoder := json.NewEncoder(m.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(answer)
+		return printJSON(m.Stdout, answer)
 	}
 	table := tabwriter.NewWriter(m.Stdout, 0, 0, 2, ' ', 0)
 	text(table, answer)
 	return table.Flush()
+}
+
+// printJSON prints a value for programs to read.
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 // warnPending says that edges do not know of a change yet.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
+	"regedge/schema/importer"
 )
 
 type statusCommand struct {
@@ -111,9 +111,7 @@ func (c *statusCommand) explainRegistry(err error) error {
 
 func (c *statusCommand) print(m *Main, s *status) error {
 	if c.JSON {
-		encoder := json.NewEncoder(m.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(s)
+		return printJSON(m.Stdout, s)
 	}
 	if c.Watch {
 		fmt.Fprintf(m.Stdout, "\n%s\n", s.At.Format(time.RFC3339))
@@ -143,7 +141,20 @@ func (s *status) write(w io.Writer) error {
 		row(table)
 		row(table, "No release has been pushed to the registry yet.")
 	}
-	return table.Flush()
+	err := table.Flush()
+	if err == nil && len(s.Releases) > 0 {
+		_, err = fmt.Fprint(w, lacking(&s.Releases[0]))
+	}
+	return err
+}
+
+// lacking says what lookups answer while the current release has no persons.
+func lacking(r *push.Release) string {
+	held := importer.Held{Companies: r.Companies, LLPs: r.LLPs, Directors: r.Directors, Appointments: r.Appointments, Partners: r.Partners}
+	if text := held.Lacking(); text != "" {
+		return "\n" + text
+	}
+	return ""
 }
 
 // unsettled is how many of an edge's charges the writer may not have, by its last report.

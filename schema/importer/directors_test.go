@@ -88,7 +88,7 @@ func TestAnImportGoesOnIfARowidIsTaken(t *testing.T) {
 	require.Equal(t, "1|2", w.row("SELECT sum(rowid = cin_number(cin)), sum(rowid <> cin_number(cin)) FROM company"))
 }
 
-// TestDirectorsListsOfAnInterruptedImportFollow interrupts it before its release, and goes on with a
+// TestDirectorsListsOfAnInterruptedImportFollow interrupts one before its release, and goes on with a
 // director of another name.
 func TestDirectorsListsOfAnInterruptedImportFollow(t *testing.T) {
 	w := newFixture(t)
@@ -96,8 +96,13 @@ func TestDirectorsListsOfAnInterruptedImportFollow(t *testing.T) {
 	config.Random = failingReader{}
 	_, err := Run(t.Context(), config)
 	require.ErrorIs(t, err, errNoRandom)
-	require.Len(t, w.lists(), 2)
+	w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
 
-	w.text("2025-02-01", "din,name,disqualified,designation,appointment_date\n2,MADE-UP RAVI K,,,\n")
-	require.Len(t, w.lists(), 2)
+	config = w.config("2025-02-01", w.file("din,name,disqualified,designation,appointment_date\n2,MADE-UP RAVI K,,,\n"))
+	config.Random = failingReader{}
+	_, err = Run(t.Context(), config)
+	require.ErrorIs(t, err, errNoRandom)
+	require.Contains(t, w.lists()[1], "MADE-UP RAVI\t")
+	w.run("2025-02-01", config.Files...)
+	require.Contains(t, w.lists()[1], "MADE-UP RAVI K\t")
 }

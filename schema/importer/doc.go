@@ -26,15 +26,15 @@
 //	  │                                               │
 //	  │ load      load.Store, the caller's goroutine  │ index   empty registry only: a
 //	  │             memory: 64 MB of page cache       │         goroutine merges the names
-//	  │             disk: transactions of 50,000      │         again, and sorts their terms
-//	  │             records in the registry's WAL     │         in temporary files
+//	  │             disk: a draft beside no registry, │         again, and sorts their terms
+//	  │             else the registry's WAL           │         in temporary files
 //	  ▼                                               ▼
 //	tables company, llp, director, …          table search_index
 //	  │                                               │
 //	  └───────────────────────┬───────────────────────┘
-//	                          │ release   one transaction: the search index (built above,
-//	                          │           or updated by the marks of changed names) and
-//	                          ▼           the row of the release; then a checkpoint
+//	                          │ release   the search index (built above, or updated by
+//	                          │           the marks of changed names) and the row of the
+//	                          ▼           release; then the commit, or the draft's new name
 //	                  one registry file
 //
 // In an empty registry companies are written after directors and appointments, so that each
@@ -45,10 +45,8 @@
 //     unchanged, rejected or left out (FileReport.check).
 //   - The content of the database depends on which sources were merged, each with its as-of
 //     date, and not on their order or on repetition (merge.State).
-//   - A transaction holds whole records. An interrupted run leaves what it has committed, and
-//     the same run again completes it, including the release (table unreleased). The search
-//     index and the index of appointments that it skipped are marked, or made by the next run
-//     when they are missing.
+//   - A run is seen as a whole or not at all: it is one transaction, or a file that is renamed at
+//     the end (load.draft). An interrupted run leaves nothing.
 //   - E-mail addresses, phone numbers and addresses of directors and partners are neither
 //     stored nor written to the rejects file.
 package importer

@@ -72,6 +72,14 @@ func newFixture(t *testing.T) *fixture {
 	}
 }
 
+// registryFiles lists the registry and what stands beside it.
+func (w *fixture) registryFiles() []string {
+	w.t.Helper()
+	list, err := filepath.Glob(w.registry + "*")
+	require.NoError(w.t, err)
+	return list
+}
+
 // file writes a file and returns its path.
 func (w *fixture) file(content string) string {
 	w.t.Helper()

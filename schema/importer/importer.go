@@ -54,8 +54,8 @@ type Progress struct {
 
 // Run imports the files of a configuration. It reads and sorts them, in temporary files beside
 // the registry that take about as much room as the uncompressed sources, and writes each
-// table in key order. On an error, or when ctx ends, what was committed stays and is in the
-// report; the same run again completes it.
+// table in key order. On an error, or when ctx ends, the registry is as it was before, unless
+// the report names a release.
 func Run(ctx context.Context, config Config) (Report, error) {
 	r, err := newRun(config)
 	if err != nil {
@@ -69,7 +69,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	if err := r.openStore(ctx); err != nil {
-		return Report{}, withHint(err)
+		return Report{}, &RegistryError{withHint(err)}
 	}
 	if err := r.tally.rejects.begin(); err != nil {
 		return Report{}, err
@@ -80,6 +80,12 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	r.report.Elapsed = r.config.Now().Sub(r.started)
 	return r.report, withHint(err)
 }
+
+// RegistryError is an error of opening or making the registry, not of the files to import.
+type RegistryError struct{ Err error }
+
+func (e *RegistryError) Error() string { return e.Err.Error() }
+func (e *RegistryError) Unwrap() error { return e.Err }
 
 // run is one call of Run.
 type run struct {
@@ -166,7 +172,7 @@ func (r *run) inspect() error {
 
 // taken lists the files that a run reads or changes, besides its rejects file.
 func (r *run) taken() (list []string) {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", load.DraftSuffix} {
 		list = append(list, r.config.Registry+suffix)
 	}
 	for _, s := range r.sources {
@@ -198,7 +204,7 @@ func (r *run) close() {
 	}
 }
 
-// finish writes the release and leaves the database in one file.
+// finish makes the next release of what was written.
 func (r *run) finish() error {
 	for i := range r.tally.files {
 		if err := r.tally.files[i].check(); err != nil {
@@ -209,14 +215,12 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
-	done, err := r.store.Release(id)
-	if err != nil {
-		return err
-	}
+	done, held, err := r.store.Finish(id)
 	if done {
 		r.report.Release = id
 	}
-	return r.store.Checkpoint()
+	r.report.Held = held
+	return err
 }
 
 // withHint adds what the operator can do about an error of the machine.
@@ -225,7 +229,7 @@ func withHint(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w: make room on the disk and run the same import again, what was written stays", err)
+		return fmt.Errorf("%w: make room on the disk and run the same import again", err)
 	case errors.Is(err, sqlite3.NOTADB):
 		return fmt.Errorf("%w: the registry is not a database: name another file", err)
 	case errors.Is(err, sqlite3.BUSY):

@@ -84,50 +84,75 @@ func manyCompanies(n int) string {
 	return b.String()
 }
 
-func TestInterruptedImportIsCompletedByTheNext(t *testing.T) {
+// TestAnInterruptedImportChangesNothing interrupts one after its first batch, and one before its
+// release, into no file and into one with a release.
+func TestAnInterruptedImportChangesNothing(t *testing.T) {
 	text := manyCompanies(3*record.BatchRecords + 17)
-	whole := newFixture(t)
-	whole.text("2025-01-01", text)
-
-	w := newFixture(t)
-	path := w.file(text)
-	ctx, cancel := context.WithCancel(context.Background())
-	config := w.config("2025-01-01", path)
-	config.Progress = func(p Progress) {
-		require.Equal(t, path, p.File)
-		require.LessOrEqual(t, p.Bytes, p.Total)
-		if p.Written > 0 {
-			cancel()
-		}
+	interrupt := map[string]func(*Config) (context.Context, error){
+		"among the records": func(c *Config) (context.Context, error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			c.Progress = func(p Progress) {
+				require.LessOrEqual(t, p.Bytes, p.Total)
+				if p.Written > 0 {
+					cancel()
+				}
+			}
+			return ctx, context.Canceled
+		},
+		"before the release": func(c *Config) (context.Context, error) {
+			c.Random = failingReader{}
+			return t.Context(), errNoRandom
+		},
 	}
-	report, err := Run(ctx, config)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "run it again")
-	require.EqualValues(t, record.BatchRecords, report.Files[0].New)
-	require.Equal(t, fmt.Sprint(record.BatchRecords), w.row("SELECT count(*) FROM company"), "one whole batch")
-	require.Equal(t, "no row", w.row("SELECT id FROM release"), "not released")
+	for name, set := range interrupt {
+		t.Run(name, func(t *testing.T) {
+			whole, w := newFixture(t), newFixture(t)
+			path := w.file(text)
+			interrupted := func() {
+				config := w.config("2025-01-01", path)
+				ctx, want := set(&config)
+				report, err := Run(ctx, config)
+				require.ErrorIs(t, err, want)
+				require.Empty(t, report.Release)
+			}
+			interrupted()
+			require.Empty(t, w.registryFiles(), "no registry, and no draft of one")
 
-	again := w.run("2025-01-01", path)
-	require.EqualValues(t, record.BatchRecords, again.Files[0].Unchanged)
-	require.NotEmpty(t, again.Release)
-	requireSame(t, whole.content(), w.content())
+			for _, f := range []*fixture{whole, w} {
+				f.text("2024-01-01", manyCompanies(record.BatchRecords)+"U00001GA2020PTC900000,ANOTHER,Active\n")
+			}
+			before := w.everything()
+			interrupted()
+			requireSame(t, before, w.everything())
+
+			require.NotEmpty(t, w.run("2025-01-01", path).Release)
+			whole.text("2025-01-01", text)
+			requireSame(t, whole.content(), w.content())
+		})
+	}
 }
 
-func TestInterruptionBeforeTheReleaseIsReleasedByTheNext(t *testing.T) {
+// TestWhatAnEarlierVersionLeftIsReleased completes a file whose import an earlier version of the
+// program began.
+func TestWhatAnEarlierVersionLeftIsReleased(t *testing.T) {
 	w := newFixture(t)
 	path := w.file(manyCompanies(10))
-	config := w.config("2025-01-01", path)
-	config.Random = failingReader{}
-	_, err := Run(context.Background(), config)
-	require.ErrorIs(t, err, errNoRandom)
-	require.Equal(t, "10", w.row("SELECT count(*) FROM company"))
-	require.Equal(t, "no row", w.row("SELECT id FROM release"))
-
+	w.run("2025-01-01", path)
+	want := w.content()
+	w.exec(`DELETE FROM release; INSERT INTO unreleased VALUES (1, 0); INSERT INTO search_pending VALUES ('*');
+		DELETE FROM search_name; DROP INDEX appointment_by_director`)
 	report := w.run("2025-01-01", path)
 	require.EqualValues(t, 10, report.Files[0].Unchanged)
 	require.NotEmpty(t, report.Release)
-	require.Equal(t, "10", w.row("SELECT companies FROM release"))
-	require.Equal(t, "10", w.row("SELECT count(*) FROM search_name"))
+	requireSame(t, want, w.content())
+	require.Equal(t, "1", w.row("SELECT count(*) FROM sqlite_schema WHERE name = 'appointment_by_director'"))
+}
+
+// TestARunWithNothingToKeepMakesNoRegistry since there is no release in it.
+func TestARunWithNothingToKeepMakesNoRegistry(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-01-01", headerA+"x"+rowA[21:])
+	require.Empty(t, w.registryFiles())
 }
 
 var errNoRandom = errors.New("no randomness")

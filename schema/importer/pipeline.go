@@ -53,7 +53,7 @@ func (r *run) writeAll(ctx context.Context) error {
 }
 
 func interrupted(err error) error {
-	return fmt.Errorf("import interrupted (run it again to complete it): %w", err)
+	return fmt.Errorf("import interrupted: %w", err)
 }
 
 // writeTable merges the records of a table into the database.
@@ -70,40 +70,38 @@ func (r *run) writeTable(ctx context.Context, list ordered) error {
 	w := load.NewWritten(len(r.sources))
 	for batch := range groups.Batches {
 		if err := ctx.Err(); err != nil {
-			return cmp.Or(r.commit(w), interrupted(err))
+			return interrupted(err)
 		}
 		if err := r.writeBatch(batch, w); err != nil {
-			r.store.Rollback()
 			return fmt.Errorf("import into table %s: %w", list.table.Name, err)
 		}
 		r.tally.settled(len(batch))
 	}
 	r.store.AwaitNames(list.table)
 	if err := groups.Err(); err != nil {
-		r.store.Rollback()
 		return fmt.Errorf("import into table %s: %w", list.table.Name, err)
 	}
-	return cmp.Or(r.commit(w), r.store.EndTable(list.table))
+	return cmp.Or(r.settle(w), r.store.EndTable(list.table))
 }
 
-// commitRecords is how many records a transaction takes: enough that a page is written once
-// for many of them, few enough to bound the WAL and the work that an interruption loses.
-const commitRecords = 50_000
+// settleRecords is how many records are applied before what depends on them is brought up to
+// date: it bounds what is remembered of them.
+const settleRecords = 50_000
 
-// writeBatch applies a batch, and commits after commitRecords records.
+// writeBatch applies a batch.
 func (r *run) writeBatch(batch []record.Entry, w *load.Written) error {
 	if err := r.store.ApplyBatch(batch, r.config.AsOf, w); err != nil {
 		return err
 	}
-	if w.Records < commitRecords {
+	if w.Records < settleRecords {
 		return nil
 	}
-	return r.commit(w)
+	return r.settle(w)
 }
 
-// commit commits the applied records, and only then counts them.
-func (r *run) commit(w *load.Written) error {
-	if err := r.store.Commit(); err != nil {
+// settle counts the applied records.
+func (r *run) settle(w *load.Written) error {
+	if err := r.store.Settle(); err != nil {
 		return err
 	}
 	err := r.tally.written(w)

@@ -8,28 +8,35 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"regedge/schema/importer/load"
 )
+
+// Held counts the records of a release.
+type Held = load.Held
 
 // Report is what a run did.
 type Report struct {
-	Files   []FileReport // in the order of the configuration
-	Release string       // id of the release that was written, empty if nothing changed
-	Elapsed time.Duration
+	Files   []FileReport  `json:"files"`   // in the order of the configuration
+	Release string        `json:"release"` // id of the release that was written, empty if nothing changed
+	Held    Held          `json:"held"`    // what the registry has now
+	Elapsed time.Duration `json:"-"`
 }
 
 // FileReport counts the rows of one file, or the parts of its documents. A post office counts
 // as what became of its pincode.
 type FileReport struct {
-	Name   string
-	Format string
+	Name   string `json:"name"`
+	Format string `json:"format,omitempty"`
 
-	Read      int64 // = New + Changed + Unchanged + all Rejected + all LeftOut
-	New       int64
-	Changed   int64
-	Unchanged int64
-	Rejected  map[string]int64 // by reason: invalid
-	LeftOut   map[string]int64 // by reason: not data of this service
-	Unread    map[string]int64 // invalid optional values, dropped, by kind; their rows count above
+	Read      int64 `json:"read"` // = New + Changed + Unchanged + all Rejected + all LeftOut
+	New       int64 `json:"new"`
+	Changed   int64 `json:"changed"`
+	Unchanged int64 `json:"unchanged"`
+
+	Rejected map[string]int64 `json:"rejected"`             // by reason: invalid
+	LeftOut  map[string]int64 `json:"left_out"`             // by reason: not data of this service
+	Unread   map[string]int64 `json:"values_taken_as_none"` // invalid optional values, by kind; their rows count above
 }
 
 func newFileReport(name, format string) FileReport {
@@ -96,7 +103,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if r.Release != "" {
 		release = "release " + r.Release
 	}
-	_, err := fmt.Fprintf(w, "%s, %.1f s\n", release, r.Elapsed.Seconds())
+	_, err := fmt.Fprintf(w, "%s, %.1f s\n%s", release, r.Elapsed.Seconds(), r.Held.Lacking())
 	return err
 }
 

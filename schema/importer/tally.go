@@ -21,7 +21,7 @@ type tally struct {
 	shown     int64          // the greatest Bytes that was reported
 }
 
-// read counts a batch, except its records, which are counted when they are committed.
+// read counts a batch, except its records, which are counted when they are merged.
 func (t *tally) read(b *source.Batch) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -37,7 +37,7 @@ func (t *tally) read(b *source.Batch) {
 	t.gathered += int64(len(b.Records))
 }
 
-// written counts records that are committed.
+// written counts records that were merged into the database.
 func (t *tally) written(w *load.Written) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()

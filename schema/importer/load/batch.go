@@ -12,7 +12,7 @@ import (
 // counts is the number of records by outcome.
 type counts [outcomeMissing + 1]int64
 
-// Written counts, by file, the records that were applied since the last commit.
+// Written counts, by file, the records that were applied since the last Settle.
 type Written struct {
 	Records int
 	Counts  []counts
@@ -29,7 +29,7 @@ func (w *Written) Forget() {
 	clear(w.Missing)
 }
 
-// begin opens a transaction.
+// begin opens the transaction of the run.
 func (s *Store) begin() error {
 	tx, err := s.conn.BeginImmediate()
 	if err != nil {
@@ -40,14 +40,8 @@ func (s *Store) begin() error {
 }
 
 // ApplyBatch merges records into the database and counts their outcomes in w. Records of
-// one key must be neighbours, and all of them in one batch. It begins a transaction unless
-// one is open; after an error, roll it back.
+// one key must be neighbours, and all of them in one batch.
 func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) error {
-	if !s.open {
-		if err := s.begin(); err != nil {
-			return err
-		}
-	}
 	w.Records += len(records)
 	for len(records) > 0 {
 		n := merge.SameKey(records)
@@ -59,44 +53,28 @@ func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) erro
 	return nil
 }
 
-// Commit commits the open transaction, if there is one. On an error it is rolled back.
-func (s *Store) Commit() error {
-	if !s.open {
-		return nil
-	}
+// commit ends the transaction of the run.
+func (s *Store) commit() error {
 	s.rest()
-	err := s.settle()
-	if err == nil {
-		if err = s.tx.Commit(); err != nil {
-			err = fmt.Errorf("commit: %w", err)
-		}
-	}
-	if err != nil {
-		s.Rollback()
+	if err := s.tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
 	}
 	s.open = false
-	return err
+	return nil
 }
 
-// Rollback rolls the open transaction back, if there is one.
-func (s *Store) Rollback() {
+// rollback undoes the run, if it has not ended.
+func (s *Store) rollback() {
 	s.rest()
 	if s.open && !s.conn.GetAutocommit() {
 		s.tx.Rollback() // fails only if SQLite has rolled back already
 	}
-	s.open, s.changed = false, false
-	clear(s.touched)
-	s.forgetLists()
+	s.open = false
 }
 
 // ReplacePlaces makes the pincode table hold exactly the given places, and updates the
-// districts of the companies there, in one transaction. Only differences are written.
+// districts of the companies there. Only differences are written.
 func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]outcome, err error) {
-	tx, err := s.conn.BeginImmediate()
-	if err != nil {
-		return nil, err
-	}
-	defer tx.End(&err)
 	held, err := s.places()
 	if err != nil {
 		return nil, err
@@ -136,7 +114,7 @@ func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]o
 			}
 		}
 	}
-	return became, cmp.Or(s.updateDistricts(moved), s.settle())
+	return became, s.updateDistricts(moved)
 }
 
 // places reads the pincode table.

@@ -29,44 +29,72 @@ func NewReleaseID(now time.Time, random io.Reader) (string, error) {
 	return now.UTC().Format(releaseTime) + "-" + hex.EncodeToString(salt[:]), nil
 }
 
-// Release completes a run: if anything changed since the newest release, it brings the
-// search index and the hashes of records up to date and writes the next release under id, in one transaction. It
-// reports whether it did.
-func (s *Store) Release(id string) (done bool, err error) {
-	tx, err := s.conn.BeginImmediate()
+// Finish ends a run: if anything changed since the newest release, it brings the search index and the
+// hashes of records up to date and writes the next release under id. It reports whether it did, and what
+// the newest release holds. Whoever reads the registry sees all of the run from then on, and nothing of
+// it before.
+func (s *Store) Finish(id string) (released bool, held Held, err error) {
+	begun, err := s.exists(`SELECT 1 FROM unreleased`) // by an earlier version of this program
+	if err == nil && (begun || s.changed) {
+		released, err = true, s.release(id)
+	}
+	if err == nil {
+		held, err = s.held()
+	}
+	if err == nil {
+		err = s.commit()
+	}
 	if err != nil {
-		return false, fmt.Errorf("begin the release: %w", err)
+		return false, held, err
 	}
-	defer tx.End(&err)
-	if held, err := s.exists(`SELECT 1 FROM unreleased`); err != nil || !held {
-		return false, err
-	}
+	err = s.publish(released)
+	return released && (err == nil || s.draft == nil), held, err
+}
+
+func (s *Store) release(id string) (err error) {
 	if s.names != nil {
 		err = s.names.install(s.conn)
 	} else {
 		_, err = search.Refresh(s.conn)
 	}
 	if err != nil {
-		return false, fmt.Errorf("bring the search index up to date: %w", err)
+		return fmt.Errorf("bring the search index up to date: %w", err)
 	}
 	if err := content.Refresh(s.conn); err != nil {
-		return false, fmt.Errorf("bring the hashes up to date: %w", err)
+		return fmt.Errorf("bring the hashes up to date: %w", err)
 	}
 	if err := s.exec(insertRelease, record.TextOf(id), record.NumberOf(s.now)); err != nil {
-		return false, fmt.Errorf("write release %s: %w", id, err)
+		return fmt.Errorf("write release %s: %w", id, err)
 	}
-	return true, s.exec(`DELETE FROM unreleased`)
+	return s.exec(`DELETE FROM unreleased`)
 }
 
-// StartBulk finds out which tables are empty. Those are filled without looking for rows, and
-// the search index and the index of appointments are then built once, at the end. Should the
-// run be interrupted, the mark that it leaves lets the next one build the search index.
-func (s *Store) StartBulk() (err error) {
-	tx, err := s.conn.BeginImmediate()
-	if err != nil {
-		return fmt.Errorf("begin the import: %w", err)
+// publish leaves the registry in one file. A draft takes the registry's name, unless there is
+// nothing in it.
+func (s *Store) publish(released bool) error {
+	if s.draft == nil {
+		if err := s.exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+			return fmt.Errorf("move the log into %s: %w", s.path, err)
+		}
+		return nil
 	}
-	defer tx.End(&err)
+	if !released {
+		return nil
+	}
+	err := s.exec(draftFinal)
+	if err = cmp.Or(err, s.closeDatabase()); err != nil {
+		return fmt.Errorf("complete %s: %w", s.path, err)
+	}
+	return s.draft.publish()
+}
+
+// StartBulk begins the one transaction of the run, and finds out which tables are empty. Those
+// are filled without looking for rows, and the search index and the index of appointments are
+// then built once, at the end.
+func (s *Store) StartBulk() error {
+	if err := s.begin(); err != nil {
+		return err
+	}
 	for _, t := range record.Tables {
 		held, err := s.exists(`SELECT 1 FROM ` + t.Name + ` LIMIT 1`)
 		if err != nil {
@@ -75,12 +103,9 @@ func (s *Store) StartBulk() (err error) {
 		s.fresh[t] = !held
 	}
 	if s.fresh[record.CompanyTable] && s.fresh[record.LLPTable] {
-		if err := s.exec(`DELETE FROM search_pending; ` + search.MarkAll); err != nil {
-			return err
-		}
 		s.names = newIndexBuild(s.folder)
 	}
-	return s.exec(createIndex) // missing after an interrupted run
+	return s.exec(createIndex) // an interrupted run of an earlier version of this program left it out
 }
 
 // BeginTable prepares for the records of a table.
@@ -91,7 +116,7 @@ func (s *Store) BeginTable(t *record.Table) error {
 	return nil
 }
 
-// EndTable builds the index that BeginTable dropped. All records are committed.
+// EndTable builds the index that BeginTable dropped.
 func (s *Store) EndTable(t *record.Table) error {
 	if t != record.AppointmentTable || !s.fresh[t] {
 		return nil

@@ -27,23 +27,23 @@ type Store struct {
 	now    int64         // Unix seconds: last_updated of everything that this run changes
 	table  map[*record.Table]*tableStatements
 	// touch sets last_updated of a record whose appointments or partners changed.
-	touch          map[*record.Table]*sqlite3.Stmt
-	mark           *sqlite3.Stmt // marks a record for the search index
-	markUnreleased *sqlite3.Stmt
-	known          map[*record.Table]*merge.State
-	tx             sqlite3.Txn
-	open           bool // tx is
-	touched        map[touchKey]bool
-	changed        bool                   // by the open transaction
-	fresh          map[*record.Table]bool // empty when the run began: no row is looked for
-	names          *indexBuild            // set when the search index is built anew
-	// staleLists are companies (CINs) whose directors lists the open transaction has to
-	// update, changedDirectors those directors (DINs) whose companies are to be added.
+	touch   map[*record.Table]*sqlite3.Stmt
+	mark    *sqlite3.Stmt // marks a record for the search index
+	known   map[*record.Table]*merge.State
+	tx      sqlite3.Txn
+	open    bool // tx is
+	touched map[touchKey]bool
+	changed bool                   // by this run
+	fresh   map[*record.Table]bool // empty when the run began: no row is looked for
+	names   *indexBuild            // set when the search index is built anew
+	// staleLists are companies (CINs) whose directors lists Settle has to update,
+	// changedDirectors those directors (DINs) whose companies are to be added.
 	staleLists, changedDirectors map[string]bool
 	putList                      *sqlite3.Stmt
 	findCompanies                *sqlite3.Stmt
 	prepared                     []*sqlite3.Stmt
 	folder                       string // for temporary files
+	draft                        *draft // nil for a file that was there
 }
 
 type tableStatements struct {
@@ -66,22 +66,41 @@ const (
 	outcomeMissing // rejected: it lacks what a new row must have
 )
 
-// Open opens the registry database in a file, made when missing, and migrates it. now is
-// last_updated of what changes, in Unix seconds. Temporary files are made beside the file.
+// Open opens the registry database in a file and migrates it. A missing one is made: in a
+// draft beside it, which Finish renames. now is last_updated of what changes, in Unix seconds.
+// Temporary files are made beside the file.
 func Open(ctx context.Context, path string, now int64) (*Store, error) {
-	db, err := schema.OpenFile(path, false)
+	draft, err := draftOf(path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := storeOf(ctx, db, path, now)
+	s, err := openStore(ctx, path, draft, now)
 	if err != nil {
-		db.Close()
-		return nil, err
+		return nil, errors.Join(err, draft.close())
 	}
 	return s, nil
 }
 
-func storeOf(ctx context.Context, db *sql.DB, path string, now int64) (*Store, error) {
+func openStore(ctx context.Context, path string, draft *draft, now int64) (*Store, error) {
+	file, tuning := path, tuning
+	if draft != nil {
+		file, tuning = draft.path(), draftTuning
+	}
+	db, err := schema.OpenFile(file, false)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	s, err := storeOf(ctx, db, path, tuning, now)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	s.draft = draft
+	return s, nil
+}
+
+func storeOf(ctx context.Context, db *sql.DB, path, tuning string, now int64) (*Store, error) {
 	if err := schema.Migrate(ctx, db, schema.Registry); err != nil {
 		return nil, fmt.Errorf("open registry %s: %w", path, err)
 	}
@@ -104,18 +123,9 @@ func storeOf(ctx context.Context, db *sql.DB, path string, now int64) (*Store, e
 	return s, nil
 }
 
-// tuning suits a single bulk writer: a commit is not synced (a power cut may undo the last
-// transactions, never break the file, and the next run repeats them). The log is moved into
-// the file every 64 MB, so that a page that changes often is written there once.
-const tuning = `PRAGMA synchronous=normal; PRAGMA wal_autocheckpoint=16000; ` + usualCache
-
-// Checkpoint leaves the database in one file.
-func (s *Store) Checkpoint() error {
-	if err := s.exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-		return fmt.Errorf("move the log into %s: %w", s.path, err)
-	}
-	return nil
-}
+// tuning suits a single bulk writer: its commit is not synced (a power cut may undo it, never
+// break the file), the move of the log into the file is.
+const tuning = `PRAGMA synchronous=normal; ` + usualCache
 
 func newStore(conn *sqlite3.Conn, now int64, folder string) (*Store, error) {
 	s := &Store{
@@ -148,7 +158,6 @@ func (s *Store) prepareAll() (err error) {
 	s.prepare(&s.mark, search.Mark, &err)
 	s.prepare(&s.putList, putList, &err)
 	s.prepare(&s.findCompanies, `SELECT cin FROM appointment WHERE din = ?1`, &err)
-	s.prepare(&s.markUnreleased, `INSERT OR IGNORE INTO unreleased (id, since) VALUES (1, ?1)`, &err)
 	return err
 }
 
@@ -160,25 +169,32 @@ func (s *Store) prepare(to **sqlite3.Stmt, query string, err *error) {
 	s.prepared = append(s.prepared, *to)
 }
 
-func (s *Store) Close() {
+// Close undoes a run that Finish has not ended.
+func (s *Store) Close() error {
+	s.rollback()
 	if s.names != nil {
 		s.names.close()
+	}
+	return errors.Join(s.closeDatabase(), s.draft.close())
+}
+
+// closeDatabase may be called again.
+func (s *Store) closeDatabase() error {
+	if s.db == nil {
+		return nil
 	}
 	for _, statement := range s.prepared {
 		if statement != nil {
 			statement.Close()
 		}
 	}
-	if s.pinned != nil {
-		s.pinned.Close()
-	}
-	if s.db != nil {
-		s.db.Close()
-	}
+	err := errors.Join(s.pinned.Close(), s.db.Close())
+	s.prepared, s.pinned, s.db = nil, nil, nil
+	return err
 }
 
 // apply merges the records of one key, of sources of date asOf, into the database, and
-// counts what became of each, in the open transaction. Records that lack what a new row must
+// counts what became of each. Records that lack what a new row must
 // have are rejected.
 func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	first := &group[0].Record
@@ -260,7 +276,7 @@ func (s *Store) find(r *record.Record) (held bool, err error) {
 // IsFresh reports whether a table was empty when the run began.
 func (s *Store) IsFresh(t *record.Table) bool { return s.fresh[t] }
 
-// rest ends the reads of the open transaction.
+// rest ends the reads of all tables.
 func (s *Store) rest() {
 	for _, t := range record.Tables {
 		s.table[t].rows.rest()
@@ -311,9 +327,11 @@ func (s *Store) noteTouched(r *record.Record) {
 	}
 }
 
-// settle completes a transaction before its commit: it updates directors lists and the
-// last_updated of touched records, and notes that there is something to release.
-func (s *Store) settle() error {
+// Settle brings up to date what depends on the records that were applied: directors lists, and
+// last_updated of touched records. Call it from time to time, since it bounds what is remembered,
+// and after each table.
+func (s *Store) Settle() error {
+	s.rest()
 	if err := s.updateLists(); err != nil {
 		return err
 	}
@@ -325,17 +343,6 @@ func (s *Store) settle() error {
 		}
 	}
 	clear(s.touched)
-	if !s.changed {
-		return nil
-	}
-	s.changed = false
-	return s.noteUnreleased()
-}
-
-func (s *Store) noteUnreleased() error {
-	if err := cmp.Or(s.markUnreleased.BindInt64(1, s.now), finish(s.markUnreleased)); err != nil {
-		return fmt.Errorf("note that there is something to release: %w", err)
-	}
 	return nil
 }
 

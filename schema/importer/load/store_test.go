@@ -34,40 +34,44 @@ func openConn(t *testing.T) *sqlite3.Conn {
 func openedStore(t *testing.T) (*sqlite3.Conn, *Store) {
 	t.Helper()
 	conn := openConn(t)
-	s, err := newStore(conn, 1, t.TempDir())
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	return conn, s
+	return conn, storeOn(t, conn)
 }
 
-func TestFullDiskUndoesTheBatch(t *testing.T) {
+func storeOn(t *testing.T, conn *sqlite3.Conn) *Store {
+	t.Helper()
+	s, err := newStore(conn, 1, t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestFullDiskUndoesTheRun(t *testing.T) {
 	conn, s := openedStore(t)
 	require.NoError(t, s.StartBulk())
 	require.NoError(t, s.BeginTable(record.CompanyTable))
 	require.NoError(t, conn.Exec("PRAGMA max_page_count = 60"))
 	_, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
 	require.ErrorIs(t, err, sqlite3.FULL)
+	require.NoError(t, s.Close())
+	s = storeOn(t, conn)
 	held, err := s.exists("SELECT 1 FROM company")
 	require.NoError(t, err)
 	require.False(t, held)
 
 	require.NoError(t, conn.Exec("PRAGMA max_page_count = 100000"))
+	require.NoError(t, s.StartBulk())
 	counts, err := writeBatch(s, madeUpBatch(5000), "2025-01-01")
 	require.NoError(t, err)
 	require.EqualValues(t, 5000, counts[New])
 }
 
-// writeBatch applies and commits records as a run does.
+// writeBatch applies records as a run does.
 func writeBatch(s *Store, records []record.Entry, asOf string) (counts, error) {
 	w := NewWritten(1)
-	if err := s.begin(); err != nil {
-		return counts{}, err
-	}
 	if err := s.ApplyBatch(records, asOf, w); err != nil {
-		s.Rollback()
 		return counts{}, err
 	}
-	return w.Counts[0], s.Commit()
+	return w.Counts[0], s.Settle()
 }
 
 func madeUpBatch(n int) (list []record.Entry) {

@@ -53,12 +53,12 @@ func TestAWalkFindsWhatIsThere(t *testing.T) {
 			case 0:
 				put(key, fmt.Sprintf("a longer designation, number %d", i))
 			case 1:
-				require.NoError(t, s.Commit())
+				require.NoError(t, s.commit())
 				require.False(t, rows.statement.Busy(), "a commit leaves nothing being read")
 				require.NoError(t, s.begin())
 			}
 		}
-		require.NoError(t, s.Commit())
+		require.NoError(t, s.commit())
 	}
 }
 

@@ -1,0 +1,105 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ncruces/go-sqlite3"
+	"golang.org/x/sys/unix"
+)
+
+// DraftSuffix follows the registry's path in the name of its draft.
+const DraftSuffix = ".importing"
+
+// draft is the file in which a registry is made that was not there: its pages are written once,
+// without a log, and a run that does not end leaves no registry. The file is locked until close,
+// so that no other run takes it; that of a killed process is emptied by the next run.
+type draft struct {
+	target string
+	file   *os.File // nil once it is closed
+}
+
+// draftOf makes the draft of a registry, or returns nil if there is a registry. The error wraps
+// sqlite3.BUSY if another process holds the draft.
+func draftOf(target string) (*draft, error) {
+	info, err := os.Lstat(target)
+	if err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // SQLite says what is wrong, if anything
+	}
+	d := &draft{target: target}
+	if _, err := os.Stat(filepath.Dir(target)); err != nil {
+		return nil, fmt.Errorf("make registry %s: its folder: %w", target, err)
+	}
+	if d.file, err = os.OpenFile(d.path(), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, fmt.Errorf("make registry %s: %w", target, err)
+	}
+	if err := d.take(); err != nil {
+		return nil, errors.Join(fmt.Errorf("make registry %s: %w", target, err), d.file.Close())
+	}
+	return d, nil
+}
+
+// take locks the draft and empties it.
+func (d *draft) take() error {
+	if err := unix.Flock(int(d.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return sqlite3.BUSY
+	}
+	// Another run may have renamed or removed the file before it was locked.
+	named, err := os.Stat(d.path())
+	held, heldErr := d.file.Stat()
+	if err != nil || heldErr != nil || !os.SameFile(named, held) {
+		return sqlite3.BUSY
+	}
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Remove(d.path() + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return d.file.Truncate(0)
+}
+
+func (d *draft) path() string { return d.target + DraftSuffix }
+
+// draftTuning writes no journal and syncs nothing: a draft that was not completed is useless.
+// draftFinal makes it what schema.OpenFile makes of a new file.
+const (
+	draftTuning = `PRAGMA locking_mode=exclusive; PRAGMA journal_mode=off; PRAGMA synchronous=off; ` + usualCache
+	draftFinal  = `PRAGMA journal_mode=wal`
+)
+
+// publish makes the draft the registry, durably. The database must be closed.
+func (d *draft) publish() error {
+	err := d.file.Sync()
+	if err == nil {
+		err = os.Rename(d.path(), d.target)
+	}
+	if err != nil {
+		return fmt.Errorf("complete %s: %w", d.target, err)
+	}
+	d.release()
+	folder, err := os.Open(filepath.Dir(d.target))
+	if err != nil {
+		return fmt.Errorf("complete %s: %w", d.target, err)
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// close removes the draft unless it was published. A nil draft, or a closed one, has nothing to
+// close.
+func (d *draft) close() error {
+	if d == nil || d.file == nil {
+		return nil
+	}
+	err := os.Remove(d.path())
+	d.release()
+	return err
+}
+
+// release gives up the lock.
+func (d *draft) release() {
+	d.file.Close()
+	d.file = nil
+}
