@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -127,8 +128,11 @@ func (g *generator) company(i int64, state, serial, count int) company {
 
 func (c *company) capitals(r *random) {
 	c.authorized = authorizedCapitals.draw(r)
-	if r.chance(0.05) {
-		c.authorized = int64(1+r.skewed(3000)) * 50000
+	switch u := r.unit(); {
+	case u < 0.03: // a few have nearly all: the tail falls as 1/x, as that of the official figures
+		c.authorized = int64(min(largeCapital/math.Pow(1-r.unit(), 1/largeFall), mostCapital)) / 100000 * 100000
+	case u < 0.06:
+		c.authorized = int64(1+r.skewed(400)) * 50000
 	}
 	switch u := r.unit(); {
 	case c.authorized <= 100000 && u < 0.85, u < 0.3:
@@ -141,6 +145,13 @@ func (c *company) capitals(r *random) {
 		c.paidUp = int64(r.unit()*float64(c.authorized)) / 10 * 10
 	}
 }
+
+// The authorized capital of large companies in rupees: the least, the most, and how fast it falls.
+const (
+	largeCapital = 50_000_000
+	mostCapital  = 1_000_000_000_000
+	largeFall    = 0.9
+)
 
 // locate gives a company its address, spelled as in each of the two formats.
 func (g *generator) locate(c *company, r *random) {
@@ -202,9 +213,13 @@ func (c *company) writeB(o *output, r random) {
 	if r.chance(0.9) {
 		email = "made-up-" + c.cin[15:] + "@example.com"
 	}
+	name := c.name
+	if r.chance(gluedOlder) {
+		name = strings.Replace(name, "PRIVATE LIMITED", "PRIVATELIMITED", 1)
+	}
 	s := states[c.state].value
 	day := c.date[8:] + "-" + c.date[5:7] + "-" + c.date[2:4]
-	o.fields(c.cin, c.name, status, c.kind.class, c.kind.category, "Non-govt company", day, s.name,
+	o.fields(c.cin, name, status, c.kind.class, c.kind.category, "Non-govt company", day, s.name,
 		strconv.FormatInt(c.authorized, 10), strconv.FormatInt(c.paidUp, 10), strings.TrimLeft(c.nic, "0"), c.activity,
 		c.oldAddress, "RoC-"+s.registrar, email, "NA", "NA")
 	o.finish()

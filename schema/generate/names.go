@@ -6,8 +6,11 @@ import (
 )
 
 const (
-	// coinedWords is the number of invented words that many names share.
-	coinedWords = 4000
+	// coinedWords is the number of invented words that several names share. They are the middle of the
+	// vocabulary, from rank 250 to 8,000: below the trades, above the words that one name has alone.
+	coinedWords = 8000
+	// coinedShift is the rank of the commonest of them.
+	coinedShift = 250
 	// lineEnd is the line length of an old form: longer names have a stray space there.
 	lineEnd = 40
 )
@@ -22,10 +25,13 @@ type namer struct {
 func newNamer(seed uint64) *namer {
 	n := &namer{seed: seed, openers: ranked(openers, 12), trades: ranked(trades, 12)}
 	r := stream(seed, ofWords, 0)
-	for range coinedWords {
-		n.coined = append(n.coined, string(coin(nil, &r, 1)))
+	for seen := map[string]bool{}; len(n.coined) < coinedWords; {
+		if word := string(coin(nil, &r, 1)); !seen[word] {
+			seen[word] = true
+			n.coined = append(n.coined, word)
+		}
 	}
-	n.returning = ranked(n.coined, 30)
+	n.returning = ranked(n.coined, coinedShift)
 	return n
 }
 
@@ -56,22 +62,27 @@ func (n *namer) word(b []byte, r *random) []byte {
 	return coin(b, r, pick(r, coinedLengths))
 }
 
-// coinedLengths are numbers of middle syllables to choose from.
-var coinedLengths = []int{1, 2, 2, 2, 2}
+// coinedLengths are numbers of middle syllables to choose from. Two make a million words, too few for
+// the millions of names of a country that have one alone.
+var coinedLengths = []int{1, 2, 2, 2, 3}
 
 // company returns the name of company number i. A few have the name of an earlier company.
 func (n *namer) company(i int64, form form) string {
 	r := stream(n.seed, ofName, i)
-	if r.chance(0.0007) && i > 0 { // take an earlier company's name
+	if r.chance(sameName) && i > 0 { // take an earlier company's name
 		r = stream(n.seed, ofName, i-1-int64(r.below(int(min(i, 1000)))))
 		r.next()
 	}
 	b := n.opening(make([]byte, 0, 64), &r)
-	for k := n.tradeWords(&r); k > 0; k-- {
+	trades := n.tradeWords(&r)
+	if trades == 0 { // else many names would be one common word
+		b = coin(append(b, ' '), &r, pick(&r, coinedLengths))
+	}
+	for k := trades; k > 0; k-- {
 		if k == 1 && r.chance(0.12) {
 			b = append(b, pick(&r, conjunctions)...)
 		}
-		b = append(append(b, ' '), n.trades.draw(&r)...)
+		b = n.trade(append(b, ' '), &r)
 	}
 	if r.chance(0.03) {
 		b = append(b, " (INDIA)"...)
@@ -80,18 +91,27 @@ func (n *namer) company(i int64, form form) string {
 	return spoil(&r, b)
 }
 
+// sameName is the share of companies that take the name of an earlier one. As many again have one by
+// chance.
+const sameName = 0.0003
+
+// trade appends a word for what a company does: a common one, or one from the middle of the vocabulary.
+func (n *namer) trade(b []byte, r *random) []byte {
+	if r.chance(0.35) {
+		return append(b, n.returning.draw(r)...)
+	}
+	return append(b, n.trades.draw(r)...)
+}
+
 var conjunctions = []string{" AND", " AND", " AND", " &", " &"}
 
 func (n *namer) opening(b []byte, r *random) []byte {
 	switch u := r.unit(); {
 	case u < 0.12:
-		b = append(b, n.openers.draw(r)...)
-		if r.chance(0.75) {
-			b = n.word(append(b, ' '), r)
-		}
-		return b
+		return n.word(append(append(b, n.openers.draw(r)...), ' '), r)
 	case u < 0.17:
-		return append(b, 'A'+byte(r.below(26)), ' ', 'A'+byte(r.below(26)))
+		b = append(b, 'A'+byte(r.below(26)), ' ', 'A'+byte(r.below(26)), ' ')
+		return append(b, n.returning.draw(r)...)
 	case u < 0.30:
 		return n.word(append(n.word(b, r), ' '), r)
 	}
@@ -148,13 +168,19 @@ func spoil(r *random, name []byte) string {
 	switch {
 	case u < 0.012 && len(name) > lineEnd && name[lineEnd-1] != ' ' && name[lineEnd] != ' ':
 		return string(slices.Insert(name, lineEnd, ' '))
-	case u > 0.9995:
+	case u > 1-gluedNow:
 		return strings.Replace(string(name), "PRIVATE LIMITED", "PRIVATELIMITED", 1)
-	case u > 0.999:
+	case u > 0.9995-gluedNow:
 		return strings.Replace(string(name), " ", "  ", 1)
 	}
 	return string(name)
 }
+
+// The shares of names with a glued PRIVATELIMITED, in the current export and in the older one.
+const (
+	gluedNow   = 0.01
+	gluedOlder = 0.04
+)
 
 // person appends a person's name that ends in (MADE-UP).
 func (n *namer) person(b []byte, r *random) []byte {
