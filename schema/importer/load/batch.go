@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"regedge/schema/importer/merge"
@@ -129,19 +128,4 @@ func (s *Store) places() (map[string]record.Place, error) {
 		held[read.ColumnText(0)] = record.Place{District: read.ColumnText(1), State: read.ColumnText(2)}
 	}
 	return held, read.Err()
-}
-
-// updateDistricts updates the districts of the companies in pincodes.
-func (s *Store) updateDistricts(pincodes []string) error {
-	if len(pincodes) == 0 {
-		return nil
-	}
-	list, err := json.Marshal(pincodes)
-	if err == nil {
-		err = s.exec(putDistricts, record.TextOf(string(list)))
-	}
-	if err != nil {
-		return fmt.Errorf("update the districts of companies: %w", err)
-	}
-	return nil
 }

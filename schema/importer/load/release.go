@@ -105,6 +105,9 @@ func (s *Store) StartBulk() error {
 	if s.fresh[record.CompanyTable] && s.fresh[record.LLPTable] {
 		s.names = newIndexBuild(s.folder)
 	}
+	if err := s.readDistricts(); err != nil {
+		return err
+	}
 	return s.exec(createIndex) // an interrupted run of an earlier version of this program left it out
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // insertSQL inserts a record: its key, columns, as_of, older and, if stamped, last_updated.
-// The district and the directors list of a company are derived.
+// The directors list of a company is derived.
 func insertSQL(t *record.Table) string {
 	columns := append(append(append([]string{}, t.Key...), t.Columns...), "as_of", "older")
 	if t.Stamped {
@@ -23,8 +23,7 @@ func insertSQL(t *record.Table) string {
 		places[i] = "?" + strconv.Itoa(i+1)
 	}
 	if t == record.CompanyTable {
-		columns = append(columns, "district", "directors")
-		places = append(places, districtOf(pincodePlace), listNow)
+		columns, places = append(columns, "directors"), append(places, listNow)
 	}
 	if t.Row != "" {
 		columns, places = append(columns, "rowid"), append(places, schema.FreeRow(t.Name, t.Row))
@@ -43,9 +42,6 @@ func updateSQL(t *record.Table) string {
 	}
 	if t.Stamped {
 		sets = append(sets, fmt.Sprintf("last_updated = coalesce(?%d, last_updated)", n+1))
-	}
-	if t == record.CompanyTable {
-		sets = append(sets, "district = "+districtOf(pincodePlace))
 	}
 	return fmt.Sprintf(`UPDATE %s SET %s WHERE %s`, t.Name, strings.Join(sets, ", "), keySQL(t))
 }
@@ -102,15 +98,3 @@ func columnText(statement *sqlite3.Stmt, i int, said string) string {
 	}
 	return said
 }
-
-// pincodePlace is the pincode's parameter in the statements of record.CompanyTable.
-var pincodePlace = fmt.Sprintf("?%d", len(record.CompanyTable.Key)+record.CompanyPincode+1)
-
-// districtOf returns an SQL expression for the district of the SQL expression pincode.
-func districtOf(pincode string) string {
-	return "(SELECT p.district FROM pincode p WHERE p.pincode = " + pincode + ")"
-}
-
-// putDistricts updates the districts of the companies in the pincodes ?1, a JSON array.
-var putDistricts = `UPDATE company SET district = ` + districtOf("company.pincode") + `
-WHERE pincode IN (SELECT value FROM json_each(?1))`

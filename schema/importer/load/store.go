@@ -42,8 +42,10 @@ type Store struct {
 	putList                      *sqlite3.Stmt
 	findCompanies                *sqlite3.Stmt
 	prepared                     []*sqlite3.Stmt
-	folder                       string // for temporary files
-	draft                        *draft // nil for a file that was there
+	districts                    map[string]string // of each pincode
+	onlyDistrict                 []record.Value    // buffer of mergeCompany
+	folder                       string            // for temporary files
+	draft                        *draft            // nil for a file that was there
 }
 
 type tableStatements struct {
@@ -132,7 +134,7 @@ func newStore(conn *sqlite3.Conn, now int64, folder string) (*Store, error) {
 		conn: conn, now: now, folder: folder, fresh: map[*record.Table]bool{},
 		table: map[*record.Table]*tableStatements{}, touch: map[*record.Table]*sqlite3.Stmt{},
 		known: map[*record.Table]*merge.State{}, touched: map[touchKey]bool{},
-		staleLists: map[string]bool{}, changedDirectors: map[string]bool{},
+		staleLists: map[string]bool{}, changedDirectors: map[string]bool{}, onlyDistrict: make([]record.Value, record.CompanyColumns),
 	}
 	err := s.prepareAll()
 	if err != nil {
@@ -207,7 +209,7 @@ func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	exists, all := held, merge.Effect{}
 	for i := range group {
 		p := &group[i]
-		did := now.Merge(t, p.Values, asOf)
+		did := s.merge(t, p.Values, asOf)
 		switch {
 		case !exists && now.Missing(t) != "":
 			now.Reset()
@@ -242,6 +244,14 @@ func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	return nil
 }
 
+// merge merges the values of a source of date asOf into the state at hand.
+func (s *Store) merge(t *record.Table, said []record.Value, asOf string) merge.Effect {
+	if t == record.CompanyTable {
+		return s.mergeCompany(said, asOf)
+	}
+	return s.known[t].Merge(t, said, asOf)
+}
+
 // indexed returns what the search index holds of a record: its name and status, or nothing.
 func indexed(t *record.Table, s *merge.State) (name, status record.Value) {
 	switch t {
@@ -270,6 +280,9 @@ func (s *Store) find(r *record.Record) (held bool, err error) {
 	}
 	was.AsOf = columnText(rows.statement, len(t.Columns), was.AsOf)
 	was.SetDates(t, columnText(rows.statement, len(t.Columns)+1, ""))
+	if t == record.CompanyTable {
+		s.dropNamed()
+	}
 	return true, nil
 }
 
@@ -288,8 +301,11 @@ func (s *Store) write(statement *sqlite3.Stmt, r *record.Record, stamp bool) err
 	t, now := r.Table, s.known[r.Table]
 	err := bindKey(statement, t, r.Key)
 	n := len(t.Key)
-	for _, v := range now.Values {
+	for i, v := range now.Values {
 		n++
+		if t == record.CompanyTable && i == record.CompanyDistrict {
+			v = s.districtOf()
+		}
 		err = cmp.Or(err, bindValue(statement, n, v))
 	}
 	err = cmp.Or(err, bindValue(statement, n+1, record.TextOf(now.AsOf)))

@@ -78,6 +78,16 @@ func (s *State) Merge(t *record.Table, said []record.Value, asOf string) Effect 
 	return did
 }
 
+// Drop forgets the value of a column that is a unit of its own.
+func (s *State) Drop(t *record.Table, column int) {
+	s.Values[column] = record.Value{}
+	for i := range t.Units {
+		if t.Units[i].Columns[0] == column {
+			s.dates[i] = ""
+		}
+	}
+}
+
 // MergeNew resets the state and merges the records of one key, of sources of date asOf. It
 // reports false if none of them has all that a new row must have. Records before the first
 // that does are dropped, as load.Store does.

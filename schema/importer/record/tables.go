@@ -49,6 +49,9 @@ const (
 	CompanyEmail
 	CompanyPhone
 	CompanyWebsite
+	// CompanyDistrict is the district that the source names. It is stored, and merged, only while the
+	// company has no pincode that the directory knows: else the column follows from that.
+	CompanyDistrict
 	CompanyColumns
 )
 
@@ -58,7 +61,7 @@ var CompanyTable = &Table{
 	Columns: []string{
 		"company_name", "status", "incorporation_date", "category", "sub_category", "class", "roc",
 		"authorized_capital", "paid_up_capital", "listed", "main_division", "business_activity",
-		"principal_business", "state", "pincode", "address_line", "city", "email", "phone", "website",
+		"principal_business", "state", "pincode", "address_line", "city", "email", "phone", "website", "district",
 	},
 	Required: []int{CompanyName, CompanyStatus},
 	Lack:     NotHeld,

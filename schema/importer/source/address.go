@@ -1,35 +1,50 @@
 package source
 
 import (
-	"regedge/schema/importer/record"
-
-	_ "embed"
 	"strings"
+
+	"regedge/schema/importer/record"
 )
 
-// address is a registered office in parts. The district is not one: it follows from the
-// pincode.
+// address is a registered office in parts. The district is in the words of the source. It counts for an
+// office without a pincode that the directory knows.
 type address struct {
-	line    record.Value
-	city    record.Value
-	state   record.Value
-	pincode record.Value
+	line     record.Value
+	city     record.Value
+	state    record.Value
+	pincode  record.Value
+	district string
 }
 
-// districtList has the districts of the post office directory, in its spelling and in those of
-// the MCA register, one per line, squashed. It tells a district from a city where an address
-// may lack either.
-//
-//go:embed districts.txt
-var districtList string
-
-var districts = func() map[string]bool {
-	set := map[string]bool{}
-	for _, name := range strings.Fields(districtList) {
-		set[name] = true
+// named returns the district that the address names, as the post office directory spells it: at the
+// district's place, after "Dist.", or by its city, which is the last line where there is no other.
+// state is the record's.
+func (a *address) named(state record.Value) record.Value {
+	name := districtOf(a.district, state.Text)
+	if name == "" {
+		name = saidDistrict(a.line.Text, state.Text)
 	}
-	return set
-}()
+	if name == "" {
+		name = cityDistrict(a.city.Text, state.Text)
+	}
+	if name == "" && a.city.Kind == record.Null {
+		name = cityDistrict(a.lastLine(state.Text), state.Text)
+	}
+	return record.TextOf(name)
+}
+
+// lastLine returns the last line that is not the state.
+func (a *address) lastLine(state string) string {
+	for line := a.line.Text; line != ""; {
+		comma := strings.LastIndexByte(line, ',')
+		last := strings.Trim(line[comma+1:], " ().")
+		if states[squash(last)] != state || districtOf(last, state) != "" {
+			return last
+		}
+		line = line[:max(comma, 0)]
+	}
+	return ""
+}
 
 // parseAddress splits the address of a bulk file, which is one text (docs/import-formats.md,
 // "Addresses"):
@@ -68,12 +83,16 @@ func parseCurrentAddress(s string) address {
 			parts = parts[:n-1]
 		}
 	}
-	if n := len(parts); n > 2 && isDistrict(parts[n-1]) {
+	if n := len(parts); n > 2 && isDistrict(strings.TrimSpace(parts[n-1])) {
+		a.district = strings.TrimSpace(parts[n-1])
 		parts = parts[:n-1]
 	}
 	if n := len(parts); n > 1 {
 		a.city = cityName(parts[n-1], a.state.Text)
 		parts = parts[:n-1]
+	}
+	if a.city.Kind == record.Null { // the only place that the address names
+		a.city = cleanValue(a.district)
 	}
 	a.line = joinLines(splitLines(strings.Join(parts, ",")), a.city.Text)
 	return a
@@ -88,12 +107,6 @@ func cityName(part, state string) record.Value {
 		return record.Value{}
 	}
 	return cleanValue(strings.TrimRight(part, " ."))
-}
-
-// isDistrict reports whether a part is a district. The MCA register picks districts from a
-// list and never writes them all in capitals, unlike many cities.
-func isDistrict(part string) bool {
-	return part != strings.ToUpper(part) && districts[squash(part)]
 }
 
 // parseOlderAddress splits an address of the older export; ok is false for any other.
@@ -112,7 +125,8 @@ func parseOlderAddress(s string) (a address, ok bool) {
 	body = strings.TrimSpace(body[:len(body)-2])
 	comma := strings.LastIndexByte(body, ',')
 	tail := strings.TrimSpace(strings.TrimSuffix(body[comma+1:], "Unclassified"))
-	if comma >= 0 && (tail == "" || districts[squash(tail)]) {
+	if comma >= 0 && (tail == "" || districts[districtKey(tail)] != nil) {
+		a.district = tail
 		body = body[:comma]
 	}
 	body = strings.TrimSuffix(body, "Unclassified")

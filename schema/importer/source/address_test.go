@@ -23,7 +23,11 @@ func TestAddresses(t *testing.T) {
 		{"BARDEZ HOUSE,GOA.,Goa,000000-India", "BARDEZ HOUSE", "", "Goa", ""},
 		{"VILL. AMB,H P,Himachal Pradesh,000000-India", "VILL. AMB", "", "Himachal Pradesh", ""},
 		{"1 Ring Road,Delhi,Delhi,110002-India", "1 Ring Road", "Delhi", "Delhi", "110002"},
-		{"NA,NA,East Khasi Hills,Meghalaya,NA-India", "", "", "Meghalaya", ""},
+		{"NA,NA,East Khasi Hills,Meghalaya,NA-India", "", "East Khasi Hills", "Meghalaya", ""},
+		{"5 Link Road,Mumbai,Mumbai City,Maharashtra,400001-India", "5 Link Road", "Mumbai", "Maharashtra", "400001"},
+		{"5 Road,Alibag,Raigarh(MH),Maharashtra,402201-India", "5 Road", "Alibag", "Maharashtra", "402201"},
+		{"5 Road,,Tiruvallur,Tamil Nadu,602001-India", "5 Road", "Tiruvallur", "Tamil Nadu", "602001"},
+		{"5 ROAD, KASHIPUR , Udham Singh Nagar Udham Singh Nagar Unclassified UR 244713", "5 ROAD, KASHIPUR", "", "Uttarakhand", "244713"},
 		{"NA,SEJUSA,Arunachal Pradesh,NA-India", "", "SEJUSA", "Arunachal Pradesh", ""},
 		{"Hall 9,Somewhere,Atlantis,123456-India", "Hall 9, Somewhere", "Atlantis", "", "123456"},
 		{"A \uFFFDx80x93 401 Heights,,Ahmedabad,Ahmedabad,Gujarat,380015-INDIA", "A - 401 Heights", "Ahmedabad", "Gujarat", "380015"},
@@ -42,6 +46,54 @@ func TestAddresses(t *testing.T) {
 			a := parseAddress(c.in)
 			require.Equal(t, []string{c.line, c.city, c.state, c.pincode}, []string{a.line.Text, a.city.Text, a.state.Text, a.pincode.Text})
 		})
+	}
+}
+
+// TestDistrictsAreNamed in the spellings of the register, at their place, in words, or by the city.
+func TestDistrictsAreNamed(t *testing.T) {
+	for in, want := range map[string]string{
+		"5 Link Road,Mumbai,Mumbai City,Maharashtra,000000-India":                        "Mumbai",
+		"5 Road,Alibag,Raigarh(MH),Maharashtra,000000-India":                             "Raigad",
+		"5 Road,Raigarh,Raigarh,Chhattisgarh,000000-India":                               "Raigarh",
+		"5 Road,Ooty,Nilgiris,Tamil Nadu,000000-India":                                   "The Nilgiris",
+		"5 Road,Hosur,Kancheepuram,Tamil Nadu,000000-India":                              "Kanchipuram",
+		"5 Road,Doddaballapur,Bangalore Rural,Karnataka,000000-India":                    "Bengaluru Rural",
+		"5 Road,Mysore,Mysore,Karnataka,000000-India":                                    "Mysuru",
+		"5 Road,Belgaum,Belgaum,Karnataka,000000-India":                                  "Belagavi",
+		"5 Road,Kovilpatti,Thoothukudi,Tamil Nadu,000000-India":                          "Tuticorin",
+		"5 Road,Marthandam,Kanyakumari,Tamil Nadu,000000-India":                          "Kanniyakumari",
+		"5 ROAD, KASHIPUR , Udham Singh Nagar Udham Singh Nagar Unclassified UR":         "Udam Singh Nagar",
+		"Dalziel Hotel The Mall   SHIMLA,himachal pradesh,Himachal Pradesh,000000-India": "Shimla",
+		"P.O.sallewal,   DISTT. SOLAN,Himachal Pradesh,Himachal Pradesh,000000-India":    "Solan",
+		"ZEWAN,SRINAGAR,J&K,JAMMU AND KASHMIR,Jammu & Kashmir,000000-India":              "Srinagar",
+		"8 STREET,PONDICHERRY-605 009,NA,Pondicherry,000000-India":                       "Pondicherry",
+		"HOUSE 3,Leh,Leh,Jammu & Kashmir,000000-India":                                   "Leh Ladakh",
+		"HOUSE 3,HYDERABAD,Hyderabad,Andhra Pradesh,000000-India":                        "Hyderabad",
+		"1 Ring Road,New Delhi,Delhi,000000-India":                                       "",
+		"1 Ring Road,New Delhi,New Delhi,Delhi,000000-India":                             "New Delhi",
+		"1 Road,Somewhere,Goa,000000-India":                                              "",
+		"HISTORIC DISTRICT,PANAJI,Goa,000000-India":                                      "",
+		"1 Road,Aurangabad,Goa,000000-India":                                             "",
+	} {
+		a := parseAddress(in)
+		require.Equal(t, want, a.named(a.state).Text, in)
+	}
+}
+
+// TestSpellingsAreOfOneDistrictOfAState so that a name means one place.
+func TestSpellingsAreOfOneDistrictOfAState(t *testing.T) {
+	require.Greater(t, len(districts), 1200)
+	known := map[string]bool{}
+	for _, name := range states {
+		known[name] = true
+	}
+	for spelling, places := range districts {
+		in := map[string]bool{}
+		for _, p := range places {
+			require.True(t, known[p.state], p.state)
+			require.False(t, in[p.state], "%s is two districts of %s", spelling, p.state)
+			in[p.state] = true
+		}
 	}
 }
 

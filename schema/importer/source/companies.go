@@ -61,6 +61,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	a := parseAddress(s.get(fieldAddress))
 	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyPincode] = a.line, a.city, a.pincode
 	v[record.CompanyState] = orElse(stateName(s.get(fieldState)), a.state)
+	v[record.CompanyDistrict] = a.named(v[record.CompanyState])
 	return record.New(record.CompanyTable, v, cin), nil
 }
 

@@ -122,6 +122,7 @@ func (d *documents) companyOf(cin string, c gjson.Result) (record.Record, error)
 	v[record.CompanyEmail] = email
 	a := d.address(c)
 	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyState], v[record.CompanyPincode] = a.line, a.city, a.state, a.pincode
+	v[record.CompanyDistrict] = a.named(a.state)
 	return record.New(record.CompanyTable, v, cin), nil
 }
 
@@ -176,7 +177,11 @@ func (d *documents) address(c gjson.Result) address {
 	for _, name := range []string{"streetAddress", "streetAddress2", "locality"} {
 		lines = append(lines, splitLines(chosen.Get(name).String())...)
 	}
-	return address{joinLines(lines, city.Text), city, stateName(chosen.Get("state").String()), pincode}
+	district := clean(chosen.Get("district").String())
+	if city.Kind == record.Null {
+		city = cleanValue(district)
+	}
+	return address{joinLines(lines, city.Text), city, stateName(chosen.Get("state").String()), pincode, district}
 }
 
 // director reads one person of a document: the director, and the roles. Persons without a DIN

@@ -1,0 +1,122 @@
+package source
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// districtTable has the districts of the post office directory and the spellings of them that other
+// files use: a line per district, of state, name and squashed spellings, separated by tabs. The
+// program internal/districts makes it and names its sources.
+//
+//go:embed districts.txt
+var districtTable string
+
+// districts maps squashed spellings to the districts with that spelling.
+var districts = readDistricts(districtTable)
+
+// place is a district in its state.
+type place struct{ district, state string }
+
+func readDistricts(table string) map[string][]place {
+	list := map[string][]place{}
+	for _, line := range strings.Split(table, "\n") {
+		cells := strings.Split(line, "\t")
+		if len(cells) != 3 {
+			continue // the comment, and the end
+		}
+		for _, spelling := range strings.Fields(cells[2]) {
+			list[spelling] = append(list[spelling], place{cells[1], cells[0]})
+		}
+	}
+	return list
+}
+
+// formerStates are the states under which the register knows places that are in another one now.
+var formerStates = map[string]string{
+	"Dadra and Nagar Haveli": "Dadra and Nagar Haveli and Daman and Diu",
+	"Daman and Diu":          "Dadra and Nagar Haveli and Daman and Diu",
+	"Jammu and Kashmir":      "Ladakh",
+	"Andhra Pradesh":         "Telangana",
+	"Uttar Pradesh":          "Uttarakhand",
+	"Bihar":                  "Jharkhand",
+	"Madhya Pradesh":         "Chhattisgarh",
+}
+
+// districtOf returns the district that a text names, as the post office directory spells it: one of
+// the state, or, if the state has none of that name, the only one of the country. It is "" for any
+// other text, and for a name that two states share in a third or in none.
+func districtOf(text, state string) string {
+	key := districtKey(text)
+	found := districts[key]
+	if found == nil {
+		return ""
+	}
+	for _, p := range found {
+		if p.state == state {
+			return p.district
+		}
+	}
+	for _, p := range found {
+		if p.state == formerStates[state] {
+			return p.district
+		}
+	}
+	if len(found) == 1 {
+		return found[0].district
+	}
+	return ""
+}
+
+// districtKey squashes a text without a state's code in brackets, as in "Raigarh(MH)", and takes a name
+// that is written twice once.
+func districtKey(text string) string {
+	if open := strings.LastIndexByte(text, '('); open > 0 && strings.HasSuffix(text, ")") && len(text)-open <= len("(XXXXX)") {
+		text = text[:open]
+	}
+	key := squash(text)
+	if half := len(key) / 2; len(key)%2 == 0 && half > 2 && key[:half] == key[half:] {
+		return key[:half]
+	}
+	return key
+}
+
+// isDistrict reports whether a part of an address is a district. The MCA register picks districts from
+// a list and never writes them all in capitals, unlike many cities.
+func isDistrict(part string) bool {
+	return part != strings.ToUpper(part) && districts[districtKey(part)] != nil
+}
+
+// homonyms are cities that have the name of a district in which most of them does not lie.
+var homonyms = map[string]bool{"newdelhi": true}
+
+// cityDistrict returns the district that a city gives its name to, "" if there is none. The number of a
+// postal zone, or a pincode, may follow the city.
+func cityDistrict(city, state string) string {
+	city = strings.TrimRight(city, " .-0123456789")
+	if homonyms[squash(city)] {
+		return ""
+	}
+	return districtOf(city, state)
+}
+
+// saidDistrict returns the district that follows "Dist.", "Distt." or "District" in a text, "" if there
+// is none.
+func saidDistrict(text, state string) string {
+	if !strings.Contains(text, "ist") && !strings.Contains(text, "IST") { // of most lines
+		return ""
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,.:;-/()[]", r) })
+	for i := range words {
+		w := strings.ToLower(words[i])
+		if w != "dist" && w != "distt" && w != "district" {
+			continue
+		}
+		for n := min(3, len(words)-i-1); n > 0; n-- {
+			if d := districtOf(strings.Join(words[i+1:i+1+n], " "), state); d != "" {
+				return d
+			}
+		}
+	}
+	return ""
+}
