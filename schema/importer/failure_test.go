@@ -21,14 +21,15 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"empty":                         {"", "is empty"},
 		"blank":                         {" \n\r\n", "is empty"},
 		"another header":                {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
-		"a column missing":              {"CIN,CompanyName\n" + rowA, "nearest are companies, which also need companystatus"},
+		"a column missing":              {"CIN,CompanyName\n" + rowA, "its columns are CIN, CompanyName; nearest are companies, which also need companystatus"},
+		"a cut gzip":                    {gzipped(headerA + rowA)[:60], "the file is cut off: fetch it again"},
 		"only a header":                 {headerA, "holds a header and no row"},
 		"only headers":                  {headerA + "\n\r\n", "holds a header and no row"},
 		"UTF-16 without a mark":         {encoded(headerA+rowA, 2), "UTF-16"},
 		"UTF-32":                        {encoded(headerA+rowA, 4), "UTF-32"},
 		"UTF-32 with a mark":            {"\xff\xfe\x00\x00" + encoded(headerA, 4), "UTF-32"},
 		"zeros before the header":       {strings.Repeat("\x00", 16) + headerA + rowA, "zero bytes"},
-		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "damaged"},
+		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
 		"UTF-16":                        {"\xff\xfeC\x00I\x00", "UTF-16"},
@@ -194,7 +195,18 @@ func TestReportIsATableThatAddsUp(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteTable(&b))
 	require.Regexp(t, `total\s+3\s+1\s+0\s+0\s+1\s+1\n`, b.String())
-	require.Contains(t, b.String(), "rejected: invalid CIN 1\nleft out: foreign company 1\nrelease 20261122T071500Z-010216, ")
+	require.Contains(t, b.String(), "rejected: invalid CIN 1\n  invalid CIN: first in "+report.Files[0].Name+", line 4: x\nleft out: foreign company 1\nrelease 20261122T071500Z-010216, ")
 	report.Files[0].Unchanged++
 	require.ErrorContains(t, report.Files[0].check(), "invariant broken")
+}
+
+// TestRejectsSayWhatIsThere and what to do, without a rejects file; a row without a value is left out.
+func TestRejectsSayWhatIsThere(t *testing.T) {
+	w := newFixture(t)
+	report := w.run("2025-05-05", w.file("CIN,CompanyName,CompanyStatus\nU00001GA2020PTC000001,MADE-UP ONE,Actve\n , ,\n,,\nU00001GA2020PTC000002,MADE-UP TWO,Active\n"))
+	require.Equal(t, map[string]int64{"empty row": 2}, report.Files[0].LeftOut)
+	require.Equal(t, map[string]string{"unknown status": "line 2: Actve"}, report.Files[0].First)
+	var b bytes.Buffer
+	require.NoError(t, report.WriteTable(&b))
+	require.Contains(t, b.String(), `line 2: Actve; docs/contract.md, "Statuses", lists those that are known`)
 }

@@ -63,7 +63,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	}
 	defer r.close()
 	if err := r.inspect(); err != nil {
-		return Report{}, err
+		return Report{}, withHint(err)
 	}
 	if r.tally.rejects, err = openRejects(config.Rejects, r.taken()); err != nil {
 		return Report{}, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"regedge/schema/importer/load"
+	"regedge/schema/importer/record"
 )
 
 // Held counts the records of a release.
@@ -34,15 +35,16 @@ type FileReport struct {
 	Changed   int64 `json:"changed"`
 	Unchanged int64 `json:"unchanged"`
 
-	Rejected map[string]int64 `json:"rejected"`             // by reason: invalid
-	LeftOut  map[string]int64 `json:"left_out"`             // by reason: not data of this service
-	Unread   map[string]int64 `json:"values_taken_as_none"` // invalid optional values, by kind; their rows count above
+	Rejected map[string]int64  `json:"rejected"`             // by reason: invalid
+	First    map[string]string `json:"first_rejected"`       // by reason: the line of the first, and what it has
+	LeftOut  map[string]int64  `json:"left_out"`             // by reason: not data of this service
+	Unread   map[string]int64  `json:"values_taken_as_none"` // invalid optional values, by kind; their rows count above
 }
 
 func newFileReport(name, format string) FileReport {
 	return FileReport{
 		Name: name, Format: format,
-		Rejected: map[string]int64{}, LeftOut: map[string]int64{}, Unread: map[string]int64{},
+		Rejected: map[string]int64{}, First: map[string]string{}, LeftOut: map[string]int64{}, Unread: map[string]int64{},
 	}
 }
 
@@ -74,6 +76,11 @@ func (r *Report) Total() FileReport {
 		add(t.Rejected, f.Rejected)
 		add(t.LeftOut, f.LeftOut)
 		add(t.Unread, f.Unread)
+		for reason, first := range f.First {
+			if t.First[reason] == "" {
+				t.First[reason] = f.Name + ", " + first
+			}
+		}
 	}
 	return t
 }
@@ -97,6 +104,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 		return err
 	}
 	writeReasons(w, "rejected", total.Rejected)
+	for _, reason := range slices.Sorted(maps.Keys(total.First)) {
+		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], advice[reason])
+	}
 	writeReasons(w, "left out", total.LeftOut)
 	writeReasons(w, "values taken as none", total.Unread)
 	release := "nothing changed, no new release"
@@ -105,6 +115,15 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s, %.1f s\n%s", release, r.Elapsed.Seconds(), r.Held.Lacking())
 	return err
+}
+
+// advice says what to do about rejects that are not clear by themselves. Corrected rows can be imported
+// as a file of their own, with the header.
+var advice = map[string]string{
+	"unknown status":         "; docs/contract.md, \"Statuses\", lists those that are known",
+	"wrong number of fields": "; is there a separator in a value without quotes?",
+	"quote never closed":     "; from that line on the file is one value",
+	record.NotHeld:           "; import its company first, then these rows again",
 }
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {

@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 
 	"regedge/schema/importer/load"
@@ -56,7 +58,10 @@ func (t *tally) written(w *load.Written) error {
 func (t *tally) reject(file int, list []record.Reject) {
 	f := &t.files[file]
 	for i := range list {
-		f.Rejected[list[i].Reason]++
+		j := &list[i]
+		if f.Rejected[j.Reason]++; f.First[j.Reason] == "" {
+			f.First[j.Reason] = strings.TrimSuffix(fmt.Sprintf("line %d: %s", j.Line, j.Detail), ": ")
+		}
 		t.rejects.add(f.Name, &list[i])
 	}
 }

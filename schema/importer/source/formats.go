@@ -176,6 +176,9 @@ var formats = []*format{
 	companyFormat, PincodeFormat, llpFormat, llpListFormat, partnerFormat, appointmentFormat, directorFormat, contactFormat,
 }
 
+// maxHeaderShown is how much of an unknown header an error shows, in bytes: any official one.
+const maxHeaderShown = 600
+
 var errHeader = errors.New("the header is not that of a known format")
 
 // recognise finds the format of a header and the column of each of its fields.
@@ -189,12 +192,12 @@ func recognise(header []string) (*format, []int, error) {
 			return f, places, nil
 		}
 	}
-	begins := cut(strings.Join(header, ","), 120)
+	columns := cut(strings.Join(header, ", "), maxHeaderShown)
 	if f, lacks := nearest(header); f != nil {
-		return nil, nil, fmt.Errorf("%w: it begins %q; nearest are %s, which also need %s (docs/import-formats.md)",
-			errHeader, begins, f.Name, strings.Join(lacks, " and "))
+		return nil, nil, fmt.Errorf("%w: its columns are %s; nearest are %s, which also need %s (docs/import-formats.md)",
+			errHeader, columns, f.Name, strings.Join(lacks, " and "))
 	}
-	return nil, nil, fmt.Errorf("%w: it begins %q; docs/import-formats.md lists the known ones", errHeader, begins)
+	return nil, nil, fmt.Errorf("%w: its columns are %s; docs/import-formats.md lists the known ones", errHeader, columns)
 }
 
 // nearest returns the format of which a header has the most columns, at least two or its key, and the

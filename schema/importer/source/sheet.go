@@ -100,6 +100,9 @@ func (s *sheet) run() error {
 
 // takeRow turns the current row into a record and sends it on.
 func (s *sheet) takeRow(r row) error {
+	if !slices.ContainsFunc(s.fields, func(field string) bool { return strings.TrimSpace(field) != "" }) {
+		return &omission{"empty row"}
+	}
 	if !s.fits() {
 		return &rejection{"wrong number of fields", fmt.Sprintf("%d, the header has %d", len(s.fields), len(s.header))}
 	}
