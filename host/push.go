@@ -83,8 +83,11 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	return push.Prune(ctx, c.Releases, primary, c.Keep)
 }
 
-// prepare makes the snapshot. A dry run compares the file itself.
+// prepare looks whether the file is whole and makes the snapshot. A dry run compares the file itself.
 func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress)) (release string, err error) {
+	if err := refuseBroken(ctx, c.File); err != nil {
+		return "", err
+	}
 	if c.DryRun {
 		return push.Prepare(ctx, c.File, progress)
 	}

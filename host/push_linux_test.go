@@ -10,6 +10,7 @@ import (
 
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
+	"regedge/schema"
 	"regedge/schema/generate"
 	"regedge/schema/importer"
 	"regedge/schema/sample"
@@ -91,4 +92,20 @@ func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
 	code, said = ran(pushes(registry, "--yes", number[1])...)
 	require.Equal(t, exitOK, code, said)
 	require.Equal(t, had, companiesAt(t, primary))
+}
+
+// TestABrokenRegistryIsNotPushed finds what an import that was killed used to leave: a company without
+// a search entry.
+func TestABrokenRegistryIsNotPushed(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	registry := onlyCompany(t)
+	db, err := schema.OpenFile(registry, false)
+	require.NoError(t, err)
+	_, err = db.Exec(`DELETE FROM search_name WHERE value = (SELECT min(cin) FROM company)`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	code, said := ran("push", registry, "--registry", primary.URL())
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "is not whole, and nothing was written: companies and LLPs that the search does not have: 1")
+	require.NoDirExists(t, filepath.Join(filepath.Dir(registry), "releases"))
 }

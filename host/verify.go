@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"regedge/host/hint"
@@ -31,6 +32,17 @@ func verifyFile(ctx context.Context, m *Main, path string, asJSON bool) error {
 	}
 	return hint.With(fmt.Errorf("%s is not whole: problems: %d", path, len(report.Problems)),
 		"import the same files into a new registry, or restore the file from a copy")
+}
+
+// refuseBroken fails for a registry that is not whole, by a quick look: edges would serve what a push
+// brings them. A registry without a release, or with changes after it, is for the push to explain.
+func refuseBroken(ctx context.Context, path string) error {
+	report, err := verify.File(ctx, path, verify.Quick)
+	if err != nil || report.Whole() || report.Unfinished {
+		return err
+	}
+	return hint.With(fmt.Errorf("%s is not whole, and nothing was written: %s", path, strings.Join(report.Problems, "; ")),
+		"regedge import --registry FILE --verify says more; import the same files into a new registry, or restore the file from a copy")
 }
 
 func writeVerified(m *Main, report *verify.Report) error {

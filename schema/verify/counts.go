@@ -34,6 +34,7 @@ func (v *verifier) checkRelease() error {
 		return err
 	}
 	if v.report.Release == "" {
+		v.report.Unfinished = true
 		v.find("there is no release: no import into this file was completed")
 	}
 	left, err := v.number(`SELECT (SELECT count(*) FROM unreleased) + (SELECT count(*) FROM search_pending)`)
@@ -41,6 +42,7 @@ func (v *verifier) checkRelease() error {
 		return err
 	}
 	if left > 0 {
+		v.report.Unfinished = true
 		v.find("there are changes after the release: run the interrupted import again")
 	}
 	for i, t := range tables {

@@ -28,7 +28,9 @@ type Report struct {
 	// They are kept for the day on which that is imported, and answered by no lookup. Thorough only.
 	Unlinked map[string]int64 `json:"unlinked,omitempty"`
 	Problems []string         `json:"problems"` // empty if the registry is whole
-	Elapsed  time.Duration    `json:"-"`
+	// Unfinished says that there is no release, or something after it.
+	Unfinished bool          `json:"-"`
+	Elapsed    time.Duration `json:"-"`
 }
 
 // Table is one table of the registry.
