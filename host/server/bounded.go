@@ -1,9 +1,13 @@
 package server
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -15,24 +19,34 @@ type bounded struct {
 	most, mostPerAddress int
 	proxies              Proxies
 	refused              prometheus.Counter
+	unread               prometheus.Counter
+	writing              atomic.Int64 // answers that wait for their clients to read
+	server               *Server
 
 	mu   sync.Mutex
 	open int
 	of   map[string]int // by network; proxies are not in it
 }
 
-func newBounded(listener net.Listener, config Config) (*bounded, error) {
+func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
+	config := s.config
 	l := &bounded{
 		Listener: listener, most: config.MaxConnections, mostPerAddress: config.MaxConnectionsPerAddress,
-		proxies: config.Proxies, of: make(map[string]int),
+		proxies: config.Proxies, of: make(map[string]int), server: s,
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "regedge_connections_refused_total", Help: "Connections closed because there were too many, in all or of one address.",
 		}),
+		unread: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "regedge_connections_unread_total", Help: "Connections, or streams of HTTP/2, that ended because their client did not read an answer in time.",
+		}),
 	}
+	writing := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "regedge_connections_writing", Help: "Connections, or streams of HTTP/2, whose client has not yet taken an answer.",
+	}, func() float64 { return float64(l.writing.Load()) })
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "regedge_connections_open", Help: "Open connections of clients.",
 	}, l.count)
-	for _, collector := range []prometheus.Collector{l.refused, open} {
+	for _, collector := range []prometheus.Collector{l.refused, l.unread, writing, open} {
 		if err := config.Metrics.Register(collector); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -54,7 +68,7 @@ func (l *bounded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if address, ok := l.admit(conn); ok {
-			return &counted{Conn: conn, of: l, address: address}, nil
+			return l.newCounted(conn, address), nil
 		}
 		l.refused.Inc()
 		_ = conn.Close()
@@ -91,17 +105,112 @@ func (l *bounded) release(address string) {
 	}
 }
 
-// counted is a connection that counts until it is closed.
+// counted is a connection that counts until it is closed. It may be held up: not read for a while.
 type counted struct {
 	net.Conn
 	of      *bounded
-	address string
+	address string // empty for a trusted proxy, which is never held up
 	once    sync.Once
+	closed  chan struct{}
+	until   atomic.Int64 // nanoseconds of Unix time
+	streams sync.Mutex   // of HTTP/2, while they take turns
+	leave   func()       // leaves the lane; nil when it is not in it, used by the handshake alone
+}
+
+func (l *bounded) newCounted(conn net.Conn, address string) *counted {
+	boundBuffers(conn)
+	c := &counted{Conn: conn, of: l, address: address, closed: make(chan struct{})}
+	if address != "" {
+		l.server.paceConnection(c)
+	}
+	return c
+}
+
+// countedOf finds the connection below one with TLS, or without.
+func countedOf(conn net.Conn) *counted {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	c, _ := conn.(*counted)
+	return c
+}
+
+// hold holds up the next read, longer the more requests of the connection ask for it.
+func (c *counted) hold(more time.Duration) {
+	if c == nil || c.address == "" || more <= 0 {
+		return
+	}
+	now := time.Now()
+	c.until.Store(min(max(c.until.Load(), now.UnixNano())+int64(more), now.Add(longestHolds).UnixNano()))
+}
+
+// wait returns when the connection is no longer held up: at once when it is closed or the server stops.
+func (c *counted) wait() {
+	if c == nil || c.until.Load() == 0 {
+		return
+	}
+	for left := time.Until(time.Unix(0, c.until.Load())); left > 0; left = time.Until(time.Unix(0, c.until.Load())) {
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-c.closed:
+			timer.Stop()
+			return
+		case <-c.of.server.stopping:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// Read implements net.Conn.
+func (c *counted) Read(p []byte) (int, error) {
+	c.wait()
+	return c.Conn.Read(p)
+}
+
+// Write implements net.Conn. It returns early only if the client takes the data, or did not for so long
+// that the connection ends.
+func (c *counted) Write(p []byte) (int, error) {
+	c.leaveLane()
+	c.of.writing.Add(1)
+	defer c.of.writing.Add(-1)
+	n, err := c.Conn.Write(p)
+	if late, ok := err.(net.Error); ok && late.Timeout() {
+		c.of.unread.Inc()
+	}
+	return n, err
+}
+
+func (c *counted) leaveLane() {
+	if c != nil && c.leave != nil {
+		c.leave()
+		c.leave = nil
+	}
+}
+
+// stream counts a stream of HTTP/2 whose answer was given to net/http: it ends when the client has
+// taken the answer, or after a time within which it has not.
+func (c *counted) stream(ended context.Context, within time.Duration) {
+	if c == nil {
+		return
+	}
+	c.of.writing.Add(1)
+	began := time.Now()
+	context.AfterFunc(ended, func() {
+		c.of.writing.Add(-1)
+		if time.Since(began) >= within {
+			c.of.unread.Inc()
+		}
+	})
 }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {
-	c.once.Do(func() { c.of.release(c.address) })
+	c.once.Do(func() {
+		close(c.closed)
+		c.of.release(c.address)
+	})
 	return c.Conn.Close()
 }
 

@@ -42,12 +42,19 @@ func (p Proxies) trust(addr netip.Addr) bool {
 type peer struct {
 	addr netip.Addr
 	text string
+	conn *counted // nil if the connection is not counted
 }
 
 type peerKey struct{}
 
 func withPeer(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, peerKey{}, parsePeer(c.RemoteAddr().String()))
+	return context.WithValue(ctx, peerKey{}, peerAt(c))
+}
+
+func peerAt(c net.Conn) *peer {
+	p := parsePeer(c.RemoteAddr().String())
+	p.conn = countedOf(c)
+	return p
 }
 
 // parsePeer parses "address:port" and drops the port and the zone.

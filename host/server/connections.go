@@ -80,12 +80,24 @@ func (c *connection) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// await is called after an answer was sent: the next bytes begin a request.
+// begin begins with a request that was read. It reports false if a drain has ended the connection: a
+// request that came in one piece with those before it is then not answered, and must not be charged.
+func (c *connection) begin() bool {
+	if c.state.Load() == busy || c.state.CompareAndSwap(waiting, busy) {
+		return true
+	}
+	c.lingers.Store(true)
+	return false
+}
+
+// await is called after an answer was sent: the next bytes begin a request. It returns when the
+// connection is no longer held up, since the next request may have been read already.
 func (c *connection) await() {
 	c.state.Store(waiting)
 	if c.of.draining.Load() {
 		c.end()
 	}
+	c.peer.conn.wait()
 }
 
 // end ends the connection if it waits for a request. The goroutine that reads from it closes it:
@@ -178,7 +190,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: conn, peer: parsePeer(conn.RemoteAddr().String()), of: l}
+	c := &connection{Conn: conn, peer: peerAt(conn), of: l}
 	l.mu.Lock()
 	l.open[c] = struct{}{}
 	l.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
@@ -37,14 +38,29 @@ func statusesIn(answers string) string {
 // counted is the sum of a counter over its labels.
 func (r *running) counted(t *testing.T, name string) (sum float64) {
 	t.Helper()
+	for _, metric := range r.family(t, name) {
+		sum += metric.GetCounter().GetValue()
+	}
+	return sum
+}
+
+func (r *running) family(t *testing.T, name string) []*client.Metric {
+	t.Helper()
 	families, err := r.metrics.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() == name {
-			for _, metric := range family.Metric {
-				sum += metric.GetCounter().GetValue()
-			}
+			return family.Metric
 		}
+	}
+	return nil
+}
+
+// measured is the sum of a gauge over its labels.
+func (r *running) measured(t *testing.T, name string) (sum float64) {
+	t.Helper()
+	for _, metric := range r.family(t, name) {
+		sum += metric.GetGauge().GetValue()
 	}
 	return sum
 }

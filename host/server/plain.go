@@ -83,6 +83,10 @@ func withoutBody(header *fasthttp.RequestHeader) (unchanged fasthttp.RequestConf
 // answerPlain answers one request.
 func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 	started := s.config.Now()
+	if !ctx.Conn().(*connection).begin() {
+		ctx.SetConnectionClose()
+		return
+	}
 	if ctx.Request.Header.ConnectionClose() {
 		ctx.Conn().(*connection).lingers.Store(true)
 	}
@@ -97,9 +101,11 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 		s.refusePlain(ctx, err)
 		ctx.SetConnectionClose()
 	} else {
-		s.serve(e, s.config.Proxies.client(ctx.Conn().(*connection).peer, &e.request))
+		from := ctx.Conn().(*connection).peer
+		s.serve(e, s.config.Proxies.client(from, &e.request))
 		e.writePlain(&ctx.Response)
 		s.record(e, s.config.Now().Sub(started))
+		s.pace(e, from)
 	}
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
@@ -204,4 +210,5 @@ func (s *Server) refusePlain(ctx *fasthttp.RequestCtx, cause error) {
 	ctx.Response.Reset()
 	e.writePlain(&ctx.Response)
 	s.record(e, 0)
+	s.pace(e, conn.peer)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type secure struct {
 func (s *Server) newSecure(listener net.Listener) transport {
 	config := s.config.TLS.Clone()
 	config.NextProtos = []string{protocolHTTP2, "http/1.1"}
+	config.GetConfigForClient = newLane().enter
 	toHTTP1, toHTTP2 := newHandOver(listener.Addr()), newHandOver(listener.Addr())
 	return &secure{
 		listener: listener, config: config, of: s, toHTTP1: toHTTP1, toHTTP2: toHTTP2,
@@ -80,10 +82,13 @@ func (w *secure) serve() error {
 
 // handshake ends with ctx, after ReadHeaderTimeout, or by passing the connection on.
 func (w *secure) handshake(ctx context.Context, conn net.Conn) {
+	countedOf(conn).wait()
 	ctx, cancel := context.WithTimeout(ctx, w.of.config.ReadHeaderTimeout)
 	defer cancel()
 	secured := tls.Server(conn, w.config)
-	if err := secured.HandshakeContext(ctx); err != nil {
+	err := secured.HandshakeContext(ctx)
+	countedOf(conn).leaveLane()
+	if err != nil {
 		w.of.config.Log.Debug("TLS handshake", "error", err)
 		_ = conn.Close()
 		return
@@ -93,6 +98,29 @@ func (w *secure) handshake(ctx context.Context, conn net.Conn) {
 		to = w.toHTTP2
 	}
 	to.give(secured)
+}
+
+// lane bounds the handshakes that compute at once to half of the processors, so that a lookup waits for
+// few of them: one takes as long as twenty lookups. A handshake that waits for its client is not in the
+// lane, so that slow clients keep nobody out.
+type lane chan struct{}
+
+func newLane() lane { return make(lane, max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// enter is called when the client's first message was read. The connection leaves the lane with the
+// answer to it, see counted.Write, or when the handshake fails.
+func (l lane) enter(hello *tls.ClientHelloInfo) (unchanged *tls.Config, err error) {
+	c := countedOf(hello.Conn)
+	if c == nil || c.leave != nil { // the second message, after a request to retry
+		return nil, nil
+	}
+	select {
+	case l <- struct{}{}:
+		c.leave = func() { <-l }
+		return nil, nil
+	case <-hello.Context().Done():
+		return nil, hello.Context().Err()
+	}
 }
 
 func (w *secure) close() error { return errors.Join(w.http1.close(), w.http2.Close()) }
@@ -134,7 +162,13 @@ func (s *Server) settle(ctx context.Context) error {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := s.config.Now()
 	e := exchanges.Get().(*exchange)
-	client := s.config.Proxies.client(peerOf(r), r.Header)
+	from := peerOf(r)
+	client := s.config.Proxies.client(from, r.Header)
+	if early := s.early(from); early > 0 {
+		from.conn.hold(early)
+		from.conn.streams.Lock()
+		defer from.conn.streams.Unlock()
+	}
 	if size := e.readHTTP(r); size > s.config.MaxHeaderBytes {
 		e.client, e.route = client, routeInvalid
 		s.refuse(e, handler.HeaderTooLarge)
@@ -145,11 +179,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close") // net/http sends GOAWAY
 	}
+	took := s.config.Now().Sub(started)
+	s.pace(e, from)
+	from.conn.stream(r.Context(), s.config.WriteTimeout-took-settleTime)
 	e.writeHTTP(w)
 	if e.written != nil {
 		e.written()
 	}
-	s.record(e, s.config.Now().Sub(started))
+	s.record(e, took)
 	e.reset()
 	exchanges.Put(e)
 }

@@ -129,14 +129,16 @@ type Server struct {
 	inFlight atomic.Int64
 	shares   *shares
 	large    atomic.Int64 // large pages being sent, see maxLarge
+	paces    *paces
 	draining atomic.Bool
-	refusing atomic.Bool // lookups, since their connections are being closed
+	stopping chan struct{} // closed when draining is set
+	refusing atomic.Bool   // lookups, since their connections are being closed
 }
 
 // New checks the configuration and registers the metrics.
 func New(config Config) (*Server, error) {
 	config = config.withDefaults()
-	s := &Server{config: config}
+	s := &Server{config: config, paces: newPaces(), stopping: make(chan struct{})}
 	s.shares = newShares(config, &s.inFlight)
 	var err error
 	if s.metrics, err = newMetrics(config.Metrics, &s.inFlight); err != nil {
@@ -154,7 +156,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	if s.config.TLS != nil {
 		web = s.newSecure
 	}
-	bounded, err := newBounded(listener, s.config)
+	bounded, err := s.newBounded(listener)
 	if err != nil {
 		return err
 	}
@@ -170,6 +172,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
+	close(s.stopping)
 	err = s.drain(transport)
 	<-served
 	return err

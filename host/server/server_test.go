@@ -55,6 +55,7 @@ type running struct {
 	url, addr string
 	client    *http.Client
 	dial      func() (net.Conn, error)
+	dialFrom  func(address string) (net.Conn, error) // an address of this machine
 	log       *syncBuffer
 	metrics   *prometheus.Registry
 	stop      func() error // asks it to stop, waits, and returns what Run returned
@@ -86,6 +87,10 @@ func onBoth(t *testing.T, test func(*testing.T, starter)) {
 	t.Run("TLS", func(t *testing.T) { test(t, startSecure) })
 }
 
+func dialer(address string) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+}
+
 func startSecure(t testing.TB, config server.Config) *running {
 	t.Helper()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
@@ -100,7 +105,10 @@ func startSecure(t testing.TB, config server.Config) *running {
 	r.url = "https://" + r.addr
 	trust := &tls.Config{RootCAs: roots}
 	r.client.Transport.(*http.Transport).TLSClientConfig = trust
-	r.dial = func() (net.Conn, error) { return tls.Dial("tcp", r.addr, trust) }
+	r.dialFrom = func(address string) (net.Conn, error) {
+		return tls.DialWithDialer(dialer(address), "tcp", r.addr, trust)
+	}
+	r.dial = func() (net.Conn, error) { return r.dialFrom("127.0.0.1") }
 	return r
 }
 
@@ -117,7 +125,8 @@ func start(t testing.TB, config server.Config) *running {
 	require.NoError(t, err)
 	r.addr = listener.Addr().String()
 	r.url = "http://" + r.addr
-	r.dial = func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
+	r.dialFrom = func(address string) (net.Conn, error) { return dialer(address).Dial("tcp", r.addr) }
+	r.dial = func() (net.Conn, error) { return r.dialFrom("127.0.0.1") }
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- s.Run(ctx, listener) }()

@@ -91,8 +91,7 @@ const strangersPart = 4
 // enter begins a lookup. Whether it may go on or not, leave has to be called.
 func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
 	key := keyOf(q)
-	// A checksum would cost 150 ns and stop nobody: everybody can compute it.
-	t.stranger = len(key) != ident.KeyLength || !strings.HasPrefix(key, ident.LivePrefix)
+	t.stranger = !isLive(key)
 	t.address = s.place(network(client))
 	all := s.inFlight.Add(1)
 	crowded := all > s.limit-s.limit/4 && all-int64(s.waiting()) > s.limit-s.limit/4
@@ -138,6 +137,12 @@ func (p *parties) leave(place uint16) {
 	if p.count[place].Add(-1) == 0 {
 		p.busy.Add(-1)
 	}
+}
+
+// isLive reports whether a key has the form of a live one. A checksum would cost 150 ns and stop nobody:
+// everybody can compute it.
+func isLive(key string) bool {
+	return len(key) == ident.KeyLength && strings.HasPrefix(key, ident.LivePrefix)
 }
 
 // keyOf returns the key that a request carries, or "".

@@ -31,8 +31,7 @@ func liveKey(n byte) string {
 func (r *running) from(t *testing.T, address string, http2 bool) *http.Client {
 	t.Helper()
 	transport := r.client.Transport.(*http.Transport).Clone()
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
-	transport.DialContext, transport.ForceAttemptHTTP2 = dialer.DialContext, http2
+	transport.DialContext, transport.ForceAttemptHTTP2 = dialer(address).DialContext, http2
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
@@ -109,8 +108,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}{{"127.0.0.2", 3, 3}, {"127.0.0.2", 2, 0}, {"127.0.0.9", 5, 5}, {"127.0.0.3", 1, 0}} {
 			var taken int
 			for range c.open {
-				dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.address)}}
-				conn, err := dialer.Dial("tcp", r.addr)
+				conn, err := dialer(c.address).Dial("tcp", r.addr)
 				require.NoError(t, err)
 				defer conn.Close()
 				require.NoError(t, conn.SetReadDeadline(time.Now().Add(100*time.Millisecond)))

@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,4 +67,41 @@ func load(r *running, threads int) (received *atomic.Int64, wait func()) {
 		})
 	}
 	return received, group.Wait
+}
+
+// TestEveryChargeOfPipelinedRequestsIsAnswered stops a server while clients send requests without waiting
+// for answers.
+func TestEveryChargeOfPipelinedRequestsIsAnswered(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		for range *stops {
+			var charged, received atomic.Int64
+			r := start(t, server.Config{Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
+				charged.Add(1)
+				return fine(ctx, q, a)
+			})})
+			var clients sync.WaitGroup
+			for range 20 {
+				conn, err := r.dial()
+				require.NoError(t, err)
+				defer conn.Close()
+				go io.WriteString(conn, strings.Repeat("GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n", 5_000))
+				clients.Go(func() {
+					from := bufio.NewReader(conn)
+					for {
+						response, err := http.ReadResponse(from, nil)
+						if err != nil {
+							return
+						}
+						if _, err := io.Copy(io.Discard, response.Body); err == nil {
+							received.Add(1)
+						}
+					}
+				})
+			}
+			require.Eventually(t, func() bool { return received.Load() > 500 }, time.Minute, time.Millisecond)
+			require.NoError(t, r.stop())
+			clients.Wait()
+			require.Equal(t, charged.Load(), received.Load(), "got received, want charged")
+		}
+	})
 }

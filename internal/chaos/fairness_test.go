@@ -38,14 +38,14 @@ func asking(key, address func(n int) string) attack {
 		transport := &http.Transport{DialContext: dialer(address(n)).DialContext}
 		defer transport.CloseIdleConnections()
 		for ctx.Err() == nil {
-			status(ctx, &http.Client{Transport: transport}, p, key(n))
+			status(ctx, &http.Client{Transport: transport}, "http://"+p.address, key(n))
 		}
 	}
 }
 
-// status asks for a company and returns the status, 0 without an answer.
-func status(ctx context.Context, client *http.Client, p *process, key string) int {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+company, nil)
+// status asks an edge for a company and returns the status, 0 without an answer.
+func status(ctx context.Context, client *http.Client, edge, key string) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, edge+company, nil)
 	if err != nil {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (p *process) under(t *testing.T, do attack, attackers int, a *account, n in
 		<-pace.C
 		asked.Go(func() {
 			begun := time.Now()
-			statuses[i] = status(t.Context(), client, p, a.key)
+			statuses[i] = status(t.Context(), client, "http://"+p.address, a.key)
 			took[i] = time.Since(begun)
 		})
 	}

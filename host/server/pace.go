@@ -1,0 +1,102 @@
+package server
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Answers that nobody pays for are refusals, pages, and what is no request. Each address may have
+// unpaidBurst of them at once and one per unpaidInterval from then on, and so may each key. Beyond that
+// answers stay the same, but their connection is not read until the next one is due, for longestHold at
+// most: thousands of connections that ask without pause then cost a small part of a processor. With
+// HTTP/2 the holds of a connection's streams add up. New connections of the address wait as well, so
+// that they are no way out, and are paced themselves: a handshake costs as much as ten lookups.
+//
+// Trusted proxies are never held up: their connections carry the requests of others.
+const (
+	unpaidBurst, unpaidInterval = 100, 50 * time.Millisecond
+	longestHold                 = time.Second
+
+	connectionBurst, connectionInterval = 100, 10 * time.Millisecond
+	// longestHolds bounds the holds of streams together, and that of a new connection.
+	longestHolds = 10 * time.Second
+)
+
+// pace says how often something may happen: burst times at once, then once per interval.
+type pace struct {
+	burst    int64
+	interval time.Duration
+	longest  time.Duration // that who comes early is held up
+	due      [places]atomic.Int64
+}
+
+// note counts one and returns how early it comes.
+func (p *pace) note(place uint16, now time.Time) time.Duration {
+	at := now.UnixNano()
+	for {
+		due := p.due[place].Load()
+		next := min(max(due, at-p.burst*int64(p.interval))+int64(p.interval), at+int64(p.longest))
+		if p.due[place].CompareAndSwap(due, next) {
+			return time.Duration(max(next-at, 0))
+		}
+	}
+}
+
+// early returns how early one would come, less its interval.
+func (p *pace) early(place uint16, now time.Time) time.Duration {
+	return time.Duration(max(p.due[place].Load()-now.UnixNano(), 0))
+}
+
+// paces hold up who asks or connects far more than is answered for it. due is in nanoseconds of Unix
+// time, by the place of an address or a key.
+type paces struct{ unpaidAddress, unpaidKey, connections pace }
+
+func newPaces() *paces {
+	p := new(paces)
+	for _, unpaid := range []*pace{&p.unpaidAddress, &p.unpaidKey} {
+		unpaid.burst, unpaid.interval, unpaid.longest = unpaidBurst, unpaidInterval, longestHold
+	}
+	p.connections.burst, p.connections.interval, p.connections.longest = connectionBurst, connectionInterval, longestHolds
+	return p
+}
+
+// unpaid reports whether nobody pays for the answer. A sandbox address and an account may have as many
+// others as their rates allow.
+func (e *exchange) unpaid() bool {
+	switch status := e.response.Status; {
+	case status == http.StatusTooManyRequests, e.route == routePage, e.route == routeInvalid:
+		return true
+	case status >= http.StatusBadRequest, status == http.StatusNoContent: // the preflight
+		return e.bill.Account == 0 && !e.bill.Sandbox
+	}
+	return false
+}
+
+// pace counts an answer, and holds up its connection if it has to.
+func (s *Server) pace(e *exchange, from *peer) {
+	if !e.unpaid() {
+		return
+	}
+	now := time.Now()
+	hold := s.paces.unpaidAddress.note(s.shares.place(network(e.client)), now)
+	if key := keyOf(&e.request); e.response.Status == http.StatusTooManyRequests && isLive(key) {
+		hold = max(hold, s.paces.unpaidKey.note(s.shares.place(key), now))
+	}
+	from.conn.hold(hold)
+}
+
+// early returns how early a request of a connection with HTTP/2 comes. If it does, the streams take turns:
+// a hundred at once from each of many connections would make others wait.
+func (s *Server) early(from *peer) time.Duration {
+	if from.conn == nil || from.conn.address == "" {
+		return 0
+	}
+	return s.paces.unpaidAddress.early(s.shares.place(from.conn.address), time.Now())
+}
+
+// paceConnection counts a new connection, and holds it up if it has to.
+func (s *Server) paceConnection(c *counted) {
+	place, now := s.shares.place(c.address), time.Now()
+	c.hold(max(s.paces.connections.note(place, now), s.paces.unpaidAddress.early(place, now)))
+}

@@ -1,0 +1,209 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"regedge/handler"
+	"regedge/handler/ident"
+	"regedge/host/server"
+)
+
+// refused answers as one whose rate is used up.
+var refused answerFunc = func(_ context.Context, q *handler.Request, a *handler.Response) error {
+	if q.ClientAddr() == "127.0.0.1" {
+		return fine(context.Background(), q, a)
+	}
+	a.Status = http.StatusTooManyRequests
+	return nil
+}
+
+// http2Client is a connection that speaks frames.
+type http2Client struct {
+	*http2.Framer
+	conn   net.Conn
+	stream uint32
+}
+
+// http2 opens a connection whose streams have a window in bytes.
+func (r *running) http2(t *testing.T, address string, window uint32) *http2Client {
+	t.Helper()
+	config := r.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2"}
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}, Config: config}
+	conn, err := dialer.DialContext(t.Context(), "tcp", r.addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	c := &http2Client{Framer: http2.NewFramer(conn, conn), conn: conn, stream: 1}
+	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	require.NoError(t, err)
+	require.NoError(t, c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}))
+	return c
+}
+
+// send sends a request of header fields, given as "name: value", on a stream of its own.
+func (c *http2Client) send(t *testing.T, fields ...string) (stream uint32) {
+	t.Helper()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, field := range fields {
+		name, value, _ := strings.Cut(field, ": ")
+		require.NoError(t, encoder.WriteField(hpack.HeaderField{Name: name, Value: value}))
+	}
+	stream = c.stream
+	c.stream += 2
+	require.NoError(t, c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}))
+	return stream
+}
+
+// TestWhoIsRefusedWithoutPauseIsHeldUp sends more requests than are answered, in a second.
+func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
+	const sent, atOnce = 2000, 300 // at most a hundred at once, twenty more in a second, and slack
+	for name, c := range map[string]struct {
+		start  starter
+		target string
+		key    string
+	}{
+		"plain, the sandbox": {start, "/v1/llps/a", ident.SandboxKey}, "plain, a live key": {start, "/v1/llps/a", liveKey(1)},
+		"plain, pages": {start, "/healthz", ""}, "TLS, a live key": {startSecure, "/v1/llps/a", liveKey(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := c.start(t, server.Config{Answerer: refused})
+			conn, err := r.dialFrom("127.0.0.2")
+			require.NoError(t, err)
+			defer conn.Close()
+			go io.WriteString(conn, strings.Repeat("GET "+c.target+" HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer "+c.key+"\r\n\r\n", sent))
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Second)))
+			answers, err := io.ReadAll(conn)
+			require.Error(t, err)
+			got := bytes.Count(answers, []byte("HTTP/1.1 "))
+			require.Greater(t, got, 50)
+			require.Less(t, got, atOnce)
+			require.Equal(t, 200, ask(r.from(t, "127.0.0.1", false), r.url+"/v1/llps/a", liveKey(2)))
+			began := time.Now()
+			require.NoError(t, r.stop(), "a stop ends it")
+			require.Less(t, time.Since(began), 5*time.Second)
+		})
+	}
+	t.Run("HTTP2", func(t *testing.T) {
+		r := startSecure(t, server.Config{Answerer: refused})
+		c := r.http2(t, "127.0.0.2", 1<<20)
+		go func() {
+			for range sent {
+				c.send(t, ":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a", "authorization: Bearer "+liveKey(1))
+			}
+		}()
+		require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(time.Second)))
+		got := 0
+		for {
+			frame, err := c.ReadFrame()
+			if err != nil {
+				break
+			}
+			if _, header := frame.(*http2.MetaHeadersFrame); header {
+				got++
+			}
+		}
+		require.Greater(t, got, 50)
+		require.Less(t, got, atOnce)
+	})
+}
+
+// TestNewConnectionsOfAnAddressArePaced opens and closes connections without pause.
+func TestNewConnectionsOfAnAddressArePaced(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine})
+		began := time.Now()
+		for range 150 {
+			client := r.from(t, "127.0.0.2", false)
+			require.Equal(t, 200, ask(client, r.url+"/v1/llps/a", liveKey(1)))
+			client.CloseIdleConnections()
+		}
+		require.Greater(t, time.Since(began), 400*time.Millisecond)
+		began = time.Now()
+		require.Equal(t, 200, ask(r.from(t, "127.0.0.3", false), r.url+"/v1/llps/a", liveKey(1)))
+		require.Less(t, time.Since(began), 400*time.Millisecond, "another address")
+	})
+}
+
+// TestATrustedProxyIsNotHeldUp: its connections carry requests of others.
+func TestATrustedProxyIsNotHeldUp(t *testing.T) {
+	trusted, err := server.ParseProxies([]string{"127.0.0.2"})
+	require.NoError(t, err)
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: refused, Proxies: trusted})
+		client := r.from(t, "127.0.0.2", false)
+		for range 500 {
+			require.Equal(t, 429, ask(client, r.url+"/v1/llps/a", liveKey(1)))
+		}
+	})
+}
+
+// TestSlowReadersAreCounted asks for large answers and reads none.
+func TestSlowReadersAreCounted(t *testing.T) {
+	large := constant(handler.Response{Status: 200, Body: make([]byte, handler.MaxBody)})
+	config := server.Config{Answerer: large, WriteTimeout: 500 * time.Millisecond}
+	seen := func(t *testing.T, r *running) {
+		t.Helper()
+		require.Eventually(t, func() bool { return r.measured(t, "regedge_connections_writing") > 0 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return r.counted(t, "regedge_connections_unread_total") > 0 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return r.measured(t, "regedge_connections_writing") == 0 }, time.Minute, time.Millisecond)
+	}
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, config)
+		conn, err := r.dial()
+		require.NoError(t, err)
+		defer conn.Close()
+		go io.WriteString(conn, strings.Repeat("GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n", 1000))
+		seen(t, r)
+	})
+	t.Run("HTTP2", func(t *testing.T) {
+		r := startSecure(t, config)
+		c := r.http2(t, "127.0.0.1", 0)
+		c.send(t, ":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a")
+		seen(t, r)
+	})
+}
+
+// deaf is a connection whose client sends, but reads nothing.
+type deaf struct {
+	net.Conn
+	forever chan struct{}
+}
+
+func (c deaf) Read([]byte) (int, error) {
+	<-c.forever
+	return 0, net.ErrClosed
+}
+
+// TestHandshakesThatDoNotEndKeepNobodyOut begins more of them than compute at once.
+func TestHandshakesThatDoNotEndKeepNobodyOut(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Hour})
+	forever := make(chan struct{})
+	for range 4 * runtime.GOMAXPROCS(0) {
+		conn, err := net.Dial("tcp", r.addr)
+		require.NoError(t, err)
+		defer conn.Close()
+		began := make(chan struct{})
+		go func() {
+			defer close(began)
+			_ = tls.Client(deaf{conn, forever}, r.client.Transport.(*http.Transport).TLSClientConfig).Handshake()
+		}()
+		defer func() { <-began }()
+	}
+	defer close(forever)
+	require.Equal(t, 200, ask(r.from(t, "127.0.0.2", true), r.url+"/v1/llps/a", liveKey(1)))
+}
