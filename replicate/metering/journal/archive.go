@@ -83,11 +83,13 @@ func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) err
 	case turned != nil:
 		a.broken = true
 		return turned
-	case a.file == nil || a.broken || len(a.unsaved) > maxUnsaved:
+	case a.file == nil || a.broken:
 		return a.syncFile()
 	}
 	_, err := a.file.Write(a.placed(at))
-	a.broken = err != nil
+	if a.broken = err != nil; !a.broken && len(a.unsaved) > maxUnsaved {
+		return a.syncFile()
+	}
 	return err
 }
 

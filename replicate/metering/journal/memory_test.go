@@ -17,9 +17,24 @@ type disk struct {
 	truncErr error
 	openErr  error // of reading a file
 	keepsOld error // of removing a file that is there
+	// What a power cut leaves: the bytes of each file that were synced, if its name was.
+	synced map[*bytes.Buffer]int
+	named  map[string]bool
 }
 
-func newDisk() *disk { return &disk{files: map[string]*bytes.Buffer{}, full: -1} }
+func newDisk() *disk {
+	return &disk{files: map[string]*bytes.Buffer{}, full: -1, synced: map[*bytes.Buffer]int{}, named: map[string]bool{}}
+}
+
+// cutPower loses what was not synced.
+func (d *disk) cutPower() {
+	for name, file := range d.files {
+		file.Truncate(min(file.Len(), d.synced[file]))
+		if !d.named[name] {
+			delete(d.files, name)
+		}
+	}
+}
 
 func (d *disk) List() (names []string, err error) {
 	for name := range d.files {
@@ -59,6 +74,10 @@ func (d *disk) Rename(from, to string) error {
 
 func (d *disk) Sync() error {
 	d.dirSyncs++
+	clear(d.named)
+	for name := range d.files {
+		d.named[name] = true
+	}
 	return nil
 }
 
@@ -85,6 +104,9 @@ func (f *diskFile) Write(p []byte) (int, error) {
 
 func (f *diskFile) Sync() error {
 	f.d.syncs++
+	if f.d.syncErr == nil {
+		f.d.synced[f.b] = f.b.Len()
+	}
 	return f.d.syncErr
 }
 
