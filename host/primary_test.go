@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,8 @@ import (
 )
 
 // statements are what SQLite and libSQL have for taking a lock, writing, or changing how a database
-// behaves, and ways to hide it. The last entries are only the ends of transactions.
+// behaves, and ways to hide it. The last entries are only the ends of transactions. FOLDER stands for
+// one of the test: sqld writes a file there for writefile, at the replica and with its rights.
 var statements = []string{
 	"BEGIN IMMEDIATE", "BEGIN EXCLUSIVE", "BEGIN", "BEGIN DEFERRED", "BEGIN CONCURRENT", "BEGIN READONLY", "SAVEPOINT s",
 	"/* x */ BEGIN -- y\n IMMEDIATE", "beGin\timmediate transaction;", "BEGIN IMMEDIATE; SELECT 1", "SELECT 1; BEGIN IMMEDIATE",
@@ -29,11 +31,11 @@ var statements = []string{
 	"CREATE TABLE loot (n)", "CREATE TEMP TABLE loot (n)", "CREATE INDEX loot ON probe (n)", "CREATE VIEW loot AS SELECT 1",
 	"CREATE TRIGGER loot AFTER INSERT ON probe BEGIN DELETE FROM probe; END", "CREATE VIRTUAL TABLE loot USING fts5 (n)",
 	"ALTER TABLE probe RENAME TO loot", "ALTER TABLE probe ADD COLUMN loot", "DROP TABLE probe", "REINDEX", "ANALYZE",
-	"VACUUM", "VACUUM INTO 'loot.db'", "ATTACH 'loot.db' AS loot", "ATTACH DATABASE 'default' AS loot", "DETACH loot",
+	"VACUUM", "VACUUM INTO 'FOLDER/loot.db'", "ATTACH 'FOLDER/loot.db' AS loot", "ATTACH DATABASE 'default' AS loot", "DETACH loot",
 	"PRAGMA journal_mode = DELETE", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA user_version = 666", "PRAGMA application_id = 666",
 	"PRAGMA schema_version = 666", "PRAGMA incremental_vacuum", "PRAGMA optimize", "PRAGMA locking_mode = EXCLUSIVE",
 	"PRAGMA auto_vacuum = FULL", "PRAGMA writable_schema = 1", "PRAGMA synchronous = OFF", "PRAGMA wal_autocheckpoint = 1",
-	"PRAGMA secure_delete = ON", "PRAGMA query_only = 0", "SELECT load_extension('loot')", "SELECT writefile('loot', 'x')",
+	"PRAGMA secure_delete = ON", "PRAGMA query_only = 0", "SELECT load_extension('FOLDER/loot')", "SELECT writefile('FOLDER/loot', 'x')",
 	"SELECT randomblob(1) FROM probe", "COMMIT", "END", "ROLLBACK", "RELEASE s",
 }
 
@@ -49,6 +51,7 @@ type stage struct {
 	primary, replica *sqld.Server // their addresses
 	write, read      string       // tokens
 	edge             *sqld.TLSFiles
+	folder           string // for files that statements name
 	running          []*program
 }
 
@@ -57,7 +60,7 @@ func startStage(t *testing.T, database string) *stage {
 	dir := t.TempDir()
 	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
 	require.NoError(t, err)
-	s := &stage{database: database}
+	s := &stage{database: database, folder: t.TempDir()}
 	s.write, err = made.Token(database, pki.ReadWrite, 0)
 	require.NoError(t, err)
 	s.read, err = made.Token(database, pki.ReadOnly, 0)
@@ -96,6 +99,7 @@ func (s *stage) run(t *testing.T, args ...string) {
 
 // commits commits at the primary without a pause, as the writer does, until the test ends.
 type commits struct {
+	stop    func() // can be called again
 	done    atomic.Int64
 	longest atomic.Int64 // time.Duration
 }
@@ -116,7 +120,8 @@ func (s *stage) commit(t *testing.T) *commits {
 			c.longest.Store(max(c.longest.Load(), int64(time.Since(began))))
 		}
 	})
-	t.Cleanup(func() { stop(); running.Wait(); db.Close() })
+	c.stop = func() { stop(); running.Wait(); db.Close() }
+	t.Cleanup(c.stop)
 	return c
 }
 
@@ -144,6 +149,7 @@ func TestNoEdgeHoldsUpAPrimary(t *testing.T) {
 				require.Less(t, time.Duration(c.longest.Load()), lockTime/2, w.name)
 				t.Logf("longest commit while attacked by %s: %v", w.name, time.Duration(c.longest.Swap(0)))
 			}
+			c.stop()
 			s.unharmed(t)
 		})
 	}
@@ -154,6 +160,7 @@ func (s *stage) attack(t *testing.T, c *commits, w way, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*lockTime)
 	defer cancel()
+	statement = strings.ReplaceAll(statement, "FOLDER", s.folder)
 	releases := make([]func(), attackers)
 	var all sync.WaitGroup
 	for i := range releases {
