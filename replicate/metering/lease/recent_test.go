@@ -32,7 +32,20 @@ func TestRememberedIDsAreFound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	r, want := newRecentIDs(), map[sum]int64{}
 	var order []sum
+	check := func() {
+		for _, s := range order {
+			if key, ok := want[s]; ok {
+				require.NotNil(t, r.find(s))
+				require.Equal(t, key, r.find(s).key)
+			} else {
+				require.Nil(t, r.find(s))
+			}
+		}
+	}
 	for n := range int64(3 * recentLimit) {
+		if n == 3*recentLimit/2 || n == 2*recentLimit {
+			check() // while ids come again that were there before
+		}
 		s := sum{random.Uint64() % (2 * recentLimit), uint32(random.IntN(4))}
 		if n > 2*recentLimit { // far apart again
 			s.high = random.Uint64()
@@ -52,11 +65,5 @@ func TestRememberedIDsAreFound(t *testing.T) {
 			order = order[1:]
 		}
 	}
-	for _, s := range order {
-		if key, ok := want[s]; ok {
-			require.Equal(t, key, r.find(s).key)
-		} else {
-			require.Nil(t, r.find(s))
-		}
-	}
+	check()
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,86 @@ func TestUnresolvedChargesAreReported(t *testing.T) {
 	s := edge.Sync(start + doubtMillis)
 	require.Len(t, s.Batch.Unresolved, 1)
 	require.Equal(t, "doubtful", s.Batch.Unresolved[0].ID)
+}
+
+// TestDoubtsAreBounded: a component whose connection breaks at each request must not fill the memory.
+func TestDoubtsAreBounded(t *testing.T) {
+	edge, _ := granted(t, 2*syncproto.MaxUnresolved)
+	for n := range 2 * syncproto.MaxUnresolved {
+		r := request(fmt.Sprint("r", n), charge.Found)
+		r.PerMinute = 1 << 20
+		require.Empty(t, edge.Charge(start, r, false).Verdict.Code)
+		edge.Doubt(start, r.ID)
+	}
+	require.Equal(t, syncproto.MaxUnresolved, edge.Unresolved())
+}
+
+// TestADoubtOfAClockThatWasAheadIsReported, with those that came after it.
+func TestADoubtOfAClockThatWasAheadIsReported(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, edge.Charge(start, request("ahead", charge.Found), false).Verdict.Code)
+	require.Empty(t, edge.Charge(start, request("right", charge.Found), false).Verdict.Code)
+	edge.Doubt(start+1000*doubtMillis, "ahead")
+	edge.Doubt(start, "right")
+	require.Len(t, edge.Sync(start+doubtMillis).Batch.Unresolved, 2)
+}
+
+// TestADoubtIsReportedAfterTenSeconds and not if the charge was voided.
+func TestADoubtIsReportedAfterTenSeconds(t *testing.T) {
+	edge, _ := granted(t, 10)
+	for _, id := range []string{"doubtful", "voided", "never charged"} {
+		if id != "never charged" {
+			require.Empty(t, edge.Charge(start, request(id, charge.Found), false).Verdict.Code)
+		}
+		edge.Doubt(start, id)
+		edge.Doubt(start, id) // twice
+	}
+	_, err := edge.Void(start, "voided")
+	require.NoError(t, err)
+	edge.doubts.resolve(start+doubtMillis-1, &edge.recent)
+	require.Empty(t, edge.doubts.unresolved)
+	edge.doubts.resolve(start+doubtMillis, &edge.recent)
+	require.Equal(t, []syncproto.Unresolved{{ID: "doubtful", Account: 1, Key: 1, AtMillis: start}}, edge.doubts.unresolved)
+	require.Zero(t, len(edge.doubts.open))
+}
+
+// TestAVoidOfAnEarlierEpochThatWasNotWrittenIsTakenBack: the charge is reported as it was made.
+func TestAVoidOfAnEarlierEpochThatWasNotWrittenIsTakenBack(t *testing.T) {
+	edge, log := granted(t, 10)
+	require.Empty(t, edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+	require.EqualValues(t, 1, edge.Unreported(1))
+	_, err := edge.Void(start, "a")
+	require.NoError(t, err)
+	require.Zero(t, edge.Unreported(1))
+	edge.Drop(log.records[len(log.records)-1])
+	require.EqualValues(t, 1, edge.Unreported(1))
+	batch := edge.Sync(start).Batch
+	require.EqualValues(t, 1, batch.Of)
+	require.Len(t, batch.Usage, 1)
+	require.EqualValues(t, 1, batch.Usage[0].Count)
+}
+
+// TestAVoidBeforeItsChargeHolds: the charge comes later, and is refused. If the record could not be
+// written, it is charged.
+func TestAVoidBeforeItsChargeHolds(t *testing.T) {
+	edge, log := granted(t, 10)
+	_, err := edge.Void(start, "a")
+	require.NoError(t, err)
+	v, err := edge.Void(start, "a")
+	require.NoError(t, err)
+	require.True(t, v.Repeated)
+	a := edge.Charge(start, request("a", charge.Found), false)
+	require.Equal(t, charge.MeteringUnavailable, a.Verdict.Code)
+	require.True(t, a.Logged, "only once the void is written")
+	edge.Drop(log.records[len(log.records)-1])
+	require.Empty(t, edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+}
+
+// TestAVoidOfAForgottenIDIsRefused: its charge may stand.
+func TestAVoidOfAForgottenIDIsRefused(t *testing.T) {
+	edge, _ := granted(t, 10)
+	edge.recent.forgotten = 1 << 40
+	_, err := edge.Void(start, "0000000000ABCDEFGHJKMNPQRS")
+	require.ErrorIs(t, err, ErrForgotten)
 }

@@ -1,0 +1,124 @@
+package lease
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// acknowledged has the writer take the batch of the next message, if there is one, and returns it.
+func acknowledged(edge *EdgeState, now int64) *syncproto.Batch {
+	batch := edge.Sync(now).Batch
+	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: edge.standing.epoch, Generation: 1, Applied: edge.outbox.applied, Live: 1, NowMillis: now}
+	if batch != nil {
+		r.Applied = batch.Seq
+	}
+	edge.Apply(now, r, true)
+	return batch
+}
+
+// returnedOf sums the credits that a number of messages return.
+func returnedOf(edge *EdgeState, now int64, messages int) (units int64, closed bool) {
+	for range messages {
+		if batch := acknowledged(edge, now); batch != nil {
+			for _, r := range batch.Returns {
+				if r.Pool.Kind == syncproto.Credits {
+					units, closed = units+r.Units, closed || r.Close
+				}
+			}
+		}
+	}
+	return units, closed
+}
+
+// TestAnIdleLeaseIsReturned down to a floor after ten minutes, and wholly after a day.
+func TestAnIdleLeaseIsReturned(t *testing.T) {
+	edge, _ := granted(t, 100)
+	edge.Charge(start, request("a", charge.Found), false)
+	units, closed := returnedOf(edge, start+slotMillis-1, 3)
+	require.Zero(t, units)
+	require.False(t, closed)
+	units, closed = returnedOf(edge, start+slotMillis, 3)
+	require.EqualValues(t, 99-floorUnits, units)
+	require.False(t, closed)
+	units, _ = returnedOf(edge, start+idleMillis-1, 3)
+	require.Zero(t, units)
+	units, closed = returnedOf(edge, start+idleMillis, 3)
+	require.EqualValues(t, floorUnits, units)
+	require.True(t, closed)
+	require.NoError(t, edge.Check())
+}
+
+// TestAnAccountUsedByAClockThatWasAheadBecomesIdle: its last use would else be in the future, and its
+// lease would never come back.
+func TestAnAccountUsedByAClockThatWasAheadBecomesIdle(t *testing.T) {
+	edge, _ := granted(t, 100)
+	edge.Charge(start+365*idleMillis, request("a", charge.Found), false)
+	returnedOf(edge, start, 3)
+	units, _ := returnedOf(edge, start+slotMillis, 3)
+	require.Positive(t, units)
+}
+
+// TestAClosedAccountIsKnownUntilTheWriterHasTheClose: a row that the writer sent before would grant
+// again what was returned.
+func TestAClosedAccountIsKnownUntilTheWriterHasTheClose(t *testing.T) {
+	edge, _ := granted(t, 100)
+	edge.Charge(start, request("a", charge.Failed), false)
+	late := news(edge, 5, 100)
+	now := start + 2*idleMillis
+	for edge.outbox.inflight == nil || len(edge.outbox.inflight.Returns) == 0 {
+		if edge.outbox.inflight != nil {
+			acknowledged(edge, now)
+			continue
+		}
+		edge.Sync(now) // no reply
+	}
+	for range 3 {
+		edge.sweep(now + 2*idleMillis)
+	}
+	require.NotNil(t, edge.leases.accounts.get(1))
+	edge.Apply(now, late, false)
+	require.Zero(t, edge.leases.accounts.get(1).credits.held(), "they were returned")
+	for range 3 {
+		acknowledged(edge, now+2*idleMillis)
+	}
+	require.Nil(t, edge.leases.accounts.get(1), "and then it is forgotten")
+}
+
+// TestLeasesOfFewWindowsAreParked: an edge whose clock jumps on and on keeps no lease of each window.
+func TestLeasesOfFewWindowsAreParked(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000
+	edge, _ := granted(t, 50)
+	for n := range int64(3 * maxParked) {
+		now := start + n*31*day
+		chargeCode(edge, now, fmt.Sprint("asks", n), charge.Found)
+		chargeCode(edge, now, fmt.Sprint("asks for the day", n), charge.NotFound)
+		grantIn(edge, now, uint64(n)+2, 60)
+	}
+	require.NotEmpty(t, edge.leases.parked)
+	for pool, parked := range edge.leases.parked {
+		require.LessOrEqual(t, len(parked), maxParked, "%+v", pool)
+	}
+}
+
+// TestARowOfAWindowThatBeginsAgainIsTaken: the writer took the month for past by a wrong clock, and
+// grants in it from nothing.
+func TestARowOfAWindowThatBeginsAgainIsTaken(t *testing.T) {
+	edge, _ := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	again := news(edge, 2, 7)
+	again.Rows = again.Rows[1:2]
+	edge.Apply(start, again, false)
+	volume := edge.leases.find(volumePool(1, syncproto.Month(start)))
+	require.EqualValues(t, 7, volume.held())
+	require.True(t, volume.known)
+
+	less := news(edge, 3, 7)
+	less.Rows = less.Rows[:1] // credits have no window: an older row
+	edge.Apply(start, less, false)
+	require.EqualValues(t, 49, edge.leases.accounts.get(1).credits.held())
+}

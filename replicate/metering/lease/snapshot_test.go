@@ -1,0 +1,110 @@
+package lease
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// replayed is an edge made of the snapshot of another.
+func replayed(t *testing.T, edge *EdgeState) *EdgeState {
+	t.Helper()
+	again := New(&recordLog{})
+	edge.Snapshot(func(r []byte) { require.NoError(t, again.Replay(r)) })
+	require.NoError(t, again.Check())
+	return again
+}
+
+// requireWhole checks that two edges know the same, but for what is counted in memory only.
+func requireWhole(t *testing.T, want, got *EdgeState) {
+	t.Helper()
+	require.Equal(t, want.standing, got.standing)
+	require.Equal(t, want.leases.granted, got.leases.granted)
+	require.Equal(t, want.leases.accounts.order, got.leases.accounts.order)
+	for id, a := range want.leases.accounts.all() {
+		stored := *a
+		stored.rate, stored.demand = rate{}, demand{}
+		require.Equal(t, stored, *got.leases.accounts.get(id), "account %d", id)
+	}
+	require.Equal(t, want.leases.keys.order, got.leases.keys.order)
+	for id, l := range want.leases.keys.all() {
+		require.Equal(t, *l, *got.leases.keys.get(id), "key %d", id)
+	}
+	require.Equal(t, want.leases.parked, got.leases.parked)
+	require.Equal(t, want.usage.confirmed, got.usage.confirmed)
+	require.Equal(t, want.usage.current.durable(), got.usage.current.durable())
+	require.Equal(t, counted(want.usage.late), counted(got.usage.late))
+	require.Equal(t, counted(want.usage.carried), counted(got.usage.carried))
+	for _, n := range []func(*outbox) any{
+		func(o *outbox) any { return o.sealed }, func(o *outbox) any { return o.applied },
+		func(o *outbox) any { return o.acked }, func(o *outbox) any { return o.inflight },
+	} {
+		require.Equal(t, n(&want.outbox), n(&got.outbox))
+	}
+	require.ElementsMatch(t, want.doubts.unresolved, got.doubts.unresolved)
+}
+
+// counted leaves out the epochs without usage.
+func counted(byEpoch map[uint64]tally) map[uint64]tally {
+	left := maps.Clone(byEpoch)
+	maps.DeleteFunc(left, func(_ uint64, t tally) bool { return len(t) == 0 })
+	return left
+}
+
+// TestASnapshotHasEverything: what it left out would be lost with the segment before it.
+func TestASnapshotHasEverything(t *testing.T) {
+	edge, _ := granted(t, 50)
+	t.Run("of a first run", func(t *testing.T) { requireWhole(t, edge, replayed(t, edge)) })
+
+	edge.Charge(start, request("of epoch 1", charge.Found), false)
+	edge.Charge(start, request("absent", charge.NotFound), false)
+	edge.Charge(start, request("doubtful", charge.Found), false)
+	edge.Doubt(start, "doubtful")
+	t.Run("with an unresolved charge", func(t *testing.T) {
+		edge.doubts.resolve(start+doubtMillis, &edge.recent)
+		require.Len(t, edge.doubts.unresolved, 1)
+		requireWhole(t, edge, replayed(t, edge))
+	})
+	t.Run("with leases of two windows", func(t *testing.T) {
+		const day = 24 * 60 * 60 * 1000
+		later := start + 31*day
+		chargeCode(edge, later, "asks", charge.Found)
+		chargeCode(edge, later, "asks for the day", charge.NotFound)
+		grantIn(edge, later, 2, 60)
+		require.Len(t, edge.leases.parked, 2)
+		require.NotNil(t, edge.outbox.inflight)
+		requireWhole(t, edge, replayed(t, edge))
+	})
+	t.Run("with usage of an epoch before", func(t *testing.T) {
+		edge.Charge(start+1, request("of epoch 1 too", charge.Found), false)
+		edge.Apply(start+1, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 3, Live: 1, NowMillis: start}, false)
+		require.NotEmpty(t, edge.usage.late)
+		requireWhole(t, edge, replayed(t, edge))
+	})
+	t.Run("of a run that no writer has answered yet", func(t *testing.T) {
+		again := replayed(t, edge)
+		again.Boot(7)
+		require.False(t, again.usage.confirmed)
+		require.NotEmpty(t, again.usage.carried)
+		requireWhole(t, again, replayed(t, again))
+	})
+}
+
+// TestASnapshotOfAnOlderCopyReportsNothingTwice: what an earlier run left unreported is reported only
+// after the writer found the state directory current, also when a segment began meanwhile.
+func TestASnapshotOfAnOlderCopyReportsNothingTwice(t *testing.T) {
+	edge, _ := granted(t, 50)
+	edge.Charge(start, request("a", charge.Found), false)
+	again := replayed(t, edge)
+	again.Boot(2)
+	third := replayed(t, again)
+	third.seal(start)
+	require.Nil(t, third.outbox.inflight, "the writer was not heard since the restart")
+	third.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+	third.seal(start)
+	require.Nil(t, third.outbox.inflight, "its original may have reported it")
+}
