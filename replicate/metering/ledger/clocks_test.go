@@ -1,0 +1,123 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+const day = int64(24 * 60 * 60 * 1000)
+
+// say sends an empty Sync, in which an edge shows that it lives.
+func say(l *ledger.Ledger, now int64, e *ledger.Edge, session uint64, wants ...syncproto.Want) *syncproto.Reply {
+	return l.Sync(now, e, &syncproto.Sync{Session: session, NowMillis: now, Wants: wants})
+}
+
+// TestAnEndThatAWrongClockGaveIsMended: a lease that the writer granted while its clock was a year ahead
+// would not end for a year.
+func TestAnEndThatAWrongClockGaveIsMended(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	e, session := f.hello("one", syncproto.Hello{Boot: 1})
+	want := syncproto.Want{Pool: creditsOf1, Target: 10}
+	row := func(now int64) syncproto.Row {
+		r := say(f.l, now, e, session, want)
+		require.NotEmpty(t, r.Rows)
+		return r.Rows[len(r.Rows)-1]
+	}
+	require.Greater(t, row(at+365*day).UntilMillis, at+365*day)
+	until := row(at).UntilMillis
+	require.Greater(t, until, at)
+	require.LessOrEqual(t, until, at+day)
+}
+
+// TestLiveEdgesAreCountedByTheClockAsItIs: grants are shared among the edges that live.
+func TestLiveEdgesAreCountedByTheClockAsItIs(t *testing.T) {
+	f := newFixture(t, 1, "one", "two")
+	one, first := f.hello("one", syncproto.Hello{Boot: 1})
+	require.EqualValues(t, 1, say(f.l, at+day, one, first).Live)
+	two, second := f.hello("two", syncproto.Hello{Boot: 2})
+	say(f.l, at, one, first)
+	require.EqualValues(t, 2, say(f.l, at+1000, two, second).Live, "the clock was set back")
+	require.Equal(t, 2, f.l.LiveEdges(at))
+	require.EqualValues(t, 2, say(f.l, at+59_999, two, second).Live)
+	require.EqualValues(t, 1, say(f.l, at+61_000, two, second).Live, "the first one is silent for a minute")
+	require.Equal(t, 1, f.l.LiveEdges(at+60_000))
+	require.NoError(t, f.l.Retire(at+61_000, "two", false))
+	require.EqualValues(t, 1, f.l.Live(at+61_000), "nobody: at least one")
+	require.Zero(t, f.l.LiveEdges(at+61_000))
+}
+
+// TestARetiredEdgeIsNotCountedAsLive, also within the second for which the count is kept.
+func TestARetiredEdgeIsNotCountedAsLive(t *testing.T) {
+	f := newFixture(t, 1, "one", "two")
+	one, session := f.hello("one", syncproto.Hello{Boot: 1})
+	f.hello("two", syncproto.Hello{Boot: 2})
+	require.EqualValues(t, 2, say(f.l, at+1000, one, session).Live)
+	require.NoError(t, f.l.Retire(at+1001, "two", false))
+	require.EqualValues(t, 1, say(f.l, at+1002, one, session).Live)
+}
+
+// spendOf has an edge get a lease of a pool and spend three units of it, and tells what is booked.
+func spendOf(t *testing.T, l *ledger.Ledger, pool syncproto.Pool, hour int32, outcome charge.Outcome) int64 {
+	t.Helper()
+	e := l.Edge("one")
+	session := l.Hello(at, e, &syncproto.Hello{Boot: 1}).Session
+	say(l, at, e, session, syncproto.Want{Pool: pool, Target: 3, Urgent: true})
+	usage := syncproto.Usage{Account: 1, Key: 1, Hour: hour, Endpoint: charge.Companies, Outcome: outcome, Count: 3}
+	l.Sync(at, e, &syncproto.Sync{Session: session, NowMillis: at, Batch: &syncproto.Batch{Seq: e.Applied() + 1, Usage: []syncproto.Usage{usage}}})
+	require.NoError(t, l.Check())
+	return l.Spent(pool)
+}
+
+func volumeOf(month int32) syncproto.Pool {
+	return syncproto.Pool{Kind: syncproto.Volume, Subject: 1, Window: month}
+}
+
+// TestPastWindowsAreDroppedWhenBothClocksSaySo: what was spent in this month must not be forgotten
+// because one clock is wrong.
+func TestPastWindowsAreDroppedWhenBothClocksSaySo(t *testing.T) {
+	l := newLedger(t, 1, 100, "one")
+	volume := volumeOf(syncproto.Month(at))
+	require.EqualValues(t, 3, spendOf(t, l, volume, syncproto.Hour(at), charge.Found))
+	e := l.Edge("one")
+	session := l.Hello(at, e, &syncproto.Hello{Boot: 1, Epoch: e.Epoch}).Session
+	sync := func(now, edges int64) int64 {
+		l.Sync(now, e, &syncproto.Sync{Session: session, NowMillis: edges})
+		require.NoError(t, l.Check())
+		return l.Spent(volume)
+	}
+	require.EqualValues(t, 3, sync(at+100*day, at), "the writer's clock is ahead")
+	require.EqualValues(t, 3, sync(at+day, at+100*day), "the edge's clock is ahead")
+	require.Zero(t, sync(at+101*day, at+101*day), "months later by both")
+}
+
+// TestPastWindowsAreDroppedAfterTheClockWasSetBack: the last day on which it was done is in the future.
+func TestPastWindowsAreDroppedAfterTheClockWasSetBack(t *testing.T) {
+	l := newLedger(t, 1, 100, "one")
+	e := l.Edge("one")
+	session := l.Hello(at, e, &syncproto.Hello{Boot: 1}).Session
+	say(l, at+1000*day, e, session)
+	volume := volumeOf(syncproto.Month(at))
+	require.EqualValues(t, 3, spendOf(t, l, volume, syncproto.Hour(at), charge.Found))
+	session = l.Hello(at, e, &syncproto.Hello{Boot: 1, Epoch: e.Epoch}).Session
+	say(l, at+100*day, e, session)
+	require.Zero(t, l.Spent(volume))
+}
+
+// TestUsageIsBookedInWindowsOfAboutNow: an edge whose clock is far off must not make pools of every
+// month and day.
+func TestUsageIsBookedInWindowsOfAboutNow(t *testing.T) {
+	for months, booked := range map[int32]int64{-2: 0, -1: 3, 0: 3, 1: 3, 2: 0} {
+		month := syncproto.Month(at) + months
+		hour := syncproto.Hour(syncproto.EndOfMonth(month) - 1)
+		require.Equal(t, booked, spendOf(t, newLedger(t, 1, 100, "one"), volumeOf(month), hour, charge.Found), "%d months from now", months)
+	}
+	for days, booked := range map[int32]int64{-3: 0, -2: 3, -1: 3, 0: 3, 1: 3, 2: 0} {
+		pool := syncproto.Pool{Kind: syncproto.NotFound, Subject: 1, Window: syncproto.Day(at) + days}
+		require.Equal(t, booked, spendOf(t, newLedger(t, 1, 100, "one"), pool, pool.Window*24, charge.NotFound), "%d days from now", days)
+	}
+}
