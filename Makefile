@@ -1,6 +1,6 @@
 # make alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint wasm tools screens bench bench-india soak cluster cluster-down
+.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-india soak cluster cluster-down
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
@@ -37,6 +37,9 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 
 fuzz: ## Fuzz everything that reads bytes of others, ten seconds each (FUZZ=1m for a minute)
 	sh scripts/fuzz.sh "$${FUZZ:-10s}"
+
+mutate: ## Measure whether a package's tests notice mistakes: PACKAGE=handler/ident SAMPLE=4
+	sh scripts/mutate.sh $(PACKAGE)
 
 lint: build/bin/staticcheck ## Check format, vet, staticcheck, go.mod and the choice of words
 	@test -z "$$(git ls-files '*.go' | xargs gofmt -l | tee /dev/stderr)" || { echo "not formatted: run gofmt -w on the files above" >&2; exit 1; }
