@@ -1,10 +1,15 @@
 package pki_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,23 +102,89 @@ func TestAnEdgeCannotWrite(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond, "what was written arrives by mutual TLS")
 }
 
+// canary is in the database that a stranger must not get.
+const canary = "canary-of-the-registry"
+
+// TestAStrangerCannotReplicate starts a replica with a certificate of another authority, and then one of
+// an edge: when that has everything, the stranger's has nothing, in no file.
 func TestAStrangerCannotReplicate(t *testing.T) {
 	p := startPair(t)
-	stranger, err := pki.Create(filepath.Join(t.TempDir(), "other"), time.Now)
+	sqldtest.ExecWith(t, p.primary, p.write, "CREATE TABLE secret (text)", "INSERT INTO secret VALUES ('"+canary+"')")
+	other, err := pki.Create(filepath.Join(t.TempDir(), "other"), time.Now)
 	require.NoError(t, err)
-	cert, key, err := stranger.Certificate("stranger")
+	own := *p.replica.TLS
+	cert, key, err := other.Certificate("edge")
 	require.NoError(t, err)
-	p.replica.Kill()
-	p.replica.TLS = &sqld.TLSFiles{CA: p.trust.AuthorityFile(), Cert: cert, Key: key}
-	p.replica.Dir = filepath.Join(t.TempDir(), "replica")
-	sqldtest.ExecWith(t, p.primary, p.write, "CREATE TABLE secret (id)")
-	require.NoError(t, p.replica.Start())
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if p.replica.Await(ctx, p.read) == nil {
-		_, err = open(t, p.replica, p.read).ExecContext(ctx, "SELECT * FROM secret")
-		require.Error(t, err)
+	start := func(files sqld.TLSFiles) *sqld.Server {
+		s := &sqld.Server{Config: sqld.Config{
+			Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "replica"), HTTP: freeport.ForTest(t),
+			JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: &files, Primary: p.replica.Primary, Log: t.Output(),
+		}}
+		require.NoError(t, s.Start())
+		t.Cleanup(s.Kill)
+		return s
 	}
+	stranger := start(sqld.TLSFiles{CA: own.CA, Cert: cert, Key: key})
+	asked, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	require.Error(t, stranger.Await(asked, p.read)) // a replica begins when it is asked
+
+	edge := start(own)
+	require.Eventually(t, func() bool {
+		var text string
+		return open(t, edge, p.read).QueryRowContext(t.Context(), "SELECT text FROM secret").Scan(&text) == nil && text == canary
+	}, time.Minute, 50*time.Millisecond, "a replica with an edge's certificate follows")
+	require.True(t, holds(t, edge.Dir, canary))
+	require.False(t, holds(t, stranger.Dir, canary))
+	asked, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = open(t, stranger, p.read).ExecContext(asked, "SELECT * FROM secret")
+	require.Error(t, err)
+}
+
+// holds reports whether a file in a folder, or below it, contains a text.
+func holds(t *testing.T, folder, text string) (found bool) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil // sqld removes files meanwhile
+		}
+		content, err := os.ReadFile(path)
+		found = found || err == nil && bytes.Contains(content, []byte(text))
+		return nil
+	}))
+	return found
+}
+
+// TestThePrimarysPortRefusesOtherCertificates in the handshake: one of another authority, and none.
+func TestThePrimarysPortRefusesOtherCertificates(t *testing.T) {
+	p := startPair(t)
+	authority, err := os.ReadFile(p.trust.AuthorityFile())
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(authority))
+	other, err := pki.Create(filepath.Join(t.TempDir(), "other"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := other.Certificate("edge")
+	require.NoError(t, err)
+	greeted := func(files ...string) error {
+		config := &tls.Config{RootCAs: pool, ServerName: "sqld", NextProtos: []string{"h2"}}
+		if len(files) > 0 {
+			pair, err := tls.LoadX509KeyPair(files[0], files[1])
+			require.NoError(t, err)
+			config.Certificates = []tls.Certificate{pair}
+		}
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(p.replica.Primary, "https://"), config)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1)) // the server's first frame, or why it refuses
+		return err
+	}
+	require.NoError(t, greeted(p.replica.TLS.Cert, p.replica.TLS.Key))
+	require.ErrorContains(t, greeted(cert, key), "certificate")
+	require.ErrorContains(t, greeted(), "certificate required")
 }
 
 func TestKeysAreNotReplaced(t *testing.T) {
