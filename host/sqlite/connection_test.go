@@ -104,6 +104,11 @@ func TestPreparedStatementsAreBounded(t *testing.T) {
 		require.NoError(t, s.Query(t.Context(), "SELECT 1 "+strings.Repeat(" ", i), nil, &dst))
 		c := s.slots[0].idle
 		require.LessOrEqual(t, len(c.statements), maxStatements)
+		open := 0 // not only in the cache: one that was not closed keeps its memory
+		for range c.sqlite.Stmts() {
+			open++
+		}
+		require.LessOrEqual(t, open, maxStatements+3, "with those of the transactions")
 	}
 }
 
