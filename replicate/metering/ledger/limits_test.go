@@ -63,6 +63,15 @@ func TestANewSessionHasNothingUrgent(t *testing.T) {
 	require.True(t, f.l.HasNews(e, &syncproto.Sync{Session: session, Seen: 1 << 40}), "of a session that is over")
 }
 
+// TestEpochsAreNumberedFromTheGeneration: a ledger that was lost may have given lower numbers.
+func TestEpochsAreNumberedFromTheGeneration(t *testing.T) {
+	f := newFixture(t, 9, "one")
+	hello := func(boot uint64) uint64 { return f.l.Hello(at, f.l.Edge("one"), &syncproto.Hello{Boot: boot}).Epoch }
+	require.EqualValues(t, 9, hello(1))
+	require.EqualValues(t, 10, hello(2))
+	require.EqualValues(t, 10, hello(2), "the same process asks again")
+}
+
 // TestAnAccountThatARestoreMadeIsSuspended: nobody has looked at it, and it has bought nothing.
 func TestAnAccountThatARestoreMadeIsSuspended(t *testing.T) {
 	f := newFixture(t, 9, "one")
