@@ -102,9 +102,11 @@ func TestASnapshotOfAnOlderCopyReportsNothingTwice(t *testing.T) {
 	again := replayed(t, edge)
 	again.Boot(2)
 	third := replayed(t, again)
+	require.Equal(t, "", third.Charge(start, request("b", charge.Found), false).Verdict.Code)
 	third.seal(start)
 	require.Nil(t, third.outbox.inflight, "the writer was not heard since the restart")
 	third.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
 	third.seal(start)
-	require.Nil(t, third.outbox.inflight, "its original may have reported it")
+	require.Len(t, third.outbox.inflight.Usage, 1)
+	require.EqualValues(t, 1, third.outbox.inflight.Usage[0].Count, "of this run: its original may have reported the other")
 }
