@@ -1,0 +1,156 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+	"regedge/schema"
+)
+
+// answerTo serves a request to a writer with a bearer token.
+func answerTo(w *Writer, token, method, path string, body io.Reader) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, body)
+	r.Header.Set("Authorization", "Bearer "+token)
+	recorder := httptest.NewRecorder()
+	w.Handler().ServeHTTP(recorder, r)
+	return recorder
+}
+
+func syncAs(w *Writer, token string, m syncproto.Message) *httptest.ResponseRecorder {
+	return answerTo(w, token, http.MethodPost, SyncPath, bytes.NewReader(m.Encode()))
+}
+
+// TestANodeThatSendsNonsenseIsFenced at the fifth message within some minutes, whatever comes between.
+func TestANodeThatSendsNonsenseIsFenced(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	node, err := first.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	nonsense := func() int {
+		return answerTo(w, node.Token, http.MethodPost, SyncPath, strings.NewReader("<html>")).Code
+	}
+	hello := func() int { return syncAs(w, node.Token, syncproto.Message{Hello: &syncproto.Hello{Boot: 1}}).Code }
+	for range fenceAfter - 1 {
+		require.Equal(t, http.StatusBadRequest, nonsense())
+		require.Equal(t, http.StatusOK, hello())
+	}
+	clock.pass(offencesLast + time.Second)
+	for range fenceAfter - 1 {
+		require.Equal(t, http.StatusBadRequest, nonsense())
+		require.Equal(t, http.StatusOK, hello(), "it counts anew after ten minutes")
+	}
+	require.Equal(t, http.StatusBadRequest, nonsense())
+	require.Equal(t, http.StatusForbidden, hello())
+	clock.pass(10 * offencesLast)
+	require.Equal(t, http.StatusForbidden, hello(), "a fence does not end by itself")
+	node, err = first.NewNodeToken(t.Context(), "one")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, hello())
+}
+
+// endlessBody never ends, and counts what was read of it.
+type endlessBody struct{ read atomic.Int64 }
+
+func (b *endlessBody) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	b.read.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// TestBodiesAreReadUpToTheirLimit: a client must not fill the writer's memory.
+func TestBodiesAreReadUpToTheirLimit(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	node, err := first.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	for _, route := range w.table() {
+		if route.method == http.MethodGet {
+			continue
+		}
+		token := firstOperator
+		if route.needs == edges {
+			token = node.Token
+		}
+		body := &endlessBody{}
+		path := strings.NewReplacer(":id", "1", ":name", "one").Replace(route.path)
+		answer := answerTo(w, token, route.method, path, body)
+		require.GreaterOrEqual(t, answer.Code, 200, route.path)
+		require.LessOrEqual(t, body.read.Load(), int64(2*syncproto.MaxMessage), route.path)
+		if route.needs != edges {
+			require.LessOrEqual(t, body.read.Load(), int64(2*maxBody), route.path)
+		}
+	}
+}
+
+// TestAWriterWhoseClockWasSetBackLooksAtTheLedger: the time at which it knew that it holds it is in the
+// future, and another writer may have taken it since.
+func TestAWriterWhoseClockWasSetBackLooksAtTheLedger(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	require.NoError(t, err)
+	defer db.Close()
+	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	require.NoError(t, err)
+	defer access.Close()
+	w, err := Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: db, Access: access})
+	require.NoError(t, err)
+	now := time.Now().UnixMilli()
+	require.NoError(t, w.confirm(t.Context(), now))
+	_, err = db.Exec(`UPDATE writer SET generation = generation + 1`)
+	require.NoError(t, err)
+	require.NoError(t, w.confirm(t.Context(), now+confirmMillis-1), "it is asked once a second")
+	require.ErrorIs(t, w.confirm(t.Context(), now-1), ErrFenced)
+	w.confirmed = now
+	require.ErrorIs(t, w.confirm(t.Context(), now+confirmMillis), ErrFenced)
+}
+
+// TestNoSessionNumberIsUsedTwice, also when the ledger was loaded again after commits that failed: an
+// edge's delayed message would be taken for one of another session.
+func TestNoSessionNumberIsUsedTwice(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	node, err := first.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	seen := map[uint64]bool{}
+	for range 3 {
+		answer := syncAs(w, node.Token, syncproto.Message{Hello: &syncproto.Hello{Boot: 1}})
+		require.Equal(t, http.StatusOK, answer.Code)
+		reply, err := syncproto.DecodeReply(answer.Body.Bytes())
+		require.NoError(t, err)
+		require.False(t, seen[reply.Session])
+		seen[reply.Session] = true
+
+		_, err = w.config.Ledger.Exec(`ALTER TABLE unresolved RENAME TO away`)
+		require.NoError(t, err)
+		batch := &syncproto.Batch{Seq: reply.Applied + 1, Of: reply.Epoch, Unresolved: []syncproto.Unresolved{{ID: "r", Account: 1, Key: 1}}}
+		require.Equal(t, http.StatusServiceUnavailable, syncAs(w, node.Token, syncproto.Message{Sync: &syncproto.Sync{Session: reply.Session, Batch: batch}}).Code)
+		_, err = w.config.Ledger.Exec(`ALTER TABLE away RENAME TO unresolved`)
+		require.NoError(t, err)
+	}
+}
+
+// TestDetailsOfTheAuditLogAreBounded, without half a character at the end.
+func TestDetailsOfTheAuditLogAreBounded(t *testing.T) {
+	w, _, _ := runForRoles(t)
+	for _, detail := range []string{strings.Repeat("é", maxDetail), "x" + strings.Repeat("é", maxDetail), "short"} {
+		none := func(context.Context, *sql.Tx, int64) error { return nil }
+		require.NoError(t, w.Commit(t.Context(), Act{Name: "test", Detail: detail}, none))
+		var kept string
+		require.NoError(t, w.config.Ledger.QueryRow(`SELECT detail FROM audit ORDER BY rowid DESC LIMIT 1`).Scan(&kept))
+		require.True(t, utf8.ValidString(kept))
+		require.True(t, strings.HasPrefix(detail, kept))
+		require.LessOrEqual(t, len(kept), maxDetail)
+		require.GreaterOrEqual(t, len(kept), min(len(detail), maxDetail-1))
+	}
+}
