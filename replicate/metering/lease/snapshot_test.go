@@ -64,6 +64,18 @@ func TestASnapshotHasEverything(t *testing.T) {
 	edge.Charge(start, request("absent", charge.NotFound), false)
 	edge.Charge(start, request("doubtful", charge.Found), false)
 	edge.Doubt(start, "doubtful")
+	t.Run("with leases that are exhausted, or recalled, or not the writer's yet", func(t *testing.T) {
+		edge, _ := granted(t, 50)
+		said := news(edge, 2, 50)
+		said.Rows[0].Recall, said.Rows[1].Dry = true, true
+		edge.Apply(start, said, false)
+		edge.leases.keys.ensure(9).returned = -1 // by a void, without a row yet
+		edge.leases.granted++
+		again := replayed(t, edge)
+		requireWhole(t, edge, again)
+		require.True(t, again.leases.accounts.get(1).credits.recalled)
+		require.True(t, again.leases.accounts.get(1).volume.dry)
+	})
 	t.Run("with an unresolved charge", func(t *testing.T) {
 		edge.doubts.resolve(start+doubtMillis, &edge.recent)
 		require.Len(t, edge.doubts.unresolved, 1)

@@ -1,0 +1,144 @@
+package lease
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// nothing is a reply without news.
+func nothing(edge *EdgeState) *syncproto.Reply {
+	return &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: edge.standing.epoch, Generation: 1,
+		Applied: edge.outbox.sealed, Since: edge.session.seen, Upto: edge.session.seen, Live: 1, NowMillis: start}
+}
+
+// TestWaitingRequestsAreWokenByNewsAlone: each wakes all of them.
+func TestWaitingRequestsAreWokenByNewsAlone(t *testing.T) {
+	edge := New(&recordLog{})
+	edge.Boot(1)
+	require.True(t, edge.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: 1, Live: 1}, false).News, "an epoch")
+	require.False(t, edge.Apply(start, nothing(edge), false).News)
+	require.True(t, edge.Apply(start, news(edge, 1, 5), false).News, "rows")
+	require.False(t, edge.Apply(start, nothing(edge), false).News)
+	stranger := &syncproto.Reply{Status: syncproto.Stranger, Session: 1}
+	require.False(t, edge.Apply(start, stranger, false).News)
+	require.True(t, edge.Greeting())
+	hello := nothing(edge)
+	hello.Session, hello.Upto, hello.Since = 2, 0, 0
+	require.True(t, edge.Apply(start, hello, false).News, "a session")
+	require.False(t, edge.Greeting())
+	other := nothing(edge)
+	other.Session = 7
+	other.Rows, other.Upto = news(edge, 9, 50).Rows, 99
+	require.False(t, edge.Apply(start, other, false).News, "of another session")
+	require.EqualValues(t, 5, edge.leases.accounts.get(1).credits.held())
+}
+
+// TestAnEdgeIsIdleWhenItHasNothingToSay: the last message of a process that ends is left out then.
+func TestAnEdgeIsIdleWhenItHasNothingToSay(t *testing.T) {
+	idle := func() *EdgeState {
+		edge, _ := granted(t, 100)
+		edge.Charge(start, request("in use", charge.Failed), false)
+		edge.Sync(start)
+		edge.Apply(start, nothing(edge), true)
+		require.True(t, edge.Idle())
+		return edge
+	}
+	for name, say := range map[string]func(edge *EdgeState){
+		"a charge":          func(e *EdgeState) { e.Charge(start, request("a", charge.Found), false) },
+		"a failed request":  func(e *EdgeState) { e.Charge(start, request("a", charge.Failed), false) },
+		"a batch under way": func(e *EdgeState) { e.Charge(start, request("a", charge.Found), false); e.Sync(start) },
+		"a want":            func(e *EdgeState) { e.wants.add(syncproto.Want{Pool: creditsPool(1), Target: 5}) },
+		"a recall":          func(e *EdgeState) { e.returns.recall(creditsPool(1)) },
+		"an idle lease":     func(e *EdgeState) { e.sweep(start + slotMillis) },
+		"a rate":            func(e *EdgeState) { e.rates.accounts = append(e.rates.accounts, 1) },
+		"a batch that the writer lost": func(e *EdgeState) {
+			e.Charge(start, request("a", charge.Found), false)
+			e.Sync(start)
+			e.Apply(start, nothing(e), true)
+			require.True(t, e.Idle())
+			e.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: e.session.id}, false)
+			e.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 3, Epoch: 1, Generation: 2, Live: 1}, false)
+		},
+		"a declaration": func(e *EdgeState) {
+			r := nothing(e)
+			r.Declare = true
+			e.Apply(start, r, false)
+		},
+		"a doubt": func(e *EdgeState) {
+			e.Charge(start, request("a", charge.Found), false)
+			e.Doubt(start, "a")
+			e.Sync(start)
+			e.Apply(start, nothing(e), true)
+		},
+		"usage of an epoch before": func(e *EdgeState) {
+			e.Charge(start, request("a", charge.Found), false)
+			e.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+		},
+	} {
+		edge := idle()
+		say(edge)
+		require.False(t, edge.Idle(), name)
+	}
+}
+
+// TestTheWriterIsAskedAtOnceForWhatIsUrgent: a request that waits, or a lease that is recalled.
+func TestTheWriterIsAskedAtOnceForWhatIsUrgent(t *testing.T) {
+	edge, _ := granted(t, 5)
+	require.False(t, edge.Urgent())
+	edge.wants.add(syncproto.Want{Pool: creditsPool(1), Target: 5})
+	require.False(t, edge.Urgent())
+	edge.wants.add(syncproto.Want{Pool: creditsPool(2), Target: 5, Urgent: true})
+	require.True(t, edge.Urgent())
+	edge.wants.take()
+	require.False(t, edge.Urgent())
+	recall := news(edge, 2, 5)
+	recall.Rows[0].Recall = true
+	edge.Apply(start, recall, false)
+	require.True(t, edge.Urgent())
+	edge.standing.status = syncproto.Superseded
+	require.False(t, edge.Urgent(), "it may not spend")
+}
+
+// TestARecalledLeaseIsReturned but not one that holds nothing.
+func TestARecalledLeaseIsReturned(t *testing.T) {
+	edge, _ := granted(t, 5)
+	edge.Charge(start, request("in use", charge.Failed), false)
+	recall := news(edge, 2, 5)
+	for i := range recall.Rows {
+		recall.Rows[i].Recall = true
+	}
+	edge.Apply(start, recall, false)
+	batch := acknowledged(edge, start)
+	require.Len(t, batch.Returns, 3)
+	for _, r := range batch.Returns {
+		require.EqualValues(t, 5, r.Units)
+		require.False(t, r.Close)
+	}
+	again := news(edge, 3, 5)
+	for i := range again.Rows {
+		again.Rows[i].Recall = true
+	}
+	edge.Apply(start, again, false)
+	require.Nil(t, acknowledged(edge, start), "nothing is left of it")
+	require.NoError(t, edge.Check())
+}
+
+// TestAVoidThatWasNotWrittenOfAnUnknownIDChangesNothing.
+func TestAVoidThatWasNotWrittenOfAnUnknownIDChangesNothing(t *testing.T) {
+	edge, log := granted(t, 5)
+	require.Equal(t, "", edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	_, err := edge.Void(start, "a")
+	require.NoError(t, err)
+	void := log.records[len(log.records)-1]
+	other, _ := granted(t, 5)
+	other.Drop(void)
+	require.EqualValues(t, 5, other.leases.accounts.get(1).credits.held())
+	require.Equal(t, "", other.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	other.Drop(void)
+	require.EqualValues(t, 4, other.leases.accounts.get(1).credits.held(), "its charge was not voided here")
+	require.NoError(t, other.Check())
+}
