@@ -1,0 +1,138 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/registry/libsql"
+	"regedge/schema"
+)
+
+// TestACallIsTriedAgainWhileThePrimaryIsAway for half a minute, each time with a deadline.
+func TestACallIsTriedAgainWhileThePrimaryIsAway(t *testing.T) {
+	away := errors.New("connection refused")
+	var pauses []time.Duration
+	p := &pusher{config: Config{Pause: func(_ context.Context, d time.Duration) { pauses = append(pauses, d) }}}
+	tried := 0
+	try := func(results ...error) func(context.Context) error {
+		tried, pauses = 0, nil
+		return func(ctx context.Context) error {
+			until, limited := ctx.Deadline()
+			require.True(t, limited)
+			require.LessOrEqual(t, time.Until(until), callLimit)
+			tried++
+			return results[min(tried, len(results))-1]
+		}
+	}
+	require.ErrorIs(t, p.call(t.Context(), try(away)), away)
+	require.Equal(t, attempts, tried)
+	require.Len(t, pauses, attempts-1, "and none after the last")
+	all := time.Duration(0)
+	for n, pause := range pauses {
+		require.Equal(t, firstPause<<n, pause)
+		all += pause
+	}
+	require.Greater(t, all, 30*time.Second)
+
+	require.NoError(t, p.call(t.Context(), try(away, away, nil)))
+	require.Equal(t, 3, tried)
+	for _, final := range []error{libsql.ErrRefused, libsql.ErrUnauthorized, ErrTakenOver} {
+		require.ErrorIs(t, p.call(t.Context(), try(fmt.Errorf("write: %w", final))), final)
+		require.Equal(t, 1, tried, "%v", final)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, p.call(ended, try(away)), away)
+	require.Equal(t, 1, tried)
+}
+
+// registryFile is a copy of the registry that tests push.
+func registryFile(t *testing.T) string {
+	t.Helper()
+	path, err := base()
+	require.NoError(t, err)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	copied := filepath.Join(t.TempDir(), "registry.db")
+	require.NoError(t, os.WriteFile(copied, content, 0o600))
+	return copied
+}
+
+// TestASnapshotThatWasCutOffIsMadeAgain: it is under another name until it is whole.
+func TestASnapshotThatWasCutOffIsMadeAgain(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	release, err := Snapshot(t.Context(), registry, dir, nil)
+	require.NoError(t, err)
+	whole, err := os.ReadFile(snapshotPath(dir, release))
+	require.NoError(t, err)
+
+	require.NoError(t, os.Remove(snapshotPath(dir, release)))
+	require.NoError(t, os.WriteFile(snapshotPath(dir, release)+".part", whole[:len(whole)/2], 0o600))
+	list, err := Snapshots(dir)
+	require.NoError(t, err)
+	require.Empty(t, list)
+	_, err = Snapshot(t.Context(), registry, dir, nil)
+	require.NoError(t, err)
+	list, err = Snapshots(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{release}, list)
+	require.NoFileExists(t, snapshotPath(dir, release)+".part")
+	db, err := openSnapshot(t.Context(), dir, release)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
+// TestASnapshotOfAReleaseIsMadeOnce: it may be the one that a push has begun with.
+func TestASnapshotOfAReleaseIsMadeOnce(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	release, err := Snapshot(t.Context(), registry, dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(snapshotPath(dir, release), []byte("kept"), 0o600))
+	again, err := Snapshot(t.Context(), registry, dir, nil)
+	require.NoError(t, err)
+	require.Equal(t, release, again)
+	content, err := os.ReadFile(snapshotPath(dir, release))
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(content))
+}
+
+// TestAReleaseThatCannotNameAFileIsRefused: its id comes from a file of others.
+func TestAReleaseThatCannotNameAFileIsRefused(t *testing.T) {
+	registry, dir := registryFile(t), filepath.Join(t.TempDir(), "snapshots")
+	for _, id := range []string{"../up", "a/b", "", "a.b", "a b"} {
+		db, err := schema.OpenFile(registry, false)
+		require.NoError(t, err)
+		_, err = db.Exec(`UPDATE release SET id = ? WHERE seq = (SELECT max(seq) FROM release)`, id)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		_, err = Snapshot(t.Context(), registry, dir, nil)
+		require.ErrorContains(t, err, "can't name a file", id)
+		require.NoDirExists(t, dir)
+	}
+}
+
+// TestAnOlderSnapshotKeepsItsPlace when its schema is brought up to date: rollbacks go by the order.
+func TestAnOlderSnapshotKeepsItsPlace(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	release, err := Snapshot(t.Context(), registry, dir, nil)
+	require.NoError(t, err)
+	path := snapshotPath(dir, release)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	require.NoError(t, os.Chtimes(path, at, at))
+	db, err := openSnapshot(t.Context(), dir, release)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.True(t, at.Equal(info.ModTime()))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1, "one file, without a log beside it")
+}
