@@ -1,0 +1,149 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+	"regedge/schema"
+)
+
+// projectorOf is a projector that does not run, on files in a folder of the test.
+func projectorOf(t *testing.T, jitter func(time.Duration) time.Duration) *projector {
+	t.Helper()
+	open := func(database schema.Database) *sql.DB {
+		db, err := schema.OpenFile(filepath.Join(t.TempDir(), string(database)+".db"), false)
+		require.NoError(t, err)
+		t.Cleanup(func() { db.Close() })
+		require.NoError(t, schema.Migrate(t.Context(), db, database))
+		return db
+	}
+	config := Config{Ledger: open(schema.Ledger), Access: open(schema.Access), Logger: slog.New(slog.DiscardHandler)}
+	return newProjector(config, jitter)
+}
+
+// TestWhatTakesAccessAwayIsProjectedFirst, however late it came.
+func TestWhatTakesAccessAwayIsProjectedFirst(t *testing.T) {
+	p := projectorOf(t, nil)
+	for _, statement := range []string{
+		`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 0), (2, '', '', 'scale', 0, 0)`,
+		`INSERT INTO api_key (id, account, name, hash, shown, created_at, revoked_at) VALUES (1, 1, '', x'01', '', 0, 5), (2, 1, '', x'02', '', 0, NULL)`,
+	} {
+		_, err := p.ledger.Exec(statement)
+		require.NoError(t, err)
+	}
+	for _, statement := range []string{
+		`INSERT INTO plan (id, api_access, per_minute, monthly_volume, email, phone) VALUES ('scale', 1, 1, 1, 1, 1)`,
+		`INSERT INTO account (id, plan, suspended) VALUES (1, 'scale', 0)`,
+		`INSERT INTO api_key (id, account, hash) VALUES (1, 1, x'01')`,
+		`CREATE TABLE done (what TEXT)`,
+		`CREATE TRIGGER dropped AFTER DELETE ON api_key BEGIN INSERT INTO done VALUES ('key ' || OLD.id || ' revoked'); END`,
+		`CREATE TRIGGER put AFTER INSERT ON api_key BEGIN INSERT INTO done VALUES ('key ' || NEW.id || ' added'); END`,
+		`CREATE TRIGGER made AFTER INSERT ON account BEGIN INSERT INTO done VALUES ('account ' || NEW.id || ' added'); END`,
+	} {
+		_, err := p.access.Exec(statement)
+		require.NoError(t, err)
+	}
+	added := p.add(changedRow{table: keyTable, id: int64(2)})
+	p.add(changedRow{table: accountTable, id: int64(2)})
+	revoked := p.add(changedRow{table: keyTable, id: int64(1), takes: true})
+	require.NoError(t, p.projectPending(t.Context()))
+	for _, row := range []*pendingRow{added, revoked} {
+		select {
+		case <-row.projected:
+		default:
+			require.Fail(t, "a caller still waits")
+		}
+	}
+	var order string
+	require.NoError(t, p.access.QueryRow(`SELECT group_concat(what, ', ') FROM (SELECT what FROM done ORDER BY rowid)`).Scan(&order))
+	require.Equal(t, "key 1 revoked, account 2 added, key 2 added", order)
+	changes, _ := p.behind()
+	require.Equal(t, 1, changes, "the comparison at the start is left")
+}
+
+// TestAComparisonThatFailedIsMadeAgain, and counts as a change that is missing until then.
+func TestAComparisonThatFailedIsMadeAgain(t *testing.T) {
+	p := projectorOf(t, nil)
+	_, err := p.access.Exec(`ALTER TABLE plan RENAME TO away`)
+	require.NoError(t, err)
+	require.Error(t, p.compareIfAsked(t.Context()))
+	changes, _ := p.behind()
+	require.Equal(t, 1, changes)
+	_, err = p.access.Exec(`ALTER TABLE away RENAME TO plan`)
+	require.NoError(t, err)
+	require.NoError(t, p.compareIfAsked(t.Context()))
+	changes, age := p.behind()
+	require.Zero(t, changes)
+	require.Zero(t, age)
+	var plans int
+	require.NoError(t, p.access.QueryRow(`SELECT count(*) FROM plan`).Scan(&plans))
+	require.Positive(t, plans)
+}
+
+// TestPausesOfAProjectorThatFailsAreBounded: the access database is served some seconds after it is back.
+func TestPausesOfAProjectorThatFailsAreBounded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var pauses []time.Duration
+	p := projectorOf(t, func(pause time.Duration) time.Duration {
+		if pauses = append(pauses, pause); len(pauses) == 8 {
+			cancel()
+		}
+		return 0
+	})
+	require.NoError(t, p.access.Close())
+	p.run(ctx)
+	require.Equal(t, []time.Duration{leastPause, 2 * leastPause, 4 * leastPause, 8 * leastPause, mostPause, mostPause, mostPause, mostPause}, pauses)
+}
+
+// TestAMessageIsHeldForSecondsAtMost, whatever its edge asks for.
+func TestAMessageIsHeldForSecondsAtMost(t *testing.T) {
+	for asked, held := range map[time.Duration]time.Duration{5 * time.Second: 5 * time.Second, 24 * time.Hour: maxHold} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &Writer{ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
+			began := time.Now()
+			reply, err := w.hold(t.Context(), "one", &syncproto.Sync{HoldMillis: asked.Milliseconds()})
+			require.NoError(t, err)
+			require.Nil(t, reply)
+			require.Equal(t, held, time.Since(began))
+		})
+	}
+}
+
+// TestACallerLearnsWhatBecameOfItsChange: it is told that a change is not made only if it will not be.
+func TestACallerLearnsWhatBecameOfItsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Writer{ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() { // the loop begins with it and takes long
+			op := <-w.ops
+			require.True(t, op.claim())
+			time.Sleep(5 * time.Second)
+			op.done <- nil
+		}()
+		require.NoError(t, w.submit(ctx, &operation{}))
+
+		late, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		op := &operation{}
+		require.ErrorIs(t, w.submit(late, op), ErrUnavailable)
+		require.False(t, op.claim(), "nobody makes it later")
+
+		hangs, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		<-w.ops                           // the second one, which its caller has given up
+		go func() { (<-w.ops).claim() }() // and never answers
+		began := time.Now()
+		require.ErrorContains(t, w.submit(hangs, &operation{}), "its outcome is unknown")
+		require.Equal(t, time.Second+outcomeLimit, time.Since(began))
+	})
+}
