@@ -190,7 +190,13 @@ func TestWhatOneRequestDidIsNotCountedInTheNext(t *testing.T) {
 // punctual is a meter whose calls end with their context, as every meter's may.
 type punctual struct {
 	*ledger
-	voids []time.Duration // how long each void was given
+	charges, voids []time.Duration // how long each call was given
+}
+
+func (m *punctual) Charge(ctx context.Context, r charge.Request) charge.Verdict {
+	until, _ := ctx.Deadline()
+	m.charges = append(m.charges, time.Until(until))
+	return m.ledger.Charge(ctx, r)
 }
 
 func (m *punctual) Void(ctx context.Context, id string) error {
@@ -214,4 +220,34 @@ func TestAVoidOutlivesItsClient(t *testing.T) {
 	require.Zero(t, meter.standing())
 	require.Len(t, meter.voids, 1)
 	require.LessOrEqual(t, meter.voids[0], meterLimit)
+}
+
+// TestCallsOfTheMeterAreLimitedToASecond, however long the request may take.
+func TestCallsOfTheMeterAreLimitedToASecond(t *testing.T) {
+	meter := &punctual{ledger: newLedger()}
+	config := hostileConfig(t, meter)
+	config.Timeout = time.Hour
+	e := newEngine(t, config)
+	var resp handler.Response
+	require.NoError(t, e.Answer(t.Context(), lookup("/H", ""), &resp))
+	require.ErrorIs(t, e.Answer(t.Context(), lookup("/Z", ""), &resp), ErrGuest) // voids its charge
+	require.NotEmpty(t, meter.voids)
+	for _, given := range append(meter.charges, meter.voids...) {
+		require.LessOrEqual(t, given, meterLimit)
+	}
+}
+
+// TestAChargeWithoutAVerdictIsVoidedToo, when its request fails: it may have been made.
+func TestAChargeWithoutAVerdictIsVoidedToo(t *testing.T) {
+	i := idleInstance(t)
+	meter := i.engine.config.Meter.(*ledger)
+	meter.code = charge.MeteringUnavailable
+	r := charge.Request{ID: "r", Account: 7, Key: 12, PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found}
+	_, query, _ := strings.Cut(r.Target(), "?")
+	answer, _ := i.newFields()
+	for range 2 { // the handler asks again
+		require.Equal(t, http.StatusServiceUnavailable, i.serveCharge(query, answer))
+	}
+	require.NoError(t, i.voidCharges(t.Context()))
+	require.Equal(t, []string{"r"}, meter.voided, "once")
 }

@@ -381,3 +381,21 @@ func TestVerdictsAreCounted(t *testing.T) {
 	require.EqualValues(t, 2, after.Refused-before.Refused)
 	require.EqualValues(t, 1, after.Unavailable-before.Unavailable)
 }
+
+// TestAWriterThatIsAwayIsNotFlooded: both lanes pause after a failure, and no request wakes them early.
+func TestAWriterThatIsAwayIsNotFlooded(t *testing.T) {
+	b := newBooks(t, 10)
+	e := openOn(t, t.TempDir(), b)
+	exchanged(t, e, 2)
+	var messages atomic.Int64
+	b.before = func(context.Context, syncproto.Message) error {
+		messages.Add(1)
+		return errors.New("connection refused")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.NoError(t, e.Run(ctx))
+	require.Positive(t, messages.Load())
+	require.LessOrEqual(t, messages.Load(), int64(6), "two lanes, and the last report")
+	require.NoError(t, e.Close())
+}
