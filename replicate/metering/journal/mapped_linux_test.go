@@ -168,3 +168,15 @@ func TestDeviceThatNeedsStablePages(t *testing.T) {
 	}
 	require.True(t, needsStablePages(devices, unix.Mkdev(9, 0)), "a missing device")
 }
+
+// TestTheRoomOfADiskIsInBytes.
+func TestTheRoomOfADiskIsInBytes(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, err)
+	defer file.Close()
+	var system unix.Statfs_t
+	require.NoError(t, unix.Fstatfs(int(file.Fd()), &system))
+	room := osMappable{osFile{File: file}}.Room()
+	left := float64(system.Bavail) * float64(system.Bsize)
+	require.InEpsilon(t, left, float64(room), 0.5, "others write too")
+}
