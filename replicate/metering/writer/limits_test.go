@@ -154,3 +154,76 @@ func TestDetailsOfTheAuditLogAreBounded(t *testing.T) {
 		require.GreaterOrEqual(t, len(kept), min(len(detail), maxDetail-1))
 	}
 }
+
+// TestAMisspeltFieldIsRefused: it must not look as if it had been changed.
+func TestAMisspeltFieldIsRefused(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	_, err := first.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	for _, body := range []string{`{"suspendd":true}`, `{"name":"a","other":1}`, `[]`, ``, `{"name":`} {
+		require.Equal(t, http.StatusBadRequest, answerTo(w, firstOperator, http.MethodPatch, "/v1/accounts/1", strings.NewReader(body)).Code, body)
+	}
+	require.Equal(t, http.StatusOK, answerTo(w, firstOperator, http.MethodPatch, "/v1/accounts/1", strings.NewReader(`{"name":"a"}`)).Code)
+}
+
+// TestTokensThatCannotBeReadAreReadLater, since one of them may have ended.
+func TestTokensThatCannotBeReadAreReadLater(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	require.NoError(t, err)
+	defer db.Close()
+	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	require.NoError(t, err)
+	defer access.Close()
+	w, err := Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: db, Access: access})
+	require.NoError(t, err)
+	for _, statement := range []string{`ALTER TABLE operator_token RENAME TO away`, `ALTER TABLE away RENAME TO operator_token`} {
+		_, err = db.Exec(statement)
+		require.NoError(t, err)
+		w.tokensChanged.Store(true)
+		w.refreshTokens(t.Context())
+		require.Equal(t, strings.HasSuffix(statement, "away"), w.tokensChanged.Load(), statement)
+	}
+}
+
+// TestATokenThatEndedDoesNotEndLater when it is ended again.
+func TestATokenThatEndedDoesNotEndLater(t *testing.T) {
+	_, first, clock := runForRoles(t)
+	_, err := first.AddToken(t.Context(), "ci", RoleRead, time.Hour)
+	require.NoError(t, err)
+	ended, err := first.EndToken(t.Context(), "ci")
+	require.NoError(t, err)
+	clock.pass(time.Minute)
+	again, err := first.EndToken(t.Context(), "ci")
+	require.NoError(t, err)
+	require.Equal(t, ended.Ends, again.Ends)
+}
+
+// TestAWriterWithoutWorkNoticesThatAnotherOneTookTheLedger: operators and edges would else go on with it.
+func TestAWriterWithoutWorkNoticesThatAnotherOneTookTheLedger(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	require.NoError(t, err)
+	defer db.Close()
+	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	require.NoError(t, err)
+	defer access.Close()
+	w, err := Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: db, Access: access})
+	require.NoError(t, err)
+	w.beat(t.Context())
+	require.False(t, w.fenced.Load())
+	_, err = db.Exec(`UPDATE writer SET generation = generation + 1`)
+	require.NoError(t, err)
+	w.wrote = false
+	w.beat(t.Context())
+	require.True(t, w.fenced.Load())
+}
+
+// TestAGroupIsBounded, so that no message waits for a transaction without an end.
+func TestAGroupIsBounded(t *testing.T) {
+	w := &Writer{ops: make(chan *operation, 3*maxGroup)}
+	for range 2 * maxGroup {
+		w.ops <- &operation{}
+	}
+	require.Len(t, w.gather(&operation{}), maxGroup)
+	require.Len(t, w.gather(&operation{}), maxGroup)
+	require.Len(t, w.gather(&operation{}), 3, "what is there, without waiting")
+}
