@@ -1,6 +1,6 @@
 # make alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-india soak cluster cluster-down
+.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-india soak release cluster cluster-down
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
@@ -73,6 +73,10 @@ bench-india: ## Measure a made-up registry of 3.7 million names (20 minutes, 15 
 
 soak: ## Run what takes longer than make test
 	sh scripts/soak.sh
+
+release: ## Build a release into build/release: make release VERSION=1.2.0 (SIGNING_KEY=FILE signs it)
+	@[ -n "$(VERSION)" ] || { echo "say which: make release VERSION=1.2.0" >&2; exit 2; }
+	sh scripts/release.sh "$(VERSION)" $(PLATFORMS)
 
 cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas
 	go build -o build/bin/regedge ./host

@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 		"replicate/metering/writer", "replicate/registry/push", "web",
 	},
 
-	"host":           {"handler/...", "replicate/...", "schema/..."},
+	"host":           {"handler/...", "replicate/...", "schema/...", "wasm"},
 	"host/hint":      {},
 	"host/service":   {},
 	"host/pki":       {},

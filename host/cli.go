@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -40,6 +38,9 @@ type commands struct {
 	Status   statusCommand   `cmd:"" group:"watch" help:"Nodes, how far behind they are, and releases."`
 	Usage    usageCommand    `cmd:"" group:"watch" help:"Requests by account, key, endpoint and hour."`
 	Version  versionCommand  `cmd:"" group:"watch" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" group:"watch" help:"Print the completion script of a shell."`
+	Complete   completeCommand   `cmd:"" hidden:"" help:"Print what the last of some words may become."`
 }
 
 // groups are the headings of the commands in the help.
@@ -155,28 +156,4 @@ func nearest(name string, known []string) string {
 // variableOf returns the environment variable that sets a flag, or would if it could.
 func variableOf(flag string) string {
 	return environmentPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-type versionCommand struct{}
-
-// Run prints the program's version, its commit if Go recorded it, and the version of Go.
-func (c *versionCommand) Run(m *Main) error {
-	commit := ""
-	if build, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range build.Settings {
-			if setting.Key == "vcs.revision" {
-				commit = " (" + setting.Value + ")"
-			}
-		}
-	}
-	_, err := fmt.Fprintf(m.Stdout, "regedge %s%s, %s\n", programVersion(), commit, runtime.Version())
-	return err
-}
-
-// programVersion is the program's version, devel when Go recorded none.
-func programVersion() string {
-	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" && build.Main.Version != "(devel)" {
-		return build.Main.Version
-	}
-	return "devel"
 }

@@ -87,7 +87,7 @@ type devNode struct {
 // and the reference link to each other.
 func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*writer.Writer, error) {
 	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy}
-	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log, Metrics: service.NewMetrics()}
+	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log, Metrics: newMetrics()}
 	var err error
 	if config.Ledger, err = openWritable(n.data.LedgerFile(), "", ""); err != nil {
 		return nil, err

@@ -175,7 +175,7 @@ func (f *edgeFlags) config(l listeners, log *slog.Logger) (config edge.Config, e
 	config = edge.Config{
 		Engine: f.Engine, DocsURL: f.docsURL(l.lookups.Addr()), MaxInFlight: f.MaxInFlight,
 		MaxConnections: f.MaxConnections, MaxConnectionsPerAddress: f.MaxConnectionsPerAddress,
-		Lookups: l.lookups, MetricsListener: l.metrics, TLS: l.tls, Log: log, Metrics: service.NewMetrics(),
+		Lookups: l.lookups, MetricsListener: l.metrics, TLS: l.tls, Log: log, Metrics: newMetrics(),
 	}
 	if config.Proxies, err = server.ParseProxies(f.TrustedProxy); err != nil {
 		return config, err

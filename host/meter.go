@@ -41,7 +41,7 @@ func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics := service.NewMetrics()
+	metrics := newMetrics()
 	opened, err := c.openMeter(metrics, meter.Config{Now: m.Now, Logger: log})
 	if err != nil {
 		return err

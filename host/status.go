@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -46,19 +48,23 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return err
 	}
+	shown := false
 	for {
 		now, err := c.collect(ctx, m, client)
-		if err != nil {
-			return c.explain(err)
+		if err == nil {
+			shown = true
+			if err := c.print(m, now); err != nil {
+				return err
+			}
+			err = c.explainRegistry(now.failed)
+		} else {
+			err = c.explain(err)
 		}
-		if err := c.print(m, now); err != nil {
+		if !c.Watch || !shown { // a watch that began goes on while the writer is away
 			return err
 		}
-		if !c.Watch {
-			return c.explainRegistry(now.failed)
-		}
-		if now.failed != nil {
-			m.complain(c.explainRegistry(now.failed))
+		if err != nil && ctx.Err() == nil {
+			m.complain(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -109,14 +115,28 @@ func (c *statusCommand) explainRegistry(err error) error {
 	return hint.With(err, "is the registry's primary running at %s, and is the token one of its own? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }
 
+// clearScreen moves to the top left of a terminal and clears it (ECMA-48, CUP and ED).
+const clearScreen = "\x1b[H\x1b[2J"
+
 func (c *statusCommand) print(m *Main, s *status) error {
 	if c.JSON {
+		if c.Watch { // one line each time
+			return json.NewEncoder(m.Stdout).Encode(s)
+		}
 		return printJSON(m.Stdout, s)
 	}
-	if c.Watch {
-		fmt.Fprintf(m.Stdout, "\n%s\n", s.At.Format(time.RFC3339))
+	var page bytes.Buffer // written at once, so that a terminal does not flicker
+	if c.Watch && isTerminal(m.Stdout) {
+		page.WriteString(clearScreen)
 	}
-	return s.write(m.Stdout)
+	if c.Watch {
+		fmt.Fprintf(&page, "\n%s, every %v; Ctrl-C ends it\n", s.At.Format(time.RFC3339), c.Interval)
+	}
+	if err := s.write(&page); err != nil {
+		return err
+	}
+	_, err := page.WriteTo(m.Stdout)
+	return err
 }
 
 // write prints the tables.

@@ -43,7 +43,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
 		return err
 	}
-	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: service.NewMetrics(), Backup: c.Backup}
+	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}
 	if config.OperatorToken, err = c.read(); err != nil {
 		return hint.With(err, "make one, such as by openssl rand -hex 24, and give it as REGEDGE_TOKEN or --token-file; commands then use it")
 	}
