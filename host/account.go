@@ -57,12 +57,15 @@ func (c *accountChange) Run(ctx context.Context, m *Main) error {
 }
 
 type accountSuspend struct {
-	changing
+	removing
 	ID int64 `arg:"" help:"Id of the account."`
 }
 
 // Run suspends an account.
 func (c *accountSuspend) Run(ctx context.Context, m *Main) error {
+	if err := c.confirm(ctx, m, suspendQuestion(c.ID)); err != nil {
+		return err
+	}
 	suspended := true
 	return changeAccount(ctx, m, &c.changing, c.ID, writer.AccountChange{Suspended: &suspended})
 }

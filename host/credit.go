@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 )
 
@@ -36,9 +37,10 @@ func (c *creditAdd) Run(ctx context.Context, m *Main) error {
 }
 
 type creditTake struct {
-	changing
+	removing
 	Account int64  `arg:"" help:"Id of the account."`
 	Amount  int64  `arg:"" help:"Credits, at least 1."`
+	AtMost  bool   `env:"-" help:"Take what there is when the account has fewer. Without it that is an error."`
 	Note    string `env:"-" help:"Why, for the journal."`
 }
 
@@ -47,7 +49,15 @@ func (c *creditTake) Validate() error { return positive(c.Amount) }
 
 // Run takes credits. Credits leased to edges are taken as the edges return them.
 func (c *creditTake) Run(ctx context.Context, m *Main) error {
-	return changeCredits(ctx, m, &c.changing, c.Account, writer.CreditChange{Amount: -c.Amount, Kind: writer.Bought, Note: c.Note})
+	err := c.confirm(ctx, m, takeQuestion(c.Account, c.Amount, c.AtMost))
+	if err == nil {
+		by := writer.CreditChange{Amount: -c.Amount, Kind: writer.Bought, Note: c.Note, AtMost: c.AtMost}
+		err = changeCredits(ctx, m, &c.changing, c.Account, by)
+	}
+	if errors.Is(err, writer.ErrBeyondBalance) {
+		return hint.With(err, "--at-most takes what there is")
+	}
+	return err
 }
 
 func positive(amount int64) error {

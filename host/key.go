@@ -46,12 +46,15 @@ func (c *keyList) Run(ctx context.Context, m *Main) error {
 }
 
 type keyRevoke struct {
-	changing
+	removing
 	ID int64 `arg:"" help:"Id of the key, not the key itself."`
 }
 
 // Run revokes a key.
 func (c *keyRevoke) Run(ctx context.Context, m *Main) error {
+	if err := c.confirm(ctx, m, revokeQuestion(c.ID)); err != nil {
+		return err
+	}
 	return change(ctx, m, &c.changing, "key list ACCOUNT", func(ctx context.Context, w *writer.Client) (writer.Key, error) {
 		return w.RevokeKey(ctx, c.ID)
 	}, func(table *tabwriter.Writer, k writer.Key) { keysTable(table, []writer.Key{k}) })

@@ -68,13 +68,16 @@ func (c *nodeToken) Run(ctx context.Context, m *Main) error {
 }
 
 type nodeRetire struct {
-	changing
+	removing
 	Name      string `arg:"" help:"Name of the node."`
 	OldEpochs bool   `env:"-" help:"Keep the node: write off only what is still leased under its earlier epochs. After a lost disk, start the edge with an empty state directory first: until it has a new epoch this writes off nothing."`
 }
 
 // Run retires a node.
 func (c *nodeRetire) Run(ctx context.Context, m *Main) error {
+	if err := c.confirm(ctx, m, retireQuestion(c.Name, c.OldEpochs)); err != nil {
+		return err
+	}
 	return change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (writer.Node, error) {
 		return w.RetireNode(ctx, c.Name, c.OldEpochs)
 	}, func(table *tabwriter.Writer, n writer.Node) { nodesTable(table, []writer.Node{n}) })

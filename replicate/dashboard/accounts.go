@@ -190,6 +190,9 @@ func (d *Dashboard) changeCredits(v *visit) (answer, error) {
 	detail := fmt.Sprintf("%+d %s %s", change.Amount, change.Kind, change.Note)
 	ctx := writer.WithAct(v.r.Context(), v.act("change credits", id, detail))
 	_, err = d.client.ChangeCredits(ctx, id, change)
+	if errors.Is(err, writer.ErrBeyondBalance) {
+		return d.accountWith(v, "Nothing was changed: the account has fewer credits than that.", accountData{})
+	}
 	if errors.Is(err, writer.ErrMalformed) {
 		return d.accountWith(v, "That many credits can't be added or taken. Only bought credits are taken.", accountData{})
 	}

@@ -91,6 +91,16 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 	return nil
 }
 
+// Balance is what could be taken from an account: what is left or leased, less what earlier adjustments
+// still have to take. Of that, edges may have spent some that they have not reported. It is 0 for an unknown account.
+func (l *Ledger) Balance(id int64) int64 {
+	a := l.accounts[id]
+	if a == nil {
+		return 0
+	}
+	return a.credits.Left() + a.credits.Leased - a.credits.Deducting
+}
+
 // ChangeCredits adds credits, as bought or as compensated, or takes bought ones away: at
 // once what is left, the rest as leases are returned. Its errors are ErrNoAccount and
 // ErrAmount.

@@ -90,6 +90,9 @@ type CreditChange struct {
 	Amount int64  `json:"amount"`
 	Kind   string `json:"kind"` // Bought (also when empty) or Compensated
 	Note   string `json:"note"`
+	// AtMost says that of a negative Amount only what the account has shall be taken. Without it an
+	// Amount beyond the balance is refused with ErrBeyondBalance.
+	AtMost bool `json:"at_most,omitempty"`
 }
 
 // CreditEntry is one row of the append-only credit journal. An account's entries sum to

@@ -66,6 +66,11 @@ func (c *Client) Keys(ctx context.Context, account int64) ([]Key, error) {
 	return call[[]Key](ctx, c, "list keys", http.MethodGet, "/v1/accounts/"+decimal(account)+"/keys", nil)
 }
 
+// Key returns a key by its id.
+func (c *Client) Key(ctx context.Context, id int64) (Key, error) {
+	return call[Key](ctx, c, "read key", http.MethodGet, "/v1/keys/"+decimal(id), nil)
+}
+
 // RevokeKey revokes a key for ever. It is idempotent.
 func (c *Client) RevokeKey(ctx context.Context, id int64) (Key, error) {
 	return changeOnce[Key](ctx, c, "revoke key", http.MethodDelete, "/v1/keys/"+decimal(id), nil)

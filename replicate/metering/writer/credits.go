@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -48,6 +49,9 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		if _, err := readAccountFrom(ctx, tx, id); err != nil {
 			return err
+		}
+		if has := l.Balance(id); body.Amount < 0 && !body.AtMost && has < -body.Amount {
+			return &detailed{ErrBeyondBalance, fmt.Sprintf("account %d has %d credits, which is less than %d", id, has, -body.Amount)}
 		}
 		return l.ChangeCredits(now, id, body.Amount, body.Kind, body.Note)
 	}

@@ -18,12 +18,15 @@ var (
 	ErrTaken        = errors.New("the name is taken")
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
 	ErrUnknownPlan  = errors.New("there is no such plan")
-	ErrNodeFenced   = errors.New("the node is fenced since its messages could not be stored: see the writer's log, then give it a new token")
-	ErrKeyReused    = errors.New("the Idempotency-Key belongs to another change, which was made: send a new key with this one")
-	ErrVersion      = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
-	ErrFenced       = errors.New("another writer holds the ledger")
-	ErrUnavailable  = errors.New("the writer can't reach its ledger")
-	ErrInternal     = errors.New("internal error of the writer")
+	ErrRetired      = errors.New("the node is retired, for ever")
+	// ErrBeyondBalance is returned for credits to take that the account does not have.
+	ErrBeyondBalance = errors.New("the account has fewer credits")
+	ErrNodeFenced    = errors.New("the node is fenced since its messages could not be stored: see the writer's log, then give it a new token")
+	ErrKeyReused     = errors.New("the Idempotency-Key belongs to another change, which was made: send a new key with this one")
+	ErrVersion       = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
+	ErrFenced        = errors.New("another writer holds the ledger")
+	ErrUnavailable   = errors.New("the writer can't reach its ledger")
+	ErrInternal      = errors.New("internal error of the writer")
 	// ErrStranger is returned for a response that no writer gives: another server listens there.
 	ErrStranger = errors.New("what answers is not a writer")
 )
@@ -38,6 +41,8 @@ type apiError struct {
 var apiErrors = []apiError{
 	{ErrMalformed, "malformed", http.StatusBadRequest},
 	{ErrUnknownPlan, "unknown_plan", http.StatusUnprocessableEntity},
+	{ErrRetired, "retired", http.StatusConflict},
+	{ErrBeyondBalance, "beyond_balance", http.StatusConflict},
 	{ErrKeyReused, "idempotency_key_reused", http.StatusUnprocessableEntity},
 	{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
 	{ErrTokenEnded, "token_ended", http.StatusUnauthorized},

@@ -40,6 +40,14 @@ func readKey(ctx context.Context, db querier, id int64) (Key, error) {
 	return k, err
 }
 
+func (w *Writer) readKey(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("key", p)
+	if err != nil {
+		return nil, err
+	}
+	return readKey(r.Context(), w.config.Ledger, id)
+}
+
 func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	id, err := readID("account", p)
 	if err != nil {

@@ -54,8 +54,11 @@ func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error)
 	name := p.ByName("name")
 	token, hash := w.newToken()
 	change := func(ctx context.Context, tx *sql.Tx, _ int64, l *ledger.Ledger) error {
-		if l.Edge(name) == nil {
+		switch e := l.Edge(name); {
+		case e == nil:
 			return notFound("node", name)
+		case e.Retired:
+			return ErrRetired
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE node SET token_hash = ? WHERE name = ?`, hash[:], name)
 		return err

@@ -35,6 +35,7 @@ func (w *Writer) table() []route {
 		{"GET", "/v1/accounts", RoleRead, w.answering(w.listAccounts)},
 		{"GET", "/v1/accounts/:id", RoleRead, w.answering(w.readAccount)},
 		{"GET", "/v1/accounts/:id/keys", RoleRead, w.answering(w.listKeys)},
+		{"GET", "/v1/keys/:id", RoleRead, w.answering(w.readKey)},
 		{"GET", "/v1/accounts/:id/credits", RoleRead, w.answering(w.listCredits)},
 		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans)},
 		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes)},
