@@ -124,7 +124,7 @@ func TestCredits(t *testing.T) {
 	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
 	require.NoError(t, err)
 	for _, change := range []writer.CreditChange{
-		{Amount: 100, Note: "order 1"}, {Amount: 5, Kind: writer.Compensated, Note: "sorry"}, {Amount: -200},
+		{Amount: 100, Note: "order 1"}, {Amount: 5, Kind: writer.Compensated, Note: "sorry"}, {Amount: -200, AtMost: true},
 	} {
 		a, err = client.ChangeCredits(t.Context(), a.ID, change)
 		require.NoError(t, err)
@@ -138,6 +138,16 @@ func TestCredits(t *testing.T) {
 		sum += e.Amount
 	}
 	require.Equal(t, a.Balance, sum)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 7})
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: -8})
+	require.ErrorIs(t, err, writer.ErrBeyondBalance)
+	after, err := client.Account(t.Context(), a.ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, after.Balance, "what was refused takes nothing")
+	a, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: -7})
+	require.NoError(t, err)
+	require.Zero(t, a.Balance)
 	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{})
 	require.ErrorIs(t, err, writer.ErrMalformed)
 }
