@@ -127,8 +127,8 @@ CREATE TABLE release_stack (
   release TEXT    NOT NULL
 ) STRICT;
 
--- Has its one row while the registry differs from its newest release. An interrupted import
--- leaves it, and the import that completes it writes the release.
+-- Has its one row while the registry differs from its newest release. Imports of earlier versions of
+-- the tree, which committed in parts, left it when they were interrupted; the next import releases that.
 CREATE TABLE unreleased (
   id    INTEGER PRIMARY KEY CHECK (id = 1),
   since INTEGER NOT NULL
