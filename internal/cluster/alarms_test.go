@@ -1,13 +1,17 @@
 package cluster_test
 
 import (
+	"cmp"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"regedge/internal/testkit"
 )
 
 // alarm is a rule of Prometheus.
@@ -59,6 +63,28 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 		explained = append(explained, row[1])
 	}
 	require.ElementsMatch(t, named, explained)
+}
+
+// TestAlarmsFireWhenTheyShould runs the unit tests of the alarms, of which each alarm has one in which it
+// fires and one in which it is quiet.
+func TestAlarmsFireWhenTheyShould(t *testing.T) {
+	tests, err := os.ReadFile("../../deploy/prometheus/alarms_test.yml")
+	require.NoError(t, err)
+	for _, a := range alarms(t) {
+		for _, named := range []string{`(?m)^  - name: ` + a.Alert + `(,.*)?$`, `(?m)^  - name: ` + a.Alert + ` is quiet`} {
+			require.Regexp(t, named, string(tests))
+		}
+	}
+	promtool, err := exec.LookPath(cmp.Or(os.Getenv("PROMTOOL"), "promtool"))
+	if err != nil {
+		testkit.MissingTool(t, "promtool is not installed: run make tools, and set PROMTOOL to build/bin/promtool")
+	}
+	for _, args := range [][]string{{"check", "rules", "alarms.yml"}, {"test", "rules", "alarms_test.yml"}} {
+		command := exec.Command(promtool, args...)
+		command.Dir = "../../deploy/prometheus"
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
 }
 
 // alarmsUseMetrics requires that every metric in an alarm exists, with the labels that the alarm

@@ -49,6 +49,7 @@ func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
 	f.push(f.after)
 	f.inStep()
 	f.alarmsUseMetrics()
+	f.dashboardUsesMetrics()
 	f.metricsAreExplained()
 	f.statusShowsRelease()
 	single := f.single("single", f.after)
