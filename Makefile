@@ -1,6 +1,6 @@
 # make alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-india soak release cluster cluster-down
+.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release cluster cluster-down
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
@@ -62,13 +62,16 @@ screens: ## Take screenshots of every page, light and dark, desktop and phone, i
 
 bench: ## Measure speed: ratios side by side, medians of several rounds
 	go run ./internal/bench
-	go test -run '^$$' -bench . ./internal/cluster
+	go test -run '^$$' -bench 'Push|Visible|Statement|Edge' ./internal/cluster
 	go test -run '^$$' -bench Refusal ./host/edge
 	go test -count=1 -v -run LookupsStayInTheirRegion ./internal/cluster
 
 # With 3,660,000 companies there are more than 3.7 million names (LLPs included), 9 million
 # appointments, 4 million directors and 0.5 million partners. LARGE adds flags: -reuse takes the
 # databases of the last run, "-companies 200000" is quick.
+bench-cluster: ## Measure releases from file to edge; COMPANIES=3660000 for all of India (an hour, 60 GB of disk)
+	go test -run '^$$' -bench '^BenchmarkReleases$$' -benchtime 1x -timeout 3h ./internal/cluster -companies $(or $(COMPANIES),20000)
+
 bench-india: ## Measure a made-up registry of 3.7 million names (20 minutes, 15 GB of disk)
 	go run ./internal/bench -large -companies 3660000 -dir build/india -rounds 4 -length 3s $(LARGE)
 

@@ -66,7 +66,7 @@ func countRows(b *testing.B, registry string) (rows int64) {
 }
 
 // newRegistry makes a registry file of made-up companies.
-func newRegistry(b *testing.B, dir string, companies int) string {
+func newRegistry(b testing.TB, dir string, companies int) string {
 	b.Helper()
 	out := filepath.Join(dir, "generated")
 	made, err := generate.Run(b.Context(), generate.Config{Companies: companies, Seed: 5, Out: out})

@@ -60,7 +60,7 @@ const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
 
 // selectRecords reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH with
 // the hash in hexadecimal.
-const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.Kind, c.Key, c.hash), char(10)), '')
+const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c.key, c.hash), char(10)), '')
 FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
 
 // compare calls visit with each record that differs. It compares a few of the first parts to the end
