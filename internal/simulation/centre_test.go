@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing/synctest"
 	"time"
 
@@ -36,11 +36,20 @@ type centre struct {
 
 // writerProcess is one run of a writer.
 type writerProcess struct {
-	session   *session
-	writer    *writer.Writer
-	client    *writer.Client
-	transport http.RoundTripper
-	stop      func()
+	session *session
+	writer  *writer.Writer
+	client  *writer.Client
+	stop    func()
+}
+
+// inProcess calls a handler in the caller's goroutine: a new one would have to grow its stack for
+// each call.
+type inProcess struct{ handler http.Handler }
+
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	t.handler.ServeHTTP(answer, r)
+	return answer.Result(), nil
 }
 
 // backup is a copy of the ledger.
@@ -97,10 +106,9 @@ func (c *centre) start(restored bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); opened.Run(ctx) }()
-	transport := writer.InProcess(opened.Handler())
 	c.current = &writerProcess{
-		session: h, writer: opened, transport: transport,
-		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: transport}),
+		session: h, writer: opened,
+		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: inProcess{opened.Handler()}}),
 		stop: func() {
 			cancel()
 			<-ended
@@ -140,22 +148,19 @@ func (c *centre) deliver(token string, message []byte) ([]byte, error) {
 		return nil, errNetwork
 	}
 	request, err := http.NewRequest(http.MethodPost, "http://writer"+writer.SyncPath, bytes.NewReader(message))
-	require.NoError(c.sim.t, err)
+	c.sim.must(err, "make a request")
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := w.transport.RoundTrip(request)
-	require.NoError(c.sim.t, err)
+	answer := httptest.NewRecorder()
+	w.writer.Handler().ServeHTTP(answer, request)
 	synctest.Wait()
 	c.checkProcess(w)
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(response.Body)
-		c.sim.detail("the writer answers %d %s", response.StatusCode, body)
+	if answer.Code != http.StatusOK {
+		c.sim.detail("the writer answers %d %s", answer.Code, answer.Body)
 		return nil, errNetwork
 	}
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(c.sim.t, err)
-	_, err = syncproto.DecodeReply(answer)
-	require.NoError(c.sim.t, err, "the writer's reply")
-	return answer, nil
+	_, err = syncproto.DecodeReply(answer.Body.Bytes())
+	c.sim.must(err, "read the writer's reply")
+	return answer.Body.Bytes(), nil
 }
 
 // checkProcess cleans up after a writer that crashed, and checks the guarantees.

@@ -14,6 +14,14 @@ func (s *sim) fail(format string, args ...any) {
 	require.Failf(s.t, "the guarantees do not hold", format, args...)
 }
 
+// must fails the run after an error. Most of the time there is none, and testify looks up its caller
+// first.
+func (s *sim) must(err error, act string) {
+	if err != nil {
+		require.NoError(s.t, err, act)
+	}
+}
+
 // query reads rows of integers from the ledger's database, without faults.
 func (s *sim) query(query string) (all [][]int64) {
 	err := s.centre.ledger.ask(query, func(row *sqlite3.Stmt) {
@@ -23,7 +31,7 @@ func (s *sim) query(query string) (all [][]int64) {
 		}
 		all = append(all, numbers)
 	})
-	require.NoError(s.t, err)
+	s.must(err, "read the ledger")
 	return all
 }
 
@@ -31,8 +39,8 @@ const (
 	selectAccounts = `SELECT id, bought, compensated, spent, lost, leased, deducting, posted FROM account ORDER BY id`
 	selectLeases   = `SELECT subject, CAST(substr(node, 6) AS INTEGER), epoch, lost, granted - spent - returned, granted, beyond
 		FROM lease WHERE kind = 1`
-	selectUsage   = `SELECT key, outcome, sum(count) FROM usage GROUP BY 1, 2`
-	selectEntries = `SELECT account, sum(amount) FROM credit_entry GROUP BY 1`
+	selectUsage   = `SELECT key, outcome, count FROM usage WHERE outcome < 3`
+	selectEntries = `SELECT id, account, amount FROM credit_entry WHERE id > ? ORDER BY id`
 	selectStale   = `SELECT CAST(substr(lease.node, 6) AS INTEGER), lease.epoch, granted - spent - returned FROM lease JOIN node ON name = node
 		WHERE kind = 1 AND lost = 0 AND lease.epoch < node.epoch AND granted > spent + returned`
 	selectWriter = `SELECT restoring FROM writer`
@@ -46,14 +54,33 @@ type balance struct {
 	used, beyond, entries                                       int64
 }
 
+// entries are the sums of an account's credit entries, up to the entry last. A trigger keeps the
+// database from changing or deleting any, so only new ones are read.
+type entries struct {
+	last int64
+	sums counts
+}
+
+func (s *sim) readEntries() counts {
+	known := &s.centre.ledger.entries
+	if known.sums == nil {
+		known.sums = counts{}
+	}
+	s.must(s.centre.ledger.ask(selectEntries, func(row *sqlite3.Stmt) {
+		known.last = row.ColumnInt64(0)
+		known.sums[row.ColumnInt64(1)] += row.ColumnInt64(2)
+	}, known.last), "read credit entries")
+	return known.sums
+}
+
 func (s *sim) readBalances() map[int64]*balance {
 	all := map[int64]*balance{}
 	for _, r := range s.query(selectAccounts) {
 		all[r[0]] = &balance{bought: r[1], compensated: r[2], spent: r[3], lost: r[4], leased: r[5], deducting: r[6], posted: r[7], held: map[int64]int64{}}
 	}
-	for _, r := range s.query(selectEntries) {
-		if b := all[r[0]]; b != nil {
-			b.entries = r[1]
+	for account, sum := range s.readEntries() {
+		if b := all[account]; b != nil {
+			b.entries = sum
 		}
 	}
 	for _, r := range s.query(selectLeases) {
@@ -77,10 +104,10 @@ func (s *sim) readBalances() map[int64]*balance {
 
 // check compares the guarantees with the database and with what clients got.
 func (s *sim) check() {
-	if !s.changed {
+	if s.checked == s.commits {
 		return
 	}
-	s.changed = false
+	s.checked = s.commits
 	restoring := s.query(selectWriter)[0][0] == 1
 	s.held, s.awaitsEdges = restoring && s.awaitsEdges, restoring
 	all := s.readBalances()
@@ -164,26 +191,31 @@ func (s *sim) notTakenBack(id int64) int64 {
 // checkUsage checks that no edge reports more than its clients were charged. It returns the
 // usage by account.
 func (s *sim) checkUsage() counts {
-	used := counts{}
+	used, notFound := counts{}, counts{}
 	for _, r := range s.query(selectUsage) {
-		key, n := r[0], r[2]
-		switch charge.Outcome(r[1]) {
-		case charge.Found:
-			used[accountOf(key)] += n
-			more := s.mayBe[key] + s.voidedLate[key]
-			if s.settling && !s.wild {
-				more = s.mayBe[key]
-			}
-			if n > s.got[key]+more {
-				s.fail("key %d: %d charges reported, clients got %d and at most %d more", key, n, s.got[key], more)
-			}
-		case charge.NotFound:
-			if n > s.asked[key] {
-				s.fail("key %d: %d not-found lookups reported of %d", key, n, s.asked[key])
-			}
+		if charge.Outcome(r[1]) == charge.Found {
+			used[r[0]] += r[2]
+		} else {
+			notFound[r[0]] += r[2]
 		}
 	}
-	return used
+	all := counts{}
+	for key, n := range used {
+		all[accountOf(key)] += n
+		more := s.mayBe[key] + s.voidedLate[key]
+		if s.settling && !s.wild {
+			more = s.mayBe[key]
+		}
+		if n > s.got[key]+more {
+			s.fail("key %d: %d charges reported, clients got %d and at most %d more", key, n, s.got[key], more)
+		}
+	}
+	for key, n := range notFound {
+		if n > s.asked[key] {
+			s.fail("key %d: %d not-found lookups reported of %d", key, n, s.asked[key])
+		}
+	}
+	return all
 }
 
 // checkGot checks that clients got no more than was paid.
@@ -229,7 +261,7 @@ func (s *sim) refused(e *edge, r *request) {
 // settled checks what must be true at the end.
 func (s *sim) settled() {
 	require.Zero(s.t, s.query(selectWriter)[0][0], "the ledger waits for edges")
-	s.settling, s.changed = true, true
+	s.settling, s.checked = true, -1
 	s.check()
 	usage := s.readUsage()
 	for id := int64(1); id <= accounts; id++ {

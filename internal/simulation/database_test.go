@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	sqlite "github.com/ncruces/go-sqlite3/driver"
-	"github.com/ncruces/go-sqlite3/ext/serdes"
+	"github.com/ncruces/go-sqlite3/vfs"
 	"github.com/ncruces/go-sqlite3/vfs/memdb"
 
 	"regedge/schema"
@@ -25,6 +26,9 @@ type storage struct {
 	name    string
 	keep    *sqlite3.Conn // keeps the database in memory, and reads it without faults
 	queries map[string]*sqlite3.Stmt
+	entries entries
+	// fills counts how often the content was replaced.
+	fills uint32
 	// idle are connections of writers that ended, with their prepared statements: preparing
 	// them again would take most of a run's time.
 	idle []*connection
@@ -32,8 +36,6 @@ type storage struct {
 
 var (
 	lastStorage atomic.Int64
-	// serialize guards the state that package serdes shares between databases.
-	serialize sync.Mutex
 	// reusable has the databases of runs that ended, for the same reason as idle.
 	reusable = struct {
 		sync.Mutex
@@ -41,11 +43,17 @@ var (
 	}{of: map[schema.Database][]*storage{}}
 )
 
+// smallPages makes databases of a quarter of the size: they have few rows, and are copied often.
+const smallPages = "PRAGMA page_size = 1024"
+
 // templates are migrated empty databases.
 var templates = sync.OnceValues(func() (map[schema.Database][]byte, error) {
 	made := map[schema.Database][]byte{}
 	for _, which := range []schema.Database{schema.Ledger, schema.Access} {
 		s := newStorage(which, nil)
+		if err := s.keep.Exec(smallPages); err != nil {
+			return nil, err
+		}
 		db := sql.OpenDB(s.connector())
 		defer db.Close()
 		if err := schema.Migrate(context.Background(), db, which); err != nil {
@@ -79,46 +87,80 @@ func takeStorage(which schema.Database, content []byte) *storage {
 
 // newStorage makes a database in memory, with content or empty.
 func newStorage(which schema.Database, content []byte) *storage {
-	s := &storage{which: which, name: newName(), queries: map[string]*sqlite3.Stmt{}}
+	s := &storage{which: which, name: fmt.Sprintf("simulation-%d", lastStorage.Add(1)), queries: map[string]*sqlite3.Stmt{}}
 	memdb.Create(s.name, append([]byte(nil), content...))
 	var err error
 	if s.keep, err = sqlite3.Open(s.address()); err != nil {
 		panic(err)
 	}
-	// Triggers and foreign keys would refuse what fill does.
-	for _, protection := range []sqlite3.DBConfig{sqlite3.DBCONFIG_ENABLE_TRIGGER, sqlite3.DBCONFIG_ENABLE_FKEY} {
-		if _, err := s.keep.Config(protection, false); err != nil {
-			panic(err)
-		}
-	}
 	return s
 }
 
-func newName() string { return fmt.Sprintf("simulation-%d", lastStorage.Add(1)) }
+const (
+	// sector is what one access to a database in memory may not cross.
+	sector = 1 << 16
+	// changeCounter and versionValidFor are offsets in a database file's header: connections drop
+	// the pages that they remember when the first has changed.
+	changeCounter, versionValidFor = 24, 92
+	// fillStep is by how much the change counter grows with each new content: more than the
+	// transactions of a run.
+	fillStep = 1 << 20
+)
 
-// fill replaces the rows of the database by those of another with the same tables.
-func (s *storage) fill(content []byte) error {
-	from := newName()
-	memdb.Create(from, append([]byte(nil), content...))
-	defer memdb.Delete(from)
-	statements := []string{"ATTACH '" + address(from) + "' AS source", "BEGIN IMMEDIATE"}
-	err := s.ask(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name = 'sqlite_sequence'`, func(row *sqlite3.Stmt) {
-		table := row.ColumnText(0)
-		statements = append(statements, "DELETE FROM main."+table, "INSERT INTO main."+table+" SELECT * FROM source."+table)
-	})
-	statements = append(statements, "COMMIT", "DETACH source")
-	for _, statement := range statements {
-		err = errors.Join(err, s.keep.Exec(statement))
+// fill replaces the database by another one with the same tables.
+func (s *storage) fill(content []byte) (err error) {
+	content = append([]byte(nil), content...)
+	s.fills++
+	s.entries = entries{}
+	for _, at := range []int{changeCounter, versionValidFor} {
+		binary.BigEndian.PutUint32(content[at:], s.fills*fillStep)
 	}
-	return err
+	f, err := s.raw()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Truncate(int64(len(content))); err != nil {
+		return err
+	}
+	for at := 0; at < len(content); at += sector {
+		if _, err := f.WriteAt(content[at:min(at+sector, len(content))], int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (s *storage) address() string { return address(s.name) }
+// content is the whole database file, as in a backup.
+func (s *storage) content() (content []byte, err error) {
+	f, err := s.raw()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	content = make([]byte, size)
+	for at := 0; at < len(content); at += sector {
+		if _, err := f.ReadAt(content[at:min(at+sector, len(content))], int64(at)); err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}
 
-func address(name string) string { return "file:/" + name + "?vfs=memdb" }
+// raw opens the database's file. No transaction must be under way.
+func (s *storage) raw() (vfs.File, error) {
+	f, _, err := vfs.Find("memdb").Open("/"+s.name, vfs.OPEN_MAIN_DB|vfs.OPEN_READWRITE)
+	return f, err
+}
+
+func (s *storage) address() string { return "file:/" + s.name + "?vfs=memdb" }
 
 // ask runs a query without faults, and calls read for each row.
-func (s *storage) ask(query string, read func(row *sqlite3.Stmt)) error {
+func (s *storage) ask(query string, read func(row *sqlite3.Stmt), args ...int64) error {
 	asked := s.queries[query]
 	if asked == nil {
 		var err error
@@ -126,6 +168,11 @@ func (s *storage) ask(query string, read func(row *sqlite3.Stmt)) error {
 			return err
 		}
 		s.queries[query] = asked
+	}
+	for i, value := range args {
+		if err := asked.BindInt64(i+1, value); err != nil {
+			return err
+		}
 	}
 	for asked.Step() {
 		read(asked)
@@ -138,13 +185,6 @@ func (s *storage) close() {
 	reusable.Lock()
 	defer reusable.Unlock()
 	reusable.of[s.which] = append(reusable.of[s.which], s)
-}
-
-// content is the whole database file, as in a backup.
-func (s *storage) content() ([]byte, error) {
-	serialize.Lock()
-	defer serialize.Unlock()
-	return serdes.Serialize(s.keep, "main")
 }
 
 // open opens the database for one writer.
@@ -231,7 +271,11 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: conn, storage: c.storage, session: c.session, prepared: map[string]driver.Stmt{}}, nil
+	// Else a statement is prepared again whenever a bound limit or range changes.
+	if _, err := conn.(sqlite.Conn).Raw().Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return nil, err
+	}
+	return &connection{Conn: conn, storage: c.storage, session: c.session, prepared: map[string]driver.Stmt{}, bounds: map[string]*sqlite3.Stmt{}}, nil
 }
 
 // connection keeps its prepared statements.
@@ -240,26 +284,18 @@ type connection struct {
 	storage  *storage
 	session  *session
 	prepared map[string]driver.Stmt
+	bounds   map[string]*sqlite3.Stmt
 }
 
 // Close rolls back and keeps the connection for the next writer.
 func (c *connection) Close() error {
-	raw := c.Conn.(sqlite.Conn).Raw()
-	if !raw.GetAutocommit() {
-		if err := raw.Exec("ROLLBACK"); err != nil {
-			return errors.Join(err, c.end())
+	if !c.raw().GetAutocommit() {
+		if err := c.exec("ROLLBACK"); err != nil {
+			return err
 		}
 	}
 	c.storage.idle = append(c.storage.idle, c)
 	return nil
-}
-
-// end closes the connection.
-func (c *connection) end() error {
-	for _, s := range c.prepared {
-		s.Close()
-	}
-	return c.Conn.Close()
 }
 
 func (c *connection) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
@@ -282,12 +318,25 @@ func (c *connection) BeginTx(ctx context.Context, options driver.TxOptions) (dri
 	if err := c.session.access(); err != nil {
 		return nil, err
 	}
-	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
-	if err != nil {
-		return nil, err
+	if options != (driver.TxOptions{}) {
+		return nil, errors.ErrUnsupported
 	}
-	return &transaction{tx, c.session}, nil
+	return &transaction{c, c.session}, c.exec("BEGIN IMMEDIATE")
 }
+
+// exec runs one of the few statements that begin and end transactions, without preparing it again.
+func (c *connection) exec(statement string) (err error) {
+	s := c.bounds[statement]
+	if s == nil {
+		if s, _, err = c.raw().Prepare(statement); err != nil {
+			return err
+		}
+		c.bounds[statement] = s
+	}
+	return s.Exec()
+}
+
+func (c *connection) raw() *sqlite3.Conn { return c.Conn.(sqlite.Conn).Raw() }
 
 type statement struct {
 	driver.Stmt
@@ -321,8 +370,8 @@ func (s *statement) QueryContext(ctx context.Context, args []driver.NamedValue) 
 }
 
 type transaction struct {
-	driver.Tx
-	session *session
+	connection *connection
+	session    *session
 }
 
 // Commit may fail, or succeed and return an error.
@@ -338,13 +387,15 @@ func (t *transaction) Commit() error {
 			return errors.Join(errDatabase, t.Rollback())
 		}
 		h.sim.count(commitAnswerLost)
-		h.sim.changed = true
-		err := t.Tx.Commit()
+		h.sim.commits++
+		err := t.connection.exec("COMMIT")
 		h.dead = h.sim.random.IntN(4) == 0
 		return errors.Join(errDatabase, err)
 	}
 	if !h.quiet {
-		h.sim.changed = true
+		h.sim.commits++
 	}
-	return t.Tx.Commit()
+	return t.connection.exec("COMMIT")
 }
+
+func (t *transaction) Rollback() error { return t.connection.exec("ROLLBACK") }

@@ -133,7 +133,7 @@ func (e *edge) checkProcess(p *process) {
 		}
 		return
 	}
-	require.NoError(e.sim.t, p.meter.Check(), e.name)
+	e.sim.must(p.meter.Check(), e.name)
 	if epoch := p.meter.Epoch(); epoch != e.epoch {
 		e.sim.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
 		e.disk.learned, e.disk.learnedEpoch = e.disk.doubtful, epoch

@@ -28,17 +28,17 @@ const (
 type sim struct {
 	model
 	summary
-	t      *testing.T
-	random *rand.Rand
-	now    int64 // Unix milliseconds
-	wild   bool  // disks may be lost, and the ledger may be restored from a backup
-	gentle bool  // of these, only the ledger is restored, and announced: nothing is lost for good
-	file   bool  // the ledger is a file, not on a server
-	mapped bool  // journals are written through memory
-	calm   bool  // there are no faults any more
-	depth  int
-	// changed says that a transaction was committed since the last check.
-	changed bool
+	t       *testing.T
+	random  *rand.Rand
+	now     int64 // Unix milliseconds
+	wild    bool  // disks may be lost, and the ledger may be restored from a backup
+	gentle  bool  // of these, only the ledger is restored, and announced: nothing is lost for good
+	file    bool  // the ledger is a file, not on a server
+	mapped  bool  // journals are written through memory
+	calm    bool  // there are no faults any more
+	depth   int
+	commits int64 // to the ledger
+	checked int64 // of these, at the last check
 	ids     int
 	edges   []*edge
 	centre  *centre
@@ -221,13 +221,13 @@ func (s *sim) heal() {
 		e.setClock(0)
 		e.cutUntil, e.fullUntil, e.syncFails = 0, 0, false
 	}
-	s.quiet(40)
+	s.settle()
 	for _, e := range s.edges {
 		if e.aside != nil {
 			s.swap(e)
 		}
 	}
-	s.quiet(40)
+	s.settle()
 	if !s.wild { // else the leases of an epoch may be on a disk that was taken aside
 		for _, r := range s.query(selectStale) {
 			s.fail("edge-%d still holds %d credits of epoch %d, which ended", r[0], r[2], r[1])
@@ -272,6 +272,29 @@ func (s *sim) unsuspend() {
 			return err
 		}))
 	}
+}
+
+const (
+	// settleRounds is for how many rounds everything may settle.
+	settleRounds = 40
+	// idleRounds is after how many rounds without a commit nothing more is expected to happen.
+	idleRounds = 4
+)
+
+// settle has every edge exchange with the writer until nothing changes any more, and lets the rest of
+// the time pass.
+func (s *sim) settle() {
+	idle := 0
+	for n := range settleRounds {
+		before := s.commits
+		if s.quiet(1); s.commits != before {
+			idle = 0
+		} else if idle++; idle == idleRounds {
+			s.now += int64(settleRounds-n) * 1000
+			break
+		}
+	}
+	s.quiet(1)
 }
 
 // quiet has every edge exchange with the writer, so many rounds.

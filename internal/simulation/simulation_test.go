@@ -25,7 +25,7 @@ const (
 	// shortSeeds is how many seeds run with -short.
 	shortSeeds = 60
 	// garbagePercent is GOGC: a run allocates much and keeps little.
-	garbagePercent = 400
+	garbagePercent = 800
 )
 
 // simulate makes one run, in a synctest bubble: its clock stands still while any goroutine can

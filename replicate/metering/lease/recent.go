@@ -89,7 +89,7 @@ func (e *entry) use() use {
 }
 
 // pageEntries is how many entries are allocated at once.
-const pageEntries = 1 << 12
+const pageEntries = 1 << 8
 
 // recentIDs remembers the newest request ids, in a ring that grows by pages, with an index
 // from an id's sum to its slot in the ring.
