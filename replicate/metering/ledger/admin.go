@@ -132,12 +132,13 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 	return nil
 }
 
-// AddEdge makes an edge. Its error is ErrTaken.
+// AddEdge makes an edge. A restored ledger awaits it like the others: it may have been lost with the
+// ledger, and hold leases. Its error is ErrTaken.
 func (l *Ledger) AddEdge(name string) error {
 	if l.edges[name] != nil {
 		return ErrTaken
 	}
-	e := &Edge{Name: name, Declared: true, epochs: map[uint64]*Epoch{}, listed: map[int64]bool{}}
+	e := &Edge{Name: name, Declared: !l.Restoring, epochs: map[uint64]*Epoch{}, listed: map[int64]bool{}}
 	l.edges[name] = e
 	l.changes.edge(e)
 	return nil

@@ -103,6 +103,23 @@ func TestABatchAfterAGapIsNotApplied(t *testing.T) {
 	require.Zero(t, f.credits().Spent)
 }
 
+// TestAnEdgeWithoutAnEpochIsAwaited restores a backup from before an edge's first Hello, or before the
+// edge was added. It may hold leases since.
+func TestAnEdgeWithoutAnEpochIsAwaited(t *testing.T) {
+	f := newFixture(t, 9, "one", "two")
+	f.l.Restore()
+	require.NoError(t, f.l.AddEdge("three"))
+	for _, name := range []string{"one", "three"} {
+		e, session := f.hello(name, syncproto.Hello{Boot: 1, Epoch: 5, Granted: 30})
+		want := syncproto.Want{Pool: creditsOf1, Target: 100, Urgent: true}
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, DeclaredLast: true, Wants: []syncproto.Want{want}})
+	}
+	require.Equal(t, []string{"two"}, f.l.Awaited())
+	require.Zero(t, f.credits().Leased, "granted before the last edge has reported")
+	f.hello("two", syncproto.Hello{Boot: 2})
+	require.True(t, f.l.Restoring, "until it has declared that it holds nothing")
+}
+
 // TestReturnsAreKnownBeforeGrantsAreCompensated restores a ledger that lacks a lease of all
 // credits, 60 that came back of it, and the grant of these to another edge, which reports first.
 func TestReturnsAreKnownBeforeGrantsAreCompensated(t *testing.T) {

@@ -16,12 +16,13 @@ func (l *Ledger) enterRestore(e *Edge) {
 	l.changes.edge(e)
 }
 
-// Restore starts a restore: the ledger came back from a backup.
+// Restore starts a restore: the ledger came back from a backup. An edge without an epoch is awaited,
+// too: it may have got its first one, and leases, since the backup.
 func (l *Ledger) Restore() {
 	l.Restoring = true
 	l.changes.Restoring, l.changes.leapIDs = &l.Restoring, true
 	for _, e := range l.edges {
-		e.Declared = e.Epoch == 0
+		e.Declared = false
 		l.changes.edge(e)
 	}
 }

@@ -32,7 +32,7 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool,
 	var generation uint64
 	_, err = tx.ExecContext(ctx, `UPDATE writer SET generation = generation + 1 + ?, restoring = max(restoring, ?)`, int64(leap), restored)
 	if err == nil && restored {
-		if _, err = tx.ExecContext(ctx, `UPDATE node SET declared = (epoch = 0)`); err == nil {
+		if _, err = tx.ExecContext(ctx, `UPDATE node SET declared = 0`); err == nil {
 			//mutant:ids-given-again-after-a-restore
 			_, err = tx.ExecContext(ctx, leapIDs)
 		}
