@@ -124,6 +124,10 @@ func newCluster(t *testing.T) *cluster {
 	}
 	b, err := buildOnce()
 	require.NoError(t, err)
+	return newClusterOf(t, b)
+}
+
+func newClusterOf(t *testing.T, b *built) *cluster {
 	c := &cluster{t: t, dir: t.TempDir(), built: b}
 	c.writer = c.process("writer", "writer", "--token", operatorToken,
 		"--database", c.path("ledger.db"), "--access", c.path("access.db"))

@@ -4,5 +4,5 @@
 //
 // At the end of each test the credits that the ledger counts as spent must be the 200
 // responses that clients received. A request that was cut off may have been charged, and is
-// counted separately.
+// counted separately. TestHistory judges each answer at its time, by package history.
 package chaos

@@ -1,0 +1,73 @@
+package history
+
+import "time"
+
+// The calls of Balances.
+const (
+	Bought  Kind = iota + 1 // an operator gave Units credits
+	Taking                  // an operator began to take Units credits: as leases come back, or fewer
+	Took                    // an operator read that this is done, and Units were taken
+	Served                  // a client got an answer for a credit
+	Refused                 // a client got 402
+	CutOff                  // a client got no answer: it may have been charged
+	Left                    // an operator read that Units can still be spent, while nobody else calls
+)
+
+// balance is the state of an account. left is what can be spent at most: cut is how much less it may
+// be, since calls without an answer may have been charged; taking is how much an operator is about to
+// take, and assumed how much of that must have been taken already.
+type balance struct{ left, cut, taking, assumed int64 }
+
+// Balances is the model of an account's credits. A 200 needs a credit, wherever it is; a 402 is said
+// only when there is none, anywhere, or there was none within the last two seconds (G1, G5, G6).
+func Balances() Model {
+	return Model{
+		name: "the credits",
+		kinds: map[Kind]string{
+			Bought: "bought", Taking: "taking", Took: "took", Served: "200", Refused: "402", CutOff: "no answer", Left: "left",
+		},
+		init: balance{}, step: stepBalance, early: map[Kind]time.Duration{Refused: Stale},
+	}
+}
+
+func stepBalance(state any, c Call) (bool, any) {
+	b := state.(balance)
+	switch c.Kind {
+	case Bought:
+		b.left += c.Units
+	case Taking:
+		b.taking, b.assumed = c.Units, 0
+	case Took:
+		b.take(c.Units - b.assumed)
+		b.taking, b.assumed = 0, 0
+	case CutOff:
+		b.cut++
+	case Served:
+		b.left--
+	case Refused:
+		b.refuse()
+	case Left:
+		b.cut -= b.left - c.Units
+		b.left = c.Units
+		return b.taking == 0 && b.cut >= 0 && c.Units <= state.(balance).left, b
+	}
+	return b.left >= 0 && b.cut >= 0, b
+}
+
+// take takes credits, or finds that some which were assumed to be taken were not: calls without an
+// answer must have spent those.
+func (b *balance) take(units int64) {
+	if units < 0 {
+		b.cut += units
+	} else {
+		b.left -= units
+	}
+}
+
+// refuse explains that nothing is left.
+func (b *balance) refuse() {
+	taken := min(b.left, b.taking-b.assumed)
+	b.assumed += taken
+	b.cut -= b.left - taken
+	b.left = 0
+}
