@@ -13,7 +13,6 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/devdata"
 	"regedge/host/edge"
-	"regedge/host/hint"
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/meter"
@@ -23,6 +22,7 @@ import (
 type devCommand struct {
 	edgeFlags
 	WriterListen string `default:"127.0.0.1:8081" placeholder:"ADDR" help:"Address of the dashboard and of the writer's API, for the operator's commands (${default})."`
+	Registry     string `type:"path" placeholder:"FILE" help:"Registry database of your own, from regedge import, to serve in place of the sample."`
 	Data         string `default:"data" type:"path" placeholder:"DIR" help:"Directory of the databases; made on the first start (${default})."`
 }
 
@@ -56,7 +56,7 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	if n.config, err = c.config(listening, log); err != nil {
 		return err
 	}
-	if n.data, err = devdata.Open(ctx, c.Data, m.Now, m.Stdout, &closers); err != nil {
+	if n.data, err = devdata.Open(ctx, c.Data, c.Registry, m.Now, m.Stdout, &closers); err != nil {
 		return err
 	}
 	centre, err := n.openWriter(ctx, &closers)
@@ -136,7 +136,8 @@ func (n *devNode) run(ctx context.Context) (err error) {
 // inProcess is the address of a writer that is called without a network.
 const inProcess = "http://writer.internal"
 
-// exampleStatement finds a company of the official data with as many fields as possible.
+// exampleStatement finds a company of the official data with as many fields as possible: a live
+// key does not see the sandbox's made-up ones.
 const exampleStatement = `
 SELECT c.cin, c.company_name FROM company c
 ORDER BY c.company_name LIKE '%MADE-UP%', c.status <> 'ACTIVE', NOT EXISTS (
@@ -150,12 +151,13 @@ func (n *devNode) greet(ctx context.Context) error {
 	if err := n.config.Registry.Query(ctx, exampleStatement, nil, &example); err != nil {
 		return fmt.Errorf("find an example: %w", err)
 	}
-	if example.Rows() == 0 {
-		return hint.With(errors.New("the registry has no company"), "remove %s to start over", n.Data)
-	}
-	cin, name := example.Values[0].Text, example.Values[1].Text
 	d := n.data
 	base, key := n.url(n.addr), d.LiveKey
+	cin, name := handler.SandboxCompany, "a made-up company" // for a registry without companies
+	exampleKey := ident.SandboxKey
+	if example.Rows() > 0 {
+		cin, name, exampleKey = example.Values[0].Text, example.Values[1].Text, key
+	}
 	fmt.Fprintf(n.main.Stdout, `regedge is running on the files in %s. Ctrl-C stops it.
 
   Lookups      %s
@@ -178,7 +180,7 @@ Manage accounts, keys and credits from another shell:
 %sKey, token and passwords are kept in %s, readable by you alone.
 `, n.Data, base, ident.SandboxKey, key,
 		n.DashboardURL, devdata.Owner, d.OwnerPassword, devdata.Operator, d.OperatorPassword,
-		name, key, base, cin, n.api, d.OperatorToken, programName(), n.notice(), d.SecretsFile())
+		name, exampleKey, base, cin, n.api, d.OperatorToken, programName(), n.notice(), d.SecretsFile())
 	return nil
 }
 

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 // The scripts in testdata/script show what a person sees on the command line. Beside the
 // commands of testscript they have:
 //
-//	boot DIR             run regedge dev on DIR, on ports of its own; sets LOOKUPS, and
+//	boot DIR [--registry FILE]
+//	                     run regedge dev on DIR, on ports of its own; sets LOOKUPS, and
 //	                     REGEDGE_WRITER, REGEDGE_TOKEN and KEY as it prints them
 //	halt                 stop it and wait for its end
 //	get STATUS PATH KEY  look PATH up with KEY; the body is then in the file body
@@ -111,18 +112,22 @@ func (p *program) halt() int {
 	return code
 }
 
-func startDev(dir string) *program {
-	return start("dev", "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0", "--data", dir)
+func startDev(dir string, flags ...string) *program {
+	return start(append([]string{"dev", "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0", "--data", dir}, flags...)...)
 }
 
 // greeted reports whether dev has printed all that it prints.
 func (p *program) greeted() bool { return strings.Contains(p.stdout.String(), "readable by you alone") }
 
 func boot(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: boot DIR")
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: boot DIR [--registry FILE]")
 	}
-	p := startDev(ts.MkAbs(args[0]))
+	flags := args[1:]
+	if len(flags) == 2 { // relative to the script's directory
+		flags[1] = ts.MkAbs(flags[1])
+	}
+	p := startDev(ts.MkAbs(args[0]), flags...)
 	ts.Defer(func() { p.halt() })
 	if !p.await(p.greeted) {
 		ts.Fatalf("regedge dev: %s%s", p.stdout, p.stderr)

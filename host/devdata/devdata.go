@@ -34,7 +34,8 @@ const (
 // Data is an open data directory. Its secrets are kept in a file that only its owner can
 // read, because a developer wants to see them again; only dev keeps secrets.
 type Data struct {
-	dir string
+	dir      string
+	registry string // path of the registry database
 	// Node is the state directory of dev's node. Its lock guards the whole directory.
 	Node journal.Dir
 
@@ -53,11 +54,12 @@ type Secrets struct {
 	Sampled bool `json:"sampled"`
 }
 
-// Open locks the directory for this process. On the first start it makes the directory and
-// imports the sample that is embedded in the program, telling out; an interrupted first
-// start is resumed. closers gets what must be closed.
-func Open(ctx context.Context, dir string, now func() time.Time, out io.Writer, closers *service.Closers) (*Data, error) {
-	d := &Data{dir: dir}
+// Open locks the directory for this process; the first start makes it. registry is the path of a
+// registry database; "" is one in the directory, into which the first start without another imports
+// the sample that is embedded in the program, telling out; when interrupted, it is resumed. closers
+// gets what must be closed.
+func Open(ctx context.Context, dir, registry string, now func() time.Time, out io.Writer, closers *service.Closers) (*Data, error) {
+	d := &Data{dir: dir, registry: registry}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, hint.With(fmt.Errorf("make data directory: %w", err), "--data DIR chooses another")
 	}
@@ -66,11 +68,15 @@ func Open(ctx context.Context, dir string, now func() time.Time, out io.Writer, 
 		return nil, edge.ExplainInUse(err, dir)
 	}
 	closers.Add(service.IgnoreClosed(d.Node))
-	if err := d.load(); err != nil || d.Sampled {
+	if err := d.load(); err != nil || registry != "" {
 		return d, err
 	}
+	d.registry = d.path(registryFile)
+	if d.Sampled {
+		return d, nil
+	}
 	fmt.Fprintf(out, "First start: making %s from the data in the program.\n", dir)
-	if _, err := sample.Import(ctx, d.path(registryFile), now); err != nil {
+	if _, err := sample.Import(ctx, d.registry, now); err != nil {
 		return nil, err
 	}
 	d.Sampled = true
@@ -93,7 +99,7 @@ func (d *Data) SecretsFile() string { return d.path(secretsFile) }
 
 // OpenDatabases opens the two databases of lookups for reading.
 func (d *Data) OpenDatabases(ctx context.Context, closers *service.Closers) (registry, access edge.Database, err error) {
-	if registry, err = edge.OpenFile(ctx, schema.Registry, d.path(registryFile)); err != nil {
+	if registry, err = edge.OpenFile(ctx, schema.Registry, d.registry); err != nil {
 		return nil, nil, err
 	}
 	closers.Add(registry.Close)

@@ -31,13 +31,22 @@ type company struct {
 	activity                string
 }
 
-// usual returns an ordinary private company in Bengaluru, for others to start from.
+// offices are the state, the registrar and the end of an address by the state code of a CIN.
+var offices = map[string][3]string{
+	"DL": {"delhi", "ROC Delhi", "NEW DELHI,New Delhi,Delhi,110001-India"},
+	"KA": {"karnataka", "ROC Bangalore", "BANGALORE,Bengaluru Urban,Karnataka,560001-India"},
+	"MH": {"maharashtra", "ROC Mumbai", "MUMBAI,Mumbai City,Maharashtra,400001-India"},
+	"TN": {"tamil nadu", "ROC Chennai", "CHENNAI,Chennai,Tamil Nadu,600001-India"},
+}
+
+// usual returns an ordinary private company in the state of its CIN, for others to start from.
 func usual(cin, name string) company {
+	office := offices[cin[6:8]]
 	return company{cin: cin, name: name,
 		category: "Company limited by shares", sub: "Non-government company", class: "Private",
 		authorized: "1000000.00", paidUp: "100000.00", date: cin[8:12] + "-07-15",
-		address: "1 MADE-UP ROAD,MADE-UP LAYOUT,BANGALORE,Bengaluru Urban,Karnataka,560001-India",
-		listing: "Unlisted", status: "Active", state: "karnataka", roc: "ROC Bangalore", nic: cin[1:6],
+		address: "1 MADE-UP ROAD,MADE-UP LAYOUT," + office[2],
+		listing: "Unlisted", status: "Active", state: office[0], roc: office[1], nic: cin[1:6],
 		activity: "Business Services"}
 }
 
@@ -64,7 +73,7 @@ func madeUpCompanies() table {
 func namedCompanies() []company {
 	every := usual(sampletest.CompanyEveryField, "EVERY FIELD (MADE-UP) PRIVATE LIMITED")
 	grand := usual(sampletest.CompanyGrandBoard, "GRAND BOARD (MADE-UP) LIMITED")
-	grand.class, grand.listing, grand.roc, grand.state = "Public", "Listed", "ROC Mumbai", "maharashtra"
+	grand.class, grand.listing = "Public", "Listed"
 	grand.address = "4 MADE-UP ROAD,FORT,MUMBAI,Mumbai City,Maharashtra,400001-India"
 	// Paise to cut off; read as floating point, the first would become a rupee more.
 	grand.authorized, grand.paidUp = "9007199254740991.99", "500000000000.50"
@@ -72,10 +81,10 @@ func namedCompanies() []company {
 	full.class = "Public"
 	nothing := company{cin: sampletest.CompanyBare, name: "BARE (MADE-UP) PRIVATE LIMITED", status: "Active"}
 	alone := usual(sampletest.CompanyNoDirector, "NO DIRECTOR (MADE-UP) PRIVATE LIMITED")
-	alone.roc, alone.state, alone.address = "ROC Delhi", "delhi", "5 MADE-UP ROAD,NEW DELHI,New Delhi,Delhi,110001-India"
+	alone.address = "5 MADE-UP ROAD,NEW DELHI,New Delhi,Delhi,110001-India"
 	lost := usual(sampletest.CompanyUnknownPincode, "UNKNOWN PINCODE (MADE-UP) FOUNDATION")
 	lost.category, lost.sub = "Company limited by guarantee", "Guarantee and association Company"
-	lost.address = "6 MADE-UP ROAD,NOWHERE,Nowhere,Karnataka,999999-India"
+	lost.address = "6 MADE-UP ROAD,BANGALORE,Bengaluru Urban,Karnataka,560999-India"
 	lost.authorized, lost.paidUp = "0.00", "0.00"
 	return []company{every, grand, full, nothing, alone, lost,
 		usual(sampletest.CompanyFallback, "FALLBACK (MADE-UP) PRIVATE LIMITED"),
@@ -117,7 +126,6 @@ func ownershipCompanies() []company {
 		case "GAT", "GAP", "NPL", "PLN":
 			c.category, c.sub = "Company limited by guarantee", "Guarantee and association Company"
 		}
-		c.roc, c.state = "ROC Chennai", "tamil nadu"
 		c.address = "7 MADE-UP ROAD,,CHENNAI,Chennai,Tamil Nadu,600001-India"
 		list = append(list, c)
 	}

@@ -26,7 +26,7 @@ func plainLLPs() table {
 	t.add(sampletest.LLPEveryField, "EVERY FIELD (MADE-UP) LLP", "Active", "2018-01-09", "Computer programming, consultancy and related activities",
 		"Business Services", "500000", "16 MADE-UP ROAD", "Bangalore", "Karnataka", "560001")
 	t.add(sampletest.LLPManyPartners, "MANY PARTNERS (MADE-UP) LLP", "Active", "2012-12-12", "", "Legal services", "99999999999", "17 MADE-UP ROAD", "Mumbai", "Maharashtra", "400001")
-	t.add(sampletest.LLPFiftyPartners, "FIFTY PARTNERS (MADE-UP) LLP", "Active", "2013-03-13", "", "", "100000", "", "Chennai", "Tamil Nadu", "999999")
+	t.add(sampletest.LLPFiftyPartners, "FIFTY PARTNERS (MADE-UP) LLP", "Active", "2013-03-13", "", "", "100000", "", "Chennai", "Tamil Nadu", "600999")
 	t.add(sampletest.LLPBare, "BARE (MADE-UP) LLP", "Inactive", "", "", "", "", "", "", "", "")
 	for i, status := range append([]string{"Suspended"}, statuses...) {
 		t.add(fmt.Sprintf("AAZ-91%02d", i), fmt.Sprintf("STATUS %d (MADE-UP) LLP", i), status, "2017-07-17", "", "Trading", "10000",

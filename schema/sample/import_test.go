@@ -25,7 +25,7 @@ func TestTheSampleImportsWithoutARefusal(t *testing.T) {
 	require.Empty(t, total.Rejected)
 	require.Empty(t, total.Unread)
 	require.Equal(t, map[string]int64{"foreign company": 1}, total.LeftOut)
-	for table, want := range map[string]int{"company": 544, "llp": 46, "director": 199, "appointment": 313, "partner": 116, "pincode": 151} {
+	for table, want := range map[string]int{"company": 544, "llp": 46, "director": 199, "appointment": 313, "partner": 116, "pincode": 150} {
 		require.Equal(t, want, i.number(t, "SELECT count(*) FROM "+table), table)
 	}
 }
@@ -85,6 +85,22 @@ func TestTheFullExampleHasEveryField(t *testing.T) {
 		WHERE llpin = ? AND length(incorporation_date || main_division || business_activity || contribution || llp.state
 		|| address_line || city || district) > 0`, sampletest.LLPEveryField))
 	require.Equal(t, 9007199254740991, i.number(t, "SELECT authorized_capital FROM company WHERE cin = ?", sampletest.CompanyGrandBoard))
+}
+
+// TestMadeUpOfficesAreInOneState compares the state, the registrar's one in the CIN, and that of the
+// pincode's post offices. Pincodes that no directory has are in none.
+func TestMadeUpOfficesAreInOneState(t *testing.T) {
+	i := newImport(t)
+	i.sample(t, 1)
+	require.Equal(t, []string{"560999"}, i.texts(t, `SELECT pincode FROM company
+		WHERE company_name LIKE '%(MADE-UP)%' AND pincode IS NOT NULL AND pincode NOT IN (SELECT pincode FROM pincode)`))
+	require.Equal(t, []string{"600999"}, i.texts(t, "SELECT pincode FROM llp WHERE pincode NOT IN (SELECT pincode FROM pincode)"))
+	require.Empty(t, i.texts(t, `SELECT company_name || ': ' || c.state || ', ' || p.state FROM company c JOIN pincode p USING (pincode)
+		WHERE company_name LIKE '%(MADE-UP)%' AND c.state <> p.state`))
+	require.Empty(t, i.texts(t, "SELECT llp_name FROM llp l JOIN pincode p USING (pincode) WHERE l.state <> p.state"))
+	require.Empty(t, i.texts(t, `SELECT company_name || ': ' || state FROM company WHERE company_name LIKE '%(MADE-UP)%' AND state IS NOT NULL
+		AND state <> CASE substr(cin, 7, 2) WHEN 'DL' THEN 'Delhi' WHEN 'GA' THEN 'Goa' WHEN 'KA' THEN 'Karnataka'
+			WHEN 'MH' THEN 'Maharashtra' WHEN 'TN' THEN 'Tamil Nadu' ELSE '' END`))
 }
 
 func TestPersonalContactsOfTheDocumentsAreDropped(t *testing.T) {
