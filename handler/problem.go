@@ -44,7 +44,7 @@ var problems = [...]Problem{
 	{InvalidLLPIN, 400, "Invalid LLPIN",
 		"An LLPIN is three letters, an optional hyphen and four digits, as in ZZZ-0001, given once."},
 	{InvalidQuery, 400, "Invalid query",
-		"Give name once, with 1 to 200 characters, and limit at most once, as an integer from 1 to 10."},
+		"The parameter name is missing. Give it once, with 1 to 200 characters."},
 	{InvalidRequest, 400, "Invalid request",
 		"This is not a well-formed HTTP request. Check what the client sends on the request line and in the header."},
 	{MissingAPIKey, 401, "API key missing",

@@ -19,7 +19,7 @@ func (c *call) searchCompanies() answer {
 	name, times, ok := c.queryParam("name")
 	switch {
 	case times == 0:
-		return failed(InvalidQuery, "The parameter name is missing. Give it once, with 1 to 200 characters.")
+		return failed(InvalidQuery, "")
 	case times > 1:
 		return failed(InvalidQuery, "The parameter name is given more than once. Give it once.")
 	case !ok || !utf8.ValidString(name):

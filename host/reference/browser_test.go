@@ -51,10 +51,10 @@ func (p *tab) open(url string) {
 func (p *tab) openRecord(base string) {
 	p.T.Helper()
 	p.open(base + "/")
-	p.Type("#name", "every field\r")
+	p.Type("#name", "sandbox every field\r")
 	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
 	p.Click(`#matches a[href^="#company/"]`)
-	p.WaitFor(`document.querySelector("#record-title")?.textContent.startsWith("EVERY FIELD")`)
+	p.WaitFor(`document.querySelector("#record-title")?.textContent.startsWith("SANDBOX EVERY FIELD")`)
 }
 
 // openOperation opens a lookup in the reference and makes its call.

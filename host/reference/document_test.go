@@ -37,6 +37,7 @@ func TestExamplesOfProblemsAreThoseOfTheService(t *testing.T) {
 		require.True(t, ok, code)
 		require.Equal(t, problem.Title, value["title"], code)
 		require.EqualValues(t, problem.Status, value["status"], code)
+		require.Equal(t, problem.Detail, value["detail"], code)
 		require.Equal(t, code, value["code"])
 		require.True(t, strings.HasSuffix(value["type"].(string), "/problems/"+code), code)
 	})
@@ -208,7 +209,7 @@ func TestTheCheckSeesWhatIsNotDocumented(t *testing.T) {
 		"a value that is not enumerated":    func(a *answer) { a.replace(`"type":"llp"`, `"type":"person"`) },
 		"a number as text":                  func(a *answer) { a.replace(`"credits_remaining":null`, `"credits_remaining":"7"`) },
 		"a negative balance":                func(a *answer) { a.replace(`"credits_remaining":null`, `"credits_remaining":-1`) },
-		"a match that is no identifier":     func(a *answer) { a.replace(`AAZ-9001`, `AAZ9001`) },
+		"a match that is no identifier":     func(a *answer) { a.replace(`ZZZ-0001`, `ZZZ0001`) },
 		"a header that is missing":          func(a *answer) { a.header.Del("X-Request-Id") },
 		"a header too many":                 func(a *answer) { a.header.Set("X-New", "1") },
 		"a header that is no number":        func(a *answer) { a.header.Set("RateLimit-Remaining", "many") },
@@ -241,14 +242,14 @@ func (a *answer) replace(old, new string) {
 func goodAnswer() answer {
 	return withHeaders(answer{
 		method: http.MethodGet, target: "/v1/search/companies?name=an", status: 200,
-		body: []byte(`{"data":[{"value":"AAZ-9001","label":"AN LLP","type":"llp"}],` +
+		body: []byte(`{"data":[{"value":"ZZZ-0001","label":"AN LLP","type":"llp"}],` +
 			`"meta":{"request_id":"` + exampleID + `","credits_remaining":null,"sandbox":true}}`),
 	}, "application/json")
 }
 
 func goodProblem() answer {
 	return withHeaders(answer{
-		method: http.MethodGet, target: "/v1/companies/U99999MH1999PTC999999", status: 404,
+		method: http.MethodGet, target: "/v1/companies/U72900ZZ2015PTC999999", status: 404,
 		body: []byte(`{"type":"https://registry.example/problems/company_not_found","title":"Company not found",` +
 			`"status":404,"detail":"None.","code":"company_not_found","request_id":"` + exampleID + `"}`),
 	}, "application/problem+json")

@@ -176,8 +176,8 @@ func startData() startPage {
 			{"/v1/directors/{din}", "A director, with up to 10 linked companies", "Lookups/getDirector"},
 			{"/v1/llps/{llpin}", "An LLP, with up to 50 partners", "Lookups/getLLP"},
 		},
-		Queries: []string{"every field", "online", "agro"},
-		Path:    "/v1/search/companies?name=every+field",
+		Queries: []string{"sandbox", "sandbox tr", "sandbox every field"},
+		Path:    "/v1/search/companies?name=sandbox+every+field",
 		Example: startExample,
 	}
 }
@@ -185,13 +185,13 @@ func startData() startPage {
 const startExample = `{
   "data": [
     {
-      "value": "AAZ-9001",
-      "label": "EVERY FIELD (MADE-UP) LLP",
+      "value": "ZZZ-0001",
+      "label": "SANDBOX EVERY FIELD (MADE-UP) LLP",
       "type": "llp"
     },
     {
-      "value": "U72900KA2015PTC990001",
-      "label": "EVERY FIELD (MADE-UP) PRIVATE LIMITED",
+      "value": "U72900ZZ2015PTC000001",
+      "label": "SANDBOX EVERY FIELD (MADE-UP) PRIVATE LIMITED",
       "type": "company"
     }
   ],

@@ -91,10 +91,10 @@ var advices = map[string]advice{
 		Means: "The path holds no valid CIN. Nothing was looked up.",
 		Do: []string{
 			"Compare it with the form: a letter, 5 digits, 2 letters, 4 digits, 3 letters, 6 digits. The letter O in place of a zero is the usual slip.",
-			"An LLPIN (AAB-1234) belongs to /v1/llps; numbers of foreign companies (F and digits) are not in this registry.",
+			"An LLPIN (ZZZ-0001) belongs to /v1/llps; numbers of foreign companies (F and digits) are not in this registry.",
 			"If you have only a name, find the CIN with /v1/search/companies.",
 		},
-		Call: "/v1/companies/U72900KA2O15PTC990001", Retry: retryNever,
+		Call: "/v1/companies/U72900ZZ2O15PTC000001", Retry: retryNever,
 	},
 	handler.InvalidDIN: {
 		Means: "The path holds no valid DIN. Nothing was looked up.",
@@ -102,15 +102,15 @@ var advices = map[string]advice{
 			"Send digits only, 8 at most. Leading zeros may be left out.",
 			"If the number came from a spreadsheet, check that it was not turned into 1.23E+07.",
 		},
-		Call: "/v1/directors/12345678X", Retry: retryNever,
+		Call: "/v1/directors/99999901X", Retry: retryNever,
 	},
 	handler.InvalidLLPIN: {
 		Means: "The LLPIN is missing, given more than once, longer than 20 characters, or not of its form.",
 		Do: []string{
-			"Send three letters, a hyphen if you like, and four digits: AAB-1234 or aab1234.",
+			"Send three letters, a hyphen if you like, and four digits: ZZZ-0001 or zzz0001.",
 			"A company's CIN belongs to /v1/companies.",
 		},
-		Call: "/v1/llps/AAB-12", Retry: retryNever,
+		Call: "/v1/llps/ZZZ-12", Retry: retryNever,
 	},
 	handler.InvalidQuery: {
 		Means: "A parameter of the search is missing, out of bounds, or given more than once. The detail names it.",
@@ -118,7 +118,7 @@ var advices = map[string]advice{
 			"Give name once, with 1 to 200 characters, percent-encoded as UTF-8.",
 			"Give limit at most once, as an integer from 1 to 10.",
 		},
-		Call: "/v1/search/companies?name=steel&limit=50", Retry: retryNever,
+		Call: "/v1/search/companies?limit=5", Retry: retryNever,
 	},
 	handler.InvalidRequest: {
 		Means: "What arrived is not a request that can be read without doubt. The connection was closed, since what follows on it can't be told apart.",
@@ -126,14 +126,14 @@ var advices = map[string]advice{
 			"Use a well-known HTTP library, and let it write the request line and the header.",
 			"Send Host once, and no line breaks or control characters in fields.",
 		},
-		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	handler.RequestTimeout: {
 		Means: "The request line and the header did not arrive within five seconds.",
 		Do: []string{
 			"Send the request again, whole.",
 		},
-		Call: "/v1/llps/AAZ-9001", Retry: "Yes, at once.",
+		Call: "/v1/llps/ZZZ-0001", Retry: "Yes, at once.",
 	},
 	handler.URITooLong: {
 		Means: "Path and query are longer than 8,192 bytes together. Nothing was looked up.",
@@ -147,7 +147,7 @@ var advices = map[string]advice{
 		Do: []string{
 			"Send fewer or shorter fields; the service reads Authorization and Traceparent alone.",
 		},
-		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	handler.MissingAPIKey: {
 		Means: "The call carries no API key.",
@@ -156,7 +156,7 @@ var advices = map[string]advice{
 			"To try the service, use the sandbox key reg_sandbox_public.",
 			"If you send one, check whether a proxy or a redirect drops the header.",
 		},
-		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	handler.InvalidAPIKey: {
 		Means: "The key is not one of ours, has a typing error, or was revoked. These are not told apart, so that nobody can learn which keys once existed.",
@@ -165,7 +165,7 @@ var advices = map[string]advice{
 			"Check in the dashboard whether it is still active, and create a new one if not.",
 			"Send exactly one Authorization header, with the scheme Bearer.",
 		},
-		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	charge.InsufficientCredits: {
 		Means: "The account has no credits left, at this node and at every other. What was asked for is not answered, found or not.",
@@ -173,21 +173,21 @@ var advices = map[string]advice{
 			"Add credits; the next call after that succeeds.",
 			"Watch X-Credits-Remaining on successful calls to see it coming.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, as soon as the account has credits again.",
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, as soon as the account has credits again.",
 	},
 	handler.PlanWithoutAPIAccess: {
 		Means: "The key is valid, but the plan of its account does not include calls.",
 		Do: []string{
 			"Change the plan. It takes effect within two seconds; the key stays the same.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, after the plan was changed.",
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, after the plan was changed.",
 	},
 	handler.AccountSuspended: {
 		Means: "The key is valid, but its account was suspended by an operator.",
 		Do: []string{
 			"Ask support, with the request id.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, after the suspension was lifted.",
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, after the suspension was lifted.",
 	},
 	handler.CompanyNotFound: {
 		Means: "The CIN is well formed, but the registry holds no such company. The call was free and counts towards the daily cap of 100 not-found calls.",
@@ -195,14 +195,14 @@ var advices = map[string]advice{
 			"Look for the company by its name with /v1/search/companies: a company that changed its activity, state or form has a new CIN.",
 			"See X-Registry-Release for the release of the registry that was read.",
 		},
-		Call: "/v1/companies/U99999MH1999PTC999999", Retry: "Not before the next release of the registry.",
+		Call: "/v1/companies/U72900ZZ2015PTC999999", Retry: "Not before the next release of the registry.",
 	},
 	handler.DirectorNotFound: {
 		Means: "The DIN is well formed, but the registry holds no such director. The call was free and counts towards the daily cap of 100 not-found calls.",
 		Do: []string{
 			"Compare the number with its source: a lost digit still makes a well-formed DIN.",
 		},
-		Call: "/v1/directors/99999998", Retry: "Not before the next release of the registry.",
+		Call: "/v1/directors/99999999", Retry: "Not before the next release of the registry.",
 	},
 	handler.LLPNotFound: {
 		Means: "The LLPIN is well formed, but the registry holds no such LLP. The call was free and counts towards the daily cap of 100 not-found calls.",
@@ -225,7 +225,7 @@ var advices = map[string]advice{
 		Do: []string{
 			"Use GET. HEAD, POST and the others are not answered.",
 		},
-		Call: "/v1/llps/AAZ-9001", Retry: retryNever,
+		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	charge.RateLimitExceeded: {
 		Means: "The account has used up its requests of this minute, over all its keys; with the sandbox key, your address has. A refused request does not count again.",
@@ -234,7 +234,7 @@ var advices = map[string]advice{
 			"Spread calls by RateLimit-Remaining and RateLimit-Reset to stay below the limit.",
 			"A larger plan has a higher rate: 60, 300 or 1,200 a minute.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
 	charge.MonthlyVolumeExceeded: {
 		Means: "The charged calls that the plan includes for this month are used up. Months begin at 00:00 UTC on the first.",
@@ -242,7 +242,7 @@ var advices = map[string]advice{
 			"Change to a larger plan, which lifts the limit at once.",
 			"Or wait for the next month; Retry-After says how long.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
 	charge.NotFoundCapExceeded: {
 		Means: "Today 100 calls of this key found nothing in the registry; with the sandbox key, 100 calls from your address. Until the next day, UTC, all endpoints refuse it.",
@@ -259,7 +259,7 @@ var advices = map[string]advice{
 			"Try again, with a growing pause between the attempts.",
 			"If it stays, report the request id: it is in the log beside the cause.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: "Yes, once or twice.",
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, once or twice.",
 	},
 	charge.MeteringUnavailable: {
 		Means: "The account's balance cannot be reached at the moment, and no call is answered without it. Nothing was charged.",
@@ -267,14 +267,14 @@ var advices = map[string]advice{
 			"Try again after the seconds in Retry-After.",
 			"The sandbox key goes on working in the meantime.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
 	handler.RegistryUnavailable: {
 		Means: "This node cannot read the registry at the moment. Nothing was charged.",
 		Do: []string{
 			"Try again after the seconds in Retry-After; another node may be able to answer at once.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
 	handler.Overloaded: {
 		Means: "This node is answering as many requests as it can. Your request was refused before any work was done, and nothing was charged.",
@@ -282,6 +282,6 @@ var advices = map[string]advice{
 			"Try again after the seconds in Retry-After.",
 			"Make fewer calls at the same time.",
 		},
-		Call: "/v1/companies/U72900KA2015PTC990001", Retry: retryAfter,
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
 }

@@ -26,11 +26,11 @@ var runs = map[string]struct {
 // TestSamplesRun runs each sample as people copy it.
 func TestSamplesRun(t *testing.T) {
 	base := service(t)
-	for _, sample := range reference.Samples(base + "/v1/companies/U72900KA2015PTC990001") {
+	for _, sample := range reference.Samples(base + "/v1/companies/U72900ZZ2015PTC000001") {
 		t.Run(sample.Language, func(t *testing.T) {
 			out, err := runSample(t, sample)
 			require.NoError(t, err, "%s", out)
-			require.Contains(t, out, "EVERY FIELD (MADE-UP) PRIVATE LIMITED")
+			require.Contains(t, out, "SANDBOX EVERY FIELD (MADE-UP) PRIVATE LIMITED")
 			require.Contains(t, out, "r****@e******.com")
 		})
 	}

@@ -31,19 +31,19 @@ var pagePaths = []string{
 // and filling it takes longer than most of them.
 var program struct {
 	once sync.Once
-	dir  string
-	stop context.CancelFunc
-	done chan struct{}
+	dir  string // with the binary regedge
 	base string
 	err  error
 }
 
+// stops end the processes that were started, and wait for their ends.
+var stops []func()
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if program.stop != nil {
-		program.stop()
-		<-program.done
+	for _, stop := range stops {
+		stop()
 	}
 	os.RemoveAll(program.dir)
 	os.Exit(code)
@@ -68,22 +68,27 @@ func startProgram() (base string, err error) {
 	if out, err := exec.Command("go", "build", "-o", binary, "regedge/host").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w: %s", err, out)
 	}
-	var ctx context.Context
-	ctx, program.stop = context.WithCancel(context.Background())
-	program.done = make(chan struct{})
-	command := exec.CommandContext(ctx, binary, "dev", "--listen", "127.0.0.1:0",
-		"--writer-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1", "--data", filepath.Join(program.dir, "data"))
+	return startDev(filepath.Join(program.dir, "data"))
+}
+
+// startDev runs the program that startProgram has built, and returns the address of its lookups.
+func startDev(data string, flags ...string) (base string, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	stops = append(stops, func() { cancel(); <-done })
+	command := exec.CommandContext(ctx, filepath.Join(program.dir, "regedge"), append([]string{"dev", "--listen", "127.0.0.1:0",
+		"--writer-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1", "--data", data}, flags...)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 30 * time.Second
 	out, in := io.Pipe()
 	command.Stdout, command.Stderr = in, in
 	if err := command.Start(); err != nil {
-		close(program.done)
+		close(done)
 		return "", err
 	}
 	go func() {
 		in.CloseWithError(fmt.Errorf("the program ended: %v", command.Wait()))
-		close(program.done)
+		close(done)
 	}()
 	return readBase(out)
 }

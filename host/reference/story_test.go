@@ -17,15 +17,15 @@ func TestANewcomerFindsACompany(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
 	p.open(base + "/")
-	p.Type("#name", "every field\r")
+	p.Type("#name", "sandbox every field\r")
 	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
 	require.Equal(t, "2 matches, best first", p.Eval(`document.querySelector("#said").textContent`))
-	require.Contains(t, p.Eval(`document.querySelector(".call .samples").textContent`), base+"/v1/search/companies?name=every+field&limit=10")
+	require.Contains(t, p.Eval(`document.querySelector(".call .samples").textContent`), base+"/v1/search/companies?name=sandbox+every+field&limit=10")
 
 	p.Click(`#matches a[href^="#company/"]`)
 	p.WaitFor(`document.activeElement.id === "record-title"`)
 	record := p.Eval(`document.querySelector("#record").textContent`)
-	for _, shown := range []string{"EVERY FIELD (MADE-UP) PRIVATE LIMITED", "r****@e******.com", "+91******3210", "Bengaluru Urban", "CHITRA DISQUALIFIED"} {
+	for _, shown := range []string{"SANDBOX EVERY FIELD (MADE-UP) PRIVATE LIMITED", "r****@e******.com", "+91******3210", "Bengaluru Urban", "BHASKAR SANDBOX"} {
 		require.Contains(t, record, shown)
 	}
 	require.NotContains(t, record, "registry@example.com", "the sandbox key sees masks")
@@ -34,10 +34,10 @@ func TestANewcomerFindsACompany(t *testing.T) {
 	require.Contains(t, answer, `"credits_remaining": null`)
 	require.Contains(t, p.Eval(`document.querySelector("#outcome").textContent`), "of 30 calls left this minute")
 
-	p.Click(`#record a[href="#director/90000003"]`)
-	p.WaitFor(`document.querySelector("#record-title").textContent.startsWith("CHITRA")`)
+	p.Click(`#record a[href="#director/99999902"]`)
+	p.WaitFor(`document.querySelector("#record-title").textContent.startsWith("BHASKAR")`)
 	p.Do(chromedp.NavigateBack())
-	p.WaitFor(`document.querySelector("#record-title").textContent.startsWith("EVERY FIELD")`)
+	p.WaitFor(`document.querySelector("#record-title").textContent.startsWith("SANDBOX EVERY FIELD")`)
 	p.RequireClean(base)
 }
 
@@ -45,8 +45,8 @@ func TestANewcomerFindsACompany(t *testing.T) {
 func TestARecordHasAnAddress(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
-	p.open(base + "/#llp/AAZ-9002")
-	p.WaitFor(`document.querySelector("#record h3")?.textContent === "Partners, 50 of 57"`)
+	p.open(base + "/#llp/ZZZ-0001")
+	p.WaitFor(`document.querySelector("#record h3")?.textContent === "Partners, 3 of 3"`)
 	p.RequireClean(base)
 }
 
@@ -70,7 +70,7 @@ func TestTheSearchIsUsedByKeyboardAlone(t *testing.T) {
 	p.Do(chromedp.KeyEvent("\t"))
 	require.Equal(t, "Skip to the content", p.Eval(`document.activeElement.textContent`))
 	p.tabTo(`document.activeElement.id === "name"`)
-	p.Do(chromedp.KeyEvent("every field\r"))
+	p.Do(chromedp.KeyEvent("sandbox every field\r"))
 	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
 	p.tabTo(`document.activeElement.matches("#matches a[href^='#company/']")`)
 	p.Do(chromedp.KeyEvent("\r"))
@@ -113,7 +113,7 @@ func TestTheReferenceTriesACall(t *testing.T) {
 	p.openOperation(base)
 	operation := `document.querySelector("#operations-Lookups-getCompany")`
 	samples := p.Eval(operation + `.querySelector(".call-samples").textContent`)
-	for _, sign := range []string{"curl -H", "net/http", "urllib.request", "await fetch", base + "/v1/companies/U72900KA2015PTC990001"} {
+	for _, sign := range []string{"curl -H", "net/http", "urllib.request", "await fetch", base + "/v1/companies/U72900ZZ2015PTC000001"} {
 		require.Contains(t, samples, sign)
 	}
 	answer := p.Eval(operation + `.querySelector(".live-responses-table").textContent`)
