@@ -14,7 +14,8 @@ type Request struct {
 	// Authority is the host, and the port if there is one, that the client asked for. The
 	// handler does not read it.
 	Authority string
-	// Headers are the fields as received, without Host. The handler reads Authorization only.
+	// Headers are the fields as received, without Host. The handler reads Authorization and
+	// Idempotency-Key only.
 	// A field that a client may send once, such as User-Agent, may be the last of several.
 	Headers []Header
 	// ClientAddr returns the client's address without a port, as the host vouches for it, or
@@ -127,6 +128,8 @@ type call struct {
 	query  string
 	route  route
 	caller caller
+	// idempotency is the client's Idempotency-Key, "" for none.
+	idempotency string
 	// release is the registry's release that the lookup read from, or "".
 	release string
 	// cause becomes Response.Cause.
@@ -140,7 +143,7 @@ func (h *Handler) Serve(req *Request) *Response {
 	if refusal != nil {
 		return refusal
 	}
-	result := c.lookUp()
+	result := c.lookUp(req)
 	verdict, settled := c.charge(req, result.outcome)
 	switch {
 	case !settled:
@@ -209,8 +212,11 @@ func (c *call) chargeRequest(req *Request, outcome charge.Outcome) charge.Reques
 		Endpoint:  c.route.endpoint,
 		Outcome:   outcome,
 	}
-	if r.Sandbox {
+	switch {
+	case r.Sandbox:
 		r.Client = req.ClientAddr()
+	case c.idempotency != "":
+		r.IdempotencyHash, r.TargetHash = shortHash(c.idempotency), shortHash(req.Target)
 	}
 	return r
 }

@@ -23,8 +23,11 @@ type answer struct {
 	problem problem
 }
 
-// lookUp validates the parameters and reads the registry with one statement.
-func (c *call) lookUp() answer {
+// lookUp validates the header and the parameters, and reads the registry with one statement.
+func (c *call) lookUp(req *Request) answer {
+	if !c.readIdempotency(req) {
+		return failed(InvalidIdempotency, "")
+	}
 	switch c.route.endpoint {
 	case charge.Companies:
 		return c.company()

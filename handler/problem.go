@@ -9,6 +9,7 @@ const (
 	InvalidLLPIN         = "invalid_llpin"
 	InvalidQuery         = "invalid_query"
 	InvalidRequest       = "invalid_request"
+	InvalidIdempotency   = "invalid_idempotency_key"
 	MissingAPIKey        = "missing_api_key"
 	InvalidAPIKey        = "invalid_api_key"
 	PlanWithoutAPIAccess = "plan_without_api_access"
@@ -45,6 +46,8 @@ var problems = [...]Problem{
 		"An LLPIN is three letters, an optional hyphen and four digits, as in ZZZ-0001, given once."},
 	{InvalidQuery, 400, "Invalid query",
 		"The parameter name is missing. Give it once, with 1 to 200 characters."},
+	{InvalidIdempotency, 400, "Invalid Idempotency-Key",
+		"An Idempotency-Key has 1 to 64 printable ASCII characters without spaces, and is sent once. A random UUID is best."},
 	{InvalidRequest, 400, "Invalid request",
 		"This is not a well-formed HTTP request. Check what the client sends on the request line and in the header."},
 	{MissingAPIKey, 401, "API key missing",
@@ -71,6 +74,8 @@ var problems = [...]Problem{
 		"The request did not arrive in time. Send it again."},
 	{URITooLong, 414, "URI too long",
 		"The path and query are longer than 8,192 bytes. Shorten the name."},
+	{charge.IdempotencyKeyReused, 422, "Idempotency-Key reused",
+		"A lookup of another path or query was made under this Idempotency-Key in the last 10 minutes. Use a new key for each lookup, and the same one to repeat it."},
 	{charge.RateLimitExceeded, 429, "Rate limit exceeded",
 		"The requests of this minute are used up. Wait for the number of seconds in Retry-After."},
 	{charge.MonthlyVolumeExceeded, 429, "Monthly volume exceeded",

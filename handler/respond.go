@@ -15,13 +15,13 @@ const (
 const (
 	allowedMethods = "GET, OPTIONS"
 	exposedHeaders = "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"X-Credits-Remaining, X-Registry-Release, Retry-After"
-	requestHeaders = "Authorization, Traceparent"
+		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed"
+	requestHeaders = "Authorization, Idempotency-Key, Traceparent"
 	// preflightSeconds is how long a browser may cache a preflight: a day, the maximum that
 	// browsers accept.
 	preflightSeconds = "86400"
 	// maxHeaders is the maximum in an answer, so that the slice is allocated once.
-	maxHeaders = 14
+	maxHeaders = 15
 )
 
 // MaxBody bounds a response body, in bytes. The longest answers, 50 directors with long names,
@@ -50,7 +50,7 @@ func (c *call) succeed(data []byte, v *charge.Verdict) *Response {
 	if !c.caller.sandbox && v.CreditsRemaining != charge.Unsent {
 		headers = append(headers, Header{charge.HeaderCreditsRemaining, strconv.FormatInt(v.CreditsRemaining, 10)})
 	}
-	return &Response{Status: 200, Headers: headers, Body: body}
+	return &Response{Status: 200, Headers: appendReplayed(headers, v), Body: body}
 }
 
 // refuse answers with a problem. v has the RateLimit headers; it is nil if the meter was not
@@ -70,7 +70,7 @@ func (c *call) refuse(p problem, v *charge.Verdict) *Response {
 func (c *call) problem(p Problem, retryAfter int64, v *charge.Verdict) *Response {
 	headers := c.commonHeaders("application/problem+json")
 	if v != nil {
-		headers = appendRate(headers, v)
+		headers = appendReplayed(appendRate(headers, v), v)
 	}
 	if retryAfter > 0 {
 		headers = append(headers, Header{charge.HeaderRetryAfter, strconv.FormatInt(retryAfter, 10)})
@@ -135,6 +135,13 @@ func (c *call) commonHeaders(contentType string) []Header {
 	)
 	if c.release != "" {
 		headers = append(headers, Header{HeaderRegistryRelease, c.release})
+	}
+	return headers
+}
+
+func appendReplayed(headers []Header, v *charge.Verdict) []Header {
+	if v.Replayed {
+		headers = append(headers, Header{charge.HeaderReplayed, "true"})
 	}
 	return headers
 }

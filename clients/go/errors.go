@@ -18,6 +18,7 @@ const (
 	InvalidDIN              Code = "invalid_din"
 	InvalidLLPIN            Code = "invalid_llpin"
 	InvalidQuery            Code = "invalid_query"
+	InvalidIdempotencyKey   Code = "invalid_idempotency_key"
 	MissingAPIKey           Code = "missing_api_key"
 	InvalidAPIKey           Code = "invalid_api_key"
 	InsufficientCredits     Code = "insufficient_credits"

@@ -41,6 +41,11 @@ type Request struct {
 	PerMinute int64
 	Endpoint  Endpoint
 	Outcome   Outcome
+	// IdempotencyHash and TargetHash are hashes (HashLength) of the client's Idempotency-Key and of the
+	// request's target; both are empty for a request without that header, and for the sandbox
+	// key. What was charged for a key of the caller and a target is not charged again: the
+	// verdict is then Replayed.
+	IdempotencyHash, TargetHash string
 }
 
 // Unsent is the value of a number of a Verdict that is not sent to the client.
@@ -60,6 +65,9 @@ type Verdict struct {
 	CreditsRemaining int64
 	// RetryAfter is in seconds, at least 1; Unsent unless Code is set and a retry can help.
 	RetryAfter int64
+	// Replayed says that the request was not charged, because one with the same IdempotencyHash and
+	// TargetHash was.
+	Replayed bool
 }
 
 // The problem codes of a meter's refusals, with their HTTP statuses.
@@ -68,6 +76,7 @@ const (
 	MonthlyVolumeExceeded = "monthly_volume_exceeded" // 429
 	NotFoundCapExceeded   = "not_found_cap_exceeded"  // 429
 	InsufficientCredits   = "insufficient_credits"    // 402
+	IdempotencyKeyReused  = "idempotency_key_reused"  // 422
 	MeteringUnavailable   = "metering_unavailable"    // 503
 )
 
@@ -79,6 +88,8 @@ func Status(code string) int {
 		return 200
 	case InsufficientCredits:
 		return 402
+	case IdempotencyKeyReused:
+		return 422
 	case RateLimitExceeded, MonthlyVolumeExceeded, NotFoundCapExceeded:
 		return 429
 	case MeteringUnavailable:

@@ -16,8 +16,15 @@ func sandbox() Request {
 	return Request{ID: "01ARYZ6S41ABCDEFGHJKMNPQRS", Sandbox: true, Client: "2001:db8::1", PerMinute: 30, Endpoint: SearchLLPs, Outcome: NotFound}
 }
 
+// keyed is a request with an Idempotency-Key.
+func keyed() Request {
+	r := live()
+	r.IdempotencyHash, r.TargetHash = strings.Repeat("0123456789abcdef", 2), strings.Repeat("f", HashLength)
+	return r
+}
+
 func TestRequestSurvivesItsHTTPForm(t *testing.T) {
-	for _, want := range []Request{live(), sandbox()} {
+	for _, want := range []Request{live(), sandbox(), keyed()} {
 		path, query, _ := strings.Cut(want.Target(), "?")
 		require.Equal(t, ChargePath, path)
 		got, err := ParseRequest(query)
@@ -35,18 +42,22 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 	r := live()
 	_, good, _ := strings.Cut(r.Target(), "?")
 	for name, query := range map[string]string{
-		"empty":              "",
-		"unknown field":      good + "&x=1",
-		"repeated field":     good + "&rate=60",
-		"both kinds":         good + "&sandbox=1&client=::1",
-		"half of a kind":     strings.Replace(good, "&key=12", "", 1),
-		"zero account":       strings.Replace(good, "account=7", "account=0", 1),
-		"negative rate":      strings.Replace(good, "rate=60", "rate=-1", 1),
-		"id with a newline":  strings.Replace(good, "id=01", "id=0\n", 1),
-		"unknown endpoint":   strings.Replace(good, "companies", "all", 1),
-		"unknown outcome":    strings.Replace(good, "found", "lost", 1),
-		"overflowing number": strings.Replace(good, "account=7", "account=99999999999999999999", 1),
-		"long id":            strings.Replace(good, "id=", "id="+strings.Repeat("A", MaxID), 1),
+		"empty":                   "",
+		"unknown field":           good + "&x=1",
+		"repeated field":          good + "&rate=60",
+		"both kinds":              good + "&sandbox=1&client=::1",
+		"half of a kind":          strings.Replace(good, "&key=12", "", 1),
+		"zero account":            strings.Replace(good, "account=7", "account=0", 1),
+		"negative rate":           strings.Replace(good, "rate=60", "rate=-1", 1),
+		"id with a newline":       strings.Replace(good, "id=01", "id=0\n", 1),
+		"unknown endpoint":        strings.Replace(good, "companies", "all", 1),
+		"unknown outcome":         strings.Replace(good, "found", "lost", 1),
+		"overflowing number":      strings.Replace(good, "account=7", "account=99999999999999999999", 1),
+		"half of a key":           good + "&idempotency=" + keyed().IdempotencyHash,
+		"a key of another length": good + "&idempotency=0&target=0",
+		"a key in capitals":       good + "&idempotency=" + strings.ToUpper(keyed().IdempotencyHash) + "&target=" + keyed().TargetHash,
+		"a key at the sandbox":    "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&idempotency=" + keyed().IdempotencyHash + "&target=" + keyed().TargetHash,
+		"long id":                 strings.Replace(good, "id=", "id="+strings.Repeat("A", MaxID), 1),
 	} {
 		_, err := ParseRequest(query)
 		require.ErrorIs(t, err, ErrMalformed, name)
@@ -58,6 +69,8 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 func TestVerdictSurvivesItsHTTPForm(t *testing.T) {
 	for _, want := range []Verdict{
 		{RateLimit: 60, RateRemaining: 59, RateReset: 12, CreditsRemaining: 0, RetryAfter: Unsent},
+		{RateLimit: 60, RateRemaining: 59, RateReset: 12, CreditsRemaining: 7, RetryAfter: Unsent, Replayed: true},
+		{Code: IdempotencyKeyReused, RateLimit: 60, RateRemaining: 1, RateReset: 1, CreditsRemaining: Unsent, RetryAfter: Unsent},
 		{Code: InsufficientCredits, RateLimit: 60, RateRemaining: 1, RateReset: 1, CreditsRemaining: Unsent, RetryAfter: Unsent},
 		{Code: MeteringUnavailable, RateLimit: 60, RateRemaining: Unsent, RateReset: Unsent, CreditsRemaining: Unsent, RetryAfter: 1},
 	} {
@@ -78,6 +91,8 @@ func TestMalformedVerdictsAreRefused(t *testing.T) {
 		"status without code":    {429, nil},
 		"code with other status": {200, map[string]string{HeaderCode: InsufficientCredits}},
 		"negative number":        {200, map[string]string{HeaderRateLimit: "-1"}},
+		"replayed and refused":   {402, map[string]string{HeaderCode: InsufficientCredits, HeaderReplayed: "true"}},
+		"half replayed":          {200, map[string]string{HeaderReplayed: "yes"}},
 		"not a number":           {200, map[string]string{HeaderCreditsRemaining: "many"}},
 	} {
 		_, err := ParseVerdict(c.status, func(n string) string { return c.headers[n] })
@@ -86,7 +101,7 @@ func TestMalformedVerdictsAreRefused(t *testing.T) {
 }
 
 func FuzzParseRequest(f *testing.F) {
-	for _, r := range []Request{live(), sandbox()} {
+	for _, r := range []Request{live(), sandbox(), keyed()} {
 		_, query, _ := strings.Cut(r.Target(), "?")
 		f.Add(query)
 	}

@@ -16,6 +16,7 @@ const (
 	HeaderRateReset        = "RateLimit-Reset"
 	HeaderCreditsRemaining = "X-Credits-Remaining"
 	HeaderRetryAfter       = "Retry-After"
+	HeaderReplayed         = "Idempotent-Replayed" // "true" or absent
 	HeaderCode             = "X-Problem-Code"
 )
 
@@ -24,6 +25,9 @@ const (
 	MaxID     = 64
 	MaxClient = 45 // the longest textual IPv6 address
 )
+
+// HashLength is the length of Request.IdempotencyHash and Request.TargetHash: 16 bytes in hexadecimal.
+const HashLength = 32
 
 // ErrMalformed is returned for a query or an answer that breaks the contract.
 var ErrMalformed = errors.New("malformed meter message")
@@ -81,6 +85,12 @@ func (r *Request) Target() string {
 	b = append(b, r.Outcome.String()...)
 	b = append(b, "&rate="...)
 	b = strconv.AppendInt(b, r.PerMinute, 10)
+	if r.IdempotencyHash != "" {
+		b = append(b, "&idempotency="...)
+		b = append(b, r.IdempotencyHash...)
+		b = append(b, "&target="...)
+		b = append(b, r.TargetHash...)
+	}
 	return string(b)
 }
 
@@ -103,10 +113,11 @@ func ParseRequest(query string) (Request, error) {
 		seen |= bit
 	}
 	always := bitID | bitEndpoint | bitOutcome | bitRate
-	if seen != always|bitAccount|bitKey && seen != always|bitSandbox|bitClient {
-		return Request{}, ErrMalformed
+	switch seen {
+	case always | bitAccount | bitKey, always | bitSandbox | bitClient, always | bitAccount | bitKey | bitIdempotency | bitTarget:
+		return r, nil
 	}
-	return r, nil
+	return Request{}, ErrMalformed
 }
 
 const (
@@ -118,6 +129,8 @@ const (
 	bitEndpoint
 	bitOutcome
 	bitRate
+	bitIdempotency
+	bitTarget
 )
 
 // set assigns one field and returns its bit, or 0 when name or value is not allowed.
@@ -145,6 +158,10 @@ func (r *Request) set(name, value string) int {
 	case "rate":
 		r.PerMinute, ok = parsePositive(value)
 		bit = bitRate
+	case "idempotency":
+		r.IdempotencyHash, ok, bit = value, validHash(value), bitIdempotency
+	case "target":
+		r.TargetHash, ok, bit = value, validHash(value), bitTarget
 	}
 	if !ok {
 		return 0
@@ -173,6 +190,15 @@ func ValidID(id string) bool {
 		}
 	}
 	return true
+}
+
+func validHash(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
+			return false
+		}
+	}
+	return len(s) == HashLength
 }
 
 func parsePositive(s string) (int64, bool) {
@@ -209,6 +235,9 @@ func (v *Verdict) Headers(yield func(name, value string)) {
 	number(HeaderRateReset, v.RateReset)
 	number(HeaderCreditsRemaining, v.CreditsRemaining)
 	number(HeaderRetryAfter, v.RetryAfter)
+	if v.Replayed {
+		yield(HeaderReplayed, "true")
+	}
 	if v.Code != "" {
 		yield(HeaderCode, v.Code)
 	}
@@ -241,6 +270,12 @@ func ParseVerdict(status int, get func(name string) string) (Verdict, error) {
 			return Verdict{}, ErrMalformed
 		}
 		*n.to = parsed
+	}
+	switch replayed := get(HeaderReplayed); {
+	case replayed == "true" && v.Code == "":
+		v.Replayed = true
+	case replayed != "":
+		return Verdict{}, ErrMalformed
 	}
 	return v, nil
 }

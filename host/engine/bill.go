@@ -15,7 +15,7 @@ func note(ctx context.Context, r *charge.Request, v *charge.Verdict) {
 		return
 	}
 	*bill = server.Bill{Account: r.Account, Key: r.Key, Sandbox: r.Sandbox}
-	if v.Code == "" && r.Outcome == charge.Found && !r.Sandbox {
+	if v.Code == "" && r.Outcome == charge.Found && !r.Sandbox && !v.Replayed {
 		bill.Cost = 1
 	}
 }

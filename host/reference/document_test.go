@@ -65,7 +65,7 @@ func TestEveryOperationIsFullyDescribed(t *testing.T) {
 	require.Equal(t, 5, doc.Paths.Len())
 	for path, item := range doc.Paths.Map() {
 		require.Nil(t, item.Post, path)
-		for _, status := range []int{200, 400, 401, 402, 403, 404, 405, 408, 414, 429, 431, 500, 503} {
+		for _, status := range []int{200, 400, 401, 402, 403, 404, 405, 408, 414, 422, 429, 431, 500, 503} {
 			require.NotNil(t, item.Get.Responses.Status(status), "%s %d", path, status)
 		}
 		require.Contains(t, item.Get.Responses.Status(http.StatusOK).Value.Headers, "X-Credits-Remaining")

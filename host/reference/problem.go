@@ -58,6 +58,10 @@ func exampleOf(base string, p handler.Problem) (string, error) {
 func requestOf(code, path string) string {
 	method, authorization := http.MethodGet, "Authorization: Bearer <API_KEY>\n"
 	switch code {
+	case handler.InvalidIdempotency:
+		authorization += "Idempotency-Key: with a space\n"
+	case charge.IdempotencyKeyReused:
+		authorization += "Idempotency-Key: d9b2d63d-a233-4123-847a-7090ab1e4b1d\n"
 	case handler.MethodNotAllowed:
 		method = http.MethodPost
 	case handler.MissingAPIKey:
@@ -119,6 +123,14 @@ var advices = map[string]advice{
 			"Give limit at most once, as an integer from 1 to 10.",
 		},
 		Call: "/v1/search/companies?limit=5", Retry: retryNever,
+	},
+	handler.InvalidIdempotency: {
+		Means: "The header Idempotency-Key is empty, longer than 64 characters, has a space or a character outside of ASCII, or came twice. Nothing was looked up.",
+		Do: []string{
+			"Send a random UUID, a new one for each lookup, and the same one when you repeat it.",
+			"Leave the header out if a lookup that is repeated may be charged again.",
+		},
+		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	handler.InvalidRequest: {
 		Means: "What arrived is not a request that can be read without doubt. The connection was closed, since what follows on it can't be told apart.",
@@ -226,6 +238,14 @@ var advices = map[string]advice{
 			"Use GET. HEAD, POST and the others are not answered.",
 		},
 		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
+	},
+	charge.IdempotencyKeyReused: {
+		Means: "In the last 10 minutes this API key was charged for a lookup of another path or query under the same Idempotency-Key. This one was not charged.",
+		Do: []string{
+			"Make a new Idempotency-Key for each lookup; keep it only to repeat that one.",
+			"If you did not mean to look up something else, compare path and query byte by byte: name=a+b and name=a%20b are two.",
+		},
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, under another Idempotency-Key, or after 10 minutes.",
 	},
 	charge.RateLimitExceeded: {
 		Means: "The account has used up its requests of this minute, over all its keys; with the sandbox key, your address has. A refused request does not count again.",

@@ -46,7 +46,7 @@ var everyAnswer = map[string]string{
 	"X-Content-Type-Options":      "nosniff",
 	"Access-Control-Allow-Origin": "*",
 	"Access-Control-Expose-Headers": "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"X-Credits-Remaining, X-Registry-Release, Retry-After",
+		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed",
 }
 
 // framing are the headers that depend on the connection.

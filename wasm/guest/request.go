@@ -18,7 +18,7 @@ func receive(request types.IncomingRequest) *handler.Request {
 	return &handler.Request{
 		Method:     method(request.Method()),
 		Target:     path.Value(),
-		Headers:    headers(fields, "authorization"),
+		Headers:    append(headers(fields, "authorization"), headers(fields, "idempotency-key")...),
 		ClientAddr: func() string { return clientAddr(values(fields, labels.ClientAddrHeader)) },
 	}
 }

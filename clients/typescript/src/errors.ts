@@ -7,6 +7,7 @@ export type Code =
   | "invalid_din"
   | "invalid_llpin"
   | "invalid_query"
+  | "invalid_idempotency_key"
   | "missing_api_key"
   | "invalid_api_key"
   | "insufficient_credits"

@@ -70,6 +70,9 @@ func (s *Site) checkProblemExamples(doc *openapi3.T) {
 func defaultCall(path string, parameters openapi3.Parameters) string {
 	query := ""
 	for _, p := range parameters {
+		if p.Value.In == "header" {
+			continue
+		}
 		value := fmt.Sprint(p.Value.Example)
 		if p.Value.In == "path" {
 			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", value)

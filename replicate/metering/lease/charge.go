@@ -19,7 +19,8 @@ type Answer struct {
 }
 
 // Charge decides on a request at now and charges it. A second call with the same id gives
-// the same verdict and charges nothing. again says that this is the same call after a
+// the same verdict and charges nothing; one with another id, and the Idempotency-Key of a
+// charge of the last ten minutes, charges nothing either. again says that this is the same call after a
 // wait: it is in the rate already.
 func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 	s.session.noteTime(now)
@@ -44,6 +45,11 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 	if r.Outcome == charge.Failed {
 		s.usage.current.add(useOfRequest(now, r), 1)
 		return s.answer(now, r, id, v, answered)
+	}
+	if r.IdempotencyHash != "" {
+		if answer, decided := s.chargedBefore(now, r, id, a, v); decided {
+			return answer
+		}
 	}
 	return s.chargeLive(now, r, id, a, v)
 }
@@ -91,6 +97,9 @@ func (s *EdgeState) commit(now int64, r *charge.Request, id sum, a *account, v c
 	answer.Logged = true
 	//mutant:charge-not-journalled
 	s.logCharge(now, r, &v)
+	if r.IdempotencyHash != "" {
+		s.keep(now, r)
+	}
 	s.renew(now, r, a)
 	return answer
 }

@@ -19,6 +19,7 @@
 //	declaration     progress in listing all leases to a restored ledger
 //	doubts          charges whose verdict may not have reached the component
 //	recentIDs       the verdicts on recent request ids, for retries and voids
+//	keyedCharges    charges with an Idempotency-Key, for requests that come again
 //	sandboxClients  request counts of the sandbox key, by client address
 //
 // The methods of EdgeState cut across the parts, by what they do: Charge (charge.go), Void

@@ -54,7 +54,7 @@ func (e entry) named(s sum) entry {
 // codes are the codes that an entry can hold.
 var codes = [...]string{
 	"", charge.RateLimitExceeded, charge.MonthlyVolumeExceeded,
-	charge.NotFoundCapExceeded, charge.InsufficientCredits, charge.MeteringUnavailable,
+	charge.NotFoundCapExceeded, charge.InsufficientCredits, charge.IdempotencyKeyReused, charge.MeteringUnavailable,
 }
 
 func codeIndex(code string) uint8 {

@@ -25,6 +25,8 @@ const (
 	recordInflight byte = 13 // of a snapshot
 	recordAbandon  byte = 14 // what was unreported can never be reported
 	recordParked   byte = 15 // of a snapshot
+	recordKeyed    byte = 16 // a charge or a not-found lookup with an Idempotency-Key
+	recordKept     byte = 17 // of a snapshot
 )
 
 func (s *EdgeState) append(write func(e *syncproto.Encoder)) {
@@ -64,7 +66,11 @@ func (s *EdgeState) logStanding() {
 // logCharge is on the hot path: no closure, no allocation.
 func (s *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
 	e := &s.scratch
-	e.Bytes = append(e.Bytes[:0], recordCharge)
+	tag := recordCharge
+	if r.IdempotencyHash != "" {
+		tag = recordKeyed
+	}
+	e.Bytes = append(e.Bytes[:0], tag)
 	e.Text(r.ID)
 	e.Int(r.Account)
 	e.Int(r.Key)
@@ -74,6 +80,10 @@ func (s *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
 	e.Int(v.RateLimit)
 	e.Int(v.RateRemaining)
 	e.Int(v.CreditsRemaining)
+	if tag == recordKeyed {
+		k := keyed{name: nameOf(r), target: parseHash(r.TargetHash)}
+		k.encode(e)
+	}
 	s.log.Append(e.Bytes, true)
 }
 
@@ -150,6 +160,9 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	case recordCharge:
 		e, id := readCharge(d)
 		return func() { s.replayCharge(e, id) }
+	case recordKeyed:
+		e, k := readKeyed(d)
+		return func() { s.replayKeyed(e, k) }
 	case recordVoid:
 		e, id := readVoid(d)
 		return func() { s.replayVoid(e, id) }
@@ -202,8 +215,11 @@ func (s *EdgeState) ReplayID(record []byte) error {
 	switch tag := d.Byte(); tag {
 	case recordEpoch, recordHead:
 		s.recent.replayEpoch = d.Uint()
-	case recordCharge:
+	case recordCharge, recordKeyed:
 		e, id := readCharge(d)
+		if tag == recordKeyed { // its Idempotency-Key is in the snapshot
+			new(keyed).decode(d)
+		}
 		if err := d.Err(); err != nil {
 			return fmt.Errorf("replay request id: %w", err)
 		}
@@ -232,6 +248,14 @@ func readCharge(d *syncproto.Decoder) (entry, string) {
 	return e, id
 }
 
+// readKeyed reads a charge with its Idempotency-Key.
+func readKeyed(d *syncproto.Decoder) (entry, keyed) {
+	e, id := readCharge(d)
+	k := keyed{name: keyedName{key: e.key}, id: id, at: e.at, outcome: e.outcome}
+	k.decode(d)
+	return e, k
+}
+
 // valid reports whether a charge that was read can be one.
 func (e *entry) valid() bool {
 	return e.account >= 1 && e.key >= 1 && e.outcome >= charge.Found && e.outcome <= charge.NotFound
@@ -243,6 +267,12 @@ func (s *EdgeState) replayCharge(e entry, id string) {
 	s.leases.accounts.ensure(e.account).used(e.at)
 	//mutant:request-ids-forgotten-at-restart
 	s.recent.put(e.named(s.recent.sum(id)))
+}
+
+func (s *EdgeState) replayKeyed(e entry, k keyed) {
+	s.replayCharge(e, k.id)
+	//mutant:idempotency-keys-forgotten-at-restart
+	s.keyed.put(k)
 }
 
 func readVoid(d *syncproto.Decoder) (entry, string) {
@@ -261,6 +291,7 @@ func readVoid(d *syncproto.Decoder) (entry, string) {
 func (s *EdgeState) replayVoid(e entry, id string) {
 	if e.account != 0 {
 		s.unspend(&e)
+		s.keyed.void(id, true)
 	}
 	s.rememberVoid(e, id)
 }

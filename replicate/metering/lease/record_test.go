@@ -68,6 +68,7 @@ func FuzzReplay(f *testing.F) {
 	edge, log := granted(f, 100)
 	edge.Charge(start, request("f", charge.Found), false)
 	edge.Void(start, "f")
+	edge.Charge(start, keyedRequest("k", charge.Found, 1, 1), false)
 	edge.Sync(start)
 	for _, r := range log.records {
 		f.Add(r)

@@ -37,6 +37,11 @@ func (s *EdgeState) Snapshot(write func(record []byte)) {
 		s.leases.eachParked(notFoundPool(id, 0), parked)
 	}
 	s.snapshotUsage(&e, flush)
+	//mutant:snapshot-without-idempotency-keys
+	for i := range s.keyed.queue {
+		s.keyed.queue[i].encodeKept(&e)
+		flush()
+	}
 	//mutant:snapshot-without-batch-in-flight
 	if s.outbox.inflight != nil {
 		e.Byte(recordInflight)
@@ -146,6 +151,9 @@ func (s *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 		return func() { s.leases.park(p, l) }
 	case recordUsage:
 		return s.readUsage(d)
+	case recordKept:
+		k := decodeKept(d)
+		return func() { s.keyed.put(k) }
 	case recordInflight:
 		batch := syncproto.DecodeBatch(d)
 		return func() { s.outbox.inflight = batch }

@@ -34,6 +34,7 @@ type EdgeState struct {
 	declaration declaration
 	doubts      doubts
 	recent      recentIDs
+	keyed       keyedCharges
 	sandbox     sandboxClients
 }
 
@@ -42,7 +43,7 @@ func New(log Log) *EdgeState {
 	return &EdgeState{
 		log: log, session: session{live: 1}, standing: standing{status: syncproto.OK},
 		leases: newLeases(), usage: newUsage(), wants: newWants(), doubts: newDoubts(),
-		recent: newRecentIDs(), sandbox: newSandboxClients(),
+		recent: newRecentIDs(), keyed: newKeyedCharges(), sandbox: newSandboxClients(),
 	}
 }
 

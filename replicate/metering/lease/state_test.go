@@ -60,6 +60,7 @@ func TestCheckFindsBrokenInvariants(t *testing.T) {
 		"leases hold 30 units of grants":           func(s *EdgeState) { s.leases.granted = 29 },
 		"batch 7 is in flight":                     func(s *EdgeState) { s.outbox.inflight = &syncproto.Batch{Seq: 7} },
 		"usage of 1 epochs is carried":             func(s *EdgeState) { tallyOf(s.usage.carried, 1) },
+		"a name of key 1 is at place 0 of 0":       func(s *EdgeState) { s.keyed.index[keyedName{key: 1}] = 0 },
 		"account 1 has 3 unreported charges":       func(s *EdgeState) { s.leases.accounts.get(1).unreported = 3 },
 	} {
 		edge, _ := granted(t, 10)

@@ -34,6 +34,8 @@ func (s *EdgeState) Void(now int64, id string) (Voided, error) {
 		s.unspend(e)
 		e.fate = voided
 		s.doubts.dispel(sum)
+		//mutant:voided-charge-not-charged-again
+		s.keyed.void(id, true)
 		//mutant:void-not-journalled
 		s.logVoid(id, e)
 	default:
@@ -49,14 +51,25 @@ func (s *EdgeState) Drop(record []byte) {
 	switch d.Byte() {
 	case recordCharge:
 		_, id := readCharge(d)
-		sum := s.recent.sum(id)
-		if e := s.recent.find(sum); e != nil && e.fate == charged {
-			s.unspend(e)
-			s.recent.forget(sum)
-		}
+		s.dropCharge(id)
+	case recordKeyed:
+		_, k := readKeyed(d)
+		s.dropCharge(k.id)
+		s.keyed.void(k.id, true)
 	case recordVoid:
 		e, id := readVoid(d)
 		s.dropVoid(&e, s.recent.sum(id))
+		if e.account != 0 {
+			s.keyed.void(id, false)
+		}
+	}
+}
+
+func (s *EdgeState) dropCharge(id string) {
+	sum := s.recent.sum(id)
+	if e := s.recent.find(sum); e != nil && e.fate == charged {
+		s.unspend(e)
+		s.recent.forget(sum)
 	}
 }
 

@@ -1,0 +1,173 @@
+package lease
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+const (
+	// keyedMillis is how long a charge with an Idempotency-Key is remembered
+	// (docs/contract.md, "A retry is not charged twice").
+	keyedMillis = 10 * 60 * 1000
+	// keyedLimit is how many are remembered: about 13 MB. Of more, the oldest is forgotten.
+	keyedLimit = 1 << 16
+)
+
+// shortHash is a hash of a charge.Request.
+type shortHash [charge.HashLength / 2]byte
+
+func parseHash(text string) (h shortHash) {
+	hex.Decode(h[:], []byte(text)) // the contract's decoder has checked it; else what it has of one
+	return h
+}
+
+// keyedName names what is not charged again: the caller's API key, and the hash of its
+// Idempotency-Key.
+type keyedName struct {
+	key  int64
+	hash shortHash
+}
+
+// keyed is a charge that was made with an Idempotency-Key.
+type keyed struct {
+	name    keyedName
+	target  shortHash
+	id      string // of the charge
+	at      int64  // Unix milliseconds
+	outcome charge.Outcome
+	voided  bool
+}
+
+// keyedCharges remembers the charges of the last ten minutes that were made with an
+// Idempotency-Key, oldest first.
+type keyedCharges struct {
+	queue []keyed
+	first int // place of queue[0] among all that there were
+	index map[keyedName]int
+}
+
+func newKeyedCharges() keyedCharges { return keyedCharges{index: map[keyedName]int{}} }
+
+// live reports whether a charge is still remembered at now. One that is ahead of the clock, which was
+// set back, ends when it would if the clock had jumped forward.
+func (k *keyed) live(now int64) bool { return now-k.at < keyedMillis && k.at-now < keyedMillis }
+
+// find returns the charge of a name that stands at now, or nil. It is valid until the next put.
+func (c *keyedCharges) find(name keyedName, now int64) *keyed {
+	place, ok := c.index[name]
+	if !ok {
+		return nil
+	}
+	if k := &c.queue[place-c.first]; k.live(now) && !k.voided {
+		return k
+	}
+	return nil
+}
+
+// put remembers a charge, in the place of an earlier one of its name, and forgets old ones.
+func (c *keyedCharges) put(k keyed) {
+	for len(c.queue) > 0 && (len(c.queue) >= keyedLimit || !c.queue[0].live(k.at)) {
+		c.forget(c.first)
+		c.queue[0] = keyed{} // releases its text
+		c.queue = c.queue[1:]
+		c.first++
+	}
+	c.index[k.name] = c.first + len(c.queue)
+	c.queue = append(c.queue, k)
+}
+
+// forget removes the name of a place, unless a newer charge has it.
+func (c *keyedCharges) forget(place int) {
+	if name := c.queue[place-c.first].name; c.index[name] == place {
+		delete(c.index, name)
+	}
+}
+
+// void notes that a charge was taken back, or could not be written, or that it stands again. That is
+// rare, so the charge is looked for.
+func (c *keyedCharges) void(id string, voided bool) {
+	for i := len(c.queue) - 1; i >= 0; i-- {
+		if c.queue[i].id == id {
+			c.queue[i].voided = voided
+			return
+		}
+	}
+}
+
+func (c *keyedCharges) check() error {
+	if len(c.queue) > keyedLimit {
+		return fmt.Errorf("%d charges with an Idempotency-Key are remembered", len(c.queue))
+	}
+	for name, place := range c.index {
+		if at := place - c.first; at < 0 || at >= len(c.queue) || c.queue[at].name != name {
+			return fmt.Errorf("a name of key %d is at place %d of %d", name.key, at, len(c.queue))
+		}
+	}
+	return nil
+}
+
+func nameOf(r *charge.Request) keyedName { return keyedName{r.Key, parseHash(r.IdempotencyHash)} }
+
+// chargedBefore decides on a request whose Idempotency-Key was charged for already. decided is false if it
+// has to be charged: what was not found is free, so a record that was found since then is not paid.
+func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) (_ Answer, decided bool) {
+	k := s.keyed.find(nameOf(r), now)
+	switch {
+	case k == nil:
+		return Answer{}, false
+	case k.target != parseHash(r.TargetHash):
+		v.Code = charge.IdempotencyKeyReused
+		return s.answer(now, r, id, v, answered), true
+	case k.outcome == charge.NotFound && r.Outcome == charge.Found:
+		return Answer{}, false
+	}
+	v.Replayed = true
+	v.CreditsRemaining = max(a.balance-a.unreported, 0)
+	// Logged and Repeated: the charge may be in a group that is not written yet, and may fail. The id
+	// is not remembered, or the second look would not see that.
+	return Answer{Verdict: v, Logged: true, Repeated: true}, true
+}
+
+// keep remembers a charge with an Idempotency-Key.
+func (s *EdgeState) keep(now int64, r *charge.Request) {
+	//mutant:idempotency-key-forgotten
+	s.keyed.put(keyed{name: nameOf(r), target: parseHash(r.TargetHash), id: r.ID, at: now, outcome: r.Outcome})
+}
+
+// encode appends what a record has of a charge's Idempotency-Key beyond the charge itself.
+func (k *keyed) encode(e *syncproto.Encoder) {
+	e.Text(string(k.name.hash[:]))
+	e.Text(string(k.target[:]))
+}
+
+func (k *keyed) decode(d *syncproto.Decoder) {
+	hash, target := d.Text(len(k.name.hash)), d.Text(len(k.target))
+	if len(hash) != len(k.name.hash) || len(target) != len(k.target) {
+		d.Fail()
+	}
+	copy(k.name.hash[:], hash)
+	copy(k.target[:], target)
+}
+
+// encodeKept appends a record of a snapshot.
+func (k *keyed) encodeKept(e *syncproto.Encoder) {
+	e.Byte(recordKept)
+	e.Text(k.id)
+	e.Int(k.name.key)
+	e.Int(k.at)
+	e.Byte(byte(k.outcome))
+	e.Bool(k.voided)
+	k.encode(e)
+}
+
+func decodeKept(d *syncproto.Decoder) keyed {
+	k := keyed{id: d.Text(charge.MaxID), name: keyedName{key: d.Int()}, at: d.Int(), outcome: charge.Outcome(d.Byte()), voided: d.Bool()}
+	k.decode(d)
+	if k.name.key < 1 || k.outcome < charge.Found || k.outcome > charge.NotFound {
+		d.Fail()
+	}
+	return k
+}
