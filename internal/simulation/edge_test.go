@@ -33,6 +33,7 @@ type edge struct {
 	syncFails bool
 	fullUntil int64
 	skew      int64
+	jumps     int   // of its clock, by more than what Idempotency-Keys are remembered for
 	setBack   int64 // by how much the clock went back since the last sync that was answered began
 	cutUntil  int64
 	downSince int64
@@ -67,6 +68,9 @@ func (e *edge) now() time.Time { return time.UnixMilli(e.sim.now + e.skew) }
 // setClock sets how far the edge's clock is off.
 func (e *edge) setClock(skew int64) {
 	e.setBack += max(e.skew-skew, 0)
+	if skew-e.skew >= rememberedMillis || e.skew-skew >= rememberedMillis {
+		e.jumps++
+	}
 	e.skew = skew
 }
 

@@ -54,6 +54,7 @@ const (
 	oldEpochsRetired
 	voided
 	askedAgain
+	retried
 	faults
 )
 
@@ -64,7 +65,7 @@ var faultNames = [faults]string{
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
-	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again",
+	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key",
 }
 
 // summary counts what happened in runs.

@@ -37,6 +37,8 @@ type request struct {
 	verdict  charge.Verdict
 	segments int // of its edge's disk when it was made
 	disk     *disk
+	at       int64 // by its edge's clock, Unix milliseconds
+	jumps    int   // of its edge's clock before
 }
 
 // model counts what clients know, independently of what the service counts.

@@ -49,8 +49,11 @@ func (s *sim) serve(e *edge) {
 	if e.process == nil || s.random.IntN(15) == 0 && s.voidLate(e) {
 		return
 	}
+	if s.random.IntN(15) == 0 && s.retry(e) {
+		return
+	}
 	s.ids++
-	r := &request{disk: e.disk, segments: e.disk.segments}
+	r := &request{disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), jumps: e.jumps}
 	r.ID, r.Account, r.PerMinute = fmt.Sprintf("r-%d", s.ids), 1+s.random.Int64N(accounts), 1<<30
 	r.Endpoint, r.Outcome, r.Key = charge.Companies, charge.Found, e.key(r.Account)
 	switch s.random.IntN(8) {
@@ -58,6 +61,9 @@ func (s *sim) serve(e *edge) {
 		r.Outcome, r.Key = charge.NotFound, r.Account*keysOfAccount+sharedKeys
 	case 1:
 		r.Outcome = charge.Failed
+	}
+	if s.ids%3 == 0 {
+		r.IdempotencyHash, r.TargetHash = hashOf(s.ids), hashOf(0)
 	}
 	if s.ask(e, r) && r.Outcome != charge.Failed && s.random.IntN(15) == 0 {
 		s.void(e, e.process, r)

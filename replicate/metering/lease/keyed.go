@@ -52,7 +52,7 @@ type keyedCharges struct {
 func newKeyedCharges() keyedCharges { return keyedCharges{index: map[keyedName]int{}} }
 
 // live reports whether a charge is still remembered at now. One that is ahead of the clock, which was
-// set back, ends when it would if the clock had jumped forward.
+// set back, ends too.
 func (k *keyed) live(now int64) bool { return now-k.at < keyedMillis && k.at-now < keyedMillis }
 
 // find returns the charge of a name that stands at now, or nil. It is valid until the next put.

@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+
+	"regedge/handler/charge"
+)
+
+// rememberedMillis is for how long an edge does not charge a request again that has the
+// Idempotency-Key of a charge.
+const rememberedMillis = 10 * 60 * 1000
+
+// hashOf is a hash of a request's Idempotency-Key or target.
+func hashOf[N int | int64](n N) string { return fmt.Sprintf("%0*x", charge.HashLength, n) }
+
+// retry sends a request again under its Idempotency-Key, as a client does that got no answer, and
+// reports whether there was one to send. It is charged only if no charge of the first stands.
+func (s *sim) retry(e *edge) bool {
+	if len(e.requests) == 0 || e.disk.everCopied {
+		return false
+	}
+	first := e.requests[s.random.IntN(len(e.requests))]
+	if first.IdempotencyHash == "" || first.disk != e.disk || first.Outcome == charge.Failed {
+		return false
+	}
+	s.count(retried)
+	s.ids++
+	r := &request{Request: first.Request, disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), jumps: e.jumps}
+	r.ID = fmt.Sprintf("r-%d", s.ids)
+	p := e.process
+	v := p.meter.Charge(context.Background(), r.Request)
+	r.verdict = v
+	died := p.dead
+	e.checkProcess(p)
+	s.detail("%s %s retries %s, state %d: %q, replayed %v, died %v", e.name, r.ID, first.ID, first.state, v.Code, v.Replayed, died)
+	remembered := r.at-first.at < rememberedMillis && first.at-r.at < rememberedMillis && r.jumps == first.jumps
+	switch {
+	case v.Code == charge.IdempotencyKeyReused:
+		s.fail("%s: the target of %s is that of %s", e.name, r.ID, first.ID)
+	case died:
+		s.cutOff(r)
+	case v.Code != "":
+		s.refused(e, r)
+	case v.Replayed:
+		s.replayed(e, first, r)
+	case first.state == served && remembered:
+		s.fail("%s: %s was charged, and its retry %s again", e.name, first.ID, r.ID)
+	default:
+		first.IdempotencyHash = "" // it stands for the new charge
+		if r.Outcome == charge.NotFound {
+			s.asked[r.Key]++
+		}
+		s.keep(e, r)
+		s.answered(e, r)
+	}
+	if died && r.Outcome == charge.NotFound {
+		s.asked[r.Key]++
+	}
+	return true
+}
+
+// replayed checks that what was not charged was charged before.
+func (s *sim) replayed(e *edge, first, r *request) {
+	switch first.state {
+	case undone:
+		s.fail("%s: %s was voided, and its retry %s is not charged", e.name, first.ID, r.ID)
+	case cut: // now the client knows
+		first.state = served
+		if first.Outcome == charge.Found {
+			s.mayBe[first.Key]--
+			s.answered(e, first)
+		}
+	}
+}
