@@ -38,6 +38,7 @@ type tally struct {
 	charged []charge.Request
 	voided  []string
 	onCall  func() // called before a verdict, if not nil
+	replays bool   // charges nothing, as for an Idempotency-Key that comes again
 }
 
 func (m *tally) Charge(_ context.Context, r charge.Request) charge.Verdict {
@@ -49,7 +50,7 @@ func (m *tally) Charge(_ context.Context, r charge.Request) charge.Verdict {
 	if r.Sandbox {
 		credits = charge.Unsent
 	}
-	return charge.Verdict{RateLimit: 60, RateRemaining: 59, RateReset: 30, CreditsRemaining: credits, RetryAfter: charge.Unsent}
+	return charge.Verdict{RateLimit: 60, RateRemaining: 59, RateReset: 30, CreditsRemaining: credits, RetryAfter: charge.Unsent, Replayed: m.replays}
 }
 
 func (m *tally) Void(_ context.Context, id string) error {
@@ -225,6 +226,9 @@ func TestABillSaysWhatWasCharged(t *testing.T) {
 		require.Equal(t, free, bill("/v1/companies/U99999MH1999PTC999999", w.key))
 		require.Equal(t, server.Bill{Sandbox: true}, bill("/v1/companies/"+sampletest.CompanyEveryField, ident.SandboxKey))
 		require.Zero(t, bill("/v1/companies/"+sampletest.CompanyEveryField, "wrong"))
+		w.meter.replays = true
+		require.Equal(t, free, bill("/v1/companies/"+sampletest.CompanyEveryField, w.key), "a retry costs nothing")
+		w.meter.replays = false
 	}
 }
 
