@@ -251,3 +251,19 @@ func TestAChargeWithoutAVerdictIsVoidedToo(t *testing.T) {
 	require.NoError(t, i.voidCharges(t.Context()))
 	require.Equal(t, []string{"r"}, meter.voided, "once")
 }
+
+// TestTheGuestSeesOneClientAddress, whatever a client sends under that name.
+func TestTheGuestSeesOneClientAddress(t *testing.T) {
+	i := idleInstance(t)
+	i.request.Headers = append(i.request.Headers,
+		handler.Header{Name: labels.ClientAddrHeader, Value: "203.0.113.66"}, handler.Header{Name: strings.ToUpper(labels.ClientAddrHeader), Value: "203.0.113.67"})
+	stack := []uint64{uint64(i.add(kindIncomingRequest, 0, noParent))}
+	requestHeaders(i, stack)
+	var seen []string
+	for _, field := range i.fields[i.ref(stack[0], kindFields)].entries {
+		if strings.EqualFold(field.Name, labels.ClientAddrHeader) {
+			seen = append(seen, field.Value)
+		}
+	}
+	require.Equal(t, []string{"192.0.2.1"}, seen)
+}
