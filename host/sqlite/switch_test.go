@@ -60,3 +60,18 @@ func TestChecksOfAnEndpointAreLimitedInTime(t *testing.T) {
 		require.Less(t, given, time.Second)
 	}
 }
+
+// TestAHeartbeatFromTheFutureMakesNoRightOneOld: the primary's clock was ahead, and is right again. One that
+// is little ahead counts, since clocks differ.
+func TestAHeartbeatFromTheFutureMakesNoRightOneOld(t *testing.T) {
+	for ahead, old := range map[time.Duration]bool{time.Hour: false, 3 * time.Second: true} {
+		endpoint := new(exchanged)
+		endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 1, -ahead)}))
+		r, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, Endpoint: endpoint, Connections: 1, Now: time.Now})
+		require.NoError(t, err)
+		defer r.Close()
+		endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 2, 0)}))
+		err = r.Refresh()
+		require.Equal(t, old, err != nil, "%v ahead: %v", ahead, err)
+	}
+}

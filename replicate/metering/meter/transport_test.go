@@ -284,11 +284,13 @@ func TestACallWhoseClientIsGoneIsInDoubt(t *testing.T) {
 	require.Equal(t, 1, e.Stats().Unresolved)
 }
 
-// endless is a body that never ends, and counts what was read of it.
+// endless is a body far over every limit, and counts what was read of it.
 type endless struct{ read atomic.Int64 }
 
 func (b *endless) Read(p []byte) (int, error) {
-	b.read.Add(int64(len(p)))
+	if b.read.Add(int64(len(p))) > 8*syncproto.MaxMessage {
+		return 0, io.EOF
+	}
 	return len(p), nil
 }
 

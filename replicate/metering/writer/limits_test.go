@@ -60,14 +60,16 @@ func TestANodeThatSendsNonsenseIsFenced(t *testing.T) {
 	require.Equal(t, http.StatusOK, hello())
 }
 
-// endlessBody never ends, and counts what was read of it.
+// endlessBody is far over every limit, and counts what was read of it.
 type endlessBody struct{ read atomic.Int64 }
 
 func (b *endlessBody) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = ' '
 	}
-	b.read.Add(int64(len(p)))
+	if b.read.Add(int64(len(p))) > 8*syncproto.MaxMessage {
+		return 0, io.EOF
+	}
 	return len(p), nil
 }
 
