@@ -31,6 +31,7 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	$(GOTESTSUM) -- -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
 	$(GOTESTSUM) -- -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run BesideAttackers ./internal/chaos -alone || failed="$$failed attacks"; \
+	sh scripts/fuzz.sh 30s AnswerAlike || failed="$$failed fuzz"; \
 	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -race -short -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \

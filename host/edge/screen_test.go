@@ -14,6 +14,7 @@ import (
 
 	"regedge/handler"
 	"regedge/handler/ident"
+	"regedge/host/edge"
 	"regedge/host/engine"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit/sampletest"
@@ -68,7 +69,7 @@ func newScreened(t testing.TB) screened {
 }
 
 // openAccess makes an access database with an account for each of the keys that are known.
-func openAccess(t testing.TB) *sqlite.Store {
+func openAccess(t testing.TB) edge.Database {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "access.db")
 	db, err := schema.OpenFile(path, false)
@@ -85,7 +86,7 @@ func openAccess(t testing.TB) *sqlite.Store {
 		run(`INSERT INTO api_key VALUES (?1, ?1, ?2)`, account, hash[:])
 	}
 	require.NoError(t, db.Close())
-	access, err := sqlite.Open(sqlite.Config{Path: path})
+	access, err := edge.OpenFile(t.Context(), schema.Access, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { access.Close() })
 	return access

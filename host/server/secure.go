@@ -169,11 +169,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		from.conn.streams.Lock()
 		defer from.conn.streams.Unlock()
 	}
-	if size := e.readHTTP(r); size > s.config.MaxHeaderBytes {
-		e.client, e.route = client, routeInvalid
-		s.refuse(e, handler.HeaderTooLarge)
-		e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
-	} else {
+	size := e.readHTTP(r)
+	switch {
+	case size > s.config.MaxHeaderBytes:
+		s.refuseStream(e, client, handler.HeaderTooLarge)
+	case !wellFormed(r):
+		s.refuseStream(e, client, handler.InvalidRequest)
+	default:
 		s.serve(e, client)
 	}
 	if s.draining.Load() {
@@ -191,12 +193,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	exchanges.Put(e)
 }
 
+// refuseStream refuses a request that is none.
+func (s *Server) refuseStream(e *exchange, client, code string) {
+	e.client, e.route = client, routeInvalid
+	s.refuse(e, code)
+	e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
+}
+
+// wellFormed checks what net/http lets pass and the parser of HTTP/1.1 does not: a method that is no
+// token, spaces and control characters in the target, no host, or two (RFC 9113, section 8.3.1).
+func wellFormed(r *http.Request) bool {
+	const separators = `"(),/:;<=>?@[\]{}`
+	invalid := func(text, but string) bool {
+		return strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(but, c) })
+	}
+	for _, host := range r.Header["Host"] {
+		if host != r.Host {
+			return false
+		}
+	}
+	return r.Host != "" && !invalid(r.Host, "") && !invalid(r.RequestURI, "") && !invalid(r.Method, separators)
+}
+
 // readHTTP reads a request and returns its size in bytes.
 func (e *exchange) readHTTP(r *http.Request) (size int) {
 	size = len(r.Method) + len(r.RequestURI) + len(r.Host)
 	e.request.Method = r.Method
 	e.request.Target, e.request.Authority = originForm(r.RequestURI, r.Host)
 	for name, values := range r.Header {
+		if name == "Host" {
+			continue
+		}
 		for _, value := range values {
 			size += len(name) + len(value)
 			e.request.Headers = append(e.request.Headers, handler.Header{Name: name, Value: value})

@@ -30,7 +30,7 @@ const (
 
 // world is a writer and its dashboard on a server, with a clock of its own.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	ledger    *sql.DB
 	writer    *writer.Writer
 	client    *writer.Client
@@ -41,7 +41,7 @@ type world struct {
 	now time.Time
 }
 
-func newWorld(t *testing.T, change ...func(*dashboard.Config)) *world {
+func newWorld(t testing.TB, change ...func(*dashboard.Config)) *world {
 	t.Helper()
 	ledger, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, change ...func(*dashboard.Config)) *world {
 }
 
 // newWorldOn takes a ledger for itself.
-func newWorldOn(t *testing.T, ledger *sql.DB, change ...func(*dashboard.Config)) *world {
+func newWorldOn(t testing.TB, ledger *sql.DB, change ...func(*dashboard.Config)) *world {
 	t.Helper()
 	w := &world{t: t, ledger: ledger, now: time.Date(2026, 10, 20, 12, 30, 0, 0, time.UTC)}
 	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
