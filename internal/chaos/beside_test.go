@@ -93,7 +93,10 @@ func TestCustomersBesideAttackers(t *testing.T) {
 			for try := 1; ; try++ {
 				before := p.beside(t, client, scheme, customer, *attackLength/2)
 				end := startAttack(t, a.order)
+				// While thousands of connections are opened, two late answers would be p99 of a short attack.
+				begin := p.beside(t, client, scheme, customer, time.Second)
 				during := p.beside(t, client, scheme, customer, *attackLength)
+				during.failed += begin.failed
 				tally := end()
 				fmt.Fprintf(rows, "%s\t%d\t%v\t%v\t%v\t%d MB\t%s\n", a.name, during.failed, during.p50, during.p99, before.p99, during.memory>>20, tally)
 				if during.failed == 0 && during.memory < mostMemory && during.p99 <= max(3*before.p99, mostP99) {
