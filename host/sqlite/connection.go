@@ -49,7 +49,15 @@ type connection struct {
 	expired    bool // guarded by Store.mu: end the transaction on release
 }
 
-func connect(config Config, at int) (*connection, error) {
+func connect(config Config, at int) (c *connection, err error) {
+	err = guard(func() error {
+		c, err = openConnection(config, at)
+		return err
+	})
+	return c, err
+}
+
+func openConnection(config Config, at int) (*connection, error) {
 	info, err := os.Stat(config.Path)
 	if err != nil {
 		return nil, err
@@ -71,6 +79,11 @@ func connect(config Config, at int) (*connection, error) {
 // setUp restricts the connection to reading. The schema is read last, because only that makes
 // SQLite read the file.
 func (c *connection) setUp(config Config) error {
+	// First of all: even registering functions reads the file, which its owner locks while it recovers
+	// the WAL.
+	if err := c.sqlite.BusyTimeout(config.Timeout); err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
 	if err := fts5.Register(c.sqlite); err != nil {
 		return fmt.Errorf("register fts5: %w", err)
 	}
@@ -84,9 +97,6 @@ func (c *connection) setUp(config Config) error {
 	}
 	settings := fmt.Sprintf("PRAGMA query_only=on; PRAGMA cache_size=-%d", config.cacheKiB(c.slot, c.file.Size()))
 	if err := c.sqlite.Exec(settings); err != nil {
-		return fmt.Errorf("configure: %w", err)
-	}
-	if err := c.sqlite.BusyTimeout(config.Timeout); err != nil {
 		return fmt.Errorf("configure: %w", err)
 	}
 	if err := c.sqlite.Exec("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil {
@@ -123,7 +133,10 @@ func (c *connection) authorize(action sqlite3.AuthorizerActionCode, name, _, _, 
 	return sqlite3.AUTH_DENY
 }
 
-func (c *connection) close() error {
+// close closes the connection. After errFault it may fail with that again, and leave memory behind.
+func (c *connection) close() error { return guard(c.closeAll) }
+
+func (c *connection) closeAll() error {
 	for _, statement := range c.statements {
 		statement.Close()
 	}

@@ -105,7 +105,7 @@ func (s *Store) expire(c *connection) {
 		c.expired = true
 		return
 	}
-	if err := c.tx.leave(); err != nil {
+	if err := guard(c.tx.leave); err != nil {
 		s.slots[c.slot].idle = nil
 		c.close()
 	}

@@ -184,9 +184,12 @@ func (s *Store) Query(ctx context.Context, statement string, args []handler.Valu
 		return err
 	}
 	c.limit.set(ctx, s.config.Now, started.Add(s.config.Timeout))
-	if err = c.enter(started, s.held.Load()); err == nil {
-		err = c.answer(statement, args, dst, s.config)
-	}
+	err = guard(func() error {
+		if err := c.enter(started, s.held.Load()); err != nil {
+			return err
+		}
+		return c.answer(statement, args, dst, s.config)
+	})
 	c.limit.clear()
 	s.release(c, err)
 	if errors.Is(err, sqlite3.INTERRUPT) {
@@ -253,7 +256,7 @@ func (s *Store) release(c *connection, err error) {
 	keep := !s.closed && !breaks(err) && os.SameFile(c.file, s.file)
 	if (c.expired || s.slots[c.slot].renew) && !s.held.Load() {
 		c.expired = false
-		keep = c.tx.leave() == nil && keep
+		keep = guard(c.tx.leave) == nil && keep
 	}
 	s.slots[c.slot] = slot{}
 	if keep {
@@ -271,6 +274,9 @@ func (s *Store) release(c *connection, err error) {
 func breaks(err error) bool {
 	if err == nil {
 		return false
+	}
+	if errors.Is(err, errFault) {
+		return true
 	}
 	for _, code := range []sqlite3.ErrorCode{
 		sqlite3.CORRUPT, sqlite3.NOTADB, sqlite3.IOERR, sqlite3.NOMEM,
