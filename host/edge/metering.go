@@ -12,13 +12,14 @@ import (
 	"regedge/replicate/metering/meter"
 )
 
-// OpenMeter opens a meter and registers its metrics.
+// OpenMeter opens a meter and registers its metrics. On a disk that is full or read-only the meter opens
+// later, and refuses live keys until then.
 func OpenMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
 	syncs := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "regedge_journal_sync_seconds", Help: "Time of the journal's fsyncs.", Buckets: syncBuckets,
 	})
 	config.Synced = func(took time.Duration) { syncs.Observe(took.Seconds()) }
-	opened, err := meter.Open(config)
+	opened, err := meter.OpenLater(config)
 	if err != nil {
 		return nil, ExplainInUse(err, config.State)
 	}
@@ -98,6 +99,8 @@ func meterMetrics() []meterMetric {
 			func(s *meterSample) float64 { return float64(s.Short) }),
 		gauge("regedge_journal_corrupt_files", "Damaged segments of the journal that were set aside in the state directory, until an operator takes them away; -1 when it can't be listed.",
 			func(s *meterSample) float64 { return float64(s.corrupt) }),
+		counter("regedge_journal_replaced_total", "Segments of the journal that another process deleted, replaced or cut short.",
+			func(s *meterSample) int64 { return s.Replaced }),
 		gauge("regedge_writer_unreachable", "1 while the writer does not answer.",
 			func(s *meterSample) float64 { return boolToFloat(s.Unreachable) }),
 	}

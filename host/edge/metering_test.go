@@ -49,6 +49,7 @@ func TestAScrapeShowsTheMeter(t *testing.T) {
 		"regedge_leased_accounts":            "0",
 		"regedge_lease_headroom_seconds":     "-1",
 		"regedge_journal_corrupt_files":      "0",
+		"regedge_journal_replaced_total":     "0",
 	} {
 		require.Equal(t, want, got[name], name)
 	}

@@ -119,7 +119,7 @@ func (s *Store) letGo() {
 		case s.slots[at].taken:
 			s.slots[at].renew = true
 		case c != nil:
-			if err := c.tx.leave(); err != nil {
+			if err := guard(c.tx.leave); err != nil {
 				s.slots[at].idle = nil
 				c.close()
 			}

@@ -72,12 +72,45 @@ func TestEdgeWithReadOnlyState(t *testing.T) {
 	require.Equal(t, http.StatusOK, a.asks(p, 5))
 	p.Kill()
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	p.fails()
-	require.Contains(t, p.Tail(), "read-only file system")
-	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=1m"))
 	p.start()
+	p.servesSandboxAlone(a, "read-only file system")
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=1m"))
 	p.await("/readyz", http.StatusOK)
 	require.Equal(t, http.StatusOK, a.asks(p, 5))
+	a.settles()
+}
+
+// servesSandboxAlone holds that an edge whose disk can't be written answers nobody else.
+func (p *process) servesSandboxAlone(a *account, reason string) {
+	t := a.cluster.t
+	sandbox := &account{cluster: a.cluster, key: "reg_sandbox_public"}
+	eventually(t, func() bool { return sandbox.asks(p, 1) == http.StatusOK }, func() string { return "the sandbox works: " + p.Tail() })
+	// The last page of a journal may have room for some.
+	eventually(t, func() bool { return a.asks(p, 50) == http.StatusServiceUnavailable }, func() string { return "live keys get 503" })
+	require.Equal(t, http.StatusServiceUnavailable, p.status("/readyz"))
+	eventually(t, func() bool { return strings.Contains(p.Tail(), reason) }, func() string { return "it logs the reason" })
+}
+
+// TestEdgeStartsOnAFullDisk starts an edge without a state directory, and then one whose charges are in
+// its journal, on a disk that has no room.
+func TestEdgeStartsOnAFullDisk(t *testing.T) {
+	c := newCluster(t)
+	dir := c.mount("small", "1m")
+	p := c.edge("small", "http://"+c.writer.address, filepath.Join(dir, "state"))
+	a := c.account(1000)
+	filler := filepath.Join(dir, "filler")
+	fill := func() { exec.Command("dd", "if=/dev/zero", "of="+filler, "bs=4k").Run() }
+	for range 2 { // without a journal, and with one
+		fill()
+		p.start()
+		p.servesSandboxAlone(a, "no space left on device")
+		require.NoError(t, os.Remove(filler))
+		eventually(t, func() bool { return a.asks(p, 1) == http.StatusOK }, func() string { return "it serves by itself: " + p.Tail() })
+		p.await("/readyz", http.StatusOK)
+		p.Kill()
+	}
+	p.start()
+	p.await("/readyz", http.StatusOK)
 	a.settles()
 }
 

@@ -201,6 +201,7 @@ func (f *file) Truncate(size int64) error {
 
 func (f *file) Size() (int64, error) { return int64(len(f.inode.data)), nil }
 func (f *file) Close() error         { return nil }
+func (f *file) Intact(int64) error   { return nil }
 
 // PageSize implements journal.Mappable, as the methods after it.
 func (f *file) PageSize() int64 { return pageBytes }

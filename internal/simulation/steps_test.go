@@ -17,23 +17,23 @@ func (s *sim) step() {
 		e.boot()
 	}
 	switch action := s.random.IntN(1000); {
-	case action < 520:
+	case action < 510:
 		s.serve(e)
-	case action < 700:
+	case action < 690:
 		e.exchange()
-	case action < 750:
+	case action < 740:
 		e.watch()
-	case action < 800:
+	case action < 790:
 		e.flush()
-	case action < 830:
+	case action < 820:
 		s.late(e)
-	case action < 880:
+	case action < 870:
 		s.troubleEdge(e)
-	case action < 920:
+	case action < 910:
 		s.troubleCentre()
-	case action < 950:
+	case action < 940:
 		s.operator()
-	case action < 966:
+	case action < 956:
 		s.troubleTime(e)
 	default:
 		s.rare(e)
@@ -359,18 +359,18 @@ func (s *sim) rare(e *edge) {
 	switch s.random.IntN(18) {
 	case 0, 1:
 		s.wipe(e)
-	case 2, 3, 4:
+	case 2, 3, 4, 5:
 		s.bringBack(e)
-	case 5, 6:
+	case 6, 7:
 		s.swap(e)
-	case 7, 8:
+	case 8, 9:
 		s.retireNode(e)
-	case 9:
+	case 10:
 		s.count(oldEpochsRetired)
 		s.retire(e, true)
-	case 10, 11, 12:
+	case 11, 12, 13:
 		s.centre.restore()
-	case 13:
+	case 14:
 		s.sleep(e)
 	default:
 		s.rot(e)

@@ -41,11 +41,17 @@ type File interface {
 	Truncate(size int64) error
 	// Size is the current size in bytes.
 	Size() (int64, error)
+	// Intact is nil while the file has its name and at least size bytes, ErrReplaced when somebody
+	// deleted it, put another in its place or cut it short.
+	Intact(size int64) error
 	Close() error
 }
 
 // ErrInUse is returned by OpenDir when another process owns the state directory.
 var ErrInUse = errors.New("the state directory is in use by another process")
+
+// ErrReplaced is returned for a file that was deleted, replaced or cut short by somebody else.
+var ErrReplaced = errors.New("the file was deleted, replaced or cut short by another process")
 
 const lockName = "lock"
 
@@ -166,4 +172,17 @@ func (f osFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+// Intact implements File.
+func (f osFile) Intact(size int64) error {
+	own, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(f.Name())
+	if errors.Is(err, os.ErrNotExist) || err == nil && (!os.SameFile(own, named) || named.Size() < size) {
+		return ErrReplaced
+	}
+	return err
 }

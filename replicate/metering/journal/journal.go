@@ -28,17 +28,18 @@ type Journal struct {
 	// syncing is held while a segment is synced or replaced.
 	syncing Lock
 
-	writing Lock   // guards the fields down to unsaved
-	pending *Group // guarded by the owner's lock as well
-	spare   []byte // the buffer of the group written last, for the next one
-	file    File
-	number  uint64   // of the segment
-	size    int64    // of the segment's whole frames
-	marked  int64    // how many of them the segment itself says are durable
-	unclean bool     // part of a failed write may follow them
-	stuck   error    // nothing is written until Rotate: a sync failed, or the segment is damaged
-	unsaved bool     // something was written since the last sync
-	damaged []string // files that are set aside once a new segment has begun
+	writing  Lock   // guards the fields down to unsaved
+	pending  *Group // guarded by the owner's lock as well
+	spare    []byte // the buffer of the group written last, for the next one
+	file     File
+	number   uint64   // of the segment
+	size     int64    // of the segment's whole frames
+	marked   int64    // how many of them the segment itself says are durable
+	unclean  bool     // part of a failed write may follow them
+	stuck    error    // nothing is written until Rotate: a sync failed, or the segment is damaged
+	unsaved  bool     // something was written since the last sync
+	damaged  []string // files that are set aside once a new segment has begun
+	replaced int64    // segments of which somebody else deleted or cut the file
 
 	archive reportArchive // has a lock of its own
 }
@@ -110,6 +111,9 @@ func (j *Journal) write(bytes []byte) error {
 		j.unclean = false
 	}
 	if n, err := j.file.Write(bytes); err != nil {
+		if gone := j.check(); gone != nil {
+			return gone
+		}
 		// Cut off at once: the clients of these requests are told that nothing was charged.
 		// The next sync makes the cut durable, so that a power cut does not undo it.
 		//mutant:failed-write-not-cut-off
@@ -179,6 +183,35 @@ func (j *Journal) Commit() error {
 	return g.err
 }
 
+// Check looks whether the segment was deleted, replaced or cut short by somebody else: then
+// nothing is written until Rotate has begun a new segment. What was in the
+// lost one is in its snapshot.
+func (j *Journal) Check() {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	_ = j.check() // it is the error of the next write
+}
+
+func (j *Journal) check() error {
+	if j.stuck != nil {
+		return nil
+	}
+	if err := j.file.Intact(j.size); errors.Is(err, ErrReplaced) {
+		j.stuck = fmt.Errorf("write journal %s: %w", segmentName(j.number), err)
+		j.damaged = append(j.damaged, segmentName(j.number))
+		j.replaced++
+		return j.stuck
+	}
+	return nil
+}
+
+// Replaced counts the segments that were deleted, replaced or cut short by somebody else.
+func (j *Journal) Replaced() int64 {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	return j.replaced
+}
+
 // Full reports whether Rotate is due: the segment has limit bytes, or nothing can be written to it.
 func (j *Journal) Full(limit int64) bool {
 	j.writing.Lock()
@@ -202,6 +235,9 @@ func (j *Journal) Close() error {
 		j.mark(j.size)
 	}
 	j.stuck = fmt.Errorf("write journal: %w", os.ErrClosed)
+	if j.dir == nil {
+		return nil
+	}
 	return errors.Join(err, j.archive.close(), closeFile(j.file), j.dir.Close())
 }
 

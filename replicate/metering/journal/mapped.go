@@ -134,6 +134,10 @@ func (f *mappedFile) Truncate(size int64) error {
 // Size implements File: the bytes written.
 func (f *mappedFile) Size() (int64, error) { return f.size, nil }
 
+// Intact implements File. The zeros at the end belong to the file: memory behind its end can't be
+// written.
+func (f *mappedFile) Intact(size int64) error { return f.Mappable.Intact(max(size, f.length())) }
+
 // Close cuts off the zeros at the end.
 func (f *mappedFile) Close() error {
 	return errors.Join(f.Mappable.Truncate(f.size), f.unmap(), f.Mappable.Close())

@@ -120,6 +120,7 @@ func (f *diskFile) Truncate(size int64) error {
 
 func (f *diskFile) Size() (int64, error) { return int64(f.b.Len()), nil }
 func (f *diskFile) Close() error         { return nil }
+func (f *diskFile) Intact(int64) error   { return nil }
 
 // recorder is an Owner that records what was dropped.
 type recorder struct {

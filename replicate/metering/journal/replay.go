@@ -28,16 +28,48 @@ type Replayed struct {
 // errDamaged is the error of writes until Rotate has begun a segment in place of a damaged one.
 var errDamaged = errors.New("the journal was damaged: a new segment has to begin")
 
+// ErrNotOpen is the error of everything that a journal does before it is open.
+var ErrNotOpen = errors.New("the journal is not open")
+
+// New makes a journal that is not open.
+func New(owner Owner) *Journal {
+	return &Journal{
+		owner: owner, pending: &Group{}, stuck: ErrNotOpen,
+		syncing: NewLock(RankSync), writing: NewLock(RankWrite), archive: reportArchive{mu: NewLock(RankArchive)},
+	}
+}
+
+// Open opens a journal that is not open: see the function Open. What was appended meanwhile is forgotten. It calls
+// ready with the owner's lock held, before anything is written to it. After an error it can be called
+// again; dir is not closed.
+func (j *Journal) Open(dir Dir, ids, replay func(record []byte) error, ready func(*Replayed)) (Replayed, error) {
+	opened, found, err := Open(dir, j.owner, ids, replay)
+	if err != nil {
+		return found, err
+	}
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.owner.Lock()
+	defer j.owner.Unlock()
+	j.archive.mu.Lock()
+	j.archive.dir = dir
+	j.archive.mu.Unlock()
+	j.dir, j.file, j.number, j.size, j.marked = dir, opened.file, opened.number, opened.size, opened.marked
+	j.stuck, j.unsaved, j.unclean, j.damaged = opened.stuck, opened.unsaved, opened.unclean, opened.damaged
+	j.pending = &Group{}
+	ready(&found)
+	return found, nil
+}
+
 // Open reads the journal in dir and continues it. The records of the newest segment go to
 // replay, after those of the segment before it went to ids; an error of either ends it. An
 // empty directory becomes a journal without records. Where the newest segment is damaged, replay
 // gets what can be read, and an empty record in place of what can't: see Replayed.
 func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
-	j := &Journal{
-		dir: dir, owner: owner, pending: &Group{},
-		syncing: NewLock(RankSync), writing: NewLock(RankWrite),
-		archive: reportArchive{mu: NewLock(RankArchive), dir: dir},
-	}
+	j := New(owner)
+	j.dir, j.archive.dir, j.stuck = dir, dir, nil
 	var found Replayed
 	numbers, err := j.segments()
 	if err != nil {

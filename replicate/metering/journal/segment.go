@@ -189,6 +189,11 @@ func (j *Journal) setAside() error {
 
 // Corrupt lists the files that were set aside in the state directory, and are still there.
 func (j *Journal) Corrupt() ([]string, error) {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if j.dir == nil {
+		return nil, ErrNotOpen
+	}
 	names, err := j.dir.List()
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, corruptSuffix) }), err
 }

@@ -34,6 +34,7 @@ func (m *memory) Truncate(size int64) error {
 func (m *memory) Sync() error          { return nil }
 func (m *memory) Size() (int64, error) { return int64(len(m.content)), nil }
 func (m *memory) Close() error         { return nil }
+func (m *memory) Intact(int64) error   { return nil }
 func (m *memory) PageSize() int64      { return memoryPage }
 func (m *memory) Room() int64          { return m.room }
 

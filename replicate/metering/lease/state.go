@@ -83,6 +83,13 @@ func (s *EdgeState) Unsettled() (charges int64) {
 	return charges
 }
 
+// HasUnreported reports whether there are charges, not-found lookups or voids that the writer may not
+// have.
+func (s *EdgeState) HasUnreported() (any bool) {
+	s.eachUnreported(func(u use, _ int64) { any = any || u.outcome != charge.Failed })
+	return any
+}
+
 // eachUnreported calls visit for all usage that the writer has not acknowledged.
 func (s *EdgeState) eachUnreported(visit func(u use, n int64)) {
 	s.usage.each(visit)

@@ -17,6 +17,9 @@ const (
 	// DefaultWaitLimit is how long a request waits for the writer before it is answered
 	// 503: docs/design.md, "Guarantees", G5.
 	DefaultWaitLimit = time.Second
+	// DefaultLastReport is long enough for a writer that has just started, and short enough for who
+	// stops an edge while there is none.
+	DefaultLastReport = 5 * time.Second
 )
 
 // Transport sends one sync message to the writer and returns its reply. After an error the
@@ -38,6 +41,8 @@ type Config struct {
 	JournalSync time.Duration
 	// WaitLimit bounds how long a request waits for a lease.
 	WaitLimit time.Duration
+	// LastReport bounds for how long Run, at its end, tries to report charges.
+	LastReport time.Duration
 	// SegmentBytes is the size at which a journal segment is full,
 	// journal.DefaultSegment when 0.
 	SegmentBytes int64
@@ -57,6 +62,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.WaitLimit <= 0 {
 		c.WaitLimit = DefaultWaitLimit
+	}
+	if c.LastReport <= 0 {
+		c.LastReport = DefaultLastReport
 	}
 	if c.SegmentBytes <= 0 {
 		c.SegmentBytes = journal.DefaultSegment

@@ -36,10 +36,11 @@ type centre struct {
 	log     *slog.Logger            // of the writer
 	edgeLog *slog.Logger            // of the edges
 	wait    time.Duration           // the edges' WaitLimit: long, since the machine may be busy
+	last    time.Duration           // the edges' LastReport
 }
 
 func startCentre(t *testing.T, now func() time.Time) *centre {
-	c := &centre{t: t, dir: t.TempDir(), now: now, cut: map[string]*atomic.Bool{}, wait: 10 * time.Second}
+	c := &centre{t: t, dir: t.TempDir(), now: now, cut: map[string]*atomic.Bool{}, wait: 10 * time.Second, last: time.Second}
 	c.start(false)
 	t.Cleanup(func() { c.stop() })
 	return c
@@ -139,7 +140,7 @@ func (c *centre) cutAfterReport(e *edge, account, spent int64) {
 // run opens and runs an edge's meter on its state directory.
 func (c *centre) run(e *edge) {
 	m, err := meter.Open(meter.Config{
-		State: e.state, Files: c.files, Now: c.now, WaitLimit: c.wait, SegmentBytes: c.segment, Logger: c.edgeLog,
+		State: e.state, Files: c.files, Now: c.now, WaitLimit: c.wait, SegmentBytes: c.segment, Logger: c.edgeLog, LastReport: c.last,
 		Writer: meter.OverHTTP("http://writer", e.token, &http.Client{Transport: link{c, c.cut[e.name]}}),
 	})
 	require.NoError(c.t, err)

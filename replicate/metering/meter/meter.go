@@ -2,8 +2,6 @@ package meter
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -34,82 +32,20 @@ type Meter struct {
 	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
 	stats       counters
 	waiters     waiters
-	recovered   journal.Replayed // what Open found
+	recovered   journal.Replayed // what Open found; valid once opened is closed
+	replaced    int64            // segments of which the log says so
+	opened      chan struct{}    // closed once the journal is open
 }
 
-// Open locks the state directory and replays its journal. journal.ErrInUse when another
-// process owns it.
-func Open(config Config) (*Meter, error) {
-	config = config.withDefaults()
+// newMeter makes a meter whose journal is not open.
+func newMeter(config Config) *Meter {
 	m := &Meter{
-		config: config, syncNow: make(chan struct{}, 1), changed: make(chan struct{}),
+		config: config.withDefaults(), syncNow: make(chan struct{}, 1), changed: make(chan struct{}), opened: make(chan struct{}),
 		archiving: journal.NewLock(journal.RankArchiving), mu: journal.NewLock(journal.RankOwner),
 	}
 	m.state = lease.New(stateLog{m})
-	dir, err := config.openDir()
-	if err != nil {
-		return nil, err
-	}
-	j, found, err := journal.Open(dir, owner{m}, m.state.ReplayID, m.state.Replay)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open meter: %w", err), dir.Close())
-	}
-	m.journal, m.recovered = j, found
-	if err := m.recover(&found); err != nil {
-		return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
-	}
-	var random [16]byte
-	config.Random(random[:])
-	m.state.Boot(binary.LittleEndian.Uint64(random[:8]))
-	m.lastMessage.Store(binary.LittleEndian.Uint64(random[8:]))
-	for _, batch := range m.state.TakeReplayed() {
-		if err := j.ArchiveReplayed(batch.Epoch, batch.Batch, syncproto.Day(m.now())); err != nil {
-			return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
-		}
-	}
-	if err := j.Commit(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open meter: %w", err), j.Close())
-	}
-	return m, nil
-}
-
-// recover says what was not whole in the journal. In place of a damaged segment it begins a new one with
-// what could be read.
-func (m *Meter) recover(found *journal.Replayed) error {
-	log := m.config.Logger
-	if found.Torn > 0 {
-		log.Warn("the journal's torn end was dropped", "bytes", found.Torn)
-	}
-	for _, name := range found.Unfinished {
-		log.Warn("a segment of the journal was dropped: a crash came before it began", "file", name)
-	}
-	for _, name := range found.Damaged {
-		log.Error("a segment of the journal is damaged: it is set aside, and what can be read of it is used", "file", name,
-			"charges_may_be_lost", found.Lost)
-	}
-	if found.IDsLost {
-		m.state.Forget(m.now())
-	}
-	if found.Lost {
-		m.state.Damaged()
-	}
-	if len(found.Damaged) == 0 {
-		return nil
-	}
-	return m.journal.Rotate(m.state.Snapshot)
-}
-
-// Recovered tells what Open found in the journal.
-func (m *Meter) Recovered() journal.Replayed { return m.recovered }
-
-// Corrupt is the number of files that were set aside since they were damaged, and are still in the state
-// directory; -1 when it can't be listed.
-func (m *Meter) Corrupt() int {
-	names, err := m.journal.Corrupt()
-	if err != nil {
-		return -1
-	}
-	return len(names)
+	m.journal = journal.New(owner{m})
+	return m
 }
 
 // stateLog writes the edge state's records to the journal.
@@ -191,7 +127,7 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 // wait if too many do, or no longer when it has to make room.
 func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (_ lease.Answer, group *journal.Group) {
 	m.wake()
-	if m.unreachable.Load() {
+	if m.unreachable.Load() || !m.isOpen() {
 		return a, nil
 	}
 	place := m.waiters.enter(r.Account, m.now())

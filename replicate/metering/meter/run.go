@@ -16,15 +16,20 @@ const (
 	// greetPause is before a Hello that follows another message, so that a writer with
 	// unexpected answers is not flooded.
 	greetPause = 10 * time.Millisecond
+	// lastPause is between two attempts to report at the end.
+	lastPause = 100 * time.Millisecond
 	// retryPause is between two attempts while the writer does not answer.
 	retryPause = 500 * time.Millisecond
-	// rotatePause is between two attempts to begin a segment.
+	// rotatePause is between two attempts to begin a segment, and between two to open the journal.
 	rotatePause = time.Second
+	// checkPause is how often the journal's file is looked at.
+	checkPause = time.Second / 2
 )
 
 // Run exchanges messages with the writer and syncs the journal until ctx ends. At the end it
-// reports what is unreported, if the writer answers quickly. It only repeats the steps
-// Exchange, Watch, Flush and Rotate: the simulation calls them itself. Two calls of one step
+// reports what is unreported, if the writer answers within Config.LastReport, and logs how many charges
+// are left. It only repeats the steps
+// Exchange, Watch, Flush, Rotate and CheckFile: the simulation calls them itself. Two calls of one step
 // must not overlap.
 func (m *Meter) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
@@ -32,12 +37,43 @@ func (m *Meter) Run(ctx context.Context) error {
 		loops.Go(func() { loop(ctx) })
 	}
 	loops.Wait()
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), syncPause)
-	defer cancel()
-	if m.pending() {
-		m.exchange(last)
-	}
+	m.reportRest(context.WithoutCancel(ctx))
 	return nil
+}
+
+// reportRest reports what is unreported, again and again while the writer does not answer.
+func (m *Meter) reportRest(ctx context.Context) {
+	last, cancel := context.WithTimeout(ctx, m.config.LastReport)
+	defer cancel()
+	err := error(nil)
+	for m.unreported() && last.Err() == nil {
+		if err = m.exchange(last); err != nil {
+			wait(last, lastPause)
+		}
+	}
+	if m.pending() {
+		soon, cancel := context.WithTimeout(last, syncPause)
+		defer cancel()
+		_ = m.exchange(soon) // leases to return
+	}
+	if charges := m.Stats().Unsettled; charges != 0 {
+		m.config.Logger.Error("charges were not reported before the end: the next run reports them", "charges", charges, "error", err)
+	}
+}
+
+// wait waits for a time, or until ctx ends.
+func wait(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
+// unreported reports whether the writer lacks usage of the journal.
+func (m *Meter) unreported() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.HasUnreported()
 }
 
 func (m *Meter) pending() bool {
@@ -50,12 +86,23 @@ func (m *Meter) pending() bool {
 func (m *Meter) flushLoop(ctx context.Context) {
 	tick := time.NewTicker(m.config.JournalSync)
 	defer tick.Stop()
-	var tried time.Time
+	for !m.isOpen() {
+		wait(ctx, rotatePause)
+		if ctx.Err() != nil {
+			return
+		}
+		m.noteDisk(m.open())
+	}
+	var tried, checked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if time.Since(checked) > checkPause || m.diskError.Load() != nil {
+			checked = time.Now()
+			m.CheckFile()
 		}
 		m.Flush()
 		if m.journal.Full(m.config.SegmentBytes) && time.Since(tried) > rotatePause {
@@ -65,8 +112,21 @@ func (m *Meter) flushLoop(ctx context.Context) {
 	}
 }
 
+// awaitOpen waits until the journal is open, and reports whether it is.
+func (m *Meter) awaitOpen(ctx context.Context) bool {
+	select {
+	case <-m.opened:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // exchangeLoop syncs whenever there is a reason to, and at least every second.
 func (m *Meter) exchangeLoop(ctx context.Context) {
+	if !m.awaitOpen(ctx) {
+		return
+	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
@@ -101,6 +161,9 @@ func (m *Meter) nextPause() time.Duration {
 // watchLoop keeps a message open at the writer, so that recalls and grants arrive as soon as
 // they are made.
 func (m *Meter) watchLoop(ctx context.Context) {
+	if !m.awaitOpen(ctx) {
+		return
+	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
@@ -124,6 +187,17 @@ func (m *Meter) Flush() error {
 		m.noteDisk(err)
 	}
 	return err
+}
+
+// CheckFile looks whether somebody else deleted, replaced or cut the journal's file. A new segment then
+// begins at the next Rotate, with all that is in memory: charges of the lost one are lost only if
+// the process ends before.
+func (m *Meter) CheckFile() {
+	m.journal.Check()
+	if n := m.journal.Replaced(); n > m.replaced {
+		m.replaced = n
+		m.config.Logger.Error("the journal's file was deleted, replaced or cut by another process: a new one begins")
+	}
 }
 
 // Rotate begins a new journal segment when the current one is full or can't be synced.

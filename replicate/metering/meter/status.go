@@ -97,6 +97,7 @@ type Stats struct {
 	Crowded                        int64 // requests that did not wait, since too many did
 	Waiting                        int   // requests that wait now
 	Doubted                        int64 // verdicts that may not have reached the component
+	Replaced                       int64 // segments of the journal that were deleted, replaced or cut
 	Unresolved                     int   // of these, not reported to the writer yet
 	Unsettled                      int64 // charges that the writer may not have
 	Accounts                       int   // accounts with a lease here
@@ -111,7 +112,7 @@ func (m *Meter) Stats() Stats {
 	return Stats{
 		Answered: m.stats.answered.Load(), Refused: m.stats.refused.Load(),
 		Unavailable: m.stats.unavailable.Load(), Waited: m.stats.waited.Load(),
-		Crowded: m.stats.crowded.Load(), Waiting: m.Waiting(), Doubted: m.stats.doubted.Load(),
+		Crowded: m.stats.crowded.Load(), Waiting: m.Waiting(), Doubted: m.stats.doubted.Load(), Replaced: m.journal.Replaced(),
 		Unresolved: unresolved, Unsettled: unsettled, Accounts: accounts, Unreachable: m.unreachable.Load(),
 	}
 }
