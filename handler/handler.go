@@ -132,6 +132,8 @@ type call struct {
 	idempotency string
 	// release is the registry's release that the lookup read from, or "".
 	release string
+	// suggestions is the value of Search-Suggestion, or "".
+	suggestions string
 	// cause becomes Response.Cause.
 	cause error
 }

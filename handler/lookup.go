@@ -12,6 +12,7 @@ func Statements() map[string]string {
 		"director":         directorStatement,
 		"llp":              llpStatement,
 		"search_companies": searchStatement,
+		"search_forgiving": forgivingStatement,
 		"search_llps":      searchLLPStatement,
 	}
 }

@@ -15,7 +15,7 @@ const (
 const (
 	allowedMethods = "GET, OPTIONS"
 	exposedHeaders = "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed"
+		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed, Search-Suggestion"
 	requestHeaders = "Authorization, Idempotency-Key, Traceparent"
 	// preflightSeconds is how long a browser may cache a preflight: a day, the maximum that
 	// browsers accept.
@@ -47,6 +47,9 @@ func (c *call) succeed(data []byte, v *charge.Verdict) *Response {
 
 	headers := c.commonHeaders("application/json")
 	headers = appendRate(headers, v)
+	if c.suggestions != "" {
+		headers = append(headers, Header{HeaderSearchSuggestion, c.suggestions})
+	}
 	if !c.caller.sandbox && v.CreditsRemaining != charge.Unsent {
 		headers = append(headers, Header{charge.HeaderCreditsRemaining, strconv.FormatInt(v.CreditsRemaining, 10)})
 	}

@@ -34,10 +34,20 @@ func (c *call) searchCompanies() answer {
 		return failed(InvalidQuery, "The parameter limit is an integer from 1 to 10, given at most once.")
 	}
 	if c.caller.sandbox {
-		made, count := sandboxMatches(name, limit)
-		return withMatches(made, c.list(searchStatement, searchArgs(name, limit-count)...))
+		if made, count := sandboxMatches(name, limit); count > 0 {
+			return withMatches(made, c.list(searchStatement, searchArgs(name, limit-count)...))
+		}
 	}
-	return c.list(searchStatement, searchArgs(name, limit)...)
+	return c.search(name, limit)
+}
+
+// search finds the matches of a valid name.
+func (c *call) search(name string, limit int) answer {
+	matches := c.list(searchStatement, searchArgs(name, limit)...)
+	if matches.outcome == charge.NotFound {
+		return c.forgive(name, limit)
+	}
+	return matches
 }
 
 // limit reads the number of matches that the client wants.
@@ -79,7 +89,7 @@ func (c *call) list(statement string, args ...Value) answer {
 		return failure
 	}
 	if row[0].Text == "[]" {
-		return answer{outcome: charge.NotFound, data: []byte("[]")}
+		return nothing()
 	}
 	return found([]byte(row[0].Text))
 }

@@ -56,6 +56,15 @@ func withWanted(records []searchtest.Record, set []judged) []searchtest.Record {
 // judge checks how often the wanted company is the first match, and among the first five.
 func (s *searcher) judge(t *testing.T, set []judged) {
 	t.Helper()
+	first, five := s.success(t, set)
+	require.GreaterOrEqual(t, first, wantFirst, "success at 1")
+	require.GreaterOrEqual(t, five, wantFive, "success at 5")
+}
+
+// success returns how often the wanted company is the first match, and among the first five. It logs
+// every miss.
+func (s *searcher) success(t *testing.T, set []judged) (first, five float64) {
+	t.Helper()
 	hits := map[int]int{}
 	for _, j := range set {
 		rank := s.rank(t, j)
@@ -70,8 +79,7 @@ func (s *searcher) judge(t *testing.T, set []judged) {
 	}
 	share := func(n int) float64 { return float64(hits[n]) / float64(len(set)) }
 	t.Logf("%d queries: success at 1 %.3f, at 5 %.3f, at 10 %.3f", len(set), share(1), share(5), share(10))
-	require.GreaterOrEqual(t, share(1), wantFirst, "success at 1")
-	require.GreaterOrEqual(t, share(5), wantFive, "success at 5")
+	return share(1), share(5)
 }
 
 // rank returns the position, from 1, of the first match that is the wanted company or has the

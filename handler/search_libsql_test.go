@@ -2,7 +2,6 @@ package handler
 
 import (
 	"database/sql"
-	"encoding/json"
 	"math/rand/v2"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"regedge/handler/names"
 	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit/misspelt"
 	"regedge/internal/testkit/searchtest"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
@@ -29,21 +29,47 @@ func TestSearchOnLibSQL(t *testing.T) {
 	for range 200 {
 		queries = append(queries, vary(random, records[random.IntN(len(records))].Name))
 	}
+	remote := &searcher{store: libSQL{db}}
 	for _, q := range queries {
-		var args []any
-		for _, v := range searchArgs(q, 7) {
-			if v.Kind == Integer {
-				args = append(args, v.Int)
-			} else {
-				args = append(args, v.Text)
-			}
-		}
-		var release, found string
-		require.NoError(t, db.QueryRow(searchStatement, args...).Scan(&release, &found), "%q", q)
-		got := []match{}
-		require.NoError(t, json.Unmarshal([]byte(found), &got))
-		require.Equal(t, s.reference.find(q, 7), got, "%q", q)
+		require.Equal(t, s.reference.find(q, 7), remote.matches(t, q, 7), "%q", q)
 	}
+	for range 100 {
+		if q := misspelt.Typo(random, records[random.IntN(len(records))].Name); q != "" {
+			_, want := s.search(t, q, 5)
+			_, got := remote.search(t, q, 5)
+			require.Equal(t, want, got, "%q", q)
+		}
+	}
+}
+
+// libSQL runs the statements of a search on a libSQL server.
+type libSQL struct{ *sql.DB }
+
+func (l libSQL) Query(statement string, args []Value) (*Result, error) {
+	var list []any
+	for _, v := range args {
+		if v.Kind == Integer {
+			list = append(list, v.Int)
+		} else {
+			list = append(list, v.Text)
+		}
+	}
+	columns := 2
+	if statement == forgivingStatement {
+		columns = 3
+	}
+	texts, into := make([]sql.NullString, columns), make([]any, columns)
+	for i := range texts {
+		into[i] = &texts[i]
+	}
+	if err := l.DB.QueryRow(statement, list...).Scan(into...); err != nil {
+		return nil, err
+	}
+	result := &Result{Columns: columns}
+	for _, t := range texts {
+		result.Values = append(result.Values, text(t.String))
+	}
+	return result, nil
 }
 
 func startLibSQL(t *testing.T) *sql.DB {

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -69,7 +70,34 @@ func (r reference) find(name string, limit int) []match {
 		}
 	}
 	all := append([]match{}, slices.Concat(tiers[1:]...)...)
+	if len(all) == 0 && !beginningsOnly {
+		all = r.forgive(query)
+	}
 	return all[:min(limit, len(all))]
+}
+
+// forgive finds the names of the last tier, which is asked for if the others have none.
+func (r reference) forgive(query string) []match {
+	f := names.Forgive(query)
+	var inside, begins []string
+	for from, to := range map[string]*[]string{f.Inside: &inside, f.Begins: &begins} {
+		if err := json.Unmarshal([]byte(from), to); err != nil {
+			panic(err)
+		}
+	}
+	all := []match{}
+	for i := range r {
+		k := &r[i]
+		lacks := func(w string) bool { return !strings.Contains(k.squeezed, w) }
+		begun := func(form, w string) bool { return strings.Contains(" "+form, " "+w) }
+		lacksBegin := func(w string) bool {
+			return !begun(k.form, w) && !begun(strings.ReplaceAll(k.form, " and ", ""), w)
+		}
+		if len(inside) > 0 && !slices.ContainsFunc(inside, lacks) && !slices.ContainsFunc(begins, lacksBegin) {
+			all = append(all, k.match)
+		}
+	}
+	return all
 }
 
 // tier is 1 to 6, or 0 for a name that does not match.
@@ -88,7 +116,7 @@ func (k *known) tier(query string) int {
 		return 4
 	case strings.Contains(query, " ") && k.hasWords(strings.Fields(query)):
 		return 5
-	case strings.Contains(k.squeezed, names.Squeeze(query)):
+	case utf8.RuneCountInString(names.Squeeze(query)) > 2 && strings.Contains(k.squeezed, names.Squeeze(query)):
 		return 6
 	}
 	return 0

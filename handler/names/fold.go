@@ -74,11 +74,15 @@ var latin = strings.Fields(
 		"n n n n n n n n n o o o o o o oe oe r r r r r r s s s s s s s s " +
 		"t t t t t t u u u u u u u u u u u u w w y y y z z z z z z s")
 
+// ligatures has the ASCII forms of U+FB00 to U+FB06.
+var ligatures = [...]string{"ff", "fi", "fl", "ffi", "ffl", "st", "st"}
+
 const (
-	firstLatin = 0xC0
-	firstMark  = 0x300 // combining accents, to 0x36F
-	wideFirst  = 0xFF01
-	wideLast   = 0xFF5E // full-width forms of "!" to "~"
+	firstLatin    = 0xC0
+	firstLigature = 0xFB00
+	firstMark     = 0x300 // combining accents, to 0x36F
+	wideFirst     = 0xFF01
+	wideLast      = 0xFF5E // full-width forms of "!" to "~"
 )
 
 // appendRune appends the form of a rune outside ASCII.
@@ -91,6 +95,8 @@ func appendRune(b []byte, r rune) []byte {
 			return append(b, plain...)
 		}
 		return append(b, ' ')
+	case r >= firstLigature && int(r-firstLigature) < len(ligatures):
+		return append(b, ligatures[r-firstLigature]...)
 	case r >= firstMark && r < firstMark+0x70, r == 0x200C, r == 0x200D, r == 0x2018, r == 0x2019:
 		return b // accents, joiners and apostrophes
 	case r >= wideFirst && r <= wideLast:

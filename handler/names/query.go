@@ -205,9 +205,13 @@ func (l *list) addOwn(run string) {
 }
 
 func (l *list) element(expression string) {
-	if l.count == maxTerms || strings.Contains(string(l.text), `"`+expression+`"`) {
-		return
+	if l.count < maxTerms && !strings.Contains(string(l.text), `"`+expression+`"`) {
+		l.unbounded(expression)
 	}
+}
+
+// unbounded adds an expression to a list.
+func (l *list) unbounded(expression string) {
 	if l.count++; l.count > 1 {
 		l.text = append(l.text, ',')
 	}

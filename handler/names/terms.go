@@ -32,6 +32,8 @@ import (
 //	any              the last three characters    names without the ending        InsideTerms: queries of 3
 //	!tatasteel       the name                     its first wholeLen characters,  ExactTerms
 //	                                              spaces and legal ending left out
+//	~tt ~stl         the sound of a word          each word before the ending     LikeTerms
+//	~^tt ~^tat       keys of the first word       the first word                  LikeTerms: a single word
 //	$                the ending                   names with it                   PhraseTerms, WordsTerms and
 //	                                                                              InsideTerms: with a term that
 //	                                                                              may lie within the ending
@@ -46,10 +48,12 @@ const (
 	markJoint = "_"
 	markEnd   = "$" // private limited
 	markWhole = "!"
+	markSound = "~"
+	markKey   = markSound + markStart
 
 	// TermMarks are the characters that the index's tokenizer must take as parts of a
 	// term, besides ASCII letters and digits and everything outside ASCII.
-	TermMarks = "=.^_$!"
+	TermMarks = "=.^_$!~"
 )
 
 const (
@@ -85,6 +89,7 @@ func AppendTerms(dst []byte, form string) []byte {
 	for i, word := range words {
 		dst = appendTerm(dst, markWord, word)
 		dst = appendBegins(dst, markBegin, word)
+		dst = appendSounds(dst, word, i == 0)
 		if i == 0 {
 			dst = appendBegins(dst, markStart, word)
 		} else {

@@ -15,8 +15,9 @@ func TestTermsOfAName(t *testing.T) {
 		"acoa", "acoal", "acoalpri", "al_p", "al_pr", "alpr", "alpri", "alprivat", "atac", "ataco", "atacoalp",
 		"coa.t", "coa.tat", "coal", "coalp", "coalpriv", "lpri", "lpriv", "lprivate", "oalp", "oalpr", "oalpriva",
 		"ta_c", "ta_co", "taco", "tacoa", "tacoalpr", "tat.c", "tata", "tatac", "tatacoal",
+		"~^ata", "~^taa", "~^tat", "~^tata", "~^tt", "~^tta", "~kl", "~tt",
 	}, Terms("tata coal private limited"))
-	require.Equal(t, []string{"!é", ".é", "=é", "^é"}, Terms("é"))
+	require.Equal(t, []string{"!é", ".é", "=é", "^é", "~^é", "~é"}, Terms("é"))
 	require.Empty(t, Terms(""))
 }
 
@@ -36,8 +37,7 @@ func TestTermsWithinPrivateLimited(t *testing.T) {
 
 // selects reports whether a name with these terms is a candidate of a list.
 func selects(t *testing.T, list string, terms []string) bool {
-	var elements []string
-	require.NoError(t, json.Unmarshal([]byte(list), &elements), list)
+	elements := decode(t, list)
 	for _, e := range elements {
 		some := false
 		for term := range strings.SplitSeq(e, " OR ") {
@@ -64,6 +64,7 @@ func FuzzTerms(f *testing.F) {
 		{"TATA STEEL PRIVATE LIMITED", "tata st"}, {"PRIVATE LIMITED", "private"}, {"X LIMITED PRIVATE LIMITED", "limited p"},
 		{"UNITED PRIVATE LIMITED", "ated"}, {"PRIVATEERS PRIVATE LIMITED", "private"}, {"A PRIVATE LIMITED", "a private l"},
 		{"भारत स्टील", "रत स्"}, {"LIMITED L PRIVATE LIMITED", "limited l"}, {"A B", "ab"}, {"ABCभ", "abc"}, {"XABC", "abc"}, {"भारत", "ारत"}, {"X", ""}, {"A OPC PRIVATE LIMITED", "a opc"}, {"A LIMITED PRIVATE LIMITED", "a limited"}, {"A PRIVATE LLP", "a private"}, {"TATA STEEL LIMITED", "tata steel"}, {"TE LIMITED LI", "te li"},
+		{"SAMSUN CERAMIC INDIA", "samsun ceramics"}, {"A PRIVATELY LIMITED", "privates a"}, {"J AND K BIO FUELS", "jk bio fuel"}, {"UNLIMITEDS", "unlimited"},
 		{strings.Repeat("telimite", 7) + " PRIVATE LIMITED", strings.Repeat("telimite", 7) + " privatel"},
 	} {
 		f.Add(s[0], s[1])
@@ -91,10 +92,33 @@ func FuzzTerms(f *testing.F) {
 		if strings.Contains(query, " ") && strings.Count(name, " ") <= pairReach && hasWords(name, query) {
 			require.True(t, selects(t, WordsTerms(query), terms), "%q has the words %q", name, query)
 		}
+		if f := Forgive(query); f.Terms != NoTerms && forgiven(t, f, name) {
+			require.True(t, selects(t, f.Terms, terms), "%q forgives %q", name, query)
+		}
 		if text := Squeeze(query); len([]rune(text)) > 2 && strings.Contains(Squeeze(name), text) {
 			require.True(t, selects(t, InsideTerms(query), terms), "%q contains %q", name, query)
 		}
 	})
+}
+
+// forgiven reports whether a name belongs to the last tier.
+func forgiven(t *testing.T, f Forgiven, name string) bool {
+	for _, w := range decode(t, f.Inside) {
+		if !strings.Contains(Squeeze(name), w) {
+			return false
+		}
+	}
+	for _, w := range decode(t, f.Begins) {
+		if !strings.Contains(" "+name, " "+w) && !strings.Contains(" "+strings.ReplaceAll(name, " and ", ""), " "+w) {
+			return false
+		}
+	}
+	return true
+}
+
+func decode(t *testing.T, list string) (elements []string) {
+	require.NoError(t, json.Unmarshal([]byte(list), &elements), list)
+	return elements
 }
 
 func hasWords(name, query string) bool {

@@ -57,6 +57,21 @@ func (p *tab) openRecord(base string) {
 	p.WaitFor(`document.querySelector("#record-title")?.textContent.startsWith("SANDBOX EVERY FIELD")`)
 }
 
+// TestTheStartPageSuggestsNames searches for a misspelt name and follows the suggestion.
+func TestTheStartPageSuggestsNames(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	p.Type("#name", "evry feild\r")
+	p.WaitFor(`document.querySelectorAll("#suggestions a").length === 2 && !document.querySelector("#meant").hidden`)
+	p.Click("#suggestions a")
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 1 && document.querySelector("#suggestions").hidden`)
+	p.open(base + "/")
+	p.Type("#name", "etoilee first madeup\r")
+	p.WaitFor(`document.querySelector("#suggestions a")?.textContent === "\u00c9TOILE \ufb01RST \ud83d\ude00 (MADE-UP) PVT. LTD."`)
+	p.RequireClean(base)
+}
+
 // openOperation opens a lookup in the reference and makes its call.
 func (p *tab) openOperation(base string) {
 	p.T.Helper()

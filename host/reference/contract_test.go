@@ -29,7 +29,7 @@ var everyAnswer = map[string]string{
 	"X-Content-Type-Options":      "nosniff",
 	"Access-Control-Allow-Origin": "*",
 	"Access-Control-Expose-Headers": "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed",
+		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed, Search-Suggestion",
 }
 
 // serverFaults are the codes that any path may answer while a part of the service fails.

@@ -46,7 +46,7 @@ var everyAnswer = map[string]string{
 	"X-Content-Type-Options":      "nosniff",
 	"Access-Control-Allow-Origin": "*",
 	"Access-Control-Expose-Headers": "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed",
+		"X-Credits-Remaining, X-Registry-Release, Retry-After, Idempotent-Replayed, Search-Suggestion",
 }
 
 // framing are the headers that depend on the connection.

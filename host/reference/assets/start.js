@@ -8,11 +8,12 @@ const sandboxKey = "reg_sandbox_public";
 const paths = { company: "/v1/companies/", llp: "/v1/llps/", director: "/v1/directors/" };
 const $ = (id) => document.getElementById(id);
 const form = $("search"), input = $("name"), said = $("said");
-const matches = $("matches"), record = $("record");
+const matches = $("matches"), record = $("record"), meant = $("meant"), suggestions = $("suggestions");
 const samples = document.querySelector(".call .samples");
 
 /** Calls the service and shows the call; returns the data, or null after a problem. */
 async function call(path) {
+  suggest([]);
   showCall(samples, path);
   said.textContent = "Asking…";
   const started = performance.now();
@@ -31,6 +32,7 @@ async function call(path) {
     said.textContent = `${body.title}. ${body.detail}`;
     return null;
   }
+  suggest(listed(response.headers.get("Search-Suggestion") ?? ""));
   return body.data;
 }
 
@@ -61,6 +63,23 @@ async function search(name) {
     return element("li", {}, link);
   }));
   matches.hidden = found.length === 0;
+}
+
+/** Reads the strings of a structured field (RFC 9651), whose content is percent-encoded. */
+function listed(value) {
+  return [...value.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, text]) => decodeURIComponent(text.replace(/\\(.)/g, "$1")));
+}
+
+function suggest(names) {
+  suggestions.replaceChildren(...names.map((name) => {
+    const link = element("a", { href: "?" + new URLSearchParams({ name }) }, name);
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      search(name);
+    });
+    return element("li", {}, link);
+  }));
+  suggestions.hidden = meant.hidden = names.length === 0;
 }
 
 async function open(type, id) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +48,36 @@ func Real(t testing.TB) []Record {
 	return list
 }
 
+// Others returns companies of ../shared/data that Real does not have: those of older and damaged
+// files, none if that folder does not exist.
+func Others(t testing.TB) []Record {
+	t.Helper()
+	folder := filepath.Join(Root(t), "../shared/data/companies")
+	var list []Record
+	if name := filepath.Join(folder, "excel-resaved", "Delhi.csv.gz"); exists(name) {
+		list = read(t, name, 0, 1, 11)
+	}
+	older, err := filepath.Glob(filepath.Join(folder, "datagov-statewise-2021", "*.csv.gz"))
+	require.NoError(t, err)
+	for _, name := range older {
+		list = append(list, read(t, name, 0, 1, 2)...)
+	}
+	seen := make(map[string]bool)
+	for _, r := range Real(t) {
+		seen[r.Value] = true
+	}
+	return slices.DeleteFunc(list, func(r Record) bool {
+		known := seen[r.Value]
+		seen[r.Value] = true
+		return known
+	})
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // Root returns the folder of the module.
 func Root(t testing.TB) string {
 	t.Helper()
@@ -82,7 +114,7 @@ func read(t testing.TB, path string, value, name, status int) []Record {
 			continue
 		}
 		r := Record{row[value], row[name], "INACTIVE"}
-		if row[status] == "Active" {
+		if strings.EqualFold(row[status], "active") {
 			r.Status = "ACTIVE"
 		}
 		list = append(list, r)

@@ -149,7 +149,7 @@ CREATE TABLE search_name (
 -- The terms of each name; the rowid is the name's place. The text is not stored: to delete a
 -- row, the 'delete' command is given its terms.
 CREATE VIRTUAL TABLE search_index USING fts5 (
-  terms, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '=.^_$!'"
+  terms, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '=.^_$!~'"
 );
 
 -- FTS5 buffers up to 16 MiB of terms in memory before it writes them.

@@ -1,0 +1,194 @@
+package names
+
+// Suggestions keeps the few names that are most like a query. Names are added in search order; of
+// names that are equally alike, the first stays first.
+type Suggestions struct {
+	words []string
+	found [MaxSuggestions]suggestion
+	count int
+}
+
+// MaxSuggestions is how many names are suggested.
+const MaxSuggestions = 3
+
+type suggestion struct {
+	label string
+	cost  int
+}
+
+// Costs of a difference, in halves of a letter.
+const (
+	costLetter   = 2 // a letter that is wrong
+	costSpelling = 1 // another spelling of the same sound, and each letter of its plain form
+	costExtra    = 1 // a word that only the name has
+	costAbsent   = 9 // a word that only the query has
+)
+
+const (
+	// maxLetters is how many letters of a word may be wrong; in words of shortWord characters and
+	// fewer, one may be.
+	maxLetters = 2
+	shortWord  = 4
+	// Of queries of at least this many words, a name may lack one, but not the first, if the others
+	// are nearly right.
+	absentOf = 3
+	// Of longer names and words only the beginning is compared.
+	maxNameWords = 24
+	maxWord      = 32
+)
+
+// NewSuggestions prepares for a query that Query made.
+func NewSuggestions(query string) *Suggestions {
+	return &Suggestions{words: suggestible(query)}
+}
+
+// Add compares the query with a name in its form, and keeps the label if the name is among the most
+// alike.
+func (s *Suggestions) Add(name, label string) {
+	cost, ok := s.cost(name)
+	if !ok {
+		return
+	}
+	at := s.count
+	for i := range s.count {
+		if s.found[i].label == label {
+			return
+		}
+		if at == s.count && cost < s.found[i].cost {
+			at = i
+		}
+	}
+	if at == MaxSuggestions {
+		return
+	}
+	if s.count < MaxSuggestions {
+		s.count++
+	}
+	copy(s.found[at+1:s.count], s.found[at:])
+	s.found[at] = suggestion{label, cost}
+}
+
+// Labels returns the names that were kept, best first.
+func (s *Suggestions) Labels() []string {
+	labels := make([]string, s.count)
+	for i := range labels {
+		labels[i] = s.found[i].label
+	}
+	return labels
+}
+
+// cost is the sum of what the words of the query differ from the name's words that are most like them.
+// It reports false for a name that is not like the query.
+func (s *Suggestions) cost(name string) (sum int, ok bool) {
+	var words [maxNameWords]string
+	count := 0
+	for count < maxNameWords && name != "" {
+		var word string
+		word, name = cutWord(name)
+		if !isCommon(word) {
+			words[count] = word
+			count++
+		}
+	}
+	absent, used := 0, 0
+	for i, typed := range s.words {
+		best := costAbsent
+		for _, word := range words[:count] {
+			if c := wordCost(typed, word, i == len(s.words)-1); c < best {
+				best = c
+			}
+		}
+		if best == costAbsent {
+			if i == 0 {
+				return 0, false
+			}
+			absent++
+		} else {
+			used++
+		}
+		sum += best
+	}
+	alike := absent == 0 || absent == 1 && len(s.words) >= absentOf && sum <= costAbsent+costLetter
+	return sum + costExtra*max(0, count-used), alike && used > 0
+}
+
+func cutWord(name string) (word, rest string) {
+	for i := range len(name) {
+		if name[i] == ' ' {
+			return name[:i], name[i+1:]
+		}
+	}
+	return name, ""
+}
+
+// wordCost is what a typed word differs from a word of a name, costAbsent if it is another word. The
+// last typed word may be a beginning.
+func wordCost(typed, word string, last bool) int {
+	if typed == word {
+		return 0
+	}
+	if last && len(word) > len(typed) && word[:len(typed)] == typed {
+		return costSpelling
+	}
+	typed, word = typed[:min(len(typed), maxWord)], word[:min(len(word), maxWord)]
+	cost := costAbsent
+	if letters := distance(typed, word, maxLetters); letters <= allowed(len(typed), len(word)) {
+		cost = costLetter * letters
+	}
+	if soundAlike(typed, word) {
+		var roomA, roomB [2 * maxSound]byte
+		a, b := appendPlain(roomA[:0], typed), appendPlain(roomB[:0], word)
+		a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
+		if letters := distance(string(a), string(b), maxLetters); letters <= allowed(len(a), len(b)) {
+			cost = min(cost, costSpelling*(1+letters))
+		}
+	}
+	return cost
+}
+
+// allowed is how many letters may be wrong in words of two lengths.
+func allowed(one, other int) int {
+	if min(one, other) <= shortWord {
+		return 1
+	}
+	return maxLetters
+}
+
+// distance is how many bytes must be added, left out, replaced or swapped with their neighbours to make
+// a of b; more than most, if it is more. Words are at most maxWord bytes.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return most + 1
+	}
+	var rows [3][maxWord + 1]int
+	for j := range len(b) + 1 {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row, before, twice := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
+		first, last := max(1, i-most), min(len(b), i+most) // what is further off costs more
+		row[first-1] = most + 1
+		if first == 1 {
+			row[0] = i
+		}
+		least := row[first-1]
+		for j := first; j <= last; j++ {
+			n := before[j-1]
+			if a[i-1] != b[j-1] {
+				n = 1 + min(n, before[j], row[j-1])
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					n = min(n, 1+twice[j-2])
+				}
+			}
+			row[j] = n
+			least = min(least, n)
+		}
+		if last < len(b) {
+			row[last+1] = most + 1
+		}
+		if least > most {
+			return most + 1
+		}
+	}
+	return min(rows[len(a)%3][len(b)], most+1)
+}

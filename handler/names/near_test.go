@@ -1,0 +1,149 @@
+package names
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSoundsOfIndianSpellings(t *testing.T) {
+	for _, same := range [][]string{
+		{"shree", "shri", "sri", "sree"}, {"mahavir", "mahaveer", "mahaweer"}, {"chaudhary", "choudhury", "chowdhary", "chaudhari"},
+		{"philips", "filips"}, {"laxmi", "lakshmi", "lakshmee", "laksmi"}, {"vadilal", "wadilal"}, {"kshatriya", "xatriya"},
+		{"reliance", "relianse", "relyance"}, {"krishna", "krishnaa", "krisna"}, {"pooja", "puja"}, {"udyog", "oodyog", "udhyog"},
+		{"india", "yndia"}, {"brahma", "brama"},
+	} {
+		for _, word := range same[1:] {
+			require.True(t, soundAlike(same[0], word), "%s and %s: %s, %s", same[0], word, soundKey(same[0]), soundKey(word))
+		}
+	}
+	require.Equal(t, "sr", soundKey("shree"))
+	require.Equal(t, "kdr", soundKey("chaudhary"))
+	require.False(t, soundAlike("tata", "dada"))
+	require.False(t, soundAlike("yoga", "oga"))
+}
+
+// TestKeysMeetAfterOneMistake checks that a word has a key in common with itself after one wrong,
+// missing, doubled or swapped letter.
+func TestKeysMeetAfterOneMistake(t *testing.T) {
+	keys := func(word string) map[string]bool {
+		set := map[string]bool{}
+		eachKey(word, func(key []byte) { set[string(key)] = true })
+		return set
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	met, all := 0, 0
+	for _, word := range []string{"reliance", "infosys", "zerodha", "mahindra", "hindustan", "technologies", "tata", "ambuja", "sundaram", "krishnamurthy", "pidilite"} {
+		for range 200 {
+			i := random.IntN(len(word) - 1)
+			wrong := []string{
+				word[:i] + string(rune('a'+random.IntN(26))) + word[i+1:], word[:i] + word[i+1:],
+				word[:i+1] + word[i:], word[:i] + word[i+1:i+2] + word[i:i+1] + word[i+2:],
+			}[random.IntN(4)]
+			all++
+			for key := range keys(wrong) {
+				if keys(word)[key] {
+					met++
+					break
+				}
+			}
+		}
+	}
+	require.Greater(t, float64(met)/float64(all), 0.93)
+}
+
+func TestDistanceOfWords(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"steel", "steel", 0}, {"steel", "stele", 1}, {"steel", "stel", 1}, {"steel", "steell", 1}, {"steel", "steal", 1},
+		{"steel", "tsele", 2}, {"steel", "st", 3}, {"a", "", 1}, {"", "", 0}, {"reliance", "alliance", 2}, {"tata", "steel", 3},
+	} {
+		require.Equal(t, c.want, distance(c.a, c.b, 2), "%s and %s", c.a, c.b)
+		require.Equal(t, c.want, distance(c.b, c.a, 2), "%s and %s", c.b, c.a)
+	}
+}
+
+func TestSuggestionsAreInTheOrderOfLikeness(t *testing.T) {
+	s := NewSuggestions("relianse industies")
+	for _, label := range []string{
+		"ALLIANCE INDUSTRIES LIMITED", "RELIANCE POWER LIMITED", "RELIANCE INDUSTRIES AND TRADERS LIMITED", "TATA STEEL LIMITED",
+		"RELIANCE INDUSTRIES LIMITED", "RELIANCE INDUSTRIES LIMITED", "RELIANCE INDUSTRIES INDIA PRIVATE LIMITED",
+	} {
+		s.Add(Name(label), label)
+	}
+	require.Equal(t, []string{
+		"RELIANCE INDUSTRIES LIMITED", "RELIANCE INDUSTRIES AND TRADERS LIMITED", "RELIANCE INDUSTRIES INDIA PRIVATE LIMITED",
+	}, s.Labels())
+}
+
+func TestSuggestionsOfALegalEndingThatIsMisspelt(t *testing.T) {
+	s := NewSuggestions(Query("tata stel pirvate limitde"))
+	s.Add("tata steel private limited", "TATA STEEL PRIVATE LIMITED")
+	require.Equal(t, []string{"TATA STEEL PRIVATE LIMITED"}, s.Labels())
+}
+
+// FuzzSuggestions checks that what a suggestion asks for is well formed, whatever was typed, and that
+// its comparison ends.
+func FuzzSuggestions(f *testing.F) {
+	f.Add("relianse industies", "RELIANCE INDUSTRIES LIMITED")
+	f.Add("y", "Y")
+	f.Add("w yw xx x", "XW")
+	f.Add(strings.Repeat("aé ", 90), strings.Repeat("é", 300))
+	f.Fuzz(func(t *testing.T, typed, registered string) {
+		query, name := Query(typed), Name(registered)
+		terms, count := LikeTerms(query)
+		var list []string
+		require.NoError(t, json.Unmarshal([]byte(terms), &list))
+		require.Len(t, list, count)
+		for _, expression := range list {
+			require.Zero(t, strings.Count(expression, `"`)%2, expression)
+			require.True(t, utf8.ValidString(expression), expression)
+		}
+		s := NewSuggestions(query)
+		s.Add(name, registered)
+		require.LessOrEqual(t, len(s.Labels()), 1)
+	})
+}
+
+// TestDistanceIsThatOfTheWholeTable compares distance with the definition, without its bounds.
+func TestDistanceIsThatOfTheWholeTable(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 2))
+	word := func() string {
+		b := make([]byte, random.IntN(9))
+		for i := range b {
+			b[i] = "abc"[random.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 20_000 {
+		a, b := word(), word()
+		require.Equal(t, min(wholeDistance(a, b), 3), distance(a, b, 2), "%s and %s", a, b)
+	}
+}
+
+func wholeDistance(a, b string) int {
+	table := make([][]int, len(a)+1)
+	for i := range table {
+		table[i] = make([]int, len(b)+1)
+		for j := range table[i] {
+			switch {
+			case i == 0 || j == 0:
+				table[i][j] = i + j
+			case a[i-1] == b[j-1]:
+				table[i][j] = table[i-1][j-1]
+			default:
+				table[i][j] = 1 + min(table[i-1][j-1], table[i-1][j], table[i][j-1])
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					table[i][j] = min(table[i][j], 1+table[i-2][j-2])
+				}
+			}
+		}
+	}
+	return table[len(a)][len(b)]
+}

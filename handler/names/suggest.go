@@ -1,0 +1,136 @@
+package names
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxSounds is how many words of a query a suggestion is looked for by.
+const maxSounds = 6
+
+// LikeTerms select the names that are like the query, a form that Query made: a JSON array of
+// expressions, of which a name fulfils one, and their number. They find a name
+//   - that has all words of the query but one, and another that begins or ends as that one does;
+//   - whose words begin as those of the query do: one with the same three letters, the others with
+//     the same letter;
+//   - whose words sound the same;
+//   - for a query of one word, whose first word has a key in common with it and begins or ends as it
+//     does, or that has a word with the same beginning of five letters.
+func LikeTerms(query string) (terms string, count int) {
+	var l list
+	words := suggestible(query)
+	if len(words) > likeWords {
+		words = words[:likeWords]
+		l.all(pairsOf(words)) // the mistake is in a later word
+	}
+	switch len(words) {
+	case 0:
+	case 1:
+		l.likeWord(words[0])
+	default:
+		for i := range words {
+			l.likeOthers(words, i)
+		}
+		l.likeBegins(words, 0)
+		if len(words) == 2 {
+			l.likeBegins(words, 1)
+		}
+		l.likeSounds(words)
+	}
+	return l.String(), l.count
+}
+
+// likeWords is how many of the words the expressions ask for.
+const likeWords = 4
+
+func (l *list) likeWord(word string) {
+	alike := quoted(markSound + soundKey(word))
+	eachKey(word, func(key []byte) { alike += " OR " + quoted(markKey+string(key)) })
+	begin, end := quoted(markBegin+word[:prefixLen(word, 2)]), quoted(word[suffixStart(word, gramLen):])
+	if !hasRunes(word, longLen) {
+		l.element("(" + alike + ")")
+		return
+	}
+	l.element("((" + alike + ") AND (" + begin + " OR " + end + "))")
+	l.element(quoted(markBegin + beginning(word)))
+	l.element(quoted(markBegin+word[:prefixLen(word, beginLen)]) + " AND " + end)
+}
+
+// likeOthers asks for names that have the other words, and one that begins or ends as words[at] does. The
+// expressions are by how much of it is right: with more, fewer names are found. Several others are
+// asked for by the pairs of their beginnings, of which there are fewer names than of common words.
+func (l *list) likeOthers(words []string, at int) {
+	word, others := words[at], slices.Delete(slices.Clone(words), at, at+1)
+	known := pairsOf(others)
+	if len(others) == 1 {
+		known = []string{quoted(markWord + others[0])}
+	}
+	l.all(append(known, quoted(pair(word, others[0]))))
+	if hasRunes(word, gramLen) {
+		l.all(append(known, quoted(word[suffixStart(word, gramLen):])))
+	}
+	begin := quoted(pairBegin(others[0], word))
+	if second := word[prefixLen(word, 1):]; second != "" { // the first letter is too many, or swapped
+		begin = "(" + begin + " OR " + quoted(pairBegin(others[0], second)) + ")"
+	}
+	l.all(append(known, begin))
+}
+
+// pairsOf returns the terms of the pairs of neighbouring words.
+func pairsOf(words []string) []string {
+	terms := make([]string, 0, len(words)+1)
+	for i := 1; i < len(words); i++ {
+		terms = append(terms, quoted(pair(words[i-1], words[i])))
+	}
+	return terms
+}
+
+// likeBegins asks for names of which a word begins with three letters of words[at], and others with the
+// first letter of the others.
+func (l *list) likeBegins(words []string, at int) {
+	var terms []string
+	for i, other := range words {
+		if term := quoted(pairBegin(words[at], other)); i != at && !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	l.all(terms)
+}
+
+// quoted is a term as an expression in JSON.
+func quoted(term string) string { return `\"` + term + `\"` }
+
+// likeSounds asks for names with words that sound as those of the query.
+func (l *list) likeSounds(words []string) {
+	var terms []string
+	for _, w := range words {
+		if sound := quoted(markSound + soundKey(w)); !slices.Contains(terms, sound) {
+			terms = append(terms, sound)
+		}
+	}
+	l.all(terms)
+}
+
+// all asks for names that fulfil all of the expressions.
+func (l *list) all(expressions []string) { l.unbounded(strings.Join(expressions, " AND ")) }
+
+// suggestible returns the words of a query by which names like it are found.
+func suggestible(query string) []string {
+	words := strings.Split(query, " ")
+	words = words[:len(words)-endingOf(words)]
+	for n := len(words); n > 1 && (nearly(words[n-1], private) || nearly(words[n-1], limited)); n-- {
+		words = words[:n-1]
+	}
+	kept := make([]string, 0, len(words))
+	for _, w := range words {
+		if w != "" && !isCommon(w) && len(kept) < maxSounds && !slices.Contains(kept, w) {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// nearly reports whether a word is a misspelling of the other, or its beginning.
+func nearly(word, other string) bool {
+	return hasRunes(word, beginLen) && (strings.HasPrefix(other, word) || len(word) > 4 && distance(word, other, 2) <= 2)
+}

@@ -1,0 +1,134 @@
+package handler
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"regedge/handler/charge"
+	"regedge/handler/names"
+)
+
+// HeaderSearchSuggestion has the registered names that an empty search may have meant
+// (docs/contract.md, "Suggestions").
+const HeaderSearchSuggestion = "Search-Suggestion"
+
+// forgivingStatement is run when searchStatement found nothing. It returns one row: the release, the
+// matches of the last tier as searchStatement does, and, if there are none, the names that are
+// compared for suggestions: forms and labels in turn, with the record separator between them.
+//
+//	?1 the terms of the last tier   ?2 the words to be found anywhere, as a JSON array
+//	?3 those that begin a word      ?4 the limit
+//	?5 the terms of names like the query   ?6 how many names each of them may give
+//
+// docs/search.md, "Suggestions", has the method.
+const forgivingStatement = `
+WITH
+forgiven (place) AS MATERIALIZED (
+  SELECT n.place
+  FROM (` + candidates + `?1` + rarestThree + `) c
+  CROSS JOIN search_name n ON n.place = c.place
+  WHERE NOT EXISTS (SELECT 1 FROM json_each(?2) w WHERE instr(replace(n.name, ' ', ''), w.value) = 0)
+    AND NOT EXISTS (SELECT 1 FROM json_each(?3) w
+      WHERE instr(' ' || n.name, ' ' || w.value) = 0 AND instr(' ' || replace(n.name, ' and ', ''), ' ' || w.value) = 0)
+  LIMIT ?4 + 0),
+near (place) AS MATERIALIZED (
+  SELECT DISTINCT p.value
+  FROM json_each(?5) t
+  CROSS JOIN json_each((SELECT json_group_array(rowid) FROM (
+    SELECT rowid FROM search_index WHERE search_index MATCH t.value
+    ORDER BY rowid LIMIT iif(EXISTS (SELECT 1 FROM forgiven), 0, ?6 + 0)))) p)
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT json_group_array(json_object('value', value, 'label', iif(label = '', upper(name), label),
+      'type', iif(length(value) = 21, 'company', 'llp')))
+    FROM (
+      SELECT n.value AS value, n.name AS name, n.label AS label
+      FROM forgiven f
+      CROSS JOIN search_name n ON n.place = f.place
+      ORDER BY f.place)),
+  (SELECT group_concat(name || char(30) || label, char(30))
+    FROM (
+      SELECT n.name AS name, iif(n.label = '', upper(n.name), replace(n.label, char(30), ' ')) AS label
+      FROM near c
+      CROSS JOIN search_name n ON n.place = c.place
+      ORDER BY c.place))`
+
+// nearNames is about how many names are compared for suggestions: the comparison takes some 2 µs each in
+// the component. Each expression may give its part of them, so that one with many names does not
+// crowd out the others.
+const nearNames = 240
+
+// forgivingArgs are the parameters of forgivingStatement.
+func forgivingArgs(query string, limit int) []Value {
+	f := names.Forgive(query)
+	like, expressions := names.LikeTerms(query)
+	return []Value{
+		text(f.Terms), text(f.Inside), text(f.Begins), {Kind: Integer, Int: int64(limit)},
+		text(like), {Kind: Integer, Int: int64(nearNames / max(1, expressions))},
+	}
+}
+
+// forgive searches once more for a name that was not found as it was typed. An empty answer may have
+// suggestions.
+func (c *call) forgive(name string, limit int) answer {
+	query := names.Query(name)
+	if utf8.RuneCountInString(name) <= prefixOnlyRunes || utf8.RuneCountInString(query) <= prefixOnlyRunes {
+		return nothing()
+	}
+	row, failure := c.read(forgivingStatement, forgivingArgs(query, limit)...)
+	if row == nil {
+		return failure
+	}
+	if row[0].Text != "[]" {
+		return found([]byte(row[0].Text))
+	}
+	c.suggestions = suggestions(query, row[1].Text)
+	return nothing()
+}
+
+// nothing is the answer of a search without a match.
+func nothing() answer { return answer{outcome: charge.NotFound, data: []byte("[]")} }
+
+// maxSuggestion bounds a suggested name in the header, in bytes, so that the header stays small.
+const maxSuggestion = 500
+
+// suggestions returns the names that are most like the query, as the value of a header, "" if there
+// are none. The lines are forms and labels in turn, as forgivingStatement returns them.
+func suggestions(query, lines string) string {
+	s := names.NewSuggestions(query)
+	for lines != "" {
+		var name, label string
+		name, lines, _ = strings.Cut(lines, "\x1e")
+		label, lines, _ = strings.Cut(lines, "\x1e")
+		s.Add(name, label)
+	}
+	var value []byte
+	for _, label := range s.Labels() {
+		before := len(value)
+		if before > 0 {
+			value = append(value, ", "...)
+		}
+		start := len(value)
+		if value = appendHeaderString(value, label); len(value)-start > maxSuggestion {
+			value = value[:before]
+		}
+	}
+	return string(value)
+}
+
+// appendHeaderString appends text as a string of a structured field (RFC 9651, section 3.3.3). What such
+// a string can't hold is percent-encoded, as is the percent sign.
+func appendHeaderString(dst []byte, text string) []byte {
+	const digits = "0123456789ABCDEF"
+	dst = append(dst, '"')
+	for i := range len(text) {
+		switch b := text[i]; {
+		case b == '"' || b == '\\':
+			dst = append(dst, '\\', b)
+		case b < ' ' || b > '~' || b == '%':
+			dst = append(dst, '%', digits[b>>4], digits[b&15])
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return append(dst, '"')
+}

@@ -1,0 +1,145 @@
+package handler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/names"
+	"regedge/internal/testkit/misspelt"
+	"regedge/internal/testkit/searchtest"
+)
+
+// The share of misspelt queries without a match whose name must be among the suggestions.
+const (
+	wantTypos     = 0.90
+	wantSpellings = 0.85
+)
+
+// meant is a misspelt query and the company that was meant.
+type meant struct {
+	judged
+	kind string // typo or spelling
+	set  string // where it comes from
+}
+
+func TestSearchSuggestsTheNameThatWasMeant(t *testing.T) {
+	set := readMisspelt(t)
+	records := append(searchtest.Real(t), searchtest.Others(t)...)
+	if len(records) == 0 {
+		t.Log("without ../shared/data: searching the names of testdata")
+		records = searchtest.Sample(t)
+		var wanted []judged
+		for _, m := range set {
+			wanted = append(wanted, m.judged)
+		}
+		records = withWanted(records, wanted)
+	}
+	s := newSearcher(t, records)
+	t.Run("judged queries", func(t *testing.T) { s.judgeSuggestions(t, set) })
+	t.Run("derived queries", func(t *testing.T) { s.judgeSuggestions(t, deriveMisspelt(records, 500)) })
+}
+
+// readMisspelt reads testdata/search/misspelt.tsv.
+func readMisspelt(t *testing.T) (set []meant) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(searchtest.Root(t), "testdata", "search", "misspelt.tsv"))
+	require.NoError(t, err)
+	after := 0
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		require.Len(t, f, 6, line)
+		set = append(set, meant{judged{f[3], f[4], f[5]}, f[1], "written " + f[0] + ", by " + f[2]})
+		if f[0] == "after" {
+			after++
+		}
+	}
+	require.Equal(t, "query", set[0].query)
+	require.GreaterOrEqual(t, len(set), 400)
+	require.GreaterOrEqual(t, 2*after, len(set)-1, "half of it was written after the code")
+	return set[1:]
+}
+
+// deriveMisspelt makes as many typos and as many other spellings of random names.
+func deriveMisspelt(records []searchtest.Record, count int) (set []meant) {
+	random := rand.New(rand.NewPCG(13, 14))
+	for len(set) < 2*count {
+		r := records[random.IntN(len(records))]
+		kind, query := "typo", ""
+		if len(set)%2 == 0 {
+			query = misspelt.Typo(random, r.Name)
+		} else {
+			kind, query = "spelling", misspelt.Respelling(random, r.Name)
+		}
+		if query != "" {
+			set = append(set, meant{judged{query, r.Value, r.Name}, kind, "derived"})
+		}
+	}
+	return set
+}
+
+// share counts queries of one kind.
+type share struct{ asked, empty, first, three int }
+
+func (s *share) String() string {
+	of := func(n int) float64 { return float64(n) / float64(max(1, s.empty)) }
+	return fmt.Sprintf("%d queries, %d without a match: the name first %.3f, among three %.3f", s.asked, s.empty, of(s.first), of(s.three))
+}
+
+// judgeSuggestions checks how often an empty search suggests the wanted name.
+func (s *searcher) judgeSuggestions(t *testing.T, set []meant) {
+	t.Helper()
+	sum := map[string]*share{}
+	count := func(key string, empty bool, rank int) {
+		if sum[key] == nil {
+			sum[key] = &share{}
+		}
+		n := sum[key]
+		n.asked++
+		if empty {
+			n.empty++
+		}
+		if rank == 1 {
+			n.first++
+		}
+		if rank <= names.MaxSuggestions {
+			n.three++
+		}
+	}
+	for _, m := range set {
+		found, suggestions := s.search(t, m.query, defaultLimit)
+		empty, rank := found == "[]", names.MaxSuggestions+1
+		if empty {
+			rank = rankOf(m.name, suggestions)
+			if rank > names.MaxSuggestions {
+				t.Logf("%s, %s: %q wants %q, got %s", m.set, m.kind, m.query, m.name, suggestions)
+			}
+		}
+		count(m.kind, empty, rank)
+		count(m.set+", "+m.kind, empty, rank)
+	}
+	for key, n := range sum {
+		t.Logf("%s: %v", key, n)
+	}
+	for kind, want := range map[string]float64{"typo": wantTypos, "spelling": wantSpellings} {
+		n := sum[kind]
+		require.GreaterOrEqual(t, float64(n.three)/float64(n.empty), want, kind)
+		require.Greater(t, 10*n.empty, 8*n.asked, "most misspelt queries match no name")
+	}
+}
+
+// rankOf returns the position, from 1, of a name among suggestions, as the value of the header.
+func rankOf(name, suggestions string) int {
+	list := strings.Split(strings.Trim(suggestions, `"`), `", "`)
+	for i, label := range list {
+		if label != "" && names.Name(label) == names.Name(name) {
+			return i + 1
+		}
+	}
+	return names.MaxSuggestions + 1
+}
