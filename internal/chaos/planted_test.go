@@ -24,10 +24,6 @@ var faults = []fault{
 		"if i == nil {\n\t\treturn nil\n\t}\n\tvar request", "if i != nil || i == nil {\n\t\treturn nil\n\t}\n\tvar request",
 	},
 	{
-		"a 402 is believed while the writer is not heard", "replicate/metering/lease/session.go",
-		"now-s.session.answered > refusalMillis", "now-s.session.answered > 60*refusalMillis",
-	},
-	{
 		"a revoked key stays", "replicate/metering/writer/projector.go",
 		"err = p.drop(ctx, t, []any{changed.id})", "err = nil",
 	},

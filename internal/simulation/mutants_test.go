@@ -53,7 +53,7 @@ var mutants = []mutant{
 	{name: "ended-leases-granted-again", change: giveBackEnded, needs: []string{"extend-lease", "give-back"}},
 	{name: "ended-lease-not-extended", change: moveIntoPrevious},
 	{name: "restored-ledger-grants-at-once", change: dropFirstOperand},
-	{name: "grants-compensated-before-returns", steps: 2000, change: also("cover"), needs: []string{"cover"}},
+	{name: "grants-compensated-before-returns", change: also("cover"), needs: []string{"cover"}},
 	{name: "ids-given-again-after-a-restore", change: skip},
 	{name: "late-report-debited-twice", change: never},
 	{name: "adjustment-takes-leased-units", change: keepFirstArgument},

@@ -52,10 +52,7 @@ func (s *sim) serve(e *edge) {
 	if s.random.IntN(15) == 0 && s.retry(e) {
 		return
 	}
-	s.ids++
-	r := &request{disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), jumps: e.jumps}
-	r.ID, r.Account, r.PerMinute = fmt.Sprintf("r-%d", s.ids), 1+s.random.Int64N(accounts), 1<<30
-	r.Endpoint, r.Outcome, r.Key = charge.Companies, charge.Found, e.key(r.Account)
+	r := s.newRequest(e, 1+s.random.Int64N(accounts))
 	switch s.random.IntN(8) {
 	case 0:
 		r.Outcome, r.Key = charge.NotFound, r.Account*keysOfAccount+sharedKeys
@@ -68,6 +65,15 @@ func (s *sim) serve(e *edge) {
 	if s.ask(e, r) && r.Outcome != charge.Failed && s.random.IntN(15) == 0 {
 		s.void(e, e.process, r)
 	}
+}
+
+// newRequest is a client's request for an account at an edge, which will find something.
+func (s *sim) newRequest(e *edge, account int64) *request {
+	s.ids++
+	r := &request{disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), jumps: e.jumps}
+	r.ID, r.Account, r.PerMinute = fmt.Sprintf("r-%d", s.ids), account, 1<<30
+	r.Endpoint, r.Outcome, r.Key = charge.Companies, charge.Found, e.key(account)
+	return r
 }
 
 // ask sends a new request to an edge, and reports whether it was answered. An edge without a
@@ -274,7 +280,7 @@ func (s *sim) sell(kind fault, id, amount int64) {
 	s.count(kind)
 	s.note("account %d buys %d", id, amount)
 	s.centre.operate(func(ctx context.Context, o *writer.Client) error {
-		_, err := o.ChangeCredits(ctx, id, writer.CreditChange{Amount: amount})
+		_, err := o.ChangeCredits(ctx, id, writer.CreditChange{Amount: amount, AtMost: amount < 0})
 		return err
 	})
 }
@@ -351,7 +357,11 @@ func (s *sim) rare(e *edge) {
 	case !s.wild:
 		return
 	case s.gentle:
-		if !s.awaitsEdges && (s.centre.backup == nil || s.random.IntN(4) == 0) { // time for units to move
+		switch {
+		case s.awaitsEdges:
+		case s.random.IntN(2) == 0:
+			s.shift()
+		case s.centre.backup == nil || s.random.IntN(4) == 0: // time for units to move
 			s.centre.restore()
 		}
 		return
@@ -374,6 +384,56 @@ func (s *sim) rare(e *edge) {
 		s.sleep(e)
 	default:
 		s.rot(e)
+	}
+}
+
+// shiftedCredits is how many credits each account gets for a shift: few, so that one edge gets all.
+const shiftedCredits = 3
+
+// shift has the credits of all accounts move from one edge to another, undisturbed, with a backup
+// between, and the ledger restored from it: what the second edge shows is more than is left, until
+// the first shows what it returned.
+func (s *sim) shift() {
+	if len(s.edges) < 2 || s.depth > 0 {
+		return
+	}
+	s.calm = true
+	s.centre.end(&s.centre.former)
+	s.unsuspend()
+	for id := int64(1); id <= accounts; id++ {
+		s.bought[id] += shiftedCredits
+		s.sell(topUp, id, shiftedCredits)
+	}
+	at := s.random.Perm(len(s.edges))
+	from, to := s.edges[at[0]], s.edges[at[1]]
+	for _, e := range s.edges {
+		e.cutUntil, e.fullUntil, e.syncFails = 0, 0, false
+	}
+	s.askForAll(from, 4)
+	s.centre.backup = nil
+	s.centre.restore() // makes a backup
+	s.askForAll(to, 1)
+	s.quiet(2) // the first edge is told to return, and does
+	s.askForAll(to, 1+s.random.IntN(2))
+	s.centre.restore()
+	for range s.random.IntN(8) { // all that it shows, or a part of it
+		to.exchange()
+	}
+	s.calm = false
+}
+
+// askForAll has clients ask for every account at an edge, which exchanges with the writer after each
+// time.
+func (s *sim) askForAll(e *edge, times int) {
+	for range times {
+		if e.process == nil {
+			e.boot()
+		}
+		for id := int64(1); id <= accounts; id++ {
+			s.ask(e, s.newRequest(e, id))
+		}
+		e.exchange()
+		e.flush()
 	}
 }
 
