@@ -83,10 +83,13 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	return push.Prune(ctx, c.Releases, primary, c.Keep)
 }
 
-// prepare looks whether the file is whole and makes the snapshot. A dry run compares the file itself.
+// prepare looks whether the file is whole and makes the snapshot, unless there is one, for which it has
+// looked before. A dry run compares the file itself.
 func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress)) (release string, err error) {
-	if err := refuseBroken(ctx, c.File); err != nil {
-		return "", err
+	if kept, err := push.Kept(ctx, c.File, c.Releases); err != nil || !kept {
+		if err := refuseBroken(ctx, c.File); err != nil {
+			return "", err
+		}
 	}
 	if c.DryRun {
 		return push.Prepare(ctx, c.File, progress)

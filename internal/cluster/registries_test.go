@@ -63,7 +63,7 @@ func (f *fixture) makeWhole() {
 	for _, change := range []string{
 		"UPDATE company SET principal_business = 'WHOLE' WHERE coalesce(main_division, business_activity) IS NOT NULL",
 		"UPDATE llp SET business_activity = 'WHOLE' WHERE main_division IS NOT NULL",
-		"UPDATE director SET appointment_date = '2001-02-03'", // the directors lists have their own dates
+		"UPDATE director SET last_updated = last_updated + 1",
 	} {
 		_, err := db.Exec(change)
 		require.NoError(f.t, err)

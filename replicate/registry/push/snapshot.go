@@ -74,6 +74,16 @@ func look(ctx context.Context, path string) (release string, complete bool, err 
 	return release, complete, err
 }
 
+// Kept reports whether dir has a snapshot of the newest release of the registry file at path.
+func Kept(ctx context.Context, path, dir string) (bool, error) {
+	release, _, err := look(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(snapshotPath(dir, release))
+	return err == nil, nil
+}
+
 // withConn calls do with a connection below database/sql.
 func withConn(ctx context.Context, db *sql.DB, do func(*sqlite3.Conn) error) error {
 	conn, err := db.Conn(ctx)
