@@ -188,6 +188,6 @@ func (f *fixture) arrived(release string) {
 		require.Eventually(f.t, func() bool {
 			a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+sampletest.CompanyEveryField, "reg_sandbox_public")
 			return err == nil && a.release == release
-		}, patience, 20*time.Millisecond)
+		}, patience, 200*time.Millisecond, "the sandbox key has 30 requests a minute") // an edge takes a second
 	}
 }
