@@ -54,7 +54,7 @@ func TestDIN(t *testing.T) {
 }
 
 func TestLLPIN(t *testing.T) {
-	for _, in := range []string{"ABD-0345", "abd0345", " AbD-0345 "} {
+	for _, in := range []string{"ABD-0345", "abd0345", " AbD-0345 ", strings.Repeat(" ", MaxLLPIN-LLPINLength) + "ABD-0345"} {
 		got, ok := LLPIN(in)
 		require.True(t, ok, in)
 		require.Equal(t, "ABD-0345", got)

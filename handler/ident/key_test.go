@@ -33,7 +33,23 @@ func TestKey(t *testing.T) {
 	}
 	t.Run("fixed vector", func(t *testing.T) {
 		key := NewKey(func(p []byte) { clear(p) })
-		require.Equal(t, "reg_live_00000000000000000000000000000000"+checksum(LivePrefix+strings.Repeat("0", 32)), key)
+		require.Equal(t, "reg_live_00000000000000000000000000000000031Op7", key)
+	})
+	t.Run("other characters are refused under a correct checksum", func(t *testing.T) {
+		for _, c := range "-_ .:@[`{/\x00\x7f" {
+			body := LivePrefix + strings.Repeat("a", 31) + string(c)
+			require.False(t, ValidKey(body+checksum(body)), "%q", c)
+		}
+		body := LivePrefix + "azAZ09" + strings.Repeat("m", 26)
+		require.True(t, ValidKey(body+checksum(body)))
+	})
+	t.Run("every character is as likely as another", func(t *testing.T) {
+		key := NewKey(func(p []byte) {
+			for i := range p {
+				p[i] = byte(240 + i%16) // those from 248 on would come round again
+			}
+		})
+		require.Equal(t, strings.Repeat("stuvwxyz", 4), key[len(LivePrefix):KeyLength-checksumLength])
 	})
 }
 
