@@ -21,7 +21,7 @@ const (
 	// browsers accept.
 	preflightSeconds = "86400"
 	// maxHeaders is the maximum in an answer, so that the slice is allocated once.
-	maxHeaders = 15
+	maxHeaders = 16
 )
 
 // MaxBody bounds a response body, in bytes. The longest answers, 50 directors with long names,

@@ -15,6 +15,7 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/engine"
 	"regedge/host/sqlite"
+	"regedge/internal/testkit/misspelt"
 )
 
 // searching calls the handler in this process, without HTTP and without a meter, on one database
@@ -87,7 +88,37 @@ func (b *largeBench) measureSearch(ctx context.Context) error {
 	b.row(fmt.Sprintf("the worst %d queries", len(worstQueries)), "p99 under 25 ms", "p99 %s, slowest %s",
 		order[len(order)*99/100].Round(10*time.Microsecond), order[len(order)-1].Round(10*time.Microsecond))
 	tell("slowest of the worst", worstQueries, worst)
+	return b.measureSuggestions(ctx, s)
+}
+
+// measureSuggestions times misspelt searches, most of which are empty and have suggestions.
+func (b *largeBench) measureSuggestions(ctx context.Context, s *searching) error {
+	queries := misspeltQueries(b.large.names, 2000)
+	lengths, err := s.best(ctx, queries, b.rounds)
+	if err != nil {
+		return err
+	}
+	order := slices.Clone(lengths)
+	slices.Sort(order)
+	b.row("misspelt names, with suggestions", "p50 under 2 ms, p99 under 15 ms, slowest 50 ms", "%s, slowest %s",
+		latency{order[len(order)/2], order[len(order)*99/100]}, order[len(order)-1].Round(10*time.Microsecond))
+	tell("slowest of the misspelt", queries, lengths)
 	return nil
+}
+
+// misspeltQueries returns about count queries, half of them typos and half other spellings, always the same for
+// the same names.
+func misspeltQueries(names []string, count int) (list []string) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range count {
+		name := names[random.IntN(len(names))]
+		for _, query := range []string{misspelt.Typo(random, name), misspelt.Respelling(random, name)} {
+			if query != "" && len(list) < count {
+				list = append(list, query)
+			}
+		}
+	}
+	return list
 }
 
 // best is the least time of each query over several rounds: other work on the machine only adds to
