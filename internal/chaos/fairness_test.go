@@ -117,7 +117,7 @@ func TestWaitersTakeNobodysPlace(t *testing.T) {
 	away := c.run("away")
 	customer, stuck := c.account(1_000_000), c.account(1000)
 	// An edge keeps half of what an account used lately: enough for the 100 beside a hanging writer.
-	require.Equal(t, http.StatusOK, customer.asks(p, 300))
+	require.Equal(t, http.StatusOK, customer.asks(p, 900))
 	require.Equal(t, http.StatusOK, stuck.asks(away, 1), "it has all credits now")
 	away.Kill()
 

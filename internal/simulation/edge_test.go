@@ -30,13 +30,13 @@ type edge struct {
 	aside    *disk // of an earlier epoch, may be put back
 	snapshot *disk
 
-	syncFails bool
-	fullUntil int64
-	skew      int64
-	jumps     int   // of its clock, by more than what Idempotency-Keys are remembered for
-	setBack   int64 // by how much the clock went back since the last sync that was answered began
-	cutUntil  int64
-	downSince int64
+	syncFails   bool
+	fullUntil   int64
+	skew        int64
+	setBack     int64 // by how much the clock went back since the last sync that was answered began
+	setBackEver int64 // the same since the beginning
+	cutUntil    int64
+	downSince   int64
 
 	epoch uint64 // as last seen
 	// mayExceed says that it ran once on an older copy of a disk, or lost records: it may report more
@@ -68,9 +68,7 @@ func (e *edge) now() time.Time { return time.UnixMilli(e.sim.now + e.skew) }
 // setClock sets how far the edge's clock is off.
 func (e *edge) setClock(skew int64) {
 	e.setBack += max(e.skew-skew, 0)
-	if skew-e.skew >= rememberedMillis || e.skew-skew >= rememberedMillis {
-		e.jumps++
-	}
+	e.setBackEver += max(e.skew-skew, 0)
 	e.skew = skew
 }
 

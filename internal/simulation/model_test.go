@@ -38,7 +38,7 @@ type request struct {
 	segments int // of its edge's disk when it was made
 	disk     *disk
 	at       int64 // by its edge's clock, Unix milliseconds
-	jumps    int   // of its edge's clock before
+	setBack  int64 // by how much its edge's clock was set back before, in all
 }
 
 // model counts what clients know, independently of what the service counts.

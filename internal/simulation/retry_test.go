@@ -26,7 +26,7 @@ func (s *sim) retry(e *edge) bool {
 	}
 	s.count(retried)
 	s.ids++
-	r := &request{Request: first.Request, disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), jumps: e.jumps}
+	r := &request{Request: first.Request, disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), setBack: e.setBackEver}
 	r.ID = fmt.Sprintf("r-%d", s.ids)
 	p := e.process
 	v := p.meter.Charge(context.Background(), r.Request)
@@ -34,12 +34,16 @@ func (s *sim) retry(e *edge) bool {
 	died := p.dead
 	e.checkProcess(p)
 	s.detail("%s %s retries %s, state %d: %q, replayed %v, died %v", e.name, r.ID, first.ID, first.state, v.Code, v.Replayed, died)
-	remembered := r.at-first.at < rememberedMillis && first.at-r.at < rememberedMillis && r.jumps == first.jumps
+	latest := r.at + r.setBack - first.setBack // the edge's clock has shown no later time since the first
+	remembered := latest-first.at < rememberedMillis && first.at-r.at < rememberedMillis
 	switch {
 	case v.Code == charge.IdempotencyKeyReused:
 		s.fail("%s: the target of %s is that of %s", e.name, r.ID, first.ID)
 	case died:
 		s.cutOff(r)
+		if first.state != served { // a charge of the retry may stand: it is the one to ask for now
+			first.IdempotencyHash = ""
+		}
 	case v.Code != "":
 		s.refused(e, r)
 	case v.Replayed:

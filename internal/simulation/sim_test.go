@@ -152,7 +152,8 @@ func (s *sim) addNode(e *edge) bool {
 		if errors.Is(err, writer.ErrTaken) { // the answer of an earlier attempt was lost
 			n, err = o.NewNodeToken(ctx, e.name)
 		}
-		if errors.Is(err, writer.ErrRetired) && e.retired { // it keeps its token
+		if errors.Is(err, writer.ErrRetired) { // it keeps its token; the answer to the retirement may have been lost
+			e.retired = true
 			return nil
 		}
 		if err == nil {
@@ -212,13 +213,16 @@ func (s *sim) heal() {
 	s.centre.end(&s.centre.former)
 	s.centre.setClock(0)
 	s.unsuspend()
+	unstarted := false // a node whose token was lost on the way to the operator
 	for _, r := range s.query(`SELECT CAST(substr(name, 6) AS INTEGER), retired FROM node`) {
 		if r[0] <= int64(len(s.edges)) { // the response to the operator may have been lost
 			s.edges[r[0]-1].retired = r[1] == 1
+		} else {
+			unstarted = true
 		}
 	}
-	if !slices.ContainsFunc(s.edges, func(e *edge) bool { return !e.retired }) {
-		s.addEdge()
+	if unstarted || !slices.ContainsFunc(s.edges, func(e *edge) bool { return !e.retired }) {
+		s.addEdge() // a restored ledger waits for each node
 	}
 	for _, e := range s.edges {
 		e.setClock(0)

@@ -70,7 +70,7 @@ func (s *sim) serve(e *edge) {
 // newRequest is a client's request for an account at an edge, which will find something.
 func (s *sim) newRequest(e *edge, account int64) *request {
 	s.ids++
-	r := &request{disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), jumps: e.jumps}
+	r := &request{disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), setBack: e.setBackEver}
 	r.ID, r.Account, r.PerMinute = fmt.Sprintf("r-%d", s.ids), account, 1<<30
 	r.Endpoint, r.Outcome, r.Key = charge.Companies, charge.Found, e.key(account)
 	return r

@@ -206,10 +206,25 @@ func (s *EdgeState) closedSince(row *syncproto.Row, applied uint64) bool {
 	return applied < s.outbox.acked && (l == nil || !l.known)
 }
 
+// account returns what is known of an account, and makes it when it is not known. The edge may have
+// known it before, and have forgotten it with its closed leases. So a ledger that has not applied all
+// that any writer has acknowledged may still have a lease of then, which is not that of now.
+func (s *EdgeState) account(id int64) *account {
+	if a := s.leases.accounts.get(id); a != nil {
+		return a
+	}
+	a := s.leases.accounts.ensure(id)
+	a.closeSeq = s.outbox.acked
+	return a
+}
+
 // applyRows is the effect of rows, now and on replay.
 func (s *EdgeState) applyRows(rows []syncproto.Row) {
 	for i := range rows {
 		row := &rows[i]
+		if row.Pool.Kind != syncproto.NotFound {
+			s.account(row.Pool.Subject)
+		}
 		l := s.leases.ensure(row.Pool)
 		s.leases.granted += l.apply(row)
 		if row.Pool.Kind == syncproto.Credits {

@@ -31,7 +31,7 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 	if r.Sandbox {
 		return s.chargeSandbox(now, r, id)
 	}
-	a := s.leases.accounts.ensure(r.Account)
+	a := s.account(r.Account)
 	v := s.turnRate(now, r, a)
 	if !again {
 		if a.rate.exceeded() {

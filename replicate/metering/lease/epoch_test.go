@@ -180,3 +180,36 @@ func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
 	require.Equal(t, "wait", chargeCode(edge, now, "c", charge.Found))
 	require.NoError(t, edge.Check())
 }
+
+// TestAForgottenLeaseIsNotTakenForTheOneOfNow: the account was forgotten with its closed lease, and has
+// another lease since.
+func TestAForgottenLeaseIsNotTakenForTheOneOfNow(t *testing.T) {
+	edge, _ := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	now := start + idleMillis + 60_000
+	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: now}
+	for range 100 {
+		if m := edge.Sync(now); m.Batch != nil {
+			r.Applied = m.Batch.Seq
+		}
+		edge.Apply(now, r, true)
+	}
+	require.Nil(t, edge.leases.accounts.get(1), "its leases are closed")
+	again := news(edge, 1, 3)
+	r.Rows, r.Since, r.Upto = again.Rows, edge.session.seen, edge.session.seen+1
+	for i := range r.Rows {
+		r.Rows[i].Version = r.Upto
+	}
+	edge.Apply(now, r, true)
+	require.EqualValues(t, 3, edge.leases.find(creditsPool(1)).held())
+
+	edge.Apply(now, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
+	restored := syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: now, Declare: true}
+	edge.Apply(now, &restored, false)
+	edge.Sync(now)
+	rows := news(edge, 1, 50)
+	restored.Rows, restored.Upto = rows.Rows, rows.Upto
+	edge.Apply(now, &restored, true)
+	require.EqualValues(t, 3, edge.leases.find(creditsPool(1)).held())
+	require.NoError(t, edge.Check())
+}

@@ -114,7 +114,7 @@ func (s *EdgeState) acknowledge(applied uint64) *Reported {
 		if u.Outcome != charge.Found {
 			continue
 		}
-		a := s.leases.accounts.ensure(u.Account)
+		a := s.account(u.Account)
 		a.unreported -= u.Count
 		a.balance -= u.Count
 	}
