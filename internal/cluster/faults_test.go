@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"database/sql"
 	"net/http"
 	"os"
 	"strings"
@@ -79,7 +80,7 @@ func (f *fixture) pushed(t *testing.T, file string) time.Duration {
 	return arrived
 }
 
-// killedPush kills a push of everything, a little later each time, until one completes.
+// killedPush kills a push of everything, after more batches each time, until one completes.
 func (f *fixture) killedPush(t *testing.T) time.Duration {
 	args, env, err := f.PushArgs(f.after)
 	require.NoError(t, err)
@@ -89,20 +90,35 @@ func (f *fixture) killedPush(t *testing.T) time.Duration {
 	require.NoError(t, err)
 	primary := f.open(f.Primaries["registry"], token)
 	half := 0
-	for wait := 30 * time.Millisecond; ; wait += wait / 2 {
-		c := f.command(args, env)
-		require.NoError(t, c.Start())
-		time.AfterFunc(wait, func() { c.Process.Kill() })
-		if c.Wait() == nil {
-			break
-		}
-		var unfinished int
-		require.NoError(t, primary.QueryRow("SELECT count(*) FROM pushing WHERE release <> '' AND batch > 0").Scan(&unfinished))
-		half += unfinished
+	for batches := 1; f.pushUntil(t, args, env, primary, batches); batches *= 2 {
+		half++
 	}
 	require.Positive(t, half, "pushes that were killed half-way")
 	t.Logf("%d pushes were killed half-way", half)
 	return f.pushed(t, f.after)
+}
+
+// pushUntil runs a push until the primary has so many of its batches, kills it then, and reports whether
+// it did.
+func (f *fixture) pushUntil(t *testing.T, args, env []string, primary *sql.DB, batches int) (killed bool) {
+	c := f.command(args, env)
+	require.NoError(t, c.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return false
+		case <-time.After(2 * time.Millisecond):
+		}
+		var written int
+		require.NoError(t, primary.QueryRow("SELECT coalesce(max(batch), 0) FROM pushing WHERE release <> ''").Scan(&written))
+		if written >= batches {
+			require.NoError(t, c.Process.Kill())
+			return <-ended != nil
+		}
+	}
 }
 
 // follows waits until the edges are in step, and returns the time that took. Then it waits until a
