@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-const company = `{"data":{"cin":"U72900KA2015PTC990001","company_name":"A"},"meta":{"request_id":"01","credits_remaining":9,"sandbox":false}}`
+const company = `{"data":{"cin":"U72900ZZ2015PTC000001","company_name":"A"},"meta":{"request_id":"01","credits_remaining":9,"sandbox":false}}`
 
 // service answers the n-th attempt with the n-th of steps, and every later one with the last.
 type service struct {
@@ -77,7 +77,7 @@ func TestALostAnswerIsAskedForAgainUnderTheSameIdempotencyKey(t *testing.T) {
 		found(w)
 	})
 	c, pauses := s.client(t, Config{})
-	got, err := c.Company(context.Background(), "U72900KA2015PTC990001")
+	got, err := c.Company(context.Background(), "U72900ZZ2015PTC000001")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestALostAnswerIsAskedForAgainUnderTheSameIdempotencyKey(t *testing.T) {
 	if len(*pauses) != 2 || (*pauses)[1] < time.Second {
 		t.Errorf("pauses: got %v, want the second at least the Retry-After of 1s", *pauses)
 	}
-	if _, err := c.Company(context.Background(), "U72900KA2015PTC990001"); err != nil || s.keys[3] == s.keys[0] {
+	if _, err := c.Company(context.Background(), "U72900ZZ2015PTC000001"); err != nil || s.keys[3] == s.keys[0] {
 		t.Errorf("another call: got error %v, key %q, want a key of its own", err, s.keys[3])
 	}
 }

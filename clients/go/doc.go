@@ -2,7 +2,7 @@
 // and companies and LLPs by name.
 //
 //	client, err := regedge.New(regedge.Config{}) // regedge dev on this machine, with the sandbox key
-//	company, err := client.Company(ctx, "U72900KA2015PTC990001")
+//	company, err := client.Company(ctx, "U72900ZZ2015PTC000001")
 //	fmt.Println(company.Data.Name, company.RequestID)
 //
 // Each method is one call of the service and returns a [Result]: the data, and what the service

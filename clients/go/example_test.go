@@ -18,7 +18,7 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
-	company, err := client.Company(ctx, "U72900KA2015PTC990001")
+	company, err := client.Company(ctx, "U72900ZZ2015PTC000001")
 	switch {
 	case errors.Is(err, regedge.CompanyNotFound):
 		fmt.Println("no such company")

@@ -3,7 +3,7 @@
     from regedge import Client
 
     client = Client()  # `regedge dev` on this machine, with the sandbox key
-    company = client.company("U72900KA2015PTC990001")
+    company = client.company("U72900ZZ2015PTC000001")
     print(company.data.company_name, company.request_id)
 
 Every method is one call of the service and returns a Result. An answer that is not a success is
