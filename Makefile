@@ -30,7 +30,7 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@failed=; set -x; \
 	$(GOTESTSUM) -- -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
 	$(GOTESTSUM) -- -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
-	$(GOTESTSUM) -- -timeout 15m -run BesideAttackers ./internal/chaos -alone || failed="$$failed attacks"; \
+	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	sh scripts/fuzz.sh 30s AnswerAlike || failed="$$failed fuzz"; \
 	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -race -short -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
