@@ -130,16 +130,7 @@ func TestVectorsThroughLibraries(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library.name, func(t *testing.T) {
 			driver := startDriver(t, library.driver(t))
-			native := engines[0]
-			var fresh func(t *testing.T) *Kit
-			fresh = func(t *testing.T) *Kit {
-				env := newTestEnv(t)
-				kit := native.start(t, env)
-				kit.Fresh = fresh
-				kit.Outage = func(t *testing.T, part string) *Kit { return native.start(t, env.without(t, part)) }
-				return kit
-			}
-			kit, calls := fresh(t), 0
+			kit, calls := freshKit(t, engines[0].start), 0
 			for _, f := range files {
 				for _, v := range f.Vectors {
 					t.Run(filepath.Base(f.Path)+"/"+v.Name, func(t *testing.T) { calls += kit.runThrough(t, driver, v) })

@@ -61,15 +61,7 @@ func TestVectors(t *testing.T) {
 			if engine.component {
 				logStale(t)
 			}
-			var fresh func(t *testing.T) *Kit
-			fresh = func(t *testing.T) *Kit {
-				env := newTestEnv(t)
-				kit := engine.start(t, env)
-				kit.Fresh = fresh
-				kit.Outage = func(t *testing.T, part string) *Kit { return engine.start(t, env.without(t, part)) }
-				return kit
-			}
-			kit := fresh(t)
+			kit := freshKit(t, engine.start)
 			rewrite := *update && engine.name == "native"
 			for _, f := range files {
 				t.Run(filepath.Base(f.Path), func(t *testing.T) {
@@ -83,6 +75,15 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// freshKit returns a kit of a host that start starts, which makes others in the same way.
+func freshKit(t *testing.T, start func(*testing.T, *testEnv) *Kit) *Kit {
+	env := newTestEnv(t)
+	kit := start(t, env)
+	kit.Fresh = func(t *testing.T) *Kit { return freshKit(t, start) }
+	kit.Outage = func(t *testing.T, part string) *Kit { return start(t, env.without(t, part)) }
+	return kit
 }
 
 // readVectors reads all files in the order of their names.

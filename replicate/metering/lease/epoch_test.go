@@ -153,13 +153,13 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 	require.Zero(t, again.Unreported(1), "nor after a restart")
 }
 
-// TestAClosedLeaseIsNotBelievedOfARestoredLedger closes the leases of an account that nobody used for a
-// day, and forgets it. Then a ledger of before that, which waits for the edge's reports, sends its rows.
-func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
-	edge, _ := granted(t, 50)
+// forgotten returns an edge that had a lease of 50 for account 1, has closed it, and has forgotten the
+// account, with the writer's reply and the time of then.
+func forgotten(t *testing.T) (edge *EdgeState, r *syncproto.Reply, now int64) {
+	edge, _ = granted(t, 50)
 	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
-	now := start + idleMillis + 60_000
-	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: now}
+	now = start + idleMillis + 60_000
+	r = &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: now}
 	for range 100 {
 		if m := edge.Sync(now); m.Batch != nil {
 			r.Applied = m.Batch.Seq
@@ -167,6 +167,13 @@ func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
 		edge.Apply(now, r, true)
 	}
 	require.Nil(t, edge.leases.accounts.get(1), "its leases are closed")
+	return edge, r, now
+}
+
+// TestAClosedLeaseIsNotBelievedOfARestoredLedger closes the leases of an account that nobody used for a
+// day, and forgets it. Then a ledger of before that, which waits for the edge's reports, sends its rows.
+func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
+	edge, _, now := forgotten(t)
 
 	edge.Apply(now, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
 	restored := syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: now, Declare: true}
@@ -184,17 +191,7 @@ func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
 // TestAForgottenLeaseIsNotTakenForTheOneOfNow: the account was forgotten with its closed lease, and has
 // another lease since.
 func TestAForgottenLeaseIsNotTakenForTheOneOfNow(t *testing.T) {
-	edge, _ := granted(t, 50)
-	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
-	now := start + idleMillis + 60_000
-	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: now}
-	for range 100 {
-		if m := edge.Sync(now); m.Batch != nil {
-			r.Applied = m.Batch.Seq
-		}
-		edge.Apply(now, r, true)
-	}
-	require.Nil(t, edge.leases.accounts.get(1), "its leases are closed")
+	edge, r, now := forgotten(t)
 	again := news(edge, 1, 3)
 	r.Rows, r.Since, r.Upto = again.Rows, edge.session.seen, edge.session.seen+1
 	for i := range r.Rows {
