@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/journal"
 )
 
@@ -58,7 +59,7 @@ func TestAFlippedBitLosesOneCharge(t *testing.T) {
 	newest := segments(t, state)[0]
 	flip(t, newest, func(content []byte) int { return bytes.Index(content, []byte(ids[0])) })
 
-	var log bytes.Buffer
+	var log testkit.Log
 	e.state, c.edgeLog = state, slog.New(slog.NewTextHandler(&log, nil))
 	epoch := e.Epoch()
 	c.run(e)
@@ -82,7 +83,7 @@ func TestAFlippedBitLosesOneCharge(t *testing.T) {
 // TestAFlippedBitInASnapshotLosesNothing flips a bit in the snapshot that the newest segment begins
 // with. The segment before has all of it.
 func TestAFlippedBitInASnapshotLosesNothing(t *testing.T) {
-	const charges = 40
+	const charges = 200
 	c := startCentre(t, nil)
 	c.segment = 1 << 10
 	e := c.edge("one")

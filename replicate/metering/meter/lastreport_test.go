@@ -1,19 +1,20 @@
 package meter_test
 
 import (
-	"bytes"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // TestAStopRightAfterTheWritersReturnReportsAll stops an edge that could not reach the writer, as soon as it
 // can: it has no session then.
 func TestAStopRightAfterTheWritersReturnReportsAll(t *testing.T) {
 	const charges = 40
-	var log bytes.Buffer
+	var log testkit.Log
 	c := startCentre(t, nil)
 	c.last, c.edgeLog = time.Minute, slog.New(slog.NewTextHandler(&log, nil))
 	e := c.edge("one")
