@@ -109,6 +109,25 @@ func TestOthersInTheCINColumn(t *testing.T) {
 	require.Contains(t, w.rejected(), `,5,invalid CIN: U55101GA2006PTCO00001,"U55101GA2006PTCO00001,MADE-UP RESORTS   PRIVATE`, "the raw row, as it was")
 }
 
+// TestMadeUpCINsAreRejected: they belong to the sandbox, in every format that has CINs.
+func TestMadeUpCINsAreRejected(t *testing.T) {
+	const made = "U72900ZZ2015PTC000001"
+	for format, text := range map[string]string{
+		"companies":    headerA + strings.Replace(rowA, "U55101GA2006PTC900001", made, 1),
+		"appointments": "cin,din,designation,appointment_date\n" + strings.ToLower(made) + ",1,Director,2015-01-01\n",
+		"contacts":     "cin,email\n" + made + ",a@example.com\n",
+		"documents":    `{"companyData":{"cin":"` + made + `","company":"MADE-UP","llpMasterData":"","companyStatus":"Active"}}`,
+	} {
+		t.Run(format, func(t *testing.T) {
+			w := newFixture(t)
+			f := w.text("2025-05-05", text)
+			require.EqualValues(t, 1, f.Read)
+			require.Equal(t, map[string]int64{"CIN of a made-up company": 1}, f.Rejected)
+			require.Contains(t, w.rejected(), "CIN of a made-up company: "+made)
+		})
+	}
+}
+
 func TestMonthlyLLPList(t *testing.T) {
 	w := newFixture(t)
 	f := w.text("2025-05-05", "LLPIN,LLP Name,Founded,Roc Location,Status,Industrial Activity,Activity Description,Description,Obligation Of Contribution,Number Of Partners,Number Of Designated Partners,State,District,Address\n"+

@@ -120,10 +120,11 @@ func (r *Report) WriteTable(w io.Writer) error {
 // advice says what to do about rejects that are not clear by themselves. Corrected rows can be imported
 // as a file of their own, with the header.
 var advice = map[string]string{
-	"unknown status":         "; docs/contract.md, \"Statuses\", lists those that are known",
-	"wrong number of fields": "; is there a separator in a value without quotes?",
-	"quote never closed":     "; from that line on the file is one value",
-	record.NotHeld:           "; import its company first, then these rows again",
+	"unknown status":           "; docs/contract.md, \"Statuses\", lists those that are known",
+	"wrong number of fields":   "; is there a separator in a value without quotes?",
+	"quote never closed":       "; from that line on the file is one value",
+	"CIN of a made-up company": "; the state code ZZ means a company of the sandbox, no state has it",
+	record.NotHeld:             "; import its company first, then these rows again",
 }
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {

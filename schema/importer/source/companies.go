@@ -15,7 +15,15 @@ const (
 	badDIN     = "invalid DIN"
 	badLLPIN   = "invalid LLPIN"
 	badPincode = "invalid pincode"
+	madeUpCIN  = "CIN of a made-up company"
 )
+
+// madeUpState is the state code of the sandbox's companies (docs/contract.md, "Sandbox"). A registry that
+// had such a CIN would show the sandbox key another record than a live key.
+const madeUpState = "ZZ"
+
+// isMadeUp reports whether key, the number of a record, is a CIN with that code.
+func isMadeUp(key string) bool { return len(key) == ident.CINLength && key[6:8] == madeUpState }
 
 // takeCompany reads a row of either export of companies. Its CIN column may name an LLP or a
 // foreign company too.

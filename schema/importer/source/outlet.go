@@ -33,6 +33,9 @@ func (o *outlet) fresh() *Batch {
 }
 
 func (o *outlet) record(line int, r record.Record, raw string) error {
+	if isMadeUp(r.Key[0]) {
+		return o.reject(record.Reject{Line: line, Reason: madeUpCIN, Detail: r.Key[0], Raw: raw})
+	}
 	if o.present.Records == nil {
 		o.present.Records = make([]record.Entry, 0, record.BatchRecords)
 	}
