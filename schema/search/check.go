@@ -4,90 +4,81 @@ import (
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
-
-	"regedge/handler/names"
 )
 
 // Check verifies the invariants of the package (see its comment) and returns the first
-// violation as an error. The database must have no marks; all of it is read.
+// violation as an error. The database must have no marks. All of it is read, in memory that
+// does not grow with it; the check of the terms needs a temporary table.
 func Check(c *sqlite3.Conn) error {
-	want := make(map[string]entry)
-	err := readAll(c, func(value, registered, status string) error {
-		if e, ok := newEntry(value, registered, status); ok {
-			want[value] = e
+	for _, check := range []func(*sqlite3.Conn) error{checkRows, checkOrder, checkTerms} {
+		if err := check(c); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read names: %w", err)
 	}
+	return nil
+}
+
+// recordsByValue selects all records that the index may have, by CIN and LLPIN.
+const recordsByValue = records + ` ORDER BY 1`
+
+const rowsByValue = `SELECT place, value, name, label FROM search_name ORDER BY value`
+
+// checkRows walks the records and the rows of search_name side by side.
+func checkRows(c *sqlite3.Conn) error {
+	want, _, err := c.Prepare(recordsByValue)
+	if err != nil {
+		return err
+	}
+	defer want.Close()
+	rows, _, err := c.Prepare(rowsByValue)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	more := rows.Step()
+	for want.Step() {
+		e, named := newEntry(want.ColumnText(0), want.ColumnText(1), want.ColumnText(2))
+		switch {
+		case !named:
+			continue
+		case !more || rows.ColumnText(1) > e.value:
+			return fmt.Errorf("no row for %s", e.value)
+		case rows.ColumnText(1) < e.value:
+			return fmt.Errorf("row of %s without a record", rows.ColumnText(1))
+		}
+		if place, got := rowOf(rows); got != e {
+			return fmt.Errorf("row of %s at place %d is %+v, want %+v", got.value, place, got, e)
+		}
+		more = rows.Step()
+	}
+	if err := want.Err(); err != nil {
+		return err
+	}
+	if more {
+		return fmt.Errorf("row of %s without a record", rows.ColumnText(1))
+	}
+	return rows.Err()
+}
+
+// rowOf is the current row of a statement that selects place, value, name and label.
+func rowOf(rows *sqlite3.Stmt) (place int64, e entry) {
+	place = rows.ColumnInt64(0)
+	return place, formed(rows.ColumnText(1), rows.ColumnText(2), rows.ColumnText(3), place >= inactivePlace)
+}
+
+func checkOrder(c *sqlite3.Conn) error {
 	rows, _, err := c.Prepare(`SELECT place, value, name, label FROM search_name ORDER BY place`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var before *entry
-	for rows.Step() {
-		place, value := rows.ColumnInt64(0), rows.ColumnText(1)
-		e := formed(value, rows.ColumnText(2), rows.ColumnText(3), place >= inactivePlace)
-		if want[value] != e {
-			return fmt.Errorf("row of %s at place %d is %+v, want %+v", value, place, e, want[value])
+	var before entry
+	for n := 0; rows.Step(); n++ {
+		place, e := rowOf(rows)
+		if n > 0 && before.compare(&e) >= 0 {
+			return fmt.Errorf("%s at place %d is out of order", e.value, place)
 		}
-		if before != nil && before.compare(&e) >= 0 {
-			return fmt.Errorf("%s at place %d is out of order", value, place)
-		}
-		delete(want, value)
-		before = &e
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for value := range want {
-		return fmt.Errorf("no row for %s", value)
-	}
-	return checkTerms(c)
-}
-
-// checkTerms compares for each term how many names the index has with it and how many it should
-// have.
-func checkTerms(c *sqlite3.Conn) error {
-	want, err := countTerms(c)
-	if err != nil {
-		return err
-	}
-	if err := c.Exec(`CREATE VIRTUAL TABLE temp.search_term USING fts5vocab (main, search_index, row)`); err != nil {
-		return err
-	}
-	defer c.Exec(`DROP TABLE temp.search_term`)
-	rows, _, err := c.Prepare(`SELECT term, doc FROM temp.search_term`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Step() {
-		term, count := rows.ColumnText(0), rows.ColumnInt64(1)
-		if count != want[term] {
-			return fmt.Errorf("term %q has %d names, want %d", term, count, want[term])
-		}
-		delete(want, term)
-	}
-	for term, n := range want {
-		return fmt.Errorf("term %q has no name, want %d", term, n)
+		before = e
 	}
 	return rows.Err()
-}
-
-func countTerms(c *sqlite3.Conn) (map[string]int64, error) {
-	rows, _, err := c.Prepare(`SELECT name FROM search_name`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	counts := make(map[string]int64)
-	for rows.Step() {
-		for _, term := range names.Terms(rows.ColumnText(0)) {
-			counts[term]++
-		}
-	}
-	return counts, rows.Err()
 }

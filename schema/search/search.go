@@ -10,8 +10,8 @@ import (
 // changed in name or status. Run it in the transaction that changes the record.
 const Mark = `INSERT INTO search_pending (value) VALUES (?1)`
 
-// MarkAll marks all records as changed. Run it before a bulk load instead of Mark for each.
-const MarkAll = `INSERT INTO search_pending (value) VALUES ('*')`
+// everyRecord is the mark of all records. Interrupted imports of earlier versions left it in files.
+const everyRecord = "*"
 
 // rebuildShare is one over the share of changed records above which a rebuild is cheaper than
 // updates.
@@ -68,7 +68,7 @@ func countPending(c *sqlite3.Conn) (count int64, all bool, err error) {
 	if err != nil || count == 0 {
 		return 0, false, err
 	}
-	whole, err := number(c, `SELECT count(*) FROM search_pending WHERE value = '*'`)
+	whole, err := number(c, `SELECT count(*) FROM search_pending WHERE value = '`+everyRecord+`'`)
 	return count, whole > 0, err
 }
 

@@ -49,7 +49,7 @@ func TestRefreshOfABulkLoad(t *testing.T) {
 	require.Equal(t, search.Change{}, refresh(t, c), "nothing is marked")
 	require.Equal(t, before, changes(t, c), "no rows were written")
 
-	require.NoError(t, c.Exec(search.MarkAll))
+	require.NoError(t, c.Exec(`INSERT INTO search_pending VALUES ('*')`))
 	change = refresh(t, c)
 	require.True(t, change.Rebuilt)
 	require.EqualValues(t, len(records), change.Removed)
@@ -142,6 +142,38 @@ func TestRefreshFailsWhole(t *testing.T) {
 	require.Equal(t, before, order(t, c))
 	require.NoError(t, c.Exec("DROP TRIGGER refuse"))
 	require.EqualValues(t, 1, refresh(t, c).Written, "the marks were kept")
+}
+
+// TestCheckFindsWhatIsWrong breaks one thing after another.
+func TestCheckFindsWhatIsWrong(t *testing.T) {
+	insert := func(place, of string) string {
+		return `INSERT INTO search_index (rowid, terms) SELECT ` + place + `, forms(name) FROM search_name WHERE place = ` + of
+	}
+	remove := func(place, of string) string {
+		return `INSERT INTO search_index (search_index, rowid, terms) SELECT 'delete', ` + place + `, forms(name) FROM search_name WHERE place = ` + of
+	}
+	for script, want := range map[string]string{
+		`DELETE FROM search_name WHERE place = 160`:                                  "no row for ",
+		`DELETE FROM search_name WHERE place = (SELECT max(place) FROM search_name)`: "no row for ",
+		`INSERT INTO search_name VALUES (161, 'A', 'a', '')`:                         "row of A without a record",
+		`INSERT INTO search_name VALUES (161, 'Z', 'z', '')`:                         "row of Z without a record",
+		`UPDATE search_name SET name = name || 'q' WHERE place = 160`:                "at place 160 is",
+		`UPDATE search_name SET label = 'Q' WHERE place = 160`:                       "at place 160 is",
+		`UPDATE search_name SET place = 170 WHERE place = 16`:                        "at place 170 is out of order",
+		remove("160", "160"): "names at places whose sum is",
+		insert("161", "160"): "names at places whose sum is",
+		remove("160", "160") + ";" + insert("160", "320") + ";" + remove("320", "320") + ";" + insert("320", "160"): "names at places whose sum is",
+		`INSERT INTO search_index (rowid, terms) VALUES (160, 'unheardof')`:                                         `term "unheardof" has 1 names, want none`,
+	} {
+		c := searchtest.Open(t)
+		searchtest.Put(t, c, searchtest.Sample(t)[:100]...)
+		refresh(t, c)
+		require.NoError(t, c.CreateFunction("forms", 1, 0, func(ctx sqlite3.Context, arg ...sqlite3.Value) {
+			ctx.ResultText(search.Terms(arg[0].Text()))
+		}))
+		require.NoError(t, c.Exec(script), script)
+		require.ErrorContains(t, search.Check(c), want, script)
+	}
 }
 
 func BenchmarkRebuild(b *testing.B) {
