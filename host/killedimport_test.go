@@ -33,6 +33,16 @@ const registryState = `SELECT (SELECT count(*) FROM release), (SELECT count(*) F
   (SELECT count(*) FROM company WHERE company_name LIKE '%NEWER%'), (SELECT count(*) FROM search_name WHERE name LIKE '%newer%'),
   (SELECT count(*) FROM unreleased) + (SELECT count(*) FROM search_pending), (SELECT count(*) FROM search_name) - (SELECT count(*) FROM llp)`
 
+// sampleState is the same of some companies, so that a reader looks at many more moments.
+const sampleState = `SELECT (SELECT count(*) FROM release), count(c.cin), sum(c.company_name LIKE '%NEWER%'), sum(n.name LIKE '%newer%'),
+  (SELECT count(*) FROM unreleased) + (SELECT count(*) FROM search_pending), count(n.value)
+  FROM json_each(?1) s LEFT JOIN company c ON c.cin = s.value LEFT JOIN search_name n ON n.value = s.value`
+
+// changedSample selects such companies: some hundred of those that an import changes, from the first to
+// the last, or of all, if it is the first import.
+const changedSample = `SELECT json_group_array(cin) FROM (SELECT cin, row_number() OVER (ORDER BY cin) AS n, count(*) OVER () AS total
+  FROM company WHERE company_name LIKE ?1) WHERE n % max(1, total / 300) = 0`
+
 // TestAnImportThatIsKilledIsOldOrNew kills real imports at moments that are spread over their time,
 // while an edge and a new reader each look at the file again and again: a first import, one that
 // changes few names (whose search entries are updated), and one that changes all (whose index is
@@ -86,52 +96,118 @@ func importProcess(registry, asOf string, files []string) *exec.Cmd {
 	return exec.Command("regedge", append([]string{"import", "--registry", registry, "--as-of", asOf}, files...)...)
 }
 
-// killImports kills n imports into copies of base, or into no file, and completes the last.
+// killImports kills n imports into copies of base, or into no file, and completes the last. A file that
+// a kill left as it was before is the next one's, with what else the kill left there.
 func killImports(t *testing.T, base string, files []string, n int) {
-	fresh := func() string {
-		path := filepath.Join(t.TempDir(), "registry.db")
-		if base != "" {
-			content, err := os.ReadFile(base)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(path, content, 0o600))
+	path := filepath.Join(t.TempDir(), "registry.db")
+	fresh := func() {
+		for _, name := range besides(t, path) {
+			require.NoError(t, os.Remove(name))
 		}
-		return path
+		if base == "" {
+			return
+		}
+		content, err := os.ReadFile(base)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
 	}
-	whole := fresh()
-	before := stateOf(t, whole)
-	length := imports(t, whole, "2025-02-01", files)
-	after := stateOf(t, whole)
+	fresh()
+	before := stateOf(t, path)
+	imports(t, path, "2025-02-01", files)
+	after := stateOf(t, path)
 	require.NotEqual(t, before, after)
-	var path string
-	old, looks := 0, 0
+	known := []string{before, after}
+	some := sampleOf(t, path, base)
+	afterSample := some.stateOf(t, path)
+	fresh()
+	known = append(known, some.stateOf(t, path), afterSample)
+
+	look := startLooking(t, path, some)
+	length := imports(t, path, "2025-02-01", files) // beside the readers it takes longer
+	seen := counted(look.end())
+	state, old := after, 0
 	for i := range n {
-		path = fresh()
-		look := startLooking(t, path)
+		if state == after {
+			fresh()
+		}
+		look = startLooking(t, path, some)
 		run := importProcess(path, "2025-02-01", files)
 		require.NoError(t, run.Start())
 		at := length * time.Duration(5*(2*i+1)) / time.Duration(4*2*n) // the last ones may be after its end
 		time.Sleep(at)
 		require.NoError(t, run.Process.Kill())
 		_ = run.Wait() // its error is the kill
-		for _, state := range append(look.end(), stateOf(t, path)) {
-			require.Contains(t, []string{before, after}, state, "a mixed state, killed after %v of %v", at, length)
-			if looks++; state == before {
-				old++
-			}
+		for state, times := range counted(look.end()) {
+			seen[state] += times
+		}
+		if state = stateOf(t, path); state == before {
+			old++
+		}
+		seen[state]++
+		for state := range seen {
+			require.Contains(t, known, state, "a mixed state, killed after %v of %v", at, length)
 		}
 	}
-	t.Logf("%d kills within %v; %d looks, %d of them at the release before", n, length, looks, old)
+	t.Logf("%d kills within %v, %d of which left the release before; states seen: %v", n, length, old, seen)
 	imports(t, path, "2025-02-01", files)
 	require.Equal(t, after, stateOf(t, path), "the next import completes it")
 	report, err := verify.File(t.Context(), path, verify.Thorough)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	left, err := filepath.Glob(path + "?*")
-	require.NoError(t, err)
-	for _, name := range left {
-		require.True(t, strings.HasSuffix(name, "-shm") || strings.HasSuffix(name, "-wal"), name)
+	for _, name := range besides(t, path) {
+		require.True(t, name == path || strings.HasSuffix(name, "-shm") || strings.HasSuffix(name, "-wal"), name)
 	}
 }
+
+// besides lists a registry's file and those beside it.
+func besides(t *testing.T, path string) []string {
+	t.Helper()
+	names, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	return names
+}
+
+func counted(states []string) map[string]int {
+	times := map[string]int{}
+	for _, state := range states {
+		times[state]++
+	}
+	return times
+}
+
+// someCINs are the companies that sampleState looks at, as a JSON array.
+type someCINs string
+
+// sampleOf chooses companies of the registry after the import into base.
+func sampleOf(t *testing.T, path, base string) (cins someCINs) {
+	t.Helper()
+	db, err := schema.OpenFile(path, true)
+	require.NoError(t, err)
+	defer db.Close()
+	changed := "%NEWER%"
+	if base == "" {
+		changed = "%"
+	}
+	require.NoError(t, db.QueryRow(changedSample, changed).Scan(&cins))
+	require.Greater(t, strings.Count(string(cins), ","), 50)
+	return cins
+}
+
+func (s someCINs) stateOf(t *testing.T, path string) string {
+	t.Helper()
+	state, err := s.tryState(path)
+	require.NoError(t, err)
+	return state
+}
+
+func (s someCINs) tryState(path string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return noRegistry, nil
+	}
+	return queryState(path, sampleState, string(s))
+}
+
+const noRegistry = "no registry"
 
 // stateOf opens the file anew.
 func stateOf(t *testing.T, path string) string {
@@ -142,23 +218,28 @@ func stateOf(t *testing.T, path string) string {
 
 func tryState(t *testing.T, path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
-		return "no registry", nil
+		return noRegistry, nil
 	}
 	report, err := verify.File(t.Context(), path, verify.Quick)
 	if err != nil || !report.Whole() {
 		return fmt.Sprint(report.Problems), err
 	}
+	return queryState(path, registryState)
+}
+
+func queryState(path, statement string, args ...any) (string, error) {
 	db, err := schema.OpenFile(path, true)
 	if err != nil {
 		return "", err
 	}
 	defer db.Close()
 	var n [6]int
-	err = db.QueryRow(registryState).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5])
+	err = db.QueryRow(statement, args...).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5])
 	return fmt.Sprint(n), err
 }
 
 // looking are two readers of a file: an edge that keeps it open, and one that opens it again and again.
+// Both look at the sample; at everything, which takes longer, the second does every two seconds.
 type looking struct {
 	stop chan struct{}
 	wait sync.WaitGroup
@@ -166,13 +247,19 @@ type looking struct {
 	saw  []string
 }
 
-func startLooking(t *testing.T, path string) *looking {
+func startLooking(t *testing.T, path string, some someCINs) *looking {
 	l := &looking{stop: make(chan struct{})}
 	l.wait.Go(func() {
+		next := time.Now()
 		for l.goesOn() {
 			time.Sleep(5 * time.Millisecond)
-			state, err := tryState(t, path)
+			state, err := some.tryState(path)
 			l.note(state, err)
+			if time.Now().After(next) {
+				state, err := tryState(t, path)
+				l.note(state, err)
+				next = time.Now().Add(2 * time.Second)
+			}
 		}
 	})
 	l.wait.Go(func() {
@@ -188,7 +275,8 @@ func startLooking(t *testing.T, path string) *looking {
 				database = opened
 			}
 			var result handler.Result
-			err := cmp.Or(database.Refresh(), database.Query(t.Context(), registryState, nil, &result))
+			args := []handler.Value{{Kind: handler.Text, Text: string(some)}}
+			err := cmp.Or(database.Refresh(), database.Query(t.Context(), sampleState, args, &result))
 			var n []int64
 			for _, v := range result.Values {
 				n = append(n, v.Int)

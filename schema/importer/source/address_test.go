@@ -57,6 +57,8 @@ func TestDistrictsAreNamed(t *testing.T) {
 		"5 Road,Raigarh,Raigarh,Chhattisgarh,000000-India":                               "Raigarh",
 		"5 Road,Ooty,Nilgiris,Tamil Nadu,000000-India":                                   "The Nilgiris",
 		"5 Road,Hosur,Kancheepuram,Tamil Nadu,000000-India":                              "Kanchipuram",
+		"5 Road,Avadi,Tiruvallur,Tamil Nadu,000000-India":                                "Thiruvallur",
+		"5 Road,Kashipur,Udham Singh Nagar,Uttarakhand,000000-India":                     "Udam Singh Nagar",
 		"5 Road,Doddaballapur,Bangalore Rural,Karnataka,000000-India":                    "Bengaluru Rural",
 		"5 Road,Mysore,Mysore,Karnataka,000000-India":                                    "Mysuru",
 		"5 Road,Belgaum,Belgaum,Karnataka,000000-India":                                  "Belagavi",
