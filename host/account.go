@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,7 +24,7 @@ type accountCommands struct {
 type accountAdd struct {
 	changing
 	Name  string `arg:"" help:"Name of the account."`
-	Plan  string `env:"-" default:"starter" help:"Its plan (${default})."`
+	Plan  string `env:"-" default:"${default_plan}" help:"Its plan (${default})."`
 	Email string `env:"-" help:"E-mail address of its owner."`
 }
 
@@ -92,11 +93,20 @@ func accountTable(table *tabwriter.Writer, a writer.Account) {
 }
 
 func accountsTable(table *tabwriter.Writer, accounts []writer.Account) {
-	row(table, "ID", "NAME", "E-MAIL", "PLAN", "STATE", "KEYS", "BALANCE", "SPENT")
+	row(table, "ID", "NAME", "E-MAIL", "OWNERS", "PLAN", "STATE", "KEYS", "BALANCE", "SPENT")
 	for _, a := range accounts {
 		state := word(a.Suspended, "suspended", "active")
-		row(table, a.ID, a.Name, a.Email, a.Plan, state, a.Keys, a.Balance, a.Spent)
+		row(table, a.ID, a.Name, a.Email, owners(a), a.Plan, state, a.Keys, a.Balance, a.Spent)
 	}
+}
+
+// owners lists who signs in for an account, and who is invited to.
+func owners(a writer.Account) string {
+	list := slices.Clone(a.Owners)
+	for _, email := range a.Invited {
+		list = append(list, email+" (invited)")
+	}
+	return strings.Join(list, ", ")
 }
 
 type accountInvite struct {

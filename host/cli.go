@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
 )
 
 // environmentPrefix begins the name of every environment variable that stands for a
@@ -69,7 +70,7 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 		kong.Writers(m.Stdout, m.Stderr), kong.DefaultEnvars(environmentPrefix),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Exit(func(int) { panic(errHelpShown) }),
-		kong.ExplicitGroups(groups), kong.Bind(m),
+		kong.ExplicitGroups(groups), kong.Bind(m), kong.Vars{"default_plan": writer.DefaultPlan},
 	)
 	if err != nil {
 		return nil, err

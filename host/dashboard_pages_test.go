@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func (h *household) seed() (owner, operator, guest []string) {
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
 	return []string{"/", "/keys", "/keys/1/revoke", "/credits", "/activity", "/settings", "/settings/two-factor"},
-		[]string{"/accounts", at, at + "/credits", "/people", "/people/1/remove", "/edges", "/activity"},
+		[]string{"/accounts", at, at + "/suspension", at + "/credits", "/people", "/people/1/remove", "/edges", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }
 
@@ -140,4 +141,46 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 	}
+}
+
+// TestFieldsAndButtonsOfAFormAreOfOneHeight measures what stands in one row.
+func TestFieldsAndButtonsOfAFormAreOfOneHeight(t *testing.T) {
+	h := newHousehold(t)
+	const heights = `JSON.stringify([...new Set([...document.querySelectorAll("main form, main form .pair")].flatMap(
+		form => [...form.querySelectorAll("input:not([type=hidden]), select, button, .button")].map(e => e.offsetHeight)))])`
+	h.signIn(h.Tab, devdata.Operator, h.operatorPassword)
+	for _, path := range []string{"/accounts", "/accounts/1", "/people"} {
+		h.Open(h.dashboard + path)
+		require.Equal(t, "[44]", h.Eval(heights), path)
+	}
+}
+
+func TestTimesAreInTheZoneOfTheReader(t *testing.T) {
+	h := newHousehold(t)
+	h.InZone("Asia/Kolkata")
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	h.Open(h.dashboard + "/activity")
+	moment := h.Eval(`JSON.stringify((m => [m.dateTime, m.textContent, m.title])(document.querySelector("main time")))`)
+	var seen [3]string
+	require.NoError(t, json.Unmarshal([]byte(moment), &seen))
+	at, err := time.Parse(time.RFC3339, seen[0])
+	require.NoError(t, err)
+	require.Equal(t, at.In(time.FixedZone("", 5*3600+1800)).Format("2 Jan 2006, 15:04"), strings.Replace(seen[1], "Sept", "Sep", 1))
+	require.Equal(t, at.Format("2 Jan 2006, 15:04 UTC"), seen[2])
+	require.Contains(t, h.Eval(`document.querySelector("#zone").textContent`), "Times are of your zone (Asia/")
+	h.WithoutScripts()
+	h.Open(h.dashboard + "/activity")
+	require.Equal(t, "true", h.Eval(`String([...document.querySelectorAll("main time")].every(m => m.title === m.textContent + " UTC"))`))
+	require.Equal(t, "Times are UTC.", h.Eval(`document.querySelector("#zone").textContent`))
+}
+
+func TestATableThatIsWiderThanThePhoneSaysSo(t *testing.T) {
+	h := newHousehold(t)
+	h.signIn(h.Tab, devdata.Operator, h.operatorPassword)
+	const hint = `document.querySelector(".scroll").previousElementSibling`
+	h.As(browser.View{Width: 390, Height: 844})
+	h.Open(h.dashboard + "/accounts")
+	h.WaitFor(hint + `.className === "sideways" && !` + hint + `.hidden`)
+	h.As(browser.View{Width: 1280, Height: 800})
+	h.WaitFor(hint + ".hidden")
 }

@@ -218,6 +218,7 @@ func TestAnOperatorSuspendsAnAccount(t *testing.T) {
 	h.Type("#q", "doubtful\r")
 	h.WaitFor(`document.querySelectorAll("[aria-label=Accounts] tbody tr").length === 1`)
 	submit(h.Tab, "[aria-label=Accounts] tbody a", heading("Doubtful & Sons"))
+	submit(h.Tab, `a[href$="/suspension"]`, heading("Suspend an account"))
 	submit(h.Tab, "button.danger", `document.querySelector("[role=status]")?.textContent.includes("suspended")`)
 	require.LessOrEqual(t, h.answers(key.Secret, 403), promptly)
 	submit(h.Tab, `[action$="/suspension"] button`, `document.querySelector("[role=status]")?.textContent.includes("active again")`)

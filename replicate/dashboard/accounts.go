@@ -28,8 +28,7 @@ type accountsData struct {
 	Query    string
 	After    int64 // id of the last account on this page, 0 on the last page
 	Plans    []writer.Plan
-	Name     string
-	Email    string
+	Plan     string // the plan that a new account gets unless another one is chosen
 }
 
 const selectListed = `SELECT a.id, a.name, a.plan, a.suspended, a.bought + a.compensated - a.spent - a.lost, a.spent,
@@ -56,6 +55,7 @@ func (d *Dashboard) accounts(v *visit, words string) (answer, error) {
 	if data.Plans, err = d.client.Plans(v.r.Context()); err != nil {
 		return answer{}, err
 	}
+	data.Plan = writer.PlanByDefault(data.Plans)
 	a := answer{page: "accounts", title: "Accounts", error: words, data: data}
 	if words != "" {
 		a.status = http.StatusUnprocessableEntity
@@ -87,7 +87,7 @@ func (d *Dashboard) addAccount(v *visit) (answer, error) {
 	if name == "" {
 		return d.accounts(v, "The account needs a name.")
 	}
-	ctx := writer.WithAct(v.r.Context(), v.act("add account", 0, name+", plan "+plan))
+	ctx := writer.WithAct(v.r.Context(), v.act("create account", 0, name+", plan "+plan))
 	a, err := d.client.AddAccount(ctx, name, "", plan)
 	if err != nil {
 		return answer{}, planRefusal(err)
@@ -165,6 +165,19 @@ func (d *Dashboard) changePlan(v *visit) (answer, error) {
 	return d.changeAccount(v, "change plan", "to "+plan, "plan", writer.AccountChange{Plan: &plan})
 }
 
+// suspendPage asks once more, and says what suspending an account does.
+func (d *Dashboard) suspendPage(v *visit) (answer, error) {
+	id, err := v.id()
+	if err != nil {
+		return answer{}, err
+	}
+	view, err := d.readAccount(v.r.Context(), id)
+	if err == nil && view.Account.Suspended {
+		return see(accountPath(id), ""), nil
+	}
+	return answer{page: "suspend", title: "Suspend an account", data: view}, err
+}
+
 func (d *Dashboard) changeSuspension(v *visit) (answer, error) {
 	suspended := v.field("suspended") == "1"
 	act, done := "resume account", "resumed"
@@ -196,7 +209,15 @@ func (d *Dashboard) changeCredits(v *visit) (answer, error) {
 	if errors.Is(err, writer.ErrMalformed) {
 		return d.accountWith(v, "That many credits can't be added or taken. Only bought credits are taken.", accountData{})
 	}
-	return see(accountPath(id), "credits"), err
+	return see(accountPath(id), creditsDone(change.Amount)), err
+}
+
+// creditsDone is the message for changed credits.
+func creditsDone(amount int64) string {
+	if amount < 0 {
+		return "taken"
+	}
+	return "added"
 }
 
 func (d *Dashboard) inviteOwner(v *visit) (answer, error) {

@@ -87,9 +87,9 @@ var acts = []struct {
 	request, words string
 	named          bool
 }{
-	{"POST /v1/accounts", "add account", false},
+	{"POST /v1/accounts", "create account", false},
 	{"PATCH /v1/accounts/*", "change account", false},
-	{"POST /v1/accounts/*/keys", "make key", false},
+	{"POST /v1/accounts/*/keys", "create key", false},
 	{"DELETE /v1/keys/*", "revoke key", true},
 	{"POST /v1/accounts/*/credits", "change credits", false},
 	{"PUT /v1/plans/*", "set plan", true},
@@ -119,9 +119,20 @@ func (a activity) Words() string {
 	return a.Act
 }
 
+// Agent is the User-Agent of a sign-in, empty for other entries.
+func (a activity) Agent() string {
+	if a.Act == signInAct || a.Act == passwordAct {
+		return a.Detail
+	}
+	return ""
+}
+
 // Particulars lists the non-empty members of the detail, or the detail itself when it is
-// not a JSON object.
+// not a JSON object. Of a sign-in it is the browser.
 func (a activity) Particulars() string {
+	if agent := a.Agent(); agent != "" {
+		return browserName(agent)
+	}
 	var members map[string]any
 	decoder := json.NewDecoder(strings.NewReader(a.Detail))
 	decoder.UseNumber()

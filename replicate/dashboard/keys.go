@@ -62,7 +62,7 @@ func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	if name == "" {
 		return d.keys(v, wordsNoName)
 	}
-	ctx := writer.WithAct(v.r.Context(), v.act("make key", v.user.Account, name))
+	ctx := writer.WithAct(v.r.Context(), v.act("create key", v.user.Account, name))
 	made, err := d.client.AddKey(ctx, v.user.Account, name)
 	if errors.Is(err, writer.ErrTooManyKeys) {
 		return d.keys(v, wordsTooMany)

@@ -19,8 +19,8 @@ func TestAnOperatorRunsAnAccount(t *testing.T) {
 	require.Contains(t, p.text(), "The account was created.")
 	const at = "/accounts/1"
 	require.Contains(t, b.submit(at, at+"/plan", "plan", "scale").text(), "The plan is changed.")
-	require.Contains(t, b.submit(at, at+"/credits", "amount", "2500", "kind", "bought", "note", "invoice 17").text(), "The credits are changed.")
-	require.Contains(t, b.submit(at, at+"/credits", "amount", "-500", "kind", "bought").text(), "The credits are changed.")
+	require.Contains(t, b.submit(at, at+"/credits", "amount", "2500", "kind", "bought", "note", "invoice 17").text(), "The credits are added.")
+	require.Contains(t, b.submit(at, at+"/credits", "amount", "-500", "kind", "bought").text(), "The credits are taken.")
 	for _, amount := range []string{"", "0", "many", "1.5", "99999999999999999999", "999999999999999"} {
 		p = b.submit(at, at+"/credits", "amount", amount, "kind", "bought")
 		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, amount)
@@ -128,12 +128,12 @@ func TestEveryActionIsAudited(t *testing.T) {
 		{Actor: mine, Account: account, Name: "accept invitation"},
 		{Actor: mine, Account: account, Name: "sign in", Detail: "a browser of tests"},
 		{Actor: "", Account: account, Name: "fail to sign in", Detail: mine},
-		{Actor: mine, Account: account, Name: "make key", Detail: "billing"},
+		{Actor: mine, Account: account, Name: "create key", Detail: "billing"},
 		{Actor: mine, Account: account, Name: "revoke key", Detail: "billing (reg_live_"},
 		{Actor: mine, Account: account, Name: "change password"},
 		{Actor: mine, Account: account, Name: "sign out"},
 		{Actor: mine, Account: account, Name: "sign out everywhere"},
-		{Actor: theirs, Name: "add account", Detail: "Second, plan free"},
+		{Actor: theirs, Account: account + 1, Name: "create account", Detail: "Second, plan free"},
 		{Actor: theirs, Account: account, Name: "change plan", Detail: "to scale"},
 		{Actor: theirs, Account: account, Name: "change credits", Detail: "+5 bought gift"},
 		{Actor: theirs, Account: account, Name: "suspend account"},

@@ -43,7 +43,7 @@ type shown struct {
 
 func loadTemplates() (templates, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"number": number, "day": day, "minute": minute, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
+		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -77,7 +77,8 @@ var done = map[string]string{
 	"welcome":    "Welcome. From now on, sign in with your e-mail address and password.",
 	"revoked":    "The key is revoked. It stops working everywhere within two seconds.",
 	"plan":       "The plan is changed.",
-	"credits":    "The credits are changed.",
+	"added":      "The credits are added.",
+	"taken":      "The credits are taken. What edges hold of them is taken as soon as they return it.",
 	"suspended":  "The account is suspended. Its keys are refused within two seconds.",
 	"resumed":    "The account is active again.",
 	"removed":    "This person can no longer sign in.",
@@ -163,8 +164,17 @@ func number(n int64) string {
 	return sign + digits
 }
 
-func day(t time.Time) string    { return t.Format("2 Jan 2006") }
-func minute(t time.Time) string { return t.Format("2 Jan 2006, 15:04") }
+func day(t time.Time) string { return t.Format("2 Jan 2006") }
+
+// dayHere and minuteHere show a moment: in UTC, and where scripts run in the reader's zone, with UTC when
+// it is pointed at.
+func dayHere(t time.Time) template.HTML    { return moment(t, "day", day(t)) }
+func minuteHere(t time.Time) template.HTML { return moment(t, "minute", t.Format("2 Jan 2006, 15:04")) }
+
+func moment(t time.Time, precision, words string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" data-precision="%s" title="%s">%s</time>`,
+		t.UTC().Format(time.RFC3339), precision, t.UTC().Format("2 Jan 2006, 15:04 UTC"), words))
+}
 
 // plural formats a count with its noun.
 func plural(n int64, noun string) string {

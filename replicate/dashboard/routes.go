@@ -88,6 +88,7 @@ func (d *Dashboard) operatorRoutes(r router) {
 	r.GET("/accounts/:id/credits.csv", d.serve(operator, d.accountCreditsCSV))
 	r.POST("/accounts/:id/plan", d.serve(operator, d.changePlan))
 	r.POST("/accounts/:id/credits", d.serve(operator, d.changeCredits))
+	r.GET("/accounts/:id/suspension", d.serve(operator, d.suspendPage))
 	r.POST("/accounts/:id/suspension", d.serve(operator, d.changeSuspension))
 	r.POST("/accounts/:id/invitations", d.serve(operator, d.inviteOwner))
 	r.GET("/people", d.serve(operator, d.peoplePage))

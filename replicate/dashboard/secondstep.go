@@ -79,7 +79,7 @@ func (d *Dashboard) checkCode(v *visit, pending string) (string, error) {
 		return "", err
 	}
 	secret, hash := d.newSecret()
-	act := writer.Act{Actor: u.Email, Account: u.Account, Address: v.address, Name: "sign in", Detail: v.agent()}
+	act := writer.Act{Actor: u.Email, Account: u.Account, Address: v.address, Name: signInAct, Detail: v.agent()}
 	err = d.config.Writer.Commit(ctx, act, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		if _, err := findSignIn(ctx, tx, pending, time.UnixMilli(now)); err != nil {
 			return err // it was completed, or the password changed, meanwhile

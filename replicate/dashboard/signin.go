@@ -132,10 +132,10 @@ func (d *Dashboard) logFailure(v *visit, u *user) error {
 // since it was read. With two-factor authentication it returns *wantsCode instead.
 func (d *Dashboard) beginSession(v *visit, u *user, stored, renewed string) (string, error) {
 	secret, hash := d.newSecret()
-	act := v.act("sign in", u.Account, v.agent())
+	act := v.act(signInAct, u.Account, v.agent())
 	act.Actor = u.Email
 	if u.TwoFactor {
-		act.Name = "enter password"
+		act.Name = passwordAct
 	}
 	var wanted *wantsCode
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {

@@ -13,8 +13,8 @@ import (
 func TestActsAreToldInWords(t *testing.T) {
 	for act, words := range map[string]string{
 		"sign in":                       "sign in",
-		"POST /v1/accounts":             "add account",
-		"POST /v1/accounts/2/keys":      "make key",
+		"POST /v1/accounts":             "create account",
+		"POST /v1/accounts/2/keys":      "create key",
 		"DELETE /v1/keys/5":             "revoke key 5",
 		"POST /v1/nodes/edge-1/retire":  "retire node edge-1",
 		"PUT /v1/plans/scale":           "set plan scale",

@@ -145,6 +145,12 @@ func (p *Tab) As(v View) {
 	})
 }
 
+// InZone puts the pages into a time zone, such as Asia/Kolkata.
+func (p *Tab) InZone(name string) {
+	p.T.Helper()
+	command(p, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+}
+
 // WithoutScripts disables the pages' own scripts from now on.
 func (p *Tab) WithoutScripts() {
 	p.T.Helper()

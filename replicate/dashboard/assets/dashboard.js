@@ -1,4 +1,5 @@
-// The pages work without this file: it only copies what stands in a field.
+// The pages work without this file. It copies what stands in a field, shows times in the reader's zone,
+// and says which tables are wider than the screen.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const field = document.getElementById(button.dataset.copy);
   const said = document.getElementById(button.dataset.copy + "-said");
@@ -12,4 +13,31 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
       said.textContent = "Press Ctrl-C (or ⌘C) to copy.";
     }
   });
+}
+
+// A moment is in UTC as the server writes it: here it becomes one of the reader's zone. Pointing at it
+// shows UTC.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const date = { day: "numeric", month: "short", year: "numeric" };
+const forms = {
+  day: new Intl.DateTimeFormat("en-GB", date),
+  minute: new Intl.DateTimeFormat("en-GB", { ...date, hour: "2-digit", minute: "2-digit" }),
+};
+for (const moment of document.querySelectorAll("time[data-precision]")) {
+  moment.textContent = forms[moment.dataset.precision].format(new Date(moment.dateTime));
+}
+if (zone !== "UTC") {
+  document.getElementById("zone").textContent =
+    `Times are of your zone (${zone}); point at one for UTC. Days of calls and credits are UTC days.`;
+}
+
+// A table that is wider than the screen says so.
+for (const scroll of document.querySelectorAll(".scroll")) {
+  const hint = document.createElement("p");
+  hint.className = "sideways";
+  hint.textContent = "Scroll sideways for more columns →";
+  scroll.before(hint);
+  new ResizeObserver(() => {
+    hint.hidden = scroll.scrollWidth <= scroll.clientWidth + 1;
+  }).observe(scroll);
 }

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,7 +31,8 @@ func scanAccount(row interface{ Scan(...any) error }) (Account, error) {
 	return a, err
 }
 
-func readAccountFrom(ctx context.Context, db querier, id int64) (Account, error) {
+// readAccountRow reads an account without its people.
+func readAccountRow(ctx context.Context, db querier, id int64) (Account, error) {
 	a, err := scanAccount(db.QueryRowContext(ctx, selectAccounts+` WHERE a.id = ?`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Account{}, notFound("account", id)
@@ -38,9 +40,60 @@ func readAccountFrom(ctx context.Context, db querier, id int64) (Account, error)
 	return a, err
 }
 
+// readAccountFrom reads an account with its people.
+func readAccountFrom(ctx context.Context, db querier, nowMillis, id int64) (Account, error) {
+	a, err := readAccountRow(ctx, db, id)
+	if err != nil {
+		return Account{}, err
+	}
+	accounts := []Account{a}
+	err = addPeople(ctx, db, nowMillis, accounts)
+	return accounts[0], err
+}
+
+// selectPeople finds the people of the accounts in a JSON array, and those with an open invitation.
+const selectPeople = `
+SELECT u.account, u.email, 0 FROM json_each(?1) wanted CROSS JOIN user u ON u.account = wanted.value
+UNION ALL
+SELECT i.account, i.email, 1 FROM json_each(?1) wanted CROSS JOIN invitation i ON i.account = wanted.value
+	WHERE i.expires_at > ?2 AND NOT EXISTS (SELECT 1 FROM user u WHERE u.email = i.email)
+ORDER BY 1, 2`
+
+// addPeople fills in Owners and Invited.
+func addPeople(ctx context.Context, db querier, nowMillis int64, accounts []Account) error {
+	ids := make([]int64, len(accounts))
+	at := make(map[int64]*Account, len(accounts))
+	for i := range accounts {
+		a := &accounts[i]
+		ids[i], at[a.ID] = a.ID, a
+		a.Owners, a.Invited = []string{}, []string{}
+	}
+	wanted, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	_, err = collect(ctx, db, selectPeople, []any{string(wanted), nowMillis}, func(rows *sql.Rows) (struct{}, error) {
+		var account int64
+		var email string
+		var invited bool
+		err := rows.Scan(&account, &email, &invited)
+		if a := at[account]; err == nil && invited {
+			a.Invited = append(a.Invited, email)
+		} else if err == nil {
+			a.Owners = append(a.Owners, email)
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
 func (w *Writer) listAccounts(r *http.Request, _ httprouter.Params) (any, error) {
-	return collect(r.Context(), w.config.Ledger, selectAccounts+` ORDER BY a.id`, nil,
+	accounts, err := collect(r.Context(), w.config.Ledger, selectAccounts+` ORDER BY a.id`, nil,
 		func(rows *sql.Rows) (Account, error) { return scanAccount(rows) })
+	if err != nil {
+		return nil, err
+	}
+	return accounts, addPeople(r.Context(), w.config.Ledger, w.now(), accounts)
 }
 
 func (w *Writer) readAccount(r *http.Request, p httprouter.Params) (any, error) {
@@ -48,7 +101,7 @@ func (w *Writer) readAccount(r *http.Request, p httprouter.Params) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return readAccountFrom(r.Context(), w.config.Ledger, id)
+	return readAccountFrom(r.Context(), w.config.Ledger, w.now(), id)
 }
 
 func (w *Writer) addAccount(r *http.Request, _ httprouter.Params) (any, error) {
@@ -73,6 +126,7 @@ func (w *Writer) addAccount(r *http.Request, _ httprouter.Params) (any, error) {
 		if id, err = result.LastInsertId(); err != nil {
 			return err
 		}
+		setActAccount(r, id)
 		return l.AddAccount(id, body.Plan)
 	}
 	return apply(w, r, accountEdit(change, &id))
@@ -82,8 +136,8 @@ func (w *Writer) addAccount(r *http.Request, _ httprouter.Params) (any, error) {
 func accountEdit(change changeFunc, id *int64) edit[Account] {
 	return edit[Account]{
 		change: change,
-		answer: func(ctx context.Context, tx *sql.Tx, _ int64, _ *ledger.Ledger) (Account, error) {
-			return readAccountFrom(ctx, tx, *id)
+		answer: func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) (Account, error) {
+			return readAccountFrom(ctx, tx, now, *id)
 		},
 		row: func(a Account) changedRow {
 			return changedRow{table: accountTable, id: a.ID, takes: a.Suspended}
@@ -104,7 +158,7 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 		return nil, err
 	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
-		a, err := readAccountFrom(ctx, tx, id)
+		a, err := readAccountRow(ctx, tx, id)
 		if err != nil {
 			return err
 		}

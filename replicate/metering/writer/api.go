@@ -37,6 +37,10 @@ type Account struct {
 	Balance int64 `json:"balance"`
 	// Keys is the number of active keys.
 	Keys int `json:"keys"`
+	// Owners are the e-mail addresses of those who sign in for the account, Invited those with an open
+	// invitation who do not yet, both in their order.
+	Owners  []string `json:"owners"`
+	Invited []string `json:"invited"`
 }
 
 // AccountChange changes fields of an account; nil fields stay as they are.
@@ -83,6 +87,23 @@ const (
 	Spent       = "spent"
 	Lost        = "lost"
 )
+
+// DefaultPlan is the plan of a new account unless another one is named.
+const DefaultPlan = "starter"
+
+// PlanByDefault chooses the plan that a form proposes: DefaultPlan, or else the first with API access.
+func PlanByDefault(plans []Plan) string {
+	first := ""
+	for _, p := range plans {
+		if p.ID == DefaultPlan {
+			return p.ID
+		}
+		if p.APIAccess && first == "" {
+			first = p.ID
+		}
+	}
+	return first
+}
 
 // CreditChange adds credits to an account, or takes them when Amount is negative. What can't be
 // taken at once is taken when leases are returned. A balance never falls below zero.

@@ -115,7 +115,7 @@ func (w *Writer) newInvitationToken() (string, [32]byte) {
 // mayInvite checks an invitation: an address signs in for one account only.
 func mayInvite(ctx context.Context, tx *sql.Tx, i Invitation) error {
 	if !i.Operator {
-		if _, err := readAccountFrom(ctx, tx, i.Account); err != nil {
+		if _, err := readAccountRow(ctx, tx, i.Account); err != nil {
 			return err
 		}
 	}

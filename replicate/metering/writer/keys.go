@@ -53,7 +53,7 @@ func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := readAccountFrom(r.Context(), w.config.Ledger, id); err != nil {
+	if _, err := readAccountRow(r.Context(), w.config.Ledger, id); err != nil {
 		return nil, err
 	}
 	return collect(r.Context(), w.config.Ledger, selectKeys+` WHERE account = ? ORDER BY id`, []any{id},
@@ -74,7 +74,7 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		a, err := readAccountFrom(ctx, tx, account)
+		a, err := readAccountRow(ctx, tx, account)
 		if err != nil {
 			return err
 		}

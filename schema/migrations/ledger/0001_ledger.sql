@@ -198,6 +198,7 @@ CREATE TABLE invitation (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX invitation_by_email ON invitation (email);
+CREATE INDEX invitation_by_account ON invitation (account);
 
 CREATE TABLE session (
   hash       BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the cookie's value
