@@ -70,9 +70,13 @@ var mayImport = map[string][]string{
 		"replicate/metering/writer", "replicate/registry/push", "web",
 	},
 
-	"host":           {"handler/...", "replicate/...", "schema/...", "wasm"},
-	"host/hint":      {},
-	"host/service":   {},
+	"host":         {"handler/...", "replicate/...", "schema/...", "wasm"},
+	"host/hint":    {},
+	"host/service": {},
+	"host/units":   {},
+	"host/doctor": {
+		"host/pki", "replicate/metering/ledger", "replicate/metering/writer", "replicate/registry/libsql", "schema",
+	},
 	"host/pki":       {},
 	"host/server":    {"handler", "handler/fastbytes", "handler/ident"},
 	"host/reference": {"handler/...", "web"},

@@ -37,6 +37,7 @@ type commands struct {
 	Trust    trustCommands   `cmd:"" group:"cluster" help:"Keys and certificates of a cluster."`
 	Node     nodeCommands    `cmd:"" group:"cluster" help:"Edge nodes: add, list, token, retire."`
 	Status   statusCommand   `cmd:"" group:"watch" help:"Nodes, how far behind they are, and releases."`
+	Doctor   doctorCommands  `cmd:"" group:"watch" help:"What is wrong on this machine, and what to do about it."`
 	Usage    usageCommand    `cmd:"" group:"watch" help:"Requests by account, key, endpoint and hour."`
 	Version  versionCommand  `cmd:"" group:"watch" help:"Print the version."`
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -50,7 +51,9 @@ type stage struct {
 	database         string
 	primary, replica *sqld.Server // their addresses
 	write, read      string       // tokens
-	edge             *sqld.TLSFiles
+	own, edge        *sqld.TLSFiles
+	trust            string // folder with the keys that sign, where no service finds them
+	jwtKey           string // public key of the tokens
 	folder           string // for files that statements name
 	running          []*program
 }
@@ -70,17 +73,19 @@ func startStage(t *testing.T, database string) *stage {
 		require.NoError(t, err)
 		return &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: cert, Key: key}
 	}
-	own := files("primary", "127.0.0.1")
-	s.edge = files("edge")
+	s.own, s.edge = files("primary", "127.0.0.1"), files("edge")
+	s.jwtKey = made.PublicKeyFile(database)
+	s.trust = filepath.Join(t.TempDir(), "signing")
+	require.NoError(t, os.CopyFS(s.trust, os.DirFS(filepath.Join(dir, "trust"))))
 	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
 	s.primary = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)}}
 	s.replica = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t)}}
 	s.run(t, "primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
-		"--jwt-key", made.PublicKeyFile(database), "--tls-ca", own.CA, "--tls-cert", own.Cert, "--tls-key", own.Key)
+		"--jwt-key", s.jwtKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	sqldtest.Await(t, s.primary, s.write)
 	sqldtest.ExecWith(t, s.primary, s.write, "CREATE TABLE probe (n INTEGER)")
 	s.run(t, "replica", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
-		"--jwt-key", made.PublicKeyFile(database), "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
+		"--jwt-key", s.jwtKey, "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
 	sqldtest.Await(t, s.replica, s.read)
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"regedge/host/doctor"
 	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
@@ -24,6 +25,7 @@ type statusCommand struct {
 	RegistryTokenFile string        `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
 	Watch             bool          `env:"-" help:"Show it again and again, until interrupted."`
 	Interval          time.Duration `env:"-" default:"2s" help:"With --watch, how often (${default})."`
+	Explain           bool          `env:"-" help:"Say what is wrong with each node and what to do about it; exit with 1 when something is."`
 }
 
 // status is what the command shows.
@@ -31,6 +33,8 @@ type status struct {
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
+	// Findings are there with --explain.
+	Findings []doctor.Finding `json:"findings,omitempty"`
 	// empty says that the registry has no release, failed why it could not be queried.
 	empty  bool
 	failed error
@@ -53,10 +57,15 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 		now, err := c.collect(ctx, m, client)
 		if err == nil {
 			shown = true
+			if c.Explain {
+				now.Findings = now.explain()
+			}
 			if err := c.print(m, now); err != nil {
 				return err
 			}
-			err = c.explainRegistry(now.failed)
+			if err = c.explainRegistry(now.failed); err == nil {
+				err = now.wrong()
+			}
 		} else {
 			err = c.explain(err)
 		}
@@ -107,6 +116,14 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	return s, nil
 }
 
+// wrong is an error when the explanation names something that is wrong.
+func (s *status) wrong() error {
+	if wrong := doctor.CountWrong(s.Findings); wrong > 0 {
+		return fmt.Errorf("%d of %d findings are wrong", wrong, len(s.Findings))
+	}
+	return nil
+}
+
 // explainRegistry adds a hint to an error of the registry. The nodes are shown anyway.
 func (c *statusCommand) explainRegistry(err error) error {
 	if err == nil {
@@ -142,13 +159,13 @@ func (c *statusCommand) print(m *Main, s *status) error {
 // write prints the tables.
 func (s *status) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row(table, "NODE", "STATE", "ADDRESS", "RELEASE", "REGISTRY", "ACCESS", "LEASED", "UNSETTLED", "VERSION", "SEEN")
+	row(table, "NODE", "STATE", "ADDRESS", "RELEASE", "REGISTRY", "ACCESS", "LEASED", "UNSETTLED", "VERSION", "REPORTED", "SEEN")
 	for _, n := range s.Nodes {
 		r := n.Report
 		if r == nil {
 			r = &writer.Report{Address: "-", Release: "-", Version: "-"}
 		}
-		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, seen(n.Node))
+		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, s.reported(n.Report), seen(n.Node))
 	}
 	if len(s.Releases) > 0 {
 		row(table)
@@ -165,6 +182,10 @@ func (s *status) write(w io.Writer) error {
 	if err == nil && len(s.Releases) > 0 {
 		_, err = fmt.Fprint(w, lacking(&s.Releases[0]))
 	}
+	if err == nil && len(s.Findings) > 0 {
+		fmt.Fprintln(w)
+		err = writeFindings(w, s.Findings)
+	}
 	return err
 }
 
@@ -175,6 +196,17 @@ func lacking(r *push.Release) string {
 		return "\n" + text
 	}
 	return ""
+}
+
+// reported is how old the figures of a node are: those of its last report.
+func (s *status) reported(r *writer.Report) string {
+	switch {
+	case r == nil:
+		return "never"
+	case s.At.Sub(r.At) > reportLate:
+		return s.ago(r.At) + " (old)"
+	}
+	return s.ago(r.At)
 }
 
 // unsettled is how many of an edge's charges the writer may not have, by its last report.

@@ -1,0 +1,60 @@
+package doctor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func exam() *Exam {
+	return &Exam{Service: "edge", Now: func() time.Time { return time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC) }, Timeout: time.Second}
+}
+
+func TestAnEndIsToldInTime(t *testing.T) {
+	for left, want := range map[time.Duration]Level{
+		-time.Second: Wrong, 7*24*time.Hour - time.Second: Wrong, 7 * 24 * time.Hour: Soon,
+		30*24*time.Hour - time.Second: Soon, 30 * 24 * time.Hour: OK,
+	} {
+		e := exam()
+		e.end("certificate", e.Now().Add(left), endsSoon, endsNow, "renew it")
+		require.Equal(t, want, e.Findings[0].Level, "%v", left)
+	}
+}
+
+// TestClocksAreComparedToTheSecond: a date says a second, so that it is the server's clock at some time
+// within it.
+func TestClocksAreComparedToTheSecond(t *testing.T) {
+	for ahead, want := range map[time.Duration]Level{
+		0: OK, -900 * time.Millisecond: OK, 5 * time.Second: OK, 5*time.Second + time.Millisecond: Wrong,
+		-6 * time.Second: OK, -6*time.Second - time.Millisecond: Wrong, time.Hour: Wrong, -time.Hour: Wrong,
+	} {
+		e := exam()
+		e.clock(&answer{date: e.Now().Add(ahead), asked: e.Now()})
+		require.Equal(t, want, e.Findings[0].Level, "%v: %v", ahead, e.Findings)
+	}
+}
+
+func TestAnAddressOnAllInterfacesIsReachedOnTheLoopback(t *testing.T) {
+	for address, want := range map[string]string{
+		"0.0.0.0:443": "127.0.0.1:443", "[::]:443": "127.0.0.1:443", ":443": "127.0.0.1:443",
+		"10.0.0.1:443": "10.0.0.1:443", "centre.example:443": "centre.example:443",
+	} {
+		require.Equal(t, want, Dialable(address))
+	}
+}
+
+func TestATokenThatWasRenewedCounts(t *testing.T) {
+	// {"exp": 1795402800}, some days before the exam.
+	const ended = "e30.eyJleHAiOjE3OTU0MDI4MDB9.x"
+	e := exam()
+	require.False(t, e.Renewed("registry", ended, 29*24*time.Hour))
+	require.Zero(t, CountWrong(e.Findings), "%v", e.Findings)
+	require.Equal(t, Soon, e.Findings[1].Level)
+	e = exam()
+	e.Token("registry", ended)
+	require.Equal(t, Wrong, e.Findings[0].Level)
+	e = exam()
+	require.True(t, e.Renewed("registry", "", 2*24*time.Hour))
+	require.Equal(t, Wrong, e.Findings[0].Level)
+}

@@ -1,0 +1,185 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// serverName is the name in the certificate of every primary.
+const serverName = "sqld"
+
+// Certificate looks at a certificate, its key and, unless it is empty, the authority that it must be of.
+func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		e.Wrong(what, "put it there, readable for the user of the service", "%v", err)
+		return
+	case err != nil:
+		e.Wrong(what, "the first certificate of the chain and the key belong together: copy both again", "%s and %s: %v", certFile, keyFile, err)
+		return
+	}
+	cert, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		e.Wrong(what, "copy it again", "%s: %v", certFile, err)
+		return
+	}
+	if authorityFile != "" && !e.issued(what, cert, certFile, authorityFile) {
+		return
+	}
+	do := "renew it (docs/operations.md, \"Certificates\")"
+	if e.Now().Before(cert.NotBefore) {
+		e.Wrong(what, "is this machine's clock right (date -u)? Else make it again", "%s is valid from %s on", certFile, cert.NotBefore.UTC().Format(time.RFC3339))
+		return
+	}
+	e.end(what, cert.NotAfter, endsSoon, endsNow, do)
+}
+
+// issued notes a certificate that is not of the authority.
+func (e *Exam) issued(what string, cert *x509.Certificate, certFile, authorityFile string) bool {
+	text, err := os.ReadFile(authorityFile)
+	pool := x509.NewCertPool()
+	if err != nil || !pool.AppendCertsFromPEM(text) {
+		e.Wrong(what, "copy ca.crt of the trust directory there", "%s holds no authority (%v)", authorityFile, err)
+		return false
+	}
+	_, err = cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: cert.NotBefore.Add(time.Second), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err != nil {
+		e.Wrong(what, "copy both from the same trust directory: regedge trust machine makes the certificate", "%s is not of the authority %s", certFile, authorityFile)
+	}
+	return err == nil
+}
+
+// Replication connects to the replication port of a primary, with the certificate by which replicas
+// and primary know each other. address is a URL or host:port.
+func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, certFile, keyFile string) {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		address = hostPort(u)
+	}
+	address = Dialable(address)
+	if !e.connects(ctx, what, address) {
+		return
+	}
+	text, err := os.ReadFile(authorityFile)
+	pool := x509.NewCertPool()
+	pair, pairErr := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil || pairErr != nil || !pool.AppendCertsFromPEM(text) {
+		return // Certificate has noted it
+	}
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: e.Timeout}, Config: &tls.Config{
+		RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: serverName, NextProtos: []string{"h2"}, Time: e.Now, MinVersion: tls.VersionTLS13,
+	}}
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err == nil {
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(e.Timeout))
+		_, err = conn.Read(make([]byte, 1)) // the server's first frame, or why it refuses this certificate
+	}
+	var alert tls.AlertError
+	var authority x509.UnknownAuthorityError
+	switch {
+	case err == nil:
+		e.OK(what, "%s answers, and each side trusts the other", address)
+	case errors.As(err, &authority):
+		e.Wrong(what, "is it the right primary? Copy ca.crt of its trust directory here, with a certificate made there (regedge trust machine)", "the certificate at %s is of another authority than %s", address, authorityFile)
+	case errors.As(err, &alert) || strings.Contains(err.Error(), "remote error: tls"):
+		e.Wrong(what, "make a certificate in the trust directory of that primary (regedge trust machine NAME) and copy it here; if its time is the reason, compare the clocks", "%s refuses the certificate %s: %v", address, certFile, err)
+	default:
+		e.silent(what, address, err)
+	}
+}
+
+// The shares of a disk, or of its files, that should be free. A large disk is not full while it has
+// enough for a whole registry and its log.
+const (
+	freeLow, freeLowBytes   = 0.15, 30e9
+	freeFew, freeFewBytes   = 0.05, 10e9
+	filesLow                = 0.02
+	doFull                  = "make room or enlarge it: du -xh --max-depth=2 on it shows what takes it"
+	corruptSuffix, segments = ".corrupt", "journal-"
+)
+
+// Disk notes how much is free where dir is, or will be made.
+func (e *Exam) Disk(what, dir string) {
+	for !exists(dir) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	s, err := space(dir)
+	if err != nil {
+		e.Soon(what, "look with df", "how much is free at %s is unknown: %v", dir, err)
+		return
+	}
+	share := float64(s.free) / float64(max(s.size, 1))
+	found := func(note func(what, do, format string, args ...any)) {
+		note(what, doFull, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.free), inUnits(s.size), 100*share)
+	}
+	switch {
+	case s.readonly:
+		e.Wrong(what, "dmesg says why, if it was not meant: a disk that fails is mounted so", "the disk of %s is read-only", dir)
+	case share < freeFew && s.free < freeFewBytes:
+		found(e.Wrong)
+	case s.files > 0 && float64(s.filesFree)/float64(s.files) < filesLow:
+		e.Wrong(what, "too many small files are on it: df -i, and find out whose", "the disk of %s has room for %d more files", dir, s.filesFree)
+	case share < freeLow && s.free < freeLowBytes:
+		found(e.Soon)
+	default:
+		e.OK(what, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.free), inUnits(s.size), 100*share)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// diskSpace is what is free for a process without privileges.
+type diskSpace struct {
+	size, free       uint64 // bytes
+	files, filesFree uint64 // 0 where files are not counted
+	readonly         bool
+}
+
+// State looks at the state directory of an edge: its journal and its disk.
+func (e *Exam) State(dir string) {
+	const what = "state"
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Soon(what, "the edge makes it at its first start; if there was one, see \"An edge's disk died\" in docs/operations.md", "%s is not there", dir)
+	case err != nil:
+		e.Wrong(what, "run this as root, or as the user of the edge", "%v", err)
+	default:
+		e.journal(dir, entries)
+	}
+	e.Disk("disk of the state", dir)
+}
+
+func (e *Exam) journal(dir string, entries []fs.DirEntry) {
+	var size uint64
+	var corrupt []string
+	count := 0
+	for _, entry := range entries {
+		switch info, err := entry.Info(); {
+		case err != nil:
+		case strings.HasSuffix(entry.Name(), corruptSuffix):
+			corrupt = append(corrupt, entry.Name())
+		case strings.HasPrefix(entry.Name(), segments):
+			count, size = count+1, size+uint64(info.Size())
+		}
+	}
+	if len(corrupt) > 0 {
+		e.Wrong("journal", "the edge's log says whether charges may be lost; check disk and memory (smartctl -a, dmesg), then move these files out of the directory", "damaged segments were set aside in %s: %s", dir, strings.Join(corrupt, ", "))
+	}
+	e.OK("state", "%s has %d segments of the journal, %s", dir, count, inUnits(size))
+}

@@ -1,0 +1,173 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxAnswer bounds an answer that is read, in bytes.
+const maxAnswer = 1 << 20
+
+// hostPort is the address of a URL to connect to.
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	port := "80"
+	if u.Scheme == "https" || u.Scheme == "libsql" {
+		port = "443"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// Dialable is an address at which this machine reaches what listens on address.
+func Dialable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
+}
+
+// connects notes why nothing listens at host:port, and returns whether something does. A listener
+// whose process hangs is one: the kernel accepts for it.
+func (e *Exam) connects(ctx context.Context, what, address string) bool {
+	dialer := net.Dialer{Timeout: e.Timeout}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err == nil {
+		conn.Close()
+		return true
+	}
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		e.Wrong(what, "check the spelling, and the name servers of this machine (getent hosts "+name.Name+")", "the name %s can't be resolved: %v", name.Name, name.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Wrong(what, "is it running there? Look at systemctl status and its log; is the address right?", "nothing listens at %s", address)
+	case isTimeout(err):
+		e.Wrong(what, "is the machine on? A firewall that drops packets looks like this: open the port", "no connection to %s within %v", address, e.Timeout)
+	default:
+		e.Wrong(what, "check the address and the network of this machine", "no connection to %s: %v", address, err)
+	}
+	return false
+}
+
+func isTimeout(err error) bool {
+	var timed net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
+}
+
+// silent notes why a request to what listens at address got no answer.
+func (e *Exam) silent(what, address string, err error) {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &authority):
+		e.Wrong(what, "is it the right machine? SSL_CERT_FILE names the authorities that are trusted in place of the system's: for a certificate of the cluster's own it is the ca.crt of its trust directory",
+			"the certificate at %s is of an authority that is not trusted here", address)
+	case errors.As(err, &name):
+		e.Wrong(what, "use one of these names, or make a certificate for this one: regedge trust machine NAME --host HOST",
+			"the certificate at %s is for %s, not for %s", address, strings.Join(namesOf(name.Certificate), ", "), name.Host)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		e.Wrong(what, "if it ended, renew it there (docs/operations.md, \"Certificates\"); else this machine's clock is wrong: date -u", "the certificate at %s is not valid now: %v", address, err)
+	case errors.As(err, &record) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		e.Wrong(what, "begin the address with http://, or give the service a certificate", "what listens at %s has no TLS", address)
+	case isTimeout(err):
+		e.Wrong(what, "it hangs: look at its log, at its disk (dmesg, iostat) and at its processes (a D in ps); a restart is the last resort", "%s accepts connections and does not answer within %v", address, e.Timeout)
+	default:
+		e.Wrong(what, "look at the log of what listens there", "%s does not answer: %v", address, err)
+	}
+}
+
+// namesOf lists the names and addresses that a certificate is for.
+func namesOf(c *x509.Certificate) []string {
+	names := append([]string(nil), c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if len(names) == 0 {
+		names = []string{"no machine"}
+	}
+	return names
+}
+
+// answer is the answer to a request.
+type answer struct {
+	status int
+	body   []byte
+	date   time.Time // by the clock of the server, zero when it did not say
+	asked  time.Time // the middle between sending and receiving
+	took   time.Duration
+}
+
+// ask sends a request and reads the answer. An own process, which is reached by an address of this
+// machine, is believed whatever its certificate says.
+func (e *Exam) ask(ctx context.Context, method, address, token string, own bool) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{Time: e.Now, InsecureSkipVerify: own}
+	transport.DisableKeepAlives = true
+	request, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	began, begun := e.Now(), time.Now()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	a := &answer{status: response.StatusCode, took: time.Since(begun)}
+	a.asked = began.Add(a.took / 2)
+	a.date, _ = http.ParseTime(response.Header.Get("Date"))
+	a.body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return a, err
+}
+
+// Ready asks a service of this machine, which listens on address, whether it is ready.
+func (e *Exam) Ready(ctx context.Context, what, address string, secure bool) bool {
+	address = Dialable(address)
+	if !e.connects(ctx, what, address) {
+		return false
+	}
+	scheme := "http://"
+	if secure {
+		scheme = "https://"
+	}
+	a, err := e.ask(ctx, http.MethodGet, scheme+address+"/readyz", "", true)
+	switch {
+	case err != nil:
+		e.silent(what, address, err)
+	case a.status == http.StatusOK:
+		e.OK(what, "it listens at %s and is ready", address)
+		return true
+	default:
+		e.Wrong(what, "the other findings say more, and so does its log", "it listens at %s and is not ready: %s", address, firstLine(a.body))
+	}
+	return false
+}
+
+// firstLine is what an answer says, for people.
+func firstLine(body []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if len(line) > 300 {
+		line = line[:300] + "…"
+	}
+	return line
+}

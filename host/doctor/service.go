@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"regedge/replicate/metering/ledger"
+	"regedge/schema"
+)
+
+// Answers asks a libSQL server, by its address or URL, whether it answers at all.
+func (e *Exam) Answers(ctx context.Context, what, address string) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		u = &url.URL{Scheme: "http", Host: Dialable(address)}
+	}
+	if !e.connects(ctx, what, hostPort(u)) {
+		return
+	}
+	a, err := e.ask(ctx, http.MethodGet, u.Scheme+"://"+u.Host+"/health", "", true)
+	if err != nil {
+		e.silent(what, u.Host, err)
+		return
+	}
+	e.OK(what, "%s answers in %v", u.Host, a.took.Round(100*time.Microsecond))
+}
+
+// Ledger looks who holds the ledger, and whether that process is heard.
+func (e *Exam) Ledger(ctx context.Context, file string) {
+	const what = "ledger"
+	db, err := schema.OpenFile(file, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Wrong(what, "a new writer makes it; if there was one, restore its backup (docs/operations.md, \"Backup and restore\")", "%s is not there", file)
+		return
+	case err != nil:
+		e.Wrong(what, "run this as root, or as the user of the writer; if it is damaged, restore its backup (docs/operations.md, \"Backup and restore\")", "%v", err)
+		return
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	holder, err := ledger.ReadHolder(ctx, db)
+	if err != nil {
+		e.Wrong(what, "is it the ledger? If it is damaged, restore its backup (docs/operations.md, \"Backup and restore\")", "%v", err)
+		return
+	}
+	heard := e.Now().Sub(time.UnixMilli(holder.Heard)).Round(time.Second)
+	switch {
+	case holder.PID == 0:
+		e.Wrong(what, "start the writer", "no writer holds it: the last one has ended in order")
+	case heard > lagging:
+		e.Wrong(what, "does that process still run? Its log and the ledger's disk say more (dmesg, iostat); a new writer takes the ledger after 3 s", "process %d at %s holds it, and was last heard %s ago", holder.PID, holder.Host, days(heard))
+	default:
+		e.OK(what, "process %d at %s holds it, since %s", holder.PID, holder.Host, time.UnixMilli(holder.Since).UTC().Format(time.RFC3339))
+	}
+}
+
+// backupOld is the age of a backup that is daily: that of the alarm RegedgeBackupOld.
+const backupOld = 26 * time.Hour
+
+// Backup looks how old the ledger's last backup is.
+func (e *Exam) Backup(file string) {
+	info, err := os.Stat(file)
+	if err != nil {
+		e.Wrong("backup", "run the job that makes it, and see why it did not", "%v", err)
+		return
+	}
+	age := e.Now().Sub(info.ModTime())
+	if age > backupOld {
+		e.Wrong("backup", "run the job that makes it, and see why it did not", "%s is %s old", file, days(age))
+		return
+	}
+	e.OK("backup", "%s is %s old, and has %s", file, days(age), inUnits(uint64(info.Size())))
+}
+
+// tokenLeft is a line of an edge's metrics.
+var tokenLeft = regexp.MustCompile(`^regedge_read_token_ends_seconds\{database="(\w+)"\} (\S+)$`)
+
+// TokensLeft asks a running edge of this machine, by its metrics, how long the tokens that it uses are
+// still good, by database: the writer has given it newer ones. It is empty without metrics.
+func (e *Exam) TokensLeft(ctx context.Context, metrics string) map[string]time.Duration {
+	left := map[string]time.Duration{}
+	if metrics == "" {
+		return left
+	}
+	a, err := e.ask(ctx, http.MethodGet, "http://"+Dialable(metrics)+"/metrics", "", true)
+	if err != nil {
+		return left
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(a.body)); lines.Scan(); {
+		if found := tokenLeft.FindStringSubmatch(lines.Text()); found != nil {
+			if seconds, err := strconv.ParseFloat(found[2], 64); err == nil {
+				left[found[1]] = time.Duration(seconds * float64(time.Second))
+			}
+		}
+	}
+	return left
+}

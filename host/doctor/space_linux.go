@@ -1,0 +1,5 @@
+package doctor
+
+import "golang.org/x/sys/unix"
+
+func readonly(flags uint64) bool { return flags&unix.ST_RDONLY != 0 }

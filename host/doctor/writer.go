@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"regedge/replicate/metering/writer"
+)
+
+// maxSkew is how far the clocks of an edge and of the writer may be apart.
+const maxSkew = 5 * time.Second
+
+// Writer asks the writer at address whether it is ready, compares the clocks, and then asks with a
+// token: an edge's, or an operator's. It returns whether the token is good.
+func (e *Exam) Writer(ctx context.Context, address, token string, edges bool) bool {
+	const what = "writer"
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		e.Wrong(what, "--writer or REGEDGE_WRITER is a URL, such as https://centre.example.org:8081", "%q is not the address of a writer", address)
+		return false
+	}
+	if !e.connects(ctx, what, hostPort(u)) {
+		return false
+	}
+	address = strings.TrimRight(address, "/")
+	a, err := e.ask(ctx, http.MethodGet, address+"/readyz", "", false)
+	if err != nil {
+		e.silent(what, address, err)
+		return false
+	}
+	switch said := firstLine(a.body); {
+	case a.status == http.StatusOK && said == "ready":
+		e.OK(what, "%s is ready, and answered in %v", address, a.took.Round(100*time.Microsecond))
+	case a.status == http.StatusServiceUnavailable:
+		e.Wrong(what, "look at the writer's log and at the ledger's disk; edges serve on their leases meanwhile", "%s is not ready: %s", address, said)
+	default:
+		e.Wrong(what, "does another service listen there? --writer or REGEDGE_WRITER is the address of the writer's API", "what answers at %s is not a writer (status %d)", address, a.status)
+		return false
+	}
+	if _, late, ok := strings.Cut(string(a.body), "the access database misses "); ok {
+		e.Wrong("access at the writer", "look at the access primary (regedge-primary@access), its disk, and the writer's token for it",
+			"edges don't know of the newest changes: the access database misses %s", strings.TrimSpace(late))
+	}
+	e.clock(a)
+	return e.writerToken(ctx, address, token, edges)
+}
+
+// clock compares this machine's clock with the one that an answer was dated by, to the second.
+func (e *Exam) clock(a *answer) {
+	if a.date.IsZero() {
+		return
+	}
+	// A date is cut to the second: the clock was at a time within it.
+	skew := a.date.Sub(a.asked)
+	if behind := skew + time.Second; skew < 0 {
+		skew = min(0, behind)
+	}
+	skew = skew.Round(time.Millisecond)
+	if skew.Abs() > maxSkew {
+		e.Wrong("clock", "compare date -u on both machines, and mend NTP on the one that is wrong (timedatectl)", "the writer's clock is %v ahead of this machine's (more than %v either way keeps an edge from serving)", skew, maxSkew)
+		return
+	}
+	e.OK("clock", "it agrees with the writer's to the second")
+}
+
+// writerToken asks with the token. An edge's has no call that changes nothing, so a report without
+// content is sent, which the writer refuses as malformed after it has looked at the token.
+func (e *Exam) writerToken(ctx context.Context, address, token string, edges bool) bool {
+	what, method, path := "operators' token", http.MethodGet, "/v1/health"
+	if edges {
+		what, method, path = "token of the node", http.MethodPost, writer.ReportPath
+	}
+	if token == "" {
+		e.Wrong(what, "set REGEDGE_TOKEN, or give --token-file", "there is none")
+		return false
+	}
+	a, err := e.ask(ctx, method, address+path, token, false)
+	if err != nil {
+		e.silent(what, address, err)
+		return false
+	}
+	var problem struct{ Code, Detail string }
+	_ = json.Unmarshal(a.body, &problem)
+	switch {
+	case a.status == http.StatusOK:
+		e.OK(what, "the writer accepts it")
+		e.health(a.body)
+		return true
+	case edges && a.status == http.StatusBadRequest:
+		e.OK(what, "the writer accepts it")
+		return true
+	case problem.Code == "unauthorized" && edges:
+		e.Wrong(what, "is it the token of a node of this cluster? regedge node token NAME, at the centre, makes a new one for REGEDGE_TOKEN of edge.env", "the writer refuses it: %s", problem.Detail)
+	case problem.Code == "unauthorized":
+		e.Wrong(what, "is REGEDGE_TOKEN an operators' token of this cluster? regedge trust operator add makes one, at the centre", "the writer refuses it: %s", problem.Detail)
+	case problem.Code == "token_ended":
+		e.Wrong(what, "regedge trust operator add makes another, with a token that may do all", "%s", problem.Detail)
+	default:
+		e.Wrong(what, "the writer's log says more", "the writer answers %d %s: %s", a.status, problem.Code, problem.Detail)
+	}
+	return false
+}
+
+// health notes a restored ledger that waits for edges.
+func (e *Exam) health(body []byte) {
+	var h writer.Health
+	if json.Unmarshal(body, &h) != nil || !h.Restoring {
+		return
+	}
+	e.Wrong("ledger", "start these edges, or regedge node retire those that are gone for good", "it came back from a backup and grants nothing until these nodes have reported: %s", strings.Join(h.Waiting, ", "))
+}

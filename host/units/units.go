@@ -1,0 +1,168 @@
+// Package units reads the systemd units of this machine that run regedge: with which command, which
+// arguments and which environment. It knows what the units in deploy/systemd use of systemd's language
+// (systemd.service(5), systemd.exec(5)), not all of it.
+package units
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Service is a regedge that a unit runs.
+type Service struct {
+	Name     string // of the unit, without .service
+	Instance string // what follows the @ in it
+	// Command is that of regedge, such as edge.
+	Command   string
+	Arguments []string
+	// Environment lists NAME=VALUE, as os.Environ does.
+	Environment []string
+}
+
+// commands are those of regedge that are services of a cluster.
+var commands = []string{"primary", "writer", "replica", "edge"}
+
+// onceOnly are arguments for a single start.
+var onceOnly = []string{"--restored", "--take-over"}
+
+// Read returns the services whose units are in dir, the centre's first. A unit that has no environment
+// file is left out: it was copied and is not used here. An instance of a template is one whose
+// environment file there is.
+func Read(dir string) (list []Service, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "regedge-*.service"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read unit: %w", err)
+		}
+		u := parse(string(content))
+		for _, instance := range u.instances(file) {
+			s, err := u.service(strings.TrimSuffix(filepath.Base(file), ".service"), instance)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				list = append(list, *s)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Service) int {
+		return slices.Index(commands, a.Command) - slices.Index(commands, b.Command)
+	})
+	return list, nil
+}
+
+// unit is what is read of a unit: the values of each setting, in order.
+type unit map[string][]string
+
+// parse reads the settings of a unit. A line that ends in a backslash continues in the next.
+func parse(content string) unit {
+	u := unit{}
+	content = strings.ReplaceAll(content, "\\\n", " ")
+	for line := range strings.Lines(content) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && !strings.HasPrefix(name, "#") && !strings.HasPrefix(name, ";") {
+			u[name] = append(u[name], strings.TrimSpace(value))
+		}
+	}
+	return u
+}
+
+// instances lists the instances of a template for which there is an environment file, or one without a
+// name for a unit that is no template.
+func (u unit) instances(file string) (list []string) {
+	if !strings.HasSuffix(file, "@.service") {
+		return []string{""}
+	}
+	for _, pattern := range u["EnvironmentFile"] {
+		before, after, ok := strings.Cut(pattern, "%i")
+		if !ok {
+			continue
+		}
+		found, _ := filepath.Glob(before + "*" + after)
+		for _, path := range found {
+			list = append(list, strings.TrimSuffix(strings.TrimPrefix(path, before), after))
+		}
+	}
+	return list
+}
+
+// service is what a unit runs, nil for what is no service of a cluster or is not used here.
+func (u unit) service(name, instance string) (*Service, error) {
+	words := strings.Fields(strings.ReplaceAll(last(u["ExecStart"]), "%i", instance))
+	if len(words) < 2 || !slices.Contains(commands, words[1]) {
+		return nil, nil
+	}
+	s := &Service{Name: strings.TrimSuffix(name, "@") + suffix(instance), Instance: instance, Command: words[1]}
+	for _, file := range u["EnvironmentFile"] {
+		file = strings.ReplaceAll(file, "%i", instance)
+		content, err := os.ReadFile(strings.TrimPrefix(file, "-"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the environment of %s: %w", s.Name, err)
+		}
+		s.Environment = append(s.Environment, variables(string(content))...)
+	}
+	for _, word := range words[2:] {
+		if word = u.expand(word, instance, s.Environment); word != "" && !slices.Contains(onceOnly, word) {
+			s.Arguments = append(s.Arguments, word)
+		}
+	}
+	return s, nil
+}
+
+// expand puts in the variables of a word, and the source of a credential in place of its copy.
+func (u unit) expand(word, instance string, environment []string) string {
+	for _, credential := range u["LoadCredential"] {
+		id, path, _ := strings.Cut(credential, ":")
+		word = strings.ReplaceAll(word, "${CREDENTIALS_DIRECTORY}/"+id, strings.ReplaceAll(path, "%i", instance))
+	}
+	return os.Expand(word, func(name string) string {
+		for _, variable := range environment {
+			if key, value, _ := strings.Cut(variable, "="); key == name {
+				return value
+			}
+		}
+		return ""
+	})
+}
+
+// variables reads an environment file.
+func variables(content string) (list []string) {
+	for line := range strings.Lines(content) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.HasPrefix(name, "#") || strings.HasPrefix(name, ";") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+			value = value[1 : len(value)-1]
+		}
+		list = append(list, strings.TrimSpace(name)+"="+value)
+	}
+	return list
+}
+
+func last(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
+}
+
+func suffix(instance string) string {
+	if instance == "" {
+		return ""
+	}
+	return "@" + instance
+}

@@ -1,0 +1,67 @@
+package units
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// machine copies the units of deploy/systemd, with a folder of the test in place of /etc/regedge.
+func machine(t *testing.T, environments map[string]string) (dir, etc string) {
+	t.Helper()
+	dir, etc = t.TempDir(), t.TempDir()
+	files, err := filepath.Glob("../../deploy/systemd/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text := strings.ReplaceAll(string(content), "/etc/regedge", etc)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(text), 0o600))
+	}
+	for name, text := range environments {
+		require.NoError(t, os.WriteFile(filepath.Join(etc, name), []byte(text), 0o600))
+	}
+	return dir, etc
+}
+
+func TestOnlyWhatAMachineRunsIsRead(t *testing.T) {
+	dir, _ := machine(t, nil)
+	list, err := Read(dir)
+	require.NoError(t, err)
+	require.Empty(t, list, "there is no environment file")
+
+	list, err = Read(filepath.Join(dir, "missing"))
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
+func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
+	dir, etc := machine(t, map[string]string{
+		"edge.env":             "# comment\n REGEDGE_TOKEN='a b'\nREGEDGE_LISTEN=\"0.0.0.0:443\"\nREGEDGE_METRICS=x=y\n",
+		"writer.env":           "WRITER_ONCE=--restored\n",
+		"primary-registry.env": "SQLD_HTTP_LISTEN_ADDR=127.0.0.1:8181\n",
+		"primary-access.env":   "",
+		"renew.env":            "REGEDGE_TOKEN=other\n",
+		"litestream.env":       "",
+	})
+	list, err := Read(dir)
+	require.NoError(t, err)
+	require.Len(t, list, 4)
+	require.Equal(t, []string{"regedge-primary@access", "regedge-primary@registry", "regedge-writer", "regedge-edge"},
+		[]string{list[0].Name, list[1].Name, list[2].Name, list[3].Name})
+
+	registry := list[1]
+	require.Equal(t, "registry", registry.Instance)
+	require.Equal(t, []string{"SQLD_HTTP_LISTEN_ADDR=127.0.0.1:8181"}, registry.Environment)
+	require.Equal(t, []string{"--sqld", "/usr/local/bin/sqld", "--dir", "/var/lib/regedge/primary-registry",
+		"--jwt-key", etc + "/trust/registry.pub", "--tls-ca", etc + "/trust/ca.crt",
+		"--tls-cert", etc + "/trust/primary.crt", "--tls-key", etc + "/trust/primary.key"}, registry.Arguments, "credentials by their source")
+
+	require.NotContains(t, list[2].Arguments, "--restored", "a flag for a single start")
+	require.Equal(t, []string{"REGEDGE_TOKEN=a b", "REGEDGE_LISTEN=0.0.0.0:443", "REGEDGE_METRICS=x=y"}, list[3].Environment)
+	require.Contains(t, list[3].Arguments, "/var/lib/regedge/replica-access")
+}
