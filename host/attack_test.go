@@ -29,10 +29,11 @@ type way struct {
 
 func nothing() {}
 
-// ways lists all ways of an edge: those of its replica's port, with its token, and those of the
-// primary's replication port, with its certificate and the rights that it claims to have.
+// ways lists all ways of an edge: those of its replica's port and, on the primary's own machine, of the
+// primary's, with its token, and those of the primary's replication port, with its certificate and the
+// rights that it claims to have.
 func (s *stage) ways(t *testing.T) []way {
-	list := s.httpWays(s.replica)
+	list := append(s.httpWays(s.replica), s.httpWays(s.primary)...)
 	call := s.calls(t, s.edge)
 	for _, claim := range []string{`"FullAccess"`, `{"Legacy":{"namespace":null,"perm":"ReadOnly"}}`} {
 		header := http.Header{"X-Proxy-Authorization": {claim}, "X-Authorization": {"Bearer " + s.read}}

@@ -178,11 +178,11 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 	}
 	replica := func(files *sqld.TLSFiles) *diagnosed {
 		return diagnose(t, time.Now, "replica", "--database", "access", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
-			"--jwt-key", s.jwtKey, "--tls-ca", files.CA, "--tls-cert", files.Cert, "--tls-key", files.Key)
+			"--jwt-key", s.replicaKey, "--tls-ca", files.CA, "--tls-cert", files.Cert, "--tls-key", files.Key)
 	}
 	primary := func() *diagnosed {
 		return diagnose(t, time.Now, "primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
-			"--jwt-key", s.jwtKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
+			"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	}
 	arrived := func(level doctor.Level, found string) {
 		t.Helper()
@@ -224,7 +224,7 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 	// The certificates of two years end at last.
 	late := diagnose(t, func() time.Time { return time.Now().Add((2*365 - 5) * 24 * time.Hour) },
 		"primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
-		"--jwt-key", s.jwtKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
+		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	late.says(doctor.Wrong, "certificate", "it ends at", "renew it")
 }
 

@@ -11,7 +11,7 @@ import (
 type doctorClient struct {
 	operator
 	Registry          string `placeholder:"URL" help:"The registry's primary."`
-	RegistryToken     string `placeholder:"TOKEN" help:"Token of the registry; one that may only read is enough."`
+	RegistryToken     string `placeholder:"TOKEN" help:"Token of the registry; at a replica, one that may only read."`
 	RegistryTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
 	doctorFlags
 }

@@ -32,7 +32,7 @@ func eachSqld(t *testing.T, test func(*testing.T, *sqld.Server, string, *testkit
 	tls := &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: cert, Key: key}
 	followed := &sqld.Server{Config: sqld.Config{
 		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "followed"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
-		JWTKeyFile: made.PublicKeyFile("access"), TLS: tls,
+		JWTKeyFile: made.PrimaryKeyFile("access"), TLS: tls,
 	}}
 	require.NoError(t, followed.Start())
 	t.Cleanup(followed.Kill)
@@ -48,7 +48,7 @@ func eachSqld(t *testing.T, test func(*testing.T, *sqld.Server, string, *testkit
 		t.Run(command, func(t *testing.T) {
 			server := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, command)}}
 			args := append([]string{command, "--sqld", followed.Program, "--dir", server.Dir, "--listen", server.HTTP,
-				"--jwt-key", made.PublicKeyFile("access"), "--tls-ca", tls.CA, "--tls-cert", tls.Cert, "--tls-key", tls.Key}, more...)
+				"--jwt-key", made.PrimaryKeyFile("access"), "--tls-ca", tls.CA, "--tls-cert", tls.Cert, "--tls-key", tls.Key}, more...)
 			p := &testkit.Process{Program: program, Args: args, Log: new(testkit.Log)}
 			t.Cleanup(func() {
 				p.Stop()

@@ -16,7 +16,7 @@ type primaryCommand struct {
 	Dir         string `required:"" type:"path" env:"-" placeholder:"DIR" help:"Directory of the primary."`
 	Listen      string `required:"" env:"SQLD_HTTP_LISTEN_ADDR" placeholder:"ADDR" help:"Address of its queries, for the writer and push; keep it on the loopback."`
 	Replication string `required:"" env:"SQLD_GRPC_LISTEN_ADDR" placeholder:"ADDR" help:"Address that replicas follow."`
-	JWTKey      string `required:"" name:"jwt-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Public key of the tokens."`
+	JWTKey      string `required:"" name:"jwt-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Public key of the tokens that write: NAME.pub of regedge trust."`
 	sqldFlags
 }
 

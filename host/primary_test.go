@@ -53,9 +53,10 @@ type stage struct {
 	write, read      string       // tokens
 	own, edge        *sqld.TLSFiles
 	trust            string // folder with the keys that sign, where no service finds them
-	jwtKey           string // public key of the tokens
-	folder           string // for files that statements name
-	running          []*program
+	// The public keys of the tokens that write, and of those that read.
+	primaryKey, replicaKey string
+	folder                 string // for files that statements name
+	running                []*program
 }
 
 func startStage(t *testing.T, database string) *stage {
@@ -74,18 +75,18 @@ func startStage(t *testing.T, database string) *stage {
 		return &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: cert, Key: key}
 	}
 	s.own, s.edge = files("primary", "127.0.0.1"), files("edge")
-	s.jwtKey = made.PublicKeyFile(database)
+	s.primaryKey, s.replicaKey = made.PrimaryKeyFile(database), made.ReplicaKeyFile(database)
 	s.trust = filepath.Join(t.TempDir(), "signing")
 	require.NoError(t, os.CopyFS(s.trust, os.DirFS(filepath.Join(dir, "trust"))))
 	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
 	s.primary = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)}}
 	s.replica = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t)}}
 	s.run(t, "primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
-		"--jwt-key", s.jwtKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
+		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	sqldtest.Await(t, s.primary, s.write)
 	sqldtest.ExecWith(t, s.primary, s.write, "CREATE TABLE probe (n INTEGER)")
 	s.run(t, "replica", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
-		"--jwt-key", s.jwtKey, "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
+		"--jwt-key", s.replicaKey, "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
 	sqldtest.Await(t, s.replica, s.read)
 	return s
 }
@@ -138,7 +139,7 @@ func (c *commits) more(t *testing.T, n int64, why string) {
 }
 
 // TestNoEdgeHoldsUpAPrimary sends every statement in every way that an edge has: through its replica,
-// and with its certificate at the primary.
+// with its token at the primary's own port, and with its certificate at the primary.
 func TestNoEdgeHoldsUpAPrimary(t *testing.T) {
 	for _, database := range pki.Databases {
 		t.Run(database, func(t *testing.T) {

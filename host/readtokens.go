@@ -105,7 +105,7 @@ func (c *trustRenew) renew(ctx context.Context, w *writer.Client, opened *pki.Tr
 	tokens := map[string]string{}
 	for _, database := range pki.Databases {
 		var err error
-		if tokens[database], err = opened.Token(database, pki.ReadOnly, c.Life); err != nil {
+		if tokens[database], err = newToken(opened, database, pki.ReadOnly, c.Life); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ type replicaCommand struct {
 	Dir     string `required:"" type:"path" env:"-" placeholder:"DIR" help:"Directory of the replica."`
 	Listen  string `required:"" env:"SQLD_HTTP_LISTEN_ADDR" placeholder:"ADDR" help:"Address of its queries."`
 	Primary string `required:"" env:"SQLD_PRIMARY_GRPC_URL" placeholder:"URL" help:"The primary that it follows."`
-	JWTKey  string `name:"jwt-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Public key of the tokens. Without it anybody who reaches the address may read."`
+	JWTKey  string `name:"jwt-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Public key of the tokens that only read: NAME-replica.pub of regedge trust. Without it anybody who reaches the address may read."`
 	sqldFlags
 }
 

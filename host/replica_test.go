@@ -20,13 +20,15 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	require.NoError(t, err)
 	token, err := made.Token("access", pki.ReadWrite, 0)
 	require.NoError(t, err)
+	read, err := made.Token("access", pki.ReadOnly, 0)
+	require.NoError(t, err)
 	primaryCert, primaryKey, err := made.Certificate("primary", "127.0.0.1")
 	require.NoError(t, err)
 	cert, key, err := made.Certificate("edge")
 	require.NoError(t, err)
 	primary := &sqld.Server{Config: sqld.Config{
 		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
-		JWTKeyFile: made.PublicKeyFile("access"), TLS: &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: primaryCert, Key: primaryKey},
+		JWTKeyFile: made.PrimaryKeyFile("access"), TLS: &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: primaryCert, Key: primaryKey},
 	}}
 	require.NoError(t, primary.Start())
 	t.Cleanup(primary.Kill)
@@ -36,14 +38,14 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
 	near := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, "replica")}}
 	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,
-		"--primary", "https://"+primary.GRPC, "--jwt-key", made.PublicKeyFile("access"),
+		"--primary", "https://"+primary.GRPC, "--jwt-key", made.ReplicaKeyFile("access"),
 		"--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key)
 	t.Cleanup(func() { p.halt() })
-	sqldtest.Await(t, near, token)
+	sqldtest.Await(t, near, read)
 	sqldtest.LoseDatabase(t, primary, token, near.Dir, p.stderr)
 	require.True(t, p.await(func() bool {
 		return strings.Contains(p.stderr.String(), "regedge: the replica has lost its database, and is started again")
 	}), p.stderr.String())
-	sqldtest.Await(t, near, token)
+	sqldtest.Await(t, near, read)
 	require.Equal(t, exitOK, p.halt(), p.stderr.String())
 }

@@ -26,9 +26,9 @@ func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
 		"edge":   append(append(edge, "--registry", filepath.Join(dir, "registry.db"), "--access", filepath.Join(dir, "access.db")), tls...),
 		"meter":  append(append(edge, "--meter-token", "meter-token-of-tests"), tls...),
 		"replica": {"--dir", filepath.Join(dir, "replica"), "--listen", "127.0.0.1:1", "--primary", "http://127.0.0.1:1",
-			"--jwt-key", made.PublicKeyFile("access"), "--sqld", os.Args[0]},
+			"--jwt-key", made.ReplicaKeyFile("access"), "--sqld", os.Args[0]},
 		"primary": {"--dir", filepath.Join(dir, "primary"), "--listen", "127.0.0.1:1", "--replication", "127.0.0.1:1",
-			"--jwt-key", made.PublicKeyFile("access"), "--sqld", os.Args[0], "--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key},
+			"--jwt-key", made.PrimaryKeyFile("access"), "--sqld", os.Args[0], "--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key},
 	} {
 		t.Run(command, func(t *testing.T) {
 			p := start(append([]string{command}, flags...)...)

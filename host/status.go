@@ -20,8 +20,8 @@ import (
 
 type statusCommand struct {
 	operator
-	Registry          string        `placeholder:"URL" help:"The registry's primary, to show its releases."`
-	RegistryToken     string        `placeholder:"TOKEN" help:"Token of the registry; one that may only read is enough."`
+	Registry          string        `placeholder:"URL" help:"The registry's primary or a replica, to show its releases."`
+	RegistryToken     string        `placeholder:"TOKEN" help:"Token of the registry; at a replica, one that may only read."`
 	RegistryTokenFile string        `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
 	Watch             bool          `env:"-" help:"Show it again and again, until interrupted."`
 	Interval          time.Duration `env:"-" default:"2s" help:"With --watch, how often (${default})."`
@@ -129,7 +129,7 @@ func (c *statusCommand) explainRegistry(err error) error {
 	if err == nil {
 		return nil
 	}
-	return hint.With(err, "is the registry's primary running at %s, and is the token one of its own? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
+	return hint.With(err, "is the registry's server running at %s, and is the token one of its own (a primary takes those that write, a replica those that only read)? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }
 
 // clearScreen moves to the top left of a terminal and clears it (ECMA-48, CUP and ED).

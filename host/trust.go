@@ -31,22 +31,42 @@ type trustInit struct{ trustFlags }
 func (c *trustInit) Run(m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
 	if errors.Is(err, pki.ErrExists) {
+		if added, err := c.addReplicaKeys(m); added || err != nil {
+			return err
+		}
 		return hint.With(err, "remove them first if the cluster shall forget all tokens and certificates")
 	}
 	if err != nil {
 		return err
 	}
 	for _, database := range pki.Databases {
-		fmt.Fprintf(m.Stdout, "%s servers: --auth-jwt-key-file %s\n", database, made.PublicKeyFile(database))
+		fmt.Fprintf(m.Stdout, "%s primary: --jwt-key %s, replicas: --jwt-key %s\n", database, made.PrimaryKeyFile(database), made.ReplicaKeyFile(database))
 	}
 	_, err = fmt.Fprintf(m.Stdout, "replication: authority %s\n", made.AuthorityFile())
 	return err
 }
 
+// addReplicaKeys completes a directory that was made before replicas had keys of their own.
+func (c *trustInit) addReplicaKeys(m *Main) (added bool, err error) {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return false, err
+	}
+	if added, err = opened.AddReplicaKeys(); !added || err != nil {
+		return added, err
+	}
+	fmt.Fprintln(m.Stdout, "Made the keys of the replicas' tokens; all other keys stay.")
+	for _, database := range pki.Databases {
+		fmt.Fprintf(m.Stdout, "%s replicas: --jwt-key %s\n", database, opened.ReplicaKeyFile(database))
+	}
+	_, err = fmt.Fprintln(m.Stdout, "Give each replica this file with the one it has until now appended, then run regedge trust renew (docs/operations.md, \"Upgrades\").")
+	return true, err
+}
+
 type trustToken struct {
 	trustFlags
 	Database string        `arg:"" enum:"registry,access" help:"registry or access."`
-	ReadOnly bool          `env:"-" help:"A token that may only read: the one for an edge."`
+	ReadOnly bool          `env:"-" help:"A token that may only read, good at the replicas alone: the one for an edge. Without it, one that writes, good at the primary alone."`
 	Life     time.Duration `env:"-" placeholder:"DURATION" help:"How long it is good, such as 8760h. By default until the keys are replaced."`
 }
 
@@ -60,7 +80,7 @@ func (c *trustToken) Run(m *Main) error {
 	if c.ReadOnly {
 		right = pki.ReadOnly
 	}
-	token, err := opened.Token(c.Database, right, c.Life)
+	token, err := newToken(opened, c.Database, right, c.Life)
 	if err != nil {
 		return err
 	}
@@ -96,11 +116,20 @@ func openTrust(dir string, m *Main) (*pki.Trust, error) {
 	return opened, nil
 }
 
+// newToken makes a token of a database.
+func newToken(opened *pki.Trust, database string, right pki.Right, life time.Duration) (string, error) {
+	token, err := opened.Token(database, right, life)
+	if errors.Is(err, pki.ErrNoReplicaKey) {
+		return "", hint.With(err, "the directory was made before replicas had keys of their own: regedge trust init adds them")
+	}
+	return token, err
+}
+
 // edgeSecrets prints what an edge needs beside its token of the writer.
 func edgeSecrets(m *Main, opened *pki.Trust, name string) error {
 	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN), for 30 days; regedge trust renew replaces them:")
 	for _, database := range pki.Databases {
-		token, err := opened.Token(database, pki.ReadOnly, pki.ReadTokenLife)
+		token, err := newToken(opened, database, pki.ReadOnly, pki.ReadTokenLife)
 		if err != nil {
 			return err
 		}
@@ -111,6 +140,6 @@ func edgeSecrets(m *Main, opened *pki.Trust, name string) error {
 		return err
 	}
 	_, err = fmt.Fprintf(m.Stdout, "\nFor regedge replica, to be copied there with the public keys:\n--tls-ca %s --tls-cert %s --tls-key %s\n--jwt-key %s (registry), %s (access)\n",
-		opened.AuthorityFile(), cert, key, opened.PublicKeyFile("registry"), opened.PublicKeyFile("access"))
+		opened.AuthorityFile(), cert, key, opened.ReplicaKeyFile("registry"), opened.ReplicaKeyFile("access"))
 	return err
 }

@@ -67,7 +67,7 @@ func TestATokenEnds(t *testing.T) {
 		return text
 	}
 	server := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.PublicKeyFile("access"),
+		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.PrimaryKeyFile("access"),
 	}}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)

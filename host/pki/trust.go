@@ -17,7 +17,8 @@ import (
 // ErrExists is returned by Create when the folder already holds keys.
 var ErrExists = errors.New("the folder holds keys already")
 
-// Databases are the replicated databases: each has a key pair.
+// Databases are the replicated databases: each has a key pair for its primary's tokens, and one for
+// those of its replicas.
 var Databases = []string{"registry", "access"}
 
 const (
@@ -27,7 +28,7 @@ const (
 )
 
 // SigningKeys are the files that make tokens and certificates. Only regedge trust reads them.
-var SigningKeys = []string{"ca.key", "registry.key", "access.key"}
+var SigningKeys = []string{"ca.key", "registry.key", "access.key", "registry-replica.key", "access-replica.key"}
 
 // Trust is the folder with a cluster's keys.
 type Trust struct {
@@ -45,9 +46,12 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 		return nil, fmt.Errorf("make trust: %w", err)
 	}
 	for _, database := range Databases {
-		if err := t.newDatabaseKey(database); err != nil {
+		if err := t.newKeyPair(database); err != nil {
 			return nil, fmt.Errorf("make key of the %s database: %w", database, err)
 		}
+	}
+	if _, err := t.AddReplicaKeys(); err != nil {
+		return nil, err
 	}
 	if err := t.newAuthority(); err != nil {
 		return nil, fmt.Errorf("make authority: %w", err)
@@ -66,25 +70,49 @@ func Open(dir string, now func() time.Time) (*Trust, error) {
 
 func (t *Trust) path(name string) string { return filepath.Join(t.dir, name) }
 
-// PublicKeyFile is the file for --auth-jwt-key-file of a database's servers.
-func (t *Trust) PublicKeyFile(database string) string { return t.path(database + ".pub") }
+// PrimaryKeyFile is the file for --auth-jwt-key-file of a database's primary: the public key of the
+// tokens that write.
+func (t *Trust) PrimaryKeyFile(database string) string { return t.path(database + ".pub") }
+
+// ReplicaKeyFile is the file for --auth-jwt-key-file of a database's replicas: the public key of the
+// tokens that only read. The primary does not know it, since a token that only reads takes locks there.
+func (t *Trust) ReplicaKeyFile(database string) string { return t.path(replicaKey(database) + ".pub") }
+
+// replicaKey is the name of the key pair of a database's replicas.
+func replicaKey(database string) string { return database + "-replica" }
+
+// AddReplicaKeys makes the key pairs of the replicas that the folder does not hold, and reports whether
+// any was missing.
+func (t *Trust) AddReplicaKeys() (added bool, err error) {
+	for _, database := range Databases {
+		name := replicaKey(database)
+		if _, err := os.Stat(t.path(name + ".key")); err == nil {
+			continue
+		}
+		if err := t.newKeyPair(name); err != nil {
+			return added, fmt.Errorf("make key of the %s database's replicas: %w", database, err)
+		}
+		added = true
+	}
+	return added, nil
+}
 
 // AuthorityFile is the certificate of the authority.
 func (t *Trust) AuthorityFile() string { return t.path("ca.crt") }
 
-func (t *Trust) newDatabaseKey(database string) error {
+func (t *Trust) newKeyPair(name string) error {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return err
 	}
-	if err := t.writeKey(database+".key", private); err != nil {
+	if err := t.writeKey(name+".key", private); err != nil {
 		return err
 	}
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		return err
 	}
-	return t.write(database+".pub", publicBlock, der, 0o644)
+	return t.write(name+".pub", publicBlock, der, 0o644)
 }
 
 func (t *Trust) writeKey(name string, key any) error {
@@ -115,17 +143,27 @@ func (t *Trust) read(name, block string) ([]byte, error) {
 // Right is what a token allows.
 type Right string
 
-// The rights, as sqld writes them.
+// The rights, as sqld writes them. ReadOnly is good at the replicas alone, ReadWrite at the primary alone.
 const (
 	ReadOnly  Right = "ro"
 	ReadWrite Right = "rw"
 )
 
-// Token makes a JSON Web Token (RFC 7519, signed with Ed25519) for the servers of a
-// database. It expires after life; with a life of 0 it is valid until the key pair is
+// ErrNoReplicaKey is returned by Token when the folder was made before replicas had keys of their own.
+var ErrNoReplicaKey = errors.New("the folder holds no key of the replicas' tokens")
+
+// Token makes a JSON Web Token (RFC 7519, signed with Ed25519) for the primary of a database, or for
+// its replicas. It expires after life; with a life of 0 it is valid until the key pair is
 // replaced.
 func (t *Trust) Token(database string, right Right, life time.Duration) (string, error) {
-	der, err := t.read(database+".key", keyBlock)
+	name := database
+	if right == ReadOnly {
+		name = replicaKey(database)
+	}
+	der, err := t.read(name+".key", keyBlock)
+	if errors.Is(err, fs.ErrNotExist) && right == ReadOnly {
+		err = ErrNoReplicaKey
+	}
 	if err != nil {
 		return "", fmt.Errorf("make token for the %s database: %w", database, err)
 	}

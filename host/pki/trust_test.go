@@ -48,20 +48,20 @@ func startPair(t *testing.T) *pair {
 	}
 	p.primary = &sqld.Server{Config: sqld.Config{
 		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
-		JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: files("primary", "127.0.0.1", "localhost"), Log: t.Output(),
+		JWTKeyFile: p.trust.PrimaryKeyFile("registry"), TLS: files("primary", "127.0.0.1", "localhost"), Log: t.Output(),
 	}}
 	ca, cert, key, err := pki.Link(filepath.Join(dir, "link"), time.Now)
 	require.NoError(t, err)
 	p.primary.Link = &sqld.TLSFiles{CA: ca, Cert: cert, Key: key}
 	p.replica = &sqld.Server{Config: sqld.Config{
 		Program: program, Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t),
-		JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: files("edge"), Log: t.Output(),
+		JWTKeyFile: p.trust.ReplicaKeyFile("registry"), TLS: files("edge"), Log: t.Output(),
 	}}
 	p.replica.Primary = "https://" + p.primary.GRPC
-	for _, s := range []*sqld.Server{p.primary, p.replica} {
+	for s, token := range map[*sqld.Server]string{p.primary: p.write, p.replica: p.read} {
 		require.NoError(t, s.Start())
 		t.Cleanup(s.Kill)
-		sqldtest.Await(t, s, p.read)
+		sqldtest.Await(t, s, token)
 	}
 	return p
 }
@@ -83,6 +83,10 @@ func TestAnEdgeCannotWrite(t *testing.T) {
 	require.NoError(t, err)
 	for name, server := range map[string]*sqld.Server{"directly": p.primary, "through its replica": p.replica} {
 		t.Run(name, func(t *testing.T) {
+			if name == "directly" { // a token that only reads takes locks at a primary
+				_, err := open(t, server, p.read).ExecContext(ctx, "SELECT 1")
+				require.ErrorIs(t, libsql.Explain(err), libsql.ErrUnauthorized)
+			}
 			for who, token := range map[string]string{"reader": p.read, "nobody": "", "forged": p.read + "x", "of another database": other} {
 				edge := open(t, server, token)
 				err := libsql.Commit(ctx, edge, []libsql.Statement{{SQL: "INSERT INTO api_key VALUES (666)"}})
@@ -118,7 +122,7 @@ func TestAStrangerCannotReplicate(t *testing.T) {
 	start := func(files sqld.TLSFiles) *sqld.Server {
 		s := &sqld.Server{Config: sqld.Config{
 			Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "replica"), HTTP: freeport.ForTest(t),
-			JWTKeyFile: p.trust.PublicKeyFile("registry"), TLS: &files, Primary: p.replica.Primary, Log: t.Output(),
+			JWTKeyFile: p.trust.ReplicaKeyFile("registry"), TLS: &files, Primary: p.replica.Primary, Log: t.Output(),
 		}}
 		require.NoError(t, s.Start())
 		t.Cleanup(s.Kill)
@@ -200,11 +204,14 @@ func TestKeysAreNotReplaced(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(dir, "registry.key"))
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	for _, name := range []string{"registry.key", "access.key", "ca.key"} {
+	for _, name := range pki.SigningKeys {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.EqualValues(t, 0o600, info.Mode().Perm(), name)
 	}
+	added, err := made.AddReplicaKeys()
+	require.NoError(t, err)
+	require.False(t, added)
 	_, err = made.Token("ledger", pki.ReadWrite, 0)
 	require.Error(t, err, "the ledger is not replicated")
 }

@@ -67,7 +67,7 @@ func (c *Cluster) startCentre(ctx context.Context) (err error) {
 	for _, database := range pki.Databases {
 		s := &sqld.Server{Config: sqld.Config{
 			Program: c.Sqld, Dir: c.path("primary-" + database), TLS: tls,
-			JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log("primary-" + database),
+			JWTKeyFile: c.trust.PrimaryKeyFile(database), Log: c.Log("primary-" + database),
 		}}
 		if s.HTTP, err = c.address(centre); err != nil {
 			return err

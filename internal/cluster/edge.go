@@ -99,7 +99,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	name := "replica-" + e.Name + "-" + database
 	s := &sqld.Server{Config: sqld.Config{
 		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
-		JWTKeyFile: c.trust.PublicKeyFile(database), Log: c.Log(name), Enter: e.Place.Enter,
+		JWTKeyFile: c.trust.ReplicaKeyFile(database), Log: c.Log(name), Enter: e.Place.Enter,
 	}}
 	if s.HTTP, err = c.address(e.Place); err != nil {
 		return nil, "", err

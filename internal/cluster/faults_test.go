@@ -86,7 +86,7 @@ func (f *fixture) killedPush(t *testing.T) time.Duration {
 	require.NoError(t, err)
 	f.push(f.whole)
 	args = f.confirmed(args, env)
-	token, err := f.Token("registry", pki.ReadOnly)
+	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)
 	primary := f.open(f.Primaries["registry"], token)
 	half := 0
@@ -147,7 +147,7 @@ func (f *fixture) primaryKilled(t *testing.T) time.Duration {
 		p := f.Primaries[database]
 		p.Kill()
 		require.NoError(t, p.Start())
-		token, err := f.Token(database, pki.ReadOnly)
+		token, err := f.Token(database, pki.ReadWrite)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -160,7 +160,7 @@ func (f *fixture) primaryKilled(t *testing.T) time.Duration {
 func (f *fixture) databaseLost(t *testing.T) time.Duration {
 	again := func() int { return strings.Count(f.log.String(), "lost its database, and is started again") }
 	before := again()
-	token, err := f.Token("registry", pki.ReadOnly)
+	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)
 	sqldtest.LoseDatabase(t, f.Primaries["registry"], token, f.Edges[0].Replicas["registry"].Dir, f.log)
 	took := f.follows()
@@ -263,7 +263,7 @@ func TestLostPrimariesAreRebuilt(t *testing.T) {
 		p.Kill()
 		require.NoError(t, os.RemoveAll(p.Dir))
 		require.NoError(t, p.Start())
-		token, err := f.Token(database, pki.ReadOnly)
+		token, err := f.Token(database, pki.ReadWrite)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()

@@ -161,7 +161,7 @@ func (f *fixture) open(s *sqld.Server, token string) *sql.DB {
 // release is the current release at the primary.
 func (f *fixture) release() string {
 	f.t.Helper()
-	token, err := f.Token("registry", pki.ReadOnly)
+	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(f.t, err)
 	var id string
 	require.NoError(f.t, f.open(f.Primaries["registry"], token).QueryRow("SELECT id FROM release ORDER BY seq DESC LIMIT 1").Scan(&id))
@@ -171,7 +171,7 @@ func (f *fixture) release() string {
 // releases lists the releases at the primary, the current one first.
 func (f *fixture) releases() []push.Release {
 	f.t.Helper()
-	token, err := f.Token("registry", pki.ReadOnly)
+	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(f.t, err)
 	list, err := push.Releases(f.t.Context(), f.open(f.Primaries["registry"], token))
 	require.NoError(f.t, err)

@@ -23,7 +23,7 @@ func (f *fixture) single(name, registry string) *cluster.Edge {
 	node, err := f.Client.AddNode(f.t.Context(), name)
 	require.NoError(f.t, err)
 	address := freeport.ForTest(f.t)
-	access, err := f.Token("access", pki.ReadOnly)
+	access, err := f.Token("access", pki.ReadWrite)
 	require.NoError(f.t, err)
 	return f.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{
 		Program: f.Regedge, Log: f.log,

@@ -59,7 +59,7 @@ var fallback = regexp.MustCompile(`(?m)^regedge_replica_fallback\{.*\} 1$`)
 // statusShowsRelease waits until regedge status shows every edge with the current release.
 func (f *fixture) statusShowsRelease() {
 	f.t.Helper()
-	token, err := f.Token("registry", pki.ReadOnly)
+	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(f.t, err)
 	release := f.release()
 	require.Eventually(f.t, func() bool {

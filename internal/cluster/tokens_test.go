@@ -69,7 +69,7 @@ func TestANewTokenIsUsed(t *testing.T) {
 	fresh, err := trust.Token("access", pki.ReadOnly, time.Hour)
 	require.NoError(t, err)
 	server := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.PublicKeyFile("access"),
+		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.ReplicaKeyFile("access"),
 	}}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)

@@ -90,7 +90,7 @@ Look something up at either edge:
 See how the edges are (both tokens may only read):
 
   export REGEDGE_WRITER=%[2]s REGEDGE_TOKEN=%[9]s
-  %[10]s status --registry %[3]s --registry-token %[11]s
+  %[10]s status --registry %[15]s --registry-token %[11]s
 
 Change the registry and push it, then roll back:
 
@@ -99,5 +99,5 @@ Change the registry and push it, then roll back:
   %[10]s rollback %[14]s
 `, c.Dir, c.WriterURL(), c.Primaries["registry"].URL(), c.Primaries["access"].URL(), edges.String(),
 		key, c.Edges[0].URL, sampletest.CompanyEveryField, status, c.Regedge, reader,
-		strings.Join(env, " "), strings.Join(push, " "), strings.Join(push[2:], " ")), nil
+		strings.Join(env, " "), strings.Join(push, " "), strings.Join(push[2:], " "), c.Edges[0].Replicas["registry"].URL()), nil
 }
