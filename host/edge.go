@@ -54,7 +54,7 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	config.Metrics.MustRegister(tokens)
+	config.Metrics.MustRegister(tokens.ends())
 	if err := c.openDatabases(ctx, m, &config, tokens, &closers); err != nil {
 		return err
 	}
@@ -176,6 +176,9 @@ func (f *edgeFlags) config(l listeners, log *slog.Logger) (config edge.Config, e
 		Engine: f.Engine, DocsURL: f.docsURL(l.lookups.Addr()), MaxInFlight: f.MaxInFlight,
 		MaxConnections: f.MaxConnections, MaxConnectionsPerAddress: f.MaxConnectionsPerAddress,
 		Lookups: l.lookups, MetricsListener: l.metrics, TLS: l.tls, Log: log, Metrics: newMetrics(),
+	}
+	if l.tls != nil {
+		config.Metrics.MustRegister(servedEnds(l.tls, f.TLSCert, time.Now))
 	}
 	if config.Proxies, err = server.ParseProxies(f.TrustedProxy); err != nil {
 		return config, err

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
@@ -118,8 +120,8 @@ func (f *tlsFlags) check(address string) error {
 	return nil
 }
 
-// listen opens the address of an API, with TLS when there is a certificate.
-func (f *tlsFlags) listen(m *Main, name, address string) (net.Listener, error) {
+// listen opens the address of an API, with TLS when there is a certificate, whose end metrics shows.
+func (f *tlsFlags) listen(m *Main, name, address string, metrics prometheus.Registerer) (net.Listener, error) {
 	listener, err := m.listen(name, "--listen", address)
 	if err != nil || f.TLSCert == "" {
 		return listener, err
@@ -128,6 +130,7 @@ func (f *tlsFlags) listen(m *Main, name, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	metrics.MustRegister(servedEnds(config, f.TLSCert, m.Now))
 	config.NextProtos = []string{"http/1.1"}
 	return tls.NewListener(listener, config), nil
 }

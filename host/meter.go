@@ -47,7 +47,7 @@ func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	closers.Add(opened.Close)
-	listener, err := c.listen(m, "meter", c.Listen)
+	listener, err := c.listen(m, "meter", c.Listen, metrics)
 	if err != nil {
 		return err
 	}

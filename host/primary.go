@@ -7,7 +7,6 @@ import (
 
 	"regedge/host/hint"
 	"regedge/host/pki"
-	"regedge/host/service"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -50,5 +49,5 @@ func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
 		return hint.With(err, "let the user that this runs as write to %s", c.Dir)
 	}
 	config.Link = link
-	return service.Run(ctx, service.Service{Name: "primary", Run: (&sqld.Server{Config: config}).Run})
+	return c.run(ctx, m, "primary", config)
 }

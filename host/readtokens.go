@@ -45,16 +45,17 @@ func (t *readTokens) renew(database, token string) {
 
 var readTokenDesc = prometheus.NewDesc("regedge_read_token_ends_seconds", "Until the edge's token for a replica ends; left out for one without an end.", []string{"database"}, nil)
 
-// Describe implements prometheus.Collector.
-func (t *readTokens) Describe(to chan<- *prometheus.Desc) { to <- readTokenDesc }
-
-// Collect implements prometheus.Collector.
-func (t *readTokens) Collect(to chan<- prometheus.Metric) {
-	for database, token := range t.byDatabase {
-		if ends, ok := pki.Ends(token.String()); ok {
-			to <- prometheus.MustNewConstMetric(readTokenDesc, prometheus.GaugeValue, ends.Sub(t.now()).Seconds(), database)
+// ends shows how long the tokens in use are good.
+func (t *readTokens) ends() prometheus.Collector {
+	return &ends{readTokenDesc, t.now, func() map[string]time.Time {
+		at := map[string]time.Time{}
+		for database, token := range t.byDatabase {
+			if end, ok := pki.Ends(token.String()); ok {
+				at[database] = end
+			}
 		}
-	}
+		return at
+	}}
 }
 
 // trustRenew makes new tokens for every edge.

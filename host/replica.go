@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"regedge/host/service"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -50,5 +49,5 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	config := sqld.Config{
 		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
 	}
-	return service.Run(ctx, service.Service{Name: "replica", Run: (&sqld.Server{Config: config}).Run})
+	return c.run(ctx, m, "replica", config)
 }

@@ -11,10 +11,11 @@ import (
 
 // sqldFlags are the flags of both commands that run sqld.
 type sqldFlags struct {
-	CA   string `name:"tls-ca" type:"existingfile" env:"-" placeholder:"FILE" help:"Authority that primary and replicas trust."`
-	Cert string `name:"tls-cert" type:"existingfile" env:"-" placeholder:"FILE" help:"Certificate of this machine; regedge trust machine makes it."`
-	Key  string `name:"tls-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Its key."`
-	Sqld string `default:"sqld" env:"-" placeholder:"PROGRAM" help:"The libSQL server (${default})."`
+	CA      string `name:"tls-ca" type:"existingfile" env:"-" placeholder:"FILE" help:"Authority that primary and replicas trust."`
+	Cert    string `name:"tls-cert" type:"existingfile" env:"-" placeholder:"FILE" help:"Certificate of this machine; regedge trust machine makes it."`
+	Key     string `name:"tls-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Its key."`
+	Metrics string `placeholder:"ADDR" help:"Address of the Prometheus metrics, which say when the certificates end; none by default."`
+	Sqld    string `default:"sqld" env:"-" placeholder:"PROGRAM" help:"The libSQL server (${default})."`
 }
 
 // program finds sqld, and checks that this process may read the files, which sqld's own error does

@@ -47,6 +47,11 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if config.OperatorToken, err = c.read(); err != nil {
 		return hint.With(err, "make one, such as by openssl rand -hex 24, and give it as REGEDGE_TOKEN or --token-file; commands then use it")
 	}
+	tokens, err := c.tokenEnds(m.Now)
+	if err != nil {
+		return err
+	}
+	config.Metrics.MustRegister(tokens)
 	if err := c.openDatabases(&config, &closers); err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := c.tlsFlags.listen(m, "writer", c.Listen)
+	listener, err := c.tlsFlags.listen(m, "writer", c.Listen, config.Metrics)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,12 @@
 package pki
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -22,4 +26,25 @@ func Ends(token string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.Unix(claims.Exp, 0).UTC(), true
+}
+
+// CertificateEnd returns when the first of the certificates in a PEM file ends.
+func CertificateEnd(path string) (end time.Time, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return end, fmt.Errorf("read certificate: %w", err)
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return end, fmt.Errorf("read certificate %s: %w", path, err)
+		}
+		if end.IsZero() || c.NotAfter.Before(end) {
+			end = c.NotAfter
+		}
+	}
+	if end.IsZero() {
+		return end, fmt.Errorf("%s holds no certificate", path)
+	}
+	return end, nil
 }

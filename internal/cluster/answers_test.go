@@ -14,6 +14,7 @@ import (
 
 	"regedge/internal/cluster"
 	"regedge/internal/conformance"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 	"regedge/schema/importer"
 )
@@ -49,6 +50,8 @@ func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
 	f.push(f.before)
 	f.push(f.after)
 	f.inStep()
+	_, err := f.Client.AddToken(t.Context(), "metrics", writer.RoleRead, time.Hour) // it has metrics of its own
+	require.NoError(t, err)
 	f.alarmsUseMetrics()
 	f.dashboardUsesMetrics()
 	f.metricsAreExplained()

@@ -99,11 +99,11 @@ func (c *Cluster) startWriter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	registry, err := c.Token("registry", pki.ReadWrite)
+	registry, err := c.trust.Token("registry", pki.ReadWrite, writerTokenLife)
 	if err != nil {
 		return err
 	}
-	access, err := c.Token("access", pki.ReadWrite)
+	access, err := c.trust.Token("access", pki.ReadWrite, writerTokenLife)
 	if err != nil {
 		return err
 	}
@@ -124,6 +124,9 @@ func (c *Cluster) startWriter(ctx context.Context) (err error) {
 	c.Client = writer.NewClient(c.WriterURL(), c.OperatorToken, nil)
 	return c.WriterProcess.Await(ctx, c.WriterURL()+"/readyz")
 }
+
+// writerTokenLife is how long the writer's tokens for the primaries are good.
+const writerTokenLife = 365 * 24 * time.Hour
 
 // WriterURL is the base URL of the writer's API.
 func (c *Cluster) WriterURL() string { return "http://" + c.Writer }

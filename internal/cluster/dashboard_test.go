@@ -43,9 +43,8 @@ var (
 // labels that its queries and legends use.
 func (f *fixture) dashboardUsesMetrics() {
 	f.t.Helper()
-	edge, central := f.pages()
 	known := map[string]*metric{}
-	for _, m := range append(readMetrics("edge", edge), readMetrics("writer", central)...) {
+	for _, m := range allMetrics(f.pages()) {
 		known[m.name] = m
 	}
 	for _, panel := range readDashboard(f.t).Panels {

@@ -61,6 +61,8 @@ type fixture struct {
 	// whole is before with nearly every record changed, but no answer about a company.
 	whole string
 	log   *testkit.Log // output of all processes, shown when a test fails
+	// primaryMetrics is the address of the metrics of a regedge primary, once it was started.
+	primaryMetrics string
 }
 
 // start starts a cluster of two edges on the loopback.

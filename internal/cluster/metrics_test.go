@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/freeport"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of metrics in docs/operations.md")
@@ -69,14 +75,56 @@ func (m *metric) row() string {
 	return fmt.Sprintf("| `%s` | %s | %s, %s | %s | %s |\n", m.name, m.at, m.kind, m.unit(), labels, m.help)
 }
 
-// pages are the metrics of an edge and of the writer.
-func (f *fixture) pages() (edge, central string) {
+// page is what a process shows as metrics.
+type page struct{ at, text string }
+
+// pages are the metrics of an edge, of the writer and of a primary.
+func (f *fixture) pages() []page {
 	f.t.Helper()
 	edge, err := get(f.Edges[0].Metrics, "")
 	require.NoError(f.t, err)
-	central, err = get(f.WriterURL()+"/metrics", f.OperatorToken)
+	central, err := get(f.WriterURL()+"/metrics", f.OperatorToken)
 	require.NoError(f.t, err)
-	return edge, central
+	return []page{{"edge", edge}, {"writer", central}, {"primary, replica", f.primaryPage()}}
+}
+
+// primaryPage starts regedge primary, until the end of the test, unless it runs, and returns its metrics.
+func (f *fixture) primaryPage() string {
+	f.t.Helper()
+	if f.primaryMetrics == "" {
+		dir := f.t.TempDir()
+		trust, err := pki.Create(dir, time.Now)
+		require.NoError(f.t, err)
+		cert, key, err := trust.Certificate("primary", "127.0.0.1")
+		require.NoError(f.t, err)
+		for _, name := range pki.SigningKeys {
+			require.NoError(f.t, os.Remove(filepath.Join(dir, name)))
+		}
+		address := freeport.ForTest(f.t)
+		process := &testkit.Process{Program: f.Regedge, Log: f.log, Args: []string{
+			"primary", "--sqld", f.Sqld, "--dir", filepath.Join(dir, "data"), "--metrics", address, "--listen", freeport.ForTest(f.t),
+			"--replication", freeport.ForTest(f.t), "--jwt-key", trust.PrimaryKeyFile("access"), "--tls-ca", trust.AuthorityFile(),
+			"--tls-cert", cert, "--tls-key", key,
+		}}
+		require.NoError(f.t, process.Start())
+		f.t.Cleanup(process.Stop)
+		f.primaryMetrics = "http://" + address + "/metrics"
+	}
+	var text string
+	require.Eventually(f.t, func() (ok bool) {
+		var err error
+		text, err = get(f.primaryMetrics, "")
+		return err == nil
+	}, patience, 20*time.Millisecond)
+	return text
+}
+
+// allMetrics are the metrics of all pages, in order.
+func allMetrics(pages []page) (list []*metric) {
+	for _, p := range pages {
+		list = append(list, readMetrics(p.at, p.text)...)
+	}
+	return list
 }
 
 const (
@@ -84,21 +132,20 @@ const (
 	tableBegin = "| metric | at | kind and unit | labels | meaning |\n|---|---|---|---|---|\n"
 )
 
-// metricsAreExplained requires that the guide has a row for each metric of an edge and of the writer,
-// with what the metric says of itself, and no other row.
+// metricsAreExplained requires that the guide has a row for each metric of each kind of process, with what the metric says of itself, and no other row.
 func (f *fixture) metricsAreExplained() {
 	f.t.Helper()
-	edge, central := f.pages()
+	pages := f.pages()
 	var want strings.Builder
-	for _, m := range slices.Concat(readMetrics("edge", edge), readMetrics("writer", central)) {
+	for _, m := range allMetrics(pages) {
 		require.NotEmpty(f.t, m.help, m.name)
 		if strings.HasPrefix(m.name, "regedge_") {
 			want.WriteString(m.row())
 		}
 	}
-	for _, page := range []string{edge, central} {
-		require.Contains(f.t, page, "\ngo_goroutines ")
-		require.Contains(f.t, page, "\nprocess_resident_memory_bytes ")
+	for _, p := range pages {
+		require.Contains(f.t, p.text, "\ngo_goroutines ")
+		require.Contains(f.t, p.text, "\nprocess_resident_memory_bytes ")
 	}
 	text, err := os.ReadFile(guide)
 	require.NoError(f.t, err)

@@ -24,7 +24,7 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
-		ledgerState{w.config.Ledger}, ledgerFiles{ledgerFile(w.config.Ledger)})
+		ledgerState{w.config.Ledger}, operatorTokens{w}, ledgerFiles{ledgerFile(w.config.Ledger)})
 	if w.config.Backup != "" {
 		m.registry.MustRegister(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
 			func() float64 { return fileAge(w.config.Backup, w.config.Now()) }))
@@ -115,5 +115,36 @@ func (f ledgerFiles) Collect(to chan<- prometheus.Metric) {
 		if info, err := os.Stat(path); err == nil && f.path != "" {
 			to <- prometheus.MustNewConstMetric(ledgerBytesDesc, prometheus.GaugeValue, float64(info.Size()), file)
 		}
+	}
+}
+
+// operatorTokens shows until when the operators' tokens are good. It is left out while the ledger
+// can't be read.
+type operatorTokens struct{ w *Writer }
+
+var (
+	tokenEndsDesc = prometheus.NewDesc("regedge_writer_token_ends_seconds", "Until an operators' token ends; left out once it has.", []string{"token"}, nil)
+	tokenLifeDesc = prometheus.NewDesc("regedge_writer_token_life_seconds", "For how long an operators' token was made.", []string{"token"}, nil)
+)
+
+// Describe names the metrics.
+func (o operatorTokens) Describe(to chan<- *prometheus.Desc) {
+	to <- tokenEndsDesc
+	to <- tokenLifeDesc
+}
+
+// Collect reads them from the ledger.
+func (o operatorTokens) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
+	defer cancel()
+	now := o.w.now()
+	list, err := collect(ctx, o.w.config.Ledger, selectTokens+` WHERE ends_at > ?`, []any{now},
+		func(rows *sql.Rows) (OperatorToken, error) { return scanToken(rows, now) })
+	if err != nil {
+		return
+	}
+	for _, t := range list {
+		to <- prometheus.MustNewConstMetric(tokenEndsDesc, prometheus.GaugeValue, t.Ends.Sub(time.UnixMilli(now)).Seconds(), t.Name)
+		to <- prometheus.MustNewConstMetric(tokenLifeDesc, prometheus.GaugeValue, t.Ends.Sub(t.Created).Seconds(), t.Name)
 	}
 }

@@ -72,7 +72,17 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.NoError(t, err)
 	_, err = config.Ledger.Exec(`VACUUM INTO ?`, config.Backup)
 	require.NoError(t, err)
+	for name, life := range map[string]time.Duration{"renew": 1000 * time.Hour, "guest": time.Hour, "gone": time.Hour} {
+		_, err = clientOf(w, firstOperator).AddToken(t.Context(), name, RoleRead, life)
+		require.NoError(t, err)
+	}
+	_, err = clientOf(w, firstOperator).EndToken(t.Context(), "gone")
+	require.NoError(t, err)
 	got := scrapeWriter(t, w)
+	require.InDelta(t, 3_600_000, got[`regedge_writer_token_ends_seconds{token="renew"}`], 3600)
+	require.InDelta(t, 3_600_000, got[`regedge_writer_token_life_seconds{token="renew"}`], 0)
+	require.Contains(t, got, `regedge_writer_token_ends_seconds{token="guest"}`)
+	require.NotContains(t, got, `regedge_writer_token_ends_seconds{token="gone"}`)
 	require.Less(t, got["regedge_writer_loop_seconds"], 60.0)
 	require.Zero(t, got["regedge_writer_queued"])
 	require.Zero(t, got["regedge_writer_restoring"])
