@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,4 +208,41 @@ func TestHandshakesThatDoNotEndKeepNobodyOut(t *testing.T) {
 	}
 	defer close(forever)
 	require.Equal(t, 200, ask(r.from(t, "127.0.0.2", true), r.url+"/v1/llps/a", liveKey(1)))
+}
+
+// TestAClientWaitsForOneHandshakeOfAnother counts the handshakes of an address that come before that
+// of a client who arrives last.
+func TestAClientWaitsForOneHandshakeOfAnother(t *testing.T) {
+	const many = 40
+	var computed, before atomic.Int32
+	release := make(chan struct{})
+	r := startChanged(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Minute}, func(c *tls.Config) {
+		get := c.GetCertificate
+		c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if strings.HasPrefix(hello.Conn.RemoteAddr().String(), "127.0.0.2:") {
+				<-release
+				time.Sleep(10 * time.Millisecond)
+				computed.Add(1)
+			} else {
+				before.Store(computed.Load())
+			}
+			return get(hello)
+		}
+	})
+	open := func(n float64) {
+		require.Eventually(t, func() bool { return r.measured(t, "regedge_connections_open") == n }, time.Minute, time.Millisecond)
+	}
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	for range many {
+		attacker := r.from(t, "127.0.0.2", false)
+		asked.Go(func() { ask(attacker, r.url+"/v1/llps/a", liveKey(1)) })
+	}
+	open(many)
+	customer, answer := r.from(t, "127.0.0.3", false), make(chan int, 1)
+	go func() { answer <- ask(customer, r.url+"/v1/llps/a", liveKey(2)) }()
+	open(many + 1)
+	close(release)
+	require.Equal(t, 200, <-answer)
+	require.Less(t, before.Load(), int32(many/2), "handshakes of another address came first")
 }

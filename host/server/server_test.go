@@ -93,10 +93,17 @@ func dialer(address string) *net.Dialer {
 
 func startSecure(t testing.TB, config server.Config) *running {
 	t.Helper()
+	return startChanged(t, config, func(*tls.Config) {})
+}
+
+// startChanged starts a server with TLS whose configuration is changed first.
+func startChanged(t testing.TB, config server.Config, change func(*tls.Config)) *running {
+	t.Helper()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
 	var err error
 	config.TLS, err = server.NewTLS(certFile, keyFile, time.Now)
 	require.NoError(t, err)
+	change(config.TLS)
 	text, err := os.ReadFile(certFile)
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
