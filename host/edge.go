@@ -96,18 +96,18 @@ func (c *edgeCommand) openDatabases(ctx context.Context, m *Main, config *edge.C
 
 // edgeFlags are the flags of the commands that serve lookups.
 type edgeFlags struct {
-	Listen                   string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address of the lookups (${default})."`
-	Engine                   string   `enum:"wazero,native" default:"wazero" help:"wazero runs the component, native the same logic without Wasm (${default})."`
-	TLSCert                  string   `type:"path" placeholder:"FILE" help:"Certificate chain, PEM. It is read again when it changes."`
-	TLSKey                   string   `type:"path" placeholder:"FILE" help:"Key of the certificate, PEM."`
-	TrustedProxy             []string `placeholder:"CIDR" help:"Networks whose hosts are believed about the client's address."`
-	DocsURL                  string   `name:"docs-url" placeholder:"URL" help:"Where clients reach this host's pages; begins the type of every error. By default the address of the lookups."`
-	DashboardURL             string   `name:"dashboard-url" placeholder:"URL" help:"Where account owners sign in; linked from this host's pages."`
-	Metrics                  string   `placeholder:"ADDR" help:"Address of the Prometheus metrics; none by default."`
-	MaxInFlight              int      `default:"256" help:"Most requests answered at once; more get 503 (${default})."`
-	MaxConnections           int      `default:"8192" help:"Most connections at once; more are closed (${default})."`
-	MaxConnectionsPerAddress int      `default:"512" help:"Most connections of one client address at once; trusted proxies have no limit (${default})."`
-	Log                      string   `enum:"all,errors" default:"all" help:"all writes one line a request, errors only what went wrong (${default})."`
+	Listen       string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address of the lookups (${default})."`
+	Engine       string   `enum:"wazero,native" default:"wazero" help:"wazero runs the component, native the same logic without Wasm (${default})."`
+	TLSCert      string   `type:"path" placeholder:"FILE" help:"Certificate chain, PEM. It is read again when it changes."`
+	TLSKey       string   `type:"path" placeholder:"FILE" help:"Key of the certificate, PEM."`
+	TrustedProxy []string `placeholder:"CIDR" help:"Networks whose hosts are believed about the client's address."`
+	DocsURL      string   `name:"docs-url" placeholder:"URL" help:"Where clients reach this host's pages; begins the type of every error. By default the address of the lookups."`
+	DashboardURL string   `name:"dashboard-url" placeholder:"URL" help:"Where account owners sign in; linked from this host's pages."`
+	metricsFlags
+	MaxInFlight              int    `default:"256" help:"Most requests answered at once; more get 503 (${default})."`
+	MaxConnections           int    `default:"8192" help:"Most connections at once; more are closed (${default})."`
+	MaxConnectionsPerAddress int    `default:"512" help:"Most connections of one client address at once; trusted proxies have no limit (${default})."`
+	Log                      string `enum:"all,errors" default:"all" help:"all writes one line a request, errors only what went wrong (${default})."`
 }
 
 // Validate refuses contradicting flags.
@@ -122,7 +122,7 @@ func (f *edgeFlags) Validate() error {
 		return errors.New("--max-connections and --max-connections-per-address are at least 1")
 	}
 	_, err := server.ParseProxies(f.TrustedProxy)
-	return errors.Join(err, checkPageURL("--docs-url", &f.DocsURL), checkPageURL("--dashboard-url", &f.DashboardURL))
+	return errors.Join(err, f.metricsFlags.check(), checkPageURL("--docs-url", &f.DocsURL), checkPageURL("--dashboard-url", &f.DashboardURL))
 }
 
 // logFlush is how long a log line may be buffered.
@@ -175,7 +175,7 @@ func (f *edgeFlags) config(l listeners, log *slog.Logger) (config edge.Config, e
 	config = edge.Config{
 		Engine: f.Engine, DocsURL: f.docsURL(l.lookups.Addr()), MaxInFlight: f.MaxInFlight,
 		MaxConnections: f.MaxConnections, MaxConnectionsPerAddress: f.MaxConnectionsPerAddress,
-		Lookups: l.lookups, MetricsListener: l.metrics, TLS: l.tls, Log: log, Metrics: newMetrics(),
+		Lookups: l.lookups, MetricsListener: l.metrics, Profiles: f.Pprof, TLS: l.tls, Log: log, Metrics: newMetrics(),
 	}
 	if l.tls != nil {
 		config.Metrics.MustRegister(servedEnds(l.tls, f.TLSCert, time.Now))

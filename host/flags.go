@@ -188,6 +188,19 @@ func (m *Main) listen(name, flag, address string) (net.Listener, error) {
 	return listener, nil
 }
 
+// metricsFlags are the flags of the commands whose metrics have an address of their own.
+type metricsFlags struct {
+	Metrics string `placeholder:"ADDR" help:"Address of the Prometheus metrics; none by default."`
+	Pprof   bool   `help:"Serve Go's profiles at /debug/pprof/ of --metrics. Whoever reaches that address can then slow this process down."`
+}
+
+func (f *metricsFlags) check() error {
+	if f.Pprof && f.Metrics == "" {
+		return errors.New("--pprof needs --metrics, the address at which profiles are served")
+	}
+	return nil
+}
+
 // listenForMetrics opens the address of the metrics; it returns nil without one.
 func (m *Main) listenForMetrics(address string, closers *service.Closers) (net.Listener, error) {
 	if address == "" {

@@ -15,12 +15,14 @@ type meterCommand struct {
 	Listen         string `default:"127.0.0.1:8090" placeholder:"ADDR" help:"Address of the meter (${default})."`
 	MeterToken     string `placeholder:"TOKEN" help:"What a component must show: the variable meter_token of Spin."`
 	MeterTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the meter token; it wins over the token itself."`
-	Metrics        string `placeholder:"ADDR" help:"Address of the Prometheus metrics; none by default."`
+	metricsFlags
 	tlsFlags
 }
 
 // Validate refuses to serve tokens to the network in the clear.
-func (c *meterCommand) Validate() error { return c.check(c.Listen) }
+func (c *meterCommand) Validate() error {
+	return errors.Join(c.tlsFlags.check(c.Listen), c.metricsFlags.check())
+}
 
 // Run serves the meter's contract (docs/design.md, "The meter's contract") until ctx is done.
 func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
@@ -47,14 +49,14 @@ func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	closers.Add(opened.Close)
-	listener, err := c.listen(m, "meter", c.Listen, metrics)
+	listener, err := c.tlsFlags.listen(m, "meter", c.Listen, metrics)
 	if err != nil {
 		return err
 	}
 	log.Info("serving", "address", listener.Addr().String())
 	services := []service.Service{{Name: "meter", Run: opened.Run}}
 	if metricsListener != nil {
-		services = append(services, service.Metrics(metricsListener, metrics, log))
+		services = append(services, service.Metrics(metricsListener, metrics, c.Pprof, log))
 	}
 	return service.Run(ctx, append(services, service.HTTP("api", listener, opened.Handler(shared), log))...)
 }

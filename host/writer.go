@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
+	"regedge/replicate/metering/bearer"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
 )
@@ -24,6 +26,7 @@ type writerCommand struct {
 	heartbeatFlags
 	Backup   string `type:"path" placeholder:"FILE" help:"The ledger's last backup, whose age is a metric."`
 	TakeOver bool   `env:"-" help:"Take the ledger from a writer that still runs, which then ends. Without it, this one ends with code 3 when the other is heard within 3 s."`
+	Pprof    bool   `help:"Serve Go's profiles at /debug/pprof/, to whoever has this writer's own token."`
 	Restored bool   `env:"-" help:"The ledger came back from a backup: grant nothing until every node has reported."`
 	tokenFlags
 	tlsFlags
@@ -80,7 +83,25 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	}
 	log.Info("serving", "address", listener.Addr().String())
 	services := append([]service.Service{{Name: "writer", Run: centre.Run}}, heartbeats...)
-	return service.Run(ctx, append(services, service.HTTP("api", listener, pages.Handler(), log))...)
+	return service.Run(ctx, append(services, service.HTTP("api", listener, c.withProfiles(pages.Handler(), config.OperatorToken), log))...)
+}
+
+// withProfiles serves Go's profiles as well, if they are asked for, to who has the token.
+func (c *writerCommand) withProfiles(pages http.Handler, token string) http.Handler {
+	if !c.Pprof {
+		return pages
+	}
+	allowed, profiles := bearer.New(token), service.Profiles()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasPrefix(r.URL.Path, service.ProfilesPath):
+			pages.ServeHTTP(w, r)
+		case allowed.In(r):
+			profiles.ServeHTTP(w, r)
+		default:
+			http.Error(w, "the writer's own token is needed", http.StatusUnauthorized)
+		}
+	})
 }
 
 func (c *writerCommand) openDatabases(config *writer.Config, closers *service.Closers) (err error) {

@@ -43,11 +43,13 @@ type Config struct {
 	MaxConnections, MaxConnectionsPerAddress int
 	// Lookups is the listener of the lookups, MetricsListener that of the metrics or nil.
 	Lookups, MetricsListener net.Listener
-	TLS                      *tls.Config // nil for plain HTTP
-	Access, Registry         Database
-	Meter                    *meter.Meter
-	Log                      *slog.Logger
-	Metrics                  *prometheus.Registry
+	// Profiles serves Go's profiles beside the metrics.
+	Profiles         bool
+	TLS              *tls.Config // nil for plain HTTP
+	Access, Registry Database
+	Meter            *meter.Meter
+	Log              *slog.Logger
+	Metrics          *prometheus.Registry
 }
 
 // The engines of Config.
@@ -129,7 +131,7 @@ func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
 func (n *Node) Services() []service.Service {
 	services := []service.Service{n.watchDatabases()}
 	if n.config.MetricsListener != nil {
-		services = append(services, service.Metrics(n.config.MetricsListener, n.config.Metrics, n.config.Log))
+		services = append(services, service.Metrics(n.config.MetricsListener, n.config.Metrics, n.config.Profiles, n.config.Log))
 	}
 	return append(services, service.Service{Name: "lookups", Run: func(ctx context.Context) error {
 		return errors.Join(n.web.Run(ctx, n.config.Lookups), n.closeEngine(context.WithoutCancel(ctx)))

@@ -59,9 +59,13 @@ func NewMetrics() *prometheus.Registry {
 	return registry
 }
 
-// Metrics returns the service that answers GET /metrics on an address of its own.
-func Metrics(listener net.Listener, registry *prometheus.Registry, log *slog.Logger) Service {
+// Metrics returns the service that answers GET /metrics on an address of its own, and with profiles
+// those of Profiles.
+func Metrics(listener net.Listener, registry *prometheus.Registry, profiles bool, log *slog.Logger) Service {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	if profiles {
+		mux.Handle(ProfilesPath, Profiles())
+	}
 	return HTTP("metrics", listener, mux, log)
 }
