@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -126,13 +125,16 @@ func (l *bounded) newCounted(conn net.Conn, address string) *counted {
 	return c
 }
 
-// countedOf finds the connection below one with TLS, or without.
+// countedOf finds the connection below others, such as one with TLS.
 func countedOf(conn net.Conn) *counted {
-	if secured, ok := conn.(*tls.Conn); ok {
-		conn = secured.NetConn()
+	for {
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			c, _ := conn.(*counted)
+			return c
+		}
+		conn = above.NetConn()
 	}
-	c, _ := conn.(*counted)
-	return c
 }
 
 // hold holds up the next read, longer the more requests of the connection ask for it.

@@ -1,6 +1,9 @@
 package server_test
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"regedge/host/server"
 )
@@ -41,8 +45,8 @@ func (c *http2Client) answer(t *testing.T, stream uint32) (status string, fields
 	}
 }
 
-// TestMalformedRequestsAreRefusedOverHTTP2 sends what no client library sends. What net/http itself refuses,
-// it answers in its own way or with a reset: none of it is answered.
+// TestMalformedRequestsAreRefusedOverHTTP2 sends what no client library sends, of which net/http would answer
+// most in its own way or with a reset.
 func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 	r := startSecure(t, server.Config{Answerer: echo, MaxTargetBytes: 100, MaxHeaderBytes: 1000})
 	fields := func(method, authority, path string, more ...string) []string {
@@ -63,12 +67,22 @@ func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 		"no method":                   {fields("G@T", "h", "/v1/llps/a"), "400 invalid_request"},
 		"a long header":               {fields("GET", "h", "/v1/llps/a", "x: "+strings.Repeat("a", 2000)), "431 header_too_large"},
 		"a long target":               {fields("GET", "h", "/"+strings.Repeat("a", 200)), "414 uri_too_long"},
-		"a broken escape":             {fields("GET", "h", "/v1/llps/%ZZ"), "reset: PROTOCOL_ERROR "},
-		"no path":                     {fields("GET", "h", "v1"), "reset: PROTOCOL_ERROR "},
-		"a line in a value":           {fields("GET", "h", "/v1/llps/a", "x: a\rb"), "reset: PROTOCOL_ERROR "},
-		"a name in capitals":          {fields("GET", "h", "/v1/llps/a", "X-A: b"), "reset: PROTOCOL_ERROR "},
-		"a field of a connection":     {fields("GET", "h", "/v1/llps/a", "connection: close"), "400 "},
-		"a transfer encoding":         {fields("GET", "h", "/v1/llps/a", "transfer-encoding: chunked"), "400 "},
+		"a much longer header":        {fields("GET", "h", "/v1/llps/a", "x: "+strings.Repeat("a", 7000)), "431 header_too_large"},
+		"many small fields":           {fields("GET", "h", "/v1/llps/a", strings.Split(strings.Repeat("x: a\n", 200), "\n")[:199]...), "431 header_too_large"},
+		"a broken escape":             {fields("GET", "h", "/v1/llps/%ZZ"), "200 "},
+		"no path":                     {fields("GET", "h", "v1"), "400 invalid_request"},
+		"a line in a value":           {fields("GET", "h", "/v1/llps/a", "x: a\rb"), "400 invalid_request"},
+		"a name in capitals":          {fields("GET", "h", "/v1/llps/a", "X-A: b"), "400 invalid_request"},
+		"a field of a connection":     {fields("GET", "h", "/v1/llps/a", "connection: close"), "400 invalid_request"},
+		"an upgrade":                  {fields("GET", "h", "/v1/llps/a", "upgrade: h2c"), "400 invalid_request"},
+		"a te of a connection":        {fields("GET", "h", "/v1/llps/a", "te: gzip"), "400 invalid_request"},
+		"a length that is none":       {fields("GET", "h", "/v1/llps/a", "content-length: x"), "400 invalid_request"},
+		"two paths":                   {fields("GET", "h", "/v1/llps/a", ":path: /"), "400 invalid_request"},
+		"no scheme":                   {[]string{":method: GET", ":authority: h", ":path: /"}, "400 invalid_request"},
+		"a user in the host":          {fields("GET", "a@h", "/v1/llps/a"), "400 invalid_request"},
+		"another protocol":            {fields("CONNECT", "h", "/v1/llps/a", ":protocol: websocket"), "400 invalid_request"},
+		"a status":                    {append([]string{":status: 200"}, fields("GET", "h", "/")...), "400 invalid_request"},
+		"a transfer encoding":         {fields("GET", "h", "/v1/llps/a", "transfer-encoding: chunked"), "400 invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := r.http2(t, "127.0.0.1", 1<<20)
@@ -83,6 +97,78 @@ func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 	}
 	require.NoError(t, r.stop())
 	require.Contains(t, r.log.String(), `"route":"invalid","status":400`)
+	require.Contains(t, r.log.String(), `"route":"invalid","status":431`)
+	require.Zero(t, r.counted(t, "regedge_http2_errors_total"), "none was left without an answer")
+}
+
+// TestABrokenEscapeReachesTheHandlerOverHTTP2 as it does over HTTP/1.1.
+func TestABrokenEscapeReachesTheHandlerOverHTTP2(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: echo})
+	for _, target := range []string{"/v1/llps/%ZZ", "/v1/llps/%", "/v1/llps/%2", "/v1/llps/a?b=%zz"} {
+		client := r.http2(t, "127.0.0.1", 1<<20)
+		_, _, got := client.answer(t, client.send(t, ":method: GET", ":scheme: https", ":authority: h", ":path: "+target, "x: y"))
+		want := r.raw(t, "GET "+target+" HTTP/1.1\r\nHost: h\r\nX: y\r\nConnection: close\r\n\r\n")
+		require.Contains(t, got, `"`+target+`" "h"`)
+		require.Contains(t, want, `"`+target+`" "h"`)
+		require.NotContains(t, got, `"X-`, "no other field")
+	}
+}
+
+// TestARefusalOverHTTP2LeavesTheConnectionUsable, with the compression that the refused request has changed.
+func TestARefusalOverHTTP2LeavesTheConnectionUsable(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: echo})
+	client := r.http2(t, "127.0.0.1", 1<<20)
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for n, path := range []string{"/v1/llps/a", "no path", "/v1/llps/b", "/v1/llps/a", "/v1/llps/%zz"} {
+		block.Reset()
+		for _, f := range []string{":method GET", ":scheme https", ":authority h", ":path " + path, "x-kept value"} {
+			name, value, _ := strings.Cut(f, " ")
+			require.NoError(t, encoder.WriteField(hpack.HeaderField{Name: name, Value: value}))
+		}
+		stream := uint32(2*n + 1)
+		require.NoError(t, client.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}))
+		status, _, body := client.answer(t, stream)
+		if path == "no path" {
+			require.Equal(t, "400", status)
+			continue
+		}
+		require.Equal(t, "200", status)
+		require.Contains(t, body, path)
+		require.Contains(t, body, `{"X-Kept" "value"}`)
+	}
+}
+
+// TestABrokenProtocolIsCountedAndLogged: no answer can be sent on what is left of such a connection.
+func TestABrokenProtocolIsCountedAndLogged(t *testing.T) {
+	for name, frames := range map[string]func(*http2Client) error{
+		"a header that can't be decoded": func(c *http2Client) error {
+			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, EndHeaders: true})
+		},
+		"a header without end": func(c *http2Client) error {
+			err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1})
+			for n := 0; err == nil && n < 20; n++ {
+				err = c.WriteContinuation(1, false, bytes.Repeat([]byte{0x82}, 16<<10))
+			}
+			return nil // the server may have hung up
+		},
+		"another frame within a header": func(c *http2Client) error {
+			return errors.Join(c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}), c.WritePing(false, [8]byte{}))
+		},
+		"data of no request": func(c *http2Client) error { return c.WriteData(1, true, []byte("x")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startSecure(t, server.Config{Answerer: echo})
+			client := r.http2(t, "127.0.0.1", 1<<20)
+			client.AllowIllegalWrites = true
+			require.NoError(t, frames(client))
+			_, err := io.Copy(io.Discard, client.conn) // until it ends
+			_ = err
+			require.Equal(t, 1.0, r.counted(t, "regedge_http2_errors_total"))
+			require.NoError(t, r.stop())
+			require.Contains(t, r.log.String(), "a stream or a connection with HTTP/2 was ended")
+		})
+	}
 }
 
 var problemOf = regexp.MustCompile(`"code":"([a-z_]+)"`)

@@ -21,6 +21,8 @@ type metrics struct {
 	durations [routeCount][outcomeCount]atomic.Pointer[prometheus.Observer]
 	refusals  map[string]refusal // by problem code
 	screened  prometheus.Counter
+	// streamErrors are errors of HTTP/2 that could not be answered.
+	streamErrors prometheus.Counter
 }
 
 // refusal counts the answers with a problem.
@@ -48,10 +50,13 @@ func newMetrics(registry prometheus.Registerer, inFlight *atomic.Int64) (*metric
 	m.screened = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "regedge_requests_screened_total", Help: "Requests refused without the component, since their address or key had just been refused.",
 	})
+	m.streamErrors = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "regedge_http2_errors_total", Help: "Streams and connections with HTTP/2 that ended without an answer since their frames broke the protocol.",
+	})
 	busy := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "regedge_requests_in_flight", Help: "Lookups being answered now.",
 	}, func() float64 { return float64(inFlight.Load()) })
-	for _, collector := range []prometheus.Collector{m.requests, m.seconds, problems, busy, m.screened} {
+	for _, collector := range []prometheus.Collector{m.requests, m.seconds, problems, busy, m.screened, m.streamErrors} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}

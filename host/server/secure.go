@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,8 @@ func (s *Server) newSecure(listener net.Listener) transport {
 			WriteTimeout:                 s.config.WriteTimeout,
 			IdleTimeout:                  s.config.IdleTimeout,
 			MaxHeaderBytes:               unreadHeaders * s.config.MaxHeaderBytes,
-			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, CountError: s.streamError},
+			Protocols:                    passedOn(),
 			DisableGeneralOptionsHandler: true,
 			ConnContext:                  withPeer,
 			ErrorLog:                     slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
@@ -51,9 +53,23 @@ func (s *Server) newSecure(listener net.Listener) transport {
 	}
 }
 
-// unreadHeaders is how many times MaxHeaderBytes net/http reads: what is longer than one gets a
-// problem document from us, what is longer than that a page of net/http.
+// unreadHeaders is how many times MaxHeaderBytes is read of a header. What is longer than one is refused;
+// what is longer than this is also left unread, and a connection ends with one of twice that.
 const unreadHeaders = 4
+
+// passedOn is HTTP/2 on a connection that is not of type tls.Conn, see streams.
+func passedOn() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetUnencryptedHTTP2(true)
+	return p
+}
+
+// streamError counts a stream or a connection that net/http ended, and logs it. what is one of a few
+// words of net/http.
+func (s *Server) streamError(what string) {
+	s.metrics.streamErrors.Inc()
+	s.config.Log.Info("a stream or a connection with HTTP/2 was ended", "error", what)
+}
 
 // maxStreams bounds the requests at once on a connection with HTTP/2. RFC 9113, section 6.5.2, advises
 // against less than 100.
@@ -93,11 +109,22 @@ func (w *secure) handshake(ctx context.Context, conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	to := w.toHTTP1
-	if secured.ConnectionState().NegotiatedProtocol == protocolHTTP2 {
-		to = w.toHTTP2
+	state := secured.ConnectionState()
+	switch {
+	case state.NegotiatedProtocol != protocolHTTP2:
+		w.toHTTP1.give(secured)
+	case state.Version < tls.VersionTLS13 && !slices.Contains(suitesOfHTTP2, state.CipherSuite):
+		w.of.streamError("inadequate_security")
+		_ = secured.Close()
+	default:
+		w.toHTTP2.give(newStreams(secured, unreadHeaders*w.of.config.MaxHeaderBytes))
 	}
-	to.give(secured)
+}
+
+// suitesOfHTTP2 are the cipher suites of TLS 1.2 with which HTTP/2 is spoken (RFC 9113, section 9.2.2).
+var suitesOfHTTP2 = []uint16{
+	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
 // lane bounds the handshakes that compute at once to half of the processors, so that a lookup waits for
@@ -199,8 +226,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		from.conn.streams.Lock()
 		defer from.conn.streams.Unlock()
 	}
+	refusal := r.Header.Get(refusalField)
 	size := e.readHTTP(r)
 	switch {
+	case refusal != "":
+		s.refuseStream(e, client, refusal)
 	case size > s.config.MaxHeaderBytes:
 		s.refuseStream(e, client, handler.HeaderTooLarge)
 	case !wellFormed(r):
@@ -247,6 +277,10 @@ func wellFormed(r *http.Request) bool {
 
 // readHTTP reads a request and returns its size in bytes.
 func (e *exchange) readHTTP(r *http.Request) (size int) {
+	if target := r.Header[targetField]; target != nil {
+		r.RequestURI = target[0]
+		delete(r.Header, targetField)
+	}
 	size = len(r.Method) + len(r.RequestURI) + len(r.Host)
 	e.request.Method = r.Method
 	e.request.Target, e.request.Authority = originForm(r.RequestURI, r.Host)

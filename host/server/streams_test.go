@@ -1,0 +1,126 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// sentBy is a connection whose client sends bytes, a few at a time.
+type sentBy struct {
+	net.Conn
+	from  io.Reader
+	pause int // bytes of a read; 0 for any number
+}
+
+func (c *sentBy) Read(p []byte) (int, error) {
+	if c.pause > 0 {
+		p = p[:min(len(p), c.pause)]
+	}
+	return c.from.Read(p)
+}
+
+// sent writes what a client sends: the preface, and frames.
+func sent(write func(*http2.Framer, func(fields ...string) []byte)) []byte {
+	var all, block bytes.Buffer
+	all.WriteString(http2.ClientPreface)
+	framer, encoder := http2.NewFramer(&all, nil), hpack.NewEncoder(&block)
+	framer.AllowIllegalWrites = true
+	write(framer, func(fields ...string) []byte {
+		block.Reset()
+		for _, field := range fields {
+			name, value, _ := strings.Cut(field, ": ")
+			_ = encoder.WriteField(hpack.HeaderField{Name: name, Value: value})
+		}
+		return bytes.Clone(block.Bytes())
+	})
+	return all.Bytes()
+}
+
+var wellFormedHeader = []string{
+	":method: GET", ":scheme: https", ":authority: registry.example", ":path: /v1/companies/U72900ZZ2015PTC000001",
+	"authorization: Bearer reg_live_abcdefghijklmnopqrstuvwxyz012345", "accept: */*", "user-agent: client/1.0", "x: " + strings.Repeat("a", 20),
+}
+
+// TestFramesArePassedOn compares what net/http would read with what the client sent, in all sizes of reads.
+func TestFramesArePassedOn(t *testing.T) {
+	client := sent(func(f *http2.Framer, block func(...string) []byte) {
+		require.NoError(t, f.WriteSettings())
+		first := block(wellFormedHeader...)
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: 1, BlockFragment: first[:7], PadLength: 9, Priority: http2.PriorityParam{StreamDep: 3, Weight: 7},
+		}))
+		require.NoError(t, f.WriteContinuation(1, false, nil))
+		require.NoError(t, f.WriteContinuation(1, true, first[7:]))
+		require.NoError(t, f.WriteData(1, false, bytes.Repeat([]byte("d"), 10_000)))
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block("trailer: t"), EndStream: true, EndHeaders: true}))
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: block(":method: GET", "bad name: x"), EndStream: true, EndHeaders: true}))
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, BlockFragment: block(wellFormedHeader...), EndStream: true, EndHeaders: true}))
+		require.NoError(t, f.WritePing(false, [8]byte{1}))
+	})
+	for _, pause := range []int{0, 1, 8, 100} {
+		passed, err := io.ReadAll(newStreams(&sentBy{from: bytes.NewReader(client), pause: pause}, 64<<10))
+		require.NoError(t, err)
+		rest, found := bytes.CutPrefix(passed, []byte(http2.ClientPreface))
+		require.True(t, found)
+		framer := http2.NewFramer(nil, bytes.NewReader(rest))
+		framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+		var got []string
+		for {
+			frame, err := framer.ReadFrame()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			line := frame.Header().Type.String()
+			if header, ok := frame.(*http2.MetaHeadersFrame); ok {
+				for _, f := range header.Fields {
+					line += " " + f.Name + ": " + f.Value
+				}
+			}
+			got = append(got, line)
+		}
+		header := "HEADERS " + strings.Join(wellFormedHeader, " ")
+		require.Equal(t, []string{
+			"SETTINGS", header, "DATA", "HEADERS", "HEADERS :method: GET :scheme: https :authority: refused :path: / " + strings.ToLower(refusalField) + ": invalid_request",
+			header, "PING",
+		}, got)
+	}
+}
+
+// FuzzStreams passes on anything. What comes out are the preface and whole frames, or their beginning.
+func FuzzStreams(f *testing.F) {
+	f.Add(sent(func(f *http2.Framer, block func(...string) []byte) {
+		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block(wellFormedHeader...), EndStream: true, EndHeaders: true, PadLength: 3})
+		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: block(":path: %ZZ"), EndHeaders: false})
+		_ = f.WriteContinuation(3, true, block("a: b"))
+		_ = f.WriteData(1, true, []byte("data"))
+	}))
+	f.Fuzz(func(t *testing.T, client []byte) {
+		passed, err := io.ReadAll(newStreams(&sentBy{from: bytes.NewReader(client)}, 1<<10))
+		require.NoError(t, err)
+		for rest := passed[min(len(passed), len(http2.ClientPreface)):]; len(rest) >= frameHeaderBytes; {
+			rest = rest[min(len(rest), frameHeaderBytes+frameLength(rest)):]
+		}
+	})
+}
+
+func BenchmarkStreams(b *testing.B) {
+	client := sent(func(f *http2.Framer, block func(...string) []byte) {
+		for n := range uint32(1000) {
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: block(wellFormedHeader...), EndStream: true, EndHeaders: true})
+		}
+	})
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += 1000 {
+		if _, err := io.Copy(io.Discard, newStreams(&sentBy{from: bytes.NewReader(client)}, 64<<10)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

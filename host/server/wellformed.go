@@ -1,0 +1,103 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/http2/hpack"
+
+	"regedge/handler"
+)
+
+// judge looks at a request's header as HTTP/2 sends it, for what net/http would refuse. It returns the
+// code of the refusal; else, when net/http could not parse the target, the index of its field, which is
+// -1 for others. tooLarge says that fields are missing.
+func judge(fields []hpack.HeaderField, tooLarge bool) (code string, target int) {
+	regular := slices.IndexFunc(fields, func(f hpack.HeaderField) bool { return !f.IsPseudo() })
+	if regular < 0 {
+		regular = len(fields)
+	}
+	pseudo := fields[:regular]
+	switch {
+	case !areRegular(fields[regular:]):
+		return handler.InvalidRequest, -1
+	case tooLarge:
+		return handler.HeaderTooLarge, -1
+	}
+	path, ok := parsePseudo(pseudo)
+	if !ok {
+		return handler.InvalidRequest, -1
+	}
+	if path < 0 { // CONNECT
+		return "", -1
+	}
+	if _, err := url.ParseRequestURI(pseudo[path].Value); err != nil {
+		if !isTarget(pseudo[path].Value) {
+			return handler.InvalidRequest, -1
+		}
+		return "", path
+	}
+	return "", -1
+}
+
+// areRegular checks fields that are no pseudo-header fields (RFC 9113, section 8.2).
+func areRegular(fields []hpack.HeaderField) bool {
+	for i, f := range fields {
+		if !httpguts.ValidHeaderFieldName(f.Name) || strings.ToLower(f.Name) != f.Name || !httpguts.ValidHeaderFieldValue(f.Value) {
+			return false
+		}
+		switch f.Name {
+		case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade":
+			return false
+		case "te":
+			if f.Value != "trailers" || slices.ContainsFunc(fields[:i], func(o hpack.HeaderField) bool { return o.Name == "te" }) {
+				return false
+			}
+		case "content-length":
+			if f.Value == "" || strings.Trim(f.Value, "0123456789") != "" || slices.ContainsFunc(fields[:i], func(o hpack.HeaderField) bool { return o.Name == f.Name && o.Value != f.Value }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// parsePseudo checks the pseudo-header fields (RFC 9113, section 8.3.1), and returns the index of the
+// path: -1 for CONNECT (section 8.5).
+func parsePseudo(fields []hpack.HeaderField) (path int, ok bool) {
+	at := map[string]int{}
+	for i, f := range fields {
+		if _, twice := at[f.Name]; twice || !httpguts.ValidHeaderFieldValue(f.Value) {
+			return -1, false
+		}
+		switch f.Name {
+		case ":method", ":scheme", ":authority", ":path":
+			at[f.Name] = i
+		default:
+			return -1, false
+		}
+	}
+	value := func(name string) string {
+		if i, found := at[name]; found {
+			return fields[i].Value
+		}
+		return ""
+	}
+	if value(":method") == http.MethodConnect {
+		return -1, len(fields) == 2 && value(":authority") != ""
+	}
+	scheme := value(":scheme")
+	if value(":method") == "" || value(":path") == "" || scheme != "https" && scheme != "http" || strings.Contains(value(":authority"), "@") {
+		return -1, false
+	}
+	return at[":path"], true
+}
+
+// isTarget reports whether HTTP/1.1 would pass a target on: it has broken escapes at most.
+func isTarget(target string) bool {
+	return (strings.HasPrefix(target, "/") || strings.Contains(target, "://")) &&
+		!strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
