@@ -14,7 +14,7 @@ import (
 
 type accountCommands struct {
 	Add     accountAdd     `cmd:"" help:"Make an account, without credits."`
-	List    accountList    `cmd:"" help:"List all accounts."`
+	List    accountList    `cmd:"" help:"List accounts, or find them by name, number or e-mail address."`
 	Change  accountChange  `cmd:"" help:"Change an account's name, e-mail address or plan."`
 	Suspend accountSuspend `cmd:"" help:"Suspend an account: its keys get 403."`
 	Resume  accountResume  `cmd:"" help:"Lift a suspension."`
@@ -35,12 +35,12 @@ func (c *accountAdd) Run(ctx context.Context, m *Main) error {
 	}, accountTable)
 }
 
-type accountList struct{ operator }
+type accountList struct{ listing }
 
 // Run lists the accounts.
 func (c *accountList) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) ([]writer.Account, error) {
-		return w.Accounts(ctx)
+	return list(ctx, m, &c.listing, func(w *writer.Client) reading[writer.Account] {
+		return w.AccountPage
 	}, accountsTable)
 }
 

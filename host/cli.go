@@ -39,6 +39,7 @@ type commands struct {
 	Status   statusCommand   `cmd:"" group:"watch" help:"Nodes, how far behind they are, and releases."`
 	Doctor   doctorCommands  `cmd:"" group:"watch" help:"What is wrong on this machine, and what to do about it."`
 	Usage    usageCommand    `cmd:"" group:"watch" help:"Requests by account, key, endpoint and hour."`
+	Audit    auditCommand    `cmd:"" group:"watch" help:"Who changed what and signed in when, newest first."`
 	Version  versionCommand  `cmd:"" group:"watch" help:"Print the version."`
 
 	Completion completionCommand `cmd:"" group:"watch" help:"Print the completion script of a shell."`

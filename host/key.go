@@ -34,14 +34,16 @@ func (c *keyAdd) Run(ctx context.Context, m *Main) error {
 }
 
 type keyList struct {
-	operator
+	listing
 	Account int64 `arg:"" help:"Id of the account."`
 }
 
 // Run lists keys.
 func (c *keyList) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) ([]writer.Key, error) {
-		return w.Keys(ctx, c.Account)
+	return list(ctx, m, &c.listing, func(w *writer.Client) reading[writer.Key] {
+		return func(ctx context.Context, q writer.ListQuery) (writer.Page[writer.Key], error) {
+			return w.KeyPage(ctx, c.Account, q)
+		}
 	}, keysTable)
 }
 

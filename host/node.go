@@ -46,12 +46,12 @@ func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
 	return edgeSecrets(m, opened, c.Name)
 }
 
-type nodeList struct{ operator }
+type nodeList struct{ listing }
 
 // Run lists the nodes.
 func (c *nodeList) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) ([]writer.Node, error) {
-		return w.Nodes(ctx)
+	return list(ctx, m, &c.listing, func(w *writer.Client) reading[writer.Node] {
+		return w.NodePage
 	}, nodesTable)
 }
 

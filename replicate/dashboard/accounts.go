@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,44 +13,24 @@ import (
 // accountRows is how many accounts a page lists.
 const accountRows = 50
 
-// listed is an account in the list.
-type listed struct {
-	ID             int64
-	Name, Plan     string
-	Suspended      bool
-	Keys           int
-	Balance, Spent int64
-}
-
 type accountsData struct {
-	Accounts []listed
+	Accounts []writer.Account
 	Query    string
-	After    int64 // id of the last account on this page, 0 on the last page
+	After    string // the cursor of the next page, empty on the last one
 	Plans    []writer.Plan
 	Plan     string // the plan that a new account gets unless another one is chosen
 }
-
-const selectListed = `SELECT a.id, a.name, a.plan, a.suspended, a.bought + a.compensated - a.spent - a.lost, a.spent,
-	(SELECT count(*) FROM api_key k WHERE k.account = a.id AND k.revoked_at IS NULL) FROM account a
-	WHERE a.id > ?1 AND (?2 = '' OR a.name LIKE ?3 ESCAPE '\' OR a.id = ?4
-		OR EXISTS (SELECT 1 FROM user u WHERE u.account = a.id AND u.email LIKE ?3 ESCAPE '\'))
-	ORDER BY a.id LIMIT ?5`
 
 func (d *Dashboard) accountsPage(v *visit) (answer, error) { return d.accounts(v, "") }
 
 func (d *Dashboard) accounts(v *visit, words string) (answer, error) {
 	query := v.r.URL.Query()
 	data := accountsData{Query: strings.TrimSpace(printable(query.Get("q"), maxName))}
-	after, err := strconv.ParseInt(query.Get("after"), 10, 64)
-	if err != nil && query.Has("after") {
-		return answer{}, errMissing
+	page, err := d.client.AccountPage(v.r.Context(), writer.ListQuery{Search: data.Query, Limit: accountRows, Cursor: query.Get("after")})
+	if err != nil {
+		return answer{}, listRefusal(err)
 	}
-	if data.Accounts, err = d.listAccounts(v.r.Context(), after, data.Query); err != nil {
-		return answer{}, err
-	}
-	if len(data.Accounts) == accountRows {
-		data.After = data.Accounts[accountRows-1].ID
-	}
+	data.Accounts, data.After = page.Data, page.Next
 	if data.Plans, err = d.client.Plans(v.r.Context()); err != nil {
 		return answer{}, err
 	}
@@ -63,23 +42,12 @@ func (d *Dashboard) accounts(v *visit, words string) (answer, error) {
 	return a, nil
 }
 
-func (d *Dashboard) listAccounts(ctx context.Context, after int64, query string) ([]listed, error) {
-	id, _ := strconv.ParseInt(query, 10, 64) // 0, which no account has, when it is no number
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(query) + "%"
-	rows, err := d.config.Ledger.QueryContext(ctx, selectListed, after, query, pattern, id, accountRows)
-	if err != nil {
-		return nil, err
+// listRefusal answers 404 to a cursor that leads nowhere.
+func listRefusal(err error) error {
+	if errors.Is(err, writer.ErrMalformed) {
+		return errMissing
 	}
-	defer rows.Close()
-	var list []listed
-	for rows.Next() {
-		var a listed
-		if err := rows.Scan(&a.ID, &a.Name, &a.Plan, &a.Suspended, &a.Balance, &a.Spent, &a.Keys); err != nil {
-			return nil, err
-		}
-		list = append(list, a)
-	}
-	return list, rows.Err()
+	return err
 }
 
 func (d *Dashboard) addAccount(v *visit) (answer, error) {
@@ -131,9 +99,11 @@ func (d *Dashboard) accountWith(v *visit, words string, data accountData) (answe
 	if data.People, err = d.readPeople(ctx, id); err != nil {
 		return answer{}, err
 	}
-	if data.Activity, err = d.readActivity(ctx, selectActivity, id, 1<<62, accountActivity); err != nil {
+	latest, err := d.client.AuditPage(ctx, id, writer.ListQuery{Limit: accountActivity})
+	if err != nil {
 		return answer{}, err
 	}
+	data.Activity = activities(latest.Data)
 	a := answer{page: "account", title: data.Account.Name, error: words, data: data}
 	if words != "" {
 		a.status = http.StatusUnprocessableEntity

@@ -10,26 +10,29 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"regedge/replicate/metering/writer"
 )
 
 // activityRows is how many rows of the audit log a page shows.
 const activityRows = 50
 
 // activity is a row of the audit log.
-type activity struct {
-	ID      int64
-	At      time.Time
-	Actor   string
-	Account int64
-	Address string
-	Act     string
-	Detail  string
+type activity struct{ writer.AuditEntry }
+
+func activities(entries []writer.AuditEntry) []activity {
+	list := make([]activity, len(entries))
+	for i, e := range entries {
+		list[i] = activity{e}
+	}
+	return list
 }
 
 type activityData struct {
 	Rows     []activity
 	Operator bool
-	Before   int64 // id of the oldest entry on this page, 0 on the last page
+	Query    string
+	Before   string // the cursor of the next page, empty on the last one
 }
 
 // An owner sees the entries of their own account, without the names and addresses of
@@ -39,25 +42,27 @@ const selectOwnActivity = `SELECT a.id, a.at, CASE WHEN u.id IS NULL AND a.actor
 	FROM audit a LEFT JOIN user u ON u.email = a.actor AND u.account = a.account
 	WHERE a.account = ?1 AND a.id < ?2 ORDER BY a.id DESC LIMIT ?3`
 
-const selectActivity = `SELECT id, at, actor, coalesce(account, 0), address, act, detail FROM audit
-	WHERE (?1 = 0 OR account = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3`
-
 func (d *Dashboard) activityPage(v *visit) (answer, error) {
+	query := v.r.URL.Query()
+	data := activityData{Operator: v.user.Operator}
+	if v.user.Operator {
+		data.Query = strings.TrimSpace(printable(query.Get("q"), maxName))
+		asked := writer.ListQuery{Search: data.Query, Limit: activityRows, Cursor: query.Get("before")}
+		page, err := d.client.AuditPage(v.r.Context(), 0, asked)
+		data.Rows, data.Before = activities(page.Data), page.Next
+		return answer{page: "activity", title: "Activity", data: data}, listRefusal(err)
+	}
 	before := int64(1) << 62
-	if asked := v.r.URL.Query().Get("before"); asked != "" {
+	if asked := query.Get("before"); asked != "" {
 		var err error
 		if before, err = strconv.ParseInt(asked, 10, 64); err != nil {
 			return answer{}, errMissing
 		}
 	}
-	query := selectOwnActivity
-	if v.user.Operator {
-		query = selectActivity
-	}
-	rows, err := d.readActivity(v.r.Context(), query, v.user.Account, before, activityRows)
-	data := activityData{Rows: rows, Operator: v.user.Operator}
+	rows, err := d.readActivity(v.r.Context(), selectOwnActivity, v.user.Account, before, activityRows)
+	data.Rows = rows
 	if len(rows) == activityRows {
-		data.Before = rows[len(rows)-1].ID
+		data.Before = strconv.FormatInt(rows[len(rows)-1].ID, 10)
 	}
 	return answer{page: "activity", title: "Activity", data: data}, err
 }

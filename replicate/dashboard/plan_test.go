@@ -35,7 +35,6 @@ func TestQueriesFindTheirRowsByAnIndex(t *testing.T) {
 		"last use":   selectLastHours,
 		"activity":   selectOwnActivity,
 		"session":    selectSession,
-		"accounts":   selectListed,
 		"invitation": selectInvitation,
 	} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN "+query, make([]any, parameters(query))...)

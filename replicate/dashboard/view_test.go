@@ -21,7 +21,7 @@ func TestActsAreToldInWords(t *testing.T) {
 		"POST /v1/something/else/again": "POST /v1/something/else/again",
 		"[":                             "[",
 	} {
-		require.Equal(t, words, activity{Act: act}.Words())
+		require.Equal(t, words, activity{writer.AuditEntry{Act: act}}.Words())
 	}
 }
 
@@ -35,7 +35,7 @@ func TestParticularsAreWhatWasSaid(t *testing.T) {
 		`a browser {`:                                            "a browser {",
 		``:                                                       "",
 	} {
-		require.Equal(t, want, activity{Detail: detail}.Particulars())
+		require.Equal(t, want, activity{writer.AuditEntry{Detail: detail}}.Particulars())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,13 +88,28 @@ func addPeople(ctx context.Context, db querier, nowMillis int64, accounts []Acco
 	return err
 }
 
+// accountsPage selects accounts by name, number, or an e-mail address that is theirs or that signs in.
+const accountsPage = ` WHERE a.id > ?1 AND (?2 = '%%' OR a.name LIKE ?2 ESCAPE '\' OR a.email LIKE ?2 ESCAPE '\' OR a.id = ?3
+	OR EXISTS (SELECT 1 FROM user u WHERE u.account = a.id AND u.email LIKE ?2 ESCAPE '\'))
+	ORDER BY a.id LIMIT ?4`
+
 func (w *Writer) listAccounts(r *http.Request, _ httprouter.Params) (any, error) {
-	accounts, err := collect(r.Context(), w.config.Ledger, selectAccounts+` ORDER BY a.id`, nil,
+	q, err := readListQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	after, err := q.number(0)
+	if err != nil {
+		return nil, err
+	}
+	id, _ := strconv.ParseInt(q.Search, 10, 64) // 0, which no account has, when it is no number
+	accounts, err := collect(r.Context(), w.config.Ledger, selectAccounts+accountsPage, []any{after, q.pattern(), id, q.more()},
 		func(rows *sql.Rows) (Account, error) { return scanAccount(rows) })
 	if err != nil {
 		return nil, err
 	}
-	return accounts, addPeople(r.Context(), w.config.Ledger, w.now(), accounts)
+	page := pageOf(q, accounts, func(a Account) string { return decimal(a.ID) })
+	return page, addPeople(r.Context(), w.config.Ledger, w.now(), page.Data)
 }
 
 func (w *Writer) readAccount(r *http.Request, p httprouter.Params) (any, error) {

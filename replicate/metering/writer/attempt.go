@@ -148,5 +148,8 @@ func readProblem(content []byte) error {
 	if p.Detail == "" || errors.Is(err, ErrStranger) {
 		return err
 	}
+	if p.Status >= 500 && p.RequestID != "" { // by which the writer's log has the cause
+		p.Detail += " (request " + p.RequestID + ")"
+	}
 	return &detailed{err, p.Detail}
 }

@@ -42,7 +42,13 @@ func (c *Client) AddAccount(ctx context.Context, name, email, plan string) (Acco
 
 // Accounts lists all accounts, by id.
 func (c *Client) Accounts(ctx context.Context) ([]Account, error) {
-	return call[[]Account](ctx, c, "list accounts", http.MethodGet, "/v1/accounts", nil)
+	return everything(ctx, c.AccountPage)
+}
+
+// AccountPage lists accounts by id. The search looks into names and e-mail addresses, of those who sign in
+// too, and is an account's number.
+func (c *Client) AccountPage(ctx context.Context, q ListQuery) (Page[Account], error) {
+	return call[Page[Account]](ctx, c, "list accounts", http.MethodGet, q.encode("/v1/accounts", nil), nil)
 }
 
 // Account reads one account.
@@ -63,7 +69,13 @@ func (c *Client) AddKey(ctx context.Context, account int64, name string) (NewKey
 
 // Keys lists the keys of an account, revoked ones too.
 func (c *Client) Keys(ctx context.Context, account int64) ([]Key, error) {
-	return call[[]Key](ctx, c, "list keys", http.MethodGet, "/v1/accounts/"+decimal(account)+"/keys", nil)
+	return everything(ctx, func(ctx context.Context, q ListQuery) (Page[Key], error) { return c.KeyPage(ctx, account, q) })
+}
+
+// KeyPage lists keys of an account by id, revoked ones too. The search looks into names and the characters
+// that are shown.
+func (c *Client) KeyPage(ctx context.Context, account int64, q ListQuery) (Page[Key], error) {
+	return call[Page[Key]](ctx, c, "list keys", http.MethodGet, q.encode("/v1/accounts/"+decimal(account)+"/keys", nil), nil)
 }
 
 // Key returns a key by its id.
@@ -108,7 +120,12 @@ func (c *Client) NewNodeToken(ctx context.Context, name string) (NewNode, error)
 
 // Nodes lists the edges, retired ones too.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	return call[[]Node](ctx, c, "list nodes", http.MethodGet, "/v1/nodes", nil)
+	return everything(ctx, c.NodePage)
+}
+
+// NodePage lists edges by name, retired ones too. The search looks into names.
+func (c *Client) NodePage(ctx context.Context, q ListQuery) (Page[Node], error) {
+	return call[Page[Node]](ctx, c, "list nodes", http.MethodGet, q.encode("/v1/nodes", nil), nil)
 }
 
 // RetireNode fences an edge for ever, and compensates its outstanding credits. With oldEpochs

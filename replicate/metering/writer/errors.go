@@ -15,6 +15,7 @@ var (
 	ErrTokenEnded   = errors.New("the token has ended")
 	ErrForbidden    = errors.New("the token may not do this")
 	ErrNotFound     = errors.New("there is no such thing")
+	ErrMethod       = errors.New("this path does not take that method")
 	ErrTaken        = errors.New("the name is taken")
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
 	ErrUnknownPlan  = errors.New("there is no such plan")
@@ -49,6 +50,7 @@ var apiErrors = []apiError{
 	{ErrForbidden, "forbidden", http.StatusForbidden},
 	{ErrNodeFenced, "node_fenced", http.StatusForbidden},
 	{ErrNotFound, "not_found", http.StatusNotFound},
+	{ErrMethod, "method_not_allowed", http.StatusMethodNotAllowed},
 	{ErrTaken, "taken", http.StatusConflict},
 	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},
 	{ErrVersion, "sync_version", http.StatusUpgradeRequired},
@@ -91,10 +93,18 @@ func errorOf(code string) error {
 	return ErrStranger
 }
 
-// problem is the problem document of an error: the code for programs, the detail for people.
+// errNoRoute is the answer to a path that the API does not have.
+var errNoRoute = &detailed{ErrNotFound, "there is nothing at this path"}
+
+// problem is the problem document of an error (RFC 9457): the code for programs, the detail for people. The
+// code says what the type would, so the type is the one of that standard without a page of its own.
 type problem struct {
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Code      string `json:"code"`
+	RequestID string `json:"request_id"`
 }
 
 // apiErrorOf translates the ledger's errors into those of the API.

@@ -48,6 +48,10 @@ func (w *Writer) readKey(r *http.Request, p httprouter.Params) (any, error) {
 	return readKey(r.Context(), w.config.Ledger, id)
 }
 
+// keysPage selects an account's keys by name or by the characters that are shown.
+const keysPage = ` WHERE account = ?1 AND id > ?2 AND (?3 = '%%' OR name LIKE ?3 ESCAPE '\' OR shown LIKE ?3 ESCAPE '\')
+	ORDER BY id LIMIT ?4`
+
 func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	id, err := readID("account", p)
 	if err != nil {
@@ -56,8 +60,17 @@ func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	if _, err := readAccountRow(r.Context(), w.config.Ledger, id); err != nil {
 		return nil, err
 	}
-	return collect(r.Context(), w.config.Ledger, selectKeys+` WHERE account = ? ORDER BY id`, []any{id},
+	q, err := readListQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	after, err := q.number(0)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := collect(r.Context(), w.config.Ledger, selectKeys+keysPage, []any{id, after, q.pattern(), q.more()},
 		func(rows *sql.Rows) (Key, error) { return scanKey(rows) })
+	return pageOf(q, keys, func(k Key) string { return decimal(k.ID) }), err
 }
 
 func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {

@@ -128,11 +128,18 @@ func scanNode(row interface{ Scan(...any) error }, now int64, l *ledger.Ledger) 
 	return n, nil
 }
 
+// nodesPage selects nodes by name, in the order of their names.
+const nodesPage = ` WHERE name > ?1 AND name LIKE ?2 ESCAPE '\' ORDER BY name LIMIT ?3`
+
 // listNodes lists the edges, with what only the ledger in memory knows.
 func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) {
+	q, err := readListQuery(r)
+	if err != nil {
+		return nil, err
+	}
 	var nodes []Node // to be read only after a look without an error: else Run may still write it
-	err := w.look(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (err error) {
-		nodes, err = collect(ctx, tx, selectNodes+` ORDER BY name`, nil, func(rows *sql.Rows) (Node, error) {
+	err = w.look(r, func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (err error) {
+		nodes, err = collect(ctx, tx, selectNodes+nodesPage, []any{q.Cursor, q.pattern(), q.more()}, func(rows *sql.Rows) (Node, error) {
 			n, err := scanNode(rows, now, l)
 			n.Fenced = w.offenders.fenced(n.Name)
 			return n, err
@@ -142,7 +149,7 @@ func (w *Writer) listNodes(r *http.Request, _ httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nodes, nil
+	return pageOf(q, nodes, func(n Node) string { return n.Name }), nil
 }
 
 // addLedger adds what the ledger knows of the edge.

@@ -50,7 +50,7 @@ var wantedRoles = map[string]Role{
 	"GET /healthz": anyone, "GET /readyz": anyone, "POST /v1/sync": edges, "POST /v1/reports": edges,
 	"GET /metrics": RoleRead, "GET /v1/reports": RoleRead, "GET /v1/health": RoleRead, "GET /v1/accounts": RoleRead,
 	"GET /v1/accounts/:id": RoleRead, "GET /v1/accounts/:id/keys": RoleRead, "GET /v1/keys/:id": RoleRead, "GET /v1/accounts/:id/credits": RoleRead,
-	"GET /v1/plans": RoleRead, "GET /v1/nodes": RoleRead, "GET /v1/usage": RoleRead, "GET /v1/unresolved": RoleRead,
+	"GET /v1/plans": RoleRead, "GET /v1/nodes": RoleRead, "GET /v1/usage": RoleRead, "GET /v1/audit": RoleRead, "GET /v1/unresolved": RoleRead,
 	"POST /v1/accounts": RoleAccounts, "PATCH /v1/accounts/:id": RoleAccounts, "POST /v1/accounts/:id/keys": RoleAccounts,
 	"DELETE /v1/keys/:id": RoleAccounts, "POST /v1/accounts/:id/credits": RoleAccounts, "POST /v1/invitations": RoleAccounts,
 	"POST /v1/unresolved/:name/credit": RoleAccounts, "POST /v1/nodes": RoleNodes, "POST /v1/nodes/:name/token": RoleNodes,

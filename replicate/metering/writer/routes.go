@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -19,57 +20,78 @@ type route struct {
 	method, path string
 	needs        Role
 	serve        httprouter.Handle
+	params       []string // of the query; others are refused
 }
+
+// The parameters of routes that have others than a page's.
+var (
+	usageParams = []string{"account", "from", "to", "format"}
+	auditParams = append([]string{"account"}, pageParams...)
+)
 
 // table lists all that the writer answers. A route without a role is refused to everybody.
 func (w *Writer) table() []route {
 	return []route{
-		{"GET", "/healthz", anyone, serveAlive},
-		{"GET", "/readyz", anyone, w.serveReady},
-		{"POST", SyncPath, edges, w.serveSync},
-		{"POST", ReportPath, edges, w.reports.put},
+		{"GET", "/healthz", anyone, serveAlive, nil},
+		{"GET", "/readyz", anyone, w.serveReady, nil},
+		{"POST", SyncPath, edges, w.serveSync, nil},
+		{"POST", ReportPath, edges, w.reports.put, nil},
 
-		{"GET", "/metrics", RoleRead, w.serveMetrics},
-		{"GET", ReportPath, RoleRead, w.answering(w.reports.list)},
-		{"GET", "/v1/health", RoleRead, w.answering(w.health)},
-		{"GET", "/v1/accounts", RoleRead, w.answering(w.listAccounts)},
-		{"GET", "/v1/accounts/:id", RoleRead, w.answering(w.readAccount)},
-		{"GET", "/v1/accounts/:id/keys", RoleRead, w.answering(w.listKeys)},
-		{"GET", "/v1/keys/:id", RoleRead, w.answering(w.readKey)},
-		{"GET", "/v1/accounts/:id/credits", RoleRead, w.answering(w.listCredits)},
-		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans)},
-		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes)},
-		{"GET", "/v1/usage", RoleRead, w.serveUsage},
-		{"GET", "/v1/unresolved", RoleRead, w.answering(w.listUnresolved)},
+		{"GET", "/metrics", RoleRead, w.serveMetrics, nil},
+		{"GET", ReportPath, RoleRead, w.answering(w.reports.list), nil},
+		{"GET", "/v1/health", RoleRead, w.answering(w.health), nil},
+		{"GET", "/v1/accounts", RoleRead, w.answering(w.listAccounts), pageParams},
+		{"GET", "/v1/accounts/:id", RoleRead, w.answering(w.readAccount), nil},
+		{"GET", "/v1/accounts/:id/keys", RoleRead, w.answering(w.listKeys), pageParams},
+		{"GET", "/v1/keys/:id", RoleRead, w.answering(w.readKey), nil},
+		{"GET", "/v1/accounts/:id/credits", RoleRead, w.answering(w.listCredits), nil},
+		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans), nil},
+		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes), pageParams},
+		{"GET", "/v1/usage", RoleRead, w.serveUsage, usageParams},
+		{"GET", "/v1/audit", RoleRead, w.answering(w.listAudit), auditParams},
+		{"GET", "/v1/unresolved", RoleRead, w.answering(w.listUnresolved), nil},
 
-		{"POST", "/v1/accounts", RoleAccounts, w.answering(w.addAccount)},
-		{"PATCH", "/v1/accounts/:id", RoleAccounts, w.answering(w.changeAccount)},
-		{"POST", "/v1/accounts/:id/keys", RoleAccounts, w.answering(w.addKey)},
-		{"DELETE", "/v1/keys/:id", RoleAccounts, w.answering(w.revokeKey)},
-		{"POST", "/v1/accounts/:id/credits", RoleAccounts, w.answering(w.changeCredits)},
-		{"POST", "/v1/invitations", RoleAccounts, w.answering(w.addInvitation)},
-		{"POST", "/v1/unresolved/:name/credit", RoleAccounts, w.answering(w.creditUnresolved)},
+		{"POST", "/v1/accounts", RoleAccounts, w.answering(w.addAccount), nil},
+		{"PATCH", "/v1/accounts/:id", RoleAccounts, w.answering(w.changeAccount), nil},
+		{"POST", "/v1/accounts/:id/keys", RoleAccounts, w.answering(w.addKey), nil},
+		{"DELETE", "/v1/keys/:id", RoleAccounts, w.answering(w.revokeKey), nil},
+		{"POST", "/v1/accounts/:id/credits", RoleAccounts, w.answering(w.changeCredits), nil},
+		{"POST", "/v1/invitations", RoleAccounts, w.answering(w.addInvitation), nil},
+		{"POST", "/v1/unresolved/:name/credit", RoleAccounts, w.answering(w.creditUnresolved), nil},
 
-		{"POST", "/v1/nodes", RoleNodes, w.answering(w.addNode)},
-		{"POST", "/v1/nodes/:name/token", RoleNodes, w.answering(w.newNodeToken)},
-		{"PUT", "/v1/nodes/:name/read-tokens", RoleNodes, w.answering(w.reports.putTokens)},
-		{"POST", "/v1/nodes/:name/retire", RoleNodes, w.answering(w.retireNode)},
+		{"POST", "/v1/nodes", RoleNodes, w.answering(w.addNode), nil},
+		{"POST", "/v1/nodes/:name/token", RoleNodes, w.answering(w.newNodeToken), nil},
+		{"PUT", "/v1/nodes/:name/read-tokens", RoleNodes, w.answering(w.reports.putTokens), nil},
+		{"POST", "/v1/nodes/:name/retire", RoleNodes, w.answering(w.retireNode), nil},
 
-		{"PUT", "/v1/plans/:name", RoleAll, w.answering(w.setPlan)},
-		{"GET", "/v1/tokens", RoleAll, w.answering(w.listTokens)},
-		{"POST", "/v1/tokens", RoleAll, w.answering(w.addToken)},
-		{"DELETE", "/v1/tokens/:name", RoleAll, w.answering(w.endToken)},
+		{"PUT", "/v1/plans/:name", RoleAll, w.answering(w.setPlan), nil},
+		{"GET", "/v1/tokens", RoleAll, w.answering(w.listTokens), nil},
+		{"POST", "/v1/tokens", RoleAll, w.answering(w.addToken), nil},
+		{"DELETE", "/v1/tokens/:name", RoleAll, w.answering(w.endToken), nil},
 	}
 }
 
 // routes maps paths to handlers.
 func (w *Writer) routes() http.Handler {
 	r := httprouter.New()
-	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrNotFound) })
+	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
+	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, errNoRoute) })
+	r.MethodNotAllowed = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrMethod) })
 	for _, route := range w.table() {
 		r.Handle(route.method, route.path, named(route.path, w.guarded(route)))
 	}
-	return r
+	return identified(r)
+}
+
+// RequestIDHeader names the id of a request, on every answer and in the writer's log.
+const RequestIDHeader = "X-Request-Id"
+
+// identified gives each request an id.
+func identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set(RequestIDHeader, rand.Text())
+		next.ServeHTTP(rw, r)
+	})
 }
 
 // named puts a route's path into its requests. The log has it in place of the path that was sent.
@@ -90,6 +112,9 @@ func (w *Writer) guarded(route route) httprouter.Handle {
 		token, err := w.operatorOf(r)
 		if err == nil {
 			err = token.check(route.needs)
+		}
+		if err == nil {
+			err = checkQuery(r, route.params)
 		}
 		var body []byte
 		if err == nil {
@@ -142,15 +167,18 @@ func (w *Writer) answering(f func(r *http.Request, p httprouter.Params) (any, er
 func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	row := tableRow(err)
 	detail := err.Error()
+	id := rw.Header().Get(RequestIDHeader)
 	if errors.Is(row.err, ErrInternal) || errors.Is(row.err, ErrUnavailable) {
 		if r.Context().Err() == nil {
-			w.config.Logger.Error("request failed", "method", r.Method, "route", r.Pattern, "error", err)
+			w.config.Logger.Error("request failed", "method", r.Method, "route", r.Pattern, "request", id, "error", err)
 		}
 		detail = row.err.Error()
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(row.status)
-	json.NewEncoder(rw).Encode(problem{row.code, detail})
+	json.NewEncoder(rw).Encode(problem{
+		Type: "about:blank", Title: http.StatusText(row.status), Status: row.status, Detail: detail, Code: row.code, RequestID: id,
+	})
 }
 
 // querier is a database or a transaction.
