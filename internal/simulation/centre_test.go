@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -42,16 +42,6 @@ type writerProcess struct {
 	stop    func()
 }
 
-// inProcess calls a handler in the caller's goroutine: a new one would have to grow its stack for
-// each call.
-type inProcess struct{ handler http.Handler }
-
-func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := httptest.NewRecorder()
-	t.handler.ServeHTTP(answer, r)
-	return answer.Result(), nil
-}
-
 // backup is a copy of the ledger.
 type backup struct {
 	content []byte
@@ -82,13 +72,15 @@ func (c *centre) now() time.Time { return time.UnixMilli(c.sim.now + c.skew) }
 
 // setClock sets how far the writer's clock is off.
 func (c *centre) setClock(skew int64) {
+	c.sim.noteWritersClock()
 	c.setBack += max(c.skew-skew, 0)
 	c.skew = skew
 }
 
 // start starts a writer, which a fault may end at once.
 func (c *centre) start(restored bool) {
-	h := &session{sim: c.sim}
+	random := rand.New(rand.NewPCG(c.sim.random.Uint64(), 1))
+	h := &session{sim: c.sim, random: random}
 	if c.sim.faulty(6) {
 		h.crashIn = 1 + c.sim.random.IntN(40)
 	}
@@ -108,7 +100,7 @@ func (c *centre) start(restored bool) {
 	go func() { defer close(ended); opened.Run(ctx) }()
 	c.current = &writerProcess{
 		session: h, writer: opened,
-		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: inProcess{opened.Handler()}}),
+		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: &operatorsNetwork{c.sim, opened.Handler(), h}}),
 		stop: func() {
 			cancel()
 			<-ended
@@ -151,8 +143,9 @@ func (c *centre) deliver(token string, message []byte) ([]byte, error) {
 	c.sim.must(err, "make a request")
 	request.Header.Set("Authorization", "Bearer "+token)
 	answer := httptest.NewRecorder()
+	begun := time.Now()
 	w.writer.Handler().ServeHTTP(answer, request)
-	synctest.Wait()
+	c.sim.settleTime(begun)
 	c.checkProcess(w)
 	if answer.Code != http.StatusOK {
 		c.sim.detail("the writer answers %d %s", answer.Code, answer.Body)
@@ -169,23 +162,6 @@ func (c *centre) checkProcess(w *writerProcess) {
 		c.end(&c.current)
 	}
 	c.sim.check()
-}
-
-// operate performs an operator's call and reports whether it is known to be done. Only a
-// writer that was superseded and a failing database may refuse it.
-func (c *centre) operate(act func(ctx context.Context, o *writer.Client) error) bool {
-	w := c.up()
-	if w == nil {
-		return false
-	}
-	before := w.session.failed
-	err := act(context.Background(), w.client)
-	synctest.Wait()
-	if w == c.current && w.session.failed == before {
-		require.NoError(c.sim.t, err, "an operator's call is refused")
-	}
-	c.checkProcess(w)
-	return err == nil
 }
 
 // takeOver starts a second writer while the first still runs.

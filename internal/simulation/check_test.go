@@ -40,8 +40,9 @@ const (
 	selectLeases   = `SELECT subject, CAST(substr(node, 6) AS INTEGER), epoch, lost, granted - spent - returned, granted, beyond
 		FROM lease WHERE kind = 1`
 	selectUsage   = `SELECT key, outcome, count FROM usage WHERE outcome < 3`
-	selectEntries = `SELECT id, account, amount FROM credit_entry WHERE id > ? ORDER BY id`
-	selectStale   = `SELECT CAST(substr(lease.node, 6) AS INTEGER), lease.epoch, granted - spent - returned FROM lease JOIN node ON name = node
+	selectEntries = `SELECT id, account, amount, CASE WHEN length(note) = 10 THEN CAST(note AS INTEGER) END, kind = 'bought' AND amount < 0
+		FROM credit_entry WHERE id > ? ORDER BY id`
+	selectStale = `SELECT CAST(substr(lease.node, 6) AS INTEGER), lease.epoch, granted - spent - returned FROM lease JOIN node ON name = node
 		WHERE kind = 1 AND lost = 0 AND lease.epoch < node.epoch AND granted > spent + returned`
 	selectWriter = `SELECT restoring FROM writer`
 )
@@ -59,16 +60,26 @@ type balance struct {
 type entries struct {
 	last int64
 	sums counts
+	// taken are by account the credits that operators took; noted counts by number the entries of
+	// operators' changes.
+	taken counts
+	noted map[int64]int
+	read  bool // before
 }
 
 func (s *sim) readEntries() counts {
 	known := &s.centre.ledger.entries
 	if known.sums == nil {
-		known.sums = counts{}
+		known.sums, known.taken, known.noted = counts{}, counts{}, map[int64]int{}
+		defer func() { known.read = true }()
 	}
 	s.must(s.centre.ledger.ask(selectEntries, func(row *sqlite3.Stmt) {
 		known.last = row.ColumnInt64(0)
 		known.sums[row.ColumnInt64(1)] += row.ColumnInt64(2)
+		if row.ColumnBool(4) {
+			known.taken[row.ColumnInt64(1)] -= row.ColumnInt64(2)
+		}
+		s.noteEntry(known, row.ColumnInt64(3))
 	}, known.last), "read credit entries")
 	return known.sums
 }
@@ -158,6 +169,8 @@ func (s *sim) checkAccount(id int64, b *balance) {
 		s.fail("account %d: the entries come to %d, the balance is %+v", id, b.entries, *b)
 	case b.bought > s.bought[id]:
 		s.fail("account %d: %d bought, operators sold at most %d", id, b.bought, s.bought[id])
+	case s.centre.ledger.entries.taken[id] > s.taken[id]:
+		s.fail("account %d: %d taken, operators took at most %d", id, s.centre.ledger.entries.taken[id], s.taken[id])
 	case b.beyond != 0 && !s.copied && !s.restored && !s.rotted:
 		s.fail("account %d: %d charges beyond leases", id, b.beyond)
 	}

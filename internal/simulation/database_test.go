@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	sqlite "github.com/ncruces/go-sqlite3/driver"
@@ -196,8 +198,12 @@ func (s *storage) open(h *session) *sql.DB {
 
 // session is one writer's use of a database, with its faults.
 type session struct {
-	sim  *sim
-	dead bool
+	sim    *sim
+	random *rand.Rand // decides about faults: other goroutines than the simulation's use the database
+	dead   bool
+	// hangs is for how long the next statement does not return; hungUntil is when the last one did.
+	hangs     time.Duration
+	hungUntil time.Time
 	// failed counts the faults so far.
 	failed int
 	// crashIn counts down to the process's last access; 0 for none.
@@ -206,6 +212,9 @@ type session struct {
 	// faults there would make a run depend on the scheduler.
 	quiet bool
 }
+
+// faulty decides whether a fault happens, on average once in oneIn calls.
+func (h *session) faulty(oneIn int) bool { return !h.sim.calm && h.random.IntN(oneIn) == 0 }
 
 // access counts a statement, which may fail or be the process's last.
 func (h *session) access() error {
@@ -222,7 +231,14 @@ func (h *session) access() error {
 			return errDead
 		}
 	}
-	if h.sim.faulty(400) {
+	if h.hangs > 0 {
+		hangs := h.hangs
+		h.hangs = 0
+		h.failed++
+		h.hungUntil = time.Now().Add(hangs)
+		time.Sleep(hangs)
+	}
+	if h.faulty(400) {
 		h.sim.count(statementFails)
 		h.failed++
 		return errDatabase
@@ -380,16 +396,16 @@ func (t *transaction) Commit() error {
 	if err := h.access(); err != nil {
 		return errors.Join(err, t.Rollback())
 	}
-	if !h.quiet && h.sim.faulty(50) {
+	if !h.quiet && h.faulty(50) {
 		h.failed++
-		if h.sim.random.IntN(2) == 0 {
+		if h.random.IntN(2) == 0 {
 			h.sim.count(commitLost)
 			return errors.Join(errDatabase, t.Rollback())
 		}
 		h.sim.count(commitAnswerLost)
 		h.sim.commits++
 		err := t.connection.exec("COMMIT")
-		h.dead = h.sim.random.IntN(4) == 0
+		h.dead = h.random.IntN(4) == 0
 		return errors.Join(errDatabase, err)
 	}
 	if !h.quiet {

@@ -12,8 +12,11 @@
 //     journal are written through memory. Pages that were not synced reach the disk at any
 //     time and in any order, and a power cut leaves any subset of them. Bits flip in what was durable,
 //     in records, snapshots and heads of frames;
-//   - the ledger's database fails at any statement, commits and returns an error, ends with
-//     its writer, or is restored from a backup;
+//   - the ledger's database fails at any statement, hangs for up to 18 s, commits and returns an error,
+//     ends with its writer, or is restored from a backup;
+//   - requests of operators and the answers to them are lost. An operator asks for the same change again
+//     under its Idempotency-Key, at any later time: also after a crash, a takeover or a restore, within
+//     the seven days for which the writer keeps answers;
 //   - every clock is wrong by up to 30 s, and days pass. Clocks of edges, or the writer's, jump by
 //     minutes to years, forward and back, and become right again.
 //
@@ -32,8 +35,11 @@
 //     often does a superseded writer look whether it is one (G5, G6).
 //  5. A ledger that waits for its edges grants nothing.
 //  6. No id of an account is given twice, whatever was lost in a restore.
-//  7. An operator's call is refused by a failing database and by a superseded writer, and by
+//  7. An operator's call is refused by a failing database, the network and a superseded writer, and by
 //     nothing else.
+//  8. What operators are told agrees with the ledger, as a history: a change is made once, however often it
+//     is asked for, and answered the same each time; a change that is said to be made is there; one that
+//     failed is never made later, unless it is asked for again; its key is good for no other change.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
 // clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk

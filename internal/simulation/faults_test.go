@@ -49,6 +49,13 @@ const (
 	recallStorm
 	topUp
 	adjustment
+	changeLost
+	changeAnswerLost
+	changeRepeated
+	keyReused
+	keyAdded
+	keyRevoked
+	ledgerHangs
 	planChange
 	suspension
 	oldEpochsRetired
@@ -65,6 +72,8 @@ var faultNames = [faults]string{
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
+	"operator's request lost", "operator's answer lost", "change asked for again", "key used for another change", "API key added", "API key revoked",
+	"ledger hangs",
 	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key",
 }
 

@@ -60,6 +60,8 @@ type model struct {
 	asked counts
 	// bought bounds by account what operators sold.
 	bought counts
+	// taken bounds by account what operators took.
+	taken counts
 	// dry is by edge and account the last time at which nothing was left for it.
 	dry map[[2]int64]int64
 	// restored says that the ledger was restored from a backup. A node that is retired before
@@ -98,7 +100,7 @@ type model struct {
 func newModel() model {
 	return model{
 		got: counts{}, mayBe: counts{}, missing: counts{}, reportable: counts{}, forked: counts{},
-		voidedLate: counts{}, asked: counts{}, bought: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
+		voidedLate: counts{}, asked: counts{}, bought: counts{}, taken: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
 		accountIDs: map[int64]bool{},
 	}
 }

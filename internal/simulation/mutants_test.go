@@ -59,6 +59,9 @@ var mutants = []mutant{
 	{name: "adjustment-takes-leased-units", change: keepFirstArgument},
 	{name: "second-writer-not-fenced", change: lastOperator("!=", ">")},
 	{name: "failed-commit-answered", change: returnNil},
+	{name: "unavailable-change-made-later", change: never},
+	{name: "change-forgotten-under-its-key", change: returnNil},
+	{name: "key-of-another-change-answered", change: never},
 }
 
 // mutantSeeds is within how many seeds each mutant has to be found: a third of those that

@@ -40,6 +40,9 @@ type sim struct {
 	commits int64 // to the ledger
 	checked int64 // of these, at the last check
 	ids     int
+	changes []*change // that operators want, the newest
+	keys    []int64   // ids of API keys, of which some are revoked
+	heard   []told    // what operators were told and is not checked yet
 	edges   []*edge
 	centre  *centre
 	trace   []string

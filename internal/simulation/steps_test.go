@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"regedge/handler/charge"
-	"regedge/replicate/metering/writer"
 )
 
 // step performs one random action.
@@ -251,50 +250,6 @@ func (s *sim) troubleCentre() {
 	}
 }
 
-func (s *sim) operator() {
-	id := 1 + s.random.Int64N(accounts)
-	switch s.random.IntN(6) {
-	case 0, 1:
-		amount := s.amount(60)
-		s.bought[id] += amount
-		s.sell(topUp, id, amount)
-	case 2:
-		s.sell(adjustment, id, -1-s.random.Int64N(40))
-	case 3:
-		s.changeAccount(planChange, id, func(c *writer.AccountChange) {
-			plan := []string{"scale", "growth", "starter"}[s.random.IntN(3)]
-			c.Plan = &plan
-		})
-	case 4:
-		suspend := s.random.IntN(3) == 0
-		s.changeAccount(suspension, id, func(c *writer.AccountChange) { c.Suspended = &suspend })
-	case 5:
-		s.count(recallStorm)
-		for id := int64(1); id <= accounts; id++ {
-			s.sell(adjustment, id, -1)
-		}
-	}
-}
-
-func (s *sim) sell(kind fault, id, amount int64) {
-	s.count(kind)
-	s.note("account %d buys %d", id, amount)
-	s.centre.operate(func(ctx context.Context, o *writer.Client) error {
-		_, err := o.ChangeCredits(ctx, id, writer.CreditChange{Amount: amount, AtMost: amount < 0})
-		return err
-	})
-}
-
-func (s *sim) changeAccount(kind fault, id int64, set func(*writer.AccountChange)) {
-	s.count(kind)
-	var change writer.AccountChange
-	set(&change)
-	s.centre.operate(func(ctx context.Context, o *writer.Client) error {
-		_, err := o.ChangeAccount(ctx, id, change)
-		return err
-	})
-}
-
 // maxSkewMillis is how far a clock may be off that did not jump.
 const maxSkewMillis = 30_000
 
@@ -401,7 +356,6 @@ func (s *sim) shift() {
 	s.centre.end(&s.centre.former)
 	s.unsuspend()
 	for id := int64(1); id <= accounts; id++ {
-		s.bought[id] += shiftedCredits
 		s.sell(topUp, id, shiftedCredits)
 	}
 	at := s.random.Perm(len(s.edges))

@@ -126,6 +126,7 @@ func (w *Writer) commitGroup(ctx context.Context, group []*operation) {
 			op.done <- ErrUnavailable
 		case op.hold != nil && !w.due(op):
 			w.held = append(w.held, op)
+		//mutant:unavailable-change-made-later
 		case !op.claim():
 		case op.change != nil:
 			w.commitSteps(ctx, steps)

@@ -57,6 +57,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 			if answer, err = e.answer(ctx, tx, now, l); err != nil {
 				return err
 			}
+			//mutant:change-forgotten-under-its-key
 			return named.keep(ctx, tx, now, answer)
 		},
 		ended: func(err error) {

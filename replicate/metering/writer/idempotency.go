@@ -100,6 +100,7 @@ func (i *idempotency) recall(ctx context.Context, tx *sql.Tx, now int64, answer 
 		return nil
 	case err != nil:
 		return err
+	//mutant:key-of-another-change-answered
 	case !bytes.Equal(request, i.request[:]):
 		return ErrKeyReused
 	}
