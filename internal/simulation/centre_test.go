@@ -24,6 +24,7 @@ var errNetwork = errors.New("the message was lost")
 type centre struct {
 	sim            *sim
 	ledger, access *storage
+	trouble        accessTrouble
 	current        *writerProcess // nil while none runs
 	former         *writerProcess // does not know yet that another writer took over
 	skew           int64
@@ -84,10 +85,10 @@ func (c *centre) start(restored bool) {
 	if c.sim.faulty(6) {
 		h.crashIn = 1 + c.sim.random.IntN(40)
 	}
-	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, quiet: true})
+	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, random: rand.New(rand.NewPCG(c.sim.random.Uint64(), 2)), trouble: &c.trouble})
 	opened, err := writer.Open(context.Background(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored, TakeOver: true,
-		Now: c.now, Random: c.sim.fill,
+		Now: c.now, Random: fillFrom(rand.New(rand.NewPCG(c.sim.random.Uint64(), 3))),
 	})
 	if err != nil {
 		require.False(c.sim.t, c.sim.calm, "the writer does not start: %v", err)
@@ -98,6 +99,7 @@ func (c *centre) start(restored bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); opened.Run(ctx) }()
+	time.Sleep(time.Duration(1 + c.sim.random.Int64N(1e6))) // its seconds begin at another time than those of others
 	c.current = &writerProcess{
 		session: h, writer: opened,
 		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: &operatorsNetwork{c.sim, opened.Handler(), h}}),
@@ -143,9 +145,11 @@ func (c *centre) deliver(token string, message []byte) ([]byte, error) {
 	c.sim.must(err, "make a request")
 	request.Header.Set("Authorization", "Bearer "+token)
 	answer := httptest.NewRecorder()
-	begun := time.Now()
+	failed, begun := w.session.failed, time.Now()
 	w.writer.Handler().ServeHTTP(answer, request)
-	c.sim.settleTime(begun)
+	if took := c.sim.settleTime(begun); took > promptly && w.session.failed == failed {
+		c.sim.fail("an edge waits %v for the writer", took)
+	}
 	c.checkProcess(w)
 	if answer.Code != http.StatusOK {
 		c.sim.detail("the writer answers %d %s", answer.Code, answer.Body)
@@ -166,7 +170,7 @@ func (c *centre) checkProcess(w *writerProcess) {
 
 // takeOver starts a second writer while the first still runs.
 func (c *centre) takeOver() {
-	if c.current == nil || c.former != nil {
+	if hangs, _, _ := c.trouble.troubled(); hangs || c.current == nil || c.former != nil {
 		return
 	}
 	before := c.current

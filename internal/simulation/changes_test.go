@@ -89,7 +89,7 @@ func (s *sim) askFor(c *change) {
 		s.changes = slices.DeleteFunc(s.changes, func(other *change) bool { return other == c })
 		return
 	}
-	if c.answer != nil && c.restores == s.restores && s.random.IntN(4) == 0 {
+	if c.answer != nil && c.restores == s.restores && s.random.IntN(3) == 0 {
 		s.askForAnother(w, c)
 		return
 	}
@@ -202,6 +202,13 @@ func (s *sim) noteEntry(known *entries, number int64) {
 		}
 	}
 }
+
+const (
+	// promptly is how long the writer may take for what needs nobody else.
+	promptly = time.Second
+	// projectionWait is how long it waits until edges can know of an operator's change.
+	projectionWait = 2 * time.Second
+)
 
 // settleTime lets everything come to rest, and has the time that a call took pass in the simulation, too.
 func (s *sim) settleTime(begun time.Time) (took time.Duration) {

@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"testing/synctest"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
@@ -274,6 +276,9 @@ func (s *sim) refused(e *edge, r *request) {
 // settled checks what must be true at the end.
 func (s *sim) settled() {
 	require.Zero(s.t, s.query(selectWriter)[0][0], "the ledger waits for edges")
+	time.Sleep(catchUp)
+	synctest.Wait()
+	s.checkProjected()
 	s.settling, s.checked = true, -1
 	s.check()
 	usage := s.readUsage()

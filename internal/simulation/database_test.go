@@ -208,21 +208,20 @@ type session struct {
 	failed int
 	// crashIn counts down to the process's last access; 0 for none.
 	crashIn int
-	// quiet has no faults. So is the access database: the projector uses it beside the commit loop, and
-	// faults there would make a run depend on the scheduler.
-	quiet bool
+	// trouble is that of the access database, nil for the ledger.
+	trouble *accessTrouble
 }
 
 // faulty decides whether a fault happens, on average once in oneIn calls.
 func (h *session) faulty(oneIn int) bool { return !h.sim.calm && h.random.IntN(oneIn) == 0 }
 
 // access counts a statement, which may fail or be the process's last.
-func (h *session) access() error {
+func (h *session) access(ctx context.Context) error {
 	if h.dead {
 		return errDead
 	}
-	if h.quiet {
-		return nil
+	if h.trouble != nil {
+		return h.trouble.await(ctx)
 	}
 	if h.crashIn > 0 && !h.sim.calm {
 		if h.crashIn--; h.crashIn == 0 {
@@ -324,14 +323,14 @@ func (c *connection) PrepareContext(ctx context.Context, query string) (driver.S
 		if len(c.prepared) < 1000 {
 			c.prepared[query] = s
 		} else {
-			return &statement{Stmt: s, session: c.session, single: true}, nil
+			return &statement{Stmt: s, session: c.session, query: query, single: true}, nil
 		}
 	}
-	return &statement{Stmt: s, session: c.session}, nil
+	return &statement{Stmt: s, session: c.session, query: query}, nil
 }
 
 func (c *connection) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	if err := c.session.access(); err != nil {
+	if err := c.session.access(ctx); err != nil {
 		return nil, err
 	}
 	if options != (driver.TxOptions{}) {
@@ -357,6 +356,7 @@ func (c *connection) raw() *sqlite3.Conn { return c.Conn.(sqlite.Conn).Raw() }
 type statement struct {
 	driver.Stmt
 	session *session
+	query   string
 	single  bool
 }
 
@@ -372,7 +372,12 @@ func (s *statement) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if err := s.session.access(); err != nil {
+	h := s.session
+	err := h.access(ctx)
+	if err == nil && h.trouble != nil {
+		err = h.trouble.write(s.query, args, h.faulty(40))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
@@ -381,6 +386,11 @@ func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (
 func (s *statement) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	if s.session.dead {
 		return nil, errDead
+	}
+	if trouble := s.session.trouble; trouble != nil {
+		if err := trouble.await(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }
@@ -393,10 +403,13 @@ type transaction struct {
 // Commit may fail, or succeed and return an error.
 func (t *transaction) Commit() error {
 	h := t.session
-	if err := h.access(); err != nil {
+	if h.trouble != nil {
+		return t.connection.exec("COMMIT")
+	}
+	if err := h.access(context.Background()); err != nil {
 		return errors.Join(err, t.Rollback())
 	}
-	if !h.quiet && h.faulty(50) {
+	if h.faulty(50) {
 		h.failed++
 		if h.random.IntN(2) == 0 {
 			h.sim.count(commitLost)
@@ -408,9 +421,7 @@ func (t *transaction) Commit() error {
 		h.dead = h.random.IntN(4) == 0
 		return errors.Join(errDatabase, err)
 	}
-	if !h.quiet {
-		h.sim.commits++
-	}
+	h.sim.commits++
 	return t.connection.exec("COMMIT")
 }
 

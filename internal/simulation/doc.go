@@ -14,6 +14,8 @@
 //     in records, snapshots and heads of frames;
 //   - the ledger's database fails at any statement, hangs for up to 18 s, commits and returns an error,
 //     ends with its writer, or is restored from a backup;
+//   - the access database hangs, so that no call to it returns before its deadline, fails at a write, or
+//     refuses the row of an account;
 //   - requests of operators and the answers to them are lost. An operator asks for the same change again
 //     under its Idempotency-Key, at any later time: also after a crash, a takeover or a restore, within
 //     the seven days for which the writer keeps answers;
@@ -40,6 +42,10 @@
 //  8. What operators are told agrees with the ledger, as a history: a change is made once, however often it
 //     is asked for, and answered the same each time; a change that is said to be made is there; one that
 //     failed is never made later, unless it is asked for again; its key is good for no other change.
+//  9. Neither an edge's message nor an operator's change of the ledger waits for the access database. What an
+//     operator is told to be done there is done, so that a revoked key stays away from edges; else the answer
+//     says that it is pending, and it says so only while that database is in trouble. When it answers again,
+//     it gets what takes access away first, and becomes what the ledger is.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
 // clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk

@@ -81,7 +81,7 @@ func (e *edge) boot() {
 		p.crashIn = 1 + s.random.IntN(12)
 	}
 	m, err := meter.Open(meter.Config{
-		Files: mount{e.disk, p}, Writer: p, Now: e.now, Random: s.fill,
+		Files: mount{e.disk, p}, Writer: p, Now: e.now, Random: fillFrom(s.random),
 		WaitLimit: time.Nanosecond, SegmentBytes: segmentBytes,
 	})
 	if err != nil {

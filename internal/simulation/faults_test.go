@@ -56,6 +56,9 @@ const (
 	keyAdded
 	keyRevoked
 	ledgerHangs
+	accessHangs
+	rowRefused
+	changePending
 	planChange
 	suspension
 	oldEpochsRetired
@@ -73,7 +76,7 @@ var faultNames = [faults]string{
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
 	"operator's request lost", "operator's answer lost", "change asked for again", "key used for another change", "API key added", "API key revoked",
-	"ledger hangs",
+	"ledger hangs", "access database hangs", "access database refuses a row", "change pending at the access database",
 	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key",
 }
 

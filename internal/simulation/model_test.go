@@ -93,6 +93,8 @@ type model struct {
 	coverDisturbed int
 	// accountIDs are the ids of accounts that operators were told of, beside the first few.
 	accountIDs map[int64]bool
+	// gone are the keys of which operators were told that they are revoked at every edge.
+	gone map[int64]bool
 	// settling says that every edge has reported since.
 	settling bool
 }
@@ -101,7 +103,7 @@ func newModel() model {
 	return model{
 		got: counts{}, mayBe: counts{}, missing: counts{}, reportable: counts{}, forked: counts{},
 		voidedLate: counts{}, asked: counts{}, bought: counts{}, taken: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
-		accountIDs: map[int64]bool{},
+		accountIDs: map[int64]bool{}, gone: map[int64]bool{},
 	}
 }
 
@@ -169,6 +171,7 @@ func (s *sim) ledgerWentBack(usage counts) {
 	s.restored = true
 	s.restores++
 	clear(s.dry)
+	clear(s.gone) // operators revoke them again
 }
 
 // dropAside discards the disks that were taken aside.

@@ -62,6 +62,10 @@ var mutants = []mutant{
 	{name: "unavailable-change-made-later", change: never},
 	{name: "change-forgotten-under-its-key", change: returnNil},
 	{name: "key-of-another-change-answered", change: never},
+	{name: "commit-loop-waits-for-projection", change: replaceWith("project(); if projected != nil { <-projected.projected }")},
+	{name: "pending-change-said-to-be-done", change: skip},
+	{name: "puts-projected-before-drops", change: skip},
+	{name: "refused-row-holds-up-others", change: always},
 }
 
 // mutantSeeds is within how many seeds each mutant has to be found: a third of those that

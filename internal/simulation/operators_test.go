@@ -192,9 +192,14 @@ func (c *centre) operate(act func(ctx context.Context, o *writer.Client) error) 
 // call performs an operator's call at a writer. allowed is an error with which it may refuse it, nil for
 // none.
 func (c *centre) call(w *writerProcess, allowed error, act func(ctx context.Context, o *writer.Client) error) error {
+	_, _, accessFailed := c.trouble.troubled()
 	before, begun := w.session.failed, time.Now()
 	err := act(context.Background(), w.client)
-	c.sim.settleTime(begun)
+	took := c.sim.settleTime(begun)
+	if w.session.failed == before && took > projectionWait+promptly {
+		c.sim.fail("an operator waits %v for the writer", took)
+	}
+	c.sim.checkTold(w, accessFailed)
 	if w == c.current && w.session.failed == before && !(allowed != nil && errors.Is(err, allowed)) {
 		c.sim.must(err, "an operator's call is refused")
 	}

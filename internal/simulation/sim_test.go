@@ -95,12 +95,14 @@ func (s *sim) count(f fault) { s.faults[f]++ }
 // faulty decides whether a fault happens, on average once in oneIn calls.
 func (s *sim) faulty(oneIn int) bool { return !s.calm && s.random.IntN(oneIn) == 0 }
 
-// fill fills p with random bytes for the code under test.
-func (s *sim) fill(p []byte) {
-	var b [8]byte
-	for len(p) > 0 {
-		binary.LittleEndian.PutUint64(b[:], s.random.Uint64())
-		p = p[copy(p, b[:]):]
+// fillFrom returns a function that fills p with random bytes for the code under test.
+func fillFrom(random *rand.Rand) func(p []byte) {
+	return func(p []byte) {
+		var b [8]byte
+		for len(p) > 0 {
+			binary.LittleEndian.PutUint64(b[:], random.Uint64())
+			p = p[copy(p, b[:]):]
+		}
 	}
 }
 
@@ -215,6 +217,9 @@ func (s *sim) heal() {
 	s.note("heals")
 	s.centre.end(&s.centre.former)
 	s.centre.setClock(0)
+	if s.centre.trouble.refuse(0); s.centre.trouble.hangs != nil {
+		s.accessAnswers()
+	}
 	s.unsuspend()
 	unstarted := false // a node whose token was lost on the way to the operator
 	for _, r := range s.query(`SELECT CAST(substr(name, 6) AS INTEGER), retired FROM node`) {

@@ -230,7 +230,7 @@ func (s *sim) cutPower(e *edge) {
 }
 
 func (s *sim) troubleCentre() {
-	switch c := s.centre; s.random.IntN(5) {
+	switch c := s.centre; s.random.IntN(6) {
 	case 0:
 		c.restart()
 	case 1:
@@ -247,6 +247,8 @@ func (s *sim) troubleCentre() {
 		if s.wild {
 			c.save()
 		}
+	case 5:
+		c.troubleAccess()
 	}
 }
 

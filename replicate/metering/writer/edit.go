@@ -68,6 +68,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 				w.projector.compareAll() // the outcome is unknown
 			}
 			if err == nil {
+				//mutant:commit-loop-waits-for-projection
 				project()
 			}
 		},
@@ -83,6 +84,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 	case err != nil:
 		return none, apiErrorOf(err)
 	}
+	//mutant:pending-change-said-to-be-done
 	if p, ok := any(&answer).(interface{ setPending(bool) }); ok {
 		p.setPending(!awaitProjection(ctx, projected))
 	}

@@ -181,6 +181,7 @@ func (p *projector) projectPending(ctx context.Context) (last error) {
 	p.mu.Lock()
 	rows := slices.Clone(p.pending)
 	p.mu.Unlock()
+	//mutant:puts-projected-before-drops
 	slices.SortStableFunc(rows, func(a, b *pendingRow) int {
 		switch {
 		case a.takes != b.takes && a.takes:
@@ -201,6 +202,7 @@ func (p *projector) projectPending(ctx context.Context) (last error) {
 			continue
 		}
 		last = err
+		//mutant:refused-row-holds-up-others
 		if errors.Is(err, context.DeadlineExceeded) {
 			return last
 		}
