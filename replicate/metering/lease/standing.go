@@ -86,7 +86,9 @@ func (s *EdgeState) abandon(applied uint64) {
 // replayed is reported; a charge that was lost is not, at the service's cost. The leases may have
 // been spent, so none is used: the edge gives all of them back, as far as the writer knows that
 // something is left of them, and asks for a new epoch. When even the epoch was lost, the state is that
-// of an empty directory.
+// of an empty directory. What was charged in earlier epochs may have been reported in the last batches of
+// one of them: only of those of the current epoch does the writer see when they are missing here. So none
+// of it is reported.
 func (s *EdgeState) Damaged() {
 	s.leases.clear()
 	s.returns = returns{}
@@ -98,6 +100,7 @@ func (s *EdgeState) Damaged() {
 	if s.outbox.inflight != nil && s.outbox.inflight.Seq != s.outbox.sealed {
 		s.outbox.inflight = nil
 	}
+	s.usage.dropEarlier(s.standing.epoch)
 	s.standing.damaged = true
 	if s.standing.status == syncproto.OK {
 		s.standing.status = syncproto.Superseded

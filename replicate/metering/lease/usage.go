@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"regedge/handler/charge"
@@ -113,6 +114,12 @@ func (u *usage) join(epoch uint64) {
 }
 
 func (u *usage) dropCarried() { u.carried = map[uint64]tally{} }
+
+// dropEarlier forgets the usage of all epochs but the current one.
+func (u *usage) dropEarlier(current uint64) {
+	u.late = map[uint64]tally{}
+	maps.DeleteFunc(u.carried, func(of uint64, _ tally) bool { return of != current })
+}
 
 // clear forgets all usage.
 func (u *usage) clear() {

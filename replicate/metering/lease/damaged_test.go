@@ -1,0 +1,59 @@
+package lease
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// TestUsageOfAnEarlierEpochIsNotReportedAgain loses the records of an epoch's last batch, after the next
+// epoch has begun. Nothing that follows shows that the batch is missing.
+func TestUsageOfAnEarlierEpochIsNotReportedAgain(t *testing.T) {
+	edge, log := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
+	reply := func(status syncproto.Status, epoch, applied, upto uint64) {
+		edge.Apply(start, &syncproto.Reply{Status: status, Session: edge.session.id, Epoch: epoch, Generation: edge.standing.generation,
+			Applied: applied, Since: edge.session.seen, Upto: upto, Live: 1, NowMillis: start}, true)
+	}
+	epoch := edge.Epoch()
+	reply(syncproto.Superseded, epoch, edge.outbox.applied, edge.session.seen)
+	before := len(log.records)
+	reported := int64(0)
+	for n := 0; !edge.settled(); n++ {
+		require.Less(t, n, 5, "the epoch is not settled")
+		if batch := edge.Sync(start).Batch; batch != nil {
+			for _, u := range batch.Usage {
+				reported += u.Count
+			}
+		}
+		reply(syncproto.Superseded, epoch, edge.outbox.sealed, edge.session.seen)
+	}
+	require.Equal(t, int64(1), reported)
+	after := len(log.records)
+	edge.Hello(start)
+	reply(syncproto.Fresh, epoch+1, 0, 0)
+	require.Equal(t, epoch+1, edge.Epoch())
+
+	again := New(&recordLog{})
+	for _, record := range slices.Concat(log.records[:before], log.records[after:]) {
+		require.NoError(t, again.Replay(record))
+	}
+	again.Damaged()
+	again.Boot(2)
+	again.Hello(start)
+	again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: epoch + 1, Generation: edge.standing.generation, Live: 1, NowMillis: start}, false)
+	require.NoError(t, again.Check())
+	for range 3 {
+		batch := again.Sync(start).Batch
+		if batch == nil {
+			break
+		}
+		require.Empty(t, batch.Usage, "the charge was reported before")
+		again.Apply(start, &syncproto.Reply{Status: syncproto.Superseded, Session: 9, Epoch: epoch + 1, Generation: edge.standing.generation,
+			Applied: batch.Seq, Live: 1, NowMillis: start}, true)
+	}
+}
