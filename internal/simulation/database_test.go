@@ -208,7 +208,7 @@ type session struct {
 	failed int
 	// crashIn counts down to the process's last access; 0 for none.
 	crashIn int
-	// trouble is that of the access database, nil for the ledger.
+	// trouble is what is wrong with the access database, nil for the ledger.
 	trouble *accessTrouble
 }
 
