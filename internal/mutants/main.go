@@ -1,0 +1,196 @@
+// Command mutants measures whether a package's own tests notice mistakes, in a fraction of the time that
+// gremlins needs: all mutants are compiled into one test binary, and each is switched on by a variable.
+// The mutants are those of gremlins 0.6.0, or with -planted such as people make: a statement or a check
+// that is left out, swapped arguments, a function that returns at once. Each test runs alone first, to see
+// which mutants it reaches; then each mutant runs the tests that reach it, the fastest first. Constants
+// can't be switched: those mutants are built one by one.
+//
+//	go run ./internal/mutants ./replicate/metering/ledger
+//	go run ./internal/mutants -planted -n 60 -seed 7 ./host/engine
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	planted := flag.Bool("planted", false, "leave out statements and swap arguments, in place of changing operators")
+	sample := flag.Int("n", 0, "how many mutants, chosen at random (all)")
+	seed := flag.Uint64("seed", 1, "of the choice")
+	skip := flag.String("skip", "^$", "tests that are not run")
+	only := flag.String("files", "", "files whose mutants are run")
+	flag.Parse()
+	if err := run(flag.Arg(0), *planted, *sample, *seed, *skip, *only); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(folder string, planted bool, sample int, seed uint64, skip, only string) error {
+	p, mutants, err := load(folder, planted)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	binary, err := build(p, mutants, work)
+	if err != nil {
+		return err
+	}
+	r := &runner{p: p, binary: binary, work: work}
+	if err := r.learn(regexp.MustCompile(skip)); err != nil {
+		return err
+	}
+	if only != "" {
+		pattern := regexp.MustCompile(only)
+		mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !pattern.MatchString(m.file) })
+	}
+	if sample > 0 && sample < len(mutants) {
+		random := rand.New(rand.NewPCG(seed, seed))
+		random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
+		mutants = mutants[:sample]
+		slices.SortFunc(mutants, func(a, b *mutant) int { return a.id - b.id })
+	}
+	counts := map[string]int{}
+	for _, m := range mutants {
+		result, by := r.try(m)
+		counts[result]++
+		fmt.Printf("%-9s %-24s %s:%d:%d\t%s\t%s\n", result, m.kind, m.file, m.line, m.col, m.text, by)
+	}
+	fmt.Printf("%s: %d mutants, %v\n", p.ImportPath, len(mutants), counts)
+	return nil
+}
+
+// runner runs the tests of a package against mutants.
+type runner struct {
+	p            listed
+	binary, work string
+	tests        []test // the fastest first
+	copy         int
+}
+
+type test struct {
+	name    string
+	seconds float64
+	reaches map[int]bool
+}
+
+// learn runs each test alone, and notes how long it takes and which mutants it reaches.
+func (r *runner) learn(skip *regexp.Regexp) error {
+	cmd := exec.Command(r.binary, "-test.list", "^(Test|Fuzz|Example)")
+	cmd.Dir = r.p.Dir
+	out, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Fields(string(out)) {
+		if skip.MatchString(name) {
+			continue
+		}
+		record := filepath.Join(r.work, "record")
+		os.Remove(record)
+		begun := time.Now()
+		if out, err := r.start(r.binary, []string{name}, 5*time.Minute, "MUTANT_RECORD="+record); err != nil {
+			fmt.Printf("without a mutant, %s fails:\n%s\n", name, out)
+			continue
+		}
+		t := test{name: name, seconds: time.Since(begun).Seconds(), reaches: map[int]bool{}}
+		ids, _ := os.ReadFile(record)
+		for _, id := range strings.Fields(string(ids)) {
+			n, _ := strconv.Atoi(id)
+			t.reaches[n] = true
+		}
+		r.tests = append(r.tests, t)
+	}
+	slices.SortFunc(r.tests, func(a, b test) int {
+		if a.seconds < b.seconds {
+			return -1
+		}
+		return 1
+	})
+	for _, t := range r.tests {
+		fmt.Fprintf(os.Stderr, "%6.2f s %s\n", t.seconds, t.name)
+	}
+	return nil
+}
+
+func (r *runner) start(binary string, names []string, limit time.Duration, env ...string) (string, error) {
+	cmd := exec.Command(binary, "-test.short", "-test.failfast", "-test.timeout="+limit.String(), "-test.run=^("+strings.Join(names, "|")+")$")
+	cmd.Dir = r.p.Dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// try runs the tests that reach a mutant, the fastest first, until one fails.
+func (r *runner) try(m *mutant) (result, by string) {
+	binary := r.binary
+	if m.edits == nil {
+		if m.from == "" {
+			return "UNUSABLE", ""
+		}
+		var err error
+		if binary, err = r.buildAlone(m); err != nil {
+			return "UNUSABLE", ""
+		}
+	}
+	var names []string
+	seconds, limit, reached := 0.0, 0.5, false
+	for i, t := range r.tests {
+		if m.edits == nil || t.reaches[m.id] {
+			names, seconds, reached = append(names, t.name), seconds+t.seconds, true
+		}
+		if len(names) == 0 || seconds < limit && i+1 < len(r.tests) {
+			continue
+		}
+		out, err := r.start(binary, names, time.Duration(20+10*seconds)*time.Second, "MUTANT="+strconv.Itoa(m.id))
+		if err != nil {
+			return verdict(out)
+		}
+		names, seconds, limit = nil, 0, limit*4
+	}
+	if !reached {
+		return "UNREACHED", ""
+	}
+	return "LIVED", ""
+}
+
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+func verdict(out string) (result, by string) {
+	if strings.Contains(out, "panic: test timed out") {
+		return "TIMED OUT", ""
+	}
+	if name := failed.FindStringSubmatch(out); name != nil {
+		return "KILLED", name[1]
+	}
+	return "KILLED", "crash"
+}
+
+// buildAlone compiles a mutant of a constant.
+func (r *runner) buildAlone(m *mutant) (string, error) {
+	source, err := os.ReadFile(filepath.Join(r.p.Dir, m.file))
+	if err != nil {
+		return "", err
+	}
+	changed := string(source[:m.offset]) + m.to + string(source[m.offset+len(m.from):])
+	path := filepath.Join(r.work, "alone.go")
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		return "", err
+	}
+	binary, _, err := testBinary(r.p, map[string]string{filepath.Join(r.p.Dir, m.file): path}, r.work, "alone.test")
+	return binary, err
+}
