@@ -79,7 +79,6 @@ type runner struct {
 	p            listed
 	binary, work string
 	tests        []test // the fastest first
-	copy         int
 }
 
 type test struct {

@@ -14,6 +14,7 @@ type disk struct {
 	syncErr  error // of the next syncs
 	dirSyncs int
 	syncs    int // of files so far
+	writes   int
 	truncErr error
 	openErr  error // of reading a file
 	keepsOld error // of removing a file that is there
@@ -91,6 +92,7 @@ type diskFile struct {
 var errFull = errors.New("no space left on device")
 
 func (f *diskFile) Write(p []byte) (int, error) {
+	f.d.writes++
 	if f.d.full >= 0 && len(p) > f.d.full {
 		n, _ := f.b.Write(p[:f.d.full])
 		f.d.full = 0

@@ -1,0 +1,339 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// faulty is a disk of which one operation fails, once.
+type faulty struct {
+	*disk
+	left   int // operations until then
+	failed string
+	size   int  // of the write that failed
+	found  bool // a batch was found all the same
+}
+
+var errFault1 = errors.New("input/output error")
+
+func (d *faulty) fail(format string, args ...any) error {
+	if d.left--; d.left != 0 {
+		return nil
+	}
+	d.failed = fmt.Sprintf(format, args...)
+	return errFault1
+}
+
+func (d *faulty) List() ([]string, error) {
+	if err := d.fail("list"); err != nil {
+		return nil, err
+	}
+	return d.disk.List()
+}
+
+func (d *faulty) Open(name string) (io.ReadCloser, error) {
+	if err := d.fail("open %s", name); err != nil {
+		return nil, err
+	}
+	from, err := d.disk.Open(name)
+	return &faultyReader{from, d, name}, err
+}
+
+type faultyReader struct {
+	io.ReadCloser
+	d    *faulty
+	name string
+}
+
+func (r *faultyReader) Read(p []byte) (int, error) {
+	if err := r.d.fail("read %s", r.name); err != nil {
+		return 0, err
+	}
+	return r.ReadCloser.Read(p)
+}
+
+func (d *faulty) Append(name string) (File, error) {
+	if err := d.fail("append %s", name); err != nil {
+		return nil, err
+	}
+	file, err := d.disk.Append(name)
+	return &faultyFile{file, d, name}, err
+}
+
+func (d *faulty) Remove(name string) error {
+	return errors.Join(d.fail("remove %s", name), d.disk.Remove(name))
+}
+
+func (d *faulty) Rename(from, to string) error {
+	if err := d.fail("rename %s", from); err != nil {
+		return err
+	}
+	return d.disk.Rename(from, to)
+}
+
+func (d *faulty) Sync() error {
+	if err := d.fail("sync the directory"); err != nil {
+		return err
+	}
+	return d.disk.Sync()
+}
+
+func (d *faulty) Close() error { return errors.Join(d.fail("close the directory"), d.disk.Close()) }
+
+type faultyFile struct {
+	File
+	d    *faulty
+	name string
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	if err := f.d.fail("write %s", f.name); err != nil {
+		f.d.size = len(p)
+		return 0, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.d.fail("sync %s", f.name); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *faultyFile) Truncate(size int64) error {
+	if err := f.d.fail("truncate %s", f.name); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
+func (f *faultyFile) Size() (int64, error) {
+	if err := f.d.fail("size %s", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.Size()
+}
+
+func (f *faultyFile) Close() error {
+	return errors.Join(f.d.fail("close %s", f.name), f.File.Close())
+}
+
+// life uses a journal from opening to closing, and returns the errors that it was told.
+func life(d Dir) (archived []uint64, told error) {
+	k := &recorder{}
+	nothing := func([]byte) error { return nil }
+	j, _, err := Open(d, k, nothing, nothing)
+	if err != nil {
+		return nil, err
+	}
+	note := func(err error) { told = errors.Join(told, err) }
+	archive := func(seq uint64, day int32) {
+		err := j.Archive(1, &syncproto.Batch{Seq: seq, Of: 1}, day, day)
+		if note(err); err == nil {
+			archived = append(archived, seq)
+		}
+	}
+	snapshot := func(write func([]byte)) { write([]byte("all")) }
+	note(put(j, k, "first", true))
+	note(j.Sync())
+	archive(1, 10)
+	archive(2, 11)
+	note(put(j, k, "second", false))
+	note(j.Commit())
+	note(j.Rotate(snapshot))
+	note(put(j, k, "third", true))
+	archive(3, 12)
+	f, _ := d.(*faulty)
+	before := f != nil && f.failed == ""
+	if b, err := j.Batch(1, 2); b == nil {
+		note(err)
+	} else if before && f.failed != "" {
+		f.found = true // without what failed
+	}
+	note(j.Rotate(snapshot))
+	_, err = j.Corrupt()
+	note(err)
+	note(put(j, k, "fourth", true))
+	note(j.Close())
+	return archived, told
+}
+
+// TestNoFailureOfTheDiskIsIgnored lets each operation fail in turn, of a journal that is begun, continued,
+// found damaged, or found with a torn end. Somebody is told; only notes that the segment makes of
+// itself may be missing, and the archive may try again.
+func TestNoFailureOfTheDiskIsIgnored(t *testing.T) {
+	name := segmentName(3)
+	for state, prepare := range map[string]func(d *disk){
+		"new":       func(d *disk) {},
+		"continued": func(d *disk) { life(d) },
+		"damaged": func(d *disk) {
+			life(d)
+			flip(d, name, where(d, name, "fourth"))
+		},
+		"torn": func(d *disk) {
+			life(d)
+			d.files[name].WriteString("torn")
+			d.files[archiveName(12)].WriteString("torn")
+		},
+		"no segment": func(d *disk) {
+			d.Append(name)
+			d.files[name].WriteString(strings.Repeat("something else", 20))
+		},
+	} {
+		t.Run(state, func(t *testing.T) {
+			for n := 1; ; n++ {
+				d := &faulty{disk: newDisk(), left: n}
+				prepare(d.disk)
+				archived, told := life(d)
+				if d.failed == "" {
+					require.Greater(t, n, 30)
+					return
+				}
+				ofItself := d.size > 0 && d.size <= frameHead+8
+				ofArchive := strings.Contains(d.failed, archivePrefix)
+				d.left = 0
+				again, _, records, _ := opened(t, d, &recorder{})
+				switch {
+				case strings.HasPrefix(d.failed, "sync "+segmentPrefix) && !errors.Is(told, errFault1):
+					// Of a segment that ends: the snapshot of the next one has its records.
+					require.Equal(t, []string{"all", "fourth"}, records, "%d: %s", n, d.failed)
+				case !ofItself && !ofArchive && !d.found:
+					require.ErrorIs(t, told, errFault1, "%d: %s", n, d.failed)
+				}
+				for _, seq := range archived {
+					b, err := again.Batch(1, seq)
+					require.NoError(t, err)
+					require.NotNil(t, b, "batch %d, after: %s", seq, d.failed)
+				}
+			}
+		})
+	}
+}
+
+// TestAJournalIsOpenedLater: until then nothing is written, and what was appended is forgotten.
+func TestAJournalIsOpenedLater(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j := New(k)
+	require.ErrorIs(t, put(j, k, "too early", false), ErrNotOpen)
+	_, err := j.Corrupt()
+	require.ErrorIs(t, err, ErrNotOpen)
+	require.NoError(t, New(k).Close())
+	k.Lock()
+	j.Append([]byte("too early as well"), false)
+	k.Unlock()
+	nothing := func([]byte) error { return nil }
+	found, err := j.Open(d, nothing, nothing, func(found *Replayed) {
+		require.False(t, k.TryLock(), "the owner is locked")
+		require.Zero(t, found.Records)
+	})
+	require.NoError(t, err)
+	require.Zero(t, found.Records)
+	require.True(t, k.TryLock(), "and unlocked")
+	k.Unlock()
+	require.NoError(t, put(j, k, "in time", true))
+	require.NoError(t, j.Archive(1, batchOf(1), 10, 10))
+	require.NoError(t, j.Close())
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"in time"}, records)
+}
+
+// missing is a disk whose file somebody else deleted.
+type missing struct{ *disk }
+
+func (d missing) Append(name string) (File, error) {
+	file, err := d.disk.Append(name)
+	return missingFile{file}, err
+}
+
+type missingFile struct{ File }
+
+func (missingFile) Intact(int64) error { return ErrReplaced }
+
+// TestASegmentThatWasDeletedIsCountedOnce, and nothing is written until another has begun.
+func TestASegmentThatWasDeletedIsCountedOnce(t *testing.T) {
+	d, k := missing{newDisk()}, &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "first", true))
+	for range 3 {
+		j.Check()
+	}
+	require.EqualValues(t, 1, j.Replaced())
+	require.ErrorIs(t, put(j, k, "second", true), ErrReplaced)
+	require.True(t, j.Full(DefaultSegment))
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	require.NoError(t, put(j, k, "third", true))
+	corrupt, err := j.Corrupt()
+	require.NoError(t, err)
+	require.Equal(t, []string{segmentName(1) + corruptSuffix}, corrupt)
+	require.NoError(t, put(j, k, "fourth", true))
+	require.EqualValues(t, 1, j.Replaced())
+	d.cutPower()
+	require.Contains(t, d.files, segmentName(1)+corruptSuffix, "its name is durable")
+}
+
+// TestASegmentThatWasEndedWasDurable, although nothing was synced before: damage in it is no torn end.
+func TestASegmentThatWasEndedWasDurable(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	for _, record := range []string{"first", "second", "third"} {
+		require.NoError(t, put(j, k, record, true))
+	}
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	require.NoError(t, put(j, k, "fourth", true))
+	flip(d, segmentName(1), where(d, segmentName(1), "second"))
+	_, ids, records, found := opened(t, d, k)
+	require.True(t, found.IDsLost)
+	require.Equal(t, []string{segmentName(1)}, found.Damaged)
+	require.Equal(t, []string{"first", "third"}, ids)
+	require.Equal(t, []string{"all", "fourth"}, records)
+}
+
+// TestASnapshotBeforeARecordWasDurable: damage in it is no torn end, and the records behind it count.
+func TestASnapshotBeforeARecordWasDurable(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "first", true))
+	require.NoError(t, j.Rotate(snapshotOf("everything so far")))
+	require.NoError(t, put(j, k, "second", true))
+	flip(d, segmentName(2), where(d, segmentName(2), "everything"))
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, []string{"first", "second"}, records)
+	require.Equal(t, []string{segmentName(2)}, found.Damaged)
+	require.Zero(t, found.Torn)
+	require.False(t, found.Lost, "the segment before has all of it")
+}
+
+func TestADirectoryThatIsGoneIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	d, err := OpenDir(path)
+	require.NoError(t, err)
+	file, err := d.Append(segmentName(1))
+	require.NoError(t, err)
+	require.NoError(t, file.Intact(0))
+	require.NoError(t, os.RemoveAll(path))
+	_, err = d.List()
+	require.Error(t, err)
+	_, err = d.Open("any")
+	require.Error(t, err)
+	_, err = d.Append("any")
+	require.Error(t, err)
+	require.Error(t, d.Sync())
+	require.NoError(t, d.Remove("any"), "as it should be")
+	require.ErrorIs(t, file.Intact(0), ErrReplaced)
+	require.NoError(t, file.Close())
+	require.Error(t, file.Sync())
+	_, err = file.(*mappedFile).Mappable.Size()
+	require.Error(t, err)
+	require.Error(t, file.Intact(0))
+	require.NoError(t, d.Close())
+}
