@@ -97,7 +97,7 @@ func meterMetrics() []meterMetric {
 			}),
 		gauge("regedge_leases_short", "Accounts in use whose lease lasts for less than a minute, though the writer may have more for them.",
 			func(s *meterSample) float64 { return float64(s.Short) }),
-		gauge("regedge_journal_corrupt_files", "Damaged segments of the journal that were set aside in the state directory, until an operator takes them away; -1 when it can't be listed.",
+		gauge("regedge_journal_corrupt_files", "Damaged segments of the journal, and files of reported batches, that were set aside in the state directory, until an operator takes them away; -1 when it can't be listed.",
 			func(s *meterSample) float64 { return float64(s.corrupt) }),
 		counter("regedge_journal_replaced_total", "Segments of the journal that another process deleted, replaced or cut short.",
 			func(s *meterSample) int64 { return s.Replaced }),

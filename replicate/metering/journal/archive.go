@@ -34,6 +34,7 @@ type reportArchive struct {
 	file    File
 	day     int32
 	saved   int64                          // durable bytes of the file
+	marked  int64                          // of which a frame says so
 	unsaved []byte                         // the frames that follow them, without masks
 	broken  bool                           // what follows them in the file may differ from unsaved
 	suspect bool                           // the file has more than what is durable, and a sync of that failed
@@ -74,11 +75,9 @@ func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) err
 	if a.day != day {
 		turned = a.turn(day)
 	}
-	var e syncproto.Encoder
-	e.Uint(epoch)
-	batch.Encode(&e)
 	at := len(a.unsaved)
-	a.unsaved = appendFrame(a.unsaved, frameRecord, e.Bytes)
+	a.mark()
+	a.unsaved = appendFrame(a.unsaved, frameRecord, batchRecord(epoch, batch))
 	switch {
 	case turned != nil:
 		a.broken = true
@@ -91,6 +90,38 @@ func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) err
 		return a.syncFile()
 	}
 	return err
+}
+
+func batchRecord(epoch uint64, b *syncproto.Batch) []byte {
+	var e syncproto.Encoder
+	e.Uint(epoch)
+	b.Encode(&e)
+	return e.Bytes
+}
+
+// positionRecord is the record of a frame frameSynced.
+func positionRecord(at int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(at)) }
+
+// mark appends a frame that says how far the file is durable, if none does.
+func (a *reportArchive) mark() {
+	if a.file != nil && a.marked < a.saved {
+		a.marked = a.saved
+		a.unsaved = appendFrame(a.unsaved, frameSynced, positionRecord(a.saved))
+	}
+}
+
+// unmark takes such frames out of what is to be written to another file.
+func (a *reportArchive) unmark() {
+	kept := a.unsaved[:0]
+	for rest := a.unsaved; len(rest) > 0; {
+		h := head(binary.LittleEndian.Uint64(rest))
+		end := frameHead + h.size()
+		if h.kind() != frameSynced {
+			kept = append(kept, rest[:end]...)
+		}
+		rest = rest[end:]
+	}
+	a.unsaved = kept
 }
 
 // placed copies the frames of unsaved from an index on, masked for their place in the file.
@@ -108,7 +139,8 @@ func (a *reportArchive) placed(from int) []byte {
 // still in unsaved and is written to the new one.
 func (a *reportArchive) turn(day int32) error {
 	if a.day != 0 {
-		_, _ = a.syncFile(), a.closeFile()
+		_, _ = a.finish(), a.closeFile()
+		a.unmark()
 	}
 	a.day = day
 	return a.open()
@@ -117,7 +149,8 @@ func (a *reportArchive) turn(day int32) error {
 // open opens the file of the day and cuts it behind its last whole batch. It syncs what a
 // former process wrote there, since a later sync that fails may lose it.
 func (a *reportArchive) open() error {
-	good, err := a.each(a.day, func(uint64, *syncproto.Batch) {})
+	found, err := a.each(a.day, func(uint64, *syncproto.Batch) {})
+	good := found.end
 	if err == nil && a.suspect {
 		err = a.copy(good)
 	}
@@ -132,7 +165,7 @@ func (a *reportArchive) open() error {
 		a.suspect = good > 0
 		return errors.Join(err, file.Close())
 	}
-	a.file, a.saved, a.broken, a.suspect = file, good, len(a.unsaved) > 0, false
+	a.file, a.saved, a.marked, a.broken, a.suspect = file, good, 0, len(a.unsaved) > 0, false
 	return nil
 }
 
@@ -185,7 +218,20 @@ func (a *reportArchive) sync() error {
 func (a *reportArchive) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return errors.Join(a.syncFile(), a.closeFile())
+	return errors.Join(a.finish(), a.closeFile())
+}
+
+// finish makes every batch durable, and the file say so.
+func (a *reportArchive) finish() error {
+	if err := a.syncFile(); err != nil {
+		return err
+	}
+	a.mark()
+	if len(a.unsaved) == 0 {
+		return nil
+	}
+	a.broken = true // the frame is not written yet
+	return a.syncFile()
 }
 
 // syncFile makes every batch of the archive durable.
@@ -273,35 +319,60 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)
 }
 
-// each passes the batches of one day to found that can be read. It returns where the last one ends:
-// what is no frame between them stays, since every batch was acknowledged on its own.
-func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Batch)) (int64, error) {
+// each passes the batches of one day to found that can be read. What is no frame between them stays,
+// since every batch was acknowledged on its own.
+func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Batch)) (kept, error) {
 	names, err := a.dir.List()
 	if err != nil || !slices.Contains(names, archiveName(day)) {
-		return 0, err
+		return kept{}, err
 	}
 	file, err := a.dir.Open(archiveName(day))
 	if err != nil {
-		return 0, err
+		return kept{}, err
 	}
 	defer file.Close()
 	return eachBatch(archiveFile(day), file, found)
 }
 
-func eachBatch(of fileOf, from io.Reader, found func(epoch uint64, b *syncproto.Batch)) (end int64, err error) {
+// kept tells what there is of a file of the archive.
+type kept struct {
+	end     int64 // of the last frame
+	damaged int   // places that can't be read and were durable: the file says so behind them
+}
+
+func eachBatch(of fileOf, from io.Reader, found func(epoch uint64, b *syncproto.Batch)) (kept, error) {
 	r := newReader(of, from)
+	var k kept
+	var gaps []gap
+	var synced int64
 	for {
 		f, err := r.next()
 		if err == io.EOF {
-			return end, nil
+			break
 		}
 		if err != nil {
-			return 0, err
+			return kept{}, err
+		}
+		if f.gap > 0 {
+			gaps = append(gaps, gap{f.at - f.gap, f.at})
+		}
+		if f.kind == frameSynced {
+			if len(f.record) == 8 {
+				synced = max(synced, min(int64(binary.LittleEndian.Uint64(f.record)), f.at))
+			}
+			k.end = f.end()
+			continue
 		}
 		d := syncproto.NewDecoder(f.record)
 		if epoch, batch := d.Uint(), syncproto.DecodeBatch(d); d.Err() == nil {
 			found(epoch, batch)
-			end = f.end()
+			k.end = f.end()
 		}
 	}
+	for _, g := range gaps {
+		if g.from < synced {
+			k.damaged++
+		}
+	}
+	return k, nil
 }

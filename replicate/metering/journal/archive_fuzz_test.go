@@ -48,6 +48,6 @@ func archived(epoch uint64, list ...*syncproto.Batch) (content []byte) {
 func batches(t *testing.T, content []byte) (list []*syncproto.Batch) {
 	good, err := eachBatch(archiveFile(archiveDay), bytes.NewReader(content), func(_ uint64, b *syncproto.Batch) { list = append(list, b) })
 	require.NoError(t, err)
-	require.LessOrEqual(t, good, int64(len(content)))
+	require.LessOrEqual(t, good.end, int64(len(content)))
 	return list
 }

@@ -217,11 +217,90 @@ func TestDamageInTheArchiveLosesOneBatch(t *testing.T) {
 		require.NoError(t, j.Archive(1, batchOf(seq), archiveDay, archiveDay))
 	}
 	require.NoError(t, j.Close())
-	size := d.files[archiveName(archiveDay)].Len() / 3
-	flip(d, archiveName(archiveDay), size+frameHead+1)
+	flip(d, archiveName(archiveDay), len(archived(1, batchOf(1)))+frameHead+1)
 	again, _, _, _ := opened(t, d, k)
 	require.NoError(t, again.Archive(1, batchOf(4), archiveDay, archiveDay))
 	for seq, there := range map[uint64]bool{1: true, 2: false, 3: true, 4: true} {
 		require.Equal(t, there, archivedBatch(t, again, 1, seq) != nil, "batch %d", seq)
 	}
+}
+
+// TestDamageInTheArchiveIsTold flips a bit in each byte of a batch that was durable: while the day's file is
+// in use, after a restart, and once another day has begun.
+func TestDamageInTheArchiveIsTold(t *testing.T) {
+	name := archiveName(archiveDay)
+	first, both := len(archived(1, batchOf(1))), len(archived(1, batchOf(1), batchOf(2)))
+	for when, then := range map[string]func(*testing.T, *disk, *Journal) *Journal{
+		"in use": func(t *testing.T, d *disk, j *Journal) *Journal { return j },
+		"restarted": func(t *testing.T, d *disk, j *Journal) *Journal {
+			require.NoError(t, j.Close())
+			again, _, _, _ := opened(t, d, &recorder{})
+			return again
+		},
+		"another day": func(t *testing.T, d *disk, j *Journal) *Journal {
+			require.NoError(t, j.Archive(1, batchOf(9), archiveDay+1, archiveDay+1))
+			return j
+		},
+	} {
+		t.Run(when, func(t *testing.T) {
+			for at := first; at < both; at++ {
+				d := newDisk()
+				j, _, _, _ := opened(t, d, &recorder{})
+				require.NoError(t, j.Archive(1, batchOf(1), archiveDay, archiveDay))
+				require.NoError(t, j.Archive(1, batchOf(2), archiveDay, archiveDay))
+				require.NoError(t, j.archive.sync())
+				require.NoError(t, j.Archive(1, batchOf(3), archiveDay, archiveDay))
+				j = then(t, d, j)
+				damaged, err := j.CheckArchive()
+				require.NoError(t, err)
+				require.Empty(t, damaged, "nothing is damaged yet")
+				flip(d, name, at)
+				was := d.files[name].String()
+
+				damaged, err = j.CheckArchive()
+				require.NoError(t, err)
+				require.Equal(t, []string{name}, damaged, "at %d", at)
+				corrupt, err := j.Corrupt()
+				require.NoError(t, err)
+				require.Equal(t, []string{name + corruptSuffix}, corrupt)
+				require.Equal(t, was, d.files[name+corruptSuffix].String())
+				damaged, err = j.CheckArchive()
+				require.NoError(t, err)
+				require.Empty(t, damaged, "it is told once")
+				require.NoError(t, j.Archive(1, batchOf(4), archiveDay, archiveDay))
+				require.NoError(t, j.Close())
+				again, _, _, _ := opened(t, d, &recorder{})
+				for seq, there := range map[uint64]bool{1: true, 2: false, 3: true, 4: true} {
+					require.Equal(t, there, archivedBatch(t, again, 1, seq) != nil, "batch %d, at %d", seq, at)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatWasNotDurableInTheArchiveMayBeTorn: a power cut may leave holes behind the last sync.
+func TestWhatWasNotDurableInTheArchiveMayBeTorn(t *testing.T) {
+	d := newDisk()
+	j, _, _, _ := opened(t, d, &recorder{})
+	for seq := uint64(1); seq <= 3; seq++ {
+		require.NoError(t, j.Archive(1, batchOf(seq), archiveDay, archiveDay))
+	}
+	flip(d, archiveName(archiveDay), len(archived(1, batchOf(1)))+frameHead+1)
+	damaged, err := j.CheckArchive()
+	require.NoError(t, err)
+	require.Empty(t, damaged)
+	require.NotContains(t, d.files, archiveName(archiveDay)+corruptSuffix)
+}
+
+// TestBatchesThatGoToAnotherDaySayNothingOfIt: after a failed sync they are written to the next file, with
+// no word of how far the one before was durable.
+func TestBatchesThatGoToAnotherDaySayNothingOfIt(t *testing.T) {
+	d := newDisk()
+	j, _, _, _ := opened(t, d, &recorder{})
+	require.NoError(t, j.Archive(1, batchOf(1), archiveDay, archiveDay))
+	require.NoError(t, j.archive.sync())
+	require.NoError(t, j.Archive(1, batchOf(2), archiveDay, archiveDay))
+	require.NotEqual(t, len(appendFrame(nil, frameRecord, batchRecord(1, batchOf(2)))), len(j.archive.unsaved), "with a mark")
+	j.archive.unmark()
+	require.Equal(t, appendFrame(nil, frameRecord, batchRecord(1, batchOf(2))), j.archive.unsaved)
 }

@@ -8,7 +8,7 @@
 //	lock                          locked by the process that owns the directory
 //	journal-0000000000000007.log  a segment of the journal, numbered from 1
 //	batches-00020450.log          the batches reported on one UTC day (days since 1970)
-//	journal-….log.corrupt         a segment that was damaged, for the operator
+//	*.log.corrupt                 a segment or batches that were damaged, for the operator
 //
 // Both kinds of log are a sequence of frames (frame.go), each with a checksum and bound to its file
 // and its place there. Package lease encodes the records of a segment; a record of the archive is an
@@ -39,7 +39,8 @@
 // with a hole is not needed when the segment before is complete: its records are replayed in place of
 // it, and nothing is lost. Where records of the state are lost (Replayed.Lost), package lease ends the
 // epoch: see EdgeState.Damaged. Damage behind the last such frame can't be told from what a power cut
-// leaves. In the archive each batch stands for itself; those that can be read are used.
+// leaves. In the archive each batch stands for itself; those that can be read are used. Its files say, too, how far
+// they are durable: CheckArchive finds what was damaged, and keeps such a file with .corrupt at its end.
 //
 // # Locks
 //

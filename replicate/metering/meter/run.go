@@ -22,6 +22,8 @@ const (
 	retryPause = 500 * time.Millisecond
 	// rotatePause is between two attempts to begin a segment, and between two to open the journal.
 	rotatePause = time.Second
+	// archivePause is how often the reported batches are read: some gigabytes for a busy edge.
+	archivePause = 24 * time.Hour
 	// checkPause is how often the journal's file is looked at.
 	checkPause = time.Second / 2
 )
@@ -33,7 +35,7 @@ const (
 // must not overlap.
 func (m *Meter) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){m.flushLoop, m.exchangeLoop, m.watchLoop} {
+	for _, loop := range []func(context.Context){m.flushLoop, m.exchangeLoop, m.watchLoop, m.archiveLoop} {
 		loops.Go(func() { loop(ctx) })
 	}
 	loops.Wait()
@@ -109,6 +111,26 @@ func (m *Meter) flushLoop(ctx context.Context) {
 			tried = time.Now()
 			m.Rotate()
 		}
+	}
+}
+
+// archiveLoop checks the reported batches after the start, and each day.
+func (m *Meter) archiveLoop(ctx context.Context) {
+	for m.awaitOpen(ctx) && ctx.Err() == nil {
+		m.CheckArchive()
+		wait(ctx, archivePause)
+	}
+}
+
+// CheckArchive tells an operator which of the reported batches can't be read any more. A ledger that is
+// restored from a backup would lack them.
+func (m *Meter) CheckArchive() {
+	damaged, err := m.journal.CheckArchive()
+	for _, name := range damaged {
+		m.config.Logger.Error("batches that were reported are damaged: the file is set aside, and what can be read of it is kept for a restored ledger", "file", name)
+	}
+	if err != nil {
+		m.config.Logger.Error("the reported batches can't be checked", "error", err)
 	}
 }
 

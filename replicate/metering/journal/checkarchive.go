@@ -1,0 +1,108 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// CheckArchive reads all batches of the archive, and returns the names of the files in which some that
+// were durable can't be read any more. Such a file is kept with .corrupt at its end, for the operator; its
+// place takes one with the batches that can be read, so that each damage is found once. Nothing else waits
+// while files are read.
+func (j *Journal) CheckArchive() (damaged []string, err error) {
+	a := &j.archive
+	a.mu.Lock()
+	dir := a.dir
+	a.mu.Unlock()
+	if dir == nil {
+		return nil, ErrNotOpen
+	}
+	days, err := a.days()
+	if err != nil {
+		return nil, fmt.Errorf("check the archive: %w", err)
+	}
+	for _, day := range days {
+		found, err := a.each(day, func(uint64, *syncproto.Batch) {})
+		if err == nil && found.damaged > 0 {
+			err = a.mend(day, &damaged)
+		}
+		if names, listed := dir.List(); err != nil && (listed != nil || slices.Contains(names, archiveName(day))) {
+			return damaged, fmt.Errorf("check the archive: %w", err)
+		}
+	}
+	return damaged, nil
+}
+
+// mend sets a damaged file aside. The file may have been written while it was read: it is read again.
+func (a *reportArchive) mend(day int32, damaged *[]string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.day == day {
+		if err := errors.Join(a.syncFile(), a.closeFile()); err != nil {
+			return err
+		}
+	}
+	found, err := a.each(day, func(uint64, *syncproto.Batch) {})
+	if err != nil || found.damaged == 0 {
+		return err
+	}
+	name := archiveName(day)
+	if err := a.copyTo(name+corruptSuffix, name); err != nil {
+		return err
+	}
+	if err := a.writeReadable(name+copySuffix, day); err != nil {
+		return err
+	}
+	if err := errors.Join(a.dir.Rename(name+copySuffix, name), a.dir.Sync()); err != nil {
+		return err
+	}
+	*damaged = append(*damaged, name)
+	return nil
+}
+
+// copyTo makes a durable copy of a file, as it is.
+func (a *reportArchive) copyTo(to, from string) error {
+	source, err := a.dir.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	file, err := a.create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, source)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// writeReadable makes a durable file, which says so, of the batches of a day that can be read.
+func (a *reportArchive) writeReadable(name string, day int32) error {
+	file, err := a.create(name)
+	if err != nil {
+		return err
+	}
+	var at int64
+	put := func(kind byte, record []byte) {
+		frame := appendFrame(nil, kind, record)
+		archiveFile(day).place(frame, at)
+		at += int64(len(frame))
+		if err == nil {
+			_, err = file.Write(frame)
+		}
+	}
+	_, failed := a.each(day, func(epoch uint64, b *syncproto.Batch) { put(frameRecord, batchRecord(epoch, b)) })
+	put(frameSynced, positionRecord(at))
+	return errors.Join(failed, err, file.Sync(), file.Close())
+}
+
+// create opens a new file, in place of an older one.
+func (a *reportArchive) create(name string) (File, error) {
+	if err := a.dir.Remove(name); err != nil {
+		return nil, err
+	}
+	return a.dir.Append(name)
+}
