@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release cluster cluster-down
 
+# Most tests wait for processes and deadlines, so more of them than processors run at once.
+WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
 # Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
@@ -28,10 +31,9 @@ run: ## Run the whole service on this machine, with data in it (needs only Go)
 test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@sh wasm/build.sh --check-if-installed
 	@failed=; set -x; \
-	$(GOTESTSUM) -- -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
-	$(GOTESTSUM) -- -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
+	$(GOTESTSUM) -- -p $(WAITING) -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
+	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
-	sh scripts/fuzz.sh 30s AnswerAlike || failed="$$failed fuzz"; \
 	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -race -short -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \

@@ -53,7 +53,8 @@ func TestResultIsCachedUntilTheDatabaseChanges(t *testing.T) {
 
 func TestCachedResultsMatchStatementAndParameter(t *testing.T) {
 	path, writer := newFile(t, people)
-	const many = 5000 // more than a connection caches
+	const many = 5000                                                            // more than a connection caches
+	require.NoError(t, writer.Exec("CREATE INDEX person_name ON person (name)")) // or each statement reads all of them
 	require.NoError(t, writer.Exec(fmt.Sprintf(`INSERT INTO person (id, name)
 		WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i, 'name' || i FROM n`, 99+many)))
 	s := open(t, sqlite.Config{Path: path, Connections: 1, ReadTx: time.Hour, CacheResults: true})

@@ -18,6 +18,9 @@ import (
 // TestOrderOfImportsDoesNotMatter imports real files of two dates in several orders, each
 // file as a run of its own and then all of a date at once.
 func TestOrderOfImportsDoesNotMatter(t *testing.T) {
+	if testing.Short() { // as under the race detector, where other tests import all the same parts
+		t.Skip("imports the official files three times over")
+	}
 	now, before, pincodes := officialFiles(t)
 	type part struct{ file, asOf string }
 	var parts []part
