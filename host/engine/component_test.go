@@ -18,6 +18,11 @@ func TestMainModuleIsFoundByItsExports(t *testing.T) {
 	m, err := mainModule(wasm.Component, exportHandle, exportRealloc, exportMemory)
 	require.NoError(t, err)
 	require.NotEmpty(t, m.Mutable, "the stack pointer")
+	for _, list := range [][][]byte{{modulePreamble, hostileModule}, {hostileModule, modulePreamble}} {
+		m, err = mainModule(asComponent(list...), exportHandle, exportRealloc, exportMemory)
+		require.NoError(t, err)
+		require.True(t, m.Exports(exportHandle))
+	}
 }
 
 func TestComponentIsRefusedWithTheReason(t *testing.T) {

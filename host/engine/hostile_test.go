@@ -103,6 +103,9 @@ func TestHostileGuestFailsItsRequestAlone(t *testing.T) {
 				err := e.Answer(t.Context(), longLookup(c.path), &resp)
 				require.ErrorIs(t, err, ErrGuest)
 				require.Regexp(t, c.want, err.Error())
+				if c.path != "/l" { // either limit may come first
+					require.Equal(t, c.want == "run-time limit", errors.Is(err, ErrTimeLimit))
+				}
 				require.Zero(t, resp.Status)
 				require.Empty(t, resp.Headers)
 				require.Empty(t, resp.Body)

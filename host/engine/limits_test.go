@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -123,6 +124,50 @@ func TestHeaderFieldsOfAGuestAreBoundedInBytes(t *testing.T) {
 		put32(tuple, 12, uint32(size))
 		list, _ := i.newFields()
 		require.Equal(t, trapped, trapOf(func() { i.liftFields(list, tuple) }) != "", "%d bytes and a name of one", size)
+	}
+	for size, trapped := range map[int]bool{maxFieldBytes/2 - 1: false, maxFieldBytes / 2: true} {
+		tuples := make([]byte, 2*16)
+		name, value := memoryWith(t, i, "n"), memoryWith(t, i, strings.Repeat("v", size))
+		for _, at := range []int{0, 16} {
+			put32(tuples, at, name)
+			put32(tuples, at+4, 1)
+			put32(tuples, at+8, value)
+			put32(tuples, at+12, uint32(size))
+		}
+		list, _ := i.newFields()
+		require.Equal(t, trapped, trapOf(func() { i.liftFields(list, tuples) }) != "", "twice %d bytes", size)
+	}
+}
+
+// TestSpareMemoryStaysAligned: what is taken is rounded up, and no more than there is.
+func TestSpareMemoryStaysAligned(t *testing.T) {
+	s := span{ptr: 64, size: 32}
+	for _, c := range []struct{ size, ptr, left uint32 }{{1, 64, 24}, {8, 72, 16}, {9, 80, 0}} {
+		require.Equal(t, c.ptr, s.take(c.size))
+		require.Equal(t, c.left, s.size)
+	}
+	s = span{ptr: 64, size: 5}
+	require.EqualValues(t, 64, s.take(5))
+	require.Equal(t, span{ptr: 69}, s)
+}
+
+func TestTheLargestLimitsAreAllowed(t *testing.T) {
+	good := realConfig(nil, newLedger()).withDefaults()
+	for _, c := range []struct {
+		change func(c *Config)
+		ok     bool
+	}{
+		{func(c *Config) { c.StepLimit = math.MaxInt32 }, true}, {func(c *Config) { c.StepLimit = math.MaxInt32 + 1 }, false},
+		{func(c *Config) { c.StepLimit = -1 }, false},
+		{func(c *Config) { c.MemoryLimit = pageSize }, true}, {func(c *Config) { c.MemoryLimit = pageSize - 1 }, false},
+		{func(c *Config) { c.MemoryLimit = 1 << 30 }, true}, {func(c *Config) { c.MemoryLimit = 1<<30 + 1 }, false},
+		{func(c *Config) { c.MaxInstances = 1 }, true}, {func(c *Config) { c.MaxInstances = -1 }, false},
+		{func(c *Config) { c.Timeout = -1 }, false}, {func(c *Config) { c.Timeout = 1 }, true},
+		{func(c *Config) { c.Meter = nil }, false}, {func(c *Config) { c.Clock = nil }, false}, {func(c *Config) { c.Random = nil }, false},
+	} {
+		config := good
+		c.change(&config)
+		require.Equal(t, c.ok, config.check() == nil, "%+v", config)
 	}
 }
 
@@ -266,4 +311,23 @@ func TestTheGuestSeesOneClientAddress(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"192.0.2.1"}, seen)
+}
+
+// TestABodyTakesWhatItWasPermitted, to the last byte.
+func TestABodyTakesWhatItWasPermitted(t *testing.T) {
+	i := idleInstance(t)
+	i.bodies = append(i.bodies, outgoingBody{data: make([]byte, maxBodyBytes-3)})
+	body := &i.bodies[len(i.bodies)-1]
+	stream := uint64(i.add(kindOutputStream, len(i.bodies)-1, noParent))
+	data, out := memoryWith(t, i, "abc"), i.alloc(16, 8)
+	checkWrite(i, []uint64{stream, uint64(out)})
+	require.EqualValues(t, 3, get64(i.bytes(out, 16), 8))
+	write := func(size uint64) string {
+		return trapOf(func() { streamWrite(i, []uint64{stream, uint64(data), size, uint64(out)}) })
+	}
+	require.Empty(t, write(3))
+	require.Equal(t, "abc", string(body.data[maxBodyBytes-3:]))
+	require.Contains(t, write(1), "over the limit")
+	checkWrite(i, []uint64{stream, uint64(out)})
+	require.Zero(t, get64(i.bytes(out, 16), 8))
 }

@@ -136,3 +136,12 @@ func TestConfigIsChecked(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryImportThatIsNotServedIsNamed, not the first alone.
+func TestEveryImportThatIsNotServedIsNamed(t *testing.T) {
+	e := newEngine(t, hostileConfig(t, newLedger()))
+	all := len(e.compiled.ImportedFunctions())
+	require.Greater(t, all, 2)
+	require.Len(t, wrongImports(e.compiled, nil), all)
+	require.Empty(t, wrongImports(e.compiled, served()))
+}
