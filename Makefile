@@ -85,10 +85,11 @@ release: ## Build a release into build/release: make release VERSION=1.2.0 (SIGN
 	@[ -n "$(VERSION)" ] || { echo "say which: make release VERSION=1.2.0" >&2; exit 2; }
 	sh scripts/release.sh "$(VERSION)" $(PLATFORMS)
 
-cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas
+# PORT=8080 answers lookups at 8080 and 8082, and has the writer at 8081; else at free ports.
+cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas (PORT=8080 at fixed ports)
 	go build -o build/bin/regedge ./host
 	go build -o build/bin/cluster ./internal/cluster/run
-	build/bin/cluster up build/cluster build/bin/regedge
+	build/bin/cluster up build/cluster build/bin/regedge $(PORT)
 
 cluster-down: ## Stop it
 	go build -o build/bin/cluster ./internal/cluster/run

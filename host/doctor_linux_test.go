@@ -298,7 +298,7 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	require.Contains(t, out, "WRONG  edge: token of the node: the writer refuses it")
 	require.Contains(t, out, "WRONG  edge: access: nothing listens at "+closed)
 	require.Contains(t, out, "WRONG  replica@access: configuration: ")
-	require.Contains(t, out, "access.pub", "the file that is missing is named")
+	require.Contains(t, out, ".pub", "the file that is missing is named")
 	require.NotContains(t, out, "primary@", "there is no environment file of one")
 }
 

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"regedge/host/hint"
 	"regedge/host/server"
@@ -145,47 +144,6 @@ func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, lo
 	}
 	closers.Add(registry.Close)
 	return append(list, heartbeat("registry", registry, m.Now, log)), nil
-}
-
-const (
-	// heartbeatInterval is how often the writer writes into each replicated database. Each
-	// heartbeat costs a page of the replication log.
-	heartbeatInterval = time.Second
-	// heartbeatTimeout bounds one heartbeat.
-	heartbeatTimeout = 5 * time.Second
-)
-
-// putHeartbeat never goes back, whatever the clock does.
-const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?)
-ON CONFLICT (id) DO UPDATE SET beat = max(beat + 1, excluded.beat)`
-
-// heartbeat is the service that writes the time into a database, so that readers of its
-// replicas know how old their copy is.
-func heartbeat(name string, db *sql.DB, now func() time.Time, log *slog.Logger) service.Service {
-	return service.Service{Name: name + " heartbeat", Run: func(ctx context.Context) error {
-		tick := time.NewTicker(heartbeatInterval)
-		defer tick.Stop()
-		failing := false
-		for {
-			limited, cancel := context.WithTimeout(ctx, heartbeatTimeout)
-			_, err := db.ExecContext(limited, putHeartbeat, now().UnixMilli())
-			cancel()
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err != nil && !failing {
-				log.Error("heartbeat", "database", name, "error", err)
-			} else if err == nil && failing {
-				log.Info("heartbeat again", "database", name)
-			}
-			failing = err != nil
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-		}
-	}}
 }
 
 // dashboardFlags are the flags of the pages that the writer serves to people.

@@ -12,9 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"regedge/handler"
 	"regedge/host/engine"
 	"regedge/host/hint"
 	"regedge/host/sqlite"
+	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
@@ -102,7 +104,7 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 	config.Endpoint.SetMaxIdleConns(idleStreams)
 	config.Endpoint.SetConnMaxIdleTime(streamIdle)
 	reader := sqlite.ReplicaConfig{
-		Database: config.Database, Endpoint: sqlite.NewRemote(config.Endpoint, sqlite.Config{}),
+		Database: config.Database, Endpoint: endpoint{sqlite.NewRemote(config.Endpoint, sqlite.Config{})},
 		Connections: maxStatements(), ReadTx: readTxTime, CacheResults: cachesResults(config.Database),
 		MaxAge: config.MaxAge, Keep: keep(config), Now: config.Now, Log: config.Log,
 	}
@@ -114,6 +116,18 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 		return nil, err
 	}
 	return &replicaDatabase{opened, config.Database, config.MaxLag}, nil
+}
+
+// endpoint is a libSQL server that says when it refuses the token.
+type endpoint struct{ *sqlite.Remote }
+
+// Query implements sqlite.Endpoint.
+func (e endpoint) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	err := e.Remote.Query(ctx, statement, args, dst)
+	if errors.Is(libsql.Explain(err), libsql.ErrUnauthorized) {
+		return fmt.Errorf("%w: %w", sqlite.ErrToken, err)
+	}
+	return err
 }
 
 // keep is how long the replica's file is read on while it does not follow: a registry's as long as the

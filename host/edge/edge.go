@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -63,6 +64,7 @@ type Node struct {
 	config      Config
 	web         *server.Server
 	closeEngine func(context.Context) error
+	refused     atomic.Bool // the writer refuses this node's token
 }
 
 // servingGCPercent is GOGC while serving. Most of the live heap is the meter's request ids,
@@ -161,7 +163,7 @@ func (n *Node) Ready() error {
 	if err := n.replicasReady(); err != nil {
 		return err
 	}
-	return n.config.Meter.Ready()
+	return n.meterReady()
 }
 
 // watchInterval is how often the database files are checked for a replacement.

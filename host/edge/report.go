@@ -2,6 +2,8 @@ package edge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -10,6 +12,7 @@ import (
 
 	"regedge/handler"
 	"regedge/host/service"
+	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
 )
 
@@ -53,7 +56,8 @@ func (n *Node) Report(r Reporter) service.Service {
 			if failure == "" || time.Since(reported) >= reportInterval {
 				reported = time.Now()
 				limited, cancel := context.WithTimeout(ctx, reportTimeout)
-				answer, _ := r.Client.Report(limited, n.report(limited, r, failure))
+				answer, err := r.Client.Report(limited, n.report(limited, r, failure))
+				n.noteToken(err)
 				for database, token := range answer.ReadTokens {
 					r.Renew(database, token)
 				}
@@ -67,6 +71,31 @@ func (n *Node) Report(r Reporter) service.Service {
 		}
 	}}
 }
+
+// noteToken remembers whether the writer refuses this node's token, by the outcome of a report, and logs
+// it when that changes. A writer that can't be asked says nothing about it.
+func (n *Node) noteToken(err error) {
+	switch refused := errors.Is(err, writer.ErrUnauthorized); {
+	case refused && !n.refused.Swap(true):
+		n.config.Log.Error("the writer refuses this node's token: regedge node token makes a new one", "error", err)
+	case err == nil && n.refused.Swap(false):
+		n.config.Log.Info("the writer accepts this node's token")
+	}
+}
+
+// meterReady is nil when live keys can be served, else why not.
+func (n *Node) meterReady() error {
+	err := n.config.Meter.Ready()
+	if err != nil && n.refused.Load() {
+		if errors.Is(err, meter.ErrNoEpoch) { // it was reached
+			return errRefused
+		}
+		return fmt.Errorf("%w; %w", err, errRefused)
+	}
+	return err
+}
+
+var errRefused = errors.New("the writer refuses this node's token: live keys can't be served")
 
 // failure is why this node is not ready, or "".
 func (n *Node) failure() string {

@@ -223,18 +223,25 @@ func corrupt(err error) bool {
 // that is restarted is back sooner.
 const maxFailures = 10
 
-// logSilence logs once that the endpoint does not answer, which has no other effect while the file
-// can be read.
+// logSilence logs once that the endpoint does not answer, or refuses the token, which has no other effect
+// while the file can be read.
 func (r *Replica) logSilence(err error) {
-	if err == nil {
-		if r.failures >= maxFailures {
-			r.config.Log.Info("the replica's endpoint answers again", "database", r.config.Database)
+	log := r.config.Log.With("database", r.config.Database)
+	told := r.refused.Load() || r.failures >= maxFailures
+	switch refused := errors.Is(err, ErrToken); {
+	case err == nil:
+		if told {
+			log.Info("the replica's endpoint answers again")
 		}
 		r.failures = 0
-		return
-	}
-	if r.failures++; r.failures == maxFailures {
-		r.config.Log.Warn("the replica's endpoint does not answer: there is no fallback for its file", "database", r.config.Database, "because", err)
+		r.refused.Store(false)
+	case refused && !r.refused.Swap(true):
+		log.Error("the replica's endpoint refuses the token: there is no fallback for its file, and nothing keeps the replica awake", "because", err)
+	case !refused:
+		r.refused.Store(false)
+		if r.failures++; r.failures == maxFailures {
+			log.Warn("the replica's endpoint does not answer: there is no fallback for its file", "because", err)
+		}
 	}
 }
 

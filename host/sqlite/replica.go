@@ -28,6 +28,8 @@ const (
 var (
 	// ErrUnreadable means that neither the file nor the endpoint can be read.
 	ErrUnreadable = errors.New("neither the replica's file nor its endpoint can be read")
+	// ErrToken means that the endpoint refuses the token. An Endpoint returns it, wrapped.
+	ErrToken = errors.New("the replica's endpoint refuses the token")
 	// ErrTooOld means that the copy is older than ReplicaConfig.MaxAge.
 	ErrTooOld = errors.New("the replica is too far behind its primary")
 	// ErrAhead means that the heartbeat is ahead of this clock, so that the age is unknown.
@@ -81,6 +83,8 @@ type Replica struct {
 	mixed bool
 	// failures counts the checks in a row in which the endpoint did not answer.
 	failures int
+	// refused is set while the endpoint refuses the token.
+	refused atomic.Bool
 
 	switches atomic.Int64
 }
@@ -231,7 +235,11 @@ func (r *Replica) Ready(limit time.Duration) error {
 		return v.why
 	}
 	if err := r.tooOld(v, limit); err != nil {
-		return fmt.Errorf("%w: by %v", err, r.sinceBeat(v.beat).Abs().Round(time.Second))
+		err = fmt.Errorf("%w: by %v", err, r.sinceBeat(v.beat).Abs().Round(time.Second))
+		if r.refused.Load() { // a replica that nobody asks follows no more
+			err = fmt.Errorf("%w; %w", err, ErrToken)
+		}
+		return err
 	}
 	return nil
 }

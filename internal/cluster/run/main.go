@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -19,10 +20,11 @@ import (
 	"regedge/replicate/registry/sqld"
 )
 
-const usage = `usage: run up|down|serve DIR REGEDGE
+const usage = `usage: run up|down|serve DIR REGEDGE [PORT]
 
 up starts a cluster in DIR, which is emptied first, with the program REGEDGE, and
-prints how to use it. down stops it. serve is up in the foreground.`
+prints how to use it. down stops it. serve is up in the foreground. The edges answer at
+PORT and PORT+2, the writer at PORT+1, of the loopback; without PORT at free ones.`
 
 // The files in DIR that up, serve and down share.
 const (
@@ -35,14 +37,15 @@ const (
 const startLimit = 3 * time.Minute
 
 func main() {
-	acts := map[string]func(dir, regedge string) error{"up": up, "down": down, "serve": serve}
-	if len(os.Args) != 4 || acts[os.Args[1]] == nil {
+	acts := map[string]func(dir, regedge string, port int) error{"up": up, "down": down, "serve": serve}
+	port, valid := portOf(os.Args)
+	if !valid || acts[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(2)
 	}
 	dir, err := filepath.Abs(os.Args[2])
 	if err == nil {
-		err = acts[os.Args[1]](dir, os.Args[3])
+		err = acts[os.Args[1]](dir, os.Args[3], port)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -50,8 +53,29 @@ func main() {
 	}
 }
 
+// portOf returns the PORT of a command line, 0 for none, and whether the line has all that is needed.
+func portOf(args []string) (port int, valid bool) {
+	if len(args) == 4 || len(args) == 5 && args[4] == "" {
+		return 0, true
+	}
+	if len(args) != 5 {
+		return 0, false
+	}
+	port, err := strconv.Atoi(args[4])
+	return port, err == nil && port > 0 && port+2 < 1<<16
+}
+
+// addresses are those of the writer and of the edges' lookups; free ones are used for port 0.
+func addresses(port int) (writer string, lookups []string) {
+	if port == 0 {
+		return "", nil
+	}
+	at := func(n int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port+n)) }
+	return at(1), []string{at(0), at(2)}
+}
+
 // up starts serve in the background, waits until the cluster runs, and prints how to use it.
-func up(dir, regedge string) error {
+func up(dir, regedge string, port int) error {
 	if running(dir) != nil {
 		return fmt.Errorf("a cluster runs in %s: make cluster-down stops it", dir)
 	}
@@ -63,7 +87,7 @@ func up(dir, regedge string) error {
 		return err
 	}
 	defer log.Close()
-	child := exec.Command(os.Args[0], "serve", dir, regedge)
+	child := exec.Command(os.Args[0], append([]string{"serve", dir, regedge}, os.Args[4:]...)...)
 	child.Stdout, child.Stderr = log, log
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := child.Start(); err != nil {
@@ -104,7 +128,7 @@ func running(dir string) *os.Process {
 }
 
 // down stops the cluster and waits until it has ended.
-func down(dir, _ string) error {
+func down(dir, _ string, _ int) error {
 	process := running(dir)
 	if process == nil {
 		fmt.Println("no cluster is running")
@@ -121,7 +145,7 @@ func down(dir, _ string) error {
 }
 
 // serve runs the cluster until SIGINT or SIGTERM.
-func serve(dir, regedge string) error {
+func serve(dir, regedge string, port int) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pid := filepath.Join(dir, pidFile)
@@ -146,9 +170,9 @@ func serve(dir, regedge string) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	writer, lookups := addresses(port)
 	c, err := cluster.Start(limited, cluster.Config{
-		Dir: dir, Regedge: regedge, Sqld: server, Log: logs,
-		Writer: "127.0.0.1:8081", Lookups: []string{"127.0.0.1:8080", "127.0.0.1:8082"},
+		Dir: dir, Regedge: regedge, Sqld: server, Log: logs, Writer: writer, Lookups: lookups,
 	})
 	if err != nil {
 		return err

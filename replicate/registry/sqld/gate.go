@@ -51,6 +51,9 @@ const (
 	unavailable       = 14
 )
 
+// onlyReplication is what the caller of another call is told.
+const onlyReplication = "this port is for replication only"
+
 // gate is the replication port of a primary. It passes replicationCalls to sqld, which listens behind
 // it on the loopback and accepts the gate's certificate only, and refuses every other call.
 type gate struct {
@@ -152,7 +155,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.logged.Do(func() {
 			g.output.say(fmt.Sprintf("refused %q a call that is not replication: writes and transactions need the primary's own address", from.Subject.CommonName))
 		})
-		refuse(w, permissionDenied, "this port is for replication only")
+		refuse(w, permissionDenied, onlyReplication)
 		return
 	}
 	who := from.SerialNumber.String()

@@ -89,6 +89,7 @@ func (r *run) start(enter func() error) error {
 		started <- err
 		if err == nil {
 			r.err = r.command.Wait()
+			r.output.flush()
 			r.gate.close()
 			r.hold.release()
 			close(r.ended)

@@ -1,13 +1,9 @@
 package sqld
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -84,39 +80,3 @@ func (s *Server) restart(r *run, why string, signal os.Signal, first ...func() e
 
 // signs are what sqld logs when it drops a database, and at each request for it afterwards.
 var signs = [][]byte{[]byte("error resetting namespace"), []byte("NamespaceDoesntExist")}
-
-// output forwards what a process writes, and looks for signs in it.
-type output struct {
-	doubted chan struct{} // has an element once a sign was seen
-
-	mu   sync.Mutex
-	to   io.Writer // may be nil
-	tail []byte    // end of what was written, shorter than a sign
-}
-
-func newOutput(to io.Writer) *output { return &output{to: to, doubted: make(chan struct{}, 1)} }
-
-// Write never fails: the process must not end because its log cannot be written.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.to != nil {
-		_, _ = o.to.Write(p)
-	}
-	seen := append(o.tail, p...)
-	keep := 0
-	for _, sign := range signs {
-		if bytes.Contains(seen, sign) {
-			select {
-			case o.doubted <- struct{}{}:
-			default:
-			}
-		}
-		keep = max(keep, len(sign)-1)
-	}
-	o.tail = append(o.tail[:0], seen[max(0, len(seen)-keep):]...)
-	return len(p), nil
-}
-
-// say writes a line of our own.
-func (o *output) say(line string) { fmt.Fprintf(o, "regedge: %s\n", line) }

@@ -1,0 +1,90 @@
+package sqld
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine bounds a line that is kept until it is complete, in bytes.
+	maxLine = 64 << 10
+	// forwardedEvery is how often a line about statements that a replica forwards is written at most.
+	forwardedEvery = time.Minute
+)
+
+// forwarded is in what a replica logs, twice and as errors, when it forwards a statement to a primary
+// behind a gate. It does so with every statement while it has no copy yet, and with those that write.
+var forwarded = []byte(onlyReplication)
+
+// output forwards what a process writes, line by line, and looks for signs in it. In place of lines
+// with forwarded there is one that says what they mean.
+type output struct {
+	doubted chan struct{} // has an element once a sign was seen
+	now     func() time.Time
+
+	mu   sync.Mutex
+	to   io.Writer // may be nil
+	part []byte    // of a line that is not complete
+	told time.Time // when forwarded statements were told about
+}
+
+func newOutput(to io.Writer) *output {
+	return &output{to: to, doubted: make(chan struct{}, 1), now: time.Now}
+}
+
+// Write never fails: the process must not end because its log cannot be written.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.part = append(o.part, p...)
+	for {
+		end := bytes.IndexByte(o.part, '\n') + 1
+		if end == 0 && len(o.part) < maxLine {
+			return len(p), nil
+		}
+		if end == 0 {
+			end = len(o.part)
+		}
+		o.line(o.part[:end])
+		o.part = append(o.part[:0], o.part[end:]...)
+	}
+}
+
+// line forwards one line. o.mu is held.
+func (o *output) line(line []byte) {
+	for _, sign := range signs {
+		if bytes.Contains(line, sign) {
+			select {
+			case o.doubted <- struct{}{}:
+			default:
+			}
+		}
+	}
+	if bytes.Contains(line, forwarded) {
+		now := o.now()
+		if now.Sub(o.told) < forwardedEvery {
+			return
+		}
+		o.told = now
+		line = []byte("regedge: the replica has no copy yet, or something here sent it more than a read\n")
+	}
+	if o.to != nil {
+		_, _ = o.to.Write(line)
+	}
+}
+
+// flush forwards what is left when the process has ended.
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.part) > 0 {
+		o.line(o.part)
+		o.part = nil
+	}
+}
+
+// say writes a line of our own.
+func (o *output) say(line string) { fmt.Fprintf(o, "regedge: %s\n", line) }

@@ -1,0 +1,60 @@
+package sqld
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOutputIsForwardedByLines(t *testing.T) {
+	var to bytes.Buffer
+	o := newOutput(&to)
+	for _, part := range []string{"on", "e\ntwo\nth", "ree\nfour"} {
+		n, err := o.Write([]byte(part))
+		require.NoError(t, err)
+		require.Equal(t, len(part), n)
+	}
+	require.Equal(t, "one\ntwo\nthree\n", to.String())
+	o.flush()
+	o.flush()
+	require.Equal(t, "one\ntwo\nthree\nfour", to.String())
+
+	to.Reset()
+	long := strings.Repeat("x", maxLine+10)
+	fmt.Fprint(o, long)
+	require.Len(t, to.String(), maxLine+10, "a line without an end is not kept for ever")
+	fmt.Fprint(newOutput(nil), "nobody listens\n")
+}
+
+func TestASignIsFoundWhereverTheWritesDivideIt(t *testing.T) {
+	line := "ERROR " + string(signs[0]) + " x\n"
+	for cut := range len(line) {
+		o := newOutput(nil)
+		fmt.Fprint(o, line[:cut])
+		fmt.Fprint(o, line[cut:])
+		require.Len(t, o.doubted, 1, cut)
+	}
+}
+
+// TestForwardedStatementsAreNoErrors: until it has a copy a replica forwards each statement, and logs
+// two errors for it.
+func TestForwardedStatementsAreNoErrors(t *testing.T) {
+	var to bytes.Buffer
+	o := newOutput(&to)
+	at := time.Unix(1000, 0)
+	o.now = func() time.Time { return at }
+	for range 3 {
+		fmt.Fprintf(o, "ERROR x: `status: PermissionDenied, message: %q`\n", onlyReplication)
+	}
+	fmt.Fprint(o, "ERROR of another kind\n")
+	require.NotContains(t, to.String(), "PermissionDenied")
+	require.Equal(t, 1, strings.Count(to.String(), "the replica has no copy yet, or something here sent it more than a read"))
+	require.Contains(t, to.String(), "ERROR of another kind\n")
+	at = at.Add(forwardedEvery)
+	fmt.Fprintf(o, "ERROR x: %q\n", onlyReplication)
+	require.Equal(t, 2, strings.Count(to.String(), "the replica has no copy yet"))
+}
