@@ -113,7 +113,8 @@ func killImports(t *testing.T, base string, files []string, n int) {
 	}
 	fresh()
 	before := stateOf(t, path)
-	imports(t, path, "2025-02-01", files)
+	alone := imports(t, path, "2025-02-01", files)
+	pause := max(5*time.Millisecond, alone/400)
 	after := stateOf(t, path)
 	require.NotEqual(t, before, after)
 	known := []string{before, after}
@@ -122,7 +123,7 @@ func killImports(t *testing.T, base string, files []string, n int) {
 	fresh()
 	known = append(known, some.stateOf(t, path), afterSample)
 
-	look := startLooking(t, path, some)
+	look := startLooking(t, path, some, pause)
 	length := imports(t, path, "2025-02-01", files) // beside the readers it takes longer
 	seen := counted(look.end())
 	state, old := after, 0
@@ -130,7 +131,7 @@ func killImports(t *testing.T, base string, files []string, n int) {
 		if state == after {
 			fresh()
 		}
-		look = startLooking(t, path, some)
+		look = startLooking(t, path, some, pause)
 		run := importProcess(path, "2025-02-01", files)
 		require.NoError(t, run.Start())
 		at := length * time.Duration(5*(2*i+1)) / time.Duration(4*2*n) // the last ones may be after its end
@@ -148,7 +149,7 @@ func killImports(t *testing.T, base string, files []string, n int) {
 			require.Contains(t, known, state, "a mixed state, killed after %v of %v", at, length)
 		}
 	}
-	t.Logf("%d kills within %v, %d of which left the release before; states seen: %v", n, length, old, seen)
+	t.Logf("%d kills within %v (%v without readers), %d of which left the release before; states seen: %v", n, length, alone, old, seen)
 	imports(t, path, "2025-02-01", files)
 	require.Equal(t, after, stateOf(t, path), "the next import completes it")
 	report, err := verify.File(t.Context(), path, verify.Thorough)
@@ -239,7 +240,8 @@ func queryState(path, statement string, args ...any) (string, error) {
 }
 
 // looking are two readers of a file: an edge that keeps it open, and one that opens it again and again.
-// Both look at the sample; at everything, which takes longer, the second does every two seconds.
+// Both look at the sample, the second at everything too, as long as that takes a fifth of its time: the
+// import needs the processors.
 type looking struct {
 	stop chan struct{}
 	wait sync.WaitGroup
@@ -247,25 +249,25 @@ type looking struct {
 	saw  []string
 }
 
-func startLooking(t *testing.T, path string, some someCINs) *looking {
+func startLooking(t *testing.T, path string, some someCINs, pause time.Duration) *looking {
 	l := &looking{stop: make(chan struct{})}
 	l.wait.Go(func() {
 		next := time.Now()
 		for l.goesOn() {
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(pause)
 			state, err := some.tryState(path)
 			l.note(state, err)
-			if time.Now().After(next) {
+			if began := time.Now(); began.After(next) {
 				state, err := tryState(t, path)
 				l.note(state, err)
-				next = time.Now().Add(2 * time.Second)
+				next = time.Now().Add(4 * time.Since(began))
 			}
 		}
 	})
 	l.wait.Go(func() {
 		var database edge.Database
 		for l.goesOn() {
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(pause)
 			if database == nil {
 				opened, err := edge.OpenFile(t.Context(), schema.Registry, path)
 				if err != nil {

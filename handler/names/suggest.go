@@ -108,11 +108,27 @@ func (l *list) likeSounds(words []string) {
 			terms = append(terms, sound)
 		}
 	}
+	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // longer ones are mostly rarer
 	l.all(terms)
 }
 
-// all asks for names that fulfil all of the expressions.
-func (l *list) all(expressions []string) { l.unbounded(strings.Join(expressions, " AND ")) }
+// all asks for names that fulfil all of the expressions, the rarest first if possible. FTS5 reads the lists
+// of all parts of an AND in step. So each part is asked for beside one expression that has all
+// before it: it is read only at their names, which takes a half to a fifth of the time where it is
+// common. FTS5 would join the parts of nested ANDs, but for the NOT between them.
+func (l *list) all(expressions []string) {
+	all := expressions[0]
+	for i, expression := range expressions[1:] {
+		if i > 0 {
+			all = "((" + all + ") NOT " + noName + ")"
+		}
+		all += " AND " + expression
+	}
+	l.unbounded(all)
+}
+
+// noName is a term that no name has.
+const noName = `\"` + markSound + `\"`
 
 // suggestible returns the words of a query by which names like it are found.
 func suggestible(query string) []string {
