@@ -14,6 +14,7 @@ func Statements() map[string]string {
 		"search_companies": searchStatement,
 		"search_forgiving": forgivingStatement,
 		"search_llps":      searchLLPStatement,
+		"search_number":    searchNumberStatement,
 	}
 }
 

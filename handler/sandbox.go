@@ -41,10 +41,10 @@ var matchFields = []field{
 	{`,"type":`, (*writer).value},
 }
 
-// sandboxMatch finds the made-up LLP with an LLPIN, and returns it as a JSON array; nil if there is
+// sandboxMatch finds the made-up company or LLP with a number, and returns it as a JSON array; nil if there is
 // none.
-func sandboxMatch(llpin string) []byte {
-	m := findMadeUp(llpin)
+func sandboxMatch(number string) []byte {
+	m := findMadeUp(number)
 	if m == nil {
 		return nil
 	}

@@ -37,17 +37,32 @@ func (c *call) searchCompanies() answer {
 		if made, count := sandboxMatches(name, limit); count > 0 {
 			return withMatches(made, c.list(searchStatement, searchArgs(name, limit-count)...))
 		}
+		if number := numberIn(name); findMadeUp(number) != nil {
+			return withMatches(sandboxMatch(number), c.list(searchNumberStatement, text(number)))
+		}
 	}
 	return c.search(name, limit)
 }
 
-// search finds the matches of a valid name.
+// search finds the matches of a valid name, or what has the number that was given in place of one.
 func (c *call) search(name string, limit int) answer {
 	matches := c.list(searchStatement, searchArgs(name, limit)...)
+	if number := numberIn(name); number != "" && matches.outcome == charge.NotFound {
+		matches = c.list(searchNumberStatement, text(number))
+	}
 	if matches.outcome == charge.NotFound {
 		return c.forgive(name, limit)
 	}
 	return matches
+}
+
+// numberIn returns the CIN or LLPIN that a name is, in its canonical form; "" if it is none.
+func numberIn(name string) string {
+	if cin, ok := ident.CIN(name); ok {
+		return cin
+	}
+	llpin, _ := ident.LLPIN(name)
+	return llpin
 }
 
 // limit reads the number of matches that the client wants.
@@ -99,6 +114,13 @@ const searchLLPStatement = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   (SELECT json_group_array(json_object('value', llpin, 'label', llp_name, 'type', 'llp'))
     FROM llp WHERE llpin = ?1)`
+
+// searchNumberStatement finds the company or LLP with exactly the number ?1.
+const searchNumberStatement = `
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type)) FROM (
+    SELECT cin AS value, company_name AS label, 'company' AS type FROM company WHERE cin = ?1 UNION ALL
+    SELECT llpin, llp_name, 'llp' FROM llp WHERE llpin = ?1))`
 
 // searchStatement finds the names that match best. It returns one row: the release, and the
 // matches in order as a JSON array. schema/migrations/registry has the tables;

@@ -38,8 +38,9 @@ func newSearcher(t testing.TB, records []searchtest.Record) *searcher {
 	require.NoError(t, err)
 	require.NoError(t, c.Exec(firstRelease))
 	return &searcher{c, prepared{
-		searchStatement:    searchtest.Prepare(t, c, searchStatement),
-		forgivingStatement: searchtest.Prepare(t, c, forgivingStatement),
+		searchStatement:       searchtest.Prepare(t, c, searchStatement),
+		searchNumberStatement: searchtest.Prepare(t, c, searchNumberStatement),
+		forgivingStatement:    searchtest.Prepare(t, c, forgivingStatement),
 	}, newReference(records)}
 }
 
@@ -231,6 +232,30 @@ func TestSearchLabelsAreJSON(t *testing.T) {
 		{"value": "AAA-0001", "label": "QUOTED \"NAME\" LLP", "type": "llp"},
 		{"value": "U10000GJ2000PTC000001", "label": "QUOTED \"NAME\" \\ PRIVATE LIMITED", "type": "company"}
 	]`, s.find(t, "quoted name", 5))
+}
+
+func TestSearchTakesANumberForAName(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U10000GJ2000PTC000001", Name: "ONE PRIVATE LIMITED", Status: "ACTIVE"},
+		{Value: "AAA-0001", Name: "TWO LLP", Status: "ACTIVE"},
+		{Value: "U10000GJ2000PTC000003", Name: "AAA 0001 FOODS PRIVATE LIMITED", Status: "ACTIVE"},
+		{Value: "AAA-0002", Name: "FOUR LLP", Status: "ACTIVE"},
+	})
+	for query, want := range map[string]string{
+		"U10000GJ2000PTC000001": "U10000GJ2000PTC000001", "u10000gj2000ptc000001": "U10000GJ2000PTC000001", "aaa0002": "AAA-0002",
+		"aaa-0001": "U10000GJ2000PTC000003", "U10000GJ2000PTC000009": "", "U10000GJ2000PTC00000": "",
+	} {
+		got := s.matches(t, query, 5)
+		if want == "" {
+			require.Empty(t, got, query)
+			continue
+		}
+		require.Len(t, got, 1, query)
+		require.Equal(t, want, got[0].Value, query)
+	}
+	for _, statement := range []string{searchNumberStatement, searchLLPStatement} {
+		require.Zero(t, s.indexReads(t, statement))
+	}
 }
 
 // TestSearchReadsByIndex checks the query plan: tables are searched by key and the index of terms

@@ -1,9 +1,12 @@
 package names
 
+import "slices"
+
 // Suggestions keeps the few names that are most like a query. Names are added in search order; of
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words []string
+	kept  [][]string // less of them
 	found [MaxSuggestions]suggestion
 	count int
 }
@@ -30,7 +33,7 @@ const (
 	maxLetters = 2
 	shortWord  = 4
 	// Of queries of at least this many words, a name may lack one, but not the first, if the others
-	// are nearly right.
+	// are nearly right. (It may lack others if it begins with what is left: see less.)
 	absentOf = 3
 	// Of longer names and words only the beginning is compared.
 	maxNameWords = 24
@@ -39,7 +42,8 @@ const (
 
 // NewSuggestions prepares for a query that Query made.
 func NewSuggestions(query string) *Suggestions {
-	return &Suggestions{words: suggestible(query)}
+	words := suggestible(query)
+	return &Suggestions{words: words, kept: less(words)}
 }
 
 // Add compares the query with a name in its form, and keeps the label if the name is among the most
@@ -80,36 +84,38 @@ func (s *Suggestions) Labels() []string {
 // cost is the sum of what the words of the query differ from the name's words that are most like them.
 // It reports false for a name that is not like the query.
 func (s *Suggestions) cost(name string) (sum int, ok bool) {
-	var words [maxNameWords]string
-	count := 0
-	for count < maxNameWords && name != "" {
+	var room [maxNameWords]string
+	words := room[:0]
+	for len(words) < maxNameWords && name != "" {
 		var word string
-		word, name = cutWord(name)
-		if !isCommon(word) {
-			words[count] = word
-			count++
+		if word, name = cutWord(name); !isCommon(word) {
+			words = append(words, word)
 		}
 	}
-	absent, used := 0, 0
+	first, absent := false, 0
 	for i, typed := range s.words {
 		best := costAbsent
-		for _, word := range words[:count] {
-			if c := wordCost(typed, word, i == len(s.words)-1); c < best {
-				best = c
-			}
+		for _, word := range words {
+			best = min(best, wordCost(typed, word, i == len(s.words)-1))
 		}
 		if best == costAbsent {
-			if i == 0 {
-				return 0, false
-			}
 			absent++
-		} else {
-			used++
+			first = first || i == 0
 		}
 		sum += best
 	}
-	alike := absent == 0 || absent == 1 && len(s.words) >= absentOf && sum <= costAbsent+costLetter
-	return sum + costExtra*max(0, count-used), alike && used > 0
+	alike := absent == 0 || absent == 1 && !first && len(s.words) >= absentOf && sum <= costAbsent+costLetter || s.beginsWithLess(words)
+	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
+}
+
+// beginsWithLess reports whether a name begins with the words of the query but for one or two.
+func (s *Suggestions) beginsWithLess(words []string) bool {
+	for _, kept := range s.kept {
+		if len(words) >= len(kept) && slices.Equal(words[:len(kept)], kept) {
+			return true
+		}
+	}
+	return false
 }
 
 func cutWord(name string) (word, rest string) {

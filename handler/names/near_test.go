@@ -82,6 +82,31 @@ func TestSuggestionsAreInTheOrderOfLikeness(t *testing.T) {
 	}, s.Labels())
 }
 
+// TestSuggestionsMayLackAWord: at the end two, such as a place, and at the beginning one, if the name begins
+// with the others; elsewhere one of three.
+func TestSuggestionsMayLackAWord(t *testing.T) {
+	for query, want := range map[string]string{
+		"peer networks srinagar":                    "PEER NETWORKS PRIVATE LIMITED",
+		"peer networks pvt ltd srinagar":            "PEER NETWORKS PRIVATE LIMITED",
+		"saini tools and forgings himachal pradesh": "SAINI TOOLS AND FORGINGS PVT LTD",
+		"the tribe of humans":                       "TRIBE OF HUMANS FOUNDATION",
+		"green tourism n consultancy":               "GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
+		"peer srinagar":                             "",
+		"peer networks himachal pradesh shimla":     "",
+		"the old tribe of humans":                   "",
+		"srinagar jammu networks":                   "",
+	} {
+		s := NewSuggestions(Query(query))
+		for _, label := range []string{
+			"PEER NETWORKS PRIVATE LIMITED", "SAINI TOOLS AND FORGINGS PVT LTD", "TRIBE OF HUMANS FOUNDATION",
+			"GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
+		} {
+			s.Add(Name(label), label)
+		}
+		require.Equal(t, want, strings.Join(s.Labels(), ","), query)
+	}
+}
+
 func TestSuggestionsOfALegalEndingThatIsMisspelt(t *testing.T) {
 	s := NewSuggestions(Query("tata stel pirvate limitde"))
 	s.Add("tata steel private limited", "TATA STEEL PRIVATE LIMITED")

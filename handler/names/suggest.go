@@ -14,11 +14,14 @@ const maxSounds = 6
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
 //   - whose words sound the same;
+//   - that begins with the words of the query but for one or two at its end, such as a place, or one at its
+//     beginning;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word with the same beginning of five letters.
 func LikeTerms(query string) (terms string, count int) {
 	var l list
 	words := suggestible(query)
+	whole := words
 	if len(words) > likeWords {
 		words = words[:likeWords]
 		l.all(pairsOf(words)) // the mistake is in a later word
@@ -37,6 +40,7 @@ func LikeTerms(query string) (terms string, count int) {
 		}
 		l.likeSounds(words)
 	}
+	l.likeLess(whole)
 	return l.String(), l.count
 }
 
@@ -62,7 +66,11 @@ func (l *list) likeWord(word string) {
 func (l *list) likeOthers(words []string, at int) {
 	word, others := words[at], slices.Delete(slices.Clone(words), at, at+1)
 	known := pairsOf(others)
-	if len(others) == 1 {
+	switch {
+	case len(others) > 1:
+	case at == 0 && hasRunes(others[0], longBeginLen): // the last word may be a beginning, or a singular
+		known = []string{quoted(markBegin + beginning(others[0]))}
+	default:
 		known = []string{quoted(markWord + others[0])}
 	}
 	l.all(append(known, quoted(pair(word, others[0]))))
@@ -95,6 +103,30 @@ func (l *list) likeBegins(words []string, at int) {
 		}
 	}
 	l.all(terms)
+}
+
+// likeLess asks for names that begin with two and more of the words, without the others.
+func (l *list) likeLess(words []string) {
+	for _, kept := range less(words) {
+		terms := []string{quoted(markStart + beginning(kept[0]))}
+		for _, w := range kept {
+			terms = append(terms, quoted(markWord+w))
+		}
+		l.all(terms)
+	}
+}
+
+// less returns the words without the last one, without the last two, and without the first, as far as
+// two are left: fewer begin too many names.
+func less(words []string) (kept [][]string) {
+	const fewest = 2
+	if n := len(words); n > fewest {
+		kept = append(kept, words[:n-1], words[1:])
+		if n-1 > fewest {
+			kept = append(kept, words[:n-2])
+		}
+	}
+	return kept
 }
 
 // quoted is a term as an expression in JSON.
