@@ -147,3 +147,24 @@ func TestReturnsAreKnownBeforeGrantsAreCompensated(t *testing.T) {
 		})
 	}
 }
+
+// TestVoidsOfAnEdgeUndoNoChargesOfAnother has an edge report voids of charges that it never made, and return
+// the units that it would hold then.
+func TestVoidsOfAnEdgeUndoNoChargesOfAnother(t *testing.T) {
+	f := newFixture(t, 1, "one", "two")
+	report := func(name string, seq uint64, count int64, returned int64) {
+		e, session := f.hello(name, syncproto.Hello{Boot: seq})
+		batch := &syncproto.Batch{Seq: 1, Of: e.Epoch, Usage: []syncproto.Usage{found(count)}}
+		want := []syncproto.Want{{Pool: creditsOf1, Target: 10, Urgent: true}}
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: want})
+		if returned > 0 {
+			batch.Returns = []syncproto.Return{{Pool: creditsOf1, Units: returned}}
+		}
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: batch})
+		require.NoError(t, f.l.Check())
+	}
+	report("one", 1, 5, 0)
+	require.EqualValues(t, 5, f.credits().Spent)
+	report("two", 2, -5, 5)
+	require.EqualValues(t, 5, f.credits().Spent, "clients of the other edge got these answers")
+}

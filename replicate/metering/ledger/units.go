@@ -18,7 +18,8 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	}
 	if units < 0 {
 		beyond = max(units, -h.Beyond)
-		units = max(units-beyond, -p.Spent) // a restored ledger may know less
+		//mutant:voids-undo-what-others-spent
+		units = max(units-beyond, -l.voidable(h))
 	} else {
 		beyond = max(units-max(h.Outstanding(), 0), 0)
 		units -= beyond
@@ -42,6 +43,19 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	}
 	l.changed(h)
 	return beyond
+}
+
+// voidable is how much of what its pool spent an edge may take back by voids: not what was spent from the
+// leases of other edges. A restored ledger may know less than the edge. What was spent from leases that
+// were closed since is of no edge any more.
+func (l *Ledger) voidable(h *Lease) int64 {
+	spent := h.pool.Spent
+	for _, other := range h.pool.leases {
+		if other.edge != h.edge {
+			spent -= max(other.Spent, 0)
+		}
+	}
+	return max(spent, 0)
 }
 
 // giveBack books units that the edge returned unspent.
