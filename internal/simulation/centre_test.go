@@ -1,12 +1,10 @@
 package simulation
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -141,23 +139,18 @@ func (c *centre) deliver(token string, message []byte) ([]byte, error) {
 	if w == nil {
 		return nil, errNetwork
 	}
-	request, err := http.NewRequest(http.MethodPost, "http://writer"+writer.SyncPath, bytes.NewReader(message))
-	c.sim.must(err, "make a request")
-	request.Header.Set("Authorization", "Bearer "+token)
-	answer := httptest.NewRecorder()
-	failed, begun := w.session.failed, time.Now()
-	w.writer.Handler().ServeHTTP(answer, request)
-	if took := c.sim.settleTime(begun); took > promptly && w.session.failed == failed {
-		c.sim.fail("an edge waits %v for the writer", took)
-	}
+	status, answer := c.post(w, token, message)
 	c.checkProcess(w)
-	if answer.Code != http.StatusOK {
-		c.sim.detail("the writer answers %d %s", answer.Code, answer.Body)
-		return nil, errNetwork
+	switch status {
+	case http.StatusOK:
+		_, err := syncproto.DecodeReply(answer)
+		c.sim.must(err, "read the writer's reply")
+		return answer, nil
+	case http.StatusForbidden:
+		c.sim.fail("an edge is fenced: %s", answer)
 	}
-	_, err = syncproto.DecodeReply(answer.Body.Bytes())
-	c.sim.must(err, "read the writer's reply")
-	return answer.Body.Bytes(), nil
+	c.sim.detail("the writer answers %d %s", status, answer)
+	return nil, errNetwork
 }
 
 // checkProcess cleans up after a writer that crashed, and checks the guarantees.
@@ -211,7 +204,7 @@ func (c *centre) save() {
 // everything that the backup lacks, and when it lacks what a backup before it lacked.
 func (c *centre) mayCover(announced bool) counts {
 	s, b := c.sim, c.backup
-	if !announced || s.copied || s.restoredSilently || b.disturbed != s.disturbed || b.restoring || s.awaitsEdges {
+	if s.rogue != nil || !announced || s.copied || s.restoredSilently || b.disturbed != s.disturbed || b.restoring || s.awaitsEdges {
 		return nil
 	}
 	most := counts{}

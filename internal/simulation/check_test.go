@@ -45,7 +45,7 @@ const (
 	selectEntries = `SELECT id, account, amount, CASE WHEN length(note) = 10 THEN CAST(note AS INTEGER) END, kind = 'bought' AND amount < 0
 		FROM credit_entry WHERE id > ? ORDER BY id`
 	selectStale = `SELECT CAST(substr(lease.node, 6) AS INTEGER), lease.epoch, granted - spent - returned FROM lease JOIN node ON name = node
-		WHERE kind = 1 AND lost = 0 AND lease.epoch < node.epoch AND granted > spent + returned`
+		WHERE retired = 0 AND kind = 1 AND lost = 0 AND lease.epoch < node.epoch AND granted > spent + returned`
 	selectWriter = `SELECT restoring FROM writer`
 )
 
@@ -54,7 +54,7 @@ type balance struct {
 	bought, compensated, spent, lost, leased, deducting, posted int64
 	out, given                                                  int64 // sums over its leases: outstanding, and written off
 	held                                                        map[int64]int64
-	used, beyond, entries                                       int64
+	used, beyond, entries                                       int64 // not of the rogue
 }
 
 // entries are the sums of an account's credit entries, up to the entry last. A trigger keeps the
@@ -108,6 +108,9 @@ func (s *sim) readBalances() map[int64]*balance {
 		default:
 			b.out += out
 			b.held[r[1]] += out
+		}
+		if r[1] < 0 {
+			continue
 		}
 		b.beyond += r[6]
 		s.checkGrant([3]int64{r[0], r[1], r[2]}, r[5])
@@ -165,7 +168,7 @@ func (s *sim) checkAccount(id int64, b *balance) {
 		s.fail("account %d: leased is %d, the leases come to %d", id, b.leased, b.out)
 	case b.given != b.lost:
 		s.fail("account %d: lost is %d, the leases that were written off come to %d", id, b.lost, b.given)
-	case b.spent < b.used-b.beyond || b.spent > b.used-b.beyond+s.notTakenBack(id):
+	case b.spent < b.used-b.beyond || s.rogue == nil && b.spent > b.used-b.beyond+s.notTakenBack(id):
 		s.fail("account %d: spent is %d, the usage %d, of which %d beyond leases", id, b.spent, b.used, b.beyond)
 	case b.entries != b.bought+b.compensated-b.lost-b.posted:
 		s.fail("account %d: the entries come to %d, the balance is %+v", id, b.entries, *b)
@@ -216,6 +219,9 @@ func (s *sim) checkUsage() counts {
 	}
 	all := counts{}
 	for key, n := range used {
+		if ofRogue(key) {
+			continue
+		}
 		all[accountOf(key)] += n
 		more := s.mayBe[key] + s.voidedLate[key]
 		if s.settling && !s.wild {

@@ -162,6 +162,20 @@ func (n *inode) sync() {
 	}
 }
 
+// syncUpTo brings to the disk what the file was when a sync began. What was written since may be there in part.
+func (n *inode) syncUpTo(begun []byte, end int) {
+	n.fold()
+	if n.poisoned {
+		return
+	}
+	size := min(len(begun), len(n.data))
+	onDisk := slices.Clone(begun[:size])
+	if len(n.onDisk) > size {
+		onDisk = append(onDisk, n.onDisk[size:]...)
+	}
+	n.onDisk, n.durable = onDisk, min(end, n.end)
+}
+
 // rot flips one to three bits of what can be known to have been durable. It reports whether there was
 // any.
 func (n *inode) rot(random *rand.Rand) bool {

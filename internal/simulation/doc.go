@@ -7,6 +7,9 @@
 //
 //   - the network loses, repeats, delays and reorders messages and loses replies. While a
 //     message is pending other steps run, of the same edge too;
+//   - in half of the runs a rogue node sends what it likes under its valid token: usage, voids and returns
+//     of any size, of any account and epoch, and nonsense;
+//   - calls to an edge's disk hang while other steps run, its own charges too, if it is a sync that hangs;
 //   - an edge's disk is full, fails to sync, or is erased, swapped or replaced by an older
 //     copy. The process may end in the middle of a write. In half of the runs segments of the
 //     journal are written through memory. Pages that were not synced reach the disk at any
@@ -46,6 +49,8 @@
 //     operator is told to be done there is done, so that a revoked key stays away from edges; else the answer
 //     says that it is pending, and it says so only while that database is in trouble. When it answers again,
 //     it gets what takes access away first, and becomes what the ledger is.
+//  10. A rogue node takes no credit that was not leased to it, and undoes no charge of an edge. Nonsense is
+//     refused, and fences its node and no other.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
 // clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,8 @@ type process struct {
 	dead    bool
 	crashIn int
 	watches bool // the message to be sent is of the meter's watch
+	// flushing says that it syncs its journal, syncing that a sync hangs, writing that a write does.
+	flushing, syncing, writing bool
 }
 
 func (e *edge) now() time.Time { return time.UnixMilli(e.sim.now + e.skew) }
@@ -150,7 +153,7 @@ func (e *edge) checkProcess(p *process) {
 // exchange has the edge exchange messages with the writer once.
 func (e *edge) exchange() {
 	p := e.process
-	if p == nil || e.sending {
+	if p == nil || e.sending || p.syncing {
 		return
 	}
 	e.sending = true
@@ -185,7 +188,7 @@ func (e *edge) noteSeen(seen bool) {
 
 // watch asks for news as the meter's watch loop does.
 func (e *edge) watch() {
-	if p := e.process; p != nil {
+	if p := e.process; p != nil && !p.syncing {
 		defer p.sends(p.watches)
 		p.sends(true)
 		p.meter.Watch(context.Background(), 0)
@@ -195,9 +198,14 @@ func (e *edge) watch() {
 
 // flush syncs the journal and rotates it when due, as the meter's flush loop does.
 func (e *edge) flush() {
-	if p := e.process; p != nil {
-		if p.meter.Flush() == nil && !p.dead {
-			clear(e.unsynced)
+	if p := e.process; p != nil && !p.syncing {
+		before := maps.Clone(e.unsynced)
+		p.flushing = true
+		err := p.meter.Flush()
+		if p.flushing = false; err == nil && !p.dead {
+			for key, n := range before { // what was charged meanwhile is not durable
+				e.unsynced[key] = max(e.unsynced[key]-n, 0)
+			}
 		}
 		p.meter.Rotate()
 		e.checkProcess(p)

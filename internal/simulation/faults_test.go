@@ -26,6 +26,8 @@ const (
 	powerCutLost
 	diskFull
 	syncError
+	syncHangs
+	diskWriteHangs
 	bitsFlipped
 	recordsLost
 	wiped
@@ -65,19 +67,21 @@ const (
 	voided
 	askedAgain
 	retried
+	rogueMessages
+	rogueFenced
 	faults
 )
 
 var faultNames = [faults]string{
 	"request lost", "answer lost", "message repeated", "message delayed", "message overtaken", "answer too late", "late message",
 	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "torn copy into memory", "power cut",
-	"power cut that lost writes", "disk full", "sync error", "bits flipped", "records lost by flipped bits", "disk wiped", "disk wiped, node retired",
+	"power cut that lost writes", "disk full", "sync error", "sync hangs", "write to the disk hangs", "bits flipped", "records lost by flipped bits", "disk wiped", "disk wiped, node retired",
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
 	"operator's request lost", "operator's answer lost", "change asked for again", "key used for another change", "API key added", "API key revoked",
 	"ledger hangs", "access database hangs", "access database refuses a row", "change pending at the access database",
-	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key",
+	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key", "message of a rogue node", "rogue node fenced",
 }
 
 // summary counts what happened in runs.

@@ -143,6 +143,9 @@ func (f *file) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	sim := f.mount.process.edge.sim
+	if !last && f.mount.process.waits(150) {
+		return 0, errDead
+	}
 	n := len(p)
 	switch {
 	case last:
@@ -182,7 +185,22 @@ func (f *file) Sync() error {
 		f.mount.process.edge.sim.count(syncError)
 		return errSync
 	}
-	f.inode.sync()
+	return f.sync()
+}
+
+// sync makes durable what was written when it was called. Only while a process flushes its journal
+// are there charges meanwhile.
+func (f *file) sync() error {
+	f.inode.fold()
+	begun, end := slices.Clone(f.inode.data), f.inode.end
+	p := f.mount.process
+	if !p.flushing || !p.mayHang(12) {
+		f.inode.sync()
+	} else if p.hang(syncHangs); p.dead {
+		return errDead
+	} else {
+		f.inode.syncUpTo(begun, end)
+	}
 	f.mount.noteSynced()
 	return nil
 }

@@ -65,6 +65,7 @@ var mutants = []mutant{
 	{name: "commit-loop-waits-for-projection", change: replaceWith("project(); if projected != nil { <-projected.projected }")},
 	{name: "pending-change-said-to-be-done", change: skip},
 	{name: "puts-projected-before-drops", change: skip},
+	{name: "voids-undo-what-others-spent", change: replaceWith("units = max(units-beyond, -p.Spent)")},
 	{name: "refused-row-holds-up-others", change: always},
 }
 

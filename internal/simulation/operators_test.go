@@ -181,12 +181,13 @@ func (s *sim) askAgainForChange() {
 // operate performs an operator's call and reports whether it is known to be done. Only a
 // writer that was superseded, a failing database and the network may refuse it.
 func (c *centre) operate(act func(ctx context.Context, o *writer.Client) error) bool {
+	return c.operateAllowing(nil, act)
+}
+
+// operateAllowing is operate, for a call that may be refused with an error.
+func (c *centre) operateAllowing(allowed error, act func(ctx context.Context, o *writer.Client) error) bool {
 	w := c.up()
-	if w == nil {
-		return false
-	}
-	err := c.call(w, nil, act)
-	return err == nil
+	return w != nil && c.call(w, allowed, act) == nil
 }
 
 // call performs an operator's call at a writer. allowed is an error with which it may refuse it, nil for

@@ -45,6 +45,7 @@ type sim struct {
 	heard   []told    // what operators were told and is not checked yet
 	edges   []*edge
 	centre  *centre
+	rogue   *rogue // nil in most runs
 	trace   []string
 	traced  bool
 }
@@ -54,6 +55,9 @@ func newSim(t *testing.T, seed uint64, traced bool) *sim {
 		model: newModel(), t: t, traced: traced, random: rand.New(rand.NewPCG(seed, 7)), now: epochStart, wild: seed%3 != 0, gentle: seed%6 == 1, file: seed%2 == 0, mapped: seed%4 < 2, calm: true,
 	}
 	s.seeds = 1
+	if seed/12%2 == 0 {
+		s.rogue = &rogue{sim: s, invalid: map[*writerProcess]int{}}
+	}
 	s.now += s.random.Int64N(40 * dayMillis)
 	s.centre = newCentre(s)
 	for id := int64(1); id <= accounts; id++ {
@@ -175,6 +179,9 @@ func (s *sim) readdNodes() {
 	calm := s.calm
 	s.calm = true // an operator tries until it is done
 	defer func() { s.calm = calm }()
+	if s.rogue != nil {
+		s.rogue.retire()
+	}
 	for _, e := range s.edges {
 		require.True(s.t, s.addNode(e))
 		if e.retired {
@@ -220,9 +227,12 @@ func (s *sim) heal() {
 	if s.centre.trouble.refuse(0); s.centre.trouble.hangs != nil {
 		s.accessAnswers()
 	}
+	if s.rogue != nil {
+		s.rogue.retire()
+	}
 	s.unsuspend()
 	unstarted := false // a node whose token was lost on the way to the operator
-	for _, r := range s.query(`SELECT CAST(substr(name, 6) AS INTEGER), retired FROM node`) {
+	for _, r := range s.query(`SELECT CAST(substr(name, 6) AS INTEGER), retired FROM node WHERE name <> '` + rogueName + `'`) {
 		if r[0] <= int64(len(s.edges)) { // the response to the operator may have been lost
 			s.edges[r[0]-1].retired = r[1] == 1
 		} else {

@@ -15,6 +15,10 @@ func (s *sim) step() {
 	if e.process == nil && s.random.IntN(4) == 0 {
 		e.boot()
 	}
+	if e.process != nil && e.process.writing {
+		s.whileWriting(e)
+		return
+	}
 	switch action := s.random.IntN(1000); {
 	case action < 510:
 		s.serve(e)
@@ -61,7 +65,7 @@ func (s *sim) serve(e *edge) {
 	if s.ids%3 == 0 {
 		r.IdempotencyHash, r.TargetHash = hashOf(s.ids), hashOf(0)
 	}
-	if s.ask(e, r) && r.Outcome != charge.Failed && s.random.IntN(15) == 0 {
+	if s.ask(e, r) && r.Outcome != charge.Failed && !e.process.syncing && s.random.IntN(15) == 0 {
 		s.void(e, e.process, r)
 	}
 }
@@ -169,7 +173,7 @@ func (s *sim) void(e *edge, p *process, r *request) {
 // voidLate undoes an earlier charge, and reports whether it found one: the charge may be
 // reported already, or be of a past epoch or process.
 func (s *sim) voidLate(e *edge) bool {
-	if len(e.requests) == 0 || e.disk.everCopied {
+	if len(e.requests) == 0 || e.disk.everCopied || e.process.syncing {
 		return false
 	}
 	r := e.requests[s.random.IntN(len(e.requests))]
@@ -185,6 +189,10 @@ func (s *sim) voidLate(e *edge) bool {
 
 // late delivers a message that its edge gave up long ago.
 func (s *sim) late(e *edge) {
+	if s.rogue != nil && s.random.IntN(2) == 0 {
+		s.rogue.act()
+		return
+	}
 	if len(e.messages) > 0 {
 		s.count(lateMessage)
 		s.centre.deliver(e.token, e.messages[s.random.IntN(len(e.messages))])
