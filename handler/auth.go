@@ -17,16 +17,17 @@ type caller struct {
 	email, phone bool
 }
 
-// accessStatement finds a key by its hash (?1) with its account and plan.
+// accessStatement finds a key by its hash (?1), or by that of the secret before its last rotation, with
+// its account, plan and end.
 const accessStatement = `
-SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone
-FROM api_key k
+SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone, k.ends_at
+FROM (SELECT id, account, ends_at FROM api_key WHERE hash = ?1
+  UNION ALL SELECT id, account, old_ends_at FROM api_key WHERE old_hash = ?1) k
 JOIN account a ON a.id = k.account
-JOIN plan p ON p.id = a.plan
-WHERE k.hash = ?1`
+JOIN plan p ON p.id = a.plan`
 
 // authenticate identifies the caller by its API key (docs/contract.md, "Authentication").
-// Unknown, malformed and revoked keys get the same answer, which does not tell which keys once
+// Unknown, malformed, revoked and expired keys get the same answer, which does not tell which keys once
 // existed.
 func (c *call) authenticate(req *Request) (caller, problem) {
 	key, present := ident.Bearer(req.Values("Authorization"))
@@ -50,6 +51,10 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 		return caller{}, problem{code: InvalidAPIKey}
 	}
 	row := result.Row(0)
+	// The end is compared here, and not in the statement: its results are cached.
+	if ends := row[7].Int; ends != 0 && c.Clock.UnixMilli() >= ends {
+		return caller{}, problem{code: InvalidAPIKey}
+	}
 	if row[2].Int != 0 {
 		return caller{}, problem{code: AccountSuspended}
 	}

@@ -53,7 +53,7 @@ var problems = [...]Problem{
 	{MissingAPIKey, 401, "API key missing",
 		"Send the header Authorization: Bearer <API_KEY>. The sandbox key reg_sandbox_public works without an account."},
 	{InvalidAPIKey, 401, "API key invalid",
-		"This is not a valid API key. Check that it was copied whole and has not been revoked."},
+		"This is not a valid API key. Check that it was copied whole, and was not revoked and has not expired."},
 	{charge.InsufficientCredits, 402, "No credits left",
 		"The account has no credits left. Add credits and try again."},
 	{PlanWithoutAPIAccess, 403, "Plan without API access",

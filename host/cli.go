@@ -31,7 +31,7 @@ type commands struct {
 	Rollback rollbackCommand `cmd:"" group:"data" help:"Bring an earlier release back to the registry's primary."`
 	Generate generateCommand `cmd:"" group:"data" help:"Write a made-up registry in the official formats."`
 	Account  accountCommands `cmd:"" group:"customers" help:"Accounts: add, list, change, suspend, resume, invite."`
-	Key      keyCommands     `cmd:"" group:"customers" help:"API keys: add, list, revoke."`
+	Key      keyCommands     `cmd:"" group:"customers" help:"API keys: add, list, rename, expire, rotate, revoke."`
 	Plan     planCommands    `cmd:"" group:"customers" help:"Plans: add, list, change."`
 	Credit   creditCommands  `cmd:"" group:"customers" help:"Credits: add, take, list, and charges in doubt."`
 	Trust    trustCommands   `cmd:"" group:"cluster" help:"Keys and certificates of a cluster."`

@@ -11,8 +11,11 @@ import (
 )
 
 type keyCommands struct {
-	Add    keyAdd    `cmd:"" help:"Make a key and show it, once."`
-	List   keyList   `cmd:"" help:"List the keys of an account, revoked ones too."`
+	Add    keyAdd    `cmd:"" aliases:"create" help:"Make a key and show it, once."`
+	List   keyList   `cmd:"" help:"List the keys of an account, revoked and expired ones too."`
+	Rename keyRename `cmd:"" help:"Give a key another name."`
+	Expire keyExpire `cmd:"" help:"Set or take away the time at which a key ends by itself."`
+	Rotate keyRotate `cmd:"" help:"Give a key a new secret; the old one stays valid for a time."`
 	Revoke keyRevoke `cmd:"" help:"Revoke a key for ever."`
 }
 
@@ -20,17 +23,26 @@ type keyAdd struct {
 	changing
 	Account int64  `arg:"" help:"Id of the account."`
 	Name    string `env:"-" help:"What the key is for."`
+	Expires moment `env:"-" placeholder:"WHEN" help:"When the key ends by itself: a date (its beginning, UTC), a time such as 2027-01-31T12:00:00Z, or from now, such as 720h. By default never."`
 }
 
 // Run makes a key. An account has at most 5 active ones.
 func (c *keyAdd) Run(ctx context.Context, m *Main) error {
 	look := fmt.Sprintf("key list %d", c.Account)
 	return change(ctx, m, &c.changing, look, func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
+		if c.Expires.set() {
+			return w.AddKeyUntil(ctx, c.Account, c.Name, c.Expires.after(time.Now()))
+		}
 		return w.AddKey(ctx, c.Account, c.Name)
-	}, func(table *tabwriter.Writer, k writer.NewKey) {
-		keysTable(table, []writer.Key{k.Key})
-		fmt.Fprintf(table, "\nThe key is shown this once and stored nowhere:\n%s\n", k.Secret)
-	})
+	}, newKeyTable)
+}
+
+func newKeyTable(table *tabwriter.Writer, k writer.NewKey) {
+	keysTable(table, []writer.Key{k.Key})
+	fmt.Fprintf(table, "\nThe key is shown this once and stored nowhere:\n%s\n", k.Secret)
+	if k.OldEnds != nil {
+		fmt.Fprintf(table, "\nThe one before, %s%s…, is valid until %s.\n", ident.LivePrefix, k.OldShown, k.OldEnds.Format(time.RFC3339))
+	}
 }
 
 type keyList struct {
@@ -59,18 +71,30 @@ func (c *keyRevoke) Run(ctx context.Context, m *Main) error {
 	}
 	return change(ctx, m, &c.changing, "key list ACCOUNT", func(ctx context.Context, w *writer.Client) (writer.Key, error) {
 		return w.RevokeKey(ctx, c.ID)
-	}, func(table *tabwriter.Writer, k writer.Key) { keysTable(table, []writer.Key{k}) })
+	}, keyTable)
 }
 
+func keyTable(table *tabwriter.Writer, k writer.Key) { keysTable(table, []writer.Key{k}) }
+
 func keysTable(table *tabwriter.Writer, keys []writer.Key) {
-	row(table, "ID", "ACCOUNT", "NAME", "KEY", "CREATED", "STATE")
+	row(table, "ID", "ACCOUNT", "NAME", "KEY", "CREATED", "STATE", "ENDS")
 	for _, k := range keys {
-		state := "active"
-		if k.Revoked != nil {
-			state = "revoked " + day(*k.Revoked)
+		ends := "never"
+		if k.Expires != nil {
+			ends = k.Expires.Format(time.RFC3339)
 		}
-		row(table, k.ID, k.Account, k.Name, ident.LivePrefix+k.Shown+"…", day(k.Created), state)
+		row(table, k.ID, k.Account, k.Name, ident.LivePrefix+k.Shown+"…", day(k.Created), keyState(k), ends)
 	}
+}
+
+func keyState(k writer.Key) string {
+	switch {
+	case k.Revoked != nil:
+		return "revoked " + day(*k.Revoked)
+	case k.Expired:
+		return "expired"
+	}
+	return "active"
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

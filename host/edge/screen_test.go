@@ -83,7 +83,7 @@ func openAccess(t testing.TB) edge.Database {
 	run(`INSERT INTO account (id, plan, suspended) VALUES (7, 'scale', 0), (8, 'scale', 1), (9, 'free', 0)`)
 	for account, key := range map[int]string{7: liveKey, 8: suspendedKey, 9: dashboardKey} {
 		hash := sha256.Sum256([]byte(key))
-		run(`INSERT INTO api_key VALUES (?1, ?1, ?2)`, account, hash[:])
+		run(`INSERT INTO api_key (id, account, hash) VALUES (?1, ?1, ?2)`, account, hash[:])
 	}
 	require.NoError(t, db.Close())
 	access, err := edge.OpenFile(t.Context(), schema.Access, path)

@@ -77,6 +77,7 @@ type fixture struct {
 	access, registry counting
 	meter            tally
 	key              string
+	path             string // of the access database
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -86,7 +87,8 @@ func newFixture(t testing.TB) *fixture {
 	t.Cleanup(func() { registry.Close() })
 	w := &fixture{key: ident.NewKey((&sequence{}).Read)}
 	w.registry.Database = registry
-	path := filepath.Join(t.TempDir(), "access.db")
+	w.path = filepath.Join(t.TempDir(), "access.db")
+	path := w.path
 	db, err := schema.OpenFile(path, false)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
@@ -94,7 +96,7 @@ func newFixture(t testing.TB) *fixture {
 	for statement, args := range map[string][]any{
 		`INSERT INTO plan VALUES ('scale', 1, 1200, 1000000, 1, 1)`: nil,
 		`INSERT INTO account (id, plan) VALUES (7, 'scale')`:        nil,
-		`INSERT INTO api_key VALUES (9, 7, ?)`:                      {hash[:]},
+		`INSERT INTO api_key (id, account, hash) VALUES (9, 7, ?)`:  {hash[:]},
 	} {
 		_, err := db.Exec("PRAGMA foreign_keys=off")
 		require.NoError(t, err)

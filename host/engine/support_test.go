@@ -61,7 +61,7 @@ func newDatabases(t testing.TB) (databases map[string]Database, key string) {
 	hash := sha256.Sum256([]byte(key))
 	databases = map[string]Database{
 		"registry": newDatabase(t, schema.Registry, madeUpRegistry+madeUpBoards),
-		"access":   newDatabase(t, schema.Access, madeUpPlan+fmt.Sprintf(`INSERT INTO api_key VALUES (12, 7, x'%x')`, hash)),
+		"access":   newDatabase(t, schema.Access, madeUpPlan+fmt.Sprintf(`INSERT INTO api_key (id, account, hash) VALUES (12, 7, x'%x')`, hash)),
 	}
 	return databases, key
 }

@@ -46,6 +46,7 @@ func migrated(t *testing.T, kind schema.Database) string {
 var wantSteps = map[string][]string{
 	"access": {
 		"USING COVERING INDEX api_key_by_hash (hash=?)",
+		"USING COVERING INDEX api_key_by_old_hash (old_hash=?)",
 		"USING INTEGER PRIMARY KEY (rowid=?)",
 		"USING INDEX sqlite_autoindex_plan_1 (id=?)",
 	},

@@ -159,7 +159,7 @@ func (k *Kit) runThrough(t *testing.T, driver *driver, v *Vector) (calls int) {
 	if client == "" {
 		client = clients.next()
 	}
-	expand := strings.NewReplacer("{key}", account.Key, "{second}", account.Second, "{revoked}", account.Revoked).Replace
+	expand := strings.NewReplacer("{key}", account.Key, "{second}", account.Second, "{revoked}", account.Revoked, "{expired}", account.Expired).Replace
 	for _, e := range v.Exchanges {
 		if e.Advance != 0 {
 			kit.Advance(t, e.Advance)

@@ -175,12 +175,15 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 	}
 	_, err = env.client.RevokeKey(ctx, keys[2].ID)
 	require.NoError(t, err)
+	// The edge's clock is the real one here, and well past this end.
+	expired, err := env.client.AddKeyUntil(ctx, account.ID, "expired", env.clock.Now().Add(time.Millisecond))
+	require.NoError(t, err)
 	if given.Suspended {
 		yes := true
 		_, err = env.client.ChangeAccount(ctx, account.ID, writer.AccountChange{Suspended: &yes})
 		require.NoError(t, err)
 	}
-	return Account{Key: keys[0].Secret, Second: keys[1].Secret, Revoked: keys[2].Secret}
+	return Account{Key: keys[0].Secret, Second: keys[1].Secret, Revoked: keys[2].Secret, Expired: expired.Secret}
 }
 
 func (env *testEnv) kit(address, clientHeader string) *Kit {

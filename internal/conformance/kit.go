@@ -17,7 +17,7 @@ import (
 )
 
 // Account is an account that was made for a vector.
-type Account struct{ Key, Second, Revoked string }
+type Account struct{ Key, Second, Revoked, Expired string }
 
 // Kit is a host under test.
 type Kit struct {
@@ -93,7 +93,7 @@ func (k *Kit) runVector(t *testing.T, v *Vector, client string) *Vector {
 	if v.Given != nil {
 		account = k.NewAccount(t, *v.Given)
 	}
-	expand := strings.NewReplacer("{key}", account.Key, "{second}", account.Second, "{revoked}", account.Revoked).Replace
+	expand := strings.NewReplacer("{key}", account.Key, "{second}", account.Second, "{revoked}", account.Revoked, "{expired}", account.Expired).Replace
 
 	got := *v
 	got.Exchanges = nil

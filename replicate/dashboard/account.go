@@ -117,7 +117,7 @@ func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoke
 	}
 	for i := len(keys) - 1; i >= 0; i-- {
 		k := keyView{Key: keys[i], NotFound: missed[keys[i].ID], Cap: ledger.NotFoundCap, Last: lastUse(lastHours[keys[i].ID], keys[i], now)}
-		if k.Revoked == nil {
+		if k.Active() {
 			active = append(active, k)
 		} else {
 			revoked = append(revoked, k)

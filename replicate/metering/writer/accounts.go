@@ -17,9 +17,10 @@ import (
 	"regedge/replicate/metering/ledger"
 )
 
+// selectAccounts takes the time as ?1, by which keys expire.
 const selectAccounts = `SELECT a.id, a.name, a.email, a.plan, a.suspended, a.created_at, a.bought, a.compensated,
 	a.spent, a.lost, a.leased, a.deducting,
-	(SELECT count(*) FROM api_key k WHERE k.account = a.id AND k.revoked_at IS NULL) FROM account a`
+	(SELECT count(*) FROM api_key k WHERE k.account = a.id AND k.revoked_at IS NULL AND coalesce(k.expires_at > ?1, 1)) FROM account a`
 
 func scanAccount(row interface{ Scan(...any) error }) (Account, error) {
 	var a Account
@@ -33,8 +34,8 @@ func scanAccount(row interface{ Scan(...any) error }) (Account, error) {
 }
 
 // readAccountRow reads an account without its people.
-func readAccountRow(ctx context.Context, db querier, id int64) (Account, error) {
-	a, err := scanAccount(db.QueryRowContext(ctx, selectAccounts+` WHERE a.id = ?`, id))
+func readAccountRow(ctx context.Context, db querier, nowMillis, id int64) (Account, error) {
+	a, err := scanAccount(db.QueryRowContext(ctx, selectAccounts+` WHERE a.id = ?2`, nowMillis, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Account{}, notFound("account", id)
 	}
@@ -43,7 +44,7 @@ func readAccountRow(ctx context.Context, db querier, id int64) (Account, error) 
 
 // readAccountFrom reads an account with its people.
 func readAccountFrom(ctx context.Context, db querier, nowMillis, id int64) (Account, error) {
-	a, err := readAccountRow(ctx, db, id)
+	a, err := readAccountRow(ctx, db, nowMillis, id)
 	if err != nil {
 		return Account{}, err
 	}
@@ -89,9 +90,9 @@ func addPeople(ctx context.Context, db querier, nowMillis int64, accounts []Acco
 }
 
 // accountsPage selects accounts by name, number, or an e-mail address that is theirs or that signs in.
-const accountsPage = ` WHERE a.id > ?1 AND (?2 = '%%' OR a.name LIKE ?2 ESCAPE '\' OR a.email LIKE ?2 ESCAPE '\' OR a.id = ?3
-	OR EXISTS (SELECT 1 FROM user u WHERE u.account = a.id AND u.email LIKE ?2 ESCAPE '\'))
-	ORDER BY a.id LIMIT ?4`
+const accountsPage = ` WHERE a.id > ?2 AND (?3 = '%%' OR a.name LIKE ?3 ESCAPE '\' OR a.email LIKE ?3 ESCAPE '\' OR a.id = ?4
+	OR EXISTS (SELECT 1 FROM user u WHERE u.account = a.id AND u.email LIKE ?3 ESCAPE '\'))
+	ORDER BY a.id LIMIT ?5`
 
 func (w *Writer) listAccounts(r *http.Request, _ httprouter.Params) (any, error) {
 	q, err := readListQuery(r)
@@ -103,13 +104,14 @@ func (w *Writer) listAccounts(r *http.Request, _ httprouter.Params) (any, error)
 		return nil, err
 	}
 	id, _ := strconv.ParseInt(q.Search, 10, 64) // 0, which no account has, when it is no number
-	accounts, err := collect(r.Context(), w.config.Ledger, selectAccounts+accountsPage, []any{after, q.pattern(), id, q.more()},
+	now := w.now()
+	accounts, err := collect(r.Context(), w.config.Ledger, selectAccounts+accountsPage, []any{now, after, q.pattern(), id, q.more()},
 		func(rows *sql.Rows) (Account, error) { return scanAccount(rows) })
 	if err != nil {
 		return nil, err
 	}
 	page := pageOf(q, accounts, func(a Account) string { return decimal(a.ID) })
-	return page, addPeople(r.Context(), w.config.Ledger, w.now(), page.Data)
+	return page, addPeople(r.Context(), w.config.Ledger, now, page.Data)
 }
 
 func (w *Writer) readAccount(r *http.Request, p httprouter.Params) (any, error) {
@@ -174,7 +176,7 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 		return nil, err
 	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
-		a, err := readAccountRow(ctx, tx, id)
+		a, err := readAccountRow(ctx, tx, now, id)
 		if err != nil {
 			return err
 		}

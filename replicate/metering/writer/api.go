@@ -35,7 +35,7 @@ type Account struct {
 	Deducting int64 `json:"deducting"`
 	// Balance is Left + Leased: what the account can still spend.
 	Balance int64 `json:"balance"`
-	// Keys is the number of active keys.
+	// Keys is the number of active keys: neither revoked nor expired.
 	Keys int `json:"keys"`
 	// Owners are the e-mail addresses of those who sign in for the account, Invited those with an open
 	// invitation who do not yet, both in their order.
@@ -60,6 +60,24 @@ type Key struct {
 	Shown   string     `json:"shown"` // the first 4 characters of the secret
 	Created time.Time  `json:"created"`
 	Revoked *time.Time `json:"revoked"`
+	// Expires is when the key ends by itself, nil for never. Edges refuse it from then on by their own
+	// clocks. Expired says that this is past by the writer's.
+	Expires *time.Time `json:"expires"`
+	Expired bool       `json:"expired"`
+	// OldShown and OldEnds are of the secret before the last rotation, empty and nil when it has ended.
+	OldShown string     `json:"old_shown"`
+	OldEnds  *time.Time `json:"old_ends"`
+}
+
+// Active reports whether the key was neither revoked nor has expired.
+func (k Key) Active() bool { return k.Revoked == nil && !k.Expired }
+
+// KeyChange changes fields of a key; nil fields stay as they are.
+type KeyChange struct {
+	Name    *string    `json:"name,omitempty"`
+	Expires *time.Time `json:"expires,omitempty"`
+	// NeverExpires takes the end away.
+	NeverExpires bool `json:"never_expires,omitempty"`
 }
 
 // NewKey is a new API key with its secret, which is shown only once.

@@ -18,7 +18,7 @@ func (w *Writer) listCredits(r *http.Request, p httprouter.Params) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := readAccountRow(r.Context(), w.config.Ledger, id); err != nil {
+	if _, err := readAccountRow(r.Context(), w.config.Ledger, w.now(), id); err != nil {
 		return nil, err
 	}
 	const query = `SELECT id, account, at, kind, amount, note FROM credit_entry WHERE account = ? ORDER BY id`
@@ -47,7 +47,7 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 		body.Kind = Bought
 	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
-		if _, err := readAccountRow(ctx, tx, id); err != nil {
+		if _, err := readAccountRow(ctx, tx, now, id); err != nil {
 			return err
 		}
 		if has := l.Balance(id); body.Amount < 0 && !body.AtMost && has < -body.Amount {

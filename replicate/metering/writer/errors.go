@@ -18,6 +18,7 @@ var (
 	ErrMethod       = errors.New("this path does not take that method")
 	ErrTaken        = errors.New("the name is taken")
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
+	ErrKeyEnded     = errors.New("the key was revoked or has expired, and stays so: make another one")
 	ErrUnknownPlan  = errors.New("there is no such plan")
 	ErrRetired      = errors.New("the node is retired, for ever")
 	// ErrBeyondBalance is returned for credits to take that the account does not have.
@@ -53,6 +54,7 @@ var apiErrors = []apiError{
 	{ErrMethod, "method_not_allowed", http.StatusMethodNotAllowed},
 	{ErrTaken, "taken", http.StatusConflict},
 	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},
+	{ErrKeyEnded, "key_ended", http.StatusConflict},
 	{ErrVersion, "sync_version", http.StatusUpgradeRequired},
 	{ErrFenced, "fenced", http.StatusServiceUnavailable},
 	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},

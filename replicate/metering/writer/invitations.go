@@ -92,7 +92,7 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 		setActAccount(r, body.Account)
 		expires := now + invitationLife.Milliseconds()
 		answer.Expires = time.UnixMilli(expires).UTC()
-		if err := mayInvite(ctx, tx, answer); err != nil {
+		if err := mayInvite(ctx, tx, now, answer); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?1 OR expires_at <= ?2`, answer.Email, now); err != nil {
@@ -113,9 +113,9 @@ func (w *Writer) newInvitationToken() (string, [32]byte) {
 }
 
 // mayInvite checks an invitation: an address signs in for one account only.
-func mayInvite(ctx context.Context, tx *sql.Tx, i Invitation) error {
+func mayInvite(ctx context.Context, tx *sql.Tx, nowMillis int64, i Invitation) error {
 	if !i.Operator {
-		if _, err := readAccountRow(ctx, tx, i.Account); err != nil {
+		if _, err := readAccountRow(ctx, tx, nowMillis, i.Account); err != nil {
 			return err
 		}
 	}

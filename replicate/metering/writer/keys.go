@@ -17,23 +17,33 @@ import (
 // maxKeys is the number of active keys of an account (docs/contract.md, "Limits").
 const maxKeys = 5
 
-const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at FROM api_key`
+const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at FROM api_key`
 
-func scanKey(row interface{ Scan(...any) error }) (Key, error) {
+func scanKey(row interface{ Scan(...any) error }, nowMillis int64) (Key, error) {
 	var k Key
 	var created int64
-	var revoked sql.NullInt64
-	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked)
+	var revoked, expires, oldEnds sql.NullInt64
+	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds)
 	k.Created = time.UnixMilli(created).UTC()
-	if revoked.Valid {
-		at := time.UnixMilli(revoked.Int64).UTC()
-		k.Revoked = &at
+	k.Revoked, k.Expires, k.OldEnds = timeOf(revoked), timeOf(expires), timeOf(oldEnds)
+	k.Expired = expires.Valid && expires.Int64 <= nowMillis
+	if !k.Active() || oldEnds.Int64 <= nowMillis {
+		k.OldShown, k.OldEnds = "", nil
 	}
 	return k, err
 }
 
-func readKey(ctx context.Context, db querier, id int64) (Key, error) {
-	k, err := scanKey(db.QueryRowContext(ctx, selectKeys+` WHERE id = ?`, id))
+// timeOf is the time of a column, nil for NULL.
+func timeOf(column sql.NullInt64) *time.Time {
+	if !column.Valid {
+		return nil
+	}
+	at := time.UnixMilli(column.Int64).UTC()
+	return &at
+}
+
+func readKey(ctx context.Context, db querier, nowMillis, id int64) (Key, error) {
+	k, err := scanKey(db.QueryRowContext(ctx, selectKeys+` WHERE id = ?`, id), nowMillis)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, notFound("key", id)
 	}
@@ -45,7 +55,7 @@ func (w *Writer) readKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readKey(r.Context(), w.config.Ledger, id)
+	return readKey(r.Context(), w.config.Ledger, w.now(), id)
 }
 
 // keysPage selects an account's keys by name or by the characters that are shown.
@@ -57,7 +67,7 @@ func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := readAccountRow(r.Context(), w.config.Ledger, id); err != nil {
+	if _, err := readAccountRow(r.Context(), w.config.Ledger, w.now(), id); err != nil {
 		return nil, err
 	}
 	q, err := readListQuery(r)
@@ -68,8 +78,9 @@ func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	now := w.now()
 	keys, err := collect(r.Context(), w.config.Ledger, selectKeys+keysPage, []any{id, after, q.pattern(), q.more()},
-		func(rows *sql.Rows) (Key, error) { return scanKey(rows) })
+		func(rows *sql.Rows) (Key, error) { return scanKey(rows, now) })
 	return pageOf(q, keys, func(k Key) string { return decimal(k.ID) }), err
 }
 
@@ -78,7 +89,10 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var body struct{ Name string }
+	var body struct {
+		Name    string
+		Expires *time.Time
+	}
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
@@ -87,16 +101,20 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		a, err := readAccountRow(ctx, tx, account)
+		a, err := readAccountRow(ctx, tx, now, account)
 		if err != nil {
 			return err
 		}
 		if a.Keys >= maxKeys {
 			return ErrTooManyKeys
 		}
+		expires, err := endOf(body.Expires, now)
+		if err != nil {
+			return err
+		}
 		hash := sha256.Sum256([]byte(answer.Secret))
-		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at) VALUES (?, ?, ?, ?, ?)`,
-			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now)
+		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires)
 		if err != nil {
 			return err
 		}
@@ -104,7 +122,7 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		if err != nil {
 			return err
 		}
-		answer.Key, err = readKey(ctx, tx, id)
+		answer.Key, err = readKey(ctx, tx, now, id)
 		return err
 	}
 	row := func(k NewKey) changedRow { return changedRow{table: keyTable, id: k.ID} }
@@ -117,7 +135,7 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 		return nil, err
 	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		k, err := readKey(ctx, tx, id)
+		k, err := readKey(ctx, tx, now, id)
 		if err != nil {
 			return err
 		}
@@ -125,9 +143,14 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 		return err
 	}
-	answer := func(ctx context.Context, tx *sql.Tx, _ int64, _ *ledger.Ledger) (Key, error) {
-		return readKey(ctx, tx, id)
+	return apply(w, r, keyEdit(id, change, true))
+}
+
+// keyEdit is a change of a key. takes says that it takes access away.
+func keyEdit(id int64, change changeFunc, takes bool) edit[Key] {
+	answer := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) (Key, error) {
+		return readKey(ctx, tx, now, id)
 	}
-	row := func(k Key) changedRow { return changedRow{table: keyTable, id: k.ID, takes: true} }
-	return apply(w, r, edit[Key]{change: change, answer: answer, row: row})
+	row := func(k Key) changedRow { return changedRow{table: keyTable, id: k.ID, takes: takes} }
+	return edit[Key]{change: change, answer: answer, row: row}
 }

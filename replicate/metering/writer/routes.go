@@ -54,6 +54,8 @@ func (w *Writer) table() []route {
 		{"POST", "/v1/accounts", RoleAccounts, w.answering(w.addAccount), nil},
 		{"PATCH", "/v1/accounts/:id", RoleAccounts, w.answering(w.changeAccount), nil},
 		{"POST", "/v1/accounts/:id/keys", RoleAccounts, w.answering(w.addKey), nil},
+		{"PATCH", "/v1/keys/:id", RoleAccounts, w.answering(w.changeKey), nil},
+		{"POST", "/v1/keys/:id/rotate", RoleAccounts, w.answering(w.rotateKey), nil},
 		{"DELETE", "/v1/keys/:id", RoleAccounts, w.answering(w.revokeKey), nil},
 		{"POST", "/v1/accounts/:id/credits", RoleAccounts, w.answering(w.changeCredits), nil},
 		{"POST", "/v1/invitations", RoleAccounts, w.answering(w.addInvitation), nil},

@@ -16,15 +16,21 @@ CREATE TABLE account (
   suspended INTEGER NOT NULL DEFAULT 0 -- 0 or 1
 ) STRICT;
 
--- Valid keys only: the row of a revoked key is deleted.
+-- Keys that were not revoked: the row of a revoked key is deleted. An edge refuses a secret from its end
+-- on, by its own clock, so also when it is cut off. Ends are Unix milliseconds, 0 for none.
 CREATE TABLE api_key (
   id      INTEGER PRIMARY KEY,
   account INTEGER NOT NULL REFERENCES account (id),
-  hash    BLOB    NOT NULL UNIQUE -- SHA-256 of the whole key, 32 bytes
+  hash    BLOB    NOT NULL UNIQUE, -- SHA-256 of the whole key, 32 bytes
+  ends_at INTEGER NOT NULL DEFAULT 0,
+  -- The secret before the last rotation, valid beside the new one until its own end.
+  old_hash    BLOB,
+  old_ends_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- Covers authentication, which finds a key without reading the table.
-CREATE INDEX api_key_by_hash ON api_key (hash, account, id);
+-- These cover authentication, which finds a key without reading the table.
+CREATE INDEX api_key_by_hash ON api_key (hash, account, id, ends_at);
+CREATE INDEX api_key_by_old_hash ON api_key (old_hash, account, id, old_ends_at) WHERE old_hash IS NOT NULL;
 
 -- When the writer last wrote here, in Unix milliseconds by its clock. An edge computes from
 -- it how old its replica is. One row.

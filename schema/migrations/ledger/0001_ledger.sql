@@ -57,7 +57,11 @@ CREATE TABLE api_key (
   hash       BLOB    NOT NULL UNIQUE, -- SHA-256 of the whole key, 32 bytes
   shown      TEXT    NOT NULL,        -- the first 4 characters of the secret
   created_at INTEGER NOT NULL,
-  revoked_at INTEGER
+  revoked_at INTEGER,
+  expires_at INTEGER,                  -- NULL for never
+  old_hash    BLOB,                    -- of the secret before the last rotation, NULL for none
+  old_shown   TEXT NOT NULL DEFAULT '',
+  old_ends_at INTEGER                  -- when that ends
 ) STRICT;
 
 CREATE INDEX api_key_by_account ON api_key (account);

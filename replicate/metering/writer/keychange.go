@@ -1,0 +1,126 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/handler/ident"
+	"regedge/replicate/metering/ledger"
+)
+
+// MaxOverlap is the longest that an old secret stays valid beside a new one.
+const MaxOverlap = 30 * 24 * time.Hour
+
+// AddKeyUntil is AddKey, for a key that ends by itself.
+func (c *Client) AddKeyUntil(ctx context.Context, account int64, name string, expires time.Time) (NewKey, error) {
+	body := map[string]any{"name": name, "expires": expires}
+	return changeOnce[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", body)
+}
+
+// ChangeKey changes a key's name or end. It returns ErrKeyEnded for a key that was revoked or has expired.
+func (c *Client) ChangeKey(ctx context.Context, id int64, change KeyChange) (Key, error) {
+	return changeOnce[Key](ctx, c, "change key", http.MethodPatch, "/v1/keys/"+decimal(id), change)
+}
+
+// RotateKey gives a key a new secret, which is only in this answer. The secret before stays valid for the
+// overlap, 0 to MaxOverlap in whole seconds; the one before that ends at once.
+func (c *Client) RotateKey(ctx context.Context, id int64, overlap time.Duration) (NewKey, error) {
+	body := map[string]int64{"overlap_seconds": int64(overlap / time.Second)}
+	return changeOnce[NewKey](ctx, c, "rotate key", http.MethodPost, "/v1/keys/"+decimal(id)+"/rotate", body)
+}
+
+// endOf checks when a key shall end and returns it for its column, nil for never.
+func endOf(expires *time.Time, nowMillis int64) (any, error) {
+	switch {
+	case expires == nil:
+		return nil, nil
+	case expires.UnixMilli() <= nowMillis:
+		return nil, fmt.Errorf("%w: a key expires in the future", ErrMalformed)
+	}
+	return expires.UnixMilli(), nil
+}
+
+// activeKey reads a key that is to be changed, and names its account in the audit log.
+func activeKey(ctx context.Context, r *http.Request, tx *sql.Tx, nowMillis, id int64) error {
+	k, err := readKey(ctx, tx, nowMillis, id)
+	if err != nil {
+		return err
+	}
+	setActAccount(r, k.Account)
+	if !k.Active() {
+		return ErrKeyEnded
+	}
+	return nil
+}
+
+func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("key", p)
+	if err != nil {
+		return nil, err
+	}
+	var body KeyChange
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	if body.Expires != nil && body.NeverExpires {
+		return nil, fmt.Errorf("%w: a key expires at a time or never", ErrMalformed)
+	}
+	if body.Name != nil {
+		if err := checkName("a key's name", *body.Name, false); err != nil {
+			return nil, err
+		}
+	}
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+		if err := activeKey(ctx, r, tx, now, id); err != nil {
+			return err
+		}
+		expires, err := endOf(body.Expires, now)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE api_key SET name = coalesce(?1, name),
+			expires_at = CASE WHEN ?3 THEN NULL ELSE coalesce(?2, expires_at) END WHERE id = ?4`, body.Name, expires, body.NeverExpires, id)
+		return err
+	}
+	return apply(w, r, keyEdit(id, change, body.Expires != nil))
+}
+
+func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {
+	id, err := readID("key", p)
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		OverlapSeconds int64 `json:"overlap_seconds"`
+	}
+	if err := readBody(r, &body); err != nil {
+		return nil, err
+	}
+	if body.OverlapSeconds < 0 || body.OverlapSeconds > int64(MaxOverlap/time.Second) {
+		return nil, fmt.Errorf("%w: the overlap is 0 to %d seconds", ErrMalformed, MaxOverlap/time.Second)
+	}
+	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
+	hash := sha256.Sum256([]byte(answer.Secret))
+	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+		if err := activeKey(ctx, r, tx, now, id); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE api_key SET old_hash = CASE WHEN ?3 > ?4 THEN hash END, old_shown = shown, old_ends_at = ?3,
+			hash = ?1, shown = ?2 WHERE id = ?5`, hash[:], ident.KeyShown(answer.Secret), now+1000*body.OverlapSeconds, now, id)
+		if err != nil {
+			return err
+		}
+		answer.Key, err = readKey(ctx, tx, now, id)
+		return err
+	}
+	row := func(k NewKey) changedRow {
+		return changedRow{table: keyTable, id: k.ID, takes: body.OverlapSeconds == 0}
+	}
+	return apply(w, r, edit[NewKey]{change: change, answer: given(&answer), row: row})
+}
