@@ -213,6 +213,7 @@ var advices = map[string]advice{
 		Means: "The DIN is well formed, but the registry holds no such director. The call was free and counts towards the daily cap of 100 not-found calls.",
 		Do: []string{
 			"Compare the number with its source: a lost digit still makes a well-formed DIN.",
+			"If no DIN is found at all, this registry has no persons: the government's published files hold none. Ask whoever runs the service.",
 		},
 		Call: "/v1/directors/99999999", Retry: "Not before the next release of the registry.",
 	},
@@ -221,6 +222,7 @@ var advices = map[string]advice{
 		Do: []string{
 			"Look for the LLP by its name with /v1/search/companies, which finds LLPs too.",
 			"To check numbers without an error for those that do not exist, use /v1/search/llps.",
+			"If hardly any LLPIN is found, this registry may have been made of companies alone. Ask whoever runs the service.",
 		},
 		Call: "/v1/llps/ZZZ-9999", Retry: "Not before the next release of the registry.",
 	},
