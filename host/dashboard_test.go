@@ -242,3 +242,23 @@ func TestTheDashboardNeedsNoScripts(t *testing.T) {
 	submit(h.Tab, ".who button", heading("Sign in"))
 	h.RequireClean(h.dashboard)
 }
+
+// TestAnOwnerTriesASearch on the first page: a misspelt name has suggestions as links, and one of them finds
+// the name, which leads to its record.
+func TestAnOwnerTriesASearch(t *testing.T) {
+	h := newHousehold(t)
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	h.WithoutAddress()
+	h.Type("#try-name", "pandmi onlin solutions\r")
+	h.WaitFor(`document.querySelector("#try-suggestions a")`)
+	require.Equal(t, "No name matches.", h.Eval(`document.querySelector("#try-said").textContent`))
+	suggested := h.Eval(`document.querySelector("#try-suggestions a").textContent`)
+	require.Contains(t, suggested, "PANDIM ONLINE SOLUTIONS")
+	h.Click("#try-suggestions a")
+	h.WaitFor(`document.querySelector("#try-matches a")`)
+	require.Contains(t, h.Eval(`document.querySelector("#try-matches a").textContent`), suggested)
+	require.Equal(t, "true", h.Eval(`String(document.querySelector("#try-suggestions").hidden)`))
+	h.Click("#try-matches a")
+	h.WaitFor(`document.activeElement.id === "record-title"`)
+	h.RequireClean(h.dashboard, h.reference)
+}

@@ -31,10 +31,11 @@ func (a Asset) Serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
 }
 
-// Common are the files that every page loads, by file name.
+// Common are the files that pages share, by file name.
 func Common() map[string]Asset {
 	return map[string]Asset{
-		"style.css": NewAsset("text/css; charset=utf-8", Style),
-		"icon.svg":  NewAsset("image/svg+xml", Icon),
+		"style.css":     NewAsset("text/css; charset=utf-8", Style),
+		"icon.svg":      NewAsset("image/svg+xml", Icon),
+		"suggestion.js": NewAsset("text/javascript; charset=utf-8", Suggestion),
 	}
 }

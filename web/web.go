@@ -1,5 +1,5 @@
-// Package web holds what all pages of the service look like: one style sheet and one
-// icon, shared by the reference that every edge serves and the writer's dashboard.
+// Package web holds what the pages of the service share, those of the reference that every edge serves
+// and of the writer's dashboard: one style sheet, one icon, and how suggestions are read.
 package web
 
 import _ "embed"
@@ -13,3 +13,8 @@ var Style []byte
 //
 //go:embed icon.svg
 var Icon []byte
+
+// Suggestion is a script (text/javascript) that reads the header Search-Suggestion.
+//
+//go:embed suggestion.js
+var Suggestion []byte

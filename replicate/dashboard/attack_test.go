@@ -202,7 +202,7 @@ func TestEveryPageKeepsToItself(t *testing.T) {
 	b, account := w.owner("Acme", 10)
 	operator := w.operator()
 	shared := 0
-	for _, file := range []string{"style.css", "icon.svg", "dashboard.js"} {
+	for _, file := range []string{"style.css", "icon.svg", "dashboard.js", "search.js", "suggestion.js"} {
 		p := b.get("/assets/" + file)
 		require.Equal(t, http.StatusOK, p.StatusCode, file)
 		require.Equal(t, "nosniff", p.Header.Get("X-Content-Type-Options"), file)

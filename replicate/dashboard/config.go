@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ type Config struct {
 	Ledger *sql.DB
 	// OperatorToken authenticates the pages' calls of the writer's API.
 	OperatorToken string
-	// ReferenceURL is where the API's reference is served; empty leaves the links out.
+	// ReferenceURL is where an edge serves the API's reference; empty leaves out the links and the search.
 	ReferenceURL string
 	// Releases lists the releases of the registry's primary, the current one first. Nil
 	// leaves them out.
@@ -46,6 +47,7 @@ type Config struct {
 // Dashboard serves the pages. It is safe for concurrent use.
 type Dashboard struct {
 	config    Config
+	lookups   string // origin of ReferenceURL
 	client    *writer.Client
 	passwords *passwords
 	templates templates
@@ -57,7 +59,7 @@ type Dashboard struct {
 func New(config Config) (*Dashboard, error) {
 	config = config.withDefaults()
 	d := &Dashboard{
-		config: config,
+		config: config, lookups: originOf(config.ReferenceURL),
 		client: writer.NewClient("http://writer.internal", config.OperatorToken,
 			&http.Client{Transport: writer.InProcess(config.Writer.Handler())}),
 		passwords: newPasswords(config.Random, standardCost),
@@ -69,6 +71,15 @@ func New(config Config) (*Dashboard, error) {
 	}
 	d.pages = d.routes()
 	return d, nil
+}
+
+// originOf returns scheme and host of an address, "" if it has none.
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 func (c Config) withDefaults() Config {

@@ -25,7 +25,7 @@ func (d *Dashboard) overviewPage(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	active, _, err := d.readKeys(v.r.Context(), v.user.Account)
-	return answer{page: "overview", title: view.Account.Name, data: overviewData{view, active}}, err
+	return answer{page: "overview", title: view.Account.Name, data: overviewData{view, active}, searches: true}, err
 }
 
 type keysData struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
+	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/syncproto"
 )
 
@@ -170,4 +171,24 @@ func TestCreditsAddUp(t *testing.T) {
 		{"2026-10-20", "bought", "", "1000", "900", "first"},
 		{"2026-10-20", "spent", "'=HYPERLINK(\"x\")", "-42", "858", ""},
 	}, rows)
+}
+
+// TestAnOwnerMayTryASearch at the edge that serves the reference, which nothing else on the page may call.
+func TestAnOwnerMayTryASearch(t *testing.T) {
+	const calls = "connect-src https://api.example"
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	p := b.get("/")
+	require.Contains(t, p.body, `data-lookups="https://api.example"`)
+	require.Contains(t, p.Header.Get("Content-Security-Policy"), calls)
+	p = b.get("/keys")
+	require.NotContains(t, p.body, "data-lookups")
+	require.NotContains(t, p.Header.Get("Content-Security-Policy"), calls)
+
+	w = newWorld(t, func(c *dashboard.Config) { c.ReferenceURL = "" })
+	b, _ = w.owner("Acme", 0)
+	p = b.get("/")
+	require.NotContains(t, p.body, "data-lookups")
+	require.NotContains(t, p.body, "search.js")
+	require.NotContains(t, p.Header.Get("Content-Security-Policy"), "connect-src")
 }

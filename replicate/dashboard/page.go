@@ -17,12 +17,18 @@ import (
 //go:embed pages
 var pageFiles embed.FS
 
-//go:embed assets/dashboard.js
-var script []byte
+//go:embed assets
+var scripts embed.FS
 
 func loadAssets() map[string]web.Asset {
 	assets := web.Common()
-	assets["dashboard.js"] = web.NewAsset("text/javascript; charset=utf-8", script)
+	for _, name := range []string{"dashboard.js", "search.js"} {
+		script, err := scripts.ReadFile("assets/" + name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		assets[name] = web.NewAsset("text/javascript; charset=utf-8", script)
+	}
 	return assets
 }
 
@@ -38,6 +44,7 @@ type shown struct {
 	Done      string        // message about what was just done
 	Error     string        // message about the form
 	Reference string
+	Lookups   string // origin of an edge to try searches at, or empty
 	Data      any
 }
 
@@ -109,6 +116,10 @@ func (d *Dashboard) write(v *visit, a answer) {
 	s := shown{
 		Title: a.title, Path: v.r.URL.Path, User: v.user, Token: func() string { return d.formToken(v.secret) },
 		Done: done[v.r.URL.Query().Get("done")], Error: a.error, Reference: d.config.ReferenceURL, Data: a.data,
+	}
+	if a.searches && d.lookups != "" {
+		s.Lookups = d.lookups
+		v.w.Header().Set("Content-Security-Policy", policy+"; connect-src "+d.lookups)
 	}
 	var body bytes.Buffer
 	if err := d.templates[a.page].ExecuteTemplate(&body, "frame.html", s); err != nil {

@@ -55,6 +55,8 @@ type answer struct {
 	data   any
 	error  string // message about the form, shown above the page
 	to     string // path of a redirect, 303
+	// searches says that the page's script may call the lookups.
+	searches bool
 }
 
 // see redirects to another page, which shows the message for done.

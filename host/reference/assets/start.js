@@ -3,6 +3,7 @@
 // #director/DIN, so that back, forward and links work.
 
 import { showCall } from "./samples.js";
+import { listed } from "./suggestion.js";
 
 const sandboxKey = "reg_sandbox_public";
 const paths = { company: "/v1/companies/", llp: "/v1/llps/", director: "/v1/directors/" };
@@ -63,11 +64,6 @@ async function search(name) {
     return element("li", {}, link);
   }));
   matches.hidden = found.length === 0;
-}
-
-/** Reads the strings of a structured field (RFC 9651), whose content is percent-encoded. */
-function listed(value) {
-  return [...value.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, text]) => decodeURIComponent(text.replace(/\\(.)/g, "$1")));
 }
 
 function suggest(names) {

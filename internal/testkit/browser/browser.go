@@ -63,6 +63,12 @@ func New(t *testing.T) *Tab {
 	return p
 }
 
+// WithoutAddress drops the header that gives the tab its address: the lookups take it from no page of another
+// origin.
+func (p *Tab) WithoutAddress() {
+	command(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{}})
+}
+
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
