@@ -24,18 +24,19 @@ type pushFlags struct {
 	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
 	Primary  string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
 	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
-	Yes      *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, is older than what is there, or does not continue it: the number of records that would go."`
 }
 
 type pushCommand struct {
 	File string `arg:"" type:"path" help:"The registry file to push."`
 	pushFlags
-	Keep int `default:"3" help:"How many releases are kept: the current one and those that rollbacks go back to (${default})."`
+	Yes  *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, is older than what is there, or does not continue it: the number of records that would go."`
+	Keep int    `default:"3" help:"How many releases are kept: the current one and those that rollbacks go back to (${default})."`
 }
 
 type rollbackCommand struct {
 	pushFlags
-	To string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before."`
+	Yes bool   `env:"-" help:"Do not ask. Needed where there is no terminal to ask at."`
+	To  string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before."`
 }
 
 // Validate refuses early what would fail later.
@@ -72,7 +73,7 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return explainPush(err)
 	}
-	if err := c.run(ctx, m, push.Config{Release: release, File: c.File}, shown); err != nil || c.DryRun {
+	if err := c.run(ctx, m, push.Config{Release: release, File: c.File, Confirm: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown); err != nil || c.DryRun {
 		return err
 	}
 	primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
@@ -112,7 +113,7 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 	}
 	shown := newStages(m.Stderr, m.Now, "rolling back")
 	defer shown.finish()
-	return c.run(ctx, m, push.Config{Release: release, Rollback: true}, shown)
+	return c.run(ctx, m, push.Config{Release: release, Rollback: true, Ask: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown)
 }
 
 // run pushes a release and prints the report.
@@ -127,10 +128,7 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 	if f.Primary != "" {
 		config.Seed = sqld.SeedFile(f.Primary)
 	}
-	config.Confirm = func(r push.Report) error {
-		shown.finish()
-		return f.confirm(ctx, m, &r)
-	}
+	config.Confirm, config.Ask = askedAfter(shown.finish, config.Confirm), askedAfter(shown.finish, config.Ask)
 	report, err := push.Run(ctx, config)
 	shown.finish()
 	if err != nil {
@@ -139,17 +137,20 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 		}
 		return explainPush(err)
 	}
+	if config.Rollback {
+		report.Doubts = nil // it is asked about in any case
+	}
 	return writePushed(m.Stdout, &report, f.DryRun)
 }
 
 // confirm asks for the number of records that a doubtful push would remove, unless --yes has it.
-func (f *pushFlags) confirm(ctx context.Context, m *Main, report *push.Report) error {
+func (c *pushCommand) confirm(ctx context.Context, m *Main, report *push.Report) error {
 	number := strconv.FormatInt(report.Removed(), 10)
 	doubts := strings.Join(report.Doubts, "; ")
 	switch {
-	case f.Yes != nil && *f.Yes == report.Removed():
+	case c.Yes != nil && *c.Yes == report.Removed():
 		return nil
-	case f.Yes == nil && m.asksAtTerminal():
+	case c.Yes == nil && m.asksAtTerminal():
 		writeCounts(m.Stderr, report)
 		typed, err := m.ask(ctx, fmt.Sprintf("\nNothing was written yet: %s.\nType %s, the number of records that would go, to push release %s: ", doubts, number, report.Release))
 		if err == nil && typed != number {
@@ -159,6 +160,34 @@ func (f *pushFlags) confirm(ctx context.Context, m *Main, report *push.Report) e
 	}
 	return hint.With(fmt.Errorf("nothing was written: %s", doubts),
 		"if that is meant, give --yes %s, the number of records that would go; --dry-run shows more", number)
+}
+
+// askedAfter is a question that is asked after finish.
+func askedAfter(finish func(), question func(push.Report) error) func(push.Report) error {
+	if question == nil {
+		return nil
+	}
+	return func(r push.Report) error {
+		finish()
+		return question(r)
+	}
+}
+
+// confirm asks whether the rollback is meant, and says what it does.
+func (c *rollbackCommand) confirm(ctx context.Context, m *Main, report *push.Report) error {
+	asked := fmt.Sprintf("roll back to release %s? %d records change, and %d of them go", report.Release, report.Records(), report.Removed())
+	switch {
+	case c.Yes:
+		return nil
+	case !m.asksAtTerminal():
+		return hint.With(errors.New("nothing was written, since there is no terminal to ask at: "+asked), "give --yes if it is meant; --dry-run shows more")
+	}
+	writeCounts(m.Stderr, report)
+	typed, err := m.ask(ctx, "\nNothing was written yet: "+asked+". Type yes: ")
+	if err == nil && !strings.EqualFold(typed, "yes") {
+		err = errors.New("nothing was written: it was not confirmed")
+	}
+	return err
 }
 
 // writePushed prints the differences, and the cost of pushing them.

@@ -94,6 +94,55 @@ func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
 	require.Equal(t, had, companiesAt(t, primary))
 }
 
+// TestARollbackIsAskedOnce: it says in numbers what it would do, and needs --yes without a terminal.
+func TestARollbackIsAskedOnce(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	dir := t.TempDir()
+	registry, other := filepath.Join(dir, "registry.db"), onlyCompany(t)
+	_, err := sample.Import(t.Context(), registry, nil)
+	require.NoError(t, err)
+	at := []string{"--registry", primary.URL(), "--releases", filepath.Join(dir, "releases")}
+	push := func(file string) (int, string) { return ran(append([]string{"push", file}, at...)...) }
+	code, said := push(other)
+	require.Equal(t, exitOK, code, said)
+	code, said = push(registry)
+	number := asksFor.FindStringSubmatch(said)
+	if code != exitOK {
+		require.NotNil(t, number, said)
+		code, said = ran(append([]string{"push", registry, "--yes", number[1]}, at...)...)
+	}
+	require.Equal(t, exitOK, code, said)
+	had := companiesAt(t, primary)
+	require.Greater(t, had, 100)
+
+	rollback := append([]string{"rollback"}, at...)
+	code, said = ran(rollback...)
+	require.Equal(t, exitFailure, code, said)
+	require.Regexp(t, `there is no terminal to ask at: roll back to release \S+\? \d+ records change, and \d+ of them go`, said)
+	require.Contains(t, said, "hint: give --yes")
+	require.Equal(t, had, companiesAt(t, primary))
+	code, said = ran(append(rollback, "--dry-run")...)
+	require.Equal(t, exitOK, code, said)
+	require.NotContains(t, said, "confirmed with")
+	code, said = atTerminal(t, "no\n", rollback...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "RECORDS")
+	require.Equal(t, had, companiesAt(t, primary))
+	code, said = atTerminal(t, "yes\n", rollback...)
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, 1, companiesAt(t, primary))
+
+	code, said = push(registry)
+	if number = asksFor.FindStringSubmatch(said); code != exitOK {
+		require.NotNil(t, number, said)
+		code, said = ran(append([]string{"push", registry, "--yes", number[1]}, at...)...)
+	}
+	require.Equal(t, exitOK, code, said)
+	code, said = ran(append(rollback, "--yes")...)
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, 1, companiesAt(t, primary))
+}
+
 // TestABrokenRegistryIsNotPushed finds what an import that was killed used to leave: a company without
 // a search entry.
 func TestABrokenRegistryIsNotPushed(t *testing.T) {

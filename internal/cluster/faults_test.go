@@ -63,7 +63,7 @@ func (f *fixture) rollback(to string) time.Duration {
 	f.t.Helper()
 	args, env, err := f.PushArgs("")
 	require.NoError(f.t, err)
-	args = append([]string{"rollback"}, args[2:]...)
+	args = append([]string{"rollback", "--yes"}, args[2:]...)
 	if to != "" {
 		args = append(args, "--to", to)
 	}

@@ -178,7 +178,7 @@ func (r *releases) rollBack(what string) {
 	r.b.Helper()
 	args, env, err := r.PushArgs(r.registry)
 	require.NoError(r.b, err)
-	r.run(what, append([]string{"rollback"}, args[2:]...), env)
+	r.run(what, append([]string{"rollback", "--yes"}, args[2:]...), env)
 }
 
 func (r *releases) run(what string, args, env []string) {

@@ -26,7 +26,7 @@ const selectKinds = `SELECT kind, count(*) FROM content GROUP BY kind`
 // selectOrigin tells when the snapshot's release ?1 was made, and whether its file ever held release ?2.
 const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`
 
-// confirm asks Config.Confirm if the push may be a mistake. A push that goes on after an interruption
+// confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that goes on after an interruption
 // was confirmed when it began.
 func (p *pusher) confirm(ctx context.Context, before state) (err error) {
 	if p.blank || before.pushing == p.config.Release {
@@ -35,7 +35,12 @@ func (p *pusher) confirm(ctx context.Context, before state) (err error) {
 	if p.report.Doubts, err = p.doubts(ctx); err != nil {
 		return fmt.Errorf("compare the releases: %w", libsql.Explain(err))
 	}
-	if len(p.report.Doubts) == 0 || p.config.Confirm == nil || p.config.DryRun {
+	switch {
+	case p.config.DryRun:
+		return nil
+	case p.config.Ask != nil:
+		return p.config.Ask(p.report)
+	case len(p.report.Doubts) == 0 || p.config.Confirm == nil:
 		return nil
 	}
 	return p.config.Confirm(p.report)

@@ -39,6 +39,8 @@ type Config struct {
 	// Confirm, if set, is asked before anything is written by a push that may be a mistake
 	// (Report.Doubts). Its error ends the push.
 	Confirm func(Report) error
+	// Ask, if set, is asked in place of Confirm, and by every push that is not the first.
+	Ask func(Report) error
 	// Progress, if set, is called as the push goes on.
 	Progress func(Progress)
 	Now      func() time.Time
