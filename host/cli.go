@@ -38,6 +38,7 @@ type commands struct {
 	Node     nodeCommands    `cmd:"" group:"cluster" help:"Edge nodes: add, list, token, retire."`
 	Status   statusCommand   `cmd:"" group:"watch" help:"Nodes, how far behind they are, and releases."`
 	Doctor   doctorCommands  `cmd:"" group:"watch" help:"What is wrong on this machine, and what to do about it."`
+	Probe    probeCommand    `cmd:"" group:"watch" help:"Ask a service of this machine whether it is ready."`
 	Usage    usageCommand    `cmd:"" group:"watch" help:"Requests by account, key, endpoint and hour."`
 	Audit    auditCommand    `cmd:"" group:"watch" help:"Who changed what and signed in when, newest first."`
 	Version  versionCommand  `cmd:"" group:"watch" help:"Print the version."`

@@ -107,7 +107,7 @@ func (c *doctorEdge) Validate() error {
 func (c *doctorEdge) Run(ctx context.Context, m *Main) error {
 	e := c.exam(m, "edge")
 	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile)
-	e.Ready(ctx, "edge", c.Listen, c.TLSCert != "")
+	e.Ready(ctx, "edge", c.Listen, doctor.ReadyPath, c.TLSCert != "")
 	if c.TLSCert != "" {
 		e.Certificate("certificate for clients", c.TLSCert, c.TLSKey, "")
 	}
@@ -163,7 +163,7 @@ func (c *doctorWriter) Validate() error {
 func (c *doctorWriter) Run(ctx context.Context, m *Main) error {
 	e := c.exam(m, "writer")
 	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile)
-	e.Ready(ctx, "writer", c.Listen, c.TLSCert != "")
+	e.Ready(ctx, "writer", c.Listen, doctor.ReadyPath, c.TLSCert != "")
 	if c.TLSCert != "" {
 		e.Certificate("certificate", c.TLSCert, c.TLSKey, "")
 	}

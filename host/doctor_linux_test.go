@@ -102,7 +102,16 @@ func TestDoctorFindsAHealthyClusterHealthy(t *testing.T) {
 	d = diagnose(t, func() time.Time { return time.Now().Add(-time.Minute) }, args...)
 	d.says(doctor.Wrong, "clock", "ahead of this machine's", "mend NTP")
 
+	probe := []string{"probe", "--listen", p.addr("lookups")}
+	code, said = ran(probe...)
+	require.Equal(t, exitOK, code, said)
+	require.Empty(t, said)
+	code, said = ran(append(probe, "--path", "/no-such-page")...)
+	require.Equal(t, exitFailure, code, said)
 	require.Equal(t, exitOK, p.halt())
+	code, said = ran(probe...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "nothing listens at")
 	d = diagnose(t, time.Now, args...)
 	d.says(doctor.Wrong, "edge", "nothing listens at", "is it running")
 	require.Equal(t, exitOK, c.halt())

@@ -140,8 +140,11 @@ func (e *Exam) ask(ctx context.Context, method, address, token string, own bool)
 	return a, err
 }
 
-// Ready asks a service of this machine, which listens on address, whether it is ready.
-func (e *Exam) Ready(ctx context.Context, what, address string, secure bool) bool {
+// ReadyPath is where services say whether they are ready.
+const ReadyPath = "/readyz"
+
+// Ready asks a service of this machine, which listens on address, for path: whether it is ready.
+func (e *Exam) Ready(ctx context.Context, what, address, path string, secure bool) bool {
 	address = Dialable(address)
 	if !e.connects(ctx, what, address) {
 		return false
@@ -150,7 +153,7 @@ func (e *Exam) Ready(ctx context.Context, what, address string, secure bool) boo
 	if secure {
 		scheme = "https://"
 	}
-	a, err := e.ask(ctx, http.MethodGet, scheme+address+"/readyz", "", true)
+	a, err := e.ask(ctx, http.MethodGet, scheme+address+path, "", true)
 	switch {
 	case err != nil:
 		e.silent(what, address, err)
