@@ -25,7 +25,7 @@ type listed struct {
 }
 
 // load finds the mutants of a package.
-func load(folder string, planted bool) (listed, []*mutant, error) {
+func load(folder string) (listed, []*mutant, error) {
 	out, err := exec.Command("go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,Name,GoFiles", folder).Output()
 	if err != nil {
 		return listed{}, nil, fmt.Errorf("list %s: %w", folder, err)
@@ -65,11 +65,13 @@ func load(folder string, planted bool) (listed, []*mutant, error) {
 		if err != nil {
 			return last, nil, err
 		}
-		f := &file{
-			fset: fset, info: info, pkg: pkg, syntax: syntax, name: name, source: string(source),
-			lines: strings.Split(string(source), "\n"), imports: importNames(pkg, syntax), next: &next, planted: planted,
+		for _, planted := range []bool{false, true} {
+			f := &file{
+				fset: fset, info: info, pkg: pkg, syntax: syntax, name: name, source: string(source),
+				lines: strings.Split(string(source), "\n"), imports: importNames(pkg, syntax), next: &next, planted: planted,
+			}
+			found = append(found, f.find()...)
 		}
-		found = append(found, f.find()...)
 	}
 	return last, found, nil
 }

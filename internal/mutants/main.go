@@ -6,7 +6,7 @@
 // can't be switched: those mutants are built one by one.
 //
 //	go run ./internal/mutants ./replicate/metering/ledger
-//	go run ./internal/mutants -planted -n 60 -seed 7 ./host/engine
+//	go run ./internal/mutants -n 100 -planted 30 -seed 7 ./host/engine
 package main
 
 import (
@@ -24,20 +24,20 @@ import (
 )
 
 func main() {
-	planted := flag.Bool("planted", false, "leave out statements and swap arguments, in place of changing operators")
-	sample := flag.Int("n", 0, "how many mutants, chosen at random (all)")
+	operators := flag.Int("n", 0, "how many changed operators, chosen at random (0 for all, -1 for none)")
+	planted := flag.Int("planted", 0, "how many statements and checks that are left out, and arguments that are swapped")
 	seed := flag.Uint64("seed", 1, "of the choice")
 	skip := flag.String("skip", "^$", "tests that are not run")
 	only := flag.String("files", "", "files whose mutants are run")
 	flag.Parse()
-	if err := run(flag.Arg(0), *planted, *sample, *seed, *skip, *only); err != nil {
+	if err := run(flag.Arg(0), *operators, *planted, *seed, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string, planted bool, sample int, seed uint64, skip, only string) error {
-	p, mutants, err := load(folder, planted)
+func run(folder string, operators, planted int, seed uint64, skip, only *regexp.Regexp) error {
+	p, found, err := load(folder)
 	if err != nil {
 		return err
 	}
@@ -46,32 +46,40 @@ func run(folder string, planted bool, sample int, seed uint64, skip, only string
 		return err
 	}
 	defer os.RemoveAll(work)
+	random := rand.New(rand.NewPCG(seed, seed))
+	mutants := append(choose(random, found, false, operators, only), choose(random, found, true, max(planted, -1), only)...)
 	binary, err := build(p, mutants, work)
 	if err != nil {
 		return err
 	}
 	r := &runner{p: p, binary: binary, work: work}
-	if err := r.learn(regexp.MustCompile(skip)); err != nil {
+	if err := r.learn(skip); err != nil {
 		return err
 	}
-	if only != "" {
-		pattern := regexp.MustCompile(only)
-		mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !pattern.MatchString(m.file) })
-	}
-	if sample > 0 && sample < len(mutants) {
-		random := rand.New(rand.NewPCG(seed, seed))
-		random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
-		mutants = mutants[:sample]
-		slices.SortFunc(mutants, func(a, b *mutant) int { return a.id - b.id })
-	}
-	counts := map[string]int{}
+	counts := map[bool]map[string]int{false: {}, true: {}}
 	for _, m := range mutants {
 		result, by := r.try(m)
-		counts[result]++
+		counts[m.planted][result]++
 		fmt.Printf("%-9s %-24s %s:%d:%d\t%s\t%s\n", result, m.kind, m.file, m.line, m.col, m.text, by)
 	}
-	fmt.Printf("%s: %d mutants, %v\n", p.ImportPath, len(mutants), counts)
+	fmt.Printf("%s: operators %v, planted %v\n", p.ImportPath, counts[false], counts[true])
 	return nil
+}
+
+// choose takes n mutants of one sort at random: all with 0, but no planted ones.
+func choose(random *rand.Rand, found []*mutant, planted bool, n int, only *regexp.Regexp) (list []*mutant) {
+	for _, m := range found {
+		if m.planted == planted && only.MatchString(m.file) {
+			list = append(list, m)
+		}
+	}
+	if n == 0 && !planted {
+		return list
+	}
+	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	list = list[:min(max(n, 0), len(list))]
+	slices.SortFunc(list, func(a, b *mutant) int { return a.id - b.id })
+	return list
 }
 
 // runner runs the tests of a package against mutants.

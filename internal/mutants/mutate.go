@@ -11,12 +11,13 @@ import (
 
 // mutant is one mistake that the test binary can be told to make.
 type mutant struct {
-	id   int
-	kind string
-	file string // base name
-	line int
-	col  int
-	text string // the line
+	id      int
+	kind    string
+	planted bool
+	file    string // base name
+	line    int
+	col     int
+	text    string // the line
 	// edits switch it at run time; without them from is replaced by to in a copy of the file,
 	// and the package is built again.
 	edits    []edit
@@ -66,7 +67,7 @@ func (f *file) raw(n ast.Node) string { return f.source[f.at(n.Pos()):f.at(n.End
 func (f *file) add(kind string, at token.Pos) *mutant {
 	*f.next++
 	p := f.fset.Position(at)
-	m := &mutant{id: *f.next, kind: kind, file: f.name, line: p.Line, col: p.Column, text: strings.TrimSpace(f.lines[p.Line-1]), offset: p.Offset}
+	m := &mutant{id: *f.next, kind: kind, planted: f.planted, file: f.name, line: p.Line, col: p.Column, text: strings.TrimSpace(f.lines[p.Line-1]), offset: p.Offset}
 	f.found = append(f.found, m)
 	return m
 }
@@ -74,9 +75,13 @@ func (f *file) add(kind string, at token.Pos) *mutant {
 // around inserts text before and after a node.
 func (m *mutant) around(f *file, n ast.Node, before, after string) {
 	from, to := f.at(n.Pos()), f.at(n.End())
+	order := m.id
+	if m.planted {
+		order -= 1 << 30 // around the changed operators of the same node
+	}
 	m.edits = append(m.edits,
-		edit{offset: from, size: to - from, order: m.id, text: before},
-		edit{offset: to, size: to - from, order: m.id, closes: true, text: after})
+		edit{offset: from, size: to - from, order: order, text: before},
+		edit{offset: to, size: to - from, order: order, closes: true, text: after})
 }
 
 func (f *file) find() []*mutant {
