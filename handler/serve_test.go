@@ -404,3 +404,25 @@ func TestRowsOfAResult(t *testing.T) {
 	values := request("GET", "", "A", "1", "b", "2", "a", "3").Values("a")
 	require.Equal(t, []string{"1", "3"}, values)
 }
+
+// TestAShortNumberIsHiddenWhole: its last four digits would be most of it.
+func TestAShortNumberIsHiddenWhole(t *testing.T) {
+	require.Equal(t, "******", maskPhone("1234567"))
+	require.Equal(t, "******5678", maskPhone("12345678"))
+	require.Equal(t, "+91******7890", maskPhone("  +911234567890"))
+}
+
+// TestTextIsCopiedUpToTheFirstSpecialByte, wherever it is.
+func TestTextIsCopiedUpToTheFirstSpecialByte(t *testing.T) {
+	for at := range 20 {
+		for special, want := range map[string]int{"\x1f": at, "\"": at, "\\": at, "\x80": at, " ": 20, "!": 20, "\x7f": 20, "[": 20, "]": 20, "#": 20} {
+			s := strings.Repeat("x", at) + special + strings.Repeat("x", 19-at)
+			got := plain(make([]byte, 20), s)
+			if want == at { // it may stop at the beginning of eight bytes
+				require.True(t, got == at || at < 16 && got == at/8*8, "%q: %d", s, got)
+				continue
+			}
+			require.Equal(t, 20, got, "%q", s)
+		}
+	}
+}
