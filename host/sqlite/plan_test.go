@@ -67,6 +67,10 @@ var wantSteps = map[string][]string{
 	"search_companies": {"USING INTEGER PRIMARY KEY (rowid=?)"},
 	"search_forgiving": {"USING INTEGER PRIMARY KEY (rowid=?)", "USING PRIMARY KEY (term=?)"},
 	"search_llps":      {"USING INDEX sqlite_autoindex_llp_1 (llpin=?)"},
+	"search_number": {
+		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
+		"USING INDEX sqlite_autoindex_llp_1 (llpin=?)",
+	},
 }
 
 // freeScans lists the allowed scans, none of which reads a whole table that grows: constant rows,
