@@ -1,0 +1,78 @@
+package handler
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/handler/ident"
+)
+
+func TestHexadecimalDigitsAreTwentyTwoBytes(t *testing.T) {
+	for c := range 256 {
+		want := byte(255)
+		if n, err := strconv.ParseUint(string([]byte{byte(c)}), 16, 8); err == nil {
+			want = byte(n)
+		}
+		require.Equal(t, want, unhex(byte(c)), "%q", c)
+	}
+}
+
+func TestAnLLPIsReadOrNotFound(t *testing.T) {
+	b := newBench()
+	row := make([]Value, 14)
+	row[0] = text("r-1")
+	b.registry.rows[llpStatement] = row
+	require.Equal(t, LLPNotFound, problemOf(t, b.get("/v1/llps/AAA-1234")))
+	row[1], row[2], row[11], row[12] = text("AAA-1234"), text("EXAMPLE LLP"), text("[]"), integer(0)
+	r := b.get("/v1/llps/aaa1234")
+	require.Equal(t, 200, r.Status)
+	var answer struct{ Data map[string]any }
+	require.NoError(t, json.Unmarshal(r.Body, &answer))
+	require.Equal(t, "EXAMPLE LLP", answer.Data["llp_name"])
+	require.Nil(t, answer.Data["last_updated"])
+	require.Equal(t, text("AAA-1234"), b.registry.args[1][0])
+}
+
+// TestMadeUpMatchesComeBeforeRegisteredOnes, and do not hide that the registry can't be read.
+func TestMadeUpMatchesComeBeforeRegisteredOnes(t *testing.T) {
+	sandbox := func(b *bench, target string) *Response {
+		return b.Serve(request("GET", target, "Authorization", "Bearer "+ident.SandboxKey))
+	}
+	values := func(r *Response) (list []string) {
+		require.Equal(t, 200, r.Status, "%s", r.Body)
+		var answer struct{ Data []struct{ Value string } }
+		require.NoError(t, json.Unmarshal(r.Body, &answer), "%s", r.Body)
+		for _, m := range answer.Data {
+			list = append(list, m.Value)
+		}
+		return list
+	}
+	const tea, one = "/v1/search/companies?name=sandbox+tea+made+up", "/v1/search/llps?llpin="
+	b := newBench()
+	require.Equal(t, []string{"U72900ZZ2019PTC000013", "x"}, values(sandbox(b, tea)))
+	require.EqualValues(t, 4, b.registry.args[0][8].Int, "one of five places is taken")
+	b.registry.rows[searchStatement][1] = text("[]")
+	require.Equal(t, []string{"U72900ZZ2019PTC000013"}, values(sandbox(b, tea)))
+	require.Empty(t, values(b.get(tea)), "live keys find none")
+	require.Equal(t, []string{SandboxLLP}, values(sandbox(b, one+SandboxLLP)))
+	require.Empty(t, values(sandbox(b, one+"AAA-1234")))
+	b.registry.err = errors.New("away")
+	require.Equal(t, RegistryUnavailable, problemOf(t, sandbox(b, tea)))
+	require.Equal(t, RegistryUnavailable, problemOf(t, sandbox(b, one+SandboxLLP)))
+	require.Equal(t, charge.Failed, b.meter.asked[len(b.meter.asked)-1].Outcome)
+}
+
+func TestSandboxTiersAreThoseOfTheSearchOrder(t *testing.T) {
+	for form, tier := range map[string]int{
+		"sandbox tea": 0, "sandbox tea private limited": 0, "sandbox tea llp": 0,
+		"sandbox tea house": 1, "sandbox teapot": 2, "sandbox green tea": 3, "sandbox green teapot": 3, "sandbox coffee": noSandboxTier,
+		"tea": noSandboxTier,
+	} {
+		require.Equal(t, tier, sandboxTier("sandbox tea", form), form)
+	}
+}

@@ -1,0 +1,177 @@
+package push
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+// onFile is a push to a primary that is a file, with a clock that each pause sets forward.
+func onFile(t *testing.T, script string) (p *pusher, pauses *int) {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := schema.OpenFile(filepath.Join(dir, "primary.db"), false)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	_, err = db.Exec(script)
+	require.NoError(t, err)
+	now, pauses := time.Unix(1000, 0), new(int)
+	return &pusher{
+		config: Config{
+			Release: "r-2", Primary: db, Seed: filepath.Join(dir, "seed"), Now: func() time.Time { return now },
+			Pause: func(_ context.Context, d time.Duration) {
+				require.Equal(t, seedPause, d)
+				*pauses++
+				now = now.Add(time.Second)
+			},
+		},
+		there: &side{db: db}, token: "own", sequence: 3,
+	}, pauses
+}
+
+const (
+	pushed  = `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, '', 0, 'own', 'own', 3);`
+	oneMade = `INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners) VALUES (1, 'r-1', 0, 0, 0, 0, 0, 0);`
+	twoMade = `INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners) VALUES (2, 'r-2', 0, 0, 0, 0, 0, 0);`
+)
+
+func TestAPushKnowsItsLastTransactionByTokenAndNumber(t *testing.T) {
+	p, _ := onFile(t, pushed)
+	done, err := p.committed(t.Context())
+	require.NoError(t, err)
+	require.True(t, done)
+	p.sequence++
+	done, err = p.committed(t.Context())
+	require.NoError(t, err)
+	require.False(t, done)
+	p.token = "another"
+	_, err = p.committed(t.Context())
+	require.ErrorIs(t, err, ErrTakenOver)
+	p, _ = onFile(t, "")
+	_, err = p.committed(t.Context())
+	require.ErrorIs(t, err, ErrTakenOver, "a primary that was made anew")
+	require.NoError(t, p.config.Primary.Close())
+	_, err = p.committed(t.Context())
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ErrTakenOver)
+}
+
+// TestAFileIsWaitedForUntilThePrimaryServesIt.
+func TestAFileIsWaitedForUntilThePrimaryServesIt(t *testing.T) {
+	p, pauses := onFile(t, pushed+oneMade+twoMade)
+	require.NoError(t, p.awaitSeed(t.Context()))
+	require.Zero(t, *pauses)
+
+	p, pauses = onFile(t, pushed+oneMade)
+	pause := p.config.Pause
+	p.config.Pause = func(ctx context.Context, d time.Duration) {
+		if pause(ctx, d); *pauses == 100 {
+			_, err := p.config.Primary.Exec(twoMade)
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, p.awaitSeed(t.Context()), "it was taken, and takes long")
+	require.Equal(t, 100, *pauses)
+}
+
+// TestAFileThatNobodyTakesIsRemoved after half a minute; one that was taken is waited for some minutes.
+func TestAFileThatNobodyTakesIsRemoved(t *testing.T) {
+	p, pauses := onFile(t, pushed+oneMade)
+	require.NoError(t, os.WriteFile(p.config.Seed, nil, 0o600))
+	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrNotTaken)
+	require.NoFileExists(t, p.config.Seed)
+	require.Equal(t, 31, *pauses)
+
+	p, pauses = onFile(t, pushed)
+	require.ErrorContains(t, p.awaitSeed(t.Context()), "does not answer with the file")
+	require.Equal(t, 601, *pauses)
+}
+
+func TestAFileIsNotWaitedForInVain(t *testing.T) {
+	p, pauses := onFile(t, pushed+oneMade)
+	p.token = "another"
+	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrTakenOver)
+	p.token = "own"
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, p.awaitSeed(ended), context.Canceled)
+	require.Zero(t, *pauses)
+}
+
+// TestThePrimaryIsAskedWhatEarlierPushesLeft.
+func TestThePrimaryIsAskedWhatEarlierPushesLeft(t *testing.T) {
+	p, _ := onFile(t, "")
+	s, err := p.readState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, state{}, s)
+	p, _ = onFile(t, oneMade+twoMade+`UPDATE release SET digest = 'd-' || id;
+		INSERT INTO pushing (id, release, back, token, claimed, batch, dirty) VALUES (1, 'r-3', 0, 't', 't', 1, 1);
+		INSERT INTO search_push (id, generation, terms) VALUES (1, 5, 77);
+		INSERT INTO search_name (place, value, name, label) VALUES (1, 'a', 'a', ''), (2, 'b', 'b', '');`)
+	s, err = p.readState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, state{current: "r-2", pushing: "r-3", dirty: true, pushed: true, generation: 5, terms: 77, names: 2}, s)
+	require.EqualValues(t, 5, p.generation)
+	require.Equal(t, "d-r-2", p.lastDigest)
+	p.blank = true
+	s, err = p.readState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, state{}, s, "it has no schema")
+	p.blank = false
+	require.NoError(t, p.config.Primary.Close())
+	_, err = p.readState(t.Context())
+	require.Error(t, err)
+}
+
+// TestReleasesAreListedTheCurrentOneFirst, and none of a database without a schema.
+func TestReleasesAreListedTheCurrentOneFirst(t *testing.T) {
+	p, _ := onFile(t, oneMade+twoMade)
+	list, err := Releases(t.Context(), p.config.Primary)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, "r-2", list[0].ID)
+	_, err = Previous(t.Context(), p.config.Primary)
+	require.ErrorIs(t, err, ErrNoEarlier)
+	_, err = p.config.Primary.Exec(`INSERT INTO release_stack (release) VALUES ('r-1'), ('r-2')`)
+	require.NoError(t, err)
+	previous, err := Previous(t.Context(), p.config.Primary)
+	require.NoError(t, err)
+	require.Equal(t, "r-1", previous)
+	newest, err := stacked(t.Context(), p.config.Primary, 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"r-2"}, newest)
+
+	empty, err := sql.Open("sqlite3", ":memory:")
+	require.NoError(t, err)
+	list, err = Releases(t.Context(), empty)
+	require.NoError(t, err)
+	require.Empty(t, list)
+	_, err = Previous(t.Context(), empty)
+	require.ErrorIs(t, err, ErrNoEarlier)
+	require.NoError(t, empty.Close())
+	_, err = Releases(t.Context(), empty)
+	require.Error(t, err)
+}
+
+func TestAReportAddsUpItsKinds(t *testing.T) {
+	r := Report{Counts: []Count{{Fresh: 1, Other: 20, Gone: 300}, {Fresh: 4000, Other: 50_000, Gone: 600_000}}}
+	require.EqualValues(t, 654_321, r.Records())
+	require.EqualValues(t, 600_300, r.Removed())
+}
+
+// TestAPauseEndsWithItsContext.
+func TestAPauseEndsWithItsContext(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	begun := time.Now()
+	pause(ended, time.Hour)
+	require.Less(t, time.Since(begun), time.Minute)
+}
