@@ -60,7 +60,7 @@ func integer(n int64) Value { return Value{Kind: Integer, Int: n} }
 func newBench() *bench {
 	b := &bench{
 		access: &canned{rows: map[string][]Value{accessStatement: {
-			integer(7), integer(5), integer(0), integer(1), integer(60), integer(1), integer(0),
+			integer(7), integer(5), integer(0), integer(1), integer(60), integer(1), integer(0), integer(0),
 		}}},
 		registry: &canned{rows: map[string][]Value{
 			searchStatement:    {text("r-1"), text(`[{"value":"x"}]`)},
@@ -172,6 +172,7 @@ func TestKeysAreChecked(t *testing.T) {
 		"another form":        {"reg_live_short", nil, 401, InvalidAPIKey},
 		"unknown":             {liveKey, func([]Value) []Value { return nil }, 401, InvalidAPIKey},
 		"suspended":           {liveKey, func(row []Value) []Value { row[2].Int = 1; return row }, 403, AccountSuspended},
+		"ended":               {liveKey, func(row []Value) []Value { row[7].Int = 1; return row }, 401, InvalidAPIKey},
 		"without access":      {liveKey, func(row []Value) []Value { row[3].Int = 0; return row }, 403, PlanWithoutAPIAccess},
 		"suspended without":   {liveKey, func(row []Value) []Value { row[2].Int, row[3].Int = 1, 0; return row }, 403, AccountSuspended},
 		"well-formed, unsure": {liveKey, nil, 503, charge.MeteringUnavailable},
@@ -197,6 +198,8 @@ func TestKeysAreChecked(t *testing.T) {
 	}
 	b := newBench()
 	b.get("/v1/directors/1")
+	b.access.rows[accessStatement][7].Int = 2
+	require.Equal(t, 200, b.get("/v1/directors/1").Status, "a key ends when its time has come, not before")
 	hash := ident.Hash(liveKey)
 	require.Equal(t, []Value{{Kind: Blob, Text: string(hash[:])}}, b.access.args[0])
 }
