@@ -95,7 +95,7 @@ func (c *centre) troubleAccess() {
 	case refused != 0:
 		a.refuse(0)
 	case c.former != nil: // whose calls would not end in time, since time stands still between steps
-	case s.random.IntN(2) == 0 && !s.file: // a writer does not start when a file can't be written
+	case s.random.IntN(3) > 0 && !s.file: // a writer does not start when a file can't be written
 		s.count(rowRefused)
 		a.refuse(1 + s.random.Int64N(accounts))
 	default:

@@ -176,6 +176,34 @@ func (c *centre) takeOver() {
 	c.former, c.setBack = before, 0
 }
 
+// intrude starts a second writer by mistake, which is not told to take the ledger. It ends, and the first
+// goes on.
+func (c *centre) intrude() {
+	w := c.current
+	if hangs, _, _ := c.trouble.troubled(); hangs || w == nil || w.session.dead || c.former != nil {
+		return
+	}
+	s := c.sim
+	h := &session{sim: s, random: rand.New(rand.NewPCG(s.random.Uint64(), 1))}
+	ledger, access := c.ledger.open(h), c.access.open(&session{sim: s, random: h.random, trouble: &c.trouble})
+	failed, begun := w.session.failed, time.Now()
+	_, err := writer.Open(context.Background(), writer.Config{
+		Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: c.now, Random: fillFrom(h.random),
+	})
+	s.settleTime(begun)
+	ledger.Close()
+	access.Close()
+	if w.session.failed > failed || h.failed > 0 { // the first may have been silent
+		c.end(&c.current)
+		return
+	}
+	s.count(writerIntruded)
+	if !errors.Is(err, writer.ErrHeld) {
+		s.fail("a second writer, started by mistake, does not leave the ledger to the first: %v", err)
+	}
+	c.checkProcess(w)
+}
+
 // restart ends the writer between two calls.
 func (c *centre) restart() {
 	if c.current != nil {

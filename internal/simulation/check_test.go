@@ -270,7 +270,7 @@ const refusalAge = 1_000 + 1_000
 
 // refused checks that a 402 is true.
 func (s *sim) refused(e *edge, r *request) {
-	if r.verdict.Code != charge.InsufficientCredits || s.restored || e.disk.copied {
+	if r.verdict.Code != charge.InsufficientCredits || s.restored || e.disk.copied || e.deceived {
 		return
 	}
 	at, ok := s.dry[[2]int64{e.number, r.Account}]

@@ -22,6 +22,8 @@
 //   - requests of operators and the answers to them are lost. An operator asks for the same change again
 //     under its Idempotency-Key, at any later time: also after a crash, a takeover or a restore, within
 //     the seven days for which the writer keeps answers;
+//   - a second writer takes the ledger over, or is started by mistake; replies of any earlier time, and of
+//     writers before, come as answers to later messages;
 //   - every clock is wrong by up to 30 s, and days pass. Clocks of edges, or the writer's, jump by
 //     minutes to years, forward and back, and become right again.
 //
@@ -51,6 +53,7 @@
 //     it gets what takes access away first, and becomes what the ledger is.
 //  10. A rogue node takes no credit that was not leased to it, and undoes no charge of an edge. Nonsense is
 //     refused, and fences its node and no other.
+//  11. A second writer that is started by mistake leaves the first alone.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
 // clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk

@@ -46,6 +46,7 @@ type edge struct {
 	sending     bool
 	asked       int // restores of the ledger before the pending message was sent
 	arrived     int
+	deceived    bool // it believes an earlier reply to be one to its last message
 	replied     bool // the reply to the pending message arrived
 	messages    [][]byte
 	replies     [][]byte
@@ -170,6 +171,7 @@ func (e *edge) exchange() {
 	s.detail("%s exchanged: %v", e.name, err)
 	e.checkProcess(p)
 	if e.process == p {
+		e.deceived = e.deceived && !(err == nil && e.replied)
 		e.noteSeen(err == nil && e.replied)
 	}
 }
@@ -262,7 +264,7 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	e.arrived++
 	if s.faulty(60) && len(e.replies) > 0 {
 		s.count(staleReply)
-		return e.replies[s.random.IntN(len(e.replies))], nil
+		return e.stale(message, e.replies[s.random.IntN(len(e.replies))]), nil
 	}
 	s.remember(&e.replies, reply)
 	e.replied = true
@@ -270,6 +272,24 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		e.setBack -= setBack
 	}
 	return reply, nil
+}
+
+// stale is an earlier reply, of this writer or one before. In half of the cases it says that it answers the
+// message, as one of a writer would that is not honest, or that runs from a copy. Nothing of it may be
+// charged or granted twice. That an account is empty is believed.
+func (e *edge) stale(message, reply []byte) []byte {
+	if e.sim.random.IntN(2) == 0 {
+		return reply
+	}
+	m, err := syncproto.DecodeMessage(message)
+	e.sim.must(err, "read the edge's message")
+	r, err := syncproto.DecodeReply(reply)
+	e.sim.must(err, "read the writer's reply")
+	e.sim.count(replayedReply)
+	e.sim.detail("%s gets an earlier reply as an answer: %+v", e.name, *r)
+	e.deceived = true
+	r.Answers = m.Number
+	return r.Encode()
 }
 
 // explain traces a message and its reply.

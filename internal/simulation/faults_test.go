@@ -17,6 +17,7 @@ const (
 	timedOut
 	lateMessage
 	staleReply
+	replayedReply
 	partitioned
 	edgeCrash
 	crashAtWrite
@@ -46,6 +47,7 @@ const (
 	commitLost
 	commitAnswerLost
 	secondWriter
+	writerIntruded
 	ledgerRestored
 	ledgerRestoredSilently
 	recallStorm
@@ -74,11 +76,11 @@ const (
 
 var faultNames = [faults]string{
 	"request lost", "answer lost", "message repeated", "message delayed", "message overtaken", "answer too late", "late message",
-	"stale reply", "partition", "edge crash", "edge crash at a write", "torn write", "torn copy into memory", "power cut",
+	"stale reply", "stale reply as an answer", "partition", "edge crash", "edge crash at a write", "torn write", "torn copy into memory", "power cut",
 	"power cut that lost writes", "disk full", "sync error", "sync hangs", "write to the disk hangs", "bits flipped", "records lost by flipped bits", "disk wiped", "disk wiped, node retired",
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
-	"second writer", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
+	"second writer", "second writer by mistake", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
 	"operator's request lost", "operator's answer lost", "change asked for again", "key used for another change", "API key added", "API key revoked",
 	"ledger hangs", "access database hangs", "access database refuses a row", "change pending at the access database",
 	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key", "message of a rogue node", "rogue node fenced",

@@ -66,6 +66,9 @@ var mutants = []mutant{
 	{name: "pending-change-said-to-be-done", change: skip},
 	{name: "puts-projected-before-drops", change: skip},
 	{name: "voids-undo-what-others-spent", change: replaceWith("units = max(units-beyond, -p.Spent)")},
+	{name: "second-writer-takes-over-unasked", change: never},
+	{name: "counts-not-bounded", change: replaceWith("u.Count = d.between(-1<<62, 1<<62)")},
+	{name: "nonsense-not-fenced", change: skip},
 	{name: "refused-row-holds-up-others", change: always},
 }
 

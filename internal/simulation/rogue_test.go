@@ -50,8 +50,8 @@ func (r *rogue) act() {
 		r.getToken()
 		return
 	}
-	nonsense := s.random.IntN(2) == 0
-	for range fencedAfter + s.random.IntN(2*fencedAfter) {
+	nonsense := s.random.IntN(3) > 0
+	for range 2*fencedAfter + s.random.IntN(fencedAfter) {
 		s.count(rogueMessages)
 		message, valid := r.message(), true
 		if nonsense && message.Sync != nil {

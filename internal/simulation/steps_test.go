@@ -242,7 +242,11 @@ func (s *sim) troubleCentre() {
 	case 0:
 		c.restart()
 	case 1:
-		c.takeOver()
+		if s.random.IntN(3) > 0 {
+			c.takeOver()
+		} else {
+			c.intrude()
+		}
 	case 2:
 		if c.former != nil {
 			c.end(&c.former)

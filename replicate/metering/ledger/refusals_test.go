@@ -168,3 +168,26 @@ func TestVoidsOfAnEdgeUndoNoChargesOfAnother(t *testing.T) {
 	report("two", 2, -5, 5)
 	require.EqualValues(t, 5, f.credits().Spent, "clients of the other edge got these answers")
 }
+
+// TestAVoidIsBookedBesideVoidsOfOldEpochs has an edge take back in one epoch what it spent in another one.
+func TestAVoidIsBookedBesideVoidsOfOldEpochs(t *testing.T) {
+	f := newFixture(t, 1, "one", "two")
+	report := func(name string, boot uint64, count int64) {
+		e, session := f.hello(name, syncproto.Hello{Boot: boot})
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{{Pool: creditsOf1, Target: 10, Urgent: true}}})
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 1, Of: e.Epoch, Usage: []syncproto.Usage{found(count)}}})
+		require.NoError(t, f.l.Check())
+	}
+	report("one", 1, 5)
+	report("two", 2, 3)
+	report("two", 3, -3)
+	require.EqualValues(t, 5, f.credits().Spent)
+	e := f.l.Edge("two")
+	_, session := f.hello("two", syncproto.Hello{Epoch: e.Epoch, Boot: 3, Sealed: 1, Acked: 1})
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 2, Of: e.Epoch, Returns: []syncproto.Return{{Pool: creditsOf1, Units: 100, Close: true}}}})
+	require.NoError(t, f.l.Check())
+	report("two", 4, -3)
+	require.EqualValues(t, 5, f.credits().Spent, "the edge has taken its charges back already")
+	report("one", 5, -5)
+	require.Zero(t, f.credits().Spent)
+}

@@ -127,6 +127,7 @@ func (l *Ledger) addNews(h *Lease, urgent bool) {
 // remove ends a lease that its edge closed, with nothing outstanding. A lease with units
 // spent beyond it is kept empty, since those may still be voided.
 func (l *Ledger) remove(h *Lease) {
+	l.settleVoids(h)
 	if h.Beyond > 0 {
 		h.Granted, h.Spent, h.Returned, h.Until, h.version = 0, 0, 0, 0, 0
 		h.want, h.recall = syncproto.Want{}, false

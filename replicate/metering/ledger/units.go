@@ -49,13 +49,30 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 // leases of other edges. A restored ledger may know less than the edge. What was spent from leases that
 // were closed since is of no edge any more.
 func (l *Ledger) voidable(h *Lease) int64 {
-	spent := h.pool.Spent
+	byEdge := map[*Edge]int64{} // of all its epochs: one may have taken back what another spent
 	for _, other := range h.pool.leases {
 		if other.edge != h.edge {
-			spent -= max(other.Spent, 0)
+			byEdge[other.edge] += other.Spent
 		}
 	}
+	spent := h.pool.Spent
+	for _, of := range byEdge {
+		spent -= max(of, 0)
+	}
 	return max(spent, 0)
+}
+
+// settleVoids brings voids that exceed what was spent from a lease, which is about to end, to the edge's other
+// leases: else their charges could be taken back twice. What is outstanding of them stays.
+func (l *Ledger) settleVoids(h *Lease) {
+	for _, other := range h.pool.leases {
+		if units := min(-h.Spent, other.Spent); units > 0 && other.edge == h.edge {
+			other.Spent -= units
+			other.Returned += units
+			h.Spent += units
+			l.changed(other)
+		}
+	}
 }
 
 // giveBack books units that the edge returned unspent.

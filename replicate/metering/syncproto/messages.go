@@ -161,6 +161,7 @@ func (u *Usage) Encode(e *Encoder) {
 func DecodeUsage(d *Decoder) Usage {
 	u := Usage{Account: d.subject(), Key: d.subject(), Hour: d.window()}
 	u.Endpoint, u.Outcome = charge.Endpoint(d.Byte()), charge.Outcome(d.Byte())
+	//mutant:counts-not-bounded
 	u.Count = d.between(-MaxCount, MaxCount)
 	if u.Endpoint.String() == "unknown" || u.Outcome.String() == "unknown" || u.Count == 0 {
 		d.Fail()

@@ -63,6 +63,7 @@ func (w *Writer) awaitSilence(ctx context.Context) error {
 			return err
 		case now.PID == 0:
 			return nil
+		//mutant:second-writer-takes-over-unasked
 		case now != first:
 			return fmt.Errorf("%w: %s", ErrHeld, describe(now))
 		}

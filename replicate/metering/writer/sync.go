@@ -45,6 +45,7 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		return
 	}
 	if err != nil {
+		//mutant:nonsense-not-fenced
 		w.offenders.note(name, err)
 		w.fail(rw, r, ErrMalformed)
 		return
