@@ -21,7 +21,7 @@ import (
 
 // statements are what SQLite and libSQL have for taking a lock, writing, or changing how a database
 // behaves, and ways to hide it. The last entries are only the ends of transactions. FOLDER stands for
-// one of the test: sqld writes a file there for writefile, at the replica and with its rights.
+// one of the test.
 var statements = []string{
 	"BEGIN IMMEDIATE", "BEGIN EXCLUSIVE", "BEGIN", "BEGIN DEFERRED", "BEGIN CONCURRENT", "BEGIN READONLY", "SAVEPOINT s",
 	"/* x */ BEGIN -- y\n IMMEDIATE", "beGin\timmediate transaction;", "BEGIN IMMEDIATE; SELECT 1", "SELECT 1; BEGIN IMMEDIATE",
@@ -222,4 +222,36 @@ func TestAPrimarysGatePassesOnlyReplication(t *testing.T) {
 	status, message := call(t.Context(), "/wal_log.ReplicationLog/Hello", nil, make([]byte, 1<<20))
 	require.NotEqual(t, "0", status, message)
 	require.Contains(t, s.running[0].stderr.String(), `refused "edge" a call that is not replication`)
+}
+
+// TestAReplicasPortTouchesNoFiles: sqld has functions that read and write files with its rights, and takes
+// them for reads.
+func TestAReplicasPortTouchesNoFiles(t *testing.T) {
+	s := startStage(t, "registry")
+	secret := filepath.Join(s.folder, "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("what sqld can read"), 0o600))
+	for _, statement := range []string{
+		"SELECT writefile('FOLDER/loot', 'x')", "SELECT WriteFile('FOLDER/loot', 'x')", `SELECT "writefile"('FOLDER/loot', 'x')`,
+		"SELECT/**/writefile/**/('FOLDER/loot', 'x')", "SELECT name FROM fsdir('FOLDER')", "SELECT name FROM fsdir WHERE path = 'FOLDER'",
+		"SELECT CAST(readfile('FOLDER/secret') AS TEXT)", "WITH x AS (SELECT readfile('FOLDER/secret') AS f) SELECT CAST(f AS TEXT) FROM x",
+	} {
+		statement = strings.ReplaceAll(statement, "FOLDER", s.folder)
+		for _, way := range []struct{ path, body string }{
+			{"/v2/pipeline", `{"requests":[{"type":"execute","stmt":{"sql":` + quoted(statement) + `}}]}`},
+			{"/v3/pipeline", `{"requests":[{"type":"store_sql","sql_id":1,"sql":` + quoted(statement) + `},{"type":"execute","stmt":{"sql_id":1}}]}`},
+			{"/v3/pipeline", `{"requests":[{"type":"execute","stmt":{"sql":"` + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(statement, `"`, `\"`), "f", `\u0066`), "F", `\u0046`) + `"}}]}`},
+			{"/v3/cursor", `{"batch":{"steps":[{"stmt":{"sql":` + quoted(statement) + `}}]}}`},
+			{"/v1/execute", `{"stmt":{"sql":` + quoted(statement) + `}}`},
+			{"/", `{"statements":[` + quoted(statement) + `]}`},
+		} {
+			answer := s.post(t.Context(), s.replica, way.path, "application/json", []byte(way.body))
+			require.NotContains(t, answer, "what sqld can read", "%s %s", way.path, way.body)
+			require.NotContains(t, answer, `"secret"`, "%s %s", way.path, way.body)
+		}
+		s.socket(t.Context(), s.replica, statement)()
+	}
+	require.NoFileExists(t, filepath.Join(s.folder, "loot"))
+	answer := s.post(t.Context(), s.replica, "/v3/cursor", "application/json", []byte(`{"batch":{"steps":[{"stmt":{"sql":"SELECT 40 + ?","args":[{"type":"text","value":"2 readfile"}]}}]}}`))
+	require.Contains(t, answer, `"42"`, "reads pass")
+	require.Contains(t, s.running[1].stderr.String(), "refused a statement")
 }

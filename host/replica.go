@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
+	"regedge/host/hint"
+	"regedge/host/pki"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -19,11 +22,14 @@ type replicaCommand struct {
 
 // Help is the text below the usage.
 func (c *replicaCommand) Help() string {
-	return `Runs sqld as a replica, passes its output on, and starts it again when it has lost its
+	return `Runs sqld as a replica behind a gate, passes its output on, and starts it again when it has lost its
 database. That happens to one replica in some sixty whose primary was killed: it answers
 "Namespace default doesn't exist" from then on, and follows no more. What is left of a
 database that was being removed is removed first, so that it is copied anew. When sqld ends
-by itself, so does this command, with an error: an init system starts both again.`
+by itself, so does this command, with an error: an init system starts both again.
+
+The gate takes statements as JSON over HTTP, and no web sockets. It refuses those that name a
+function of sqld that reads or writes files.`
 }
 
 // Validate refuses an incomplete set of TLS files.
@@ -49,5 +55,24 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	config := sqld.Config{
 		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
 	}
+	if config.Reads, err = c.reads(m); err != nil {
+		return err
+	}
 	return c.run(ctx, m, "replica", config)
+}
+
+// reads is the gate before sqld's port.
+func (c *replicaCommand) reads(m *Main) (*sqld.Reads, error) {
+	admit := func(string) bool { return true }
+	if c.JWTKey != "" {
+		var err error
+		if admit, err = pki.Verifier(c.JWTKey, m.Now); err != nil {
+			return nil, hint.With(err, "--jwt-key is a public key of regedge trust, such as registry-replica.pub")
+		}
+	}
+	keyFile, token, err := pki.ReadLink(filepath.Join(c.Dir, "link"), m.Now)
+	if err != nil {
+		return nil, hint.With(err, "let the user that this runs as write to %s", c.Dir)
+	}
+	return &sqld.Reads{KeyFile: keyFile, Token: token, Admit: admit}, nil
 }

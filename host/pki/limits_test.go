@@ -77,3 +77,52 @@ func TestATokenEnds(t *testing.T) {
 	_, err = open(t, server, token(time.Now().Add(-2*time.Hour))).ExecContext(t.Context(), "SELECT * FROM t")
 	require.ErrorIs(t, libsql.Explain(err), libsql.ErrUnauthorized)
 }
+
+// TestAVerifierAdmitsTokensOfItsKeys: of both, where a file holds two, until they end.
+func TestAVerifierAdmitsTokensOfItsKeys(t *testing.T) {
+	at := time.Now()
+	now := func() time.Time { return at }
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), now)
+	require.NoError(t, err)
+	token := func(database string, right pki.Right, life time.Duration) string {
+		text, err := trust.Token(database, right, life)
+		require.NoError(t, err)
+		return text
+	}
+	admit, err := pki.Verifier(trust.ReplicaKeyFile("access"), now)
+	require.NoError(t, err)
+	good, other := token("access", pki.ReadOnly, time.Hour), token("access", pki.ReadWrite, time.Hour)
+	require.True(t, admit(good))
+	require.True(t, admit(token("access", pki.ReadOnly, 0)))
+	for _, bad := range []string{"", good + "x", good[1:], "a.b.c", other, token("registry", pki.ReadOnly, 0)} {
+		require.False(t, admit(bad), bad)
+	}
+	both := filepath.Join(t.TempDir(), "both.pub")
+	var keys []byte
+	for _, file := range []string{trust.ReplicaKeyFile("access"), trust.PrimaryKeyFile("access")} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		keys = append(keys, text...)
+	}
+	require.NoError(t, os.WriteFile(both, keys, 0o600))
+	admit, err = pki.Verifier(both, now)
+	require.NoError(t, err)
+	require.True(t, admit(good))
+	require.True(t, admit(other))
+	at = at.Add(time.Hour)
+	require.False(t, admit(good), "it has ended")
+	for _, file := range []string{"nowhere", trust.AuthorityFile()} {
+		_, err = pki.Verifier(file, now)
+		require.Error(t, err)
+	}
+
+	dir := t.TempDir()
+	file, made, err := pki.ReadLink(dir, time.Now)
+	require.NoError(t, err)
+	admit, err = pki.Verifier(file, time.Now)
+	require.NoError(t, err)
+	require.True(t, admit(made))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "the private key is kept nowhere")
+}

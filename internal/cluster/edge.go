@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"regedge/host/pki"
 	"regedge/internal/testkit"
@@ -101,6 +102,11 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
 		JWTKeyFile: c.trust.ReplicaKeyFile(database), Log: c.Log(name), Enter: e.Place.Enter,
 	}}
+	if e.Place.Enter == nil { // the gate would be outside of the edge's network
+		if s.Reads, err = c.reads(name, database); err != nil {
+			return nil, "", err
+		}
+	}
 	if s.HTTP, err = c.address(e.Place); err != nil {
 		return nil, "", err
 	}
@@ -109,6 +115,16 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 		return nil, "", err
 	}
 	return s, token, s.Await(ctx, token)
+}
+
+// reads is the gate before a replica's port for queries, as regedge replica has it.
+func (c *Cluster) reads(name, database string) (*sqld.Reads, error) {
+	admit, err := pki.Verifier(c.trust.ReplicaKeyFile(database), time.Now)
+	if err != nil {
+		return nil, err
+	}
+	keyFile, token, err := pki.ReadLink(c.path("link-"+name), time.Now)
+	return &sqld.Reads{KeyFile: keyFile, Token: token, Admit: admit}, err
 }
 
 // gate makes a gate of the edge to an address at the centre.

@@ -32,6 +32,8 @@ type run struct {
 	output  *output
 	hold    *hold
 	gate    *gate         // of a primary with Link, nil for others
+	reads   *readGate     // of a replica with Reads, nil for others
+	asked   string        // base URL of the process itself, for queries
 	ended   chan struct{} // closed at its end
 	err     error         // how it ended
 }
@@ -51,6 +53,7 @@ func (s *Server) start() (err error) {
 	defer func() {
 		if err != nil {
 			r.gate.close()
+			r.reads.close()
 			r.hold.release()
 		}
 	}()
@@ -63,6 +66,12 @@ func (s *Server) start() (err error) {
 			return fmt.Errorf("open the replication port: %w", err)
 		}
 	}
+	if s.Reads != nil {
+		if r.reads, err = openReads(&config, r.output); err != nil {
+			return fmt.Errorf("open the port for queries: %w", err)
+		}
+	}
+	r.asked = "http://" + config.HTTP
 	r.command = exec.Command(s.Program, config.arguments()...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	r.command.SysProcAttr = attributes()
@@ -91,6 +100,7 @@ func (r *run) start(enter func() error) error {
 			r.err = r.command.Wait()
 			r.output.flush()
 			r.gate.close()
+			r.reads.close()
 			r.hold.release()
 			close(r.ended)
 		}

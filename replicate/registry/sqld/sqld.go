@@ -36,7 +36,9 @@ type Config struct {
 	// Link, at a primary with TLS, puts a gate on GRPC that passes nothing but replication. It holds
 	// the certificate by which gate and server recognise each other, which nobody else may have.
 	Link *TLSFiles
-	Log  io.Writer // receives the server's output; may be nil
+	// Reads, at a replica, puts a gate on HTTP that passes nothing but statements that touch no files.
+	Reads *Reads
+	Log   io.Writer // receives the server's output; may be nil
 	// Enter, if set, is called on the thread that starts the process, which inherits what it changes:
 	// a network namespace. No other goroutine runs on that thread.
 	Enter func() error

@@ -46,7 +46,7 @@ func (s *Server) lost(r *run) bool {
 			return false
 		case <-time.After(lostPause):
 		}
-		answer, err := client.Post(s.URL()+"/v2/pipeline", "application/json", strings.NewReader(`{"requests":[{"type":"close"}]}`))
+		answer, err := client.Post(r.asked+"/v2/pipeline", "application/json", strings.NewReader(`{"requests":[{"type":"close"}]}`))
 		if err != nil {
 			row = 0
 			continue

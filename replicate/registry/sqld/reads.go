@@ -1,0 +1,195 @@
+package sqld
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Reads is a gate on the port for queries. It passes statements that touch no files to the server, which
+// listens behind it and knows no token but the gate's own.
+type Reads struct {
+	KeyFile string // public key that the server knows
+	Token   string // the only one that the key's other half has signed
+	// Admit reports whether a client's token is good. It is called concurrently.
+	Admit func(token string) bool
+}
+
+// fileFunctions are the functions and tables with which sqld 0.24 reads and writes files, with its own
+// rights and for a token that may only read, or would load code. A statement can name them in this
+// way alone, in whatever case: SQL has no escapes in names, and sqld no function that runs a text.
+var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension", "sqlite3mc_", "fts3_tokenizer"}
+
+// The paths of the gate: statements in JSON, and what has none.
+var (
+	statementPaths = map[string]bool{"/v2/pipeline": true, "/v3/pipeline": true, "/v3/cursor": true}
+	otherPaths     = map[string]bool{"/v2": true, "/v3": true, "/version": true, "/health": true}
+)
+
+const (
+	// statementBytes bounds a request. The largest of the handler has some kilobytes.
+	statementBytes = 1 << 20
+	statementLimit = 30 * time.Second
+	// toldPause is the shortest time between two lines about refused statements.
+	toldPause = time.Minute
+)
+
+// readGate is a Reads in front of a running server.
+type readGate struct {
+	*Reads
+	proxy  *httputil.ReverseProxy
+	web    *http.Server
+	output *output
+	told   atomic.Int64  // when a refusal was logged, Unix nanoseconds
+	served chan struct{} // closed when it has stopped
+}
+
+// openReads listens on config.HTTP, and gives the server another address and config.Reads' key.
+func openReads(config *Config, output *output) (*readGate, error) {
+	listener, err := net.Listen("tcp", config.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := freeAddress()
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	config.HTTP, config.JWTKeyFile = inner, config.Reads.KeyFile
+	g := &readGate{Reads: config.Reads, output: output, served: make(chan struct{})}
+	logger := log.New(output, "regedge: ", 0)
+	g.proxy = &httputil.ReverseProxy{
+		Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL = &url.URL{Scheme: "http", Host: inner, Path: r.In.URL.Path}
+			r.Out.Host = ""
+			r.Out.Header = http.Header{"Authorization": {"Bearer " + g.Token}}
+			if r.In.Method == http.MethodPost {
+				r.Out.Header.Set("Content-Type", "application/json")
+			}
+		},
+		FlushInterval: -1, // each row of a cursor at once
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			refuseQuery(w, http.StatusBadGateway, "the replica does not answer")
+		},
+		ErrorLog: logger,
+	}
+	g.web = &http.Server{
+		Handler: g, ReadHeaderTimeout: handshakeTimeout, ReadTimeout: statementLimit, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: headerBytes, ErrorLog: logger,
+	}
+	go func() {
+		defer close(g.served)
+		_ = g.web.Serve(listener) // until close
+	}()
+	return g, nil
+}
+
+// close ends all calls. A nil gate is closed.
+func (g *readGate) close() {
+	if g != nil {
+		_ = g.web.Close()
+		<-g.served
+	}
+}
+
+// ServeHTTP serves one call.
+func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	statements := r.Method == http.MethodPost && statementPaths[r.URL.Path]
+	if !statements && (r.Method != http.MethodGet || !otherPaths[r.URL.Path]) {
+		g.tell("a call that is not " + http.MethodPost + " /v2/pipeline, /v3/pipeline or /v3/cursor")
+		refuseQuery(w, http.StatusForbidden, "this port takes statements as JSON only")
+		return
+	}
+	if token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !g.Admit(token) {
+		refuseQuery(w, http.StatusUnauthorized, "the token is not good here")
+		return
+	}
+	if statements {
+		body, err := harmless(http.MaxBytesReader(w, r.Body, statementBytes))
+		switch {
+		case errors.Is(err, errTouchesFiles):
+			g.tell("a statement: " + err.Error())
+			refuseQuery(w, http.StatusForbidden, err.Error())
+			return
+		case err != nil:
+			refuseQuery(w, http.StatusBadRequest, "the request is no JSON, or too long")
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	g.proxy.ServeHTTP(w, r)
+}
+
+// tell logs a refusal, unless one was logged just before.
+func (g *readGate) tell(what string) {
+	now, last := time.Now().UnixNano(), g.told.Load()
+	if now-last > int64(toldPause) && g.told.CompareAndSwap(last, now) {
+		g.output.say("refused " + what)
+	}
+}
+
+var errTouchesFiles = errors.New("a function that touches files")
+
+// harmless reads a request and writes it anew, so that the server reads what was looked at. It returns an
+// errTouchesFiles when a statement names one of fileFunctions.
+func harmless(body io.Reader) ([]byte, error) {
+	decoder := json.NewDecoder(body)
+	decoder.UseNumber()
+	var request any
+	if err := decoder.Decode(&request); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("more than one value")
+	}
+	if name := touches(request); name != "" {
+		return nil, fmt.Errorf("%w: %s", errTouchesFiles, name)
+	}
+	return json.Marshal(request)
+}
+
+// touches returns which of fileFunctions a part of a request names, outside the arguments of statements.
+func touches(part any) string {
+	switch part := part.(type) {
+	case string:
+		text := strings.ToLower(part)
+		for _, name := range fileFunctions {
+			if strings.Contains(text, name) {
+				return name
+			}
+		}
+	case []any:
+		for _, item := range part {
+			if name := touches(item); name != "" {
+				return name
+			}
+		}
+	case map[string]any:
+		for key, value := range part {
+			if key == "args" || key == "named_args" {
+				continue
+			}
+			if name := touches(value); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// refuseQuery answers as sqld does.
+func refuseQuery(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": message})
+}

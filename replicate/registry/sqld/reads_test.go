@@ -1,0 +1,39 @@
+package sqld
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStatementsThatTouchFilesAreRefused(t *testing.T) {
+	for body, refused := range map[string]bool{
+		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT 1 FROM company WHERE cin = ?","args":[{"type":"text","value":"readfile"}]}}]}`:      false,
+		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT 1","named_args":[{"name":"writefile","value":{"type":"text","value":"fsdir"}}]}}]}`: false,
+		`{"baton":null,"requests":[{"type":"close"}]}`:                            false,
+		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT READFILE('x')"}}]}`: true,
+		`{"requests":[{"type":"batch","batch":{"steps":[{"stmt":{"sql":"SELECT 1"}},{"condition":{"type":"ok","step":0},"stmt":{"sql":"SELECT \"writefile\"(1,2)"}}]}}]}`: true,
+		`{"requests":[{"type":"sequence","sql":"SELECT 1; SELECT * FROM fsdir"}]}`:                                                                                        true,
+		`{"requests":[{"type":"store_sql","sql_id":1,"sql":"SELECT \u0072eadfile('x')"}]}`:                                                                                true,
+		`{"requests":[{"type":"describe","sql":"SELECT load_extension('x')"}]}`:                                                                                           true,
+		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT readfile('x')","sql":"SELECT 1"}}]}`:                                                                        false, // what is passed on has the last one
+	} {
+		passed, err := harmless(strings.NewReader(body))
+		if refused {
+			require.ErrorIs(t, err, errTouchesFiles, body)
+			continue
+		}
+		require.NoError(t, err, body)
+		require.NotContains(t, string(passed), "readfile('x')")
+	}
+	for _, body := range []string{"", "{", `{} {}`, `{}x`} {
+		_, err := harmless(strings.NewReader(body))
+		require.Error(t, err, body)
+		require.NotErrorIs(t, err, errTouchesFiles)
+	}
+	passed, err := harmless(strings.NewReader(`{"n":9223372036854775807,"f":1.5e300,"a":[true,null,"<"]}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":9223372036854775807,"f":1.5e300,"a":[true,null,"<"]}`, string(passed))
+	require.Contains(t, string(passed), "9223372036854775807")
+}
