@@ -14,10 +14,11 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// faulty is a disk of which one operation fails, once.
+// faulty is a disk of which one operation fails, or some one after another.
 type faulty struct {
 	*disk
 	left   int // operations until then
+	times  int // how many fail
 	failed string
 	size   int  // of the write that failed
 	found  bool // a batch was found all the same
@@ -26,10 +27,12 @@ type faulty struct {
 var errFault1 = errors.New("input/output error")
 
 func (d *faulty) fail(format string, args ...any) error {
-	if d.left--; d.left != 0 {
+	if d.left--; d.left > 0 || d.left <= -d.times {
 		return nil
 	}
-	d.failed = fmt.Sprintf(format, args...)
+	if d.failed == "" {
+		d.failed = fmt.Sprintf(format, args...)
+	}
 	return errFault1
 }
 
@@ -192,7 +195,7 @@ func TestNoFailureOfTheDiskIsIgnored(t *testing.T) {
 	} {
 		t.Run(state, func(t *testing.T) {
 			for n := 1; ; n++ {
-				d := &faulty{disk: newDisk(), left: n}
+				d := &faulty{disk: newDisk(), left: n, times: 1 + n%2}
 				prepare(d.disk)
 				archived, told := life(d)
 				if d.failed == "" {
@@ -201,7 +204,7 @@ func TestNoFailureOfTheDiskIsIgnored(t *testing.T) {
 				}
 				ofItself := d.size > 0 && d.size <= frameHead+8
 				ofArchive := strings.Contains(d.failed, archivePrefix)
-				d.left = 0
+				d.times = 0
 				again, _, records, _ := opened(t, d, &recorder{})
 				switch {
 				case strings.HasPrefix(d.failed, "sync "+segmentPrefix) && !errors.Is(told, errFault1):
@@ -336,4 +339,113 @@ func TestADirectoryThatIsGoneIsAnError(t *testing.T) {
 	require.Error(t, err)
 	require.Error(t, file.Intact(0))
 	require.NoError(t, d.Close())
+}
+
+// TestASegmentThatNeverBeganIsDropped, whatever a crash left in it: the one before has everything.
+func TestASegmentThatNeverBeganIsDropped(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "first", true))
+	_, err := d.Append(segmentName(2))
+	require.NoError(t, err)
+	d.files[segmentName(2)].WriteString(strings.Repeat("something else", 20))
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, []string{"first"}, records)
+	require.Equal(t, []string{segmentName(2)}, found.Unfinished)
+	require.Empty(t, found.Damaged)
+}
+
+// TestWhatIsMissingIsSaidInItsPlace: the state must not go on as if nothing had been there.
+func TestWhatIsMissingIsSaidInItsPlace(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	synced(t, j, k, 0, 4)
+	flip(d, segmentName(1), where(d, segmentName(1), "charge 1"))
+	var replayed []string
+	each := func(r []byte) error { replayed = append(replayed, string(r)); return nil }
+	_, _, err := Open(d, k, each, each)
+	require.NoError(t, err)
+	require.Equal(t, []string{"charge 0", "", "charge 2", "charge 3"}, replayed)
+	refused := errors.New("refused")
+	_, _, err = Open(d, k, each, func(r []byte) error {
+		if len(r) == 0 {
+			return refused
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, refused)
+}
+
+// TestARotationWritesWhatIsPending, and drops nothing of it; one that fails keeps what must not be lost.
+func TestARotationWritesWhatIsPending(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.False(t, j.Full(DefaultSegment))
+	appended := func(record string, droppable bool) {
+		k.Lock()
+		j.Append([]byte(record), droppable)
+		k.Unlock()
+	}
+	appended("pending", true)
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	require.Empty(t, k.dropped)
+	appended("must stay", false)
+	appended("may go", true)
+	d.full = 0
+	require.Error(t, j.Rotate(snapshotOf("more")))
+	require.Equal(t, []string{"may go"}, k.dropped)
+	d.full = -1
+	require.NoError(t, put(j, k, "later", true))
+	_, ids, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"pending"}, ids)
+	require.Equal(t, []string{"all", "must stay", "later"}, records)
+}
+
+// interrupted is a disk on which something happens while it fails to write.
+type interrupted struct {
+	*disk
+	during func()
+}
+
+func (d interrupted) Append(name string) (File, error) {
+	file, err := d.disk.Append(name)
+	return interruptedFile{file, d}, err
+}
+
+type interruptedFile struct {
+	File
+	d interrupted
+}
+
+func (f interruptedFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	if err != nil {
+		f.d.during()
+	}
+	return n, err
+}
+
+// TestWhatIsAppendedMeanwhileComesLater than what could not be written.
+func TestWhatIsAppendedMeanwhileComesLater(t *testing.T) {
+	k := &recorder{}
+	var j *Journal
+	d := interrupted{newDisk(), func() {
+		k.Lock()
+		j.Append([]byte("meanwhile"), true)
+		j.Append([]byte("and more"), false)
+		k.Unlock()
+	}}
+	j, _, _, _ = opened(t, d, k)
+	d.full = 0
+	require.ErrorIs(t, put(j, k, "must stay", false), errFull)
+	d.full = -1
+	require.NoError(t, put(j, k, "later", true))
+	require.Empty(t, k.dropped)
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	again := New(k)
+	var ids, records []string
+	_, err := again.Open(d, func(r []byte) error { return collect(&ids, r) }, func(r []byte) error { return collect(&records, r) }, func(*Replayed) {})
+	require.NoError(t, err)
+	require.Equal(t, []string{"must stay", "meanwhile", "and more", "later"}, ids)
+	require.Equal(t, []string{"all"}, records)
 }
