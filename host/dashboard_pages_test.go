@@ -43,7 +43,7 @@ func (h *household) seed() (owner, operator, guest []string) {
 	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
-	return []string{"/", "/keys", "/keys/1/revoke", "/credits", "/activity", "/settings", "/settings/two-factor"},
+	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/credits", "/activity", "/settings", "/settings/two-factor"},
 		[]string{"/accounts", at, at + "/suspension", at + "/credits", "/people", "/people/1/remove", "/edges", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }
@@ -69,6 +69,7 @@ func (h *household) everyPage(look func(name string, v browser.View)) {
 	keys, err := h.client.Keys(h.T.Context(), 2)
 	require.NoError(h.T, err)
 	owner[2] = fmt.Sprintf("/keys/%d/revoke", keys[0].ID)
+	owner[3] = fmt.Sprintf("/keys/%d", keys[0].ID)
 	for _, who := range []struct {
 		name  string
 		pages []string
@@ -109,8 +110,11 @@ func nameOf(path string) string {
 	if len(words) == 0 {
 		return "start"
 	}
-	if words[0] == "accounts" && strings.HasPrefix(path, "/accounts/") && len(words) == 1 {
+	switch {
+	case len(words) == 1 && strings.HasPrefix(path, "/accounts/"):
 		return "account"
+	case len(words) == 1 && strings.HasPrefix(path, "/keys/"):
+		return "key"
 	}
 	return strings.Join(words, "-")
 }

@@ -97,8 +97,9 @@ type keyView struct {
 	Last     string // last use, in words
 }
 
-// Begins is the part of the key that is kept.
-func (k keyView) Begins() string { return ident.LivePrefix + k.Shown + "…" }
+// Begins and BeginsOld are the parts of the secrets that are kept.
+func (k keyView) Begins() string    { return ident.LivePrefix + k.Shown + "…" }
+func (k keyView) BeginsOld() string { return ident.LivePrefix + k.OldShown + "…" }
 
 // readKeys reads the keys of an account: active ones first, the newest first.
 func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoked []keyView, err error) {

@@ -95,6 +95,8 @@ var acts = []struct {
 	{"POST /v1/accounts", "create account", false},
 	{"PATCH /v1/accounts/*", "change account", false},
 	{"POST /v1/accounts/*/keys", "create key", false},
+	{"PATCH /v1/keys/*", "change key", true},
+	{"POST /v1/keys/*/rotate", "rotate key", true},
 	{"DELETE /v1/keys/*", "revoke key", true},
 	{"POST /v1/accounts/*/credits", "change credits", false},
 	{"PUT /v1/plans/*", "set plan", true},

@@ -62,8 +62,12 @@ func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	if name == "" {
 		return d.keys(v, wordsNoName)
 	}
-	ctx := writer.WithAct(v.r.Context(), v.act("create key", v.user.Account, name))
-	made, err := d.client.AddKey(ctx, v.user.Account, name)
+	end, err := d.chosenEnd(v)
+	if err != nil {
+		return answer{}, err
+	}
+	ctx := writer.WithAct(v.r.Context(), v.act("create key", v.user.Account, name+endWords(end)))
+	made, err := d.createKey(ctx, v.user.Account, name, end)
 	if errors.Is(err, writer.ErrTooManyKeys) {
 		return d.keys(v, wordsTooMany)
 	}

@@ -83,6 +83,8 @@ var done = map[string]string{
 	"one-factor": "Two-factor authentication is off.",
 	"welcome":    "Welcome. From now on, sign in with your e-mail address and password.",
 	"revoked":    "The key is revoked. It stops working everywhere within two seconds.",
+	"renamed":    "The key is renamed.",
+	"end":        "The end of the key is changed.",
 	"plan":       "The plan is changed.",
 	"added":      "The credits are added.",
 	"taken":      "The credits are taken. What edges hold of them is taken as soon as they return it.",

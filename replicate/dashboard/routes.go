@@ -74,6 +74,10 @@ func (d *Dashboard) guestRoutes(r router) {
 func (d *Dashboard) ownerRoutes(r router) {
 	r.GET("/keys", d.serve(owner, d.keysPage))
 	r.POST("/keys", d.serve(owner, d.makeKey))
+	r.GET("/keys/:id", d.serve(owner, d.keyPage))
+	r.POST("/keys/:id/name", d.serve(owner, d.renameKey))
+	r.POST("/keys/:id/end", d.serve(owner, d.changeKeyEnd))
+	r.POST("/keys/:id/rotate", d.serve(owner, d.rotateKey))
 	r.GET("/keys/:id/revoke", d.serve(owner, d.revokePage))
 	r.POST("/keys/:id/revoke", d.serve(owner, d.revokeKey))
 	r.GET("/credits", d.serve(owner, d.creditsPage))

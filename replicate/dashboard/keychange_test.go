@@ -1,0 +1,54 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var shownSecret = regexp.MustCompile(`id="secret" value="(reg_live_[^"]+)"`)
+
+func TestAnOwnerManagesAKey(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	first := shownSecret.FindStringSubmatch(b.submit("/keys", "/keys", "name", "server", "days", "30").body)
+	require.NotNil(t, first, b.seen.body)
+	keys, err := w.client.Keys(t.Context(), account)
+	require.NoError(t, err)
+	require.Equal(t, w.clock().AddDate(0, 0, 30), *keys[0].Expires)
+	at := fmt.Sprint("/keys/", keys[0].ID)
+	require.Contains(t, b.get("/keys").body, "19 Nov 2026, 12:30</time>")
+
+	require.Contains(t, b.submit(at, at+"/name", "name", "billing").text(), "The key is renamed.")
+	require.Contains(t, b.seen.body, "<h1>billing</h1>")
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/name", "name", " ").StatusCode)
+	require.Contains(t, b.submit(at, at+"/end", "days", "").text(), "The end of the key is changed.")
+	require.Contains(t, b.seen.body, "<dt>Ends</dt><dd>never</dd>")
+
+	p := b.submit(at, at+"/rotate", "hours", "24")
+	second := shownSecret.FindStringSubmatch(p.body)
+	require.NotNil(t, second, p.body)
+	require.NotEqual(t, first[1], second[1])
+	require.Contains(t, p.body, "The secret before works beside it until <time")
+	require.Contains(t, b.get(at).body, first[1][:13]+"…</code> works until")
+	for _, wrong := range [][3]string{{"/end", "days", "x"}, {"/end", "days", "99999"}, {"/rotate", "hours", "0"}, {"/rotate", "hours", "721"}} {
+		require.Equal(t, http.StatusBadRequest, b.submit(at, at+wrong[0], wrong[1], wrong[2]).StatusCode, wrong)
+	}
+	require.Equal(t, 4, w.count(`SELECT count(*) FROM audit WHERE account = ? AND actor = 'acme@example.com'
+		AND act IN ('create key', 'rename key', 'change end of key', 'rotate key')`, account))
+
+	b.submit(at, at+"/end", "days", "1")
+	b.get(at)
+	w.pass(25 * time.Hour)
+	b.signIn("acme@example.com", password)
+	require.Equal(t, http.StatusNotFound, b.get(at).StatusCode)
+	require.Contains(t, b.get("/keys").body, "</time>, expired</td>")
+	stranger, _ := w.owner("Other", 0)
+	for _, path := range []string{"/name", "/end", "/rotate"} {
+		require.Equal(t, http.StatusNotFound, stranger.submit("/keys", at+path, "name", "mine", "days", "1", "hours", "1").StatusCode)
+	}
+}
