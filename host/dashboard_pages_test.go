@@ -44,7 +44,7 @@ func (h *household) seed() (owner, operator, guest []string) {
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
 	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/credits", "/activity", "/settings", "/settings/two-factor"},
-		[]string{"/accounts", at, at + "/suspension", at + "/credits", "/people", "/people/1/remove", "/edges", "/activity"},
+		[]string{"/accounts", at, at + "/suspension", at + "/credits", "/people", "/people/1/remove", "/edges", "/api", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }
 

@@ -51,11 +51,12 @@ type Dashboard struct {
 	client    *writer.Client
 	passwords *passwords
 	templates templates
+	api       apiData
 	assets    map[string]web.Asset
 	pages     http.Handler
 }
 
-// New parses the pages. An error is a mistake in a template.
+// New parses the pages and the document of the API. An error is a mistake in one of them.
 func New(config Config) (*Dashboard, error) {
 	config = config.withDefaults()
 	d := &Dashboard{
@@ -68,6 +69,9 @@ func New(config Config) (*Dashboard, error) {
 	var err error
 	if d.templates, err = loadTemplates(); err != nil {
 		return nil, fmt.Errorf("read pages of the dashboard: %w", err)
+	}
+	if d.api, err = readAPI(writer.Document()); err != nil {
+		return nil, err
 	}
 	d.pages = d.routes()
 	return d, nil

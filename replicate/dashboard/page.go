@@ -50,7 +50,7 @@ type shown struct {
 
 func loadTemplates() (templates, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
+		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows, "table": newFieldsTable,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -163,6 +163,14 @@ type keysTable struct {
 func newKeysTable(keys []keyView, revoke bool) keysTable { return keysTable{keys, revoke} }
 
 func operatorRows(rows []activity) activityData { return activityData{Rows: rows, Operator: true} }
+
+// fieldsTable is a table of fields with its name for those who do not see it.
+type fieldsTable struct {
+	Label  string
+	Fields []apiField
+}
+
+func newFieldsTable(label string, fields []apiField) fieldsTable { return fieldsTable{label, fields} }
 
 // number formats a count with thousands separators.
 func number(n int64) string {

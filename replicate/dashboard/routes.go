@@ -100,6 +100,7 @@ func (d *Dashboard) operatorRoutes(r router) {
 	r.GET("/people/:id/remove", d.serve(operator, d.removePage))
 	r.POST("/people/:id/remove", d.serve(operator, d.removePerson))
 	r.GET("/edges", d.serve(operator, d.edgesPage))
+	r.GET("/api", d.serve(operator, d.apiPage))
 }
 
 // refusing returns a handler that answers every request with the same refusal.

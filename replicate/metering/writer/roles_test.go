@@ -47,7 +47,7 @@ func clientOf(w *Writer, token string) *Client {
 // wantedRoles is what each route needs. It repeats the table on purpose: who opens a route to more
 // tokens has to say so twice.
 var wantedRoles = map[string]Role{
-	"GET /healthz": anyone, "GET /readyz": anyone, "POST /v1/sync": edges, "POST /v1/reports": edges,
+	"GET /healthz": anyone, "GET /readyz": anyone, "GET /v1/openapi.yaml": anyone, "POST /v1/sync": edges, "POST /v1/reports": edges,
 	"GET /metrics": RoleRead, "GET /v1/reports": RoleRead, "GET /v1/health": RoleRead, "GET /v1/accounts": RoleRead,
 	"GET /v1/accounts/:id": RoleRead, "GET /v1/accounts/:id/keys": RoleRead, "GET /v1/keys/:id": RoleRead, "GET /v1/accounts/:id/credits": RoleRead,
 	"GET /v1/plans": RoleRead, "GET /v1/nodes": RoleRead, "GET /v1/usage": RoleRead, "GET /v1/audit": RoleRead, "PATCH /v1/keys/:id": RoleAccounts, "POST /v1/keys/:id/rotate": RoleAccounts,

@@ -34,6 +34,7 @@ func (w *Writer) table() []route {
 	return []route{
 		{"GET", "/healthz", anyone, serveAlive, nil},
 		{"GET", "/readyz", anyone, w.serveReady, nil},
+		{"GET", DocumentPath, anyone, serveDocument, nil},
 		{"POST", SyncPath, edges, w.serveSync, nil},
 		{"POST", ReportPath, edges, w.reports.put, nil},
 
