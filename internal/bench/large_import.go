@@ -42,6 +42,9 @@ func (b *largeBench) measureImport(ctx context.Context) error {
 		if err := b.importLarge(ctx); err != nil {
 			return err
 		}
+		if err := b.verifyLarge(ctx); err != nil {
+			return err
+		}
 	}
 	if err := b.large.look(); err != nil {
 		return err
@@ -182,19 +185,35 @@ func (r *registry) importAll(ctx context.Context) (total spent, changed bool, er
 
 func (r *registry) importFiles(ctx context.Context, asOf string, args []string) (spent, bool, error) {
 	fmt.Fprintf(os.Stderr, "importing %d companies as of %s\n", r.companies, asOf)
-	command := exec.CommandContext(ctx, r.program, append([]string{"import", "--registry", r.path("registry.db"), "--as-of", asOf}, args...)...)
+	took, output, err := r.runImport(ctx, append([]string{"--as-of", asOf}, args...)...)
+	return took, !strings.Contains(output, "nothing changed"), err
+}
+
+// runImport runs regedge import on the database.
+func (r *registry) runImport(ctx context.Context, args ...string) (took spent, said string, err error) {
+	command := exec.CommandContext(ctx, r.program, append([]string{"import", "--registry", r.path("registry.db")}, args...)...)
 	output := &testkit.Log{}
 	command.Stdout, command.Stderr = output, output
 	begin := time.Now()
 	if err := command.Run(); err != nil {
-		return spent{}, false, fmt.Errorf("import: %w: %s", err, output)
+		return took, "", fmt.Errorf("import: %w: %s", err, output)
 	}
 	state := command.ProcessState
-	took := spent{length: time.Since(begin), processor: state.UserTime() + state.SystemTime()}
+	took = spent{length: time.Since(begin), processor: state.UserTime() + state.SystemTime()}
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		took.memory = usage.Maxrss << 10 // Linux counts in KiB
 	}
-	return took, !strings.Contains(output.String(), "nothing changed"), nil
+	return took, output.String(), nil
+}
+
+// verifyLarge verifies the registry as it is after the imports.
+func (b *largeBench) verifyLarge(ctx context.Context) error {
+	fmt.Fprintf(os.Stderr, "verifying %d companies\n", b.large.companies)
+	took, _, err := b.large.runImport(ctx, "--verify")
+	if err == nil {
+		b.row("import --verify", "under 256 MB", "%s", took)
+	}
+	return err
 }
 
 var hashSeed = maphash.MakeSeed()
