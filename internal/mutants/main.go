@@ -28,7 +28,7 @@ func main() {
 	planted := flag.Int("planted", 0, "how many statements and checks that are left out, and arguments that are swapped")
 	seed := flag.Uint64("seed", 1, "of the choice")
 	skip := flag.String("skip", "^$", "tests that are not run")
-	only := flag.String("files", "", "files whose mutants are run")
+	only := flag.String("only", "", "mutants that are run, as FILE:LINE:COLUMN")
 	flag.Parse()
 	if err := run(flag.Arg(0), *operators, *planted, *seed, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -69,7 +69,7 @@ func run(folder string, operators, planted int, seed uint64, skip, only *regexp.
 // choose takes n mutants of one sort at random: all with 0, but no planted ones.
 func choose(random *rand.Rand, found []*mutant, planted bool, n int, only *regexp.Regexp) (list []*mutant) {
 	for _, m := range found {
-		if m.planted == planted && only.MatchString(m.file) {
+		if m.planted == planted && only.MatchString(fmt.Sprintf("%s:%d:%d", m.file, m.line, m.col)) {
 			list = append(list, m)
 		}
 	}

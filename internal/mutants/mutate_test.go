@@ -1,0 +1,116 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const example = `package p
+
+func less(a, b int) bool {
+	if a < b && a != 0 || b%2 == 1 {
+		a++
+		return a-b > -1
+	}
+	for i := range 3 {
+		if i == 2 {
+			continue
+		}
+		a += i << 1
+		note(a, b)
+	}
+	return pair(a, b) <= 4
+}
+
+func note(a, b int) {
+	_ = a
+	total = b
+}
+
+func pair(a, b int) int { return a * b }
+
+var total int
+
+const most = 60 * 1000
+`
+
+// switches stand for switch.go.txt, which imports packages.
+const switches = `package p
+
+func mutantOn(int) bool                        { return false }
+func mutantNot(int, bool) bool                 { return false }
+func mutantOr(int, bool, func() bool) bool     { return false }
+func mutantAnd(int, bool, func() bool) bool    { return false }
+func mutantBoth(int, bool, func() bool) bool   { return false }
+func mutantEither(int, bool, func() bool) bool { return false }
+`
+
+// mutantsOf finds the mutants of a source without imports.
+func mutantsOf(t *testing.T, source string) (list []*mutant) {
+	t.Helper()
+	fset := token.NewFileSet()
+	syntax, err := parser.ParseFile(fset, "p.go", source, 0)
+	require.NoError(t, err)
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	pkg, err := (&types.Config{}).Check("p", fset, []*ast.File{syntax}, info)
+	require.NoError(t, err)
+	next := 0
+	for _, planted := range []bool{false, true} {
+		f := &file{fset: fset, info: info, pkg: pkg, syntax: syntax, name: "p.go", source: source, lines: strings.Split(source, "\n"), next: &next, planted: planted}
+		list = append(list, f.find()...)
+	}
+	return list
+}
+
+// TestAllMutantsTogetherCompile, however they nest.
+func TestAllMutantsTogetherCompile(t *testing.T) {
+	var edits []edit
+	kinds := map[string]int{}
+	for _, m := range mutantsOf(t, example) {
+		kinds[m.kind]++
+		edits = append(edits, m.edits...)
+	}
+	require.Equal(t, map[string]int{
+		"CONDITIONALS_NEGATION": 6, "CONDITIONALS_BOUNDARY": 3, "INVERT_LOGICAL": 2, "ARITHMETIC_BASE": 5, "INVERT_BITWISE": 1,
+		"INCREMENT_DECREMENT": 1, "INVERT_LOOPCTRL": 1, "REMOVE_SELF_ASSIGNMENTS": 1,
+		"NEVER_TRUE": 2, "LEFT_OUT": 4, "SWAPPED": 2, "RETURN_AT_ONCE": 1,
+	}, kinds)
+	changed := apply(example, edits)
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for name, source := range map[string]string{"p.go": changed, "switch.go": switches} {
+		syntax, err := parser.ParseFile(fset, name, source, 0)
+		require.NoError(t, err, changed)
+		files = append(files, syntax)
+	}
+	_, err := (&types.Config{}).Check("p", fset, files, nil)
+	require.NoError(t, err, changed)
+}
+
+// TestAConstantIsBuiltByItself: it can't be switched.
+func TestAConstantIsBuiltByItself(t *testing.T) {
+	for _, m := range mutantsOf(t, example) {
+		if strings.HasPrefix(m.text, "const most") {
+			require.Empty(t, m.edits)
+			require.Equal(t, "*", m.from)
+			require.Equal(t, "/", m.to)
+			return
+		}
+	}
+	require.Fail(t, "it is missing")
+}
+
+func TestAVerdictNamesTheTestThatFailed(t *testing.T) {
+	result, by := verdict("--- FAIL: TestOne (0.00s)\n    one_test.go:1\nFAIL")
+	require.Equal(t, "KILLED TestOne", result+" "+by)
+	result, _ = verdict("panic: test timed out after 20s")
+	require.Equal(t, "TIMED OUT", result)
+	_, by = verdict("fatal error: all goroutines are asleep")
+	require.Equal(t, "crash", by)
+}
