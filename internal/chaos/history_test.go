@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/charge"
 	"regedge/internal/history"
 	"regedge/replicate/metering/writer"
 )
@@ -26,6 +29,7 @@ const (
 	// time by the square of their calls.
 	historyLasts = 20 * time.Second
 	poorAccounts = 4 // whose credits are soon spent
+	refillUnits  = 2 // credits that an account gets each time it has none
 	keyAccounts  = 2 // whose keys come and go
 	// operatorLimit is how long operators wait for an answer, clientLimit how long clients do: longer
 	// than a fault lasts, but for the end of their edge, so that few calls have no answer.
@@ -108,6 +112,12 @@ func (w *world) run(d time.Duration) error {
 		}
 		all.Go(func() { w.trade(a.id) })
 	}
+	for _, p := range w.edges {
+		a := w.account(1)
+		w.poor = append(w.poor, a.id)
+		w.Add(history.Call{Subject: a.id, Kind: history.Bought, Units: 1})
+		all.Go(func() { w.refill(p, a) })
+	}
 	for range keyAccounts {
 		h := &holder{account: w.account(1_000_000).id, secrets: map[int64]string{}}
 		w.holders = append(w.holders, h)
@@ -127,26 +137,57 @@ func (w *world) run(d time.Duration) error {
 
 // lookUp is a client of an account at an edge.
 func (w *world) lookUp(p *process, a *account) {
+	ask := w.asker(p, a)
+	for !w.ended.Load() {
+		pause := 5 * time.Millisecond
+		if ask() != history.Served {
+			pause = rareRefusals
+		}
+		time.Sleep(pause)
+	}
+}
+
+// refill is the only client of an account, at one edge, and sells it credits whenever it gets a 402: a
+// 402 that an edge believes for too long is seen as soon as that edge is cut off.
+func (w *world) refill(p *process, a *account) {
+	ask := w.asker(p, a)
+	me := int(w.clients.Add(1))
+	for !w.ended.Load() {
+		if ask() == history.Refused {
+			c := history.Call{Client: me, Subject: a.id, Kind: history.Bought, Units: refillUnits, Begin: w.Now()}
+			w.insist(writer.NewIdempotencyKey(), func(ctx context.Context) (any, error) {
+				return w.office.ChangeCredits(ctx, a.id, writer.CreditChange{Amount: refillUnits})
+			})
+			w.Add(c)
+		}
+		time.Sleep(rareRefusals)
+	}
+}
+
+// asker returns a function that looks up as a new client of an account, and returns what it recorded of
+// the answer, 0 for nothing. A call that was not sent, since the edge is down, is no call.
+func (w *world) asker(p *process, a *account) func() history.Kind {
 	me := int(w.clients.Add(1))
 	client := &http.Client{Timeout: clientLimit, Transport: &http.Transport{DisableKeepAlives: true}}
-	for !w.ended.Load() {
+	sent := false
+	ctx := httptrace.WithClientTrace(w.t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	return func() history.Kind {
+		sent = false
 		c := history.Call{Client: me, Subject: a.id, Begin: w.Now()}
-		switch status := status(w.t.Context(), client, "http://"+p.address, a.key); status {
+		switch status(ctx, client, "http://"+p.address, a.key) {
 		case http.StatusOK:
 			c.Kind = history.Served
 		case http.StatusPaymentRequired:
 			c.Kind = history.Refused
 		case 0:
-			c.Kind = history.CutOff
+			if sent {
+				c.Kind = history.CutOff
+			}
 		}
 		if c.Kind != 0 {
 			w.Add(c)
 		}
-		pause := 5 * time.Millisecond
-		if c.Kind != history.Served {
-			pause = rareRefusals
-		}
-		time.Sleep(pause)
+		return c.Kind
 	}
 }
 
@@ -184,7 +225,7 @@ func (w *world) trade(id int64) {
 			bought += amount
 		}
 		done = append(done, func() {
-			if again := w.insist(key, change); again != first {
+			if again := w.insist(key, change); !reflect.DeepEqual(again, first) {
 				w.wrong("a change is answered %+v, and again %+v", first, again)
 			}
 		})
@@ -333,8 +374,22 @@ func (w *world) settle() {
 			return err == nil && at.Spent >= spent[id] && at.Spent == before && at.Deducting == 0
 		}, func() string { return fmt.Sprintf("%d answers are spent: %+v %v", spent[id], at, err) })
 		w.Add(history.Call{Subject: id, Kind: history.Left, Units: at.Balance, Begin: w.Now()})
+		begin := w.Now()
+		w.Add(history.Call{Subject: id, Kind: history.Counted, Units: w.charged(id), Begin: begin})
 		if at.Compensated != 0 {
 			w.wrong("%d credits were compensated, though no disk was lost: %+v", at.Compensated, at)
 		}
 	}
+}
+
+// charged is how many calls of an account the ledger counts as charged.
+func (w *world) charged(id int64) (n int64) {
+	rows, err := w.client.Usage(context.Background(), writer.UsageQuery{Account: id})
+	require.NoError(w.t, err)
+	for _, row := range rows {
+		if row.Outcome == charge.Found.String() {
+			n += row.Count
+		}
+	}
+	return n
 }

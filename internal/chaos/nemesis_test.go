@@ -16,6 +16,9 @@ const longestFault = 4 * time.Second
 // half-way. At the end everything is whole. It counts what it did.
 func (w *world) disturb(d time.Duration) map[string]int {
 	done := map[string]int{}
+	// Each history has an edge that can't know of a change for longer than anything stale is believed.
+	w.cutOff(w.random.IntN(len(w.edges)), blackHole, longestFault)
+	done["edge in a black hole"]++
 	restored := false
 	for end := w.Now() + d; w.Now() < end; {
 		if w.Now() > end-d/2 && !restored {
@@ -39,9 +42,7 @@ func (w *world) breakSomething(lasts time.Duration) string {
 	switch w.random.IntN(6) {
 	case 0, 1:
 		fate := refuses + fate(w.random.IntN(int(fates-refuses)))
-		w.links[edge].set(fate)
-		time.Sleep(lasts)
-		w.links[edge].set(carries)
+		w.cutOff(edge, fate, lasts)
 		return []string{refuses: "edge cut off", deaf: "edge not heard", mute: "edge not answered", blackHole: "edge in a black hole"}[fate]
 	case 2:
 		w.desk.set(mute)
@@ -63,6 +64,13 @@ func (w *world) breakSomething(lasts time.Duration) string {
 		return "writer killed"
 	}
 	return "edge killed"
+}
+
+// cutOff disturbs the network between an edge and the writer.
+func (w *world) cutOff(edge int, fate fate, lasts time.Duration) {
+	w.links[edge].set(fate)
+	time.Sleep(lasts)
+	w.links[edge].set(carries)
 }
 
 // halt stops a process as it is, and lets it go on later.

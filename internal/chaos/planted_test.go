@@ -27,6 +27,14 @@ var faults = []fault{
 		"a revoked key stays", "replicate/metering/writer/projector.go",
 		"err = p.drop(ctx, t, []any{changed.id})", "err = nil",
 	},
+	{
+		"a batch is applied twice", "replicate/metering/ledger/sync.go",
+		"s.Batch.Seq == e.current.Applied+1", "s.Batch.Seq <= e.current.Applied+1",
+	},
+	{
+		"a 402 is believed for a minute", "replicate/metering/lease/charge.go",
+		"g.pool.Kind == syncproto.NotFound || s.mayRefuse(now)", "g.pool.Kind == syncproto.NotFound || now-s.session.answered < 60_000",
+	},
 }
 
 // TestHistoryFindsPlantedFaults runs programs that have a fault.

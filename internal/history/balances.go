@@ -11,12 +11,14 @@ const (
 	Refused                 // a client got 402
 	CutOff                  // a client got no answer: it may have been charged
 	Left                    // an operator read that Units can still be spent, while nobody else calls
+	Counted                 // an operator read that Units calls were charged, while nobody else calls
 )
 
 // balance is the state of an account. left is what can be spent at most: cut is how much less it may
 // be, since calls without an answer may have been charged; taking is how much an operator is about to
-// take, and assumed how much of that must have been taken already.
-type balance struct{ left, cut, taking, assumed int64 }
+// take, and assumed how much of that must have been taken already. served and unanswered count the
+// calls: what is charged beyond a lease costs no credit, but is counted as usage.
+type balance struct{ left, cut, taking, assumed, served, unanswered int64 }
 
 // Balances is the model of an account's credits. A 200 needs a credit, wherever it is; a 402 is said
 // only when there is none, anywhere, or there was none within the last two seconds (G1, G5, G6).
@@ -24,7 +26,7 @@ func Balances() Model {
 	return Model{
 		name: "the credits",
 		kinds: map[Kind]string{
-			Bought: "bought", Taking: "taking", Took: "took", Served: "200", Refused: "402", CutOff: "no answer", Left: "left",
+			Bought: "bought", Taking: "taking", Took: "took", Served: "200", Refused: "402", CutOff: "no answer", Left: "left", Counted: "counted",
 		},
 		init: balance{}, step: stepBalance, early: map[Kind]time.Duration{Refused: Stale},
 	}
@@ -42,14 +44,18 @@ func stepBalance(state any, c Call) (bool, any) {
 		b.taking, b.assumed = 0, 0
 	case CutOff:
 		b.cut++
+		b.unanswered++
 	case Served:
 		b.left--
+		b.served++
 	case Refused:
 		b.refuse()
 	case Left:
 		b.cut -= b.left - c.Units
 		b.left = c.Units
 		return b.taking == 0 && b.cut >= 0 && c.Units <= state.(balance).left, b
+	case Counted:
+		return b.served <= c.Units && c.Units <= b.served+b.unanswered, b
 	}
 	return b.left >= 0 && b.cut >= 0, b
 }

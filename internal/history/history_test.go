@@ -57,6 +57,11 @@ func TestBalances(t *testing.T) {
 		"a purchase that was booked twice":           {in(call(history.Bought, 5), served, call(history.Left, 9)), false},
 		"a charge that was booked twice":             {in(call(history.Bought, 5), served, call(history.Left, 3)), false},
 		"a charge of a cut off call, booked once":    {in(call(history.Bought, 5), cut, call(history.Left, 4)), true},
+		"what is counted":                            {in(call(history.Bought, 5), served, served, call(history.Counted, 2)), true},
+		"a call that was counted twice":              {in(call(history.Bought, 5), served, served, call(history.Counted, 3)), false},
+		"a call that was not counted":                {in(call(history.Bought, 5), served, served, call(history.Counted, 1)), false},
+		"a cut off call that was counted":            {in(call(history.Bought, 5), served, cut, call(history.Counted, 2)), true},
+		"a cut off call that was not counted":        {in(call(history.Bought, 5), served, cut, call(history.Counted, 1)), true},
 		"a purchase counts only from its first call": {in(served, bought), false},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.holds, history.Balances().Check(c.calls) == nil) })
