@@ -34,6 +34,7 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	$(GOTESTSUM) -- -p $(WAITING) -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
 	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
+	go test -C tools/manifests ./... || failed="$$failed manifests"; \
 	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -race -short -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
