@@ -120,7 +120,9 @@ func (d *apiDocument) call(method, path string, o *apiOperation) apiCall {
 	c := apiCall{Method: strings.ToUpper(method), Path: path, Summary: o.Summary, Description: o.Description, Role: o.Role,
 		ID: method + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path)}
 	for _, p := range o.Parameters {
-		c.Parameters = append(c.Parameters, d.Components.Parameters[p.name()])
+		if found := d.Components.Parameters[p.name()]; found.In == "query" { // the page says once what is in a header
+			c.Parameters = append(c.Parameters, found)
+		}
 	}
 	c.Body = d.fields(o.RequestBody.Content["application/json"].Schema.name())
 	answer := o.Responses["200"].Content["application/json"].Schema

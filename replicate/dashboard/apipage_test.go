@@ -15,7 +15,7 @@ func TestOperatorsReadAboutTheAPI(t *testing.T) {
 	body := b.get("/api").text()
 	for _, said := range []string{
 		`<code>POST /v1/keys/{id}/rotate</code> <span class="badge">accounts</span>`, `href="/v1/openapi.yaml"`,
-		`<li><code>cursor</code> (query): The next of the page before.</li>`, "<summary>Answer: a page of Account</summary>",
+		`<li><code>cursor</code>: The next of the page before.</li>`, "<summary>Answer: a page of Account</summary>",
 		`<th scope="row"><code>overlap_seconds</code></th><td class="nowrap">integer, optional</td>`,
 		`<th scope="row"><code>expires</code></th><td class="nowrap">time or null</td>`, "<code>beyond_balance</code>",
 	} {

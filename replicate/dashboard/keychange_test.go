@@ -41,12 +41,15 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Equal(t, 4, w.count(`SELECT count(*) FROM audit WHERE account = ? AND actor = 'acme@example.com'
 		AND act IN ('create key', 'rename key', 'change end of key', 'rotate key')`, account))
 
+	require.NotContains(t, b.get("/").body, "Give it a later end")
 	b.submit(at, at+"/end", "days", "1")
+	require.Contains(t, b.get("/").body, `">billing</a> ends on <time datetime="2026-10-21T12:30:00Z"`)
 	b.get(at)
 	w.pass(25 * time.Hour)
 	b.signIn("acme@example.com", password)
 	require.Equal(t, http.StatusNotFound, b.get(at).StatusCode)
 	require.Contains(t, b.get("/keys").body, "</time>, expired</td>")
+	require.NotContains(t, b.get("/").body, "Give it a later end", "an expired key is no warning")
 	stranger, _ := w.owner("Other", 0)
 	for _, path := range []string{"/name", "/end", "/rotate"} {
 		require.Equal(t, http.StatusNotFound, stranger.submit("/keys", at+path, "name", "mine", "days", "1", "hours", "1").StatusCode)

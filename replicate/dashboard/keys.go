@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"regedge/replicate/metering/writer"
 )
@@ -14,9 +15,13 @@ const maxName = 60
 // maxRevoked bounds how many revoked keys a page lists: the newest.
 const maxRevoked = 20
 
+// endsSoon is how long before its end the overview warns of a key.
+const endsSoon = 14 * 24 * time.Hour
+
 type overviewData struct {
 	accountView
 	Active []keyView
+	Ending []keyView // those that end soon
 }
 
 func (d *Dashboard) overviewPage(v *visit) (answer, error) {
@@ -25,7 +30,13 @@ func (d *Dashboard) overviewPage(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	active, _, err := d.readKeys(v.r.Context(), v.user.Account)
-	return answer{page: "overview", title: view.Account.Name, data: overviewData{view, active}, searches: true}, err
+	data := overviewData{accountView: view, Active: active}
+	for _, k := range active {
+		if k.Expires != nil && k.Expires.Before(d.now().Add(endsSoon)) {
+			data.Ending = append(data.Ending, k)
+		}
+	}
+	return answer{page: "overview", title: view.Account.Name, data: data, searches: true}, err
 }
 
 type keysData struct {
