@@ -207,6 +207,9 @@ func (s *sim) checkTold(w *writerProcess, failedBefore int) {
 			s.fail("row %d is pending, and nothing is wrong with the access database", t.id)
 		case t.pending:
 			s.count(changePending)
+			if t.table == keyRow && want == "" {
+				s.revoking[t.id] = w
+			}
 		case t.table == keyRow && want == "":
 			s.gone[t.id] = true
 		}
@@ -243,13 +246,13 @@ func (s *sim) checkProjected() {
 	}
 }
 
-// toDrop is how many keys the access database has that are revoked.
+// toDrop is how many keys the access database has that the writer is known to have revoked. Of those that a
+// writer before it revoked, and of those of which the outcome is unknown, it learns by comparing.
 func (s *sim) toDrop() (n int) {
-	valid := s.readRows(s.centre.ledger, projectedRows[keyRow][0])
-	for id := range s.readRows(s.centre.access, projectedRows[keyRow][1]) {
-		if valid[id] == "" {
+	s.must(s.centre.access.ask(selectKeyIDs, func(row *sqlite3.Stmt) {
+		if w := s.revoking[row.ColumnInt64(0)]; w != nil && w == s.centre.current {
 			n++
 		}
-	}
+	}), "read keys")
 	return n
 }

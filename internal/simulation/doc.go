@@ -50,7 +50,7 @@
 //  9. Neither an edge's message nor an operator's change of the ledger waits for the access database. What an
 //     operator is told to be done there is done, so that a revoked key stays away from edges; else the answer
 //     says that it is pending, and it says so only while that database is in trouble. When it answers again,
-//     it gets what takes access away first, and becomes what the ledger is.
+//     it gets the keys first that this writer revoked, and becomes what the ledger is.
 //  10. A rogue node takes no credit that was not leased to it, and undoes no charge of an edge. Nonsense is
 //     refused, and fences its node and no other.
 //  11. A second writer that is started by mistake leaves the first alone.

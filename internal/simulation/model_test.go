@@ -95,6 +95,8 @@ type model struct {
 	accountIDs map[int64]bool
 	// gone are the keys of which operators were told that they are revoked at every edge.
 	gone map[int64]bool
+	// revoking has by key the writer that revoked it, and said that this is pending.
+	revoking map[int64]*writerProcess
 	// settling says that every edge has reported since.
 	settling bool
 }
@@ -103,7 +105,7 @@ func newModel() model {
 	return model{
 		got: counts{}, mayBe: counts{}, missing: counts{}, reportable: counts{}, forked: counts{},
 		voidedLate: counts{}, asked: counts{}, bought: counts{}, taken: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
-		accountIDs: map[int64]bool{}, gone: map[int64]bool{},
+		accountIDs: map[int64]bool{}, gone: map[int64]bool{}, revoking: map[int64]*writerProcess{},
 	}
 }
 
