@@ -1,0 +1,65 @@
+package journal
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestABatchThatADiskRefusedTwiceIsKept in memory until it is durable.
+func TestABatchThatADiskRefusedTwiceIsKept(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Archive(1, batchOf(1), 10, 10))
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	d.full = 0
+	require.ErrorIs(t, j.Archive(1, batchOf(2), 10, 10), errFull)
+	require.ErrorIs(t, j.Rotate(snapshotOf("all")), errFull)
+	d.full = -1
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	d.cutPower()
+	again, _, _, _ := opened(t, d, k)
+	for seq := uint64(1); seq <= 2; seq++ {
+		require.NotNil(t, archivedBatch(t, again, 1, seq), seq)
+	}
+}
+
+// TestAnArchiveGoesOnBehindItsLastBatch: what another process wrote that day stays.
+func TestAnArchiveGoesOnBehindItsLastBatch(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	for seq := uint64(1); seq <= 3; seq++ {
+		j, _, _, _ := opened(t, d, k)
+		require.NoError(t, j.Archive(1, batchOf(seq), 10, 10))
+		require.NoError(t, j.Close())
+	}
+	j, _, _, _ := opened(t, d, k)
+	for seq := uint64(1); seq <= 3; seq++ {
+		require.NotNil(t, archivedBatch(t, j, 1, seq), seq)
+	}
+}
+
+// TestRecordsOfEveryLengthAreToldFromNotes of what is durable, which have eight bytes.
+func TestRecordsOfEveryLengthAreToldFromNotes(t *testing.T) {
+	for _, record := range []string{"1234567", "12345678", "123456789"} {
+		d, k := newDisk(), &recorder{}
+		j, _, _, _ := opened(t, d, k)
+		require.NoError(t, put(j, k, "first "+record, true))
+		require.NoError(t, put(j, k, record, true))
+		require.NoError(t, j.Sync())
+		require.NoError(t, put(j, k, "not durable", true))
+		for _, c := range []struct {
+			of   string
+			lost bool
+		}{{"first " + record, true}, {"not durable", false}} {
+			at := where(d, segmentName(1), c.of)
+			flip(d, segmentName(1), at)
+			_, found, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
+			require.NoError(t, err)
+			require.Equal(t, c.lost, found.Lost, "%s of records such as %s", c.of, record)
+			flip(d, segmentName(1), at)
+			if !c.lost {
+				require.NotZero(t, found.Torn)
+			}
+		}
+	}
+}
