@@ -59,13 +59,14 @@ func TestGroupsAreCountedByTheirOutcome(t *testing.T) {
 	p := projectorOf(t, nil)
 	m := newMetrics(p.ledger, 7, p)
 	m.group(3, nil)
+	m.group(2, nil)
 	m.group(1, ErrUnavailable)
 	_, refused := p.ledger.Exec(`INSERT INTO plan (id) VALUES (NULL)`)
 	m.group(1, refused)
 	recorder := httptest.NewRecorder()
 	m.handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, line := range []string{
-		"regedge_writer_generation 7\n", "regedge_writer_groups_total 3\n", "regedge_writer_messages_total 5\n",
+		"regedge_writer_generation 7\n", "regedge_writer_groups_total 4\n", "regedge_writer_messages_total 7\n",
 		"regedge_writer_failed_groups_total 1\n", "regedge_writer_access_pending 1\n",
 	} {
 		require.Contains(t, recorder.Body.String(), line)
