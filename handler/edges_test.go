@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -75,4 +76,21 @@ func TestSandboxTiersAreThoseOfTheSearchOrder(t *testing.T) {
 	} {
 		require.Equal(t, tier, sandboxTier("sandbox tea", form), form)
 	}
+}
+
+// TestARequestIDHoldsAllOfItsRandomBits, as base32.
+func TestARequestIDHoldsAllOfItsRandomBits(t *testing.T) {
+	crockford := base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
+	random := &countingRandom{n: 100}
+	id := NewRequestID(fixedClock(1), random)
+	require.Equal(t, crockford.EncodeToString([]byte{101, 102, 103, 104, 105, 106, 107, 108, 109, 110}), id[10:])
+}
+
+// TestLiveKeysFindNoMadeUpRecords, whatever the registry has under their numbers.
+func TestLiveKeysFindNoMadeUpRecords(t *testing.T) {
+	b := newBench()
+	require.Contains(t, string(b.get("/v1/directors/"+SandboxDirector).Body), `"name":"ASHA"`)
+	_, ok := matchRoute("/v1/companies//")
+	require.False(t, ok)
+	require.Equal(t, "******5678", maskPhone("1234 5 6-7 8"))
 }
