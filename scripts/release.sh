@@ -20,7 +20,7 @@ case $version in
     [0-9]*.[0-9]*.[0-9]*) ;;
     *) echo "release: $version is no version such as 1.2.0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+[ $# -gt 0 ] || set -- linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 [ -z "$(git status --porcelain)" ] || { echo "release: there are changes that are not committed" >&2; exit 1; }
 
 commit=$(git rev-parse HEAD)
@@ -41,25 +41,22 @@ build() {
 
 for platform; do
     name=regedge_${version}_${platform%/*}_${platform#*/}
-    program=regedge
-    [ "${platform%/*}" != windows ] || program=regedge.exe
     echo "release: $name" >&2
     mkdir "$work/$name"
-    build "$top" "$platform" "$work/$name/$program"
+    build "$top" "$platform" "$work/$name/regedge"
     cp LICENSE THIRD_PARTY_NOTICES README.md CHANGELOG.md "$work/$name/"
-    chmod 755 "$work/$name/$program"
+    chmod 755 "$work/$name/regedge"
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime="@$time" -cf - "$name" |
         gzip -n -9 >"$out/$name.tar.gz"
     # Generated twice alike: without the time and the random serial number.
     "$work/cyclonedx-gomod" bin -json -noserial -notimestamp -licenses -std -version "v$version" \
-        -output "$out/$name.cdx.json" "$work/$name/$program" 2>"$work/sbom.log" || { cat "$work/sbom.log" >&2; exit 1; }
+        -output "$out/$name.cdx.json" "$work/$name/regedge" 2>"$work/sbom.log" || { cat "$work/sbom.log" >&2; exit 1; }
 done
 
 mkdir "$work/again"
 git archive HEAD | tar -C "$work/again" -xf -
 build "$work/again" "$1" "$work/second"
 first=$work/regedge_${version}_${1%/*}_${1#*/}/regedge
-[ "${1%/*}" != windows ] || first=$first.exe
 cmp "$first" "$work/second" || { echo "release: two builds of $1 differ" >&2; exit 1; }
 
 cd "$out"
