@@ -189,7 +189,7 @@ func (s *sim) voidLate(e *edge) bool {
 
 // late delivers a message that its edge gave up long ago.
 func (s *sim) late(e *edge) {
-	if s.rogue != nil && s.random.IntN(2) == 0 {
+	if s.rogue != nil && s.random.IntN(4) > 0 {
 		s.rogue.act()
 		return
 	}
