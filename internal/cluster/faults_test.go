@@ -287,8 +287,10 @@ func (f *fixture) migrateRegistry(t *testing.T) {
 	token, err := f.Token("registry", pki.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), f.open(f.Primaries["registry"], token), schema.Registry))
+	reads, err := f.Token("registry", pki.ReadOnly)
+	require.NoError(t, err)
 	for _, e := range f.Edges {
-		near := f.open(e.Replicas["registry"], token)
+		near := f.open(e.Replicas["registry"], reads)
 		require.Eventually(t, func() bool {
 			var beats int
 			return near.QueryRow("SELECT count(*) FROM heartbeat").Scan(&beats) == nil && beats == 1
