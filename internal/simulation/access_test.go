@@ -133,7 +133,9 @@ func (s *sim) accessAnswers() {
 	a, begun := &s.centre.trouble, time.Now()
 	s.note("the access database answers again")
 	for waited := time.Duration(0); waited < 2*statementLimit && a.busy(); waited += statementLimit / 30 {
+		s.pass()
 		time.Sleep(statementLimit / 30)
+		s.pass()
 	}
 	s.settleTime(begun)
 	begun = time.Now()
@@ -143,7 +145,9 @@ func (s *sim) accessAnswers() {
 	close(a.hangs)
 	a.hangs, a.writes = nil, nil
 	a.mu.Unlock()
+	s.pass()
 	time.Sleep(catchUp)
+	s.pass()
 	s.settleTime(begun)
 	if s.centre.current == nil || s.centre.current.session.dead {
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ type centre struct {
 	trouble        accessTrouble
 	current        *writerProcess // nil while none runs
 	former         *writerProcess // does not know yet that another writer took over
-	skew           int64
+	skew           atomic.Int64
 	setBack        int64 // by how much the clock went back since a second writer started
 	backup         *backup
 	// oldest is the time of the first backup that was restored: edges keep the batches that
@@ -67,13 +68,16 @@ func (c *centre) close() {
 	c.access.close()
 }
 
-func (c *centre) now() time.Time { return time.UnixMilli(c.sim.now + c.skew) }
+func (c *centre) now() time.Time {
+	c.sim.pass()
+	return time.UnixMilli(c.sim.clock.Load() + c.skew.Load())
+}
 
 // setClock sets how far the writer's clock is off.
 func (c *centre) setClock(skew int64) {
 	c.sim.noteWritersClock()
-	c.setBack += max(c.skew-skew, 0)
-	c.skew = skew
+	c.setBack += max(c.skew.Load()-skew, 0)
+	c.skew.Store(skew)
 }
 
 // start starts a writer, which a fault may end at once.
@@ -97,7 +101,9 @@ func (c *centre) start(restored bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); opened.Run(ctx) }()
+	c.sim.pass()
 	time.Sleep(time.Duration(1 + c.sim.random.Int64N(1e6))) // its seconds begin at another time than those of others
+	c.sim.pass()
 	c.current = &writerProcess{
 		session: h, writer: opened,
 		client: writer.NewClient("http://writer", operatorToken, &http.Client{Transport: &operatorsNetwork{c.sim, opened.Handler(), h}}),
@@ -218,7 +224,7 @@ func (c *centre) save() {
 	content, err := c.ledger.content()
 	require.NoError(c.sim.t, err)
 	c.backup = &backup{
-		content: content, at: c.sim.now, usage: c.sim.readUsage(), disturbed: c.sim.disturbed,
+		content: content, at: c.sim.clock.Load(), usage: c.sim.readUsage(), disturbed: c.sim.disturbed,
 		restoring: c.sim.query(selectWriter)[0][0] == 1,
 		paid:      counts{}, compensated: counts{},
 	}
@@ -257,7 +263,7 @@ func (c *centre) restore() {
 	if c.oldest == 0 {
 		c.oldest = c.backup.at
 	}
-	if s.now-c.oldest > maxBackupAge {
+	if s.clock.Load()-c.oldest > maxBackupAge {
 		return
 	}
 	s.check()

@@ -158,6 +158,7 @@ func (s *sim) askBoth(w *writerProcess, changes ...*change) {
 			told[i] = time.Now()
 		})
 	}
+	s.pass()
 	both.Wait()
 	s.settleTime(begun)
 	s.centre.checkProcess(w)
@@ -212,9 +213,11 @@ const (
 
 // settleTime lets everything come to rest, and has the time that a call took pass in the simulation, too.
 func (s *sim) settleTime(begun time.Time) (took time.Duration) {
+	s.pass()
 	synctest.Wait()
+	s.pass()
 	took = time.Since(begun)
-	s.now += took.Milliseconds()
+	s.clock.Add(took.Milliseconds())
 	return took
 }
 

@@ -256,7 +256,7 @@ func (s *sim) trackDry(id int64, b *balance) {
 		case left <= 0 && b.deducting == 0 && b.leased == b.held[e.number]:
 			s.dry[at] = stillDry
 		case s.dry[at] == stillDry:
-			s.dry[at] = s.now
+			s.dry[at] = s.clock.Load()
 		}
 	}
 }
@@ -274,15 +274,17 @@ func (s *sim) refused(e *edge, r *request) {
 		return
 	}
 	at, ok := s.dry[[2]int64{e.number, r.Account}]
-	if !ok || s.now-at > refusalAge+e.setBack+s.centre.setBack {
-		s.fail("%s answers 402 to account %d, which was dry at %d, now %d", e.name, r.Account, at, s.now)
+	if !ok || s.clock.Load()-at > refusalAge+e.setBack+s.centre.setBack {
+		s.fail("%s answers 402 to account %d, which was dry at %d, now %d", e.name, r.Account, at, s.clock.Load())
 	}
 }
 
 // settled checks what must be true at the end.
 func (s *sim) settled() {
 	require.Zero(s.t, s.query(selectWriter)[0][0], "the ledger waits for edges")
+	s.pass()
 	time.Sleep(catchUp)
+	s.pass()
 	synctest.Wait()
 	s.checkProjected()
 	s.settling, s.checked = true, -1

@@ -217,6 +217,8 @@ func (h *session) faulty(oneIn int) bool { return !h.sim.calm && h.random.IntN(o
 
 // access counts a statement, which may fail or be the process's last.
 func (h *session) access(ctx context.Context) error {
+	h.sim.pass()
+	defer h.sim.pass()
 	if h.dead {
 		return errDead
 	}
@@ -273,6 +275,8 @@ type remote struct{}
 func (remote) Open(string) (driver.Conn, error) { return nil, errors.ErrUnsupported }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	c.session.sim.pass()
+	defer c.session.sim.pass()
 	if c.session.dead {
 		return nil, errDead
 	}
@@ -304,6 +308,8 @@ type connection struct {
 
 // Close rolls back and keeps the connection for the next writer.
 func (c *connection) Close() error {
+	c.session.sim.pass()
+	defer c.session.sim.pass()
 	if !c.raw().GetAutocommit() {
 		if err := c.exec("ROLLBACK"); err != nil {
 			return err
@@ -373,6 +379,8 @@ func (s *statement) CheckNamedValue(v *driver.NamedValue) error {
 
 func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	h := s.session
+	h.sim.pass()
+	defer h.sim.pass()
 	err := h.access(ctx)
 	if err == nil && h.trouble != nil {
 		err = h.trouble.write(s.query, args, h.faulty(40))
@@ -384,6 +392,8 @@ func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (
 }
 
 func (s *statement) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.session.sim.pass()
+	defer s.session.sim.pass()
 	if s.session.dead {
 		return nil, errDead
 	}
@@ -403,6 +413,8 @@ type transaction struct {
 // Commit may fail, or succeed and return an error.
 func (t *transaction) Commit() error {
 	h := t.session
+	h.sim.pass()
+	defer h.sim.pass()
 	if h.trouble != nil {
 		return t.connection.exec("COMMIT")
 	}

@@ -67,7 +67,7 @@ type process struct {
 	flushing, syncing, writing bool
 }
 
-func (e *edge) now() time.Time { return time.UnixMilli(e.sim.now + e.skew) }
+func (e *edge) now() time.Time { return time.UnixMilli(e.sim.clock.Load() + e.skew) }
 
 // setClock sets how far the edge's clock is off.
 func (e *edge) setClock(skew int64) {
@@ -93,7 +93,7 @@ func (e *edge) boot() {
 		e.failedStart = true
 		return
 	}
-	if s.now-e.downSince > dayMillis && e.downSince != 0 {
+	if s.clock.Load()-e.downSince > dayMillis && e.downSince != 0 {
 		s.count(backAfterDays)
 	}
 	s.forgetDoubtful(e.disk, m.Epoch())
@@ -126,7 +126,7 @@ func (e *edge) kill() {
 		e.disk.unmount()
 		e.disk.copied = e.disk.everCopied // the writer's reply about it may not be on disk yet
 		e.process, e.sending = nil, false
-		e.downSince = e.sim.now
+		e.downSince = e.sim.clock.Load()
 	}
 }
 
@@ -220,8 +220,8 @@ func (p *process) sends(watch bool) { p.watches = watch }
 // meanwhile.
 func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	e, s := p.edge, p.edge.sim
-	before, begin, setBack, watch := e.arrived, s.now, e.setBack, p.watches
-	if s.now < e.cutUntil && !s.calm {
+	before, begin, setBack, watch := e.arrived, s.clock.Load(), e.setBack, p.watches
+	if s.clock.Load() < e.cutUntil && !s.calm {
 		s.count(partitioned)
 		return nil, errNetwork
 	}
@@ -248,14 +248,14 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		s.maybeDelay()
 	}
 	if s.faulty(250) {
-		s.now += timeoutMillis + 1
+		s.clock.Add(timeoutMillis + 1)
 	}
 	switch {
 	case p.dead:
 		return nil, errDead
 	case err != nil:
 		return nil, err
-	case s.now-begin > timeoutMillis:
+	case s.clock.Load()-begin > timeoutMillis:
 		s.count(timedOut)
 		return nil, context.DeadlineExceeded
 	case e.arrived != before:

@@ -154,7 +154,7 @@ func (f *file) Write(p []byte) (int, error) {
 			sim.count(tornWrite)
 		}
 		err = errDead
-	case sim.now < f.mount.process.edge.fullUntil:
+	case sim.clock.Load() < f.mount.process.edge.fullUntil:
 		sim.count(diskFull)
 		n = sim.random.IntN(n + 1)
 		err = errDiskFull
@@ -263,7 +263,7 @@ func (w *window) Put(at int64, p []byte) bool {
 	}
 	sim, n := w.file.mount.process.edge.sim, w.file.inode
 	begin, rest := len(p), len(p)
-	fault := sim.now < w.file.mount.process.edge.fullUntil && sim.random.IntN(4) == 0
+	fault := sim.clock.Load() < w.file.mount.process.edge.fullUntil && sim.random.IntN(4) == 0
 	if last || fault {
 		begin = sim.random.IntN(len(p) + 1)
 		rest = begin + sim.random.IntN(len(p)-begin+1)

@@ -1,5 +1,7 @@
 package simulation
 
+import "runtime"
+
 // mayHang decides whether a call to an edge's disk hangs. It does only in a process that runs.
 func (p *process) mayHang(oneIn int) bool {
 	s := p.edge.sim
@@ -15,11 +17,28 @@ func (p *process) hang(kind fault) {
 	writing, syncing := p.writing, p.syncing
 	p.writing, p.syncing = kind == diskWriteHangs || writing, true
 	s.depth++
-	for range 1 + s.random.IntN(8) {
-		s.step()
-	}
+	elsewhere(func() {
+		for range 1 + s.random.IntN(8) {
+			s.step()
+		}
+	})
 	s.depth--
 	p.writing, p.syncing = writing, syncing
+}
+
+// elsewhere runs a function in a goroutine of its own, and waits for it: the locks that the hanging call
+// holds are not those of the steps meanwhile.
+func elsewhere(f func()) {
+	returned, ended := false, make(chan struct{})
+	go func() {
+		defer close(ended)
+		f()
+		returned = true
+	}()
+	<-ended
+	if !returned { // a failed test ends its goroutine
+		runtime.Goexit()
+	}
 }
 
 // waits has a write hang now and then, and reports whether the process ended meanwhile.

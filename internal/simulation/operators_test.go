@@ -195,6 +195,7 @@ func (c *centre) operateAllowing(allowed error, act func(ctx context.Context, o 
 func (c *centre) call(w *writerProcess, allowed error, act func(ctx context.Context, o *writer.Client) error) error {
 	_, _, accessFailed := c.trouble.troubled()
 	before, begun := w.session.failed, time.Now()
+	c.sim.pass()
 	err := act(context.Background(), w.client)
 	took := c.sim.settleTime(begun)
 	if w.session.failed == before && took > projectionWait+promptly {

@@ -81,7 +81,7 @@ func (r *rogue) message() (m syncproto.Message) {
 	s := r.sim
 	m.Number = s.random.Uint64()
 	if r.known.Session == 0 || s.random.IntN(5) == 0 {
-		m.Hello = &syncproto.Hello{Boot: s.random.Uint64N(3), Sealed: s.random.Uint64N(4), NowMillis: s.now}
+		m.Hello = &syncproto.Hello{Boot: s.random.Uint64N(3), Sealed: s.random.Uint64N(4), NowMillis: s.clock.Load()}
 		if len(r.epochs) > 0 {
 			m.Hello.Epoch = r.epochs[s.random.IntN(len(r.epochs))]
 		}
@@ -90,7 +90,7 @@ func (r *rogue) message() (m syncproto.Message) {
 		}
 		return m
 	}
-	m.Sync = &syncproto.Sync{Session: r.known.Session, Seen: r.known.Upto, NowMillis: s.now + s.jump()*s.random.Int64N(2)}
+	m.Sync = &syncproto.Sync{Session: r.known.Session, Seen: r.known.Upto, NowMillis: s.clock.Load() + s.jump()*s.random.Int64N(2)}
 	if s.random.IntN(8) == 0 {
 		m.Sync.Session += s.random.Uint64N(8)
 	}
@@ -98,7 +98,7 @@ func (r *rogue) message() (m syncproto.Message) {
 	for range s.random.IntN(3) {
 		m.Sync.Wants = append(m.Sync.Wants, syncproto.Want{Pool: r.pool(), Target: 1 + s.random.Int64N(1<<s.random.IntN(40)), Urgent: s.random.IntN(2) == 0})
 	}
-	m.Sync.Rates = []syncproto.Rate{{Account: 1 + s.random.Int64N(accounts), Minute: syncproto.Minute(s.now), Count: s.random.Int64N(1 << 40)}}
+	m.Sync.Rates = []syncproto.Rate{{Account: 1 + s.random.Int64N(accounts), Minute: syncproto.Minute(s.clock.Load()), Count: s.random.Int64N(1 << 40)}}
 	return m
 }
 
@@ -130,14 +130,14 @@ func (r *rogue) batch() *syncproto.Batch {
 
 func (r *rogue) usage(count int64) syncproto.Usage {
 	account := 1 + r.sim.random.Int64N(accounts)
-	return syncproto.Usage{Account: account, Key: account*keysOfAccount + rogueKeys, Hour: syncproto.Hour(r.sim.now),
+	return syncproto.Usage{Account: account, Key: account*keysOfAccount + rogueKeys, Hour: syncproto.Hour(r.sim.clock.Load()),
 		Endpoint: charge.Companies, Outcome: charge.Found, Count: count}
 }
 
 func (r *rogue) pool() syncproto.Pool {
 	p := syncproto.Pool{Kind: syncproto.Credits, Subject: 1 + r.sim.random.Int64N(accounts)}
 	if r.sim.random.IntN(3) == 0 {
-		p.Kind, p.Window = syncproto.Volume, syncproto.Month(r.sim.now)
+		p.Kind, p.Window = syncproto.Volume, syncproto.Month(r.sim.clock.Load())
 	}
 	return p
 }
@@ -221,6 +221,7 @@ func (c *centre) post(w *writerProcess, token string, message []byte) (status in
 	request.Header.Set("Authorization", "Bearer "+token)
 	answer := httptest.NewRecorder()
 	failed, begun := w.session.failed, time.Now()
+	c.sim.pass()
 	w.writer.Handler().ServeHTTP(answer, request)
 	if took := c.sim.settleTime(begun); took > promptly && w.session.failed == failed {
 		c.sim.fail("an edge waits %v for the writer", took)

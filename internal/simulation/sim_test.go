@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -30,15 +31,16 @@ type sim struct {
 	summary
 	t       *testing.T
 	random  *rand.Rand
-	now     int64 // Unix milliseconds
-	wild    bool  // disks may be lost, and the ledger may be restored from a backup
-	gentle  bool  // of these, only the ledger is restored, and announced: nothing is lost for good
-	file    bool  // the ledger is a file, not on a server
-	mapped  bool  // journals are written through memory
-	calm    bool  // there are no faults any more
+	clock   atomic.Int64 // Unix milliseconds; writers read it in goroutines of their own
+	wild    bool         // disks may be lost, and the ledger may be restored from a backup
+	gentle  bool         // of these, only the ledger is restored, and announced: nothing is lost for good
+	file    bool         // the ledger is a file, not on a server
+	mapped  bool         // journals are written through memory
+	calm    bool         // there are no faults any more
 	depth   int
-	commits int64 // to the ledger
-	checked int64 // of these, at the last check
+	turn    atomic.Int64 // see pass
+	commits int64        // to the ledger
+	checked int64        // of these, at the last check
 	ids     int
 	changes []*change // that operators want, the newest
 	keys    []int64   // ids of API keys, of which some are revoked
@@ -52,13 +54,14 @@ type sim struct {
 
 func newSim(t *testing.T, seed uint64, traced bool) *sim {
 	s := &sim{
-		model: newModel(), t: t, traced: traced, random: rand.New(rand.NewPCG(seed, 7)), now: epochStart, wild: seed%3 != 0, gentle: seed%6 == 1, file: seed%2 == 0, mapped: seed%4 < 2, calm: true,
+		model: newModel(), t: t, traced: traced, random: rand.New(rand.NewPCG(seed, 7)), wild: seed%3 != 0, gentle: seed%6 == 1, file: seed%2 == 0, mapped: seed%4 < 2, calm: true,
 	}
+	s.clock.Store(epochStart)
 	s.seeds = 1
 	if seed/12%2 == 0 {
 		s.rogue = &rogue{sim: s, invalid: map[*writerProcess]int{}}
 	}
-	s.now += s.random.Int64N(40 * dayMillis)
+	s.clock.Add(s.random.Int64N(40 * dayMillis))
 	s.centre = newCentre(s)
 	for id := int64(1); id <= accounts; id++ {
 		amount := s.amount(240)
@@ -111,7 +114,7 @@ func fillFrom(random *rand.Rand) func(p []byte) {
 }
 
 func (s *sim) note(format string, args ...any) {
-	s.trace = append(s.trace, fmt.Sprintf("%6d %d ", s.steps, s.now)+fmt.Sprintf(format, args...))
+	s.trace = append(s.trace, fmt.Sprintf("%6d %d ", s.steps, s.clock.Load())+fmt.Sprintf(format, args...))
 }
 
 // detail notes what is only of interest in the trace of one seed.
@@ -130,6 +133,10 @@ func (s *sim) remember(kept *[][]byte, message []byte) {
 		(*kept)[s.random.IntN(most)] = message
 	}
 }
+
+// pass is called where one goroutine stops and another goes on. Only one runs at a time, since those of a
+// writer wait for the simulated time; the race detector does not know that time, but this.
+func (s *sim) pass() { s.turn.Add(1) }
 
 // maybeDelay runs other steps while a message is pending.
 func (s *sim) maybeDelay() {
@@ -278,7 +285,7 @@ func (s *sim) endLeases() {
 		}
 		s.quiet(1)
 	}
-	s.now += dayMillis
+	s.clock.Add(dayMillis)
 	for id := int64(1); id <= accounts; id++ {
 		code := s.spendAt(e, id)
 		for n := 0; n < 4 && code == charge.MeteringUnavailable; n++ {
@@ -315,7 +322,7 @@ func (s *sim) settle() {
 		if s.quiet(1); s.commits != before {
 			idle = 0
 		} else if idle++; idle == idleRounds {
-			s.now += int64(settleRounds-n) * 1000
+			s.clock.Add(int64(settleRounds-n) * 1000)
 			break
 		}
 	}
@@ -325,7 +332,7 @@ func (s *sim) settle() {
 // quiet has every edge exchange with the writer, so many rounds.
 func (s *sim) quiet(rounds int) {
 	for range rounds {
-		s.now += 1000
+		s.clock.Add(1000)
 		for _, e := range s.edges {
 			if e.process == nil {
 				e.boot()

@@ -10,7 +10,7 @@ import (
 // step performs one random action.
 func (s *sim) step() {
 	s.steps++
-	s.now += s.random.Int64N(300)
+	s.clock.Add(s.random.Int64N(300))
 	e := s.edges[s.random.IntN(len(s.edges))]
 	if e.process == nil && s.random.IntN(4) == 0 {
 		e.boot()
@@ -212,9 +212,9 @@ func (s *sim) troubleEdge(e *edge) {
 			e.process.crashIn = 1 + s.random.IntN(8)
 		}
 	case 2:
-		e.cutUntil = s.now + s.random.Int64N(10_000)
+		e.cutUntil = s.clock.Load() + s.random.Int64N(10_000)
 	case 3:
-		e.fullUntil = s.now + s.random.Int64N(3_000)
+		e.fullUntil = s.clock.Load() + s.random.Int64N(3_000)
 	case 4:
 		e.syncFails = true
 	case 5:
@@ -287,7 +287,7 @@ func (s *sim) smallSkew() int64 { return s.random.Int64N(2*maxSkewMillis) - maxS
 // right: when both are wrong, what is kept for a time may be forgotten too early.
 func (s *sim) jumpEdge(e *edge) {
 	s.count(clockJump)
-	s.centre.setClock(min(max(s.centre.skew, -maxSkewMillis), maxSkewMillis))
+	s.centre.setClock(min(max(s.centre.skew.Load(), -maxSkewMillis), maxSkewMillis))
 	e.setClock(s.jump())
 	s.note("the clock of %s is off by %d s", e.name, e.skew/1000)
 }
@@ -298,16 +298,16 @@ func (s *sim) jumpCentre() {
 		e.setClock(min(max(e.skew, -maxSkewMillis), maxSkewMillis))
 	}
 	s.centre.setClock(s.jump())
-	s.note("the writer's clock is off by %d s", s.centre.skew/1000)
+	s.note("the writer's clock is off by %d s", s.centre.skew.Load()/1000)
 }
 
 func (s *sim) troubleTime(e *edge) {
 	switch s.random.IntN(16) {
 	case 0:
 		s.count(daysPass)
-		s.now += s.random.Int64N(3 * dayMillis)
+		s.clock.Add(s.random.Int64N(3 * dayMillis))
 	case 1:
-		s.now += s.random.Int64N(60 * 60 * 1000)
+		s.clock.Add(s.random.Int64N(60 * 60 * 1000))
 	case 2, 3, 4:
 		s.centre.setClock(s.smallSkew())
 	case 5, 6:
@@ -489,6 +489,6 @@ func (s *sim) retireNode(e *edge) {
 // sleep stops an edge for days.
 func (s *sim) sleep(e *edge) {
 	e.kill()
-	s.now += dayMillis + s.random.Int64N(3*dayMillis)
+	s.clock.Add(dayMillis + s.random.Int64N(3*dayMillis))
 	e.boot()
 }
