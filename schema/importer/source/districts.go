@@ -68,10 +68,13 @@ func districtOf(text, state string) string {
 	return ""
 }
 
+// longestCode is the length of the longest state's code in the register, of five letters, with its brackets.
+const longestCode = 7
+
 // districtKey squashes a text without a state's code in brackets, as in "Raigarh(MH)", and takes a name
 // that is written twice once.
 func districtKey(text string) string {
-	if open := strings.LastIndexByte(text, '('); open > 0 && strings.HasSuffix(text, ")") && len(text)-open <= len("(XXXXX)") {
+	if open := strings.LastIndexByte(text, '('); open > 0 && strings.HasSuffix(text, ")") && len(text)-open <= longestCode {
 		text = text[:open]
 	}
 	key := squash(text)

@@ -1,0 +1,63 @@
+package libsql_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/registry/libsql"
+)
+
+// TestAnswersWithoutResultsAreErrors: the driver looks at the first result of each.
+func TestAnswersWithoutResultsAreErrors(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	db, err := libsql.Open(server.URL, "")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), "INSERT INTO t VALUES (1)")
+	require.ErrorIs(t, err, libsql.ErrAnswer)
+	_, err = db.QueryContext(t.Context(), "SELECT 1")
+	require.ErrorIs(t, err, libsql.ErrAnswer)
+	require.ErrorIs(t, libsql.Commit(t.Context(), db, []libsql.Statement{{SQL: "INSERT INTO t VALUES (1)"}}), libsql.ErrAnswer)
+}
+
+// TestAReplicaThatCountsAnewIsReadAgain: the server was at 100 and begins anew. Like sqld, it lets whoever asks
+// for more than it has wait.
+func TestAReplicaThatCountsAnewIsReadAgain(t *testing.T) {
+	var waits atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if waits.Load() && strings.Contains(string(body), "replication_index") {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `{"baton":"x","base_url":null,"results":[{"type":"ok","response":{"type":"execute","result":`+
+			`{"cols":[{"name":"1"}],"rows":[[{"type":"integer","value":"1"}]],"affected_row_count":0,"last_insert_rowid":null,"replication_index":"100"}}},`+
+			`{"type":"ok","response":{"type":"close"}}]}`)
+	}))
+	defer server.Close()
+	db, err := libsql.Open(server.URL, "")
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	ask := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		var one int
+		return db.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	}
+	require.NoError(t, ask(time.Minute))
+	waits.Store(true)
+	require.ErrorIs(t, ask(100*time.Millisecond), context.DeadlineExceeded)
+	require.NoError(t, ask(time.Minute), "a new connection asks for nothing that was")
+}
