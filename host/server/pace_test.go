@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -245,4 +246,33 @@ func TestAClientWaitsForOneHandshakeOfAnother(t *testing.T) {
 	close(release)
 	require.Equal(t, 200, <-answer)
 	require.Less(t, before.Load(), int32(many/2), "handshakes of another address came first")
+}
+
+// TestAHandshakeThatGivesUpTakesNobodysTurn has one wait behind others until its time is up. Its address gets in
+// when they have ended.
+func TestAHandshakeThatGivesUpTakesNobodysTurn(t *testing.T) {
+	lane := max(1, runtime.GOMAXPROCS(0)/2)
+	var computing atomic.Int32
+	release := make(chan struct{})
+	r := startChanged(t, server.Config{Answerer: fine, ReadHeaderTimeout: 200 * time.Millisecond}, func(c *tls.Config) {
+		get := c.GetCertificate
+		c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if !strings.HasPrefix(hello.Conn.RemoteAddr().String(), "127.0.0.9:") {
+				computing.Add(1)
+				<-release
+			}
+			return get(hello)
+		}
+	})
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	for n := range 2 * lane {
+		other := r.from(t, fmt.Sprintf("127.0.0.%d", 10+n), false)
+		asked.Go(func() { ask(other, r.url+"/v1/llps/a", liveKey(1)) })
+	}
+	require.Eventually(t, func() bool { return computing.Load() == int32(lane) }, time.Minute, time.Millisecond)
+	customer := r.from(t, "127.0.0.9", false)
+	require.Zero(t, ask(customer, r.url+"/v1/llps/a", liveKey(2)), "nobody else computes")
+	close(release)
+	require.Eventually(t, func() bool { return ask(customer, r.url+"/v1/llps/a", liveKey(2)) == 200 }, time.Minute, 10*time.Millisecond)
 }
