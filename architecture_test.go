@@ -62,9 +62,10 @@ var mayImport = map[string][]string{
 		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
 		"schema",
 	},
-	"replicate/registry/libsql": {},
-	"replicate/registry/sqld":   {"replicate/registry/libsql"},
-	"replicate/registry/push":   {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
+	"replicate/registry/freeport": {},
+	"replicate/registry/libsql":   {},
+	"replicate/registry/sqld":     {"replicate/registry/freeport", "replicate/registry/libsql"},
+	"replicate/registry/push":     {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
 	"replicate/dashboard": {
 		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
 		"replicate/metering/writer", "replicate/registry/push", "web",

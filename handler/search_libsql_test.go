@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/names"
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/misspelt"
 	"regedge/internal/testkit/searchtest"
 	"regedge/internal/testkit/sqldtest"
@@ -74,7 +74,7 @@ func (l libSQL) Query(statement string, args []Value) (*Result, error) {
 
 func startLibSQL(t *testing.T) *sql.DB {
 	t.Helper()
-	server := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t)})
+	server := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t)})
 	db := sqldtest.Open(t, server)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
 	return db

@@ -17,7 +17,6 @@ import (
 	"regedge/host/doctor"
 	"regedge/host/pki"
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/sqld"
@@ -122,7 +121,7 @@ func TestDoctorFindsAHealthyClusterHealthy(t *testing.T) {
 func TestDoctorFindsAWriterThatHangs(t *testing.T) {
 	program, err := exec.LookPath("regedge")
 	require.NoError(t, err)
-	dir, address := t.TempDir(), freeport.ForTest(t)
+	dir, address := t.TempDir(), testkit.FreePort(t)
 	p := &testkit.Process{Program: program, Args: []string{
 		"writer", "--listen", address, "--token", operatorToken, "--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db"),
 	}}
@@ -182,7 +181,7 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 	node, err := c.client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
 	edge := func(token string) *diagnosed {
-		return diagnose(t, time.Now, "edge", "--listen", freeport.ForTest(t), "--registry", c.path("registry.db"), "--access", s.replica.URL(), "--access-replica", s.replica.Dir,
+		return diagnose(t, time.Now, "edge", "--listen", testkit.FreePort(t), "--registry", c.path("registry.db"), "--access", s.replica.URL(), "--access-replica", s.replica.Dir,
 			"--access-token", token, "--writer", c.url(), "--state", c.path("one"), "--token", node.Token, "--max-lag", "10m")
 	}
 	replica := func(files *sqld.TLSFiles) *diagnosed {
@@ -274,7 +273,7 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	files, err := filepath.Glob("../deploy/systemd/*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	closed := freeport.ForTest(t)
+	closed := testkit.FreePort(t)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 )
@@ -31,7 +30,7 @@ func eachSqld(t *testing.T, test func(*testing.T, *sqld.Server, string, *testkit
 	require.NoError(t, err)
 	tls := &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: cert, Key: key}
 	followed := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "followed"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
+		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "followed"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
 		JWTKeyFile: made.PrimaryKeyFile("access"), TLS: tls,
 	}}
 	require.NoError(t, followed.Start())
@@ -42,11 +41,11 @@ func eachSqld(t *testing.T, test func(*testing.T, *sqld.Server, string, *testkit
 	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
 	require.NoError(t, err)
 	for command, more := range map[string][]string{
-		"primary": {"--replication", freeport.ForTest(t)},
+		"primary": {"--replication", testkit.FreePort(t)},
 		"replica": {"--primary", "https://" + followed.GRPC},
 	} {
 		t.Run(command, func(t *testing.T) {
-			server := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, command)}}
+			server := &sqld.Server{Config: sqld.Config{HTTP: testkit.FreePort(t), Dir: filepath.Join(dir, command)}}
 			args := append([]string{command, "--sqld", followed.Program, "--dir", server.Dir, "--listen", server.HTTP,
 				"--jwt-key", made.PrimaryKeyFile("access"), "--tls-ca", tls.CA, "--tls-cert", tls.Cert, "--tls-key", tls.Key}, more...)
 			p := &testkit.Process{Program: program, Args: args, Log: new(testkit.Log)}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -79,8 +79,8 @@ func startStage(t *testing.T, database string) *stage {
 	s.trust = filepath.Join(t.TempDir(), "signing")
 	require.NoError(t, os.CopyFS(s.trust, os.DirFS(filepath.Join(dir, "trust"))))
 	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
-	s.primary = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)}}
-	s.replica = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t)}}
+	s.primary = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)}}
+	s.replica = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "replica"), HTTP: testkit.FreePort(t)}}
 	s.run(t, "primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
 		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	sqldtest.Await(t, s.primary, s.write)

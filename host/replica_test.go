@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 )
@@ -27,7 +27,7 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	cert, key, err := made.Certificate("edge")
 	require.NoError(t, err)
 	primary := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
+		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
 		JWTKeyFile: made.PrimaryKeyFile("access"), TLS: &sqld.TLSFiles{CA: made.AuthorityFile(), Cert: primaryCert, Key: primaryKey},
 	}}
 	require.NoError(t, primary.Start())
@@ -36,7 +36,7 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	sqldtest.ExecWith(t, primary, token, "CREATE TABLE probe (n INTEGER)")
 
 	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
-	near := &sqld.Server{Config: sqld.Config{HTTP: freeport.ForTest(t), Dir: filepath.Join(dir, "replica")}}
+	near := &sqld.Server{Config: sqld.Config{HTTP: testkit.FreePort(t), Dir: filepath.Join(dir, "replica")}}
 	p := start("replica", "--sqld", primary.Program, "--dir", near.Dir, "--listen", near.HTTP,
 		"--primary", "https://"+primary.GRPC, "--jwt-key", made.ReplicaKeyFile("access"),
 		"--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key)

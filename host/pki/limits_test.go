@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -67,7 +67,7 @@ func TestATokenEnds(t *testing.T) {
 		return text
 	}
 	server := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.PrimaryKeyFile("access"),
+		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: testkit.FreePort(t), JWTKeyFile: trust.PrimaryKeyFile("access"),
 	}}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)

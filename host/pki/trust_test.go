@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -47,14 +47,14 @@ func startPair(t *testing.T) *pair {
 		return &sqld.TLSFiles{CA: p.trust.AuthorityFile(), Cert: cert, Key: key}
 	}
 	p.primary = &sqld.Server{Config: sqld.Config{
-		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t),
+		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
 		JWTKeyFile: p.trust.PrimaryKeyFile("registry"), TLS: files("primary", "127.0.0.1", "localhost"), Log: t.Output(),
 	}}
 	ca, cert, key, err := pki.Link(filepath.Join(dir, "link"), time.Now)
 	require.NoError(t, err)
 	p.primary.Link = &sqld.TLSFiles{CA: ca, Cert: cert, Key: key}
 	p.replica = &sqld.Server{Config: sqld.Config{
-		Program: program, Dir: filepath.Join(dir, "replica"), HTTP: freeport.ForTest(t),
+		Program: program, Dir: filepath.Join(dir, "replica"), HTTP: testkit.FreePort(t),
 		JWTKeyFile: p.trust.ReplicaKeyFile("registry"), TLS: files("edge"), Log: t.Output(),
 	}}
 	p.replica.Primary = "https://" + p.primary.GRPC
@@ -123,7 +123,7 @@ func TestAStrangerCannotReplicate(t *testing.T) {
 	require.NoError(t, err)
 	start := func(files sqld.TLSFiles) *sqld.Server {
 		s := &sqld.Server{Config: sqld.Config{
-			Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "replica"), HTTP: freeport.ForTest(t),
+			Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "replica"), HTTP: testkit.FreePort(t),
 			JWTKeyFile: p.trust.ReplicaKeyFile("registry"), TLS: &files, Primary: p.replica.Primary, Log: t.Output(),
 		}}
 		require.NoError(t, s.Start())

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
+	"regedge/replicate/registry/freeport"
 
 	"golang.org/x/sys/unix"
 )

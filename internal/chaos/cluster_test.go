@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/writer"
 	"regedge/schema/sample"
@@ -140,7 +139,7 @@ func newClusterOf(t *testing.T, b *built) *cluster {
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *cluster) process(name string, args ...string) *process {
-	p := &process{t: c.t, name: name, address: freeport.ForTest(c.t)}
+	p := &process{t: c.t, name: name, address: testkit.FreePort(c.t)}
 	p.Program, p.Args = c.built.program, append(args, "--listen", p.address)
 	c.t.Cleanup(p.Kill)
 	return p

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
@@ -86,7 +85,7 @@ func TestStandbyTakesOver(t *testing.T) {
 // shipLedger runs Litestream on the ledger with the intervals of deploy/litestream, into a directory.
 func (c *cluster) shipLedger(litestream string) *testkit.Process {
 	config := c.path("litestream.yml")
-	metrics := freeport.ForTest(c.t)
+	metrics := testkit.FreePort(c.t)
 	require.NoError(c.t, os.WriteFile(config, fmt.Appendf(nil, `
 addr: %s
 validation: {interval: 200ms}
@@ -134,7 +133,7 @@ func TestLitestreamTellsThatTheLedgerIsNotShipped(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^validation:.*\n  interval: \d+s$`, string(settings), "without it there is no such metric")
 
-	dir, address := t.TempDir(), freeport.ForTest(t)
+	dir, address := t.TempDir(), testkit.FreePort(t)
 	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
 	require.NoError(t, err)
 	defer db.Close()

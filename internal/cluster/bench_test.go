@@ -17,7 +17,6 @@ import (
 	"regedge/host/sqlite"
 	"regedge/internal/cluster"
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/push"
 	"regedge/replicate/registry/sqld"
@@ -223,7 +222,7 @@ func (f *fixture) another(name string, flags ...string) *cluster.Edge {
 	f.t.Helper()
 	node, err := f.Client.AddNode(f.t.Context(), name)
 	require.NoError(f.t, err)
-	address := freeport.ForTest(f.t)
+	address := testkit.FreePort(f.t)
 	env := []string{"REGEDGE_TOKEN=" + node.Token}
 	for _, database := range pki.Databases {
 		token, err := f.Token(database, pki.ReadOnly)

@@ -13,7 +13,6 @@ import (
 	"regedge/host/pki"
 	"regedge/internal/cluster"
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/replicate/metering/writer"
 )
 
@@ -22,7 +21,7 @@ func (f *fixture) single(name, registry string) *cluster.Edge {
 	f.t.Helper()
 	node, err := f.Client.AddNode(f.t.Context(), name)
 	require.NoError(f.t, err)
-	address := freeport.ForTest(f.t)
+	address := testkit.FreePort(f.t)
 	access, err := f.Token("access", pki.ReadWrite)
 	require.NoError(f.t, err)
 	return f.run(&cluster.Edge{Name: name, URL: "http://" + address, Process: &testkit.Process{

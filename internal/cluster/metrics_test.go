@@ -17,7 +17,6 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of metrics in docs/operations.md")
@@ -100,10 +99,10 @@ func (f *fixture) primaryPage() string {
 		for _, name := range pki.SigningKeys {
 			require.NoError(f.t, os.Remove(filepath.Join(dir, name)))
 		}
-		address := freeport.ForTest(f.t)
+		address := testkit.FreePort(f.t)
 		process := &testkit.Process{Program: f.Regedge, Log: f.log, Args: []string{
-			"primary", "--sqld", f.Sqld, "--dir", filepath.Join(dir, "data"), "--metrics", address, "--listen", freeport.ForTest(f.t),
-			"--replication", freeport.ForTest(f.t), "--jwt-key", trust.PrimaryKeyFile("access"), "--tls-ca", trust.AuthorityFile(),
+			"primary", "--sqld", f.Sqld, "--dir", filepath.Join(dir, "data"), "--metrics", address, "--listen", testkit.FreePort(f.t),
+			"--replication", testkit.FreePort(f.t), "--jwt-key", trust.PrimaryKeyFile("access"), "--tls-ca", trust.AuthorityFile(),
 			"--tls-cert", cert, "--tls-key", key,
 		}}
 		require.NoError(f.t, process.Start())

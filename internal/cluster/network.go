@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"regedge/internal/testkit/freeport"
+	"regedge/replicate/registry/freeport"
 )
 
 // loopback is the address that everything listens on by default.

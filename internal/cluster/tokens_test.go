@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/libsql"
@@ -69,7 +69,7 @@ func TestANewTokenIsUsed(t *testing.T) {
 	fresh, err := trust.Token("access", pki.ReadOnly, time.Hour)
 	require.NoError(t, err)
 	server := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "data"), HTTP: freeport.ForTest(t), JWTKeyFile: trust.ReplicaKeyFile("access"),
+		Program: sqldtest.Program(t), Dir: filepath.Join(dir, "data"), HTTP: testkit.FreePort(t), JWTKeyFile: trust.ReplicaKeyFile("access"),
 	}}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)

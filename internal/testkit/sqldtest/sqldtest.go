@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 )
@@ -39,13 +38,13 @@ func Program(t testing.TB) string {
 // Primary starts a primary without tokens, and waits until it answers.
 func Primary(t testing.TB) *sqld.Server {
 	t.Helper()
-	return Start(t, sqld.Config{HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)})
+	return Start(t, sqld.Config{HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)})
 }
 
 // Replica starts a replica of a primary, and waits until it answers.
 func Replica(t testing.TB, of *sqld.Server) *sqld.Server {
 	t.Helper()
-	return Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + of.GRPC})
+	return Start(t, sqld.Config{HTTP: testkit.FreePort(t), Primary: "http://" + of.GRPC})
 }
 
 // Start starts a server that ends with the test, and waits until it answers. Without config.Dir it

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 )
 
 func TestValuesGoThereAndBack(t *testing.T) {
-	db := sqldtest.Open(t, sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t)}))
+	db := sqldtest.Open(t, sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t)}))
 	args := []any{nil, int64(-1 << 62), "é\x00'\"<&>", []byte{0, 255, 1}, "", []byte{}, true, 7}
 	got := make([]any, len(args)+1)
 	into := make([]any, len(got))
@@ -25,7 +25,7 @@ func TestValuesGoThereAndBack(t *testing.T) {
 }
 
 func TestATransactionIsWholeOrNothing(t *testing.T) {
-	server := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t)})
+	server := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t)})
 	db := sqldtest.Open(t, server)
 	ctx := t.Context()
 	insert := func(id, n int) libsql.Statement {

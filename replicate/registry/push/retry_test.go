@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/internal/testkit/freeport"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -63,7 +63,7 @@ func TestARefusedTokenIsNotTriedAgain(t *testing.T) {
 	keyFile := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(keyFile, []byte(base64.RawURLEncoding.EncodeToString(public)), 0o600))
 	server := &sqld.Server{Config: sqld.Config{
-		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), JWTKeyFile: keyFile,
+		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: testkit.FreePort(t), JWTKeyFile: keyFile,
 	}}
 	require.NoError(t, server.Start())
 	t.Cleanup(server.Kill)

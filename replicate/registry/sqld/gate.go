@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"regedge/replicate/registry/freeport"
 )
 
 // replicationCalls are the calls by which a replica copies its primary's log. sqld serves others on
@@ -51,17 +53,22 @@ const (
 	unavailable       = 14
 )
 
+// loopback is where a server listens behind its gate. The port stays reserved while the gate is open:
+// between the choice of a free port and the server's start the kernel could give it to any process.
+const loopback = "127.0.0.1"
+
 // onlyReplication is what the caller of another call is told.
 const onlyReplication = "this port is for replication only"
 
 // gate is the replication port of a primary. It passes replicationCalls to sqld, which listens behind
 // it on the loopback and accepts the gate's certificate only, and refuses every other call.
 type gate struct {
-	target string // host:port of sqld
-	link   *tls.Config
-	web    *http.Server
-	output *output
-	served chan struct{} // closed when it has stopped
+	target  string // host:port of sqld
+	release func() // gives the port of target up
+	link    *tls.Config
+	web     *http.Server
+	output  *output
+	served  chan struct{} // closed when it has stopped
 
 	mu    sync.Mutex
 	calls map[string]int // in progress, by the serial number of the certificate
@@ -82,7 +89,7 @@ func openGate(config *Config, output *output) (*gate, error) {
 		return nil, err
 	}
 	g := &gate{link: link, output: output, served: make(chan struct{}), calls: make(map[string]int)}
-	if g.target, err = freeAddress(); err != nil {
+	if g.target, g.release, err = freeport.Reserve(loopback); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	config.GRPC, config.TLS = g.target, config.Link
@@ -99,6 +106,7 @@ func (g *gate) close() {
 	if g != nil {
 		_ = g.web.Close()
 		<-g.served
+		g.release()
 	}
 }
 
@@ -215,13 +223,4 @@ func (f *TLSFiles) load() (*tls.Config, error) {
 		Certificates: []tls.Certificate{own}, RootCAs: pool, ClientCAs: pool, ServerName: serverName,
 		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
 	}, nil
-}
-
-// freeAddress returns an address of the loopback on which nothing listens at the moment.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 )
@@ -45,7 +44,7 @@ func TestALaterProcessOfTheSameIDIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	for _, note := range []string{"%d", "%d 1", "%d boot 1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, lockName), fmt.Appendf(nil, note+"\n", other.PID()), 0o600))
-		next := sqldtest.Start(t, sqld.Config{Dir: dir, HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)})
+		next := sqldtest.Start(t, sqld.Config{Dir: dir, HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)})
 		sqldtest.Await(t, other, "")
 		next.Stop()
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"regedge/replicate/registry/freeport"
 )
 
 // Reads is a gate on the port for queries. It passes statements that touch no files to the server, which
@@ -47,11 +49,12 @@ const (
 // readGate is a Reads in front of a running server.
 type readGate struct {
 	*Reads
-	proxy  *httputil.ReverseProxy
-	web    *http.Server
-	output *output
-	told   atomic.Int64  // when a refusal was logged, Unix nanoseconds
-	served chan struct{} // closed when it has stopped
+	proxy   *httputil.ReverseProxy
+	release func() // gives the server's port up
+	web     *http.Server
+	output  *output
+	told    atomic.Int64  // when a refusal was logged, Unix nanoseconds
+	served  chan struct{} // closed when it has stopped
 }
 
 // openReads listens on config.HTTP, and gives the server another address and config.Reads' key.
@@ -60,12 +63,12 @@ func openReads(config *Config, output *output) (*readGate, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := freeAddress()
+	inner, release, err := freeport.Reserve(loopback)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	config.HTTP, config.JWTKeyFile = inner, config.Reads.KeyFile
-	g := &readGate{Reads: config.Reads, output: output, served: make(chan struct{})}
+	g := &readGate{Reads: config.Reads, output: output, release: release, served: make(chan struct{})}
 	logger := log.New(output, "regedge: ", 0)
 	g.proxy = &httputil.ReverseProxy{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
@@ -99,6 +102,7 @@ func (g *readGate) close() {
 	if g != nil {
 		_ = g.web.Close()
 		<-g.served
+		g.release()
 	}
 }
 

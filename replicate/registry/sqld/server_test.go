@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
-	"regedge/internal/testkit/freeport"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 )
@@ -23,7 +22,7 @@ func TestAwaitFailsWhenAnAddressIsInUse(t *testing.T) {
 			other, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			defer other.Close()
-			config := sqld.Config{Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: freeport.ForTest(t), GRPC: freeport.ForTest(t)}
+			config := sqld.Config{Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)}
 			if taken == "HTTP" {
 				config.HTTP = other.Addr().String()
 			} else {
@@ -55,7 +54,7 @@ func TestAReplicaLogsThatItRemovesAPartialDatabase(t *testing.T) {
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	const message = "it is removed, and copied anew"
 	log := &testkit.Log{}
-	replica := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + primary.GRPC, Log: log})
+	replica := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t), Primary: "http://" + primary.GRPC, Log: log})
 	follows(t, replica, 1)
 	replica.Stop()
 	require.NoError(t, replica.Start())
@@ -74,7 +73,7 @@ func TestAReplicaThatLostItsDatabaseIsRestarted(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	log := &testkit.Log{}
-	replica := sqldtest.Start(t, sqld.Config{HTTP: freeport.ForTest(t), Primary: "http://" + primary.GRPC, Log: log})
+	replica := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t), Primary: "http://" + primary.GRPC, Log: log})
 	sqldtest.LoseDatabase(t, primary, "", replica.Dir, log)
 	require.Eventually(t, func() bool {
 		return strings.Contains(log.String(), "regedge: the replica has lost its database, and is started again")

@@ -1,5 +1,5 @@
 // Package freeport reserves ports of this machine for servers that start later, in other
-// processes, perhaps several times.
+// processes, perhaps several times: a libSQL server behind a gate, the servers of tests.
 //
 // Listening on port 0, reading the port and closing it leaves a gap in which the kernel may give
 // the port to any process that asks for a free one. Between two starts of a server that gap is
@@ -9,7 +9,6 @@ package freeport
 import (
 	"fmt"
 	"net/netip"
-	"testing"
 )
 
 // Reserve finds a free TCP port of host, an IP address of this machine, and returns both as
@@ -25,15 +24,4 @@ func Reserve(host string) (address string, release func(), err error) {
 		return "", nil, fmt.Errorf("reserve a port of %s: %w", host, err)
 	}
 	return address, release, nil
-}
-
-// ForTest reserves a port of 127.0.0.1 until the end of a test.
-func ForTest(t testing.TB) (address string) {
-	t.Helper()
-	address, release, err := Reserve("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
-	return address
 }

@@ -1,0 +1,58 @@
+package sqld
+
+import (
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"regedge/host/pki"
+	"regedge/internal/testkit"
+)
+
+// TestNobodyIsGivenThePortBehindAGate: the server takes it some milliseconds after the gate was opened.
+func TestNobodyIsGivenThePortBehindAGate(t *testing.T) {
+	ca, cert, key, err := pki.Link(filepath.Join(t.TempDir(), "link"), time.Now)
+	require.NoError(t, err)
+	files := &TLSFiles{CA: ca, Cert: cert, Key: key}
+	for name, open := range map[string]func() (string, func()){
+		"replication": func() (string, func()) {
+			config := Config{GRPC: testkit.FreePort(t), TLS: files, Link: files}
+			g, err := openGate(&config, newOutput(io.Discard))
+			require.NoError(t, err)
+			return config.GRPC, g.close
+		},
+		"queries": func() (string, func()) {
+			config := Config{HTTP: testkit.FreePort(t), Reads: &Reads{}}
+			g, err := openReads(&config, newOutput(io.Discard))
+			require.NoError(t, err)
+			return config.HTTP, g.close
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, end := open()
+			defer end()
+			require.ErrorIs(t, takeAlone(t, address), unix.EADDRINUSE)
+			server, err := net.Listen("tcp", address)
+			require.NoError(t, err, "the server itself can listen")
+			require.NoError(t, server.Close())
+			end()
+			require.NoError(t, takeAlone(t, address), "the port is given up with the gate")
+		})
+	}
+}
+
+// takeAlone binds a socket to a port as the kernel does when it chooses one: only if no other has it.
+func takeAlone(t *testing.T, address string) error {
+	t.Helper()
+	at, err := net.ResolveTCPAddr("tcp", address)
+	require.NoError(t, err)
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(socket)
+	return unix.Bind(socket, &unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())})
+}
