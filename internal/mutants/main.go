@@ -29,14 +29,15 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the choice")
 	skip := flag.String("skip", "^$", "tests that are not run")
 	only := flag.String("only", "", "mutants that are run, as FILE:LINE:COLUMN")
+	parallel := flag.Int("parallel", 1, "how many mutants at once, for tests that wait more than they compute")
 	flag.Parse()
-	if err := run(flag.Arg(0), *operators, *planted, *seed, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
+	if err := run(flag.Arg(0), *operators, *planted, *seed, *parallel, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string, operators, planted int, seed uint64, skip, only *regexp.Regexp) error {
+func run(folder string, operators, planted int, seed uint64, parallel int, skip, only *regexp.Regexp) error {
 	p, found, err := load(folder)
 	if err != nil {
 		return err
@@ -57,11 +58,10 @@ func run(folder string, operators, planted int, seed uint64, skip, only *regexp.
 		return err
 	}
 	counts := map[bool]map[string]int{false: {}, true: {}}
-	for _, m := range mutants {
-		result, by := r.try(m)
-		counts[m.planted][result]++
-		fmt.Printf("%-9s %-24s %s:%d:%d\t%s\t%s\n", result, m.kind, m.file, m.line, m.col, m.text, by)
-	}
+	inOrder(parallel, mutants, r.try, func(m *mutant, o outcome) {
+		counts[m.planted][o.result]++
+		fmt.Printf("%-9s %-24s %s:%d:%d\t%s\t%s\n", o.result, m.kind, m.file, m.line, m.col, m.text, o.by)
+	})
 	fmt.Printf("%s: operators %v, planted %v\n", p.ImportPath, counts[false], counts[true])
 	return nil
 }
@@ -81,6 +81,30 @@ func choose(random *rand.Rand, found []*mutant, planted bool, n int, only *regex
 	slices.SortFunc(list, func(a, b *mutant) int { return a.id - b.id })
 	return list
 }
+
+// inOrder calls try for each mutant, at most so many at once, and show with the outcomes in the order of
+// the mutants, each as soon as it can.
+func inOrder(atOnce int, mutants []*mutant, try func(*mutant) outcome, show func(*mutant, outcome)) {
+	free, outcomes := make(chan struct{}, max(atOnce, 1)), make([]chan outcome, len(mutants))
+	for i := range outcomes {
+		outcomes[i] = make(chan outcome, 1)
+	}
+	go func() {
+		for i, m := range mutants {
+			free <- struct{}{}
+			go func() {
+				outcomes[i] <- try(m)
+				<-free
+			}()
+		}
+	}()
+	for i, m := range mutants {
+		show(m, <-outcomes[i])
+	}
+}
+
+// outcome is what the tests make of a mutant, and which of them found it.
+type outcome struct{ result, by string }
 
 // runner runs the tests of a package against mutants.
 type runner struct {
@@ -143,16 +167,17 @@ func (r *runner) start(binary string, names []string, limit time.Duration, env .
 }
 
 // try runs the tests that reach a mutant, the fastest first, until one fails.
-func (r *runner) try(m *mutant) (result, by string) {
+func (r *runner) try(m *mutant) outcome {
 	binary := r.binary
 	if m.edits == nil {
 		if m.from == "" {
-			return "UNUSABLE", ""
+			return outcome{"UNUSABLE", ""}
 		}
 		var err error
 		if binary, err = r.buildAlone(m); err != nil {
-			return "UNUSABLE", ""
+			return outcome{"UNUSABLE", ""}
 		}
+		defer os.RemoveAll(filepath.Dir(binary))
 	}
 	var names []string
 	seconds, limit, reached := 0.0, 0.5, false
@@ -170,21 +195,21 @@ func (r *runner) try(m *mutant) (result, by string) {
 		names, seconds, limit = nil, 0, limit*4
 	}
 	if !reached {
-		return "UNREACHED", ""
+		return outcome{"UNREACHED", ""}
 	}
-	return "LIVED", ""
+	return outcome{"LIVED", ""}
 }
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-func verdict(out string) (result, by string) {
+func verdict(out string) outcome {
 	if strings.Contains(out, "panic: test timed out") {
-		return "TIMED OUT", ""
+		return outcome{"TIMED OUT", ""}
 	}
 	if name := failed.FindStringSubmatch(out); name != nil {
-		return "KILLED", name[1]
+		return outcome{"KILLED", name[1]}
 	}
-	return "KILLED", "crash"
+	return outcome{"KILLED", "crash"}
 }
 
 // buildAlone compiles a mutant of a constant.
@@ -194,10 +219,14 @@ func (r *runner) buildAlone(m *mutant) (string, error) {
 		return "", err
 	}
 	changed := string(source[:m.offset]) + m.to + string(source[m.offset+len(m.from):])
-	path := filepath.Join(r.work, "alone.go")
+	work, err := os.MkdirTemp(r.work, "alone")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(work, "alone.go")
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		return "", err
 	}
-	binary, _, err := testBinary(r.p, map[string]string{filepath.Join(r.p.Dir, m.file): path}, r.work, "alone.test")
+	binary, _, err := testBinary(r.p, map[string]string{filepath.Join(r.p.Dir, m.file): path}, work, "alone.test")
 	return binary, err
 }

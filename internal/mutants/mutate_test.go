@@ -5,8 +5,12 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -107,10 +111,33 @@ func TestAConstantIsBuiltByItself(t *testing.T) {
 }
 
 func TestAVerdictNamesTheTestThatFailed(t *testing.T) {
-	result, by := verdict("--- FAIL: TestOne (0.00s)\n    one_test.go:1\nFAIL")
-	require.Equal(t, "KILLED TestOne", result+" "+by)
-	result, _ = verdict("panic: test timed out after 20s")
-	require.Equal(t, "TIMED OUT", result)
-	_, by = verdict("fatal error: all goroutines are asleep")
-	require.Equal(t, "crash", by)
+	require.Equal(t, outcome{"KILLED", "TestOne"}, verdict("--- FAIL: TestOne (0.00s)\n    one_test.go:1\nFAIL"))
+	require.Equal(t, outcome{"TIMED OUT", ""}, verdict("panic: test timed out after 20s"))
+	require.Equal(t, outcome{"KILLED", "crash"}, verdict("fatal error: all goroutines are asleep"))
+}
+
+// TestMutantsAtOnceAreShownInOrder, and no more run at once than asked for.
+func TestMutantsAtOnceAreShownInOrder(t *testing.T) {
+	for asked, want := range map[int]int{0: 1, 1: 1, 3: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			var mutants []*mutant
+			for id := range 7 {
+				mutants = append(mutants, &mutant{id: id})
+			}
+			var running, most atomic.Int64
+			try := func(m *mutant) outcome {
+				most.Store(max(most.Load(), running.Add(1)))
+				time.Sleep(time.Duration(10-m.id) * time.Second) // the first takes longest
+				running.Add(-1)
+				return outcome{result: strconv.Itoa(m.id)}
+			}
+			var shown []string
+			inOrder(asked, mutants, try, func(m *mutant, o outcome) {
+				require.Equal(t, strconv.Itoa(m.id), o.result)
+				shown = append(shown, o.result)
+			})
+			require.Equal(t, []string{"0", "1", "2", "3", "4", "5", "6"}, shown)
+			require.EqualValues(t, want, most.Load())
+		})
+	}
 }
