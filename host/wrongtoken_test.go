@@ -45,6 +45,7 @@ func TestAWrongTokenOfANodeIsCalledThat(t *testing.T) {
 	require.NotContains(t, body, "never reached", "it was reached")
 	require.True(t, p.await(func() bool { return strings.Contains(p.stderr.String(), "regedge node token makes a new one") }))
 	require.Equal(t, 1, strings.Count(p.stderr.String(), "regedge node token makes a new one"))
+	require.NotContains(t, p.stderr.String(), "the writer does not answer")
 
 	require.Equal(t, exitOK, c.halt())
 	time.Sleep(3 * time.Second) // longer than between two reports

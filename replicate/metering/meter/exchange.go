@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"regedge/replicate/metering/lease"
@@ -21,21 +22,47 @@ func (m *Meter) Exchange(ctx context.Context) error {
 	err := m.exchange(ctx)
 	if err == nil {
 		m.unreachable.Store(false)
+		m.lostBy = nil
 	} else if ctx.Err() == nil {
 		m.writerLost(err)
 	}
 	return err
 }
 
-// writerLost records that the writer did not answer and wakes the requests that wait for it.
+// writerLost records that an exchange failed and wakes the requests that wait for the writer. Until one
+// succeeds, each cause is logged once.
 func (m *Meter) writerLost(err error) {
-	if !m.unreachable.Swap(true) {
-		m.config.Logger.Warn("the writer does not answer: serving on leases", "error", err)
+	m.unreachable.Store(true)
+	if cause := lostBy(err); !slices.Contains(m.lostBy, cause) {
+		m.lostBy = append(m.lostBy, cause)
+		m.config.Logger.Warn(cause+": serving on leases", "error", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state.Lost()
 	m.announce()
+}
+
+// Why an exchange fails although the writer may be reached.
+var (
+	errToken   = errors.New("the token is refused")
+	errNoReply = errors.New("not a reply")
+	errJournal = errors.New("write the journal")
+	// errAnotherReply is returned for the reply to another message, as a caching proxy may send.
+	errAnotherReply = errors.New("the writer's reply answers another message: is there a cache between?")
+)
+
+// lostBy is why an exchange failed, for an operator.
+func lostBy(err error) string {
+	switch {
+	case errors.Is(err, errToken):
+		return "the writer refuses this node's token; regedge node token, at the centre, makes another"
+	case errors.Is(err, errNoReply), errors.Is(err, errAnotherReply):
+		return "the writer answers with an error"
+	case errors.Is(err, errJournal):
+		return "nothing is reported to the writer while the journal can't be written"
+	}
+	return "the writer does not answer"
 }
 
 // announce wakes the requests that wait. m.mu is held.
@@ -59,7 +86,7 @@ func (m *Meter) exchange(ctx context.Context) error {
 	//mutant:batch-sent-before-durable
 	if err := m.journal.Commit(); err != nil {
 		m.noteDisk(err)
-		return err
+		return fmt.Errorf("%w: %w", errJournal, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeLimit)
 	defer cancel()
@@ -72,9 +99,6 @@ func (m *Meter) exchange(ctx context.Context) error {
 	return m.apply(received, reply, message.Sync != nil)
 }
 
-// errAnotherReply is returned for the reply to another message, as a caching proxy may send.
-var errAnotherReply = errors.New("the writer's reply answers another message: is there a cache between?")
-
 // send numbers a message, sends it and returns the reply.
 func (m *Meter) send(ctx context.Context, message syncproto.Message) (*syncproto.Reply, error) {
 	message.Number = m.lastMessage.Add(1)
@@ -84,7 +108,7 @@ func (m *Meter) send(ctx context.Context, message syncproto.Message) (*syncproto
 	}
 	reply, err := syncproto.DecodeReply(answer)
 	if err != nil {
-		return nil, fmt.Errorf("read the writer's reply: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	if reply.Answers != message.Number {
 		return nil, errAnotherReply
@@ -137,7 +161,10 @@ func (m *Meter) logStanding(before, after syncproto.Status, applied lease.Applie
 func (m *Meter) archive(batch lease.Reported, now, writers int64) error {
 	day, today := syncproto.Day(max(now, writers)), syncproto.Day(min(now, writers))
 	//mutant:reported-batches-not-archived
-	return m.journal.Archive(batch.Epoch, batch.Batch, day, today)
+	if err := m.journal.Archive(batch.Epoch, batch.Batch, day, today); err != nil {
+		return fmt.Errorf("%w: %w", errJournal, err)
+	}
+	return nil
 }
 
 // Watch asks the writer for news, which it may delay by hold until there is some.

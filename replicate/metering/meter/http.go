@@ -92,7 +92,11 @@ func (t *overHTTP) Sync(ctx context.Context, message []byte) ([]byte, error) {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
-		return nil, fmt.Errorf("sync with writer: answered %s: %s", response.Status, strings.TrimSpace(string(said)))
+		cause := errNoReply
+		if response.StatusCode == http.StatusUnauthorized {
+			cause = errToken
+		}
+		return nil, fmt.Errorf("sync with writer: %w: answered %s: %s", cause, response.Status, strings.TrimSpace(string(said)))
 	}
 	reply, err := io.ReadAll(io.LimitReader(response.Body, syncproto.MaxMessage+1))
 	if err != nil {

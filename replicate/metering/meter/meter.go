@@ -34,6 +34,7 @@ type Meter struct {
 	waiters     waiters
 	recovered   journal.Replayed // what Open found; valid once opened is closed
 	replaced    int64            // segments of which the log says so
+	lostBy      []string         // why exchanges failed since the last good one, as the log says
 	opened      chan struct{}    // closed once the journal is open
 }
 
