@@ -43,8 +43,8 @@ func (h *household) seed() (owner, operator, guest []string) {
 	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
-	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/credits", "/activity", "/settings", "/settings/two-factor"},
-		[]string{"/accounts", at, at + "/suspension", at + "/credits", "/people", "/people/1/remove", "/edges", "/api", "/activity"},
+	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor"},
+		[]string{"/accounts", at, at + "/suspension", at + "/usage", at + "/credits", "/people", "/people/1/remove", "/edges", "/api", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }
 
@@ -141,7 +141,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.As(browser.View{Width: 320, Height: 640})
-	for _, path := range []string{"/", "/keys", "/credits", "/activity", "/settings"} {
+	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 	}
@@ -153,7 +153,7 @@ func TestFieldsAndButtonsOfAFormAreOfOneHeight(t *testing.T) {
 	const heights = `JSON.stringify([...new Set([...document.querySelectorAll("main form, main form .pair")].flatMap(
 		form => [...form.querySelectorAll("input:not([type=hidden]), select, button, .button")].map(e => e.offsetHeight)))])`
 	h.signIn(h.Tab, devdata.Operator, h.operatorPassword)
-	for _, path := range []string{"/accounts", "/accounts/1", "/people"} {
+	for _, path := range []string{"/accounts", "/accounts/1", "/accounts/1/usage", "/people"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "[44]", h.Eval(heights), path)
 	}

@@ -7,13 +7,25 @@ import (
 	"regedge/handler/charge"
 )
 
-// chartDays is how many days a chart shows; on a phone it shows the last phoneDays.
-const chartDays, phoneDays = 30, 14
+const (
+	// chartDays is how many days the chart of an account shows; on a phone it shows the last phoneDays.
+	chartDays, phoneDays = 30, 14
+	// maxBars is how many days have bars of their own: in a longer range, a bar is a week.
+	maxBars = 62
+)
 
-// dayCalls are the calls of one UTC day, by outcome.
+// dayCalls are the calls of one UTC day, or of the days up to Last, by outcome.
 type dayCalls struct {
-	Day                     time.Time
+	Day, Last               time.Time
 	Found, NotFound, Failed int64
+}
+
+// Period is the day, or the first and the last one.
+func (c dayCalls) Period() string {
+	if c.Last.Equal(c.Day) {
+		return day(c.Day)
+	}
+	return day(c.Day) + " – " + day(c.Last)
 }
 
 // Total is every call of the day.
@@ -34,31 +46,69 @@ func (c *dayCalls) add(outcome charge.Outcome, count int64) {
 
 // emptyDays returns the days of a chart that ends today, without calls.
 func emptyDays(today int32) []dayCalls {
-	days := make([]dayCalls, chartDays)
-	for i := range days {
-		days[i].Day = time.Unix(int64(today-chartDays+1+int32(i))*86400, 0).UTC()
+	last := time.Unix(int64(today)*86400, 0).UTC()
+	return daysBetween(last.AddDate(0, 0, 1-chartDays), last)
+}
+
+// daysBetween returns the days of a range, both ends included, without calls.
+func daysBetween(first, last time.Time) (days []dayCalls) {
+	for d := first; !d.After(last); d = d.AddDate(0, 0, 1) {
+		days = append(days, dayCalls{Day: d, Last: d})
 	}
 	return days
+}
+
+// weeks adds days up to bars of seven, counted from the last day. The first may have fewer.
+func weeks(days []dayCalls) (list []dayCalls) {
+	for i, d := range days {
+		if left := len(days) - i; i == 0 || left%7 == 0 {
+			list = append(list, dayCalls{Day: d.Day})
+		}
+		w := &list[len(list)-1]
+		w.Last, w.Found, w.NotFound, w.Failed = d.Day, w.Found+d.Found, w.NotFound+d.NotFound, w.Failed+d.Failed
+	}
+	return list
 }
 
 // chart has a bar for each day, laid out for a wide and a narrow screen, and the same
 // numbers for a table.
 type chart struct {
+	Title, None  string     // None says that there were no calls
 	Days         []dayCalls // oldest first
 	Total        dayCalls
 	Wide, Narrow drawing
 }
 
+// newChart is the chart of an account's last days.
 func newChart(days []dayCalls) chart {
-	c := chart{Days: days}
-	for _, d := range days {
+	c := chart{Title: "Calls a day", None: "There were no calls in the last 30 days. Only found ones cost a credit.", Days: days}
+	c.add()
+	phone := days[len(days)-phoneDays:]
+	c.Wide = draw(days, 960, fmt.Sprintf("Calls of the last %d days", len(days)), "on a day")
+	c.Narrow = draw(phone, 360, fmt.Sprintf("Calls of the last %d days", len(phone)), "on a day")
+	return c
+}
+
+// newRangeChart is the chart of chosen days.
+func newRangeChart(days []dayCalls) chart {
+	c := chart{Title: "Calls a day", None: "There were no such calls in these days.", Days: days}
+	unit := "on a day"
+	if len(days) > maxBars {
+		c.Title, c.Days, unit = "Calls a week", weeks(days), "in a week"
+	}
+	c.add()
+	what := fmt.Sprintf("%s from %s to %s", c.Title, day(days[0].Day), day(days[len(days)-1].Day))
+	c.Wide, c.Narrow = draw(c.Days, 960, what, unit), draw(c.Days, 360, what, unit)
+	return c
+}
+
+// add adds the days up to the total.
+func (c *chart) add() {
+	for _, d := range c.Days {
 		c.Total.Found += d.Found
 		c.Total.NotFound += d.NotFound
 		c.Total.Failed += d.Failed
 	}
-	c.Wide = draw(days, 960)
-	c.Narrow = draw(days[len(days)-phoneDays:], 360)
-	return c
 }
 
 // Newest lists the days newest first, without those before the first call.
@@ -86,6 +136,8 @@ const (
 	plotRight     = 8
 	gridLines     = 4
 	labelHalf     = 24 // half of the widest label
+	labelRoom     = 60 // from one label to the next
+	widestBar     = 56
 )
 
 // drawing is a chart's layout: rectangles, lines and texts with their positions.
@@ -119,8 +171,21 @@ type label struct {
 	Words string
 }
 
-// draw lays out days on a drawing of the given width.
-func draw(days []dayCalls, width int) drawing {
+// labelEvery is how many bars have one label between them, when a bar takes step pixels.
+func labelEvery(step float64) int {
+	if step >= labelRoom {
+		return 1
+	}
+	every := 7
+	for float64(every)*step < labelRoom {
+		every *= 2
+	}
+	return every
+}
+
+// draw lays out days on a drawing of the given width. what says what it shows, and unit of how
+// long a bar is.
+func draw(days []dayCalls, width int, what, unit string) drawing {
 	d := drawing{Width: width, Height: drawingHeight, Left: plotLeft, Right: width - plotRight, Base: plotBottom}
 	most, total := int64(0), int64(0)
 	for _, day := range days {
@@ -135,19 +200,24 @@ func draw(days []dayCalls, width int) drawing {
 	step := float64(width-plotLeft-plotRight) / float64(len(days))
 	for i, day := range days {
 		x := plotLeft + float64(i)*step
-		d.Bars = append(d.Bars, newBar(day, x+step*0.14, step*0.72, top))
-		if (len(days)-1-i)%7 == 0 {
+		wide := min(step*0.72, widestBar)
+		d.Bars = append(d.Bars, newBar(day, x+(step-wide)/2, wide, top))
+		if (len(days)-1-i)%labelEvery(step) == 0 {
 			d.Labels = append(d.Labels, label{min(x+step/2, float64(width-labelHalf)), day.Day.Format("2 Jan")})
 		}
 	}
-	d.Summary = fmt.Sprintf("Calls of the last %d days: %s, at most %s on a day.", len(days), number(total), number(most))
+	d.Summary = fmt.Sprintf("%s: %s, at most %s %s.", what, number(total), number(most), unit)
 	return d
 }
 
 // newBar stacks the outcomes of a day: found at the bottom.
 func newBar(day dayCalls, x, width float64, top int64) bar {
+	when := day.Day.Format("2 Jan")
+	if !day.Last.Equal(day.Day) {
+		when = day.Period()
+	}
 	b := bar{X: x, Width: width, Words: fmt.Sprintf("%s: %s found, %s not found, %s failed",
-		day.Day.Format("2 Jan"), number(day.Found), number(day.NotFound), number(day.Failed))}
+		when, number(day.Found), number(day.NotFound), number(day.Failed))}
 	y := float64(plotBottom)
 	for _, p := range []struct {
 		class string

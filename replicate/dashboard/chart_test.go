@@ -3,6 +3,7 @@ package dashboard
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,6 +45,35 @@ func TestBarsStandOnTheirLineAndStayWithinTheDrawing(t *testing.T) {
 	require.Len(t, c.Narrow.Bars, phoneDays)
 	require.Len(t, c.Newest(), 30)
 	require.Empty(t, newChart(emptyDays(20_000)).Newest())
+}
+
+func TestALongRangeHasABarForEachWeek(t *testing.T) {
+	first := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for count, want := range map[int]int{1: 1, 62: 62, 63: 9, 400: 58} {
+		days := daysBetween(first, first.AddDate(0, 0, count-1))
+		require.Len(t, days, count)
+		for i := range days {
+			days[i].add(charge.Found, int64(i+1))
+		}
+		c := newRangeChart(days)
+		require.Len(t, c.Wide.Bars, want)
+		require.Equal(t, int64(count*(count+1)/2), c.Total.Found, "no day is left out")
+		require.Equal(t, days[count-1].Day, c.Days[want-1].Last)
+		for i := 1; i < want; i++ {
+			require.Equal(t, c.Days[i-1].Last.AddDate(0, 0, 1), c.Days[i].Day)
+		}
+		for _, d := range []drawing{c.Wide, c.Narrow} {
+			require.NotEmpty(t, d.Labels)
+			for i := 1; i < len(d.Labels); i++ {
+				require.Greater(t, d.Labels[i].X-d.Labels[i-1].X, 40.0, "%d days on %d pixels: labels do not overlap", count, d.Width)
+			}
+			for _, b := range d.Bars {
+				require.LessOrEqual(t, b.X+b.Width, float64(d.Width-plotRight))
+			}
+		}
+	}
+	require.Equal(t, "Calls a week", newRangeChart(daysBetween(first, first.AddDate(0, 0, 62))).Title)
+	require.Equal(t, "1 Jan 2025 – 7 Jan 2025", weeks(daysBetween(first, first.AddDate(0, 0, 6)))[0].Period())
 }
 
 func TestNumbersAreWrittenForPeople(t *testing.T) {

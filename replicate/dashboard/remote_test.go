@@ -18,6 +18,8 @@ func TestALedgerOnALibSQLServer(t *testing.T) {
 	w.used(account, 1, w.clock(), 1, 3)
 	require.Contains(t, b.get("/").body, "<dt>Credits left</dt><dd>97</dd>")
 	require.Contains(t, b.get("/").body, "<title>20 Oct: 3 found, 0 not found, 0 failed</title>")
+	require.Contains(t, b.get("/usage?from=2026-10-20&to=2026-10-20").body, `<th scope="row">billing</th><td class="number">3</td>`)
+	require.Contains(t, b.get("/usage.csv").body, "2026-10-20,1,billing,companies,3,0,0")
 	require.Contains(t, b.get("/credits").body, `<td class="number">−3</td><td class="number">97</td>`)
 	require.Contains(t, b.get("/credits.csv?month=all").body, "2026-10-20,spent,billing,-3,97,")
 	require.Contains(t, b.submit("/keys/1/revoke", "/keys/1/revoke").text(), "The key is revoked.")

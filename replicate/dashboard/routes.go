@@ -80,6 +80,8 @@ func (d *Dashboard) ownerRoutes(r router) {
 	r.POST("/keys/:id/rotate", d.serve(owner, d.rotateKey))
 	r.GET("/keys/:id/revoke", d.serve(owner, d.revokePage))
 	r.POST("/keys/:id/revoke", d.serve(owner, d.revokeKey))
+	r.GET("/usage", d.serve(owner, d.usagePage))
+	r.GET("/usage.csv", d.serve(owner, d.usageCSV))
 	r.GET("/credits", d.serve(owner, d.creditsPage))
 	r.GET("/credits.csv", d.serve(owner, d.creditsCSV))
 }
@@ -88,6 +90,8 @@ func (d *Dashboard) operatorRoutes(r router) {
 	r.GET("/accounts", d.serve(operator, d.accountsPage))
 	r.POST("/accounts", d.serve(operator, d.addAccount))
 	r.GET("/accounts/:id", d.serve(operator, d.accountPage))
+	r.GET("/accounts/:id/usage", d.serve(operator, d.accountUsagePage))
+	r.GET("/accounts/:id/usage.csv", d.serve(operator, d.accountUsageCSV))
 	r.GET("/accounts/:id/credits", d.serve(operator, d.accountCreditsPage))
 	r.GET("/accounts/:id/credits.csv", d.serve(operator, d.accountCreditsCSV))
 	r.POST("/accounts/:id/plan", d.serve(operator, d.changePlan))

@@ -53,21 +53,27 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzUsageQuery asks for usage with any query: an answer or a refusal, never an error of the
-// database.
+// FuzzUsageQuery asks for usage, and for sums of it, with any query: an answer or a refusal, never an
+// error of the database.
 func FuzzUsageQuery(f *testing.F) {
 	for _, query := range []string{
 		"", "account=1", "account=-1", "from=2026-01-31T00:00:00Z&to=2026-02-01T00:00:00%2B05:30", "to=0000-01-01T00:00:00Z",
 		"from=9999-12-31T23:59:59Z", "format=csv&account=9223372036854775807", "account=1;from=2", "%zz",
+		"from=2026-01-01&to=2026-01-31", "by=day,key,endpoint&cursor=20454.1.1", "from=9999-12-31&to=0000-01-01", "endpoint=llps&format=csv",
+		"cursor=-1.-9223372036854775808.9223372036854775807&limit=500&key=9223372036854775807",
 	} {
 		f.Add(query)
 	}
-	_, _, w := start(f, f.TempDir())
+	client, _, w := start(f, f.TempDir())
+	_, err := client.AddAccount(f.Context(), "made-up", "", "starter")
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, query string) {
 		if _, err := http.NewRequest("GET", "http://writer/v1/usage?"+query, nil); err != nil {
 			return
 		}
-		status, _, answer := ask(t, w, "GET", "/v1/usage?"+query, "")
-		require.Contains(t, []int{200, 400}, status, answer)
+		for _, path := range []string{"/v1/usage?", "/v1/accounts/1/usage?"} {
+			status, _, answer := ask(t, w, "GET", path+query, "")
+			require.Contains(t, []int{200, 400}, status, answer)
+		}
 	})
 }

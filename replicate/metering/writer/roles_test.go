@@ -18,7 +18,7 @@ import (
 const firstOperator = "first-token-of-tests"
 
 // runForRoles runs a writer on files whose clock the test sets.
-func runForRoles(t *testing.T) (w *Writer, first *Client, clock *fakeClock) {
+func runForRoles(t testing.TB) (w *Writer, first *Client, clock *fakeClock) {
 	t.Helper()
 	dir := t.TempDir()
 	config := Config{OperatorToken: firstOperator}
@@ -51,8 +51,8 @@ var wantedRoles = map[string]Role{
 	"GET /metrics": RoleRead, "GET /v1/reports": RoleRead, "GET /v1/health": RoleRead, "GET /v1/accounts": RoleRead,
 	"GET /v1/accounts/:id": RoleRead, "GET /v1/accounts/:id/keys": RoleRead, "GET /v1/keys/:id": RoleRead, "GET /v1/accounts/:id/credits": RoleRead,
 	"GET /v1/plans": RoleRead, "GET /v1/nodes": RoleRead, "GET /v1/usage": RoleRead, "GET /v1/audit": RoleRead, "PATCH /v1/keys/:id": RoleAccounts, "POST /v1/keys/:id/rotate": RoleAccounts,
-	"GET /v1/unresolved": RoleRead,
-	"POST /v1/accounts":  RoleAccounts, "PATCH /v1/accounts/:id": RoleAccounts, "POST /v1/accounts/:id/keys": RoleAccounts,
+	"GET /v1/unresolved": RoleRead, "GET /v1/accounts/:id/usage": RoleRead,
+	"POST /v1/accounts": RoleAccounts, "PATCH /v1/accounts/:id": RoleAccounts, "POST /v1/accounts/:id/keys": RoleAccounts,
 	"DELETE /v1/keys/:id": RoleAccounts, "POST /v1/accounts/:id/credits": RoleAccounts, "POST /v1/invitations": RoleAccounts,
 	"POST /v1/unresolved/:name/credit": RoleAccounts, "POST /v1/nodes": RoleNodes, "POST /v1/nodes/:name/token": RoleNodes,
 	"POST /v1/nodes/:name/retire": RoleNodes, "PUT /v1/nodes/:name/read-tokens": RoleNodes, "PUT /v1/plans/:name": RoleAll, "GET /v1/tokens": RoleAll,

@@ -46,6 +46,7 @@ func (w *Writer) table() []route {
 		{"GET", "/v1/accounts/:id/keys", RoleRead, w.answering(w.listKeys), pageParams},
 		{"GET", "/v1/keys/:id", RoleRead, w.answering(w.readKey), nil},
 		{"GET", "/v1/accounts/:id/credits", RoleRead, w.answering(w.listCredits), nil},
+		{"GET", "/v1/accounts/:id/usage", RoleRead, w.serveUsageSums, usageSumParams},
 		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans), nil},
 		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes), pageParams},
 		{"GET", "/v1/usage", RoleRead, w.serveUsage, usageParams},
