@@ -161,6 +161,12 @@ func TestARefusalIsTrue(t *testing.T) {
 		edge.Apply(start+5000, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1}, true)
 		require.Equal(t, "wait", chargeCode(edge, start+5000, "a", charge.Found))
 	})
+	t.Run("when requests come a little out of order", func(t *testing.T) {
+		edge := dryEdge(t)
+		require.Equal(t, refused, chargeCode(edge, start+600, "a", charge.Found))
+		require.Equal(t, refused, chargeCode(edge, start+600-setBackMillis, "b", charge.Found))
+		require.Equal(t, "wait", chargeCode(edge, start+600-setBackMillis-1, "c", charge.Found))
+	})
 	t.Run("not when the clock was set back", func(t *testing.T) {
 		edge := dryEdge(t)
 		require.Equal(t, "wait", chargeCode(edge, start+60_000, "a", charge.Found))

@@ -47,7 +47,7 @@ func TestAnEdgeIsIdleWhenItHasNothingToSay(t *testing.T) {
 		require.True(t, edge.Idle())
 		return edge
 	}
-	for name, say := range map[string]func(edge *EdgeState){
+	says := map[string]func(edge *EdgeState){
 		"a charge":          func(e *EdgeState) { e.Charge(start, request("a", charge.Found), false) },
 		"a failed request":  func(e *EdgeState) { e.Charge(start, request("a", charge.Failed), false) },
 		"a batch under way": func(e *EdgeState) { e.Charge(start, request("a", charge.Found), false); e.Sync(start) },
@@ -78,11 +78,20 @@ func TestAnEdgeIsIdleWhenItHasNothingToSay(t *testing.T) {
 			e.Charge(start, request("a", charge.Found), false)
 			e.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
 		},
-	} {
+	}
+	for name, say := range says {
 		edge := idle()
 		say(edge)
 		require.False(t, edge.Idle(), name)
 	}
+	for _, two := range [][2]string{{"a rate", "a charge"}, {"a failed request", "a want"}, {"a want", "a recall"}, {"a recall", "an idle lease"}, {"a recall", "a doubt"},
+		{"usage of an epoch before", "a failed request"}, {"usage of an epoch before", "a want"}, {"a want", "an idle lease"}} {
+		edge := idle()
+		says[two[0]](edge)
+		says[two[1]](edge)
+		require.False(t, edge.Idle(), "%v", two)
+	}
+	require.Equal(t, 3, (&returns{recalled: make([]syncproto.Pool, 1), excess: make([]syncproto.Pool, 1), closing: make([]int64, 1)}).len())
 }
 
 // TestTheWriterIsAskedAtOnceForWhatIsUrgent: a request that waits, or a lease that is recalled.

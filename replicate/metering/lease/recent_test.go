@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
 )
 
 func TestRememberedIDsAreBounded(t *testing.T) {
@@ -21,6 +23,13 @@ func TestRememberedIDsAreBounded(t *testing.T) {
 	require.True(t, r.tooOld("00000000000000000000000000"))
 	require.False(t, r.tooOld("7ZZZZZZZZZ0000000000000000"))
 	require.False(t, r.tooOld("another-form"))
+}
+
+func TestAVerdictIsRememberedByItsCode(t *testing.T) {
+	for _, code := range codes {
+		require.Equal(t, code, codes[codeIndex(code)])
+	}
+	require.Equal(t, charge.MeteringUnavailable, codes[codeIndex("of a later version")])
 }
 
 func TestAnEntryIsSmall(t *testing.T) {

@@ -58,6 +58,7 @@ func TestCheckFindsBrokenInvariants(t *testing.T) {
 		"lease of account 1: granted 10, spent 11": func(s *EdgeState) { s.leases.accounts.get(1).credits.spent = 11 },
 		"not-found lease of key 1":                 func(s *EdgeState) { s.leases.keys.get(1).returned = 11 },
 		"leases hold 30 units of grants":           func(s *EdgeState) { s.leases.granted = 29 },
+		"leases hold 35 units of grants":           func(s *EdgeState) { s.leases.park(volumePool(1, 7), lease{granted: 5}) },
 		"batch 7 is in flight":                     func(s *EdgeState) { s.outbox.inflight = &syncproto.Batch{Seq: 7} },
 		"usage of 1 epochs is carried":             func(s *EdgeState) { tallyOf(s.usage.carried, 1) },
 		"a name of key 1 is at place 0 of 0":       func(s *EdgeState) { s.keyed.index[keyedName{key: 1}] = 0 },

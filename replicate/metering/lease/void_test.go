@@ -116,6 +116,62 @@ func TestADoubtIsReportedAfterTenSeconds(t *testing.T) {
 	require.Zero(t, len(edge.doubts.open))
 }
 
+// TestOnlyAChargeCanBeInDoubt: of a refusal, or of what is in doubt already, nothing is reported.
+func TestOnlyAChargeCanBeInDoubt(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, edge.Charge(start, request("free", charge.Failed), false).Verdict.Code)
+	edge.Doubt(start, "free")
+	require.Zero(t, edge.Unresolved())
+	require.Empty(t, edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	edge.Doubt(start, "a")
+	edge.Doubt(start, "a")
+	require.Equal(t, 1, edge.Unresolved())
+	edge.doubts.unresolved = make([]syncproto.Unresolved, 2)
+	require.Equal(t, 3, edge.Unresolved(), "with those that wait for a batch")
+	edge.doubts.unresolved = make([]syncproto.Unresolved, syncproto.MaxUnresolved)
+	edge.doubts.resolve(start+doubtMillis, &edge.recent)
+	require.Len(t, edge.doubts.unresolved, syncproto.MaxUnresolved, "no more than a batch takes")
+}
+
+// TestADoubtThatWaitsIsNotLost behind one that is due, since its clock was ahead.
+func TestADoubtThatWaitsIsNotLost(t *testing.T) {
+	edge, _ := granted(t, 10)
+	for _, id := range []string{"waits", "ahead"} {
+		require.Empty(t, edge.Charge(start, request(id, charge.Found), false).Verdict.Code)
+	}
+	edge.Doubt(start, "waits")
+	edge.Doubt(start+1000*doubtMillis, "ahead")
+	edge.doubts.resolve(start+1, &edge.recent)
+	edge.doubts.resolve(start+doubtMillis, &edge.recent)
+	require.Len(t, edge.doubts.unresolved, 2)
+}
+
+// TestADroppedChargeIsTakenBackOnce, and not if it was voided meanwhile.
+func TestADroppedChargeIsTakenBackOnce(t *testing.T) {
+	edge, log := granted(t, 10)
+	require.Empty(t, edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	record := log.records[len(log.records)-1]
+	_, err := edge.Void(start, "a")
+	require.NoError(t, err)
+	edge.Drop(record)
+	require.EqualValues(t, 10, held(edge, 1))
+	other, _ := granted(t, 10)
+	other.Drop(record)
+	require.EqualValues(t, 10, held(other, 1), "it was not charged here")
+	require.NoError(t, edge.Check())
+}
+
+// TestAVoidThatWasNotWrittenLeavesTheIdempotencyKey: its charge stands, and a retry is not charged again.
+func TestAVoidThatWasNotWrittenLeavesTheIdempotencyKey(t *testing.T) {
+	edge, log := granted(t, 10)
+	require.Empty(t, outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+	_, err := edge.Void(start, "first")
+	require.NoError(t, err)
+	edge.Drop(log.records[len(log.records)-1])
+	require.Equal(t, "replayed", outcomeOf(edge, start, keyedRequest("again", charge.Found, 1, 1)))
+	require.EqualValues(t, 1, spent(edge))
+}
+
 // TestAVoidOfAnEarlierEpochThatWasNotWrittenIsTakenBack: the charge is reported as it was made.
 func TestAVoidOfAnEarlierEpochThatWasNotWrittenIsTakenBack(t *testing.T) {
 	edge, log := granted(t, 10)

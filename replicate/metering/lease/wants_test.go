@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,7 +71,7 @@ func TestALeaseIsRenewedHoursBeforeItEnds(t *testing.T) {
 	ends := news(edge, 2, 1000)
 	for i := range ends.Rows {
 		edge.leases.find(ends.Rows[i].Pool).until = 0
-		ends.Rows[i].UntilMillis = start + renewMillis
+		ends.Rows[i].UntilMillis = start + (6 * time.Hour).Milliseconds()
 	}
 	edge.Apply(start, ends, false)
 	require.Empty(t, chargeCode(edge, start, "early", charge.Found))
