@@ -92,6 +92,7 @@ func TestWhyAnEdgeIsNotReady(t *testing.T) {
 		m.noteSkew(10_000, 10_000, 10_000+skew)
 		require.Equal(t, ready, m.Ready() == nil, skew)
 	}
+	m.noteSkew(10_000, 10_000, 15_001)
 	require.ErrorIs(t, m.Ready(), ErrSkew)
 }
 
@@ -181,10 +182,12 @@ func (f roundTrips) RoundTrip(r *http.Request) (*http.Response, error) { return 
 // TestAnAnswerThatIsNoReplyIsAnError with what the writer said, and no more of it than a line.
 func TestAnAnswerThatIsNoReplyIsAnError(t *testing.T) {
 	var asked *http.Request
+	closed := false
 	answer := func(status int, body io.Reader) ([]byte, error) {
+		closed = false
 		client := &http.Client{Transport: roundTrips(func(r *http.Request) (*http.Response, error) {
 			asked = r
-			return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: io.NopCloser(body)}, nil
+			return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: noted{body, &closed}}, nil
 		})}
 		return OverHTTP("http://writer/", "token", client).Sync(t.Context(), []byte("message"))
 	}
@@ -193,9 +196,11 @@ func TestAnAnswerThatIsNoReplyIsAnError(t *testing.T) {
 	require.Equal(t, "reply", string(reply))
 	require.Equal(t, "http://writer/v1/sync", asked.URL.String())
 	require.Equal(t, "Bearer token", asked.Header.Get("Authorization"))
+	require.True(t, closed, "its connection can be used again")
 	_, err = answer(503, strings.NewReader(strings.Repeat("x", 2*maxRefusal)))
 	require.ErrorContains(t, err, "Service Unavailable")
 	require.Less(t, len(err.Error()), 2*maxRefusal)
+	require.True(t, closed)
 	_, err = answer(200, io.MultiReader(strings.NewReader("half"), failing{}))
 	require.ErrorIs(t, err, errCut)
 	_, err = OverHTTP("http://writer", "token", &http.Client{Transport: roundTrips(func(*http.Request) (*http.Response, error) { return nil, errCut })}).Sync(t.Context(), nil)
@@ -209,3 +214,33 @@ var errCut = errors.New("cut")
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errCut }
+
+// noted notes that a body was closed.
+type noted struct {
+	io.Reader
+	closed *bool
+}
+
+func (n noted) Close() error {
+	*n.closed = true
+	return nil
+}
+
+// TestAStateDirectoryThatCannotBeReadIsGivenBack: the next attempt would else find it in use, by this
+// very process.
+func TestAStateDirectoryThatCannotBeReadIsGivenBack(t *testing.T) {
+	state := t.TempDir()
+	dir, err := journal.OpenDir(state)
+	require.NoError(t, err)
+	m, _ := logged()
+	j, _, err := journal.Open(dir, owner{m}, nil, nil)
+	require.NoError(t, err)
+	j.Append([]byte{0xff}, false) // no record
+	require.NoError(t, j.Commit())
+	require.NoError(t, j.Close())
+	for range 2 {
+		_, err = Open(Config{State: state})
+		require.ErrorContains(t, err, "replay")
+		require.NotErrorIs(t, err, journal.ErrInUse)
+	}
+}

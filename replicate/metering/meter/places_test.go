@@ -103,3 +103,18 @@ func TestAClockThatWentBackBeginsAnew(t *testing.T) {
 	w.turn(1000 + vainMillis)
 	require.False(t, w.inVain(1))
 }
+
+// TestAnAccountWhosePlaceIsFreeMayTakeOneAgain, not as many as one that has none. Nothing is kept of an
+// account that waits no more.
+func TestAnAccountWhosePlaceIsFreeMayTakeOneAgain(t *testing.T) {
+	var w waiters
+	places := fill(&w, 1, 1000)
+	w.leave(places[0], true)
+	again := fill(&w, 1, 1000)
+	require.Len(t, again, 1)
+	for _, place := range append(places[1:], again...) {
+		w.leave(place, true)
+	}
+	require.Empty(t, w.of)
+	require.Empty(t, w.vain)
+}
