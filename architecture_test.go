@@ -79,8 +79,8 @@ var mayImport = map[string][]string{
 		"host/pki", "replicate/metering/ledger", "replicate/metering/writer", "replicate/registry/libsql", "schema",
 	},
 	"host/pki":       {},
-	"host/server":    {"handler", "handler/fastbytes", "handler/ident"},
-	"host/reference": {"handler/...", "web"},
+	"host/server":    {"handler", "handler/fastbytes", "handler/ident", "web"},
+	"host/reference": {"handler/...", "web/..."},
 	"host/sqlite":    {"handler", "schema"},
 	"host/engine":    {"handler/...", "host/server", "wasm/..."},
 	"host/edge": {

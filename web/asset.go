@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -12,13 +13,30 @@ import (
 type Asset struct {
 	contentType string
 	body        []byte
-	tag         string // ETag, quoted
+	packed      []byte // body with gzip, nil if that is not smaller
+	tag         string // ETag without quotes
 }
 
 // NewAsset makes an asset of a file's content. Its ETag is the content's digest.
 func NewAsset(contentType string, body []byte) Asset {
 	sum := sha256.Sum256(body)
-	return Asset{contentType: contentType, body: body, tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+	a := Asset{contentType: contentType, body: body, tag: hex.EncodeToString(sum[:8])}
+	if packed := Gzip(body, gzip.BestCompression); len(packed) < len(body) {
+		a.packed = packed
+	}
+	return a
+}
+
+// Gzip compresses a text with a level of package gzip.
+func Gzip(text []byte, level int) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		panic(err) // there is no such level
+	}
+	w.Write(text) // a buffer takes all
+	w.Close()
+	return b.Bytes()
 }
 
 // Serve answers 304 to a browser that has this very file. Browsers ask each time, so
@@ -27,8 +45,14 @@ func (a Asset) Serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", a.contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", a.tag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
+	w.Header().Set("Vary", "Accept-Encoding")
+	body, tag := a.body, a.tag
+	if a.packed != nil && AcceptsGzip(r.Header) {
+		body, tag = a.packed, a.tag+"-gzip"
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	w.Header().Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // Common are the files that pages share, by file name.
@@ -36,6 +60,7 @@ func Common() map[string]Asset {
 	return map[string]Asset{
 		"style.css":     NewAsset("text/css; charset=utf-8", Style),
 		"icon.svg":      NewAsset("image/svg+xml", Icon),
+		"samples.js":    NewAsset("text/javascript; charset=utf-8", Samples),
 		"suggestion.js": NewAsset("text/javascript; charset=utf-8", Suggestion),
 	}
 }

@@ -1,5 +1,5 @@
 // Package web holds what the pages of the service share, those of the reference that every edge serves
-// and of the writer's dashboard: one style sheet, one icon, and how suggestions are read.
+// and of the writer's dashboard: one style sheet, one icon, how suggestions are read and how samples are shown.
 package web
 
 import _ "embed"
@@ -18,3 +18,8 @@ var Icon []byte
 //
 //go:embed suggestion.js
 var Suggestion []byte
+
+// Samples is a script (text/javascript) that shows code in several languages as tabs.
+//
+//go:embed samples.js
+var Samples []byte

@@ -42,9 +42,6 @@ func newTab(t *testing.T) *tab {
 func (p *tab) open(url string) {
 	p.T.Helper()
 	p.Open(url)
-	if strings.Contains(url, "/reference") {
-		p.WaitFor(`document.querySelectorAll("#reference .opblock").length === 10`)
-	}
 }
 
 // openRecord searches on the start page and opens the company that was found.
@@ -75,11 +72,9 @@ func TestTheStartPageSuggestsNames(t *testing.T) {
 // openOperation opens a lookup in the reference and makes its call.
 func (p *tab) openOperation(base string) {
 	p.T.Helper()
-	p.open(base + "/reference")
-	p.Click("#operations-Lookups-getCompany .opblock-summary-control")
-	p.WaitFor(`document.querySelector("#operations-Lookups-getCompany .call-samples code")?.textContent.includes("/v1/companies/")`)
-	p.Click("#operations-Lookups-getCompany .btn.execute")
-	p.WaitFor(`document.querySelector("#operations-Lookups-getCompany .live-responses-table .response .response-col_status")?.textContent.includes("200")`)
+	p.open(base + "/reference#getCompany")
+	p.Click("#getCompany .try button")
+	p.WaitFor(`document.querySelector("#getCompany .outcome .http")?.textContent.startsWith("200")`)
 }
 
 func TestEveryPageIsAccessible(t *testing.T) {
@@ -96,9 +91,6 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		p.RequireAccessible(axe, v.Name+" a record")
 		p.openOperation(base)
 		p.RequireAccessible(axe, v.Name+" a call in the reference")
-		p.Click(".btn.authorize")
-		p.WaitFor(`document.querySelector(".modal-ux")`)
-		p.RequireAccessible(axe, v.Name+" the key in the reference")
 	}
 	p.RequireClean(base)
 }

@@ -1,8 +1,8 @@
 // Package reference serves an edge's pages for people: the start page with its search box,
-// the API reference with try-it, the guides, a page for each problem code, and the OpenAPI
-// document as YAML and JSON.
+// the API reference (of package apidoc) with forms to try it, the guides, a page for each
+// problem code, and the OpenAPI document as YAML and JSON.
 //
-// Everything but the search box and the try-it works without scripts. The
+// Everything but the search box and those forms works without scripts. The
 // Content-Security-Policy allows scripts and styles from this host's files only, none
 // inline, and nothing from other hosts.
 //

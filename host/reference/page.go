@@ -2,8 +2,8 @@ package reference
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
-	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
@@ -13,14 +13,15 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"regedge/handler"
+	"regedge/web"
+	"regedge/web/apidoc"
 )
 
 //go:embed pages guides
 var pageFiles embed.FS
 
-// policy allows a page this host's own files and lookups, and nothing else. The try-it
-// component has its icons as data: URLs in its style sheet.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+// policy allows a page this host's own files and lookups, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // pages are the parsed templates by name.
@@ -39,7 +40,7 @@ type page struct {
 
 func loadPages() (pages, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"samples": samplesOf, "json": highlight,
+		"samples": samplesOf, "json": apidoc.Highlight,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -87,8 +88,14 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cache-Control", "no-cache")
+	header.Set("Vary", "Accept, Accept-Encoding")
+	content := body.Bytes()
+	if web.AcceptsGzip(r.Header) { // there are no secrets in these pages
+		header.Set("Content-Encoding", "gzip")
+		content = web.Gzip(content, gzip.BestSpeed)
+	}
 	w.WriteHeader(status)
-	w.Write(body.Bytes())
+	w.Write(content)
 }
 
 // hostForm is a host with an optional port: names, IPv4 and IPv6 in brackets.
@@ -118,7 +125,10 @@ func (s *Site) start(w http.ResponseWriter, r *http.Request, _ httprouter.Params
 }
 
 func (s *Site) reference(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	s.show(w, r, http.StatusOK, "reference", page{Title: "API reference", Section: "reference"})
+	s.show(w, r, http.StatusOK, "reference", page{
+		Title: "API reference", Section: "reference",
+		Data: template.HTML(strings.ReplaceAll(s.calls, apidoc.Base, template.HTMLEscapeString(s.base(r)))),
+	})
 }
 
 // sampleGroup is a call in every language.
@@ -129,29 +139,6 @@ type sampleGroup struct {
 
 func samplesOf(base, path string) sampleGroup {
 	return sampleGroup{Path: path, Samples: Samples(base + path)}
-}
-
-// token matches the parts of JSON that are coloured: names, strings, and other scalars.
-var token = regexp.MustCompile(`"(?:[^"\\]|\\.)*"(\s*:)?|\b(?:true|false|null)\b|-?\b\d+(?:\.\d+)?\b`)
-
-// highlight marks up JSON for the style sheet, and escapes it.
-func highlight(text string) template.HTML {
-	var b strings.Builder
-	rest := 0
-	for _, at := range token.FindAllStringSubmatchIndex(text, -1) {
-		class, end := "n", at[1]
-		switch {
-		case at[2] >= 0:
-			class, end = "k", at[2]
-		case text[at[0]] == '"':
-			class = "s"
-		}
-		b.WriteString(template.HTMLEscapeString(text[rest:at[0]]))
-		fmt.Fprintf(&b, `<span class="%s">%s</span>`, class, template.HTMLEscapeString(text[at[0]:end]))
-		rest = end
-	}
-	b.WriteString(template.HTMLEscapeString(text[rest:]))
-	return template.HTML(b.String())
 }
 
 // endpoint is a line of the table of endpoints.
@@ -170,11 +157,11 @@ type startPage struct {
 func startData() startPage {
 	return startPage{
 		Endpoints: []endpoint{
-			{"/v1/search/companies?name=…", "Companies and LLPs by name, best first", "Search/searchCompanies"},
-			{"/v1/search/llps?llpin=…", "The LLP with exactly this LLPIN", "Search/searchLLPs"},
-			{"/v1/companies/{cin}", "A company, with up to 50 directors", "Lookups/getCompany"},
-			{"/v1/directors/{din}", "A director, with up to 10 linked companies", "Lookups/getDirector"},
-			{"/v1/llps/{llpin}", "An LLP, with up to 50 partners", "Lookups/getLLP"},
+			{"/v1/search/companies?name=…", "Companies and LLPs by name, best first", "searchCompanies"},
+			{"/v1/search/llps?llpin=…", "The LLP with exactly this LLPIN", "searchLLPs"},
+			{"/v1/companies/{cin}", "A company, with up to 50 directors", "getCompany"},
+			{"/v1/directors/{din}", "A director, with up to 10 linked companies", "getDirector"},
+			{"/v1/llps/{llpin}", "An LLP, with up to 50 partners", "getLLP"},
 		},
 		Queries: []string{"sandbox", "sandbox tr", "sandbox every field"},
 		Path:    "/v1/search/companies?name=sandbox+every+field",
@@ -227,6 +214,11 @@ type guidePage struct {
 	guide
 	Previous, Next *guide
 	Problems       []handler.Problem
+}
+
+// guidesPage lists all guides.
+func (s *Site) guidesPage(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+	s.show(w, r, http.StatusOK, "guides", page{Title: "Guides", Section: "guides"})
 }
 
 func (s *Site) guide(w http.ResponseWriter, r *http.Request, params httprouter.Params) {

@@ -52,8 +52,8 @@ func bodyOf(t *testing.T, response *http.Response) string {
 func TestEveryPageIsSmallAndKeepsToItself(t *testing.T) {
 	site := newSite(t, reference.Config{})
 	shared := 0
-	for _, file := range []string{"style.css", "icon.svg", "samples.js", "samples.json", "start.js", "reference.js", "reference.css"} {
-		response := get(t, site, "/assets/"+file)
+	for _, file := range []string{"style.css", "icon.svg", "samples.js", "samples.json", "start.js", "suggestion.js", "reference.js", "reference.css"} {
+		response := get(t, site, "/assets/"+file, acceptGzip)
 		require.Equal(t, 200, response.StatusCode, file)
 		shared += len(bodyOf(t, response))
 	}
@@ -61,7 +61,9 @@ func TestEveryPageIsSmallAndKeepsToItself(t *testing.T) {
 		response := get(t, site, path)
 		require.Equal(t, 200, response.StatusCode, path)
 		body := bodyOf(t, response)
-		require.Less(t, len(body)+shared, 100_000, "%s with all it loads", path)
+		packed := len(bodyOf(t, get(t, site, path, acceptGzip)))
+		require.Less(t, packed+shared, 50_000, "%s with all that any page loads, transferred", path)
+		require.Less(t, len(body), 150_000, "%s where nothing is compressed", path)
 		requireStrictPolicy(t, response.Header.Get("Content-Security-Policy"))
 		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
 		require.NotRegexp(t, regexp.MustCompile(`(?i)<script(?:\s+[a-z]+(?:="module")?)*\s*>|<style|\son[a-z]+=|\sstyle=|javascript:`), body,
@@ -133,6 +135,31 @@ func TestUnknownPagesAreMissing(t *testing.T) {
 	}
 }
 
+// TestMistypedAddressesAnswerEveryoneInTheirWay asks the whole service.
+func TestMistypedAddressesAnswerEveryoneInTheirWay(t *testing.T) {
+	base := service(t)
+	for _, path := range []string{"/nowhere", "/guides/none", "/problems/none", "/reference/", "/assets/none.js"} {
+		for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8", "*/*": "application/problem+json"} {
+			request, err := http.NewRequest(http.MethodGet, base+path, nil)
+			require.NoError(t, err)
+			request.Header.Set("Accept", accept)
+			response, err := http.DefaultClient.Do(request)
+			require.NoError(t, err)
+			body := bodyOf(t, response)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, http.StatusNotFound, response.StatusCode, path)
+			require.Equal(t, want, response.Header.Get("Content-Type"), "%s for %s", path, accept)
+			require.NotEmpty(t, response.Header.Get("X-Request-Id"))
+			if accept == "*/*" {
+				require.Contains(t, body, `"code":"route_not_found"`)
+			} else {
+				require.Contains(t, body, "<h1>No such page</h1>")
+				requireStrictPolicy(t, response.Header.Get("Content-Security-Policy"))
+			}
+		}
+	}
+}
+
 func TestSamplesNameTheHostThatThePageWasAskedFrom(t *testing.T) {
 	site := newSite(t, reference.Config{})
 	body := bodyOf(t, get(t, site, "/guides/first-call", func(r *http.Request) { r.Host = "edge-7.example:8443" }))
@@ -188,7 +215,7 @@ func TestADocumentThatCannotBeReadIsRefused(t *testing.T) {
 
 func TestWhatABrowserHasIsNotSentAgain(t *testing.T) {
 	site := newSite(t, reference.Config{})
-	for _, path := range []string{"/assets/style.css", "/openapi.json", "/reference/component/swagger-ui.css"} {
+	for _, path := range []string{"/assets/style.css", "/openapi.json", "/assets/reference.css"} {
 		first := get(t, site, path, acceptGzip)
 		require.Equal(t, "no-cache", first.Header.Get("Cache-Control"), path)
 		tag := first.Header.Get("ETag")

@@ -20,6 +20,11 @@ type problemPage struct {
 	Example string // the answer's body
 }
 
+// problemsPage lists all codes.
+func (s *Site) problemsPage(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+	s.show(w, r, http.StatusOK, "problems", page{Title: "Error codes", Section: "guides", Data: handler.Problems()})
+}
+
 func (s *Site) problem(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
 	described, ok := handler.FindProblem(params.ByName("code"))
 	if !ok {

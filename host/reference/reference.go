@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/julienschmidt/httprouter"
-	"github.com/swaggest/swgui/v5emb"
 
+	"regedge/handler/ident"
 	"regedge/web"
+	"regedge/web/apidoc"
 )
 
 // document describes the API of the lookups.
@@ -36,7 +37,7 @@ type Site struct {
 	pages     pages
 	documents map[string]web.Asset // by path
 	assets    map[string]web.Asset // by file name
-	component http.Handler         // the files of the try-it component
+	calls     string               // the reference, with apidoc.Base in it
 }
 
 // New parses the document and the pages. An error is a mistake in one of them.
@@ -45,7 +46,7 @@ func New(config Config) (*Site, error) {
 	if config.Document == nil {
 		config.Document = document
 	}
-	asJSON, err := documentJSON(config.Document)
+	asJSON, err := apidoc.JSON(config.Document)
 	if err != nil {
 		return nil, fmt.Errorf("read OpenAPI document: %w", err)
 	}
@@ -55,8 +56,15 @@ func New(config Config) (*Site, error) {
 			"/openapi.yaml": web.NewAsset("application/yaml", config.Document),
 			"/openapi.json": web.NewAsset("application/json", asJSON),
 		},
-		component: v5emb.New("", "/openapi.json", componentPath),
 	}
+	calls, err := apidoc.Render(apidoc.Config{
+		Document: config.Document, Path: "/openapi.yaml", Samples: librarySamples, Token: ident.SandboxKey, Try: true,
+		ProblemPages: "/problems/", ErrorsPage: "/guides/errors",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read OpenAPI document: %w", err)
+	}
+	s.calls = string(calls)
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, fmt.Errorf("read files of the pages: %w", err)
 	}
@@ -66,20 +74,15 @@ func New(config Config) (*Site, error) {
 	return s, nil
 }
 
-// componentPath is where the files of the try-it component are served.
-const componentPath = "/reference/component/"
-
-// componentFiles are the component's files that the reference page uses. Its own page is not
-// served: it has inline scripts, which the policy forbids.
-var componentFiles = map[string]bool{"swagger-ui-bundle.js": true, "swagger-ui.css": true}
-
-// Routes adds the pages to a router.
+// Routes adds the pages to a router, and the page for paths that are none.
 func (s *Site) Routes(router *httprouter.Router) {
 	router.GET("/", s.start)
 	router.GET("/reference", s.reference)
-	router.GET(componentPath+":file", s.componentFile)
+	router.GET("/guides", s.guidesPage)
 	router.GET("/guides/:name", s.guide)
+	router.GET("/problems", s.problemsPage)
 	router.GET("/problems/:code", s.problem)
+	router.NotFound = http.HandlerFunc(s.missing)
 	for path := range s.documents {
 		router.GET(path, s.document)
 	}
@@ -100,15 +103,6 @@ func (s *Site) asset(w http.ResponseWriter, r *http.Request, params httprouter.P
 	found.Serve(w, r)
 }
 
-func (s *Site) componentFile(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
-	if !componentFiles[params.ByName("file")] {
-		s.missing(w, r)
-		return
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	s.component.ServeHTTP(w, r)
-}
-
 //go:embed assets
 var assetFiles embed.FS
 
@@ -120,6 +114,8 @@ var contentTypes = map[string]string{
 // loadAssets loads the files of the pages, and those shared with the dashboard.
 func loadAssets() (map[string]web.Asset, error) {
 	assets := web.Common()
+	assets["reference.css"] = web.NewAsset(contentTypes[".css"], apidoc.Style)
+	assets["reference.js"] = web.NewAsset(contentTypes[".js"], apidoc.Script)
 	assets["samples.json"] = web.NewAsset("application/json", samplesJSON())
 	entries, err := assetFiles.ReadDir("assets")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"regedge/handler/ident"
+	"regedge/web/apidoc"
 )
 
 // Sample is one call as a complete program in one language.
@@ -107,4 +108,92 @@ func samplesJSON() []byte {
 		panic(err) // text always has a JSON form
 	}
 	return text
+}
+
+// libraryCall is how the client libraries make the call of an operation, and what of its answer a
+// sample prints. The words of «…» are those of apidoc.Sample.
+type libraryCall struct{ goCall, goPrint, pythonCall, pythonPrint, javaScriptCall, javaScriptPrint string }
+
+var libraryCalls = map[string]libraryCall{
+	"searchCompanies": {
+		`Search(context.Background(), "«name»", «limit|number»)`, "found.Data",
+		`search("«name»"«if limit», limit=«limit|number»«end»)`, "found.data",
+		`search("«name»"«if limit», { limit: «limit|number» }«end»)`, "found.data",
+	},
+	"searchLLPs": {
+		`FindLLP(context.Background(), "«llpin»")`, "found.Data",
+		`find_llp("«llpin»")`, "found.data",
+		`findLlp("«llpin»")`, "found.data",
+	},
+	"getCompany": {
+		`Company(context.Background(), "«cin»")`, "found.Data.Name, found.Data.Status",
+		`company("«cin»")`, "found.data.company_name, found.data.status",
+		`company("«cin»")`, "found.data.company_name, found.data.status",
+	},
+	"getDirector": {
+		`Director(context.Background(), "«din»")`, "found.Data.Name, found.Data.LinkedCompaniesTotal",
+		`director("«din»")`, "found.data.name, found.data.linked_companies_total",
+		`director("«din»")`, "found.data.name, found.data.linked_companies_total",
+	},
+	"getLLP": {
+		`LLP(context.Background(), "«llpin»")`, "found.Data.Name, found.Data.PartnersTotal",
+		`llp("«llpin»")`, "found.data.llp_name, found.data.partners_total",
+		`llp("«llpin»")`, "found.data.llp_name, found.data.partners_total",
+	},
+}
+
+// librarySamples writes the call of an operation with each client library.
+func librarySamples(operation string) []apidoc.Sample {
+	call, ok := libraryCalls[operation]
+	if !ok {
+		return nil
+	}
+	fill := strings.NewReplacer("{goCall}", call.goCall, "{goPrint}", call.goPrint, "{pythonCall}", call.pythonCall, "{pythonPrint}", call.pythonPrint,
+		"{javaScriptCall}", call.javaScriptCall, "{javaScriptPrint}", call.javaScriptPrint)
+	samples := []apidoc.Sample{
+		{Language: "Go", Name: "go", Code: `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	regedge "regedge/clients/go"
+)
+
+func main() {
+	client, err := regedge.New(regedge.Config{
+		BaseURL: "«base»",
+		APIKey:  "«token»",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	found, err := client.{goCall}
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println({goPrint})
+}
+`},
+		{Language: "Python", Name: "python", Code: `from regedge import Client
+
+client = Client("«base»", "«token»")
+found = client.{pythonCall}
+print({pythonPrint})
+`},
+		{Language: "TypeScript", Name: "javascript", Code: `import { Client } from "regedge";
+
+const client = new Client({
+  baseUrl: "«base»",
+  apiKey: "«token»",
+});
+const found = await client.{javaScriptCall};
+console.log({javaScriptPrint});
+`},
+	}
+	for i := range samples {
+		samples[i].Code = fill.Replace(samples[i].Code)
+	}
+	return samples
 }

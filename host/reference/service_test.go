@@ -23,7 +23,7 @@ var baseFlag = flag.String("base", "", "address of a running service; empty star
 
 // pagePaths are the pages of the service, one of each kind of problem page.
 var pagePaths = []string{
-	"/", "/reference", "/guides/first-call", "/guides/authentication", "/guides/credits-and-limits",
+	"/", "/reference", "/guides", "/problems", "/guides/first-call", "/guides/authentication", "/guides/credits-and-limits",
 	"/guides/errors", "/guides/search", "/guides/sandbox", "/guides/changelog", "/problems/not_found_cap_exceeded",
 }
 

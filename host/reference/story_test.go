@@ -1,7 +1,7 @@
 package reference_test
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -105,31 +105,80 @@ func TestLanguagesAreChosenOnce(t *testing.T) {
 	p.RequireClean(base)
 }
 
-// TestTheReferenceTriesACall opens a lookup, finds samples of it in every language, and
-// makes the call with the key that is filled in.
+// TestTheReferenceTriesACall changes a parameter of a lookup, finds it in the samples of every language,
+// and sends the call with the key that is filled in.
 func TestTheReferenceTriesACall(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
 	p.openOperation(base)
-	operation := `document.querySelector("#operations-Lookups-getCompany")`
-	samples := p.Eval(operation + `.querySelector(".call-samples").textContent`)
-	for _, sign := range []string{"curl -H", "net/http", "urllib.request", "await fetch", base + "/v1/companies/U72900ZZ2015PTC000001"} {
+	outcome := `document.querySelector("#getCompany .outcome").textContent`
+	for _, sign := range []string{"r****@e******.com", `"sandbox": true`, "x-request-id: ", "ratelimit-remaining: "} {
+		require.Contains(t, p.Eval(outcome), sign)
+	}
+	p.Eval(`document.getElementById("getCompany.cin-try").value = ""`)
+	p.Type(`[id="getCompany.cin-try"]`, "U72900ZZ2017PTC000003")
+	samples := p.Eval(`document.querySelector("#getCompany .samples").textContent`)
+	for _, sign := range []string{
+		base + "/v1/companies/U72900ZZ2017PTC000003", `client.Company(context.Background(), "U72900ZZ2017PTC000003")`,
+		`client.company("U72900ZZ2017PTC000003")`, "Authorization: Bearer reg_sandbox_public",
+	} {
 		require.Contains(t, samples, sign)
 	}
-	answer := p.Eval(operation + `.querySelector(".live-responses-table").textContent`)
-	require.Contains(t, answer, "r****@e******.com")
-	require.Contains(t, answer, `"sandbox": true`)
-	require.Contains(t, strings.ToLower(answer), "x-request-id")
-	require.Equal(t, "Bearer reg_sandbox_public", p.Eval(operation+`.querySelector(".curl").textContent.match(/Bearer [a-z_]+/)[0]`))
+	p.Click("#getCompany .try button")
+	p.WaitFor(outcome + `.includes('"STRUCK_OFF"')`)
+	p.Type(`#getCompany [data-in=header]`, "one-of-mine")
+	require.Contains(t, p.Eval(`document.querySelector("#getCompany .sample code").innerText`), `-H "Idempotency-Key: one-of-mine"`)
 	p.RequireClean(base)
 }
 
-// TestTheReferenceIsReadFromALink follows a link of the start page to an operation.
+// TestTriesShowErrors sends a search whose parameters are refused, and one under a key that is none.
+func TestTriesShowErrors(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/reference#searchCompanies")
+	p.Missing("limit=50")
+	p.Eval(`document.getElementById("searchCompanies.limit-try").value = ""`)
+	p.Type(`[id="searchCompanies.limit-try"]`, "50")
+	require.Contains(t, p.Eval(`document.querySelector("#searchCompanies .samples").textContent`), `search("sandbox every field", limit=50)`)
+	p.Click("#searchCompanies .try button")
+	outcome := `document.querySelector("#searchCompanies .outcome").textContent`
+	p.WaitFor(outcome + `.includes('"code": "invalid_query"')`)
+	p.Eval(`document.querySelector("#searchCompanies .key").value = ""`)
+	p.Type("#searchCompanies .key", "reg_live_mistyped")
+	p.Click("#searchCompanies .try button")
+	p.WaitFor(outcome + `.includes('"code": "invalid_api_key"')`)
+	p.RequireClean(base)
+}
+
+// TestTheReferenceIsReadFromALink follows links to an operation, to a field within two others, and to an
+// error that is folded away.
 func TestTheReferenceIsReadFromALink(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
-	p.open(base + "/reference#/Search/searchLLPs")
-	p.WaitFor(`document.querySelector("#operations-Search-searchLLPs.is-open")`)
+	for _, id := range []string{"searchLLPs", "getCompany.answer.data.directors.din", "getLLP.overloaded", "header-retry-after"} {
+		p.open(base + "/reference#" + id)
+		p.WaitFor(fmt.Sprintf(`(() => {
+			const {top, height} = document.getElementById(%q).getBoundingClientRect();
+			return height > 0 && top >= 0 && top < innerHeight;
+		})()`, id))
+	}
+	require.Equal(t, "Headers", p.Eval(`document.querySelector(".contents a[aria-current]").textContent`))
+	p.RequireClean(base)
+}
+
+// TestTheReferenceNeedsNoScripts reads it without: all samples are there, and no form that does nothing.
+func TestTheReferenceNeedsNoScripts(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.As(browser.Views[0])
+	p.WithoutScripts()
+	p.open(base + "/reference")
+	for _, sign := range []string{"curl -H", "regedge.New", "from regedge import Client", "baseUrl:"} {
+		require.Contains(t, p.Eval(`document.querySelector("#getCompany .code").innerText`), sign)
+	}
+	require.Equal(t, "0", p.Eval(`String([...document.querySelectorAll(".try")].filter((form) => form.checkVisibility()).length)`))
+	p.Click(`.contents a[href="#getLLP"]`)
+	p.WaitFor(`Math.abs(document.getElementById("getLLP").getBoundingClientRect().top) < 100`)
 	p.RequireClean(base)
 }
 

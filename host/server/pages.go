@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/julienschmidt/httprouter"
 
 	"regedge/handler"
+	"regedge/web"
 )
 
 func (s *Server) newPages() *httprouter.Router {
@@ -32,26 +34,52 @@ func (s *Server) page(e *exchange) bool {
 	}
 	page, params, _ := s.pages.Lookup(http.MethodGet, at.Path)
 	if page == nil {
-		return false
+		return s.missingPage(e, at)
 	}
 	e.route = routePage
 	if e.request.Method != http.MethodGet && e.request.Method != http.MethodHead {
 		s.refusePage(e)
 		return true
 	}
-	w := &pageWriter{to: &e.response, header: make(http.Header)}
-	w.header.Set(handler.HeaderRequestID, s.config.NewRequestID())
-	w.header.Set("X-Content-Type-Options", "nosniff")
-	page(w, s.asPage(e, at), params)
-	w.finish()
-	if len(e.response.Body) > maxReusedBytes {
-		s.limitLarge(e)
+	q := s.asPage(e, at)
+	s.show(e, func(w http.ResponseWriter) { page(w, q, params) })
+	if e.response.Status == http.StatusNotFound && !web.AcceptsHTML(q.Header) {
+		e.response, e.route = handler.Response{}, routeOther
+		return false // the answer to programs is a problem document
 	}
 	return true
 }
 
+// missingPage answers a browser's request for a path that is none, if there is a page for that. It
+// returns false otherwise: programs get the answerer's problem document, and so does everyone below
+// the API's path.
+func (s *Server) missingPage(e *exchange, at *url.URL) bool {
+	if s.pages.NotFound == nil || e.request.Method != http.MethodGet && e.request.Method != http.MethodHead ||
+		at.Path == "/v1" || strings.HasPrefix(at.Path, "/v1/") {
+		return false
+	}
+	q := s.asPage(e, at)
+	if !web.AcceptsHTML(q.Header) {
+		return false
+	}
+	s.show(e, func(w http.ResponseWriter) { s.pages.NotFound.ServeHTTP(w, q) })
+	return true
+}
+
+// show makes the response that a page writes.
+func (s *Server) show(e *exchange, page func(http.ResponseWriter)) {
+	w := &pageWriter{to: &e.response, header: make(http.Header)}
+	w.header.Set(handler.HeaderRequestID, s.config.NewRequestID())
+	w.header.Set("X-Content-Type-Options", "nosniff")
+	page(w)
+	w.finish()
+	if len(e.response.Body) > maxReusedBytes {
+		s.limitLarge(e)
+	}
+}
+
 // maxLarge bounds the number of large pages being sent at once. Each is in memory until its client has
-// read it, and the largest has 1.5 MB.
+// read it, and the largest has 0.2 MB.
 const maxLarge = 32
 
 // limitLarge counts a large page until it was sent, or refuses the request if there are too many.

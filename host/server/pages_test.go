@@ -76,6 +76,42 @@ func TestOtherPathsGoToTheAnswerer(t *testing.T) {
 	})
 }
 
+// TestMissingPagesAreForBrowsers asks for paths that are none as a browser does and as programs do.
+func TestMissingPagesAreForBrowsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		missing := func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
+			http.Error(w, "a page", http.StatusNotFound)
+		}
+		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
+			router.GET("/guides/:name", missing)
+			router.NotFound = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { missing(w, r, nil) })
+		}})
+		const browser, program = "text/html,application/xhtml+xml,*/*;q=0.8", "*/*"
+		for _, ask := range []struct {
+			method, path, accept string
+			page                 bool
+		}{
+			{"GET", "/nowhere", browser, true}, {"GET", "/nowhere", program, false}, {"GET", "/nowhere", "", false},
+			{"HEAD", "/nowhere", browser, true}, {"POST", "/nowhere", browser, false}, {"OPTIONS", "/nowhere", browser, false},
+			{"GET", "/guides/none", browser, true}, {"GET", "/guides/none", program, false},
+			{"GET", "/v1", browser, false}, {"GET", "/v1/nothing", browser, false}, {"GET", "/v1/llps/x", browser, false}, {"GET", "/v1x", browser, true},
+		} {
+			request, err := http.NewRequest(ask.method, r.url+ask.path, nil)
+			require.NoError(t, err)
+			request.Header.Set("Accept", ask.accept)
+			response, err := r.client.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			want := "from-the-answerer"
+			if ask.page {
+				want = "from-the-server"
+				require.Equal(t, 404, response.StatusCode, ask)
+			}
+			require.Equal(t, []string{want}, response.Header.Values("X-Request-Id"), ask)
+		}
+	})
+}
+
 func TestPageGetsSchemeHostAndClient(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {

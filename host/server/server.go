@@ -67,7 +67,8 @@ type Config struct {
 	// DocsURL is the URL of the host's pages, without a slash at its end. It is empty if unknown.
 	DocsURL string
 	// Pages, if not nil, adds the host's pages to the router, including /problems/{code}. They
-	// answer GET and HEAD; the server adds the request id.
+	// answer GET and HEAD; the server adds the request id. What they answer with 404, and the router's
+	// NotFound, is for browsers: programs get the Answerer's answer.
 	Pages func(*httprouter.Router)
 	// Proxies are the trusted proxies.
 	Proxies Proxies

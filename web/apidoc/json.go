@@ -1,4 +1,4 @@
-package reference
+package apidoc
 
 import (
 	"bytes"
@@ -9,9 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documentJSON converts the YAML document to JSON and keeps the order of its members, in
-// which the reference shows them.
-func documentJSON(document []byte) ([]byte, error) {
+// JSON converts a YAML document to JSON and keeps the order of its members.
+func JSON(document []byte) ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
 		return nil, err
@@ -70,6 +69,18 @@ func writeSequence(b *bytes.Buffer, content []*yaml.Node) error {
 	}
 	b.WriteByte(']')
 	return nil
+}
+
+// indented is a value as JSON, laid out for reading.
+func indented(node *yaml.Node) (string, error) {
+	var plain, laidOut bytes.Buffer
+	if err := writeNode(&plain, node); err != nil {
+		return "", err
+	}
+	if err := json.Indent(&laidOut, plain.Bytes(), "", "  "); err != nil {
+		return "", err
+	}
+	return laidOut.String(), nil
 }
 
 func writeScalar(b *bytes.Buffer, node *yaml.Node) error {

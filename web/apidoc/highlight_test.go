@@ -1,4 +1,4 @@
-package reference
+package apidoc
 
 import (
 	"html"
@@ -12,7 +12,7 @@ import (
 func TestJSONIsColouredByWhatItIs(t *testing.T) {
 	require.Equal(t,
 		`{<span class="k">&#34;a&lt;&#34;</span>: [<span class="s">&#34;b&#34;</span>, <span class="n">-1.5</span>, <span class="n">null</span>]}`,
-		string(highlight(`{"a<": ["b", -1.5, null]}`)))
+		string(Highlight(`{"a<": ["b", -1.5, null]}`)))
 }
 
 var ownTag = regexp.MustCompile(`<span class="[ksn]">|</span>`)
@@ -22,7 +22,7 @@ func FuzzHighlight(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		marked := string(highlight(text))
+		marked := string(Highlight(text))
 		plain := ownTag.ReplaceAllString(marked, "")
 		require.NotContains(t, plain, "<", "only our own tags are in it")
 		require.Equal(t, strings.ReplaceAll(text, "\x00", "\uFFFD"), html.UnescapeString(plain))

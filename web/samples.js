@@ -1,41 +1,21 @@
 // Code samples: turns the list of languages into tabs, remembers the choice for all
-// samples, adds copy buttons, and writes samples of other calls.
+// samples, adds copy buttons, and shows other calls in samples with data-samples.
 
 const storageKey = "language";
 const sandboxKey = "reg_sandbox_public";
 // Where clients reach the service: as configured, else where this page came from, which
 // behind a proxy the server cannot know.
 const base = document.documentElement.dataset.base || location.origin;
-const templates = fetch("/assets/samples.json").then((response) => response.json());
+let templates;
 
 /** Rewrites the samples inside group as calls of path with the sandbox key. */
 export async function showCall(group, path) {
+  templates ??= fetch("/assets/samples.json").then((response) => response.json());
   const url = base + path;
   for (const { name, code } of await templates) {
     const target = group.querySelector(`[data-language="${name}"] code`);
     if (target) target.textContent = code.replaceAll("{url}", url).replaceAll("{key}", sandboxKey);
   }
-}
-
-/** Builds a group of samples for path, as the server writes them into its pages. */
-export async function newGroup(path) {
-  const group = document.createElement("div");
-  group.className = "samples";
-  for (const { name, language } of await templates) {
-    const sample = document.createElement("div");
-    sample.className = "sample";
-    sample.dataset.language = name;
-    const caption = document.createElement("p");
-    caption.textContent = language;
-    const pre = document.createElement("pre");
-    pre.tabIndex = 0;
-    pre.append(document.createElement("code"));
-    sample.append(caption, pre);
-    group.append(sample);
-  }
-  await showCall(group, path);
-  enhance(group);
-  return group;
 }
 
 let groups = 0;
@@ -83,7 +63,7 @@ function copyButton(group) {
   button.addEventListener("click", async () => {
     const code = group.querySelector(".sample:not([hidden]) code");
     try {
-      await navigator.clipboard.writeText(code.textContent);
+      await navigator.clipboard.writeText(code.innerText);
       button.textContent = "Copied";
     } catch {
       getSelection().selectAllChildren(code);
@@ -123,6 +103,7 @@ function choose(language) {
 }
 
 function select(group, language) {
+  if (!group.querySelector(`[role=tab][data-language="${language}"]`)) language = "curl";
   group.querySelectorAll("[role=tab]").forEach((tab) => {
     const chosen = tab.dataset.language === language;
     tab.setAttribute("aria-selected", String(chosen));
@@ -135,5 +116,5 @@ function select(group, language) {
 
 document.querySelectorAll(".samples").forEach((group) => {
   enhance(group);
-  showCall(group, group.dataset.samples);
+  if (group.dataset.samples) showCall(group, group.dataset.samples);
 });

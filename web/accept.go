@@ -1,0 +1,40 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// AcceptsHTML reports whether a request's header names HTML among what it accepts, as that of a browser
+// does which opens a page. Programs that accept everything, or do not say, want something else.
+func AcceptsHTML(header http.Header) bool {
+	for _, value := range header.Values("Accept") {
+		for part := range strings.SplitSeq(value, ",") {
+			kind, parameters, err := mime.ParseMediaType(part)
+			if err != nil || kind != "text/html" {
+				continue
+			}
+			if q, err := strconv.ParseFloat(parameters["q"], 64); err != nil || q > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AcceptsGzip reports whether an answer may be compressed with gzip.
+func AcceptsGzip(header http.Header) bool {
+	for _, value := range header.Values("Accept-Encoding") {
+		for part := range strings.SplitSeq(value, ",") {
+			coding, parameters, _ := strings.Cut(part, ";")
+			if strings.TrimSpace(coding) != "gzip" {
+				continue
+			}
+			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(parameters), "q="), 64)
+			return err != nil || q > 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,192 @@
+package apidoc
+
+import (
+	"html"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+)
+
+// documents are the service's own, by name.
+var documents = map[string]string{
+	"lookups": "../../host/reference/openapi.yaml",
+	"writer":  "../../replicate/metering/writer/openapi.yaml",
+}
+
+// eachDocument renders every document for a test, which also gets it as another library reads it.
+func eachDocument(t *testing.T, test func(t *testing.T, doc *openapi3.T, page string)) {
+	for name, path := range documents {
+		t.Run(name, func(t *testing.T) {
+			source, err := os.ReadFile(path)
+			require.NoError(t, err)
+			doc, err := openapi3.NewLoader().LoadFromData(source)
+			require.NoError(t, err)
+			page, err := Render(Config{Document: source, Path: "/openapi.yaml", Token: "a-token", Try: true, ProblemPages: "/problems/"})
+			require.NoError(t, err)
+			test(t, doc, string(page))
+		})
+	}
+}
+
+// shown are the operations that a page has to have.
+func shown(doc *openapi3.T, visit func(path, method string, item *openapi3.PathItem, o *openapi3.Operation)) {
+	for path, item := range doc.Paths.Map() {
+		for method, o := range item.Operations() {
+			if method != "OPTIONS" {
+				visit(path, method, item, o)
+			}
+		}
+	}
+}
+
+// sectionOf cuts an operation's part out of a page.
+func sectionOf(t *testing.T, page, id string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, `<section class="op" id="`+id+`"`)
+	require.True(t, found, "there is no %s", id)
+	section, _, _ := strings.Cut(rest, "</section>")
+	return section
+}
+
+func TestEveryOperationFieldHeaderAndCodeIsShown(t *testing.T) {
+	eachDocument(t, func(t *testing.T, doc *openapi3.T, page string) {
+		fields, codes, operations := 0, 0, 0
+		shown(doc, func(path, method string, item *openapi3.PathItem, o *openapi3.Operation) {
+			operations++
+			section := sectionOf(t, page, o.OperationID)
+			require.Contains(t, section, `<span class="verb `+method+`">`+method+`</span> <code>`+path+`</code>`)
+			require.Contains(t, html.UnescapeString(section), o.Summary)
+			require.Contains(t, page, `<a href="#`+o.OperationID+`">`, "the contents lead there")
+			for _, p := range append(item.Parameters, o.Parameters...) {
+				fields++
+				require.Contains(t, section, `<li id="`+o.OperationID+"."+p.Value.Name+`">`)
+			}
+			if o.RequestBody != nil {
+				fields += requireFields(t, section, o.OperationID+".body", o.RequestBody.Value.Content["application/json"].Schema)
+			}
+			for status, r := range o.Responses.Map() {
+				for name := range r.Value.Headers {
+					require.Contains(t, section, `<a href="#header-`+strings.ToLower(name)+`">`, "%s %s", o.OperationID, status)
+				}
+				if status[0] == '2' {
+					require.Contains(t, section, `id="`+o.OperationID+".answer."+status+`"`)
+					fields += requireFields(t, section, o.OperationID+".answer", r.Value.Content["application/json"].Schema)
+					continue
+				}
+				for code := range r.Value.Content["application/problem+json"].Examples {
+					codes++
+					require.Regexp(t, `<li id="`+o.OperationID+`\.`+code+`"><a class="http" href="#[^"]*">`+status+`</a> <a href="/problems/`+code+`"><code>`+code+`</code>`, section)
+				}
+			}
+		})
+		t.Log(operations, "operations,", fields, "fields,", codes, "errors,", len(page), "bytes")
+		require.Greater(t, fields, 50)
+	})
+}
+
+// requireFields looks for the anchors of all fields of a schema, those within others too, and counts them.
+func requireFields(t *testing.T, section, under string, ref *openapi3.SchemaRef) (count int) {
+	if ref == nil {
+		return 0
+	}
+	s := ref.Value
+	if s.Items != nil {
+		return requireFields(t, section, under, s.Items)
+	}
+	for name, property := range s.Properties {
+		id := under + "." + name
+		require.Contains(t, section, `<li id="`+id+`"><p class="name"><a href="#`+id+`"><code>`+name+`</code></a>`)
+		for _, value := range property.Value.Enum {
+			if text, ok := value.(string); ok {
+				require.Contains(t, section, "<code>"+text+"</code>", id)
+			}
+		}
+		count += 1 + requireFields(t, section, id, property)
+	}
+	return count
+}
+
+func TestHeadersAreDescribedOnce(t *testing.T) {
+	eachDocument(t, func(t *testing.T, doc *openapi3.T, page string) {
+		shown(doc, func(_, _ string, _ *openapi3.PathItem, o *openapi3.Operation) {
+			for _, r := range o.Responses.Map() {
+				for name, h := range r.Value.Headers {
+					require.Equal(t, 1, strings.Count(page, `<li id="header-`+strings.ToLower(name)+`"`), name)
+					first, _, _ := strings.Cut(strings.TrimSpace(h.Value.Description), "\n")
+					require.Contains(t, page, string(brief(first)), name)
+				}
+			}
+		})
+	})
+}
+
+func TestEveryLinkWithinAPageLeadsSomewhere(t *testing.T) {
+	eachDocument(t, func(t *testing.T, _ *openapi3.T, page string) {
+		ids := map[string]bool{}
+		for _, match := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			require.False(t, ids[match[1]], "two have the id %s", match[1])
+			ids[match[1]] = true
+		}
+		links := regexp.MustCompile(`(?:href="#|for="|aria-labelledby=")([^"]*)"`).FindAllStringSubmatch(page, -1)
+		require.Greater(t, len(links), 100)
+		for _, match := range links {
+			require.True(t, ids[match[1]], "nothing has the id %s", match[1])
+		}
+	})
+}
+
+func TestPreflightsAreNotListed(t *testing.T) {
+	eachDocument(t, func(t *testing.T, doc *openapi3.T, page string) {
+		require.NotContains(t, page, `verb OPTIONS`)
+		for _, item := range doc.Paths.Map() {
+			if item.Options != nil {
+				require.NotContains(t, page, item.Options.OperationID)
+				require.NotContains(t, page, html.EscapeString(item.Options.Summary))
+			}
+		}
+		require.NotContains(t, page, ">Preflight<")
+	})
+}
+
+func TestTextOfADocumentIsEscaped(t *testing.T) {
+	const evil = `<script>alert(1)</script>`
+	page, err := Render(Config{Token: `"` + evil, Document: []byte(`
+info: {title: "` + evil + `", description: "` + evil + `"}
+tags: [{name: T, description: "` + evil + `"}]
+paths:
+  /x/{p}:
+    get:
+      tags: [T]
+      operationId: x
+      summary: "` + evil + `"
+      parameters: [{name: p, in: path, example: "` + evil + `", schema: {type: string, enum: ["` + evil + `"]}}]
+      responses:
+        '200': {description: "` + evil + `", content: {application/json: {examples: {e: {summary: "` + evil + `", value: "` + evil + `"}}}}}
+        '400': {description: "` + evil + `", content: {application/problem+json: {examples: {e: {value: {title: "` + evil + `", detail: "` + evil + `"}}}}}}
+`), Samples: func(string) []Sample { return []Sample{{Language: evil, Name: evil, Code: evil + "«p»"}} }})
+	require.NoError(t, err)
+	require.NotContains(t, string(page), "<script")
+	require.Contains(t, string(page), html.EscapeString(evil))
+}
+
+func TestMistakesInADocumentAreErrors(t *testing.T) {
+	const head = "tags: [{name: T}]\npaths: {/x: {get: {tags: [T], operationId: x, "
+	for document, want := range map[string]string{
+		"a: [":      "yaml",
+		"paths: {}": "there are no paths",
+		head + `parameters: [{$ref: '#/components/parameters/None'}]}}}`:                                                        "x: there is no #/components/parameters/None",
+		head + `responses: {'200': {$ref: '#/components/responses/None'}}}}}`:                                                   "x: there is no #/components/responses/None",
+		head + `responses: {'200': {headers: {H: {$ref: '#/components/headers/None'}}}}}}}`:                                     "x: there is no #/components/headers/None",
+		head + `responses: {'200': {content: {application/json: {schema: {$ref: '#/components/schemas/None'}}}}}}}}`:            "x: there is no #/components/schemas/None",
+		head + "responses: {'200': {content: {application/json: {schema: {$ref: '#/components/schemas/S'}}}}}}}}\n" + recursive: "x: a schema contains itself",
+	} {
+		_, err := Render(Config{Document: []byte(document)})
+		require.ErrorContains(t, err, want, document)
+	}
+}
+
+const recursive = "components: {schemas: {S: {properties: {s: {$ref: '#/components/schemas/S'}}}}}"
