@@ -23,7 +23,7 @@ type replicaCommand struct {
 // Help is the text below the usage.
 func (c *replicaCommand) Help() string {
 	return `Runs sqld as a replica behind a gate, passes its output on, and starts it again when it has lost its
-database. That happens to one replica in some sixty whose primary was killed: it answers
+database, or when something has overwritten its file, which is then copied anew. The first happens to one replica in some sixty whose primary was killed: it answers
 "Namespace default doesn't exist" from then on, and follows no more. What is left of a
 database that was being removed is removed first, so that it is copied anew. When sqld ends
 by itself, so does this command, with an error: an init system starts both again.

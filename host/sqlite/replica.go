@@ -180,7 +180,7 @@ func (r *Replica) reportCorrupt(v *view, statement string, args []handler.Value,
 	next.remote = v.endpoint == nil
 	if r.view.CompareAndSwap(v, &next) {
 		if v.suspect == nil {
-			r.config.Log.Error("the replica's file is damaged: stop the replica, delete its directory, start it", "database", r.config.Database, "because", err)
+			r.config.Log.Error("the replica's file is damaged: regedge replica copies it anew; another replica has to be stopped, its directory deleted, and started", "database", r.config.Database, "because", err)
 		}
 		r.logSwitch(v, &next)
 	}

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -38,6 +40,7 @@ func TestNoLookupFailsWhenAPartDoes(t *testing.T) {
 		{"a primary killed and restarted", f.primaryKilled},
 		{"a primary killed, and a replica of it without its database", f.databaseLost},
 		{"a replica's directory deleted and rebuilt", f.replicaDeleted},
+		{"a replica's file overwritten", func(t *testing.T) time.Duration { return f.replicaOverwritten(t, l) }},
 		{"an edge killed and restarted", func(t *testing.T) time.Duration { return f.edgeKilled(t, l) }},
 		{"the network to the centre cut", func(t *testing.T) time.Duration { return f.cut(t, l) }},
 	} {
@@ -175,6 +178,36 @@ func (f *fixture) replicaDeleted(t *testing.T) time.Duration {
 		require.NoError(t, os.RemoveAll(r.Dir))
 		require.NoError(t, r.Start())
 	}
+	return f.follows()
+}
+
+// replicaOverwritten overwrites most of an edge's registry, which the replica then copies anew. Lookups of what was
+// there fail meanwhile.
+func (f *fixture) replicaOverwritten(t *testing.T, l *traffic) time.Duration {
+	e := f.Edges[1]
+	l.down.Store(e.Name, true)
+	defer l.down.Delete(e.Name)
+	for _, suffix := range []string{"", "-wal"} {
+		file, err := os.OpenFile(sqld.File(e.Replicas["registry"].Dir)+suffix, os.O_RDWR, 0)
+		require.NoError(t, err)
+		info, err := file.Stat()
+		require.NoError(t, err)
+		_, err = file.WriteAt(bytes.Repeat([]byte{0xa5}, int(info.Size()*3/4)), info.Size()/8)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+	}
+	harmed, failed := time.Now(), time.Now()
+	for row := 0; row < 100; row++ { // more than there are connections, each of which may have pages in its cache
+		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+l.cins[row%len(l.cins)], l.keys[0])
+		if err == nil && a.status == http.StatusOK {
+			l.paid.Add(1)
+			continue
+		}
+		require.Less(t, time.Since(harmed), patience)
+		row, failed = -1, time.Now()
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Logf("the last lookup failed after %v", failed.Sub(harmed).Round(time.Millisecond))
 	return f.follows()
 }
 

@@ -28,7 +28,7 @@ func TestNobodyIsGivenThePortBehindAGate(t *testing.T) {
 		},
 		"queries": func() (string, func()) {
 			config := Config{HTTP: testkit.FreePort(t), Reads: &Reads{}}
-			g, err := openReads(&config, newOutput(io.Discard))
+			g, err := openReads(&config, newOutput(io.Discard), nil)
 			require.NoError(t, err)
 			return config.HTTP, g.close
 		},

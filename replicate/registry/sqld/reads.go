@@ -57,8 +57,9 @@ type readGate struct {
 	served  chan struct{} // closed when it has stopped
 }
 
-// openReads listens on config.HTTP, and gives the server another address and config.Reads' key.
-func openReads(config *Config, output *output) (*readGate, error) {
+// openReads listens on config.HTTP, and gives the server another address and config.Reads' key. damaged gets
+// an element when an answer says that the file is damaged.
+func openReads(config *Config, output *output, damaged chan<- struct{}) (*readGate, error) {
 	listener, err := net.Listen("tcp", config.HTTP)
 	if err != nil {
 		return nil, err
@@ -81,6 +82,15 @@ func openReads(config *Config, output *output) (*readGate, error) {
 			}
 		},
 		FlushInterval: -1, // each row of a cursor at once
+		ModifyResponse: func(answer *http.Response) error {
+			watchAnswer(answer, func() {
+				select {
+				case damaged <- struct{}{}:
+				default:
+				}
+			})
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			refuseQuery(w, http.StatusBadGateway, "the replica does not answer")
 		},

@@ -18,12 +18,14 @@ import (
 // stopLimit is how long a server may take to stop before it is killed.
 const stopLimit = 5 * time.Second
 
-// Server is a server that can be stopped and started again. A replica that has lost its database is
-// restarted, and so is a primary that is handed a database; see tend and awaitSeed. The methods are safe for concurrent use.
+// Server is a server that can be stopped and started again. A replica that has lost its database, or whose
+// file is damaged, copies it anew, and a primary that is handed a database starts again with it; see tend and
+// awaitSeed. The methods are safe for concurrent use.
 type Server struct {
 	Config
-	mu  sync.Mutex
-	run *run // nil while it is stopped
+	mu     sync.Mutex
+	run    *run      // nil while it is stopped
+	copied time.Time // when a replica was last copied because of what a statement found; of tend alone
 }
 
 // run is one process of a server.
@@ -33,6 +35,7 @@ type run struct {
 	hold    *hold
 	gate    *gate         // of a primary with Link, nil for others
 	reads   *readGate     // of a replica with Reads, nil for others
+	damaged chan struct{} // has an element once a statement found the replica's file damaged
 	asked   string        // base URL of the process itself, for queries
 	ended   chan struct{} // closed at its end
 	err     error         // how it ended
@@ -46,7 +49,7 @@ func (s *Server) Start() error {
 }
 
 func (s *Server) start() (err error) {
-	r := &run{output: newOutput(s.Log), ended: make(chan struct{})}
+	r := &run{output: newOutput(s.Log), damaged: make(chan struct{}, 1), ended: make(chan struct{})}
 	if r.hold, err = takeDir(s.Dir, r.output); err != nil {
 		return fmt.Errorf("start sqld: %w", err)
 	}
@@ -67,7 +70,7 @@ func (s *Server) start() (err error) {
 		}
 	}
 	if s.Reads != nil {
-		if r.reads, err = openReads(&config, r.output); err != nil {
+		if r.reads, err = openReads(&config, r.output, r.damaged); err != nil {
 			return fmt.Errorf("open the port for queries: %w", err)
 		}
 	}

@@ -1,9 +1,12 @@
 package sqld_test
 
 import (
+	"bytes"
+	"context"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/pki"
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
@@ -113,4 +117,60 @@ func TestASeedIsTakenAtTheNextStart(t *testing.T) {
 		}, 30*time.Second, 50*time.Millisecond)
 	}
 	require.NoFileExists(t, sqld.SeedFile(primary.Dir))
+}
+
+// TestAnOverwrittenReplicaIsCopiedAnew: without a part of its file, sqld answers that it is malformed for
+// ever, and without all of it for many seconds.
+func TestAnOverwrittenReplicaIsCopiedAnew(t *testing.T) {
+	for name, harm := range map[string]func(file *os.File, size int64) error{
+		"a part": func(file *os.File, size int64) error {
+			_, err := file.WriteAt(bytes.Repeat([]byte{0xa5}, int(size/2)), size/4)
+			return err
+		},
+		"all of it": func(file *os.File, size int64) error { _, err := file.WriteAt(make([]byte, size), 0); return err },
+		"cut off":   func(file *os.File, _ int64) error { return file.Truncate(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			primary := sqldtest.Primary(t)
+			sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER, pad TEXT)",
+				"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) INSERT INTO probe SELECT n, hex(randomblob(200)) FROM c")
+			keyFile, token, err := pki.ReadLink(filepath.Join(dir, "link"), time.Now)
+			require.NoError(t, err)
+			log := &testkit.Log{}
+			replica := sqldtest.Start(t, sqld.Config{
+				HTTP: testkit.FreePort(t), Dir: filepath.Join(dir, "replica"), Primary: "http://" + primary.GRPC, Log: log,
+				Reads: &sqld.Reads{KeyFile: keyFile, Token: token, Admit: func(string) bool { return true }},
+			})
+			db := sqldtest.Open(t, replica)
+			const all = "SELECT count(*), coalesce(sum(length(pad)), 0) FROM probe"
+			whole := func(rows int) bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				var count, size int
+				return db.QueryRowContext(ctx, all).Scan(&count, &size) == nil && count == rows && size >= 20000*400
+			}
+			require.Eventually(t, func() bool { return whole(20000) }, time.Minute, 20*time.Millisecond)
+			require.Eventually(t, func() bool { // until then sqld forwards statements to the primary
+				info, err := os.Stat(sqld.File(replica.Dir) + "-wal")
+				return err == nil && info.Size() > 8<<20
+			}, time.Minute, 20*time.Millisecond)
+			for _, suffix := range []string{"", "-wal"} {
+				file, err := os.OpenFile(sqld.File(replica.Dir)+suffix, os.O_RDWR, 0)
+				require.NoError(t, err)
+				defer file.Close()
+				info, err := file.Stat()
+				require.NoError(t, err)
+				require.NoError(t, harm(file, info.Size()))
+			}
+			sqldtest.Exec(t, primary, "INSERT INTO probe VALUES (0, '')")
+			noticed := regexp.MustCompile("copied anew|reseting  replica") // by this package, or by sqld itself
+			require.Eventually(t, func() bool {
+				answered := whole(20001)
+				return noticed.MatchString(log.String()) && answered
+			}, time.Minute, 20*time.Millisecond, "%v", log)
+			require.LessOrEqual(t, strings.Count(log.String(), "copied anew"), 1)
+		})
+	}
 }

@@ -15,22 +15,38 @@ const (
 	askLimit  = 2 * time.Second
 )
 
-// tend restarts a replica that has lost its database, which is a defect of sqld 0.24. A primary that
+// tend restarts a replica whose file is damaged (see header), and one that has lost its database, which is
+// a defect of sqld 0.24. A primary that
 // was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes
 // one of those files at the same moment, as it does when a connection closes, sqld drops the
 // database: it answers 404 and does not follow the primary until it is restarted. It logs one of
 // signs then. tend verifies that with a request without a token, to which a healthy replica with
 // tokens answers 401.
 func (s *Server) tend(r *run) {
+	file := &header{path: File(s.Dir)}
+	defer file.close()
+	_ = file.gone() // remembers that it had a header, however soon it is lost
+	look := time.NewTicker(lookPause)
+	defer look.Stop()
 	for {
 		select {
 		case <-r.ended:
 			return
+		case <-look.C:
+			if file.gone() {
+				s.copyAnew(r, "it has no header")
+				return
+			}
+		case <-r.damaged:
+			if s.mayCopy(time.Now()) {
+				s.copyAnew(r, "a statement found it so")
+				return
+			}
 		case <-r.output.doubted:
-		}
-		if s.lost(r) {
-			s.restart(r, "the replica has lost its database, and is started again", os.Interrupt, s.discard)
-			return
+			if s.lost(r) {
+				s.restart(r, "the replica has lost its database, and is started again", os.Interrupt, s.discard)
+				return
+			}
 		}
 	}
 }

@@ -1,0 +1,128 @@
+package sqld
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// A replica's file that something overwrote is copied anew from the primary. sqld notices damage only when
+// it writes to the file itself, and goes on for ever where the damage lies elsewhere. SQLite keeps no
+// checksums of pages, so there are two signs: the header is gone, or a statement found a page that
+// is none.
+
+const (
+	// lookPause lies between two looks at the header of a replica's file.
+	lookPause = 500 * time.Millisecond
+	// copyPause lies between two copies because of what statements found: a copy of a country takes
+	// minutes, and loads the primary.
+	copyPause = 5 * time.Minute
+)
+
+// headerText begins every database file (https://sqlite.org/fileformat.html, section 1.3).
+const headerText = "SQLite format 3\x00"
+
+// header looks at the beginning of a replica's file.
+type header struct {
+	path string
+	file *os.File // kept open, since closing it would end this process's other locks of it
+	good bool     // whether it had its header once: a new file is empty at first
+}
+
+// gone reports whether the file has lost its header. A file that is missing, or another one, is sqld's work.
+func (h *header) gone() bool {
+	now, err := os.Stat(h.path)
+	if err != nil {
+		h.close()
+		return false
+	}
+	if h.file != nil {
+		if open, err := h.file.Stat(); err != nil || !os.SameFile(open, now) {
+			h.close()
+		}
+	}
+	if h.file == nil {
+		if h.file, err = os.Open(h.path); err != nil {
+			h.file = nil
+			return false
+		}
+	}
+	begin := make([]byte, len(headerText))
+	n, err := h.file.ReadAt(begin, 0)
+	if err != nil && err != io.EOF {
+		return false
+	}
+	if string(begin[:n]) == headerText {
+		h.good = true
+		return false
+	}
+	return n > 0 || h.good
+}
+
+func (h *header) close() {
+	if h.file != nil {
+		_ = h.file.Close()
+	}
+	h.file, h.good = nil, false
+}
+
+// The signs of damage in an answer of sqld: to a statement, and to a request that got no further. In a
+// row's values quotes are escaped, so that no data reads like the first ones.
+var (
+	damagedStatement = [][]byte{[]byte(`"code":"SQLITE_CORRUPT"`), []byte(`"code":"SQLITE_NOTADB"`)}
+	damagedDatabase  = [][]byte{[]byte("file is not a database"), []byte("database disk image is malformed")}
+)
+
+// longestSign bounds the signs above, in bytes.
+const longestSign = 40
+
+// watchAnswer passes the body of an answer on, and calls found if there is a sign of damage in it.
+func watchAnswer(answer *http.Response, found func()) {
+	signs := damagedStatement
+	if answer.StatusCode >= http.StatusInternalServerError {
+		signs = damagedDatabase
+	}
+	answer.Body = &watchedBody{ReadCloser: answer.Body, signs: signs, found: found}
+}
+
+type watchedBody struct {
+	io.ReadCloser
+	signs [][]byte
+	found func()
+	seam  []byte // the end of what was read before, and the beginning of what was read now
+}
+
+// Read implements io.Reader.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.seam = append(b.seam, p[:min(n, longestSign)]...)
+	for _, sign := range b.signs {
+		if bytes.Contains(b.seam, sign) || bytes.Contains(p[:n], sign) {
+			b.found()
+			break
+		}
+	}
+	if n > longestSign {
+		b.seam = append(b.seam[:0], p[n-longestSign:n]...)
+	} else if over := len(b.seam) - longestSign; over > 0 {
+		b.seam = append(b.seam[:0], b.seam[over:]...)
+	}
+	return n, err
+}
+
+// copyAnew ends the process, removes the database and starts the process again, which copies it from the
+// primary.
+func (s *Server) copyAnew(r *run, because string) {
+	s.restart(r, "the replica's file is damaged ("+because+"): it is removed, and copied anew", os.Kill, s.discard)
+}
+
+// mayCopy reports whether a copy because of what a statement found may begin now.
+func (s *Server) mayCopy(now time.Time) bool {
+	if !s.copied.IsZero() && now.Sub(s.copied) < copyPause {
+		return false
+	}
+	s.copied = now
+	return true
+}
