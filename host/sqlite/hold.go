@@ -42,12 +42,33 @@ func (n newest) Query(ctx context.Context, statement string, args []handler.Valu
 	s := n.Store
 	s.aside.Lock()
 	defer s.aside.Unlock()
-	if s.fresh == nil {
-		return ErrClosed
+	c, err := s.connectionAside()
+	if err != nil {
+		return err
 	}
-	s.fresh.limit.set(ctx, s.config.Now, s.config.Now().Add(s.config.Timeout))
-	defer s.fresh.limit.clear()
-	return s.fresh.query(statement, args, dst, s.config.MaxRows, s.config.MaxBytes)
+	c.limit.set(ctx, s.config.Now, s.config.Now().Add(s.config.Timeout))
+	defer c.limit.clear()
+	err = guard(func() error { return c.query(statement, args, dst, s.config.MaxRows, s.config.MaxBytes) })
+	if breaks(err) {
+		s.fresh = nil
+		c.close()
+	}
+	return err
+}
+
+// connectionAside returns the connection beside the slots, and opens it again after it broke. The caller
+// holds aside.
+func (s *Store) connectionAside() (c *connection, err error) {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed || !s.config.Watched {
+		return nil, ErrClosed
+	}
+	if s.fresh == nil {
+		s.fresh, err = s.connect(s.config.Connections)
+	}
+	return s.fresh, err
 }
 
 // hold makes every connection keep its read transaction until letGo, or one that it begins now. It
@@ -96,11 +117,18 @@ func (s *Store) holdSlot(ctx context.Context, at int) (clean bool, err error) {
 	now := s.config.Now()
 	c.limit.set(ctx, s.config.Now, now.Add(s.config.Timeout))
 	defer c.limit.clear()
-	if err := c.enter(now, true); err != nil {
-		return false, err
-	}
 	var result handler.Result
-	if err := c.query(selectPushing, nil, &result, s.config.MaxRows, s.config.MaxBytes); err != nil {
+	err = guard(func() error {
+		if err := c.enter(now, true); err != nil {
+			return err
+		}
+		return c.query(selectPushing, nil, &result, s.config.MaxRows, s.config.MaxBytes)
+	})
+	if err != nil {
+		if breaks(err) {
+			s.slots[at].idle = nil
+			c.close()
+		}
 		return false, err
 	}
 	return result.Rows() == 0 || result.Values[1].Int == 0, nil

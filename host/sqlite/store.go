@@ -96,7 +96,7 @@ type Store struct {
 	closed bool
 
 	aside sync.Mutex
-	fresh *connection // of a Watched store: reads the newest state beside the slots
+	fresh *connection // of a Watched store: reads the newest state beside the slots; nil after it broke
 }
 
 // slot holds one connection.
@@ -124,9 +124,7 @@ func Open(config Config) (*Store, error) {
 		}
 	}
 	if config.Watched {
-		alone := config
-		alone.ReadTx, alone.CacheResults = 0, false
-		c, err := connect(alone, config.Connections)
+		c, err := s.connect(config.Connections)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open database %s: %w", config.Path, err), s.Close())
 		}
@@ -142,9 +140,14 @@ func Open(config Config) (*Store, error) {
 // of its WAL, and its locks.
 func indexOf(path string) string { return path + "-shm" }
 
-// connect opens the connection of a slot. A pinned store accepts only the file that it has.
+// connect opens the connection of a slot, or the one beside them, whose statements each see the newest
+// state. A pinned store accepts only the file that it has.
 func (s *Store) connect(at int) (*connection, error) {
-	c, err := connect(s.config, at)
+	config := s.config
+	if at == config.Connections {
+		config.ReadTx, config.CacheResults = 0, false
+	}
+	c, err := connect(config, at)
 	if err != nil {
 		return nil, err
 	}
