@@ -84,7 +84,7 @@ func TestAnEdgeIsIdleWhenItHasNothingToSay(t *testing.T) {
 		say(edge)
 		require.False(t, edge.Idle(), name)
 	}
-	for _, two := range [][2]string{{"a rate", "a charge"}, {"a failed request", "a want"}, {"a want", "a recall"}, {"a recall", "an idle lease"}, {"a recall", "a doubt"},
+	for _, two := range [][2]string{{"a rate", "a charge"}, {"a failed request", "a want"}, {"a want", "a recall"}, {"a recall", "an idle lease"}, {"a doubt", "a recall"},
 		{"usage of an epoch before", "a failed request"}, {"usage of an epoch before", "a want"}, {"a want", "an idle lease"}} {
 		edge := idle()
 		says[two[0]](edge)

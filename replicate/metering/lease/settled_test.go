@@ -111,13 +111,15 @@ func TestABatchUnderWayIsSentAsItWasSealed(t *testing.T) {
 	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
 	require.NotNil(t, acknowledged(edge, start))
 	require.Empty(t, chargeCode(edge, start, "b", charge.Found))
+	require.NotNil(t, acknowledged(edge, start))
+	require.Empty(t, chargeCode(edge, start, "c", charge.Found))
 	sealed := edge.Sync(start).Batch
 	edge.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
-	other := &syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: start}
+	other := &syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Applied: 1, Live: 1, NowMillis: start}
 	edge.Apply(start, other, false)
-	require.EqualValues(t, 1, edge.Sync(start).Batch.Seq)
-	require.Equal(t, [][2]uint64{{1, 1}}, asked.batches, "by its epoch and number")
-	other.Applied = 1
+	require.EqualValues(t, 2, edge.Sync(start).Batch.Seq)
+	require.Equal(t, [][2]uint64{{1, 2}}, asked.batches, "by its epoch and number")
+	other.Applied = 2
 	edge.Apply(start, other, true)
 	require.Equal(t, sealed, edge.Sync(start).Batch)
 	require.Len(t, asked.batches, 1)
