@@ -1,0 +1,136 @@
+package handler
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/handler/ident"
+	"regedge/handler/names"
+)
+
+// lines is what forgivingStatement returns of names: forms and labels in turn.
+func lines(pairs ...string) string { return strings.Join(pairs, "\x1e") }
+
+func TestSuggestionsAreStringsOfAStructuredField(t *testing.T) {
+	for label, want := range map[string]string{
+		"":                 `""`,
+		"TATA ~ STEEL":     `"TATA ~ STEEL"`,
+		`"QUOTED" \ NAME`:  `"\"QUOTED\" \\ NAME"`,
+		"100% \x1f\x7f":    `"100%25 %1F%7F"`,
+		"É":                `"%C3%89"`,
+		"a\r\nX-Other: 1":  `"a%0D%0AX-Other: 1"`,
+		"\x00\xff, \"last": `"%00%FF, \"last"`,
+	} {
+		require.Equal(t, "x"+want, string(appendHeaderString([]byte("x"), label)), "%q", label)
+	}
+}
+
+// TestALongSuggestionIsLeftOutAlone: the header stays small, and has the others.
+func TestALongSuggestionIsLeftOutAlone(t *testing.T) {
+	const first, last = "tata steel", "tata steels"
+	quotes := 2
+	for length, kept := range map[int]bool{maxSuggestion - quotes: true, maxSuggestion - quotes + 1: false} {
+		long := strings.Repeat("X", length)
+		for name, c := range map[string]struct{ lines, with, without string }{
+			"alone":    {lines(first, long), `"` + long + `"`, ""},
+			"at first": {lines(first, long, last, "OTHER"), `"` + long + `", "OTHER"`, `"OTHER"`},
+			"at last":  {lines(first, "ONE", last, long), `"ONE", "` + long + `"`, `"ONE"`},
+		} {
+			want := c.without
+			if kept {
+				want = c.with
+			}
+			require.Equal(t, want, suggestions("tata steel", c.lines), "%s, %d bytes", name, length)
+		}
+	}
+	require.Empty(t, suggestions("tata steel", ""))
+	require.Empty(t, suggestions("tata steel", lines("another name", "ANOTHER NAME")))
+}
+
+// TestASearchWithoutAMatchSuggestsNames, in a header of its answer alone.
+func TestASearchWithoutAMatchSuggestsNames(t *testing.T) {
+	b := newBench()
+	b.registry.rows[searchStatement][1] = text("[]")
+	b.registry.rows[forgivingStatement][2] = text(lines("tata steel", "TATA STEEL LIMITED"))
+	r := b.get("/v1/search/companies?name=tata+stele&limit=3")
+	require.Equal(t, 200, r.Status)
+	require.Contains(t, string(r.Body), `"data":[]`)
+	require.Equal(t, `"TATA STEEL LIMITED"`, header(t, r, HeaderSearchSuggestion))
+	require.Equal(t, charge.NotFound, b.meter.asked[0].Outcome, "it is free")
+	require.Equal(t, []string{searchStatement, forgivingStatement}, b.registry.asked)
+	require.Equal(t, forgivingArgs("tata stele", 3), b.registry.args[1])
+
+	b.registry.rows[forgivingStatement][1] = text(`[{"value":"y"}]`)
+	r = b.get("/v1/search/companies?name=tata+stele")
+	require.Contains(t, string(r.Body), `"data":[{"value":"y"}]`)
+	require.Empty(t, header(t, r, HeaderSearchSuggestion))
+	require.Equal(t, charge.Found, b.meter.asked[1].Outcome)
+
+	b.registry.rows[forgivingStatement] = nil
+	require.Equal(t, RegistryUnavailable, problemOf(t, b.get("/v1/search/companies?name=tata+stele")))
+}
+
+// TestShortNamesAreNotForgiven: everything is like them.
+func TestShortNamesAreNotForgiven(t *testing.T) {
+	for name, again := range map[string]bool{"ab": false, "%C3%A9%C3%A9": false, "a.b": true, "abc": true, "((ab))": true, "%C3%A9%C3%A9%C3%A9": true} {
+		b := newBench()
+		b.registry.rows[searchStatement][1] = text("[]")
+		r := b.get("/v1/search/companies?name=" + name)
+		require.Equal(t, 200, r.Status)
+		require.Equal(t, again && len([]rune(names.Query(unescaped(name)))) > prefixOnlyRunes, len(b.registry.asked) == 2, name)
+	}
+}
+
+func unescaped(s string) string {
+	s, _ = unescape(s, true)
+	return s
+}
+
+// TestNamesAreComparedInEqualParts: an expression that many names fit must not crowd out the others.
+func TestNamesAreComparedInEqualParts(t *testing.T) {
+	for _, query := range []string{"tata stele", "a", "reliance industries limited", "zzz"} {
+		_, expressions := names.LikeTerms(query)
+		args := forgivingArgs(query, 7)
+		require.Equal(t, integer(7), args[3])
+		require.Equal(t, integer(int64(240/max(1, expressions))), args[5], query)
+	}
+}
+
+// TestTheSandboxSeesMaskedContacts, and live keys whole ones.
+func TestTheSandboxSeesMaskedContacts(t *testing.T) {
+	b := newBench()
+	row := b.registry.rows[companyStatement]
+	row[1+companyCIN], row[1+companyEmail], row[1+companyPhone] = text("U72900KA2015PTC990001"), text("registry@example.com"), text("+919876543210")
+	contact := func(key string) (email, phone string) {
+		r := b.Serve(request("GET", "/v1/companies/U72900KA2015PTC990001", "Authorization", "Bearer "+key))
+		require.Equal(t, 200, r.Status, "%s", r.Body)
+		var answer struct {
+			Data struct{ Contact struct{ Email, Phone string } }
+		}
+		require.NoError(t, json.Unmarshal(r.Body, &answer))
+		return answer.Data.Contact.Email, answer.Data.Contact.Phone
+	}
+	email, phone := contact(liveKey)
+	require.Equal(t, "registry@example.com +919876543210", email+" "+phone)
+	email, phone = contact(ident.SandboxKey)
+	require.Equal(t, "r****@e******.com +91******3210", email+" "+phone)
+	require.Equal(t, []Value{integer(1), integer(1)}, b.registry.args[1][1:3], "its made-up plan includes both")
+}
+
+// TestAFailedLookupWithoutAVerdictIsNotVoided: there is nothing to take back.
+func TestAFailedLookupWithoutAVerdictIsNotVoided(t *testing.T) {
+	lost := errors.New("no answer")
+	for target, voids := range map[string]int{"/v1/directors/x": 0, "/v1/search/companies?name=abc": 1} {
+		meter := &meterScript{charges: []error{lost, lost}}
+		h := &Handler{Registry: emptySearch{}, Meter: meter, Clock: fixedClock(1), Random: &countingRandom{}, DocsURL: func() string { return "" }}
+		r := h.Serve(request("GET", target, "Authorization", "Bearer "+ident.SandboxKey))
+		require.Equal(t, 503, r.Status)
+		require.Len(t, meter.asked, 2)
+		require.Len(t, meter.voided, voids, target)
+	}
+}
