@@ -76,7 +76,7 @@ func (m *requestMeter) voidCharge() error {
 	if m.charged == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, meterLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), meterLimit)
 	defer cancel()
 	if err := m.meter.Void(ctx, m.charged); err != nil {
 		return fmt.Errorf("void charge %s: %w", m.charged, err)
