@@ -37,13 +37,15 @@ func (h *household) seed() (owner, operator, guest []string) {
 		}
 		h.use(ledger, account, key.ID, i)
 	}
+	_, err = h.client.AddOwnerToken(h.T.Context(), account, "monthly report", writer.RoleRead, 90*24*time.Hour)
+	require.NoError(h.T, err)
 	h.Open(h.dashboard + writer.InvitationPath + invitation.Token)
 	h.Type("#password", "four plain words here")
 	submit(h.Tab, "form.stack button", `document.querySelector(".who button")`)
 	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
-	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor"},
+	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor", "/settings/tokens", "/settings/api"},
 		[]string{"/accounts", at, at + "/suspension", at + "/usage", at + "/credits", "/people", "/people/1/remove", "/edges", "/api", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }
@@ -141,7 +143,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.As(browser.View{Width: 320, Height: 640})
-	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings"} {
+	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/api"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 	}

@@ -35,10 +35,13 @@ type activityData struct {
 	Before   string // the cursor of the next page, empty on the last one
 }
 
+// byOwnToken says that an entry was made with a token of an owner: nobody else's name begins so.
+const byOwnToken = `a.actor LIKE 'owner''s token %'`
+
 // An owner sees the entries of their own account, without the names and addresses of
 // operators.
-const selectOwnActivity = `SELECT a.id, a.at, CASE WHEN u.id IS NULL AND a.actor <> '' THEN 'the service' ELSE a.actor END,
-	coalesce(a.account, 0), CASE WHEN u.id IS NULL AND a.actor <> '' THEN '' ELSE a.address END, a.act, a.detail
+const selectOwnActivity = `SELECT a.id, a.at, CASE WHEN u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + ` THEN 'the service' ELSE a.actor END,
+	coalesce(a.account, 0), CASE WHEN u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + ` THEN '' ELSE a.address END, a.act, a.detail
 	FROM audit a LEFT JOIN user u ON u.email = a.actor AND u.account = a.account
 	WHERE a.account = ?1 AND a.id < ?2 ORDER BY a.id DESC LIMIT ?3`
 
@@ -95,6 +98,12 @@ var acts = []struct {
 	{"POST /v1/accounts", "create account", false},
 	{"PATCH /v1/accounts/*", "change account", false},
 	{"POST /v1/accounts/*/keys", "create key", false},
+	{"POST /v1/account/keys", "create key", false},
+	{"PATCH /v1/account/keys/*", "change key", true},
+	{"POST /v1/account/keys/*/rotate", "rotate key", true},
+	{"DELETE /v1/account/keys/*", "revoke key", true},
+	{"POST /v1/accounts/*/tokens", "create API token", false},
+	{"DELETE /v1/owner-tokens/*", "end API token", true},
 	{"PATCH /v1/keys/*", "change key", true},
 	{"POST /v1/keys/*/rotate", "rotate key", true},
 	{"DELETE /v1/keys/*", "revoke key", true},

@@ -83,6 +83,24 @@ type apiData struct {
 	Groups             []apiGroup
 	Codes              []string
 	Path               string // of the document
+	Tokens             string // how to get one
+}
+
+// ownRole is the role of the calls that owners' tokens open.
+const ownRole = "owner"
+
+// ofOwners is the part of the page for owners.
+func (a apiData) ofOwners() apiData {
+	own := apiData{Title: "Your account by API", Path: a.Path, Codes: a.Codes,
+		Description: "Every call takes a token of your settings: Authorization: Bearer reg_owner_…. It opens this account alone, " +
+			"at most 120 times a minute. A change takes an Idempotency-Key of 16 to 128 characters and is made once under it. " +
+			"Times are RFC 3339 in UTC, credits whole numbers. Every answer has an X-Request-Id."}
+	for _, g := range a.Groups {
+		if len(g.Calls) > 0 && g.Calls[0].Role == ownRole {
+			own.Groups = append(own.Groups, g)
+		}
+	}
+	return own
 }
 
 // readAPI reads the document for the page. It is read once, when the dashboard is made.
@@ -92,7 +110,8 @@ func readAPI(source []byte) (apiData, error) {
 		return apiData{}, fmt.Errorf("read the document of the API: %w", err)
 	}
 	data := apiData{Title: doc.Info.Title, Description: doc.Info.Description, Path: writer.DocumentPath,
-		Codes: doc.Components.Schemas["Problem"].Properties["code"].Enum}
+		Tokens: "regedge trust operator add",
+		Codes:  doc.Components.Schemas["Problem"].Properties["code"].Enum}
 	for _, tag := range doc.Tags {
 		data.Groups = append(data.Groups, apiGroup{Name: tag.Name, Description: tag.Description})
 	}

@@ -52,6 +52,7 @@ type Dashboard struct {
 	passwords *passwords
 	templates templates
 	api       apiData
+	ownAPI    apiData // of it, what owners' tokens open
 	assets    map[string]web.Asset
 	pages     http.Handler
 }
@@ -73,6 +74,7 @@ func New(config Config) (*Dashboard, error) {
 	if d.api, err = readAPI(writer.Document()); err != nil {
 		return nil, err
 	}
+	d.ownAPI = d.api.ofOwners()
 	d.pages = d.routes()
 	return d, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+
+	"regedge/replicate/metering/writer"
 )
 
 type peopleData struct {
@@ -62,8 +64,8 @@ func (d *Dashboard) removePerson(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	act := v.act("remove person", p.Account, p.Email)
-	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, _ int64) error {
-		if err := errors.Join(endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID), dropTwoFactor(ctx, tx, p.ID)); err != nil {
+	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		if err := errors.Join(writer.EndOwnerTokensOf(ctx, tx, now, p.Email), endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID), dropTwoFactor(ctx, tx, p.ID)); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?`, p.Email); err != nil {

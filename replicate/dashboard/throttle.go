@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -51,7 +50,7 @@ func counters(v *visit, email string, device []byte, known, code bool) []counter
 	if known {
 		return []counter{{"device:" + hex.EncodeToString(device), attemptsPerDevice}}
 	}
-	address := network(v.address)
+	address := writer.Network(v.address)
 	list := []counter{
 		{hashed("pair:", email+" "+address), attemptsPerPair},
 		{"address:" + address, attemptsPerAddress},
@@ -68,16 +67,6 @@ func counters(v *visit, email string, device []byte, known, code bool) []counter
 func hashed(kind, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return kind + hex.EncodeToString(sum[:attemptSubjectLength])
-}
-
-// network is what a client address counts under: IPv6 by /64, since one person usually has all of it.
-func network(address string) string {
-	addr, err := netip.ParseAddr(address)
-	if err == nil && addr.Is6() && !addr.Is4In6() {
-		prefix, _ := addr.WithZone("").Prefix(64)
-		return prefix.String()
-	}
-	return address
 }
 
 // countAttempt counts an attempt before it is made, so that concurrent attempts can't pass

@@ -16,6 +16,8 @@ func TestActsAreToldInWords(t *testing.T) {
 		"POST /v1/accounts":             "create account",
 		"POST /v1/accounts/2/keys":      "create key",
 		"DELETE /v1/keys/5":             "revoke key 5",
+		"DELETE /v1/account/keys/5":     "revoke key 5",
+		"POST /v1/accounts/2/tokens":    "create API token",
 		"POST /v1/nodes/edge-1/retire":  "retire node edge-1",
 		"PUT /v1/plans/scale":           "set plan scale",
 		"POST /v1/something/else/again": "POST /v1/something/else/again",

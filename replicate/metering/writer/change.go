@@ -114,7 +114,9 @@ func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor stri
 		return r
 	}
 	act := Act{Actor: actor, Name: r.Method + " " + r.URL.Path, Address: w.config.Client(r)}
-	if strings.HasPrefix(r.URL.Path, "/v1/accounts/") {
+	if token, ok := ownerOf(r); ok {
+		act.Account = token.account
+	} else if strings.HasPrefix(r.URL.Path, "/v1/accounts/") {
 		act.Account, _ = strconv.ParseInt(p.ByName("id"), 10, 64)
 	}
 	var compact bytes.Buffer

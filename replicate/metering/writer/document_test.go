@@ -3,6 +3,7 @@ package writer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -31,8 +32,9 @@ func documented(path string) string {
 	return strings.NewReplacer(":id", "{id}", ":name", "{name}").Replace(path)
 }
 
-// ofOperators lists the routes that the document describes: those that take an operators' token and speak JSON.
-func ofOperators(w *Writer) (routes []route) {
+// ofDocument lists the routes that the document describes: those that take an operators' or an owner's token
+// and speak JSON.
+func ofDocument(w *Writer) (routes []route) {
 	for _, r := range w.table() {
 		if r.needs != anyone && r.needs != edges && r.path != "/metrics" {
 			routes = append(routes, r)
@@ -46,13 +48,16 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 	w, _, _ := runForRoles(t)
 	doc := loadDocument(t)
 	var served, described []string
-	for _, r := range ofOperators(w) {
+	for _, r := range ofDocument(w) {
 		served = append(served, r.method+" "+documented(r.path))
 		item := doc.Paths.Value(documented(r.path))
 		require.NotNil(t, item, "%s is not described", r.path)
 		operation := item.GetOperation(r.method)
 		require.NotNil(t, operation, "%s %s is not described", r.method, r.path)
 		require.Equal(t, string(r.needs), operation.Extensions["x-role"], "role of %s %s", r.method, r.path)
+		if r.needs == owners {
+			require.Equal(t, openapi3.NewSecurityRequirements().With(openapi3.SecurityRequirement{"ownersToken": {}}), operation.Security)
+		}
 		var query []string
 		for _, p := range operation.Parameters {
 			if p.Value.In == "query" {
@@ -75,7 +80,7 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 	doc := loadDocument(t)
 	for _, value := range []any{
 		Account{}, AccountChange{}, Key{}, NewKey{}, KeyChange{}, Plan{}, CreditEntry{}, CreditChange{}, Unresolved{}, Node{}, NewNode{},
-		UsageRow{}, UsageSum{}, UsageSums{}, AuditEntry{}, Report{}, Replica{}, Invitation{}, OperatorToken{}, NewOperatorToken{}, Health{},
+		UsageRow{}, UsageSum{}, UsageSums{}, OwnerToken{}, NewOwnerToken{}, OwnAccount{}, AuditEntry{}, Report{}, Replica{}, Invitation{}, OperatorToken{}, NewOperatorToken{}, Health{},
 	} {
 		kind := reflect.TypeOf(value)
 		requireFields(t, doc, kind.Name(), kind)
@@ -106,12 +111,12 @@ func requireFields(t *testing.T, doc *openapi3.T, name string, kind reflect.Type
 }
 
 // exchange sends a request and checks it and its answer by the document.
-func exchangeAsDocumented(t *testing.T, w *Writer, doc *openapi3.T, r route, path, body string) *httptest.ResponseRecorder {
+func exchangeAsDocumented(t *testing.T, w *Writer, doc *openapi3.T, r route, token, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	target, _, _ := strings.Cut(path, "?")
 	request := httptest.NewRequest(r.method, "http://writer"+path, strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+firstOperator)
+	request.Header.Set("Authorization", "Bearer "+token)
 	item := doc.Paths.Value(documented(r.path))
 	values := map[string]string{}
 	pattern, parts := strings.Split(r.path, "/"), strings.Split(target, "/")
@@ -158,20 +163,36 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 		{"GET", "/v1/unresolved", ""}, {"POST", "/v1/unresolved/01M/credit", ""},
 		{"POST", "/v1/invitations", `{"email":"b@example.com","account":1}`}, {"GET", "/v1/plans", ""}, {"PUT", "/v1/plans/own", `{"per_minute":1}`},
 		{"POST", "/v1/tokens", `{"name":"ci","role":"read","life_seconds":60}`}, {"GET", "/v1/tokens", ""}, {"DELETE", "/v1/tokens/ci", ""},
-		{"GET", "/v1/health", ""}, {"DELETE", "/v1/keys/1", ""},
+		{"POST", "/v1/accounts/1/tokens", `{"name":"ci","role":"all","life_seconds":60}`}, {"GET", "/v1/accounts/1/tokens", ""},
+		{"GET", "/v1/account", ""}, {"POST", "/v1/account/keys", `{"name":"c"}`}, {"GET", "/v1/account/keys?limit=1", ""}, {"GET", "/v1/account/keys/2", ""},
+		{"PATCH", "/v1/account/keys/2", `{"name":"d"}`}, {"POST", "/v1/account/keys/2/rotate", `{"overlap_seconds":60}`},
+		{"DELETE", "/v1/account/keys/2", ""}, {"GET", "/v1/account/usage?by=day,key", ""}, {"GET", "/v1/account/usage?format=csv", ""},
+		{"DELETE", "/v1/owner-tokens/1", ""}, {"GET", "/v1/health", ""}, {"DELETE", "/v1/keys/1", ""},
 	}
-	routes := ofOperators(w)
+	owner := ""
+	token := func(r route) string {
+		if r.needs == owners {
+			return owner
+		}
+		return firstOperator
+	}
+	routes := ofDocument(w)
 	done := map[string]bool{}
 	for _, c := range calls {
 		i := slices.IndexFunc(routes, func(r route) bool { return r.method == c.method && matches(r.path, c.path) })
 		require.GreaterOrEqual(t, i, 0, c.path)
-		answer := exchangeAsDocumented(t, w, doc, routes[i], c.path, c.body)
+		answer := exchangeAsDocumented(t, w, doc, routes[i], token(routes[i]), c.path, c.body)
 		require.Equal(t, http.StatusOK, answer.Code, "%s %s: %s", c.method, c.path, answer.Body)
 		done[routes[i].method+routes[i].path] = true
+		if c.path == "/v1/accounts/1/tokens" && c.method == "POST" {
+			var made NewOwnerToken
+			require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &made))
+			owner = made.Token
+		}
 	}
 	require.Len(t, done, len(routes), "each route is called")
 	again := exchangeAsDocumented(t, w, doc, routes[slices.IndexFunc(routes, func(r route) bool { return r.path == "/v1/keys/:id/rotate" })],
-		"/v1/keys/1/rotate", `{"overlap_seconds":60}`)
+		firstOperator, "/v1/keys/1/rotate", `{"overlap_seconds":60}`)
 	require.Equal(t, http.StatusConflict, again.Code)
 }
 

@@ -18,9 +18,13 @@ var (
 	ErrMethod       = errors.New("this path does not take that method")
 	ErrTaken        = errors.New("the name is taken")
 	ErrTooManyKeys  = errors.New("an account has at most 5 active keys: revoke one first")
-	ErrKeyEnded     = errors.New("the key was revoked or has expired, and stays so: make another one")
-	ErrUnknownPlan  = errors.New("there is no such plan")
-	ErrRetired      = errors.New("the node is retired, for ever")
+	// ErrSuspended is returned for changes of a suspended account with an owner's token.
+	ErrSuspended     = errors.New("the account is suspended: it can be read, not changed")
+	ErrTooMany       = errors.New("too many requests")
+	ErrTooManyTokens = errors.New("an account has at most 10 active tokens: end one first")
+	ErrKeyEnded      = errors.New("the key was revoked or has expired, and stays so: make another one")
+	ErrUnknownPlan   = errors.New("there is no such plan")
+	ErrRetired       = errors.New("the node is retired, for ever")
 	// ErrBeyondBalance is returned for credits to take that the account does not have.
 	ErrBeyondBalance = errors.New("the account has fewer credits")
 	ErrNodeFenced    = errors.New("the node is fenced since its messages could not be stored: see the writer's log, then give it a new token")
@@ -54,6 +58,9 @@ var apiErrors = []apiError{
 	{ErrMethod, "method_not_allowed", http.StatusMethodNotAllowed},
 	{ErrTaken, "taken", http.StatusConflict},
 	{ErrTooManyKeys, "too_many_keys", http.StatusConflict},
+	{ErrTooManyTokens, "too_many_tokens", http.StatusConflict},
+	{ErrSuspended, "account_suspended", http.StatusForbidden},
+	{ErrTooMany, "too_many_requests", http.StatusTooManyRequests},
 	{ErrKeyEnded, "key_ended", http.StatusConflict},
 	{ErrVersion, "sync_version", http.StatusUpgradeRequired},
 	{ErrFenced, "fenced", http.StatusServiceUnavailable},

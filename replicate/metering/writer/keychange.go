@@ -52,6 +52,9 @@ func activeKey(ctx context.Context, r *http.Request, tx *sql.Tx, nowMillis, id i
 	if err != nil {
 		return err
 	}
+	if err := checkOwn(r, k); err != nil {
+		return err
+	}
 	setActAccount(r, k.Account)
 	if !k.Active() {
 		return ErrKeyEnded

@@ -55,7 +55,11 @@ func (w *Writer) readKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readKey(r.Context(), w.config.Ledger, w.now(), id)
+	k, err := readKey(r.Context(), w.config.Ledger, w.now(), id)
+	if err != nil {
+		return nil, err
+	}
+	return k, checkOwn(r, k)
 }
 
 // keysPage selects an account's keys by name or by the characters that are shown.
@@ -137,6 +141,9 @@ func (w *Writer) revokeKey(r *http.Request, p httprouter.Params) (any, error) {
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		k, err := readKey(ctx, tx, now, id)
 		if err != nil {
+			return err
+		}
+		if err := checkOwn(r, k); err != nil {
 			return err
 		}
 		setActAccount(r, k.Account)

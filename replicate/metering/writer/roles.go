@@ -24,10 +24,11 @@ const (
 	RoleAll      Role = "all"
 )
 
-// Routes that no operators' token opens: anyone may ask them, or edges with their own token.
+// Routes that no operators' token opens: anyone may ask them, or edges or owners with their own tokens.
 const (
 	anyone Role = "anyone"
 	edges  Role = "edges"
+	owners Role = "owner"
 )
 
 // Roles lists the roles that a token can have.
@@ -35,7 +36,7 @@ func Roles() []Role { return []Role{RoleRead, RoleAccounts, RoleNodes, RoleAll} 
 
 // includes reports whether a token with role r may do what needs another role.
 func (r Role) includes(needed Role) bool {
-	return needed != "" && (r == RoleAll || needed == RoleRead || needed == r)
+	return needed != "" && needed != owners && (r == RoleAll || needed == RoleRead || needed == r)
 }
 
 // operatorToken is a token of operators, as it is checked. The first one, which configures the
@@ -76,6 +77,9 @@ func (w *Writer) operatorOf(r *http.Request) (found operatorToken, err error) {
 		return found, ErrUnauthorized
 	}
 	err = ErrUnauthorized
+	if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "+ownerPrefix) {
+		err = &detailed{ErrUnauthorized, "this call takes an operators' token; an owner's token opens " + ownPath + " and what is below it"}
+	}
 	w.mu.Lock()
 	for _, t := range w.operators {
 		if subtle.ConstantTimeCompare(hash[:], t.hash[:]) == 1 {

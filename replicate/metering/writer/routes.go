@@ -31,7 +31,7 @@ var (
 
 // table lists all that the writer answers. A route without a role is refused to everybody.
 func (w *Writer) table() []route {
-	return []route{
+	return append(w.ownTable(), []route{
 		{"GET", "/healthz", anyone, serveAlive, nil},
 		{"GET", "/readyz", anyone, w.serveReady, nil},
 		{"GET", DocumentPath, anyone, serveDocument, nil},
@@ -46,6 +46,7 @@ func (w *Writer) table() []route {
 		{"GET", "/v1/accounts/:id/keys", RoleRead, w.answering(w.listKeys), pageParams},
 		{"GET", "/v1/keys/:id", RoleRead, w.answering(w.readKey), nil},
 		{"GET", "/v1/accounts/:id/credits", RoleRead, w.answering(w.listCredits), nil},
+		{"GET", "/v1/accounts/:id/tokens", RoleRead, w.answering(w.listOwnerTokens), nil},
 		{"GET", "/v1/accounts/:id/usage", RoleRead, w.serveUsageSums, usageSumParams},
 		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans), nil},
 		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes), pageParams},
@@ -59,6 +60,8 @@ func (w *Writer) table() []route {
 		{"PATCH", "/v1/keys/:id", RoleAccounts, w.answering(w.changeKey), nil},
 		{"POST", "/v1/keys/:id/rotate", RoleAccounts, w.answering(w.rotateKey), nil},
 		{"DELETE", "/v1/keys/:id", RoleAccounts, w.answering(w.revokeKey), nil},
+		{"POST", "/v1/accounts/:id/tokens", RoleAccounts, w.answering(w.addOwnerToken), nil},
+		{"DELETE", "/v1/owner-tokens/:id", RoleAccounts, w.answering(w.endOwnerToken), nil},
 		{"POST", "/v1/accounts/:id/credits", RoleAccounts, w.answering(w.changeCredits), nil},
 		{"POST", "/v1/invitations", RoleAccounts, w.answering(w.addInvitation), nil},
 		{"POST", "/v1/unresolved/:name/credit", RoleAccounts, w.answering(w.creditUnresolved), nil},
@@ -72,7 +75,7 @@ func (w *Writer) table() []route {
 		{"GET", "/v1/tokens", RoleAll, w.answering(w.listTokens), nil},
 		{"POST", "/v1/tokens", RoleAll, w.answering(w.addToken), nil},
 		{"DELETE", "/v1/tokens/:name", RoleAll, w.answering(w.endToken), nil},
-	}
+	}...)
 }
 
 // routes maps paths to handlers.
@@ -106,17 +109,18 @@ func named(path string, serve httprouter.Handle) httprouter.Handle {
 	}
 }
 
-// guarded lets only requests through whose token has the role that the route needs. What operators
-// change is audited, and made once for each Idempotency-Key. The routes of edges check the edge's token themselves.
+// guarded lets only requests through whose token has the role that the route needs. What is changed is
+// audited, and made once for each Idempotency-Key. The routes of edges check the edge's token themselves.
 func (w *Writer) guarded(route route) httprouter.Handle {
 	if route.needs == anyone || route.needs == edges {
 		return route.serve
 	}
+	identify := w.asOperator
+	if route.needs == owners {
+		identify = w.asOwner
+	}
 	return func(rw http.ResponseWriter, r *http.Request, p httprouter.Params) {
-		token, err := w.operatorOf(r)
-		if err == nil {
-			err = token.check(route.needs)
-		}
+		r, actor, err := identify(r, route.needs)
 		if err == nil {
 			err = checkQuery(r, route.params)
 		}
@@ -125,7 +129,7 @@ func (w *Writer) guarded(route route) httprouter.Handle {
 			body, err = readChange(r)
 		}
 		if err == nil {
-			r = w.withRequestAct(withOperator(r, token), p, token.actor(), body)
+			r = w.withRequestAct(r, p, actor, body)
 			r, err = withIdempotency(r, actorOf(r), body)
 		}
 		if err != nil {
@@ -134,6 +138,15 @@ func (w *Writer) guarded(route route) httprouter.Handle {
 		}
 		route.serve(rw, r, p)
 	}
+}
+
+// asOperator finds the operators' token of a request and who that is, for the audit log.
+func (w *Writer) asOperator(r *http.Request, needs Role) (*http.Request, string, error) {
+	token, err := w.operatorOf(r)
+	if err == nil {
+		err = token.check(needs)
+	}
+	return withOperator(r, token), token.actor(), err
 }
 
 func serveAlive(rw http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
@@ -177,6 +190,10 @@ func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 			w.config.Logger.Error("request failed", "method", r.Method, "route", r.Pattern, "request", id, "error", err)
 		}
 		detail = row.err.Error()
+	}
+	var throttled *throttledError
+	if errors.As(err, &throttled) {
+		rw.Header().Set("Retry-After", throttled.seconds())
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(row.status)

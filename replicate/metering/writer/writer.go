@@ -73,6 +73,7 @@ type Writer struct {
 	reports   reportStore
 	projector *projector
 	offenders *offenders
+	gate      *ownerGate
 
 	generation uint64
 	fenced     atomic.Bool
@@ -105,6 +106,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 	if err := w.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
+	w.gate = newOwnerGate(w.config.Now)
 	w.offenders = newOffenders(w.config.Now, w.config.Logger)
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
 	w.metrics.watch(w)

@@ -176,6 +176,20 @@ CREATE TABLE operator_token (
   ends_at    INTEGER NOT NULL  -- or when an operator ended it
 ) STRICT, WITHOUT ROWID;
 
+-- Tokens with which an owner's programs use the API of their own account.
+CREATE TABLE owner_token (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  account    INTEGER NOT NULL REFERENCES account (id),
+  name       TEXT    NOT NULL,
+  hash       BLOB    NOT NULL UNIQUE, -- SHA-256 of the token
+  role       TEXT    NOT NULL CHECK (role IN ('read', 'all')),
+  made_by    TEXT    NOT NULL, -- e-mail address of the owner, or as in audit
+  created_at INTEGER NOT NULL,
+  ends_at    INTEGER NOT NULL  -- or when it was ended
+) STRICT;
+
+CREATE INDEX owner_token_by_account ON owner_token (account);
+
 -- Dashboard users. An owner belongs to one account, an operator to none.
 CREATE TABLE user (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -261,7 +275,7 @@ CREATE TABLE attempt (
 CREATE TABLE audit (
   id      INTEGER PRIMARY KEY,
   at      INTEGER NOT NULL,
-  actor   TEXT    NOT NULL, -- e-mail address, 'operators'' token', 'token NAME', or '' when not signed in
+  actor   TEXT    NOT NULL, -- e-mail address, 'operators'' token', 'token NAME', 'owner''s token ID (NAME)', or '' when not signed in
   account INTEGER,          -- the account concerned, if any
   address TEXT    NOT NULL, -- IP address of the client
   act     TEXT    NOT NULL,

@@ -1,0 +1,208 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits of requests with owners' tokens. Owners are customers, and share the writer with the edges.
+const (
+	// wrongWindow and wrongsPerAddress bound requests with unknown tokens from one client address, like
+	// sign-ins. A token that has been let in before is let in from there all the same.
+	wrongWindow      = 15 * time.Minute
+	wrongsPerAddress = 30
+	// ownerWindow and requestsPerToken bound the requests with one token.
+	ownerWindow      = time.Minute
+	requestsPerToken = 120
+	// maxGateEntries bounds what the gate remembers, of each kind.
+	maxGateEntries = 10_000
+)
+
+// throttledError is ErrTooMany with the time after which it ends.
+type throttledError struct {
+	wait time.Duration
+	text string
+}
+
+func (e *throttledError) Error() string   { return e.text }
+func (e *throttledError) Unwrap() error   { return ErrTooMany }
+func (e *throttledError) seconds() string { return strconv.FormatInt(int64(e.wait/time.Second)+1, 10) }
+
+// ownerGate counts the requests with owners' tokens in windows. It is safe for concurrent use.
+type ownerGate struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	wrongs map[string]gateCount            // by network of the client
+	asked  map[int64]gateCount             // by number of the token
+	let    map[[sha256.Size]byte]time.Time // tokens that were let in
+}
+
+type gateCount struct {
+	since time.Time
+	count int
+}
+
+func newOwnerGate(now func() time.Time) *ownerGate {
+	return &ownerGate{now: now, wrongs: map[string]gateCount{}, asked: map[int64]gateCount{}, let: map[[sha256.Size]byte]time.Time{}}
+}
+
+// before refuses a token that was never let in, from an address that has sent too many unknown ones.
+func (g *ownerGate) before(address string, hash [sha256.Size]byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.wrongs[Network(address)]
+	if _, known := g.let[hash]; known || c.count < wrongsPerAddress || g.now().Sub(c.since) >= wrongWindow {
+		return nil
+	}
+	return &throttledError{wrongWindow - g.now().Sub(c.since), "too many requests with unknown tokens from this address"}
+}
+
+// wrong counts a request with an unknown token.
+func (g *ownerGate) wrong(address string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	countIn(g.wrongs, Network(address), g.now(), wrongWindow)
+}
+
+// enter counts a request with a token, and refuses it when there were too many in the minute.
+func (g *ownerGate) enter(id int64, hash [sha256.Size]byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.let) >= maxGateEntries {
+		clear(g.let)
+	}
+	g.let[hash] = g.now()
+	c := countIn(g.asked, id, g.now(), ownerWindow)
+	if c.count <= requestsPerToken {
+		return nil
+	}
+	return &throttledError{ownerWindow - g.now().Sub(c.since), fmt.Sprintf("a token may make %d requests a minute", requestsPerToken)}
+}
+
+// countIn counts one more in the window of a key. When there are too many keys, it forgets those whose
+// window is over, and all if that does not help.
+func countIn[K comparable](counts map[K]gateCount, key K, now time.Time, window time.Duration) gateCount {
+	c, known := counts[key]
+	if !known && len(counts) >= maxGateEntries {
+		for k, c := range counts {
+			if now.Sub(c.since) >= window {
+				delete(counts, k)
+			}
+		}
+		if len(counts) >= maxGateEntries {
+			clear(counts)
+		}
+	}
+	if now.Sub(c.since) >= window {
+		c = gateCount{since: now}
+	}
+	c.count++
+	counts[key] = c
+	return c
+}
+
+// Network is what a client address counts under: IPv6 by /64, since one person usually has all of it.
+func Network(address string) string {
+	addr, err := netip.ParseAddr(address)
+	if err == nil && addr.Is6() && !addr.Is4In6() {
+		prefix, _ := addr.WithZone("").Prefix(64)
+		return prefix.String()
+	}
+	return address
+}
+
+// ownerToken is an owner's token as a request carries it.
+type ownerToken struct {
+	id, account int64
+	name        string
+	role        Role
+	suspended   bool
+}
+
+// actor is who did something, for the audit log.
+func (t ownerToken) actor() string { return fmt.Sprintf("%s%d (%s)", OwnerActor, t.id, t.name) }
+
+// OwnerActor begins the actor of what was done with an owner's token.
+const OwnerActor = "owner's token "
+
+type ownerKey struct{}
+
+// ownerOf returns the owner's token of a request; others have none.
+func ownerOf(r *http.Request) (ownerToken, bool) {
+	t, ok := r.Context().Value(ownerKey{}).(ownerToken)
+	return t, ok
+}
+
+// checkOwn hides the keys of other accounts from an owner's token: they are missing.
+func checkOwn(r *http.Request, k Key) error {
+	if t, ok := ownerOf(r); ok && t.account != k.Account {
+		return notFound("key", k.ID)
+	}
+	return nil
+}
+
+const selectOwner = `SELECT t.id, t.account, t.name, t.role, t.ends_at, a.suspended FROM owner_token t
+	JOIN account a ON a.id = t.account WHERE t.hash = ?`
+
+// asOwner finds the owner's token of a request and who that is, for the audit log. Changes need RoleAll
+// and an account that is not suspended.
+func (w *Writer) asOwner(r *http.Request, _ Role) (*http.Request, string, error) {
+	hash, ok := tokenHash(r)
+	if !ok {
+		return r, "", ErrUnauthorized
+	}
+	if operator, err := w.operatorOf(r); err == nil {
+		return r, "", &detailed{ErrForbidden, operator.actor() + " is an operators' token: this call takes an owner's, and " + ownPath + "s is for operators"}
+	}
+	address := w.config.Client(r)
+	if err := w.gate.before(address, hash); err != nil {
+		return r, "", err
+	}
+	t, err := w.findOwner(r.Context(), hash)
+	if errors.Is(err, ErrUnauthorized) {
+		w.gate.wrong(address)
+	}
+	if err == nil {
+		err = w.gate.enter(t.id, hash)
+	}
+	if err == nil && r.Method != http.MethodGet {
+		err = t.mayChange()
+	}
+	return r.WithContext(context.WithValue(r.Context(), ownerKey{}, t)), t.actor(), err
+}
+
+func (t ownerToken) mayChange() error {
+	switch {
+	case t.role != RoleAll:
+		return &detailed{ErrForbidden, fmt.Sprintf("the token %s may read only", t.name)}
+	case t.suspended:
+		return ErrSuspended
+	}
+	return nil
+}
+
+// findOwner returns the token of a hash, ErrUnauthorized for none, or ErrTokenEnded.
+func (w *Writer) findOwner(ctx context.Context, hash [sha256.Size]byte) (t ownerToken, err error) {
+	var ends int64
+	err = w.config.Ledger.QueryRowContext(ctx, selectOwner, hash[:]).Scan(&t.id, &t.account, &t.name, &t.role, &ends, &t.suspended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return t, ErrUnauthorized
+	case err != nil:
+		return t, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case ends <= w.now():
+		at := time.UnixMilli(ends).UTC().Format(time.RFC3339)
+		return t, &detailed{ErrTokenEnded, fmt.Sprintf("the token %s ended at %s", strings.TrimSpace(t.name), at)}
+	}
+	return t, nil
+}
