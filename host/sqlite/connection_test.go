@@ -96,6 +96,15 @@ func TestAStatementIsCompiledOnce(t *testing.T) {
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
 }
 
+// TestARefreshOfTheSameFileKeepsItsConnections, whose page caches are warm.
+func TestARefreshOfTheSameFileKeepsItsConnections(t *testing.T) {
+	s := openSmall(t, 1)
+	c := s.slots[0].idle
+	require.NotNil(t, c)
+	require.NoError(t, s.Refresh())
+	require.Same(t, c, s.slots[0].idle)
+}
+
 // TestPreparedStatementsAreBounded: a component that sends ever new texts must not fill the memory.
 func TestPreparedStatementsAreBounded(t *testing.T) {
 	s := openSmall(t, 1)

@@ -129,6 +129,21 @@ func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 	require.Contains(t, log.String(), "answers again")
 }
 
+// TestARefusedTokenIsLoggedOnce, and is named when the copy grows old: a replica that nobody asks follows no more.
+func TestARefusedTokenIsLoggedOnce(t *testing.T) {
+	r, log := replicaAt(time.Unix(1000, 0), view{beat: 1}, nil)
+	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken)
+	for range 3 {
+		r.logSilence(fmt.Errorf("query: %w", ErrToken))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "refuses the token: there is no"))
+	require.ErrorIs(t, r.Ready(time.Minute), ErrTooOld)
+	require.ErrorIs(t, r.Ready(time.Minute), ErrToken)
+	r.logSilence(nil)
+	require.Equal(t, 1, strings.Count(log.String(), "answers again"))
+	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken)
+}
+
 // TestASwitchIsLoggedAndCounted, and nothing that is as before.
 func TestASwitchIsLoggedAndCounted(t *testing.T) {
 	file, other := &Store{}, &Store{}

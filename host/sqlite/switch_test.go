@@ -2,7 +2,9 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -74,4 +76,97 @@ func TestAHeartbeatFromTheFutureMakesNoRightOneOld(t *testing.T) {
 		err = r.Refresh()
 		require.Equal(t, old, err != nil, "%v ahead: %v", ahead, err)
 	}
+}
+
+// TestAFileThatDoesNotFollowIsReadForAWhile, and then the endpoint, if that can be read.
+func TestAFileThatDoesNotFollowIsReadForAWhile(t *testing.T) {
+	away := errors.New("away")
+	for name, c := range map[string]struct {
+		keep   time.Duration
+		silent error
+		want   int64
+	}{
+		"within its time":             {2 * time.Minute, nil, 1},
+		"after its time":              {30 * time.Second, nil, 2},
+		"with an endpoint in trouble": {30 * time.Second, away, 1},
+	} {
+		endpoint := &failing{Store: open(t, sqlite.Config{Path: accessCopy(t, 2, 0)}), err: c.silent}
+		w := new(replicaFixture)
+		var err error
+		w.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{
+			Database: schema.Access, File: accessCopy(t, 1, time.Minute), Endpoint: endpoint, Connections: 1, Keep: c.keep, Now: time.Now,
+		})
+		require.NoError(t, err)
+		defer w.Close()
+		require.Equal(t, c.want, w.read(t), name)
+		require.Equal(t, c.want == 2, w.Remote(), name)
+		require.Equal(t, c.want == 2, w.Ready(0) != nil, name)
+	}
+}
+
+// failing is an endpoint with an error, if it is not nil.
+type failing struct {
+	*sqlite.Store
+	err error
+}
+
+func (e *failing) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	if e.err != nil {
+		return e.err
+	}
+	return e.Store.Query(ctx, statement, args, dst)
+}
+
+// registryCopy makes a registry with a heartbeat of now, with or without a release.
+func registryCopy(t *testing.T, released bool) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	_, err = db.Exec("INSERT INTO heartbeat (id, beat) VALUES (1, ?)", time.Now().UnixMilli())
+	require.NoError(t, err)
+	if released {
+		_, err = db.Exec("INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('one', 1, 0, 0, 0, 0, 0)")
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	return path
+}
+
+// TestARegistryThatIsBeingFilledDoesNotTakeThePlaceOfOneWithARelease: it would say "not found" of everything.
+func TestARegistryThatIsBeingFilledDoesNotTakeThePlaceOfOneWithARelease(t *testing.T) {
+	path := registryCopy(t, true)
+	r, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Registry, File: path, Connections: 1, Now: time.Now})
+	require.NoError(t, err)
+	defer r.Close()
+	for _, released := range []bool{false, true} {
+		for _, suffix := range []string{"-wal", "-shm"} {
+			_ = os.Remove(path + suffix)
+		}
+		require.NoError(t, os.Rename(registryCopy(t, released), path))
+		switches := r.Switches()
+		_ = r.Refresh()
+		require.Equal(t, released, r.Switches() > switches)
+		var result handler.Result
+		require.NoError(t, r.Query(t.Context(), "SELECT id FROM release", nil, &result))
+		require.Equal(t, 1, result.Rows())
+	}
+}
+
+// TestACopyWithoutAHeartbeatIsRead, of an unknown age.
+func TestACopyWithoutAHeartbeatIsRead(t *testing.T) {
+	path := accessCopy(t, 2, 0)
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	_, err = db.Exec("DROP TABLE heartbeat")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	w := new(replicaFixture)
+	w.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Connections: 1, MaxAge: time.Minute, Now: time.Now})
+	require.NoError(t, err)
+	defer w.Close()
+	require.EqualValues(t, 2, w.read(t))
+	_, known := w.Age()
+	require.False(t, known)
 }
