@@ -126,6 +126,9 @@ func (s *sim) check() {
 	s.checked = s.commits
 	restoring := s.query(selectWriter)[0][0] == 1
 	s.held, s.awaitsEdges = restoring && s.awaitsEdges, restoring
+	if restoring && !s.restored {
+		s.fail("the ledger waits for its edges, and was never restored from a backup")
+	}
 	all := s.readBalances()
 	s.checkCovered(all, restoring)
 	used := s.checkUsage()

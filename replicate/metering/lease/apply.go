@@ -176,7 +176,7 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
 	for _, row := range r.Rows {
-		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !s.forgotten(r.NowMillis, row.Pool) {
+		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !s.forgotten(now, r.NowMillis, row.Pool) {
 			s.mend(now, &row, r.Declare)
 			rows = append(rows, row)
 		}
@@ -185,10 +185,10 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	return rows
 }
 
-// forgotten reports whether a lease may have been dropped, since its window is closed by the writer's
-// clock. The edge's own may have been right then and wrong now.
-func (s *EdgeState) forgotten(writersTime int64, p syncproto.Pool) bool {
-	return p.Closed(writersTime) && s.leases.find(p) == nil
+// forgotten reports whether a lease may have been dropped, since its window is closed by either clock. The
+// other may have been right then and wrong now. One that was not dropped comes again when it is wanted.
+func (s *EdgeState) forgotten(now, writersTime int64, p syncproto.Pool) bool {
+	return p.Closed(max(now, writersTime)) && s.leases.find(p) == nil
 }
 
 // closedSince reports whether a row is about a lease that was closed in a batch which the
