@@ -94,6 +94,26 @@ func (d *disk) losePower(random *rand.Rand) bool {
 	return lost
 }
 
+// goesOn reports whether the disk still has what a copy of it has, in the segments that both have, and no
+// segment of the copy is newer than its own.
+func (d *disk) goesOn(copied *disk) bool {
+	newest := ""
+	for name := range d.files {
+		if isSegment(name) {
+			newest = max(newest, name)
+		}
+	}
+	for name, n := range copied.files {
+		if !isSegment(name) {
+			continue
+		}
+		if now := d.files[name]; name > newest || now != nil && !bytes.HasPrefix(now.data, n.data[:n.end]) {
+			return false
+		}
+	}
+	return true
+}
+
 // names lists all files, of the directory and of its durable form.
 func (d *disk) names() []string {
 	all := maps.Clone(d.files)

@@ -234,6 +234,9 @@ func (s *sim) cutPower(e *edge) {
 		s.count(powerCutLost)
 		s.powerLost(e)
 		e.requests = nil
+		if e.snapshot != nil && !e.disk.goesOn(e.snapshot) {
+			e.snapshot = nil // it is the newer one now, and may give the same numbers to other batches
+		}
 	}
 }
 
@@ -440,6 +443,7 @@ func (s *sim) rot(e *edge) {
 // bringBack restores an edge's disk from a snapshot, or takes the snapshot.
 func (s *sim) bringBack(e *edge) {
 	if e.snapshot == nil {
+		s.detail("a snapshot of %s is taken", e.name)
 		e.snapshot = e.disk.clone()
 		return
 	}
