@@ -15,7 +15,7 @@ var (
 	ErrAmount    = errors.New("the amount is out of range")
 )
 
-// maxCredits bounds an account's credits, so that sums never overflow.
+// maxCredits bounds what an account can spend, so that sums never overflow.
 const maxCredits = 1 << 46
 
 // SetPlan adds or changes a plan. A lower volume recalls what is leased.
@@ -110,7 +110,7 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 		return ErrNoAccount
 	}
 	p := a.credits
-	if amount == 0 || amount > maxCredits || amount < -maxCredits || p.Limit+p.Compensated > maxCredits ||
+	if amount == 0 || amount > maxCredits || amount < -maxCredits || p.Balance() > maxCredits ||
 		amount < 0 && kind != EntryBought {
 		return ErrAmount
 	}

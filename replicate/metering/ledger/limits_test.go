@@ -124,6 +124,27 @@ func TestAmountsOfCreditsAreBounded(t *testing.T) {
 	require.ErrorIs(t, l.ChangeCredits(at, 2, 1, ledger.EntryBought, ""), ledger.ErrNoAccount)
 }
 
+// TestALieInARestoreLeavesAnAccountOfUse: a node says that the ledger was restored, and reports far more than
+// the account has. Once the node is retired, bought credits and a greater volume can be spent.
+func TestALieInARestoreLeavesAnAccountOfUse(t *testing.T) {
+	l := newLedger(t, 9, 100, "one", "liar")
+	one, liar := newSpender(t, l, "one", 1), newSpender(t, l, "liar", 2)
+	liar.session = l.Hello(at, liar.e, &syncproto.Hello{Boot: 2, Epoch: liar.epoch, Generation: 10}).Session
+	require.True(t, l.Restoring)
+	liar.batch([]syncproto.Usage{found(1 << 47)})
+	require.NoError(t, l.Retire(at, "liar", false))
+	one.sync(syncproto.Sync{DeclaredLast: true})
+	require.False(t, l.Restoring)
+	require.Zero(t, l.Account(1).Credits().Left())
+	require.NoError(t, l.ChangeCredits(at, 1, 50, ledger.EntryBought, ""))
+	plan, _ := l.Plan(l.Account(1).Plan)
+	plan.MonthlyVolume += 50
+	l.SetPlan(at, plan)
+	for _, row := range one.want(4, creditsOf1, volumeOf(syncproto.Month(at))).Rows {
+		require.EqualValues(t, 4, row.Granted, "%+v", row.Pool)
+	}
+}
+
 // TestAnotherPlanHoldsForEveryMonthThatIsOpen, also for the next one, in which an edge whose clock is
 // ahead spends already.
 func TestAnotherPlanHoldsForEveryMonthThatIsOpen(t *testing.T) {

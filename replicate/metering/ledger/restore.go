@@ -93,10 +93,14 @@ func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	h.epoch.Granted = granted // already the edge's own sum, from Hello
 }
 
-// cover compensates what the leases exceed a pool of credits by: the edges were free to spend it.
+// cover compensates what the leases exceed a pool of credits by: the edges were free to spend it. Of a quota
+// it compensates what was spent beyond the limit: a node may have made that up, and a greater limit, of another
+// plan, has to be of use to the account.
 func (l *Ledger) cover(p *Pool) {
 	if short := -p.Left(); short > 0 && p.ID.Kind == syncproto.Credits {
 		l.compensate(p, short, "grants of a ledger that was lost")
+	} else if short -= p.Leased; short > 0 {
+		l.compensate(p, short, "")
 	}
 }
 
