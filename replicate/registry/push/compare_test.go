@@ -1,0 +1,67 @@
+package push
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+// contentFile is a registry of 20,000 companies in one of the first parts, of which 50 share a bucket, with
+// further changes.
+func contentFile(t *testing.T, changes string) *sql.DB {
+	t.Helper()
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "content.db"), false)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	_, err = db.Exec(`INSERT INTO content_whole VALUES (1);
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+		INSERT INTO content SELECT CASE WHEN i <= 50 THEN 777 ELSE i * 51 END, 1, 'c' || i, i * 1000003 FROM n;` + changes)
+	require.NoError(t, err)
+	return db
+}
+
+// TestEachDifferenceIsFoundAmongManyRecords, also in a bucket with more records than are listed, without
+// reading much more than the parts that differ.
+func TestEachDifferenceIsFoundAmongManyRecords(t *testing.T) {
+	here := &side{db: contentFile(t, "")}
+	there := &side{db: contentFile(t, `UPDATE content SET hash = 5 WHERE key IN ('c7', 'c9000');
+		DELETE FROM content WHERE key IN ('c8', 'c15000');
+		INSERT INTO content VALUES (777, 2, 'l1', 1), (777, 2, 'a, b', 2), (1019990, 1, 'new', 3), (4294967295, 1, 'last', 4)`)}
+	want := []change{
+		{record{Kind: company, Key: "c7"}, true, true, 7 * 1000003}, {record{Kind: company, Key: "c9000"}, true, true, 9000 * 1000003},
+		{record{Kind: company, Key: "c8"}, true, false, 8 * 1000003}, {record{Kind: company, Key: "c15000"}, true, false, 15000 * 1000003},
+		{record{Kind: llp, Key: "l1"}, false, true, 0}, {record{Kind: llp, Key: "a, b"}, false, true, 0},
+		{record{Kind: company, Key: "new"}, false, true, 0}, {record{Kind: company, Key: "last"}, false, true, 0},
+	}
+	var found []change
+	done, total := 0, 0
+	require.NoError(t, compare(t.Context(), here, there, func(c change) { found = append(found, c) }, func(d, all int) { done, total = d, all }))
+	require.ElementsMatch(t, want, found)
+	require.Equal(t, 2, total, "two of the first parts differ")
+	require.Equal(t, total, done)
+	require.Less(t, there.received, int64(15_000), "all records are 400,000 bytes")
+
+	found = nil
+	require.NoError(t, compare(t.Context(), there, there, func(c change) { found = append(found, c) }, func(int, int) {}))
+	require.Empty(t, found)
+}
+
+// TestADatabaseThatCannotBeReadIsNoEmptyOne: everything would be written, or deleted.
+func TestADatabaseThatCannotBeReadIsNoEmptyOne(t *testing.T) {
+	whole := &side{db: contentFile(t, "")}
+	closed := &side{db: contentFile(t, "")}
+	require.NoError(t, closed.db.Close())
+	halfway := &side{db: contentFile(t, `UPDATE content SET hash = 5 WHERE key = 'c9000'; ALTER TABLE content RENAME TO lost`)}
+	for _, sides := range [][2]*side{{whole, closed}, {closed, whole}, {whole, halfway}, {halfway, whole}} {
+		found := 0
+		require.Error(t, compare(t.Context(), sides[0], sides[1], func(change) { found++ }, func(int, int) {}))
+		require.Zero(t, found)
+		_, err := hashes(t.Context(), sides[0], []span{{0, allBuckets, 1}})
+		require.Equal(t, sides[0] != whole, err != nil)
+	}
+}
