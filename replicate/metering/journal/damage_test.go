@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -295,12 +297,36 @@ func TestWhatWasNotDurableInTheArchiveMayBeTorn(t *testing.T) {
 // TestBatchesThatGoToAnotherDaySayNothingOfIt: after a failed sync they are written to the next file, with
 // no word of how far the one before was durable.
 func TestBatchesThatGoToAnotherDaySayNothingOfIt(t *testing.T) {
-	d := newDisk()
+	d := &faulty{disk: newDisk(), left: 1 << 30}
 	j, _, _, _ := opened(t, d, &recorder{})
 	require.NoError(t, j.Archive(1, batchOf(1), archiveDay, archiveDay))
 	require.NoError(t, j.archive.sync())
 	require.NoError(t, j.Archive(1, batchOf(2), archiveDay, archiveDay))
 	require.NotEqual(t, len(appendFrame(nil, frameRecord, batchRecord(1, batchOf(2)))), len(j.archive.unsaved), "with a mark")
-	j.archive.unmark()
-	require.Equal(t, appendFrame(nil, frameRecord, batchRecord(1, batchOf(2))), j.archive.unsaved)
+	d.left, d.times = 1, 1
+	require.NoError(t, j.Archive(1, batchOf(3), archiveDay+1, archiveDay+1))
+	require.Equal(t, "sync "+archiveName(archiveDay), d.failed)
+	r := newReader(archiveFile(archiveDay+1), bytes.NewReader(d.files[archiveName(archiveDay+1)].Bytes()))
+	for range 2 {
+		f, err := r.next()
+		require.NoError(t, err)
+		require.Equal(t, frameRecord, f.kind)
+	}
+	_, err := r.next()
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// TestDamageIsFoundInASegmentThatIsSmallerThanTheOneBefore: it says itself how far it is durable.
+func TestDamageIsFoundInASegmentThatIsSmallerThanTheOneBefore(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	synced(t, j, k, 0, 50)
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	synced(t, j, k, 50, 60)
+	name := segmentName(2)
+	flip(d, name, where(d, name, "charge 52"))
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, []string{name}, found.Damaged)
+	require.True(t, found.Lost)
+	require.Equal(t, slices.Concat([]string{"all"}, charges(50, 52), charges(53, 60)), records)
 }
