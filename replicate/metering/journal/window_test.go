@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"os"
 	"syscall"
 	"testing"
 
@@ -20,7 +21,7 @@ const memoryPage = 4096
 
 func (m *memory) Write(p []byte) (int, error) {
 	if m.full > 0 && int64(len(m.content)+len(p)) > m.full {
-		return 0, syscall.ENOSPC
+		return 0, &os.PathError{Op: "write", Err: syscall.ENOSPC} // as of a file
 	}
 	m.content = append(m.content, p...)
 	return len(p), nil

@@ -20,6 +20,17 @@ const firstOperator = "first-token-of-tests"
 // runForRoles runs a writer on files whose clock the test sets.
 func runForRoles(t testing.TB) (w *Writer, first *Client, clock *fakeClock) {
 	t.Helper()
+	w, clock = openUnrun(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	return w, clientOf(w, firstOperator), clock
+}
+
+// openUnrun opens a writer that a test runs, or of which it takes single steps.
+func openUnrun(t testing.TB) (w *Writer, clock *fakeClock) {
+	t.Helper()
 	dir := t.TempDir()
 	config := Config{OperatorToken: firstOperator}
 	clock = &fakeClock{start: time.Now()}
@@ -33,11 +44,7 @@ func runForRoles(t testing.TB) (w *Writer, first *Client, clock *fakeClock) {
 	t.Cleanup(func() { config.Access.Close() })
 	w, err = Open(t.Context(), config)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
-	return w, clientOf(w, firstOperator), clock
+	return w, clock
 }
 
 func clientOf(w *Writer, token string) *Client {
