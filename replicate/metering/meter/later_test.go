@@ -1,6 +1,7 @@
 package meter_test
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"strings"
@@ -127,5 +128,35 @@ func TestAnEdgeIsNotReadyWhileItsDiskFails(t *testing.T) {
 	disk.failing.Store(true)
 	require.ErrorIs(t, m.Flush(), syscall.EIO)
 	require.ErrorIs(t, m.Ready(), syscall.EIO)
+	disk.failing.Store(false)
+}
+
+// countingDir counts the segments that are begun.
+type countingDir struct {
+	unsafeDir
+	begun *atomic.Int64
+}
+
+func (d countingDir) Append(name string) (journal.File, error) {
+	d.begun.Add(1)
+	return d.unsafeDir.Append(name)
+}
+
+// TestADiskThatFailsIsNotTriedAllTheTime: each attempt writes a snapshot of all accounts.
+func TestADiskThatFailsIsNotTriedAllTheTime(t *testing.T) {
+	dir, err := journal.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	disk := countingDir{unsafeDir{fillingDir{dir, &atomic.Bool{}}, &atomic.Bool{}}, &atomic.Int64{}}
+	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), JournalSync: time.Millisecond, LastReport: time.Millisecond, WaitLimit: time.Minute})
+	require.NoError(t, err)
+	defer m.Close()
+	granted(t, &edge{Meter: m})
+	disk.failing.Store(true)
+	before, began := disk.begun.Load(), time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.NoError(t, m.Run(ctx))
+	require.Greater(t, disk.begun.Load(), before, "a new segment would mend it")
+	require.LessOrEqual(t, disk.begun.Load()-before, 2+int64(time.Since(began).Seconds()))
 	disk.failing.Store(false)
 }

@@ -118,3 +118,13 @@ func TestAnAccountWhosePlaceIsFreeMayTakeOneAgain(t *testing.T) {
 	require.Empty(t, w.of)
 	require.Empty(t, w.vain)
 }
+
+// TestAnAnswerEndsTheTimeInVain, also of the half a minute before.
+func TestAnAnswerEndsTheTimeInVain(t *testing.T) {
+	var w waiters
+	w.leave(w.enter(1, 1000), false)
+	place := w.enter(1, 1000+vainMillis)
+	require.True(t, w.inVain(1))
+	w.leave(place, true)
+	require.False(t, w.inVain(1))
+}

@@ -1,6 +1,8 @@
 package writer
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/ledger"
 )
 
 // TestAFailureOfTheWriterNamesItsRequest, by which its log has the cause; what a client did wrong says so
@@ -76,4 +80,15 @@ func TestActsAndInvitationsAreShownWithTheirTimes(t *testing.T) {
 	for _, act := range acts.Data {
 		require.WithinDuration(t, clock.now(), act.At, time.Millisecond)
 	}
+}
+
+// TestAChangeWithoutAnActIsNotNoted, and made.
+func TestAChangeWithoutAnActIsNotNoted(t *testing.T) {
+	made := false
+	change := audited(t.Context(), func(context.Context, *sql.Tx, int64, *ledger.Ledger) error {
+		made = true
+		return nil
+	})
+	require.NoError(t, change(t.Context(), nil, 0, nil))
+	require.True(t, made)
 }

@@ -50,6 +50,10 @@ func TestSessionsGoOnOnlyAfterARefusedCommit(t *testing.T) {
 	require.True(t, knows(w, session))
 	require.ErrorIs(t, w.outcome(t.Context(), errors.New("connection lost")), ErrUnavailable)
 	require.False(t, knows(w, session))
+	require.NoError(t, w.release())
+	require.NoError(t, w.config.Ledger.Close())
+	require.ErrorIs(t, w.outcome(t.Context(), refused), ErrUnavailable)
+	require.Nil(t, w.ledger, "it can't be read")
 }
 
 // TestALedgerOfAnotherWriterIsNotLoaded in place of the own one, which failed.
