@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"replicate/registry/push":     {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
 	"replicate/dashboard": {
 		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
-		"replicate/metering/writer", "replicate/registry/push", "web",
+		"replicate/metering/writer", "replicate/registry/push", "web/...",
 	},
 
 	"host":         {"handler/...", "replicate/...", "schema/...", "wasm"},

@@ -51,8 +51,8 @@ type Dashboard struct {
 	client    *writer.Client
 	passwords *passwords
 	templates templates
-	api       apiData
-	ownAPI    apiData // of it, what owners' tokens open
+	api       string // the page of the writer's API, with apidoc.Base in it
+	ownAPI    string // of it, what owners' tokens open
 	assets    map[string]web.Asset
 	pages     http.Handler
 }
@@ -71,10 +71,9 @@ func New(config Config) (*Dashboard, error) {
 	if d.templates, err = loadTemplates(); err != nil {
 		return nil, fmt.Errorf("read pages of the dashboard: %w", err)
 	}
-	if d.api, err = readAPI(writer.Document()); err != nil {
-		return nil, err
+	if err := d.makeAPIPages(); err != nil {
+		return nil, fmt.Errorf("read the document of the API: %w", err)
 	}
-	d.ownAPI = d.api.ofOwners()
 	d.pages = d.routes()
 	return d, nil
 }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
 	"fmt"
 	"html/template"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"regedge/web"
+	"regedge/web/apidoc"
 )
 
 //go:embed pages
@@ -29,6 +31,8 @@ func loadAssets() map[string]web.Asset {
 		}
 		assets[name] = web.NewAsset("text/javascript; charset=utf-8", script)
 	}
+	assets["reference.css"] = web.NewAsset("text/css; charset=utf-8", apidoc.Style)
+	assets["reference.js"] = web.NewAsset("text/javascript; charset=utf-8", apidoc.Script)
 	return assets
 }
 
@@ -50,7 +54,7 @@ type shown struct {
 
 func loadTemplates() (templates, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows, "table": newFieldsTable,
+		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -134,8 +138,14 @@ func (d *Dashboard) write(v *visit, a answer) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
+	content := body.Bytes()
+	if a.packed && web.AcceptsGzip(v.r.Header) {
+		v.w.Header().Set("Content-Encoding", "gzip")
+		v.w.Header().Add("Vary", "Accept-Encoding")
+		content = web.Gzip(content, gzip.BestSpeed)
+	}
 	v.w.WriteHeader(a.status)
-	v.w.Write(body.Bytes())
+	v.w.Write(content)
 }
 
 func (d *Dashboard) refuse(v *visit, why *refusal) {
@@ -164,14 +174,6 @@ type keysTable struct {
 func newKeysTable(keys []keyView, revoke bool) keysTable { return keysTable{keys, revoke} }
 
 func operatorRows(rows []activity) activityData { return activityData{Rows: rows, Operator: true} }
-
-// fieldsTable is a table of fields with its name for those who do not see it.
-type fieldsTable struct {
-	Label  string
-	Fields []apiField
-}
-
-func newFieldsTable(label string, fields []apiField) fieldsTable { return fieldsTable{label, fields} }
 
 // number formats a count with thousands separators.
 func number(n int64) string {

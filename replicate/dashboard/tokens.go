@@ -99,8 +99,3 @@ func (d *Dashboard) endToken(v *visit) (answer, error) {
 	_, err = d.client.EndOwnerToken(ctx, t.ID)
 	return see(tokensPath, "token-ended"), err
 }
-
-// ownAPIPage shows the calls that an owner's token opens.
-func (d *Dashboard) ownAPIPage(*visit) (answer, error) {
-	return answer{page: "api", title: "Your account by API", data: d.ownAPI}, nil
-}

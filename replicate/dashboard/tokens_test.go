@@ -54,7 +54,7 @@ func TestAnOwnerMakesAndEndsATokenForTheirPrograms(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, b.get("/keys").body, "by API")
 	require.Contains(t, b.get("/activity").text(), fmt.Sprintf("owner's token %d (nightly <report>)", id))
-	require.Contains(t, b.get("/settings/api").text(), "<code>POST /v1/account/keys/{id}/rotate</code>")
+	require.Contains(t, b.get("/settings/api").text(), `<span class="verb POST">POST</span> <code>/v1/account/keys/{id}/rotate</code>`)
 	require.NotContains(t, b.get("/settings/api").text(), "/v1/accounts")
 
 	end := fmt.Sprintf("/settings/tokens/%d/end", id)

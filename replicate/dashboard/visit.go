@@ -57,6 +57,9 @@ type answer struct {
 	to     string // path of a redirect, 303
 	// searches says that the page's script may call the lookups.
 	searches bool
+	// packed allows gzip. A page with text that a stranger chooses must not be: its length would tell what
+	// else is in it, such as the token of a form (BREACH).
+	packed bool
 }
 
 // see redirects to another page, which shows the message for done.

@@ -11,6 +11,8 @@ import (
 type document struct {
 	Info struct{ Title, Version, Summary, Description string }
 	Tags []struct{ Name, Description string }
+	// Security names the schemes of operations that name none.
+	Security []map[string][]string
 	// Paths are in the order of the document, as the members of all that is ordered.
 	Paths      ordered[pathItem]
 	Components struct {
@@ -33,6 +35,7 @@ type operation struct {
 	ID                   string `yaml:"operationId"`
 	Summary, Description string
 	Role                 string `yaml:"x-role"` // that a token needs
+	Security             []map[string][]string
 	Parameters           []parameter
 	RequestBody          struct{ Content ordered[media] } `yaml:"requestBody"`
 	Responses            ordered[response]

@@ -1,6 +1,7 @@
 package apidoc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -14,6 +15,10 @@ import (
 type Config struct {
 	// Document is the OpenAPI document, in YAML.
 	Document []byte
+	// Title, Summary and Description take the place of the document's where they are set.
+	Title, Summary, Description string
+	// Role shows only the operations with this x-role, all if it is empty.
+	Role string
 	// Path is where the document is served.
 	Path string
 	// Samples returns the samples of a call beside curl, nil for none.
@@ -36,14 +41,13 @@ const Base = "https://base.invalid"
 // page is what the template shows.
 type page struct {
 	Config
-	Title, Version, Summary string
-	Base                    string
-	Description             template.HTML
-	Authentication          template.HTML
-	Groups                  []group
-	Headers                 []headerView
-	Problem                 []field
-	ProblemExample          template.HTML
+	Version, Base  string
+	About          template.HTML
+	Authentication template.HTML
+	Groups         []group
+	Headers        []headerView
+	Problem        []field
+	ProblemExample template.HTML
 }
 
 // group is a chapter: the operations of a tag.
@@ -76,7 +80,6 @@ type answer struct {
 // problem is an error that an operation can answer.
 type problem struct {
 	ID, Status, Code string
-	Title            string
 	Detail           template.HTML
 }
 
@@ -105,10 +108,10 @@ func newPage(config Config) (*page, error) {
 	if err := d.resolve(); err != nil {
 		return nil, err
 	}
-	p := &page{Config: config, Base: Base, Title: d.Info.Title, Version: d.Info.Version, Summary: d.Info.Summary, Description: markdown(d.Info.Description)}
-	for _, scheme := range d.Components.SecuritySchemes {
-		p.Authentication = markdown(scheme.Value.Description)
-	}
+	d.Paths = ofRole(d.Paths, config.Role)
+	config.Title, config.Summary = cmp.Or(config.Title, d.Info.Title), cmp.Or(config.Summary, d.Info.Summary)
+	p := &page{Config: config, Base: Base, Version: d.Info.Version, About: markdown(cmp.Or(config.Description, d.Info.Description))}
+	p.Authentication = d.authentication()
 	if err := p.addGroups(&d); err != nil {
 		return nil, err
 	}
@@ -119,6 +122,44 @@ func newPage(config Config) (*page, error) {
 		p.Problem, err = d.fields(s, "problem", 0)
 	}
 	return p, err
+}
+
+// ofRole leaves out the operations of other roles.
+func ofRole(paths ordered[pathItem], role string) ordered[pathItem] {
+	for i := range paths {
+		item := &paths[i].Value
+		for _, o := range []**operation{&item.Get, &item.Post, &item.Put, &item.Patch, &item.Delete} {
+			if role != "" && *o != nil && (*o).Role != role {
+				*o = nil
+			}
+		}
+	}
+	return paths
+}
+
+// authentication describes the schemes that the operations use.
+func (d *document) authentication() template.HTML {
+	used := map[string]bool{}
+	for i := range d.Paths {
+		for _, o := range d.Paths[i].Value.operations() {
+			security := d.Security
+			if len(o.Value.Security) > 0 {
+				security = o.Value.Security
+			}
+			for _, requirement := range security {
+				for name := range requirement {
+					used[name] = true
+				}
+			}
+		}
+	}
+	var all template.HTML
+	for _, scheme := range d.Components.SecuritySchemes {
+		if used[scheme.Name] {
+			all += markdown(scheme.Value.Description)
+		}
+	}
+	return all
 }
 
 func (p *page) addGroups(d *document) error {
@@ -228,11 +269,14 @@ func (v *operationView) addExamples(d *document, status string, m *media) error 
 func (p *page) addProblems(v *operationView, status string, r *response) error {
 	for _, content := range r.Content {
 		for _, e := range content.Value.Examples {
-			var shown struct{ Title, Detail string }
+			var shown struct{ Status, Detail string }
 			if err := e.Value.Value.Decode(&shown); err != nil {
 				return err
 			}
-			v.Own = append(v.Own, problem{v.ID + "." + e.Name, status, e.Name, shown.Title, brief(shown.Detail)})
+			if status != "default" {
+				shown.Status = status
+			}
+			v.Own = append(v.Own, problem{v.ID + "." + e.Name, shown.Status, e.Name, brief(shown.Detail)})
 			if p.ProblemExample == "" {
 				text, err := indented(&e.Value.Value)
 				if err != nil {

@@ -56,9 +56,9 @@ function show(outcome, response, body, milliseconds) {
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\n`).join("");
   outcome.replaceChildren(
     element("p", { className: "bar" }, status, ` ${milliseconds.toFixed(0)} ms`),
-    element("pre", { tabIndex: 0, ariaLabel: "Answer to the call" }, element("code", {}, laidOut(body))),
+    element("pre", { tabIndex: 0, role: "group", ariaLabel: "Answer to the call" }, element("code", {}, laidOut(body))),
     element("details", {}, element("summary", {}, "Headers that came"),
-      element("pre", { className: "wrapped", tabIndex: 0, ariaLabel: "Headers that came" }, element("code", {}, headers))),
+      element("pre", { className: "wrapped", tabIndex: 0, role: "group", ariaLabel: "Headers that came" }, element("code", {}, headers))),
   );
 }
 

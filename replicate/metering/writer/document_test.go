@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -91,6 +92,35 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 		codes = append(codes, e.code)
 	}
 	require.ElementsMatch(t, codes, doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum)
+}
+
+// TestProblemsOfTheDocumentAreThoseOfTheAPI compares each example of a problem with the table of errors, and
+// looks for a call that has it.
+func TestProblemsOfTheDocumentAreThoseOfTheAPI(t *testing.T) {
+	var seen []string
+	for path, item := range loadDocument(t).Paths.Map() {
+		for method, operation := range item.Operations() {
+			for status, response := range operation.Responses.Map() {
+				media := response.Value.Content["application/problem+json"]
+				if media == nil {
+					continue
+				}
+				for code, example := range media.Examples {
+					row, value := tableRow(errorOf(code)), example.Value.Value.(map[string]any)
+					require.Equal(t, row.code, code, "%s %s", method, path)
+					require.Equal(t, code, value["code"])
+					require.EqualValues(t, row.status, value["status"], code)
+					require.Equal(t, http.StatusText(row.status), value["title"], code)
+					require.Contains(t, []string{fmt.Sprint(row.status), "default"}, status, "%s %s", method, path)
+					seen = append(seen, code)
+				}
+			}
+		}
+	}
+	for _, e := range apiErrors {
+		ofEdges := e.err == ErrNodeFenced || e.err == ErrVersion
+		require.Equal(t, !ofEdges, slices.Contains(seen, e.code), e.code)
+	}
 }
 
 func requireFields(t *testing.T, doc *openapi3.T, name string, kind reflect.Type) {
