@@ -3,6 +3,7 @@ package names
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -111,6 +112,30 @@ func TestSuggestionsOfALegalEndingThatIsMisspelt(t *testing.T) {
 	s := NewSuggestions(Query("tata stel pirvate limitde"))
 	s.Add("tata steel private limited", "TATA STEEL PRIVATE LIMITED")
 	require.Equal(t, []string{"TATA STEEL PRIVATE LIMITED"}, s.Labels())
+}
+
+// TestBeginningsOfAllWordsAreAskedForOnce counts the expressions of pairs that hold the beginnings of all
+// words: any two of the three pairs of three words select the same names.
+func TestBeginningsOfAllWordsAreAskedForOnce(t *testing.T) {
+	pairs := regexp.MustCompile(`"([a-z]{3})\.([a-z]{3})"`)
+	for _, query := range []string{"tata stel works", "tata stel works calcutta", "tata stel works calcutta eastern"} {
+		terms, _ := LikeTerms(query)
+		var expressions []string
+		require.NoError(t, json.Unmarshal([]byte(terms), &expressions))
+		asked := 0
+		for _, expression := range expressions {
+			expression = strings.ReplaceAll(expression, `"~"`, "") // see noName
+			begun := map[string]bool{}
+			for _, pair := range pairs.FindAllStringSubmatch(expression, -1) {
+				begun[pair[1]], begun[pair[2]] = true, true
+			}
+			onlyPairs := !strings.Contains(pairs.ReplaceAllString(expression, ""), `"`)
+			if onlyPairs && len(begun) == min(len(strings.Fields(query)), likeWords) {
+				asked++
+			}
+		}
+		require.Equal(t, 1, asked, "%q: %q", query, expressions)
+	}
 }
 
 // FuzzSuggestions checks that what a suggestion asks for is well formed, whatever was typed, and that

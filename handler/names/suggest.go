@@ -22,10 +22,7 @@ func LikeTerms(query string) (terms string, count int) {
 	var l list
 	words := suggestible(query)
 	whole := words
-	if len(words) > likeWords {
-		words = words[:likeWords]
-		l.all(pairsOf(words)) // the mistake is in a later word
-	}
+	words = words[:min(len(words), likeWords)]
 	switch len(words) {
 	case 0:
 	case 1:
@@ -73,7 +70,9 @@ func (l *list) likeOthers(words []string, at int) {
 	default:
 		known = []string{quoted(markWord + others[0])}
 	}
-	l.all(append(known, quoted(pair(word, others[0]))))
+	if at == 0 || len(others) == 1 { // of three words and more it is the same for each: all begin right
+		l.all(append(known, quoted(pair(word, others[0]))))
+	}
 	if hasRunes(word, gramLen) {
 		l.all(append(known, quoted(word[suffixStart(word, gramLen):])))
 	}
