@@ -65,11 +65,12 @@ func (v *verifier) checkRelease() error {
 	return nil
 }
 
-// countUnlinked counts what names a record that is not there.
+// countUnlinked counts what names a record that is not there. Each walks in the order of the keys that it
+// looks for. Ungrouped, SQLite would look for companies in the order of directors: five times the time.
 func (v *verifier) countUnlinked() error {
 	v.report.Unlinked = map[string]int64{}
 	for what, query := range map[string]string{
-		"appointments without their company":  `SELECT count(*) FROM appointment a WHERE NOT EXISTS (SELECT 1 FROM company WHERE cin = a.cin)`,
+		"appointments without their company":  `SELECT coalesce(sum(n), 0) FROM (SELECT cin, count(*) AS n FROM appointment GROUP BY cin) a WHERE NOT EXISTS (SELECT 1 FROM company WHERE cin = a.cin)`,
 		"appointments without their director": `SELECT count(*) FROM appointment a WHERE NOT EXISTS (SELECT 1 FROM director WHERE din = a.din)`,
 		"partners without their LLP":          `SELECT count(*) FROM partner p WHERE NOT EXISTS (SELECT 1 FROM llp WHERE llpin = p.llpin)`,
 	} {

@@ -81,6 +81,20 @@ func TestThoroughFindsWhatASampleMayNot(t *testing.T) {
 	}
 }
 
+func TestRecordsThatNameAMissingOneAreCounted(t *testing.T) {
+	unlinked := func(script string) map[string]int64 {
+		report, err := File(t.Context(), changed(t, script), Thorough)
+		require.NoError(t, err)
+		return report.Unlinked
+	}
+	const added = `INSERT INTO appointment (cin, din, as_of) SELECT 'Z' || value, (SELECT min(din) FROM director), '2025-01-01' FROM json_each('[1, 2]');
+		INSERT INTO appointment (cin, din, as_of) VALUES ('Z2', '99999999', '2025-01-01')`
+	before, after := unlinked(""), unlinked(added)
+	require.EqualValues(t, 3, after["appointments without their company"]-before["appointments without their company"])
+	require.EqualValues(t, 1, after["appointments without their director"]-before["appointments without their director"])
+	require.Equal(t, before["partners without their LLP"], after["partners without their LLP"])
+}
+
 func TestDigestsTellFilesApart(t *testing.T) {
 	digests := func(path string) (list []string) {
 		report, err := File(t.Context(), path, Thorough)
