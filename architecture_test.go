@@ -66,9 +66,10 @@ var mayImport = map[string][]string{
 	"replicate/registry/libsql":   {},
 	"replicate/registry/sqld":     {"replicate/registry/freeport", "replicate/registry/libsql"},
 	"replicate/registry/push":     {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
+	"replicate/webhook":           {"handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto"},
 	"replicate/dashboard": {
 		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
-		"replicate/metering/writer", "replicate/registry/push", "web/...",
+		"replicate/metering/writer", "replicate/registry/push", "replicate/webhook", "web/...",
 	},
 
 	"host":         {"handler/...", "replicate/...", "schema/...", "wasm"},

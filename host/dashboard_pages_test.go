@@ -39,13 +39,21 @@ func (h *household) seed() (owner, operator, guest []string) {
 	}
 	_, err = h.client.AddOwnerToken(h.T.Context(), account, "monthly report", writer.RoleRead, 90*24*time.Hour)
 	require.NoError(h.T, err)
+	for _, statement := range []string{
+		`INSERT INTO webhook (account, url, secret, low, low_told, created_at) VALUES (?1, 'https://hooks.invalid/regedge', '', 10000, 1, ?2)`,
+		`INSERT INTO webhook_event (id, account, kind, about, at, body, attempts, last, delivered_at) VALUES ('evt_A', ?1, 'key.ending', '', ?2, '', 1, '204', ?2)`,
+		`INSERT INTO webhook_event (id, account, kind, about, at, body, attempts, last, next_at) VALUES ('evt_B', ?1, 'balance.low', '', ?2, '', 3, '500', ?2 + 86400000)`,
+	} {
+		_, err := ledger.ExecContext(h.T.Context(), statement, account, time.Now().UnixMilli())
+		require.NoError(h.T, err)
+	}
 	h.Open(h.dashboard + writer.InvitationPath + invitation.Token)
 	h.Type("#password", "four plain words here")
 	submit(h.Tab, "form.stack button", `document.querySelector(".who button")`)
 	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
-	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor", "/settings/tokens", "/settings/api"},
+	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor", "/settings/tokens", "/settings/webhook", "/settings/api"},
 		[]string{"/accounts", at, at + "/suspension", at + "/usage", at + "/credits", "/people", "/people/1/remove", "/edges", "/api", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }
@@ -143,7 +151,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.As(browser.View{Width: 320, Height: 640})
-	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/api"} {
+	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/webhook", "/settings/api"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 	}

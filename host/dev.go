@@ -67,7 +67,7 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	n.client = &http.Client{Transport: writer.InProcess(n.pages.Handler())}
-	return service.Run(ctx, logging, service.Service{Name: "writer", Run: centre.Run},
+	return service.Run(ctx, logging, service.Service{Name: "writer", Run: centre.Run}, n.hooks,
 		service.HTTP("api", api, n.pages.Handler(), log), service.Service{Name: "node", Run: n.run})
 }
 
@@ -79,6 +79,7 @@ type devNode struct {
 	config edge.Config
 	client *http.Client // of the writer
 	pages  *dashboard.Dashboard
+	hooks  service.Service
 	addr   net.Addr // of the lookups
 	api    net.Addr // of writer and dashboard
 }
@@ -86,7 +87,7 @@ type devNode struct {
 // openWriter opens the writer on the directory's ledger, and the dashboard. The dashboard
 // and the reference link to each other.
 func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*writer.Writer, error) {
-	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy}
+	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy, PrivateWebhooks: true}
 	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log, Metrics: newMetrics()}
 	var err error
 	if config.Ledger, err = openWritable(n.data.LedgerFile(), "", ""); err != nil {
@@ -101,6 +102,7 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 	if err != nil {
 		return nil, err
 	}
+	n.hooks = flags.webhooks(centre, config)
 	n.pages, err = flags.dashboard(centre, config, false, nil)
 	return centre, err
 }

@@ -16,6 +16,7 @@ import (
 	"regedge/replicate/metering/bearer"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
+	"regedge/replicate/webhook"
 )
 
 type writerCommand struct {
@@ -81,7 +82,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	log.Info("serving", "address", listener.Addr().String())
-	services := append([]service.Service{{Name: "writer", Run: centre.Run}}, heartbeats...)
+	services := append([]service.Service{{Name: "writer", Run: centre.Run}, c.webhooks(centre, config)}, heartbeats...)
 	return service.Run(ctx, append(services, service.HTTP("api", listener, c.withProfiles(pages.Handler(), config.OperatorToken), log))...)
 }
 
@@ -148,9 +149,10 @@ func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, lo
 
 // dashboardFlags are the flags of the pages that the writer serves to people.
 type dashboardFlags struct {
-	DashboardURL string   `name:"dashboard-url" placeholder:"URL" help:"Where people reach the dashboard; begins the links of invitations. By default the host that a page was asked from."`
-	ReferenceURL string   `name:"reference-url" placeholder:"URL" help:"Where the API's reference is served; linked from the dashboard."`
-	TrustedProxy []string `placeholder:"CIDR" help:"Networks whose hosts are believed about the client's address."`
+	DashboardURL    string   `name:"dashboard-url" placeholder:"URL" help:"Where people reach the dashboard; begins the links of invitations. By default the host that a page was asked from."`
+	ReferenceURL    string   `name:"reference-url" placeholder:"URL" help:"Where the API's reference is served; linked from the dashboard."`
+	PrivateWebhooks bool     `name:"private-webhooks" help:"For development: call owners' webhooks over HTTP and at addresses that are not public, too."`
+	TrustedProxy    []string `placeholder:"CIDR" help:"Networks whose hosts are believed about the client's address."`
 }
 
 func (f *dashboardFlags) check() error {
@@ -173,12 +175,22 @@ func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, 
 	pages, err := dashboard.New(dashboard.Config{
 		Writer: centre, Ledger: config.Ledger, OperatorToken: config.OperatorToken,
 		Releases: list, URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
-		Client: config.Client, Now: config.Now, Logger: config.Logger,
+		PrivateWebhooks: f.PrivateWebhooks,
+		Client:          config.Client, Now: config.Now, Logger: config.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make dashboard: %w", err)
 	}
 	return pages, nil
+}
+
+// webhooks is the service that tells owners at their addresses.
+func (f *dashboardFlags) webhooks(centre *writer.Writer, config writer.Config) service.Service {
+	commit := func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+		return centre.Commit(ctx, writer.Act{}, change)
+	}
+	sender := webhook.New(webhook.Config{Ledger: config.Ledger, Commit: commit, Private: f.PrivateWebhooks, Now: config.Now, Logger: config.Logger})
+	return service.Service{Name: "webhooks", Run: sender.Run}
 }
 
 // releases lists the releases of the registry's primary; it is nil without one.

@@ -32,6 +32,8 @@ type Config struct {
 	// URL is the base of invitation links. Empty takes the host that the page was requested
 	// from.
 	URL string
+	// PrivateWebhooks allows webhooks over HTTP and at addresses that are not public, for development.
+	PrivateWebhooks bool
 	// Secure says that people reach the pages over TLS, also when a proxy ends it.
 	Secure bool
 	// Client returns a request's client address; nil takes the connection's.

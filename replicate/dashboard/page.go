@@ -54,7 +54,7 @@ type shown struct {
 
 func loadTemplates() (templates, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
+		"number": number, "date": day, "day": dayHere, "minute": minuteHere, "browser": browserName, "maker": makerName, "link": newLink, "keysTable": newKeysTable, "rows": operatorRows,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -95,6 +95,9 @@ var done = map[string]string{
 	"suspended":   "The account is suspended. Its keys are refused within two seconds.",
 	"resumed":     "The account is active again.",
 	"removed":     "This person can no longer sign in.",
+	"webhook":     "The webhook is saved.",
+	"tested":      "A test is on its way. Load this page again in some seconds.",
+	"unhooked":    "The webhook is removed, and what waited to be delivered with it.",
 	"token-ended": "The token has ended.",
 	"account":     "The account was created. Invite its owner below.",
 	pendingWords:  "The change is stored, but the edges do not know of it yet: until the access database can be reached, they go on as before. It will be brought to them without further action.",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"regedge/replicate/metering/writer"
@@ -43,6 +44,14 @@ func (d *Dashboard) tokens(v *visit, words string) (answer, error) {
 type newTokenData struct {
 	writer.NewOwnerToken
 	Base string // of the writer's API
+}
+
+// makerName is who made a token, as its owner sees it: operators are not named.
+func makerName(by string) string {
+	if strings.Contains(by, "@") {
+		return by
+	}
+	return "the service"
 }
 
 // makeToken makes a token for the owner's programs and shows it, once.

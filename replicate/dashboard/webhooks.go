@@ -1,0 +1,138 @@
+package dashboard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/webhook"
+)
+
+// webhookPath is the page of an owner's webhook.
+const webhookPath = "/settings/webhook"
+
+// deliveriesShown is how many events the page lists: the newest.
+const deliveriesShown = 20
+
+// maxLow bounds the balance below which an owner is told.
+const maxLow = 1_000_000_000_000
+
+type webhookData struct {
+	Hook       *webhook.Hook // nil for none
+	Typed      string        // the address in the form
+	Low        string        // the balance in the form
+	Secret     string        // a new one, shown once
+	Deliveries []deliveryView
+	MaxURL     int
+	Attempts   int // of each event
+}
+
+// deliveryView is an event with its state in words.
+type deliveryView struct{ webhook.Delivery }
+
+// State is the class of a badge, and its words.
+func (d deliveryView) State() [2]string {
+	switch {
+	case d.Delivered != nil:
+		return [2]string{"good", "delivered"}
+	case d.Next == nil:
+		return [2]string{"bad", "given up"}
+	case d.Attempts == 0:
+		return [2]string{"", "waits"}
+	}
+	return [2]string{"warn", "is repeated"}
+}
+
+func (d *Dashboard) webhookPage(v *visit) (answer, error) { return d.webhookWith(v, "", webhookData{}) }
+
+func (d *Dashboard) webhookWith(v *visit, words string, data webhookData) (answer, error) {
+	ctx := v.r.Context()
+	hook, err := webhook.Read(ctx, d.config.Ledger, v.user.Account)
+	if err != nil {
+		return answer{}, err
+	}
+	list, err := webhook.Deliveries(ctx, d.config.Ledger, v.user.Account, deliveriesShown)
+	for _, delivery := range list {
+		data.Deliveries = append(data.Deliveries, deliveryView{delivery})
+	}
+	data.Hook, data.MaxURL, data.Attempts = hook, webhook.MaxURL, webhook.MaxAttempts
+	if hook != nil && words == "" {
+		data.Typed, data.Low = hook.URL, strconv.FormatInt(hook.Low, 10)
+	}
+	a := answer{page: "webhook", title: "Webhook", error: words, data: data}
+	if words != "" {
+		a.status = http.StatusUnprocessableEntity
+	}
+	return a, err
+}
+
+// setWebhook sets address and threshold, and shows the secret when it is new.
+func (d *Dashboard) setWebhook(v *visit) (answer, error) {
+	typed := webhookData{Typed: v.line("url"), Low: v.line("low")}
+	if err := webhook.CheckURL(typed.Typed, d.config.PrivateWebhooks); err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ")
+		return d.webhookWith(v, "That address can't be used: "+why+".", typed)
+	}
+	low, err := strconv.ParseInt(typed.Low, 10, 64)
+	if err != nil || low < 0 || low > maxLow {
+		return d.webhookWith(v, "The balance is a whole number of credits, 0 for never.", typed)
+	}
+	hook := webhook.Hook{Account: v.user.Account, URL: typed.Typed, Low: low}
+	return d.changeWebhook(v, v.act("set webhook", v.user.Account, fmt.Sprintf("%s, below %d credits", hook.URL, low)), hook, false)
+}
+
+// renewWebhook gives the webhook a new secret and shows it.
+func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
+	hook, err := webhook.Read(v.r.Context(), d.config.Ledger, v.user.Account)
+	if err == nil && hook == nil {
+		err = errMissing
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return d.changeWebhook(v, v.act("renew secret of webhook", v.user.Account, ""), *hook, true)
+}
+
+func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook webhook.Hook, renew bool) (answer, error) {
+	secret, taken := webhook.NewSecret(), false
+	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) (err error) {
+		taken, err = webhook.Set(ctx, tx, now, hook, secret, renew)
+		return err
+	})
+	switch {
+	case err != nil:
+		return answer{}, err
+	case taken:
+		return d.webhookWith(v, "", webhookData{Secret: secret})
+	}
+	return see(webhookPath, "webhook"), nil
+}
+
+func (d *Dashboard) testWebhook(v *visit) (answer, error) {
+	err := d.config.Writer.Commit(v.r.Context(), v.act("test webhook", v.user.Account, ""), func(ctx context.Context, tx *sql.Tx, now int64) error {
+		hook, err := webhook.Read(ctx, tx, v.user.Account)
+		if err == nil && hook == nil {
+			err = errMissing
+		}
+		if err != nil {
+			return err
+		}
+		return webhook.PutTest(ctx, tx, now, v.user.Account)
+	})
+	if errors.Is(err, webhook.ErrFull) {
+		return d.webhookWith(v, "Too many events wait to be delivered: correct the address first.", webhookData{})
+	}
+	return see(webhookPath, "tested"), err
+}
+
+func (d *Dashboard) removeWebhook(v *visit) (answer, error) {
+	err := d.config.Writer.Commit(v.r.Context(), v.act("remove webhook", v.user.Account, ""), func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		return webhook.Remove(ctx, tx, v.user.Account)
+	})
+	return see(webhookPath, "unhooked"), err
+}

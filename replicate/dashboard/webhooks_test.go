@@ -1,0 +1,106 @@
+package dashboard_test
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/dashboard"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/webhook"
+)
+
+var hookSecret = regexp.MustCompile(`value="(whsec_[^"]+)"`)
+
+func (b *browser) setWebhook(url, low string) page {
+	b.t.Helper()
+	return b.submit("/settings/webhook", "/settings/webhook", "url", url, "low", low)
+}
+
+func TestAnOwnerIsToldByAWebhook(t *testing.T) {
+	w := newWorld(t, func(c *dashboard.Config) { c.PrivateWebhooks = true })
+	got := make(chan *http.Request, 10)
+	bodies := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+		got <- r
+	}))
+	t.Cleanup(receiver.Close)
+	sender := webhook.New(webhook.Config{Ledger: w.ledger, Private: true, Now: w.clock,
+		Commit: func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+			return w.writer.Commit(ctx, writer.Act{}, change)
+		}})
+
+	b, account := w.owner("Acme", 1000)
+	require.Contains(t, b.get("/settings").body, `href="/settings/webhook"`)
+	require.NotContains(t, b.get("/settings/webhook").body, "Send a test", "there is no webhook yet")
+	secret := hookSecret.FindStringSubmatch(b.setWebhook(receiver.URL, "500").text())
+	require.NotNil(t, secret, b.seen.body)
+	require.NotContains(t, b.get("/settings/webhook").text(), secret[1], "once")
+	require.Contains(t, b.get("/activity").text(), "set webhook")
+	require.NotContains(t, b.seen.text(), secret[1])
+	require.Contains(t, b.setWebhook(receiver.URL+"/new", "600").text(), "The webhook is saved.")
+	require.NotContains(t, b.seen.text(), "whsec_", "the secret stays")
+
+	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/test").text(), "A test is on its way.")
+	_, err := sender.Send(t.Context())
+	require.NoError(t, err)
+	r, body := <-got, <-bodies
+	require.Equal(t, "/new", r.URL.Path)
+	want, err := webhook.Sign(secret[1], r.Header.Get(webhook.IDHeader), r.Header.Get(webhook.TimestampHeader), []byte(body))
+	require.NoError(t, err)
+	require.Equal(t, want, r.Header.Get(webhook.SignatureHeader))
+	require.Contains(t, b.get("/settings/webhook").text(), `<span class="badge good">delivered</span></td><td class="number">1</td><td>200</td>`)
+
+	_, err = w.client.ChangeCredits(t.Context(), account, writer.CreditChange{Amount: -450})
+	require.NoError(t, err)
+	require.NoError(t, sender.Look(t.Context()))
+	_, err = sender.Send(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, <-bodies, `"data":{"balance":550,"threshold":600}`)
+
+	renewed := hookSecret.FindStringSubmatch(b.submit("/settings/webhook", "/settings/webhook/secret").text())
+	require.NotNil(t, renewed)
+	require.NotEqual(t, secret[1], renewed[1])
+	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/remove").text(), "The webhook is removed")
+	require.Zero(t, w.count(`SELECT count(*) FROM webhook`)+w.count(`SELECT count(*) FROM webhook_event`))
+	require.Equal(t, http.StatusNotFound, b.post("/settings/webhook/test").StatusCode)
+	require.Equal(t, http.StatusNotFound, b.submit("/settings/webhook", "/settings/webhook/secret").StatusCode)
+}
+
+func TestAWebhookThatCanNotBeIsRefusedInWords(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	for url, words := range map[string]string{
+		"http://example.com": "it begins with https://", "https://127.0.0.1/": "127.0.0.1 is not a public address", "": "it is no URL with a host",
+		`https://a:b@example.com/"><script>`: "it holds a name or a password",
+	} {
+		p := b.setWebhook(url, "0")
+		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, url)
+		require.Contains(t, p.text(), "That address can't be used: "+words, url)
+		require.NotContains(t, p.body, `"><script>`)
+	}
+	for _, low := range []string{"", "-1", "x", "1000000000001"} {
+		require.Contains(t, b.setWebhook("https://example.com", low).text(), "The balance is a whole number of credits", low)
+	}
+	require.Zero(t, w.count(`SELECT count(*) FROM webhook`))
+	require.Contains(t, b.setWebhook("https://example.com", "0").text(), "whsec_")
+	for range 100 {
+		b.submit("/settings/webhook", "/settings/webhook/test")
+	}
+	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/test").text(), "Too many events wait")
+
+	other, _ := w.owner("Other", 0)
+	require.NotContains(t, other.get("/settings/webhook").body, `value="https://`, "each has their own")
+	require.NotContains(t, other.seen.body, "Last deliveries")
+	other.submit("/settings/webhook", "/settings/webhook/remove")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM webhook`))
+	require.Equal(t, http.StatusNotFound, w.operator().get("/settings/webhook").StatusCode, "operators have alarms")
+}
