@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -83,7 +84,16 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 		return d.webhookWith(v, "The balance is a whole number of credits, 0 for never.", typed)
 	}
 	hook := webhook.Hook{Account: v.user.Account, URL: typed.Typed, Low: low}
-	return d.changeWebhook(v, v.act("set webhook", v.user.Account, fmt.Sprintf("%s, below %d credits", hook.URL, low)), hook, false)
+	return d.changeWebhook(v, v.act("set webhook", v.user.Account, fmt.Sprintf("at %s, below %d credits", hostOf(hook.URL), low)), hook, false)
+}
+
+// hostOf is what the audit log keeps of an address, whose path may be a secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // renewWebhook gives the webhook a new secret and shows it.

@@ -23,6 +23,14 @@ func (b *browser) setWebhook(url, low string) page {
 	return b.submit("/settings/webhook", "/settings/webhook", "url", url, "low", low)
 }
 
+// sender delivers what the world's ledger has, when the test says so.
+func (w *world) sender(private bool) *webhook.Sender {
+	return webhook.New(webhook.Config{Ledger: w.ledger, Private: private, Now: w.clock,
+		Commit: func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+			return w.writer.Commit(ctx, writer.Act{}, change)
+		}})
+}
+
 func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	w := newWorld(t, func(c *dashboard.Config) { c.PrivateWebhooks = true })
 	got := make(chan *http.Request, 10)
@@ -33,18 +41,15 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 		got <- r
 	}))
 	t.Cleanup(receiver.Close)
-	sender := webhook.New(webhook.Config{Ledger: w.ledger, Private: true, Now: w.clock,
-		Commit: func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
-			return w.writer.Commit(ctx, writer.Act{}, change)
-		}})
-
+	sender := w.sender(true)
 	b, account := w.owner("Acme", 1000)
 	require.Contains(t, b.get("/settings").body, `href="/settings/webhook"`)
 	require.NotContains(t, b.get("/settings/webhook").body, "Send a test", "there is no webhook yet")
-	secret := hookSecret.FindStringSubmatch(b.setWebhook(receiver.URL, "500").text())
+	secret := hookSecret.FindStringSubmatch(b.setWebhook(receiver.URL+"/path-of-acme", "500").text())
 	require.NotNil(t, secret, b.seen.body)
 	require.NotContains(t, b.get("/settings/webhook").text(), secret[1], "once")
 	require.Contains(t, b.get("/activity").text(), "set webhook")
+	require.NotContains(t, b.seen.text(), "path-of-acme", "a path may be a secret")
 	require.NotContains(t, b.seen.text(), secret[1])
 	require.Contains(t, b.setWebhook(receiver.URL+"/new", "600").text(), "The webhook is saved.")
 	require.NotContains(t, b.seen.text(), "whsec_", "the secret stays")
