@@ -46,7 +46,7 @@ func (d deliveryView) State() [2]string {
 	case d.Attempts == 0:
 		return [2]string{"", "waits"}
 	}
-	return [2]string{"warn", "is repeated"}
+	return [2]string{"warn", "retrying"}
 }
 
 func (d *Dashboard) webhookPage(v *visit) (answer, error) { return d.webhookWith(v, "", webhookData{}) }
