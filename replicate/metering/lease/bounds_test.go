@@ -110,7 +110,9 @@ func TestKeysOfPastDaysAreForgotten(t *testing.T) {
 	edge, _ := granted(t, 5)
 	require.Equal(t, 1, edge.leases.keys.len())
 	past := start + 5*leaseMillis
-	edge.session.writersTime = past
+	heard := nothing(edge)
+	heard.NowMillis = past
+	edge.Apply(past, heard, false)
 	edge.sweep(past)
 	require.Zero(t, edge.leases.keys.len())
 }

@@ -119,6 +119,28 @@ func TestAForgottenLeaseDoesNotComeBack(t *testing.T) {
 	}
 }
 
+// TestALeaseIsNotForgottenByClocksThatWereWrongInTurn: first the writer's, when it was heard last, then the edge's.
+func TestALeaseIsNotForgottenByClocksThatWereWrongInTurn(t *testing.T) {
+	const years = 400 * 24 * 60 * 60 * 1000
+	edge, _ := granted(t, 50)
+	for i := range 10 {
+		require.Empty(t, chargeCode(edge, start, fmt.Sprint("absent", i), charge.NotFound))
+	}
+	received := edge.Hello(start).Granted
+	ahead := nothing(edge)
+	ahead.NowMillis = start + years
+	edge.Apply(start, ahead, false)
+	chargeCode(edge, start+years, "by a wrong clock", charge.NotFound)
+	for range 100 {
+		edge.sweep(start + years)
+	}
+	again := news(edge, 3, 50)
+	again.NowMillis = start
+	edge.Apply(start, again, false)
+	require.Equal(t, received, edge.Hello(start).Granted)
+	require.EqualValues(t, 40, edge.leases.find(notFoundPool(1, syncproto.Day(start))).held(), "50 were granted, 10 spent")
+}
+
 func TestALeaseThatEndsInYearsIsNotBelieved(t *testing.T) {
 	edge, _ := granted(t, 50)
 	require.Empty(t, chargeCode(edge, start, "in use", charge.Found))

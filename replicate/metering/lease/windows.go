@@ -98,8 +98,14 @@ func (all *leases) eachParked(p syncproto.Pool, visit func(syncproto.Pool, *leas
 }
 
 // horizon is the earlier of the edge's and the writer's time: a window that is closed then is closed,
-// unless both clocks are wrong. It is 0, when none is closed, before the writer was heard in this run.
-func (s *EdgeState) horizon(now int64) int64 { return min(now, s.session.writersTime) }
+// unless both clocks are wrong. It is 0, when none is closed, while the writer was not just heard: its clock
+// may have been wrong then, and the edge's be wrong now.
+func (s *EdgeState) horizon(now int64) int64 {
+	if !within(now-s.session.contact, contactMillis) {
+		return 0
+	}
+	return min(now, s.session.writersTime)
+}
 
 // absurdMillis is how far ahead the end of a lease is not believed: twice the writer's 24 hours.
 // The clock of the writer that granted it was wrong, or this edge's is.
