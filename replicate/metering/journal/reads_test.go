@@ -13,8 +13,11 @@ import (
 // TestAFailedReadIsNoTornTail: what follows would be cut off.
 func TestAFailedReadIsNoTornTail(t *testing.T) {
 	frame := appendFrame(nil, frameRecord, []byte("record"))
+	half := newReader(0, io.MultiReader(bytes.NewReader(frame[:frameHead+2]), iotest.ErrReader(errFault1)))
+	_, err := half.next()
+	require.ErrorIs(t, err, errFault1)
 	r := newReader(0, io.MultiReader(bytes.NewReader(append(frame, "no frame at all"...)), iotest.ErrReader(errFault1)))
-	_, err := r.next()
+	_, err = r.next()
 	require.NoError(t, err)
 	_, err = r.next()
 	require.ErrorIs(t, err, errFault1)

@@ -14,6 +14,7 @@ type memory struct {
 	room    int64
 	mapped  int
 	full    int64 // bytes that the file may have, 0 for no limit
+	refusal error // of more than that
 	cannot  error // of mapping
 }
 
@@ -21,7 +22,7 @@ const memoryPage = 4096
 
 func (m *memory) Write(p []byte) (int, error) {
 	if m.full > 0 && int64(len(m.content)+len(p)) > m.full {
-		return 0, &os.PathError{Op: "write", Err: syscall.ENOSPC} // as of a file
+		return 0, &os.PathError{Op: "write", Err: m.refusal} // as of a file
 	}
 	m.content = append(m.content, p...)
 	return len(p), nil
@@ -111,22 +112,25 @@ func TestAWindowMovesOn(t *testing.T) {
 	require.Equal(t, want, disk.content)
 }
 
-// TestAFullDiskTakesASmallWindow: what the record needs may fit where a window does not.
+// TestAFullDiskTakesASmallWindow, and so does a full quota: what the record needs may fit where a window
+// does not.
 func TestAFullDiskTakesASmallWindow(t *testing.T) {
-	disk := &memory{room: 1 << 40, full: 2 * memoryPage}
-	f, err := Mapped(disk)
-	require.NoError(t, err)
-	_, err = f.Write([]byte("fits"))
-	require.NoError(t, err)
-	_, err = f.Write(make([]byte, 3*memoryPage))
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	size, err := f.Size()
-	require.NoError(t, err)
-	require.EqualValues(t, 4, size)
-	_, err = f.Write([]byte(" too"))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.Equal(t, "fits too", string(disk.content))
+	for _, refusal := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		disk := &memory{room: 1 << 40, full: 2 * memoryPage, refusal: refusal}
+		f, err := Mapped(disk)
+		require.NoError(t, err)
+		_, err = f.Write([]byte("fits"))
+		require.NoError(t, err)
+		_, err = f.Write(make([]byte, 3*memoryPage))
+		require.ErrorIs(t, err, refusal)
+		size, err := f.Size()
+		require.NoError(t, err)
+		require.EqualValues(t, 4, size)
+		_, err = f.Write([]byte(" too"))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, "fits too", string(disk.content))
+	}
 }
 
 // TestAFileThatCanNotBeMappedAnyMoreKeepsItsLength, so that nothing takes room for nothing.
