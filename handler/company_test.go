@@ -61,6 +61,7 @@ func TestMasks(t *testing.T) {
 		"éa@localhost":         "é****@l******",
 		"not an address":       "n****",
 		"@example.com":         "****@e******.com",
+		"a@.com":               "a****@.******",
 		`"odd@local"@sub.in`:   `"****@s******.in`,
 	} {
 		require.Equal(t, want, maskEmail(in), in)

@@ -94,3 +94,37 @@ func TestLiveKeysFindNoMadeUpRecords(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, "******5678", maskPhone("1234 5 6-7 8"))
 }
+
+// TestTheSandboxFindsMadeUpRecordsBesideRegisteredOnes, with the dates that they are made up with.
+func TestTheSandboxFindsMadeUpRecordsBesideRegisteredOnes(t *testing.T) {
+	b := newBench()
+	b.registry.rows[llpStatement] = make([]Value, 14)
+	b.registry.rows[llpStatement][0] = text("r-1")
+	data := func(target string) map[string]any {
+		r := b.Serve(request("GET", target, "Authorization", "Bearer "+ident.SandboxKey))
+		require.Equal(t, 200, r.Status, "%s", r.Body)
+		var answer struct{ Data map[string]any }
+		require.NoError(t, json.Unmarshal(r.Body, &answer))
+		return answer.Data
+	}
+	for _, m := range madeUps {
+		target, number := "/v1/companies/", "cin"
+		if m.isLLP() {
+			target, number = "/v1/llps/", "llpin"
+		}
+		found := data(target + m.value)
+		require.Equal(t, m.value, found[number])
+		if m.incorporated == "" {
+			require.Nil(t, found["incorporation_date"], m.value)
+		} else {
+			require.Equal(t, m.incorporated, found["incorporation_date"], m.value)
+		}
+	}
+	require.Equal(t, SandboxDirector, data("/v1/directors/" + SandboxDirector)["din"])
+	require.Equal(t, "ASHA", data("/v1/directors/1")["name"], "of the registry")
+	r := b.Serve(request("GET", "/v1/companies/"+SandboxNoCompany, "Authorization", "Bearer "+ident.SandboxKey))
+	require.Equal(t, CompanyNotFound, problemOf(t, r))
+	b.registry.err = errors.New("away")
+	r = b.Serve(request("GET", "/v1/companies/"+SandboxCompany, "Authorization", "Bearer "+ident.SandboxKey))
+	require.Equal(t, RegistryUnavailable, problemOf(t, r), "a made-up record does not hide it")
+}

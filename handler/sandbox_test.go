@@ -149,6 +149,8 @@ func TestMadeUpNamesAreFoundByQueriesThatBeginWithTheirWord(t *testing.T) {
 		for _, m := range found {
 			values = append(values, m.Value)
 			require.Equal(t, findMadeUp(m.Value).registered(), m.Label)
+			require.Equal(t, strings.HasPrefix(m.Value, "ZZZ-"), m.Type == "llp")
+			require.Equal(t, strings.HasPrefix(m.Value, "U72900"), m.Type == "company")
 		}
 		require.Len(t, values, count)
 		require.Equal(t, want, strings.Join(values, " "), query)
