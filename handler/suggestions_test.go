@@ -134,3 +134,14 @@ func TestAFailedLookupWithoutAVerdictIsNotVoided(t *testing.T) {
 		require.Len(t, meter.voided, voids, target)
 	}
 }
+
+// TestANameOfTwoCharactersFindsBeginningsAlone, also if its compared form is longer.
+func TestANameOfTwoCharactersFindsBeginningsAlone(t *testing.T) {
+	require.Equal(t, "fix", names.Query("\ufb01x"))
+	for name, more := range map[string]bool{"\ufb01x": false, "fi": false, "fix": true} {
+		args := searchArgs(name, 5)
+		for _, at := range []int{5, 7} {
+			require.Equal(t, more, args[at].Text != names.NoTerms, "%s, ?%d", name, at+1)
+		}
+	}
+}

@@ -57,6 +57,7 @@ func TestDamageIsLoggedOnce(t *testing.T) {
 	require.EqualValues(t, 7, dst.Values[0].Int)
 	require.True(t, r.Remote())
 	require.ErrorIs(t, r.Ready(0), sqlite3.CORRUPT)
+	require.Equal(t, 1, strings.Count(log.String(), "file is damaged"))
 	v := r.view.Load()
 	require.Equal(t, "SELECT v FROM t", v.suspect.statement)
 	r.reportCorrupt(v, "SELECT v FROM t", nil, sqlite3.CORRUPT)
