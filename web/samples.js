@@ -103,7 +103,8 @@ function choose(language) {
 }
 
 function select(group, language) {
-  if (!group.querySelector(`[role=tab][data-language="${language}"]`)) language = "curl";
+  const offered = [...group.querySelectorAll("[role=tab]")].map((tab) => tab.dataset.language);
+  if (!offered.includes(language)) [language] = offered;
   group.querySelectorAll("[role=tab]").forEach((tab) => {
     const chosen = tab.dataset.language === language;
     tab.setAttribute("aria-selected", String(chosen));

@@ -40,7 +40,7 @@ type page struct {
 
 func loadPages() (pages, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"samples": samplesOf, "json": apidoc.Highlight,
+		"samples": samplesOf, "programs": programsOf, "json": apidoc.Highlight,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -202,10 +202,13 @@ func (g guide) page() string { return "guide:" + g.Name }
 var guides = []guide{
 	{"first-call", "First call in a minute", "From nothing to a company as JSON, without an account."},
 	{"authentication", "Authentication", "Keys, where they go, and how to keep and replace them."},
-	{"credits-and-limits", "Credits and limits", "What is charged and what is not, every limit, every header."},
-	{"errors", "Errors and retries", "All codes, which to retry, and for how long."},
-	{"search", "Search", "How names match, and in which order they come."},
 	{"sandbox", "Sandbox", "What the public key can do, and what it hides."},
+	{"search", "Search well", "How names match, in which order they come, and what to do when none does."},
+	{"errors", "Errors and retries", "All codes, which to retry, and for how long."},
+	{"credits-and-limits", "Limits and credits", "What is charged and what is not, every limit, every header."},
+	{"production", "From sandbox to production", "What changes with a live key, and what to prepare."},
+	{"testing", "Testing without network", "The sandbox's answers in a file, for tests."},
+	{"moving", "Moving from another provider", "Which field is which, and how to compare before you switch."},
 	{"changelog", "Changelog", "What each version brought."},
 }
 

@@ -20,6 +20,11 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
+// recording has answers of the sandbox, for clients' tests. A test records it: see recording_test.go.
+//
+//go:embed sandbox.json
+var recording []byte
+
 // Config says how the pages refer to the service around them.
 type Config struct {
 	// Document is the OpenAPI document, in YAML; nil stands for the service's own.
@@ -55,6 +60,7 @@ func New(config Config) (*Site, error) {
 		documents: map[string]web.Asset{
 			"/openapi.yaml": web.NewAsset("application/yaml", config.Document),
 			"/openapi.json": web.NewAsset("application/json", asJSON),
+			"/sandbox.json": web.NewAsset("application/json", recording),
 		},
 	}
 	calls, err := apidoc.Render(apidoc.Config{

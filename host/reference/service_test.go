@@ -24,7 +24,7 @@ var baseFlag = flag.String("base", "", "address of a running service; empty star
 // pagePaths are the pages of the service, one of each kind of problem page.
 var pagePaths = []string{
 	"/", "/reference", "/guides", "/problems", "/guides/first-call", "/guides/authentication", "/guides/credits-and-limits",
-	"/guides/errors", "/guides/search", "/guides/sandbox", "/guides/changelog", "/problems/not_found_cap_exceeded",
+	"/guides/errors", "/guides/search", "/guides/sandbox", "/guides/production", "/guides/testing", "/guides/moving", "/guides/changelog", "/problems/not_found_cap_exceeded",
 }
 
 // program is the whole service in a process of its own, shared by the tests: building

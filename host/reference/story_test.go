@@ -172,9 +172,9 @@ func TestTheReferenceNeedsNoScripts(t *testing.T) {
 	p := newTab(t)
 	p.As(browser.Views[0])
 	p.WithoutScripts()
-	p.open(base + "/reference")
+	p.open(base + "/reference#getCompany")
 	for _, sign := range []string{"curl -H", "regedge.New", "from regedge import Client", "baseUrl:"} {
-		require.Contains(t, p.Eval(`document.querySelector("#getCompany .code").innerText`), sign)
+		p.WaitFor(fmt.Sprintf(`document.querySelector("#getCompany .code").innerText.includes(%q)`, sign))
 	}
 	require.Equal(t, "0", p.Eval(`String([...document.querySelectorAll(".try")].filter((form) => form.checkVisibility()).length)`))
 	p.Click(`.contents a[href="#getLLP"]`)

@@ -93,12 +93,13 @@ const targets = links.map((link) => document.getElementById(decodeURIComponent(l
 let current;
 
 function mark() {
-  const at = Math.max(0, targets.findLastIndex((target) => target.getBoundingClientRect().top < innerHeight / 4));
+  // At the top nothing has to be measured, which would lay out the whole page.
+  const at = scrollY === 0 ? 0 : Math.max(0, targets.findLastIndex((target) => target.getBoundingClientRect().top < innerHeight / 4));
   if (links[at] === current) return;
   current?.removeAttribute("aria-current");
   current = links[at];
   current?.setAttribute("aria-current", "true");
-  if (current?.offsetParent) { // shown: on phones the contents are another list
+  if (scrollY > 0 && current?.offsetParent) { // shown: on phones the contents are another list
     const list = current.closest(".contents");
     const above = current.offsetTop - list.scrollTop;
     if (above < 40 || above > list.clientHeight - 80) list.scrollTop = current.offsetTop - list.clientHeight / 2;

@@ -1,0 +1,144 @@
+package reference_test
+
+import (
+	"fmt"
+	"html"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/reference"
+	"regedge/internal/testkit"
+)
+
+// clients is where the client libraries are.
+const clients = "../../clients"
+
+// prints are what the programs of the guides print, in every language.
+var prints = map[string][]string{
+	"production": {"SANDBOX EVERY FIELD (MADE-UP) PRIVATE LIMITED\nrequest 01"},
+	"recorded":   {"SANDBOX EVERY FIELD (MADE-UP) PRIVATE LIMITED", "llp_not_found"},
+	"retry":      {"SANDBOX EVERY FIELD (MADE-UP) PRIVATE LIMITED"},
+	"suggest":    {"Did you mean: EVERY FIELD", "llp AAZ-9001 EVERY FIELD (MADE-UP) LLP"},
+	"compare": {"U72900ZZ2015PTC000001 is the same\nU72900ZZ2017PTC000003 has another status: STRUCK_OFF\n" +
+		"U72900ZZ2015PTC999999 is not in this registry\n"},
+}
+
+// TestProgramsOfTheGuidesRun runs each as people copy it, with the library as it is installed.
+func TestProgramsOfTheGuidesRun(t *testing.T) {
+	base := behindProxy(t, service(t))
+	files, err := filepath.Glob("programs/*")
+	require.NoError(t, err)
+	ran := 0
+	for name, wants := range prints {
+		programs, err := reference.Programs(base, name)
+		require.NoError(t, err)
+		for _, program := range programs {
+			ran++
+			t.Run(name+" in "+program.Language, func(t *testing.T) {
+				out := runWithLibrary(t, program.Name, program.Code)
+				for _, want := range wants {
+					require.Contains(t, out, want)
+				}
+			})
+		}
+	}
+	require.Equal(t, len(files), ran, "each program is run")
+}
+
+// TestSamplesOfTheReferenceRun runs the samples of every call as the page shows them.
+func TestSamplesOfTheReferenceRun(t *testing.T) {
+	base := behindProxy(t, service(t))
+	site := newSite(t, reference.Config{BaseURL: base})
+	page := bodyOf(t, get(t, site, "/reference"))
+	for operation, want := range map[string]string{
+		"searchCompanies": "U72900ZZ2015PTC000001", "searchLLPs": "ZZZ-0001", "getCompany": "SANDBOX EVERY FIELD", "getDirector": "ASHA SANDBOX", "getLLP": "SANDBOX EVERY FIELD",
+	} {
+		_, section, found := strings.Cut(page, `<section class="op" id="`+operation+`"`)
+		require.True(t, found, operation)
+		section, _, _ = strings.Cut(section, "</section>")
+		samples := regexp.MustCompile(`(?s)data-language="([a-z]+)">.*?<code>(.*?)</code></pre>`).FindAllStringSubmatch(section, -1)
+		require.Len(t, samples, 4, operation)
+		for _, sample := range samples {
+			code := regexp.MustCompile(`(?s)<span data-if="[^"]*" hidden>.*?</span>[^<]*</span>`).ReplaceAllString(sample[2], "")
+			code = html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(code, ""))
+			t.Run(operation+" in "+sample[1], func(t *testing.T) { require.Contains(t, runWithLibrary(t, sample[1], code), want) })
+		}
+	}
+}
+
+// behindProxy is the service as clients of another address reach it: each has a sandbox rate of its own.
+func behindProxy(t *testing.T, base string) string {
+	to, err := url.Parse(base)
+	require.NoError(t, err)
+	var calls atomic.Int64
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Header.Set("X-Forwarded-For", fmt.Sprintf("198.18.201.%d", calls.Add(1)%250))
+	}})
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// runWithLibrary runs a program in a folder where the library of its language is installed, and the
+// recorded sandbox lies.
+func runWithLibrary(t *testing.T, language, code string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	recording, err := os.ReadFile("sandbox.json")
+	require.NoError(t, err)
+	write("sandbox.json", string(recording))
+	library, err := filepath.Abs(clients)
+	require.NoError(t, err)
+	var command *exec.Cmd
+	switch language {
+	case "curl":
+		write("call.sh", code)
+		command = exec.Command("sh", "call.sh")
+	case "python":
+		write("call.py", code)
+		command = exec.Command("python3", "call.py")
+	case "go":
+		write("main.go", code)
+		write("go.mod", "module sample\n\ngo 1.22\n\nrequire regedge/clients/go v0.0.0\n\nreplace regedge/clients/go => "+filepath.Join(library, "go")+"\n")
+		command = exec.Command("go", "run", ".")
+	case "javascript":
+		write("call.mjs", code)
+		installTypeScript(t, filepath.Join(library, "typescript"), filepath.Join(dir, "node_modules", "regedge"))
+		command = exec.Command("node", "call.mjs")
+	}
+	if _, err := exec.LookPath(command.Args[0]); err != nil {
+		testkit.MissingTool(t, command.Args[0], " is not installed")
+	}
+	command.Dir = dir
+	command.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(library, "python"), "PYTHONDONTWRITEBYTECODE=1", "GOFLAGS=-mod=mod")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", out, code)
+	return string(out)
+}
+
+// installTypeScript builds the library into a folder of its own.
+func installTypeScript(t *testing.T, library, to string) {
+	t.Helper()
+	compiler := filepath.Join(library, "node_modules", ".bin", "tsc")
+	if _, err := os.Stat(compiler); err != nil {
+		testkit.MissingTool(t, "the TypeScript client needs `make tools`, which installs its compiler")
+	}
+	out, err := exec.Command(compiler, "-p", library, "--outDir", filepath.Join(to, "dist")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	description, err := os.ReadFile(filepath.Join(library, "package.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(to, "package.json"), description, 0o600))
+}
