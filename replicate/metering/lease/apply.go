@@ -29,6 +29,11 @@ func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 		s.endSession(r, ofSync)
 		return Applied{}
 	}
+	if ofSync && s.contradicts(r) {
+		s.session.id = 0
+		s.Lost()
+		return Applied{}
+	}
 	if ofSync {
 		s.wants.answered()
 	}
@@ -46,13 +51,13 @@ func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 	case syncproto.OK:
 		return s.applyOK(now, r, ofSync)
 	case syncproto.Fresh:
-		if (s.standing.epoch == 0 || s.settled()) && r.Epoch > s.standing.epoch { // else of an earlier request
+		if (s.standing.epoch == 0 || s.settled()) && s.mayFollow(r.Epoch) { // else of an earlier request
 			s.beginEpoch(r.Epoch, r.Generation, false)
 			s.openSession(now, r)
 			return Applied{News: true}
 		}
 	case syncproto.Forked:
-		if r.Epoch > s.standing.epoch && s.standing.epoch != 0 {
+		if s.mayFollow(r.Epoch) && s.standing.epoch != 0 {
 			s.beginEpoch(r.Epoch, r.Generation, true)
 			s.openSession(now, r)
 			return Applied{News: true, Forked: true}
@@ -226,7 +231,7 @@ func (s *EdgeState) applyRows(rows []syncproto.Row) {
 			s.account(row.Pool.Subject)
 		}
 		l := s.leases.ensure(row.Pool)
-		s.leases.granted += l.apply(row)
+		s.leases.granted = min(s.leases.granted+l.apply(row), mostGranted)
 		if row.Pool.Kind == syncproto.Credits {
 			s.leases.accounts.get(row.Pool.Subject).balance = row.Balance
 		}

@@ -179,13 +179,13 @@ func TestARefusalIsTrue(t *testing.T) {
 	t.Run("after the writer was asked again", func(t *testing.T) {
 		edge := dryEdge(t)
 		edge.Sync(start + 3000)
-		edge.Apply(start+3010, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1}, true)
+		edge.Apply(start+3010, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 		require.Equal(t, refused, chargeCode(edge, start+3020, "a", charge.Found))
 	})
 	t.Run("not by an answer that was long under way", func(t *testing.T) {
 		edge := dryEdge(t)
 		edge.Sync(start + 3000)
-		edge.Apply(start+5000, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1}, true)
+		edge.Apply(start+5000, &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 		require.Equal(t, "wait", chargeCode(edge, start+5000, "a", charge.Found))
 	})
 	t.Run("when requests come a little out of order", func(t *testing.T) {

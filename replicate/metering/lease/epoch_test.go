@@ -39,7 +39,7 @@ func requireEpochShown(t *testing.T, edge *EdgeState, batches uint64, status syn
 	require.False(t, edge.Greeting(), "its batches are sent again first")
 	for seq := uint64(1); seq <= batches; seq++ {
 		require.Equal(t, seq, edge.Sync(start).Batch.Seq)
-		edge.Apply(start, &syncproto.Reply{Status: status, Session: 10, Epoch: 1, Generation: 2, Applied: seq, Live: 1}, true)
+		edge.Apply(start, &syncproto.Reply{Status: status, Session: 10, Epoch: 1, Generation: 2, Applied: seq, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 	}
 	require.NoError(t, edge.Check())
 }
@@ -65,7 +65,7 @@ func TestAnEndedEpochOfARetiredEdgeIsShownToAnotherWriter(t *testing.T) {
 	edge, batches := endedEpoch(t)
 	edge.Apply(start, &syncproto.Reply{Status: syncproto.Retired, Session: 9, Generation: 2, Live: 1}, false)
 	requireEpochShown(t, edge, batches, syncproto.Retired)
-	edge.Apply(start, &syncproto.Reply{Status: syncproto.Retired, Session: 10, Epoch: 1, Generation: 2, Applied: batches, Live: 1}, true)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Retired, Session: 10, Epoch: 1, Generation: 2, Applied: batches, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 	require.EqualValues(t, 1, edge.Epoch())
 	require.False(t, edge.Greeting())
 }

@@ -13,7 +13,7 @@ import (
 // acknowledged has the writer take the batch of the next message, if there is one, and returns it.
 func acknowledged(edge *EdgeState, now int64) *syncproto.Batch {
 	batch := edge.Sync(now).Batch
-	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: edge.standing.epoch, Generation: 1, Applied: edge.outbox.applied, Live: 1, NowMillis: now}
+	r := &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: edge.standing.epoch, Generation: 1, Applied: edge.outbox.applied, Since: edge.session.seen, Upto: edge.session.seen, Live: 1, NowMillis: now}
 	if batch != nil {
 		r.Applied = batch.Seq
 	}

@@ -18,6 +18,8 @@ const (
 	idleMillis = 24 * 60 * 60 * 1000
 	// renewMillis is how long before its end a lease in use is renewed.
 	renewMillis = 6 * 60 * 60 * 1000
+	// mostGranted is where the sum of an epoch's grants stops: the next one does not overflow it.
+	mostGranted = 1 << 62
 	// sweepParts is the number of syncs in which a sweep visits every account: about ten
 	// minutes at one sync a second.
 	sweepParts = 600

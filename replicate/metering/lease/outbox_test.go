@@ -46,7 +46,7 @@ func TestUnitsAreReturnedOnlyWithAllUsage(t *testing.T) {
 	late := edge.Sync(start).Batch
 	require.EqualValues(t, 1, late.Of)
 	require.Empty(t, late.Returns)
-	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 2, Generation: 1, Applied: late.Seq, Live: 1}, true)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 2, Generation: 1, Applied: late.Seq, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 	require.Len(t, edge.Sync(start).Batch.Returns, 3)
 }
 
@@ -59,7 +59,7 @@ func TestAnUnreadableBatchIsTriedAgain(t *testing.T) {
 	edge, log := granted(t, 10)
 	edge.Charge(start, request("a", charge.Found), false)
 	sealed := edge.Sync(start).Batch.Seq
-	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: sealed, Live: 1}, true)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: sealed, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 	broken := &unreadable{}
 	for _, readable := range []bool{false, true} {
 		var of Log = broken

@@ -22,7 +22,7 @@ func TestRequestsAreToldToOtherEdges(t *testing.T) {
 	edge := together(t)
 	told := func(now int64) []syncproto.Rate {
 		rates := edge.Sync(now).Rates
-		edge.Apply(now, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: edge.outbox.sealed, Live: 2}, true)
+		edge.Apply(now, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: edge.outbox.sealed, Since: edge.session.seen, Upto: edge.session.seen, Live: 2}, true)
 		return rates
 	}
 	minute := syncproto.Minute(start)
@@ -49,7 +49,7 @@ func TestRequestsAtOtherEdgesCount(t *testing.T) {
 	}{"in this minute": {0, charge.RateLimitExceeded}, "in the minute before": {-1, ""}} {
 		edge := together(t)
 		require.Equal(t, "", edge.Charge(start, request("first", charge.Found), false).Verdict.Code)
-		others := &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Live: 2, NowMillis: start,
+		others := &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Since: edge.session.seen, Upto: edge.session.seen, Live: 2, NowMillis: start,
 			Others: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(start) + c.minutes, Count: 4}}}
 		edge.Sync(start)
 		edge.Apply(start, others, true)

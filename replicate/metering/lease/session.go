@@ -25,7 +25,9 @@ type session struct {
 	contact  int64  // time of the last reply, Unix milliseconds
 	sent     int64  // time of the last message of Sync
 	answered int64  // time of the last message of Sync that was answered
-	latest   int64  // the newest time that was seen of this edge's clock
+	// sentSeen and sentApplied are what the last message of Sync said, or followed from, of seen and outbox.applied.
+	sentSeen, sentApplied uint64
+	latest                int64 // the newest time that was seen of this edge's clock
 	// writersTime is the writer's clock in the last reply, 0 before there was one in this run.
 	writersTime int64
 	met         bool  // a reply arrived in this run, since the clock was last set back
@@ -36,6 +38,16 @@ type session struct {
 func (s *session) begin(id uint64) { s.id, s.seen, s.complete = id, 0, false }
 
 func (s *session) open() bool { return s.id != 0 }
+
+// contradicts reports whether a reply to Sync takes back what replies of this session said before the message was
+// sent: then somebody else than the writer has answered. In a new session the writer says again all that it
+// knows.
+func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
+	if !s.session.open() || r.Session != s.session.id || r.Epoch != s.standing.epoch {
+		return false
+	}
+	return r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen || r.Status == syncproto.OK && s.standing.status != syncproto.OK
+}
 
 // Connected reports whether the writer replied within the last seconds, so that what it
 // said of other edges still holds.
@@ -76,7 +88,7 @@ func (s *EdgeState) Hello(now int64) *syncproto.Hello {
 		h.Boot += s.standing.epoch * oddStep // a different number for the successor of each epoch
 		return h
 	}
-	h.Epoch, h.Sealed, h.Acked, h.Granted = s.standing.epoch, s.outbox.sealed, s.outbox.acked, s.leases.granted
+	h.Epoch, h.Sealed, h.Acked, h.Granted = s.standing.epoch, s.outbox.sealed, s.outbox.acked, min(s.leases.granted, syncproto.MaxUnits)
 	return h
 }
 

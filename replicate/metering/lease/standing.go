@@ -24,6 +24,15 @@ func (s *EdgeState) Standing() syncproto.Status { return s.standing.status }
 // Epoch is the current epoch, 0 before the first contact.
 func (s *EdgeState) Epoch() uint64 { return s.standing.epoch }
 
+// maxEpochLeap is by how much the number of an epoch may exceed that of the one before: more than the writer's numbers
+// grow in a thousand restores. So no single reply uses up all numbers.
+const maxEpochLeap = 1 << 40
+
+// mayFollow reports whether an epoch may be the next one of this edge.
+func (s *EdgeState) mayFollow(epoch uint64) bool {
+	return epoch > s.standing.epoch && epoch-s.standing.epoch <= maxEpochLeap
+}
+
 // setStatus notes a verdict of the writer that differs from the one before.
 func (s *EdgeState) setStatus(status syncproto.Status) {
 	if s.standing.status != status {

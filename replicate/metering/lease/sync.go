@@ -7,7 +7,7 @@ import "regedge/replicate/metering/syncproto"
 // durable. Exactly one of Apply and Lost follows before the next Sync.
 func (s *EdgeState) Sync(now int64) *syncproto.Sync {
 	s.session.noteTime(now)
-	s.session.sent = now
+	s.session.sent, s.session.sentSeen, s.session.sentApplied = now, s.session.seen, s.outbox.applied
 	m := &syncproto.Sync{Session: s.session.id, Seen: s.session.seen, NowMillis: now}
 	if next := s.outbox.applied + 1; next <= s.outbox.sealed {
 		m.Batch = s.sealedBatch(next)

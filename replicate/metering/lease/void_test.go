@@ -25,7 +25,7 @@ func TestAUnitVoidedAfterItsLeaseWasClosedIsReturned(t *testing.T) {
 				returned += r.Units
 			}
 		}
-		edge.Apply(now, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: batch.Seq, Live: 1}, true)
+		edge.Apply(now, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: batch.Seq, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 	}
 	edge.Charge(start, request("a", charge.Found), false)
 	idle := start + idleMillis + 1
@@ -69,7 +69,7 @@ func TestUnresolvedChargesAreReported(t *testing.T) {
 	edge.Doubt(start, "doubtful")
 	edge.Charge(start, request("answered", charge.Found), false) // charged again: the verdict arrived
 	require.Empty(t, edge.Sync(start).Batch.Unresolved)
-	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: 1, Live: 1}, true)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: 1, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 	s := edge.Sync(start + doubtMillis)
 	require.Len(t, s.Batch.Unresolved, 1)
 	require.Equal(t, "doubtful", s.Batch.Unresolved[0].ID)

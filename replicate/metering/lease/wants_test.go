@@ -48,7 +48,7 @@ func TestALeaseThatRunsLowIsRenewed(t *testing.T) {
 		edge.Lost()
 		again := edge.Sync(start)
 		require.Equal(t, s.Wants, again.Wants)
-		edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: edge.outbox.applied, Live: 1}, true)
+		edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: edge.outbox.applied, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
 		require.Empty(t, edge.Sync(start).Wants, "it was answered")
 	})
 }

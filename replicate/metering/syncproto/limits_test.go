@@ -335,3 +335,24 @@ func TestTimesBefore1970(t *testing.T) {
 	require.EqualValues(t, 1970*12, syncproto.Month(0))
 	require.EqualValues(t, 1970*12-1, syncproto.Month(-1))
 }
+
+// TestRepliesAreBoundedAsMessages holds that an edge takes no number from a reply that the writer would
+// refuse in the edge's next message.
+func TestRepliesAreBoundedAsMessages(t *testing.T) {
+	const beyond = 1 << 47
+	for name, change := range map[string]func(*syncproto.Reply){
+		"epoch":      func(r *syncproto.Reply) { r.Epoch = beyond },
+		"generation": func(r *syncproto.Reply) { r.Generation = beyond },
+		"applied":    func(r *syncproto.Reply) { r.Applied = beyond },
+		"time":       func(r *syncproto.Reply) { r.NowMillis = beyond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := syncproto.Reply{Status: syncproto.OK, Live: 1}
+			_, err := syncproto.DecodeReply(r.Encode())
+			require.NoError(t, err)
+			change(&r)
+			_, err = syncproto.DecodeReply(r.Encode())
+			require.ErrorIs(t, err, syncproto.ErrMalformed)
+		})
+	}
+}

@@ -203,9 +203,9 @@ func DecodePool(d *Decoder) Pool {
 }
 
 const (
-	// maxUnits bounds every sum of credits, calls and lookups in a message, so that a few can be
+	// MaxUnits bounds every sum of credits, calls and lookups in a message, so that a few can be
 	// added without overflow. Counts of usage, of which a message has many, have MaxCount.
-	maxUnits = math.MaxInt64 >> 16
+	MaxUnits = math.MaxInt64 >> 16
 	// maxID bounds the ids of accounts and keys: larger ones are no exact numbers in JSON.
 	maxID = 1 << 53
 )
@@ -214,14 +214,14 @@ const (
 // within the signed integers of a database.
 func (d *Decoder) number() uint64 {
 	n := d.Uint()
-	if n > maxUnits {
+	if n > MaxUnits {
 		d.Fail()
 		return 0
 	}
 	return n
 }
 
-func (d *Decoder) units() int64   { return d.between(0, maxUnits) }
+func (d *Decoder) units() int64   { return d.between(0, MaxUnits) }
 func (d *Decoder) subject() int64 { return d.between(1, maxID) }
 func (d *Decoder) window() int32  { return int32(d.between(0, math.MaxInt32)) }
 

@@ -23,7 +23,8 @@ func (r *Reply) Encode() []byte {
 	return e.Bytes
 }
 
-// DecodeReply reads a reply of at most MaxMessage bytes. Its errors are ErrMalformed, and
+// DecodeReply reads a reply of at most MaxMessage bytes. What an edge says again in its messages is bounded as
+// there, since the writer would refuse these for ever. Its errors are ErrMalformed, and
 // ErrVersion for a reply that only a newer program can read.
 func DecodeReply(b []byte) (*Reply, error) {
 	d := NewDecoder(b)
@@ -35,12 +36,12 @@ func DecodeReply(b []byte) (*Reply, error) {
 		return nil, ErrMalformed
 	}
 	r := &Reply{
-		Answers: d.Uint(), Status: Status(d.Byte()), Session: d.Uint(), Epoch: d.Uint(), Generation: d.Uint(),
-		Applied: d.Uint(), Since: d.Uint(), Upto: d.Uint(),
+		Answers: d.Uint(), Status: Status(d.Byte()), Session: d.Uint(), Epoch: d.number(), Generation: d.number(),
+		Applied: d.number(), Since: d.Uint(), Upto: d.Uint(),
 	}
 	r.Rows = list(d, MaxRows, func() Row { return DecodeRow(d) })
 	r.Others = decodeRates(d)
-	r.Live, r.NowMillis, r.Declare = d.between(1, maxUnits), d.Int(), d.Bool()
+	r.Live, r.NowMillis, r.Declare = d.between(1, MaxUnits), d.units(), d.Bool()
 	if r.Status < OK || r.Status > Retired || r.Since > r.Upto {
 		d.Fail()
 	}

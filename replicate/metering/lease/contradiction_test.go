@@ -1,0 +1,57 @@
+package lease
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
+
+// TestAReplyThatTakesBackEndsTheSession has a stranger answer once in the writer's place. When the writer answers
+// again, the edge has it say everything anew.
+func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
+	for name, forge := range map[string]func(*syncproto.Reply){
+		"a batch acknowledged": func(r *syncproto.Reply) { r.Applied++ },
+		"news":                 func(r *syncproto.Reply) { r.Upto += 1000 },
+		"retired":              func(r *syncproto.Reply) { r.Status = syncproto.Retired },
+	} {
+		t.Run(name, func(t *testing.T) {
+			edge, _ := granted(t, 50)
+			require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
+			honest := syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: edge.standing.epoch, Generation: 1,
+				Since: edge.session.seen, Upto: edge.session.seen, Live: 1, NowMillis: start}
+			forged := honest
+			forge(&forged)
+			edge.Sync(start)
+			edge.Apply(start, &forged, true)
+			require.False(t, edge.Greeting())
+
+			edge.Sync(start)
+			edge.Apply(start, &honest, true)
+			require.True(t, edge.Greeting(), "the edge believes both")
+
+			edge.Hello(start)
+			honest.Session, honest.Since, honest.Upto = 9, 0, 0
+			edge.Apply(start, &honest, false)
+			require.True(t, edge.Serving())
+			require.Equal(t, uint64(1), edge.Sync(start).Batch.Seq, "the batch that the writer does not have")
+			require.NoError(t, edge.Check())
+		})
+	}
+}
+
+func TestAnEpochFarAheadIsNotBelieved(t *testing.T) {
+	edge := New(&recordLog{})
+	edge.Boot(1)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: maxEpochLeap + 1, Generation: 1, Live: 1, NowMillis: start}, false)
+	require.Zero(t, edge.Epoch())
+}
+
+// TestTheSumOfGrantsStaysWithinAMessage grants more than a writer would: the edge must still be able to greet it.
+func TestTheSumOfGrantsStaysWithinAMessage(t *testing.T) {
+	edge, _ := granted(t, syncproto.MaxUnits)
+	_, err := syncproto.DecodeMessage(syncproto.Message{Hello: edge.Hello(start)}.Encode())
+	require.NoError(t, err)
+}
