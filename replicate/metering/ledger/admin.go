@@ -110,7 +110,7 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 		return ErrNoAccount
 	}
 	p := a.credits
-	if amount == 0 || amount > maxCredits || amount < -maxCredits || p.Balance() > maxCredits ||
+	if amount == 0 || amount > maxCredits || amount < -maxCredits || amount > 0 && p.Balance() > maxCredits ||
 		amount < 0 && kind != EntryBought {
 		return ErrAmount
 	}

@@ -45,7 +45,9 @@ func TestAVoidedUnitMayBeSpentAgain(t *testing.T) {
 		require.NoError(t, l.Check())
 	}
 	hour := syncproto.Hour(now)
-	sync(1)
+	failed := usage(hour, 1)
+	failed.Outcome = charge.Failed
+	sync(1, failed)
 	sync(2, usage(hour, 1))
 	require.EqualValues(t, 1, l.Account(1).Credits().Spent)
 	sync(3, usage(hour-1, 1), usage(hour, -1))

@@ -98,6 +98,12 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	epoch := e.current
 	epoch.Applied = b.Seq
 	l.changes.epoch(e, epoch)
+	if b.Empty() && epoch.Number == e.Epoch && !e.Retired {
+		// The edge sends it in place of a batch that it lost. So it may hold less than is leased to it here: it
+		// is told to return everything, and continues in a new epoch.
+		e.Epoch++
+		l.changes.edge(e)
+	}
 	of := e.epochs[b.Of]
 	switch {
 	case of == nil && l.Restoring && b.Of != 0 && b.Of < epoch.Number:
