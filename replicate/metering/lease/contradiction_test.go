@@ -16,6 +16,7 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 		"a batch acknowledged": func(r *syncproto.Reply) { r.Applied++ },
 		"news":                 func(r *syncproto.Reply) { r.Upto += 1000 },
 		"retired":              func(r *syncproto.Reply) { r.Status = syncproto.Retired },
+		"another epoch":        func(r *syncproto.Reply) { r.Status, r.Epoch = syncproto.Forked, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			edge, _ := granted(t, 50)
@@ -25,7 +26,7 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 			forged := honest
 			forge(&forged)
 			edge.Sync(start)
-			edge.Apply(start, &forged, true)
+			edge.Apply(start, &forged, name != "another epoch") // which comes as a reply to Watch: to Sync it contradicts
 			require.False(t, edge.Greeting())
 
 			edge.Sync(start)
@@ -33,7 +34,7 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 			require.True(t, edge.Greeting(), "the edge believes both")
 
 			edge.Hello(start)
-			honest.Session, honest.Since, honest.Upto = 9, 0, 0
+			honest.Session, honest.Since, honest.Upto, honest.Epoch = 9, 0, 0, edge.Epoch()
 			edge.Apply(start, &honest, false)
 			require.True(t, edge.Serving())
 			require.Equal(t, uint64(1), edge.Sync(start).Batch.Seq, "the batch that the writer does not have")

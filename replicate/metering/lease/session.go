@@ -43,10 +43,10 @@ func (s *session) open() bool { return s.id != 0 }
 // sent: then somebody else than the writer has answered. In a new session the writer says again all that it
 // knows.
 func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
-	if !s.session.open() || r.Session != s.session.id || r.Epoch != s.standing.epoch {
+	if !s.session.open() || r.Session != s.session.id {
 		return false
 	}
-	return r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen || r.Status == syncproto.OK && s.standing.status != syncproto.OK
+	return r.Epoch != s.standing.epoch || r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen || r.Status == syncproto.OK && s.standing.status != syncproto.OK
 }
 
 // Connected reports whether the writer replied within the last seconds, so that what it
