@@ -98,11 +98,8 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	epoch := e.current
 	epoch.Applied = b.Seq
 	l.changes.epoch(e, epoch)
-	if b.Empty() && epoch.Number == e.Epoch && !e.Retired {
-		// The edge sends it in place of a batch that it lost. So it may hold less than is leased to it here: it
-		// is told to return everything, and continues in a new epoch.
-		e.Epoch++
-		l.changes.edge(e)
+	if b.Empty() { // the edge sends it in place of a batch that it lost
+		l.supersede(e, epoch)
 	}
 	of := e.epochs[b.Of]
 	switch {
@@ -138,6 +135,15 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	}
 }
 
+// supersede ends an epoch whose edge holds other leases than are known here: the edge is told to return
+// everything, and continues in a new one. A restored ledger learns from declarations what is held.
+func (l *Ledger) supersede(e *Edge, epoch *Epoch) {
+	if epoch.Number == e.Epoch && !e.Retired {
+		e.Epoch++
+		l.changes.edge(e)
+	}
+}
+
 // bookUsage counts a row of usage of an epoch in its pools. over says that the epoch has
 // ended.
 func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncproto.Usage) {
@@ -163,6 +169,9 @@ func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncprot
 		}
 		switch beyond := l.spend(l.lease(e, of, p, true), u.Count, over); {
 		case beyond > 0:
+			if of == e.current && id.Kind == syncproto.Credits {
+				l.supersede(e, of)
+			}
 			l.addEntry(p, EntrySpent, 0, decimal(beyond)+" charges beyond the lease of "+e.Name)
 		case beyond < 0:
 			l.addEntry(p, EntrySpent, 0, decimal(-beyond)+" charges beyond the lease of "+e.Name+" taken back")
@@ -177,6 +186,13 @@ func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 		return
 	}
 	h := l.lease(e, e.current, p, l.Restoring)
+	held := int64(0)
+	if h != nil {
+		held = h.Outstanding()
+	}
+	if r.Pool.Kind == syncproto.Credits && r.Units > held && !l.Restoring && (h == nil || !h.Lost) {
+		l.supersede(e, e.current)
+	}
 	if h == nil {
 		return
 	}
