@@ -17,7 +17,7 @@ func TestUsageOfAnEarlierEpochIsNotReportedAgain(t *testing.T) {
 	require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
 	reply := func(status syncproto.Status, epoch, applied, upto uint64) {
 		edge.Apply(start, &syncproto.Reply{Status: status, Session: edge.session.id, Epoch: epoch, Generation: edge.standing.generation,
-			Applied: applied, Since: edge.session.seen, Upto: upto, Live: 1, NowMillis: start}, true)
+			Applied: applied, Since: edge.session.seen, Upto: upto, Live: 1, NowMillis: start}, status != syncproto.Fresh) // which answers Hello
 	}
 	epoch := edge.Epoch()
 	reply(syncproto.Superseded, epoch, edge.outbox.applied, edge.session.seen)

@@ -88,6 +88,13 @@ func lookups(account int64, rows int, count int64) (b syncproto.Batch) {
 	return b
 }
 
+// failure reports a request that failed: it spends nothing, for which an honest node would need a lease.
+func failure(account int64) syncproto.Batch {
+	b := lookups(account, 1, 1)
+	b.Usage[0].Outcome = charge.Failed
+	return b
+}
+
 // result is what a node got for a message.
 type result struct {
 	status int
@@ -193,9 +200,9 @@ func (h *hostile) beside(b syncproto.Batch) int {
 	var before []uint64
 	for _, s := range h.honest {
 		before = append(before, s.seq)
-		send = append(send, func() (r result) { r.status, r.reply = s.report(lookups(h.account, 1, 1)); return r })
+		send = append(send, func() (r result) { r.status, r.reply = s.report(failure(h.account)); return r })
 	}
-	results := together(h.t, h.w, h.ledger, func() { h.busy.report(lookups(h.account, 1, 1)) }, send...)
+	results := together(h.t, h.w, h.ledger, func() { h.busy.report(failure(h.account)) }, send...)
 	for i, r := range results[1:] {
 		require.Equal(h.t, http.StatusOK, r.status, "an honest node's message")
 		require.Equal(h.t, syncproto.OK, r.reply.Status)
@@ -236,7 +243,7 @@ func TestAMessageThatTheLedgerRefusesFailsAlone(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 	require.Contains(t, h.log.String(), "a node is fenced")
 	for _, s := range append(h.honest, h.busy) {
-		status, reply := s.report(lookups(h.account, 1, 1))
+		status, reply := s.report(failure(h.account))
 		require.Equal(t, http.StatusOK, status)
 		require.Equal(t, syncproto.OK, reply.Status)
 	}
