@@ -57,6 +57,11 @@ type disk struct {
 	segments int
 	// rotten says that bits flipped since a process last read the journal as a whole.
 	rotten bool
+	// archiveRotten says that bits flipped in reported batches, and flipped how many did in all. batchesLost are
+	// those, by epoch and number, that the edge could not send again; recordsLost says that it lost others.
+	archiveRotten, recordsLost bool
+	flipped                    int
+	batchesLost                map[[2]uint64]bool
 }
 
 func newDisk() *disk {
@@ -71,7 +76,7 @@ func (d *disk) clone() *disk {
 		c.files[name] = &inode{data: slices.Clone(n.data), onDisk: slices.Clone(n.data), end: n.end, cut: -1}
 	}
 	c.durable = maps.Clone(c.files)
-	c.segments, c.rotten = d.segments, d.rotten
+	c.segments, c.rotten, c.archiveRotten, c.recordsLost, c.flipped = d.segments, d.rotten, d.archiveRotten, d.recordsLost, d.flipped
 	return c
 }
 
@@ -196,21 +201,17 @@ func (n *inode) syncUpTo(begun []byte, end int) {
 	n.onDisk, n.durable = onDisk, min(end, n.end)
 }
 
-// rot flips one to three bits of what can be known to have been durable. It reports whether there was
-// any.
-func (n *inode) rot(random *rand.Rand) bool {
-	n.fold()
-	if n.shown == 0 {
-		return false
-	}
-	for range 1 + random.IntN(3) {
-		at, bit := random.IntN(n.shown), byte(1)<<random.IntN(8)
+// rot flips one to three bits of the first bytes of a file, and returns how many.
+func (n *inode) rot(random *rand.Rand, size int) int {
+	bits := 1 + random.IntN(3)
+	for range bits {
+		at, bit := random.IntN(size), byte(1)<<random.IntN(8)
 		n.data[at] ^= bit
 		if at < len(n.onDisk) {
 			n.onDisk[at] = n.data[at]
 		}
 	}
-	return true
+	return bits
 }
 
 // clean reports whether the disk has everything, also what was put into a mapping.

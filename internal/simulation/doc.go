@@ -8,13 +8,16 @@
 //   - the network loses, repeats, delays and reorders messages and loses replies. While a
 //     message is pending other steps run, of the same edge too;
 //   - in half of the runs a rogue node sends what it likes under its valid token: usage, voids and returns
-//     of any size, of any account and epoch, and nonsense;
+//     of any size, of any account and epoch, and nonsense. It claims that the ledger was restored, and declares
+//     leases that nobody granted;
+//   - in some of the runs somebody answers edges in the writer's place, under its name: with grants of any
+//     account and window, acknowledgements, ends of epochs, another node's replies, and garbled bytes;
 //   - calls to an edge's disk hang while other steps run, its own charges too, if it is a sync that hangs;
 //   - an edge's disk is full, fails to sync, or is erased, swapped or replaced by an older
 //     copy. The process may end in the middle of a write. In half of the runs segments of the
 //     journal are written through memory. Pages that were not synced reach the disk at any
 //     time and in any order, and a power cut leaves any subset of them. Bits flip in what was durable,
-//     in records, snapshots and heads of frames;
+//     in records, snapshots and heads of frames, and in the batches that were reported;
 //   - the ledger's database fails at any statement, hangs for up to 18 s, commits and returns an error,
 //     ends with its writer, or is restored from a backup;
 //   - the access database hangs, so that no call to it returns before its deadline, fails at a write, or
@@ -52,13 +55,22 @@
 //     says that it is pending, and it says so only while that database is in trouble. When it answers again,
 //     it gets the keys first that this writer revoked, and becomes what the ledger is.
 //  10. A rogue node takes no credit that was not leased to it, and undoes no charge of an edge. Nonsense is
-//     refused, and fences its node and no other.
-//  11. A second writer that is started by mistake leaves the first alone.
+//     refused, and fences its node and no other. What is compensated after a restore that it claimed, it
+//     declared.
+//  11. Forged replies take no more than they say: an edge charges no more than they granted, and loses no charge unless
+//     they ended its epoch. Once the writer answers again, the edge serves, and the books balance.
+//  12. Of the reported batches, no more are missing in a restored ledger than bits flipped.
+//  13. A second writer that is started by mistake leaves the first alone.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
 // clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk
 // that is gone and is covered by lost; and every account can spend its balance to the last
 // credit.
+//
+// # What is left to others
+//
+// Edges have no databases here. Replicas of access and registry beside real edges, which lag, stop or are replaced, are
+// in internal/cluster, and the files that an edge reads in host/sqlite.
 //
 // # Mutants
 //

@@ -13,8 +13,9 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// segmentBytes makes a segment of some fifty charges.
-const segmentBytes = 4096
+// A segment has some fifty charges, or in some runs a few, so that edges have more reported batches in their archive
+// alone.
+const segmentBytes, smallSegmentBytes = 4096, 768
 
 // timeoutMillis is how long an edge waits for an answer that is not held back.
 const timeoutMillis = 5_000
@@ -42,18 +43,24 @@ type edge struct {
 	epoch uint64 // as last seen
 	// mayExceed says that it ran once on an older copy of a disk, or lost records: it may report more
 	// than its leases had.
-	mayExceed   bool
-	sending     bool
-	asked       int // restores of the ledger before the pending message was sent
-	arrived     int
-	deceived    bool // it believes an earlier reply to be one to its last message
-	replied     bool // the reply to the pending message arrived
-	messages    [][]byte
-	replies     [][]byte
-	requests    []*request // the newest
-	unsynced    counts     // charges that a power cut may lose, by key
-	failedStart bool       // the last process ended while it started
-	voids       counts     // charges that were voided, by key
+	mayExceed bool
+	sending   bool
+	asked     int // restores of the ledger before the pending message was sent
+	arrived   int
+	deceived  bool // it believes an earlier reply to be one to its last message
+	// misled says that it got a forged reply since the writer last greeted it, with numbers of at least forgedUpto
+	// and forgedApplied; unseen that the writer's own may have passed them. greeted says that the pending message
+	// is a Hello that the writer answered.
+	misled, unseen, greeted   bool
+	forgeNext                 bool // the reply to the next message is forged
+	forgedUpto, forgedApplied uint64
+	replied                   bool // the reply to the pending message arrived
+	messages                  [][]byte
+	replies                   [][]byte
+	requests                  []*request // the newest
+	unsynced                  counts     // charges that a power cut may lose, by key
+	failedStart               bool       // the last process ended while it started
+	voids                     counts     // charges that were voided, by key
 }
 
 // process is one run of an edge.
@@ -86,7 +93,7 @@ func (e *edge) boot() {
 	}
 	m, err := meter.Open(meter.Config{
 		Files: mount{e.disk, p}, Writer: p, Now: e.now, Random: fillFrom(s.random),
-		WaitLimit: time.Nanosecond, SegmentBytes: segmentBytes,
+		WaitLimit: time.Nanosecond, SegmentBytes: s.segmentBytes,
 	})
 	if err != nil {
 		require.True(s.t, p.dead || s.diskFailed(err), "the meter does not open: %v", err)
@@ -142,6 +149,9 @@ func (e *edge) checkProcess(p *process) {
 	e.sim.must(p.meter.Check(), e.name)
 	if epoch := p.meter.Epoch(); epoch != e.epoch {
 		e.sim.detail("%s: epoch %d after %d", e.name, epoch, e.epoch)
+		if e.misled { // it may have forgotten batches, or begun the epoch for a forged reply
+			e.sim.excuseUnreported(e)
+		}
 		e.disk.learned, e.disk.learnedEpoch = e.disk.doubtful, epoch
 		e.epoch, e.disk.copied, e.disk.doubtful = epoch, false, counts{}
 		if e.asked != e.sim.restores { // the ledger that ended the epoch was replaced by a backup
@@ -161,7 +171,7 @@ func (e *edge) exchange() {
 	s := e.sim
 	e.asked = s.restores
 	s.detail("%s exchanges", e.name)
-	e.replied = false
+	e.replied, e.greeted = false, false
 	defer p.sends(p.watches)
 	p.sends(false)
 	err := p.meter.Exchange(context.Background())
@@ -170,6 +180,7 @@ func (e *edge) exchange() {
 	}
 	s.detail("%s exchanged: %v", e.name, err)
 	e.checkProcess(p)
+	e.noteGreeted()
 	if e.process == p {
 		e.deceived = e.deceived && !(err == nil && e.replied)
 		e.noteSeen(err == nil && e.replied)
@@ -226,6 +237,7 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		return nil, errNetwork
 	}
 	s.remember(&e.messages, message)
+	e.noteResent(message)
 	if s.faulty(14) {
 		s.count(requestLost)
 		return nil, errNetwork
@@ -233,6 +245,13 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	s.maybeDelay()
 	if p.dead {
 		return nil, errDead
+	}
+	if s.forges && !e.disk.copied && !e.disk.everCopied && (s.faulty(12) || e.forgeNext) {
+		e.forgeNext = false
+		if s.random.IntN(2) == 0 {
+			s.centre.deliver(e.token, message)
+		}
+		return e.forged(message), nil
 	}
 	reply, err := s.centre.deliver(e.token, message)
 	e.explain(message, reply)
@@ -268,6 +287,7 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	}
 	s.remember(&e.replies, reply)
 	e.replied = true
+	e.noteTrue(message, reply)
 	if !watch {
 		e.setBack -= setBack
 	}
@@ -276,9 +296,9 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 
 // stale is an earlier reply, of this writer or one before. In half of the cases it says that it answers the
 // message, as one of a writer would that is not honest, or that runs from a copy. Nothing of it may be
-// charged or granted twice. That an account is empty is believed.
+// charged or granted twice, unless it confirms an older copy of a disk. That an account is empty is believed.
 func (e *edge) stale(message, reply []byte) []byte {
-	if e.sim.random.IntN(2) == 0 {
+	if e.sim.random.IntN(2) == 0 || e.disk.copied {
 		return reply
 	}
 	m, err := syncproto.DecodeMessage(message)

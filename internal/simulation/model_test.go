@@ -60,6 +60,10 @@ type model struct {
 	asked counts
 	// bought bounds by account what operators sold.
 	bought counts
+	// claimed bounds by account the credits that the rogue said it had, after it claimed a restore, and those of
+	// forged grants; claimedVolume is the same of monthly volume. forged says that there were any of the latter.
+	claimed, claimedVolume counts
+	forged                 bool
 	// taken bounds by account what operators took.
 	taken counts
 	// dry is by edge and account the last time at which nothing was left for it.
@@ -104,7 +108,7 @@ type model struct {
 func newModel() model {
 	return model{
 		got: counts{}, mayBe: counts{}, missing: counts{}, reportable: counts{}, forked: counts{},
-		voidedLate: counts{}, asked: counts{}, bought: counts{}, taken: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
+		voidedLate: counts{}, asked: counts{}, bought: counts{}, claimed: counts{}, claimedVolume: counts{}, taken: counts{}, dry: map[[2]int64]int64{}, granted: map[[3]int64]int64{},
 		accountIDs: map[int64]bool{}, gone: map[int64]bool{}, revoking: map[int64]*writerProcess{},
 	}
 }
@@ -123,6 +127,11 @@ func (c counts) of(account int64) (sum int64) {
 // resent to a ledger that is restored from a backup.
 func (s *sim) noteEpochEnd(e *edge) {
 	s.disturbed++
+	s.noteReported(e)
+}
+
+// noteReported records that what an edge may have reported by now can't be resent.
+func (s *sim) noteReported(e *edge) {
 	for account := int64(1); account <= accounts; account++ {
 		s.reportable[e.key(account)] = s.got[e.key(account)] + s.voidedLate[e.key(account)]
 	}
@@ -155,6 +164,7 @@ func (s *sim) powerLost(e *edge) {
 // voids, so that what was voided is reported.
 func (s *sim) recordsLost(e *edge) {
 	s.note("%s lost records", e.name)
+	e.disk.recordsLost = true
 	e.snapshot = nil // it may give the numbers of batches that were lost to others
 	for key, n := range e.voids {
 		s.voidedLate[key] += n
@@ -167,6 +177,11 @@ func (s *sim) recordsLost(e *edge) {
 // ledgerWentBack records that the ledger has the usage of a backup: edges resend what they
 // reported since, except for epochs and disks that ended.
 func (s *sim) ledgerWentBack(usage counts) {
+	for _, e := range s.edges {
+		if e.disk.archiveRotten || e.aside != nil && e.aside.archiveRotten {
+			s.noteReported(e) // some of it may be gone
+		}
+	}
 	for key, n := range s.reportable {
 		s.missing[key] += max(n-usage[key], 0)
 	}

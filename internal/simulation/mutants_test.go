@@ -70,6 +70,10 @@ var mutants = []mutant{
 	{name: "counts-not-bounded", change: replaceWith("u.Count = d.between(-1<<62, 1<<62)")},
 	{name: "nonsense-not-fenced", change: skip},
 	{name: "refused-row-holds-up-others", change: always},
+	{name: "contradiction-of-the-writer-believed", change: never},
+	{name: "declaration-taken-unasked", change: never},
+	{name: "lost-batch-keeps-its-leases", change: never},
+	{name: "archive-ends-at-its-damage", change: replaceWith("if f.gap > 0 { break }")},
 }
 
 // mutantSeeds is within how many seeds each mutant has to be found: a third of those that

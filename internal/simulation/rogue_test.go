@@ -29,6 +29,8 @@ type rogue struct {
 	invalid     map[*writerProcess]int
 	lastInvalid int64
 	allInvalid  int
+	// claimed says that it has claimed a restore, retired that its node is no more.
+	claimed, retired bool
 }
 
 const rogueName = "edge--1"
@@ -44,7 +46,10 @@ func ofRogue(key int64) bool { return key%keysOfAccount == rogueKeys }
 func (r *rogue) act() {
 	s := r.sim
 	switch {
-	case s.restored || s.depth > 0:
+	case s.restored || s.depth > 0 || r.retired:
+		return
+	case r.claimed && s.random.IntN(16) == 0: // an operator sees it
+		r.retire()
 		return
 	case r.token == "":
 		r.getToken()
@@ -53,6 +58,9 @@ func (r *rogue) act() {
 	nonsense := s.random.IntN(3) > 0
 	for range 2*fencedAfter + s.random.IntN(fencedAfter) {
 		s.count(rogueMessages)
+		if s.random.IntN(10) == 0 {
+			r.claim()
+		}
 		message, valid := r.message(), true
 		if nonsense && message.Sync != nil {
 			b := message.Sync.Batch
@@ -70,6 +78,10 @@ func (r *rogue) getToken() {
 		n, err := o.AddNode(ctx, rogueName)
 		if errors.Is(err, writer.ErrTaken) {
 			n, err = o.NewNodeToken(ctx, rogueName)
+		}
+		if errors.Is(err, writer.ErrRetired) { // the operator did not get the answer
+			r.retired = true
+			return nil
 		}
 		r.token = n.Token
 		return err
@@ -94,7 +106,9 @@ func (r *rogue) message() (m syncproto.Message) {
 	if s.random.IntN(8) == 0 {
 		m.Sync.Session += s.random.Uint64N(8)
 	}
-	m.Sync.Batch = r.batch()
+	if m.Sync.Batch = r.batch(); s.random.IntN(8) == 0 { // nobody asked for it
+		m.Sync.Declared, m.Sync.DeclaredLast = r.declaration().Declared, true
+	}
 	for range s.random.IntN(3) {
 		m.Sync.Wants = append(m.Sync.Wants, syncproto.Want{Pool: r.pool(), Target: 1 + s.random.Int64N(1<<s.random.IntN(40)), Urgent: s.random.IntN(2) == 0})
 	}
@@ -155,6 +169,9 @@ func (r *rogue) send(m syncproto.Message, valid bool) {
 	if w == nil {
 		return
 	}
+	if (r.claimed || s.forged) && valid && m.Sync != nil {
+		s.noteClaims(m.Sync)
+	}
 	now := s.centre.now().UnixMilli()
 	if now-r.lastInvalid > offencesLastMillis {
 		clear(r.invalid)
@@ -208,7 +225,7 @@ func (r *rogue) learn(reply *syncproto.Reply) {
 func (r *rogue) retire() {
 	s := r.sim
 	s.disturbed++
-	s.centre.operateAllowing(writer.ErrNotFound, func(ctx context.Context, o *writer.Client) error {
+	r.retired = s.centre.operateAllowing(writer.ErrNotFound, func(ctx context.Context, o *writer.Client) error {
 		_, err := o.RetireNode(ctx, rogueName, false)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -29,27 +30,30 @@ const (
 type sim struct {
 	model
 	summary
-	t       *testing.T
-	random  *rand.Rand
-	clock   atomic.Int64 // Unix milliseconds; writers read it in goroutines of their own
-	wild    bool         // disks may be lost, and the ledger may be restored from a backup
-	gentle  bool         // of these, only the ledger is restored, and announced: nothing is lost for good
-	file    bool         // the ledger is a file, not on a server
-	mapped  bool         // journals are written through memory
-	calm    bool         // there are no faults any more
-	depth   int
-	turn    atomic.Int64 // see pass
-	commits int64        // to the ledger
-	checked int64        // of these, at the last check
-	ids     int
-	changes []*change // that operators want, the newest
-	keys    []int64   // ids of API keys, of which some are revoked
-	heard   []told    // what operators were told and is not checked yet
-	edges   []*edge
-	centre  *centre
-	rogue   *rogue // nil in most runs
-	trace   []string
-	traced  bool
+	t      *testing.T
+	random *rand.Rand
+	clock  atomic.Int64 // Unix milliseconds; writers read it in goroutines of their own
+	wild   bool         // disks may be lost, and the ledger may be restored from a backup
+	forges bool         // somebody answers edges in the writer's place
+	gentle bool         // of these, only the ledger is restored, and announced: nothing is lost for good
+	file   bool         // the ledger is a file, not on a server
+	mapped bool         // journals are written through memory
+	// segmentBytes is the size of the journal's segments.
+	segmentBytes int64
+	calm         bool // there are no faults any more
+	depth        int
+	turn         atomic.Int64 // see pass
+	commits      int64        // to the ledger
+	checked      int64        // of these, at the last check
+	ids          int
+	changes      []*change // that operators want, the newest
+	keys         []int64   // ids of API keys, of which some are revoked
+	heard        []told    // what operators were told and is not checked yet
+	edges        []*edge
+	centre       *centre
+	rogue        *rogue // nil in most runs
+	trace        []string
+	traced       bool
 }
 
 func newSim(t *testing.T, seed uint64, traced bool) *sim {
@@ -57,7 +61,11 @@ func newSim(t *testing.T, seed uint64, traced bool) *sim {
 		model: newModel(), t: t, traced: traced, random: rand.New(rand.NewPCG(seed, 7)), wild: seed%3 != 0, gentle: seed%6 == 1, file: seed%2 == 0, mapped: seed%4 < 2, calm: true,
 	}
 	s.clock.Store(epochStart)
-	s.seeds = 1
+	s.seeds, s.segmentBytes = 1, segmentBytes
+	s.forges = s.wild && !s.gentle && seed/24%4 == 3
+	if s.wild && seed%5 < 3 {
+		s.segmentBytes = smallSegmentBytes
+	}
 	if seed/12%2 == 0 {
 		s.rogue = &rogue{sim: s, invalid: map[*writerProcess]int{}}
 	}
@@ -154,7 +162,7 @@ func (s *sim) maybeDelay() {
 // addEdge has an operator add a node, and starts its edge. It does nothing when the writer
 // can't be reached.
 func (s *sim) addEdge() {
-	e := &edge{sim: s, name: fmt.Sprintf("edge-%d", len(s.edges)+1), number: int64(len(s.edges) + 1), disk: newDisk(), unsynced: counts{}, voids: counts{}}
+	e := &edge{sim: s, name: fmt.Sprintf("edge-%d", len(s.edges)+1), number: int64(len(s.edges) + 1), disk: newDisk(), unsynced: counts{}, voids: counts{}, forgedUpto: math.MaxUint64, forgedApplied: math.MaxUint64}
 	if !s.addNode(e) {
 		return
 	}
@@ -253,6 +261,10 @@ func (s *sim) heal() {
 		e.setClock(0)
 		e.cutUntil, e.fullUntil, e.syncFails = 0, 0, false
 	}
+	s.settle()
+	s.forgeOnce()
+	s.restartMisled()
+	s.takeBack()
 	s.settle()
 	for _, e := range s.edges {
 		if e.aside != nil {

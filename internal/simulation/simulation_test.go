@@ -61,6 +61,7 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%s\n%.0f steps a second", sum, float64(sum.steps)/time.Since(begin).Seconds())
 	if name, n := sum.least(); !t.Failed() && total >= 2000 {
 		require.GreaterOrEqual(t, n, int64(1000), "%s did not occur often enough", name)
+		require.GreaterOrEqual(t, sum.batchesLost, int64(50), "flipped bits took too few of the batches that a restored ledger lacked")
 	}
 }
 

@@ -354,6 +354,8 @@ func (s *sim) rare(e *edge) {
 		s.centre.restore()
 	case 14:
 		s.sleep(e)
+	case 15, 16:
+		s.rotArchive(e)
 	default:
 		s.rot(e)
 	}
@@ -418,26 +420,6 @@ func (s *sim) wipe(e *edge) {
 	if s.random.IntN(3) > 0 && s.retire(e, true) {
 		s.count(wipedAndRetired)
 	}
-}
-
-// rot flips bits in a segment of the journal while its edge is down.
-func (s *sim) rot(e *edge) {
-	var names []string
-	for _, name := range e.disk.names() {
-		if n := e.disk.files[name]; n != nil && isSegment(name) && n.shown > 0 {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	name := names[s.random.IntN(len(names))]
-	s.note("bits flip in %s of %s", name, e.name)
-	s.count(bitsFlipped)
-	e.kill()
-	e.disk.files[name].rot(s.random)
-	e.disk.rotten = true
-	e.boot()
 }
 
 // bringBack restores an edge's disk from a snapshot, or takes the snapshot.

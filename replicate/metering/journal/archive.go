@@ -353,6 +353,7 @@ func eachBatch(of fileOf, from io.Reader, found func(epoch uint64, b *syncproto.
 		if err != nil {
 			return kept{}, err
 		}
+		//mutant:archive-ends-at-its-damage
 		if f.gap > 0 {
 			gaps = append(gaps, gap{f.at - f.gap, f.at})
 		}

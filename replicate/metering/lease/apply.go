@@ -29,6 +29,7 @@ func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 		s.endSession(r, ofSync)
 		return Applied{}
 	}
+	//mutant:contradiction-of-the-writer-believed
 	if ofSync && s.contradicts(r) {
 		s.session.id = 0
 		s.Lost()

@@ -29,6 +29,7 @@ func (l *Ledger) Restore() {
 
 // takeDeclaration takes one part of the list of leases that an edge holds.
 func (l *Ledger) takeDeclaration(now int64, e *Edge, s *syncproto.Sync) {
+	//mutant:declaration-taken-unasked
 	if !l.Restoring || e.Declared || e.Retired {
 		return
 	}

@@ -98,6 +98,7 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	epoch := e.current
 	epoch.Applied = b.Seq
 	l.changes.epoch(e, epoch)
+	//mutant:lost-batch-keeps-its-leases
 	if b.Empty() { // the edge sends it in place of a batch that it lost
 		l.supersede(e, epoch)
 	}
