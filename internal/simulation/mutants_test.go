@@ -1,15 +1,8 @@
 package simulation
 
 import (
-	"cmp"
-	"encoding/json"
 	"go/ast"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -197,24 +190,8 @@ func TestEveryMutantHasItsDirective(t *testing.T) {
 	for name := range marks {
 		require.Contains(t, used, name, "a directive without a mutant")
 	}
-	out, err := exec.Command("go", "build", "-overlay", overlay(t, edits), codeUnderTest+"/...").CombinedOutput()
+	out, err := exec.Command("go", "build", "-overlay", overlay(t, edits, nil), codeUnderTest+"/...").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-}
-
-// TestTheSimulationFindsMutants breaks the code and expects the simulation to see it.
-func TestTheSimulationFindsMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped with -short: builds the simulation once for every mutant")
-	}
-	marks := findMarks(t)
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			out := simulateMutant(t, m.edits(t, marks), cmp.Or(m.steps, *steps))
-			_, found, _ := strings.Cut(out, "-run TestSeed -seed ")
-			require.NotEmpty(t, found, "not found in %d seeds:\n%s", mutantSeeds, out[max(0, len(out)-4000):])
-			t.Logf("found by seed %s", strings.Fields(found)[0])
-		})
-	}
 }
 
 func (m mutant) edits(t *testing.T, marks map[string]*mark) []edit {
@@ -224,46 +201,4 @@ func (m mutant) edits(t *testing.T, marks map[string]*mark) []edit {
 	at := *marks[m.name]
 	at.t = t
 	return m.change(&at)
-}
-
-// simulateMutant runs the simulation with edits applied to the code under test, and returns
-// what it printed.
-func simulateMutant(t *testing.T, edits []edit, steps int) string {
-	program := filepath.Join(t.TempDir(), "mutant.test")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay(t, edits), "-o", program, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	run := exec.Command(program, "-test.run=^TestSeeds$", "-test.timeout=5m", "-seeds", strconv.Itoa(mutantSeeds), "-from", strconv.Itoa(*firstRun), "-steps", strconv.Itoa(steps))
-	out, err = run.CombinedOutput()
-	require.Error(t, err, "the simulation passes")
-	return string(out) + err.Error()
-}
-
-// overlay writes edited copies of files, and the list for the flag -overlay that puts them in
-// the place of the originals.
-func overlay(t *testing.T, edits []edit) string {
-	dir := t.TempDir()
-	files := map[string]string{}
-	// From the end of each file, so that offsets stay right; of two edits at one offset, the
-	// later in the list stands later in the file.
-	slices.Reverse(edits)
-	slices.SortStableFunc(edits, func(a, b edit) int { return b.from - a.from })
-	for _, e := range edits {
-		source, ok := files[e.file]
-		if !ok {
-			content, err := os.ReadFile(e.file)
-			require.NoError(t, err)
-			source = string(content)
-		}
-		files[e.file] = source[:e.from] + e.text + source[e.to:]
-	}
-	replace := map[string]string{}
-	for file, source := range files {
-		replace[file] = filepath.Join(dir, strconv.Itoa(len(replace))+".go")
-		require.NoError(t, os.WriteFile(replace[file], []byte(source), 0o600))
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
-	path := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(path, list, 0o600))
-	return path
 }
