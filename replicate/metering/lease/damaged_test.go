@@ -57,3 +57,26 @@ func TestUsageOfAnEarlierEpochIsNotReportedAgain(t *testing.T) {
 			Applied: batch.Seq, Live: 1, NowMillis: start}, true)
 	}
 }
+
+// TestUsageOfAnEpochWhoseRecordWasLostIsNotReportedAgain loses the record with which the epoch began: what was
+// charged in it was reported in the next one.
+func TestUsageOfAnEpochWhoseRecordWasLostIsNotReportedAgain(t *testing.T) {
+	edge, log := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1, NowMillis: start}, false)
+	reported := edge.Sync(start).Batch
+	require.Len(t, reported.Usage, 1)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 2, Generation: 1, Applied: 1, Live: 1, NowMillis: start}, true)
+
+	again := New(&recordLog{})
+	for i, record := range log.records {
+		if record[0] == recordEpoch && again.Epoch() == 0 && i < 3 {
+			record = nil
+		}
+		require.NoError(t, again.Replay(record))
+	}
+	require.EqualValues(t, 2, again.Epoch())
+	again.Damaged()
+	require.NoError(t, again.Check())
+	require.False(t, again.HasUnreported(), "the charge was reported before")
+}

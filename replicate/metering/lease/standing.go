@@ -1,6 +1,11 @@
 package lease
 
-import "regedge/replicate/metering/syncproto"
+import (
+	"maps"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
+)
 
 // standing is where the writer put this edge: in which epoch, and whether it may still
 // spend in it. It is durable.
@@ -74,8 +79,9 @@ func (s *EdgeState) applyEpoch(epoch uint64, forked bool) {
 			s.addUnreported(u, n)
 		}
 	}
-	if old == 0 {
-		s.usage.current = recent // failed requests only: nothing was charged yet
+	if old == 0 { // nothing was charged yet, or in an epoch whose record was lost, and may be reported
+		maps.DeleteFunc(recent, func(u use, _ int64) bool { return u.outcome != charge.Failed })
+		s.usage.current = recent
 		return
 	}
 	for u, n := range recent {
