@@ -115,39 +115,32 @@ func (h *household) answers(key string, status int) time.Duration {
 }
 
 // operation is the lookup that stories try in the reference.
-const operation = "#operations-Lookups-getCompany"
+const operation = "#getCompany"
 
 // openReference opens the lookup in the reference with a key of one's own filled in.
 func (h *household) openReference(tab *browser.Tab, key string) {
 	h.T.Helper()
 	tab.Open(h.reference + "/reference")
-	tab.Click(".btn.authorize")
-	tab.Click(".modal-ux .btn.modal-btn:not(.authorize):not(.btn-done)") // drop the sandbox key
-	tab.Type(".modal-ux input", key)
-	tab.Click(".modal-ux .btn.authorize")
-	tab.Click(".modal-ux .btn-done")
-	tab.Click(operation + " .opblock-summary-control")
-	// The example is of the sandbox: a live key does not find it.
-	input := fmt.Sprintf("document.querySelector(%q)", operation+" tr[data-param-name=cin] input")
-	tab.WaitFor(input)
-	tab.Eval(fmt.Sprintf(`(() => {
-		Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(%[1]s, %[2]q);
-		%[1]s.dispatchEvent(new Event("input", {bubbles: true}));
-		return String(%[1]s.dispatchEvent(new FocusEvent("focusout", {bubbles: true}))); // takes it at once
-	})()`, input, sampletest.CompanyEveryField))
+	for id, value := range map[string]string{
+		operation + " .key":         key,
+		`[id="getCompany.cin-try"]`: sampletest.CompanyEveryField, // the example is of the sandbox: a live key does not find it
+	} {
+		tab.WaitFor(fmt.Sprintf("document.querySelector(%q)", id))
+		tab.Eval(fmt.Sprintf(`document.querySelector(%q).value = ""`, id))
+		tab.Type(id, value)
+	}
 }
 
 // try makes the call of the lookup until it is answered with a status: a key that is new,
 // or an account that no edge holds a lease of, may have to be tried again.
 func try(tab *browser.Tab, status string) {
 	tab.T.Helper()
-	shown := fmt.Sprintf(`document.querySelector(%q)?.textContent`, operation+" .live-responses-table .response .response-col_status")
+	shown := fmt.Sprintf(`document.querySelector(%q)?.textContent`, operation+" .outcome .http")
 	said := ""
 	for began := time.Now(); !strings.Contains(said, status); {
 		require.Less(tab.T, time.Since(began), time.Minute, "still %s", said)
-		tab.Eval(fmt.Sprintf(`String(document.querySelector(%q)?.click())`, operation+" .btn-clear"))
-		tab.WaitFor("!" + shown)
-		tab.Click(operation + " .btn.execute")
+		tab.Eval(fmt.Sprintf(`String(document.querySelector(%q).replaceChildren())`, operation+" .outcome"))
+		tab.Click(operation + " .try button")
 		tab.WaitFor(shown)
 		said = tab.Eval(shown)
 	}
@@ -175,7 +168,7 @@ func TestAnOwnersFirstDay(t *testing.T) {
 	visitor := browser.New(t)
 	h.openReference(visitor, key)
 	try(visitor, "200")
-	require.Contains(t, visitor.Eval(`document.querySelector("`+operation+` .live-responses-table").textContent`), `"credits_remaining": 4`)
+	require.Contains(t, visitor.Eval(`document.querySelector("`+operation+` .outcome").textContent`), `"credits_remaining": 4`)
 	visitor.RequireClean(h.reference)
 
 	reload(h.Tab, h.dashboard+"/", `document.querySelector(".stats").textContent.includes("Credits left4")`)
