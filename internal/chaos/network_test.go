@@ -142,8 +142,11 @@ func TestDistantWriter(t *testing.T) {
 
 	t.Run("costs a cold account one round trip", func(t *testing.T) {
 		var took []time.Duration
-		for range 5 {
+		// One that comes while the edge reports waits for that as well, and the machine may be busy: one round that
+		// begins at a quiet moment is enough.
+		for n := 0; n < 20 && (n == 0 || slices.Min(took) >= 3*delay); n++ {
 			a := c.account(1000)
+			time.Sleep(time.Duration(n) * delay / 2)
 			begin := time.Now()
 			require.Equal(t, http.StatusOK, a.asks(distant, 1))
 			took = append(took, time.Since(begin).Round(time.Millisecond))
