@@ -47,7 +47,7 @@ func TestEachDifferenceIsFoundAmongManyRecords(t *testing.T) {
 	require.Less(t, there.received, int64(15_000), "all records are 400,000 bytes")
 
 	found = nil
-	require.NoError(t, compare(t.Context(), there, there, func(c change) { found = append(found, c) }, func(int, int) {}))
+	require.NoError(t, compare(t.Context(), there, &side{db: there.db}, func(c change) { found = append(found, c) }, func(int, int) {}))
 	require.Empty(t, found)
 }
 
