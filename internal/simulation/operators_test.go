@@ -21,6 +21,7 @@ type operatorsNetwork struct {
 
 func (n *operatorsNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	faulty := r.Context().Value(undisturbed{}) == nil
+	n.sim.pass()
 	if faulty && n.sim.faulty(30) {
 		n.sim.count(changeLost)
 		n.session.failed++
@@ -31,6 +32,7 @@ func (n *operatorsNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := httptest.NewRecorder()
 	n.handler.ServeHTTP(answer, r)
+	n.sim.pass()
 	if faulty && n.sim.faulty(15) {
 		n.sim.count(changeAnswerLost)
 		n.session.failed++
