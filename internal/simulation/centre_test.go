@@ -90,7 +90,7 @@ func (c *centre) start(restored bool) {
 	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, random: rand.New(rand.NewPCG(c.sim.random.Uint64(), 2)), trouble: &c.trouble})
 	opened, err := writer.Open(context.Background(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored, TakeOver: true,
-		Now: c.now, Random: fillFrom(rand.New(rand.NewPCG(c.sim.random.Uint64(), 3))),
+		Now: c.now, Random: c.sim.fillFrom(rand.New(rand.NewPCG(c.sim.random.Uint64(), 3))),
 	})
 	if err != nil {
 		require.False(c.sim.t, c.sim.calm, "the writer does not start: %v", err)
@@ -194,7 +194,7 @@ func (c *centre) intrude() {
 	ledger, access := c.ledger.open(h), c.access.open(&session{sim: s, random: h.random, trouble: &c.trouble})
 	failed, begun := w.session.failed, time.Now()
 	_, err := writer.Open(context.Background(), writer.Config{
-		Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: c.now, Random: fillFrom(h.random),
+		Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: c.now, Random: s.fillFrom(h.random),
 	})
 	s.settleTime(begun)
 	ledger.Close()

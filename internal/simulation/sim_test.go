@@ -111,8 +111,10 @@ func (s *sim) count(f fault) { s.faults[f]++ }
 func (s *sim) faulty(oneIn int) bool { return !s.calm && s.random.IntN(oneIn) == 0 }
 
 // fillFrom returns a function that fills p with random bytes for the code under test.
-func fillFrom(random *rand.Rand) func(p []byte) {
+func (s *sim) fillFrom(random *rand.Rand) func(p []byte) {
 	return func(p []byte) {
+		s.pass()
+		defer s.pass()
 		var b [8]byte
 		for len(p) > 0 {
 			binary.LittleEndian.PutUint64(b[:], random.Uint64())
