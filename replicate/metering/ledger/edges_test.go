@@ -156,6 +156,26 @@ func TestAVoidAfterItsLeaseWasWrittenOffRestoresTheCredit(t *testing.T) {
 	require.EqualValues(t, 100, f.credits().Balance())
 }
 
+// TestALeaseDeclaredAfterItWasWrittenOffIsCompensated: a restored ledger knows less of a lease than its edge,
+// and an operator retires the edge's old epochs before it has declared them.
+func TestALeaseDeclaredAfterItWasWrittenOffIsCompensated(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	n := f.start(emptyDisk())
+	f.serve("one", n)
+	f.supersede("one")
+	session := f.l.Hello(at, f.l.Edge("one"), n.state.Hello(at)).Session
+	f.l.Restore()
+	require.NoError(t, f.l.Retire(at, "one", true))
+	lost := f.credits().Lost
+	f.l.Sync(at, f.l.Edge("one"), &syncproto.Sync{
+		Session: session, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: lost + f.credits().Spent + 7}}, DeclaredLast: true,
+	})
+	require.NoError(t, f.l.Check())
+	require.Equal(t, lost+7, f.credits().Lost)
+	require.Equal(t, lost+7, f.credits().Compensated)
+	require.EqualValues(t, 99, f.credits().Balance())
+}
+
 // TestAVoidOfAnUnknownEpochReturnsToThePool voids a charge of an epoch that the ledger does not
 // have.
 func TestAVoidOfAnUnknownEpochReturnsToThePool(t *testing.T) {

@@ -92,6 +92,9 @@ func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	//mutant:grants-compensated-before-returns
 	l.grant(h, units)
 	h.epoch.Granted = granted // already the edge's own sum, from Hello
+	if h.Lost {
+		l.lose(h, units) // as the rest of it was when it was written off
+	}
 }
 
 // cover compensates what the leases exceed a pool of credits by: the edges were free to spend it. Of a quota

@@ -106,7 +106,11 @@ func (l *Ledger) writeOff(h *Lease) {
 		return
 	}
 	h.Lost = true
-	units := max(h.Outstanding(), 0)
+	l.lose(h, max(h.Outstanding(), 0))
+}
+
+// lose counts leased units of a lease that is written off as lost.
+func (l *Ledger) lose(h *Lease, units int64) {
 	h.pool.Leased -= units
 	h.pool.Lost += units
 	l.changed(h)
