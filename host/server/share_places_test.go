@@ -1,0 +1,56 @@
+package server
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/handler/ident"
+)
+
+// BenchmarkShares is what a lookup pays for the shares.
+func BenchmarkShares(b *testing.B) {
+	s := newShares(Config{}.withDefaults(), new(atomic.Int64))
+	key := ident.NewKey(func(p []byte) { clear(p) })
+	q := &handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		turn, _ := s.enter(q, "192.0.2.1")
+		s.leave(turn)
+	}
+}
+
+// TestFewShareThePlacesOfOthers counts the customers that are refused beside an attacker with many keys.
+func TestFewShareThePlacesOfOthers(t *testing.T) {
+	s := newShares(Config{}.withDefaults(), new(atomic.Int64))
+	for attacker := range 1000 {
+		at := s.pair(fmt.Sprint("attacker ", attacker))
+		for range 10 {
+			s.keys.enter(at, s.limit, true)
+		}
+	}
+	refused := 0
+	const customers = 20_000
+	for customer := range customers {
+		at := s.pair(fmt.Sprint("customer ", customer))
+		if !s.keys.enter(at, s.limit, true) {
+			refused++
+		}
+		s.keys.leave(at)
+	}
+	require.Less(t, refused, customers/1000, "a row alone refuses 15 of 1,000")
+	require.EqualValues(t, s.keys.busy.Load(), len(s.addresses.count[0])-idle(&s.keys))
+}
+
+// idle counts the places of the first row without a count.
+func idle(p *parties) (n int) {
+	for i := range p.count[0] {
+		if p.count[0][i].Load() == 0 {
+			n++
+		}
+	}
+	return n
+}
