@@ -17,18 +17,24 @@ type address struct {
 }
 
 // named returns the district that the address names, as the post office directory spells it: at the
-// district's place, after "Dist.", or by its city, which is the last line where there is no other.
-// state is the record's.
+// district's place, after "Dist.", or by its city, which is the last line, or the end of it, where there is
+// no other. state is the record's.
 func (a *address) named(state record.Value) record.Value {
 	name := districtOf(a.district, state.Text)
 	if name == "" {
 		name = saidDistrict(a.line.Text, state.Text)
 	}
 	if name == "" {
+		name = saidDistrict(a.city.Text, state.Text)
+	}
+	if name == "" {
 		name = cityDistrict(a.city.Text, state.Text)
 	}
 	if name == "" && a.city.Kind == record.Null {
-		name = cityDistrict(a.lastLine(state.Text), state.Text)
+		last := a.lastLine(state.Text)
+		if name = cityDistrict(last, state.Text); name == "" {
+			name = endDistrict(last, state.Text)
+		}
 	}
 	return record.TextOf(name)
 }

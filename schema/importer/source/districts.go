@@ -47,11 +47,18 @@ var formerStates = map[string]string{
 // the state, or, if the state has none of that name, the only one of the country. It is "" for any
 // other text, and for a name that two states share in a third or in none.
 func districtOf(text, state string) string {
-	key := districtKey(text)
-	found := districts[key]
-	if found == nil {
-		return ""
+	if district := districtIn(text, state); district != "" {
+		return district
 	}
+	if found := districts[districtKey(text)]; len(found) == 1 {
+		return found[0].district
+	}
+	return ""
+}
+
+// districtIn returns the district of a state that a text names, "" if there is none.
+func districtIn(text, state string) string {
+	found := districts[districtKey(text)]
 	for _, p := range found {
 		if p.state == state {
 			return p.district
@@ -61,9 +68,6 @@ func districtOf(text, state string) string {
 		if p.state == formerStates[state] {
 			return p.district
 		}
-	}
-	if len(found) == 1 {
-		return found[0].district
 	}
 	return ""
 }
@@ -103,23 +107,50 @@ func cityDistrict(city, state string) string {
 	return districtOf(city, state)
 }
 
-// saidDistrict returns the district that follows "Dist.", "Distt." or "District" in a text, "" if there
-// is none.
+// districtWords are the most words of a district's name.
+const districtWords = 3
+
+// saidDistrict returns the district that follows "Dist.", "Distt." or "District" in a text, also where a
+// word is written together with it, "" if there is none.
 func saidDistrict(text, state string) string {
 	if !strings.Contains(text, "ist") && !strings.Contains(text, "IST") { // of most lines
 		return ""
 	}
-	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,.:;-/()[]", r) })
+	words := addressWords(text)
 	for i := range words {
 		w := strings.ToLower(words[i])
-		if w != "dist" && w != "distt" && w != "district" {
+		if !strings.HasSuffix(w, "dist") && !strings.HasSuffix(w, "distt") && w != "disst" && w != "district" {
 			continue
 		}
-		for n := min(3, len(words)-i-1); n > 0; n-- {
+		for n := min(districtWords, len(words)-i-1); n > 0; n-- {
 			if d := districtOf(strings.Join(words[i+1:i+1+n], " "), state); d != "" {
 				return d
 			}
 		}
 	}
 	return ""
+}
+
+// endDistrict returns the district of the state that the last words of a text name, before the state where it
+// is repeated, "" if there is none.
+func endDistrict(text, state string) string {
+	words := addressWords(strings.TrimRight(text, " .-0123456789"))
+	for n := min(districtWords, len(words)); n > 0; n-- {
+		end := strings.Join(words[len(words)-n:], " ")
+		if states[squash(end)] == state && districtOf(end, state) == "" {
+			words = words[:len(words)-n]
+			break
+		}
+	}
+	for n := min(districtWords, len(words)); n > 0; n-- {
+		end := strings.Join(words[len(words)-n:], " ")
+		if d := districtIn(end, state); d != "" && !homonyms[squash(end)] {
+			return d
+		}
+	}
+	return ""
+}
+
+func addressWords(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,.:;-/()[]", r) })
 }
