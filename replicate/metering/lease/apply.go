@@ -30,9 +30,11 @@ func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 		return Applied{}
 	}
 	//mutant:contradiction-of-the-writer-believed
-	if ofSync && s.contradicts(r) {
+	if s.ofOtherEpoch(r) || ofSync && s.contradicts(r) {
 		s.session.id = 0
-		s.Lost()
+		if ofSync {
+			s.Lost()
+		}
 		return Applied{}
 	}
 	if ofSync {

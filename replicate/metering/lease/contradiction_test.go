@@ -16,7 +16,6 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 		"a batch acknowledged": func(r *syncproto.Reply) { r.Applied++ },
 		"news":                 func(r *syncproto.Reply) { r.Upto += 1000 },
 		"retired":              func(r *syncproto.Reply) { r.Status = syncproto.Retired },
-		"another epoch":        func(r *syncproto.Reply) { r.Status, r.Epoch = syncproto.Forked, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			edge, _ := granted(t, 50)
@@ -26,7 +25,7 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 			forged := honest
 			forge(&forged)
 			edge.Sync(start)
-			edge.Apply(start, &forged, name != "another epoch") // which comes as a reply to Watch: to Sync it contradicts
+			edge.Apply(start, &forged, true)
 			require.False(t, edge.Greeting())
 
 			edge.Sync(start)
@@ -34,14 +33,24 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 			require.True(t, edge.Greeting(), "the edge believes both")
 
 			edge.Hello(start)
-			honest.Session, honest.Since, honest.Upto, honest.Epoch = 9, 0, 0, edge.Epoch()
+			honest.Session, honest.Since, honest.Upto = 9, 0, 0
 			edge.Apply(start, &honest, false)
 			require.True(t, edge.Serving())
-			if batch := edge.Sync(start).Batch; edge.Epoch() == 1 { // else it is lost with its epoch
-				require.Equal(t, uint64(1), batch.Seq, "the batch that the writer does not have")
-			}
+			require.Equal(t, uint64(1), edge.Sync(start).Batch.Seq, "the batch that the writer does not have")
 			require.NoError(t, edge.Check())
 		})
+	}
+}
+
+// TestASessionHasOneEpoch: what is sent in it counts in the epoch that it was opened for.
+func TestASessionHasOneEpoch(t *testing.T) {
+	for _, ofSync := range []bool{true, false} { // false: a reply to Watch
+		edge, _ := granted(t, 50)
+		epoch := edge.Epoch()
+		edge.Sync(start)
+		edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: edge.session.id, Epoch: epoch + 1, Generation: 1, Live: 1, NowMillis: start}, ofSync)
+		require.Equal(t, epoch, edge.Epoch())
+		require.True(t, edge.Greeting())
 	}
 }
 

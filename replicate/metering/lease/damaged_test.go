@@ -16,7 +16,11 @@ func TestUsageOfAnEarlierEpochIsNotReportedAgain(t *testing.T) {
 	edge, log := granted(t, 50)
 	require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
 	reply := func(status syncproto.Status, epoch, applied, upto uint64) {
-		edge.Apply(start, &syncproto.Reply{Status: status, Session: edge.session.id, Epoch: epoch, Generation: edge.standing.generation,
+		session := edge.session.id
+		if status == syncproto.Fresh {
+			session++
+		}
+		edge.Apply(start, &syncproto.Reply{Status: status, Session: session, Epoch: epoch, Generation: edge.standing.generation,
 			Applied: applied, Since: edge.session.seen, Upto: upto, Live: 1, NowMillis: start}, status != syncproto.Fresh) // which answers Hello
 	}
 	epoch := edge.Epoch()

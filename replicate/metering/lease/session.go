@@ -46,7 +46,14 @@ func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
 	if !s.session.open() || r.Session != s.session.id {
 		return false
 	}
-	return r.Epoch != s.standing.epoch || r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen || r.Status == syncproto.OK && s.standing.status != syncproto.OK
+	return r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen || r.Status == syncproto.OK && s.standing.status != syncproto.OK
+}
+
+// ofOtherEpoch reports whether a reply of this session names another epoch. A session has one, and the writer gives
+// a new one with a new session: a batch that was sent in the session of an earlier epoch would count there, and
+// again in the new one.
+func (s *EdgeState) ofOtherEpoch(r *syncproto.Reply) bool {
+	return s.session.open() && r.Session == s.session.id && r.Epoch != s.standing.epoch
 }
 
 // Connected reports whether the writer replied within the last seconds, so that what it
