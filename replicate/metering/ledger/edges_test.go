@@ -156,6 +156,26 @@ func TestAVoidAfterItsLeaseWasWrittenOffRestoresTheCredit(t *testing.T) {
 	require.EqualValues(t, 100, f.credits().Balance())
 }
 
+// TestAClosedLeaseThatWasWrittenOffIsNoNews: the edge has forgotten it, and would count its grant again.
+func TestAClosedLeaseThatWasWrittenOffIsNoNews(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	n := f.start(emptyDisk())
+	f.serve("one", n)
+	f.supersede("one")
+	e := f.l.Edge("one")
+	session := f.l.Hello(at, e, n.state.Hello(at)).Session
+	require.NoError(t, f.l.Retire(at, "one", true))
+	reply := f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{
+		Seq: n.state.Hello(at).Sealed + 1, Of: n.state.Epoch(), Returns: []syncproto.Return{{Pool: creditsOf1, Units: 1, Close: true}},
+	}})
+	require.NoError(t, f.l.ChangeCredits(at, 1, 7, ledger.EntryBought, "")) // a new balance is news of the other leases
+	for _, r := range []*syncproto.Reply{reply, f.l.Sync(at, e, &syncproto.Sync{Session: session, Seen: reply.Upto})} {
+		for _, row := range r.Rows {
+			require.NotEqual(t, creditsOf1, row.Pool)
+		}
+	}
+}
+
 // TestALeaseDeclaredAfterItWasWrittenOffIsCompensated: a restored ledger knows less of a lease than its edge,
 // and an operator retires the edge's old epochs before it has declared them.
 func TestALeaseDeclaredAfterItWasWrittenOffIsCompensated(t *testing.T) {

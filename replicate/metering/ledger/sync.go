@@ -198,7 +198,10 @@ func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 		return
 	}
 	l.giveBack(h, r.Units)
-	if r.Close && !h.Lost {
+	switch {
+	case r.Close && h.Lost:
+		h.version = 0 // the edge has forgotten it: news of it would be a grant
+	case r.Close:
 		l.giveBack(h, h.Outstanding()) // 0, unless the edge is broken
 		l.remove(h)
 	}
