@@ -60,8 +60,10 @@ type disk struct {
 	// archiveRotten says that bits flipped in reported batches, and flipped how many did in all. batchesLost are
 	// those, by epoch and number, that the edge could not send again; recordsLost says that it lost others.
 	archiveRotten, recordsLost bool
-	flipped                    int
-	batchesLost                map[[2]uint64]bool
+	// abandoned says that a forged reply had the edge drop what it had not reported.
+	abandoned   bool
+	flipped     int
+	batchesLost map[[2]uint64]bool
 }
 
 func newDisk() *disk {
@@ -77,6 +79,7 @@ func (d *disk) clone() *disk {
 	}
 	c.durable = maps.Clone(c.files)
 	c.segments, c.rotten, c.archiveRotten, c.recordsLost, c.flipped = d.segments, d.rotten, d.archiveRotten, d.recordsLost, d.flipped
+	c.abandoned = d.abandoned
 	return c
 }
 

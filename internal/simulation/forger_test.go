@@ -114,6 +114,7 @@ func (e *edge) noteForged(m *syncproto.Message, r *syncproto.Reply) {
 	}
 	if r.Status == syncproto.Retired && m.Hello != nil && r.Applied > m.Hello.Sealed {
 		s.excuseUnreported(e)
+		e.disk.abandoned = true
 	}
 	e.forgedUpto, e.forgedApplied = min(e.forgedUpto, r.Upto), min(e.forgedApplied, r.Applied)
 }

@@ -88,7 +88,7 @@ func (s *sim) fillArchive(e *edge) bool {
 func (e *edge) noteResent(message []byte) {
 	m, err := syncproto.DecodeMessage(message)
 	e.sim.must(err, "read the edge's message")
-	if m.Sync == nil || m.Sync.Batch == nil || !m.Sync.Batch.Empty() || e.disk.recordsLost || e.disk.everCopied {
+	if m.Sync == nil || m.Sync.Batch == nil || !m.Sync.Batch.Empty() || e.disk.recordsLost || e.disk.everCopied || e.disk.abandoned {
 		return
 	}
 	b := m.Sync.Batch

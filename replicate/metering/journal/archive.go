@@ -16,7 +16,7 @@ import (
 const (
 	archivePrefix = "batches-"
 	copySuffix    = ".new" // of the copy of a file that is to replace it
-	// archiveDays is how long reported batches are kept: as long as a backup of the ledger
+	// archiveDays is how long reported batches are kept, at least: as long as a backup of the ledger
 	// may be old.
 	archiveDays = 7
 	// archiveRead is how many batches one pass over the files reads into memory.
@@ -198,7 +198,9 @@ func (a *reportArchive) dropOld(today int32) error {
 		return nil
 	}
 	days, err := a.days()
-	for _, d := range days {
+	// Those of the newest days that have any are kept in any case: with a clock that was behind, a batch that is
+	// replayed stands under a day long past.
+	for _, d := range days[:max(len(days)-archiveDays-1, 0)] {
 		if d < today-archiveDays {
 			err = errors.Join(err, a.dir.Remove(archiveName(d)))
 		}

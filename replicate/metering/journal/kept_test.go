@@ -24,6 +24,21 @@ func TestABatchThatADiskRefusedTwiceIsKept(t *testing.T) {
 	}
 }
 
+// TestABatchUnderADayLongPastIsKept for a week of reports: it was replayed with a clock that was a month behind.
+func TestABatchUnderADayLongPastIsKept(t *testing.T) {
+	for after, kept := range map[int32]bool{1: true, archiveDays: true, archiveDays + 1: false} {
+		d, k := newDisk(), &recorder{}
+		j, _, _, _ := opened(t, d, k)
+		require.NoError(t, j.ArchiveReplayed(1, batchOf(1), archiveDay-31))
+		for n := range after {
+			require.NoError(t, j.Archive(1, batchOf(uint64(n)+2), archiveDay+n, archiveDay+n))
+		}
+		require.NoError(t, j.Close())
+		again, _, _, _ := opened(t, d, k)
+		require.Equal(t, kept, archivedBatch(t, again, 1, 1) != nil, "after %d days", after)
+	}
+}
+
 // TestAnArchiveGoesOnBehindItsLastBatch: what another process wrote that day stays.
 func TestAnArchiveGoesOnBehindItsLastBatch(t *testing.T) {
 	d, k := newDisk(), &recorder{}
