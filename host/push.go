@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"regedge/host/hint"
 	"regedge/replicate/registry/libsql"
@@ -24,6 +21,7 @@ type pushFlags struct {
 	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
 	Primary  string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
 	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
+	JSON     bool   `name:"json" env:"-" help:"Print the result as one JSON object instead of a table; progress and errors go to standard error as without it."`
 }
 
 type pushCommand struct {
@@ -140,6 +138,9 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 	if config.Rollback {
 		report.Doubts = nil // it is asked about in any case
 	}
+	if f.JSON {
+		return printJSON(m.Stdout, pushedOf(&report, f.DryRun))
+	}
 	return writePushed(m.Stdout, &report, f.DryRun)
 }
 
@@ -188,41 +189,6 @@ func (c *rollbackCommand) confirm(ctx context.Context, m *Main, report *push.Rep
 		err = errors.New("nothing was written: it was not confirmed")
 	}
 	return err
-}
-
-// writePushed prints the differences, and the cost of pushing them.
-func writePushed(w io.Writer, report *push.Report, dry bool) error {
-	if err := writeCounts(w, report); err != nil {
-		return err
-	}
-	if report.NewGeneration {
-		fmt.Fprintln(w, "\nThe search is written anew: its index was built anew since the last push.")
-	}
-	if report.Whole {
-		fmt.Fprintln(w, "\nSo many differ that the file is handed over whole.")
-	}
-	if dry && len(report.Doubts) > 0 {
-		fmt.Fprintf(w, "\nIt has to be confirmed with --yes %d: %s.\n", report.Removed(), strings.Join(report.Doubts, "; "))
-	}
-	if dry {
-		_, err := fmt.Fprintf(w, "\nNothing was written. Release %s would be current.\n", report.Release)
-		return err
-	}
-	seconds := max(report.Elapsed.Seconds(), 0.001)
-	_, err := fmt.Fprintf(w, "\nRelease %s is current: %d records in %d transactions, %s (%.0f a second), %d bytes sent, %d received.\n",
-		report.Release, report.Records(), report.Transactions, report.Elapsed.Round(time.Millisecond),
-		float64(report.Records())/seconds, report.Sent, report.Received)
-	return err
-}
-
-// writeCounts prints the differences.
-func writeCounts(w io.Writer, report *push.Report) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row(table, "RECORDS", "NEW", "CHANGED", "GONE")
-	for _, c := range report.Counts {
-		row(table, c.Kind, c.Fresh, c.Other, c.Gone)
-	}
-	return table.Flush()
 }
 
 // explainPush adds hints to the most common errors.

@@ -13,10 +13,7 @@ import (
 func (p *pusher) compare(ctx context.Context, limit int) (changes []change, err error) {
 	before := p.there.received
 	defer func() { p.report.Compared += p.there.received - before }()
-	p.report.Counts = make([]Count, len(kinds))
-	for i, k := range kinds {
-		p.report.Counts[i].Kind = k.String()
-	}
+	p.report.Counts = noCounts()
 	if limit == 0 {
 		p.report.Whole = true
 		return nil, p.countAll(ctx)
@@ -32,6 +29,15 @@ func (p *pusher) compare(ctx context.Context, limit int) (changes []change, err 
 		}
 	}, func(done, total int) { report(p.config.Progress, Comparing, int64(done), int64(total)) })
 	return changes, err
+}
+
+// noCounts has every kind, without a difference.
+func noCounts() []Count {
+	counts := make([]Count, len(kinds))
+	for i, k := range kinds {
+		counts[i].Kind = k.String()
+	}
+	return counts
 }
 
 func (p *pusher) count(c change) {

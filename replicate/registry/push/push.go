@@ -130,7 +130,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 		config.Pause = pause
 	}
 	p := &pusher{config: config, there: &side{db: config.Primary}, token: rand.Text()}
-	p.report.Release = config.Release
+	p.report.Release, p.report.Counts = config.Release, noCounts()
 	if p.local, err = openLocal(ctx, &config); err != nil {
 		return p.report, err
 	}
