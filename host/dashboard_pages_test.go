@@ -169,6 +169,14 @@ func TestFieldsAndButtonsOfAFormAreOfOneHeight(t *testing.T) {
 	}
 }
 
+func TestANewKeyIsShownWithItsUnderscores(t *testing.T) {
+	h := newHousehold(t)
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	require.NotEmpty(t, h.makeKey("newest"))
+	require.Equal(t, "44", h.Eval(`String(document.querySelector("#secret").offsetHeight)`), "as high as the button beside it")
+	h.RequireUnderscores("#secret")
+}
+
 func TestTimesAreInTheZoneOfTheReader(t *testing.T) {
 	h := newHousehold(t)
 	h.InZone("Asia/Kolkata")

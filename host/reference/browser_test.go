@@ -77,6 +77,15 @@ func (p *tab) openOperation(base string) {
 	p.WaitFor(`document.querySelector("#getCompany .outcome .http")?.textContent.startsWith("200")`)
 }
 
+// TestAKeyIsShownWithItsUnderscores in the form of a call.
+func TestAKeyIsShownWithItsUnderscores(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/reference#getCompany")
+	p.RequireUnderscores("#getCompany .key")
+	p.RequireClean(base)
+}
+
 func TestEveryPageIsAccessible(t *testing.T) {
 	axe := browser.Axe(t)
 	base := service(t)

@@ -71,9 +71,31 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 		for _, sample := range samples {
 			code := regexp.MustCompile(`(?s)<span data-if="[^"]*" hidden>.*?</span>[^<]*</span>`).ReplaceAllString(sample[2], "")
 			code = html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(code, ""))
+			if folder, ok := libraryFolders[sample[1]]; ok {
+				requireInstall(t, folder, code)
+			}
 			t.Run(operation+" in "+sample[1], func(t *testing.T) { require.Contains(t, runWithLibrary(t, sample[1], code), want) })
 		}
 	}
+}
+
+// libraryFolders are those of the client libraries, by the names of their samples.
+var libraryFolders = map[string]string{"go": "go", "python": "python", "javascript": "typescript"}
+
+// installOf is the command in the first line of a program, a comment.
+func installOf(code string) string {
+	line, _, _ := strings.Cut(code, "\n")
+	return strings.TrimLeft(line, "/# ")
+}
+
+// requireInstall holds that a program begins with the command that its library's README names.
+func requireInstall(t *testing.T, folder, code string) {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(clients, folder, "README.md"))
+	require.NoError(t, err)
+	install := installOf(code)
+	require.Contains(t, install, "./clients/"+folder)
+	require.Contains(t, strings.Join(strings.Fields(string(readme)), " "), "`"+install+"`")
 }
 
 // behindProxy is the service as clients of another address reach it: each has a sandbox rate of its own.
@@ -112,8 +134,9 @@ func runWithLibrary(t *testing.T, language, code string) string {
 		command = exec.Command("python3", "call.py")
 	case "go":
 		write("main.go", code)
-		write("go.mod", "module sample\n\ngo 1.22\n\nrequire regedge/clients/go v0.0.0\n\nreplace regedge/clients/go => "+filepath.Join(library, "go")+"\n")
-		command = exec.Command("go", "run", ".")
+		require.NoError(t, os.Symlink(library, filepath.Join(dir, "clients")))
+		command = exec.Command("sh", "-c", "go mod init sample && "+installOf(code)+" && go run .")
+		command.Env = append(os.Environ(), "GOPROXY=off")
 	case "javascript":
 		write("call.mjs", code)
 		installTypeScript(t, filepath.Join(library, "typescript"), filepath.Join(dir, "node_modules", "regedge"))

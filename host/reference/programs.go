@@ -27,7 +27,7 @@ func Programs(base, name string) ([]Sample, error) {
 	for _, kind := range programKinds {
 		text, err := fs.ReadFile(programFiles, "programs/"+name+kind.end)
 		if err == nil {
-			found = append(found, Sample{Language: kind.language, Name: kind.name, Code: fill.Replace(string(text))})
+			found = append(found, Sample{Language: kind.language, Name: kind.name, Code: withInstall(kind.name, fill.Replace(string(text)))})
 		}
 	}
 	if len(found) == 0 {

@@ -193,7 +193,23 @@ console.log({javaScriptPrint});
 `},
 	}
 	for i := range samples {
-		samples[i].Code = fill.Replace(samples[i].Code)
+		samples[i].Code = withInstall(samples[i].Name, fill.Replace(samples[i].Code))
 	}
 	return samples
+}
+
+// libraries are the client libraries: how programs import each, and the command that installs it beside a
+// copy of this project's clients, as a comment of its language.
+var libraries = map[string]struct{ imports, install string }{
+	"go":         {`"regedge/clients/go"`, "// go mod edit -replace regedge/clients/go=./clients/go && go get regedge/clients/go\n"},
+	"python":     {"from regedge import", "# pip install ./clients/python\n"},
+	"javascript": {`from "regedge"`, "// npm install ./clients/typescript\n"},
+}
+
+// withInstall puts before a program the command that installs the client library, if it uses one.
+func withInstall(language, code string) string {
+	if library, ok := libraries[language]; ok && strings.Contains(code, library.imports) {
+		return library.install + code
+	}
+	return code
 }

@@ -21,6 +21,7 @@ func TestOperatorsReadAboutTheAPI(t *testing.T) {
 		require.Contains(t, body, said)
 	}
 	require.NotContains(t, body, "base.invalid")
+	require.NotContains(t, body, "/settings/tokens", "operators have tokens of their own")
 	require.NotContains(t, body, `class="try"`)
 	gzipped := func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }
 	transferred := len(b.do(http.MethodGet, "/api", nil, gzipped).body)

@@ -56,6 +56,7 @@ func TestAnOwnerMakesAndEndsATokenForTheirPrograms(t *testing.T) {
 	require.Contains(t, b.get("/activity").text(), fmt.Sprintf("owner's token %d (nightly <report>)", id))
 	require.Contains(t, b.get("/settings/api").text(), `<span class="verb POST">POST</span> <code>/v1/account/keys/{id}/rotate</code>`)
 	require.NotContains(t, b.get("/settings/api").text(), "/v1/accounts")
+	require.Contains(t, b.seen.body, `<a href="/settings/tokens">Your tokens</a>`)
 
 	end := fmt.Sprintf("/settings/tokens/%d/end", id)
 	require.Contains(t, b.get(end).text(), "This can't be undone")

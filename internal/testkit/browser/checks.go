@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -80,6 +81,19 @@ func NeedScreens(t *testing.T) {
 		t.Skip("no screenshots asked for: -screens DIR takes them")
 	}
 	require.NoError(t, os.MkdirAll(*screens, 0o755))
+}
+
+// RequireUnderscores holds that a text field shows underscores: with one it looks otherwise than with a space.
+func (p *Tab) RequireUnderscores(field string) {
+	p.T.Helper()
+	picture := func(value string) []byte {
+		p.Eval(fmt.Sprintf(`(f => { f.value = %q; f.scrollIntoView({ block: "center" }); return "" })(document.querySelector(%q))`, value, field))
+		png, err := chromedp.Run(p, chromedp.Screenshot(field))
+		require.NoError(p.T, err)
+		return png
+	}
+	require.Equal(p.T, picture("a b"), picture("a b"), "the same text looks the same")
+	require.False(p.T, bytes.Equal(picture("a b"), picture("a_b")), "%s shows no underscores", field)
 }
 
 // Picture takes a screenshot of the whole page. Nothing is compared.
