@@ -303,6 +303,9 @@ func (e *edge) stale(message, reply []byte) []byte {
 	}
 	m, err := syncproto.DecodeMessage(message)
 	e.sim.must(err, "read the edge's message")
+	if e.standsForCopy(&m) {
+		return reply
+	}
 	r, err := syncproto.DecodeReply(reply)
 	e.sim.must(err, "read the writer's reply")
 	e.sim.count(replayedReply)
@@ -310,6 +313,12 @@ func (e *edge) stale(message, reply []byte) []byte {
 	e.deceived = true
 	r.Answers = m.Number
 	return r.Encode()
+}
+
+// standsForCopy reports whether a message is of an empty disk beside an earlier one of the node. Who gives it an epoch
+// of that one makes an older copy of it.
+func (e *edge) standsForCopy(m *syncproto.Message) bool {
+	return m.Hello != nil && m.Hello.Epoch == 0 && e.aside != nil
 }
 
 // explain traces a message and its reply.

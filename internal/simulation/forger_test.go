@@ -16,6 +16,9 @@ func (e *edge) forged(message []byte) []byte {
 	m, err := syncproto.DecodeMessage(message)
 	s.must(err, "read the edge's message")
 	r := s.forgery(e, &m)
+	if e.standsForCopy(&m) {
+		r.Status = syncproto.Stranger
+	}
 	answer := r.Encode()
 	if s.random.IntN(8) == 0 {
 		for range 1 + s.random.IntN(3) {

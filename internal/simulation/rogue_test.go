@@ -125,7 +125,9 @@ func (r *rogue) batch() *syncproto.Batch {
 	}
 	switch s.random.IntN(4) {
 	case 0:
-		b.Of = r.epochs[s.random.IntN(len(r.epochs))]
+		if len(r.epochs) > 0 { // else its writer has not answered yet, or came back from a backup
+			b.Of = r.epochs[s.random.IntN(len(r.epochs))]
+		}
 	case 1:
 		b.Of = s.edges[s.random.IntN(len(s.edges))].epoch
 	}
