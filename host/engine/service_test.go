@@ -80,9 +80,12 @@ type fixture struct {
 	path             string // of the access database
 }
 
+// statementLimit is long: under the race detector a search takes seconds.
+const statementLimit = time.Minute
+
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	registry, err := sqlite.Open(sqlite.Config{Path: sampletest.Registry(t)})
+	registry, err := sqlite.Open(sqlite.Config{Path: sampletest.Registry(t), Timeout: statementLimit})
 	require.NoError(t, err)
 	t.Cleanup(func() { registry.Close() })
 	w := &fixture{key: ident.NewKey((&sequence{}).Read)}
@@ -104,7 +107,7 @@ func newFixture(t testing.TB) *fixture {
 		require.NoError(t, err)
 	}
 	require.NoError(t, db.Close())
-	access, err := sqlite.Open(sqlite.Config{Path: path})
+	access, err := sqlite.Open(sqlite.Config{Path: path, Timeout: statementLimit})
 	require.NoError(t, err)
 	t.Cleanup(func() { access.Close() })
 	w.access.Database = access
