@@ -203,7 +203,7 @@ func (r *releases) run(what string, args, env []string) {
 	if now != pid {
 		before = 0 // it was started again
 	}
-	fmt.Fprintf(r.rows, "%s\t%.1f s\t%.1f s\t%d MB\t%d MB\n", what, took.Seconds(), arrived.Seconds(), memory>>10, (after-before)>>20)
+	r.row("%s\t%.1f s\t%.1f s\t%d MB\t%d MB\n", what, took.Seconds(), arrived.Seconds(), memory>>10, (after-before)>>20)
 }
 
 // runWatched runs a command, and returns its output and the most memory that it had, in KiB. What
@@ -314,7 +314,13 @@ func (r *releases) addEdge() {
 		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+r.cins[0], r.key)
 		return err == nil && a.status == http.StatusOK
 	}, 20*time.Minute, 20*time.Millisecond)
-	fmt.Fprintf(r.rows, "a new edge\t\t%.1f s\t\t\n", time.Since(began).Seconds())
+	r.row("a new edge\t\t%.1f s\t\t\n", time.Since(began).Seconds())
+}
+
+// row adds a row to the table, and shows it at once: at the country's size each takes minutes.
+func (r *releases) row(format string, values ...any) {
+	fmt.Fprintf(os.Stderr, format, values...)
+	fmt.Fprintf(r.rows, format, values...)
 }
 
 func (r *releases) summary() {
