@@ -24,7 +24,7 @@ go test -count=1 -timeout 1h -v -run Mutants ./internal/simulation
 go test -count=1 -timeout 10m -run EveryChargeOfAStop ./host/server -stops 50
 CGO_ENABLED=0 go build -C tools/litestream -o ../../build/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
 # A customer beside every attack on an edge, for a minute each.
-go test -count=1 -timeout 1h -v -run BesideAttackers ./internal/chaos -alone -attack 1m
+go test -count=1 -timeout 1h -v -run BesideAttackers ./internal/chaos -alone -attack 1m -p99 25ms
 # The chaos has histories of clients and operators, which must have an order, and programs with a planted
 # fault each, whose histories must not.
 LITESTREAM=$PWD/build/bin/litestream go test -count=1 -timeout 2h -v ./internal/chaos -rounds "${ROUNDS:-50}" -histories "${HISTORIES:-50}" -planted

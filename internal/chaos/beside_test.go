@@ -30,12 +30,13 @@ var (
 	alone = flag.Bool("alone", false, "nothing else runs: attack edges and compare times")
 	// attackLength is a minute in make soak.
 	attackLength = flag.Duration("attack", 3*time.Second, "how long each attack on an edge lasts")
+	// mostP99 is allowed in any case: without an attack p99 is about a millisecond, and less than the
+	// kernel lets others run in between. In make soak it is 25 ms. Of the 150 requests of a short attack p99
+	// is the second slowest, which a busy machine decides.
+	mostP99 = flag.Duration("p99", 100*time.Millisecond, "the p99 beside an attack that is allowed in any case")
 )
 
 const (
-	// mostP99 is allowed in any case: without an attack p99 is about a millisecond, and less than the
-	// kernel lets others run in between.
-	mostP99 = 25 * time.Millisecond
 	// mostMemory is what an edge may have beside 2,000 connections, in bytes. Without it has 50 MB.
 	mostMemory = 256 << 20
 	// tries is how often an attack is tried for its times: something else may have the processor.
@@ -99,7 +100,7 @@ func TestCustomersBesideAttackers(t *testing.T) {
 				during.failed += begin.failed
 				tally := end()
 				fmt.Fprintf(rows, "%s\t%d\t%v\t%v\t%v\t%d MB\t%s\n", a.name, during.failed, during.p50, during.p99, before.p99, during.memory>>20, tally)
-				if during.failed == 0 && during.memory < mostMemory && during.p99 <= max(3*before.p99, mostP99) {
+				if during.failed == 0 && during.memory < mostMemory && during.p99 <= max(3*before.p99, *mostP99) {
 					return
 				}
 				require.Less(t, try, tries, "%d answers are not 200; p99 %v, %v without the attack; %d MB",
