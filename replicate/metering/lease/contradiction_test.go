@@ -42,6 +42,24 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 	}
 }
 
+// TestAnEdgeWithLostRecordsIsNotRetiredByAStranger: what the writer says of it is taken for Superseded, and that
+// takes a retirement back as well.
+func TestAnEdgeWithLostRecordsIsNotRetiredByAStranger(t *testing.T) {
+	edge, _ := granted(t, 50)
+	edge.Damaged()
+	reply := &syncproto.Reply{Status: syncproto.Retired, Session: edge.session.id, Epoch: edge.Epoch(), Generation: 1, Upto: edge.session.seen, Live: 1, NowMillis: start}
+	edge.Sync(start)
+	edge.Apply(start, reply, true)
+	require.Equal(t, syncproto.Retired, edge.Standing())
+	reply.Status = syncproto.OK
+	edge.Sync(start)
+	edge.Apply(start, reply, true)
+	require.True(t, edge.Greeting())
+	reply.Session, reply.Upto = 9, 0
+	edge.Apply(start, reply, false)
+	require.Equal(t, syncproto.Superseded, edge.Standing())
+}
+
 // TestASessionHasOneEpoch: what is sent in it counts in the epoch that it was opened for.
 func TestASessionHasOneEpoch(t *testing.T) {
 	for _, ofSync := range []bool{true, false} { // false: a reply to Watch

@@ -46,7 +46,9 @@ func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
 	if !s.session.open() || r.Session != s.session.id {
 		return false
 	}
-	return r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen || r.Status == syncproto.OK && s.standing.status != syncproto.OK
+	before := s.standing.status
+	return r.Applied < s.session.sentApplied || r.Upto < s.session.sentSeen ||
+		r.Status == syncproto.OK && before != syncproto.OK || before == syncproto.Retired && r.Status != syncproto.Retired
 }
 
 // ofOtherEpoch reports whether a reply of this session names another epoch. A session has one, and the writer gives
