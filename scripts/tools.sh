@@ -5,10 +5,12 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # Debian: chromium for the browser tests, systemd to check the units, iproute2 for the tests with
-# networks of their own, Python for its client library; the component's toolchain is installed by
+# networks of their own, Python for its client library, curl for the reference's samples; the component's toolchain is installed by
 # wasm/build.sh, which names its packages.
 packages="chromium iproute2 systemd"
-command -v python3 >/dev/null || packages="$packages python3"
+for tool in python3 curl; do
+    command -v $tool >/dev/null || packages="$packages $tool"
+done
 missing=
 for package in $packages; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/reference"
+	"regedge/internal/testkit"
 )
 
 // runs says how a sample is run, by the name of its language: the tool that is needed,
@@ -57,7 +58,7 @@ func runSample(t *testing.T, sample reference.Sample) (string, error) {
 	require.True(t, ok, "no way to run %s", sample.Language)
 	for _, tool := range []string{run.tool, map[string]string{"curl": "curl"}[sample.Name]} {
 		if _, err := exec.LookPath(tool); tool != "" && err != nil {
-			t.Skipf("%s is not installed", tool)
+			testkit.MissingTool(t, tool, " is not installed")
 		}
 	}
 	path := filepath.Join(t.TempDir(), run.file)
