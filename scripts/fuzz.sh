@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 failed=
-for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/... ./internal/...); do
+for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/... ./internal/... ./web/... ./wasm/guest); do
     folder=.${package#regedge}
     for target in $(cat "$folder"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' | grep -E "${2:-.}"); do
         echo "fuzz $package $target"
