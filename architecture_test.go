@@ -66,10 +66,13 @@ var mayImport = map[string][]string{
 	"replicate/registry/libsql":   {},
 	"replicate/registry/sqld":     {"replicate/registry/freeport", "replicate/registry/libsql"},
 	"replicate/registry/push":     {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
-	"replicate/webhook":           {"handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto"},
+	"replicate/notice":            {"handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto"},
+	"replicate/webhook":           {"replicate/notice"},
+	"replicate/mail":              {"replicate/notice"},
 	"replicate/dashboard": {
 		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
-		"replicate/metering/writer", "replicate/registry/push", "replicate/webhook", "web/...",
+		"replicate/mail", "replicate/metering/writer", "replicate/notice", "replicate/registry/push", "replicate/webhook",
+		"web/...",
 	},
 
 	"host":         {"handler/...", "replicate/...", "schema/...", "wasm"},

@@ -40,9 +40,9 @@ func (h *household) seed() (owner, operator, guest []string) {
 	_, err = h.client.AddOwnerToken(h.T.Context(), account, "monthly report", writer.RoleRead, 90*24*time.Hour)
 	require.NoError(h.T, err)
 	for _, statement := range []string{
-		`INSERT INTO webhook (account, url, secret, low, low_told, created_at) VALUES (?1, 'https://hooks.invalid/regedge', '', 10000, 1, ?2)`,
-		`INSERT INTO webhook_event (id, account, kind, about, at, body, attempts, last, delivered_at) VALUES ('evt_A', ?1, 'key.ending', '', ?2, '', 1, '204', ?2)`,
-		`INSERT INTO webhook_event (id, account, kind, about, at, body, attempts, last, next_at) VALUES ('evt_B', ?1, 'balance.low', '', ?2, '', 3, '500', ?2 + 86400000)`,
+		`INSERT INTO notice_target (id, account, channel, url, low, low_told, created_at) VALUES (7, ?1, 'webhook', 'https://hooks.invalid/regedge', 10000, 1, ?2)`,
+		`INSERT INTO notice (id, target, kind, about, at, body, attempts, last, delivered_at) VALUES ('evt_A', 7, 'key.ending', '', ?2, '', 1, '204', ?2)`,
+		`INSERT INTO notice (id, target, kind, about, at, body, attempts, last, next_at) VALUES ('evt_B', 7, 'balance.low', '', ?2, '', 3, '500', ?2 + 86400000)`,
 	} {
 		_, err := ledger.ExecContext(h.T.Context(), statement, account, time.Now().UnixMilli())
 		require.NoError(h.T, err)

@@ -102,8 +102,10 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 	if err != nil {
 		return nil, err
 	}
-	n.hooks = flags.webhooks(centre, config)
-	n.pages, err = flags.dashboard(centre, config, false, nil)
+	if n.hooks, err = flags.notices(centre, config, nil); err != nil {
+		return nil, err
+	}
+	n.pages, err = flags.dashboard(centre, config, false, false, nil)
 	return centre, err
 }
 

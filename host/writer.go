@@ -16,7 +16,6 @@ import (
 	"regedge/replicate/metering/bearer"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
-	"regedge/replicate/webhook"
 )
 
 type writerCommand struct {
@@ -31,11 +30,12 @@ type writerCommand struct {
 	tokenFlags
 	tlsFlags
 	dashboardFlags
+	smtpFlags
 }
 
 // Validate refuses to serve tokens to the network in the clear.
 func (c *writerCommand) Validate() error {
-	return errors.Join(c.tlsFlags.check(c.Listen), c.heartbeatFlags.check(), c.dashboardFlags.check())
+	return errors.Join(c.tlsFlags.check(c.Listen), c.heartbeatFlags.check(), c.dashboardFlags.check(), c.smtpFlags.check(c.DashboardURL))
 }
 
 // Run serves the writer's API and the dashboard until ctx is done.
@@ -43,7 +43,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
-	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
+	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile, c.smtpFlags.PasswordFile); err != nil {
 		return err
 	}
 	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}
@@ -69,7 +69,11 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	pages, err := c.dashboard(centre, config, c.TLSCert != "" || c.BehindTLS, listReleases)
+	notices, err := c.notices(centre, config, &c.smtpFlags)
+	if err != nil {
+		return err
+	}
+	pages, err := c.dashboard(centre, config, c.smtpFlags.Host != "", c.TLSCert != "" || c.BehindTLS, listReleases)
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	log.Info("serving", "address", listener.Addr().String())
-	services := append([]service.Service{{Name: "writer", Run: centre.Run}, c.webhooks(centre, config)}, heartbeats...)
+	services := append([]service.Service{{Name: "writer", Run: centre.Run}, notices}, heartbeats...)
 	return service.Run(ctx, append(services, service.HTTP("api", listener, c.withProfiles(pages.Handler(), config.OperatorToken), log))...)
 }
 
@@ -169,28 +173,19 @@ func (f *dashboardFlags) client() func(*http.Request) string {
 // listReleases lists the releases of a registry, the current one first.
 type listReleases func(context.Context) ([]push.Release, error)
 
-// dashboard makes the pages of a writer that was opened with config. secure says that
-// people reach them over TLS; list may be nil.
-func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, secure bool, list listReleases) (*dashboard.Dashboard, error) {
+// dashboard makes the pages of a writer that was opened with config. mails says that there is a mail server,
+// secure that people reach the pages over TLS; list may be nil.
+func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, mails, secure bool, list listReleases) (*dashboard.Dashboard, error) {
 	pages, err := dashboard.New(dashboard.Config{
 		Writer: centre, Ledger: config.Ledger, OperatorToken: config.OperatorToken,
 		Releases: list, URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
-		PrivateWebhooks: f.PrivateWebhooks,
-		Client:          config.Client, Now: config.Now, Logger: config.Logger,
+		PrivateWebhooks: f.PrivateWebhooks, Mail: mails,
+		Client: config.Client, Now: config.Now, Logger: config.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make dashboard: %w", err)
 	}
 	return pages, nil
-}
-
-// webhooks is the service that tells owners at their addresses.
-func (f *dashboardFlags) webhooks(centre *writer.Writer, config writer.Config) service.Service {
-	commit := func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
-		return centre.Commit(ctx, writer.Act{}, change)
-	}
-	sender := webhook.New(webhook.Config{Ledger: config.Ledger, Commit: commit, Private: f.PrivateWebhooks, Now: config.Now, Logger: config.Logger})
-	return service.Service{Name: "webhooks", Run: sender.Run}
 }
 
 // releases lists the releases of the registry's primary; it is nil without one.

@@ -98,6 +98,8 @@ var done = map[string]string{
 	"webhook":     "The webhook is saved.",
 	"tested":      "A test is on its way. Load this page again in some seconds.",
 	"unhooked":    "The webhook is removed, and what waited to be delivered with it.",
+	"mail":        "E-mail notices are on.",
+	"mail-off":    "E-mail notices are off, and what waited to be sent is dropped.",
 	"token-ended": "The token has ended.",
 	"account":     "The account was created. Invite its owner below.",
 	pendingWords:  "The change is stored, but the edges do not know of it yet: until the access database can be reached, they go on as before. It will be brought to them without further action.",

@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/notice"
 )
 
 type peopleData struct {
@@ -65,7 +66,7 @@ func (d *Dashboard) removePerson(v *visit) (answer, error) {
 	}
 	act := v.act("remove person", p.Account, p.Email)
 	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
-		if err := errors.Join(writer.EndOwnerTokensOf(ctx, tx, now, p.Email), endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID), dropTwoFactor(ctx, tx, p.ID)); err != nil {
+		if err := errors.Join(writer.EndOwnerTokensOf(ctx, tx, now, p.Email), notice.RemoveMail(ctx, tx, p.ID), endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID), dropTwoFactor(ctx, tx, p.ID)); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?`, p.Email); err != nil {

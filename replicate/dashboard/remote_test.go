@@ -6,13 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit/mailtest"
 	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/notice"
+	"regedge/replicate/webhook"
 )
 
 // TestALedgerOnALibSQLServer goes through the pages with the ledger on a real server:
 // its SQLite is older and its driver another.
 func TestALedgerOnALibSQLServer(t *testing.T) {
-	w := newWorldOn(t, sqldtest.Open(t, sqldtest.Primary(t)))
+	w := newWorldOn(t, sqldtest.Open(t, sqldtest.Primary(t)), withMail)
 	b, account := w.owner("Acme", 100)
 	require.Contains(t, b.submit("/keys", "/keys", "name", "billing").body, `id="secret"`)
 	w.used(account, 1, w.clock(), 1, 3)
@@ -30,11 +33,17 @@ func TestALedgerOnALibSQLServer(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Contains(t, answer, `{"key":1,"found":3,"not_found":0,"failed":0}`)
 	require.Contains(t, b.setWebhook("https://hooks.invalid/", "500").text(), "whsec_")
-	sender := w.sender(false)
+	server := mailtest.New(t, mailtest.Options{})
+	sender := w.sender(notice.Way{Channel: notice.Webhook, Carrier: webhook.New(webhook.Config{Now: w.clock})}, w.mailBy(server))
+	b.setMail("500")
 	require.NoError(t, sender.Look(t.Context()))
-	attempts, err := sender.Send(t.Context())
+	attempts, err := sender.Send(t.Context(), notice.Webhook)
 	require.NoError(t, err)
 	require.Equal(t, 1, attempts)
+	_, err = sender.Send(t.Context(), notice.Mail)
+	require.NoError(t, err)
+	require.Len(t, server.Messages(), 1)
+	require.Contains(t, b.get("/settings/mail").text(), `<th scope="row">balance.low</th>`)
 	require.Contains(t, b.get("/settings/webhook").text(), `<th scope="row">balance.low</th>`)
 	require.Contains(t, b.seen.text(), "the host is unknown, or not at a public address")
 

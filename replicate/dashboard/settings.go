@@ -11,6 +11,7 @@ type settingsData struct {
 	Email    string
 	Sessions []shownSession
 	Minimum  int
+	Mail     bool // notices by e-mail can be had
 
 	TwoFactor twoFactorView
 }
@@ -23,7 +24,7 @@ type shownSession struct {
 func (d *Dashboard) settingsPage(v *visit) (answer, error) { return d.settings(v, "") }
 
 func (d *Dashboard) settings(v *visit, words string) (answer, error) {
-	data := settingsData{Email: v.user.Email, Minimum: minPassword}
+	data := settingsData{Email: v.user.Email, Minimum: minPassword, Mail: d.config.Mail}
 	rows, err := d.config.Ledger.QueryContext(v.r.Context(),
 		`SELECT hash, created_at, seen_at, address, agent FROM session WHERE user = ? ORDER BY seen_at DESC, created_at DESC`, v.user.ID)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/notice"
 	"regedge/replicate/webhook"
 )
 
@@ -24,17 +25,17 @@ const deliveriesShown = 20
 const maxLow = 1_000_000_000_000
 
 type webhookData struct {
-	Hook       *webhook.Hook // nil for none
-	Typed      string        // the address in the form
-	Low        string        // the balance in the form
-	Secret     string        // a new one, shown once
+	Hook       *notice.Target // nil for none
+	Typed      string         // the address in the form
+	Low        string         // the balance in the form
+	Secret     string         // a new one, shown once
 	Deliveries []deliveryView
 	MaxURL     int
 	Attempts   int // of each event
 }
 
 // deliveryView is an event with its state in words.
-type deliveryView struct{ webhook.Delivery }
+type deliveryView struct{ notice.Delivery }
 
 // State is the class of a badge, and its words.
 func (d deliveryView) State() [2]string {
@@ -53,15 +54,14 @@ func (d *Dashboard) webhookPage(v *visit) (answer, error) { return d.webhookWith
 
 func (d *Dashboard) webhookWith(v *visit, words string, data webhookData) (answer, error) {
 	ctx := v.r.Context()
-	hook, err := webhook.Read(ctx, d.config.Ledger, v.user.Account)
+	hook, err := notice.ReadWebhook(ctx, d.config.Ledger, v.user.Account)
 	if err != nil {
 		return answer{}, err
 	}
-	list, err := webhook.Deliveries(ctx, d.config.Ledger, v.user.Account, deliveriesShown)
-	for _, delivery := range list {
-		data.Deliveries = append(data.Deliveries, deliveryView{delivery})
+	if data.Deliveries, err = d.deliveries(ctx, hook); err != nil {
+		return answer{}, err
 	}
-	data.Hook, data.MaxURL, data.Attempts = hook, webhook.MaxURL, webhook.MaxAttempts
+	data.Hook, data.MaxURL, data.Attempts = hook, webhook.MaxURL, notice.MaxAttempts
 	if hook != nil && words == "" {
 		data.Typed, data.Low = hook.URL, strconv.FormatInt(hook.Low, 10)
 	}
@@ -69,7 +69,19 @@ func (d *Dashboard) webhookWith(v *visit, words string, data webhookData) (answe
 	if words != "" {
 		a.status = http.StatusUnprocessableEntity
 	}
-	return a, err
+	return a, nil
+}
+
+// deliveries lists the newest notices of a target, which may be nil.
+func (d *Dashboard) deliveries(ctx context.Context, target *notice.Target) (shown []deliveryView, err error) {
+	if target == nil {
+		return nil, nil
+	}
+	list, err := notice.Deliveries(ctx, d.config.Ledger, target.ID, deliveriesShown)
+	for _, delivery := range list {
+		shown = append(shown, deliveryView{delivery})
+	}
+	return shown, err
 }
 
 // setWebhook sets address and threshold, and shows the secret when it is new.
@@ -79,12 +91,24 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 		_, why, _ := strings.Cut(err.Error(), ": ")
 		return d.webhookWith(v, "That address can't be used: "+why+".", typed)
 	}
-	low, err := strconv.ParseInt(typed.Low, 10, 64)
-	if err != nil || low < 0 || low > maxLow {
-		return d.webhookWith(v, "The balance is a whole number of credits, 0 for never.", typed)
+	low, err := lowOf(typed.Low)
+	if err != nil {
+		return d.webhookWith(v, badLow, typed)
 	}
-	hook := webhook.Hook{Account: v.user.Account, URL: typed.Typed, Low: low}
+	hook := notice.Target{Account: v.user.Account, URL: typed.Typed, Low: low}
 	return d.changeWebhook(v, v.act("set webhook", v.user.Account, fmt.Sprintf("at %s, below %d credits", hostOf(hook.URL), low)), hook, false)
+}
+
+// badLow is what is said of a balance that is none.
+const badLow = "The balance is a whole number of credits, 0 for never."
+
+// lowOf reads the balance below which an owner is told.
+func lowOf(typed string) (int64, error) {
+	low, err := strconv.ParseInt(typed, 10, 64)
+	if err == nil && (low < 0 || low > maxLow) {
+		err = strconv.ErrRange
+	}
+	return low, err
 }
 
 // hostOf is what the audit log keeps of an address, whose path may be a secret.
@@ -98,7 +122,7 @@ func hostOf(address string) string {
 
 // renewWebhook gives the webhook a new secret and shows it.
 func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
-	hook, err := webhook.Read(v.r.Context(), d.config.Ledger, v.user.Account)
+	hook, err := notice.ReadWebhook(v.r.Context(), d.config.Ledger, v.user.Account)
 	if err == nil && hook == nil {
 		err = errMissing
 	}
@@ -108,10 +132,10 @@ func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
 	return d.changeWebhook(v, v.act("renew secret of webhook", v.user.Account, ""), *hook, true)
 }
 
-func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook webhook.Hook, renew bool) (answer, error) {
+func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook notice.Target, renew bool) (answer, error) {
 	secret, taken := webhook.NewSecret(), false
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) (err error) {
-		taken, err = webhook.Set(ctx, tx, now, hook, secret, renew)
+		taken, err = notice.SetWebhook(ctx, tx, now, hook, secret, renew)
 		return err
 	})
 	switch {
@@ -125,16 +149,16 @@ func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook webhook.Hook, r
 
 func (d *Dashboard) testWebhook(v *visit) (answer, error) {
 	err := d.config.Writer.Commit(v.r.Context(), v.act("test webhook", v.user.Account, ""), func(ctx context.Context, tx *sql.Tx, now int64) error {
-		hook, err := webhook.Read(ctx, tx, v.user.Account)
+		hook, err := notice.ReadWebhook(ctx, tx, v.user.Account)
 		if err == nil && hook == nil {
 			err = errMissing
 		}
 		if err != nil {
 			return err
 		}
-		return webhook.PutTest(ctx, tx, now, v.user.Account)
+		return notice.PutTest(ctx, tx, now, *hook)
 	})
-	if errors.Is(err, webhook.ErrFull) {
+	if errors.Is(err, notice.ErrFull) {
 		return d.webhookWith(v, "Too many events wait to be delivered: correct the address first.", webhookData{})
 	}
 	return see(webhookPath, "tested"), err
@@ -142,7 +166,7 @@ func (d *Dashboard) testWebhook(v *visit) (answer, error) {
 
 func (d *Dashboard) removeWebhook(v *visit) (answer, error) {
 	err := d.config.Writer.Commit(v.r.Context(), v.act("remove webhook", v.user.Account, ""), func(ctx context.Context, tx *sql.Tx, _ int64) error {
-		return webhook.Remove(ctx, tx, v.user.Account)
+		return notice.RemoveWebhook(ctx, tx, v.user.Account)
 	})
 	return see(webhookPath, "unhooked"), err
 }

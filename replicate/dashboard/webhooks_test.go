@@ -13,6 +13,7 @@ import (
 
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/notice"
 	"regedge/replicate/webhook"
 )
 
@@ -24,8 +25,8 @@ func (b *browser) setWebhook(url, low string) page {
 }
 
 // sender delivers what the world's ledger has, when the test says so.
-func (w *world) sender(private bool) *webhook.Sender {
-	return webhook.New(webhook.Config{Ledger: w.ledger, Private: private, Now: w.clock,
+func (w *world) sender(ways ...notice.Way) *notice.Sender {
+	return notice.New(notice.Config{Ledger: w.ledger, Ways: ways, Now: w.clock,
 		Commit: func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
 			return w.writer.Commit(ctx, writer.Act{}, change)
 		}})
@@ -41,7 +42,7 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 		got <- r
 	}))
 	t.Cleanup(receiver.Close)
-	sender := w.sender(true)
+	sender := w.sender(notice.Way{Channel: notice.Webhook, Carrier: webhook.New(webhook.Config{Private: true, Now: w.clock})})
 	b, account := w.owner("Acme", 1000)
 	require.Contains(t, b.get("/settings").body, `href="/settings/webhook"`)
 	require.NotContains(t, b.get("/settings/webhook").body, "Send a test", "there is no webhook yet")
@@ -55,7 +56,7 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	require.NotContains(t, b.seen.text(), "whsec_", "the secret stays")
 
 	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/test").text(), "A test is on its way.")
-	_, err := sender.Send(t.Context())
+	_, err := sender.Send(t.Context(), notice.Webhook)
 	require.NoError(t, err)
 	r, body := <-got, <-bodies
 	require.Equal(t, "/new", r.URL.Path)
@@ -67,7 +68,7 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	_, err = w.client.ChangeCredits(t.Context(), account, writer.CreditChange{Amount: -450})
 	require.NoError(t, err)
 	require.NoError(t, sender.Look(t.Context()))
-	_, err = sender.Send(t.Context())
+	_, err = sender.Send(t.Context(), notice.Webhook)
 	require.NoError(t, err)
 	require.Contains(t, <-bodies, `"data":{"balance":550,"threshold":600}`)
 
@@ -75,7 +76,7 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	require.NotNil(t, renewed)
 	require.NotEqual(t, secret[1], renewed[1])
 	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/remove").text(), "The webhook is removed")
-	require.Zero(t, w.count(`SELECT count(*) FROM webhook`)+w.count(`SELECT count(*) FROM webhook_event`))
+	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`)+w.count(`SELECT count(*) FROM notice`))
 	require.Equal(t, http.StatusNotFound, b.post("/settings/webhook/test").StatusCode)
 	require.Equal(t, http.StatusNotFound, b.submit("/settings/webhook", "/settings/webhook/secret").StatusCode)
 }
@@ -95,7 +96,7 @@ func TestAWebhookThatCanNotBeIsRefusedInWords(t *testing.T) {
 	for _, low := range []string{"", "-1", "x", "1000000000001"} {
 		require.Contains(t, b.setWebhook("https://example.com", low).text(), "The balance is a whole number of credits", low)
 	}
-	require.Zero(t, w.count(`SELECT count(*) FROM webhook`))
+	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`))
 	require.Contains(t, b.setWebhook("https://example.com", "0").text(), "whsec_")
 	for range 100 {
 		b.submit("/settings/webhook", "/settings/webhook/test")
@@ -106,6 +107,6 @@ func TestAWebhookThatCanNotBeIsRefusedInWords(t *testing.T) {
 	require.NotContains(t, other.get("/settings/webhook").body, `value="https://`, "each has their own")
 	require.NotContains(t, other.seen.body, "Last deliveries")
 	other.submit("/settings/webhook", "/settings/webhook/remove")
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM webhook`))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM notice_target`))
 	require.Equal(t, http.StatusNotFound, w.operator().get("/settings/webhook").StatusCode, "operators have alarms")
 }

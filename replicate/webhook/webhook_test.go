@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"database/sql"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"regedge/replicate/metering/syncproto"
-	"regedge/schema"
+	"regedge/internal/testkit/noticetest"
+	"regedge/replicate/notice"
 )
 
 // post is a request that a receiver got.
@@ -75,96 +72,38 @@ func (r *receiver) trust() *tls.Config {
 	return &tls.Config{RootCAs: pool}
 }
 
-// office is a ledger with an account and a key, and a sender whose clock the test sets.
+// office is one whose account 1 has a webhook.
 type office struct {
-	*testing.T
-	db     *sql.DB
-	sender *Sender
-	now    time.Time
+	*noticetest.Office
 	secret string
 }
 
 func newOffice(t *testing.T, config Config) *office {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
-	require.NoError(t, err)
-	t.Cleanup(func() { db.Close() })
-	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
-	o := &office{T: t, db: db, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), secret: NewSecret()}
-	config.Ledger, config.Commit, config.Now = db, o.commit, func() time.Time { return o.now }
-	o.sender = New(config)
-	o.exec(`INSERT INTO account (id, name, email, plan, suspended, created_at, bought) VALUES (1, 'a', '', 'starter', 0, 0, 100), (2, 'b', '', 'starter', 0, 0, 0)`)
-	o.exec(`INSERT INTO api_key (id, account, name, hash, shown, created_at) VALUES (5, 1, 'server', x'01', 'abcd', 0)`)
+	o := &office{secret: NewSecret()}
+	config.Now = func() time.Time { return o.Now }
+	o.Office = noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: New(config)})
 	return o
 }
 
-func (o *office) commit(ctx context.Context, change func(ctx context.Context, tx *sql.Tx, now int64) error) error {
-	tx, err := o.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := change(ctx, tx, o.now.UnixMilli()); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
+func (o *office) set(url string) { o.SetWebhook(1, url, 0, o.secret) }
 
-func (o *office) exec(statement string, args ...any) {
-	o.Helper()
-	_, err := o.db.Exec(statement, args...)
-	require.NoError(o, err)
-}
+func (o *office) test() error { return o.Test(o.Webhook(1)) }
 
-func (o *office) set(url string, low int64) {
-	o.Helper()
-	require.NoError(o, o.commit(o.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error {
-		_, err := Set(ctx, tx, now, Hook{Account: 1, URL: url, Low: low}, o.secret, false)
-		return err
-	}))
-}
+func (o *office) send() int { return o.Send(notice.Webhook) }
 
-func (o *office) test() error {
-	return o.commit(o.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error { return PutTest(ctx, tx, now, 1) })
-}
-
-// look finds events, and returns the kinds of those that wait.
-func (o *office) look() (kinds []string) {
-	o.Helper()
-	require.NoError(o, o.sender.Look(o.Context()))
-	for _, d := range o.deliveries() {
-		if d.Next != nil {
-			kinds = append(kinds, d.Kind)
-		}
-	}
-	o.exec(`UPDATE webhook_event SET next_at = NULL`)
-	return kinds
-}
-
-func (o *office) send() int {
-	o.Helper()
-	n, err := o.sender.Send(o.Context())
-	require.NoError(o, err)
-	return n
-}
-
-func (o *office) deliveries() []Delivery {
-	o.Helper()
-	list, err := Deliveries(o.Context(), o.db, 1, 200)
-	require.NoError(o, err)
-	return list
-}
+func (o *office) last() notice.Delivery { return o.Last(o.Webhook(1)) }
 
 func TestAnEventIsSentSignedAndOnce(t *testing.T) {
 	r := newReceiver(t)
 	o := newOffice(t, Config{Private: true, Trust: r.trust()})
-	o.set(r.URL+"/hook?x=1", 0)
+	o.set(r.URL + "/hook?x=1")
 	require.NoError(t, o.test())
 	require.Equal(t, 1, o.send())
 	require.Zero(t, o.send(), "what was delivered is not sent again")
 	got := r.posts()
 	require.Len(t, got, 1)
 	id, at := got[0].header.Get(IDHeader), got[0].header.Get(TimestampHeader)
-	require.Equal(t, strconv.FormatInt(o.now.Unix(), 10), at)
+	require.Equal(t, strconv.FormatInt(o.Now.Unix(), 10), at)
 	want, err := Sign(o.secret, id, at, []byte(got[0].body))
 	require.NoError(t, err)
 	require.Equal(t, want, got[0].header.Get(SignatureHeader))
@@ -175,8 +114,8 @@ func TestAnEventIsSentSignedAndOnce(t *testing.T) {
 	}
 	var body map[string]any
 	require.NoError(t, json.Unmarshal([]byte(got[0].body), &body))
-	require.Equal(t, []any{id, Test, "2026-01-31T12:00:00Z", 1.0}, []any{body["id"], body["type"], body["timestamp"], body["account"]})
-	d := o.deliveries()[0]
+	require.Equal(t, []any{id, notice.Test, "2026-01-31T12:00:00Z", 1.0}, []any{body["id"], body["type"], body["timestamp"], body["account"]})
+	d := o.last()
 	require.Equal(t, []any{1, "204", true}, []any{d.Attempts, d.Last, d.Delivered != nil && d.Next == nil})
 }
 
@@ -191,22 +130,22 @@ func TestAFailedAttemptIsRepeatedWithGrowingPauses(t *testing.T) {
 	r := newReceiver(t)
 	r.answer(http.StatusInternalServerError)
 	o := newOffice(t, Config{Private: true, Trust: r.trust()})
-	o.set(r.URL, 0)
+	o.set(r.URL)
 	require.NoError(t, o.test())
-	began := o.now
-	for i := 1; i <= MaxAttempts; i++ {
+	began := o.Now
+	for i := 1; i <= notice.MaxAttempts; i++ {
 		require.Equal(t, 1, o.send(), i)
 		require.Zero(t, o.send(), "not before the pause is over")
-		d := o.deliveries()[0]
+		d := o.last()
 		require.Equal(t, []any{i, "500", true}, []any{d.Attempts, d.Last, d.Delivered == nil})
-		if i == MaxAttempts {
+		if i == notice.MaxAttempts {
 			require.Nil(t, d.Next, "it is given up")
 			break
 		}
-		require.Equal(t, pauseAfter(i), d.Next.Sub(o.now))
-		o.now = *d.Next
+		require.Equal(t, min(30*time.Second<<(2*min(i-1, 5)), 6*time.Hour), d.Next.Sub(o.Now))
+		o.Now = *d.Next
 	}
-	require.InDelta(t, 48*time.Hour, o.now.Sub(began), float64(6*time.Hour))
+	require.InDelta(t, 48*time.Hour, o.Now.Sub(began), float64(6*time.Hour))
 	ids := map[string]bool{}
 	for _, p := range r.posts() {
 		ids[p.header.Get(IDHeader)] = true
@@ -215,9 +154,8 @@ func TestAFailedAttemptIsRepeatedWithGrowingPauses(t *testing.T) {
 
 	require.NoError(t, o.test())
 	r.answer(http.StatusOK)
-	next := New(Config{Ledger: o.db, Commit: o.commit, Now: o.sender.config.Now, Private: true, Trust: r.trust()})
-	n, err := next.Send(t.Context())
-	require.NoError(t, err)
+	o.Open(notice.Way{Channel: notice.Webhook, Carrier: New(Config{Private: true, Trust: r.trust()})})
+	n := o.send()
 	require.Equal(t, 1, n, "a sender that starts anew finds what waits")
 }
 
@@ -225,13 +163,13 @@ func TestRedirectsAreNotFollowedAndAnswersNotKept(t *testing.T) {
 	r := newReceiver(t)
 	r.answer(http.StatusFound)
 	o := newOffice(t, Config{Private: true, Trust: r.trust()})
-	o.set(r.URL, 0)
+	o.set(r.URL)
 	require.NoError(t, o.test())
 	o.send()
 	require.Len(t, r.posts(), 1)
-	require.Equal(t, "302", o.deliveries()[0].Last)
+	require.Equal(t, "302", o.last().Last)
 	var kept int
-	require.NoError(t, o.db.QueryRow(`SELECT count(*) FROM webhook_event WHERE instr(body || last, 'nobody may see')`).Scan(&kept))
+	require.NoError(t, o.DB.QueryRow(`SELECT count(*) FROM notice WHERE instr(body || last, 'nobody may see')`).Scan(&kept))
 	require.Zero(t, kept)
 }
 
@@ -246,11 +184,11 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 		"localhost": "the host is unknown, or not at a public address", "2130706433": "the host is unknown, or not at a public address",
 		"127.1": "the host is unknown, or not at a public address", "no-such-host.invalid": "the host is unknown, or not at a public address",
 	} {
-		o.exec(`DELETE FROM webhook_event`)
-		o.set("https://"+host+":"+port+"/", 0)
+		o.Exec(`DELETE FROM notice`)
+		o.set("https://" + host + ":" + port + "/")
 		require.NoError(t, o.test())
 		o.send()
-		require.Contains(t, o.deliveries()[0].Last, words, host)
+		require.Contains(t, o.last().Last, words, host)
 	}
 	require.Empty(t, r.posts())
 	for address, want := range map[string]bool{
@@ -277,96 +215,6 @@ func TestAddressesAreChecked(t *testing.T) {
 	}
 }
 
-func TestWhatAnOwnerIsTold(t *testing.T) {
-	o := newOffice(t, Config{})
-	volume := func(kind, subject, window, spent int64) {
-		o.exec(`INSERT OR REPLACE INTO pool (kind, subject, time_window, compensated, spent, lost) VALUES (?, ?, ?, 0, ?, 0)`, kind, subject, window, spent)
-	}
-	ms := o.now.UnixMilli()
-	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 9999)
-	require.Empty(t, o.look(), "who has no hook is told nothing")
-	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 7999)
-	volume(int64(syncproto.NotFound), 5, int64(syncproto.Day(ms)), 99)
-	o.set("https://example.com", 50)
-	require.Empty(t, o.look())
-
-	o.exec(`UPDATE account SET spent = 51`)
-	require.Equal(t, []string{LowBalance}, o.look())
-	require.Empty(t, o.look(), "once")
-	o.exec(`UPDATE account SET bought = bought + 10`)
-	require.Empty(t, o.look())
-	o.exec(`UPDATE account SET spent = 80`)
-	o.now = o.now.Add(time.Minute)
-	ms = o.now.UnixMilli()
-	require.Equal(t, []string{LowBalance}, o.look(), "again after it was enough in between")
-	o.set("https://example.com", 0)
-	require.Empty(t, o.look(), "0 is for never")
-
-	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 8000)
-	require.Equal(t, []string{VolumeUsed}, o.look())
-	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 9000)
-	require.Empty(t, o.look(), "once a month")
-
-	volume(int64(syncproto.NotFound), 5, int64(syncproto.Day(ms)), 100)
-	require.Equal(t, []string{NotFoundCap}, o.look())
-	require.Empty(t, o.look(), "once a day")
-
-	o.exec(`UPDATE api_key SET expires_at = ?`, ms+endsSoon.Milliseconds()+1)
-	require.Empty(t, o.look())
-	o.exec(`UPDATE api_key SET expires_at = ?`, ms+endsSoon.Milliseconds())
-	require.Equal(t, []string{KeyEnding}, o.look())
-	require.Empty(t, o.look(), "once for each end")
-	o.exec(`UPDATE api_key SET revoked_at = 1, expires_at = expires_at - 1`)
-	require.Empty(t, o.look(), "a revoked key does not end")
-	var body string
-	require.NoError(t, o.db.QueryRow(`SELECT body FROM webhook_event WHERE kind = ?`, KeyEnding).Scan(&body))
-	require.Contains(t, body, `"begins":"reg_live_abcd"`)
-
-	o.now = o.now.Add(24 * time.Hour)
-	ms = o.now.UnixMilli()
-	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 8000)
-	require.Equal(t, []string{VolumeUsed}, o.look(), "another month")
-	o.now = o.now.Add(kept)
-	o.exec(`UPDATE account SET spent = 0`)
-	o.set("https://example.com", 1000)
-	require.Equal(t, []string{LowBalance}, o.look())
-	require.Len(t, o.deliveries(), 1, "old events are dropped")
-}
-
-// TestNoQueryReadsATableThatGrows holds that hooks, which are few, lead to the rest by an index.
-func TestNoQueryReadsATableThatGrows(t *testing.T) {
-	o := newOffice(t, Config{})
-	for query, values := range map[string]int{selectBalances: 2, selectCapped: 3, selectEnding: 2, selectDue: 2} {
-		var steps []string
-		require.NoError(t, each(t.Context(), o.db, "EXPLAIN QUERY PLAN "+query, make([]any, values), func(rows *sql.Rows) error {
-			var id, parent, unused int
-			var step string
-			err := rows.Scan(&id, &parent, &unused, &step)
-			steps = append(steps, step)
-			return err
-		}))
-		for _, step := range steps {
-			if strings.HasPrefix(step, "SCAN") {
-				require.Equal(t, "SCAN h", step, steps)
-			}
-		}
-	}
-}
-
-func TestTheQueueIsBounded(t *testing.T) {
-	o := newOffice(t, Config{})
-	o.set("https://example.com", 0)
-	for range maxWaiting {
-		require.NoError(t, o.test())
-	}
-	require.ErrorIs(t, o.test(), ErrFull)
-	require.NoError(t, o.commit(t.Context(), func(ctx context.Context, tx *sql.Tx, _ int64) error { return Remove(ctx, tx, 1) }))
-	require.Empty(t, o.deliveries())
-	hook, err := Read(t.Context(), o.db, 1)
-	require.NoError(t, err)
-	require.Nil(t, hook)
-}
-
 // TestOneSlowReceiverHoldsUpNoOther has one that does not answer until the others have.
 func TestOneSlowReceiverHoldsUpNoOther(t *testing.T) {
 	r := newReceiver(t)
@@ -374,44 +222,25 @@ func TestOneSlowReceiverHoldsUpNoOther(t *testing.T) {
 	answered := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-answered }))
 	t.Cleanup(slow.Close)
-	o.set(slow.URL, 0)
+	o.set(slow.URL)
 	require.NoError(t, o.test())
-	require.NoError(t, o.commit(t.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error {
-		_, err := Set(ctx, tx, now, Hook{Account: 2, URL: r.URL}, o.secret, false)
-		if err == nil {
-			err = PutTest(ctx, tx, now, 2)
-		}
-		return err
-	}))
+	o.SetWebhook(2, r.URL, 0, o.secret)
+	require.NoError(t, o.Test(o.Webhook(2)))
 	sent := make(chan int)
-	go func() { n, _ := o.sender.Send(t.Context()); sent <- n }()
+	go func() { n, _ := o.Sender.Send(t.Context(), notice.Webhook); sent <- n }()
 	require.Eventually(t, func() bool { return len(r.posts()) == 1 }, 30*time.Second, time.Millisecond)
 	close(answered)
 	require.Equal(t, 2, <-sent)
 }
 
-func TestASecretStaysUntilItIsRenewed(t *testing.T) {
-	o := newOffice(t, Config{})
-	for i, want := range []bool{true, false, true} {
-		require.NoError(t, o.commit(t.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error {
-			taken, err := Set(ctx, tx, now, Hook{Account: 1, URL: fmt.Sprint("https://example.com/", i)}, NewSecret(), i == 2)
-			require.Equal(t, want, taken, i)
-			return err
-		}))
-	}
-	hook, err := Read(t.Context(), o.db, 1)
-	require.NoError(t, err)
-	require.Equal(t, "https://example.com/2", hook.URL)
-}
-
 func TestTheSenderRunsUntilItsContextEnds(t *testing.T) {
 	r := newReceiver(t)
 	o := newOffice(t, Config{Private: true, Trust: r.trust()})
-	o.set(r.URL, 0)
+	o.set(r.URL)
 	require.NoError(t, o.test())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- o.sender.Run(ctx) }()
+	go func() { done <- o.Sender.Run(ctx) }()
 	require.Eventually(t, func() bool { return len(r.posts()) > 0 }, 30*time.Second, 10*time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)

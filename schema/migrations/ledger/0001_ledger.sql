@@ -190,34 +190,6 @@ CREATE TABLE owner_token (
 
 CREATE INDEX owner_token_by_account ON owner_token (account);
 
--- Where owners want to be told what they should know.
-CREATE TABLE webhook (
-  account    INTEGER PRIMARY KEY REFERENCES account (id),
-  url        TEXT    NOT NULL,
-  secret     TEXT    NOT NULL, -- signs; as it is, see RATIONALE.md
-  low        INTEGER NOT NULL, -- the balance below which it is low, in credits; 0 for never
-  low_told   INTEGER NOT NULL, -- 0 or 1: told, and not been enough since
-  created_at INTEGER NOT NULL
-) STRICT;
-
--- What is told or was told, for 40 days.
-CREATE TABLE webhook_event (
-  id           TEXT    NOT NULL PRIMARY KEY,
-  account      INTEGER NOT NULL REFERENCES account (id),
-  kind         TEXT    NOT NULL,
-  about        TEXT    NOT NULL, -- by which it is told once
-  at           INTEGER NOT NULL,
-  body         TEXT    NOT NULL, -- JSON
-  attempts     INTEGER NOT NULL DEFAULT 0,
-  last         TEXT    NOT NULL DEFAULT '', -- result of the last attempt
-  delivered_at INTEGER,
-  next_at      INTEGER -- the next attempt; NULL when it was delivered or given up
-) STRICT, WITHOUT ROWID;
-
-CREATE UNIQUE INDEX webhook_event_once ON webhook_event (account, kind, about);
-CREATE INDEX webhook_event_by_account ON webhook_event (account, at);
-CREATE INDEX webhook_event_due ON webhook_event (account, next_at) WHERE next_at IS NOT NULL;
-
 -- Dashboard users. An owner belongs to one account, an operator to none.
 CREATE TABLE user (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -230,6 +202,41 @@ CREATE TABLE user (
 ) STRICT;
 
 CREATE INDEX user_by_account ON user (account);
+
+-- Where owners want to be told what they should know: a webhook of the account, or mail to one of its users.
+CREATE TABLE notice_target (
+  id         INTEGER PRIMARY KEY,
+  account    INTEGER NOT NULL REFERENCES account (id),
+  channel    TEXT    NOT NULL CHECK (channel IN ('webhook', 'mail')),
+  user       INTEGER REFERENCES user (id), -- whose mail it is; NULL for a webhook
+  url        TEXT    NOT NULL DEFAULT '',  -- of a webhook
+  secret     TEXT    NOT NULL DEFAULT '',  -- of a webhook, signs; as it is, see RATIONALE.md
+  low        INTEGER NOT NULL, -- the balance below which it is low, in credits; 0 for never
+  low_told   INTEGER NOT NULL, -- 0 or 1: told, and not been enough since
+  created_at INTEGER NOT NULL,
+  CHECK ((channel = 'mail') = (user IS NOT NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX notice_target_webhook ON notice_target (account) WHERE channel = 'webhook';
+CREATE UNIQUE INDEX notice_target_mail ON notice_target (user) WHERE channel = 'mail';
+
+-- What is told or was told, for 40 days.
+CREATE TABLE notice (
+  id           TEXT    NOT NULL PRIMARY KEY,
+  target       INTEGER NOT NULL REFERENCES notice_target (id),
+  kind         TEXT    NOT NULL,
+  about        TEXT    NOT NULL, -- by which it is told once
+  at           INTEGER NOT NULL,
+  body         TEXT    NOT NULL, -- JSON
+  attempts     INTEGER NOT NULL DEFAULT 0,
+  last         TEXT    NOT NULL DEFAULT '', -- result of the last attempt
+  delivered_at INTEGER,
+  next_at      INTEGER -- the next attempt; NULL when it was delivered or given up
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX notice_once ON notice (target, kind, about);
+CREATE INDEX notice_by_target ON notice (target, at);
+CREATE INDEX notice_due ON notice (target, next_at) WHERE next_at IS NOT NULL;
 
 -- An invitation lets its bearer choose a password, once. For an address that has a user
 -- already it replaces the password.

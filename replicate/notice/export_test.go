@@ -1,0 +1,14 @@
+package notice
+
+// What tests see beside the package's own.
+const (
+	EndsSoon   = endsSoon
+	Kept       = kept
+	MaxWaiting = maxWaiting
+)
+
+// Queries are those that run again and again, with the number of their parameters.
+var Queries = map[string]int{selectBalances: 4, selectCapped: 5, selectEnding: 4, selectDue: 3}
+
+// PauseAfter is the pause after so many failed attempts.
+var PauseAfter = pauseAfter

@@ -1,0 +1,164 @@
+package notice
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"regedge/handler/ident"
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+const (
+	// endsSoon is how long before the end of a key its owner is told.
+	endsSoon = 7 * 24 * time.Hour
+	// kept is how long a notice is kept: longer than a month, in which it is told once.
+	kept = 40 * 24 * time.Hour
+)
+
+// The queries begin with the targets, which are few, and find everything else by an index. The last
+// parameters say whether webhooks and mail are looked for.
+const (
+	// selectBalances has the month and the kind of its pool as ?1 and ?2.
+	selectBalances = `SELECT t.id, t.account, t.low, t.low_told, a.bought + a.compensated - a.spent - a.lost, p.monthly_volume, coalesce(v.spent, 0)
+		FROM notice_target t CROSS JOIN account a ON a.id = t.account JOIN plan p ON p.id = a.plan
+		LEFT JOIN pool v ON v.kind = ?2 AND v.subject = t.account AND v.time_window = ?1
+		WHERE t.channel = ?3 OR t.channel = ?4`
+	// selectCapped has the day, the kind of its pool and the cap.
+	selectCapped = `SELECT t.id, t.account, k.id, k.name, k.shown, p.spent FROM notice_target t CROSS JOIN api_key k ON k.account = t.account
+		CROSS JOIN pool p ON p.kind = ?2 AND p.subject = k.id AND p.time_window = ?1
+		WHERE p.spent >= ?3 AND k.revoked_at IS NULL AND (t.channel = ?4 OR t.channel = ?5)`
+	// selectEnding has the time, and the one until which a key ends soon.
+	selectEnding = `SELECT t.id, t.account, k.id, k.name, k.shown, k.expires_at FROM notice_target t CROSS JOIN api_key k ON k.account = t.account
+		WHERE k.revoked_at IS NULL AND k.expires_at > ?1 AND k.expires_at <= ?2 AND (t.channel = ?3 OR t.channel = ?4)`
+)
+
+// finding looks for what is to be told on the channels that this writer has.
+type finding struct {
+	channels [2]any // nil for one that it has not
+	events   []event
+	// told and again are the targets that are told now of a low balance, and those whose balance is no
+	// longer low, so that the next time is told again.
+	told, again []int64
+}
+
+// find also finds what was told already, other than of balances: that is dropped when it is stored.
+func (f *finding) find(ctx context.Context, db querier, now int64) error {
+	for _, look := range []func(context.Context, querier, int64) error{f.balances, f.capped, f.ending} {
+		if err := look(ctx, db, now); err != nil {
+			return fmt.Errorf("look for what to tell: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *finding) balances(ctx context.Context, db querier, now int64) error {
+	month := time.UnixMilli(now).UTC().Format("2006-01")
+	args := append([]any{syncproto.Month(now), syncproto.Volume}, f.channels[:]...)
+	return each(ctx, db, selectBalances, args, func(rows *sql.Rows) error {
+		var target, account, low, balance, volume, used int64
+		var told bool
+		if err := rows.Scan(&target, &account, &low, &told, &balance, &volume, &used); err != nil {
+			return err
+		}
+		switch {
+		case balance < low && !told:
+			f.told = append(f.told, target)
+			f.events = append(f.events, event{target, account, LowBalance, fmt.Sprint(now), map[string]any{"balance": balance, "threshold": low}})
+		case balance >= low && told:
+			f.again = append(f.again, target)
+		}
+		if volume > 0 && used >= volume-volume/5 {
+			f.events = append(f.events, event{target, account, VolumeUsed, month, map[string]any{"month": month, "used": used, "volume": volume}})
+		}
+		return nil
+	})
+}
+
+func (f *finding) capped(ctx context.Context, db querier, now int64) error {
+	day := time.UnixMilli(now).UTC().Format(time.DateOnly)
+	args := append([]any{syncproto.Day(now), syncproto.NotFound, ledger.NotFoundCap}, f.channels[:]...)
+	return each(ctx, db, selectCapped, args, func(rows *sql.Rows) error {
+		var k keyRow
+		var count int64
+		err := rows.Scan(&k.target, &k.account, &k.id, &k.name, &k.shown, &count)
+		f.events = append(f.events, event{k.target, k.account, NotFoundCap, fmt.Sprintf("%d on %s", k.id, day),
+			k.data(map[string]any{"day": day, "cap": ledger.NotFoundCap})})
+		return err
+	})
+}
+
+func (f *finding) ending(ctx context.Context, db querier, now int64) error {
+	args := append([]any{now, now + endsSoon.Milliseconds()}, f.channels[:]...)
+	return each(ctx, db, selectEnding, args, func(rows *sql.Rows) error {
+		var k keyRow
+		var ends int64
+		err := rows.Scan(&k.target, &k.account, &k.id, &k.name, &k.shown, &ends)
+		at := time.UnixMilli(ends).UTC().Format(time.RFC3339)
+		f.events = append(f.events, event{k.target, k.account, KeyEnding, fmt.Sprintf("%d at %d", k.id, ends), k.data(map[string]any{"expires": at})})
+		return err
+	})
+}
+
+type keyRow struct {
+	target, account, id int64
+	name, shown         string
+}
+
+// data adds the key to what its owner is told. Its secret is not stored, so it can't be in there.
+func (k keyRow) data(more map[string]any) map[string]any {
+	more["key"], more["name"], more["begins"] = k.id, k.name, ident.LivePrefix+k.shown
+	return more
+}
+
+// each calls f with each row of a query.
+func each(ctx context.Context, db querier, query string, args []any, f func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// news leaves only what was not told before.
+func (f *finding) news(ctx context.Context, db querier) error {
+	var news []event
+	for _, e := range f.events {
+		var n int
+		const query = `SELECT count(*) FROM notice WHERE target = ? AND kind = ? AND about = ?`
+		if err := db.QueryRowContext(ctx, query, e.target, e.kind, e.about).Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			news = append(news, e)
+		}
+	}
+	f.events = news
+	return nil
+}
+
+// store stores what was found, and drops what is too old, in a transaction.
+func (f *finding) store(ctx context.Context, tx *sql.Tx, now int64) error {
+	for _, e := range f.events {
+		if _, err := e.put(ctx, tx, now); err != nil {
+			return err
+		}
+	}
+	for value, targets := range map[int][]int64{1: f.told, 0: f.again} {
+		for _, target := range targets {
+			if _, err := tx.ExecContext(ctx, `UPDATE notice_target SET low_told = ? WHERE id = ?`, value, target); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM notice WHERE next_at IS NULL AND at <= ?`, now-kept.Milliseconds())
+	return err
+}

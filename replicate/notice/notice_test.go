@@ -1,0 +1,260 @@
+package notice_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	promtest "github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/noticetest"
+	"regedge/replicate/metering/syncproto"
+	"regedge/replicate/notice"
+)
+
+// silent carries nothing: the tests here look at what is found and stored.
+type silent struct{}
+
+func (silent) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
+	return make([]notice.Outcome, len(list))
+}
+
+var (
+	byWebhook = notice.Way{Channel: notice.Webhook, Carrier: silent{}}
+	byMail    = notice.Way{Channel: notice.Mail, Carrier: silent{}}
+)
+
+func TestWhatAnOwnerIsTold(t *testing.T) {
+	o := noticetest.New(t, byWebhook, byMail)
+	volume := func(kind, subject, window, spent int64) {
+		o.Exec(`INSERT OR REPLACE INTO pool (kind, subject, time_window, compensated, spent, lost) VALUES (?, ?, ?, 0, ?, 0)`, kind, subject, window, spent)
+	}
+	ms := o.Now.UnixMilli()
+	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 9999)
+	require.NoError(t, o.Sender.Look(t.Context()))
+	require.Zero(t, o.Count(`SELECT count(*) FROM notice`), "who has no target is told nothing")
+	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 7999)
+	volume(int64(syncproto.NotFound), 5, int64(syncproto.Day(ms)), 99)
+	o.SetWebhook(1, "https://example.com", 50, "")
+	o.SetMail(1, 50)
+	o.SetMail(3, 50)
+	hook, ada, bob := o.Webhook(1), o.Mail(1), o.Mail(3)
+	require.Equal(t, []string{notice.LowBalance}, o.Look(bob), "the other account never had 50")
+	look := func() []string {
+		t.Helper()
+		told := o.Look(hook)
+		require.Equal(t, told, o.Look(ada), "mail tells the same")
+		return told
+	}
+	require.Empty(t, look())
+
+	o.Exec(`UPDATE account SET spent = 51`)
+	require.Equal(t, []string{notice.LowBalance}, look())
+	require.Empty(t, look(), "once")
+	o.Exec(`UPDATE account SET bought = bought + 10`)
+	require.Empty(t, look())
+	o.Exec(`UPDATE account SET spent = 80`)
+	o.Now = o.Now.Add(time.Minute)
+	ms = o.Now.UnixMilli()
+	require.Equal(t, []string{notice.LowBalance}, look(), "again after it was enough in between")
+	o.SetWebhook(1, "https://example.com", 0, "")
+	o.SetMail(1, 0)
+	require.Empty(t, look(), "0 is for never")
+
+	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 8000)
+	require.Equal(t, []string{notice.VolumeUsed}, look())
+	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 9000)
+	require.Empty(t, look(), "once a month")
+
+	volume(int64(syncproto.NotFound), 5, int64(syncproto.Day(ms)), 100)
+	require.Equal(t, []string{notice.NotFoundCap}, look())
+	require.Empty(t, look(), "once a day")
+
+	o.Exec(`UPDATE api_key SET expires_at = ?`, ms+notice.EndsSoon.Milliseconds()+1)
+	require.Empty(t, look())
+	o.Exec(`UPDATE api_key SET expires_at = ?`, ms+notice.EndsSoon.Milliseconds())
+	require.Equal(t, []string{notice.KeyEnding}, look())
+	require.Empty(t, look(), "once for each end")
+	o.Exec(`UPDATE api_key SET revoked_at = 1, expires_at = expires_at - 1`)
+	require.Empty(t, look(), "a revoked key does not end")
+	var body string
+	require.NoError(t, o.DB.QueryRow(`SELECT body FROM notice WHERE kind = ?`, notice.KeyEnding).Scan(&body))
+	require.Contains(t, body, `"begins":"reg_live_abcd"`)
+
+	o.Now = o.Now.Add(24 * time.Hour)
+	ms = o.Now.UnixMilli()
+	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 8000)
+	require.Equal(t, []string{notice.VolumeUsed}, look(), "another month")
+	o.Now = o.Now.Add(notice.Kept)
+	o.Exec(`UPDATE account SET spent = 0`)
+	o.SetWebhook(1, "https://example.com", 1000, "")
+	o.SetMail(1, 1000)
+	require.Equal(t, []string{notice.LowBalance}, look())
+	require.Len(t, o.Deliveries(ada), 1, "old ones are dropped")
+	require.Empty(t, look())
+	require.Empty(t, o.Look(bob), "others are no concern of theirs")
+}
+
+// TestNoQueryReadsATableThatGrows holds that targets, which are few, lead to the rest by an index.
+func TestNoQueryReadsATableThatGrows(t *testing.T) {
+	o := noticetest.New(t)
+	for query, values := range notice.Queries {
+		rows, err := o.DB.Query("EXPLAIN QUERY PLAN "+query, make([]any, values)...)
+		require.NoError(t, err)
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &step))
+			if strings.HasPrefix(step, "SCAN") {
+				require.Equal(t, "SCAN t", step, query)
+			}
+		}
+		require.NoError(t, rows.Err())
+	}
+}
+
+func TestTheQueueIsBounded(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetWebhook(1, "https://example.com", 0, "")
+	o.SetMail(1, 0)
+	hook := o.Webhook(1)
+	for range notice.MaxWaiting {
+		require.NoError(t, o.Test(hook))
+	}
+	require.ErrorIs(t, o.Test(hook), notice.ErrFull)
+	require.NoError(t, o.Test(o.Mail(1)), "each target has a queue of its own")
+	require.NoError(t, o.Commit(t.Context(), func(ctx context.Context, tx *sql.Tx, _ int64) error { return notice.RemoveWebhook(ctx, tx, 1) }))
+	require.Empty(t, o.Deliveries(hook))
+	none, err := notice.ReadWebhook(t.Context(), o.DB, 1)
+	require.NoError(t, err)
+	require.Nil(t, none)
+	require.ErrorIs(t, o.Test(hook), notice.ErrFull, "who is told nothing any more has no queue")
+	require.Len(t, o.Deliveries(o.Mail(1)), 1)
+}
+
+func TestASecretStaysUntilItIsRenewed(t *testing.T) {
+	o := noticetest.New(t)
+	for i, want := range []bool{true, false, true} {
+		require.NoError(t, o.Commit(t.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error {
+			target := notice.Target{Account: 1, URL: fmt.Sprint("https://example.com/", i)}
+			taken, err := notice.SetWebhook(ctx, tx, now, target, fmt.Sprint("secret ", i), i == 2)
+			require.Equal(t, want, taken, i)
+			return err
+		}))
+	}
+	require.Equal(t, "https://example.com/2", o.Webhook(1).URL)
+}
+
+// TestAChannelThatThereIsNotFindsNothing holds that a writer without a mail server queues no mail.
+func TestAChannelThatThereIsNotFindsNothing(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetMail(3, 50)
+	require.Empty(t, o.Look(o.Mail(3)))
+	o.Open(byWebhook, byMail)
+	require.Equal(t, []string{notice.LowBalance}, o.Look(o.Mail(3)))
+}
+
+// taker accepts everything, and keeps what it was given.
+type taker struct{ got []notice.Notice }
+
+func (c *taker) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
+	c.got = append(c.got, list...)
+	outcomes := make([]notice.Outcome, len(list))
+	for i := range outcomes {
+		outcomes[i] = notice.Outcome{State: notice.Delivered, Result: "sent"}
+	}
+	return outcomes
+}
+
+// TestATargetGetsSoManyADay: what is beyond waits, and is no failed attempt.
+func TestATargetGetsSoManyADay(t *testing.T) {
+	const perDay = 3
+	carrier := &taker{}
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: carrier, PerDay: perDay})
+	o.SetMail(1, 0)
+	o.SetMail(2, 0)
+	began := o.Now
+	for range perDay + 1 {
+		require.NoError(t, o.Test(o.Mail(1)))
+		o.Now = o.Now.Add(time.Minute)
+	}
+	for i := range perDay {
+		require.Equal(t, 1, o.Send(notice.Mail), i)
+		o.Now = o.Now.Add(time.Minute)
+	}
+	require.Zero(t, o.Send(notice.Mail))
+	waiting := o.Last(o.Mail(1))
+	require.Equal(t, []any{0, "waits: enough were sent today"}, []any{waiting.Attempts, waiting.Last})
+	require.Equal(t, began.Add((perDay+1)*time.Minute+24*time.Hour), *waiting.Next, "a day after the first of them")
+	require.NoError(t, o.Test(o.Mail(2)))
+	require.Equal(t, 1, o.Send(notice.Mail), "each has a day of their own")
+	o.Now = *waiting.Next
+	require.Equal(t, 1, o.Send(notice.Mail))
+	require.NotNil(t, o.Last(o.Mail(1)).Delivered)
+	require.Len(t, carrier.got, perDay+2)
+}
+
+// TestWhatIsRefusedIsGivenUpAndCounted, in the log and in the metrics.
+func TestWhatIsRefusedIsGivenUpAndCounted(t *testing.T) {
+	var log bytes.Buffer
+	metrics := prometheus.NewRegistry()
+	outcomes := []notice.Outcome{{State: notice.Untried}, {Result: "busy"}, {State: notice.Refused, Result: "nobody there"}}
+	carrier := scripted{&outcomes}
+	o := noticetest.New(t)
+	o.Configure(func(c *notice.Config) { c.Metrics, c.Logger = metrics, slog.New(slog.NewTextHandler(&log, nil)) })
+	o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.Zero(t, o.Send(notice.Mail), "what was not tried does not count")
+	require.Zero(t, o.Last(o.Mail(1)).Attempts)
+	require.Equal(t, 1, o.Send(notice.Mail))
+	require.Equal(t, "busy", o.Last(o.Mail(1)).Last)
+	require.Empty(t, log.String())
+	o.Now = *o.Last(o.Mail(1)).Next
+	require.Equal(t, 1, o.Send(notice.Mail))
+	last := o.Last(o.Mail(1))
+	require.Equal(t, []any{2, "nobody there", true}, []any{last.Attempts, last.Last, last.Next == nil && last.Delivered == nil})
+	require.Contains(t, log.String(), `msg="gave up a notice to an owner" channel=mail`)
+	require.NotContains(t, log.String(), "ada@", "addresses of people are not logged")
+	require.NoError(t, promtest.GatherAndCompare(metrics, strings.NewReader(`
+# HELP regedge_writer_notices_total Attempts to tell an owner something by webhook or mail, by outcome: delivered, failed, given_up.
+# TYPE regedge_writer_notices_total counter
+regedge_writer_notices_total{channel="mail",outcome="delivered"} 0
+regedge_writer_notices_total{channel="mail",outcome="failed"} 1
+regedge_writer_notices_total{channel="mail",outcome="given_up"} 1
+`)))
+}
+
+// scripted gives one outcome after another.
+type scripted struct{ left *[]notice.Outcome }
+
+func (c scripted) Carry(context.Context, []notice.Notice) []notice.Outcome {
+	next := (*c.left)[:1]
+	*c.left = (*c.left)[1:]
+	return next
+}
+
+// TestMailEndsWithThePerson who is removed, and is for owners alone.
+func TestMailEndsWithThePerson(t *testing.T) {
+	o := noticetest.New(t, byMail)
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.NoError(t, o.Commit(t.Context(), func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		if err := notice.RemoveMail(ctx, tx, 1); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM user WHERE id = 1`)
+		return err
+	}))
+	require.Zero(t, o.Count(`SELECT count(*) FROM notice`)+o.Count(`SELECT count(*) FROM notice_target`))
+	o.Exec(`INSERT INTO user (id, email, password, account, operator, created_at) VALUES (9, 'root@example.com', '', NULL, 1, 0)`)
+	o.SetMail(9, 0)
+	require.Zero(t, o.Count(`SELECT count(*) FROM notice_target`), "an operator has no account")
+}

@@ -1,0 +1,295 @@
+package notice
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	lookEvery = 30 * time.Second
+	sendEvery = 2 * time.Second
+	// atOnce is how many targets a carrier is asked to tell at the same time, each of one notice.
+	atOnce = 16
+	// MaxAttempts and the pauses between them, from firstPause on four times as long each time up to
+	// longestPause, make about two days.
+	MaxAttempts  = 14
+	firstPause   = 30 * time.Second
+	longestPause = 6 * time.Hour
+	// day is the time in which Way.PerDay counts.
+	day = 24 * time.Hour
+)
+
+// Notice is a notice on its way, with what its carrier needs to know of its target.
+type Notice struct {
+	ID, Kind string
+	Body     string // JSON: id, type, timestamp, account, data
+	Account  string // its name
+	URL      string // of a webhook
+	Secret   string // of a webhook
+	Address  string // of mail
+	target   int64
+	attempts int
+	account  int64
+}
+
+// State is what became of an attempt.
+type State int
+
+// The states. A notice that failed is tried again until MaxAttempts, one that was refused is given up, and
+// an attempt that was not made does not count.
+const (
+	Failed State = iota
+	Delivered
+	Refused
+	Untried
+)
+
+// Outcome is the result of an attempt, in words for the owner.
+type Outcome struct {
+	State  State
+	Result string
+}
+
+// Carrier delivers notices. It makes at most one attempt for each, within a deadline of its own, and returns
+// their outcomes in the same order.
+type Carrier interface {
+	Carry(ctx context.Context, list []Notice) []Outcome
+}
+
+// Way is a channel with its carrier.
+type Way struct {
+	Channel Channel
+	Carrier Carrier
+	// PerDay bounds the notices that a target gets within 24 hours; 0 does not. What is beyond waits.
+	PerDay int
+}
+
+// Config is what a Sender needs. Ledger and Commit must be set.
+type Config struct {
+	// Ledger is the writer's database, for reading.
+	Ledger *sql.DB
+	// Commit changes it in a transaction of the writer.
+	Commit func(ctx context.Context, change func(ctx context.Context, tx *sql.Tx, nowMillis int64) error) error
+	// Ways are the channels that there are; targets of others are told nothing.
+	Ways []Way
+	// Now is the clock, time.Now when nil.
+	Now func() time.Time
+	// Logger gets what an operator should see; nil discards it.
+	Logger *slog.Logger
+	// Metrics, if set, shows counters of attempts.
+	Metrics prometheus.Registerer
+}
+
+// Sender finds notices and has them delivered.
+type Sender struct {
+	config   Config
+	attempts *prometheus.CounterVec
+}
+
+// New makes a Sender, which does nothing before Run.
+func New(config Config) *Sender {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Sender{config, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "regedge_writer_notices_total",
+		Help: "Attempts to tell an owner something by webhook or mail, by outcome: delivered, failed, given_up.",
+	}, []string{"channel", "outcome"})}
+	for _, w := range config.Ways {
+		for _, outcome := range []string{"delivered", "failed", "given_up"} {
+			s.attempts.WithLabelValues(string(w.Channel), outcome)
+		}
+	}
+	if config.Metrics != nil {
+		config.Metrics.MustRegister(s.attempts)
+	}
+	return s
+}
+
+// Run finds and delivers notices until ctx ends. It goes on after errors of the ledger. A channel that is slow
+// holds up no other.
+func (s *Sender) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	all.Go(func() { s.repeat(ctx, lookEvery, s.Look) })
+	for _, w := range s.config.Ways {
+		all.Go(func() {
+			s.repeat(ctx, sendEvery, func(ctx context.Context) error {
+				_, err := s.Send(ctx, w.Channel)
+				return err
+			})
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+func (s *Sender) repeat(ctx context.Context, every time.Duration, act func(context.Context) error) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for said := ""; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := act(ctx); err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			s.config.Logger.Warn("notices to owners wait", "error", err)
+		}
+	}
+}
+
+// Look finds what is to be told, and stores it.
+func (s *Sender) Look(ctx context.Context) error {
+	var f finding
+	for i, w := range s.config.Ways {
+		f.channels[i] = string(w.Channel)
+	}
+	err := f.find(ctx, s.config.Ledger, s.config.Now().UnixMilli())
+	if err == nil {
+		err = f.news(ctx, s.config.Ledger)
+	}
+	if err != nil || len(f.events)+len(f.again) == 0 {
+		return err
+	}
+	return s.config.Commit(ctx, f.store)
+}
+
+// selectDue finds of each target of a channel the notice that is due for longest.
+const selectDue = `SELECT e.id, e.kind, e.body, e.attempts, t.id, t.account, a.name, t.url, t.secret, coalesce(u.email, ''), min(e.next_at)
+	FROM notice_target t CROSS JOIN notice e ON e.target = t.id JOIN account a ON a.id = t.account LEFT JOIN user u ON u.id = t.user
+	WHERE t.channel = ?1 AND e.next_at <= ?2 GROUP BY t.id ORDER BY min(e.next_at) LIMIT ?3`
+
+// Send makes one attempt for each target of a channel that has a notice due, and returns how many.
+func (s *Sender) Send(ctx context.Context, channel Channel) (attempts int, err error) {
+	for _, w := range s.config.Ways {
+		if w.Channel == channel {
+			return s.send(ctx, w)
+		}
+	}
+	return 0, nil
+}
+
+func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
+	var due []Notice
+	err = each(ctx, s.config.Ledger, selectDue, []any{string(w.Channel), s.config.Now().UnixMilli(), atOnce}, func(rows *sql.Rows) error {
+		var n Notice
+		var next int64
+		err := rows.Scan(&n.ID, &n.Kind, &n.Body, &n.attempts, &n.target, &n.account, &n.Account, &n.URL, &n.Secret, &n.Address, &next)
+		due = append(due, n)
+		return err
+	})
+	if err != nil || len(due) == 0 {
+		return 0, err
+	}
+	due, err = s.within(ctx, w, due)
+	if err != nil || len(due) == 0 {
+		return 0, err
+	}
+	outcomes := w.Carrier.Carry(ctx, due)
+	if ctx.Err() != nil { // an attempt that was cut short is no failure
+		return 0, ctx.Err()
+	}
+	err = s.config.Commit(ctx, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		for i, n := range due {
+			if err := n.note(ctx, tx, now, outcomes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i, n := range due {
+		if outcomes[i].State != Untried {
+			attempts++
+			s.tell(w.Channel, n, outcomes[i])
+		}
+	}
+	return attempts, nil
+}
+
+// tell counts an attempt, and logs what is given up.
+func (s *Sender) tell(channel Channel, n Notice, o Outcome) {
+	outcome := "failed"
+	switch {
+	case o.State == Delivered:
+		outcome = "delivered"
+	case n.last(o):
+		outcome = "given_up"
+		s.config.Logger.Warn("gave up a notice to an owner", "channel", string(channel), "notice", n.ID, "kind", n.Kind,
+			"account", n.account, "attempts", n.attempts+1, "result", o.Result)
+	}
+	s.attempts.WithLabelValues(string(channel), outcome).Inc()
+}
+
+// last reports whether an attempt without success was the last.
+func (n *Notice) last(o Outcome) bool { return o.State == Refused || n.attempts+1 >= MaxAttempts }
+
+// note stores the result of an attempt.
+func (n *Notice) note(ctx context.Context, tx *sql.Tx, now int64, o Outcome) error {
+	var next, delivered any
+	switch {
+	case o.State == Untried:
+		return nil
+	case o.State == Delivered:
+		delivered = now
+	case !n.last(o):
+		next = now + pauseAfter(n.attempts+1).Milliseconds()
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE notice SET attempts = attempts + 1, last = ?, delivered_at = ?, next_at = ? WHERE id = ?`,
+		o.Result, delivered, next, n.ID)
+	return err
+}
+
+// pauseAfter is the pause after so many failed attempts.
+func pauseAfter(attempts int) time.Duration {
+	pause := firstPause
+	for i := 1; i < attempts && pause < longestPause; i++ {
+		pause *= 4
+	}
+	return min(pause, longestPause)
+}
+
+// within leaves the notices whose targets may get one more now, and has the others wait until they may.
+func (s *Sender) within(ctx context.Context, w Way, due []Notice) (now []Notice, err error) {
+	if w.PerDay == 0 {
+		return due, nil
+	}
+	later := map[string]int64{} // by notice: when it may go
+	for _, n := range due {
+		const query = `SELECT count(*), coalesce(min(delivered_at), 0) FROM
+			(SELECT delivered_at FROM notice WHERE target = ?1 AND delivered_at > ?2 ORDER BY delivered_at DESC LIMIT ?3)`
+		var count int
+		var oldest int64
+		since := s.config.Now().Add(-day).UnixMilli()
+		if err := s.config.Ledger.QueryRowContext(ctx, query, n.target, since, w.PerDay).Scan(&count, &oldest); err != nil {
+			return nil, err
+		}
+		if count < w.PerDay {
+			now = append(now, n)
+			continue
+		}
+		later[n.ID] = oldest + day.Milliseconds()
+	}
+	if len(later) == 0 {
+		return now, nil
+	}
+	return now, s.config.Commit(ctx, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		for id, at := range later {
+			if _, err := tx.ExecContext(ctx, `UPDATE notice SET next_at = ?, last = 'waits: enough were sent today' WHERE id = ?`, at, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
