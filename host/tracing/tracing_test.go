@@ -1,0 +1,264 @@
+package tracing_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/tracing"
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/collector"
+)
+
+// fixture is a tracer with its metrics and its log.
+type fixture struct {
+	*tracing.Tracer
+	metrics *prometheus.Registry
+	log     *testkit.Log
+}
+
+func newFixture(t *testing.T, config tracing.Config) fixture {
+	t.Helper()
+	f := fixture{metrics: prometheus.NewRegistry(), log: new(testkit.Log)}
+	config.Metrics, config.Log = tracing.NewMetrics(f.metrics), slog.New(slog.NewTextHandler(f.log, nil))
+	if config.Endpoint == "" {
+		config.Endpoint = "http://127.0.0.1:1"
+	}
+	var err error
+	f.Tracer, err = tracing.New(t.Context(), config)
+	require.NoError(t, err)
+	return f
+}
+
+// run runs the tracer until the returned function is called, which waits for its end.
+func (f fixture) run(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	return func() {
+		cancel()
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+		case <-time.After(time.Minute):
+			t.Fatal("the tracer does not end")
+		}
+	}
+}
+
+// span makes a span.
+func (f fixture) span(name string) {
+	_, span := f.Start(context.Background(), name)
+	span.End()
+}
+
+// value is the value of a counter.
+func (f fixture) value(t *testing.T, name, reason string) float64 {
+	t.Helper()
+	families, err := f.metrics.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.Metric {
+			if family.GetName() == name && (reason == "" || m.Label[0].GetValue() == reason) {
+				return m.Counter.GetValue()
+			}
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+const (
+	sent    = "regedge_trace_spans_sent_total"
+	dropped = "regedge_trace_spans_dropped_total"
+	refused = "regedge_traces_refused_total"
+)
+
+const asked = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+func TestAShareOfTheRequestsIsTraced(t *testing.T) {
+	const requests = 100_000
+	for share, want := range map[float64][2]int{0: {0, 0}, 0.1: {9_000, 11_000}, 1: {requests, requests}} {
+		for _, traceparent := range []string{"", asked, strings.TrimSuffix(asked, "1") + "0"} {
+			f, traced := newFixture(t, tracing.Config{Share: share}), 0
+			for range requests {
+				if _, sampled := f.Sample(traceparent); sampled {
+					traced++
+				}
+			}
+			require.GreaterOrEqual(t, traced, want[0], "%v %q", share, traceparent)
+			require.LessOrEqual(t, traced, want[1], "%v %q", share, traceparent)
+		}
+	}
+}
+
+func TestClientsGetAsManyTracesAsAreAllowed(t *testing.T) {
+	now := time.Unix(1000, 0)
+	f := newFixture(t, tracing.Config{Asked: 3, Now: func() time.Time { return now }})
+	count := func() (traced int) {
+		for n := range 50 { // each with a trace id of its own
+			if parent, sampled := f.Sample(fmt.Sprintf("00-%032x-b7ad6b7169203331-01", n+1)); sampled {
+				require.True(t, parent.IsRemote())
+				traced++
+			}
+		}
+		return traced
+	}
+	require.Equal(t, 3, count())
+	require.Zero(t, count())
+	now = now.Add(time.Second)
+	require.Equal(t, 3, count())
+	require.EqualValues(t, 144, f.value(t, refused, ""))
+}
+
+func TestTraceparents(t *testing.T) {
+	f := newFixture(t, tracing.Config{Share: 1})
+	for _, c := range []struct {
+		name, traceparent string
+		valid             bool
+	}{
+		{"of the standard", asked, true},
+		{"with a flag that is random", asked[:53] + "03", true},
+		{"of a later version", "01" + asked[2:] + "-more", true},
+		{"none", "", false},
+		{"of version ff", "ff" + asked[2:], false},
+		{"longer than its version", asked + "-more", false},
+		{"cut", asked[:54], false},
+		{"in capitals", strings.ToUpper(asked), false},
+		{"without a trace", "00-" + strings.Repeat("0", 32) + asked[35:], false},
+		{"without a span", asked[:36] + strings.Repeat("0", 16) + asked[52:], false},
+		{"that is not hex", asked[:40] + "x" + asked[41:], false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parent, _ := f.Sample(c.traceparent)
+			require.Equal(t, c.valid, parent.IsValid())
+		})
+	}
+}
+
+// FuzzSample gives whatever a client sends: nothing but a whole traceparent is a parent.
+func FuzzSample(f *testing.F) {
+	f.Add(asked)
+	f.Add("01" + asked[2:] + "-more")
+	f.Add("")
+	tracer, err := tracing.New(f.Context(), tracing.Config{
+		Endpoint: "http://127.0.0.1:1", Asked: 1 << 30, Log: slog.New(slog.DiscardHandler), Metrics: tracing.NewMetrics(prometheus.NewRegistry()),
+	})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, traceparent string) {
+		parent, sampled := tracer.Sample(traceparent)
+		if sampled != (parent.IsValid() && parent.IsSampled()) {
+			t.Errorf("sampled is %v for %+v", sampled, parent)
+		}
+		if ids := parent.TraceID().String() + "-" + parent.SpanID().String(); sampled && !strings.Contains(traceparent, ids) {
+			t.Errorf("%q gave %s", traceparent, ids)
+		}
+	})
+}
+
+func TestAllSpansAreSentAtTheEnd(t *testing.T) {
+	c := collector.Start(t)
+	f := newFixture(t, tracing.Config{Endpoint: c.URL + "/", Service: "regedge-test", Version: "1.2.3"})
+	stop := f.run(t)
+	const spans = 1200 // more than a batch
+	for n := range spans {
+		f.span(fmt.Sprint(n))
+	}
+	stop()
+	require.Len(t, c.Spans(), spans)
+	require.Equal(t, "regedge-test", c.Spans()[0].Service)
+	require.EqualValues(t, spans, f.value(t, sent, ""))
+	require.Zero(t, f.value(t, dropped, "queue"))
+	require.Empty(t, f.log.String())
+}
+
+// TestSpansAreSentWithoutAnEnd sends a batch that is not full.
+func TestSpansAreSentWithoutAnEnd(t *testing.T) {
+	c := collector.Start(t)
+	f := newFixture(t, tracing.Config{Endpoint: c.URL})
+	defer f.run(t)()
+	f.span("early")
+	require.Eventually(t, func() bool { return len(c.Named("early")) == 1 }, time.Minute, time.Millisecond)
+}
+
+// TestACollectorThatHangsHoldsNobodyUp has a collector that takes connections and answers none.
+func TestACollectorThatHangsHoldsNobodyUp(t *testing.T) {
+	hangs, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer hangs.Close()
+	f := newFixture(t, tracing.Config{Endpoint: "http://" + hangs.Addr().String()})
+	stop := f.run(t)
+	const spans = 20_000
+	for range spans { // would take days if one waited for the collector
+		f.span("lookup")
+	}
+	require.GreaterOrEqual(t, f.value(t, dropped, "queue"), float64(spans-5000))
+	stop()
+	require.EqualValues(t, spans, f.value(t, dropped, "queue")+f.value(t, dropped, "collector"))
+	require.Zero(t, f.value(t, sent, ""))
+	require.Equal(t, 1, strings.Count(f.log.String(), "the collector takes no traces"))
+}
+
+func TestACollectorThatRefuses(t *testing.T) {
+	c := collector.Start(t)
+	f := newFixture(t, tracing.Config{Endpoint: c.URL, Header: http.Header{"Api-Key": {"secret-of-the-collector"}}})
+	stop := f.run(t)
+	await := func(name, reason string, want float64) {
+		t.Helper()
+		require.Eventually(t, func() bool { return f.value(t, name, reason) == want }, time.Minute, time.Millisecond, f.log.String())
+	}
+	for n, status := range []int{503, 302} { // a redirect is not followed, since the header is for one host
+		c.Answer(status)
+		f.span("lost")
+		await(dropped, "collector", float64(n+1))
+	}
+	c.Answer(http.StatusOK)
+	f.span("kept")
+	await(sent, "", 1)
+	stop()
+	require.Len(t, c.Spans(), 1)
+	require.Len(t, c.Headers(), 3)
+	for _, header := range c.Headers() {
+		require.Equal(t, "secret-of-the-collector", header.Get("Api-Key"))
+	}
+	require.Equal(t, 1, strings.Count(f.log.String(), "the collector takes no traces"))
+	require.Equal(t, 1, strings.Count(f.log.String(), "takes traces again"))
+	require.NotContains(t, f.log.String(), "secret")
+}
+
+func TestTheEnvironmentDescribesTheProcess(t *testing.T) {
+	t.Setenv("OTEL_SERVICE_NAME", "lookups-mumbai")
+	c := collector.Start(t)
+	f := newFixture(t, tracing.Config{Endpoint: c.URL, Service: "regedge-edge"})
+	stop := f.run(t)
+	f.span("one")
+	stop()
+	require.Equal(t, "lookups-mumbai", c.Named("one")[0].Service)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "not a pair")
+	_, err := tracing.New(t.Context(), tracing.Config{Endpoint: c.URL})
+	require.ErrorContains(t, err, "OTEL_RESOURCE_ATTRIBUTES")
+}
+
+// BenchmarkSample is what tracing adds to a request that is not traced.
+func BenchmarkSample(b *testing.B) {
+	tracer, err := tracing.New(b.Context(), tracing.Config{
+		Endpoint: "http://127.0.0.1:1", Share: 1e-9, Log: slog.New(slog.DiscardHandler), Metrics: tracing.NewMetrics(prometheus.NewRegistry()),
+	})
+	require.NoError(b, err)
+	for name, traceparent := range map[string]string{"nothing": "", "traced elsewhere": asked[:53] + "00", "asks in vain": asked} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tracer.Sample(traceparent)
+			}
+		})
+	}
+}
