@@ -67,7 +67,7 @@ screens: ## Take screenshots of every page, light and dark, desktop and phone, i
 bench: ## Measure speed: ratios side by side, medians of several rounds
 	go run ./internal/bench
 	go test -run '^$$' -bench 'Push|Visible|Statement|Edge' ./internal/cluster
-	go test -run '^$$' -bench Refusal ./host/edge
+	go test -run '^$$' -bench 'Refusal|Traces' ./host/edge
 	go test -count=1 -v -run LookupsStayInTheirRegion ./internal/cluster
 
 # With 3,660,000 companies there are more than 3.7 million names (LLPs included), 9 million

@@ -51,6 +51,8 @@ type Config struct {
 	Meter            *meter.Meter
 	Log              *slog.Logger
 	Metrics          *prometheus.Registry
+	// Tracer, if not nil, traces lookups.
+	Tracer server.Tracer
 }
 
 // The engines of Config.
@@ -86,12 +88,15 @@ func New(ctx context.Context, config Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.Tracer != nil {
+		answerer = tracedAnswerer{answerer, spanOf(config.Engine)}
+	}
 	n.web, err = server.New(server.Config{
-		Answerer: answerer, Screen: engine.NewScreen(n.parts(), config.Meter), Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
+		Answerer: answerer, Screen: engine.NewScreen(n.traced(n.parts()), config.Meter), Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
 		Waiting: config.Meter.Waiting, MaxWaiting: meter.MaxWaiting,
 		MaxConnections: config.MaxConnections, MaxConnectionsPerAddress: config.MaxConnectionsPerAddress,
-		Log: config.Log, Metrics: config.Metrics,
+		Log: config.Log, Metrics: config.Metrics, Tracer: config.Tracer,
 		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})
 	if err == nil {
@@ -112,7 +117,7 @@ func (n *Node) parts() engine.Parts {
 
 // startEngine starts the chosen engine and sets closeEngine.
 func (n *Node) startEngine(ctx context.Context) (server.Answerer, error) {
-	parts := n.parts()
+	parts := n.traced(n.parts())
 	if n.config.Engine == Native {
 		n.closeEngine = func(context.Context) error { return nil }
 		return engine.NewNative(parts), nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"regedge/handler"
 )
 
@@ -22,8 +24,12 @@ type exchange struct {
 	route  route
 	id     string
 	bill   Bill
-	// ctx leads to the bill. It never ends.
+	// ctx leads to the bill, and to the span if there is one. It never ends.
 	ctx context.Context
+	// base is ctx without a span.
+	base context.Context
+	// span is nil if the request is not traced.
+	span trace.Span
 	// written is called after a large body was written, or could not be. It is nil for others.
 	written func()
 }
@@ -31,7 +37,8 @@ type exchange struct {
 var exchanges = sync.Pool{New: func() any {
 	e := new(exchange)
 	e.request.ClientAddr = func() string { return e.client }
-	e.ctx = WithBill(context.Background(), &e.bill)
+	e.base = WithBill(context.Background(), &e.bill)
+	e.ctx = e.base
 	return e
 }}
 
@@ -48,7 +55,7 @@ func (e *exchange) reset() {
 		reused.Body = e.response.Body[:0]
 	}
 	request := handler.Request{Headers: e.request.Headers[:0], ClientAddr: e.request.ClientAddr}
-	*e = exchange{response: reused, request: request, ctx: e.ctx}
+	*e = exchange{response: reused, request: request, ctx: e.base, base: e.base}
 }
 
 // originForm returns the path and query as sent, and the authority. The request target that a proxy
@@ -72,6 +79,9 @@ func (s *Server) serve(e *exchange, client string) {
 			s.fail(e, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 		e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
+		if e.span != nil {
+			e.endTrace()
+		}
 	}()
 	e.client = client
 	e.route = routeOf(e.request.Target)
@@ -85,6 +95,7 @@ func (s *Server) serve(e *exchange, client string) {
 }
 
 func (s *Server) lookUp(e *exchange) {
+	s.beginTrace(e)
 	turn, may := s.shares.enter(&e.request, e.client)
 	defer s.shares.leave(turn)
 	if !may || s.refusing.Load() {

@@ -19,7 +19,7 @@ func (s *Server) record(e *exchange, took time.Duration) {
 	if !s.config.Log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	line := append(make([]slog.Attr, 0, 13),
+	line := append(make([]slog.Attr, 0, 14),
 		slog.String("method", knownMethod(e.request.Method)),
 		slog.String("route", e.route.String()),
 		slog.Int("status", e.response.Status),
@@ -35,6 +35,9 @@ func (s *Server) record(e *exchange, took time.Duration) {
 		if known.Value.String() != "" {
 			line = append(line, known)
 		}
+	}
+	if e.span != nil {
+		line = append(line, slog.String("trace_id", e.span.SpanContext().TraceID().String()))
 	}
 	s.config.Log.LogAttrs(ctx, slog.LevelInfo, "request", line...)
 }

@@ -93,6 +93,8 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// NewRequestID makes the request id of answers that do not come from the Answerer.
 	NewRequestID func() string
+	// Tracer, if not nil, traces lookups.
+	Tracer Tracer
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
