@@ -54,6 +54,8 @@ type Config struct {
 	Synced func(took time.Duration)
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
+	// Tracer, if not nil, traces syncs.
+	Tracer Tracer
 }
 
 func (c Config) withDefaults() Config {

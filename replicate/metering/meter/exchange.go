@@ -19,7 +19,9 @@ var errNoSession = errors.New("no session with the writer")
 // Exchange says Hello or syncs, once, and applies the reply. An error ends the wait of all
 // requests that wait for the writer.
 func (m *Meter) Exchange(ctx context.Context) error {
+	ctx, span := m.traceSync(ctx)
 	err := m.exchange(ctx)
+	m.endSync(span, err)
 	if err == nil {
 		m.unreachable.Store(false)
 		m.lostBy = nil

@@ -85,6 +85,7 @@ func (t *overHTTP) Sync(ctx context.Context, message []byte) ([]byte, error) {
 	}
 	request.Header.Set("Authorization", "Bearer "+t.token)
 	request.Header.Set("Content-Type", "application/octet-stream")
+	propagate(ctx, request.Header)
 	response, err := t.client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("sync with writer: %w", err)

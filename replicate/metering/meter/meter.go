@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"regedge/handler/charge"
 	"regedge/replicate/metering/journal"
 	"regedge/replicate/metering/lease"
@@ -36,6 +38,8 @@ type Meter struct {
 	replaced    int64            // segments of which the log says so
 	lostBy      []string         // why exchanges failed since the last good one, as the log says
 	opened      chan struct{}    // closed once the journal is open
+	// waiting is the span of a traced request that began to wait since the last sync, nil for none.
+	waiting atomic.Pointer[trace.SpanContext]
 }
 
 // newMeter makes a meter whose journal is not open.
@@ -127,6 +131,7 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 // await waits until a change of the leases decides the request, or for Config.WaitLimit. It does not
 // wait if too many do, or no longer when it has to make room.
 func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (_ lease.Answer, group *journal.Group) {
+	m.noteWait(ctx)
 	m.wake()
 	if m.unreachable.Load() || !m.isOpen() {
 		return a, nil
@@ -145,6 +150,7 @@ func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, ch
 		case <-changed:
 			a, group, changed = m.decide(r, true)
 			if a.Wait {
+				m.noteWait(ctx)
 				m.wake()
 			}
 		case <-place.gone:

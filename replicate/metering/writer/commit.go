@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
 	"regedge/schema"
@@ -34,6 +36,8 @@ type operation struct {
 
 	reply *syncproto.Reply
 	done  chan error
+	// span is the span of the request, nil if it is not traced.
+	span trace.Span
 	// claimed is set once: by Run when it begins with the operation, or by the caller when it gives up
 	// before that. So a change whose caller was told that it failed is not made later.
 	claimed atomic.Bool
@@ -48,6 +52,7 @@ const outcomeLimit = 10 * time.Second
 // submit passes an operation to Run and waits for its result.
 func (w *Writer) submit(ctx context.Context, op *operation) error {
 	op.done = make(chan error, 1)
+	w.noteSpan(ctx, op)
 	if w.fenced.Load() {
 		return ErrFenced
 	}
@@ -135,7 +140,10 @@ func (w *Writer) commitGroup(ctx context.Context, group []*operation) {
 				op.done <- ErrUnavailable
 				continue
 			}
-			op.done <- w.commitChange(ctx, op)
+			began := time.Now()
+			err := w.commitChange(ctx, op)
+			w.traceCommit([]*operation{op}, began, err)
+			op.done <- err
 		default:
 			steps = append(steps, op)
 		}
@@ -159,7 +167,7 @@ func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 		answer(steps, ErrUnavailable)
 		return
 	}
-	now := w.now()
+	now, began := w.now(), time.Now()
 	for _, op := range steps {
 		if e := w.ledger.Edge(op.edge); e != nil {
 			op.reply = op.step(now, w.ledger, e)
@@ -167,6 +175,7 @@ func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 	}
 	err := w.flush(ctx, now)
 	w.metrics.group(len(steps), err)
+	w.traceCommit(steps, began, err)
 	switch {
 	case !schema.Refused(err):
 		answer(steps, err)

@@ -50,7 +50,9 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		w.fail(rw, r, ErrMalformed)
 		return
 	}
+	r, span := w.traceSync(r, name, message)
 	reply, err := w.exchange(r.Context(), name, message)
+	endSync(span, err)
 	if err != nil {
 		w.fail(rw, r, err)
 		return

@@ -51,6 +51,8 @@ type Config struct {
 	Backup string
 	// Logger gets the events that an operator should see; nil discards them.
 	Logger *slog.Logger
+	// Tracer, if not nil, traces edges' syncs and requests of the API.
+	Tracer Tracer
 }
 
 // Writer keeps the ledger and serves edges and operators.
