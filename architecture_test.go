@@ -83,12 +83,13 @@ var mayImport = map[string][]string{
 		"host/pki", "replicate/metering/ledger", "replicate/metering/writer", "replicate/registry/libsql", "schema",
 	},
 	"host/pki":       {},
+	"host/tracing":   {},
 	"host/server":    {"handler", "handler/fastbytes", "handler/ident", "web"},
 	"host/reference": {"handler/...", "web/..."},
 	"host/sqlite":    {"handler", "schema"},
 	"host/engine":    {"handler/...", "host/server", "wasm/..."},
 	"host/edge": {
-		"handler", "host/engine", "host/hint", "host/server", "host/service", "host/sqlite",
+		"handler", "handler/charge", "host/engine", "host/hint", "host/server", "host/service", "host/sqlite",
 		"replicate/...", "schema",
 	},
 	"host/devdata": {"host/edge", "host/hint", "host/service", "replicate/...", "schema/..."},
@@ -161,6 +162,23 @@ func TestOnePackageNamesTheLibSQLDriver(t *testing.T) {
 		from, to, _ := strings.Cut(line, " ")
 		if strings.HasPrefix(to, "github.com/tursodatabase/") && from != "regedge/replicate/registry/libsql" {
 			t.Errorf("%s imports %s: open libSQL databases by package libsql", from, to)
+		}
+	}
+}
+
+// TestOnePackageNamesTheTracesSDK: all others make spans through the interfaces of go.opentelemetry.io/otel/trace.
+// gRPC, which the library's own way over HTTP brings with it, is not in the program.
+func TestOnePackageNamesTheTracesSDK(t *testing.T) {
+	for _, line := range goList(t, "{{range .Imports}}{{$.ImportPath}} {{.}}\n{{end}}", "./...") {
+		from, to, _ := strings.Cut(line, " ")
+		sends := within(to, []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters", "go.opentelemetry.io/proto"})
+		if sends && !within(from, []string{"regedge/host/tracing", "regedge/internal"}) {
+			t.Errorf("%s imports %s: make spans by what the configuration has", from, to)
+		}
+	}
+	for _, dep := range goList(t, "{{join .Deps \"\\n\"}}", "./host") {
+		if strings.HasPrefix(dep, "google.golang.org/grpc") {
+			t.Errorf("the program has %s", dep)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/devdata"
 	"regedge/host/edge"
+	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/meter"
@@ -56,6 +57,13 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	if n.config, err = c.config(listening, log); err != nil {
 		return err
 	}
+	tracer, tracing, err := c.tracer(ctx, "dev", log, n.config.Metrics)
+	if err != nil {
+		return err
+	}
+	if tracer != nil { // a nil pointer would be no nil interface
+		n.config.Tracer, n.tracer = tracer, tracer
+	}
 	if n.data, err = devdata.Open(ctx, c.Data, c.Registry, m.Now, m.Stdout, &closers); err != nil {
 		return err
 	}
@@ -67,8 +75,9 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	n.client = &http.Client{Transport: writer.InProcess(n.pages.Handler())}
-	return service.Run(ctx, logging, service.Service{Name: "writer", Run: centre.Run}, n.hooks,
-		service.HTTP("api", api, n.pages.Handler(), log), service.Service{Name: "node", Run: n.run})
+	services := append([]service.Service{logging}, tracing...)
+	return service.Run(ctx, append(services, service.Service{Name: "writer", Run: centre.Run}, n.hooks,
+		service.HTTP("api", api, n.pages.Handler(), log), service.Service{Name: "node", Run: n.run})...)
 }
 
 // devNode is the edge node within dev. It calls the writer without a network.
@@ -77,7 +86,8 @@ type devNode struct {
 	main   *Main
 	data   *devdata.Data
 	config edge.Config
-	client *http.Client // of the writer
+	client *http.Client  // of the writer
+	tracer server.Tracer // nil without --traces
 	pages  *dashboard.Dashboard
 	hooks  service.Service
 	addr   net.Addr // of the lookups
@@ -88,7 +98,7 @@ type devNode struct {
 // and the reference link to each other.
 func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*writer.Writer, error) {
 	flags := dashboardFlags{DashboardURL: n.DashboardURL, ReferenceURL: n.docsURL(n.addr), TrustedProxy: n.TrustedProxy, PrivateWebhooks: true}
-	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log, Metrics: newMetrics()}
+	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log, Metrics: newMetrics(), Tracer: n.tracer}
 	var err error
 	if config.Ledger, err = openWritable(n.data.LedgerFile(), "", ""); err != nil {
 		return nil, err
@@ -117,7 +127,7 @@ func (n *devNode) run(ctx context.Context) (err error) {
 	n.config.Meter, err = edge.OpenMeter(n.config.Metrics, meter.Config{
 		State: n.data.StateDir(), Files: n.data.Node,
 		Writer: meter.OverHTTP(inProcess, n.data.NodeToken, n.client),
-		Now:    n.main.Now, Logger: n.config.Log,
+		Now:    n.main.Now, Logger: n.config.Log, Tracer: n.tracer,
 	})
 	if err != nil {
 		return err

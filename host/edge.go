@@ -55,10 +55,18 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	config.Metrics.MustRegister(tokens.ends())
+	tracer, tracing, err := c.tracer(ctx, "edge", log, config.Metrics)
+	if err != nil {
+		return err
+	}
+	metering := meter.Config{Now: m.Now, Logger: log}
+	if tracer != nil {
+		config.Tracer, metering.Tracer = tracer, tracer
+	}
 	if err := c.openDatabases(ctx, m, &config, tokens, &closers); err != nil {
 		return err
 	}
-	if config.Meter, err = c.openMeter(config.Metrics, meter.Config{Now: m.Now, Logger: log}); err != nil {
+	if config.Meter, err = c.openMeter(config.Metrics, metering); err != nil {
 		return err
 	}
 	closers.Add(config.Meter.Close)
@@ -78,7 +86,8 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	report := node.Report(edge.Reporter{
 		Client: edge.NewClient(c.Writer, token), Renew: tokens.renew, Address: edge.Address(addr), Version: programVersion(),
 	})
-	first := []service.Service{logging, {Name: "meter", Run: config.Meter.Run}, report}
+	first := append([]service.Service{logging}, tracing...)
+	first = append(first, service.Service{Name: "meter", Run: config.Meter.Run}, report)
 	return service.Run(ctx, append(first, node.Services()...)...)
 }
 
@@ -104,6 +113,7 @@ type edgeFlags struct {
 	DocsURL      string   `name:"docs-url" placeholder:"URL" help:"Where clients reach this host's pages; begins the type of every error. By default the address of the lookups."`
 	DashboardURL string   `name:"dashboard-url" placeholder:"URL" help:"Where account owners sign in; linked from this host's pages."`
 	metricsFlags
+	traceFlags
 	MaxInFlight              int    `default:"256" help:"Most requests answered at once; more get 503 (${default})."`
 	MaxConnections           int    `default:"8192" help:"Most connections at once; more are closed (${default})."`
 	MaxConnectionsPerAddress int    `default:"512" help:"Most connections of one client address at once; trusted proxies have no limit (${default})."`
@@ -122,7 +132,7 @@ func (f *edgeFlags) Validate() error {
 		return errors.New("--max-connections and --max-connections-per-address are at least 1")
 	}
 	_, err := server.ParseProxies(f.TrustedProxy)
-	return errors.Join(err, f.metricsFlags.check(), checkPageURL("--docs-url", &f.DocsURL), checkPageURL("--dashboard-url", &f.DashboardURL))
+	return errors.Join(err, f.metricsFlags.check(), f.traceFlags.check(), checkPageURL("--docs-url", &f.DocsURL), checkPageURL("--dashboard-url", &f.DashboardURL))
 }
 
 // logFlush is how long a log line may be buffered.

@@ -31,11 +31,12 @@ type writerCommand struct {
 	tlsFlags
 	dashboardFlags
 	smtpFlags
+	traceFlags
 }
 
 // Validate refuses to serve tokens to the network in the clear.
 func (c *writerCommand) Validate() error {
-	return errors.Join(c.tlsFlags.check(c.Listen), c.heartbeatFlags.check(), c.dashboardFlags.check(), c.smtpFlags.check(c.DashboardURL))
+	return errors.Join(c.tlsFlags.check(c.Listen), c.heartbeatFlags.check(), c.dashboardFlags.check(), c.smtpFlags.check(c.DashboardURL), c.traceFlags.check())
 }
 
 // Run serves the writer's API and the dashboard until ctx is done.
@@ -55,6 +56,13 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	config.Metrics.MustRegister(tokens)
+	tracer, tracing, err := c.tracer(ctx, "writer", log, config.Metrics)
+	if err != nil {
+		return err
+	}
+	if tracer != nil {
+		config.Tracer = tracer
+	}
 	if err := c.openDatabases(&config, &closers); err != nil {
 		return err
 	}
@@ -86,7 +94,8 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	log.Info("serving", "address", listener.Addr().String())
-	services := append([]service.Service{{Name: "writer", Run: centre.Run}, notices}, heartbeats...)
+	services := append(tracing, service.Service{Name: "writer", Run: centre.Run}, notices)
+	services = append(services, heartbeats...)
 	return service.Run(ctx, append(services, service.HTTP("api", listener, c.withProfiles(pages.Handler(), config.OperatorToken), log))...)
 }
 
