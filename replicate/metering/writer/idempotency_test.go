@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,7 +50,25 @@ func runAt(t *testing.T, dir string, now func() time.Time) (*writer.Writer, *wri
 	return w, newClient(w, token), end
 }
 
-const changeKey = "8e03978e-40d5-43dd-bc93-6894a57f9324"
+const (
+	changeKey  = "8e03978e-40d5-43dd-bc93-6894a57f9324"
+	ownerToken = "owner token" // a change of TestTheSameChangeIsMadeOnce
+)
+
+// serves reports whether a route, such as "PATCH /v1/keys/:id", serves a path.
+func serves(route, method, path string) bool {
+	template, found := strings.CutPrefix(route, method+" ")
+	parts, wanted := strings.Split(path, "/"), strings.Split(template, "/")
+	if !found || len(parts) != len(wanted) {
+		return false
+	}
+	for i, part := range wanted {
+		if part != parts[i] && !strings.HasPrefix(part, ":") {
+			return false
+		}
+	}
+	return true
+}
 
 // TestTheSameChangeIsMadeOnce makes every kind of change three times under one key, the last time after
 // a restart of the writer. The answers are the same, secrets included, and the ledger does not hold
@@ -60,6 +80,8 @@ func TestTheSameChangeIsMadeOnce(t *testing.T) {
 		{"account", "POST", "/v1/accounts", `{"name":"made-up","plan":"starter"}`, "account"},
 		{"credits", "POST", "/v1/accounts/1/credits", `{"amount":100}`, "credit_entry"},
 		{"key", "POST", "/v1/accounts/1/keys", `{"name":"key"}`, "api_key"},
+		{"key change", "PATCH", "/v1/keys/1", `{"name":"changed"}`, "api_key WHERE name = 'changed'"},
+		{"rotate", "POST", "/v1/keys/1/rotate", `{"overlap_seconds":60}`, "api_key WHERE old_hash IS NOT NULL"},
 		{"revoke", "DELETE", "/v1/keys/1", ``, "api_key WHERE revoked_at IS NOT NULL"},
 		{"node", "POST", "/v1/nodes", `{"name":"edge-1"}`, "node"},
 		{"node token", "POST", "/v1/nodes/edge-1/token", ``, "node"},
@@ -70,11 +92,34 @@ func TestTheSameChangeIsMadeOnce(t *testing.T) {
 		{"end", "DELETE", "/v1/tokens/ci", ``, "operator_token"},
 		{"invitation", "POST", "/v1/invitations", `{"email":"a@example.com","account":1}`, "invitation"},
 		{"change", "PATCH", "/v1/accounts/1", `{"name":"renamed"}`, "account WHERE name = 'renamed'"},
+		{"unresolved", "POST", "/v1/unresolved/01M/credit", ``, "credit_entry WHERE kind = 'compensated'"},
+		{ownerToken, "POST", "/v1/accounts/1/tokens", `{"name":"ci","role":"all","life_seconds":60}`, "owner_token"},
+		{"other token", "POST", "/v1/accounts/1/tokens", `{"name":"other","role":"read","life_seconds":60}`, "owner_token WHERE name = 'other'"},
+		{"other end", "DELETE", "/v1/owner-tokens/2", ``, "owner_token WHERE ends_at < created_at + 60000"},
+		{"own key", "POST", "/v1/account/keys", `{"name":"own"}`, "api_key WHERE name = 'own'"},
+		{"own change", "PATCH", "/v1/account/keys/2", `{"name":"own changed"}`, "api_key WHERE name = 'own changed'"},
+		{"own rotate", "POST", "/v1/account/keys/2/rotate", `{"overlap_seconds":60}`, "api_key WHERE id = 2 AND old_hash IS NOT NULL"},
+		{"own revoke", "DELETE", "/v1/account/keys/2", ``, "api_key WHERE id = 2 AND revoked_at IS NOT NULL"},
 	}
+	missing := w.ChangingRoutes()
+	for _, c := range changes {
+		missing = slices.DeleteFunc(missing, func(route string) bool { return serves(route, c.method, c.path) })
+	}
+	require.Empty(t, missing, "changes that this test does not make")
+	_, err := openLedger(t, dir).Exec(`INSERT INTO unresolved (id, account, key, node, at) VALUES ('01M', 1, 1, 'edge-1', 1)`)
+	require.NoError(t, err)
 	answers := map[string]string{}
+	by := func(path string) string { // the token for it
+		var made writer.NewOwnerToken
+		if strings.HasPrefix(path, "/v1/account/") {
+			require.NoError(t, json.Unmarshal([]byte(answers[ownerToken]), &made))
+			return made.Token
+		}
+		return token
+	}
 	for _, c := range changes {
 		for n := range 2 {
-			got := changeAs(t, w, token, changeKey+"-"+strings.ReplaceAll(c.name, " ", "-"), c.method, c.path, c.body)
+			got := changeAs(t, w, by(c.path), changeKey+"-"+strings.ReplaceAll(c.name, " ", "-"), c.method, c.path, c.body)
 			require.Equal(t, http.StatusOK, got.Code, "%s: %s", c.name, got.Body)
 			require.Equal(t, n == 1, got.Header().Get(writer.ReplayedHeader) == "true", c.name)
 			if n == 0 {
@@ -89,16 +134,17 @@ func TestTheSameChangeIsMadeOnce(t *testing.T) {
 
 	w, client, end := runAt(t, dir, time.Now)
 	for _, c := range changes {
-		got := changeAs(t, w, token, changeKey+"-"+strings.ReplaceAll(c.name, " ", "-"), c.method, c.path, c.body)
+		got := changeAs(t, w, by(c.path), changeKey+"-"+strings.ReplaceAll(c.name, " ", "-"), c.method, c.path, c.body)
 		require.Equal(t, http.StatusOK, got.Code, "%s: %s", c.name, got.Body)
 		require.Equal(t, answers[c.name], got.Body.String(), c.name)
 	}
 	a, err := client.Account(t.Context(), 1)
 	require.NoError(t, err)
 	require.EqualValues(t, 100, a.Bought)
+	require.EqualValues(t, 1, a.Compensated)
 	end()
 
-	for _, secret := range []string{"reg_live_", "reg_node_", "reg_operator_", "made-up-secret", changeKey} {
+	for _, secret := range []string{"reg_live_", "reg_node_", "reg_operator_", "reg_owner_", "made-up-secret", changeKey} {
 		for _, file := range []string{"ledger.db", "ledger.db-wal"} {
 			content, err := os.ReadFile(filepath.Join(dir, file))
 			if !os.IsNotExist(err) {
