@@ -32,6 +32,7 @@ const (
 type world struct {
 	t         testing.TB
 	ledger    *sql.DB
+	access    *sql.DB
 	writer    *writer.Writer
 	client    *writer.Client
 	dashboard *dashboard.Dashboard
@@ -52,9 +53,10 @@ func newWorld(t testing.TB, change ...func(*dashboard.Config)) *world {
 func newWorldOn(t testing.TB, ledger *sql.DB, change ...func(*dashboard.Config)) *world {
 	t.Helper()
 	w := &world{t: t, ledger: ledger, now: time.Date(2026, 10, 20, 12, 30, 0, 0, time.UTC)}
-	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	var err error
+	w.access, err = schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
 	require.NoError(t, err)
-	w.writer, err = writer.Open(t.Context(), writer.Config{Ledger: w.ledger, Access: access, OperatorToken: token, Now: w.clock})
+	w.writer, err = writer.Open(t.Context(), writer.Config{Ledger: w.ledger, Access: w.access, OperatorToken: token, Now: w.clock})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -79,7 +81,7 @@ func newWorldOn(t testing.TB, ledger *sql.DB, change ...func(*dashboard.Config))
 		cancel()
 		require.NoError(t, <-done)
 		w.ledger.Close()
-		access.Close()
+		w.access.Close()
 	})
 	return w
 }

@@ -79,9 +79,14 @@ func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
 	fresh, err := client.AddKey(t.Context(), a.ID, "made meanwhile")
 	require.NoError(t, err)
 	require.True(t, fresh.Pending, "no edge knows the key")
-	revoked, err := client.RevokeKey(t.Context(), key.ID)
-	require.NoError(t, err)
-	require.True(t, revoked.Pending, "the key works on: the answer must say so")
+	for _, change := range []struct{ method, path, body string }{
+		{http.MethodDelete, "/v1/keys/" + strconv.FormatInt(key.ID, 10), ""},
+		{http.MethodPatch, "/v1/accounts/" + strconv.FormatInt(a.ID, 10), `{"suspended":true}`},
+	} { // the key works on: the answer must say so
+		got := changeAs(t, w, token, writer.NewIdempotencyKey(), change.method, change.path, change.body)
+		require.Equal(t, http.StatusAccepted, got.Code, "%s %s", change.method, got.Body)
+		require.Contains(t, got.Body.String(), `"pending":true`)
+	}
 	for n := range 20 { // longer than the first retries
 		_, err := client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 1})
 		require.NoError(t, err, "change %d of the ledger", n)
@@ -89,8 +94,8 @@ func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
 	}
 	status, text := get(t, w, "/readyz")
 	require.Equal(t, http.StatusOK, status)
-	require.Contains(t, text, "the access database misses 2 changes")
-	require.Equal(t, 2.0, metric(t, w, "regedge_writer_access_pending"))
+	require.Contains(t, text, "the access database misses 3 changes")
+	require.Equal(t, 3.0, metric(t, w, "regedge_writer_access_pending"))
 	require.Greater(t, metric(t, w, "regedge_writer_access_behind_seconds"), 2.0)
 
 	resume()
@@ -98,6 +103,10 @@ func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
 	require.Zero(t, metric(t, w, "regedge_writer_access_behind_seconds"))
 	require.Zero(t, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, key.ID))
 	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, fresh.ID))
+	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM account WHERE id = ? AND suspended`, a.ID))
+	got := changeAs(t, w, token, writer.NewIdempotencyKey(), http.MethodPatch, "/v1/accounts/1", `{"suspended":false}`)
+	require.Equal(t, http.StatusOK, got.Code, "what edges know is not pending")
+	require.NotContains(t, got.Body.String(), `"pending"`)
 }
 
 // TestAWriterStartsWithoutItsAccessServer starts a writer while the server of the access database
