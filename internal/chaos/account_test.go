@@ -67,18 +67,25 @@ func (a *account) fetch(client *http.Client, p *process, path string) int {
 		_, err = io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 	}
+	cut := sent.Load()
+	if err == nil {
+		a.count(status)
+		cut--
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cut += cut
+	return status
+}
+
+// count counts an answer that a client received.
+func (a *account) count(status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.codes == nil {
 		a.codes = map[int]int64{}
 	}
-	if err == nil {
-		a.codes[status]++
-		a.cut += sent.Load() - 1
-	} else {
-		a.cut += sent.Load()
-	}
-	return status
+	a.codes[status]++
 }
 
 // got is how many answers 200 clients received, and how many requests were cut off.
