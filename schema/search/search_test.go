@@ -123,9 +123,38 @@ func TestRefreshMakesRoomBetweenCrowdedNeighbours(t *testing.T) {
 	refresh(t, c)
 	for i := range 300 {
 		searchtest.Put(t, c, name(500_001+i))
-		refresh(t, c)
+		change := refresh(t, c)
+		require.False(t, change.Rebuilt)
+		require.Equal(t, change.Written, change.Removed+1)
 	}
-	require.Len(t, order(t, c), 400)
+	stepwise := order(t, c)
+	require.Len(t, stepwise, 400)
+	require.NoError(t, search.Check(c))
+	_, err := search.Rebuild(c)
+	require.NoError(t, err)
+	require.Equal(t, order(t, c), stepwise)
+}
+
+// TestACrowdMovesItsNeighboursAlone: a push brings every name that has another place.
+func TestACrowdMovesItsNeighboursAlone(t *testing.T) {
+	for _, status := range []string{"ACTIVE", "STRUCK_OFF"} {
+		c := searchtest.Open(t)
+		for i := range 5000 {
+			searchtest.Put(t, c, searchtest.Record{Value: fmt.Sprintf("U10000GJ2000PTC%06d", i), Name: fmt.Sprintf("NAME %06d", i), Status: status})
+		}
+		refresh(t, c)
+		before := order(t, c)
+		for _, at := range []int{0, 2500, 4999} {
+			for i := range 40 {
+				searchtest.Put(t, c, searchtest.Record{Value: fmt.Sprintf("U2%04dGJ2000PTC%06d", at, i), Name: fmt.Sprintf("NAME %06d", at), Status: status})
+			}
+			change := refresh(t, c)
+			require.False(t, change.Rebuilt)
+			require.Less(t, change.Removed, int64(1000), "%s at %d", status, at)
+			require.NoError(t, search.Check(c))
+		}
+		require.Len(t, order(t, c), len(before)+3*40)
+	}
 }
 
 func TestRefreshFailsWhole(t *testing.T) {

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -26,6 +27,9 @@ func update(c *sqlite3.Conn) (Change, error) {
 	for i := range u.fresh {
 		err := u.insertInOrder(&u.fresh[i])
 		if errors.Is(err, errFull) {
+			err = u.spread(&u.fresh[i])
+		}
+		if errors.Is(err, errFull) {
 			return rebuild(c)
 		}
 		if err != nil {
@@ -39,9 +43,9 @@ func update(c *sqlite3.Conn) (Change, error) {
 // updater is one run of update.
 type updater struct {
 	*writer
-	marked, row, nearest, last *sqlite3.Stmt
-	fresh                      []entry // to be placed
-	change                     Change
+	marked, row, nearest, last, between *sqlite3.Stmt
+	fresh                               []entry // to be placed
+	change                              Change
 }
 
 // selectMarked reads the record of each mark, NULLs if it is gone.
@@ -58,6 +62,11 @@ const selectNearest = `
 SELECT place, value, name, label FROM search_name
 WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1`
 
+// selectBetween reads the rows with ?1 < place < ?2, at most ?3.
+const selectBetween = `
+SELECT place, value, name, label FROM search_name
+WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3`
+
 const selectLast = `SELECT max(place) FROM search_name WHERE place < ?1`
 
 func newUpdater(c *sqlite3.Conn) (*updater, error) {
@@ -71,7 +80,7 @@ func newUpdater(c *sqlite3.Conn) (*updater, error) {
 		query string
 	}{
 		{&u.marked, selectMarked}, {&u.row, selectRow},
-		{&u.nearest, selectNearest}, {&u.last, selectLast},
+		{&u.nearest, selectNearest}, {&u.last, selectLast}, {&u.between, selectBetween},
 	} {
 		s, _, err := c.Prepare(p.query)
 		if err != nil {
@@ -85,7 +94,7 @@ func newUpdater(c *sqlite3.Conn) (*updater, error) {
 
 func (u *updater) close() {
 	u.writer.close()
-	for _, s := range []*sqlite3.Stmt{u.marked, u.row, u.nearest, u.last} {
+	for _, s := range []*sqlite3.Stmt{u.marked, u.row, u.nearest, u.last, u.between} {
 		if s != nil {
 			s.Close()
 		}
@@ -145,6 +154,68 @@ func (u *updater) insertInOrder(e *entry) error {
 		return errFull
 	}
 	return u.insert(at, e)
+}
+
+const (
+	// spreadPlaces is the least stretch of places that is spread anew.
+	spreadPlaces = 64 * placeGap
+	// spreadGap is the distance that rows need have there afterwards: else a longer stretch is spread.
+	spreadGap = placeGap / 2
+	// mostSpread bounds the rows of a stretch.
+	mostSpread = 1 << 16
+)
+
+// spread inserts e where its neighbours are too close: it moves the rows about it to places at equal
+// distances, so that the others keep theirs. Companies of one group, such as those of ten solar parks, have
+// names next to each other; to build the index anew for them would change the place of every name, and a push
+// would bring them all. It returns errFull if there are too many rows about it.
+func (u *updater) spread(e *entry) error {
+	before, _, err := u.neighbours(e)
+	if err != nil {
+		return err
+	}
+	for places := spreadPlaces; ; places *= 4 {
+		low, high := max(before-places/2, e.floor()), min(before+places/2, e.ceiling())
+		rows, at, err := u.rowsBetween(low, high, e.inactive)
+		if err != nil {
+			return err
+		}
+		if len(rows) > mostSpread {
+			return errFull
+		}
+		gap := (high - low) / int64(len(rows)+2)
+		if gap < spreadGap {
+			continue
+		}
+		for i := range rows {
+			if err := u.remove(at[i], rows[i].name); err != nil {
+				return err
+			}
+		}
+		next, _ := slices.BinarySearchFunc(rows, e, func(row entry, e *entry) int { return row.compare(e) })
+		rows = slices.Insert(rows, next, *e)
+		for i := range rows {
+			if err := u.insert(low+gap*int64(i+1), &rows[i]); err != nil {
+				return err
+			}
+		}
+		u.change.Removed += int64(len(at))
+		u.change.Written += int64(len(at)) // and e, which the caller counts
+		return nil
+	}
+}
+
+// rowsBetween reads the rows with low < place < high and their places, at most one more than mostSpread.
+func (u *updater) rowsBetween(low, high int64, inactive bool) (rows []entry, at []int64, err error) {
+	if err := errors.Join(u.between.BindInt64(1, low), u.between.BindInt64(2, high), u.between.BindInt64(3, mostSpread+1)); err != nil {
+		return nil, nil, err
+	}
+	defer u.between.Reset()
+	for u.between.Step() {
+		at = append(at, u.between.ColumnInt64(0))
+		rows = append(rows, formed(u.between.ColumnText(1), u.between.ColumnText(2), u.between.ColumnText(3), inactive))
+	}
+	return rows, at, u.between.Err()
 }
 
 // neighbours finds the places of the rows before and after e by binary search. Without a row
