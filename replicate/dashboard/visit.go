@@ -89,6 +89,7 @@ var (
 	errFormSize   = &refusal{http.StatusRequestEntityTooLarge, "The form is too large", "No form of these pages is that long."}
 	errFormBroken = &refusal{http.StatusBadRequest, "The form can't be read", "Load the page again and send the form once more."}
 	errCrowded    = &refusal{http.StatusServiceUnavailable, "Too many sign-ins at once", "Try again in a few seconds."}
+	errTooMany    = &refusal{http.StatusTooManyRequests, "Too much at once", "Try again in a few seconds."}
 	errOffline    = &refusal{http.StatusServiceUnavailable, "Not available", "The service is being restarted or repaired. Try again in a minute."}
 	errBroken     = &refusal{http.StatusInternalServerError, "Something went wrong", "The error was logged; it is not your fault. Try again in a minute."}
 )
@@ -107,6 +108,8 @@ func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
 		return errSentBefore
 	case errors.Is(err, errBusy):
 		return errCrowded
+	case errors.Is(err, writer.ErrTooMany):
+		return errTooMany
 	}
 	d.config.Logger.Error("page failed", "method", v.r.Method, "route", v.r.Pattern, "error", err)
 	if errors.Is(err, writer.ErrUncertain) {

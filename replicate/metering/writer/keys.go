@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -16,6 +17,25 @@ import (
 
 // maxKeys is the number of active keys of an account (docs/contract.md, "Limits").
 const maxKeys = 5
+
+// newKeysADay is how many keys of an account may be made with owners' tokens within 24 hours: revoked ones stay
+// in the ledger, so that usage has their names.
+const newKeysADay = 100
+
+// mayAddKey returns ErrTooMany for an account of which too many keys were made just before.
+func mayAddKey(ctx context.Context, tx *sql.Tx, nowMillis, account int64) error {
+	const day = 24 * time.Hour
+	var made, oldest int64
+	const query = `SELECT count(*), coalesce(min(created_at), 0) FROM api_key WHERE account = ? AND created_at > ?`
+	if err := tx.QueryRowContext(ctx, query, account, nowMillis-day.Milliseconds()).Scan(&made, &oldest); err != nil {
+		return err
+	}
+	if made < newKeysADay {
+		return nil
+	}
+	wait := min(day-time.Duration(nowMillis-oldest)*time.Millisecond, day)
+	return &throttledError{wait, fmt.Sprintf("of an account, %d keys a day may be made with its tokens", newKeysADay)}
+}
 
 const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at FROM api_key`
 
@@ -111,6 +131,11 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		}
 		if a.Keys >= maxKeys {
 			return ErrTooManyKeys
+		}
+		if _, ok := ownerOf(r); ok {
+			if err := mayAddKey(ctx, tx, now, account); err != nil {
+				return err
+			}
 		}
 		expires, err := endOf(body.Expires, now)
 		if err != nil {

@@ -156,8 +156,16 @@ func SumUsage(ctx context.Context, ledger *sql.DB, q UsageSumQuery) ([]UsageSum,
 }
 
 func sumUsage(ctx context.Context, ledger *sql.DB, q UsageSumQuery, after usageCursor, limit int) ([]UsageSum, error) {
+	leave, err := usageTurns.enter(ctx, q.Account)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	from, to := q.Days.hours()
 	day, key, endpoint := slices.Contains(q.By, ByDay), slices.Contains(q.By, ByKey), slices.Contains(q.By, ByEndpoint)
+	if day && after[0] > from/24 && after[0] <= to/24 {
+		from = after[0] * 24 // the days before were in pages before
+	}
 	args := []any{q.Account, from, to, day, key, endpoint, q.Key, int64(q.Endpoint), after[0], after[1], after[2], limit}
 	return collect(ctx, ledger, selectUsageSums, args, func(rows *sql.Rows) (UsageSum, error) {
 		var u UsageSum
