@@ -255,15 +255,43 @@ func TestOwnersTokensHaveLimits(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 }
 
+// TestAnOwnersProgramMakesNoMillionChanges renames a key with two tokens, each below its own limit.
+func TestAnOwnersProgramMakesNoMillionChanges(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	ann, bob := newHousehold(t, first, "ann", RoleAll), newHousehold(t, first, "bob", RoleAll)
+	other, err := first.AddOwnerToken(t.Context(), ann.account, "other", RoleAll, 48*time.Hour)
+	require.NoError(t, err)
+	rename := func(h household, token string) *httptest.ResponseRecorder {
+		answer, _ := ownAsk(w, token, "PATCH", fmt.Sprint("/v1/account/keys/", h.key.ID), `{"name":"x"}`)
+		return answer
+	}
+	for i := range changesPerAccount {
+		if i%requestsPerToken == 0 {
+			clock.pass(ownerWindow)
+		}
+		require.Equal(t, http.StatusOK, rename(ann, []string{ann.token, other.Token}[i%2]).Code, i)
+	}
+	answer := rename(ann, other.Token)
+	require.Equal(t, http.StatusTooManyRequests, answer.Code)
+	require.NotEmpty(t, answer.Header().Get("Retry-After"))
+	answer, _ = ownAsk(w, other.Token, "GET", "/v1/account", "")
+	require.Equal(t, http.StatusOK, answer.Code, "it may read")
+	require.Equal(t, http.StatusOK, rename(bob, bob.token).Code)
+	clock.pass(changeWindow)
+	require.Equal(t, http.StatusOK, rename(ann, other.Token).Code)
+}
+
 func TestTheGateForgets(t *testing.T) {
 	now := time.Unix(0, 0)
 	g := newOwnerGate(func() time.Time { return now })
 	for i := range 2*maxGateEntries + 1 {
 		g.wrong(fmt.Sprint("address ", i))
+		require.NoError(t, g.change(int64(i)))
 		require.NoError(t, g.enter(int64(i), [32]byte{byte(i), byte(i >> 8), byte(i >> 16)}))
 	}
 	require.LessOrEqual(t, len(g.wrongs), maxGateEntries)
 	require.LessOrEqual(t, len(g.asked), maxGateEntries)
+	require.LessOrEqual(t, len(g.changes), maxGateEntries)
 	require.LessOrEqual(t, len(g.let), maxGateEntries)
 	for range wrongsPerAddress {
 		g.wrong("2001:db8::1")

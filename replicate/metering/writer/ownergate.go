@@ -23,6 +23,10 @@ const (
 	// ownerWindow and requestsPerToken bound the requests with one token.
 	ownerWindow      = time.Minute
 	requestsPerToken = 120
+	// changeWindow and changesPerAccount bound the changes with the tokens of an account. Each stays in the audit
+	// log for ever.
+	changeWindow      = 24 * time.Hour
+	changesPerAccount = 1000
 	// maxGateEntries bounds what the gate remembers, of each kind.
 	maxGateEntries = 10_000
 )
@@ -41,10 +45,11 @@ func (e *throttledError) seconds() string { return strconv.FormatInt(int64(e.wai
 type ownerGate struct {
 	now func() time.Time
 
-	mu     sync.Mutex
-	wrongs map[string]gateCount            // by network of the client
-	asked  map[int64]gateCount             // by number of the token
-	let    map[[sha256.Size]byte]time.Time // tokens that were let in
+	mu      sync.Mutex
+	wrongs  map[string]gateCount            // by network of the client
+	asked   map[int64]gateCount             // by number of the token
+	changes map[int64]gateCount             // by number of the account
+	let     map[[sha256.Size]byte]time.Time // tokens that were let in
 }
 
 type gateCount struct {
@@ -53,7 +58,7 @@ type gateCount struct {
 }
 
 func newOwnerGate(now func() time.Time) *ownerGate {
-	return &ownerGate{now: now, wrongs: map[string]gateCount{}, asked: map[int64]gateCount{}, let: map[[sha256.Size]byte]time.Time{}}
+	return &ownerGate{now: now, wrongs: map[string]gateCount{}, asked: map[int64]gateCount{}, changes: map[int64]gateCount{}, let: map[[sha256.Size]byte]time.Time{}}
 }
 
 // before refuses a token that was never let in, from an address that has sent too many unknown ones.
@@ -87,6 +92,17 @@ func (g *ownerGate) enter(id int64, hash [sha256.Size]byte) error {
 		return nil
 	}
 	return &throttledError{ownerWindow - g.now().Sub(c.since), fmt.Sprintf("a token may make %d requests a minute", requestsPerToken)}
+}
+
+// change counts a change of an account, and refuses it when there were too many in a day.
+func (g *ownerGate) change(account int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := countIn(g.changes, account, g.now(), changeWindow)
+	if c.count <= changesPerAccount {
+		return nil
+	}
+	return &throttledError{changeWindow - g.now().Sub(c.since), fmt.Sprintf("the tokens of an account may make %d changes a day", changesPerAccount)}
 }
 
 // countIn counts one more in the window of a key. When there are too many keys, it forgets those whose
@@ -176,7 +192,9 @@ func (w *Writer) asOwner(r *http.Request, _ Role) (*http.Request, string, error)
 		err = w.gate.enter(t.id, hash)
 	}
 	if err == nil && r.Method != http.MethodGet {
-		err = t.mayChange()
+		if err = t.mayChange(); err == nil {
+			err = w.gate.change(t.account)
+		}
 	}
 	return r.WithContext(context.WithValue(r.Context(), ownerKey{}, t)), t.actor(), err
 }
