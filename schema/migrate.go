@@ -3,7 +3,9 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -48,10 +50,41 @@ func migrate(ctx context.Context, db *sql.DB, database Database, steps []migrati
 	if version > len(steps) {
 		return &NewerError{database, version, len(steps)}
 	}
+	if version == len(steps) {
+		return checkTables(ctx, db, database, steps)
+	}
 	for _, s := range steps[version:] {
 		if err := applyUnlocked(ctx, db, database, s); err != nil {
 			return fmt.Errorf("apply migration %s/%s: %w", database, s.name, err)
 		}
+	}
+	return nil
+}
+
+// createTable finds the names of the tables that a migration makes.
+var createTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
+
+// checkTables refuses a database that was made while a migration had not yet all of its tables: before the first
+// release, migrations grow. Without this check, what uses such a table would fail one by one, later.
+func checkTables(ctx context.Context, db *sql.DB, database Database, steps []migration) error {
+	var names []string
+	for _, s := range steps {
+		for _, found := range createTable.FindAllStringSubmatch(s.sql, -1) {
+			names = append(names, found[1])
+		}
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	var missing string
+	const query = `SELECT coalesce(group_concat(value, ', '), '') FROM json_each(?)
+		WHERE value NOT IN (SELECT name FROM sqlite_schema WHERE type = 'table')`
+	if err := db.QueryRowContext(ctx, query, string(list)).Scan(&missing); err != nil {
+		return fmt.Errorf("look for the tables of the %s database: %w", database, err)
+	}
+	if missing != "" {
+		return fmt.Errorf("the %s database was made by a regedge before the first release, and lacks %s: make it anew", database, missing)
 	}
 	return nil
 }

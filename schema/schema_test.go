@@ -40,6 +40,16 @@ func TestMigrateMakesEveryDatabase(t *testing.T) {
 	}
 }
 
+// TestADatabaseFromBeforeTheFirstReleaseIsRefused: its version is the same, but tables came since.
+func TestADatabaseFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	require.NoError(t, Migrate(ctx, db, Ledger))
+	_, err := db.Exec("DROP TABLE notice; DROP TABLE owner_token")
+	require.NoError(t, err)
+	require.EqualError(t, Migrate(ctx, db, Ledger),
+		"the ledger database was made by a regedge before the first release, and lacks owner_token, notice: make it anew")
+}
+
 func TestMigrateWaitsForAnotherWriter(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "access.db"), context.Background()
 	other, err := OpenFile(path, false)
