@@ -62,7 +62,7 @@ func (d *Dashboard) webhookWith(v *visit, words string, data webhookData) (answe
 		return answer{}, err
 	}
 	data.Hook, data.MaxURL, data.Attempts = hook, webhook.MaxURL, notice.MaxAttempts
-	if hook != nil && words == "" {
+	if hook != nil && data.Typed == "" && data.Low == "" {
 		data.Typed, data.Low = hook.URL, strconv.FormatInt(hook.Low, 10)
 	}
 	a := answer{page: "webhook", title: "Webhook", error: words, data: data}

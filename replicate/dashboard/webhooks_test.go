@@ -102,6 +102,7 @@ func TestAWebhookThatCanNotBeIsRefusedInWords(t *testing.T) {
 		b.submit("/settings/webhook", "/settings/webhook/test")
 	}
 	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/test").text(), "Too many events wait")
+	require.Contains(t, b.seen.body, `value="https://example.com"`, "the form keeps the address that is set")
 
 	other, _ := w.owner("Other", 0)
 	require.NotContains(t, other.get("/settings/webhook").body, `value="https://`, "each has their own")

@@ -5,10 +5,13 @@ const (
 	EndsSoon   = endsSoon
 	Kept       = kept
 	MaxWaiting = maxWaiting
+	MaxStored  = maxStored
+	TestsKept  = testsKept
+	AtOnce     = atOnce
 )
 
 // Queries are those that run again and again, with the number of their parameters.
-var Queries = map[string]int{selectBalances: 4, selectCapped: 5, selectEnding: 4, selectDue: 3}
+var Queries = map[string]int{selectBalances: 4, selectCapped: 5, selectEnding: 4, selectDue: 5}
 
 // PauseAfter is the pause after so many failed attempts.
 var PauseAfter = pauseAfter

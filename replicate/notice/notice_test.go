@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -257,4 +258,131 @@ func TestMailEndsWithThePerson(t *testing.T) {
 	o.Exec(`INSERT INTO user (id, email, password, account, operator, created_at) VALUES (9, 'root@example.com', '', NULL, 1, 0)`)
 	o.SetMail(9, 0)
 	require.Zero(t, o.Count(`SELECT count(*) FROM notice_target`), "an operator has no account")
+}
+
+// TestNobodyIsToldTwiceWhileTheLedgerCanNotBeWritten: what was sent, but could not be noted, would be due again
+// every two seconds, whatever the bound of a day.
+func TestNobodyIsToldTwiceWhileTheLedgerCanNotBeWritten(t *testing.T) {
+	full, broken, stored := errors.New("the disk is full"), true, false
+	carrier := &taker{}
+	o := noticetest.New(t)
+	o.Configure(func(c *notice.Config) {
+		c.Commit = func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+			if !broken || stored { // or as after a commit that took too long
+				if err := o.Commit(ctx, change); err != nil || !broken {
+					return err
+				}
+			}
+			return full
+		}
+	})
+	o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier, PerDay: 2})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	for i := range 4 {
+		stored = i == 3
+		_, err := o.Sender.Send(t.Context(), notice.Mail)
+		require.ErrorIs(t, err, full)
+	}
+	require.Len(t, carrier.got, 1)
+	broken = false
+	require.Zero(t, o.Send(notice.Mail))
+	last := o.Last(o.Mail(1))
+	require.Equal(t, []any{1, "sent", true}, []any{last.Attempts, last.Last, last.Delivered != nil && last.Next == nil})
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.Equal(t, 1, o.Send(notice.Mail))
+}
+
+// TestTargetsTakeTurns has so many with old notices that they could have every turn.
+func TestTargetsTakeTurns(t *testing.T) {
+	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
+	hook := func(account int64, notices int) {
+		o.SetWebhook(account, "https://example.com", 0, "")
+		for range notices {
+			require.NoError(t, o.Test(o.Webhook(account)))
+		}
+	}
+	for account := int64(100); account < 100+notice.AtOnce; account++ {
+		o.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at, bought) VALUES (?, 'x', '', 'starter', 0, 0, 0)`, account)
+		hook(account, 3)
+	}
+	o.Now = o.Now.Add(time.Second)
+	hook(1, 1)
+	hook(2, 1)
+	for range 2 {
+		require.Equal(t, notice.AtOnce, o.Send(notice.Webhook))
+	}
+	require.Equal(t, 1, o.Last(o.Webhook(1)).Attempts)
+	require.Equal(t, 1, o.Last(o.Webhook(2)).Attempts)
+	require.Equal(t, 1, o.Count(`SELECT min(n) FROM (SELECT sum(attempts) AS n FROM notice GROUP BY target)`), "everyone had a turn")
+}
+
+// failing takes nothing.
+type failing struct{}
+
+func (failing) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
+	outcomes := make([]notice.Outcome, len(list))
+	for i := range outcomes {
+		outcomes[i] = notice.Outcome{Result: "busy"}
+	}
+	return outcomes
+}
+
+// TestAClockThatWasWrongPutsNothingOff: an attempt failed while the clock was a year ahead.
+func TestAClockThatWasWrongPutsNothingOff(t *testing.T) {
+	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
+	o.SetWebhook(1, "https://example.com", 0, "")
+	require.NoError(t, o.Test(o.Webhook(1)))
+	right := o.Now
+	o.Now = right.AddDate(1, 0, 0)
+	require.Equal(t, 1, o.Send(notice.Webhook))
+	o.Now = right
+	require.Equal(t, 1, o.Send(notice.Webhook))
+	require.Equal(t, right.Add(notice.PauseAfter(2)), *o.Last(o.Webhook(1)).Next)
+	require.Zero(t, o.Send(notice.Webhook))
+}
+
+// TestWhatIsFoundIsToldToNobodyElse: the webhook is removed between a look and what came of it, and the next one
+// that is made has its number.
+func TestWhatIsFoundIsToldToNobodyElse(t *testing.T) {
+	o := noticetest.New(t)
+	changing := false
+	o.Configure(func(c *notice.Config) {
+		c.Commit = func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+			if changing {
+				require.NoError(t, o.Commit(ctx, func(ctx context.Context, tx *sql.Tx, _ int64) error { return notice.RemoveWebhook(ctx, tx, 1) }))
+				o.SetWebhook(2, "https://example.org", 0, "")
+			}
+			return o.Commit(ctx, change)
+		}
+	})
+	o.Open(byWebhook)
+	o.SetWebhook(1, "https://example.com", 1000, "")
+	before := o.Webhook(1).ID
+	changing = true
+	require.NoError(t, o.Sender.Look(t.Context()))
+	require.Equal(t, before, o.Webhook(2).ID)
+	require.Empty(t, o.Deliveries(o.Webhook(2)))
+}
+
+func TestWhatIsStoredOfATargetIsBounded(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetWebhook(1, "https://example.com", 1000, "")
+	hook := o.Webhook(1)
+	require.Equal(t, []string{notice.LowBalance}, o.Look(hook))
+	for range 2 * notice.TestsKept {
+		o.Now = o.Now.Add(time.Second)
+		require.NoError(t, o.Test(hook))
+		o.Exec(`UPDATE notice SET next_at = NULL, delivered_at = at`)
+	}
+	require.Equal(t, o.Now, o.Last(hook).At, "the newest are kept")
+	require.Equal(t, notice.TestsKept+1, o.Count(`SELECT count(*) FROM notice`))
+	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE kind = ?`, notice.LowBalance))
+	o.Exec(`UPDATE notice SET kind = 'other'`)
+	for i := range notice.MaxStored {
+		o.Exec(`INSERT INTO notice (id, target, kind, about, at, body) SELECT ?1, ?2, 'other', ?1, 0, '' WHERE (SELECT count(*) FROM notice) < ?3`,
+			fmt.Sprint("evt_", i), hook.ID, notice.MaxStored-1)
+	}
+	require.NoError(t, o.Test(hook))
+	require.ErrorIs(t, o.Test(hook), notice.ErrFull)
 }

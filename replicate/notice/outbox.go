@@ -19,8 +19,14 @@ const (
 	Test        = "test"
 )
 
-// maxWaiting bounds the notices of a target that wait to be delivered: what comes then is not told.
-const maxWaiting = 100
+const (
+	// maxWaiting bounds the notices of a target that wait to be delivered, and maxStored all of them: what comes
+	// then is not told. An owner's program can have a key end soon, at another time, every minute.
+	maxWaiting = 100
+	maxStored  = 1000
+	// testsKept is how many tests of a target are kept beside those that wait: more than Way.PerDay counts.
+	testsKept = 100
+)
 
 // ErrFull is returned for a test that would have to wait behind too many notices.
 var ErrFull = errors.New("too many notices wait to be delivered")
@@ -34,7 +40,7 @@ type event struct {
 }
 
 // put stores a notice, due at once, and reports whether it is new and there was room. A target that was
-// removed meanwhile is told nothing.
+// removed meanwhile is told nothing, and neither is another account that has its number now.
 func (e event) put(ctx context.Context, tx *sql.Tx, now int64) (stored bool, err error) {
 	id := "evt_" + rand.Text()
 	body, err := json.Marshal(map[string]any{
@@ -45,9 +51,10 @@ func (e event) put(ctx context.Context, tx *sql.Tx, now int64) (stored bool, err
 	}
 	const statement = `INSERT INTO notice (id, target, kind, about, at, body, next_at)
 		SELECT ?1, id, ?3, ?4, ?5, ?6, ?5 FROM notice_target
-		WHERE id = ?2 AND (SELECT count(*) FROM notice WHERE target = ?2 AND next_at IS NOT NULL) < ?7
+		WHERE id = ?2 AND account = ?8 AND (SELECT count(*) FROM notice WHERE target = ?2 AND next_at IS NOT NULL) < ?7
+			AND (SELECT count(*) FROM notice WHERE target = ?2) < ?9
 		ON CONFLICT DO NOTHING`
-	result, err := tx.ExecContext(ctx, statement, id, e.target, e.kind, e.about, now, string(body), maxWaiting)
+	result, err := tx.ExecContext(ctx, statement, id, e.target, e.kind, e.about, now, string(body), maxWaiting, e.account, maxStored)
 	if err != nil {
 		return false, err
 	}
@@ -57,6 +64,11 @@ func (e event) put(ctx context.Context, tx *sql.Tx, now int64) (stored bool, err
 
 // PutTest asks for a test, in a transaction. It returns ErrFull when too many notices wait.
 func PutTest(ctx context.Context, tx *sql.Tx, now int64, t Target) error {
+	const drop = `DELETE FROM notice WHERE id IN (SELECT id FROM notice
+		WHERE target = ? AND kind = ? AND next_at IS NULL ORDER BY at DESC, id LIMIT -1 OFFSET ?)`
+	if _, err := tx.ExecContext(ctx, drop, t.ID, Test, testsKept-1); err != nil {
+		return err
+	}
 	stored, err := event{t.ID, t.Account, Test, rand.Text(), map[string]any{"message": "This is a test."}}.put(ctx, tx, now)
 	if err == nil && !stored {
 		err = ErrFull

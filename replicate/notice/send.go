@@ -89,6 +89,16 @@ type Config struct {
 type Sender struct {
 	config   Config
 	attempts *prometheus.CounterVec
+	rounds   map[Channel]*round
+}
+
+// round is where a channel's attempts are. It belongs to whoever sends.
+type round struct {
+	after int64 // the target that had the last turn
+	// tried are attempts whose outcomes are not stored. While they can't be, nothing is sent: all of it would be
+	// due again at once.
+	tried    []Notice
+	outcomes []Outcome
 }
 
 // New makes a Sender, which does nothing before Run.
@@ -99,11 +109,12 @@ func New(config Config) *Sender {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Sender{config, prometheus.NewCounterVec(prometheus.CounterOpts{
+	s := &Sender{config: config, rounds: map[Channel]*round{}, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "regedge_writer_notices_total",
 		Help: "Attempts to tell an owner something by webhook or mail, by outcome: delivered, failed, given_up.",
 	}, []string{"channel", "outcome"})}
 	for _, w := range config.Ways {
+		s.rounds[w.Channel] = &round{}
 		for _, outcome := range []string{"delivered", "failed", "given_up"} {
 			s.attempts.WithLabelValues(string(w.Channel), outcome)
 		}
@@ -163,10 +174,16 @@ func (s *Sender) Look(ctx context.Context) error {
 	return s.config.Commit(ctx, f.store)
 }
 
-// selectDue finds of each target of a channel the notice that is due for longest.
+// selectDue finds of each target of a channel the notice that is due for longest. It has the channel, the time,
+// ahead, the target that had the last turn, and a limit. Targets take turns: one with many notices and a server
+// that never answers must not keep others waiting.
 const selectDue = `SELECT e.id, e.kind, e.body, e.attempts, t.id, t.account, a.name, t.url, t.secret, coalesce(u.email, ''), min(e.next_at)
 	FROM notice_target t CROSS JOIN notice e ON e.target = t.id JOIN account a ON a.id = t.account LEFT JOIN user u ON u.id = t.user
-	WHERE t.channel = ?1 AND e.next_at <= ?2 GROUP BY t.id ORDER BY min(e.next_at) LIMIT ?3`
+	WHERE t.channel = ?1 AND e.next_at IS NOT NULL AND (e.next_at <= ?2 OR e.next_at > ?2 + ?3)
+	GROUP BY t.id ORDER BY t.id <= ?4, t.id LIMIT ?5`
+
+// ahead is longer than any notice is put off: one that is due later was put off by a clock that was wrong.
+const ahead = 2 * day
 
 // Send makes one attempt for each target of a channel that has a notice due, and returns how many.
 func (s *Sender) Send(ctx context.Context, channel Channel) (attempts int, err error) {
@@ -179,8 +196,13 @@ func (s *Sender) Send(ctx context.Context, channel Channel) (attempts int, err e
 }
 
 func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
+	r := s.rounds[w.Channel]
+	if err := s.note(ctx, w.Channel, r); err != nil {
+		return 0, err
+	}
 	var due []Notice
-	err = each(ctx, s.config.Ledger, selectDue, []any{string(w.Channel), s.config.Now().UnixMilli(), atOnce}, func(rows *sql.Rows) error {
+	args := []any{string(w.Channel), s.config.Now().UnixMilli(), ahead.Milliseconds(), r.after, atOnce}
+	err = each(ctx, s.config.Ledger, selectDue, args, func(rows *sql.Rows) error {
 		var n Notice
 		var next int64
 		err := rows.Scan(&n.ID, &n.Kind, &n.Body, &n.attempts, &n.target, &n.account, &n.Account, &n.URL, &n.Secret, &n.Address, &next)
@@ -190,6 +212,7 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 	if err != nil || len(due) == 0 {
 		return 0, err
 	}
+	r.after = due[len(due)-1].target
 	due, err = s.within(ctx, w, due)
 	if err != nil || len(due) == 0 {
 		return 0, err
@@ -198,8 +221,26 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 	if ctx.Err() != nil { // an attempt that was cut short is no failure
 		return 0, ctx.Err()
 	}
-	err = s.config.Commit(ctx, func(ctx context.Context, tx *sql.Tx, now int64) error {
-		for i, n := range due {
+	r.tried, r.outcomes = due, outcomes
+	if err := s.note(ctx, w.Channel, r); err != nil {
+		return 0, err
+	}
+	for _, o := range outcomes {
+		if o.State != Untried {
+			attempts++
+		}
+	}
+	return attempts, nil
+}
+
+// note stores the outcomes of attempts.
+func (s *Sender) note(ctx context.Context, channel Channel, r *round) error {
+	tried, outcomes := r.tried, r.outcomes
+	if len(tried) == 0 {
+		return nil
+	}
+	err := s.config.Commit(ctx, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		for i, n := range tried {
 			if err := n.note(ctx, tx, now, outcomes[i]); err != nil {
 				return err
 			}
@@ -207,15 +248,15 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for i, n := range due {
+	r.tried, r.outcomes = nil, nil
+	for i, n := range tried {
 		if outcomes[i].State != Untried {
-			attempts++
-			s.tell(w.Channel, n, outcomes[i])
+			s.tell(channel, n, outcomes[i])
 		}
 	}
-	return attempts, nil
+	return nil
 }
 
 // tell counts an attempt, and logs what is given up.
@@ -235,7 +276,7 @@ func (s *Sender) tell(channel Channel, n Notice, o Outcome) {
 // last reports whether an attempt without success was the last.
 func (n *Notice) last(o Outcome) bool { return o.State == Refused || n.attempts+1 >= MaxAttempts }
 
-// note stores the result of an attempt.
+// note stores the result of an attempt, once: after some errors it is not known whether it was stored.
 func (n *Notice) note(ctx context.Context, tx *sql.Tx, now int64, o Outcome) error {
 	var next, delivered any
 	switch {
@@ -246,8 +287,8 @@ func (n *Notice) note(ctx context.Context, tx *sql.Tx, now int64, o Outcome) err
 	case !n.last(o):
 		next = now + pauseAfter(n.attempts+1).Milliseconds()
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE notice SET attempts = attempts + 1, last = ?, delivered_at = ?, next_at = ? WHERE id = ?`,
-		o.Result, delivered, next, n.ID)
+	_, err := tx.ExecContext(ctx, `UPDATE notice SET attempts = attempts + 1, last = ?, delivered_at = ?, next_at = ? WHERE id = ? AND attempts = ?`,
+		o.Result, delivered, next, n.ID, n.attempts)
 	return err
 }
 
