@@ -26,7 +26,8 @@ type mailData struct {
 
 func (d *Dashboard) mailPage(v *visit) (answer, error) { return d.mailWith(v, "", "0") }
 
-// mailWith shows the page. low is what was typed, of an owner who has switched no mail on.
+// mailWith shows the page. low is what was typed, if anything was; of an owner who has switched no mail on it is
+// what the form proposes.
 func (d *Dashboard) mailWith(v *visit, words, low string) (answer, error) {
 	if !d.config.Mail {
 		return answer{}, errMissing
@@ -36,7 +37,7 @@ func (d *Dashboard) mailWith(v *visit, words, low string) (answer, error) {
 		return answer{}, err
 	}
 	data := mailData{On: target != nil, Email: v.user.Email, Low: low, Attempts: notice.MaxAttempts, PerDay: mail.PerDay}
-	if target != nil && words == "" {
+	if target != nil && (words == "" || low == "") {
 		data.Low = strconv.FormatInt(target.Low, 10)
 	}
 	if data.Deliveries, err = d.deliveries(v.r.Context(), target); err != nil {
@@ -73,7 +74,7 @@ func (d *Dashboard) testMail(v *visit) (answer, error) {
 		return notice.PutTest(ctx, tx, now, *target)
 	})
 	if errors.Is(err, notice.ErrFull) {
-		return d.mailWith(v, "Too many messages wait to be sent.", "0")
+		return d.mailWith(v, "Too many messages wait to be sent.", "")
 	}
 	return a, err
 }

@@ -95,6 +95,7 @@ func TestEachOwnerHasMailOfTheirOwn(t *testing.T) {
 		second.submit("/settings/mail", "/settings/mail/test")
 	}
 	require.Contains(t, second.submit("/settings/mail", "/settings/mail/test").text(), "Too many messages wait")
+	require.Contains(t, second.seen.body, `value="7"`, "the form keeps the balance that is set")
 	id := w.count(`SELECT id FROM user WHERE email = 'second@example.com'`)
 	remove := fmt.Sprintf("/people/%d/remove", id)
 	w.operator().submit(remove, remove)
