@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"regedge/handler"
 )
 
@@ -263,16 +265,13 @@ func (s *Server) refuseStream(e *exchange, client, code string) {
 // wellFormed checks what net/http lets pass and the parser of HTTP/1.1 does not: a method that is no
 // token, spaces and control characters in the target, no host, or two (RFC 9113, section 8.3.1).
 func wellFormed(r *http.Request) bool {
-	const separators = `"(),/:;<=>?@[\]{}`
-	invalid := func(text, but string) bool {
-		return strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(but, c) })
-	}
 	for _, host := range r.Header["Host"] {
 		if host != r.Host {
 			return false
 		}
 	}
-	return r.Host != "" && !invalid(r.Host, "") && !invalid(r.RequestURI, "") && !invalid(r.Method, separators)
+	spaced := strings.ContainsFunc(r.RequestURI, func(c rune) bool { return c <= ' ' || c == 0x7f })
+	return isHost(r.Host) && !spaced && httpguts.ValidHeaderFieldName(r.Method) // a token too
 }
 
 // readHTTP reads a request and returns its size in bytes.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,10 +35,10 @@ func judge(fields []hpack.HeaderField, tooLarge bool) (code string, target int) 
 	if path < 0 { // CONNECT
 		return "", -1
 	}
+	if !isTarget(pseudo[path].Value) {
+		return handler.InvalidRequest, -1
+	}
 	if _, err := url.ParseRequestURI(pseudo[path].Value); err != nil {
-		if !isTarget(pseudo[path].Value) {
-			return handler.InvalidRequest, -1
-		}
 		return "", path
 	}
 	return "", -1
@@ -90,6 +91,9 @@ func parsePseudo(fields []hpack.HeaderField) (path int, ok bool) {
 		return -1, len(fields) == 2 && value(":authority") != ""
 	}
 	scheme := value(":scheme")
+	if value(":path") == "*" && value(":method") != http.MethodOptions {
+		return -1, false // RFC 9113, section 8.3.1
+	}
 	if value(":method") == "" || value(":path") == "" || scheme != "https" && scheme != "http" || strings.Contains(value(":authority"), "@") {
 		return -1, false
 	}
@@ -98,6 +102,41 @@ func parsePseudo(fields []hpack.HeaderField) (path int, ok bool) {
 
 // isTarget reports whether HTTP/1.1 would pass a target on: it has broken escapes at most.
 func isTarget(target string) bool {
-	return (strings.HasPrefix(target, "/") || strings.Contains(target, "://")) &&
+	scheme, _, absolute := strings.Cut(target, "://")
+	return (target == "*" || strings.HasPrefix(target, "/") || absolute && isScheme(scheme)) &&
 		!strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+// isScheme checks a URL's scheme (RFC 3986, section 3.1).
+func isScheme(text string) bool {
+	for i, c := range []byte(text) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(c))) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// isHost checks the value of Host, or :authority (RFC 3986, section 3.2): a name or an address, and a port.
+// Bytes that are not ASCII are let through, escapes and zones are not.
+func isHost(text string) bool {
+	port := ""
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
+		text, port = text[:i], text[i+1:]
+	}
+	if strings.Trim(port, "0123456789") != "" {
+		return false
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		addr, err := netip.ParseAddr(inner)
+		return ok && err == nil && addr.Is6() && addr.Zone() == ""
+	}
+	for _, c := range []byte(text) {
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c >= 0x80 || strings.IndexByte("-._~!$&'()*+,;=", c) >= 0) {
+			return false
+		}
+	}
+	return text != ""
 }
