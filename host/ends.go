@@ -72,7 +72,7 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 		registry := newMetrics()
 		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }})
 		log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
-		services = append(services, service.Metrics(listener, registry, false, log))
+		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
 	}
 	return service.Run(ctx, services...)
 }

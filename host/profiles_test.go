@@ -7,8 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
 )
 
 // profile asks for a profile, and returns the status and the answer.
@@ -81,4 +86,42 @@ func TestTheWritersProfilesNeedItsOwnToken(t *testing.T) {
 	require.NoError(t, err)
 	response.Body.Close()
 	require.Equal(t, 200, response.StatusCode)
+}
+
+func TestAPrimarysAndAReplicasProfilesNeedAFlag(t *testing.T) {
+	dir, program := t.TempDir(), sqldtest.Program(t)
+	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("primary", "127.0.0.1")
+	require.NoError(t, err)
+	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
+	for name, flags := range map[string][]string{
+		"primary": {
+			"--replication", testkit.FreePort(t), "--jwt-key", made.PrimaryKeyFile("access"),
+			"--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key,
+		},
+		"replica": {"--primary", "http://" + testkit.FreePort(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := append([]string{name, "--sqld", program, "--dir", filepath.Join(dir, name), "--listen", testkit.FreePort(t)}, flags...)
+			code, said := ran(append(flags, "--pprof")...)
+			require.Equal(t, exitMisuse, code)
+			require.Contains(t, said, "--pprof needs --metrics")
+			flags = append(flags, "--metrics", "127.0.0.1:0")
+			for _, pprof := range []bool{false, true} {
+				want := http.StatusNotFound
+				if pprof {
+					flags, want = append(flags, "--pprof"), http.StatusOK
+				}
+				p := start(flags...)
+				require.True(t, p.await(func() bool { return p.addr("metrics") != "" }), p.stderr.String())
+				status, content := profile(t, p.addr("metrics"), "heap", "")
+				require.Equal(t, want, status)
+				if pprof {
+					isProfile(t, content)
+				}
+				require.Equal(t, exitOK, p.halt(), p.stderr.String())
+			}
+		})
+	}
 }

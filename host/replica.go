@@ -43,7 +43,7 @@ func (c *replicaCommand) Validate() error {
 	if given != 0 && given != 3 {
 		return errors.New("--tls-ca, --tls-cert and --tls-key go together")
 	}
-	return nil
+	return c.sqldFlags.check()
 }
 
 // Run runs the replica until ctx is done.

@@ -15,8 +15,12 @@ type sqldFlags struct {
 	Cert    string `name:"tls-cert" type:"existingfile" env:"-" placeholder:"FILE" help:"Certificate of this machine; regedge trust machine makes it."`
 	Key     string `name:"tls-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Its key."`
 	Metrics string `placeholder:"ADDR" help:"Address of the Prometheus metrics, which say when the certificates end; none by default."`
+	Pprof   bool   `help:"Serve Go's profiles of this process, not of sqld, at /debug/pprof/ of --metrics."`
 	Sqld    string `default:"sqld" env:"-" placeholder:"PROGRAM" help:"The libSQL server (${default})."`
 }
+
+// check refuses profiles without an address.
+func (f *sqldFlags) check() error { return (&metricsFlags{f.Metrics, f.Pprof}).check() }
 
 // program finds sqld, and checks that this process may read the files, which sqld's own error does
 // not name, and no signing key beside them.
