@@ -112,14 +112,13 @@ func TestNothingIsSentInTheClear(t *testing.T) {
 		"implicit, and clear":  {mailtest.Options{NoTLS: true}, func(c *Config) { c.Security = Implicit }, "no connection to the mail server"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOffice(t, c.options, signedIn, c.change)
+			o := newOffice(t, c.options, c.change)
 			o.test()
 			require.Equal(t, 1, o.send())
 			require.Equal(t, c.words, o.last().Last)
 			require.NotNil(t, o.last().Next, "it is tried again")
 			require.Zero(t, o.server.Begun())
 			require.Contains(t, o.log.String(), "mail to owners can't be sent")
-			require.NotContains(t, o.log.String(), mailtest.Password)
 		})
 	}
 }
