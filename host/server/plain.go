@@ -144,6 +144,9 @@ func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 	if e.request.Authority == "" && from.IsHTTP11() {
 		return errNoHost
 	}
+	if sent := text.String()[:len(target)]; !strings.HasPrefix(sent, "/") && strings.Contains(sent, "://") && !isAbsolute(sent) {
+		return errHost
+	}
 	if len(host) > 0 && !isHost(text.String()[len(target):len(target)+len(host)]) {
 		return errHost
 	}

@@ -102,9 +102,17 @@ func parsePseudo(fields []hpack.HeaderField) (path int, ok bool) {
 
 // isTarget reports whether HTTP/1.1 would pass a target on: it has broken escapes at most.
 func isTarget(target string) bool {
-	scheme, _, absolute := strings.Cut(target, "://")
-	return (target == "*" || strings.HasPrefix(target, "/") || absolute && isScheme(scheme)) &&
+	return (target == "*" || strings.HasPrefix(target, "/") || isAbsolute(target)) &&
 		!strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+// isAbsolute checks a target that is a URL, up to its path.
+func isAbsolute(target string) bool {
+	scheme, rest, found := strings.Cut(target, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return found && isScheme(scheme) && (rest == "" || isHost(rest))
 }
 
 // isScheme checks a URL's scheme (RFC 3986, section 3.1).
