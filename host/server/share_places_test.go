@@ -42,13 +42,22 @@ func TestFewShareThePlacesOfOthers(t *testing.T) {
 		s.keys.leave(at)
 	}
 	require.Less(t, refused, customers/1000, "a row alone refuses 15 of 1,000")
-	require.EqualValues(t, s.keys.busy.Load(), len(s.addresses.count[0])-idle(&s.keys))
+	require.EqualValues(t, s.keys.busy.Load(), places-idle(&s.keys, 0))
+	for attacker := range 1000 {
+		at := s.pair(fmt.Sprint("attacker ", attacker))
+		for range 10 {
+			s.keys.leave(at)
+		}
+	}
+	require.Zero(t, s.keys.busy.Load())
+	require.Equal(t, places, idle(&s.keys, 0))
+	require.Equal(t, places, idle(&s.keys, 1), "what has left counts for nobody")
 }
 
-// idle counts the places of the first row without a count.
-func idle(p *parties) (n int) {
-	for i := range p.count[0] {
-		if p.count[0][i].Load() == 0 {
+// idle counts the places of a row without a count.
+func idle(p *parties, row int) (n int) {
+	for i := range p.count[row] {
+		if p.count[row][i].Load() == 0 {
 			n++
 		}
 	}
