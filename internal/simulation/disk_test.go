@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -31,9 +32,9 @@ type inode struct {
 	// of the same process return.
 	poisoned bool
 	window   *window // the newest mapping
-	// durable is what was written when the last sync completed; shown is the part of it that was
-	// followed by another write, and so can be known to have been durable.
-	durable, shown int
+	// durable is what was written when the last sync completed, snapshot what was when the first did. shown is the
+	// part of it that can be known to have been durable: see noteShown.
+	durable, snapshot, shown int
 }
 
 func newInode() *inode { return &inode{cut: -1} }
@@ -186,7 +187,7 @@ func (n *inode) sync() {
 	n.fold()
 	if !n.poisoned {
 		n.onDisk, n.cut = append(n.onDisk[:0], n.data...), -1
-		n.durable = n.end
+		n.setDurable(n.end)
 	}
 }
 
@@ -201,7 +202,14 @@ func (n *inode) syncUpTo(begun []byte, end int) {
 	if len(n.onDisk) > size {
 		onDisk = append(onDisk, n.onDisk[size:]...)
 	}
-	n.onDisk, n.durable = onDisk, min(end, n.end)
+	n.onDisk = onDisk
+	n.setDurable(min(end, n.end))
+}
+
+func (n *inode) setDurable(size int) {
+	if n.durable = size; n.snapshot == 0 {
+		n.snapshot = size
+	}
 }
 
 // rot flips one to three bits of the first bytes of a file, and returns how many.
@@ -217,6 +225,20 @@ func (n *inode) rot(random *rand.Rand, size int) int {
 	return bits
 }
 
+// noteShown notes what a write says to have been durable: a frame frameSynced says it, and any write behind a
+// segment's snapshot says it of that.
+func (n *inode) noteShown(written []byte) {
+	n.shown = max(n.shown, n.snapshot)
+	if len(written) == syncedBytes {
+		if size := binary.LittleEndian.Uint64(written[syncedBytes-8:]); size <= uint64(n.durable) {
+			n.shown = max(n.shown, int(size))
+		}
+	}
+}
+
+// syncedBytes is the length of a frame frameSynced of package journal, which ends with a size in bytes.
+const syncedBytes = 16
+
 // clean reports whether the disk has everything, also what was put into a mapping.
 func (n *inode) clean() bool {
 	n.fold()
@@ -229,7 +251,7 @@ func (n *inode) truncate(size int) {
 		n.cut = size
 	}
 	n.data, n.end = slices.Clone(n.data[:size]), min(n.end, size)
-	n.durable, n.shown = min(n.durable, size), min(n.shown, size)
+	n.durable, n.snapshot, n.shown = min(n.durable, size), min(n.snapshot, size), min(n.shown, size)
 	if bytes.HasPrefix(n.onDisk, n.data) { // what the sync lost is gone
 		n.poisoned = false
 	}

@@ -164,7 +164,7 @@ func (f *file) Write(p []byte) (int, error) {
 	if len(bytes.Trim(p[:n], "\x00")) > 0 { // else it extends the file before a mapping
 		f.inode.end = len(f.inode.data)
 		if err == nil {
-			f.inode.shown = f.inode.durable
+			f.inode.noteShown(p)
 		}
 	}
 	f.mount.writeBack(f.inode)
@@ -274,7 +274,7 @@ func (w *window) Put(at int64, p []byte) bool {
 	w.dirty = true
 	n.end = max(n.end, w.from+int(at)+len(p))
 	if !last && !fault {
-		n.shown = n.durable
+		n.noteShown(p)
 	}
 	w.file.mount.writeBack(n)
 	return !last && !fault

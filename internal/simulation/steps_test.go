@@ -152,21 +152,21 @@ func (s *sim) askAgain(e *edge, r *request) {
 // void undoes a charge, as a component does whose answer failed.
 func (s *sim) void(e *edge, p *process, r *request) {
 	s.count(voided)
+	r.state = unclear // while its record is written, and the disk may hang
 	err := p.meter.Void(context.Background(), r.ID)
 	died := p.dead
 	e.checkProcess(p)
-	r.state = undone
 	s.detail("%s voids %s: %v, died %v", e.name, r.ID, err, died)
+	if err == nil && !died {
+		r.state = undone
+	}
 	if r.Outcome == charge.Found {
 		s.got[r.Key]--
 		e.voids[r.Key]++
-		if err != nil || died {
+		if r.state == unclear {
 			s.mayBe[r.Key]++
 			s.missing[r.Key]++ // since got does not count it any more
 		}
-	}
-	if err != nil || died {
-		r.state = unclear
 	}
 }
 

@@ -3,8 +3,13 @@ package meter_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +17,19 @@ import (
 	"regedge/handler/charge"
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/journal"
+	"regedge/replicate/metering/meter"
 )
 
 // unreported runs an edge that made charges which the writer does not have, and ends it as a kill
 // does. It returns the directory as the kill left it, and the ids of the charges.
 func (c *centre) unreported(e *edge, account int64, charges int) (state string, ids []string) {
+	return c.unreportedAfter(e, account, 1, charges)
+}
+
+// unreportedAfter is the same for an account of which one charge fewer than reported was made before.
+func (c *centre) unreportedAfter(e *edge, account, reported int64, charges int) (state string, ids []string) {
 	require.Equal(c.t, "", e.found(account))
-	c.cutAfterReport(e, account, 1)
+	c.cutAfterReport(e, account, reported)
 	for range charges {
 		r := request(account, charge.Found)
 		require.Equal(c.t, "", e.Charge(c.t.Context(), r).Code)
@@ -120,3 +131,104 @@ func TestAnEdgeWithNothingButDamageBeginsAnew(t *testing.T) {
 	eventually(t, func() bool { return e.found(account) == "" }, "it serves")
 	require.EqualValues(t, 1, e.Corrupt())
 }
+
+// syncedDir is a state directory that notes, each time a damaged segment is set aside, how much of the reported
+// batches is durable.
+type syncedDir struct {
+	journal.Dir
+	synced *int64   // bytes of the archive's file, as last synced
+	aside  *[]int64 // the same when a segment was set aside
+	full   *atomic.Bool
+}
+
+func (d syncedDir) Append(name string) (journal.File, error) {
+	f, err := d.Dir.Append(name)
+	if err == nil && strings.HasPrefix(name, "batches-") {
+		return syncedFile{f, d}, nil
+	}
+	return f, err
+}
+
+func (d syncedDir) Rename(from, to string) error {
+	if strings.HasSuffix(to, ".corrupt") {
+		*d.aside = append(*d.aside, *d.synced)
+	}
+	return d.Dir.Rename(from, to)
+}
+
+type syncedFile struct {
+	journal.File
+	dir syncedDir
+}
+
+func (f syncedFile) Write(p []byte) (int, error) {
+	if f.dir.full.Load() {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.Write(p)
+}
+
+func (f syncedFile) Sync() error {
+	err := f.File.Sync()
+	if size, failed := f.Size(); err == nil && failed == nil {
+		*f.dir.synced = size
+	}
+	return err
+}
+
+// TestReportedBatchesOutliveADamagedSegment has an edge find its only segment damaged, after the archive of what it
+// reported was lost. The batches are durable there again before the segment is set aside, also when the disk is full
+// at first.
+func TestReportedBatchesOutliveADamagedSegment(t *testing.T) {
+	for name, full := range map[string]bool{"with room": false, "on a full disk": true} {
+		t.Run(name, func(t *testing.T) {
+			const batches = 3
+			c := startCentre(t, nil)
+			e := c.edge("one")
+			account := c.account("scale", 1000)
+			for n := range batches - 1 {
+				require.Equal(t, "", e.found(account))
+				eventually(t, func() bool { return c.read(account).Spent == int64(n)+1 && e.Stats().Unsettled == 0 }, "reported")
+			}
+			epoch := e.Epoch()
+			state, ids := c.unreportedAfter(e, account, batches, 2)
+			flip(t, segments(t, state)[0], func(content []byte) int { return bytes.Index(content, []byte(ids[0])) })
+			archive, err := filepath.Glob(filepath.Join(state, "batches-*.log"))
+			require.NoError(t, err)
+			require.Len(t, archive, 1)
+			require.NoError(t, os.Remove(archive[0]))
+
+			dir, err := journal.OpenDir(state)
+			require.NoError(t, err)
+			disk := syncedDir{dir, new(int64), new([]int64), &atomic.Bool{}}
+			disk.full.Store(full)
+			writer := meter.OverHTTP("http://writer", e.token, &http.Client{Transport: link{c, c.cut["one"]}})
+			m, err := meter.OpenLater(meter.Config{Files: disk, LastReport: c.last, Writer: writer})
+			require.NoError(t, err)
+			require.True(t, m.Recovered().Lost)
+			stop := e.start(m)
+			disk.full.Store(false)
+			eventually(t, func() bool { return m.Corrupt() == 1 }, "the segment is set aside")
+			stop()
+			require.Len(t, *disk.aside, 1)
+			require.NotZero(t, (*disk.aside)[0], "no batch was durable yet")
+
+			dir, err = journal.OpenDir(state)
+			require.NoError(t, err)
+			ignore := func([]byte) error { return nil }
+			j, _, err := journal.Open(dir, noOwner{&sync.Mutex{}}, ignore, ignore)
+			require.NoError(t, err)
+			for seq := uint64(1); seq <= batches; seq++ {
+				b, err := j.Batch(epoch, seq)
+				require.NoError(t, err)
+				require.NotNil(t, b, "batch %d", seq)
+			}
+			require.NoError(t, j.Close())
+		})
+	}
+}
+
+// noOwner owns a journal to which nothing is written.
+type noOwner struct{ *sync.Mutex }
+
+func (noOwner) Drop([]byte) {}

@@ -68,13 +68,15 @@ func (m *Meter) open() error {
 	m.recovered = found
 	close(m.opened)
 	m.logRecovered()
+	// First, since Rotate sets the segment aside that has them, and no error may keep the others out.
+	for _, batch := range state.TakeReplayed() {
+		err = errors.Join(err, m.journal.ArchiveReplayed(batch.Epoch, batch.Batch, syncproto.Day(m.now())))
+	}
+	if err != nil {
+		return err
+	}
 	if len(found.Damaged) > 0 {
 		if err := m.Rotate(); err != nil {
-			return err
-		}
-	}
-	for _, batch := range state.TakeReplayed() {
-		if err := m.journal.ArchiveReplayed(batch.Epoch, batch.Batch, syncproto.Day(m.now())); err != nil {
 			return err
 		}
 	}
