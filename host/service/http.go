@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +25,7 @@ const (
 )
 
 // HTTP returns the service of an API or a page server on a listener, which it closes. When
-// it stops, requests in flight have 5 s to end.
+// it stops, requests in flight have 5 s to end, and connections without one are closed.
 func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Logger) Service {
 	return Service{name, func(ctx context.Context) error {
 		web := &http.Server{
@@ -33,6 +34,7 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 			BaseContext: func(net.Listener) context.Context { return ctx },
 		}
+		unused := watchUnused(web)
 		served := make(chan error, 1)
 		go func() { served <- web.Serve(listener) }()
 		select {
@@ -42,13 +44,49 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 		}
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
+		web.RegisterOnShutdown(unused.close)
 		err := web.Shutdown(drain)
-		if err != nil {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			log.Warn("requests were cut off at the end", "server", name, "after", drainTimeout)
+			err = web.Close()
+		case err != nil:
 			err = errors.Join(err, web.Close())
 		}
 		<-served
 		return err
 	}}
+}
+
+// unusedConns are a server's connections on which no request came yet. Browsers and Go's client open
+// some in advance, and Shutdown waits 5 s for one.
+type unusedConns struct {
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	ended bool
+}
+
+func watchUnused(web *http.Server) *unusedConns {
+	u := &unusedConns{conns: map[net.Conn]struct{}{}}
+	web.ConnState = func(conn net.Conn, state http.ConnState) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if state != http.StateNew {
+			delete(u.conns, conn)
+		} else if u.conns[conn] = struct{}{}; u.ended {
+			conn.Close()
+		}
+	}
+	return u
+}
+
+func (u *unusedConns) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	for conn := range u.conns {
+		conn.Close()
+	}
 }
 
 // NewMetrics returns a Prometheus registry that already has the metrics of Go and of the
