@@ -24,7 +24,7 @@ type importCommand struct {
 	Pincodes []string `env:"-" type:"path" placeholder:"FILE" help:"Post office directories, for the districts. They may stand among the files, too."`
 	AsOf     string   `env:"-" placeholder:"DATE" help:"The date of the files, YYYY-MM-DD. By default today."`
 	Rejects  string   `env:"-" type:"path" placeholder:"FILE" help:"Where rows go that can't be taken, with line and reason."`
-	Verify   bool     `env:"-" help:"Read the whole registry and say whether it is: with files after their import, without only that."`
+	Verify   bool     `env:"-" help:"Read the whole registry and say whether it is whole: after the import of the files, or alone."`
 	JSON     bool     `name:"json" env:"-" help:"Print JSON instead of a table."`
 }
 
