@@ -23,7 +23,7 @@ var handlerNever = []string{"reflect", "fmt", "net", "encoding/json", "database/
 // for all packages below it, which may import one another too.
 var mayImport = map[string][]string{
 	"handler": {
-		"handler/charge", "handler/directors", "handler/fastbytes", "handler/ident", "handler/names",
+		"handler/charge", "handler/directors", "handler/fastbytes", "handler/ident", "handler/names", "handler/network",
 	},
 	"handler/ident":     {"handler/fastbytes"},
 	"handler/names":     {"handler/fastbytes"},
@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 		"replicate/metering/lease", "replicate/metering/syncproto",
 	},
 	"replicate/metering/writer": {
-		"handler/charge", "handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto",
+		"handler/charge", "handler/ident", "handler/network", "replicate/metering/ledger", "replicate/metering/syncproto",
 		"schema",
 	},
 	"replicate/registry/freeport": {},

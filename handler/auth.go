@@ -3,6 +3,7 @@ package handler
 import (
 	"regedge/handler/charge"
 	"regedge/handler/ident"
+	"regedge/handler/network"
 )
 
 // SandboxPerMinute is the sandbox key's rate, in requests per UTC minute and client address
@@ -18,11 +19,11 @@ type caller struct {
 }
 
 // accessStatement finds a key by its hash (?1), or by that of the secret before its last rotation, with
-// its account, plan and end.
+// its account, plan, end and networks.
 const accessStatement = `
-SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone, k.ends_at
-FROM (SELECT id, account, ends_at FROM api_key WHERE hash = ?1
-  UNION ALL SELECT id, account, old_ends_at FROM api_key WHERE old_hash = ?1) k
+SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone, k.ends_at, k.allowed
+FROM (SELECT id, account, ends_at, allowed FROM api_key WHERE hash = ?1
+  UNION ALL SELECT id, account, old_ends_at, allowed FROM api_key WHERE old_hash = ?1) k
 JOIN account a ON a.id = k.account
 JOIN plan p ON p.id = a.plan`
 
@@ -55,6 +56,12 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 	if ends := row[7].Int; ends != 0 && c.Clock.UnixMilli() >= ends {
 		return caller{}, problem{code: InvalidAPIKey}
 	}
+	// First of the refusals that know the key: who took it learns nothing about the account.
+	if allowed := network.List(row[8].Text); allowed != "" {
+		if client := req.ClientAddr(); !allowed.Contains(client) {
+			return caller{}, addressProblem(client)
+		}
+	}
 	if row[2].Int != 0 {
 		return caller{}, problem{code: AccountSuspended}
 	}
@@ -68,4 +75,13 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 		email:     row[5].Int != 0,
 		phone:     row[6].Int != 0,
 	}, problem{}
+}
+
+// addressProblem names the address that was seen, which a proxy may have changed.
+func addressProblem(client string) problem {
+	if client == "" {
+		return problem{code: AddressNotAllowed}
+	}
+	return problem{code: AddressNotAllowed,
+		detail: "The key may not be used from " + client + ". Its owner says from which networks it may."}
 }

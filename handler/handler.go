@@ -19,8 +19,8 @@ type Request struct {
 	// A field that a client may send once, such as User-Agent, may be the last of several.
 	Headers []Header
 	// ClientAddr returns the client's address without a port, as the host vouches for it, or
-	// "" if it is unknown. The sandbox key's requests are counted by it; for other keys it is
-	// not called.
+	// "" if it is unknown. The sandbox key's requests are counted by it, and a key may be limited to
+	// networks; for other keys it is not called.
 	ClientAddr func() string
 }
 

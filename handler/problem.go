@@ -12,6 +12,7 @@ const (
 	InvalidIdempotency   = "invalid_idempotency_key"
 	MissingAPIKey        = "missing_api_key"
 	InvalidAPIKey        = "invalid_api_key"
+	AddressNotAllowed    = "address_not_allowed"
 	PlanWithoutAPIAccess = "plan_without_api_access"
 	AccountSuspended     = "account_suspended"
 	CompanyNotFound      = "company_not_found"
@@ -56,6 +57,8 @@ var problems = [...]Problem{
 		"This is not a valid API key. Check that it was copied whole, and was not revoked and has not expired."},
 	{charge.InsufficientCredits, 402, "No credits left",
 		"The account has no credits left. Add credits and try again."},
+	{AddressNotAllowed, 403, "Address not allowed",
+		"The key may not be used from this address. Its owner says from which networks it may."},
 	{PlanWithoutAPIAccess, 403, "Plan without API access",
 		"The account's plan does not include API access. Change the plan and try again."},
 	{AccountSuspended, 403, "Account suspended",

@@ -60,7 +60,7 @@ func integer(n int64) Value { return Value{Kind: Integer, Int: n} }
 func newBench() *bench {
 	b := &bench{
 		access: &canned{rows: map[string][]Value{accessStatement: {
-			integer(7), integer(5), integer(0), integer(1), integer(60), integer(1), integer(0), integer(0),
+			integer(7), integer(5), integer(0), integer(1), integer(60), integer(1), integer(0), integer(0), {Kind: Blob},
 		}}},
 		registry: &canned{rows: map[string][]Value{
 			searchStatement:    {text("r-1"), text(`[{"value":"x"}]`)},
@@ -168,13 +168,23 @@ func TestKeysAreChecked(t *testing.T) {
 		status int
 		code   string
 	}{
-		"none":                {"", nil, 401, MissingAPIKey},
-		"another form":        {"reg_live_short", nil, 401, InvalidAPIKey},
-		"unknown":             {liveKey, func([]Value) []Value { return nil }, 401, InvalidAPIKey},
-		"suspended":           {liveKey, func(row []Value) []Value { row[2].Int = 1; return row }, 403, AccountSuspended},
-		"ended":               {liveKey, func(row []Value) []Value { row[7].Int = 1; return row }, 401, InvalidAPIKey},
-		"without access":      {liveKey, func(row []Value) []Value { row[3].Int = 0; return row }, 403, PlanWithoutAPIAccess},
-		"suspended without":   {liveKey, func(row []Value) []Value { row[2].Int, row[3].Int = 1, 0; return row }, 403, AccountSuspended},
+		"none":              {"", nil, 401, MissingAPIKey},
+		"another form":      {"reg_live_short", nil, 401, InvalidAPIKey},
+		"unknown":           {liveKey, func([]Value) []Value { return nil }, 401, InvalidAPIKey},
+		"suspended":         {liveKey, func(row []Value) []Value { row[2].Int = 1; return row }, 403, AccountSuspended},
+		"ended":             {liveKey, func(row []Value) []Value { row[7].Int = 1; return row }, 401, InvalidAPIKey},
+		"without access":    {liveKey, func(row []Value) []Value { row[3].Int = 0; return row }, 403, PlanWithoutAPIAccess},
+		"suspended without": {liveKey, func(row []Value) []Value { row[2].Int, row[3].Int = 1, 0; return row }, 403, AccountSuspended},
+		"from elsewhere":    {liveKey, func(row []Value) []Value { row[8].Text = "\x04\x18\xc0\x00\x03\x00"; return row }, 403, AddressNotAllowed},
+		"from elsewhere and suspended": {liveKey, func(row []Value) []Value {
+			row[2].Int, row[3].Int, row[8].Text = 1, 0, "\x04\x18\xc0\x00\x03\x00"
+			return row
+		}, 403, AddressNotAllowed},
+		"ended, from elsewhere": {liveKey, func(row []Value) []Value {
+			row[7].Int, row[8].Text = 1, "\x04\x18\xc0\x00\x03\x00"
+			return row
+		}, 401, InvalidAPIKey},
+		"damaged networks":    {liveKey, func(row []Value) []Value { row[8].Text = "\x04\x18\xc0"; return row }, 403, AddressNotAllowed},
 		"well-formed, unsure": {liveKey, nil, 503, charge.MeteringUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,6 +210,13 @@ func TestKeysAreChecked(t *testing.T) {
 	b.get("/v1/directors/1")
 	b.access.rows[accessStatement][7].Int = 2
 	require.Equal(t, 200, b.get("/v1/directors/1").Status, "a key ends when its time has come, not before")
+	b.access.rows[accessStatement][8].Text = "\x04\x18\xc0\x00\x02\x00"
+	require.Equal(t, 200, b.get("/v1/directors/1").Status, "192.0.2.1 is in 192.0.2.0/24")
+	away := request("GET", "/v1/directors/1", "Authorization", "Bearer "+liveKey)
+	away.ClientAddr = func() string { return "" }
+	r := b.Serve(away)
+	require.Equal(t, AddressNotAllowed, problemOf(t, r), "nobody knows from where")
+	require.Contains(t, string(r.Body), "may not be used from this address")
 	hash := ident.Hash(liveKey)
 	require.Equal(t, []Value{{Kind: Blob, Text: string(hash[:])}}, b.access.args[0])
 }

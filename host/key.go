@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -16,24 +17,27 @@ type keyCommands struct {
 	Rename keyRename `cmd:"" help:"Give a key another name."`
 	Expire keyExpire `cmd:"" help:"Set or take away the time at which a key ends by itself."`
 	Rotate keyRotate `cmd:"" help:"Give a key a new secret; the old one stays valid for a time."`
+	Allow  keyAllow  `cmd:"" help:"Say from which networks a key may be used."`
 	Revoke keyRevoke `cmd:"" help:"Revoke a key for ever."`
 }
 
 type keyAdd struct {
 	changing
-	Account int64  `arg:"" help:"Id of the account."`
-	Name    string `env:"-" help:"What the key is for."`
-	Expires moment `env:"-" placeholder:"WHEN" help:"When the key ends by itself: a date (its beginning, UTC), a time such as 2027-01-31T12:00:00Z, or from now, such as 720h. By default never."`
+	Account int64    `arg:"" help:"Id of the account."`
+	Name    string   `env:"-" help:"What the key is for."`
+	Expires moment   `env:"-" placeholder:"WHEN" help:"When the key ends by itself: a date (its beginning, UTC), a time such as 2027-01-31T12:00:00Z, or from now, such as 720h. By default never."`
+	Allow   []string `env:"-" placeholder:"NETWORK" help:"A network (192.0.2.0/24, 2001:db8::/32) or address from which it may be used; up to 16, by default all."`
 }
 
 // Run makes a key. An account has at most 5 active ones.
 func (c *keyAdd) Run(ctx context.Context, m *Main) error {
 	look := fmt.Sprintf("key list %d", c.Account)
 	return change(ctx, m, &c.changing, look, func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
+		settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow}
 		if c.Expires.set() {
-			return w.AddKeyUntil(ctx, c.Account, c.Name, c.Expires.after(time.Now()))
+			settings.Expires = new(c.Expires.after(time.Now()))
 		}
-		return w.AddKey(ctx, c.Account, c.Name)
+		return w.AddKeyWith(ctx, c.Account, settings)
 	}, newKeyTable)
 }
 
@@ -77,13 +81,13 @@ func (c *keyRevoke) Run(ctx context.Context, m *Main) error {
 func keyTable(table *tabwriter.Writer, k writer.Key) { keysTable(table, []writer.Key{k}) }
 
 func keysTable(table *tabwriter.Writer, keys []writer.Key) {
-	row(table, "ID", "ACCOUNT", "NAME", "KEY", "CREATED", "STATE", "ENDS")
+	row(table, "ID", "ACCOUNT", "NAME", "KEY", "CREATED", "STATE", "ENDS", "LIMITS")
 	for _, k := range keys {
 		ends := "never"
 		if k.Expires != nil {
 			ends = k.Expires.Format(time.RFC3339)
 		}
-		row(table, k.ID, k.Account, k.Name, ident.LivePrefix+k.Shown+"…", day(k.Created), keyState(k), ends)
+		row(table, k.ID, k.Account, k.Name, ident.LivePrefix+k.Shown+"…", day(k.Created), keyState(k), ends, keyLimits(k))
 	}
 }
 
@@ -95,6 +99,14 @@ func keyState(k writer.Key) string {
 		return "expired"
 	}
 	return "active"
+}
+
+// keyLimits says what limits a key by itself, beside its account.
+func keyLimits(k writer.Key) string {
+	if len(k.Allowed) == 0 {
+		return "none"
+	}
+	return "from " + strings.Join(k.Allowed, " ")
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

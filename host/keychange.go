@@ -74,6 +74,27 @@ func (c *keyExpire) Run(ctx context.Context, m *Main) error {
 	return changeKey(ctx, m, &c.changing, c.ID, change)
 }
 
+type keyAllow struct {
+	changing
+	ID       int64    `arg:"" help:"Id of the key, not the key itself."`
+	Networks []string `arg:"" optional:"" name:"network" help:"Networks (192.0.2.0/24, 2001:db8::/32) and addresses from which it may be used from now on, up to 16."`
+	Anywhere bool     `env:"-" help:"It may be used from everywhere."`
+}
+
+// Validate refuses contradicting arguments.
+func (c *keyAllow) Validate() error {
+	if (len(c.Networks) > 0) == c.Anywhere {
+		return errors.New("networks, or --anywhere, say from where the key may be used")
+	}
+	return nil
+}
+
+// Run changes from where a key may be used. Calls from elsewhere are refused with 403.
+func (c *keyAllow) Run(ctx context.Context, m *Main) error {
+	networks := append([]string{}, c.Networks...) // empty, and not null, for everywhere
+	return changeKey(ctx, m, &c.changing, c.ID, writer.KeyChange{Allowed: &networks})
+}
+
 func changeKey(ctx context.Context, m *Main, c *changing, id int64, to writer.KeyChange) error {
 	return change(ctx, m, c, "key list ACCOUNT", func(ctx context.Context, w *writer.Client) (writer.Key, error) {
 		return w.ChangeKey(ctx, id, to)

@@ -22,6 +22,7 @@ const (
 	MissingAPIKey           Code = "missing_api_key"
 	InvalidAPIKey           Code = "invalid_api_key"
 	InsufficientCredits     Code = "insufficient_credits"
+	AddressNotAllowed       Code = "address_not_allowed"
 	PlanWithoutAPIAccess    Code = "plan_without_api_access"
 	AccountSuspended        Code = "account_suspended"
 	CompanyNotFound         Code = "company_not_found"

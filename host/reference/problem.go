@@ -192,6 +192,14 @@ var advices = map[string]advice{
 		},
 		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, as soon as the account has credits again.",
 	},
+	handler.AddressNotAllowed: {
+		Means: "The key is valid, but its owner has limited it to networks, and the call came from another address. The detail names the address that was seen.",
+		Do: []string{
+			"Call from one of the networks, or ask the owner of the key to add the address. It takes effect within two seconds.",
+			"Behind a proxy or a NAT, it is its address that counts.",
+		},
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, from an allowed address.",
+	},
 	handler.PlanWithoutAPIAccess: {
 		Means: "The key is valid, but the plan of its account does not include calls.",
 		Do: []string{

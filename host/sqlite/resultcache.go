@@ -8,12 +8,12 @@ import (
 	"regedge/handler"
 )
 
-// maxCachedResults bounds the results that a connection caches, at about half a KiB each. It
+// maxCachedResults bounds the results that a connection caches, at about half a KiB each, or less than one KiB. It
 // covers the API keys in use on an edge at a time.
 const maxCachedResults = 2048
 
-// maxCachedBytes bounds the texts of one cached result.
-const maxCachedBytes = 256
+// maxCachedBytes bounds the texts of one cached result: a key's hash, and its networks (288 bytes at most).
+const maxCachedBytes = 384
 
 // resultCache caches the results of statements with one parameter until the database changes.
 // It is meant for the small access database, which every request queries for its key.

@@ -170,13 +170,17 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 	}
 	var keys [3]writer.NewKey
 	for i := range keys {
-		keys[i], err = env.client.AddKey(ctx, account.ID, "key")
+		settings := writer.KeySettings{Name: "key"}
+		if i == 0 && given.Allowed != "" {
+			settings.Allowed = []string{given.Allowed}
+		}
+		keys[i], err = env.client.AddKeyWith(ctx, account.ID, settings)
 		require.NoError(t, err)
 	}
 	_, err = env.client.RevokeKey(ctx, keys[2].ID)
 	require.NoError(t, err)
 	// The edge's clock is the real one here, and well past this end.
-	expired, err := env.client.AddKeyUntil(ctx, account.ID, "expired", env.clock.Now().Add(time.Millisecond))
+	expired, err := env.client.AddKeyWith(ctx, account.ID, writer.KeySettings{Name: "expired", Expires: new(env.clock.Now().Add(time.Millisecond))})
 	require.NoError(t, err)
 	if given.Suspended {
 		yes := true

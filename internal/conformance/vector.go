@@ -39,6 +39,7 @@ type Given struct {
 	Plan      string
 	Credits   int64
 	Suspended bool
+	Allowed   string // the network from which the first key may be used, "" for all
 }
 
 // Exchange is one request and the expected answer.
@@ -146,6 +147,8 @@ func parseGiven(words string) (*Given, error) {
 			g.Credits = n
 		case "suspended":
 			g.Suspended = true
+		case "allowed":
+			g.Allowed = value
 		default:
 			return nil, fmt.Errorf("unknown option of given: %q", word)
 		}
@@ -227,6 +230,9 @@ func (v *Vector) format(b *bytes.Buffer) {
 		fmt.Fprintf(b, "given plan=%s credits=%d", g.Plan, g.Credits)
 		if g.Suspended {
 			b.WriteString(" suspended")
+		}
+		if g.Allowed != "" {
+			fmt.Fprintf(b, " allowed=%s", g.Allowed)
 		}
 		b.WriteByte('\n')
 	}

@@ -1,11 +1,11 @@
 package dashboard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"regedge/replicate/metering/writer"
@@ -38,13 +38,6 @@ func endWords(end *time.Time) string {
 		return ""
 	}
 	return ", ends " + end.Format(time.RFC3339)
-}
-
-func (d *Dashboard) createKey(ctx context.Context, account int64, name string, end *time.Time) (writer.NewKey, error) {
-	if end == nil {
-		return d.client.AddKey(ctx, account, name)
-	}
-	return d.client.AddKeyUntil(ctx, account, name, *end)
 }
 
 func (d *Dashboard) keyPage(v *visit) (answer, error) { return d.keyWith(v, "") }
@@ -95,6 +88,23 @@ func (d *Dashboard) changeKeyEnd(v *visit) (answer, error) {
 		detail = ", never ends"
 	}
 	return d.changeOwnKey(v, "change end of key", detail, "end", writer.KeyChange{Expires: end, NeverExpires: end == nil})
+}
+
+// wordsNetworks is the message for networks that are none, or too many.
+const wordsNetworks = "Those are not networks or addresses: write up to 16, such as 192.0.2.0/24, 2001:db8::/32."
+
+// changeKeyAddresses says from where a key may be used.
+func (d *Dashboard) changeKeyAddresses(v *visit) (answer, error) {
+	allowed := strings.FieldsFunc(v.line("addresses"), func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
+	detail := " to " + strings.Join(allowed, ", ")
+	if len(allowed) == 0 {
+		allowed, detail = []string{}, ", everywhere"
+	}
+	a, err := d.changeOwnKey(v, "change addresses of key", detail, "addresses", writer.KeyChange{Allowed: &allowed})
+	if errors.Is(err, writer.ErrMalformed) {
+		return d.keyWith(v, wordsNetworks)
+	}
+	return a, err
 }
 
 // rotateKey gives a key a new secret and shows it, once.

@@ -29,6 +29,14 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Contains(t, b.submit(at, at+"/end", "days", "").text(), "The end of the key is changed.")
 	require.Contains(t, b.seen.body, "<dt>Ends</dt><dd>never</dd>")
 
+	require.Contains(t, b.get(at).text(), "everywhere")
+	require.Contains(t, b.submit(at, at+"/addresses", "addresses", "192.0.2.9/24, 2001:db8::7").text(), "The allowed addresses of the key are changed.")
+	require.Contains(t, b.seen.body, `value="192.0.2.0/24, 2001:db8::7/128"`)
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/addresses", "addresses", "192.0.2.0/33").StatusCode)
+	require.Contains(t, b.seen.text(), "Those are not networks or addresses")
+	b.submit(at, at+"/addresses", "addresses", "")
+	require.NotContains(t, b.get(at).body, "192.0.2.0/24")
+
 	p := b.submit(at, at+"/rotate", "hours", "24")
 	second := shownSecret.FindStringSubmatch(p.body)
 	require.NotNil(t, second, p.body)
@@ -51,7 +59,7 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Contains(t, b.get("/keys").body, "</time>, expired</td>")
 	require.NotContains(t, b.get("/").body, "Give it a later end", "an expired key is no warning")
 	stranger, _ := w.owner("Other", 0)
-	for _, path := range []string{"/name", "/end", "/rotate"} {
+	for _, path := range []string{"/name", "/end", "/addresses", "/rotate"} {
 		require.Equal(t, http.StatusNotFound, stranger.submit("/keys", at+path, "name", "mine", "days", "1", "hours", "1").StatusCode)
 	}
 }

@@ -78,7 +78,7 @@ func (d *Dashboard) makeKey(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	ctx := writer.WithAct(v.r.Context(), v.act("create key", v.user.Account, name+endWords(end)))
-	made, err := d.createKey(ctx, v.user.Account, name, end)
+	made, err := d.client.AddKeyWith(ctx, v.user.Account, writer.KeySettings{Name: name, Expires: end})
 	if errors.Is(err, writer.ErrTooManyKeys) {
 		return d.keys(v, wordsTooMany)
 	}

@@ -11,6 +11,7 @@ export type Code =
   | "missing_api_key"
   | "invalid_api_key"
   | "insufficient_credits"
+  | "address_not_allowed"
   | "plan_without_api_access"
   | "account_suspended"
   | "company_not_found"

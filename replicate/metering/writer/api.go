@@ -67,6 +67,8 @@ type Key struct {
 	// OldShown and OldEnds are of the secret before the last rotation, empty and nil when it has ended.
 	OldShown string     `json:"old_shown"`
 	OldEnds  *time.Time `json:"old_ends"`
+	// Allowed are the networks from which it may be used, in CIDR form; none for all.
+	Allowed []string `json:"allowed_addresses"`
 }
 
 // Active reports whether the key was neither revoked nor has expired.
@@ -78,6 +80,15 @@ type KeyChange struct {
 	Expires *time.Time `json:"expires,omitempty"`
 	// NeverExpires takes the end away.
 	NeverExpires bool `json:"never_expires,omitempty"`
+	// Allowed are networks and addresses from which it may be used from now on; an empty list allows all.
+	Allowed *[]string `json:"allowed_addresses,omitempty"`
+}
+
+// KeySettings describe a key that is made. The zero value is a key without a name and without limits.
+type KeySettings struct {
+	Name    string     `json:"name"`
+	Expires *time.Time `json:"expires,omitempty"`
+	Allowed []string   `json:"allowed_addresses,omitempty"`
 }
 
 // NewKey is a new API key with its secret, which is shown only once.

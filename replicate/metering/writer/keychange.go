@@ -17,13 +17,12 @@ import (
 // MaxOverlap is the longest that an old secret stays valid beside a new one.
 const MaxOverlap = 30 * 24 * time.Hour
 
-// AddKeyUntil is AddKey, for a key that ends by itself.
-func (c *Client) AddKeyUntil(ctx context.Context, account int64, name string, expires time.Time) (NewKey, error) {
-	body := map[string]any{"name": name, "expires": expires}
-	return changeOnce[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", body)
+// AddKeyWith is AddKey, for a key that has more than a name.
+func (c *Client) AddKeyWith(ctx context.Context, account int64, settings KeySettings) (NewKey, error) {
+	return changeOnce[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", settings)
 }
 
-// ChangeKey changes a key's name or end. It returns ErrKeyEnded for a key that was revoked or has expired.
+// ChangeKey changes a key's name, end or limits. It returns ErrKeyEnded for a key that was revoked or has expired.
 func (c *Client) ChangeKey(ctx context.Context, id int64, change KeyChange) (Key, error) {
 	return changeOnce[Key](ctx, c, "change key", http.MethodPatch, "/v1/keys/"+decimal(id), change)
 }
@@ -79,6 +78,12 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 			return nil, err
 		}
 	}
+	var allowed any // in hexadecimal, nil to leave it
+	if body.Allowed != nil {
+		if allowed, err = storedNetworks(*body.Allowed); err != nil {
+			return nil, err
+		}
+	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		if err := activeKey(ctx, r, tx, now, id); err != nil {
 			return err
@@ -88,10 +93,11 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET name = coalesce(?1, name),
-			expires_at = CASE WHEN ?3 THEN NULL ELSE coalesce(?2, expires_at) END WHERE id = ?4`, body.Name, expires, body.NeverExpires, id)
+			expires_at = CASE WHEN ?3 THEN NULL ELSE coalesce(?2, expires_at) END, allowed = coalesce(unhex(?5), allowed)
+			WHERE id = ?4`, body.Name, expires, body.NeverExpires, id, allowed)
 		return err
 	}
-	return apply(w, r, keyEdit(id, change, body.Expires != nil))
+	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil))
 }
 
 func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {

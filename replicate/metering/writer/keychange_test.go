@@ -12,11 +12,12 @@ import (
 type accessKey struct {
 	hash, old     []byte
 	ends, oldEnds int64
+	allowed       []byte
 }
 
 func readAccessKey(t *testing.T, w *Writer, id int64) (k accessKey) {
 	t.Helper()
-	err := w.config.Access.QueryRow(`SELECT hash, ends_at, old_hash, old_ends_at FROM api_key WHERE id = ?`, id).Scan(&k.hash, &k.ends, &k.old, &k.oldEnds)
+	err := w.config.Access.QueryRow(`SELECT hash, ends_at, old_hash, old_ends_at, allowed FROM api_key WHERE id = ?`, id).Scan(&k.hash, &k.ends, &k.old, &k.oldEnds, &k.allowed)
 	require.NoError(t, err)
 	return k
 }
@@ -39,10 +40,10 @@ func keyFor(t *testing.T, client *Client) (account int64, key NewKey) {
 func TestAKeyExpires(t *testing.T) {
 	w, client, clock := runForRoles(t)
 	account, _ := keyFor(t, client)
-	_, err := client.AddKeyUntil(t.Context(), account, "late", clock.now())
+	_, err := client.AddKeyWith(t.Context(), account, KeySettings{Name: "late", Expires: new(clock.now())})
 	require.ErrorIs(t, err, ErrMalformed, "in the past")
 	ends := clock.now().Add(time.Hour).Truncate(time.Millisecond)
-	k, err := client.AddKeyUntil(t.Context(), account, "trial", ends)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{Name: "trial", Expires: &ends})
 	require.NoError(t, err)
 	require.True(t, ends.Equal(*k.Expires))
 	require.Equal(t, ends.UnixMilli(), readAccessKey(t, w, k.ID).ends)
@@ -113,7 +114,7 @@ func TestARotatedKeyHasTwoSecretsForATime(t *testing.T) {
 	require.Equal(t, first.Shown, second.OldShown)
 	require.Equal(t, clock.now().Add(time.Hour).UnixMilli(), second.OldEnds.UnixMilli())
 	row := readAccessKey(t, w, first.ID)
-	require.Equal(t, accessKey{hashOfKey(second.Secret), hashOfKey(first.Secret), 0, second.OldEnds.UnixMilli()}, row)
+	require.Equal(t, accessKey{hashOfKey(second.Secret), hashOfKey(first.Secret), 0, second.OldEnds.UnixMilli(), []byte{}}, row)
 
 	third, err := client.RotateKey(t.Context(), first.ID, time.Hour)
 	require.NoError(t, err)
@@ -150,8 +151,10 @@ func TestAWriterThatStartsRepairsEndsAndOldSecrets(t *testing.T) {
 	_, k := keyFor(t, client)
 	_, err := client.RotateKey(t.Context(), k.ID, time.Hour)
 	require.NoError(t, err)
+	_, err = client.ChangeKey(t.Context(), k.ID, KeyChange{Allowed: &[]string{"192.0.2.0/24"}})
+	require.NoError(t, err)
 	want := readAccessKey(t, w, k.ID)
-	for _, damage := range []string{`ends_at = 5`, `old_hash = NULL`, `old_ends_at = 9`, `old_hash = x'00'`} {
+	for _, damage := range []string{`ends_at = 5`, `allowed = x'0400'`, `old_hash = NULL`, `old_ends_at = 9`, `old_hash = x'00'`} {
 		_, err = w.config.Access.Exec(`UPDATE api_key SET ` + damage)
 		require.NoError(t, err)
 		require.NoError(t, w.projector.compareTables(t.Context()))

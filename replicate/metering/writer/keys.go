@@ -37,13 +37,15 @@ func mayAddKey(ctx context.Context, tx *sql.Tx, nowMillis, account int64) error 
 	return &throttledError{wait, fmt.Sprintf("of an account, %d keys a day may be made with its tokens", newKeysADay)}
 }
 
-const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at FROM api_key`
+const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at, allowed FROM api_key`
 
 func scanKey(row interface{ Scan(...any) error }, nowMillis int64) (Key, error) {
 	var k Key
 	var created int64
 	var revoked, expires, oldEnds sql.NullInt64
-	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds)
+	var allowed []byte
+	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds, &allowed)
+	k.Allowed = networksOf(allowed)
 	k.Created = time.UnixMilli(created).UTC()
 	k.Revoked, k.Expires, k.OldEnds = timeOf(revoked), timeOf(expires), timeOf(oldEnds)
 	k.Expired = expires.Valid && expires.Int64 <= nowMillis
@@ -113,14 +115,15 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var body struct {
-		Name    string
-		Expires *time.Time
-	}
+	var body KeySettings
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
 	if err := checkName("a key's name", body.Name, false); err != nil {
+		return nil, err
+	}
+	allowed, err := storedNetworks(body.Allowed)
+	if err != nil {
 		return nil, err
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
@@ -142,8 +145,8 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 			return err
 		}
 		hash := sha256.Sum256([]byte(answer.Secret))
-		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires)
+		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at, allowed) VALUES (?, ?, ?, ?, ?, ?, unhex(?))`,
+			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires, allowed)
 		if err != nil {
 			return err
 		}

@@ -48,15 +48,15 @@ var projection = []projected{
 		upsert: ` ON CONFLICT DO UPDATE SET plan = excluded.plan, suspended = excluded.suspended`,
 	},
 	keyTable: {
-		name: "api_key", columns: 6, before: int64(0),
+		name: "api_key", columns: 7, before: int64(0),
 		// An old secret does not outlast its key.
 		ledger: `SELECT id, account, hex(hash), coalesce(expires_at, 0), hex(old_hash),
-			coalesce(min(old_ends_at, coalesce(expires_at, old_ends_at)), 0) FROM api_key WHERE revoked_at IS NULL`,
-		access: `SELECT id, account, hex(hash), ends_at, hex(old_hash), old_ends_at FROM api_key WHERE true`,
-		insert: `INSERT INTO api_key (id, account, hash, ends_at, old_hash, old_ends_at) VALUES `,
-		tuple:  `(?, ?, unhex(?), ?, nullif(unhex(?), x''), ?)`,
+			coalesce(min(old_ends_at, coalesce(expires_at, old_ends_at)), 0), hex(allowed) FROM api_key WHERE revoked_at IS NULL`,
+		access: `SELECT id, account, hex(hash), ends_at, hex(old_hash), old_ends_at, hex(allowed) FROM api_key WHERE true`,
+		insert: `INSERT INTO api_key (id, account, hash, ends_at, old_hash, old_ends_at, allowed) VALUES `,
+		tuple:  `(?, ?, unhex(?), ?, nullif(unhex(?), x''), ?, unhex(?))`,
 		upsert: ` ON CONFLICT DO UPDATE SET account = excluded.account, hash = excluded.hash, ends_at = excluded.ends_at,
-			old_hash = excluded.old_hash, old_ends_at = excluded.old_ends_at`,
+			old_hash = excluded.old_hash, old_ends_at = excluded.old_ends_at, allowed = excluded.allowed`,
 	},
 }
 
@@ -239,8 +239,8 @@ func (p *projector) exec(ctx context.Context, act string, t projected, statement
 	return nil
 }
 
-// row is a row of the projection. No table has more than six columns.
-type row [6]any
+// row is a row of the projection. No table has more than seven columns.
+type row [7]any
 
 func readRows(ctx context.Context, db *sql.DB, query string, columns int, args ...any) ([]row, error) {
 	rows, err := db.QueryContext(ctx, query, args...)

@@ -23,14 +23,17 @@ CREATE TABLE api_key (
   account INTEGER NOT NULL REFERENCES account (id),
   hash    BLOB    NOT NULL UNIQUE, -- SHA-256 of the whole key, 32 bytes
   ends_at INTEGER NOT NULL DEFAULT 0,
+  -- The networks from which it may be used, empty for all: of each one byte with the length of its address (4 or
+  -- 16), one with the bits of its prefix, and the address.
+  allowed BLOB NOT NULL DEFAULT x'',
   -- The secret before the last rotation, valid beside the new one until its own end.
   old_hash    BLOB,
   old_ends_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- These cover authentication, which finds a key without reading the table.
-CREATE INDEX api_key_by_hash ON api_key (hash, account, id, ends_at);
-CREATE INDEX api_key_by_old_hash ON api_key (old_hash, account, id, old_ends_at) WHERE old_hash IS NOT NULL;
+CREATE INDEX api_key_by_hash ON api_key (hash, account, id, ends_at, allowed);
+CREATE INDEX api_key_by_old_hash ON api_key (old_hash, account, id, old_ends_at, allowed) WHERE old_hash IS NOT NULL;
 
 -- When the writer last wrote here, in Unix milliseconds by its clock. An edge computes from
 -- it how old its replica is. One row.

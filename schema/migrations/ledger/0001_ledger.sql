@@ -59,6 +59,7 @@ CREATE TABLE api_key (
   created_at INTEGER NOT NULL,
   revoked_at INTEGER,
   expires_at INTEGER,                  -- NULL for never
+  allowed    BLOB NOT NULL DEFAULT x'', -- networks from which it may be used, as in access; empty for all
   old_hash    BLOB,                    -- of the secret before the last rotation, NULL for none
   old_shown   TEXT NOT NULL DEFAULT '',
   old_ends_at INTEGER                  -- when that ends
