@@ -31,9 +31,7 @@ CREATE TABLE api_key (
   old_ends_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- These cover authentication, which finds a key without reading the table.
-CREATE INDEX api_key_by_hash ON api_key (hash, account, id, ends_at, allowed);
-CREATE INDEX api_key_by_old_hash ON api_key (old_hash, account, id, old_ends_at, allowed) WHERE old_hash IS NOT NULL;
+CREATE INDEX api_key_by_old_hash ON api_key (old_hash) WHERE old_hash IS NOT NULL;
 
 -- When the writer last wrote here, in Unix milliseconds by its clock. An edge computes from
 -- it how old its replica is. One row.
