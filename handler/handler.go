@@ -213,6 +213,8 @@ func (c *call) chargeRequest(req *Request, outcome charge.Outcome) charge.Reques
 		PerMinute: c.caller.perMinute,
 		Endpoint:  c.route.endpoint,
 		Outcome:   outcome,
+
+		KeyPerMinute: c.caller.keyPerMinute,
 	}
 	switch {
 	case r.Sandbox:

@@ -18,6 +18,7 @@ type keyCommands struct {
 	Expire keyExpire `cmd:"" help:"Set or take away the time at which a key ends by itself."`
 	Rotate keyRotate `cmd:"" help:"Give a key a new secret; the old one stays valid for a time."`
 	Allow  keyAllow  `cmd:"" help:"Say from which networks a key may be used."`
+	Limit  keyLimit  `cmd:"" help:"Limit what a key may ask for."`
 	Revoke keyRevoke `cmd:"" help:"Revoke a key for ever."`
 }
 
@@ -27,13 +28,15 @@ type keyAdd struct {
 	Name    string   `env:"-" help:"What the key is for."`
 	Expires moment   `env:"-" placeholder:"WHEN" help:"When the key ends by itself: a date (its beginning, UTC), a time such as 2027-01-31T12:00:00Z, or from now, such as 720h. By default never."`
 	Allow   []string `env:"-" placeholder:"NETWORK" help:"A network (192.0.2.0/24, 2001:db8::/32) or address from which it may be used; up to 16, by default all."`
+
+	PerMinute int64 `env:"-" placeholder:"N" help:"Requests a minute, at most the plan's; by default these."`
 }
 
 // Run makes a key. An account has at most 5 active ones.
 func (c *keyAdd) Run(ctx context.Context, m *Main) error {
 	look := fmt.Sprintf("key list %d", c.Account)
 	return change(ctx, m, &c.changing, look, func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
-		settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow}
+		settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow, PerMinute: c.PerMinute}
 		if c.Expires.set() {
 			settings.Expires = new(c.Expires.after(time.Now()))
 		}
@@ -103,10 +106,17 @@ func keyState(k writer.Key) string {
 
 // keyLimits says what limits a key by itself, beside its account.
 func keyLimits(k writer.Key) string {
-	if len(k.Allowed) == 0 {
+	var limits []string
+	if k.PerMinute > 0 {
+		limits = append(limits, fmt.Sprintf("%d a minute", k.PerMinute))
+	}
+	if len(k.Allowed) > 0 {
+		limits = append(limits, "from "+strings.Join(k.Allowed, " "))
+	}
+	if len(limits) == 0 {
 		return "none"
 	}
-	return "from " + strings.Join(k.Allowed, " ")
+	return strings.Join(limits, ", ")
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

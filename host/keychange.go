@@ -95,6 +95,25 @@ func (c *keyAllow) Run(ctx context.Context, m *Main) error {
 	return changeKey(ctx, m, &c.changing, c.ID, writer.KeyChange{Allowed: &networks})
 }
 
+type keyLimit struct {
+	changing
+	ID        int64  `arg:"" help:"Id of the key, not the key itself."`
+	PerMinute *int64 `env:"-" placeholder:"N" help:"Requests a minute, at most the plan's; 0 for as many as that allows."`
+}
+
+// Validate refuses a command that changes nothing.
+func (c *keyLimit) Validate() error {
+	if c.PerMinute == nil {
+		return errors.New("--per-minute says what the key is limited to")
+	}
+	return nil
+}
+
+// Run limits a key. More requests are refused with 429.
+func (c *keyLimit) Run(ctx context.Context, m *Main) error {
+	return changeKey(ctx, m, &c.changing, c.ID, writer.KeyChange{PerMinute: c.PerMinute})
+}
+
 func changeKey(ctx context.Context, m *Main, c *changing, id int64, to writer.KeyChange) error {
 	return change(ctx, m, c, "key list ACCOUNT", func(ctx context.Context, w *writer.Client) (writer.Key, error) {
 		return w.ChangeKey(ctx, id, to)

@@ -39,8 +39,10 @@ type Request struct {
 	Client string
 	// PerMinute is the plan's rate in requests per UTC minute.
 	PerMinute int64
-	Endpoint  Endpoint
-	Outcome   Outcome
+	// KeyPerMinute is the key's own rate, 0 for none.
+	KeyPerMinute int64
+	Endpoint     Endpoint
+	Outcome      Outcome
 	// IdempotencyHash and TargetHash are hashes (HashLength) of the client's Idempotency-Key and of the
 	// request's target; both are empty for a request without that header, and for the sandbox
 	// key. What was charged for a key of the caller and a target is not charged again: the

@@ -23,8 +23,14 @@ func keyed() Request {
 	return r
 }
 
+// limited is a request of a key with a rate of its own.
+func limited(r Request) Request {
+	r.KeyPerMinute = 7
+	return r
+}
+
 func TestRequestSurvivesItsHTTPForm(t *testing.T) {
-	for _, want := range []Request{live(), sandbox(), keyed()} {
+	for _, want := range []Request{live(), sandbox(), keyed(), limited(live()), limited(keyed())} {
 		path, query, _ := strings.Cut(want.Target(), "?")
 		require.Equal(t, ChargePath, path)
 		got, err := ParseRequest(query)
@@ -57,6 +63,9 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		"a key of another length": good + "&idempotency=0&target=0",
 		"a key in capitals":       good + "&idempotency=" + strings.ToUpper(keyed().IdempotencyHash) + "&target=" + keyed().TargetHash,
 		"a key at the sandbox":    "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&idempotency=" + keyed().IdempotencyHash + "&target=" + keyed().TargetHash,
+		"a rate of no key":        "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&key_rate=7",
+		"a key's rate of zero":    good + "&key_rate=0",
+		"two rates of a key":      good + "&key_rate=7&key_rate=7",
 		"long id":                 strings.Replace(good, "id=", "id="+strings.Repeat("A", MaxID), 1),
 	} {
 		_, err := ParseRequest(query)

@@ -85,6 +85,10 @@ func (r *Request) Target() string {
 	b = append(b, r.Outcome.String()...)
 	b = append(b, "&rate="...)
 	b = strconv.AppendInt(b, r.PerMinute, 10)
+	if r.KeyPerMinute != 0 {
+		b = append(b, "&key_rate="...)
+		b = strconv.AppendInt(b, r.KeyPerMinute, 10)
+	}
 	if r.IdempotencyHash != "" {
 		b = append(b, "&idempotency="...)
 		b = append(b, r.IdempotencyHash...)
@@ -113,6 +117,9 @@ func ParseRequest(query string) (Request, error) {
 		seen |= bit
 	}
 	always := bitID | bitEndpoint | bitOutcome | bitRate
+	if seen&bitKey != 0 {
+		seen &^= bitKeyRate // it may be absent
+	}
 	switch seen {
 	case always | bitAccount | bitKey, always | bitSandbox | bitClient, always | bitAccount | bitKey | bitIdempotency | bitTarget:
 		return r, nil
@@ -129,6 +136,7 @@ const (
 	bitEndpoint
 	bitOutcome
 	bitRate
+	bitKeyRate
 	bitIdempotency
 	bitTarget
 )
@@ -158,6 +166,9 @@ func (r *Request) set(name, value string) int {
 	case "rate":
 		r.PerMinute, ok = parsePositive(value)
 		bit = bitRate
+	case "key_rate":
+		r.KeyPerMinute, ok = parsePositive(value)
+		bit = bitKeyRate
 	case "idempotency":
 		r.IdempotencyHash, ok, bit = value, validHash(value), bitIdempotency
 	case "target":

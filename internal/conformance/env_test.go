@@ -171,8 +171,11 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 	var keys [3]writer.NewKey
 	for i := range keys {
 		settings := writer.KeySettings{Name: "key"}
-		if i == 0 && given.Allowed != "" {
-			settings.Allowed = []string{given.Allowed}
+		if i == 0 {
+			settings.PerMinute = given.PerMinute
+			if given.Allowed != "" {
+				settings.Allowed = []string{given.Allowed}
+			}
 		}
 		keys[i], err = env.client.AddKeyWith(ctx, account.ID, settings)
 		require.NoError(t, err)

@@ -40,6 +40,7 @@ type Given struct {
 	Credits   int64
 	Suspended bool
 	Allowed   string // the network from which the first key may be used, "" for all
+	PerMinute int64  // the rate of the first key, 0 for none
 }
 
 // Exchange is one request and the expected answer.
@@ -147,6 +148,12 @@ func parseGiven(words string) (*Given, error) {
 			g.Credits = n
 		case "suspended":
 			g.Suspended = true
+		case "per_minute":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("per_minute: %w", err)
+			}
+			g.PerMinute = n
 		case "allowed":
 			g.Allowed = value
 		default:
@@ -233,6 +240,9 @@ func (v *Vector) format(b *bytes.Buffer) {
 		}
 		if g.Allowed != "" {
 			fmt.Fprintf(b, " allowed=%s", g.Allowed)
+		}
+		if g.PerMinute != 0 {
+			fmt.Fprintf(b, " per_minute=%d", g.PerMinute)
 		}
 		b.WriteByte('\n')
 	}

@@ -112,7 +112,7 @@ func (r *rogue) message() (m syncproto.Message) {
 	for range s.random.IntN(3) {
 		m.Sync.Wants = append(m.Sync.Wants, syncproto.Want{Pool: r.pool(), Target: 1 + s.random.Int64N(1<<s.random.IntN(40)), Urgent: s.random.IntN(2) == 0})
 	}
-	m.Sync.Rates = []syncproto.Rate{{Account: 1 + s.random.Int64N(accounts), Minute: syncproto.Minute(s.clock.Load()), Count: s.random.Int64N(1 << 40)}}
+	m.Sync.Rates = []syncproto.Rate{{Subject: 1 + s.random.Int64N(accounts), Minute: syncproto.Minute(s.clock.Load()), Count: s.random.Int64N(1 << 40)}}
 	return m
 }
 

@@ -107,6 +107,32 @@ func (d *Dashboard) changeKeyAddresses(v *visit) (answer, error) {
 	return a, err
 }
 
+// wordsLimits is the message for limits that are none.
+const wordsLimits = "A limit is a number, and requests a minute are at most those of your plan. Leave a limit empty for none."
+
+// chosenLimit reads a field with a limit: 0 for none.
+func (v *visit) chosenLimit(name string) (int64, error) {
+	chosen := v.line(name)
+	if chosen == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(chosen, 10, 64)
+}
+
+// changeKeyLimits says how much may be asked with a key.
+func (d *Dashboard) changeKeyLimits(v *visit) (answer, error) {
+	perMinute, err := v.chosenLimit("per-minute")
+	if err != nil {
+		return d.keyWith(v, wordsLimits)
+	}
+	detail := fmt.Sprintf(" to %d a minute", perMinute)
+	a, err := d.changeOwnKey(v, "change limits of key", detail, "limits", writer.KeyChange{PerMinute: &perMinute})
+	if errors.Is(err, writer.ErrMalformed) {
+		return d.keyWith(v, wordsLimits)
+	}
+	return a, err
+}
+
 // rotateKey gives a key a new secret and shows it, once.
 func (d *Dashboard) rotateKey(v *visit) (answer, error) {
 	k, err := d.ownKey(v, false)

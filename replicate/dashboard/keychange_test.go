@@ -37,6 +37,15 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	b.submit(at, at+"/addresses", "addresses", "")
 	require.Contains(t, b.get(at).body, "<dt>Allowed from</dt><dd>everywhere</dd>")
 
+	require.Contains(t, b.submit(at, at+"/limits", "per-minute", "7").text(), "The limits of the key are changed.")
+	require.Contains(t, b.seen.body, `<dt>Requests a minute</dt><dd>7</dd>`)
+	for _, wrong := range []string{"x", "-1", "1000000"} {
+		require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/limits", "per-minute", wrong).StatusCode)
+		require.Contains(t, b.seen.text(), "A limit is a number")
+	}
+	b.submit(at, at+"/limits", "per-minute", "")
+	require.NotContains(t, b.get(at).body, "<dt>Requests a minute</dt>")
+
 	p := b.submit(at, at+"/rotate", "hours", "24")
 	second := shownSecret.FindStringSubmatch(p.body)
 	require.NotNil(t, second, p.body)
@@ -59,7 +68,7 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Contains(t, b.get("/keys").body, "</time>, expired</td>")
 	require.NotContains(t, b.get("/").body, "Give it a later end", "an expired key is no warning")
 	stranger, _ := w.owner("Other", 0)
-	for _, path := range []string{"/name", "/end", "/addresses", "/rotate"} {
+	for _, path := range []string{"/name", "/end", "/addresses", "/limits", "/rotate"} {
 		require.Equal(t, http.StatusNotFound, stranger.submit("/keys", at+path, "name", "mine", "days", "1", "hours", "1").StatusCode)
 	}
 }

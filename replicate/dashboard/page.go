@@ -89,6 +89,7 @@ var done = map[string]string{
 	"revoked":     "The key is revoked. It stops working everywhere within two seconds.",
 	"renamed":     "The key is renamed.",
 	"end":         "The end of the key is changed.",
+	"limits":      "The limits of the key are changed.",
 	"addresses":   "The allowed addresses of the key are changed.",
 	"plan":        "The plan is changed.",
 	"added":       "The credits are added.",

@@ -78,6 +78,7 @@ func (d *Dashboard) ownerRoutes(r router) {
 	r.POST("/keys/:id/name", d.serve(owner, d.renameKey))
 	r.POST("/keys/:id/end", d.serve(owner, d.changeKeyEnd))
 	r.POST("/keys/:id/addresses", d.serve(owner, d.changeKeyAddresses))
+	r.POST("/keys/:id/limits", d.serve(owner, d.changeKeyLimits))
 	r.POST("/keys/:id/rotate", d.serve(owner, d.rotateKey))
 	r.GET("/keys/:id/revoke", d.serve(owner, d.revokePage))
 	r.POST("/keys/:id/revoke", d.serve(owner, d.revokeKey))

@@ -32,12 +32,12 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 		return s.chargeSandbox(now, r, id)
 	}
 	a := s.account(r.Account)
-	v := s.turnRate(now, r, a)
+	of, v := s.turnRates(now, r, a)
 	if !again {
-		if a.rate.exceeded() {
+		if of.exceeded() {
 			return Answer{Verdict: exceededRate(v, now)}
 		}
-		s.countRate(r.Account, &a.rate)
+		s.countRates(r, of)
 		if v.RateRemaining != charge.Unsent {
 			v.RateRemaining = max(v.RateRemaining-1, 0)
 		}

@@ -199,7 +199,7 @@ func (p *player) spoil(s *script, r *syncproto.Reply) {
 	case 6:
 		r.Declare, r.Live = true, 1+s.near(0)/2
 	case 7:
-		r.Others = []syncproto.Rate{{Account: 1, Minute: s.near(syncproto.Minute(p.now)), Count: s.near(5)}}
+		r.Others = []syncproto.Rate{{Subject: 1, Minute: s.near(syncproto.Minute(p.now)), Count: s.near(5)}}
 	}
 }
 

@@ -54,7 +54,7 @@ func TestAnEdgeIsIdleWhenItHasNothingToSay(t *testing.T) {
 		"a want":            func(e *EdgeState) { e.wants.add(syncproto.Want{Pool: creditsPool(1), Target: 5}) },
 		"a recall":          func(e *EdgeState) { e.returns.recall(creditsPool(1)) },
 		"an idle lease":     func(e *EdgeState) { e.sweep(start + slotMillis) },
-		"a rate":            func(e *EdgeState) { e.rates.accounts = append(e.rates.accounts, 1) },
+		"a rate":            func(e *EdgeState) { e.rates.listed = append(e.rates.listed, 1) },
 		"a batch that the writer lost": func(e *EdgeState) {
 			e.Charge(start, request("a", charge.Found), false)
 			e.Sync(start)

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"maps"
+
 	"regedge/handler/charge"
 	"regedge/replicate/metering/syncproto"
 )
@@ -12,7 +14,7 @@ func endOfMinute(now int64) int64 { return (syncproto.Minute(now) + 1) * minuteM
 // secondsUntil is how long until end, rounded up, at least 1.
 func secondsUntil(now, end int64) int64 { return max((end-now+999)/1000, 1) }
 
-// rate counts the requests of one account in a UTC minute.
+// rate counts the requests of one account, or of a key with a rate of its own, in a UTC minute.
 type rate struct {
 	minute       int64 // of count
 	othersMinute int64 // of others
@@ -38,7 +40,10 @@ func (r *rate) total() int64 {
 	return int64(r.count)
 }
 
-func (r *rate) exceeded() bool { return r.total() >= int64(r.limit) }
+// left is what may still be asked in the minute.
+func (r *rate) left() int64 { return max(int64(r.limit)-r.total(), 0) }
+
+func (r *rate) exceeded() bool { return r.left() == 0 }
 
 // rateVerdict starts the verdict on a request with the RateLimit values before it.
 // Remaining and reset are not sent while the counts of other edges can't be learned.
@@ -48,18 +53,32 @@ func (s *EdgeState) rateVerdict(r *rate, now int64) charge.Verdict {
 		CreditsRemaining: charge.Unsent, RetryAfter: charge.Unsent,
 	}
 	if s.Connected(now) {
-		v.RateRemaining = max(int64(r.limit)-r.total(), 0)
+		v.RateRemaining = r.left()
 		v.RateReset = secondsUntil(now, endOfMinute(now))
 	}
 	return v
 }
 
-// turnRate prepares an account's rate for a request, and starts its verdict.
-func (s *EdgeState) turnRate(now int64, r *charge.Request, a *account) charge.Verdict {
+// limits are the rates that a request counts to: its account's, and its key's or nil.
+type limits struct{ account, key *rate }
+
+// turnRates prepares the rates of a request, and starts its verdict with the values of the one that has fewer left.
+func (s *EdgeState) turnRates(now int64, r *charge.Request, a *account) (limits, charge.Verdict) {
 	a.rate.limit, a.lastUsed = int32(min(r.PerMinute, 1<<30)), now
 	a.rate.turn(now)
-	return s.rateVerdict(&a.rate, now)
+	of := limits{account: &a.rate}
+	if r.KeyPerMinute == 0 {
+		return of, s.rateVerdict(of.account, now)
+	}
+	of.key = s.rates.ofKey(r.Key, now)
+	of.key.limit = int32(min(r.KeyPerMinute, r.PerMinute, 1<<30))
+	if of.key.left() <= of.account.left() {
+		return of, s.rateVerdict(of.key, now)
+	}
+	return of, s.rateVerdict(of.account, now)
 }
+
+func (of limits) exceeded() bool { return of.account.exceeded() || of.key != nil && of.key.exceeded() }
 
 func exceededRate(v charge.Verdict, now int64) charge.Verdict {
 	v.Code, v.RetryAfter = charge.RateLimitExceeded, secondsUntil(now, endOfMinute(now))
@@ -78,19 +97,59 @@ func (s *EdgeState) Exceeded(now int64, r *charge.Request) (v charge.Verdict, ex
 	if a == nil {
 		return v, false
 	}
-	v = s.turnRate(now, r, a)
-	return exceededRate(v, now), a.rate.exceeded()
+	of, v := s.turnRates(now, r, a)
+	return exceededRate(v, now), of.exceeded()
 }
 
-// rates lists the accounts with requests that the writer does not know of.
-type rates struct{ accounts []int64 }
+// rates lists the subjects with requests that the writer does not know of, and counts those of keys with rates of
+// their own.
+type rates struct {
+	listed []int64 // subjects
+	keys   map[int64]*rate
+	minute int64 // in which the keys were looked through last
+}
+
+// ofKey returns the rate of a key for the minute of now. Those of keys without requests in this minute and the one
+// before are forgotten.
+func (all *rates) ofKey(key, now int64) *rate {
+	if m := syncproto.Minute(now); m != all.minute {
+		all.minute = m
+		maps.DeleteFunc(all.keys, func(_ int64, r *rate) bool { return r.minute != m-1 && r.minute != m })
+	}
+	r := all.keys[key]
+	if r == nil {
+		r = &rate{}
+		all.keys[key] = r
+	}
+	r.turn(now)
+	return r
+}
+
+// rateOf returns the rate of a subject, nil if it is not known.
+func (s *EdgeState) rateOf(subject int64) *rate {
+	if key := syncproto.KeyOf(subject); key != 0 {
+		return s.rates.keys[key]
+	}
+	if a := s.leases.accounts.get(subject); a != nil {
+		return &a.rate
+	}
+	return nil
+}
+
+// countRates counts a request.
+func (s *EdgeState) countRates(r *charge.Request, of limits) {
+	s.countRate(r.Account, of.account)
+	if of.key != nil {
+		s.countRate(syncproto.OfKey(r.Key), of.key)
+	}
+}
 
 // countRate counts a request. Other edges, if there are any, learn of it from the writer.
-func (s *EdgeState) countRate(id int64, r *rate) {
+func (s *EdgeState) countRate(subject int64, r *rate) {
 	r.count++
 	if !r.listed && s.session.live > 1 {
 		r.listed = true
-		s.rates.accounts = append(s.rates.accounts, id)
+		s.rates.listed = append(s.rates.listed, subject)
 	}
 }
 
@@ -98,30 +157,29 @@ func (s *EdgeState) countRate(id int64, r *rate) {
 // into a message.
 func (s *EdgeState) takeRates(now int64) []syncproto.Rate {
 	minute := syncproto.Minute(now)
-	listed := s.rates.accounts
+	listed := s.rates.listed
 	n := min(len(listed), syncproto.MaxRates)
 	var rates []syncproto.Rate
-	for _, id := range listed[:n] {
-		a := s.leases.accounts.get(id)
-		if a == nil {
+	for _, subject := range listed[:n] {
+		r := s.rateOf(subject)
+		if r == nil {
 			continue
 		}
-		r := &a.rate
 		r.listed = false
 		if r.minute == minute && r.count != r.reported {
 			r.reported = r.count
-			rates = append(rates, syncproto.Rate{Account: id, Minute: minute, Count: int64(r.count)})
+			rates = append(rates, syncproto.Rate{Subject: subject, Minute: minute, Count: int64(r.count)})
 		}
 	}
-	s.rates.accounts = append(listed[:0], listed[n:]...)
+	s.rates.listed = append(listed[:0], listed[n:]...)
 	return rates
 }
 
 // noteOthers takes the counts of other edges.
 func (s *EdgeState) noteOthers(rates []syncproto.Rate) {
 	for _, o := range rates {
-		if a := s.leases.accounts.get(o.Account); a != nil {
-			a.rate.othersMinute, a.rate.others = o.Minute, int32(min(o.Count, 1<<30))
+		if r := s.rateOf(o.Subject); r != nil {
+			r.othersMinute, r.others = o.Minute, int32(min(o.Count, 1<<30))
 		}
 	}
 }

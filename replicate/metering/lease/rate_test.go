@@ -28,13 +28,13 @@ func TestRequestsAreToldToOtherEdges(t *testing.T) {
 	minute := syncproto.Minute(start)
 	for n := int64(1); n <= 3; n++ {
 		chargeCode(edge, start, fmt.Sprint("r", n), charge.Found)
-		require.Equal(t, []syncproto.Rate{{Account: 1, Minute: minute, Count: n}}, told(start))
+		require.Equal(t, []syncproto.Rate{{Subject: 1, Minute: minute, Count: n}}, told(start))
 	}
 	require.Empty(t, told(start), "nothing new")
 	chargeCode(edge, start, "of the minute before", charge.Found)
 	require.Empty(t, told(start+60_000))
 	chargeCode(edge, start+60_000, "of the next", charge.Found)
-	require.Equal(t, []syncproto.Rate{{Account: 1, Minute: minute + 1, Count: 1}}, told(start+60_000))
+	require.Equal(t, []syncproto.Rate{{Subject: 1, Minute: minute + 1, Count: 1}}, told(start+60_000))
 
 	alone, _ := granted(t, 100)
 	chargeCode(alone, start, "r", charge.Found)
@@ -50,7 +50,7 @@ func TestRequestsAtOtherEdgesCount(t *testing.T) {
 		edge := together(t)
 		require.Equal(t, "", edge.Charge(start, request("first", charge.Found), false).Verdict.Code)
 		others := &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Since: edge.session.seen, Upto: edge.session.seen, Live: 2, NowMillis: start,
-			Others: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(start) + c.minutes, Count: 4}}}
+			Others: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(start) + c.minutes, Count: 4}}}
 		edge.Sync(start)
 		edge.Apply(start, others, true)
 		require.Equal(t, c.code, edge.Charge(start, request("second", charge.Found), false).Verdict.Code, name)

@@ -43,7 +43,7 @@ func New(log Log) *EdgeState {
 	return &EdgeState{
 		log: log, session: session{live: 1}, standing: standing{status: syncproto.OK},
 		leases: newLeases(), usage: newUsage(), wants: newWants(), doubts: newDoubts(),
-		recent: newRecentIDs(), keyed: newKeyedCharges(), sandbox: newSandboxClients(),
+		rates: rates{keys: map[int64]*rate{}}, recent: newRecentIDs(), keyed: newKeyedCharges(), sandbox: newSandboxClients(),
 	}
 }
 

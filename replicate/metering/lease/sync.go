@@ -33,7 +33,7 @@ func (s *EdgeState) Watch(now, hold int64) *syncproto.Sync {
 // Idle reports whether a Sync now would have no content, and only show that the edge is alive.
 func (s *EdgeState) Idle() bool {
 	return s.outbox.inflight == nil && s.outbox.applied == s.outbox.sealed && !s.declaration.active &&
-		len(s.rates.accounts)+len(s.usage.current)+len(s.usage.late)+len(s.wants.pending)+s.returns.len()+s.doubts.len() == 0
+		len(s.rates.listed)+len(s.usage.current)+len(s.usage.late)+len(s.wants.pending)+s.returns.len()+s.doubts.len() == 0
 }
 
 // Lost says that the message under way was not answered: what it asked for is asked for

@@ -150,7 +150,7 @@ func (l *liar) sync(s *script) *syncproto.Sync {
 		m.Wants = append(m.Wants, syncproto.Want{Pool: l.pool(s), Target: s.near(20), Urgent: s.one(2)})
 	}
 	if s.one(4) {
-		m.Rates = []syncproto.Rate{{Account: 1, Minute: s.near(syncproto.Minute(l.now)), Count: s.near(10)}}
+		m.Rates = []syncproto.Rate{{Subject: 1, Minute: s.near(syncproto.Minute(l.now)), Count: s.near(10)}}
 	}
 	for range s.below(3) {
 		m.Declared = append(m.Declared, syncproto.Declared{Pool: l.pool(s), Granted: s.near(10)})

@@ -109,7 +109,7 @@ type Edge struct {
 	urgent  uint64 // newest version that should be sent at once
 	dropped uint64 // version up to which the edge has the news
 	news    []news
-	rates   []int64        // accounts whose counts at other edges changed
+	rates   []int64        // subjects whose counts at other edges changed
 	listed  map[int64]bool // the same, as a set
 }
 

@@ -192,21 +192,21 @@ func TestRatesOfOtherMinutesAreNotTold(t *testing.T) {
 	one, session := f.hello("one", syncproto.Hello{Boot: 1})
 	minute := syncproto.Minute(at)
 	tell := func(now, minute, count int64) {
-		f.l.Sync(now, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: minute, Count: count}}})
+		f.l.Sync(now, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: minute, Count: count}}})
 	}
 	others := func(times int) []syncproto.Rate { return f.exchange("two", n, times).Others }
 	tell(at, minute-2, 5)
 	tell(at, minute+2, 6)
 	require.Empty(t, others(1))
 	tell(at, minute-1, 7)
-	require.Equal(t, []syncproto.Rate{{Account: 1, Minute: minute - 1, Count: 7}}, others(1))
+	require.Equal(t, []syncproto.Rate{{Subject: 1, Minute: minute - 1, Count: 7}}, others(1))
 	tell(at, minute, 3)
 	tell(at, minute, 2) // an older message
 	tell(at, minute-1, 9)
-	require.Equal(t, []syncproto.Rate{{Account: 1, Minute: minute, Count: 3}}, others(1))
+	require.Equal(t, []syncproto.Rate{{Subject: 1, Minute: minute, Count: 3}}, others(1))
 	require.Empty(t, others(1), "told once")
 	unknown := f.l.Edge("one")
-	f.l.Sync(at, unknown, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 99, Minute: minute, Count: 5}}})
+	f.l.Sync(at, unknown, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 99, Minute: minute, Count: 5}}})
 	require.Empty(t, others(1))
 }
 
@@ -217,11 +217,11 @@ func TestRatesAreOfTheSession(t *testing.T) {
 	n := f.start(emptyDisk())
 	f.serve("two", n)
 	one, session := f.hello("one", syncproto.Hello{Boot: 1})
-	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(at), Count: 5}}})
+	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 5}}})
 	two := f.l.Edge("two")
 	fresh := f.l.Hello(at, two, &syncproto.Hello{Boot: 77}).Session // an empty state directory
 	require.Empty(t, say(f.l, at, two, fresh).Others)
-	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(at), Count: 6}}})
+	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 6}}})
 	require.Empty(t, say(f.l, at, two, fresh).Others)
 }
 
@@ -256,4 +256,22 @@ func TestCompensationsAreEntered(t *testing.T) {
 	c.commit()
 	require.EqualValues(t, 1, c.ledger.Account(1).Credits().Spent)
 	c.checkJournal(1)
+}
+
+// TestRatesOfAKeyAreToldWhereItIsServed, and to no edge that has never seen it.
+func TestRatesOfAKeyAreToldWhereItIsServed(t *testing.T) {
+	f := newFixture(t, 1, "one", "two", "three")
+	n := f.start(emptyDisk())
+	f.serve("two", n) // with key 1
+	one, session := f.hello("one", syncproto.Hello{Boot: 1})
+	three, idle := f.hello("three", syncproto.Hello{Boot: 1})
+	rate := syncproto.Rate{Subject: syncproto.OfKey(1), Minute: syncproto.Minute(at), Count: 5}
+	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{rate, {Subject: syncproto.OfKey(2), Minute: rate.Minute, Count: 5}}})
+	require.Equal(t, []syncproto.Rate{rate}, f.exchange("two", n, 1).Others)
+	require.Empty(t, f.exchange("two", n, 1).Others, "told once")
+	require.Empty(t, say(f.l, at, three, idle).Others)
+	for _, minute := range []int64{1 << 46, -1 << 46} { // a broken edge's
+		f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: rate.Subject, Minute: minute, Count: 9}}})
+	}
+	require.Empty(t, f.exchange("two", n, 1).Others)
 }

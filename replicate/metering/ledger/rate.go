@@ -2,7 +2,7 @@ package ledger
 
 import "regedge/replicate/metering/syncproto"
 
-// rate counts the requests of an account in a minute, by edge. It is not stored: the rate
+// rate counts the requests of an account, or of a key with a rate of its own, in a minute, by edge. It is not stored: the rate
 // limit is approximate.
 type rate struct {
 	minute int64
@@ -14,19 +14,21 @@ type rate struct {
 // the sum over all edges must fit into a reply.
 const maxRate = 1 << 32
 
-// takeRates notes an edge's counts, and lists the accounts for the other edges that hold
-// credits of them.
+// takeRates notes an edge's counts, and lists their subjects for the other edges that may get such requests.
 func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	l.forgetRates(syncproto.Minute(now))
 	for _, r := range rates {
-		a := l.accounts[r.Account]
-		if a == nil || r.Minute < l.rateMinute-1 || r.Minute > l.rateMinute+1 {
+		if r.Minute < l.rateMinute-1 || r.Minute > l.rateMinute+1 {
 			continue
 		}
-		known := l.rates[r.Account]
+		holders, ok := l.holders(r)
+		if !ok {
+			continue
+		}
+		known := l.rates[r.Subject]
 		if known == nil {
 			known = &rate{minute: r.Minute, counts: map[*Edge]int64{}}
-			l.rates[r.Account] = known
+			l.rates[r.Subject] = known
 		}
 		if r.Minute > known.minute {
 			known.minute, known.total = r.Minute, 0
@@ -35,31 +37,48 @@ func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 		if count := min(r.Count, maxRate); r.Minute == known.minute && count > known.counts[e] {
 			known.total += count - known.counts[e]
 			known.counts[e] = count
-			l.listRate(a, e)
+			listRate(r.Subject, holders, e)
 		}
 	}
 }
 
-// listRate lists the account for every other edge that may get requests of it.
-func (l *Ledger) listRate(a *Account, from *Edge) {
-	for _, h := range a.credits.leases {
+// holders are the leases of the edges that serve the subject of a rate: of the account's credits, or of the key's
+// not-found lookups, without which no edge answers a key. ok is false for one that is not known.
+func (l *Ledger) holders(r syncproto.Rate) (leases []*Lease, ok bool) {
+	if key := syncproto.KeyOf(r.Subject); key != 0 {
+		p := l.pools[syncproto.Pool{Kind: syncproto.NotFound, Subject: key, Window: syncproto.Day(60_000 * r.Minute)}]
+		if p == nil {
+			return nil, false
+		}
+		return p.leases, len(p.leases) > 0
+	}
+	a := l.accounts[r.Subject]
+	if a == nil {
+		return nil, false
+	}
+	return a.credits.leases, true
+}
+
+// listRate lists a subject for every other edge that may get requests of it.
+func listRate(subject int64, holders []*Lease, from *Edge) {
+	for _, h := range holders {
 		to := h.edge
-		if to == from || to.current != h.epoch || to.listed[a.ID] {
+		if to == from || to.current != h.epoch || to.listed[subject] {
 			continue
 		}
-		to.listed[a.ID] = true
-		to.rates = append(to.rates, a.ID)
+		to.listed[subject] = true
+		to.rates = append(to.rates, subject)
 	}
 }
 
-// otherRates lists the counts of all other edges, for accounts where they changed.
+// otherRates lists the counts of all other edges, for subjects where they changed.
 func (l *Ledger) otherRates(e *Edge) []syncproto.Rate {
 	n := min(len(e.rates), syncproto.MaxRates)
 	var told []syncproto.Rate
 	for _, id := range e.rates[:n] {
 		delete(e.listed, id)
 		if r := l.rates[id]; r != nil {
-			told = append(told, syncproto.Rate{Account: id, Minute: r.minute, Count: r.total - r.counts[e]})
+			told = append(told, syncproto.Rate{Subject: id, Minute: r.minute, Count: r.total - r.counts[e]})
 		}
 	}
 	e.rates = append(e.rates[:0], e.rates[n:]...)

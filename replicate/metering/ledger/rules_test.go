@@ -217,7 +217,7 @@ func TestRatesOfManyEdgesFitAReply(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		e := f.l.Edge(name)
 		session := f.l.Hello(at, e, &syncproto.Hello{Boot: 1}).Session
-		f.l.Sync(at, e, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(at), Count: 1<<47 - 1}}})
+		f.l.Sync(at, e, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 1<<47 - 1}}})
 	}
 	r := f.exchange("three", n, 1)
 	require.Len(t, r.Others, 1)

@@ -64,7 +64,7 @@ func counter(t *testing.T, l *ledger.Ledger, name string, boot uint64) (s *spend
 	s = newSpender(t, l, name, boot)
 	s.want(1, creditsOf1)
 	tell = func(minute, count int64) []syncproto.Rate {
-		return s.sync(syncproto.Sync{Rates: []syncproto.Rate{{Account: 77, Minute: minute, Count: 1}, {Account: 1, Minute: minute, Count: count}}}).Others
+		return s.sync(syncproto.Sync{Rates: []syncproto.Rate{{Subject: 77, Minute: minute, Count: 1}, {Subject: 1, Minute: minute, Count: count}}}).Others
 	}
 	return s, tell, func() []syncproto.Rate { return s.sync(syncproto.Sync{}).Others }
 }
@@ -74,7 +74,7 @@ func TestEachEdgeHearsOfTheRequestsAtAllOthers(t *testing.T) {
 	l := newLedger(t, 1, 100, "one", "two", "three")
 	minute := syncproto.Minute(at)
 	rate := func(minute, count int64) []syncproto.Rate {
-		return []syncproto.Rate{{Account: 1, Minute: minute, Count: count}}
+		return []syncproto.Rate{{Subject: 1, Minute: minute, Count: count}}
 	}
 	_, tellOne, _ := counter(t, l, "one", 1)
 	_, tellTwo, two := counter(t, l, "two", 2)
@@ -101,7 +101,7 @@ func TestRatesAreForgottenAfterAMinute(t *testing.T) {
 		two.now = at + after*60_000
 		require.Equal(t, told, len(others()) == 1, "%d minutes later", after)
 		if !told {
-			l.Sync(two.now, l.Edge("one"), &syncproto.Sync{Session: l.Hello(two.now, l.Edge("one"), &syncproto.Hello{Boot: 1, Epoch: 1}).Session, Rates: []syncproto.Rate{{Account: 1, Minute: minute + after, Count: 2}}})
+			l.Sync(two.now, l.Edge("one"), &syncproto.Sync{Session: l.Hello(two.now, l.Edge("one"), &syncproto.Hello{Boot: 1, Epoch: 1}).Session, Rates: []syncproto.Rate{{Subject: 1, Minute: minute + after, Count: 2}}})
 			require.EqualValues(t, 2, others()[0].Count, "and counting goes on")
 		}
 	}

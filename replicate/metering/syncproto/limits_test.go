@@ -86,9 +86,9 @@ func TestNumbersOfAMessageAreReadUpToTheirLimits(t *testing.T) {
 		"returned": {0, mostUnits, sync(func(s *syncproto.Sync, n int64) {
 			s.Batch = &syncproto.Batch{Returns: []syncproto.Return{{Pool: credits, Units: n}}}
 		})},
-		"rate's account": {1, mostID, sync(func(s *syncproto.Sync, n int64) { s.Rates = []syncproto.Rate{{Account: n}} })},
-		"rate's minute":  {0, mostUnits, sync(func(s *syncproto.Sync, n int64) { s.Rates = []syncproto.Rate{{Account: 1, Minute: n}} })},
-		"rate":           {0, mostUnits, sync(func(s *syncproto.Sync, n int64) { s.Rates = []syncproto.Rate{{Account: 1, Count: n}} })},
+		"rate's account": {1, mostID, sync(func(s *syncproto.Sync, n int64) { s.Rates = []syncproto.Rate{{Subject: n}} })},
+		"rate's minute":  {0, mostUnits, sync(func(s *syncproto.Sync, n int64) { s.Rates = []syncproto.Rate{{Subject: 1, Minute: n}} })},
+		"rate":           {0, mostUnits, sync(func(s *syncproto.Sync, n int64) { s.Rates = []syncproto.Rate{{Subject: 1, Count: n}} })},
 		"account":        {1, mostID, reported(func(u *syncproto.Usage, n int64) { u.Account = n })},
 		"key":            {1, mostID, reported(func(u *syncproto.Usage, n int64) { u.Key = n })},
 		"count":          {-syncproto.MaxCount, syncproto.MaxCount, reported(func(u *syncproto.Usage, n int64) { u.Count = n })},
@@ -145,7 +145,7 @@ func TestListsOfAMessageAreReadUpToTheirLimits(t *testing.T) {
 			s.Wants = slices.Repeat([]syncproto.Want{{Pool: credits, Target: 1}}, n)
 		})},
 		"rates": {syncproto.MaxRates, sync(func(s *syncproto.Sync, n int) {
-			s.Rates = slices.Repeat([]syncproto.Rate{{Account: 1, Count: 1}}, n)
+			s.Rates = slices.Repeat([]syncproto.Rate{{Subject: 1, Count: 1}}, n)
 		})},
 		"declared leases": {syncproto.MaxDeclared, sync(func(s *syncproto.Sync, n int) {
 			s.Declared = slices.Repeat([]syncproto.Declared{{Pool: credits, Granted: 1}}, n)

@@ -228,7 +228,7 @@ func (d *Decoder) window() int32  { return int32(d.between(0, math.MaxInt32)) }
 func encodeRates(e *Encoder, rates []Rate) {
 	e.Uint(uint64(len(rates)))
 	for _, r := range rates {
-		e.Int(r.Account)
+		e.Int(r.Subject)
 		e.Int(r.Minute)
 		e.Int(r.Count)
 	}
@@ -236,7 +236,7 @@ func encodeRates(e *Encoder, rates []Rate) {
 
 func decodeRates(d *Decoder) []Rate {
 	return list(d, MaxRates, func() Rate {
-		return Rate{Account: d.subject(), Minute: d.units(), Count: d.units()}
+		return Rate{Subject: d.subject(), Minute: d.units(), Count: d.units()}
 	})
 }
 

@@ -30,7 +30,7 @@ func messages() []syncproto.Message {
 		{Number: 1, Sync: &syncproto.Sync{
 			Session: 1, Seen: 2, NowMillis: 4, Batch: batch(),
 			Wants:        []syncproto.Want{{Pool: syncproto.Pool{Kind: syncproto.Volume, Subject: 9, Window: 24_322}, Target: 60, Urgent: true}},
-			Rates:        []syncproto.Rate{{Account: 9, Minute: 29_000_000, Count: 17}},
+			Rates:        []syncproto.Rate{{Subject: 9, Minute: 29_000_000, Count: 17}},
 			Declared:     []syncproto.Declared{{Pool: syncproto.Pool{Kind: syncproto.NotFound, Subject: 9, Window: 20_000}, Granted: 10}},
 			DeclaredLast: true,
 		}},
@@ -44,7 +44,7 @@ func reply() *syncproto.Reply {
 			{Version: 6, Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: 1}, Granted: 10, UntilMillis: 99, Recall: true, Balance: 12},
 			{Version: 5, Pool: syncproto.Pool{Kind: syncproto.Volume, Subject: 1, Window: 24_322}, Granted: 10, Dry: true},
 		},
-		Others: []syncproto.Rate{{Account: 1, Minute: 2, Count: 3}},
+		Others: []syncproto.Rate{{Subject: 1, Minute: 2, Count: 3}},
 	}
 }
 

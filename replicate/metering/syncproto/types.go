@@ -109,12 +109,23 @@ type Want struct {
 	Urgent bool
 }
 
-// Rate is a count of one account's requests in a UTC minute (minutes since 1970).
+// Rate is a count of requests in a UTC minute (minutes since 1970). Subject is the account, or OfKey of a key
+// that has a rate of its own.
 type Rate struct {
-	Account int64
+	Subject int64
 	Minute  int64
 	Count   int64
 }
+
+// keyRates is beyond every id of an account. A program that does not know of keys' rates takes what is above it for
+// unknown accounts.
+const keyRates = 1 << 52
+
+// OfKey is the subject of a key's rate.
+func OfKey(key int64) int64 { return keyRates + key }
+
+// KeyOf returns the key of a rate's subject, 0 for that of an account.
+func KeyOf(subject int64) int64 { return max(subject-keyRates, 0) }
 
 // Declared is a lease that the edge holds, with the sum of its grants.
 type Declared struct {

@@ -69,6 +69,8 @@ type Key struct {
 	OldEnds  *time.Time `json:"old_ends"`
 	// Allowed are the networks from which it may be used, in CIDR form; none for all.
 	Allowed []string `json:"allowed_addresses"`
+	// PerMinute bounds its requests in a UTC minute, 0 for as many as the plan allows.
+	PerMinute int64 `json:"per_minute"`
 }
 
 // Active reports whether the key was neither revoked nor has expired.
@@ -82,13 +84,16 @@ type KeyChange struct {
 	NeverExpires bool `json:"never_expires,omitempty"`
 	// Allowed are networks and addresses from which it may be used from now on; an empty list allows all.
 	Allowed *[]string `json:"allowed_addresses,omitempty"`
+	// PerMinute is at most the plan's; 0 takes the limit away.
+	PerMinute *int64 `json:"per_minute,omitempty"`
 }
 
 // KeySettings describe a key that is made. The zero value is a key without a name and without limits.
 type KeySettings struct {
-	Name    string     `json:"name"`
-	Expires *time.Time `json:"expires,omitempty"`
-	Allowed []string   `json:"allowed_addresses,omitempty"`
+	Name      string     `json:"name"`
+	Expires   *time.Time `json:"expires,omitempty"`
+	Allowed   []string   `json:"allowed_addresses,omitempty"`
+	PerMinute int64      `json:"per_minute,omitempty"`
 }
 
 // NewKey is a new API key with its secret, which is shown only once.

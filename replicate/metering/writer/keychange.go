@@ -46,17 +46,29 @@ func endOf(expires *time.Time, nowMillis int64) (any, error) {
 }
 
 // activeKey reads a key that is to be changed, and names its account in the audit log.
-func activeKey(ctx context.Context, r *http.Request, tx *sql.Tx, nowMillis, id int64) error {
+func activeKey(ctx context.Context, r *http.Request, tx *sql.Tx, nowMillis, id int64) (Key, error) {
 	k, err := readKey(ctx, tx, nowMillis, id)
 	if err != nil {
-		return err
+		return k, err
 	}
 	if err := checkOwn(r, k); err != nil {
-		return err
+		return k, err
 	}
 	setActAccount(r, k.Account)
 	if !k.Active() {
-		return ErrKeyEnded
+		return k, ErrKeyEnded
+	}
+	return k, nil
+}
+
+// checkPerMinute refuses a key's rate that is beyond the plan's.
+func checkPerMinute(ctx context.Context, tx *sql.Tx, plan string, perMinute int64) error {
+	p, err := scanPlan(tx.QueryRowContext(ctx, selectPlans+` WHERE id = ?`, plan))
+	switch {
+	case err != nil:
+		return err
+	case perMinute < 0 || perMinute > p.PerMinute:
+		return fmt.Errorf("%w: a key has at most the requests a minute of its plan, %d", ErrMalformed, p.PerMinute)
 	}
 	return nil
 }
@@ -85,19 +97,29 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 		}
 	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		if err := activeKey(ctx, r, tx, now, id); err != nil {
+		k, err := activeKey(ctx, r, tx, now, id)
+		if err != nil {
 			return err
+		}
+		if body.PerMinute != nil {
+			a, err := readAccountRow(ctx, tx, now, k.Account)
+			if err != nil {
+				return err
+			}
+			if err := checkPerMinute(ctx, tx, a.Plan, *body.PerMinute); err != nil {
+				return err
+			}
 		}
 		expires, err := endOf(body.Expires, now)
 		if err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET name = coalesce(?1, name),
-			expires_at = CASE WHEN ?3 THEN NULL ELSE coalesce(?2, expires_at) END, allowed = coalesce(unhex(?5), allowed)
-			WHERE id = ?4`, body.Name, expires, body.NeverExpires, id, allowed)
+			expires_at = CASE WHEN ?3 THEN NULL ELSE coalesce(?2, expires_at) END, allowed = coalesce(unhex(?5), allowed),
+			per_minute = coalesce(?6, per_minute) WHERE id = ?4`, body.Name, expires, body.NeverExpires, id, allowed, body.PerMinute)
 		return err
 	}
-	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil))
+	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil || body.PerMinute != nil))
 }
 
 func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {
@@ -117,7 +139,7 @@ func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
 	hash := sha256.Sum256([]byte(answer.Secret))
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		if err := activeKey(ctx, r, tx, now, id); err != nil {
+		if _, err := activeKey(ctx, r, tx, now, id); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE api_key SET old_hash = CASE WHEN ?3 > ?4 THEN hash END, old_shown = shown, old_ends_at = ?3,

@@ -37,14 +37,14 @@ func mayAddKey(ctx context.Context, tx *sql.Tx, nowMillis, account int64) error 
 	return &throttledError{wait, fmt.Sprintf("of an account, %d keys a day may be made with its tokens", newKeysADay)}
 }
 
-const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at, allowed FROM api_key`
+const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at, allowed, per_minute FROM api_key`
 
 func scanKey(row interface{ Scan(...any) error }, nowMillis int64) (Key, error) {
 	var k Key
 	var created int64
 	var revoked, expires, oldEnds sql.NullInt64
 	var allowed []byte
-	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds, &allowed)
+	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds, &allowed, &k.PerMinute)
 	k.Allowed = networksOf(allowed)
 	k.Created = time.UnixMilli(created).UTC()
 	k.Revoked, k.Expires, k.OldEnds = timeOf(revoked), timeOf(expires), timeOf(oldEnds)
@@ -140,13 +140,17 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 				return err
 			}
 		}
+		if err := checkPerMinute(ctx, tx, a.Plan, body.PerMinute); err != nil {
+			return err
+		}
 		expires, err := endOf(body.Expires, now)
 		if err != nil {
 			return err
 		}
 		hash := sha256.Sum256([]byte(answer.Secret))
-		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at, allowed) VALUES (?, ?, ?, ?, ?, ?, unhex(?))`,
-			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires, allowed)
+		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at, allowed, per_minute)
+			VALUES (?, ?, ?, ?, ?, ?, unhex(?), ?)`,
+			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires, allowed, body.PerMinute)
 		if err != nil {
 			return err
 		}

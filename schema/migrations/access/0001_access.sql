@@ -26,6 +26,7 @@ CREATE TABLE api_key (
   -- The networks from which it may be used, empty for all: of each one byte with the length of its address (4 or
   -- 16), one with the bits of its prefix, and the address.
   allowed BLOB NOT NULL DEFAULT x'',
+  per_minute INTEGER NOT NULL DEFAULT 0, -- requests per UTC minute with this key, 0 for as many as the plan allows
   -- The secret before the last rotation, valid beside the new one until its own end.
   old_hash    BLOB,
   old_ends_at INTEGER NOT NULL DEFAULT 0
