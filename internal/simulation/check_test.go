@@ -327,7 +327,7 @@ func (s *sim) spendAll(id int64, b *balance) {
 		if code == "" && n < balance {
 			continue
 		}
-		if s.unknownToLedger(id) || s.claimedVolume[id] >= leastVolume && volumeGone[code] {
+		if s.unknownToLedger(id) || s.volumeClaimed(id, code) {
 			return
 		}
 		require.Equal(s.t, charge.InsufficientCredits, code, "account %d, with %d of %d spent", id, n, balance)
@@ -335,6 +335,9 @@ func (s *sim) spendAll(id int64, b *balance) {
 		return
 	}
 }
+
+// volumeClaimed reports whether an answer may come from false claims of an account's volume.
+func (s *sim) volumeClaimed(id int64, code string) bool { return s.claimedVolume[id] >= leastVolume && volumeGone[code] }
 
 // volumeGone are the answers where false claims used up the volume. Of the last units, one edge may hold that of the
 // credits and another that of the volume, each recalled for the other.
