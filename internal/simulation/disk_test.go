@@ -65,6 +65,21 @@ type disk struct {
 	abandoned   bool
 	flipped     int
 	batchesLost map[[2]uint64]bool
+	// freed has the content of files that were removed, the newest last: their blocks are given to other files.
+	freed [][]byte
+}
+
+// freedFiles is of how many removed files the content is kept.
+const freedFiles = 4
+
+// free gives the blocks of a file that is removed to those that are written next.
+func (d *disk) free(n *inode) {
+	if n == nil {
+		return
+	}
+	n.fold()
+	d.freed = append(d.freed, slices.Clone(n.data))
+	d.freed = d.freed[max(len(d.freed)-freedFiles, 0):]
 }
 
 func newDisk() *disk {
@@ -95,7 +110,7 @@ func (d *disk) losePower(random *rand.Rand) bool {
 			n, lost = before, true
 		}
 		if n != nil {
-			lost = n.losePower(random) || lost
+			lost = n.losePower(random, d.freed) || lost
 			files[name] = n
 		}
 	}
@@ -131,9 +146,9 @@ func (d *disk) names() []string {
 }
 
 // losePower leaves the file as any subset of its dirty pages makes it: each is as the disk had
-// it, as memory had it or, where the file was truncated, zeros. The length is the old one,
-// the new one or one between. It reports whether anything written was lost.
-func (n *inode) losePower(random *rand.Rand) bool {
+// it, as memory had it or, where the file was truncated, zeros. Where the file grew it may be what a removed file had
+// at that place. The length is the old one, the new one or one between. It reports whether anything written was lost.
+func (n *inode) losePower(random *rand.Rand, freed [][]byte) bool {
 	n.fold()
 	written := n.data[:n.end]
 	if !n.clean() {
@@ -145,11 +160,17 @@ func (n *inode) losePower(random *rand.Rand) bool {
 			after = make([]byte, sizes[0]+random.IntN(sizes[1]-sizes[0]+1))
 		}
 		all, none := random.IntN(6) == 0, random.IntN(6) == 0 // of the dirty pages, so that either is common
+		var stale []byte
+		if len(freed) > 0 && random.IntN(2) == 0 {
+			stale = freed[random.IntN(len(freed))]
+		}
 		for at := 0; at < len(after); at += pageBytes {
 			source := n.onDisk
 			switch {
 			case all || !none && random.IntN(2) == 0:
 				source = n.data
+			case at >= len(n.onDisk) && stale != nil:
+				source = stale
 			case n.cut >= 0 && at >= n.cut && random.IntN(3) == 0:
 				continue
 			}

@@ -16,7 +16,7 @@
 //   - an edge's disk is full, fails to sync, or is erased, swapped or replaced by an older
 //     copy. The process may end in the middle of a write. In half of the runs segments of the
 //     journal are written through memory. Pages that were not synced reach the disk at any
-//     time and in any order, and a power cut leaves any subset of them. Bits flip in what was durable,
+//     time and in any order, and a power cut leaves any subset of them, or what a removed file had there. Bits flip in what was durable,
 //     in records, snapshots and heads of frames, and in the batches that were reported;
 //   - the ledger's database fails at any statement, hangs for up to 18 s, commits and returns an error,
 //     ends with its writer, or is restored from a backup;

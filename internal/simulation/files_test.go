@@ -77,6 +77,7 @@ func (m mount) Remove(name string) error {
 	if err != nil {
 		return err
 	}
+	m.free(m.files[name])
 	delete(m.files, name)
 	if last {
 		return errDead

@@ -37,6 +37,7 @@ var mutants = []mutant{
 	{name: "reported-batches-not-archived", change: returnNil},
 	{name: "failed-sync-ignored", change: never},
 	{name: "failed-write-not-cut-off", change: never},
+	{name: "frame-not-bound-to-its-place", change: replaceWith("return 0")},
 	{name: "checksum-ignored", change: replaceWith("return true")},
 	{name: "damage-taken-for-a-torn-tail", change: always},
 	{name: "segment-dropped-before-archive-durable", change: skip},

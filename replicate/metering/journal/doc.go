@@ -23,8 +23,8 @@
 // When Write returns nil, the group is in the kernel's page cache and survives the end of the
 // process. When Sync returns nil, what was written before it started is durable and survives
 // a power cut. Anything written later may be lost in a power cut, in part and out of order:
-// any page may hold its old content, its new content or zeros, whatever became of
-// the pages around it. Open cuts a segment where the first of this can't be read, so that no record
+// any page may hold its old content, its new content, zeros, or what its blocks had in another file,
+// whatever became of the pages around it. Open cuts a segment where the first of this can't be read, so that no record
 // behind such a hole comes back. Replayed.Torn says
 // how much was cut; pages that came back as zeros don't count, since they look like space that
 // was never written. A segment whose

@@ -47,6 +47,7 @@ func (f fileOf) mask(at int64) uint64 {
 	x := uint64(f)*0x9E3779B97F4A7C15 + uint64(at)
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
 	x = (x ^ x>>27) * 0x94D049BB133111EB
+	//mutant:frame-not-bound-to-its-place
 	return x ^ x>>31
 }
 

@@ -77,10 +77,7 @@ func (c *Changes) pool(p *Pool) {
 	}
 }
 
-func (c *Changes) lease(h *Lease) {
-	delete(c.removed, h)
-	c.leases[h] = true
-}
+func (c *Changes) lease(h *Lease) { c.leases[h] = true }
 
 func (c *Changes) removeLease(h *Lease) {
 	delete(c.leases, h)

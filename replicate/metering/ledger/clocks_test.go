@@ -121,3 +121,33 @@ func TestUsageIsBookedInWindowsOfAboutNow(t *testing.T) {
 		require.Equal(t, booked, spendOf(t, newLedger(t, 1, 100, "one"), pool, pool.Window*24, charge.NotFound), "%d days from now", days)
 	}
 }
+
+// TestALeaseOfAPastWindowIsNoNews, although its edge has not seen it yet.
+func TestALeaseOfAPastWindowIsNoNews(t *testing.T) {
+	l := newLedger(t, 1, 100, "one")
+	one := newSpender(t, l, "one", 1)
+	volume := volumeOf(syncproto.Month(at))
+	one.want(3, volume, creditsOf1)
+	rows := say(l, at+100*day, one.e, one.session).Rows
+	require.NotEmpty(t, rows, "of its credits")
+	for _, row := range rows {
+		require.NotEqual(t, volume, row.Pool)
+	}
+}
+
+// TestAPoolThatIsOpenAgainIsKept: the clock was set back before the end of the window was committed.
+func TestAPoolThatIsOpenAgainIsKept(t *testing.T) {
+	l, db, commit := onFile(t)
+	require.NoError(t, l.AddAccount(1, "scale"))
+	volume := volumeOf(syncproto.Month(at))
+	require.EqualValues(t, 3, spendOf(t, l, volume, syncproto.Hour(at), charge.Found))
+	require.NoError(t, commit())
+	e := l.Edge("one")
+	say(l, at+100*day, e, l.Hello(at, e, &syncproto.Hello{Boot: 1, Epoch: e.Epoch, Sealed: 1}).Session)
+	require.Zero(t, l.Spent(volume))
+	require.EqualValues(t, 3, spendOf(t, l, volume, syncproto.Hour(at), charge.Found))
+	require.NoError(t, commit())
+	loaded, err := ledger.Load(t.Context(), db)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, loaded.Spent(volume))
+}

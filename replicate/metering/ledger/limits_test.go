@@ -223,6 +223,9 @@ func TestRatesAreOfTheSession(t *testing.T) {
 	require.Empty(t, say(f.l, at, two, fresh).Others)
 	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 6}}})
 	require.Empty(t, say(f.l, at, two, fresh).Others)
+	say(f.l, at, two, fresh, syncproto.Want{Pool: creditsOf1, Target: 1})
+	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(at), Count: 7}}})
+	require.Len(t, say(f.l, at, two, fresh).Others, 1, "it hears of them once it holds credits again")
 }
 
 // TestCompensationsAreEntered in the account's journal.

@@ -69,6 +69,8 @@ func TestOperatorsSeeWhatIsOut(t *testing.T) {
 	require.EqualValues(t, 26, all)
 	require.EqualValues(t, 16, stale)
 	require.Zero(t, one.e.Applied(), "of its newest epoch")
+	require.Equal(t, syncproto.Superseded, l.Hello(at, one.e, &syncproto.Hello{Boot: 1, Epoch: one.epoch, Sealed: 1}).Status)
+	require.Zero(t, one.e.Applied(), "also while an older one has the session")
 	require.NoError(t, l.Retire(at, "one", true))
 	all, stale = l.Out(one.e)
 	require.EqualValues(t, 10, all, "the rest is lost")

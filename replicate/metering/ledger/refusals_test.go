@@ -44,6 +44,9 @@ func TestARetiredEdgeDeclaresNothing(t *testing.T) {
 	f.l.Sync(at, e, &syncproto.Sync{Session: session, DeclaredLast: true, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: 20}}})
 	require.True(t, f.l.Restoring)
 	require.Zero(t, f.credits().Leased+f.credits().Lost, "a retired edge's leases are no longer granted")
+	f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: 1, Usage: []syncproto.Usage{found(4)}}})
+	require.NoError(t, f.l.Check())
+	require.Zero(t, f.credits().Spent, "nor are they for what it reports")
 }
 
 // TestVoidsAreBookedBeforeCharges reports, in one batch, five charges and then the voids of five
@@ -109,6 +112,7 @@ func TestAnEdgeWithoutAnEpochIsAwaited(t *testing.T) {
 	f := newFixture(t, 9, "one", "two")
 	f.l.Restore()
 	require.NoError(t, f.l.AddEdge("three"))
+	require.Equal(t, []string{"one", "three", "two"}, f.l.Awaited())
 	for _, name := range []string{"one", "three"} {
 		e, session := f.hello(name, syncproto.Hello{Boot: 1, Epoch: 5, Granted: 30})
 		want := syncproto.Want{Pool: creditsOf1, Target: 100, Urgent: true}

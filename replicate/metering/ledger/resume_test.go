@@ -145,3 +145,50 @@ func TestARowThatCannotBeWrittenFailsTheCommit(t *testing.T) {
 	require.NoError(t, l.AddAccount(1, "scale"))
 	require.ErrorContains(t, commit(), "write accounts")
 }
+
+// TestARecallGoesOnAfterAStepThatWasNotCommitted: the node that holds what another one waits for is told of all its
+// leases anew, and would else keep it.
+func TestARecallGoesOnAfterAStepThatWasNotCommitted(t *testing.T) {
+	old, db, commit := onFile(t)
+	_, err := db.Exec(`INSERT INTO node (name, token_hash, created_at) VALUES ('two', x'01', 0)`)
+	require.NoError(t, err)
+	require.NoError(t, old.AddEdge("two"))
+	require.NoError(t, old.AddAccount(1, "scale"))
+	require.NoError(t, old.ChangeCredits(at, 1, 1, ledger.EntryBought, ""))
+	one, two := newSpender(t, old, "one", 1), newSpender(t, old, "two", 2)
+	one.want(1, creditsOf1)
+	two.want(1, creditsOf1)
+	require.NoError(t, commit())
+	l, err := ledger.Load(t.Context(), db)
+	require.NoError(t, err)
+	l.CarryOver(old)
+	l.Resume(old)
+	one.l, one.e = l, l.Edge("one")
+	rows := one.sync(syncproto.Sync{}).Rows
+	require.NotEmpty(t, rows)
+	require.True(t, rows[len(rows)-1].Recall)
+}
+
+// TestARepeatedHelloIsNoCopyAfterAStepThatWasNotCommitted: a delayed Hello of an epoch that has ended since.
+func TestARepeatedHelloIsNoCopyAfterAStepThatWasNotCommitted(t *testing.T) {
+	again := func(l *ledger.Ledger, one *spender) *syncproto.Reply {
+		return l.Hello(at, one.e, &syncproto.Hello{Boot: 1, Epoch: one.epoch})
+	}
+	l, one := resumed(t, func(l *ledger.Ledger, one *spender) {
+		next := newSpender(t, l, "one", 2)
+		again(l, one)
+		first := one.epoch
+		next.session = l.Hello(at, next.e, &syncproto.Hello{Boot: 2, Epoch: next.epoch}).Session
+		next.sync(syncproto.Sync{Batch: &syncproto.Batch{Seq: 1, Of: first}})
+		require.Equal(t, syncproto.Superseded, again(l, one).Status)
+	}, func(*ledger.Ledger, *spender) {})
+	require.Equal(t, syncproto.Superseded, again(l, one).Status)
+}
+
+// TestANodeLivesOnAfterAStepThatWasNotCommitted, also before its next message: the grants of others are shared with it.
+func TestANodeLivesOnAfterAStepThatWasNotCommitted(t *testing.T) {
+	never := func(*ledger.Ledger, *spender) {}
+	l, one := resumed(t, never, never)
+	require.True(t, one.e.IsLive(at))
+	require.Equal(t, 1, l.LiveEdges(at))
+}

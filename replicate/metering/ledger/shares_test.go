@@ -117,6 +117,8 @@ func TestARetiredEdgeIsNotAwaited(t *testing.T) {
 	require.Equal(t, []string{"three"}, l.Awaited())
 	two.sync(syncproto.Sync{DeclaredLast: true, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: 20}}})
 	require.Zero(t, l.Account(1).Credits().Leased, "it has declared already")
+	require.NoError(t, l.Retire(at, "three", false))
+	require.False(t, l.Restoring, "nobody is awaited any more")
 }
 
 // TestADeclarationAddsWhatTheLedgerLacks to what it has, also after a pool that is gone.
@@ -165,6 +167,14 @@ func TestAnAccountThatARestoreMissesIsNearThoseThatAreKnown(t *testing.T) {
 		one.batch([]syncproto.Usage{use})
 		require.Equal(t, made, l.Account(id) != nil, id)
 	}
+	l := newLedger(t, 9, 100, "one")
+	require.NoError(t, l.AddAccount(1+most, "scale"))
+	require.NoError(t, l.AddAccount(2, "scale"))
+	l.Restore()
+	use := found(1)
+	use.Account = 2 + most
+	newSpender(t, l, "one", 1).batch([]syncproto.Usage{use})
+	require.NotNil(t, l.Account(use.Account), "near the greatest, whichever came last")
 }
 
 // TestARestoreThatFoundNothingMissingEntersNothing into the accounts' journals.

@@ -135,4 +135,11 @@ func TestSpentCreditsAreEnteredOnceAnHour(t *testing.T) {
 	c.now += 60 * 60 * 1000
 	spend(5)
 	require.Equal(t, []int64{-6, -2}, entries())
+	c.now += day
+	say(c.ledger, c.now, e, session)
+	c.commit()
+	require.Equal(t, []int64{-6, -2, -5}, entries(), "a day later at the latest")
+	var note string
+	require.NoError(t, c.db.QueryRow(`SELECT note FROM credit_entry WHERE account = 1 AND amount = 1000`).Scan(&note))
+	require.Equal(t, "top-up", note)
 }
