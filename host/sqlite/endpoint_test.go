@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"regedge/handler"
 	"regedge/host/sqlite"
+	"regedge/internal/testkit"
 	"regedge/schema"
 )
 
@@ -80,25 +80,10 @@ func TestAFileThatIsNotTakenIsClosed(t *testing.T) {
 	require.EqualValues(t, 2, w.read(t))
 	require.NoError(t, os.Rename(accessCopy(t, 1, time.Minute), path))
 	_ = w.Refresh()
-	before := openFiles(t, path)
+	before := testkit.OpenFiles(t, path)
 	for range 10 {
 		_ = w.Refresh()
 		require.EqualValues(t, 2, w.read(t), "the file that was open before")
 	}
-	require.Equal(t, before, openFiles(t, path))
-}
-
-// openFiles lists the files of this process at path, its WAL and its index.
-func openFiles(t *testing.T, path string) (list []string) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("skipped: this system does not list the open files of a process")
-	}
-	for _, e := range entries {
-		if name, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(name, path) {
-			list = append(list, name)
-		}
-	}
-	return list
+	require.Equal(t, before, testkit.OpenFiles(t, path))
 }

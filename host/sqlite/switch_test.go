@@ -12,6 +12,7 @@ import (
 
 	"regedge/handler"
 	"regedge/host/sqlite"
+	"regedge/internal/testkit"
 	"regedge/schema"
 )
 
@@ -25,14 +26,14 @@ func TestTheFileBeforeIsClosed(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Close()
 	require.EqualValues(t, 2, w.read(t))
-	before := len(openFiles(t, path))
+	before := len(testkit.OpenFiles(t, path))
 	for _, suffix := range []string{"-wal", "-shm"} {
 		_ = os.Remove(path + suffix)
 	}
 	require.NoError(t, os.Rename(accessCopy(t, 3, 0), path))
 	_ = w.Refresh()
 	require.EqualValues(t, 3, w.read(t))
-	require.LessOrEqual(t, len(openFiles(t, path)), before)
+	require.LessOrEqual(t, len(testkit.OpenFiles(t, path)), before)
 }
 
 // timed is an endpoint that notes how long each statement was given.

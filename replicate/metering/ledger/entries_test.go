@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +72,20 @@ func TestWhatWasSpentBeyondALeaseIsNotedByItsNumber(t *testing.T) {
 	_, zero := sums()
 	require.Equal(t, []string{"2 charges beyond the lease of one", "2 charges beyond the lease of one taken back"}, zero)
 	require.Zero(t, l.Account(1).Credits().Lost)
+}
+
+// TestNoMoreIsTakenBackThanWasSpent, although another edge took back what it had spent from a lease that it closed.
+func TestNoMoreIsTakenBackThanWasSpent(t *testing.T) {
+	l := newLedger(t, 1, 100, "one", "two")
+	one, two := newSpender(t, l, "one", 1), newSpender(t, l, "two", 2)
+	two.want(5, creditsOf1)
+	two.batch([]syncproto.Usage{found(5)}, syncproto.Return{Pool: creditsOf1, Close: true})
+	two.want(1, creditsOf1)
+	two.batch([]syncproto.Usage{found(-3)})
+	require.EqualValues(t, 2, l.Account(1).Credits().Spent)
+	one.want(1, creditsOf1)
+	one.batch([]syncproto.Usage{found(-5)})
+	require.Zero(t, l.Account(1).Credits().Spent)
 }
 
 // TestARestoredLedgerTakesChargesAndReturnsForGrants that it lacks, as many as it lacks.
@@ -168,6 +183,7 @@ func TestTheSumOfGrantsThatARestoreLearnedIsKept(t *testing.T) {
 	loaded, err := ledger.Load(t.Context(), db)
 	require.NoError(t, err)
 	require.Equal(t, l.Stored(), loaded.Stored())
+	require.False(t, loaded.Changed(), "what was loaded needs no commit")
 }
 
 // TestWhatARestoreCompensatedIsKept although it was declared in an earlier commit.
@@ -186,4 +202,42 @@ func TestWhatARestoreCompensatedIsKept(t *testing.T) {
 	loaded, err := ledger.Load(t.Context(), db)
 	require.NoError(t, err)
 	require.Equal(t, l.Stored(), loaded.Stored())
+}
+
+// TestAQuotaIsNotCompensatedForWhatIsLeased: only what was spent beyond it is.
+func TestAQuotaIsNotCompensatedForWhatIsLeased(t *testing.T) {
+	l := newLedger(t, 9, 100, "one")
+	l.Restore()
+	volume := volumeOf(syncproto.Month(at))
+	one := newSpender(t, l, "one", 1)
+	one.sync(syncproto.Sync{DeclaredLast: true, Declared: []syncproto.Declared{{Pool: volume, Granted: 1500}}})
+	require.False(t, l.Restoring)
+	require.Contains(t, strings.Join(l.Stored(), "\n"), "limit 1000 compensated 0 spent 0 lost 0 leased 1500")
+}
+
+// TestAnEdgeThatIsAheadDeclaresAgain, although a restore is under way and it has declared once.
+func TestAnEdgeThatIsAheadDeclaresAgain(t *testing.T) {
+	l := newLedger(t, 9, 100, "one", "away")
+	l.Restore()
+	one := newSpender(t, l, "one", 1)
+	one.sync(syncproto.Sync{DeclaredLast: true})
+	require.Equal(t, []string{"away"}, l.Awaited())
+	l.Hello(at, one.e, &syncproto.Hello{Boot: 1, Epoch: one.epoch, Granted: 50})
+	require.Equal(t, []string{"away", "one"}, l.Awaited())
+}
+
+// TestIdsLeapWhenARestoreBegins that nobody announced: those of accounts that were lost are not given again.
+func TestIdsLeapWhenARestoreBegins(t *testing.T) {
+	l, db, commit := onFile(t)
+	_, err := db.Exec(`INSERT INTO account (name, email, plan, suspended, created_at) VALUES ('a', 'a@example.com', 'scale', 0, 0)`)
+	require.NoError(t, err)
+	last := func() (id int64) {
+		require.NoError(t, db.QueryRow(`SELECT seq FROM sqlite_sequence WHERE name = 'account'`).Scan(&id))
+		return id
+	}
+	before := last()
+	l.Hello(at, l.Edge("one"), &syncproto.Hello{Boot: 1, Epoch: 5})
+	require.True(t, l.Restoring)
+	require.NoError(t, commit())
+	require.Greater(t, last(), before)
 }

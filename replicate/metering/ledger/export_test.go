@@ -41,3 +41,6 @@ func (l *Ledger) Spent(id syncproto.Pool) int64 {
 	}
 	return 0
 }
+
+// Count is the number of statements that are cached.
+func (p *Prepared) Count() int { return len(p.statements) }

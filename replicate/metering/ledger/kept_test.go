@@ -80,3 +80,35 @@ func TestAnAccountIsChangedToAPlanThatIsThere(t *testing.T) {
 	require.Equal(t, "scale", l.Account(1).Plan)
 	require.ErrorIs(t, l.Retire(at, "one", false), ledger.ErrNoEdge)
 }
+
+// TestAnEpochThatEndsByALostBatchIsKept, and a session of an older one ends no newer one.
+func TestAnEpochThatEndsByALostBatchIsKept(t *testing.T) {
+	l, db, commit := onFile(t)
+	one := newSpender(t, l, "one", 1)
+	require.NoError(t, commit())
+	one.batch(nil)
+	require.Greater(t, one.e.Epoch, one.epoch)
+	require.NoError(t, commit())
+	loaded, err := ledger.Load(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, l.Stored(), loaded.Stored())
+
+	newest := newSpender(t, l, "one", 2).epoch
+	back := l.Hello(at, one.e, &syncproto.Hello{Boot: 1, Epoch: one.epoch, Sealed: 1})
+	require.Equal(t, syncproto.Superseded, back.Status)
+	one.session = back.Session
+	one.batch(nil)
+	require.Equal(t, newest, one.e.Epoch)
+}
+
+// TestAnOriginalGoesOnBesideItsCopy, although the copy reports what it did before the fork.
+func TestAnOriginalGoesOnBesideItsCopy(t *testing.T) {
+	l := newLedger(t, 1, 100, "one")
+	one := newSpender(t, l, "one", 1)
+	one.batch([]syncproto.Usage{found(1)})
+	copied := l.Hello(at, one.e, &syncproto.Hello{Boot: 2, Epoch: one.epoch})
+	require.Equal(t, syncproto.Forked, copied.Status)
+	l.Sync(at, one.e, &syncproto.Sync{Session: copied.Session, Batch: &syncproto.Batch{Seq: 1, Of: one.epoch, Usage: []syncproto.Usage{found(1)}}})
+	back := l.Hello(at, one.e, &syncproto.Hello{Boot: 3, Epoch: one.epoch, Sealed: 1})
+	require.Equal(t, syncproto.Superseded, back.Status)
+}

@@ -46,6 +46,41 @@ func TestNewsThatDoNotFitAReplyComeWithTheNext(t *testing.T) {
 	require.Empty(t, l.Sync(at, e, s).Rows)
 }
 
+// TestNewsAreToldByWhatAnEdgeCanHaveSeen: one that says it has seen more gets those that follow, and a delayed message
+// brings nothing back.
+func TestNewsAreToldByWhatAnEdgeCanHaveSeen(t *testing.T) {
+	l := newLedger(t, 1, 100, "one")
+	one := newSpender(t, l, "one", 1)
+	one.want(5, creditsOf1)
+	one.sync(syncproto.Sync{Seen: 1 << 40})
+	r := one.want(7, creditsOf1)
+	require.Len(t, r.Rows, 1)
+	require.EqualValues(t, 7, r.Rows[0].Granted)
+	one.sync(syncproto.Sync{Seen: r.Upto})
+	require.Equal(t, r.Upto, one.sync(syncproto.Sync{Seen: r.Since}).Since)
+}
+
+// TestRatesThatDoNotFitAReplyComeWithTheNext.
+func TestRatesThatDoNotFitAReplyComeWithTheNext(t *testing.T) {
+	const accounts = syncproto.MaxRates + 3
+	l := newLedger(t, 1, 100, "one", "two")
+	one, two := newSpender(t, l, "one", 1), newSpender(t, l, "two", 2)
+	var pools []syncproto.Pool
+	var rates []syncproto.Rate
+	for id := int64(1); id <= accounts; id++ {
+		if id > 1 {
+			require.NoError(t, l.AddAccount(id, "scale"))
+			require.NoError(t, l.ChangeCredits(at, id, 100, ledger.EntryBought, ""))
+		}
+		pools = append(pools, creditsOf(id))
+		rates = append(rates, syncproto.Rate{Account: id, Minute: syncproto.Minute(at), Count: 1})
+	}
+	two.want(1, pools...)
+	one.sync(syncproto.Sync{Rates: rates})
+	require.Len(t, two.sync(syncproto.Sync{}).Others, syncproto.MaxRates)
+	require.Len(t, two.sync(syncproto.Sync{}).Others, 3)
+}
+
 // TestANewSessionHasNothingUrgent: the writer would answer every held message of it at once, because of
 // news that were urgent in the session before.
 func TestANewSessionHasNothingUrgent(t *testing.T) {

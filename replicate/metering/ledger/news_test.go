@@ -256,6 +256,18 @@ func TestAGenerationIsTakenWholeOrNot(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "centre", holder.Host)
 		require.EqualValues(t, 7, holder.PID)
+		for _, of := range []uint64{generation - 1, generation + 1, generation} {
+			require.NoError(t, ledger.NoteEnd(t.Context(), db, of))
+			holder, err = ledger.ReadHolder(t.Context(), db)
+			require.NoError(t, err)
+			require.Equal(t, of == generation, holder.PID == 0, "only its own end is noted")
+		}
+		heard := holder.Heard
+		generation, err = ledger.TakeGeneration(t.Context(), db, 10, restored, ledger.Holder{Host: "slow", Heard: heard - 10})
+		require.NoError(t, err)
+		holder, err = ledger.ReadHolder(t.Context(), db)
+		require.NoError(t, err)
+		require.Equal(t, heard+1, holder.Heard, "a sign of life, by whichever clock")
 
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -95,12 +95,11 @@ func (p *Prepared) statement(ctx context.Context, t *table, rows int) (*sql.Stmt
 	return made, nil
 }
 
-// Close closes the statements, not the connection.
+// Close closes the statements, not the connection. The cache is not used again.
 func (p *Prepared) Close() error {
 	var err error
 	for _, s := range p.statements {
 		err = errors.Join(err, s.Close())
 	}
-	clear(p.statements)
 	return err
 }

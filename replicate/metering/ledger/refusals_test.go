@@ -31,6 +31,7 @@ func TestASuspendedAccountGetsNoLeases(t *testing.T) {
 	require.Zero(t, f.credits().Leased)
 
 	require.NoError(t, f.l.ChangeAccount(at, 1, "scale", false))
+	require.Zero(t, f.credits().Leased, "the edge may want none any more")
 	f.l.Sync(at, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
 	require.EqualValues(t, 16, f.credits().Leased, "and gets them when the suspension ends")
 }

@@ -95,7 +95,7 @@ func TestNoSessionGoesOnForWhomItIsOver(t *testing.T) {
 
 func TestAPlanIsKeptAndReadingFromAClosedDatabaseIsAnError(t *testing.T) {
 	l, db, commit := onFile(t)
-	l.SetPlan(at, ledger.Plan{ID: "huge", MonthlyVolume: 1 << 40})
+	l.SetPlan(at, ledger.Plan{ID: "huge", APIAccess: true, Email: true, PerMinute: 7, MonthlyVolume: 1 << 40})
 	require.NoError(t, commit())
 	loaded, err := ledger.Load(t.Context(), db)
 	require.NoError(t, err)
@@ -135,6 +135,37 @@ func TestALeaseWithoutItsRowsIsRefused(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
+}
+
+// TestALedgerThatCanBeReadInPartIsNotLoaded: a row fails behind others.
+func TestALedgerThatCanBeReadInPartIsNotLoaded(t *testing.T) {
+	_, db, _ := onFile(t)
+	_, err := db.Exec(`ALTER TABLE plan RENAME TO plan_whole;
+		CREATE VIEW plan AS SELECT id, api_access, per_minute, monthly_volume, email,
+			iif(id = (SELECT max(id) FROM plan_whole), abs(-9223372036854775807 - 1), phone) AS phone FROM plan_whole ORDER BY id`)
+	require.NoError(t, err)
+	_, err = ledger.Load(t.Context(), db)
+	require.ErrorContains(t, err, "load plans")
+}
+
+// TestStatementsArePreparedOnce for each number of rows.
+func TestStatementsArePreparedOnce(t *testing.T) {
+	l, db, _ := onFile(t)
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	prepared := ledger.Prepare(conn)
+	defer prepared.Close()
+	var counts []int
+	for id := int64(1); id <= 3; id++ {
+		require.NoError(t, l.AddAccount(id, "scale"))
+		tx, err := conn.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, l.Flush(t.Context(), tx, at, prepared))
+		require.NoError(t, tx.Commit())
+		counts = append(counts, prepared.Count())
+	}
+	require.Equal(t, []int{1, 1, 1}, counts)
 }
 
 // TestARowThatCannotBeWrittenFailsTheCommit.

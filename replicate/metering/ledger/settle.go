@@ -10,9 +10,7 @@ import (
 // elsewhere, and makes news for its edges.
 func (l *Ledger) settle(now int64) {
 	for i := 0; i < len(l.touched); i++ {
-		p := l.touched[i]
-		p.touched = false
-		l.settlePool(now, p)
+		l.settlePool(now, l.touched[i])
 	}
 	l.touched = l.touched[:0]
 }

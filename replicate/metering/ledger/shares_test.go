@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,55 @@ func TestWhoeverWantsTheLastCreditsWaitsForThem(t *testing.T) {
 	require.Zero(t, dry.Rows[len(dry.Rows)-1].UntilMillis, "it holds nothing that could end")
 	held = one.sync(syncproto.Sync{Seen: recall.Upto})
 	require.False(t, held.Rows[len(held.Rows)-1].Recall, "it has nothing left to return")
+}
+
+// TestWhoeverWantsOfAnEmptyPoolIsToldSoEachTime, and gets nothing later that it did not ask for again.
+func TestWhoeverWantsOfAnEmptyPoolIsToldSoEachTime(t *testing.T) {
+	l := newLedger(t, 1, 1, "one")
+	one := listen(t, l, "one", 1, 1, creditsOf1)
+	one.batch([]syncproto.Usage{found(1)})
+	one.news()
+	for range 2 {
+		r := one.sync(syncproto.Sync{Seen: one.seen, Wants: []syncproto.Want{{Pool: creditsOf1, Target: 1, Urgent: true}}})
+		require.Len(t, r.Rows, 1)
+		require.True(t, r.Rows[0].Dry)
+		one.seen = r.Upto
+	}
+	require.NoError(t, l.ChangeCredits(at, 1, 10, ledger.EntryBought, ""))
+	require.Zero(t, l.Account(1).Credits().Leased)
+	one.want(0, creditsOf1)
+	require.EqualValues(t, 1, l.Account(1).Credits().Leased, "a want without a number is one of one")
+}
+
+// TestAGrantLeavesAsMuchToEachLiveEdge, and half of the pool.
+func TestAGrantLeavesAsMuchToEachLiveEdge(t *testing.T) {
+	for live, granted := range map[int]int64{1: 50, 2: 25} {
+		l := newLedger(t, 1, 100, "one", "two")
+		one := newSpender(t, l, "one", 1)
+		if live == 2 {
+			newSpender(t, l, "two", 2)
+		}
+		one.now = at + 1000
+		require.EqualValues(t, granted, one.want(1000, creditsOf1).Rows[0].Granted)
+	}
+}
+
+// TestAClosedLeaseWaitsForNothing, although it is kept for what was spent beyond it.
+func TestAClosedLeaseWaitsForNothing(t *testing.T) {
+	l := newLedger(t, 1, 100, "one", "two")
+	l.SetPlan(at, ledger.Plan{ID: "scale", MonthlyVolume: 1})
+	volume := volumeOf(syncproto.Month(at))
+	one, two := newSpender(t, l, "one", 1), newSpender(t, l, "two", 2)
+	two.want(1, volume)
+	one.want(5, creditsOf1)
+	one.want(1, volume)
+	one.batch([]syncproto.Usage{found(1)})
+	one.batch(nil, syncproto.Return{Pool: volume, Close: true})
+	two.batch(nil, syncproto.Return{Pool: volume, Units: 1})
+	for _, row := range one.sync(syncproto.Sync{}).Rows {
+		require.NotEqual(t, volume, row.Pool)
+	}
+	require.Contains(t, strings.Join(l.Stored(), "\n"), "limit 1 compensated 0 spent 0 lost 0 leased 0")
 }
 
 // TestAKeyIsNotSuspendedWithAnAccountOfItsNumber: keys and accounts are numbered apart.
@@ -197,12 +247,12 @@ func TestARestoreThatFoundNothingMissingEntersNothing(t *testing.T) {
 func TestNotFoundLookupsAreCappedByKey(t *testing.T) {
 	l := newLedger(t, 1, 100, "one")
 	one := newSpender(t, l, "one", 1)
-	cap := syncproto.Pool{Kind: syncproto.NotFound, Subject: 1, Window: syncproto.Day(at)}
+	cap := syncproto.Pool{Kind: syncproto.NotFound, Subject: 7, Window: syncproto.Day(at)}
 	for range 12 {
 		one.want(1000, cap)
 	}
 	use := found(3)
-	use.Outcome = charge.NotFound
+	use.Outcome, use.Key = charge.NotFound, 7
 	one.batch([]syncproto.Usage{use})
 	require.EqualValues(t, 3, l.Spent(cap))
 	require.Zero(t, l.Account(1).Credits().Spent)

@@ -113,7 +113,7 @@ const (
 	writeEdges = `WITH r (name, retired, epoch, declared) AS (VALUES %s)
 		UPDATE node SET retired = r.retired, epoch = r.epoch, declared = r.declared FROM r WHERE node.name = r.name`
 	writeEpochs = `INSERT INTO node_epoch (node, epoch, boot, applied, granted, forked, ended) VALUES %s
-		ON CONFLICT DO UPDATE SET boot = excluded.boot, applied = excluded.applied, granted = excluded.granted,
+		ON CONFLICT DO UPDATE SET applied = excluded.applied, granted = excluded.granted,
 		forked = excluded.forked, ended = excluded.ended`
 	writeLeases = `INSERT INTO lease (node, epoch, kind, subject, time_window, granted, spent, returned, beyond, ends_at, lost) VALUES %s
 		ON CONFLICT DO UPDATE SET granted = excluded.granted, spent = excluded.spent, returned = excluded.returned,

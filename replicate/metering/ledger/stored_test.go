@@ -58,6 +58,8 @@ func TestUsageIsAddedToWhatIsStored(t *testing.T) {
 	report(row(charge.Companies, charge.Found, 4), row(charge.Directors, charge.Found, 2))
 	report(row(charge.Directors, charge.Found, -2))
 	c.commit()
+	report(row(charge.Companies, charge.Found, -1))
+	c.commit()
 	counts := map[charge.Endpoint]int64{}
 	rows, err := c.db.Query(`SELECT endpoint, count FROM usage WHERE account = 1 AND key = 10`)
 	require.NoError(t, err)
@@ -69,7 +71,7 @@ func TestUsageIsAddedToWhatIsStored(t *testing.T) {
 		counts[endpoint] = count
 	}
 	require.NoError(t, rows.Err())
-	require.Equal(t, map[charge.Endpoint]int64{charge.Companies: 7, charge.LLPs: 1}, counts)
+	require.Equal(t, map[charge.Endpoint]int64{charge.Companies: 6, charge.LLPs: 1}, counts)
 }
 
 // TestUnresolvedChargesAreStoredOnce repeats a report, as after a reply that was lost.
@@ -104,6 +106,10 @@ func TestSpentCreditsAreEnteredOnceAnHour(t *testing.T) {
 	want := syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: 1}, Target: 100}
 	c.ledger.Sync(c.now, e, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
 	c.commit()
+	var leased int64
+	require.NoError(t, c.db.QueryRow(`SELECT leased FROM account WHERE id = 1`).Scan(&leased))
+	require.Equal(t, c.ledger.Account(1).Credits().Leased, leased, "as lists of accounts show it")
+	require.Positive(t, leased)
 	seq := uint64(0)
 	spend := func(n int64) {
 		seq++

@@ -107,8 +107,7 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	case of == nil && l.Restoring && b.Of != 0 && b.Of < epoch.Number:
 		// An earlier epoch that was lost with the ledger. The leases of this one did not pay.
 		of = &Epoch{Number: b.Of, leases: map[syncproto.Pool]*Lease{}}
-		e.epochs[b.Of] = of
-		l.changes.epoch(e, of)
+		e.epochs[b.Of] = of // stored below
 	case of == nil:
 		of = epoch
 	}
@@ -191,7 +190,7 @@ func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 	if h != nil {
 		held = h.Outstanding()
 	}
-	if r.Pool.Kind == syncproto.Credits && r.Units > held && !l.Restoring && (h == nil || !h.Lost) {
+	if r.Pool.Kind == syncproto.Credits && r.Units > held && !l.Restoring {
 		l.supersede(e, e.current)
 	}
 	if h == nil {

@@ -2,15 +2,20 @@ package push
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
@@ -106,7 +111,7 @@ func TestASnapshotOfAReleaseIsMadeOnce(t *testing.T) {
 // TestAReleaseThatCannotNameAFileIsRefused: its id comes from a file of others.
 func TestAReleaseThatCannotNameAFileIsRefused(t *testing.T) {
 	registry, dir := registryFile(t), filepath.Join(t.TempDir(), "snapshots")
-	for _, id := range []string{"../up", "a/b", "", "a.b", "a b"} {
+	for _, id := range []string{"../up", "a/b", "", "a.b", "a b", strings.Repeat("a", 65)} {
 		db, err := schema.OpenFile(registry, false)
 		require.NoError(t, err)
 		_, err = db.Exec(`UPDATE release SET id = ? WHERE seq = (SELECT max(seq) FROM release)`, id)
@@ -135,4 +140,95 @@ func TestAnOlderSnapshotKeepsItsPlace(t *testing.T) {
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, files, 1, "one file, without a log beside it")
+
+	require.NoError(t, os.WriteFile(path, nil, 0o600)) // of a version before the first
+	require.NoError(t, os.Chtimes(path, at, at))
+	db, err = openSnapshot(t.Context(), dir, release)
+	require.NoError(t, err)
+	require.Equal(t, []string{"[{0 true}]"}, dump(t, db, `SELECT count(*) FROM company`), "it was brought up to date")
+	require.NoError(t, db.Close())
+	info, err = os.Stat(path)
+	require.NoError(t, err)
+	require.True(t, at.Equal(info.ModTime()))
+	files, err = os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.Equal(t, []string{"[{delete true}]"}, dump(t, openRegistry(t, path), `PRAGMA journal_mode`))
+}
+
+// openRegistry opens a registry file for reading until the end of the test.
+func openRegistry(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := schema.OpenFile(path, true)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// TestACopyThatIsGivenUpIsNoSnapshot, also when its last page was copied.
+func TestACopyThatIsGivenUpIsNoSnapshot(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	for _, last := range []Stage{Hashing, Copying} {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := Snapshot(ctx, registry, dir, func(p Progress) {
+			require.LessOrEqual(t, p.Stage, last, "nothing is done after the end")
+			if p.Stage == last {
+				cancel()
+			}
+		})
+		require.Error(t, err)
+		list, err := Snapshots(dir)
+		require.NoError(t, err)
+		require.Empty(t, list)
+	}
+}
+
+// TestASnapshotLeavesNoFileOpen, and is known only for its own release.
+func TestASnapshotLeavesNoFileOpen(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	require.NoError(t, os.WriteFile(snapshotPath(dir, "another"), nil, 0o600))
+	for _, kept := range []bool{false, true} {
+		is, err := Kept(t.Context(), registry, dir)
+		require.NoError(t, err)
+		require.Equal(t, kept, is)
+		_, err = Snapshot(t.Context(), registry, dir, nil)
+		require.NoError(t, err)
+		require.Empty(t, testkit.OpenFiles(t, registry))
+		require.Empty(t, testkit.OpenFiles(t, dir))
+	}
+}
+
+// TestSnapshotsAreInTheOrderOfTheirTime, whatever their releases are called; those that a rollback may need stay
+// when that can't be asked.
+func TestSnapshotsAreInTheOrderOfTheirTime(t *testing.T) {
+	dir := t.TempDir()
+	for hour, release := range []string{"c", "a", "b"} {
+		require.NoError(t, os.WriteFile(snapshotPath(dir, release), nil, 0o600))
+		made := time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)
+		require.NoError(t, os.Chtimes(snapshotPath(dir, release), made, made))
+	}
+	list, err := Snapshots(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"c", "a", "b"}, list)
+	p, _ := onFile(t, "")
+	require.NoError(t, p.config.Primary.Close())
+	require.Error(t, Prune(t.Context(), dir, p.config.Primary, 1))
+	list, err = Snapshots(dir)
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+}
+
+// TestARefusedTokenEndsAPushAtOnce, whatever is asked with it.
+func TestARefusedTokenEndsAPushAtOnce(t *testing.T) {
+	refuses := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(refuses.Close)
+	p, pauses := onFile(t, pushed+oneMade)
+	primary, err := libsql.Open(refuses.URL, "expired")
+	require.NoError(t, err)
+	t.Cleanup(func() { primary.Close() })
+	p.config.Primary, p.there.db = primary, primary
+	_, err = p.there.text(t.Context(), "SELECT 'x'")
+	require.ErrorIs(t, err, libsql.ErrUnauthorized)
+	require.ErrorIs(t, p.awaitSeed(t.Context()), libsql.ErrUnauthorized)
+	require.Zero(t, *pauses)
 }

@@ -46,15 +46,16 @@ type change struct {
 	hash        int64 // of the snapshot's record
 }
 
-// selectParts reads the stored sums of all parts, as PART,RECORDS,HASHES in hexadecimal.
-const selectParts = `SELECT coalesce(group_concat(printf('%x,%x,%x', part, records, (high & 1048575) << 32 | low & 4294967295), ' '), '')
+// selectParts reads the stored sums of all parts, as PART,RECORDS,HASHES in hexadecimal. In SQL the operators
+// &, | and << have the same precedence.
+const selectParts = `SELECT coalesce(group_concat(printf('%x,%x,%x', part, records, (high & 1048575) << 32 | (low & 4294967295)), ' '), '')
 FROM content_part WHERE records > 0`
 
 // selectSums computes sums in the same form: for each [first, end, width] of the JSON array ?1, of
 // every part of that width that is not empty. Parts are numbered from bucket 0.
 const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
   SELECT printf('%x,%x,%x', c.bucket / (r.value ->> 2), count(*),
-    (sum(c.hash >> 32) & 1048575) << 32 | sum(c.hash & 4294967295) & 4294967295) AS part
+    (sum(c.hash >> 32) & 1048575) << 32 | (sum(c.hash & 4294967295) & 4294967295)) AS part
   FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
   GROUP BY r.Key, c.bucket / (r.value ->> 2))`
 

@@ -65,3 +65,38 @@ func TestADatabaseThatCannotBeReadIsNoEmptyOne(t *testing.T) {
 		require.Equal(t, sides[0] != whole, err != nil)
 	}
 }
+
+// TestEveryDifferenceIsFoundBeyondTheRangesOfOneQuery: more than 1,000 parts differ at a level.
+func TestEveryDifferenceIsFoundBeyondTheRangesOfOneQuery(t *testing.T) {
+	const spread = `DELETE FROM content; WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+		INSERT INTO content SELECT i * 867, 1, 'c' || i, i FROM n;`
+	here, there := &side{db: contentFile(t, spread)}, &side{db: contentFile(t, spread+`UPDATE content SET hash = hash + 1;`)}
+	found := map[record]bool{}
+	require.NoError(t, compare(t.Context(), here, there, func(c change) { found[c.record] = true }, func(int, int) {}))
+	require.Equal(t, 20_000, len(found))
+}
+
+// TestADifferenceInEitherHalfOfAHashIsFound.
+func TestADifferenceInEitherHalfOfAHashIsFound(t *testing.T) {
+	here := &side{db: contentFile(t, "")}
+	for _, bit := range []string{"1 << 40", "1 << 3"} {
+		there := &side{db: contentFile(t, `UPDATE content SET hash = hash + (`+bit+`) WHERE key = 'c9000'`)}
+		found := 0
+		require.NoError(t, compare(t.Context(), here, there, func(change) { found++ }, func(int, int) {}))
+		require.Equal(t, 1, found, bit)
+	}
+}
+
+// TestTheHashOfADeletedRecordGoesAlone: others may be in its bucket.
+func TestTheHashOfADeletedRecordGoesAlone(t *testing.T) {
+	gone := change{record: record{Kind: company, Key: "gone"}, there: true}
+	db := contentFile(t, "")
+	_, err := db.Exec(`INSERT INTO content VALUES (?1, 1, 'gone', 5), (?1, 1, 'stays', 6)`, gone.Bucket())
+	require.NoError(t, err)
+	for _, s := range contentStatements([]change{gone}) {
+		_, err := db.Exec(s.SQL, s.Args...)
+		require.NoError(t, err)
+	}
+	require.Empty(t, dump(t, db, `SELECT 1 FROM content WHERE key = 'gone'`))
+	require.Len(t, dump(t, db, `SELECT 1 FROM content WHERE key = 'stays'`), 1)
+}

@@ -67,6 +67,7 @@ type fixture struct {
 	// the answer is lost, or the transaction itself.
 	commits, loseCommit, dropCommit atomic.Int64
 	releases                        int
+	later                           time.Duration // by which pushes come
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -133,7 +134,8 @@ func (f *fixture) snapshot() string {
 
 func (f *fixture) config(release string) Config {
 	return Config{
-		Snapshots: f.snapshots, Release: release, Primary: f.client, Now: time.Now,
+		Snapshots: f.snapshots, Release: release, Primary: f.client,
+		Now:   func() time.Time { return time.Now().Add(f.later) },
 		Pause: func(context.Context, time.Duration) {},
 	}
 }

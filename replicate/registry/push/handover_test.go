@@ -5,11 +5,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
 	"regedge/schema"
 )
 
@@ -98,6 +101,36 @@ func TestEdgesSeeAPushBeforeItsFirstRecord(t *testing.T) {
 	require.Greater(t, holdPause, 2*time.Second, "two looks of an edge")
 }
 
+// TestAClaimBeginsAnewAndKeepsTheSearch: transactions are numbered from 1 again, and the search has the places that
+// it had, or those of the next generation, of which there are eight.
+func TestAClaimBeginsAnewAndKeepsTheSearch(t *testing.T) {
+	f := newFixture(t)
+	require.NoError(t, schema.Migrate(t.Context(), f.client, schema.Registry))
+	sqldtest.Exec(t, f.server, `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, '', 0, 't', 't', 1)`)
+	sqldtest.Exec(t, f.server, `INSERT INTO search_push (id, generation, terms) VALUES (1, 7, 77)`)
+	p := &pusher{config: f.config("r-2"), there: &side{db: f.client}, token: "own"}
+	before := state{current: "r-1", pushed: true, generation: 7, terms: 77}
+	require.NoError(t, p.begin(t.Context(), before))
+	require.Equal(t, []string{"[{7 true} {77 true}]"}, dump(t, f.primary(), `SELECT generation, terms FROM search_push`))
+	p.sequence++
+	done, err := p.committed(t.Context())
+	require.NoError(t, err)
+	require.False(t, done, "the first transaction of the push before is not its own")
+
+	p.sequence, p.report.NewGeneration = 0, true
+	require.NoError(t, p.begin(t.Context(), before))
+	require.Zero(t, p.generation)
+	var terms int64
+	require.NoError(t, f.primary().QueryRow(`SELECT terms FROM search_push WHERE generation = 0`).Scan(&terms))
+	require.Equal(t, termsMark(), terms)
+	require.Len(t, dump(t, f.primary(), `SELECT 1 FROM pushing WHERE dirty = 1`), 1, "its first record is written")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	p.config.Pause = func(context.Context, time.Duration) { cancel() }
+	p.sequence, p.report.NewGeneration = 0, false
+	require.ErrorIs(t, p.begin(ctx, before), context.Canceled)
+}
+
 // toCopy has a push go to a copy of the registry, with changes made there.
 func (p *pusher) toCopy(t *testing.T, changes string) *pusher {
 	t.Helper()
@@ -156,6 +189,17 @@ func TestEntriesThatTakeEachOthersPlacesAreLinked(t *testing.T) {
 	require.NoError(t, err)
 	a, b := record{Kind: entry, Key: values[0]}, record{Kind: entry, Key: values[1]}
 	require.ElementsMatch(t, []link{{a, b}, {b, a}}, links)
+
+	p.generation = 3
+	_, err = primary.Exec(`UPDATE search_name SET place = place + (3 << 28) WHERE value IN (?, ?)`, values[0], values[1])
+	require.NoError(t, err)
+	links, err = p.findHolders(t.Context(), values)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []link{{a, b}, {b, a}}, links, "in the generation of the primary")
+
+	require.NoError(t, primary.Close())
+	_, err = p.findLinks(t.Context(), []change{{record: a, here: true, there: true}})
+	require.Error(t, err)
 }
 
 // TestAReleaseOfTheSameSecondIsNotOlder than the current one.
@@ -188,9 +232,12 @@ func TestADirectorIsWrittenWithItsCompanies(t *testing.T) {
 	var din, cin string
 	require.NoError(t, p.local.QueryRow(`SELECT din, cin FROM appointment LIMIT 1`).Scan(&din, &cin))
 	changed := change{record: record{Kind: director, Key: din}, here: true, there: true}
+	_, err := p.there.db.Exec(`INSERT INTO appointment (cin, din, as_of) VALUES ('left', ?, '2025-01-01')`, din)
+	require.NoError(t, err)
 	links, err := p.findLinks(t.Context(), []change{changed})
 	require.NoError(t, err)
 	require.Contains(t, links, link{changed.record, record{Kind: company, Key: cin}})
+	require.Contains(t, links, link{changed.record, record{Kind: company, Key: "left"}}, "also those that it leaves")
 }
 
 // TestADryRunTellsWhatItTook, and refuses a primary of a newer program.
@@ -225,4 +272,107 @@ func TestProgressGoesUpToItsTotal(t *testing.T) {
 	require.Positive(t, last[Hashing].Total)
 	require.Positive(t, last[Copying].Total)
 	require.Equal(t, last[Copying].Total, last[Copying].Done)
+}
+
+// TestAPushOfManyDifferencesIsOfAWholeFile: of more than a twentieth of the primary's records.
+func TestAPushOfManyDifferencesIsOfAWholeFile(t *testing.T) {
+	p := ofSnapshot(t).toCopy(t, `UPDATE content SET hash = hash + 1 WHERE kind = 1 AND key IN (SELECT key FROM content WHERE kind = 1 LIMIT 5)`)
+	p.config.Seed = "a seed"
+	var records int
+	require.NoError(t, p.there.db.QueryRow(`SELECT count(*) FROM content`).Scan(&records))
+	limit, err := p.listLimit(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, records/20, limit)
+	for limit, whole := range map[int]bool{4: true, 5: false} {
+		p.report.Whole = false
+		changes, err := p.compare(t.Context(), limit)
+		require.NoError(t, err)
+		require.Equal(t, whole, p.report.Whole, "5 differ, of %d", limit)
+		require.Equal(t, whole, len(changes) == 0)
+		require.EqualValues(t, 5, p.report.Records())
+	}
+}
+
+// TestCommonTermsAreWrittenWhenTheyDiffer from those that the last push left, by the end of its digest.
+func TestCommonTermsAreWrittenWhenTheyDiffer(t *testing.T) {
+	p := ofSnapshot(t)
+	_, hash, err := p.commonTerms(t.Context())
+	require.NoError(t, err)
+	for digest, statements := range map[string]int{"": 2, "1-2-3": 2, "1-2-3-other": 2, "1-2-3" + hash: 0} {
+		p.lastDigest = digest
+		list, _, err := p.commonTerms(t.Context())
+		require.NoError(t, err)
+		require.Len(t, list, statements, digest)
+	}
+}
+
+// TestAFileThatIsHandedOverSaysThatItsPushIsComplete.
+func TestAFileThatIsHandedOverSaysThatItsPushIsComplete(t *testing.T) {
+	p := ofSnapshot(t).toCopy(t, pushed+`UPDATE pushing SET release = 'r-9', dirty = 1`)
+	path := filepath.Join(t.TempDir(), "seed")
+	require.NoError(t, p.makeSeed(t.Context(), path))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o077, "it is for its owner")
+	made := openRegistry(t, path)
+	require.Equal(t, []string{"[{ true} {0 true}]"}, dump(t, made, `SELECT release, dirty FROM pushing`))
+	var terms int64
+	require.NoError(t, made.QueryRow(`SELECT terms FROM search_push WHERE generation = 0`).Scan(&terms))
+	require.Equal(t, termsMark(), terms)
+	_, hash, err := p.commonTerms(t.Context())
+	require.NoError(t, err)
+	var digest string
+	require.NoError(t, made.QueryRow(`SELECT digest FROM release WHERE id = ?`, p.config.Release).Scan(&digest))
+	require.True(t, strings.HasSuffix(digest, hash), digest)
+}
+
+// TestEveryKindOfRecordIsGuarded: when many of it would go, the push is confirmed. What another push left undone
+// excuses nothing.
+func TestEveryKindOfRecordIsGuarded(t *testing.T) {
+	p := ofSnapshot(t).toCopy(t, "")
+	p.report.Counts = noCounts()
+	asked := 0
+	p.config.Ask = func(Report) error { asked++; return errNo }
+	require.ErrorIs(t, p.confirm(t.Context(), state{pushing: "another"}), errNo, "also without a doubt, if it is asked each time")
+	require.NoError(t, p.confirm(t.Context(), state{pushing: p.config.Release}))
+	require.Equal(t, 1, asked)
+	for _, k := range kinds {
+		p.report.Counts = noCounts()
+		p.report.Counts[k-1].Gone = 1_000_000
+		list, err := p.doubts(t.Context())
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Contains(t, list[0], k.String())
+	}
+}
+
+// TestAReleaseIsOnTheStackOnce, however often its push is run.
+func TestAReleaseIsOnTheStackOnce(t *testing.T) {
+	p, _ := onFile(t, `INSERT INTO release_stack (release) VALUES ('r-1')`)
+	for range 2 {
+		for _, s := range p.stack() {
+			_, err := p.there.db.Exec(s.SQL, s.Args...)
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, []string{"[{r-1 true}]", "[{r-2 true}]"}, dump(t, p.there.db, `SELECT release FROM release_stack ORDER BY depth`))
+}
+
+// TestAPushReadsItsSnapshotAlone. A dry run reads the file itself, and closes it; a primary that it can't read is no
+// empty one.
+func TestAPushReadsItsSnapshotAlone(t *testing.T) {
+	registry := registryFile(t)
+	release, err := Prepare(t.Context(), registry, nil)
+	require.NoError(t, err)
+	p, _ := onFile(t, "")
+	config := Config{File: registry, Snapshots: t.TempDir(), Release: release, Primary: p.there.db, Now: time.Now}
+	_, err = Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrNoSnapshot)
+	config.DryRun = true
+	_, err = Run(t.Context(), config)
+	require.NoError(t, err)
+	require.Empty(t, testkit.OpenFiles(t, registry))
+	require.NoError(t, p.there.db.Close())
+	_, err = Run(t.Context(), config)
+	require.Error(t, err)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,6 +64,7 @@ func TestAPushBringsEverything(t *testing.T) {
 	require.Empty(t, none)
 	_, err = Previous(t.Context(), f.client)
 	require.ErrorIs(t, err, ErrNoEarlier)
+	begun := time.Now()
 	report := f.push()
 	require.Equal(t, foreseen.Counts, report.Counts)
 	require.Positive(t, report.Transactions)
@@ -71,6 +73,16 @@ func TestAPushBringsEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, releases, 1)
 	require.NotEmpty(t, releases[0].Digest)
+	n := func(column string) int64 {
+		return f.count("SELECT " + column + " FROM release ORDER BY seq DESC LIMIT 1")
+	}
+	want := Release{ID: report.Release, Digest: releases[0].Digest, Released: time.Unix(n("released_at"), 0).UTC(), Pushed: releases[0].Pushed,
+		Companies: n("companies"), LLPs: n("llps"), Directors: n("directors"), Appointments: n("appointments"), Partners: n("partners")}
+	require.Equal(t, want, releases[0])
+	require.NotEqual(t, want.LLPs, want.Directors)
+	require.WithinRange(t, want.Pushed, begun.Truncate(time.Second), time.Now())
+	require.Equal(t, []string{"[{ true} {0 true}]"}, dump(t, f.primary(), "SELECT release, dirty FROM pushing"), "it is complete")
+	require.Greater(t, report.Sent, 10*report.Received, "an empty primary has nothing to read")
 
 	f.commits.Store(0)
 	again := f.push()
@@ -160,12 +172,14 @@ func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
 		require.Positive(t, c.Other, "%s", kinds[i])
 	}
 
+	f.later = time.Hour
 	back := f.rollback(first)
 	require.Equal(t, report.Records(), back.Records())
 	releases, err := Releases(t.Context(), f.client)
 	require.NoError(t, err)
 	require.Equal(t, first, releases[0].ID)
 	require.Len(t, releases, 2)
+	require.True(t, releases[0].Pushed.After(releases[1].Pushed), "it was pushed again")
 	_, err = Previous(t.Context(), f.client)
 	require.ErrorIs(t, err, ErrNoEarlier, "a second rollback does not bring back what the first took away")
 	_, err = Run(t.Context(), f.config("nonsense"))
@@ -224,6 +238,29 @@ func TestAnInterruptedPushGoesOn(t *testing.T) {
 	require.Less(t, report.Records(), total, "what was written is not written again")
 }
 
+// TestADirectorChangesTogetherWithItsCompanies in a push of many transactions.
+func TestADirectorChangesTogetherWithItsCompanies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a small registry is pushed in one transaction")
+	}
+	f := newFixture(t)
+	f.push()
+	f.edit(nil, "UPDATE director SET name = name || ' X'", "UPDATE company SET city = 'X'")
+	config := f.config(f.snapshot())
+	transactions, last := 0, Progress{}
+	config.Progress = func(p Progress) {
+		if last = p; p.Stage == Writing {
+			transactions++
+			require.Equal(t, []string{"[{0 true}]"}, dump(t, f.primary(), `SELECT count(*) FROM appointment JOIN director USING (din) JOIN company USING (cin)
+				WHERE (director.name LIKE '% X') <> (company.city = 'X')`))
+		}
+	}
+	_, err := Run(t.Context(), config)
+	require.NoError(t, err)
+	require.Greater(t, transactions, 1)
+	require.Equal(t, Progress{Writing, last.Total, last.Total}, last)
+}
+
 func TestALostAnswerIsNoSecondWrite(t *testing.T) {
 	f := newFixture(t)
 	before := f.push().Release
@@ -272,6 +309,10 @@ func TestPushRefuses(t *testing.T) {
 		_, err := Snapshot(t.Context(), f.registry, f.snapshots, nil)
 		require.ErrorIs(t, err, ErrUnfinished)
 		f.exec("DELETE FROM unreleased")
+		f.exec("INSERT INTO search_pending VALUES ('*')")
+		_, err = Snapshot(t.Context(), f.registry, f.snapshots, nil)
+		require.ErrorIs(t, err, ErrUnfinished, "its search is not up to date")
+		f.exec("DELETE FROM search_pending")
 	})
 	release := f.snapshot()
 	t.Run("a primary with a newer schema", func(t *testing.T) {

@@ -53,6 +53,8 @@ func TestANewGenerationIsWrittenWhenAFifthMoved(t *testing.T) {
 	other := same
 	other.terms++
 	require.True(t, other.needsNewGeneration(nil))
+	other.pushing, other.dirty = "r", true
+	require.True(t, other.needsNewGeneration(nil), "nor can the entries of a push before be deleted")
 	other.pushed = false
 	require.False(t, other.needsNewGeneration(nil), "nothing was pushed before")
 	for _, s := range []struct {
@@ -124,6 +126,8 @@ func TestAPushIsConfirmedFromAShareOn(t *testing.T) {
 			p.report.Counts[k-1].Gone = 0
 		}
 	}
+	defer func(zone *time.Location) { time.Local = zone }(time.Local)
+	time.Local = time.FixedZone("IST", 5*3600+1800)
 	require.Equal(t, "2026-01-02T03:04:05Z", day(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Unix()))
 }
 

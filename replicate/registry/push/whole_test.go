@@ -144,3 +144,23 @@ func TestAPushThatWasTakenOverHandsNothingOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.Release, list[0].ID)
 }
+
+// TestASearchOfOtherTermsIsWrittenAnewBesideASeed, although few changes become many by that. A file that is handed over
+// has the terms of its program.
+func TestASearchOfOtherTermsIsWrittenAnewBesideASeed(t *testing.T) {
+	f := newFixture(t)
+	f.run(f.whole(f.snapshot()))
+	for _, whole := range []bool{false, true} {
+		sqldtest.Exec(t, f.server, "UPDATE search_push SET terms = terms + 1")
+		if whole {
+			f.renameHalf()
+		} else {
+			f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
+		}
+		config := f.whole(f.snapshot())
+		config.Pause = func(ctx context.Context, d time.Duration) { pause(ctx, min(d, seedPause)) }
+		report := f.run(config)
+		require.Equal(t, whole, report.Whole)
+		require.Equal(t, !whole, report.NewGeneration)
+	}
+}
