@@ -22,15 +22,25 @@ type scripted struct {
 	values []handler.Value
 	err    error
 	asked  int
+	closed int
+	given  []time.Duration // for each statement; an hour without a deadline
 }
 
-func (s *scripted) Query(_ context.Context, _ string, _ []handler.Value, dst *handler.Result) error {
+func (s *scripted) Query(ctx context.Context, _ string, _ []handler.Value, dst *handler.Result) error {
 	s.asked++
+	until, limited := ctx.Deadline()
+	if !limited {
+		until = time.Now().Add(time.Hour)
+	}
+	s.given = append(s.given, time.Until(until))
 	dst.Columns, dst.Values = len(s.values), s.values
 	return s.err
 }
 
-func (*scripted) Close() error { return nil }
+func (s *scripted) Close() error {
+	s.closed++
+	return nil
+}
 
 // replicaAt is a replica with a view, at a time, and what it logs.
 func replicaAt(now time.Time, v view, endpoint Endpoint) (*Replica, *bytes.Buffer) {
@@ -142,6 +152,9 @@ func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	r.logSilence(nil)
 	require.Equal(t, 1, strings.Count(log.String(), "answers again"))
 	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken)
+	r.logSilence(ErrToken)
+	r.logSilence(errMissing)
+	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken, "it is silent now")
 }
 
 // TestASwitchIsLoggedAndCounted, and nothing that is as before.
@@ -183,8 +196,14 @@ func TestWhatAPushSaysIsRead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, got)
 	}
-	_, err := readPushing(&scripted{err: errMissing, values: []handler.Value{{}, {}}})
+	away := &scripted{err: errMissing, values: []handler.Value{{}, {}}}
+	_, err := readPushing(away)
 	require.ErrorIs(t, err, errMissing)
+	require.Less(t, away.given[0], time.Second)
+	s, _ := openWatched(t, "CREATE TABLE pushing (release, dirty); INSERT INTO pushing VALUES ('', 1);")
+	got, err := readPushing(s)
+	require.NoError(t, err)
+	require.Equal(t, pushing{true, true}, got, "its release was completed otherwise")
 }
 
 // TestARegistryWithoutAReleaseIsRefusedAfterOneWithIt: the old data is better.

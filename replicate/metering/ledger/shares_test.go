@@ -222,7 +222,7 @@ func TestAnAccountThatARestoreMissesIsNearThoseThatAreKnown(t *testing.T) {
 	require.NoError(t, l.AddAccount(2, "scale"))
 	l.Restore()
 	use := found(1)
-	use.Account = 2 + most
+	use.Account = 3 + most
 	newSpender(t, l, "one", 1).batch([]syncproto.Usage{use})
 	require.NotNil(t, l.Account(use.Account), "near the greatest, whichever came last")
 }

@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3/driver"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/schema"
+)
+
+// registryFile makes a registry of one release, with a heartbeat, and a further change.
+func registryFile(t *testing.T, change string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data")
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	_, err = db.Exec(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('one', 1, 0, 0, 0, 0, 0);
+		INSERT INTO heartbeat (id, beat) VALUES (1, 500000);` + change)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	return path
+}
+
+const begun = `INSERT INTO pushing (id, release, back, token, claimed, batch, dirty) VALUES (1, 'two', 0, 't', 't', 1, 0);`
+
+// TestTheAgeOfAHeldReleaseIsThatOfItsFile: a push may take an hour, and the replica follows.
+func TestTheAgeOfAHeldReleaseIsThatOfItsFile(t *testing.T) {
+	path := registryFile(t, begun)
+	r, err := OpenReplica(ReplicaConfig{Database: schema.Registry, File: path, Connections: 1, ReadTx: time.Hour, Now: func() time.Time { return time.UnixMilli(600_000) }})
+	require.NoError(t, err)
+	defer r.Close()
+	require.True(t, r.view.Load().file.held.Load())
+	writer, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	defer writer.Close()
+	_, err = writer.Exec(`UPDATE heartbeat SET beat = 590000`)
+	require.NoError(t, err)
+	require.NoError(t, r.Refresh())
+	age, known := r.Age()
+	require.True(t, known)
+	require.Equal(t, 10*time.Second, age)
+}
+
+// TestAFileInTheMiddleOfAPushIsTakenOnlyWhereNoneIsOpen, and none that is older than what was read.
+func TestAFileInTheMiddleOfAPushIsTakenOnlyWhereNoneIsOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change string
+		open   bool
+		newest int64
+		want   error
+	}{
+		"a whole one":               {"", true, 500_000, nil},
+		"in the middle":             {begun + "UPDATE pushing SET dirty = 1", true, 500_000, errPushed},
+		"in the middle, and no one": {begun + "UPDATE pushing SET dirty = 1", false, 500_000, nil},
+		"before the first record":   {begun, true, 500_000, nil},
+	} {
+		r, _ := replicaAt(time.UnixMilli(600_000), view{}, nil)
+		if c.open {
+			r, _ = replicaAt(time.UnixMilli(600_000), view{file: openSmall(t, 1)}, nil)
+		}
+		r.config.Database, r.config.File, r.released = schema.Registry, registryFile(t, c.change), true
+		opened, _, err := r.openFile(c.newest)
+		require.ErrorIs(t, err, c.want, name)
+		if err == nil {
+			require.NoError(t, opened.Close())
+		}
+	}
+	r, _ := replicaAt(time.UnixMilli(600_000), view{}, nil)
+	r.config.Database, r.config.File, r.newest = schema.Registry, registryFile(t, ""), 500_001
+	next := &view{}
+	_, err := r.checkFile(&view{}, next)
+	require.ErrorContains(t, err, "is being built")
+	require.Nil(t, next.file)
+}
+
+// TestASuspectStatementKeepsItsFileFromBeingRead until it runs again.
+func TestASuspectStatementKeepsItsFileFromBeingRead(t *testing.T) {
+	path := accessFile(t, `CREATE TABLE t (v); INSERT INTO heartbeat VALUES (1, 500000)`)
+	r, _ := replicaAt(time.UnixMilli(600_000), view{}, nil)
+	r.config.File = path
+	file, err := Open(Config{Path: path, Pinned: true, Watched: true})
+	require.NoError(t, err)
+	defer file.Close()
+	failed := &failedStatement{statement: "SELECT v FROM t"}
+	before := &view{file: file, suspect: failed}
+	next := &view{file: file, suspect: failed}
+	beat, err := r.checkFile(before, next)
+	require.NoError(t, err)
+	require.EqualValues(t, 500_000, beat)
+	require.Nil(t, next.suspect, "it ran")
+
+	damaged := openDamaged(t)
+	damaged.config.Watched = true
+	before = &view{file: damaged, suspect: failed}
+	next = &view{file: damaged, suspect: failed}
+	require.Error(t, r.retrySuspect(before, next))
+	require.Same(t, failed, next.suspect)
+}
+
+// TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead last, and the file stays.
+func TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead(t *testing.T) {
+	closed := openSmall(t, 1)
+	require.NoError(t, closed.Close())
+	r, _ := replicaAt(time.UnixMilli(600_000), view{file: closed}, &scripted{err: errMissing})
+	r.newest = 590_000
+	r.config.File = closed.config.Path
+	require.Error(t, r.Refresh())
+	v := r.view.Load()
+	require.Same(t, closed, v.file)
+	require.False(t, v.remote)
+	age, known := r.Age()
+	require.True(t, known)
+	require.Equal(t, 10*time.Second, age)
+}
+
+// beats is an endpoint of access with a heartbeat, or an error when that is asked for.
+type beats struct {
+	scripted
+	beat int64
+	err  error
+}
+
+func (e *beats) Query(_ context.Context, statement string, _ []handler.Value, dst *handler.Result) error {
+	if strings.Contains(statement, "heartbeat") {
+		dst.Columns, dst.Values = 1, []handler.Value{{Kind: handler.Integer, Int: e.beat}}
+		return e.err
+	}
+	dst.Columns, dst.Values = 2, []handler.Value{{Kind: handler.Integer, Int: 1}, {Kind: handler.Text, Text: string(schema.Access)}}
+	return nil
+}
+
+// TestAnEndpointIsReadFromTheNewestHeartbeatOn, and not when it does not tell.
+func TestAnEndpointIsReadFromTheNewestHeartbeatOn(t *testing.T) {
+	away := errors.New("away")
+	for name, c := range map[string]struct {
+		endpoint beats
+		fails    bool
+	}{
+		"as new":          {beats{beat: 500_000}, false},
+		"a little older":  {beats{beat: 499_999}, true},
+		"without a table": {beats{err: errors.New("no such table: heartbeat")}, true},
+		"away":            {beats{beat: 500_000, err: away}, true},
+	} {
+		r, _ := replicaAt(time.UnixMilli(600_000), view{}, &c.endpoint)
+		r.newest = 500_000
+		_, err := r.checkEndpoint()
+		require.Equal(t, c.fails, err != nil, "%s: %v", name, err)
+		r.newest = 0
+		_, err = r.checkEndpoint()
+		require.Equal(t, name == "away", err != nil, "%s: %v", name, err)
+	}
+}
+
+// TestAnErrorOfTheFileIsToldWhenTheEndpointFailsToo, and a suspect statement is kept as it was.
+func TestAnErrorOfTheFileIsToldWhenTheEndpointFailsToo(t *testing.T) {
+	r, _ := replicaAt(time.Unix(1000, 0), view{file: openSmall(t, 1)}, &scripted{err: errMissing})
+	var dst handler.Result
+	err := r.Query(t.Context(), "SELECT v FROM gone", nil, &dst)
+	require.ErrorContains(t, err, "no such table")
+
+	args := []handler.Value{{Kind: handler.Integer, Int: 1}}
+	r.reportCorrupt(r.view.Load(), "SELECT ?1", args, errMissing)
+	args[0].Int = 2
+	require.EqualValues(t, 1, r.view.Load().suspect.args[0].Int)
+}
+
+// TestAHoldThatFailsSaysNothing: it is tried again a second later.
+func TestAHoldThatFailsSaysNothing(t *testing.T) {
+	s, _ := openWatched(t, pushingTable)
+	s.config.Timeout = time.Millisecond
+	used, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	r, log := replicaAt(time.Unix(1000, 0), view{file: s}, nil)
+	r.followPush(s)
+	require.False(t, r.mixed || s.held.Load())
+	require.Zero(t, log.Len())
+	s.release(used, nil)
+	s.config.Timeout = time.Minute
+	r.followPush(s)
+	require.True(t, s.held.Load())
+}
+
+// TestAnEndpointsResultIsWhole, or an error: of a row behind others, or of a caller that has gone. It is closed with its
+// connections.
+func TestAnEndpointsResultIsWhole(t *testing.T) {
+	s := openSmall(t, 1)
+	db, err := driver.Open("file:" + s.config.Path + "?mode=ro")
+	require.NoError(t, err)
+	remote := NewRemote(db, Config{})
+	var dst handler.Result
+	for _, from := range []source{s, remote} {
+		require.ErrorContains(t, from.Query(t.Context(), "SELECT iif(v = 3, abs(-9223372036854775807 - 1), v) FROM t", nil, &dst), "overflow")
+		require.Zero(t, dst.Rows())
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	err = remote.Query(gone, "SELECT 1", nil, &dst)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ErrTimeout)
+	require.NoError(t, remote.Close())
+	require.Error(t, remote.Query(t.Context(), "SELECT 1", nil, &dst))
+}
