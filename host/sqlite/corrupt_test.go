@@ -19,10 +19,16 @@ import (
 // openDamaged opens a database whose table t can't be read, and whose table u can.
 func openDamaged(t *testing.T) *Store {
 	t.Helper()
+	return openDamagedBy(t, "CREATE TABLE t (v); CREATE TABLE u (v); INSERT INTO t VALUES (1); INSERT INTO u VALUES (2)")
+}
+
+// openDamagedBy opens a database made by a script, whose first table can't be read.
+func openDamagedBy(t *testing.T, script string) *Store {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "damaged.db")
 	writer, err := sqlite3.Open(path)
 	require.NoError(t, err)
-	require.NoError(t, writer.Exec("PRAGMA page_size = 4096; CREATE TABLE t (v); CREATE TABLE u (v); INSERT INTO t VALUES (1); INSERT INTO u VALUES (2)"))
+	require.NoError(t, writer.Exec("PRAGMA page_size = 4096;"+script))
 	require.NoError(t, writer.Close())
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(t, err)

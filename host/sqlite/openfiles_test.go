@@ -112,13 +112,49 @@ func TestABrokenConnectionIsClosed(t *testing.T) {
 	require.NoError(t, newest{damaged}.Query(t.Context(), "SELECT v FROM u", nil, &dst))
 	require.Nil(t, damaged.fresh.limit.ctx)
 
+	unsure := openDamagedBy(t, pushingTable)
+	held, err := unsure.hold(t.Context())
+	require.ErrorIs(t, err, sqlite3.CORRUPT)
+	require.False(t, held)
+	require.Nil(t, unsure.slots[0].idle)
+	require.Empty(t, testkit.OpenFiles(t, unsure.config.Path))
+
 	s, _ := openWatched(t, pushingTable)
-	held, err := s.hold(t.Context())
+	held, err = s.hold(t.Context())
 	require.NoError(t, err)
 	require.True(t, held)
 	for _, p := range s.slots {
 		require.Nil(t, p.idle.limit.ctx)
 	}
+	// Neither the end of a hold nor a timer leaves a connection behind whose transaction can't be ended.
+	open, c := len(testkit.OpenFiles(t, s.config.Path)), s.slots[0].idle
+	refuseTransactions(t, s.slots[1].idle)
+	s.letGo()
+	require.Nil(t, s.slots[1].idle)
+	require.Less(t, len(testkit.OpenFiles(t, s.config.Path)), open)
+	require.EqualValues(t, 1, valueOf(t, s))
+	refuseTransactions(t, c)
+	s.expire(c)
+	require.Nil(t, s.slots[0].idle)
+	require.EqualValues(t, 1, valueOf(t, s), "by a new one")
+}
+
+// refuseTransactions makes a connection fail to begin and end transactions.
+func refuseTransactions(t *testing.T, c *connection) {
+	t.Helper()
+	require.NoError(t, c.sqlite.SetAuthorizer(func(sqlite3.AuthorizerActionCode, string, string, string, string) sqlite3.AuthorizerReturnCode {
+		return sqlite3.AUTH_DENY
+	}))
+}
+
+// TestAStatementWithoutItsTransactionFails: it would read another state than the one before it.
+func TestAStatementWithoutItsTransactionFails(t *testing.T) {
+	s, _ := openWatched(t, "")
+	c := s.slots[0].idle
+	refuseTransactions(t, c)
+	var dst handler.Result
+	require.ErrorContains(t, s.Query(t.Context(), "SELECT v FROM t", nil, &dst), "begin read transaction")
+	require.False(t, c.tx.open)
 }
 
 // TestAHeldTransactionIsOfAnyAge: one that its time is over for is neither renewed when a hold begins, nor while it lasts.

@@ -121,6 +121,35 @@ func TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead(t *testing.T) {
 	require.Equal(t, 10*time.Second, age)
 }
 
+// TestTheNewestHeartbeatIsRemembered, although what is read meanwhile is older: nothing older than it takes its place.
+func TestTheNewestHeartbeatIsRemembered(t *testing.T) {
+	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: accessFile(t, `INSERT INTO heartbeat VALUES (1, 500000)`),
+		Connections: 1, Now: func() time.Time { return time.UnixMilli(600_000) }})
+	require.NoError(t, err)
+	defer r.Close()
+	require.EqualValues(t, 500_000, r.newest)
+	r.newest = 590_000
+	require.NoError(t, r.Refresh())
+	require.EqualValues(t, 590_000, r.newest)
+}
+
+// TestAFileIsReadFromItsFirstReleaseOn, also where there is no endpoint.
+func TestAFileIsReadFromItsFirstReleaseOn(t *testing.T) {
+	path := registryFile(t, `DELETE FROM release`)
+	r, err := OpenReplica(ReplicaConfig{Database: schema.Registry, File: path, Connections: 1, Now: func() time.Time { return time.UnixMilli(600_000) }})
+	require.NoError(t, err)
+	defer r.Close()
+	var dst handler.Result
+	require.ErrorIs(t, r.Query(t.Context(), "SELECT id FROM release", nil, &dst), ErrUnreleased)
+	writer, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	defer writer.Close()
+	_, err = writer.Exec(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('one', 1, 0, 0, 0, 0, 0)`)
+	require.NoError(t, err)
+	require.NoError(t, r.Refresh())
+	require.NoError(t, r.Query(t.Context(), "SELECT id FROM release", nil, &dst))
+}
+
 // beats is an endpoint of access with a heartbeat, or an error when that is asked for.
 type beats struct {
 	scripted

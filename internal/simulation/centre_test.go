@@ -154,6 +154,8 @@ func (c *centre) deliver(token string, message []byte) ([]byte, error) {
 		return answer, nil
 	case http.StatusForbidden:
 		c.sim.fail("an edge is fenced: %s", answer)
+	case http.StatusBadRequest:
+		c.sim.fail("an edge's message is refused: %s", answer)
 	}
 	c.sim.detail("the writer answers %d %s", status, answer)
 	return nil, errNetwork

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,10 @@ import (
 	"regedge/schema"
 )
 
-var errDatabase = errors.New("the database does not answer")
+var (
+	errDatabase   = errors.New("the database does not answer")
+	errConstraint = errors.New("CHECK constraint failed")
+)
 
 // storage is a database that outlives its writers.
 type storage struct {
@@ -208,6 +212,8 @@ type session struct {
 	failed int
 	// crashIn counts down to the process's last access; 0 for none.
 	crashIn int
+	// refuses is the key whose usage the database refuses, as it does a row that breaks a constraint; 0 for none.
+	refuses int64
 	// trouble is what is wrong with the access database, nil for the ledger.
 	trouble *accessTrouble
 }
@@ -382,8 +388,12 @@ func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (
 	h.sim.pass()
 	defer h.sim.pass()
 	err := h.access(ctx)
-	if err == nil && h.trouble != nil {
+	switch {
+	case err != nil:
+	case h.trouble != nil:
 		err = h.trouble.write(s.query, args, h.faulty(40))
+	case h.refuses != 0 && slices.ContainsFunc(args, func(v driver.NamedValue) bool { return v.Value == h.refuses }):
+		err = errConstraint
 	}
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@
 //     in records, snapshots and heads of frames, and in the batches that were reported;
 //   - the ledger's database fails at any statement, hangs for up to 18 s, commits and returns an error,
 //     ends with its writer, or is restored from a backup;
+//   - the ledger's database refuses a row of the rogue node's, whose message is committed together with an edge's;
 //   - the access database hangs, so that no call to it returns before its deadline, fails at a write, or
 //     refuses the row of an account;
 //   - requests of operators and the answers to them are lost. An operator asks for the same change again

@@ -53,6 +53,7 @@ var mutants = []mutant{
 	{name: "adjustment-takes-leased-units", change: keepFirstArgument},
 	{name: "second-writer-not-fenced", change: lastOperator("!=", ">")},
 	{name: "failed-commit-answered", change: returnNil},
+	{name: "failed-group-fails-all", change: never},
 	{name: "unavailable-change-made-later", change: never},
 	{name: "change-forgotten-under-its-key", change: returnNil},
 	{name: "key-of-another-change-answered", change: never},

@@ -235,17 +235,24 @@ func (r *rogue) retire() {
 
 // post sends a message to a writer, and returns the status and the body of its answer.
 func (c *centre) post(w *writerProcess, token string, message []byte) (status int, body []byte) {
-	request, err := http.NewRequest(http.MethodPost, "http://writer"+writer.SyncPath, bytes.NewReader(message))
-	c.sim.must(err, "make a request")
-	request.Header.Set("Authorization", "Bearer "+token)
-	answer := httptest.NewRecorder()
 	failed, begun := w.session.failed, time.Now()
-	c.sim.pass()
-	w.writer.Handler().ServeHTTP(answer, request)
+	answer := c.serve(w, token, message)
 	if took := c.sim.settleTime(begun); took > promptly && w.session.failed == failed {
 		c.sim.fail("an edge waits %v for the writer", took)
 	}
 	return answer.Code, answer.Body.Bytes()
+}
+
+// serve has a writer answer a message.
+func (c *centre) serve(w *writerProcess, token string, message []byte) *httptest.ResponseRecorder {
+	request, err := http.NewRequest(http.MethodPost, "http://writer"+writer.SyncPath, bytes.NewReader(message))
+	c.sim.must(err, "make a request")
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer := httptest.NewRecorder()
+	c.sim.pass()
+	w.writer.Handler().ServeHTTP(answer, request)
+	c.sim.pass()
+	return answer
 }
 
 const selectUnpaid = `SELECT spent - (SELECT ifnull(sum(spent), 0) FROM lease WHERE kind = 1 AND subject = account.id) FROM account WHERE id = ?`

@@ -189,6 +189,10 @@ func (s *sim) voidLate(e *edge) bool {
 
 // late delivers a message that its edge gave up long ago.
 func (s *sim) late(e *edge) {
+	if s.rogue != nil && s.random.IntN(4) == 0 {
+		s.crowd(e)
+		return
+	}
 	if s.rogue != nil && s.random.IntN(4) > 0 {
 		s.rogue.act()
 		return

@@ -179,6 +179,7 @@ func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 	switch {
 	case !schema.Refused(err):
 		answer(steps, err)
+	//mutant:failed-group-fails-all
 	case len(steps) > 1: // one of them is at fault
 		for _, op := range steps {
 			w.commitSteps(ctx, []*operation{op})
