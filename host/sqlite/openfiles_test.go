@@ -210,12 +210,14 @@ func TestAPanicThatIsNoFaultGoesOn(t *testing.T) {
 // TestAReplicaThatIsNotTakenOrClosedLeavesNoFileOpen.
 func TestAReplicaThatIsNotTakenOrClosedLeavesNoFileOpen(t *testing.T) {
 	path := accessFile(t, "")
-	_, err := OpenReplica(ReplicaConfig{Database: schema.Registry, File: path, Now: time.Now})
+	endpoint := &scripted{err: errMissing}
+	_, err := OpenReplica(ReplicaConfig{Database: schema.Registry, File: path, Endpoint: endpoint, Now: time.Now})
 	var other *schema.OtherError
 	require.ErrorAs(t, err, &other)
 	require.Empty(t, testkit.OpenFiles(t, path))
+	require.Equal(t, 1, endpoint.closed)
 
-	endpoint := &scripted{err: errMissing}
+	endpoint = &scripted{err: errMissing}
 	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: path, Endpoint: endpoint, Connections: 3, CacheResults: true, Now: time.Now})
 	require.NoError(t, err)
 	require.Equal(t, DefaultKeep, r.config.Keep)

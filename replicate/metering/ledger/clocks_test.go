@@ -1,6 +1,8 @@
 package ledger_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,8 +120,21 @@ func TestUsageIsBookedInWindowsOfAboutNow(t *testing.T) {
 	}
 	for days, booked := range map[int32]int64{-3: 0, -2: 3, -1: 3, 0: 3, 1: 3, 2: 0} {
 		pool := syncproto.Pool{Kind: syncproto.NotFound, Subject: 1, Window: syncproto.Day(at) + days}
-		require.Equal(t, booked, spendOf(t, newLedger(t, 1, 100, "one"), pool, pool.Window*24, charge.NotFound), "%d days from now", days)
+		l := newLedger(t, 1, 100, "one")
+		require.Equal(t, booked, spendOf(t, l, pool, pool.Window*24, charge.NotFound), "%d days from now", days)
+		require.Equal(t, booked > 0, strings.Contains(strings.Join(l.Stored(), "\n"), fmt.Sprintf("pool %+v", pool)), "%d days from now", days)
 	}
+}
+
+// TestAPastWindowGetsNoMoreGrants, while it is kept because an edge's clock is behind.
+func TestAPastWindowGetsNoMoreGrants(t *testing.T) {
+	l := newLedger(t, 1, 100, "one")
+	one := newSpender(t, l, "one", 1)
+	volume := volumeOf(syncproto.Month(at))
+	one.want(3, volume)
+	r := l.Sync(at+100*day, one.e, &syncproto.Sync{Session: one.session, NowMillis: at + day, Wants: []syncproto.Want{{Pool: volume, Target: 10}}})
+	require.Len(t, r.Rows, 1)
+	require.EqualValues(t, 3, r.Rows[0].Granted)
 }
 
 // TestALeaseOfAPastWindowIsNoNews, although its edge has not seen it yet.
