@@ -337,7 +337,9 @@ func (s *sim) spendAll(id int64, b *balance) {
 }
 
 // volumeClaimed reports whether an answer may come from false claims of an account's volume.
-func (s *sim) volumeClaimed(id int64, code string) bool { return s.claimedVolume[id] >= leastVolume && volumeGone[code] }
+func (s *sim) volumeClaimed(id int64, code string) bool {
+	return s.claimedVolume[id] >= leastVolume && volumeGone[code]
+}
 
 // volumeGone are the answers where false claims used up the volume. Of the last units, one edge may hold that of the
 // credits and another that of the volume, each recalled for the other.

@@ -356,6 +356,11 @@ func TestAReleaseIsOnTheStackOnce(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"[{r-1 true}]", "[{r-2 true}]"}, dump(t, p.there.db, `SELECT release FROM release_stack ORDER BY depth`))
+
+	p, _ = onFile(t, `INSERT INTO release_stack (release) VALUES ('c'), ('a'), ('b'), ('a')`)
+	kept, err := stacked(t.Context(), p.there.db, 3)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, kept, "one that was current twice is kept once")
 }
 
 // TestAPushReadsItsSnapshotAlone. A dry run reads the file itself, and closes it; a primary that it can't read is no

@@ -79,6 +79,9 @@ func TestAPushBringsEverything(t *testing.T) {
 	want := Release{ID: report.Release, Digest: releases[0].Digest, Released: time.Unix(n("released_at"), 0).UTC(), Pushed: releases[0].Pushed,
 		Companies: n("companies"), LLPs: n("llps"), Directors: n("directors"), Appointments: n("appointments"), Partners: n("partners")}
 	require.Equal(t, want, releases[0])
+	_, common, err := (&pusher{here: &side{db: openRegistry(t, snapshotPath(f.snapshots, report.Release))}}).commonTerms(t.Context())
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(want.Digest, common), want.Digest)
 	require.NotEqual(t, want.LLPs, want.Directors)
 	require.WithinRange(t, want.Pushed, begun.Truncate(time.Second), time.Now())
 	require.Equal(t, []string{"[{ true} {0 true}]"}, dump(t, f.primary(), "SELECT release, dirty FROM pushing"), "it is complete")
