@@ -73,7 +73,7 @@ func TestRatesThatDoNotFitAReplyComeWithTheNext(t *testing.T) {
 			require.NoError(t, l.ChangeCredits(at, id, 100, ledger.EntryBought, ""))
 		}
 		pools = append(pools, creditsOf(id))
-		rates = append(rates, syncproto.Rate{Account: id, Minute: syncproto.Minute(at), Count: 1})
+		rates = append(rates, syncproto.Rate{Subject: id, Minute: syncproto.Minute(at), Count: 1})
 	}
 	two.want(1, pools...)
 	one.sync(syncproto.Sync{Rates: rates})
@@ -259,7 +259,7 @@ func TestRatesAreOfTheSession(t *testing.T) {
 	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 6}}})
 	require.Empty(t, say(f.l, at, two, fresh).Others)
 	say(f.l, at, two, fresh, syncproto.Want{Pool: creditsOf1, Target: 1})
-	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Account: 1, Minute: syncproto.Minute(at), Count: 7}}})
+	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 7}}})
 	require.Len(t, say(f.l, at, two, fresh).Others, 1, "it hears of them once it holds credits again")
 }
 

@@ -177,7 +177,7 @@ func TestARowThatCannotBeWrittenFailsTheCommit(t *testing.T) {
 	require.ErrorContains(t, commit(), "write accounts")
 }
 
-// TestARecallGoesOnAfterAStepThatWasNotCommitted: the node that holds what another one waits for is told of all its
+// TestARecallGoesOnAfterAStepThatWasNotCommitted: the node that holds what another one waits for gets the news of all its
 // leases anew, and would else keep it.
 func TestARecallGoesOnAfterAStepThatWasNotCommitted(t *testing.T) {
 	old, db, commit := onFile(t)

@@ -109,6 +109,14 @@ func TestBatchesAreFilledAndBounded(t *testing.T) {
 		sizes = append(sizes, len(batch))
 	}
 	require.Equal(t, []int{batchRecords, batchRecords, 1}, sizes)
+
+	changes = changes[:batchRecords-1]
+	pair := []change{{record: rec(director, 1), here: true, there: true}, {record: rec(director, 2), here: true, there: true}}
+	for i := range changes {
+		changes[i].there = true
+	}
+	batches := plan(append(changes, pair...), []link{{pair[0].record, pair[1].record}})
+	require.Len(t, batches, 2, "a pair that does not fit comes with the next")
 }
 
 // TestAPushIsConfirmedFromAShareOn: two in a hundred may go.
