@@ -126,6 +126,8 @@ func (e *Exam) age(what, place, release string, age, limit time.Duration) {
 func (e *Exam) queryFailed(what string, s Server, place string, err error) {
 	text := err.Error()
 	switch err := libsql.Explain(err); {
+	case errors.Is(err, libsql.ErrForwarded):
+		e.Wrong(what, "is the first copy under way? Look at the log of its replica, and whether that reaches its primary", "%s has no copy of it yet", place)
 	case errors.Is(err, libsql.ErrUnauthorized):
 		e.refused(what, s, place)
 	case strings.Contains(text, "no such table"):

@@ -118,13 +118,19 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 	return &replicaDatabase{opened, config.Database, config.MaxLag}, nil
 }
 
-// endpoint is a libSQL server that says when it refuses the token.
+// errNoCopy stands for a page of sqld's words about the statement that its primary refused.
+var errNoCopy = errors.New("the replica has no copy of the database yet")
+
+// endpoint is a libSQL server that says when it refuses the token, and when it has no copy yet.
 type endpoint struct{ *sqlite.Remote }
 
 // Query implements sqlite.Endpoint.
 func (e endpoint) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
 	err := e.Remote.Query(ctx, statement, args, dst)
-	if errors.Is(libsql.Explain(err), libsql.ErrUnauthorized) {
+	switch explained := libsql.Explain(err); {
+	case errors.Is(explained, libsql.ErrForwarded): // an edge only reads
+		return errNoCopy
+	case errors.Is(explained, libsql.ErrUnauthorized):
 		return fmt.Errorf("%w: %w", sqlite.ErrToken, err)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,6 +31,22 @@ type pair struct {
 }
 
 func startPair(t *testing.T) *pair {
+	t.Helper()
+	p := newPair(t)
+	p.start(t, p.primary, p.write)
+	p.start(t, p.replica, p.read) // which gives its first answer when the primary does
+	return p
+}
+
+func (p *pair) start(t *testing.T, s *sqld.Server, token string) {
+	t.Helper()
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Kill)
+	sqldtest.Await(t, s, token)
+}
+
+// newPair makes a pair that is not started.
+func newPair(t *testing.T) *pair {
 	t.Helper()
 	program := sqldtest.Program(t)
 	dir := t.TempDir()
@@ -58,13 +75,6 @@ func startPair(t *testing.T) *pair {
 		JWTKeyFile: p.trust.ReplicaKeyFile("registry"), TLS: files("edge"), Log: t.Output(),
 	}}
 	p.replica.Primary = "https://" + p.primary.GRPC
-	start := func(s *sqld.Server, token string) {
-		require.NoError(t, s.Start())
-		t.Cleanup(s.Kill)
-		sqldtest.Await(t, s, token)
-	}
-	start(p.primary, p.write)
-	start(p.replica, p.read) // which gives its first answer when the primary does
 	return p
 }
 
@@ -93,6 +103,9 @@ func TestAnEdgeCannotWrite(t *testing.T) {
 				edge := open(t, server, token)
 				err := libsql.Commit(ctx, edge, []libsql.Statement{{SQL: "INSERT INTO api_key VALUES (666)"}})
 				require.ErrorIs(t, err, libsql.ErrUnauthorized, who)
+				if who == "reader" { // only the primary, through a replica, refuses the statement and not the token
+					require.Equal(t, server == p.replica, errors.Is(err, libsql.ErrForwarded), err)
+				}
 				_, err = edge.ExecContext(ctx, "INSERT INTO api_key VALUES (667)")
 				require.ErrorIs(t, libsql.Explain(err), libsql.ErrUnauthorized, who)
 			}

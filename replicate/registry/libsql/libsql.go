@@ -13,6 +13,10 @@ var (
 	// ErrUnauthorized means that the server refuses the token, or a write with a token that may
 	// only read, or all that a replica forwards to its primary.
 	ErrUnauthorized = errors.New("the libSQL server refuses the token")
+	// ErrForwarded is an ErrUnauthorized that is not about the token: a replica forwards what it can't
+	// answer itself, and its primary takes replication alone. Each read meets it until the replica has
+	// a copy, afterwards only writes do.
+	ErrForwarded = fmt.Errorf("the replica has no copy yet, or was sent more than a read (%w)", ErrUnauthorized)
 	// ErrRefused means that the database refuses a statement: it will be refused again. After
 	// every other error the same may succeed later.
 	ErrRefused = errors.New("the database refuses a statement")
@@ -51,8 +55,11 @@ func Commit(ctx context.Context, db *sql.DB, statements []Statement) error {
 	return Explain(err)
 }
 
-// Explain adds ErrUnauthorized or ErrRefused to an error of the driver, which has no types for
-// them. The texts are those of sqld 0.24.
+// OnlyReplication is what the gate before a primary answers to every other call.
+const OnlyReplication = "this port is for replication only"
+
+// Explain adds ErrUnauthorized, ErrForwarded or ErrRefused to an error of the driver, which has no
+// types for them. The texts are those of sqld 0.24 and of the gate.
 func Explain(err error) error {
 	if err == nil {
 		return nil
@@ -67,6 +74,8 @@ func Explain(err error) error {
 		return false
 	}
 	switch {
+	case contains(OnlyReplication):
+		return fmt.Errorf("%w: %w", ErrForwarded, err)
 	case contains("error code 401", "error code 403", "Authorization forbidden", "status: PermissionDenied"):
 		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
 	case contains("SQLite error: ", "SQL input error: ", "could not be parsed", "do not match SQL parameters", "more than one statement") && !contains("database is locked"):

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"regedge/replicate/registry/freeport"
+	"regedge/replicate/registry/libsql"
 )
 
 // replicationCalls are the calls by which a replica copies its primary's log. sqld serves others on
@@ -56,9 +57,6 @@ const (
 // loopback is where a server listens behind its gate. The port stays reserved while the gate is open:
 // between the choice of a free port and the server's start the kernel could give it to any process.
 const loopback = "127.0.0.1"
-
-// onlyReplication is what the caller of another call is told.
-const onlyReplication = "this port is for replication only"
 
 // gate is the replication port of a primary. It passes replicationCalls to sqld, which listens behind
 // it on the loopback and accepts the gate's certificate only, and refuses every other call.
@@ -163,7 +161,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.logged.Do(func() {
 			g.output.say(fmt.Sprintf("refused %q a call that is not replication: writes and transactions need the primary's own address", from.Subject.CommonName))
 		})
-		refuse(w, permissionDenied, onlyReplication)
+		refuse(w, permissionDenied, libsql.OnlyReplication)
 		return
 	}
 	who := from.SerialNumber.String()

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"regedge/replicate/registry/libsql"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 
 // forwarded is in what a replica logs, twice and as errors, when it forwards a statement to a primary
 // behind a gate. It does so with every statement while it has no copy yet, and with those that write.
-var forwarded = []byte(onlyReplication)
+var forwarded = []byte(libsql.OnlyReplication)
 
 // output forwards what a process writes, line by line, and looks for signs in it. In place of lines
 // with forwarded there is one that says what they mean.

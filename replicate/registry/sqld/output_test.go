@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/registry/libsql"
 )
 
 func TestOutputIsForwardedByLines(t *testing.T) {
@@ -48,13 +50,13 @@ func TestForwardedStatementsAreNoErrors(t *testing.T) {
 	at := time.Unix(1000, 0)
 	o.now = func() time.Time { return at }
 	for range 3 {
-		fmt.Fprintf(o, "ERROR x: `status: PermissionDenied, message: %q`\n", onlyReplication)
+		fmt.Fprintf(o, "ERROR x: `status: PermissionDenied, message: %q`\n", libsql.OnlyReplication)
 	}
 	fmt.Fprint(o, "ERROR of another kind\n")
 	require.NotContains(t, to.String(), "PermissionDenied")
 	require.Equal(t, 1, strings.Count(to.String(), "the replica has no copy yet, or something here sent it more than a read"))
 	require.Contains(t, to.String(), "ERROR of another kind\n")
 	at = at.Add(forwardedEvery)
-	fmt.Fprintf(o, "ERROR x: %q\n", onlyReplication)
+	fmt.Fprintf(o, "ERROR x: %q\n", libsql.OnlyReplication)
 	require.Equal(t, 2, strings.Count(to.String(), "the replica has no copy yet"))
 }
