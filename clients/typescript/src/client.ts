@@ -58,6 +58,8 @@ export class Client {
   readonly #options: Required<ClientOptions>;
 
   constructor(options: ClientOptions = {}) {
+    // An option that is undefined, as an environment variable that is not set, takes its default.
+    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     const all = {
       baseUrl: DEFAULT_BASE_URL,
       apiKey: SANDBOX_KEY,
@@ -66,7 +68,7 @@ export class Client {
       maxWait: 30_000,
       headers: {},
       fetch: globalThis.fetch.bind(globalThis),
-      ...options,
+      ...given,
     };
     if (!/^https?:\/\/[^/]/.test(all.baseUrl)) {
       throw new TypeError(`baseUrl: want an address such as ${DEFAULT_BASE_URL}, got ${JSON.stringify(all.baseUrl)}`);

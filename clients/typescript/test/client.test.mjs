@@ -118,6 +118,17 @@ test("options that cannot work are refused", () => {
   }
 });
 
+test("an option that is undefined takes its default", async (t) => {
+  let key;
+  const { client } = await serve(t, found);
+  const asked = (input, init) => {
+    key = new Headers(init.headers).get("Authorization");
+    return fetch(input, init);
+  };
+  await client({ apiKey: undefined, timeout: undefined, fetch: asked }).findLlp("AAA-0001");
+  assert.equal(key, "Bearer reg_sandbox_public");
+});
+
 test("suggestions are a list of strings", () => {
   for (const [value, want] of [
     [null, []],
