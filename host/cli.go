@@ -95,6 +95,8 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 		args = []string{"--help"}
 	case len(args) == 1 && args[0] == "--version":
 		args = []string{"version"}
+	case args[0] == "help": // as in help push
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
@@ -112,6 +114,9 @@ func misuse(err error) error {
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
 		help = parse.Context.Selected().FullPath() + " --help"
+	}
+	if flag, _, found := strings.Cut(err.Error(), ": expected "); found && strings.HasSuffix(err.Error(), "but got \"EOL\" (<EOL>)") {
+		err = fmt.Errorf("%s needs a value", flag)
 	}
 	return hint.With(err, "see %s", help)
 }

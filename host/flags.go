@@ -180,7 +180,8 @@ func (m *Main) listen(name, flag, address string) (net.Listener, error) {
 			"is regedge running already? Else %s takes another address", flag)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listen for the %s: %w", name, err)
+		return nil, hint.With(fmt.Errorf("listen for the %s: %w", name, err),
+			"%s is HOST:PORT, with an address of this machine and a port that this user may open, such as 127.0.0.1:8080", flag)
 	}
 	if m.Listening != nil {
 		m.Listening(name, listener.Addr())

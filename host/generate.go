@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"regedge/host/hint"
@@ -39,5 +41,29 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 		row(table, f.Name, f.AsOf, f.Rows)
 	}
 	fmt.Fprintf(table, "%d rows in %s; nobody in them is real\n", summary.Rows(), c.Out)
+	fmt.Fprintf(table, "\nTo import them:\n\n%s", c.imports(summary))
 	return table.Flush()
+}
+
+// imports are the commands that import the files: those of the older format have a date of their own.
+func (c *generateCommand) imports(summary generate.Summary) string {
+	older, newest := "", ""
+	for _, f := range summary.Files {
+		newest = max(newest, f.AsOf)
+		if strings.HasPrefix(f.Name, "companies-2021-") {
+			older = f.AsOf
+		}
+	}
+	command := func(asOf string, patterns ...string) string {
+		line := "  regedge import --registry registry.db --as-of " + asOf
+		for _, pattern := range patterns {
+			line += " " + filepath.Join(c.Out, pattern) + map[string]string{"none": ".csv", "gzip": ".csv.gz", "zstd": ".csv.zst"}[c.Compress]
+		}
+		return line + "\n"
+	}
+	text := command(newest, "[!c]*", "contacts", "companies-[!2]*")
+	if older != "" {
+		text = command(older, "companies-2021-*") + text
+	}
+	return text
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -228,6 +230,16 @@ func TestAnAddressInUseIsExplained(t *testing.T) {
 		require.Contains(t, p.stderr.String(), flag+" takes another")
 		require.NoDirExists(t, dir, "nothing was begun")
 	}
+}
+
+func TestAnAuthorityThatIsNotTrustedIsExplained(t *testing.T) {
+	stranger := httptest.NewTLSServer(http.NotFoundHandler())
+	defer stranger.Close()
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Setenv("REGEDGE_TOKEN", "some-operator-token")
+	p := start("account", "list", "--writer", stranger.URL)
+	require.Equal(t, exitFailure, <-p.ended)
+	require.Contains(t, p.stderr.String(), "\nhint: set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
 }
 
 func TestDevFailsBeforeItBegins(t *testing.T) {

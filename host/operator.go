@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ func checkWriterURL(address string) error {
 // explain adds hints to the most common errors.
 func (o *operator) explain(err error) error {
 	var refused *os.SyscallError
+	var stranger x509.UnknownAuthorityError
+	var otherName x509.HostnameError
 	switch {
 	case err == nil:
 		return nil
@@ -59,6 +62,10 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.Is(err, writer.ErrUnknownPlan):
 		return hint.With(err, "regedge plan list shows the plans")
+	case errors.As(err, &stranger):
+		return hint.With(err, "set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
+	case errors.As(err, &otherName):
+		return hint.With(err, "use a name of its certificate, or give it this one too: regedge trust machine writer --host NAME,…")
 	case errors.As(err, &refused):
 		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -55,7 +57,7 @@ func (c *rollbackCommand) Validate() error {
 
 func (f *pushFlags) check() error {
 	if !isRemote(f.Registry) {
-		return errors.New("--registry is the URL of the registry's primary here")
+		return fmt.Errorf("--registry or REGEDGE_REGISTRY takes the URL of the registry's primary, such as http://127.0.0.1:8181; got %q", f.Registry)
 	}
 	return nil
 }
@@ -69,7 +71,7 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) error {
 	defer shown.finish()
 	release, err := c.prepare(ctx, shown.set)
 	if err != nil {
-		return explainPush(err)
+		return c.explain(err)
 	}
 	if err := c.run(ctx, m, push.Config{Release: release, File: c.File, Confirm: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown); err != nil || c.DryRun {
 		return err
@@ -106,7 +108,7 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
 		}
 		defer primary.Close()
 		if release, err = push.Previous(ctx, primary); err != nil {
-			return explainPush(err)
+			return c.explain(err)
 		}
 	}
 	shown := newStages(m.Stderr, m.Now, "rolling back")
@@ -133,7 +135,7 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 		if ctx.Err() != nil {
 			return hint.With(fmt.Errorf("interrupted: %w", err), "what was written is whole; the same command goes on from there")
 		}
-		return explainPush(err)
+		return f.explain(err)
 	}
 	if config.Rollback {
 		report.Doubts = nil // it is asked about in any case
@@ -191,12 +193,17 @@ func (c *rollbackCommand) confirm(ctx context.Context, m *Main, report *push.Rep
 	return err
 }
 
-// explainPush adds hints to the most common errors.
-func explainPush(err error) error {
+// explain adds hints to the most common errors.
+func (f *pushFlags) explain(err error) error {
 	var newer *schema.NewerError
+	var refused *os.SyscallError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &refused):
+		return hint.With(err, "is the registry's primary running at %s? Set --registry or REGEDGE_REGISTRY", f.Registry)
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(err, "regedge import makes a registry file")
 	case errors.Is(err, push.ErrUnfinished):
 		return hint.With(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNotTaken):

@@ -34,7 +34,7 @@ func (c *trustInit) Run(m *Main) error {
 		if added, err := c.addReplicaKeys(m); added || err != nil {
 			return err
 		}
-		return hint.With(err, "remove them first if the cluster shall forget all tokens and certificates")
+		return hint.With(err, "none is missing, and nothing was changed; remove them first only if the cluster shall forget all tokens and certificates")
 	}
 	if err != nil {
 		return err
