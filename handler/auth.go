@@ -16,15 +16,16 @@ type caller struct {
 	sandbox      bool
 	perMinute    int64
 	keyPerMinute int64 // 0 for none
+	limitedUntil int64 // as in charge.Request
 	email, phone bool
 }
 
 // accessStatement finds a key by its hash (?1), or by that of the secret before its last rotation, with
 // its account, plan, end and limits.
 const accessStatement = `
-SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone, k.ends_at, k.allowed, k.per_minute
-FROM (SELECT id, account, ends_at, allowed, per_minute FROM api_key WHERE hash = ?1
-  UNION ALL SELECT id, account, old_ends_at, allowed, per_minute FROM api_key WHERE old_hash = ?1) k
+SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone, k.ends_at, k.allowed, k.per_minute, k.limited_until
+FROM (SELECT id, account, ends_at, allowed, per_minute, limited_until FROM api_key WHERE hash = ?1
+  UNION ALL SELECT id, account, old_ends_at, allowed, per_minute, limited_until FROM api_key WHERE old_hash = ?1) k
 JOIN account a ON a.id = k.account
 JOIN plan p ON p.id = a.plan`
 
@@ -77,6 +78,7 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 		phone:     row[6].Int != 0,
 
 		keyPerMinute: row[9].Int,
+		limitedUntil: row[10].Int,
 	}, problem{}
 }
 

@@ -215,6 +215,7 @@ func (c *call) chargeRequest(req *Request, outcome charge.Outcome) charge.Reques
 		Outcome:   outcome,
 
 		KeyPerMinute: c.caller.keyPerMinute,
+		LimitedUntil: c.caller.limitedUntil,
 	}
 	switch {
 	case r.Sandbox:

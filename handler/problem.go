@@ -81,6 +81,8 @@ var problems = [...]Problem{
 		"A lookup of another path or query was made under this Idempotency-Key in the last 10 minutes. Use a new key for each lookup, and the same one to repeat it."},
 	{charge.RateLimitExceeded, 429, "Rate limit exceeded",
 		"The requests of this minute are used up. Wait for the number of seconds in Retry-After."},
+	{charge.KeyCreditsExceeded, 429, "Key's credits exceeded",
+		"The key has spent the credits that its owner allows it in a month. It works again with the next month, UTC, or when the owner raises the limit."},
 	{charge.MonthlyVolumeExceeded, 429, "Monthly volume exceeded",
 		"The plan's calls of this month are used up. They start anew with the next month, UTC; a larger plan lifts the limit at once."},
 	{charge.NotFoundCapExceeded, 429, "Not-found cap exceeded",

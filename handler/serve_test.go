@@ -60,7 +60,7 @@ func integer(n int64) Value { return Value{Kind: Integer, Int: n} }
 func newBench() *bench {
 	b := &bench{
 		access: &canned{rows: map[string][]Value{accessStatement: {
-			integer(7), integer(5), integer(0), integer(1), integer(60), integer(1), integer(0), integer(0), {Kind: Blob}, integer(0),
+			integer(7), integer(5), integer(0), integer(1), integer(60), integer(1), integer(0), integer(0), {Kind: Blob}, integer(0), integer(0),
 		}}},
 		registry: &canned{rows: map[string][]Value{
 			searchStatement:    {text("r-1"), text(`[{"value":"x"}]`)},
@@ -218,9 +218,11 @@ func TestKeysAreChecked(t *testing.T) {
 	require.Equal(t, AddressNotAllowed, problemOf(t, r), "nobody knows from where")
 	require.Contains(t, string(r.Body), "may not be used from this address")
 	require.Zero(t, b.meter.asked[0].KeyPerMinute)
-	b.access.rows[accessStatement][9].Int = 9
+	require.Zero(t, b.meter.asked[0].LimitedUntil)
+	b.access.rows[accessStatement][9].Int, b.access.rows[accessStatement][10].Int = 9, 77
 	b.get("/v1/directors/1")
 	require.EqualValues(t, 9, b.meter.asked[len(b.meter.asked)-1].KeyPerMinute, "the meter counts")
+	require.EqualValues(t, 77, b.meter.asked[len(b.meter.asked)-1].LimitedUntil)
 	require.EqualValues(t, 60, b.meter.asked[len(b.meter.asked)-1].PerMinute)
 	hash := ident.Hash(liveKey)
 	require.Equal(t, []Value{{Kind: Blob, Text: string(hash[:])}}, b.access.args[0])

@@ -29,14 +29,15 @@ type keyAdd struct {
 	Expires moment   `env:"-" placeholder:"WHEN" help:"When the key ends by itself: a date (its beginning, UTC), a time such as 2027-01-31T12:00:00Z, or from now, such as 720h. By default never."`
 	Allow   []string `env:"-" placeholder:"NETWORK" help:"A network (192.0.2.0/24, 2001:db8::/32) or address from which it may be used; up to 16, by default all."`
 
-	PerMinute int64 `env:"-" placeholder:"N" help:"Requests a minute, at most the plan's; by default these."`
+	PerMinute      int64 `env:"-" placeholder:"N" help:"Requests a minute, at most the plan's; by default these."`
+	MonthlyCredits int64 `env:"-" placeholder:"N" help:"Credits that it may spend in a UTC month; by default any number."`
 }
 
 // Run makes a key. An account has at most 5 active ones.
 func (c *keyAdd) Run(ctx context.Context, m *Main) error {
 	look := fmt.Sprintf("key list %d", c.Account)
 	return change(ctx, m, &c.changing, look, func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
-		settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow, PerMinute: c.PerMinute}
+		settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow, PerMinute: c.PerMinute, MonthlyCredits: c.MonthlyCredits}
 		if c.Expires.set() {
 			settings.Expires = new(c.Expires.after(time.Now()))
 		}
@@ -109,6 +110,13 @@ func keyLimits(k writer.Key) string {
 	var limits []string
 	if k.PerMinute > 0 {
 		limits = append(limits, fmt.Sprintf("%d a minute", k.PerMinute))
+	}
+	if k.MonthlyCredits > 0 {
+		spent := ""
+		if k.LimitedUntil != nil {
+			spent = " (spent)"
+		}
+		limits = append(limits, fmt.Sprintf("%d credits a month%s", k.MonthlyCredits, spent))
 	}
 	if len(k.Allowed) > 0 {
 		limits = append(limits, "from "+strings.Join(k.Allowed, " "))

@@ -97,21 +97,22 @@ func (c *keyAllow) Run(ctx context.Context, m *Main) error {
 
 type keyLimit struct {
 	changing
-	ID        int64  `arg:"" help:"Id of the key, not the key itself."`
-	PerMinute *int64 `env:"-" placeholder:"N" help:"Requests a minute, at most the plan's; 0 for as many as that allows."`
+	ID             int64  `arg:"" help:"Id of the key, not the key itself."`
+	MonthlyCredits *int64 `env:"-" placeholder:"N" help:"Credits that it may spend in a UTC month, this one included; 0 for any number."`
+	PerMinute      *int64 `env:"-" placeholder:"N" help:"Requests a minute, at most the plan's; 0 for as many as that allows."`
 }
 
 // Validate refuses a command that changes nothing.
 func (c *keyLimit) Validate() error {
-	if c.PerMinute == nil {
-		return errors.New("--per-minute says what the key is limited to")
+	if c.PerMinute == nil && c.MonthlyCredits == nil {
+		return errors.New("--per-minute or --monthly-credits says what the key is limited to")
 	}
 	return nil
 }
 
 // Run limits a key. More requests are refused with 429.
 func (c *keyLimit) Run(ctx context.Context, m *Main) error {
-	return changeKey(ctx, m, &c.changing, c.ID, writer.KeyChange{PerMinute: c.PerMinute})
+	return changeKey(ctx, m, &c.changing, c.ID, writer.KeyChange{PerMinute: c.PerMinute, MonthlyCredits: c.MonthlyCredits})
 }
 
 func changeKey(ctx context.Context, m *Main, c *changing, id int64, to writer.KeyChange) error {

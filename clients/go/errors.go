@@ -34,6 +34,7 @@ const (
 	URITooLong              Code = "uri_too_long"
 	IdempotencyKeyReused    Code = "idempotency_key_reused"
 	RateLimitExceeded       Code = "rate_limit_exceeded"
+	KeyCreditsExceeded      Code = "key_credits_exceeded"
 	MonthlyVolumeExceeded   Code = "monthly_volume_exceeded"
 	NotFoundCapExceeded     Code = "not_found_cap_exceeded"
 	HeaderTooLarge          Code = "header_too_large"

@@ -41,6 +41,8 @@ type Request struct {
 	PerMinute int64
 	// KeyPerMinute is the key's own rate, 0 for none.
 	KeyPerMinute int64
+	// LimitedUntil is when the month ends whose credits the key has spent, in Unix milliseconds; 0 if it may go on.
+	LimitedUntil int64
 	Endpoint     Endpoint
 	Outcome      Outcome
 	// IdempotencyHash and TargetHash are hashes (HashLength) of the client's Idempotency-Key and of the
@@ -75,6 +77,7 @@ type Verdict struct {
 // The problem codes of a meter's refusals, with their HTTP statuses.
 const (
 	RateLimitExceeded     = "rate_limit_exceeded"     // 429
+	KeyCreditsExceeded    = "key_credits_exceeded"    // 429
 	MonthlyVolumeExceeded = "monthly_volume_exceeded" // 429
 	NotFoundCapExceeded   = "not_found_cap_exceeded"  // 429
 	InsufficientCredits   = "insufficient_credits"    // 402
@@ -92,7 +95,7 @@ func Status(code string) int {
 		return 402
 	case IdempotencyKeyReused:
 		return 422
-	case RateLimitExceeded, MonthlyVolumeExceeded, NotFoundCapExceeded:
+	case RateLimitExceeded, KeyCreditsExceeded, MonthlyVolumeExceeded, NotFoundCapExceeded:
 		return 429
 	case MeteringUnavailable:
 		return 503

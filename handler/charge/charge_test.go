@@ -25,7 +25,7 @@ func keyed() Request {
 
 // limited is a request of a key with a rate of its own.
 func limited(r Request) Request {
-	r.KeyPerMinute = 7
+	r.KeyPerMinute, r.LimitedUntil = 7, 1_790_000_000_000
 	return r
 }
 
@@ -65,6 +65,8 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		"a key at the sandbox":    "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&idempotency=" + keyed().IdempotencyHash + "&target=" + keyed().TargetHash,
 		"a rate of no key":        "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&key_rate=7",
 		"a key's rate of zero":    good + "&key_rate=0",
+		"a limit of no key":       "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&limited=7",
+		"limited until nothing":   good + "&limited=0",
 		"two rates of a key":      good + "&key_rate=7&key_rate=7",
 		"long id":                 strings.Replace(good, "id=", "id="+strings.Repeat("A", MaxID), 1),
 	} {

@@ -89,6 +89,10 @@ func (r *Request) Target() string {
 		b = append(b, "&key_rate="...)
 		b = strconv.AppendInt(b, r.KeyPerMinute, 10)
 	}
+	if r.LimitedUntil != 0 {
+		b = append(b, "&limited="...)
+		b = strconv.AppendInt(b, r.LimitedUntil, 10)
+	}
 	if r.IdempotencyHash != "" {
 		b = append(b, "&idempotency="...)
 		b = append(b, r.IdempotencyHash...)
@@ -118,7 +122,7 @@ func ParseRequest(query string) (Request, error) {
 	}
 	always := bitID | bitEndpoint | bitOutcome | bitRate
 	if seen&bitKey != 0 {
-		seen &^= bitKeyRate // it may be absent
+		seen &^= bitKeyRate | bitLimited // they may be absent
 	}
 	switch seen {
 	case always | bitAccount | bitKey, always | bitSandbox | bitClient, always | bitAccount | bitKey | bitIdempotency | bitTarget:
@@ -137,6 +141,7 @@ const (
 	bitOutcome
 	bitRate
 	bitKeyRate
+	bitLimited
 	bitIdempotency
 	bitTarget
 )
@@ -169,6 +174,9 @@ func (r *Request) set(name, value string) int {
 	case "key_rate":
 		r.KeyPerMinute, ok = parsePositive(value)
 		bit = bitKeyRate
+	case "limited":
+		r.LimitedUntil, ok = parsePositive(value)
+		bit = bitLimited
 	case "idempotency":
 		r.IdempotencyHash, ok, bit = value, validHash(value), bitIdempotency
 	case "target":

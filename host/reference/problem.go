@@ -271,6 +271,14 @@ var advices = map[string]advice{
 		},
 		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
+	charge.KeyCreditsExceeded: {
+		Means: "The owner of the key allows it a number of credits in a month, and they are spent. Other keys of the account go on.",
+		Do: []string{
+			"Wait for the number of seconds in Retry-After: to the end of the month, UTC.",
+			"Or ask the owner to raise the limit of the key; it works again within two seconds.",
+		},
+		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, with the next month, UTC, or after the limit was raised.",
+	},
 	charge.MonthlyVolumeExceeded: {
 		Means: "The charged calls that the plan includes for this month are used up. Months begin at 00:00 UTC on the first.",
 		Do: []string{

@@ -24,6 +24,7 @@ import (
 	"regedge/host/sqlite"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/syncproto"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
@@ -180,6 +181,9 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 		keys[i], err = env.client.AddKeyWith(ctx, account.ID, settings)
 		require.NoError(t, err)
 	}
+	if given.Spent {
+		env.limitKey(t, keys[0].ID)
+	}
 	_, err = env.client.RevokeKey(ctx, keys[2].ID)
 	require.NoError(t, err)
 	// The edge's clock is the real one here, and well past this end.
@@ -191,6 +195,17 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 		require.NoError(t, err)
 	}
 	return Account{Key: keys[0].Secret, Second: keys[1].Secret, Revoked: keys[2].Secret, Expired: expired.Secret}
+}
+
+// limitKey says in the access database that a key has spent the credits of its month, as the writer does when edges
+// have reported them.
+func (env *testEnv) limitKey(t *testing.T, id int64) {
+	db, err := schema.OpenFile(env.access, false)
+	require.NoError(t, err)
+	defer db.Close()
+	month := syncproto.Month(env.clock.Now().UnixMilli())
+	_, err = db.Exec(`UPDATE api_key SET limited_until = ? WHERE id = ?`, syncproto.EndOfMonth(month), id)
+	require.NoError(t, err)
 }
 
 func (env *testEnv) kit(address, clientHeader string) *Kit {

@@ -41,6 +41,7 @@ type Given struct {
 	Suspended bool
 	Allowed   string // the network from which the first key may be used, "" for all
 	PerMinute int64  // the rate of the first key, 0 for none
+	Spent     bool   // the first key has spent the credits of its month
 }
 
 // Exchange is one request and the expected answer.
@@ -148,6 +149,8 @@ func parseGiven(words string) (*Given, error) {
 			g.Credits = n
 		case "suspended":
 			g.Suspended = true
+		case "spent":
+			g.Spent = true
 		case "per_minute":
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
@@ -243,6 +246,9 @@ func (v *Vector) format(b *bytes.Buffer) {
 		}
 		if g.PerMinute != 0 {
 			fmt.Fprintf(b, " per_minute=%d", g.PerMinute)
+		}
+		if g.Spent {
+			b.WriteString(" spent")
 		}
 		b.WriteByte('\n')
 	}

@@ -125,8 +125,13 @@ func (d *Dashboard) changeKeyLimits(v *visit) (answer, error) {
 	if err != nil {
 		return d.keyWith(v, wordsLimits)
 	}
-	detail := fmt.Sprintf(" to %d a minute", perMinute)
-	a, err := d.changeOwnKey(v, "change limits of key", detail, "limits", writer.KeyChange{PerMinute: &perMinute})
+	monthly, err := v.chosenLimit("monthly-credits")
+	if err != nil {
+		return d.keyWith(v, wordsLimits)
+	}
+	detail := fmt.Sprintf(" to %d a minute and %d credits a month", perMinute, monthly)
+	change := writer.KeyChange{PerMinute: &perMinute, MonthlyCredits: &monthly}
+	a, err := d.changeOwnKey(v, "change limits of key", detail, "limits", change)
 	if errors.Is(err, writer.ErrMalformed) {
 		return d.keyWith(v, wordsLimits)
 	}

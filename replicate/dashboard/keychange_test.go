@@ -37,14 +37,17 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	b.submit(at, at+"/addresses", "addresses", "")
 	require.Contains(t, b.get(at).body, "<dt>Allowed from</dt><dd>everywhere</dd>")
 
-	require.Contains(t, b.submit(at, at+"/limits", "per-minute", "7").text(), "The limits of the key are changed.")
+	require.Contains(t, b.submit(at, at+"/limits", "per-minute", "7", "monthly-credits", "1000").text(), "The limits of the key are changed.")
 	require.Contains(t, b.seen.body, `<dt>Requests a minute</dt><dd>7</dd>`)
+	require.Contains(t, b.seen.body, `<dt>Credits a month</dt><dd>1,000</dd>`)
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/limits", "monthly-credits", "-1").StatusCode)
 	for _, wrong := range []string{"x", "-1", "1000000"} {
 		require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/limits", "per-minute", wrong).StatusCode)
 		require.Contains(t, b.seen.text(), "A limit is a number")
 	}
 	b.submit(at, at+"/limits", "per-minute", "")
 	require.NotContains(t, b.get(at).body, "<dt>Requests a minute</dt>")
+	require.NotContains(t, b.seen.body, "<dt>Credits a month</dt>")
 
 	p := b.submit(at, at+"/rotate", "hours", "24")
 	second := shownSecret.FindStringSubmatch(p.body)

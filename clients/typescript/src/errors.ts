@@ -23,6 +23,7 @@ export type Code =
   | "uri_too_long"
   | "idempotency_key_reused"
   | "rate_limit_exceeded"
+  | "key_credits_exceeded"
   | "monthly_volume_exceeded"
   | "not_found_cap_exceeded"
   | "header_too_large"

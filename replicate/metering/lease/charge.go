@@ -51,6 +51,10 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 			return answer
 		}
 	}
+	if r.LimitedUntil > now {
+		v.Code, v.RetryAfter = charge.KeyCreditsExceeded, secondsUntil(now, r.LimitedUntil)
+		return s.answer(now, r, id, v, answered)
+	}
 	return s.chargeLive(now, r, id, a, v)
 }
 

@@ -54,7 +54,7 @@ func (e entry) named(s sum) entry {
 // codes are the codes that an entry can hold.
 var codes = [...]string{
 	"", charge.RateLimitExceeded, charge.MonthlyVolumeExceeded,
-	charge.NotFoundCapExceeded, charge.InsufficientCredits, charge.IdempotencyKeyReused, charge.MeteringUnavailable,
+	charge.KeyCreditsExceeded, charge.NotFoundCapExceeded, charge.InsufficientCredits, charge.IdempotencyKeyReused, charge.MeteringUnavailable,
 }
 
 func codeIndex(code string) uint8 {
@@ -76,7 +76,7 @@ func (e *entry) verdict() charge.Verdict {
 		v.RateReset = secondsUntil(e.at, endOfMinute(e.at))
 	}
 	switch v.Code {
-	case charge.MonthlyVolumeExceeded:
+	case charge.MonthlyVolumeExceeded, charge.KeyCreditsExceeded:
 		v.RetryAfter = secondsUntil(e.at, syncproto.EndOfMonth(syncproto.Month(e.at)))
 	case charge.NotFoundCapExceeded:
 		v.RetryAfter = secondsUntil(e.at, syncproto.EndOfDay(syncproto.Day(e.at)))

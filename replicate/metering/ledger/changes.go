@@ -51,6 +51,7 @@ type Changes struct {
 	leases     map[*Lease]bool
 	removed    map[*Lease]bool
 	used       map[usageKey]int64
+	keys       map[int64]int64 // until when edges refuse a key for its limit
 }
 
 func newChanges() *Changes {
@@ -58,14 +59,14 @@ func newChanges() *Changes {
 		plans: map[string]bool{}, accounts: map[int64]bool{}, pools: map[syncproto.Pool]*Pool{},
 		past:  map[syncproto.Pool]bool{},
 		edges: map[string]*Edge{}, epochs: map[*Epoch]*Edge{}, leases: map[*Lease]bool{},
-		removed: map[*Lease]bool{}, used: map[usageKey]int64{},
+		removed: map[*Lease]bool{}, used: map[usageKey]int64{}, keys: map[int64]int64{},
 	}
 }
 
 // Empty reports whether there is nothing to write.
 func (c *Changes) Empty() bool {
 	return c.Restoring == nil && len(c.Entries)+len(c.Unresolved)+len(c.plans)+len(c.accounts)+len(c.pools)+len(c.past)+
-		len(c.edges)+len(c.epochs)+len(c.leases)+len(c.removed)+len(c.used) == 0
+		len(c.edges)+len(c.epochs)+len(c.leases)+len(c.removed)+len(c.used)+len(c.keys) == 0
 }
 
 // pool notes a pool. Credits are part of their account's row.

@@ -135,6 +135,7 @@ type Ledger struct {
 	liveAt      int64
 	liveKnown   bool
 	rates       map[int64]*rate
+	keyLimits   map[int64]*keyLimit // of keys that have one
 	rateMinute  int64
 	sweptDay    int32
 	changes     *Changes
@@ -144,7 +145,7 @@ type Ledger struct {
 func New(generation uint64) *Ledger {
 	return &Ledger{
 		Generation: generation, plans: map[string]Plan{}, accounts: map[int64]*Account{},
-		pools: map[syncproto.Pool]*Pool{}, edges: map[string]*Edge{}, rates: map[int64]*rate{},
+		pools: map[syncproto.Pool]*Pool{}, edges: map[string]*Edge{}, rates: map[int64]*rate{}, keyLimits: map[int64]*keyLimit{},
 		changes: newChanges(),
 	}
 }

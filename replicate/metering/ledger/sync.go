@@ -148,6 +148,7 @@ func (l *Ledger) supersede(e *Edge, epoch *Epoch) {
 // ended.
 func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncproto.Usage) {
 	l.changes.usage(u)
+	l.countKey(now, u)
 	var pools []syncproto.Pool
 	switch u.Outcome {
 	case charge.Found:

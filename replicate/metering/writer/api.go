@@ -71,6 +71,10 @@ type Key struct {
 	Allowed []string `json:"allowed_addresses"`
 	// PerMinute bounds its requests in a UTC minute, 0 for as many as the plan allows.
 	PerMinute int64 `json:"per_minute"`
+	// MonthlyCredits bounds what it spends in a UTC month, 0 for any number. LimitedUntil is the end of the month
+	// for which that is spent, nil while it is not.
+	MonthlyCredits int64      `json:"monthly_credits"`
+	LimitedUntil   *time.Time `json:"limited_until"`
 }
 
 // Active reports whether the key was neither revoked nor has expired.
@@ -86,6 +90,8 @@ type KeyChange struct {
 	Allowed *[]string `json:"allowed_addresses,omitempty"`
 	// PerMinute is at most the plan's; 0 takes the limit away.
 	PerMinute *int64 `json:"per_minute,omitempty"`
+	// MonthlyCredits holds from the current month on; 0 takes the limit away.
+	MonthlyCredits *int64 `json:"monthly_credits,omitempty"`
 }
 
 // KeySettings describe a key that is made. The zero value is a key without a name and without limits.
@@ -94,6 +100,8 @@ type KeySettings struct {
 	Expires   *time.Time `json:"expires,omitempty"`
 	Allowed   []string   `json:"allowed_addresses,omitempty"`
 	PerMinute int64      `json:"per_minute,omitempty"`
+
+	MonthlyCredits int64 `json:"monthly_credits,omitempty"`
 }
 
 // NewKey is a new API key with its secret, which is shown only once.

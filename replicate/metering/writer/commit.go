@@ -224,6 +224,7 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	if !w.ledger.Changed() {
 		return w.confirm(ctx, now)
 	}
+	keys := w.ledger.ChangedKeys()
 	tx, end, err := w.begin(ctx)
 	if err == nil {
 		defer end()
@@ -234,7 +235,19 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	if err == nil {
 		w.confirmed, w.wrote = now, true
 	}
+	w.projectKeys(keys, err)
 	return w.outcome(ctx, err)
+}
+
+// projectKeys tells edges of keys that have spent the credits of their month, or may go on, after a commit.
+func (w *Writer) projectKeys(keys []int64, err error) {
+	for _, key := range keys {
+		if err != nil {
+			w.projector.compareAll() // the outcome is unknown
+			return
+		}
+		w.projector.add(changedRow{table: keyTable, id: key, takes: true})
+	}
 }
 
 // outcome handles the end of a transaction and returns the error to answer with.
@@ -256,11 +269,20 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
+// load reads the ledger.
+func (w *Writer) load(ctx context.Context) (*ledger.Ledger, error) {
+	l, err := ledger.Load(ctx, w.config.Ledger)
+	if err == nil {
+		err = l.LoadKeyLimits(ctx, w.config.Ledger, w.now())
+	}
+	return l, err
+}
+
 // reload loads the ledger again. It is nil while that fails.
 func (w *Writer) reload(ctx context.Context) {
 	old := w.ledger
 	w.ledger = nil
-	l, err := ledger.Load(ctx, w.config.Ledger)
+	l, err := w.load(ctx)
 	switch {
 	case err != nil:
 		w.config.Logger.Error("the ledger can't be read", "error", err)
@@ -302,6 +324,7 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	if op.readOnly {
 		return nil
 	}
+	keys := w.ledger.ChangedKeys()
 	if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil && op.finish != nil {
 		err = op.finish(ctx, tx, now, w.ledger)
 	}
@@ -311,6 +334,7 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	if op.ended != nil {
 		op.ended(err)
 	}
+	w.projectKeys(keys, err)
 	return w.outcome(ctx, err)
 }
 

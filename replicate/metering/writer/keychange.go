@@ -73,6 +73,14 @@ func checkPerMinute(ctx context.Context, tx *sql.Tx, plan string, perMinute int6
 	return nil
 }
 
+// checkMonthlyCredits refuses a key's limit that is none.
+func checkMonthlyCredits(credits int64) error {
+	if credits < 0 || credits > ledger.MaxKeyCredits {
+		return fmt.Errorf("%w: a key's credits of a month are 0 to %d", ErrMalformed, int64(ledger.MaxKeyCredits))
+	}
+	return nil
+}
+
 func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 	id, err := readID("key", p)
 	if err != nil {
@@ -96,7 +104,12 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 			return nil, err
 		}
 	}
-	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	if body.MonthlyCredits != nil {
+		if err := checkMonthlyCredits(*body.MonthlyCredits); err != nil {
+			return nil, err
+		}
+	}
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		k, err := activeKey(ctx, r, tx, now, id)
 		if err != nil {
 			return err
@@ -116,10 +129,14 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE api_key SET name = coalesce(?1, name),
 			expires_at = CASE WHEN ?3 THEN NULL ELSE coalesce(?2, expires_at) END, allowed = coalesce(unhex(?5), allowed),
-			per_minute = coalesce(?6, per_minute) WHERE id = ?4`, body.Name, expires, body.NeverExpires, id, allowed, body.PerMinute)
-		return err
+			per_minute = coalesce(?6, per_minute), monthly_credits = coalesce(?7, monthly_credits) WHERE id = ?4`,
+			body.Name, expires, body.NeverExpires, id, allowed, body.PerMinute, body.MonthlyCredits)
+		if err != nil || body.MonthlyCredits == nil {
+			return err
+		}
+		return l.LimitKey(ctx, tx, now, id, *body.MonthlyCredits)
 	}
-	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil || body.PerMinute != nil))
+	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil || body.PerMinute != nil || body.MonthlyCredits != nil))
 }
 
 func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {

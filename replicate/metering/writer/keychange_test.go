@@ -14,11 +14,12 @@ type accessKey struct {
 	ends, oldEnds int64
 	allowed       []byte
 	perMinute     int64
+	limited       int64
 }
 
 func readAccessKey(t *testing.T, w *Writer, id int64) (k accessKey) {
 	t.Helper()
-	err := w.config.Access.QueryRow(`SELECT hash, ends_at, old_hash, old_ends_at, allowed, per_minute FROM api_key WHERE id = ?`, id).Scan(&k.hash, &k.ends, &k.old, &k.oldEnds, &k.allowed, &k.perMinute)
+	err := w.config.Access.QueryRow(`SELECT hash, ends_at, old_hash, old_ends_at, allowed, per_minute, limited_until FROM api_key WHERE id = ?`, id).Scan(&k.hash, &k.ends, &k.old, &k.oldEnds, &k.allowed, &k.perMinute, &k.limited)
 	require.NoError(t, err)
 	return k
 }
@@ -115,7 +116,7 @@ func TestARotatedKeyHasTwoSecretsForATime(t *testing.T) {
 	require.Equal(t, first.Shown, second.OldShown)
 	require.Equal(t, clock.now().Add(time.Hour).UnixMilli(), second.OldEnds.UnixMilli())
 	row := readAccessKey(t, w, first.ID)
-	require.Equal(t, accessKey{hashOfKey(second.Secret), hashOfKey(first.Secret), 0, second.OldEnds.UnixMilli(), []byte{}, 0}, row)
+	require.Equal(t, accessKey{hashOfKey(second.Secret), hashOfKey(first.Secret), 0, second.OldEnds.UnixMilli(), []byte{}, 0, 0}, row)
 
 	third, err := client.RotateKey(t.Context(), first.ID, time.Hour)
 	require.NoError(t, err)
@@ -155,7 +156,7 @@ func TestAWriterThatStartsRepairsEndsAndOldSecrets(t *testing.T) {
 	_, err = client.ChangeKey(t.Context(), k.ID, KeyChange{Allowed: &[]string{"192.0.2.0/24"}})
 	require.NoError(t, err)
 	want := readAccessKey(t, w, k.ID)
-	for _, damage := range []string{`ends_at = 5`, `allowed = x'0400'`, `per_minute = 3`, `old_hash = NULL`, `old_ends_at = 9`, `old_hash = x'00'`} {
+	for _, damage := range []string{`ends_at = 5`, `allowed = x'0400'`, `per_minute = 3`, `limited_until = 4`, `old_hash = NULL`, `old_ends_at = 9`, `old_hash = x'00'`} {
 		_, err = w.config.Access.Exec(`UPDATE api_key SET ` + damage)
 		require.NoError(t, err)
 		require.NoError(t, w.projector.compareTables(t.Context()))

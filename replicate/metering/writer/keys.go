@@ -37,15 +37,20 @@ func mayAddKey(ctx context.Context, tx *sql.Tx, nowMillis, account int64) error 
 	return &throttledError{wait, fmt.Sprintf("of an account, %d keys a day may be made with its tokens", newKeysADay)}
 }
 
-const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at, allowed, per_minute FROM api_key`
+const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at, allowed, per_minute,
+	monthly_credits, limited_until FROM api_key`
 
 func scanKey(row interface{ Scan(...any) error }, nowMillis int64) (Key, error) {
 	var k Key
-	var created int64
+	var created, limited int64
 	var revoked, expires, oldEnds sql.NullInt64
 	var allowed []byte
-	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds, &allowed, &k.PerMinute)
+	err := row.Scan(&k.ID, &k.Account, &k.Name, &k.Shown, &created, &revoked, &expires, &k.OldShown, &oldEnds, &allowed,
+		&k.PerMinute, &k.MonthlyCredits, &limited)
 	k.Allowed = networksOf(allowed)
+	if limited > nowMillis {
+		k.LimitedUntil = new(time.UnixMilli(limited).UTC())
+	}
 	k.Created = time.UnixMilli(created).UTC()
 	k.Revoked, k.Expires, k.OldEnds = timeOf(revoked), timeOf(expires), timeOf(oldEnds)
 	k.Expired = expires.Valid && expires.Int64 <= nowMillis
@@ -126,8 +131,11 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMonthlyCredits(body.MonthlyCredits); err != nil {
+		return nil, err
+	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
-	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
+	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		a, err := readAccountRow(ctx, tx, now, account)
 		if err != nil {
 			return err
@@ -148,9 +156,10 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 			return err
 		}
 		hash := sha256.Sum256([]byte(answer.Secret))
-		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at, allowed, per_minute)
-			VALUES (?, ?, ?, ?, ?, ?, unhex(?), ?)`,
-			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires, allowed, body.PerMinute)
+		result, err := tx.ExecContext(ctx, `INSERT INTO api_key (account, name, hash, shown, created_at, expires_at, allowed, per_minute, monthly_credits)
+			VALUES (?, ?, ?, ?, ?, ?, unhex(?), ?, ?)`,
+			account, body.Name, hash[:], ident.KeyShown(answer.Secret), now, expires, allowed, body.PerMinute,
+			body.MonthlyCredits)
 		if err != nil {
 			return err
 		}
@@ -158,8 +167,10 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		if err != nil {
 			return err
 		}
-		answer.Key, err = readKey(ctx, tx, now, id)
-		return err
+		if answer.Key, err = readKey(ctx, tx, now, id); err != nil || body.MonthlyCredits == 0 {
+			return err
+		}
+		return l.LimitKey(ctx, tx, now, id, body.MonthlyCredits)
 	}
 	row := func(k NewKey) changedRow { return changedRow{table: keyTable, id: k.ID} }
 	return apply(w, r, edit[NewKey]{change: change, answer: given(&answer), row: row})

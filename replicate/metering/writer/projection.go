@@ -48,16 +48,17 @@ var projection = []projected{
 		upsert: ` ON CONFLICT DO UPDATE SET plan = excluded.plan, suspended = excluded.suspended`,
 	},
 	keyTable: {
-		name: "api_key", columns: 8, before: int64(0),
+		name: "api_key", columns: 9, before: int64(0),
 		// An old secret does not outlast its key.
 		ledger: `SELECT id, account, hex(hash), coalesce(expires_at, 0), hex(old_hash),
-			coalesce(min(old_ends_at, coalesce(expires_at, old_ends_at)), 0), hex(allowed), per_minute FROM api_key WHERE revoked_at IS NULL`,
-		access: `SELECT id, account, hex(hash), ends_at, hex(old_hash), old_ends_at, hex(allowed), per_minute FROM api_key WHERE true`,
-		insert: `INSERT INTO api_key (id, account, hash, ends_at, old_hash, old_ends_at, allowed, per_minute) VALUES `,
-		tuple:  `(?, ?, unhex(?), ?, nullif(unhex(?), x''), ?, unhex(?), ?)`,
+			coalesce(min(old_ends_at, coalesce(expires_at, old_ends_at)), 0), hex(allowed), per_minute, limited_until
+			FROM api_key WHERE revoked_at IS NULL`,
+		access: `SELECT id, account, hex(hash), ends_at, hex(old_hash), old_ends_at, hex(allowed), per_minute, limited_until FROM api_key WHERE true`,
+		insert: `INSERT INTO api_key (id, account, hash, ends_at, old_hash, old_ends_at, allowed, per_minute, limited_until) VALUES `,
+		tuple:  `(?, ?, unhex(?), ?, nullif(unhex(?), x''), ?, unhex(?), ?, ?)`,
 		upsert: ` ON CONFLICT DO UPDATE SET account = excluded.account, hash = excluded.hash, ends_at = excluded.ends_at,
 			old_hash = excluded.old_hash, old_ends_at = excluded.old_ends_at, allowed = excluded.allowed,
-			per_minute = excluded.per_minute`,
+			per_minute = excluded.per_minute, limited_until = excluded.limited_until`,
 	},
 }
 
@@ -240,8 +241,8 @@ func (p *projector) exec(ctx context.Context, act string, t projected, statement
 	return nil
 }
 
-// row is a row of the projection. No table has more than eight columns.
-type row [8]any
+// row is a row of the projection. No table has more than nine columns.
+type row [9]any
 
 func readRows(ctx context.Context, db *sql.DB, query string, columns int, args ...any) ([]row, error) {
 	rows, err := db.QueryContext(ctx, query, args...)

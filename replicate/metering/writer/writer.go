@@ -128,7 +128,7 @@ func (w *Writer) prepare(ctx context.Context) error {
 	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap(), w.config.Restored, w.self()); err != nil {
 		return err
 	}
-	if w.ledger, err = ledger.Load(ctx, w.config.Ledger); err != nil {
+	if w.ledger, err = w.load(ctx); err != nil {
 		return err
 	}
 	w.ledger.BeginSessions(w.random32())

@@ -27,6 +27,7 @@ CREATE TABLE api_key (
   -- 16), one with the bits of its prefix, and the address.
   allowed BLOB NOT NULL DEFAULT x'',
   per_minute INTEGER NOT NULL DEFAULT 0, -- requests per UTC minute with this key, 0 for as many as the plan allows
+  limited_until INTEGER NOT NULL DEFAULT 0, -- the credits of its month are spent, so it gets 429 until then; 0 if not
   -- The secret before the last rotation, valid beside the new one until its own end.
   old_hash    BLOB,
   old_ends_at INTEGER NOT NULL DEFAULT 0

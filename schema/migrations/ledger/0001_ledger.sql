@@ -61,6 +61,8 @@ CREATE TABLE api_key (
   expires_at INTEGER,                  -- NULL for never
   allowed    BLOB NOT NULL DEFAULT x'', -- networks from which it may be used, as in access; empty for all
   per_minute INTEGER NOT NULL DEFAULT 0, -- as in access
+  monthly_credits INTEGER NOT NULL DEFAULT 0, -- that it may spend in a UTC month, 0 for any number
+  limited_until   INTEGER NOT NULL DEFAULT 0, -- as in access
   old_hash    BLOB,                    -- of the secret before the last rotation, NULL for none
   old_shown   TEXT NOT NULL DEFAULT '',
   old_ends_at INTEGER                  -- when that ends

@@ -1,0 +1,157 @@
+package writer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
+)
+
+// reporting is an edge that reports what a key spent.
+type reporting struct {
+	t       *testing.T
+	w       *Writer
+	session uint64
+	seq     uint64
+	account int64
+}
+
+func newReporting(t *testing.T, w *Writer, client *Client, account int64) *reporting {
+	t.Helper()
+	_, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	e := &reporting{t: t, w: w, account: account}
+	e.session = e.send(syncproto.Message{Hello: &syncproto.Hello{Boot: 1}}).Session
+	return e
+}
+
+func (e *reporting) send(m syncproto.Message) *syncproto.Reply {
+	e.t.Helper()
+	op := &operation{edge: "one", step: step(m)}
+	require.NoError(e.t, e.w.submit(e.t.Context(), op))
+	return op.reply
+}
+
+// spend reports charges of a key in the hour of a time.
+func (e *reporting) spend(key int64, at time.Time, count int64) {
+	e.t.Helper()
+	e.seq++
+	r := e.send(syncproto.Message{Sync: &syncproto.Sync{Session: e.session, Batch: &syncproto.Batch{Seq: e.seq, Of: 1, Usage: []syncproto.Usage{
+		{Account: e.account, Key: key, Hour: syncproto.Hour(at.UnixMilli()), Endpoint: charge.Companies, Outcome: charge.Found, Count: count},
+		{Account: e.account, Key: key, Hour: syncproto.Hour(at.UnixMilli()), Endpoint: charge.Companies, Outcome: charge.NotFound, Count: 1000},
+	}}}})
+	require.Equal(e.t, e.seq, r.Applied)
+}
+
+// limitedUntil is what edges know of a key.
+func limitedUntil(w *Writer, id int64) (until int64) {
+	if w.config.Access.QueryRow(`SELECT limited_until FROM api_key WHERE id = ?`, id).Scan(&until) != nil {
+		return -1
+	}
+	return until
+}
+
+func (e *reporting) wantLimit(key, until int64, why string) {
+	e.t.Helper()
+	require.Eventually(e.t, func() bool { return limitedUntil(e.w, key) == until }, 5*time.Second, 5*time.Millisecond, why)
+}
+
+func TestAKeyIsLimitedOnceItSpentItsMonth(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, free := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{Name: "partner", MonthlyCredits: 10})
+	require.NoError(t, err)
+	require.EqualValues(t, 10, k.MonthlyCredits)
+	require.Nil(t, k.LimitedUntil)
+	e := newReporting(t, w, client, account)
+	now := clock.now()
+	end := syncproto.EndOfMonth(syncproto.Month(now.UnixMilli()))
+
+	e.spend(free.ID, now, 500)
+	e.spend(k.ID, now.AddDate(0, -2, 0), 50) // of another month
+	e.spend(k.ID, now, 9)
+	require.Zero(t, limitedUntil(w, k.ID))
+	e.spend(k.ID, now, 1)
+	e.wantLimit(k.ID, end, "the tenth of ten was spent")
+	read, err := client.Key(t.Context(), k.ID)
+	require.NoError(t, err)
+	require.Equal(t, end, read.LimitedUntil.UnixMilli())
+	require.Zero(t, limitedUntil(w, free.ID))
+
+	e.spend(k.ID, now, -1)
+	e.wantLimit(k.ID, 0, "one was taken back")
+	e.spend(k.ID, now, 3)
+	e.wantLimit(k.ID, end, "and more spent")
+
+	more := int64(13)
+	changed, err := client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &more})
+	require.NoError(t, err)
+	require.Nil(t, changed.LimitedUntil, "12 of 13 are spent")
+	e.wantLimit(k.ID, 0, "the limit was raised")
+	less := int64(12)
+	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &less})
+	require.NoError(t, err)
+	require.NotNil(t, changed.LimitedUntil, "what was spent before counts")
+	require.Equal(t, end, limitedUntil(w, k.ID))
+	none := int64(0)
+	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &none})
+	require.NoError(t, err)
+	require.Nil(t, changed.LimitedUntil)
+	e.spend(k.ID, now, 100)
+	require.Zero(t, limitedUntil(w, k.ID))
+
+	for _, wrong := range []int64{-1, ledger.MaxKeyCredits + 1} {
+		_, err = client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &wrong})
+		require.ErrorIs(t, err, ErrMalformed)
+		_, err = client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: wrong})
+		require.ErrorIs(t, err, ErrMalformed)
+	}
+}
+
+// TestTheLimitOfAKeyBeginsAnewWithAMonth, by the writer's clock.
+func TestTheLimitOfAKeyBeginsAnewWithAMonth(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
+	require.NoError(t, err)
+	e := newReporting(t, w, client, account)
+	end := syncproto.EndOfMonth(syncproto.Month(clock.now().UnixMilli()))
+	e.spend(k.ID, clock.now(), 5)
+	e.wantLimit(k.ID, end, "spent")
+	clock.pass(time.UnixMilli(end).Sub(clock.now()))
+	read, err := client.Key(t.Context(), k.ID)
+	require.NoError(t, err)
+	require.Nil(t, read.LimitedUntil)
+	e.spend(k.ID, clock.now(), 4)
+	e.wantLimit(k.ID, 0, "4 of the new month's 5")
+	e.spend(k.ID, time.UnixMilli(end-1), 7) // late
+	e.spend(k.ID, clock.now(), 1)
+	e.wantLimit(k.ID, syncproto.EndOfMonth(syncproto.Month(end)), "the fifth")
+}
+
+// TestAWriterThatStartsKnowsWhatKeysSpent, and one that reads the ledger again after a failed commit: both sum it up.
+func TestAWriterThatStartsKnowsWhatKeysSpent(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
+	require.NoError(t, err)
+	e := newReporting(t, w, client, account)
+	e.spend(k.ID, clock.now(), 4)
+	l, err := w.load(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, l.ChangedKeys())
+	_, err = w.config.Ledger.Exec(`UPDATE usage SET count = 5 WHERE key = ? AND outcome = 1`, k.ID)
+	require.NoError(t, err)
+	l, err = w.load(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int64{k.ID}, l.ChangedKeys(), "it is told with the next commit")
+	_, err = w.config.Ledger.Exec(`UPDATE api_key SET revoked_at = 1 WHERE id = ?`, k.ID)
+	require.NoError(t, err)
+	l, err = w.load(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, l.ChangedKeys())
+}
