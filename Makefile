@@ -62,7 +62,7 @@ tools: ## Install what the tests can use beyond Go; with REGEDGE_TOOLS=required 
 	sh scripts/tools.sh
 
 screens: ## Take screenshots of every page, light and dark, desktop and phone, into build/screens
-	go test -count=1 -timeout 15m -run 'TestScreens' ./host ./host/reference -screens $(CURDIR)/build/screens
+	go test -count=1 -timeout 15m -run 'TestScreens' ./host/cli ./host/reference -screens $(CURDIR)/build/screens
 
 bench: ## Measure speed: ratios side by side, medians of several rounds
 	go run ./internal/bench
@@ -91,7 +91,7 @@ images: ## Build container images of the centre and of an edge (deploy/container
 
 # PORT=8080 answers lookups at 8080 and 8082, and has the writer at 8081; else at free ports.
 cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas (PORT=8080 at fixed ports)
-	go build -o build/bin/regedge ./host
+	go build -o build/bin/regedge ./cmd/regedge
 	go build -o build/bin/cluster ./internal/cluster/run
 	build/bin/cluster up build/cluster build/bin/regedge $(PORT)
 

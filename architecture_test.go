@@ -75,6 +75,7 @@ var mayImport = map[string][]string{
 		"web/...",
 	},
 
+	"cmd":          {"host/cli"},
 	"host":         {"handler/...", "replicate/...", "schema/...", "wasm"},
 	"host/hint":    {},
 	"host/service": {},

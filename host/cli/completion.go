@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help says how the script is used.
+func (c *completionCommand) Help() string {
+	return `Load it in a shell:
+
+  bash  source <(regedge completion bash)
+  zsh   source <(regedge completion zsh)
+  fish  regedge completion fish | source
+
+Put that line into the shell's configuration to have it in every shell.`
+}
+
+// completionScripts ask the program itself for the candidates, so that they never get out of date.
+var completionScripts = map[string]string{
+	"bash": `_regedge() {
+    local candidates
+    candidates=$(regedge complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)
+    COMPREPLY=($(compgen -W "$candidates" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _regedge regedge
+`,
+	"zsh": `_regedge() {
+    local -a candidates
+    candidates=("${(@f)$(regedge complete -- "${(@)words[2,CURRENT]}" 2>/dev/null | sed 's/:/\\:/g; s/	/:/')}")
+    if [[ -n $candidates ]]; then _describe regedge candidates; else _files; fi
+}
+compdef _regedge regedge
+`,
+	"fish": `complete -c regedge -a '(regedge complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+}
+
+// Run prints the script of a shell.
+func (c *completionCommand) Run(m *Main) error {
+	_, err := io.WriteString(m.Stdout, completionScripts[c.Shell])
+	return err
+}
+
+// completeCommand is what the scripts call.
+type completeCommand struct {
+	Words []string `arg:"" optional:"" help:"The words typed so far; the last one is not complete."`
+}
+
+// Run prints the candidates for the last word, each with a tab and what it does.
+func (c *completeCommand) Run(m *Main, line *kong.Context) error {
+	for _, candidate := range candidates(line.Model.Node, c.Words) {
+		if _, err := fmt.Fprintf(m.Stdout, "%s\t%s\n", candidate.word, candidate.does); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type candidate struct{ word, does string }
+
+// candidates returns what the last of words may become: a command, a flag, or a value of a list.
+// Where a file or free text is expected there are none.
+func candidates(at *kong.Node, words []string) []candidate {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	typed, last := words[:len(words)-1], words[len(words)-1]
+	flags := at.Flags
+	var open *kong.Flag // the last typed word, when it is a flag that waits for its value
+	for _, word := range typed {
+		if open != nil {
+			open = nil
+			continue
+		}
+		if strings.HasPrefix(word, "-") {
+			open = waiting(flags, word)
+			continue
+		}
+		for _, child := range at.Children {
+			if child.Name == word {
+				at, flags = child, append(flags, child.Flags...)
+				break
+			}
+		}
+	}
+	switch {
+	case open != nil:
+		return values(open.Value, last)
+	case strings.HasPrefix(last, "-"):
+		return flagsWith(flags, last)
+	case len(at.Children) > 0:
+		return commandsWith(at.Children, last)
+	case len(at.Positional) > 0:
+		return values(at.Positional[0], last)
+	}
+	return nil
+}
+
+// waiting returns the flag of a word such as --listen that needs a value after it, or nil.
+func waiting(flags []*kong.Flag, word string) *kong.Flag {
+	for _, flag := range flags {
+		if word == "--"+flag.Name && !flag.IsBool() {
+			return flag
+		}
+	}
+	return nil
+}
+
+func values(of *kong.Value, prefix string) (found []candidate) {
+	for _, value := range of.EnumSlice() {
+		if value != "" && strings.HasPrefix(value, prefix) {
+			found = append(found, candidate{value, ""})
+		}
+	}
+	return found
+}
+
+func flagsWith(flags []*kong.Flag, prefix string) (found []candidate) {
+	for _, flag := range flags {
+		if word := "--" + flag.Name; !flag.Hidden && strings.HasPrefix(word, prefix) {
+			found = append(found, candidate{word, firstSentence(flag.Help)})
+		}
+	}
+	return found
+}
+
+func commandsWith(nodes []*kong.Node, prefix string) (found []candidate) {
+	for _, node := range nodes {
+		if !node.Hidden && strings.HasPrefix(node.Name, prefix) {
+			found = append(found, candidate{node.Name, firstSentence(node.Help)})
+		}
+	}
+	return found
+}
+
+func firstSentence(text string) string {
+	sentence, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(sentence, ".")
+}

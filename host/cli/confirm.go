@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
+)
+
+// removing are the flags of a change that takes something away from somebody.
+type removing struct {
+	changing
+	Yes bool `env:"-" help:"Do not ask. Needed where there is no terminal to ask at."`
+}
+
+// confirm asks once, at a terminal, whether a change is meant. question reads from the writer what the
+// change will do, and fails for one that cannot be made: a thing that is unknown, or gone already. A
+// command that is run again under its --idempotency-key is meant, and may find the thing gone.
+func (c *removing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
+	if c.IdempotencyKey != "" && c.Yes {
+		return nil
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	asked, err := question(ctx, client)
+	switch {
+	case err != nil:
+		return c.explain(err)
+	case c.Yes:
+		return nil
+	case !m.asksAtTerminal():
+		return hint.With(errors.New("nothing was changed, since there is no terminal to ask at: "+asked), "give --yes if it is meant")
+	}
+	typed, err := m.ask(ctx, asked+" Type yes: ")
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(typed, "yes") {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// revokeQuestion says what revoking a key does.
+func revokeQuestion(id int64) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		k, err := w.Key(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if k.Revoked != nil {
+			return "", fmt.Errorf("key %d was revoked on %s", id, day(*k.Revoked))
+		}
+		a, err := w.Account(ctx, k.Account)
+		return fmt.Sprintf("Revoke key %d%s of account %d (%s) for ever? Calls with it get 401 within seconds; the account keeps %s.",
+			id, named(k.Name), a.ID, shown(a.Name), count(int64(a.Keys)-1, "active key")), err
+	}
+}
+
+// suspendQuestion says what suspending an account does.
+func suspendQuestion(id int64) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		a, err := w.Account(ctx, id)
+		return fmt.Sprintf("Suspend account %d (%s)? Calls with its %s get 403 within seconds; its %s stay.",
+			id, shown(a.Name), count(int64(a.Keys), "active key"), count(a.Balance, "credit")), err
+	}
+}
+
+// takeQuestion says what taking credits leaves.
+func takeQuestion(id, amount int64, atMost bool) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		a, err := w.Account(ctx, id)
+		has := a.Balance - a.Deducting
+		taken := min(amount, has)
+		if err == nil && taken < amount && !atMost {
+			return "", fmt.Errorf("%w: account %d has %d, which is less than %d", writer.ErrBeyondBalance, id, has, amount)
+		}
+		return fmt.Sprintf("Take %s from account %d (%s)? It has %d, and keeps %d.",
+			count(taken, "credit"), id, shown(a.Name), has, has-taken), err
+	}
+}
+
+// retireQuestion says what retiring a node, or its old epochs, writes off.
+func retireQuestion(name string, oldEpochs bool) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		nodes, err := w.Nodes(ctx)
+		if err != nil {
+			return "", err
+		}
+		at := slices.IndexFunc(nodes, func(n writer.Node) bool { return n.Name == name })
+		if at < 0 {
+			return "", fmt.Errorf("there is no node %s", shown(name))
+		}
+		n := nodes[at]
+		switch {
+		case n.Retired && !oldEpochs:
+			return "", fmt.Errorf("node %s is retired already", name)
+		case oldEpochs:
+			return fmt.Sprintf("Write off %s that node %s holds under its earlier epochs? The service compensates them.", count(n.Stale, "credit"), name), nil
+		}
+		return fmt.Sprintf("Retire node %s for ever? It is %s (last seen: %s), and answers no live key afterwards. The service compensates the %s that it holds.",
+			name, nodeState(n), seen(n), count(n.Leased, "credit")), nil
+	}
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + shown(name) + ")"
+}
+
+// count writes a number and what is counted.
+func count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatInt(n, 10) + " " + what + "s"
+}

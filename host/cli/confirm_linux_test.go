@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhatTakesSomethingAwayIsAskedOnceAtATerminal types an answer to each question, and looks at the
+// writer for what was done.
+func TestWhatTakesSomethingAwayIsAskedOnceAtATerminal(t *testing.T) {
+	c := startCentre(t)
+	id, _ := c.account(t, 10)
+	keys, err := c.client.Keys(t.Context(), id)
+	require.NoError(t, err)
+	_, err = c.client.AddNode(t.Context(), "pune")
+	require.NoError(t, err)
+	account := strconv.FormatInt(id, 10)
+	for _, change := range []struct {
+		name, says string
+		args       []string
+		done       func() bool
+	}{
+		{"key revoke", "of account " + account + " (Acme) for ever? Calls with it get 401",
+			[]string{"key", "revoke", strconv.FormatInt(keys[0].ID, 10)}, func() bool {
+				k, err := c.client.Key(t.Context(), keys[0].ID)
+				require.NoError(t, err)
+				return k.Revoked != nil
+			}},
+		{"account suspend", "its 10 credits stay", []string{"account", "suspend", account}, func() bool {
+			a, err := c.client.Account(t.Context(), id)
+			require.NoError(t, err)
+			return a.Suspended
+		}},
+		{"credit take", "Take 4 credits from account " + account + " (Acme)? It has 10, and keeps 6.",
+			[]string{"credit", "take", account, "4"}, func() bool {
+				a, err := c.client.Account(t.Context(), id)
+				require.NoError(t, err)
+				return a.Balance == 6
+			}},
+		{"node retire", "compensates the 0 credits that it holds", []string{"node", "retire", "pune"}, func() bool {
+			nodes, err := c.client.Nodes(t.Context())
+			require.NoError(t, err)
+			return nodes[0].Retired
+		}},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			args := append(change.args, "--writer", c.url(), "--token", operatorToken)
+			code, screen := atTerminal(t, "no\n", args...)
+			require.Equal(t, exitFailure, code, screen)
+			require.Contains(t, screen, change.says)
+			require.Contains(t, screen, "nothing was changed")
+			require.False(t, change.done())
+			code, screen = atTerminal(t, "yes\n", args...)
+			require.Equal(t, exitOK, code, screen)
+			require.Contains(t, screen, "Type yes:")
+			require.True(t, change.done())
+		})
+	}
+}

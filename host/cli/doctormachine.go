@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"regedge/host/doctor"
+	"regedge/host/units"
+)
+
+type doctorMachine struct {
+	Units string `type:"path" default:"/etc/systemd/system" env:"-" placeholder:"DIR" help:"Where the units of this machine are (${default})."`
+	doctorFlags
+	printFlag
+}
+
+// Help is the text below the usage.
+func (c *doctorMachine) Help() string {
+	return doctorHelp + `
+
+Each unit is read with its environment file, as root can. Where there is none, or REGEDGE_WRITER is
+set, the way of the operators' commands to the writer is looked at. In a container, give the name of
+the service: regedge doctor edge takes the flags and variables of regedge edge.`
+}
+
+// Validate refuses contradicting flags.
+func (c *doctorMachine) Validate() error { return c.doctorFlags.check() }
+
+// Run examines each service by a process of its own, which has the environment of that service.
+func (c *doctorMachine) Run(ctx context.Context, m *Main) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	services, err := units.Read(c.Units)
+	if err != nil {
+		return err
+	}
+	var findings []doctor.Finding
+	for _, s := range services {
+		findings = append(findings, c.examine(ctx, program, s)...)
+	}
+	own := m.Environ()
+	if len(services) == 0 || hasVariable(own, environmentPrefix+"_WRITER") {
+		findings = append(findings, c.examine(ctx, program, units.Service{Name: "client", Command: "client", Environment: own})...)
+	}
+	return tell(m, findings, c.JSON)
+}
+
+// passedOn are the variables of this process that the examination of a service needs.
+var passedOn = []string{"PATH", "HOME", "TMPDIR"}
+
+// examine runs the examination of one service.
+func (c *doctorMachine) examine(ctx context.Context, program string, s units.Service) []doctor.Finding {
+	args := append([]string{"doctor", s.Command}, s.Arguments...)
+	args = append(args, "--json", "--timeout", c.Timeout.String())
+	if s.Command == "replica" && s.Instance != "" {
+		args = append(args, "--database", s.Instance)
+	}
+	command := exec.CommandContext(ctx, program, args...)
+	for _, name := range passedOn {
+		command.Env = append(command.Env, name+"="+os.Getenv(name))
+	}
+	command.Env = append(command.Env, s.Environment...)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var found diagnosis
+	if json.Unmarshal(stdout.Bytes(), &found) != nil {
+		e := &doctor.Exam{Service: serviceName(s, s.Command)}
+		e.Wrong("configuration", "look at its unit and its environment file", "%v: %s", err, strings.ReplaceAll(strings.TrimSpace(stderr.String()), "\n", "; "))
+		return e.Findings
+	}
+	for i := range found.Findings {
+		found.Findings[i].Service = serviceName(s, found.Findings[i].Service)
+	}
+	return found.Findings
+}
+
+// serviceName is the name of a service in a list of several: that of its unit, or else what was found.
+func serviceName(s units.Service, found string) string {
+	if s.Instance != "" {
+		return fmt.Sprintf("%s@%s", s.Command, s.Instance)
+	}
+	return found
+}
+
+func hasVariable(environment []string, name string) bool {
+	for _, variable := range environment {
+		if key, value, _ := strings.Cut(variable, "="); key == name && value != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"regedge/host/pki"
+	"regedge/host/service"
+	"regedge/replicate/registry/sqld"
+)
+
+// ends shows when what this process holds ends: a metric with one series for each of them, in seconds
+// from now, below zero once it has ended.
+type ends struct {
+	desc *prometheus.Desc
+	now  func() time.Time
+	// at returns when each ends, by the label's value. One without an end is left out.
+	at func() map[string]time.Time
+}
+
+// Describe implements prometheus.Collector.
+func (e *ends) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
+
+// Collect implements prometheus.Collector.
+func (e *ends) Collect(to chan<- prometheus.Metric) {
+	for name, at := range e.at() {
+		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, at.Sub(e.now()).Seconds(), name)
+	}
+}
+
+var certificateDesc = prometheus.NewDesc("regedge_certificate_ends_seconds", "Until a certificate in use ends: at a primary or replica its own and the authority's, by file; at an edge or writer with TLS the one that it serves.", []string{"file"}, nil)
+
+// servedEnds shows the end of the certificate that config serves at the moment; file is its name.
+func servedEnds(config *tls.Config, file string, now func() time.Time) prometheus.Collector {
+	return &ends{certificateDesc, now, func() map[string]time.Time {
+		chain, err := config.GetCertificate(&tls.ClientHelloInfo{})
+		if err != nil {
+			return nil
+		}
+		var first time.Time
+		for _, der := range chain.Certificate {
+			if c, err := x509.ParseCertificate(der); err == nil && (first.IsZero() || c.NotAfter.Before(first)) {
+				first = c.NotAfter
+			}
+		}
+		return map[string]time.Time{filepath.Base(file): first}
+	}}
+}
+
+// run runs a server until ctx is done, and the page with the ends of the certificates, which it reads
+// when it starts.
+func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {
+	var closers service.Closers
+	defer func() { err = errors.Join(err, closers.Close()) }()
+	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
+	listener, err := m.listenForMetrics(f.Metrics, &closers)
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		at, err := f.certificateEnds()
+		if err != nil {
+			return err
+		}
+		registry := newMetrics()
+		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }})
+		log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
+		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
+	}
+	return service.Run(ctx, services...)
+}
+
+func (f *sqldFlags) certificateEnds() (map[string]time.Time, error) {
+	at := map[string]time.Time{}
+	for _, file := range []string{f.CA, f.Cert} {
+		if file == "" {
+			continue
+		}
+		end, err := pki.CertificateEnd(file)
+		if err != nil {
+			return nil, err
+		}
+		at[filepath.Base(file)] = end
+	}
+	return at, nil
+}
+
+var writerTokenDesc = prometheus.NewDesc("regedge_writer_database_token_ends_seconds", "Until the writer's token for a database ends; left out for one without an end.", []string{"database"}, nil)
+
+// tokenEnds shows how long the writer's tokens for its databases are good.
+func (c *writerCommand) tokenEnds(now func() time.Time) (prometheus.Collector, error) {
+	at := map[string]time.Time{}
+	for database, given := range map[string][2]string{
+		"ledger": {c.DatabaseToken, c.DatabaseTokenFile}, "access": {c.AccessToken, c.AccessTokenFile}, "registry": {c.RegistryToken, c.RegistryTokenFile},
+	} {
+		token, err := readToken(given[0], given[1])
+		if err != nil {
+			return nil, err
+		}
+		if end, ok := pki.Ends(token); ok {
+			at[database] = end
+		}
+	}
+	return &ends{writerTokenDesc, now, func() map[string]time.Time { return at }}, nil
+}

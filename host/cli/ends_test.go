@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/host/server"
+	"regedge/replicate/registry/libsql"
+)
+
+// gathered returns the samples of a collector of ends by their only label.
+func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	samples := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			samples[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+		}
+	}
+	return samples
+}
+
+const aDay = 24 * time.Hour
+
+// TestTheEndOfTheServedCertificateIsShown: also that of one that was renewed meanwhile.
+func TestTheEndOfTheServedCertificateIsShown(t *testing.T) {
+	dir, at := t.TempDir(), time.Now()
+	now := func() time.Time { return at }
+	made, err := pki.Create(dir, now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("edge", "127.0.0.1")
+	require.NoError(t, err)
+	config, err := server.NewTLS(cert, key, now)
+	require.NoError(t, err)
+	shown := servedEnds(config, cert, now)
+	require.InDelta(t, (2 * 365 * aDay).Seconds(), gathered(t, shown)["edge.crt"], 2)
+
+	at = at.Add(700 * aDay)
+	require.InDelta(t, (30 * aDay).Seconds(), gathered(t, shown)["edge.crt"], 2)
+	_, _, err = made.Certificate("edge", "127.0.0.1")
+	require.NoError(t, err)
+	require.NoError(t, os.Chtimes(cert, at, at))
+	at = at.Add(time.Hour)
+	require.InDelta(t, (2*365*aDay - time.Hour).Seconds(), gathered(t, shown)["edge.crt"], 2)
+}
+
+func TestTheEndsOfAPrimarysCertificatesAreShown(t *testing.T) {
+	dir := t.TempDir()
+	made, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("primary", "127.0.0.1")
+	require.NoError(t, err)
+	flags := sqldFlags{CA: made.AuthorityFile(), Cert: cert, Key: key}
+	at, err := flags.certificateEnds()
+	require.NoError(t, err)
+	require.Len(t, at, 2)
+	require.WithinDuration(t, time.Now().Add(20*365*aDay), at["ca.crt"], time.Minute)
+	require.WithinDuration(t, time.Now().Add(2*365*aDay), at["primary.crt"], time.Minute)
+	flags.Cert = key
+	_, err = flags.certificateEnds()
+	require.Error(t, err, "a key is no certificate")
+}
+
+func TestTheEndsOfTokensAreShown(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	token := func(right pki.Right, life time.Duration) string {
+		text, err := made.Token("access", right, life)
+		require.NoError(t, err)
+		return text
+	}
+	file := filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(file, []byte(token(pki.ReadWrite, 40*aDay)+"\n"), 0o600))
+	command := writerCommand{}
+	command.AccessTokenFile, command.RegistryToken = file, token(pki.ReadWrite, 0)
+	shown, err := command.tokenEnds(func() time.Time { return now.Add(50 * aDay) })
+	require.NoError(t, err)
+	got := gathered(t, shown)
+	require.Len(t, got, 1, "a token without an end is left out")
+	require.InDelta(t, (-10 * aDay).Seconds(), got["access"], 5)
+
+	tokens := &readTokens{map[string]*libsql.Token{"access": libsql.NewToken(token(pki.ReadOnly, 30*aDay)), "registry": libsql.NewToken("")}, time.Now, nil}
+	got = gathered(t, tokens.ends())
+	require.Len(t, got, 1)
+	require.InDelta(t, (30 * aDay).Seconds(), got["access"], 5)
+}

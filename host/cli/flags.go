@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"crypto/tls"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"regedge/host/hint"
+	"regedge/host/server"
+	"regedge/host/service"
+	"regedge/replicate/registry/libsql"
+	"regedge/schema"
+)
+
+// registryFlags name the registry database.
+type registryFlags struct {
+	Registry          string `required:"" placeholder:"FILE|URL" help:"The registry database."`
+	RegistryToken     string `placeholder:"TOKEN" help:"Token of the registry, when it is a libSQL server."`
+	RegistryTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
+}
+
+// accessFlags name the access database.
+type accessFlags struct {
+	Access          string `required:"" placeholder:"FILE|URL" help:"The access database, which the writer keeps."`
+	AccessToken     string `placeholder:"TOKEN" help:"Token of the access database, when it is a libSQL server."`
+	AccessTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the access database; it wins over the token itself."`
+}
+
+// ledgerFlags name the ledger.
+type ledgerFlags struct {
+	Database          string `required:"" placeholder:"FILE|URL" help:"The ledger."`
+	DatabaseToken     string `placeholder:"TOKEN" help:"Token of the ledger, when it is a libSQL server."`
+	DatabaseTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the ledger; it wins over the token itself."`
+}
+
+// isRemote reports whether a database flag names a libSQL server rather than a file.
+func isRemote(name string) bool {
+	u, err := url.Parse(name)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "libsql")
+}
+
+// openWritable opens a database that this process owns: a libSQL server, or a file, which
+// is made readable for its owner alone when it is missing.
+func openWritable(name, token, tokenFile string) (*sql.DB, error) {
+	token, err := readToken(token, tokenFile) // also for a file: a wrong path is an error at once
+	if err != nil {
+		return nil, err
+	}
+	if isRemote(name) {
+		return libsql.Open(name, token)
+	}
+	return schema.OpenPrivate(name)
+}
+
+// openRemote opens a libSQL server.
+func openRemote(address, token, tokenFile string) (*sql.DB, error) {
+	token, err := readToken(token, tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return libsql.Open(address, token)
+}
+
+// readToken is the token of a libSQL server, from a file or else from a flag.
+func readToken(token, file string) (string, error) {
+	if file == "" {
+		return token, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// tokenFlags hold a bearer token, from a flag, a file or the environment.
+type tokenFlags struct {
+	Token     string `placeholder:"TOKEN" help:"Bearer token. Better in a file or the environment, where other users can't see it."`
+	TokenFile string `type:"path" placeholder:"FILE" help:"File that holds the bearer token; it wins over the token itself."`
+}
+
+// read returns the token; there must be one.
+func (f *tokenFlags) read() (string, error) {
+	token, err := readToken(f.Token, f.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	if token == "" {
+		return "", hint.With(errors.New("a token is needed"),
+			"set REGEDGE_TOKEN, or give --token-file; regedge dev prints the one of its writer")
+	}
+	return token, nil
+}
+
+// tlsFlags are the flags of an API that carries tokens: beyond this machine it is served
+// with TLS only.
+type tlsFlags struct {
+	TLSCert   string `type:"path" placeholder:"FILE" help:"Certificate chain, PEM. It is read again when it changes."`
+	TLSKey    string `type:"path" placeholder:"FILE" help:"Key of the certificate, PEM."`
+	BehindTLS bool   `name:"behind-tls" help:"A proxy in front of this address speaks TLS: plain HTTP beyond this machine is meant."`
+}
+
+func (f *tlsFlags) check(address string) error {
+	if (f.TLSCert == "") != (f.TLSKey == "") {
+		return errors.New("--tls-cert and --tls-key go together")
+	}
+	if f.TLSCert == "" && !f.BehindTLS && !isLoopback(address) {
+		return fmt.Errorf("%s is reached from other machines, and tokens go over it: give --tls-cert and --tls-key, or say --behind-tls", address)
+	}
+	return nil
+}
+
+// listen opens the address of an API, with TLS when there is a certificate, whose end metrics shows.
+func (f *tlsFlags) listen(m *Main, name, address string, metrics prometheus.Registerer) (net.Listener, error) {
+	listener, err := m.listen(name, "--listen", address)
+	if err != nil || f.TLSCert == "" {
+		return listener, err
+	}
+	config, err := readTLS(f.TLSCert, f.TLSKey)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	metrics.MustRegister(servedEnds(config, f.TLSCert, m.Now))
+	config.NextProtos = []string{"http/1.1"}
+	return tls.NewListener(listener, config), nil
+}
+
+// readTLS reads a certificate and its key.
+func readTLS(certFile, keyFile string) (*tls.Config, error) {
+	config, err := server.NewTLS(certFile, keyFile, time.Now)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, hint.With(err, "the user that runs regedge must be able to read the certificate and its key")
+	}
+	if err != nil {
+		return nil, hint.With(err, "--tls-cert is a chain in PEM, --tls-key the key that belongs to its first certificate")
+	}
+	return config, nil
+}
+
+// isLoopback reports whether an address to listen on stays within this machine. A name
+// other than localhost may not.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// isUnspecified reports whether addr stands for all addresses of this machine.
+func isUnspecified(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsUnspecified()
+}
+
+// dialable is an address at which this machine reaches a listener on addr.
+func dialable(addr net.Addr) string {
+	if !isUnspecified(addr) {
+		return addr.String()
+	}
+	_, port, _ := net.SplitHostPort(addr.String())
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
+// listen opens the address that a flag gives for a service, and calls m.Listening.
+func (m *Main) listen(name, flag, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, hint.With(fmt.Errorf("the address %s of the %s is in use", address, name),
+			"is regedge running already? Else %s takes another address", flag)
+	}
+	if err != nil {
+		return nil, hint.With(fmt.Errorf("listen for the %s: %w", name, err),
+			"%s is HOST:PORT, with an address of this machine and a port that this user may open, such as 127.0.0.1:8080", flag)
+	}
+	if m.Listening != nil {
+		m.Listening(name, listener.Addr())
+	}
+	return listener, nil
+}
+
+// metricsFlags are the flags of the commands whose metrics have an address of their own.
+type metricsFlags struct {
+	Metrics string `placeholder:"ADDR" help:"Address of the Prometheus metrics; none by default."`
+	Pprof   bool   `help:"Serve Go's profiles at /debug/pprof/ of --metrics. Whoever reaches that address can then slow this process down."`
+}
+
+func (f *metricsFlags) check() error {
+	if f.Pprof && f.Metrics == "" {
+		return errors.New("--pprof needs --metrics, the address at which profiles are served")
+	}
+	return nil
+}
+
+// listenForMetrics opens the address of the metrics; it returns nil without one.
+func (m *Main) listenForMetrics(address string, closers *service.Closers) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	listener, err := m.listen("metrics", "--metrics", address)
+	if err == nil {
+		closers.Add(service.IgnoreClosed(listener))
+	}
+	return listener, err
+}
+
+// checkPageURL refuses what links can't begin with, and cuts trailing slashes, since the
+// links add their own. An empty address is fine.
+func checkPageURL(flag string, address *string) error {
+	if *address == "" {
+		return nil
+	}
+	u, err := url.Parse(*address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%s %q is not an address of pages, such as https://registry.example", flag, *address)
+	}
+	*address = strings.TrimRight(*address, "/")
+	return nil
+}

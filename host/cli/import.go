@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/schollz/progressbar/v3"
+
+	"regedge/host/hint"
+	"regedge/schema/importer"
+)
+
+type importCommand struct {
+	Files    []string `arg:"" name:"files" optional:"" help:"Files in any of the official formats, plain, gzip or zstd; - is the standard input."`
+	Registry string   `required:"" placeholder:"FILE" help:"The registry database; made when missing."`
+	Pincodes []string `env:"-" type:"path" placeholder:"FILE" help:"Post office directories, for the districts. They may stand among the files, too."`
+	AsOf     string   `env:"-" placeholder:"DATE" help:"The date of the files, YYYY-MM-DD. By default today."`
+	Rejects  string   `env:"-" type:"path" placeholder:"FILE" help:"Where rows go that can't be taken, with line and reason."`
+	Verify   bool     `env:"-" help:"Read the whole registry and say whether it is whole: after the import of the files, or alone."`
+	JSON     bool     `name:"json" env:"-" help:"Print JSON instead of a table."`
+}
+
+// Validate refuses early what would fail later.
+func (c *importCommand) Validate() error {
+	if isRemote(c.Registry) {
+		return errors.New("--registry is a file here: import into one, and bring it to a server from there")
+	}
+	if len(c.Files)+len(c.Pincodes) == 0 && !c.Verify {
+		return errors.New("expected \"<files> ...\": what to import, or --verify")
+	}
+	if c.AsOf == "" {
+		return nil
+	}
+	if _, err := time.Parse(time.DateOnly, c.AsOf); err != nil {
+		return errors.New("--as-of is a day, YYYY-MM-DD")
+	}
+	return nil
+}
+
+// importMemory is Go's soft memory limit for an import, in bytes. GOGC stays at 100, and the
+// GC runs more often near the limit. SQLite's memory comes on top; an import of all of India
+// must stay below 512 MB. With more live memory than this the GC takes up to half of the time.
+const importMemory = 350 << 20
+
+// limitMemory sets that limit, unless the operator has set GOMEMLIMIT.
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(importMemory)
+	}
+}
+
+// Run imports the files and prints how many rows of each were new, changed or rejected.
+func (c *importCommand) Run(ctx context.Context, m *Main) error {
+	limitMemory()
+	if len(c.Files)+len(c.Pincodes) > 0 {
+		if err := c.importFiles(ctx, m); err != nil {
+			return err
+		}
+	}
+	if c.Verify {
+		return verifyFile(ctx, m, c.Registry, c.JSON)
+	}
+	return nil
+}
+
+func (c *importCommand) importFiles(ctx context.Context, m *Main) error {
+	bar := newProgress(m.Stderr, "importing", "B")
+	report, err := importer.Run(ctx, importer.Config{
+		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,
+		Stdin: m.Stdin, Now: m.Now,
+		Progress: func(p importer.Progress) { bar.set(p.Bytes, p.Total) },
+	})
+	bar.finish()
+	if err != nil {
+		return explainImport(ctx, err, report.Release)
+	}
+	if err := c.print(m, &report); err != nil {
+		return err
+	}
+	if rejected := rejectedRows(&report); rejected > 0 && c.Rejects == "" {
+		fmt.Fprintf(m.Stderr, "rows that could not be taken: %d; --rejects FILE would keep them\n", rejected)
+	}
+	if nothingTaken(&report) {
+		return hint.With(errors.New("no row could be taken"), "the table above, and a rejects file, give the reasons")
+	}
+	return nil
+}
+
+func (c *importCommand) print(m *Main, report *importer.Report) error {
+	if !c.JSON {
+		return report.WriteTable(m.Stdout)
+	}
+	return printJSON(m.Stdout, struct {
+		*importer.Report
+		Total   importer.FileReport `json:"total"`
+		Elapsed float64             `json:"elapsed_seconds"`
+	}{report, report.Total(), report.Elapsed.Seconds()})
+}
+
+// explainImport adds hints. release is that which was written in spite of the error, if any: else
+// the registry is as it was.
+func explainImport(ctx context.Context, err error, release string) error {
+	var registry *importer.RegistryError
+	ofRegistry := errors.As(err, &registry)
+	switch {
+	case release != "":
+		return hint.With(fmt.Errorf("release %s was written, then: %w", release, err), "the registry is whole; regedge import --verify says so")
+	case ctx.Err() != nil:
+		return hint.With(errors.New("interrupted: the registry is as it was before"), "the same command begins again")
+	case errors.Is(err, fs.ErrNotExist) && ofRegistry:
+		return hint.With(err, "make that folder first, or name another with --registry")
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(err, "a relative path begins at the current folder, and a pattern in quotes is not expanded")
+	case ofRegistry && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, sqlite3.READONLY) || errors.Is(err, sqlite3.CANTOPEN)):
+		return hint.With(err, "an import needs to write the registry and its folder: name one with --registry that this user may write to")
+	}
+	return err
+}
+
+func rejectedRows(report *importer.Report) (n int64) {
+	for _, count := range report.Total().Rejected {
+		n += count
+	}
+	return n
+}
+
+// nothingTaken reports whether there were rows and every one was rejected.
+func nothingTaken(report *importer.Report) bool {
+	total := report.Total()
+	return total.New+total.Changed+total.Unchanged == 0 && rejectedRows(report) > 0
+}
+
+// progress is a bar on a terminal, and nothing elsewhere.
+type progress struct{ bar *progressbar.ProgressBar }
+
+func newProgress(w io.Writer, act, unit string) *progress {
+	if !isTerminal(w) {
+		return &progress{}
+	}
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(act),
+		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionSetWidth(30),
+	}
+	if unit == "B" {
+		options = append(options, progressbar.OptionShowBytes(true))
+	} else {
+		options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
+	}
+	return &progress{progressbar.NewOptions64(-1, options...)}
+}
+
+// set draws the progress. Errors are ignored: a bar is only for the eye.
+func (p *progress) set(done, total int64) {
+	if p.bar == nil {
+		return
+	}
+	if total > 0 && p.bar.GetMax64() != total {
+		p.bar.ChangeMax64(total)
+	}
+	_ = p.bar.Set64(done)
+}
+
+func (p *progress) finish() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}

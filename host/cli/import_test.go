@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/hint"
+	"regedge/schema/importer"
+)
+
+// TestAnImportThatFailsSaysWhatItChanged which is nothing, unless there is a release.
+func TestAnImportThatFailsSaysWhatItChanged(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	err := explainImport(ended, context.Canceled, "")
+	require.EqualError(t, err, "interrupted: the registry is as it was before")
+	require.Equal(t, "the same command begins again", hint.Of(err))
+	err = explainImport(t.Context(), errors.New("move the log"), "R1")
+	require.EqualError(t, err, "release R1 was written, then: move the log")
+	refused := fmt.Errorf("make registry r.db: %w", &fs.PathError{Op: "open", Path: "r.db", Err: fs.ErrPermission})
+	require.Contains(t, hint.Of(explainImport(t.Context(), &importer.RegistryError{Err: refused}, "")), "that this user may write to")
+	require.Empty(t, hint.Of(explainImport(t.Context(), refused, "")), "it is not of the registry")
+}

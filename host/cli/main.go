@@ -1,0 +1,79 @@
+// Package cli is the command line of the whole service in one executable: the edge node, the central
+// writer, the importer, and the operators' commands. It has one file a command, and joins the parts
+// that other packages implement.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
+)
+
+// Execute runs the program on the arguments and the environment of this process, and ends it.
+func Execute() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	program := &Main{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ, Now: time.Now,
+	}
+	code := program.Run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// The exit codes of the program.
+const (
+	exitOK      = 0
+	exitFailure = 1 // a valid command failed
+	exitMisuse  = 2 // the command line or the environment is wrong
+	exitHeld    = 3 // another writer runs on the ledger: trying again would not help
+)
+
+// Main is the program with its inputs and outputs as fields, so that a test can run it.
+type Main struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Environ lists the environment as os.Environ does.
+	Environ func() []string
+	Now     func() time.Time
+	// Listening, if set, is called with each listener once it is open.
+	Listening func(name string, addr net.Addr)
+}
+
+// Run runs the command that args name and returns the exit code. Servers run until ctx
+// is done.
+func (m *Main) Run(ctx context.Context, args []string) int {
+	command, err := m.parse(args)
+	switch {
+	case errors.Is(err, errHelpShown):
+		return exitOK
+	case err != nil:
+		m.complain(err)
+		return exitMisuse
+	}
+	err = command(ctx)
+	if err == nil {
+		return exitOK
+	}
+	m.complain(err)
+	if errors.Is(err, writer.ErrHeld) {
+		return exitHeld
+	}
+	return exitFailure
+}
+
+// complain prints the error and, on a line of its own, its hint.
+func (m *Main) complain(err error) {
+	fmt.Fprintf(m.Stderr, "regedge: %v\n", err)
+	if advice := hint.Of(err); advice != "" {
+		fmt.Fprintf(m.Stderr, "hint: %s\n", advice)
+	}
+}

@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+	"regedge/replicate/metering/writer"
+)
+
+// TestMain lets scripts run the program as the command regedge.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"regedge": Execute})
+}
+
+// The scripts in testdata/script show what a person sees on the command line. Beside the
+// commands of testscript they have:
+//
+//	boot DIR [--registry FILE]
+//	                     run regedge dev on DIR, on ports of its own; sets LOOKUPS, and
+//	                     REGEDGE_WRITER, REGEDGE_TOKEN and KEY as it prints them
+//	halt                 stop it and wait for its end
+//	get STATUS PATH KEY  look PATH up with KEY; the body is then in the file body
+//	fails CODE COMMAND…  run COMMAND, which must exit with CODE
+//	pick NAME REGEXP     set NAME to the first group of REGEXP in the last output
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"boot": boot, "halt": halt, "get": get, "fails": fails, "pick": pick,
+		},
+	})
+}
+
+// program is a running Main.
+type program struct {
+	stop   context.CancelFunc
+	ended  chan int // its exit code
+	stdout *testkit.Log
+	stderr *testkit.Log
+
+	mu    sync.Mutex
+	addrs map[string]net.Addr
+}
+
+// start boots the program in this process.
+func start(args ...string) *program {
+	ctx, stop := context.WithCancel(context.Background())
+	p := &program{
+		stop: stop, ended: make(chan int, 1), addrs: map[string]net.Addr{},
+		stdout: new(testkit.Log), stderr: new(testkit.Log),
+	}
+	main := &Main{
+		Stdin: strings.NewReader(""), Stdout: p.stdout, Stderr: p.stderr,
+		Environ: func() []string { return nil }, Now: time.Now,
+		Listening: func(name string, addr net.Addr) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.addrs[name] = addr
+		},
+	}
+	go func() { p.ended <- main.Run(ctx, args) }()
+	return p
+}
+
+func (p *program) addr(name string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr, ok := p.addrs[name]; ok {
+		return addr.String()
+	}
+	return ""
+}
+
+// await waits until ready holds; it gives up when the program ends or after a minute.
+func (p *program) await(ready func() bool) bool {
+	deadline := time.After(time.Minute)
+	for !ready() {
+		select {
+		case code := <-p.ended:
+			p.ended <- code
+			return ready()
+		case <-deadline:
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+// halt stops the program and returns its exit code.
+func (p *program) halt() int {
+	p.stop()
+	code := <-p.ended
+	p.ended <- code
+	return code
+}
+
+func startDev(dir string, flags ...string) *program {
+	return start(append([]string{"dev", "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0", "--data", dir}, flags...)...)
+}
+
+// greeted reports whether dev has printed all that it prints.
+func (p *program) greeted() bool { return strings.Contains(p.stdout.String(), "readable by you alone") }
+
+func boot(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: boot DIR [--registry FILE]")
+	}
+	flags := args[1:]
+	if len(flags) == 2 { // relative to the script's directory
+		flags[1] = ts.MkAbs(flags[1])
+	}
+	p := startDev(ts.MkAbs(args[0]), flags...)
+	ts.Defer(func() { p.halt() })
+	if !p.await(p.greeted) {
+		ts.Fatalf("regedge dev: %s%s", p.stdout, p.stderr)
+	}
+	out := p.stdout.String()
+	ts.Setenv("LOOKUPS", "http://"+p.addr("lookups"))
+	ts.Setenv("REGEDGE_WRITER", "http://"+p.addr("writer"))
+	ts.Setenv("REGEDGE_TOKEN", after(out, "REGEDGE_TOKEN="))
+	ts.Setenv("KEY", after(out, "Live key     "))
+	ts.Check(os.WriteFile(ts.MkAbs("greeting"), []byte(out), 0o600))
+	programs.Store(ts, p)
+}
+
+// programs are those that scripts have booted, by script.
+var programs sync.Map
+
+func halt(ts *testscript.TestScript, neg bool, args []string) {
+	p, ok := programs.Load(ts)
+	if neg || len(args) != 0 || !ok {
+		ts.Fatalf("usage: halt, after boot")
+	}
+	if code := p.(*program).halt(); code != exitOK {
+		ts.Fatalf("regedge dev ended with %d: %s", code, p.(*program).stderr)
+	}
+	if log := p.(*program).stderr.String(); strings.Contains(log, "level=ERROR") {
+		ts.Fatalf("regedge dev was stopped, and logged %s", log)
+	}
+}
+
+// after is the word that follows a mark.
+func after(text, mark string) string {
+	_, rest, _ := strings.Cut(text, mark)
+	word, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(word)
+}
+
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: get STATUS PATH KEY")
+	}
+	request, err := http.NewRequest("GET", ts.Getenv("LOOKUPS")+args[1], nil)
+	ts.Check(err)
+	request.Header.Set("Authorization", "Bearer "+args[2])
+	// What an operator changed reaches the node within two seconds (guarantee G8); the rest
+	// is slack for a busy machine.
+	var body []byte
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		response, err := http.DefaultClient.Do(request)
+		ts.Check(err)
+		body, err = io.ReadAll(response.Body)
+		ts.Check(err)
+		ts.Check(response.Body.Close())
+		if strconv.Itoa(response.StatusCode) == args[0] {
+			break
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("get %s: want %s, got %s: %s", args[1], args[0], response.Status, body)
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("body"), body, 0o600))
+}
+
+func fails(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fails CODE COMMAND…")
+	}
+	var ended *exec.ExitError
+	err := ts.Exec(args[1], args[2:]...)
+	if !errors.As(err, &ended) {
+		ts.Fatalf("want exit code %s, got %v", args[0], err)
+	}
+	if got := strconv.Itoa(ended.ExitCode()); got != args[0] {
+		ts.Fatalf("want exit code %s, got %s: %s", args[0], got, ts.ReadFile("stderr"))
+	}
+}
+
+func pick(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: pick NAME REGEXP")
+	}
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no match of %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+func TestAnAddressInUseIsExplained(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for _, flag := range []string{"--listen", "--writer-listen"} {
+		other := map[string]string{"--listen": "--writer-listen", "--writer-listen": "--listen"}[flag]
+		dir := filepath.Join(t.TempDir(), "data")
+		p := start("dev", flag, taken.Addr().String(), other, "127.0.0.1:0", "--data", dir)
+		require.Equal(t, exitFailure, <-p.ended)
+		require.Contains(t, p.stderr.String(), "is in use\nhint: ")
+		require.Contains(t, p.stderr.String(), flag+" takes another")
+		require.NoDirExists(t, dir, "nothing was begun")
+	}
+}
+
+func TestAnAuthorityThatIsNotTrustedIsExplained(t *testing.T) {
+	stranger := httptest.NewTLSServer(http.NotFoundHandler())
+	defer stranger.Close()
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Setenv("REGEDGE_TOKEN", "some-operator-token")
+	p := start("account", "list", "--writer", stranger.URL)
+	require.Equal(t, exitFailure, <-p.ended)
+	require.Contains(t, p.stderr.String(), "\nhint: set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
+}
+
+func TestDevFailsBeforeItBegins(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for want, flags := range map[string][]string{
+		"--metrics takes another":         {"--metrics", taken.Addr().String()},
+		"hint: --tls-cert is a chain in ": {"--tls-cert", "missing.pem", "--tls-key", "missing.pem"},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		p := start(append([]string{"dev", "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0", "--data", dir}, flags...)...)
+		require.Equal(t, exitFailure, <-p.ended)
+		require.Contains(t, p.stderr.String(), want)
+		require.NoDirExists(t, dir, "nothing was begun")
+	}
+}
+
+func TestAnAddressOfEveryInterfaceIsPrintedAsOneToAsk(t *testing.T) {
+	everywhere := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8080}
+	require.Equal(t, "http://127.0.0.1:8080", (&edgeFlags{}).docsURL(everywhere))
+	require.True(t, (&edgeFlags{}).needsDocsURL(everywhere))
+	require.False(t, (&edgeFlags{DocsURL: "https://docs.example"}).needsDocsURL(everywhere))
+	loopback := &net.TCPAddr{IP: net.IPv6loopback, Port: 8080}
+	require.Equal(t, "http://[::1]:8080", (&edgeFlags{}).docsURL(loopback))
+	require.False(t, (&edgeFlags{}).needsDocsURL(loopback))
+}
+
+func TestATableIsNotSteeredByWhatItShows(t *testing.T) {
+	for text, want := range map[string]string{
+		"Söhne & \"Co\"": "Söhne & \"Co\"", "ന്\u200d": "ന്\u200d", "\x1b[2J": `"\x1b[2J"`, "a\tb": `"a\tb"`, "a\u202eb": `"a\u202eb"`, "": "",
+	} {
+		require.Equal(t, want, shown(text))
+	}
+}
+
+func TestSeenTellsARestartFromNever(t *testing.T) {
+	require.Equal(t, "never", seen(writer.Node{}))
+	require.Equal(t, "before the writer's start", seen(writer.Node{Epoch: 3}))
+	require.Equal(t, "2026-11-22T10:00:00Z", seen(writer.Node{Epoch: 3, Seen: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}))
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"text/tabwriter"
+
+	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
+)
+
+// operator are the flags of the commands that call the writer's API.
+type operator struct {
+	Writer string `default:"http://127.0.0.1:8081" placeholder:"URL" help:"Address of the writer's API (${default})."`
+	tokenFlags
+	JSON bool `help:"Print JSON instead of a table."`
+}
+
+// client connects to the writer.
+func (o *operator) client() (*writer.Client, error) {
+	token, err := o.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkWriterURL(o.Writer); err != nil {
+		return nil, err
+	}
+	return writer.NewClient(o.Writer, token, nil), nil
+}
+
+// checkWriterURL refuses what can't be a writer's address.
+func checkWriterURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return hint.With(fmt.Errorf("%q is not the address of a writer", address),
+			"--writer or REGEDGE_WRITER is a URL, such as http://127.0.0.1:8081")
+	}
+	return nil
+}
+
+// explain adds hints to the most common errors.
+func (o *operator) explain(err error) error {
+	var refused *os.SyscallError
+	var stranger x509.UnknownAuthorityError
+	var otherName x509.HostnameError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, writer.ErrUnauthorized):
+		return hint.With(err, "is REGEDGE_TOKEN the operator's token of the writer at %s?", o.Writer)
+	case errors.Is(err, writer.ErrTokenEnded):
+		return hint.With(err, "regedge trust operator add makes another, with a token that may do all")
+	case errors.Is(err, writer.ErrForbidden):
+		return hint.With(err, "use a token with that role: regedge trust operator list shows them")
+	case errors.Is(err, writer.ErrStranger):
+		return hint.With(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
+	case errors.Is(err, writer.ErrUnknownPlan):
+		return hint.With(err, "regedge plan list shows the plans")
+	case errors.As(err, &stranger):
+		return hint.With(err, "set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
+	case errors.As(err, &otherName):
+		return hint.With(err, "use a name of its certificate, or give it this one too: regedge trust machine writer --host NAME,…")
+	case errors.As(err, &refused):
+		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
+	}
+	return err
+}
+
+// show makes one call of the writer's API and prints the result: as JSON, or by text.
+func show[T any](m *Main, o *operator, call func(*writer.Client) (T, error), text func(*tabwriter.Writer, T)) error {
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	answer, err := call(client)
+	if err != nil {
+		return o.explain(err)
+	}
+	warnPending(m, answer)
+	if o.JSON {
+		return printJSON(m.Stdout, answer)
+	}
+	table := tabwriter.NewWriter(m.Stdout, 0, 0, 2, ' ', 0)
+	text(table, answer)
+	return table.Flush()
+}
+
+// printJSON prints a value for programs to read.
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// warnPending says that edges do not know of a change yet.
+func warnPending(m *Main, answer any) {
+	if p, ok := answer.(interface{ IsPending() bool }); ok && p.IsPending() {
+		fmt.Fprintln(m.Stderr, "regedge: the change is stored, but edges do not know of it yet: the writer can't reach the access database.\n"+
+			"  Until it does, edges go on with what they knew. The writer brings it there by itself; /metrics has regedge_writer_access_behind_seconds.")
+	}
+}
+
+// row prints one row of a table.
+func row(table *tabwriter.Writer, cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(table, "\t")
+		}
+		if text, ok := cell.(string); ok {
+			cell = shown(text)
+		}
+		fmt.Fprint(table, cell)
+	}
+	fmt.Fprintln(table)
+}
+
+// shown quotes text that holds control characters, which could steer a terminal or break
+// the table.
+func shown(text string) string {
+	if writer.Printable(text) {
+		return text
+	}
+	return strconv.QuoteToGraphic(text)
+}
+
+// word returns yes when flag is true, else no.
+func word(flag bool, yes, no string) string {
+	if flag {
+		return yes
+	}
+	return no
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
+)
+
+type planCommands struct {
+	Add    planAdd    `cmd:"" help:"Make a plan."`
+	List   planList   `cmd:"" help:"List the plans."`
+	Change planChange `cmd:"" help:"Change a plan, for all its accounts."`
+}
+
+type planAdd struct {
+	changing
+	ID            string `arg:"" help:"Name of the plan."`
+	PerMinute     int64  `env:"-" required:"" help:"Requests a minute."`
+	MonthlyVolume int64  `env:"-" required:"" help:"Charged calls a month."`
+	API           bool   `env:"-" default:"true" negatable:"" help:"Includes API access (${default})."`
+	Email         bool   `env:"-" help:"Includes company e-mail addresses."`
+	Phone         bool   `env:"-" help:"Includes company phone numbers."`
+}
+
+// Run makes a plan that does not exist yet.
+func (c *planAdd) Run(ctx context.Context, m *Main) error {
+	return change(ctx, m, &c.changing, "plan list", func(ctx context.Context, w *writer.Client) (writer.Plan, error) {
+		if _, found, err := findPlan(ctx, w, c.ID); err != nil || found {
+			return writer.Plan{}, orElse(err, hint.With(fmt.Errorf("the plan %s is there already", c.ID),
+				"change it with regedge plan change %s", c.ID))
+		}
+		return w.SetPlan(ctx, writer.Plan{
+			ID: c.ID, APIAccess: c.API, PerMinute: c.PerMinute, MonthlyVolume: c.MonthlyVolume,
+			Email: c.Email, Phone: c.Phone,
+		})
+	}, planTable)
+}
+
+type planList struct{ operator }
+
+// Run lists the plans.
+func (c *planList) Run(ctx context.Context, m *Main) error {
+	return show(m, &c.operator, func(w *writer.Client) ([]writer.Plan, error) {
+		return w.Plans(ctx)
+	}, plansTable)
+}
+
+type planChange struct {
+	changing
+	ID            string `arg:"" help:"Name of the plan."`
+	PerMinute     *int64 `env:"-" help:"Requests a minute."`
+	MonthlyVolume *int64 `env:"-" help:"Charged calls a month."`
+	API           *bool  `env:"-" negatable:"" help:"Includes API access."`
+	Email         *bool  `env:"-" negatable:"" help:"Includes company e-mail addresses."`
+	Phone         *bool  `env:"-" negatable:"" help:"Includes company phone numbers."`
+}
+
+// Run changes the given fields of an existing plan.
+func (c *planChange) Run(ctx context.Context, m *Main) error {
+	return change(ctx, m, &c.changing, "plan list", func(ctx context.Context, w *writer.Client) (writer.Plan, error) {
+		plan, found, err := findPlan(ctx, w, c.ID)
+		if err != nil || !found {
+			return writer.Plan{}, orElse(err, writer.ErrUnknownPlan)
+		}
+		assign(&plan.PerMinute, c.PerMinute)
+		assign(&plan.MonthlyVolume, c.MonthlyVolume)
+		assign(&plan.APIAccess, c.API)
+		assign(&plan.Email, c.Email)
+		assign(&plan.Phone, c.Phone)
+		return w.SetPlan(ctx, plan)
+	}, planTable)
+}
+
+// assign sets a value when there is a new one.
+func assign[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// orElse returns err, or other when err is nil.
+func orElse(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+func findPlan(ctx context.Context, w *writer.Client, id string) (writer.Plan, bool, error) {
+	plans, err := w.Plans(ctx)
+	for _, p := range plans {
+		if p.ID == id {
+			return p, true, nil
+		}
+	}
+	return writer.Plan{}, false, err
+}
+
+func planTable(table *tabwriter.Writer, p writer.Plan) { plansTable(table, []writer.Plan{p}) }
+
+func plansTable(table *tabwriter.Writer, plans []writer.Plan) {
+	row(table, "PLAN", "API", "PER MINUTE", "MONTHLY VOLUME", "E-MAIL", "PHONE")
+	for _, p := range plans {
+		row(table, p.ID, word(p.APIAccess, "yes", "no"), p.PerMinute, p.MonthlyVolume,
+			word(p.Email, "yes", "no"), word(p.Phone, "yes", "no"))
+	}
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"regedge/host/hint"
+	"regedge/host/pki"
+	"regedge/replicate/registry/sqld"
+)
+
+// primaryCommand reads its addresses from sqld's own environment variables, as replicaCommand does.
+type primaryCommand struct {
+	Dir         string `required:"" type:"path" env:"-" placeholder:"DIR" help:"Directory of the primary."`
+	Listen      string `required:"" env:"SQLD_HTTP_LISTEN_ADDR" placeholder:"ADDR" help:"Address of its queries, for the writer and push; keep it on the loopback."`
+	Replication string `required:"" env:"SQLD_GRPC_LISTEN_ADDR" placeholder:"ADDR" help:"Address that replicas follow."`
+	JWTKey      string `required:"" name:"jwt-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Public key of the tokens that write: NAME.pub of regedge trust."`
+	sqldFlags
+}
+
+// Help is the text below the usage.
+func (c *primaryCommand) Help() string {
+	return `Runs sqld as a primary behind a gate. Replicas reach the gate, which passes on what copies the
+database, and refuses the calls by which sqld's replicas forward statements: with those, whoever
+has the certificate of an edge could lock the database, and write to it. When sqld ends by
+itself, so does this command, with an error: an init system starts both again.`
+}
+
+// Validate refuses a primary that anybody could replicate.
+func (c *primaryCommand) Validate() error {
+	if c.CA == "" || c.Cert == "" || c.Key == "" {
+		return errors.New("--tls-ca, --tls-cert and --tls-key are needed: regedge trust makes them")
+	}
+	return c.sqldFlags.check()
+}
+
+// Run runs the primary until ctx is done.
+func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
+	program, err := c.program(c.JWTKey)
+	if err != nil {
+		return err
+	}
+	config := sqld.Config{
+		Program: program, Dir: c.Dir, HTTP: c.Listen, GRPC: c.Replication, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
+	}
+	link := new(sqld.TLSFiles)
+	if link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(c.Dir, "link"), m.Now); err != nil {
+		return hint.With(err, "let the user that this runs as write to %s", c.Dir)
+	}
+	config.Link = link
+	return c.run(ctx, m, "primary", config)
+}

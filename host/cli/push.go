@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"regedge/host/hint"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/push"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+)
+
+// pushFlags are the flags of push and rollback.
+type pushFlags struct {
+	registryFlags
+	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
+	Primary  string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
+	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
+	JSON     bool   `name:"json" env:"-" help:"Print the result as one JSON object instead of a table; progress and errors go to standard error as without it."`
+}
+
+type pushCommand struct {
+	File string `arg:"" type:"path" help:"The registry file to push."`
+	pushFlags
+	Yes  *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, is older than what is there, or does not continue it: the number of records that would go."`
+	Keep int    `default:"3" help:"How many releases are kept: the current one and those that rollbacks go back to (${default})."`
+}
+
+type rollbackCommand struct {
+	pushFlags
+	Yes bool   `env:"-" help:"Do not ask. Needed where there is no terminal to ask at."`
+	To  string `env:"-" placeholder:"RELEASE" help:"The release to go back to. By default the one that was current before."`
+}
+
+// Validate refuses early what would fail later.
+func (c *pushCommand) Validate() error {
+	if c.Keep < 1 {
+		return errors.New("--keep is at least 1")
+	}
+	return c.pushFlags.check()
+}
+
+// Validate refuses early what would fail later.
+func (c *rollbackCommand) Validate() error {
+	if c.Releases == "" {
+		return errors.New("--releases is needed: the directory that push has kept the releases in")
+	}
+	return c.pushFlags.check()
+}
+
+func (f *pushFlags) check() error {
+	if !isRemote(f.Registry) {
+		return fmt.Errorf("--registry or REGEDGE_REGISTRY takes the URL of the registry's primary, such as http://127.0.0.1:8181; got %q", f.Registry)
+	}
+	return nil
+}
+
+// Run makes a snapshot of the file and pushes it.
+func (c *pushCommand) Run(ctx context.Context, m *Main) error {
+	if c.Releases == "" {
+		c.Releases = filepath.Join(filepath.Dir(c.File), "releases")
+	}
+	shown := newStages(m.Stderr, m.Now, "pushing")
+	defer shown.finish()
+	release, err := c.prepare(ctx, shown.set)
+	if err != nil {
+		return c.explain(err)
+	}
+	if err := c.run(ctx, m, push.Config{Release: release, File: c.File, Confirm: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown); err != nil || c.DryRun {
+		return err
+	}
+	primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	if err != nil {
+		return err
+	}
+	defer primary.Close()
+	return push.Prune(ctx, c.Releases, primary, c.Keep)
+}
+
+// prepare looks whether the file is whole and makes the snapshot, unless there is one, for which it has
+// looked before. A dry run compares the file itself.
+func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress)) (release string, err error) {
+	if kept, err := push.Kept(ctx, c.File, c.Releases); err != nil || !kept {
+		if err := refuseBroken(ctx, c.File); err != nil {
+			return "", err
+		}
+	}
+	if c.DryRun {
+		return push.Prepare(ctx, c.File, progress)
+	}
+	return push.Snapshot(ctx, c.File, c.Releases, progress)
+}
+
+// Run pushes an earlier release.
+func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
+	release := c.To
+	if release == "" {
+		primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
+		if err != nil {
+			return err
+		}
+		defer primary.Close()
+		if release, err = push.Previous(ctx, primary); err != nil {
+			return c.explain(err)
+		}
+	}
+	shown := newStages(m.Stderr, m.Now, "rolling back")
+	defer shown.finish()
+	return c.run(ctx, m, push.Config{Release: release, Rollback: true, Ask: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown)
+}
+
+// run pushes a release and prints the report.
+func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown *stages) (err error) {
+	primary, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, primary.Close()) }()
+	config.Snapshots, config.Primary, config.DryRun, config.Now = f.Releases, primary, f.DryRun, m.Now
+	config.Progress = shown.set
+	if f.Primary != "" {
+		config.Seed = sqld.SeedFile(f.Primary)
+	}
+	config.Confirm, config.Ask = askedAfter(shown.finish, config.Confirm), askedAfter(shown.finish, config.Ask)
+	report, err := push.Run(ctx, config)
+	shown.finish()
+	if err != nil {
+		if ctx.Err() != nil {
+			return hint.With(fmt.Errorf("interrupted: %w", err), "what was written is whole; the same command goes on from there")
+		}
+		return f.explain(err)
+	}
+	if config.Rollback {
+		report.Doubts = nil // it is asked about in any case
+	}
+	if f.JSON {
+		return printJSON(m.Stdout, pushedOf(&report, f.DryRun))
+	}
+	return writePushed(m.Stdout, &report, f.DryRun)
+}
+
+// confirm asks for the number of records that a doubtful push would remove, unless --yes has it.
+func (c *pushCommand) confirm(ctx context.Context, m *Main, report *push.Report) error {
+	number := strconv.FormatInt(report.Removed(), 10)
+	doubts := strings.Join(report.Doubts, "; ")
+	switch {
+	case c.Yes != nil && *c.Yes == report.Removed():
+		return nil
+	case c.Yes == nil && m.asksAtTerminal():
+		writeCounts(m.Stderr, report)
+		typed, err := m.ask(ctx, fmt.Sprintf("\nNothing was written yet: %s.\nType %s, the number of records that would go, to push release %s: ", doubts, number, report.Release))
+		if err == nil && typed != number {
+			err = errors.New("nothing was written: it was not confirmed")
+		}
+		return err
+	}
+	return hint.With(fmt.Errorf("nothing was written: %s", doubts),
+		"if that is meant, give --yes %s, the number of records that would go; --dry-run shows more", number)
+}
+
+// askedAfter is a question that is asked after finish.
+func askedAfter(finish func(), question func(push.Report) error) func(push.Report) error {
+	if question == nil {
+		return nil
+	}
+	return func(r push.Report) error {
+		finish()
+		return question(r)
+	}
+}
+
+// confirm asks whether the rollback is meant, and says what it does.
+func (c *rollbackCommand) confirm(ctx context.Context, m *Main, report *push.Report) error {
+	asked := fmt.Sprintf("roll back to release %s? %d records change, and %d of them go", report.Release, report.Records(), report.Removed())
+	switch {
+	case c.Yes:
+		return nil
+	case !m.asksAtTerminal():
+		return hint.With(errors.New("nothing was written, since there is no terminal to ask at: "+asked), "give --yes if it is meant; --dry-run shows more")
+	}
+	writeCounts(m.Stderr, report)
+	typed, err := m.ask(ctx, "\nNothing was written yet: "+asked+". Type yes: ")
+	if err == nil && !strings.EqualFold(typed, "yes") {
+		err = errors.New("nothing was written: it was not confirmed")
+	}
+	return err
+}
+
+// explain adds hints to the most common errors.
+func (f *pushFlags) explain(err error) error {
+	var newer *schema.NewerError
+	var refused *os.SyscallError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return hint.With(err, "is the registry's primary running at %s? Set --registry or REGEDGE_REGISTRY", f.Registry)
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(err, "regedge import makes a registry file")
+	case errors.Is(err, push.ErrUnfinished):
+		return hint.With(err, "run the interrupted regedge import again")
+	case errors.Is(err, push.ErrNotTaken):
+		return hint.With(err, "give the --dir of the regedge primary that runs on this machine as --primary-dir")
+	case errors.Is(err, push.ErrNoEarlier):
+		return hint.With(err, "name one that is kept in --releases with --to")
+	case errors.Is(err, push.ErrNoSnapshot):
+		return hint.With(err, "give --releases of the machine that pushed it, or name one that is kept with --to")
+	case errors.Is(err, libsql.ErrUnauthorized):
+		return hint.With(err, "a token that may write is needed: regedge trust token registry")
+	case errors.Is(err, push.ErrTakenOver):
+		return hint.With(err, "see which one should win, and run that again")
+	case errors.As(err, &newer):
+		return hint.With(err, "push with the newest regedge that was pushed with before")
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+	"regedge/schema/generate"
+	"regedge/schema/importer"
+	"regedge/schema/sample"
+)
+
+// onlyCompany makes a registry file of one company.
+func onlyCompany(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	made, err := generate.Run(t.Context(), generate.Config{Companies: 1, Seed: 1, Out: dir})
+	require.NoError(t, err)
+	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2026-01-01"}
+	for _, file := range made.Files {
+		config.Files = append(config.Files, filepath.Join(dir, filepath.Base(file.Name)))
+	}
+	_, err = importer.Run(t.Context(), config)
+	require.NoError(t, err)
+	return config.Registry
+}
+
+// ran runs a command to its end.
+func ran(args ...string) (code int, said string) {
+	p := start(args...)
+	code = <-p.ended
+	return code, p.stdout.String() + p.stderr.String()
+}
+
+func companiesAt(t *testing.T, primary *sqld.Server) (n int) {
+	t.Helper()
+	require.NoError(t, sqldtest.Open(t, primary).QueryRow("SELECT count(*) FROM company").Scan(&n))
+	return n
+}
+
+// asksFor is what a push that needs a confirmation ends with.
+var asksFor = regexp.MustCompile(`give --yes (\d+), the number of records that would go`)
+
+func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	dir := t.TempDir()
+	registry, wrong := filepath.Join(dir, "registry.db"), onlyCompany(t)
+	_, err := sample.Import(t.Context(), registry, nil)
+	require.NoError(t, err)
+	pushes := func(file string, more ...string) []string {
+		return append([]string{"push", file, "--registry", primary.URL(), "--releases", filepath.Join(dir, "releases")}, more...)
+	}
+	code, said := ran(pushes(registry)...)
+	require.Equal(t, exitOK, code, said)
+	had := companiesAt(t, primary) // and one record of appointments at a company that is not held
+	require.Greater(t, had, 100)
+
+	code, said = ran(pushes(wrong)...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, fmt.Sprintf("nothing was written: %[1]d of %[1]d companies would go", had+1))
+	require.Contains(t, said, "which is current")
+	require.Equal(t, had, companiesAt(t, primary))
+	number := asksFor.FindStringSubmatch(said)
+	require.NotNil(t, number, said)
+
+	code, said = ran(pushes(wrong, "--dry-run")...)
+	require.Equal(t, exitOK, code, said)
+	require.Contains(t, said, "It has to be confirmed with --yes "+number[1]+": ")
+	code, said = ran(pushes(wrong, "--yes", number[1]+"0")...)
+	require.Equal(t, exitFailure, code, said)
+	require.Equal(t, had, companiesAt(t, primary), "another number")
+
+	code, said = atTerminal(t, "y\n", pushes(wrong)...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "Type "+number[1]+", the number of records that would go")
+	require.Contains(t, said, "nothing was written: it was not confirmed")
+	require.Equal(t, had, companiesAt(t, primary))
+
+	code, said = atTerminal(t, number[1]+"\n", pushes(wrong)...)
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, 1, companiesAt(t, primary))
+	code, said = ran(pushes(registry, "--yes", "1")...)
+	require.Equal(t, exitFailure, code, "another release's number: %s", said)
+	number = asksFor.FindStringSubmatch(said)
+	require.NotNil(t, number, said)
+	code, said = ran(pushes(registry, "--yes", number[1])...)
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, had, companiesAt(t, primary))
+}
+
+// TestARollbackIsAskedOnce: it says in numbers what it would do, and needs --yes without a terminal.
+func TestARollbackIsAskedOnce(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	dir := t.TempDir()
+	registry, other := filepath.Join(dir, "registry.db"), onlyCompany(t)
+	_, err := sample.Import(t.Context(), registry, nil)
+	require.NoError(t, err)
+	at := []string{"--registry", primary.URL(), "--releases", filepath.Join(dir, "releases")}
+	push := func(file string) (int, string) { return ran(append([]string{"push", file}, at...)...) }
+	code, said := push(other)
+	require.Equal(t, exitOK, code, said)
+	code, said = push(registry)
+	number := asksFor.FindStringSubmatch(said)
+	if code != exitOK {
+		require.NotNil(t, number, said)
+		code, said = ran(append([]string{"push", registry, "--yes", number[1]}, at...)...)
+	}
+	require.Equal(t, exitOK, code, said)
+	had := companiesAt(t, primary)
+	require.Greater(t, had, 100)
+
+	rollback := append([]string{"rollback"}, at...)
+	code, said = ran(rollback...)
+	require.Equal(t, exitFailure, code, said)
+	require.Regexp(t, `there is no terminal to ask at: roll back to release \S+\? \d+ records change, and \d+ of them go`, said)
+	require.Contains(t, said, "hint: give --yes")
+	require.Equal(t, had, companiesAt(t, primary))
+	code, said = ran(append(rollback, "--dry-run")...)
+	require.Equal(t, exitOK, code, said)
+	require.NotContains(t, said, "confirmed with")
+	code, said = atTerminal(t, "no\n", rollback...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "RECORDS")
+	require.Equal(t, had, companiesAt(t, primary))
+	code, said = atTerminal(t, "yes\n", rollback...)
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, 1, companiesAt(t, primary))
+
+	code, said = push(registry)
+	if number = asksFor.FindStringSubmatch(said); code != exitOK {
+		require.NotNil(t, number, said)
+		code, said = ran(append([]string{"push", registry, "--yes", number[1]}, at...)...)
+	}
+	require.Equal(t, exitOK, code, said)
+	code, said = ran(append(rollback, "--yes")...)
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, 1, companiesAt(t, primary))
+}
+
+// TestABrokenRegistryIsNotPushed finds what an import that was killed used to leave: a company without
+// a search entry.
+func TestABrokenRegistryIsNotPushed(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	registry := onlyCompany(t)
+	db, err := schema.OpenFile(registry, false)
+	require.NoError(t, err)
+	_, err = db.Exec(`DELETE FROM search_name WHERE value = (SELECT min(cin) FROM company)`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	code, said := ran("push", registry, "--registry", primary.URL())
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "is not whole, and nothing was written: companies and LLPs that the search does not have: 1")
+	require.NoDirExists(t, filepath.Join(filepath.Dir(registry), "releases"))
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"regedge/host/hint"
+	"regedge/host/pki"
+	"regedge/replicate/registry/sqld"
+)
+
+// replicaCommand reads its addresses from sqld's own environment variables, so that one
+// file of variables serves both.
+type replicaCommand struct {
+	Dir     string `required:"" type:"path" env:"-" placeholder:"DIR" help:"Directory of the replica."`
+	Listen  string `required:"" env:"SQLD_HTTP_LISTEN_ADDR" placeholder:"ADDR" help:"Address of its queries."`
+	Primary string `required:"" env:"SQLD_PRIMARY_GRPC_URL" placeholder:"URL" help:"The primary that it follows."`
+	JWTKey  string `name:"jwt-key" type:"existingfile" env:"-" placeholder:"FILE" help:"Public key of the tokens that only read: NAME-replica.pub of regedge trust. Without it anybody who reaches the address may read."`
+	sqldFlags
+}
+
+// Help is the text below the usage.
+func (c *replicaCommand) Help() string {
+	return `Runs sqld as a replica behind a gate, passes its output on, and starts it again when it has lost its
+database, or when something has overwritten its file, which is then copied anew. The first happens to one replica in some sixty whose primary was killed: it answers
+"Namespace default doesn't exist" from then on, and follows no more. What is left of a
+database that was being removed is removed first, so that it is copied anew. When sqld ends
+by itself, so does this command, with an error: an init system starts both again.
+
+The gate takes statements as JSON over HTTP, and no web sockets. It refuses those that name a
+function of sqld that reads or writes files.`
+}
+
+// Validate refuses an incomplete set of TLS files.
+func (c *replicaCommand) Validate() error {
+	given := 0
+	for _, file := range []string{c.CA, c.Cert, c.Key} {
+		if file != "" {
+			given++
+		}
+	}
+	if given != 0 && given != 3 {
+		return errors.New("--tls-ca, --tls-cert and --tls-key go together")
+	}
+	return c.sqldFlags.check()
+}
+
+// Run runs the replica until ctx is done.
+func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
+	program, err := c.program(c.JWTKey)
+	if err != nil {
+		return err
+	}
+	config := sqld.Config{
+		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
+	}
+	if config.Reads, err = c.reads(m); err != nil {
+		return err
+	}
+	return c.run(ctx, m, "replica", config)
+}
+
+// reads is the gate before sqld's port.
+func (c *replicaCommand) reads(m *Main) (*sqld.Reads, error) {
+	admit := func(string) bool { return true }
+	if c.JWTKey != "" {
+		var err error
+		if admit, err = pki.Verifier(c.JWTKey, m.Now); err != nil {
+			return nil, hint.With(err, "--jwt-key is a public key of regedge trust, such as registry-replica.pub")
+		}
+	}
+	keyFile, token, err := pki.ReadLink(filepath.Join(c.Dir, "link"), m.Now)
+	if err != nil {
+		return nil, hint.With(err, "let the user that this runs as write to %s", c.Dir)
+	}
+	return &sqld.Reads{KeyFile: keyFile, Token: token, Admit: admit}, nil
+}

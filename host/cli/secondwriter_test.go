@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestASecondWriterEndsWithACodeOfItsOwn starts a writer on a ledger that is in use: the first one goes
+// on, and the unit does not start the second one again.
+func TestASecondWriterEndsWithACodeOfItsOwn(t *testing.T) {
+	c := startCentre(t)
+	args := []string{
+		"writer", "--listen", "127.0.0.1:0", "--token", operatorToken, "--database", c.path("ledger.db"), "--access", c.path("access.db"),
+	}
+	second := start(args...)
+	require.Equal(t, exitHeld, <-second.ended, second.stderr.String())
+	require.Contains(t, second.stderr.String(), "another writer runs on this ledger: process "+strconv.Itoa(os.Getpid()))
+	require.Contains(t, second.stderr.String(), "hint: stop that one, or start this one with --take-over")
+	_, err := c.client.AddAccount(t.Context(), "made-up", "", "free")
+	require.NoError(t, err)
+	unit, err := os.ReadFile("../../deploy/systemd/regedge-writer.service")
+	require.NoError(t, err)
+	require.Contains(t, string(unit), "\nRestartPreventExitStatus="+strconv.Itoa(exitHeld)+"\n")
+
+	third := start(append(args, "--take-over")...)
+	defer third.halt()
+	require.True(t, third.await(func() bool { return third.addr("writer") != "" }), third.stderr.String())
+	code := <-c.ended
+	c.ended <- code // for the end of the test
+	require.Equal(t, exitFailure, code, "the first one ends")
+}

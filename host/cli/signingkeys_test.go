@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+)
+
+// TestNoServiceRunsBesideSigningKeys starts each service with a file of the trust directory itself.
+func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
+	dir := t.TempDir()
+	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("machine", "127.0.0.1")
+	require.NoError(t, err)
+	tls := []string{"--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--token", operatorToken}
+	writerFiles := []string{"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db")}
+	edge := []string{"--writer", "http://127.0.0.1:1", "--state", filepath.Join(dir, "state")}
+	for command, flags := range map[string][]string{
+		"writer": append(writerFiles, tls...),
+		"edge":   append(append(edge, "--registry", filepath.Join(dir, "registry.db"), "--access", filepath.Join(dir, "access.db")), tls...),
+		"meter":  append(append(edge, "--meter-token", "meter-token-of-tests"), tls...),
+		"replica": {"--dir", filepath.Join(dir, "replica"), "--listen", "127.0.0.1:1", "--primary", "http://127.0.0.1:1",
+			"--jwt-key", made.ReplicaKeyFile("access"), "--sqld", os.Args[0]},
+		"primary": {"--dir", filepath.Join(dir, "primary"), "--listen", "127.0.0.1:1", "--replication", "127.0.0.1:1",
+			"--jwt-key", made.PrimaryKeyFile("access"), "--sqld", os.Args[0], "--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key},
+	} {
+		t.Run(command, func(t *testing.T) {
+			p := start(append([]string{command}, flags...)...)
+			t.Cleanup(func() { p.halt() })
+			require.Equal(t, exitFailure, <-p.ended, p.stderr.String())
+			p.ended <- exitFailure
+			require.Contains(t, p.stderr.String(), "which signs tokens or certificates\nhint: run it as a user of its own")
+		})
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing was begun")
+}
+
+// putAwaySigningKeys leaves in a trust directory what services may read.
+func putAwaySigningKeys(t *testing.T, trust string) {
+	t.Helper()
+	for _, name := range pki.SigningKeys {
+		require.NoError(t, os.Remove(filepath.Join(trust, name)))
+	}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"regedge/replicate/registry/push"
+)
+
+// lineEvery is how often a line of progress is written where no terminal is.
+const lineEvery = 5 * time.Second
+
+// stages shows how far a push is: a bar on a terminal, and lines elsewhere, which begin with the
+// first second and end with each stage.
+type stages struct {
+	to      io.Writer
+	now     func() time.Time
+	act     string // what the last stage is called
+	stage   push.Stage
+	bar     *progress // nil before the first stage
+	began   time.Time // of the stage
+	written time.Time // of the last line
+	last    push.Progress
+}
+
+func newStages(to io.Writer, now func() time.Time, act string) *stages {
+	return &stages{to: to, now: now, act: act}
+}
+
+// name returns what a stage does, and its unit.
+func (s *stages) name(stage push.Stage) (act, unit string) {
+	switch stage {
+	case push.Hashing:
+		return "hashing the records", "records"
+	case push.Copying:
+		return "copying the file", "pages"
+	case push.Comparing:
+		return "comparing with the primary", "parts"
+	}
+	if stage == push.HandingOver {
+		return "handing the file over", "B"
+	}
+	return s.act, "records"
+}
+
+// set shows the progress of a stage.
+func (s *stages) set(p push.Progress) {
+	act, unit := s.name(p.Stage)
+	if s.bar == nil || s.stage != p.Stage {
+		s.finish()
+		s.stage, s.bar, s.began = p.Stage, newProgress(s.to, act, unit), s.now()
+	}
+	s.last = p
+	s.bar.set(p.Done, p.Total)
+	if s.bar.bar == nil && s.now().Sub(s.written) >= lineEvery {
+		s.line()
+	}
+}
+
+// line writes a line with the rate and the time that is left.
+func (s *stages) line() {
+	act, unit := s.name(s.stage)
+	s.written = s.now()
+	passed := s.written.Sub(s.began)
+	fmt.Fprintf(s.to, "%s: %d of %d %s", act, s.last.Done, s.last.Total, unit)
+	if rate := float64(s.last.Done) / passed.Seconds(); passed >= time.Second && s.last.Done > 0 {
+		left := time.Duration(float64(s.last.Total-s.last.Done) / rate * float64(time.Second))
+		fmt.Fprintf(s.to, ", %.0f a second, %v left", rate, left.Round(time.Second))
+	}
+	fmt.Fprintln(s.to)
+}
+
+// finish ends the stage, if there is one.
+func (s *stages) finish() {
+	if s.bar == nil {
+		return
+	}
+	s.bar.finish()
+	if s.bar.bar == nil && s.last.Done == s.last.Total {
+		s.line()
+	}
+	s.bar = nil
+}

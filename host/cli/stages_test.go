@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/registry/push"
+)
+
+func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(1000, 0)
+	s := newStages(&out, func() time.Time { return now }, "pushing")
+	s.set(push.Progress{Stage: push.Hashing, Done: 0, Total: 9000})
+	for range 7 {
+		now = now.Add(time.Second)
+		s.set(push.Progress{Stage: push.Hashing, Done: s.last.Done + 1000, Total: 9000})
+	}
+	s.set(push.Progress{Stage: push.Writing, Done: 10, Total: 20})
+	now = now.Add(2 * time.Second)
+	s.set(push.Progress{Stage: push.Writing, Done: 20, Total: 20})
+	s.finish()
+	s.finish()
+	require.Equal(t, `hashing the records: 0 of 9000 records
+hashing the records: 5000 of 9000 records, 1000 a second, 4s left
+pushing: 20 of 20 records, 10 a second, 0s left
+`, out.String())
+}

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"regedge/host/doctor"
+	"regedge/host/hint"
+	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/push"
+	"regedge/schema/importer"
+)
+
+type statusCommand struct {
+	operator
+	Registry          string        `placeholder:"URL" help:"The registry's primary or a replica, to show its releases."`
+	RegistryToken     string        `placeholder:"TOKEN" help:"Token of the registry; at a replica, one that may only read."`
+	RegistryTokenFile string        `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
+	Watch             bool          `env:"-" help:"Show it again and again, until interrupted."`
+	Interval          time.Duration `env:"-" default:"2s" help:"With --watch, how often (${default})."`
+	Explain           bool          `env:"-" help:"Say what is wrong with each node and what to do about it; exit with 1 when something is."`
+}
+
+// status is what the command shows.
+type status struct {
+	At       time.Time      `json:"at"`
+	Nodes    []nodeStatus   `json:"nodes"`
+	Releases []push.Release `json:"releases,omitempty"`
+	// Findings are there with --explain.
+	Findings []doctor.Finding `json:"findings,omitempty"`
+	// empty says that the registry has no release, failed why it could not be queried.
+	empty  bool
+	failed error
+}
+
+// nodeStatus is a node and its last report, nil when there is none.
+type nodeStatus struct {
+	writer.Node
+	Report *writer.Report `json:"report"`
+}
+
+// Run shows the state of the cluster.
+func (c *statusCommand) Run(ctx context.Context, m *Main) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	shown := false
+	for {
+		now, err := c.collect(ctx, m, client)
+		if err == nil {
+			shown = true
+			if c.Explain {
+				now.Findings = now.explain()
+			}
+			if err := c.print(m, now); err != nil {
+				return err
+			}
+			if err = c.explainRegistry(now.failed); err == nil {
+				err = now.wrong()
+			}
+		} else {
+			err = c.explain(err)
+		}
+		if !c.Watch || !shown { // a watch that began goes on while the writer is away
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			m.complain(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(c.Interval):
+		}
+	}
+}
+
+func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Client) (*status, error) {
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := client.Reports(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &status{At: m.Now().UTC(), Nodes: []nodeStatus{}}
+	for _, n := range nodes {
+		shown := nodeStatus{Node: n}
+		for i := range reports {
+			if reports[i].Node == n.Name {
+				shown.Report = &reports[i]
+			}
+		}
+		s.Nodes = append(s.Nodes, shown)
+	}
+	if c.Registry == "" {
+		return s, nil
+	}
+	registry, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	if err != nil {
+		s.failed = err
+		return s, nil
+	}
+	defer registry.Close()
+	s.Releases, s.failed = push.Releases(ctx, registry)
+	s.empty = s.failed == nil && len(s.Releases) == 0
+	return s, nil
+}
+
+// wrong is an error when the explanation names something that is wrong.
+func (s *status) wrong() error {
+	if wrong := doctor.CountWrong(s.Findings); wrong > 0 {
+		return fmt.Errorf("%d of %d findings are wrong", wrong, len(s.Findings))
+	}
+	return nil
+}
+
+// explainRegistry adds a hint to an error of the registry. The nodes are shown anyway.
+func (c *statusCommand) explainRegistry(err error) error {
+	if err == nil {
+		return nil
+	}
+	return hint.With(err, "is the registry's server running at %s, and is the token one of its own (a primary takes those that write, a replica those that only read)? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
+}
+
+// clearScreen moves to the top left of a terminal and clears it (ECMA-48, CUP and ED).
+const clearScreen = "\x1b[H\x1b[2J"
+
+func (c *statusCommand) print(m *Main, s *status) error {
+	if c.JSON {
+		if c.Watch { // one line each time
+			return json.NewEncoder(m.Stdout).Encode(s)
+		}
+		return printJSON(m.Stdout, s)
+	}
+	var page bytes.Buffer // written at once, so that a terminal does not flicker
+	if c.Watch && isTerminal(m.Stdout) {
+		page.WriteString(clearScreen)
+	}
+	if c.Watch {
+		fmt.Fprintf(&page, "\n%s, every %v; Ctrl-C ends it\n", s.At.Format(time.RFC3339), c.Interval)
+	}
+	if err := s.write(&page); err != nil {
+		return err
+	}
+	_, err := page.WriteTo(m.Stdout)
+	return err
+}
+
+// write prints the tables.
+func (s *status) write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row(table, "NODE", "STATE", "ADDRESS", "RELEASE", "REGISTRY", "ACCESS", "LEASED", "UNSETTLED", "VERSION", "REPORTED", "SEEN")
+	for _, n := range s.Nodes {
+		r := n.Report
+		if r == nil {
+			r = &writer.Report{Address: "-", Release: "-", Version: "-"}
+		}
+		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, s.reported(n.Report), seen(n.Node))
+	}
+	if len(s.Releases) > 0 {
+		row(table)
+		row(table, "RELEASE", "PUSHED", "COMPANIES", "LLPS", "DIRECTORS", "APPOINTMENTS", "PARTNERS")
+		for _, r := range s.Releases {
+			row(table, r.ID, r.Pushed.Format(time.RFC3339), r.Companies, r.LLPs, r.Directors, r.Appointments, r.Partners)
+		}
+	}
+	if s.empty {
+		row(table)
+		row(table, "No release has been pushed to the registry yet.")
+	}
+	err := table.Flush()
+	if err == nil && len(s.Releases) > 0 {
+		_, err = fmt.Fprint(w, lacking(&s.Releases[0]))
+	}
+	if err == nil && len(s.Findings) > 0 {
+		fmt.Fprintln(w)
+		err = writeFindings(w, s.Findings)
+	}
+	return err
+}
+
+// lacking says what lookups answer while the current release has no persons.
+func lacking(r *push.Release) string {
+	held := importer.Held{Companies: r.Companies, LLPs: r.LLPs, Directors: r.Directors, Appointments: r.Appointments, Partners: r.Partners}
+	if text := held.Lacking(); text != "" {
+		return "\n" + text
+	}
+	return ""
+}
+
+// reported is how old the figures of a node are: those of its last report.
+func (s *status) reported(r *writer.Report) string {
+	switch {
+	case r == nil:
+		return "never"
+	case s.At.Sub(r.At) > reportLate:
+		return s.ago(r.At) + " (old)"
+	}
+	return s.ago(r.At)
+}
+
+// unsettled is how many of an edge's charges the writer may not have, by its last report.
+func unsettled(r *writer.Report) string {
+	if r == nil {
+		return "-"
+	}
+	return strconv.FormatInt(r.Unsettled, 10)
+}
+
+func (n *nodeStatus) state() string {
+	if n.Live && n.Report != nil && n.Report.Ready != "" {
+		return "not ready: " + n.Report.Ready
+	}
+	return nodeState(n.Node)
+}
+
+// lag is the age of a replica, - when there is none.
+func lag(r *writer.Report, database string) string { return cmp.Or(r.Lag(database), "-") }

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// atTerminal runs a command as a process of its own whose terminal types a text, and returns its exit
+// code and what the terminal showed.
+func atTerminal(t *testing.T, types string, args ...string) (code int, shown string) {
+	t.Helper()
+	screen, terminal := openTerminal(t)
+	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), program, args...)
+	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, c.Start())
+	require.NoError(t, terminal.Close())
+	_, err = io.WriteString(screen, types)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	_, err = out.ReadFrom(screen)
+	require.ErrorIs(t, err, syscall.EIO, "the terminal's last user has ended")
+	if err := c.Wait(); err != nil {
+		var ended *exec.ExitError
+		require.True(t, errors.As(err, &ended), "%v", err)
+	}
+	return c.ProcessState.ExitCode(), out.String()
+}
+
+// openTerminal opens a pseudo-terminal: the side that a person sits at, and the program's.
+func openTerminal(t *testing.T) (screen, terminal *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { screen.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	return screen, terminal
+}

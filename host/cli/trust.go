@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"regedge/host/hint"
+	"regedge/host/pki"
+)
+
+// trustCommands create the keys, tokens and certificates by which the machines of a cluster
+// authenticate.
+type trustCommands struct {
+	Init    trustInit    `cmd:"" help:"Make the keys of a new cluster: a key pair for each database, and an authority for replication."`
+	Token   trustToken   `cmd:"" help:"Print a token for a database's libSQL servers."`
+	Machine trustMachine `cmd:"" help:"Make a machine's certificate for replication."`
+
+	Renew    trustRenew    `cmd:"" help:"Make new tokens for the replicas of every edge, and pass them on through the writer."`
+	Operator trustOperator `cmd:"" help:"Tokens for the operators' commands and for scraping the writer: add, list, end."`
+}
+
+// trustFlags name the folder.
+type trustFlags struct {
+	Trust string `default:"trust" type:"path" placeholder:"DIR" help:"Directory of the keys; keep it at the centre, and safe (${default})."`
+}
+
+type trustInit struct{ trustFlags }
+
+// Run makes the keys.
+func (c *trustInit) Run(m *Main) error {
+	made, err := pki.Create(c.Trust, m.Now)
+	if errors.Is(err, pki.ErrExists) {
+		if added, err := c.addReplicaKeys(m); added || err != nil {
+			return err
+		}
+		return hint.With(err, "none is missing, and nothing was changed; remove them first only if the cluster shall forget all tokens and certificates")
+	}
+	if err != nil {
+		return err
+	}
+	for _, database := range pki.Databases {
+		fmt.Fprintf(m.Stdout, "%s primary: --jwt-key %s, replicas: --jwt-key %s\n", database, made.PrimaryKeyFile(database), made.ReplicaKeyFile(database))
+	}
+	_, err = fmt.Fprintf(m.Stdout, "replication: authority %s\n", made.AuthorityFile())
+	return err
+}
+
+// addReplicaKeys completes a directory that was made before replicas had keys of their own.
+func (c *trustInit) addReplicaKeys(m *Main) (added bool, err error) {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return false, err
+	}
+	if added, err = opened.AddReplicaKeys(); !added || err != nil {
+		return added, err
+	}
+	fmt.Fprintln(m.Stdout, "Made the keys of the replicas' tokens; all other keys stay.")
+	for _, database := range pki.Databases {
+		fmt.Fprintf(m.Stdout, "%s replicas: --jwt-key %s\n", database, opened.ReplicaKeyFile(database))
+	}
+	_, err = fmt.Fprintln(m.Stdout, "Give each replica this file with the one it has until now appended, then run regedge trust renew (docs/operations.md, \"Upgrades\").")
+	return true, err
+}
+
+type trustToken struct {
+	trustFlags
+	Database string        `arg:"" enum:"registry,access" help:"registry or access."`
+	ReadOnly bool          `env:"-" help:"A token that may only read, good at the replicas alone: the one for an edge. Without it, one that writes, good at the primary alone."`
+	Life     time.Duration `env:"-" placeholder:"DURATION" help:"How long it is good, such as 8760h. By default until the keys are replaced."`
+}
+
+// Run prints a token.
+func (c *trustToken) Run(m *Main) error {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return err
+	}
+	right := pki.ReadWrite
+	if c.ReadOnly {
+		right = pki.ReadOnly
+	}
+	token, err := newToken(opened, c.Database, right, c.Life)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(m.Stdout, token)
+	return err
+}
+
+type trustMachine struct {
+	trustFlags
+	Name string   `arg:"" help:"Name of the machine."`
+	Host []string `env:"-" placeholder:"NAME|IP" help:"Where replicas reach this machine: for the primaries' one."`
+}
+
+// Run makes a certificate.
+func (c *trustMachine) Run(m *Main) error {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return err
+	}
+	cert, key, err := opened.Certificate(c.Name, c.Host...)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(m.Stdout, "certificate  %s\nkey          %s\nauthority    %s\n", cert, key, opened.AuthorityFile())
+	return err
+}
+
+func openTrust(dir string, m *Main) (*pki.Trust, error) {
+	opened, err := pki.Open(dir, m.Now)
+	if err != nil {
+		return nil, hint.With(err, "regedge trust init makes the keys")
+	}
+	return opened, nil
+}
+
+// newToken makes a token of a database.
+func newToken(opened *pki.Trust, database string, right pki.Right, life time.Duration) (string, error) {
+	token, err := opened.Token(database, right, life)
+	if errors.Is(err, pki.ErrNoReplicaKey) {
+		return "", hint.With(err, "the directory was made before replicas had keys of their own: regedge trust init adds them")
+	}
+	return token, err
+}
+
+// edgeSecrets prints what an edge needs beside its token of the writer.
+func edgeSecrets(m *Main, opened *pki.Trust, name string) error {
+	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN), for 30 days; regedge trust renew replaces them:")
+	for _, database := range pki.Databases {
+		token, err := newToken(opened, database, pki.ReadOnly, pki.ReadTokenLife)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(m.Stdout, "%-9s %s\n", database, token)
+	}
+	cert, key, err := opened.Certificate("edge-" + name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(m.Stdout, "\nFor regedge replica, to be copied there with the public keys:\n--tls-ca %s --tls-cert %s --tls-key %s\n--jwt-key %s (registry), %s (access)\n",
+		opened.AuthorityFile(), cert, key, opened.ReplicaKeyFile("registry"), opened.ReplicaKeyFile("access"))
+	return err
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"regedge/host/hint"
+	"regedge/schema/verify"
+)
+
+// verifyFile reads a registry file and prints what it holds. The error is that it is not whole.
+func verifyFile(ctx context.Context, m *Main, path string, asJSON bool) error {
+	report, err := verify.File(ctx, path, verify.Thorough)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(err, "--registry names the file to verify")
+	case err != nil:
+		return err
+	case asJSON:
+		err = printJSON(m.Stdout, &report)
+	default:
+		err = writeVerified(m, &report)
+	}
+	if err != nil || report.Whole() {
+		return err
+	}
+	return hint.With(fmt.Errorf("%s is not whole: problems: %d", path, len(report.Problems)),
+		"import the same files into a new registry, or restore the file from a copy")
+}
+
+// refuseBroken fails for a registry that is not whole, by a quick look: edges would serve what a push
+// brings them. A registry without a release, or with changes after it, is for the push to explain.
+func refuseBroken(ctx context.Context, path string) error {
+	report, err := verify.File(ctx, path, verify.Quick)
+	if err != nil || report.Whole() || report.Unfinished {
+		return err
+	}
+	return hint.With(fmt.Errorf("%s is not whole, and nothing was written: %s", path, strings.Join(report.Problems, "; ")),
+		"regedge import --registry FILE --verify says more; import the same files into a new registry, or restore the file from a copy")
+}
+
+func writeVerified(m *Main, report *verify.Report) error {
+	table := tabwriter.NewWriter(m.Stdout, 0, 0, 2, ' ', 0)
+	row(table, "TABLE", "RECORDS", "SHA-256")
+	for _, t := range report.Tables {
+		row(table, t.Name, t.Records, t.Digest)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, what := range slices.Sorted(maps.Keys(report.Unlinked)) {
+		fmt.Fprintf(m.Stdout, "%s: %d (kept, and not answered)\n", what, report.Unlinked[what])
+	}
+	for _, problem := range report.Problems {
+		fmt.Fprintf(m.Stdout, "not whole: %s\n", problem)
+	}
+	if !report.Whole() {
+		return nil
+	}
+	_, err := fmt.Fprintf(m.Stdout, "release %s is whole, %.1f s\n", report.Release, report.Elapsed.Seconds())
+	return err
+}
