@@ -1,6 +1,6 @@
 # make alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release images cluster cluster-down
+.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release rehome images cluster cluster-down
 
 # Most tests wait for processes and deadlines, so more of them than processors run at once.
 WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
@@ -8,7 +8,7 @@ WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
 # Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
-CROWDED := regedge/internal/cluster
+CROWDED := $(shell go list ./internal/cluster)
 # Packages with locks and goroutines, tested under the race detector as well.
 RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
@@ -85,6 +85,10 @@ soak: ## Run what takes longer than make test
 release: ## Build a release into build/release: make release VERSION=1.2.0 (SIGNING_KEY=FILE signs it)
 	@[ -n "$(VERSION)" ] || { echo "say which: make release VERSION=1.2.0" >&2; exit 2; }
 	sh scripts/release.sh "$(VERSION)" $(PLATFORMS)
+
+rehome: ## Give the module the path of its repository: make rehome MODULE=github.com/you/regedge
+	@[ -n "$(MODULE)" ] || { echo "say which: make rehome MODULE=github.com/you/regedge" >&2; exit 2; }
+	sh scripts/rehome.sh "$(MODULE)"
 
 images: ## Build container images of the centre and of an edge (deploy/container)
 	sh scripts/images.sh $(VERSION)
