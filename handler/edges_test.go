@@ -128,3 +128,62 @@ func TestTheSandboxFindsMadeUpRecordsBesideRegisteredOnes(t *testing.T) {
 	r = b.Serve(request("GET", "/v1/companies/"+SandboxCompany, "Authorization", "Bearer "+ident.SandboxKey))
 	require.Equal(t, RegistryUnavailable, problemOf(t, r), "a made-up record does not hide it")
 }
+
+// TestTextThatIsNoUTF8IsWrittenAsSuch, since JSON has no other.
+func TestTextThatIsNoUTF8IsWrittenAsSuch(t *testing.T) {
+	var w writer
+	w.text("caf\xe9 \"noir\"")
+	require.Equal(t, "\"caf\uFFFD \\\"noir\\\"\"", string(w.buf))
+}
+
+// twice is a store whose answers have every row twice.
+type twice struct{ *canned }
+
+func (s twice) Query(statement string, args []Value) (*Result, error) {
+	r, err := s.canned.Query(statement, args)
+	r.Values = append(r.Values[:len(r.Values):len(r.Values)], r.Values...)
+	return r, err
+}
+
+// TestARecordThatComesTwiceIsNotSold: the registry is damaged.
+func TestARecordThatComesTwiceIsNotSold(t *testing.T) {
+	b := newBench()
+	b.Registry = twice{b.registry}
+	require.Equal(t, RegistryUnavailable, problemOf(t, b.get("/v1/directors/1")))
+	require.Equal(t, charge.Failed, b.meter.asked[0].Outcome)
+}
+
+// TestARetryIsKnownByItsWholeTarget, and the sandbox's requests by their address alone.
+func TestARetryIsKnownByItsWholeTarget(t *testing.T) {
+	b := newBench()
+	for _, name := range []string{"a", "b", "a"} {
+		b.get("/v1/search/companies?name="+name, HeaderIdempotency, "k")
+	}
+	require.Equal(t, b.meter.asked[0].TargetHash, b.meter.asked[2].TargetHash)
+	require.NotEqual(t, b.meter.asked[0].TargetHash, b.meter.asked[1].TargetHash)
+	b.Serve(request("GET", "/v1/directors/1", "Authorization", "Bearer "+ident.SandboxKey, HeaderIdempotency, "k"))
+	require.Empty(t, b.meter.asked[3].IdempotencyHash)
+	require.Equal(t, "192.0.2.1", b.meter.asked[3].Client)
+}
+
+// TestARefusalOfTheMeterSaysWhenToComeBack, and a free answer that it was given before.
+func TestARefusalOfTheMeterSaysWhenToComeBack(t *testing.T) {
+	b := newBench()
+	b.meter.verdict.Code, b.meter.verdict.RetryAfter = charge.MonthlyVolumeExceeded, 77
+	r := b.get("/v1/directors/1")
+	require.Equal(t, charge.MonthlyVolumeExceeded, problemOf(t, r))
+	require.Equal(t, "77", header(t, r, charge.HeaderRetryAfter))
+	b.meter.verdict.Code, b.meter.verdict.Replayed = "", true
+	b.registry.rows[directorStatement][1] = Value{}
+	r = b.get("/v1/directors/1")
+	require.Equal(t, DirectorNotFound, problemOf(t, r))
+	require.Equal(t, "true", header(t, r, charge.HeaderReplayed))
+}
+
+// TestAPathThatIsNoneHasNoMethods.
+func TestAPathThatIsNoneHasNoMethods(t *testing.T) {
+	b := newBench()
+	for _, method := range []string{"GET", "POST", "OPTIONS"} {
+		require.Equal(t, RouteNotFound, problemOf(t, b.Serve(request(method, "/v1/none"))), method)
+	}
+}

@@ -39,6 +39,7 @@ func TestUnescape(t *testing.T) {
 	}{
 		{"a%20b", false, "a b", true},
 		{"a+b", false, "a+b", true},
+		{"a+b%20c", false, "a+b c", true},
 		{"a+b%2B", true, "a b+", true},
 		{"%e0%A4%95", false, "क", true},
 		{"%", false, "", false},
@@ -49,5 +50,22 @@ func TestUnescape(t *testing.T) {
 		got, ok := unescape(c.in, c.query)
 		require.Equal(t, c.ok, ok, c.in)
 		require.Equal(t, c.want, got, c.in)
+	}
+}
+
+// TestEveryOccurrenceOfAParameterCounts: one that cannot be decoded is not hidden by the next. Its name may be encoded.
+func TestEveryOccurrenceOfAParameterCounts(t *testing.T) {
+	for _, c := range []struct {
+		query, value string
+		times        int
+		ok           bool
+	}{
+		{"name=a", "a", 1, true}, {"n%61me=a+b", "a b", 1, true}, {"limit=1", "", 0, true}, {"%zz=x&name=a", "a", 1, true},
+		{"name=%zz&name=a", "a", 2, false}, {"name=a&name=b", "b", 2, true}, {"name", "", 1, true},
+	} {
+		value, times, ok := (&call{query: c.query}).queryParam("name")
+		require.Equal(t, c.times, times, c.query)
+		require.Equal(t, c.ok, ok, c.query)
+		require.Equal(t, c.value, value, c.query)
 	}
 }
