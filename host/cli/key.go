@@ -19,7 +19,9 @@ type keyCommands struct {
 	Rotate keyRotate `cmd:"" help:"Give a key a new secret; the old one stays valid for a time."`
 	Allow  keyAllow  `cmd:"" help:"Say from which networks a key may be used."`
 	Limit  keyLimit  `cmd:"" help:"Limit what a key may ask for."`
-	Revoke keyRevoke `cmd:"" help:"Revoke a key for ever."`
+
+	Requests keyRequests `cmd:"" help:"List the last requests of keys, refused ones too; --search finds one by its request id."`
+	Revoke   keyRevoke   `cmd:"" help:"Revoke a key for ever."`
 }
 
 type keyAdd struct {

@@ -67,6 +67,7 @@ type Node struct {
 	web         *server.Server
 	closeEngine func(context.Context) error
 	refused     atomic.Bool // the writer refuses this node's token
+	requests    requestLog
 }
 
 // servingGCPercent is GOGC while serving. Most of the live heap is the meter's request ids,
@@ -96,7 +97,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
 		Waiting: config.Meter.Waiting, MaxWaiting: meter.MaxWaiting,
 		MaxConnections: config.MaxConnections, MaxConnectionsPerAddress: config.MaxConnectionsPerAddress,
-		Log: config.Log, Metrics: config.Metrics, Tracer: config.Tracer,
+		Log: config.Log, Metrics: config.Metrics, Tracer: config.Tracer, Served: n.requests.note,
 		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 // record writes the log line of a request and counts it.
 func (s *Server) record(e *exchange, took time.Duration) {
 	code := s.metrics.observe(e.route, &e.response, took)
+	s.noteServed(e, code)
 	ctx := context.Background()
 	if !s.config.Log.Enabled(ctx, slog.LevelInfo) {
 		return

@@ -96,6 +96,7 @@ func (d *Dashboard) ownerRoutes(r router) {
 	r.POST(mailPath+"/test", d.serve(owner, d.testMail))
 	r.POST(mailPath+"/remove", d.serve(owner, d.removeMail))
 	r.GET("/settings/api", d.serve(owner, d.ownAPIPage))
+	r.GET("/requests", d.serve(owner, d.requestsPage))
 	r.GET("/usage", d.serve(owner, d.usagePage))
 	r.GET("/usage.csv", d.serve(owner, d.usageCSV))
 	r.GET("/credits", d.serve(owner, d.creditsPage))

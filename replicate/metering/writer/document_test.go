@@ -81,7 +81,7 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 	doc := loadDocument(t)
 	for _, value := range []any{
 		Account{}, AccountChange{}, Key{}, NewKey{}, KeyChange{}, Plan{}, CreditEntry{}, CreditChange{}, Unresolved{}, Node{}, NewNode{},
-		UsageRow{}, UsageSum{}, UsageSums{}, OwnerToken{}, NewOwnerToken{}, OwnAccount{}, AuditEntry{}, Report{}, Replica{}, Invitation{}, OperatorToken{}, NewOperatorToken{}, Health{},
+		UsageRow{}, UsageSum{}, UsageSums{}, OwnerToken{}, NewOwnerToken{}, OwnAccount{}, AuditEntry{}, Request{}, Report{}, Replica{}, Invitation{}, OperatorToken{}, NewOperatorToken{}, Health{},
 	} {
 		kind := reflect.TypeOf(value)
 		requireFields(t, doc, kind.Name(), kind)
@@ -189,14 +189,14 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 		{"POST", "/v1/nodes", `{"name":"edge-1"}`}, {"GET", "/v1/nodes", ""}, {"POST", "/v1/nodes/edge-1/token", ""},
 		{"PUT", "/v1/nodes/edge-1/read-tokens", `{"read_tokens":{"access":"x"}}`}, {"POST", "/v1/nodes/edge-1/retire", `{}`},
 		{"GET", "/v1/reports", ""}, {"GET", "/v1/usage?account=1", ""}, {"GET", "/v1/usage?format=csv", ""},
-		{"GET", "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-31&by=day,key,endpoint&key=1&endpoint=llps&limit=1&cursor=1.2.3", ""}, {"GET", "/v1/accounts/1/usage?format=csv", ""}, {"GET", "/v1/audit?account=1", ""},
+		{"GET", "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-31&by=day,key,endpoint&key=1&endpoint=llps&limit=1&cursor=1.2.3", ""}, {"GET", "/v1/accounts/1/usage?format=csv", ""}, {"GET", "/v1/audit?account=1", ""}, {"GET", "/v1/requests?account=1&key=1&search=x&limit=1", ""},
 		{"GET", "/v1/unresolved", ""}, {"POST", "/v1/unresolved/01M/credit", ""},
 		{"POST", "/v1/invitations", `{"email":"b@example.com","account":1}`}, {"GET", "/v1/plans", ""}, {"PUT", "/v1/plans/own", `{"per_minute":1}`},
 		{"POST", "/v1/tokens", `{"name":"ci","role":"read","life_seconds":60}`}, {"GET", "/v1/tokens", ""}, {"DELETE", "/v1/tokens/ci", ""},
 		{"POST", "/v1/accounts/1/tokens", `{"name":"ci","role":"all","life_seconds":60}`}, {"GET", "/v1/accounts/1/tokens", ""},
 		{"GET", "/v1/account", ""}, {"POST", "/v1/account/keys", `{"name":"c"}`}, {"GET", "/v1/account/keys?limit=1", ""}, {"GET", "/v1/account/keys/2", ""},
 		{"PATCH", "/v1/account/keys/2", `{"name":"d"}`}, {"POST", "/v1/account/keys/2/rotate", `{"overlap_seconds":60}`},
-		{"DELETE", "/v1/account/keys/2", ""}, {"GET", "/v1/account/usage?by=day,key", ""}, {"GET", "/v1/account/usage?format=csv", ""},
+		{"DELETE", "/v1/account/keys/2", ""}, {"GET", "/v1/account/usage?by=day,key", ""}, {"GET", "/v1/account/usage?format=csv", ""}, {"GET", "/v1/account/requests?key=1", ""},
 		{"DELETE", "/v1/owner-tokens/1", ""}, {"GET", "/v1/health", ""}, {"DELETE", "/v1/keys/1", ""},
 	}
 	owner := ""

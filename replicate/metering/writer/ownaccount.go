@@ -47,6 +47,7 @@ func (w *Writer) ownTable() []route {
 		{"PATCH", key, owners, w.answering(w.changeKey), nil},
 		{"DELETE", key, owners, w.answering(w.revokeKey), nil},
 		{"POST", key + "/rotate", owners, w.answering(w.rotateKey), nil},
+		{"GET", ownPath + "/requests", owners, w.answering(w.listRequests), ownRequestParams},
 		{"GET", ownPath + "/usage", owners, w.serveOwnUsage, usageSumParams},
 	}
 }

@@ -54,10 +54,10 @@ func clientOf(w *Writer, token string) *Client {
 // wantedRoles is what each route needs. It repeats the table on purpose: who opens a route to more
 // tokens has to say so twice.
 var wantedRoles = map[string]Role{
-	"GET /healthz": anyone, "GET /readyz": anyone, "GET /v1/openapi.yaml": anyone, "POST /v1/sync": edges, "POST /v1/reports": edges,
+	"GET /healthz": anyone, "GET /readyz": anyone, "GET /v1/openapi.yaml": anyone, "POST /v1/sync": edges, "POST /v1/reports": edges, "POST /v1/requests": edges,
 	"GET /metrics": RoleRead, "GET /v1/reports": RoleRead, "GET /v1/health": RoleRead, "GET /v1/accounts": RoleRead,
 	"GET /v1/accounts/:id": RoleRead, "GET /v1/accounts/:id/keys": RoleRead, "GET /v1/keys/:id": RoleRead, "GET /v1/accounts/:id/credits": RoleRead,
-	"GET /v1/plans": RoleRead, "GET /v1/nodes": RoleRead, "GET /v1/usage": RoleRead, "GET /v1/audit": RoleRead, "PATCH /v1/keys/:id": RoleAccounts, "POST /v1/keys/:id/rotate": RoleAccounts,
+	"GET /v1/plans": RoleRead, "GET /v1/nodes": RoleRead, "GET /v1/usage": RoleRead, "GET /v1/requests": RoleRead, "GET /v1/audit": RoleRead, "PATCH /v1/keys/:id": RoleAccounts, "POST /v1/keys/:id/rotate": RoleAccounts,
 	"GET /v1/unresolved": RoleRead, "GET /v1/accounts/:id/usage": RoleRead,
 	"POST /v1/accounts": RoleAccounts, "PATCH /v1/accounts/:id": RoleAccounts, "POST /v1/accounts/:id/keys": RoleAccounts,
 	"DELETE /v1/keys/:id": RoleAccounts, "POST /v1/accounts/:id/credits": RoleAccounts, "POST /v1/invitations": RoleAccounts,
@@ -67,7 +67,7 @@ var wantedRoles = map[string]Role{
 	"GET /v1/accounts/:id/tokens": RoleRead, "POST /v1/accounts/:id/tokens": RoleAccounts, "DELETE /v1/owner-tokens/:id": RoleAccounts,
 	"GET /v1/account": owners, "GET /v1/account/keys": owners, "POST /v1/account/keys": owners, "GET /v1/account/keys/:id": owners,
 	"PATCH /v1/account/keys/:id": owners, "DELETE /v1/account/keys/:id": owners, "POST /v1/account/keys/:id/rotate": owners,
-	"GET /v1/account/usage": owners,
+	"GET /v1/account/usage": owners, "GET /v1/account/requests": owners,
 }
 
 // may is which roles do what needs a role.

@@ -27,6 +27,9 @@ type route struct {
 var (
 	usageParams = []string{"account", "from", "to", "format"}
 	auditParams = append([]string{"account"}, pageParams...)
+
+	ownRequestParams = append([]string{"key"}, pageParams...)
+	requestParams    = append([]string{"account"}, ownRequestParams...)
 )
 
 // table lists all that the writer answers. A route without a role is refused to everybody.
@@ -37,6 +40,7 @@ func (w *Writer) table() []route {
 		{"GET", DocumentPath, anyone, serveDocument, nil},
 		{"POST", SyncPath, edges, w.serveSync, nil},
 		{"POST", ReportPath, edges, w.reports.put, nil},
+		{"POST", RequestsPath, edges, w.requests.put, nil},
 
 		{"GET", "/metrics", RoleRead, w.serveMetrics, nil},
 		{"GET", ReportPath, RoleRead, w.answering(w.reports.list), nil},
@@ -50,6 +54,7 @@ func (w *Writer) table() []route {
 		{"GET", "/v1/accounts/:id/usage", RoleRead, w.serveUsageSums, usageSumParams},
 		{"GET", "/v1/plans", RoleRead, w.answering(w.listPlans), nil},
 		{"GET", "/v1/nodes", RoleRead, w.answering(w.listNodes), pageParams},
+		{"GET", RequestsPath, RoleRead, w.answering(w.listRequests), requestParams},
 		{"GET", "/v1/usage", RoleRead, w.serveUsage, usageParams},
 		{"GET", "/v1/audit", RoleRead, w.answering(w.listAudit), auditParams},
 		{"GET", "/v1/unresolved", RoleRead, w.answering(w.listUnresolved), nil},

@@ -73,6 +73,7 @@ type Writer struct {
 	handler   http.Handler
 	metrics   *metrics
 	reports   reportStore
+	requests  requestLog
 	projector *projector
 	offenders *offenders
 	gate      *ownerGate
@@ -113,6 +114,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
 	w.metrics.watch(w)
 	w.reports.w = w
+	w.requests.w, w.requests.grown = w, map[int64]bool{}
 	w.handler = w.routes()
 	return w, nil
 }
@@ -212,6 +214,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	defer w.startProjector(ctx)()
+	defer w.requests.start(ctx)()
 	defer close(w.ended)
 	defer w.noteEnd()
 	defer w.release()

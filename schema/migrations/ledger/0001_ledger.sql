@@ -151,6 +151,20 @@ CREATE TABLE usage (
   PRIMARY KEY (account, hour, key, endpoint, outcome)
 ) STRICT, WITHOUT ROWID;
 
+-- The last requests of keys, for a week: what their edges answered.
+CREATE TABLE request_log (
+  key      INTEGER NOT NULL,
+  id       TEXT    NOT NULL, -- request id, which begins with the time
+  node     TEXT    NOT NULL,
+  endpoint TEXT    NOT NULL,
+  status   INTEGER NOT NULL,
+  code     TEXT    NOT NULL, -- of the problem, empty for none
+  credits  INTEGER NOT NULL,
+  PRIMARY KEY (key, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX request_log_by_id ON request_log (id);
+
 -- Charges whose verdict may never have reached the component, to be credited.
 CREATE TABLE unresolved (
   id       TEXT    NOT NULL PRIMARY KEY, -- request id

@@ -1,0 +1,88 @@
+package edge
+
+import (
+	"context"
+	"sync"
+
+	"regedge/host/server"
+	"regedge/replicate/metering/writer"
+)
+
+// Bounds of what is remembered between two reports: of each key the newest keptOfKey, of the first keptKeys keys.
+const (
+	keptOfKey = 32
+	keptKeys  = 1024
+)
+
+// requestLog remembers the last requests of keys until they are sent to the writer. It is safe for concurrent use.
+type requestLog struct {
+	mu   sync.Mutex
+	keys map[int64]*keyLog
+}
+
+// keyLog are the last requests of a key. Those of another 32 are overwritten.
+type keyLog struct {
+	served [keptOfKey]served
+	count  int // of all that there were
+}
+
+// served is a server.Served that holds on to no request's memory.
+type served struct {
+	id       [26]byte
+	endpoint string
+	code     string
+	status   int16
+	credits  int8
+}
+
+// note remembers a request.
+func (l *requestLog) note(s server.Served) {
+	if len(s.ID) != len(served{}.id) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := l.keys[s.Key]
+	if of == nil {
+		if len(l.keys) >= keptKeys {
+			return
+		}
+		if l.keys == nil {
+			l.keys = map[int64]*keyLog{}
+		}
+		of = &keyLog{}
+		l.keys[s.Key] = of
+	}
+	to := &of.served[of.count%keptOfKey]
+	copy(to.id[:], s.ID)
+	to.endpoint, to.code, to.status, to.credits = s.Endpoint, s.Code, int16(s.Status), int8(s.Credits)
+	of.count++
+}
+
+// take returns what is remembered, as much as the writer takes at a time, and forgets it.
+func (l *requestLog) take() []writer.Served {
+	l.mu.Lock()
+	keys := l.keys
+	l.keys = nil
+	l.mu.Unlock()
+	var taken []writer.Served
+	for key, of := range keys {
+		for i := range min(of.count, keptOfKey) {
+			if len(taken) == writer.MaxRequests {
+				return taken
+			}
+			s := &of.served[i]
+			taken = append(taken, writer.Served{
+				ID: string(s.id[:]), Key: key, Endpoint: s.endpoint, Status: int(s.status), Code: s.code, Credits: int(s.credits),
+			})
+		}
+	}
+	return taken
+}
+
+// send sends what is remembered. What does not arrive is lost: it is a log.
+func (l *requestLog) send(ctx context.Context, to *writer.Client) {
+	if taken := l.take(); len(taken) > 0 {
+		_ = to.SendRequests(ctx, taken)
+	}
+}

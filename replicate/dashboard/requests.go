@@ -1,0 +1,60 @@
+package dashboard
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+
+	"regedge/replicate/metering/writer"
+)
+
+// requestsShown is how many requests a page has.
+const requestsShown = 100
+
+// requestsData is the page of the last requests of an account's keys.
+type requestsData struct {
+	Keys     []keyChoice
+	Key      int64 // 0 for all
+	Search   string
+	Requests []requestView
+	Next     string // query of the next page, empty on the last
+}
+
+type requestView struct {
+	writer.Request
+	KeyWords string
+}
+
+func (d *Dashboard) requestsPage(v *visit) (answer, error) {
+	given := v.r.URL.Query()
+	keys, err := d.client.Keys(v.r.Context(), v.user.Account)
+	if err != nil {
+		return answer{}, err
+	}
+	data, names := requestsData{Search: printable(given.Get("search"), maxForm)}, map[int64]string{}
+	for _, k := range keys {
+		names[k.ID] = keyWords(k.ID, k.Name, k.Shown)
+		data.Keys = append(data.Keys, keyChoice{ID: k.ID, Words: names[k.ID]})
+	}
+	if key := given.Get("key"); key != "" {
+		if data.Key, _ = strconv.ParseInt(key, 10, 64); names[data.Key] == "" {
+			return answer{}, errMissing
+		}
+	}
+	of := writer.RequestQuery{Account: v.user.Account, Key: data.Key}
+	p, err := writer.ListRequests(v.r.Context(), d.config.Ledger, of, writer.ListQuery{Search: data.Search, Limit: requestsShown, Cursor: given.Get("cursor")})
+	if errors.Is(err, writer.ErrMalformed) {
+		return answer{}, errMissing
+	}
+	for _, r := range p.Data {
+		data.Requests = append(data.Requests, requestView{r, names[r.Key]})
+	}
+	if p.Next != "" {
+		next := url.Values{"cursor": {p.Next}, "search": {data.Search}}
+		if data.Key != 0 {
+			next.Set("key", strconv.FormatInt(data.Key, 10))
+		}
+		data.Next = next.Encode()
+	}
+	return answer{page: "requests", title: "Requests", data: data}, err
+}

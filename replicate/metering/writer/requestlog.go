@@ -1,0 +1,338 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"regedge/handler/charge"
+)
+
+// RequestsPath is where edges send the requests that they answered, and where operators read them.
+const RequestsPath = "/v1/requests"
+
+// Bounds of the log of requests. It is a log, not money: what is beyond them is dropped, and what is in memory when a
+// process ends is lost.
+const (
+	// KeptRequests is how many requests of a key are kept, but for those of the last minute.
+	KeptRequests = 200
+	keptFor      = 7 * 24 * time.Hour
+	// MaxRequests is how many requests an edge sends at a time, and how many are stored at a time. More wait, up to
+	// maxWaitingRequests.
+	MaxRequests        = 2000
+	maxWaitingRequests = 5 * MaxRequests
+	maxRequestsBody    = 1 << 20
+	storeInterval      = 2 * time.Second
+	trimInterval       = time.Minute
+	// idleTurns is after how many turns without a request old ones are looked for: an hour.
+	idleTurns = int(time.Hour / storeInterval)
+	// trimmedKeys is how many keys are trimmed in one transaction.
+	trimmedKeys = 200
+	// clockAhead is how much later than now a request may be, by the clock of its edge.
+	clockAhead = time.Minute
+)
+
+// Request is one request of a key, as the edge answered it.
+type Request struct {
+	ID       string    `json:"id"` // the request id, which has the time
+	At       time.Time `json:"at"`
+	Account  int64     `json:"account"`
+	Key      int64     `json:"key"`
+	Node     string    `json:"node"`
+	Endpoint string    `json:"endpoint"`
+	Status   int       `json:"status"`
+	Code     string    `json:"code"` // the problem's, empty for none
+	Credits  int       `json:"credits"`
+}
+
+// Served is a Request as its edge sends it.
+type Served struct {
+	ID       string `json:"id"`
+	Key      int64  `json:"key"`
+	Endpoint string `json:"endpoint"`
+	Status   int    `json:"status"`
+	Code     string `json:"code,omitempty"`
+	Credits  int    `json:"credits,omitempty"`
+}
+
+// A request id has idLength characters, of which the first timeLength are the milliseconds.
+const idLength, timeLength = 26, 10
+
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// timeOfRequest returns the time in a request id; ok is false for what is none.
+func timeOfRequest(id string) (at time.Time, ok bool) {
+	if len(id) != idLength {
+		return at, false
+	}
+	var millis int64
+	for i := range len(id) {
+		digit := int64(-1)
+		for n := range len(crockford) {
+			if crockford[n] == id[i] {
+				digit = int64(n)
+			}
+		}
+		if digit < 0 {
+			return at, false
+		}
+		if i < timeLength {
+			millis = millis<<5 | digit
+		}
+	}
+	return time.UnixMilli(millis).UTC(), true
+}
+
+// firstRequestAt is before the ids of all requests from a time on.
+func firstRequestAt(at time.Time) string {
+	var id [timeLength]byte
+	for i, millis := timeLength-1, at.UnixMilli(); i >= 0; i-- {
+		id[i] = crockford[millis&31]
+		millis >>= 5
+	}
+	return string(id[:])
+}
+
+func (s *Served) valid(now time.Time) bool {
+	at, ok := timeOfRequest(s.ID)
+	return ok && at.Before(now.Add(clockAhead)) && at.After(now.Add(-keptFor)) && s.Key > 0 && charge.ParseEndpoint(s.Endpoint) != 0 &&
+		s.Status >= 100 && s.Status < 600 && len(s.Code) <= 64 && Printable(s.Code) && s.Credits >= 0 && s.Credits <= 1
+}
+
+// requestLog holds what edges sent until it is stored.
+type requestLog struct {
+	w       *Writer
+	mu      sync.Mutex
+	waiting []loggedRequest
+
+	turning sync.Mutex // held by turn, which owns the others
+	// grown are the keys that got requests since they were trimmed.
+	grown   map[int64]bool
+	trimmed time.Time
+	idle    int // turns in a row with nothing to trim
+}
+
+type loggedRequest struct {
+	Served
+	Node string `json:"node"`
+}
+
+// put takes requests of an edge. What is malformed or too much is dropped: the edge could do nothing about it.
+func (l *requestLog) put(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+	node, ok := l.w.edgeOf(r)
+	if !ok {
+		l.w.fail(rw, r, ErrUnauthorized)
+		return
+	}
+	var served []Served
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxRequestsBody)).Decode(&served); err != nil {
+		l.w.fail(rw, r, fmt.Errorf("%w: %w", ErrMalformed, err))
+		return
+	}
+	now := l.w.config.Now()
+	l.mu.Lock()
+	for i := range served[:min(len(served), MaxRequests)] {
+		if s := &served[i]; s.valid(now) && len(l.waiting) < maxWaitingRequests {
+			l.waiting = append(l.waiting, loggedRequest{*s, node})
+		}
+	}
+	l.mu.Unlock()
+	rw.Header().Set("Content-Type", "application/json")
+	io.WriteString(rw, "{}\n")
+}
+
+// start stores what edges send until ctx ends or the returned function is called, which waits for the end.
+func (l *requestLog) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(storeInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := l.turn(ctx); err != nil && ctx.Err() == nil {
+					l.w.config.Logger.Warn("the last requests of keys were not stored", "error", err)
+				}
+			}
+		}
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+// turn stores some of what waits, and trims once a minute.
+func (l *requestLog) turn(ctx context.Context) error {
+	l.turning.Lock()
+	defer l.turning.Unlock()
+	l.mu.Lock()
+	n := min(len(l.waiting), MaxRequests)
+	batch := slices.Clone(l.waiting[:n])
+	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
+	l.mu.Unlock()
+	if len(batch) > 0 {
+		if err := l.store(ctx, batch); err != nil {
+			return err
+		}
+	}
+	if l.idle++; len(l.grown) == 0 && l.idle < idleTurns {
+		return nil
+	}
+	now := l.w.config.Now()
+	if since := now.Sub(l.trimmed); since >= 0 && since < trimInterval {
+		return nil
+	}
+	l.trimmed, l.idle = now, 0
+	return l.trim(ctx, now)
+}
+
+// storeRequests keeps only requests of keys that there are.
+const storeRequests = `INSERT INTO request_log (key, id, node, endpoint, status, code, credits)
+	SELECT k.id, value ->> 'id', value ->> 'node', value ->> 'endpoint', value ->> 'status', coalesce(value ->> 'code', ''), coalesce(value ->> 'credits', 0)
+	FROM json_each(?) CROSS JOIN api_key k ON k.id = value ->> 'key' WHERE true ON CONFLICT DO NOTHING`
+
+func (l *requestLog) store(ctx context.Context, batch []loggedRequest) error {
+	rows, err := json.Marshal(batch)
+	if err != nil {
+		return err
+	}
+	for i := range batch {
+		l.grown[batch[i].Key] = true
+	}
+	return l.w.Commit(ctx, Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		_, err := tx.ExecContext(ctx, storeRequests, string(rows))
+		return err
+	})
+}
+
+const (
+	// trimRequests cuts keys to their newest requests, of which ?2 are kept.
+	trimRequests = `WITH cut (key, id) AS MATERIALIZED (SELECT k.value, (SELECT r.id FROM request_log r WHERE r.key = k.value ORDER BY r.id DESC LIMIT 1 OFFSET ?2)
+			FROM json_each(?1) k)
+		DELETE FROM request_log WHERE (key, id) IN (SELECT r.key, r.id FROM cut c CROSS JOIN request_log r ON r.key = c.key AND r.id <= c.id)`
+	// expireRequests drops some of those before an id.
+	expireRequests = `DELETE FROM request_log WHERE (key, id) IN (SELECT key, id FROM request_log INDEXED BY request_log_by_id WHERE id < ? ORDER BY id LIMIT 10000)`
+)
+
+func (l *requestLog) trim(ctx context.Context, now time.Time) error {
+	keys := slices.Sorted(maps.Keys(l.grown))
+	clear(l.grown)
+	for some := range slices.Chunk(keys, trimmedKeys) {
+		list, err := json.Marshal(some)
+		if err != nil {
+			return err
+		}
+		if err := l.w.Commit(ctx, Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+			_, err := tx.ExecContext(ctx, trimRequests, string(list), KeptRequests)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	first, expired := firstRequestAt(now.Add(-keptFor)), 0
+	err := l.w.config.Ledger.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM request_log WHERE id < ?)`, first).Scan(&expired)
+	if err != nil || expired == 0 {
+		return err
+	}
+	return l.w.Commit(ctx, Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+		_, err := tx.ExecContext(ctx, expireRequests, first)
+		return err
+	})
+}
+
+// Of some keys, all of their requests are read, so that they are found by the primary key; of all keys, the newest by
+// the index of ids. What is before ?1 is asked for, and what matches ?2; ?4 is 0, or the key, and ?5 the account.
+const (
+	requestColumns  = `SELECT r.id, k.account, r.key, r.node, r.endpoint, r.status, r.code, r.credits `
+	requestsMatch   = ` WHERE r.id < ?1 AND (?2 = '%%' OR r.id LIKE ?2 ESCAPE '\' OR r.code LIKE ?2 ESCAPE '\') AND (?4 = 0 OR r.key = ?4) AND (?5 = 0 OR k.account = ?5)`
+	requestsNewest  = ` ORDER BY r.id DESC LIMIT ?3`
+	requestsOfSome  = requestColumns + `FROM api_key k CROSS JOIN request_log r ON r.key = k.id` + requestsMatch
+	requestsOfAll   = requestColumns + `FROM request_log r INDEXED BY request_log_by_id CROSS JOIN api_key k ON k.id = r.key` + requestsMatch
+	requestsByKey   = requestsOfSome + ` AND k.id = ?4` + requestsNewest
+	requestsOfOwner = requestsOfSome + ` AND k.account = ?5` + requestsNewest
+	requestByID     = requestsOfAll + ` AND r.id = ?6` + requestsNewest
+)
+
+// RequestQuery says of which key's or account's requests a page is; 0 for all.
+type RequestQuery struct{ Account, Key int64 }
+
+// RequestPage lists the last requests of keys, newest first. The search looks into ids and codes.
+func (c *Client) RequestPage(ctx context.Context, of RequestQuery, q ListQuery) (Page[Request], error) {
+	others := url.Values{}
+	for name, id := range map[string]int64{"account": of.Account, "key": of.Key} {
+		if id != 0 {
+			others.Set(name, decimal(id))
+		}
+	}
+	return call[Page[Request]](ctx, c, "list requests", http.MethodGet, q.encode(RequestsPath, others), nil)
+}
+
+// SendRequests sends requests that an edge answered. The client needs the edge's token.
+func (c *Client) SendRequests(ctx context.Context, served []Served) error {
+	_, err := call[struct{}](ctx, c, "send requests", http.MethodPost, RequestsPath, served)
+	return err
+}
+
+// ListRequests is RequestPage, from the ledger itself.
+func ListRequests(ctx context.Context, db querier, of RequestQuery, q ListQuery) (Page[Request], error) {
+	if q.Limit == 0 {
+		q.Limit = defaultPage
+	}
+	before := q.Cursor
+	if _, ok := timeOfRequest(before); before != "" && !ok {
+		return Page[Request]{}, fmt.Errorf("%w: that is no cursor of this list", ErrMalformed)
+	}
+	if before == "" {
+		before = "~" // behind all
+	}
+	query, args := requestsOfAll+requestsNewest, []any{before, q.pattern(), q.more(), of.Key, of.Account}
+	switch _, whole := timeOfRequest(q.Search); {
+	case whole:
+		query, args = requestByID, append(args, q.Search)
+	case of.Key != 0:
+		query = requestsByKey
+	case of.Account != 0:
+		query = requestsOfOwner
+	}
+	rows, err := collect(ctx, db, query, args, scanRequest)
+	return pageOf(q, rows, func(r Request) string { return r.ID }), err
+}
+
+func scanRequest(rows *sql.Rows) (Request, error) {
+	var r Request
+	err := rows.Scan(&r.ID, &r.Account, &r.Key, &r.Node, &r.Endpoint, &r.Status, &r.Code, &r.Credits)
+	r.At, _ = timeOfRequest(r.ID)
+	return r, err
+}
+
+// listRequests answers operators, and owners about their own account.
+func (w *Writer) listRequests(r *http.Request, _ httprouter.Params) (any, error) {
+	q, err := readListQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	var of RequestQuery
+	for name, id := range map[string]*int64{"account": &of.Account, "key": &of.Key} {
+		if asked := r.URL.Query().Get(name); asked != "" {
+			if *id, err = strconv.ParseInt(asked, 10, 64); err != nil || *id < 1 {
+				return nil, fmt.Errorf("%w: %s is a number from 1", ErrMalformed, name)
+			}
+		}
+	}
+	if t, ok := ownerOf(r); ok {
+		of.Account = t.account
+	}
+	return ListRequests(r.Context(), w.config.Ledger, of, q)
+}

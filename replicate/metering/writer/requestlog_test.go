@@ -1,0 +1,193 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// requestID is a request id of a time; n tells those of a millisecond apart.
+func requestID(at time.Time, n int) string { return firstRequestAt(at) + fmt.Sprintf("%016d", n) }
+
+func ids(p Page[Request]) (list []string) {
+	for _, r := range p.Data {
+		list = append(list, r.ID)
+	}
+	return list
+}
+
+func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, key := keyFor(t, client)
+	_, other := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	edge := clientOf(w, node.Token)
+	now := clock.now()
+	paid := Served{ID: requestID(now, 1), Key: key.ID, Endpoint: "companies", Status: 200, Credits: 1}
+	refused := Served{ID: requestID(now.Add(time.Second), 2), Key: key.ID, Endpoint: "search_companies", Status: 402, Code: "insufficient_credits"}
+	foreign := Served{ID: requestID(now, 3), Key: other.ID, Endpoint: "llps", Status: 404, Code: "llp_not_found"}
+	require.NoError(t, edge.SendRequests(t.Context(), []Served{
+		paid, refused, foreign, paid,
+		{ID: requestID(now, 4), Key: 99, Endpoint: "llps", Status: 200},             // no such key
+		{ID: requestID(now, 5), Key: key.ID, Endpoint: "none", Status: 200},         // none of ours
+		{ID: strings.ToLower(requestID(now, 6)), Key: 0, Endpoint: "llps"},          // nonsense
+		{ID: requestID(now.Add(time.Hour), 7), Key: key.ID, Endpoint: "llps"},       // by a clock that is ahead
+		{ID: requestID(now.Add(-8*24*time.Hour), 8), Key: key.ID, Endpoint: "llps"}, // too old
+	}))
+	require.NoError(t, w.requests.turn(t.Context()))
+
+	p, err := client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{})
+	require.NoError(t, err)
+	require.Equal(t, []Request{
+		{ID: refused.ID, At: now.Add(time.Second).Truncate(time.Millisecond).UTC(), Account: account, Key: key.ID, Node: "one", Endpoint: "search_companies", Status: 402, Code: "insufficient_credits"},
+		{ID: paid.ID, At: now.Truncate(time.Millisecond).UTC(), Account: account, Key: key.ID, Node: "one", Endpoint: "companies", Status: 200, Credits: 1},
+	}, p.Data)
+	for name, c := range map[string]struct {
+		of   RequestQuery
+		q    ListQuery
+		want []string
+	}{
+		"of all keys":              {q: ListQuery{}, want: []string{refused.ID, foreign.ID, paid.ID}},
+		"of an account":            {of: RequestQuery{Account: account}, want: []string{refused.ID, paid.ID}},
+		"by id, of whatever key":   {q: ListQuery{Search: foreign.ID}, want: []string{foreign.ID}},
+		"by id, of another":        {of: RequestQuery{Account: account}, q: ListQuery{Search: foreign.ID}},
+		"by the end of an id":      {of: RequestQuery{Key: key.ID}, q: ListQuery{Search: paid.ID[20:]}, want: []string{paid.ID}},
+		"by code":                  {q: ListQuery{Search: "insufficient"}, want: []string{refused.ID}},
+		"a key of another account": {of: RequestQuery{Account: account, Key: other.ID}},
+	} {
+		p, err := client.RequestPage(t.Context(), c.of, c.q)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, ids(p), name)
+	}
+	p, err = client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{refused.ID}, ids(p))
+	p, err = client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{Limit: 1, Cursor: p.Next})
+	require.NoError(t, err)
+	require.Equal(t, []string{paid.ID}, ids(p))
+	require.Empty(t, p.Next)
+	_, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{Cursor: "x"})
+	require.ErrorIs(t, err, ErrMalformed)
+	require.ErrorIs(t, clientOf(w, "nobody's token").SendRequests(t.Context(), nil), ErrUnauthorized)
+
+	clock.pass(keptFor + 2*time.Second)
+	newest := Served{ID: requestID(clock.now(), 9), Key: key.ID, Endpoint: "llps", Status: 200}
+	require.NoError(t, edge.SendRequests(t.Context(), []Served{newest}))
+	require.NoError(t, w.requests.turn(t.Context()))
+	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
+	require.NoError(t, err)
+	require.Equal(t, []string{newest.ID}, ids(p), "after a week they are gone")
+	clock.pass(keptFor + 2*time.Second)
+	for range idleTurns {
+		require.NoError(t, w.requests.turn(t.Context()))
+	}
+	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
+	require.NoError(t, err)
+	require.Empty(t, p.Data, "also where nothing is asked any more")
+}
+
+func TestAnOwnersTokenSeesItsOwnRequests(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, key := keyFor(t, client)
+	_, other := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	mine, foreign := requestID(clock.now(), 1), requestID(clock.now(), 2)
+	require.NoError(t, clientOf(w, node.Token).SendRequests(t.Context(), []Served{
+		{ID: mine, Key: key.ID, Endpoint: "llps", Status: 200}, {ID: foreign, Key: other.ID, Endpoint: "llps", Status: 200},
+	}))
+	require.NoError(t, w.requests.turn(t.Context()))
+	token, err := client.AddOwnerToken(t.Context(), account, "t", RoleRead, time.Hour)
+	require.NoError(t, err)
+	owner := clientOf(w, token.Token)
+	for query, want := range map[string][]string{
+		"": {mine}, "?key=" + decimal(other.ID): nil, "?search=" + foreign: nil, "?search=" + mine: {mine},
+	} {
+		p, err := call[Page[Request]](t.Context(), owner, "list", "GET", ownPath+"/requests"+query, nil)
+		require.NoError(t, err)
+		require.Equal(t, want, ids(p), query)
+	}
+	_, err = call[Page[Request]](t.Context(), owner, "list", "GET", ownPath+"/requests?account="+decimal(account), nil)
+	require.ErrorIs(t, err, ErrMalformed)
+}
+
+// TestTheLogOfRequestsIsBounded by key, and by what waits.
+func TestTheLogOfRequestsIsBounded(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	_, key := keyFor(t, client)
+	_, quiet := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	edge := clientOf(w, node.Token)
+	send := func(key int64, from, to int) {
+		var served []Served
+		for n := from; n < to; n++ {
+			served = append(served, Served{ID: requestID(clock.now(), n), Key: key, Endpoint: "companies", Status: 200})
+		}
+		require.NoError(t, edge.SendRequests(t.Context(), served))
+	}
+	stored := func(key int64) (n int) {
+		require.NoError(t, w.config.Ledger.QueryRow(`SELECT count(*) FROM request_log WHERE key = ?`, key).Scan(&n))
+		return n
+	}
+	send(quiet.ID, 0, 3)
+	require.NoError(t, w.requests.turn(t.Context()))
+	for n := range 8 { // more than waits
+		send(key.ID, n*MaxRequests, (n+1)*MaxRequests)
+	}
+	require.LessOrEqual(t, len(w.requests.waiting), maxWaitingRequests)
+	for range 8 {
+		require.NoError(t, w.requests.turn(t.Context()))
+	}
+	require.Greater(t, stored(key.ID), KeptRequests)
+	clock.pass(trimInterval)
+	require.NoError(t, w.requests.turn(t.Context()))
+	require.Equal(t, KeptRequests, stored(key.ID))
+	require.Equal(t, 3, stored(quiet.ID))
+	p, err := client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{Limit: 1})
+	require.NoError(t, err)
+	require.Greater(t, p.Data[0].ID, requestID(clock.now().Add(-2*trimInterval), 0), "the newest stay")
+}
+
+// TestRequestsAreReadThroughIndexes: of a key or account by the primary key, of all by the index of ids.
+func TestRequestsAreReadThroughIndexes(t *testing.T) {
+	w, _, _ := runForRoles(t)
+	plan := func(query string, args ...any) string {
+		rows, err := w.config.Ledger.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
+		require.NoError(t, err)
+		defer rows.Close()
+		var steps []string
+		for rows.Next() {
+			var id, parent, unused int64
+			var detail string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+			steps = append(steps, detail)
+		}
+		return strings.Join(steps, "; ")
+	}
+	five := []any{"~", "%%", 2, 1, 1}
+	require.Contains(t, plan(requestsByKey, five...), "SEARCH r USING PRIMARY KEY (key=? AND id<?)")
+	require.Contains(t, plan(requestsOfOwner, five...), "SEARCH k USING COVERING INDEX api_key_by_account (account=?); SEARCH r USING PRIMARY KEY (key=? AND id<?)")
+	require.Contains(t, plan(requestByID, append(five, "x")...), "SEARCH r USING INDEX request_log_by_id (id=?)")
+	require.Contains(t, plan(requestsOfAll+requestsNewest, five...), "SEARCH r USING INDEX request_log_by_id (id<?)")
+	require.NotContains(t, plan(requestsOfAll+requestsNewest, five...), "TEMP B-TREE")
+	require.Contains(t, plan(trimRequests, "[1]", 1), "SEARCH r USING PRIMARY KEY (key=?)")
+	require.NotContains(t, plan(trimRequests, "[1]", 1), "SCAN r")
+	require.NotContains(t, plan(expireRequests, "x"), "SCAN request_log ")
+}
+
+func TestTheTimeOfARequestIsInItsID(t *testing.T) {
+	at := time.UnixMilli(1_790_000_000_123).UTC()
+	got, ok := timeOfRequest(requestID(at, 7))
+	require.True(t, ok)
+	require.Equal(t, at, got)
+	for _, wrong := range []string{"", requestID(at, 7)[1:], requestID(at, 7) + "0", strings.Repeat("i", 26), strings.Repeat("U", 26)} {
+		_, ok = timeOfRequest(wrong)
+		require.False(t, ok, wrong)
+	}
+}
