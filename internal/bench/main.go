@@ -29,6 +29,7 @@ type options struct {
 	length      time.Duration
 	connections int
 	constant    string
+	plain       string
 	metering    bool
 	countrySize bool
 	graph       string
@@ -51,6 +52,7 @@ func main() {
 	flag.StringVar(&o.againstDir, "against-dir", "", "directory of the other build's databases, where it does not read those of this build")
 	flag.StringVar(&o.only, "only", "", "measure this alone of "+strings.Join(servingNames(), ", ")+"; with -large and -reuse")
 	flag.StringVar(&o.constant, "constant", "", "serve a constant body on this address: the first subject, which the benchmark starts itself")
+	flag.StringVar(&o.plain, "plain", "", "serve lookups without an edge on this address: the second subject, started likewise")
 	flag.BoolVar(&o.metering, "metering", false, "measure the metering alone")
 	flag.BoolVar(&o.countrySize, "large", false, "measure a registry as large as the country's")
 	flag.StringVar(&o.graph, "graph", "", "file to draw the latencies of several sizes into, with -large")
@@ -66,6 +68,8 @@ func main() {
 	switch {
 	case o.constant != "":
 		run = func(ctx context.Context) error { return serveConstant(ctx, o.constant) }
+	case o.plain != "":
+		run = func(ctx context.Context) error { return servePlain(ctx, o.plain, o.dir) }
 	case o.metering:
 		run = runMetering
 	case o.countrySize:

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -28,7 +29,7 @@ type result struct {
 	all, private int64 // resident memory after the last round
 }
 
-// subjects are a constant body, both engines, one with a log line for each request, and both engines
+// subjects are a constant body, a plain server, both engines, one with a log line for each request, and both engines
 // of another build if there is one to compare with.
 func (o options) subjects(d *dataset) []subject {
 	edge := func(name, program, engine, log string) subject {
@@ -36,6 +37,7 @@ func (o options) subjects(d *dataset) []subject {
 	}
 	list := []subject{
 		{"constant body, net/http", d.startConstant},
+		{"plain Go, net/http and SQLite", d.startPlain},
 		edge("native, without Wasm", d.program, "native", "errors"),
 		edge("wazero", d.program, "wazero", "errors"),
 		edge("wazero, one log line a request", d.program, "wazero", "all"),
@@ -51,11 +53,21 @@ func (o options) subjects(d *dataset) []subject {
 var oneCore = []string{"GOMAXPROCS=1"}
 
 func (d *dataset) startConstant(ctx context.Context) (*process, error) {
+	return startSelf(ctx, func(address string) []string { return []string{"-constant", address} })
+}
+
+// startPlain starts a plain server on the databases of the edges, with a new file for its charges.
+func (d *dataset) startPlain(ctx context.Context) (*process, error) {
+	return startSelf(ctx, func(address string) []string { return []string{"-plain", address, "-dir", d.dir} })
+}
+
+// startSelf starts this program as a server.
+func startSelf(ctx context.Context, args func(address string) []string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, serverCore, "/", oneCore, self, func(address string) []string { return []string{"-constant", address} })
+	return start(ctx, serverCore, "/", oneCore, self, args)
 }
 
 func (d *dataset) startWriter(ctx context.Context) (*process, error) {
@@ -171,11 +183,30 @@ const constantBodySize = 1100
 func serveConstant(ctx context.Context, address string) error {
 	body := make([]byte, constantBodySize)
 	length := strconv.Itoa(len(body))
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serve(ctx, address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", length)
 		w.Write(body)
-	})}
+	}))
+}
+
+func servePlain(ctx context.Context, address, dir string) error {
+	charges := filepath.Join(dir, "plain.db")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.RemoveAll(charges + suffix); err != nil {
+			return err
+		}
+	}
+	server, err := newPlain(filepath.Join(dir, "access.db"), filepath.Join(dir, "registry.db"), charges)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, address, server.routes())
+}
+
+// serve serves HTTP until ctx ends.
+func serve(ctx context.Context, address string, handler http.Handler) error {
+	server := &http.Server{Handler: handler}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -187,24 +218,31 @@ func serveConstant(ctx context.Context, address string) error {
 	return nil
 }
 
-// yardstick is the subject that ratios refer to: the native engine.
-const yardstick = 1
+// The subjects that ratios refer to.
+const (
+	ofConstant = iota
+	ofPlain
+	ofNative
+)
 
 // printTable prints the medians of each subject.
 func printTable(results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "subject\trequests/s\tmin\tmax\tof native\tCPU µs\tp50\tp99\tresident\twithout files\t")
+	fmt.Fprintln(w, "subject\trequests/s\tmin\tmax\tof native\tof plain Go\tCPU µs\tof the constant\tp50\tp99\tresident\twithout files\t")
 	for _, r := range results {
 		rates := r.rates()
-		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%.2f\t%.1f\t%s\t%s\t%.0f MB\t%.0f MB\t\n", r.name,
-			r.perSecond(), rates[0], rates[len(rates)-1], r.share(&results[yardstick]),
-			r.median(func(o outcome) time.Duration { return o.processor }).Seconds()*1e6,
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t%.1f\t%.2f\t%s\t%s\t%.0f MB\t%.0f MB\t\n", r.name,
+			r.perSecond(), rates[0], rates[len(rates)-1], r.share(&results[ofNative], perSecond), r.share(&results[ofPlain], perSecond),
+			r.median(func(o outcome) time.Duration { return o.processor }).Seconds()*1e6, r.share(&results[ofConstant], processor),
 			r.median(func(o outcome) time.Duration { return o.p50 }).Round(time.Microsecond),
 			r.median(func(o outcome) time.Duration { return o.p99 }).Round(10*time.Microsecond),
 			float64(r.all)/(1<<20), float64(r.private)/(1<<20))
 	}
 	w.Flush()
 }
+
+func perSecond(o outcome) float64 { return o.perSecond }
+func processor(o outcome) float64 { return o.processor.Seconds() }
 
 // rates are the requests a second of the rounds, sorted.
 func (r *result) rates() []float64 {
@@ -216,12 +254,12 @@ func (r *result) rates() []float64 {
 	return rates
 }
 
-// share is the median, over the rounds, of the ratio of this subject's rate to the yardstick's. Both
-// rates of a round were measured shortly after one another.
-func (r *result) share(yardstick *result) float64 {
+// share is the median, over the rounds, of the ratio of this subject's figure to another's. Both figures of a
+// round were measured shortly after one another.
+func (r *result) share(other *result, figure func(outcome) float64) float64 {
 	var shares []float64
 	for n, o := range r.outcomes {
-		shares = append(shares, o.perSecond/yardstick.outcomes[n].perSecond)
+		shares = append(shares, figure(o)/figure(other.outcomes[n]))
 	}
 	slices.Sort(shares)
 	return middle(shares)
