@@ -165,7 +165,7 @@ func (r *registry) startNode(ctx context.Context, near *process, program string)
 		return nil, nil, err
 	}
 	state := r.path(name)
-	edge, err = r.startEdgeOf(ctx, near, program, "wazero", "errors", node.Token, state)
+	edge, err = r.startEdgeOf(ctx, near, serverCore, program, "wazero", "errors", node.Token, state)
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(state))
 	}

@@ -111,7 +111,7 @@ func (r *registry) warm() error {
 // the machine only adds to them.
 func (b *largeBench) measurePoint(ctx context.Context, r *registry, rounds int) (point, error) {
 	p := point{names: int(r.counts["company"] + r.counts["llp"])}
-	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
+	edge, err := r.startEdge(ctx, serverCore, r.program, "wazero", "errors")
 	if err != nil {
 		return p, err
 	}
@@ -244,7 +244,7 @@ func (l loaded) String() string {
 // underLoad loads an edge in rounds. The first one warms up: leases are granted, pages cached. Then
 // the edge takes turns with a server of a constant body, which shows how fast the machine is.
 func (b *largeBench) underLoad(ctx context.Context, r *registry, next func([]byte, *rand.Rand) []byte) (loaded, error) {
-	edge, err := r.startEdge(ctx, r.program, "wazero", "errors")
+	edge, err := r.startEdge(ctx, serverCore, r.program, "wazero", "errors")
 	if err != nil {
 		return loaded{}, err
 	}
@@ -321,7 +321,7 @@ func (r *registry) firstAnswer(ctx context.Context, writer *process) (time.Durat
 	}
 	defer os.RemoveAll(state)
 	begin := time.Now()
-	edge, err := spawn(serverCore, append(oneCore, "REGEDGE_TOKEN="+r.tokens.Node), r.program, r.edgeArgs(writer, "wazero", "errors", state))
+	edge, err := spawn(serverCore, []string{"REGEDGE_TOKEN=" + r.tokens.Node}, r.program, r.edgeArgs(writer, "wazero", "errors", state))
 	if err != nil {
 		return 0, err
 	}

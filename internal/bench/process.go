@@ -18,10 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The server under test has a core for itself; everything else shares the other.
+// The server under test has a core for itself, unless it is one on both; everything else shares the other.
 const (
 	serverCore = 0
 	loadCore   = 1
+	bothCores  = -1
 )
 
 // process is a server under test, or the writer that it needs.
@@ -36,7 +37,7 @@ type process struct {
 // readyLimit is how long a server may take to answer.
 const readyLimit = 30 * time.Second
 
-// start runs a server on a core and waits until it answers a path with 200.
+// start runs a server on a core, or both, and waits until it answers a path with 200.
 func start(ctx context.Context, core int, ready string, env []string, program string, args func(address string) []string) (*process, error) {
 	p, err := spawn(core, env, program, args)
 	if err != nil {
@@ -56,6 +57,9 @@ func spawn(core int, env []string, program string, args func(address string) []s
 	address, release, err := freeport.Reserve("127.0.0.1")
 	if err != nil {
 		return nil, err
+	}
+	if core != bothCores {
+		env = append([]string{"GOMAXPROCS=1"}, env...)
 	}
 	child := &testkit.Process{
 		Program: program, Args: args(address), Env: env, Enter: func() error { return bind(0, core) },
@@ -77,14 +81,20 @@ func (p *process) stop() {
 }
 
 // bind binds a thread, 0 for the calling one, and the processes that it starts from now on to a
-// core. On a machine with one core nothing is bound.
+// core, or to both. On a machine with one core nothing is bound.
 func bind(thread, core int) error {
 	if runtime.NumCPU() < 2 {
 		return nil
 	}
-	var one unix.CPUSet
-	one.Set(core)
-	if err := unix.SchedSetaffinity(thread, &one); err != nil {
+	cores := []int{core}
+	if core == bothCores {
+		cores = []int{serverCore, loadCore}
+	}
+	var set unix.CPUSet
+	for _, core := range cores {
+		set.Set(core)
+	}
+	if err := unix.SchedSetaffinity(thread, &set); err != nil {
 		return fmt.Errorf("bind to core %d: %w", core, err)
 	}
 	return nil

@@ -29,18 +29,20 @@ type result struct {
 	all, private int64 // resident memory after the last round
 }
 
-// subjects are a constant body, a plain server, both engines, one with a log line for each request, and both engines
-// of another build if there is one to compare with.
+// subjects are a constant body, a plain server, both engines, the component with a log line for each request
+// and on two cores, and both engines of another build if there is one to compare with.
 func (o options) subjects(d *dataset) []subject {
-	edge := func(name, program, engine, log string) subject {
-		return subject{name, func(ctx context.Context) (*process, error) { return d.startEdge(ctx, program, engine, log) }}
+	edgeOn := func(core int, name, program, engine, log string) subject {
+		return subject{name, func(ctx context.Context) (*process, error) { return d.startEdge(ctx, core, program, engine, log) }}
 	}
+	edge := func(name, program, engine, log string) subject { return edgeOn(serverCore, name, program, engine, log) }
 	list := []subject{
 		{"constant body, net/http", d.startConstant},
 		{"plain Go, net/http and SQLite", d.startPlain},
 		edge("native, without Wasm", d.program, "native", "errors"),
 		edge("wazero", d.program, "wazero", "errors"),
 		edge("wazero, one log line a request", d.program, "wazero", "all"),
+		edgeOn(bothCores, "wazero, on the core of the load as well", d.program, "wazero", "errors"),
 	}
 	if o.against != "" {
 		list = append(list, edge("native of the other build", o.against, "native", "errors"),
@@ -48,9 +50,6 @@ func (o options) subjects(d *dataset) []subject {
 	}
 	return list
 }
-
-// oneCore is the environment of a server that is pinned to one core.
-var oneCore = []string{"GOMAXPROCS=1"}
 
 func (d *dataset) startConstant(ctx context.Context) (*process, error) {
 	return startSelf(ctx, func(address string) []string { return []string{"-constant", address} })
@@ -67,7 +66,7 @@ func startSelf(ctx context.Context, args func(address string) []string) (*proces
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, serverCore, "/", oneCore, self, args)
+	return start(ctx, serverCore, "/", nil, self, args)
 }
 
 func (d *dataset) startWriter(ctx context.Context) (*process, error) {
@@ -77,12 +76,12 @@ func (d *dataset) startWriter(ctx context.Context) (*process, error) {
 }
 
 // startEdge starts a writer and an edge, whose state is kept on the same disk as the databases.
-func (d *dataset) startEdge(ctx context.Context, program, engine, log string) (*process, error) {
+func (d *dataset) startEdge(ctx context.Context, core int, program, engine, log string) (*process, error) {
 	writer, err := d.startWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	edge, err := d.startEdgeOf(ctx, writer, program, engine, log, d.tokens.Node, d.path("state"))
+	edge, err := d.startEdgeOf(ctx, writer, core, program, engine, log, d.tokens.Node, d.path("state"))
 	if err != nil {
 		writer.stop()
 		return nil, err
@@ -92,8 +91,8 @@ func (d *dataset) startEdge(ctx context.Context, program, engine, log string) (*
 }
 
 // startEdgeOf starts an edge of a writer that is running, with the token of its node.
-func (d *dataset) startEdgeOf(ctx context.Context, writer *process, program, engine, log, token, state string) (*process, error) {
-	return start(ctx, serverCore, "/readyz", append(oneCore, "REGEDGE_TOKEN="+token), program, d.edgeArgs(writer, engine, log, state))
+func (d *dataset) startEdgeOf(ctx context.Context, writer *process, core int, program, engine, log, token, state string) (*process, error) {
+	return start(ctx, core, "/readyz", []string{"REGEDGE_TOKEN=" + token}, program, d.edgeArgs(writer, engine, log, state))
 }
 
 func (d *dataset) edgeArgs(writer *process, engine, log, state string) func(address string) []string {
