@@ -16,7 +16,7 @@ func TestAnOwnerFindsTheLastRequests(t *testing.T) {
 	require.NoError(t, err)
 	other, err := w.client.AddKey(t.Context(), stranger, "theirs")
 	require.NoError(t, err)
-	require.Contains(t, b.get("/requests").text(), "There is none.")
+	require.Contains(t, b.get("/requests").text(), "No request was made in the last week.")
 	id := func(n int) string { return fmt.Sprintf("01KADN4XQ2%016d", n) }
 	put := func(key int64, n, status int, code string) {
 		w.exec(`INSERT INTO request_log (key, id, node, endpoint, status, code, credits) VALUES (?, ?, 'one', 'companies', ?, ?, 0)`, key, id(n), status, code)

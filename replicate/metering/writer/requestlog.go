@@ -27,7 +27,9 @@ const RequestsPath = "/v1/requests"
 const (
 	// KeptRequests is how many requests of a key are kept, but for those of the last minute.
 	KeptRequests = 200
-	keptFor      = 7 * 24 * time.Hour
+	// keptInAll is how many are kept of all keys, about 150 MB: the ledger is backed up and shipped as a whole.
+	keptInAll = 1_000_000
+	keptFor   = 7 * 24 * time.Hour
 	// MaxRequests is how many requests an edge sends at a time, and how many are stored at a time. More wait, up to
 	// maxWaitingRequests.
 	MaxRequests        = 2000
@@ -37,8 +39,8 @@ const (
 	trimInterval       = time.Minute
 	// idleTurns is after how many turns without a request old ones are looked for: an hour.
 	idleTurns = int(time.Hour / storeInterval)
-	// trimmedKeys is how many keys are trimmed in one transaction.
-	trimmedKeys = 200
+	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in one.
+	trimmedKeys, expired = 200, 10_000
 	// clockAhead is how much later than now a request may be, by the clock of its edge.
 	clockAhead = time.Minute
 )
@@ -115,6 +117,7 @@ type requestLog struct {
 	w       *Writer
 	mu      sync.Mutex
 	waiting []loggedRequest
+	most    int // of all keys
 
 	turning sync.Mutex // held by turn, which owns the others
 	// grown are the keys that got requests since they were trimmed.
@@ -222,8 +225,10 @@ const (
 	trimRequests = `WITH cut (key, id) AS MATERIALIZED (SELECT k.value, (SELECT r.id FROM request_log r WHERE r.key = k.value ORDER BY r.id DESC LIMIT 1 OFFSET ?2)
 			FROM json_each(?1) k)
 		DELETE FROM request_log WHERE (key, id) IN (SELECT r.key, r.id FROM cut c CROSS JOIN request_log r ON r.key = c.key AND r.id <= c.id)`
-	// expireRequests drops some of those before an id.
-	expireRequests = `DELETE FROM request_log WHERE (key, id) IN (SELECT key, id FROM request_log INDEXED BY request_log_by_id WHERE id < ? ORDER BY id LIMIT 10000)`
+	// firstKept is the oldest of the newest ? requests, or before all.
+	firstKept = `SELECT coalesce((SELECT id FROM request_log INDEXED BY request_log_by_id ORDER BY id DESC LIMIT 1 OFFSET ? - 1), '')`
+	// expireRequests drops some of those before an id, at most ?2.
+	expireRequests = `DELETE FROM request_log WHERE (key, id) IN (SELECT key, id FROM request_log INDEXED BY request_log_by_id WHERE id < ?1 ORDER BY id LIMIT ?2)`
 )
 
 func (l *requestLog) trim(ctx context.Context, now time.Time) error {
@@ -241,15 +246,28 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	first, expired := firstRequestAt(now.Add(-keptFor)), 0
-	err := l.w.config.Ledger.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM request_log WHERE id < ?)`, first).Scan(&expired)
-	if err != nil || expired == 0 {
+	var first string
+	if err := l.w.config.Ledger.QueryRowContext(ctx, firstKept, l.most).Scan(&first); err != nil {
 		return err
 	}
-	return l.w.Commit(ctx, Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
-		_, err := tx.ExecContext(ctx, expireRequests, first)
-		return err
-	})
+	return l.expire(ctx, max(first, firstRequestAt(now.Add(-keptFor))))
+}
+
+// expire drops what is before an id, some at a time: other changes wait meanwhile.
+func (l *requestLog) expire(ctx context.Context, first string) error {
+	for {
+		var more bool
+		err := l.w.config.Ledger.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM request_log WHERE id < ?)`, first).Scan(&more)
+		if err != nil || !more {
+			return err
+		}
+		if err := l.w.Commit(ctx, Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+			_, err := tx.ExecContext(ctx, expireRequests, first, expired)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
 }
 
 // Of some keys, all of their requests are read, so that they are found by the primary key; of all keys, the newest by

@@ -114,7 +114,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
 	w.metrics.watch(w)
 	w.reports.w = w
-	w.requests.w, w.requests.grown = w, map[int64]bool{}
+	w.requests.w, w.requests.grown, w.requests.most = w, map[int64]bool{}, keptInAll
 	w.handler = w.routes()
 	return w, nil
 }
