@@ -58,11 +58,11 @@ func (n *Node) Report(r Reporter) service.Service {
 				limited, cancel := context.WithTimeout(ctx, reportTimeout)
 				answer, err := r.Client.Report(limited, n.report(limited, r, failure))
 				n.noteToken(err)
-				if err == nil {
-					n.requests.send(limited, r.Client)
-				}
 				for database, token := range answer.ReadTokens {
 					r.Renew(database, token)
+				}
+				if err == nil {
+					n.requests.send(limited, r.Client)
 				}
 				cancel()
 			}

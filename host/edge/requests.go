@@ -59,19 +59,23 @@ func (l *requestLog) note(s server.Served) {
 	of.count++
 }
 
-// take returns what is remembered, as much as the writer takes at a time, and forgets it.
+// take returns what is remembered, as much as the writer takes at a time, and forgets it: the newest of each key first,
+// so that no key is left out for another.
 func (l *requestLog) take() []writer.Served {
 	l.mu.Lock()
 	keys := l.keys
 	l.keys = nil
 	l.mu.Unlock()
 	var taken []writer.Served
-	for key, of := range keys {
-		for i := range min(of.count, keptOfKey) {
+	for age := range keptOfKey {
+		for key, of := range keys {
+			if age >= of.count {
+				continue
+			}
 			if len(taken) == writer.MaxRequests {
 				return taken
 			}
-			s := &of.served[i]
+			s := &of.served[(of.count-1-age)%keptOfKey]
 			taken = append(taken, writer.Served{
 				ID: string(s.id[:]), Key: key, Endpoint: s.endpoint, Status: int(s.status), Code: s.code, Credits: int(s.credits),
 			})

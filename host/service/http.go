@@ -25,7 +25,7 @@ const (
 )
 
 // HTTP returns the service of an API or a page server on a listener, which it closes. When
-// it stops, requests in flight have 5 s to end, and connections without one are closed.
+// it stops, requests in flight have 5 s to end, and connections without a whole header are closed.
 func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Logger) Service {
 	return Service{name, func(ctx context.Context) error {
 		web := &http.Server{

@@ -57,6 +57,20 @@ func TestRequestsOfAKeyAtOtherEdgesCount(t *testing.T) {
 	require.Equal(t, charge.RateLimitExceeded, edge.Charge(start, keyRequest("third", 7, 3), false).Verdict.Code)
 }
 
+// TestRequestsOfAKeyElsewhereCountBeforeItsFirstHere: the writer tells of them once.
+func TestRequestsOfAKeyElsewhereCountBeforeItsFirstHere(t *testing.T) {
+	edge := together(t)
+	others := func(key int64) {
+		edge.noteOthers(start, []syncproto.Rate{{Subject: syncproto.OfKey(key), Minute: syncproto.Minute(start), Count: 2}})
+	}
+	edge.leases.keys.ensure(7)
+	others(7)
+	require.Equal(t, "", edge.Charge(start, keyRequest("third", 7, 3), false).Verdict.Code)
+	require.Equal(t, charge.RateLimitExceeded, edge.Charge(start, keyRequest("fourth", 7, 3), false).Verdict.Code)
+	others(8)
+	require.NotContains(t, edge.rates.keys, int64(8), "of a key that nobody asked for here")
+}
+
 // TestRatesOfIdleKeysAreForgotten after a minute without requests.
 func TestRatesOfIdleKeysAreForgotten(t *testing.T) {
 	edge, _ := granted(t, 100)

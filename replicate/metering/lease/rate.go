@@ -175,9 +175,13 @@ func (s *EdgeState) takeRates(now int64) []syncproto.Rate {
 	return rates
 }
 
-// noteOthers takes the counts of other edges.
-func (s *EdgeState) noteOthers(rates []syncproto.Rate) {
+// noteOthers takes the counts of other edges. Those of a key that this edge serves are noted before its first
+// request of the minute: the writer tells them once.
+func (s *EdgeState) noteOthers(now int64, rates []syncproto.Rate) {
 	for _, o := range rates {
+		if key := syncproto.KeyOf(o.Subject); key != 0 && s.leases.keys.get(key) != nil {
+			s.rates.ofKey(key, now)
+		}
 		if r := s.rateOf(o.Subject); r != nil {
 			r.othersMinute, r.others = o.Minute, int32(min(o.Count, 1<<30))
 		}

@@ -25,7 +25,7 @@ type keyLimit struct {
 // LoadKeyLimits reads the keys with a limit, and what they spent in the month of now.
 func (l *Ledger) LoadKeyLimits(ctx context.Context, db Queryer, now int64) error {
 	month := syncproto.Month(now)
-	rows, err := db.QueryContext(ctx, selectKeyLimits, hourOf(month), hourOf(month+1), charge.Found)
+	rows, err := db.QueryContext(ctx, selectKeyLimits, hourOf(month), hourOf(month+1), charge.Found, now)
 	if err != nil {
 		return fmt.Errorf("load limits of keys: %w", err)
 	}
@@ -44,8 +44,9 @@ func (l *Ledger) LoadKeyLimits(ctx context.Context, db Queryer, now int64) error
 
 const (
 	keySpent        = `SELECT coalesce(sum(count), 0) FROM usage u WHERE u.account = k.account AND u.hour >= ?1 AND u.hour < ?2 AND u.key = k.id AND u.outcome = ?3`
-	selectKeyLimits = `SELECT k.id, k.monthly_credits, k.limited_until, (` + keySpent + `) FROM api_key k WHERE k.monthly_credits > 0 AND k.revoked_at IS NULL`
-	selectKeySpent  = `SELECT (` + keySpent + `) FROM api_key k WHERE k.id = ?4`
+	selectKeyLimits = `SELECT k.id, k.monthly_credits, k.limited_until, (` + keySpent + `) FROM api_key k WHERE k.monthly_credits > 0 AND k.revoked_at IS NULL
+		AND (k.expires_at IS NULL OR k.expires_at > ?4)`
+	selectKeySpent = `SELECT (` + keySpent + `) FROM api_key k WHERE k.id = ?4`
 )
 
 func hourOf(month int32) int32 { return syncproto.Hour(syncproto.EndOfMonth(month - 1)) }
@@ -68,17 +69,20 @@ func (l *Ledger) LimitKey(ctx context.Context, tx *sql.Tx, now, key, credits int
 	return nil
 }
 
-// countKey counts reported usage of a key with a limit. Usage of another month than that of now has its own limit,
-// which is past, or of an edge whose clock is wrong.
+// countKey counts reported usage of a key with a limit. Usage of a month before has its own limit, which is past; that
+// of a month to come is of an edge whose clock is wrong.
 func (l *Ledger) countKey(now int64, u *syncproto.Usage) {
 	k := l.keyLimits[u.Key]
 	if k == nil || u.Outcome != charge.Found {
 		return
 	}
-	if month := syncproto.Month(now); k.month != month {
+	month := syncproto.MonthOfHour(u.Hour)
+	// Another month begins when both clocks say so, and never ends again: else a clock that is wrong for a while
+	// would give a key its credits anew.
+	if month > k.month && month <= syncproto.Month(now) {
 		k.month, k.spent = month, 0
 	}
-	if syncproto.MonthOfHour(u.Hour) == k.month {
+	if month == k.month {
 		k.spent = min(k.spent+u.Count, 1<<60)
 	}
 	l.settleKeyLimit(u.Key, k)

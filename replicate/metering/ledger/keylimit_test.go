@@ -17,7 +17,7 @@ func TestTheSumOfAKeyReadsItsAccountsMonth(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
-	for query, args := range map[string][]any{selectKeyLimits: {1, 2, charge.Found}, selectKeySpent: {1, 2, charge.Found, 7}} {
+	for query, args := range map[string][]any{selectKeyLimits: {1, 2, charge.Found, 0}, selectKeySpent: {1, 2, charge.Found, 7}} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN "+query, args...)
 		require.NoError(t, err)
 		var plan []string

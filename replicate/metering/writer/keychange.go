@@ -114,7 +114,7 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 		if err != nil {
 			return err
 		}
-		if body.PerMinute != nil {
+		if body.PerMinute != nil && *body.PerMinute != k.PerMinute { // what it has may be beyond a plan that was changed since
 			a, err := readAccountRow(ctx, tx, now, k.Account)
 			if err != nil {
 				return err

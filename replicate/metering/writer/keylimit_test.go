@@ -133,6 +133,25 @@ func TestTheLimitOfAKeyBeginsAnewWithAMonth(t *testing.T) {
 	e.wantLimit(k.ID, syncproto.EndOfMonth(syncproto.Month(end)), "the fifth")
 }
 
+// TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth: neither the writer's alone nor an edge's alone.
+func TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
+	require.NoError(t, err)
+	e := newReporting(t, w, client, account)
+	right := clock.now()
+	end := syncproto.EndOfMonth(syncproto.Month(right.UnixMilli()))
+	e.spend(k.ID, right, 4)
+	e.spend(k.ID, time.UnixMilli(end), 9) // an edge's
+	clock.pass(time.UnixMilli(end).Sub(right))
+	e.spend(k.ID, right, 1)
+	e.wantLimit(k.ID, end, "5 of this month's 5, while the writer's clock was ahead")
+	clock.pass(-time.UnixMilli(end).Sub(right))
+	e.spend(k.ID, right, 1)
+	e.wantLimit(k.ID, end, "and when it is right again")
+}
+
 // TestAWriterThatStartsKnowsWhatKeysSpent, and one that reads the ledger again after a failed commit: both sum it up.
 func TestAWriterThatStartsKnowsWhatKeysSpent(t *testing.T) {
 	w, client, clock := runForRoles(t)

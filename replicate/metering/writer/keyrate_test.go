@@ -28,6 +28,14 @@ func TestAKeyHasAtMostThePlansRate(t *testing.T) {
 		_, err = client.AddKeyWith(t.Context(), account, KeySettings{PerMinute: wrong})
 		require.ErrorIs(t, err, ErrMalformed)
 	}
+	_, err = client.SetPlan(t.Context(), Plan{ID: "small", APIAccess: true, PerMinute: 5, MonthlyVolume: 100})
+	require.NoError(t, err)
+	small := "small"
+	_, err = client.ChangeAccount(t.Context(), account, AccountChange{Plan: &small})
+	require.NoError(t, err)
+	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{PerMinute: &rate})
+	require.NoError(t, err, "it has that already")
+	require.EqualValues(t, 7, changed.PerMinute)
 	none := int64(0)
 	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{PerMinute: &none})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -315,10 +316,11 @@ func ListRequests(ctx context.Context, db querier, of RequestQuery, q ListQuery)
 	if before == "" {
 		before = "~" // behind all
 	}
+	id := strings.ToUpper(q.Search)
 	query, args := requestsOfAll+requestsNewest, []any{before, q.pattern(), q.more(), of.Key, of.Account}
-	switch _, whole := timeOfRequest(q.Search); {
+	switch _, whole := timeOfRequest(id); {
 	case whole:
-		query, args = requestByID, append(args, q.Search)
+		query, args = requestByID, append(args, id)
 	case of.Key != 0:
 		query = requestsByKey
 	case of.Account != 0:

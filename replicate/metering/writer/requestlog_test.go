@@ -55,6 +55,7 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 		"of all keys":              {q: ListQuery{}, want: []string{refused.ID, foreign.ID, paid.ID}},
 		"of an account":            {of: RequestQuery{Account: account}, want: []string{refused.ID, paid.ID}},
 		"by id, of whatever key":   {q: ListQuery{Search: foreign.ID}, want: []string{foreign.ID}},
+		"by id in small letters":   {q: ListQuery{Search: strings.ToLower(foreign.ID)}, want: []string{foreign.ID}},
 		"by id, of another":        {of: RequestQuery{Account: account}, q: ListQuery{Search: foreign.ID}},
 		"by the end of an id":      {of: RequestQuery{Key: key.ID}, q: ListQuery{Search: paid.ID[20:]}, want: []string{paid.ID}},
 		"by code":                  {q: ListQuery{Search: "insufficient"}, want: []string{refused.ID}},
