@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +39,19 @@ func TestAStopDoesNotWaitForUnusedConnections(t *testing.T) {
 	_, err = unused.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 	require.Empty(t, log.String())
+}
+
+// TestAConnectionThatComesWithTheStopIsClosed: it was accepted just before the listener was closed.
+func TestAConnectionThatComesWithTheStopIsClosed(t *testing.T) {
+	web := &http.Server{}
+	unused := watchUnused(web)
+	unused.close()
+	client, accepted := net.Pipe()
+	defer client.Close()
+	require.NoError(t, client.SetReadDeadline(time.Now().Add(10*time.Second)))
+	web.ConnState(accepted, http.StateNew)
+	_, err := client.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
 }
 
 // TestAStopWaitsForRequestsInFlight as long as it said, and says when one was cut off.

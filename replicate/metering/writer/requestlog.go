@@ -40,8 +40,9 @@ const (
 	trimInterval       = time.Minute
 	// idleTurns is after how many turns without a request old ones are looked for: an hour.
 	idleTurns = int(time.Hour / storeInterval)
-	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in one.
-	trimmedKeys, expired = 200, 10_000
+	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in one, and
+	// mostExpired in a turn.
+	trimmedKeys, expired, mostExpired = 200, 10_000, 1_000_000
 	// clockAhead is how much later than now a request may be, by the clock of its edge.
 	clockAhead = time.Minute
 )
@@ -256,7 +257,7 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 
 // expire drops what is before an id, some at a time: other changes wait meanwhile.
 func (l *requestLog) expire(ctx context.Context, first string) error {
-	for {
+	for range mostExpired / expired {
 		var more bool
 		err := l.w.config.Ledger.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM request_log WHERE id < ?)`, first).Scan(&more)
 		if err != nil || !more {
@@ -269,6 +270,7 @@ func (l *requestLog) expire(ctx context.Context, first string) error {
 			return err
 		}
 	}
+	return nil // the next turn goes on
 }
 
 // Of some keys, all of their requests are read, so that they are found by the primary key; of all keys, the newest by
