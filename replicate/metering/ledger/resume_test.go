@@ -48,15 +48,16 @@ func TestASessionGoesOnAfterAStepThatWasNotCommitted(t *testing.T) {
 	require.True(t, one.e.IsLive(at))
 }
 
-// TestAWantThatWaitsIsServedAfterAStepThatWasNotCommitted: the edge does not ask twice.
-func TestAWantThatWaitsIsServedAfterAStepThatWasNotCommitted(t *testing.T) {
+// contested returns two edges of which the first holds the only credit and the second waits for it, at a ledger that
+// was read again after a step that was not committed.
+func contested(t *testing.T) (one, two *spender) {
 	old, db, commit := onFile(t)
 	_, err := db.Exec(`INSERT INTO node (name, token_hash, created_at) VALUES ('two', x'01', 0)`)
 	require.NoError(t, err)
 	require.NoError(t, old.AddEdge("two"))
 	require.NoError(t, old.AddAccount(1, "scale"))
 	require.NoError(t, old.ChangeCredits(at, 1, 1, ledger.EntryBought, ""))
-	one, two := newSpender(t, old, "one", 1), newSpender(t, old, "two", 2)
+	one, two = newSpender(t, old, "one", 1), newSpender(t, old, "two", 2)
 	one.want(1, creditsOf1)
 	two.want(1, creditsOf1)
 	require.NoError(t, commit())
@@ -65,11 +66,17 @@ func TestAWantThatWaitsIsServedAfterAStepThatWasNotCommitted(t *testing.T) {
 	l.CarryOver(old)
 	l.Resume(old)
 	one.l, one.e, two.l, two.e = l, l.Edge("one"), l, l.Edge("two")
+	return one, two
+}
+
+// TestAWantThatWaitsIsServedAfterAStepThatWasNotCommitted: the edge does not ask twice.
+func TestAWantThatWaitsIsServedAfterAStepThatWasNotCommitted(t *testing.T) {
+	one, two := contested(t)
 	one.batch(nil, syncproto.Return{Pool: creditsOf1, Units: 1})
 	rows := two.sync(syncproto.Sync{}).Rows
 	require.NotEmpty(t, rows)
 	require.EqualValues(t, 1, rows[len(rows)-1].Granted)
-	later := newSpender(t, l, "one", 3)
+	later := newSpender(t, one.l, "one", 3)
 	require.NotContains(t, []uint64{one.session, two.session}, later.session, "numbers of sessions go on")
 }
 
@@ -180,21 +187,7 @@ func TestARowThatCannotBeWrittenFailsTheCommit(t *testing.T) {
 // TestARecallGoesOnAfterAStepThatWasNotCommitted: the node that holds what another one waits for gets the news of all its
 // leases anew, and would else keep it.
 func TestARecallGoesOnAfterAStepThatWasNotCommitted(t *testing.T) {
-	old, db, commit := onFile(t)
-	_, err := db.Exec(`INSERT INTO node (name, token_hash, created_at) VALUES ('two', x'01', 0)`)
-	require.NoError(t, err)
-	require.NoError(t, old.AddEdge("two"))
-	require.NoError(t, old.AddAccount(1, "scale"))
-	require.NoError(t, old.ChangeCredits(at, 1, 1, ledger.EntryBought, ""))
-	one, two := newSpender(t, old, "one", 1), newSpender(t, old, "two", 2)
-	one.want(1, creditsOf1)
-	two.want(1, creditsOf1)
-	require.NoError(t, commit())
-	l, err := ledger.Load(t.Context(), db)
-	require.NoError(t, err)
-	l.CarryOver(old)
-	l.Resume(old)
-	one.l, one.e = l, l.Edge("one")
+	one, _ := contested(t)
 	rows := one.sync(syncproto.Sync{}).Rows
 	require.NotEmpty(t, rows)
 	require.True(t, rows[len(rows)-1].Recall)
