@@ -36,6 +36,8 @@ type testEdge struct {
 	client  *http.Client
 	mu      sync.Mutex
 	session uint64
+	epoch   uint64
+	leased  bool // it has asked for leases
 	seen    uint64
 	seq     uint64
 }
@@ -67,21 +69,28 @@ func (e *testEdge) send(ctx context.Context, m syncproto.Message) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.seen = reply.Session, max(e.seen, reply.Upto)
+	e.session, e.epoch, e.seen = reply.Session, reply.Epoch, max(e.seen, reply.Upto)
 	return nil
 }
 
 func (e *testEdge) sync(ctx context.Context) error {
 	now := time.Now().UnixMilli()
 	e.mu.Lock()
-	e.seq++
-	s := &syncproto.Sync{Session: e.session, Seen: e.seen, NowMillis: now, Batch: &syncproto.Batch{Seq: e.seq, Of: 1}}
+	s := &syncproto.Sync{Session: e.session, Seen: e.seen, NowMillis: now}
+	if e.leased { // an edge that spends what it was not granted has to begin anew
+		e.seq++
+		s.Batch = &syncproto.Batch{Seq: e.seq, Of: e.epoch}
+	}
+	e.leased = true
 	e.mu.Unlock()
 	for i := range int64(benchUsage) {
 		id := (e.number*benchUsage+i)%benchAccounts + 1
-		s.Batch.Usage = append(s.Batch.Usage, syncproto.Usage{Account: id, Key: id, Hour: syncproto.Hour(now),
-			Endpoint: charge.Companies, Outcome: charge.Found, Count: 1})
-		s.Wants = append(s.Wants, syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: id}, Target: 100})
+		if s.Batch != nil {
+			s.Batch.Usage = append(s.Batch.Usage, syncproto.Usage{Account: id, Key: id, Hour: syncproto.Hour(now),
+				Endpoint: charge.Companies, Outcome: charge.Found, Count: 1})
+		}
+		s.Wants = append(s.Wants, syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: id}, Target: 100},
+			syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Volume, Subject: id, Window: syncproto.Month(now)}, Target: 100})
 	}
 	return e.send(ctx, syncproto.Message{Sync: s})
 }
