@@ -81,6 +81,14 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.submit("/settings/webhook", "/settings/webhook/secret").StatusCode)
 }
 
+func TestTheWebhookPageNamesEachEvent(t *testing.T) {
+	b, _ := newWorld(t).owner("Acme", 0)
+	p := b.get("/settings/webhook")
+	for _, kind := range []string{notice.LowBalance, notice.VolumeUsed, notice.NotFoundCap, notice.KeyCreditsSpent, notice.KeyEnding, notice.Test} {
+		require.Contains(t, p.body, `<th scope="row"><code>`+kind+`</code>`)
+	}
+}
+
 func TestAWebhookThatCanNotBeIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)

@@ -366,11 +366,12 @@ func TestAnAddressThatIsNoneGetsNothing(t *testing.T) {
 func TestWhatEachMessageSays(t *testing.T) {
 	c := New(Config{From: netmail.Address{Address: "notices@regedge.example"}, Dashboard: "https://dashboard.example"})
 	for kind, want := range map[string][]string{
-		notice.LowBalance:  {`{"balance":550,"threshold":600}`, "Credits are low", "Credits left: 550. You wanted to be told below 600.", "/credits"},
-		notice.VolumeUsed:  {`{"month":"2026-01","used":8000,"volume":10000}`, "80% of the month's calls are used", "In 2026-01 (UTC) 8000 of the plan's 10000 calls are used.", "/usage"},
-		notice.NotFoundCap: {`{"key":5,"name":"server","begins":"reg_live_abcd","day":"2026-01-31","cap":100}`, "A key is at its cap of not-found lookups", "The key server (reg_live_abcd…) had 100 lookups on 2026-01-31 (UTC) that found nothing", "/keys/5"},
-		notice.KeyEnding:   {`{"key":5,"name":"server","begins":"reg_live_abcd","expires":"2026-02-07T12:00:00Z"}`, "A key ends soon", "The key server (reg_live_abcd…) ends on 7 February 2026, 12:00 UTC.", "/keys/5"},
-		notice.Test:        {`{"message":"This is a test."}`, "Test of e-mail notices", "This is a test.", "/settings/mail"},
+		notice.LowBalance:      {`{"balance":550,"threshold":600}`, "Credits are low", "Credits left: 550. You wanted to be told below 600.", "/credits"},
+		notice.VolumeUsed:      {`{"month":"2026-01","used":8000,"volume":10000}`, "80% of the month's calls are used", "In 2026-01 (UTC) 8000 of the plan's 10000 calls are used.", "/usage"},
+		notice.NotFoundCap:     {`{"key":5,"name":"server","begins":"reg_live_abcd","day":"2026-01-31","cap":100}`, "A key is at its cap of not-found lookups", "The key server (reg_live_abcd…) had 100 lookups on 2026-01-31 (UTC) that found nothing", "/keys/5"},
+		notice.KeyCreditsSpent: {`{"key":5,"name":"server","begins":"reg_live_abcd","month":"2026-01","credits":500,"until":"2026-02-01T00:00:00Z"}`, "A key has spent its credits of the month", "The key server (reg_live_abcd…) has spent its 500 credits of 2026-01 (UTC). Its lookups are refused with 429 until 1 February 2026, 00:00 UTC, unless you raise its limit.", "/keys/5"},
+		notice.KeyEnding:       {`{"key":5,"name":"server","begins":"reg_live_abcd","expires":"2026-02-07T12:00:00Z"}`, "A key ends soon", "The key server (reg_live_abcd…) ends on 7 February 2026, 12:00 UTC.", "/keys/5"},
+		notice.Test:            {`{"message":"This is a test."}`, "Test of e-mail notices", "This is a test.", "/settings/mail"},
 	} {
 		m, err := c.compose(notice.Notice{ID: "evt_A", Kind: kind, Account: "Acme", Address: "ada@example.com",
 			Body: fmt.Sprintf(`{"id":"evt_A","type":%q,"timestamp":"2026-01-31T12:00:00Z","account":1,"data":%s}`, kind, want[0])})

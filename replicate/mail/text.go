@@ -17,6 +17,9 @@ import (
 // SettingsPath is the page of the dashboard where an owner switches mail on and off.
 const SettingsPath = "/settings/mail"
 
+// minutes is how a message writes a time, in UTC.
+const minutes = "2 January 2006, 15:04 UTC"
+
 // maxName bounds what a message repeats of a name that an owner or operator has chosen, in characters.
 const maxName = 100
 
@@ -34,8 +37,9 @@ type content struct {
 		Month, Day         string
 		Used, Volume       int64
 		Cap, Key           int64
+		Credits            int64
 		Name, Begins       string
-		Expires            time.Time
+		Expires, Until     time.Time
 	}
 }
 
@@ -61,7 +65,7 @@ func (c *Carrier) compose(n notice.Notice) (*gomail.Msg, error) {
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nothing answers it by itself
 	message.Subject(subject)
 	message.SetBodyString(gomail.TypeTextPlain, fmt.Sprintf("%s\n\n%s\n\nAccount: %s (number %d)\nWhen: %s\n\n-- \nYou have switched these messages on. Switch them off at %s\n",
-		text, c.config.Dashboard+path, named(n.Account), said.Account, said.Timestamp.UTC().Format("2 January 2006, 15:04 UTC"), c.config.Dashboard+SettingsPath))
+		text, c.config.Dashboard+path, named(n.Account), said.Account, said.Timestamp.UTC().Format(minutes), c.config.Dashboard+SettingsPath))
 	return message, nil
 }
 
@@ -83,8 +87,10 @@ func (said *content) words(n notice.Notice) (subject, text, path string) {
 		return "80% of the month's calls are used", fmt.Sprintf("In %s (UTC) %d of the plan's %d calls are used. When all are, lookups are refused with 429 until the month ends.", named(d.Month), d.Used, d.Volume), "/usage"
 	case notice.NotFoundCap:
 		return "A key is at its cap of not-found lookups", fmt.Sprintf("%s had %d lookups on %s (UTC) that found nothing, which is its daily cap. Its lookups are refused with 429 until the day ends.", key, d.Cap, named(d.Day)), fmt.Sprintf("/keys/%d", d.Key)
+	case notice.KeyCreditsSpent:
+		return "A key has spent its credits of the month", fmt.Sprintf("%s has spent its %d credits of %s (UTC). Its lookups are refused with 429 until %s, unless you raise its limit.", key, d.Credits, named(d.Month), d.Until.UTC().Format(minutes)), fmt.Sprintf("/keys/%d", d.Key)
 	case notice.KeyEnding:
-		return "A key ends soon", fmt.Sprintf("%s ends on %s. Lookups with it are then refused with 401.", key, d.Expires.UTC().Format("2 January 2006, 15:04 UTC")), fmt.Sprintf("/keys/%d", d.Key)
+		return "A key ends soon", fmt.Sprintf("%s ends on %s. Lookups with it are then refused with 401.", key, d.Expires.UTC().Format(minutes)), fmt.Sprintf("/keys/%d", d.Key)
 	}
 	return "Test of e-mail notices", "This is a test. Notices of your account will come like this.", SettingsPath
 }

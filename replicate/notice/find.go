@@ -33,6 +33,10 @@ const (
 	// selectEnding has the time, and the one until which a key ends soon.
 	selectEnding = `SELECT t.id, t.account, k.id, k.name, k.shown, k.expires_at FROM notice_target t CROSS JOIN api_key k ON k.account = t.account
 		WHERE k.revoked_at IS NULL AND k.expires_at > ?1 AND k.expires_at <= ?2 AND (t.channel = ?3 OR t.channel = ?4)`
+	// selectSpent has the time.
+	selectSpent = `SELECT t.id, t.account, k.id, k.name, k.shown, k.monthly_credits, k.limited_until FROM notice_target t
+		CROSS JOIN api_key k ON k.account = t.account
+		WHERE k.limited_until > ?1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?1) AND (t.channel = ?2 OR t.channel = ?3)`
 )
 
 // finding looks for what is to be told on the channels that this writer has.
@@ -46,7 +50,7 @@ type finding struct {
 
 // find also finds what was told already, other than of balances: that is dropped when it is stored.
 func (f *finding) find(ctx context.Context, db querier, now int64) error {
-	for _, look := range []func(context.Context, querier, int64) error{f.balances, f.capped, f.ending} {
+	for _, look := range []func(context.Context, querier, int64) error{f.balances, f.capped, f.ending, f.spent} {
 		if err := look(ctx, db, now); err != nil {
 			return fmt.Errorf("look for what to tell: %w", err)
 		}
@@ -98,6 +102,20 @@ func (f *finding) ending(ctx context.Context, db querier, now int64) error {
 		err := rows.Scan(&k.target, &k.account, &k.id, &k.name, &k.shown, &ends)
 		at := time.UnixMilli(ends).UTC().Format(time.RFC3339)
 		f.events = append(f.events, event{k.target, k.account, KeyEnding, fmt.Sprintf("%d at %d", k.id, ends), k.data(map[string]any{"expires": at})})
+		return err
+	})
+}
+
+// spent finds the keys that have spent the credits of their month, which is the one that ends when they go on.
+func (f *finding) spent(ctx context.Context, db querier, now int64) error {
+	args := append([]any{now}, f.channels[:]...)
+	return each(ctx, db, selectSpent, args, func(rows *sql.Rows) error {
+		var k keyRow
+		var credits, until int64
+		err := rows.Scan(&k.target, &k.account, &k.id, &k.name, &k.shown, &credits, &until)
+		month := time.UnixMilli(until - 1).UTC().Format("2006-01")
+		f.events = append(f.events, event{k.target, k.account, KeyCreditsSpent, fmt.Sprintf("%d in %s", k.id, month),
+			k.data(map[string]any{"month": month, "credits": credits, "until": time.UnixMilli(until).UTC().Format(time.RFC3339)})})
 		return err
 	})
 }

@@ -103,6 +103,51 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 	require.Empty(t, o.Look(bob), "others are no concern of theirs")
 }
 
+// TestAnOwnerIsToldOfAKeyThatHasSpentItsCredits once a month.
+func TestAnOwnerIsToldOfAKeyThatHasSpentItsCredits(t *testing.T) {
+	o := noticetest.New(t, byWebhook, byMail)
+	o.SetWebhook(1, "https://example.com", 0, "")
+	o.SetMail(1, 0)
+	o.SetWebhook(2, "https://example.org", 0, "")
+	limit := func(key, until int64) {
+		o.Exec(`UPDATE api_key SET monthly_credits = 500, limited_until = ? WHERE id = ?`, until, key)
+	}
+	end := func() int64 { return syncproto.EndOfMonth(syncproto.Month(o.Now.UnixMilli())) }
+	look := func(why string, want ...string) {
+		t.Helper()
+		require.Equal(t, want, o.Look(o.Webhook(1)), why)
+		require.Equal(t, want, o.Look(o.Mail(1)), "mail tells the same")
+		require.Empty(t, o.Look(o.Webhook(2)), "others are told nothing")
+	}
+	limit(5, 0)
+	look("it has credits left")
+	limit(5, o.Now.UnixMilli())
+	look("the month is over in which it had none")
+	limit(5, end())
+	look("", notice.KeyCreditsSpent)
+	var body string
+	require.NoError(t, o.DB.QueryRow(`SELECT body FROM notice WHERE target = ? AND kind = ?`, o.Webhook(1).ID, notice.KeyCreditsSpent).Scan(&body))
+	require.Contains(t, body, `"data":{"begins":"reg_live_abcd","credits":500,"key":5,"month":"2026-01","name":"server","until":"2026-02-01T00:00:00Z"}`)
+	look("once")
+	limit(5, 0)
+	look("its limit is raised")
+	limit(5, end())
+	look("once a month")
+	for id, column := range map[int]string{6: "revoked_at", 7: "expires_at"} {
+		o.Exec(`INSERT INTO api_key (id, account, name, hash, shown, created_at, monthly_credits, limited_until, `+column+`) VALUES (?, 1, 'old', ?, 'efgh', 0, 500, ?, ?)`,
+			id, []byte{byte(id)}, end(), o.Now.UnixMilli())
+	}
+	look("what was revoked or expired is used no more")
+	o.Exec(`INSERT INTO api_key (id, account, name, hash, shown, created_at, monthly_credits, limited_until) VALUES (8, 1, 'job', x'08', 'ijkl', 0, 9, ?)`, end())
+	look("each key", notice.KeyCreditsSpent)
+
+	o.Now = time.UnixMilli(end()).UTC()
+	look("another month has begun, with credits")
+	limit(5, end())
+	look("another month", notice.KeyCreditsSpent)
+	look("once")
+}
+
 // TestNoQueryReadsATableThatGrows holds that targets, which are few, lead to the rest by an index.
 func TestNoQueryReadsATableThatGrows(t *testing.T) {
 	o := noticetest.New(t)

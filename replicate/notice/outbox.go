@@ -12,11 +12,12 @@ import (
 
 // The kinds of notices.
 const (
-	LowBalance  = "balance.low"
-	VolumeUsed  = "volume.used_80_percent"
-	NotFoundCap = "key.not_found_cap"
-	KeyEnding   = "key.ending"
-	Test        = "test"
+	LowBalance      = "balance.low"
+	VolumeUsed      = "volume.used_80_percent"
+	NotFoundCap     = "key.not_found_cap"
+	KeyCreditsSpent = "key.credits_spent"
+	KeyEnding       = "key.ending"
+	Test            = "test"
 )
 
 const (
