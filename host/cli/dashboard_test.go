@@ -72,9 +72,9 @@ func submit(tab *browser.Tab, selector, follows string) {
 	tab.WaitFor(follows)
 }
 
-// heading is true when a page with this first heading is shown.
+// heading is true when a page with this first heading is shown, all of it.
 func heading(words string) string {
-	return fmt.Sprintf("document.querySelector('h1')?.textContent === %q", words)
+	return fmt.Sprintf("document.readyState !== 'loading' && document.querySelector('h1')?.textContent === %q", words)
 }
 
 // reload shows a page again and again until it says what is waited for.
@@ -91,7 +91,7 @@ func (h *household) makeKey(name string) string {
 	h.T.Helper()
 	h.Open(h.dashboard + "/keys")
 	h.Type("#name", name)
-	submit(h.Tab, "form.row button", heading("Your new key"))
+	submit(h.Tab, `form[action="/keys"] button`, heading("Your new key"))
 	return h.Eval(`document.querySelector("#secret").value`)
 }
 
@@ -233,6 +233,30 @@ func TestTheDashboardNeedsNoScripts(t *testing.T) {
 	submit(h.Tab, `a[href$="/revoke"]`, heading("Revoke a key"))
 	submit(h.Tab, "button.danger", heading("API keys"))
 	submit(h.Tab, ".who button", heading("Sign in"))
+	h.RequireClean(h.dashboard)
+}
+
+// TestAnOwnerMakesAKeyWithLimits in a browser that runs no scripts: unfolds them, mistypes one and mends it.
+func TestAnOwnerMakesAKeyWithLimits(t *testing.T) {
+	h := newHousehold(t)
+	h.WithoutScripts()
+	h.Missing("/keys") // of the form that is refused the console tells too
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	h.Open(h.dashboard + "/keys")
+	h.Type("#name", "nightly job")
+	const folded = `String(document.querySelector("#per-minute").checkVisibility())`
+	require.Equal(t, "false", h.Eval(folded))
+	h.Click("summary")
+	require.Equal(t, "true", h.Eval(folded))
+	h.Type("#per-minute", "five")
+	h.Type("#addresses", "127.0.0.0/8")
+	submit(h.Tab, `form[action="/keys"] button`, `document.querySelector("[role=alert]")?.textContent.includes("A limit is a number")`)
+	require.Equal(t, "true", h.Eval(folded))
+	require.Equal(t, "nightly job five 127.0.0.0/8", h.Eval(`["#name", "#per-minute", "#addresses"].map(f => document.querySelector(f).value).join(" ")`))
+	h.Eval(`document.querySelector("#per-minute").value = ""`)
+	h.Type("#per-minute", "5")
+	submit(h.Tab, `form[action="/keys"] button`, heading("Your new key"))
+	h.answers(h.Eval(`document.querySelector("#secret").value`), 200)
 	h.RequireClean(h.dashboard)
 }
 

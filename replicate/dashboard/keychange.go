@@ -40,14 +40,22 @@ func endWords(end *time.Time) string {
 	return ", ends " + end.Format(time.RFC3339)
 }
 
+type keyData struct {
+	keyView
+	Form keyForm
+}
+
 func (d *Dashboard) keyPage(v *visit) (answer, error) { return d.keyWith(v, "") }
 
 func (d *Dashboard) keyWith(v *visit, words string) (answer, error) {
 	k, err := d.ownKey(v, false)
-	a := answer{page: "key", title: k.Name, error: words, data: k}
+	data := keyData{k, formOf(k.Key)}
+	a := answer{page: "key", title: k.Name, error: words}
 	if words != "" {
+		data.Form.keep(v)
 		a.status = http.StatusUnprocessableEntity
 	}
+	a.data = data
 	return a, err
 }
 
@@ -90,15 +98,14 @@ func (d *Dashboard) changeKeyEnd(v *visit) (answer, error) {
 	return d.changeOwnKey(v, "change end of key", detail, "end", writer.KeyChange{Expires: end, NeverExpires: end == nil})
 }
 
-// wordsNetworks is the message for networks that are none, or too many.
-const wordsNetworks = "Those are not networks or addresses: write up to 16, such as 192.0.2.0/24, 2001:db8::/32."
-
 // changeKeyAddresses says from where a key may be used.
 func (d *Dashboard) changeKeyAddresses(v *visit) (answer, error) {
-	allowed := strings.FieldsFunc(v.line("addresses"), func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
+	var form keyForm
+	form.keep(v)
+	allowed := form.networks()
 	detail := " to " + strings.Join(allowed, ", ")
 	if len(allowed) == 0 {
-		allowed, detail = []string{}, ", everywhere"
+		detail = ", everywhere"
 	}
 	a, err := d.changeOwnKey(v, "change addresses of key", detail, "addresses", writer.KeyChange{Allowed: &allowed})
 	if errors.Is(err, writer.ErrMalformed) {
@@ -107,25 +114,11 @@ func (d *Dashboard) changeKeyAddresses(v *visit) (answer, error) {
 	return a, err
 }
 
-// wordsLimits is the message for limits that are none.
-const wordsLimits = "A limit is a number, and requests a minute are at most those of your plan. Leave a limit empty for none."
-
-// chosenLimit reads a field with a limit: 0 for none.
-func (v *visit) chosenLimit(name string) (int64, error) {
-	chosen := v.line(name)
-	if chosen == "" {
-		return 0, nil
-	}
-	return strconv.ParseInt(chosen, 10, 64)
-}
-
 // changeKeyLimits says how much may be asked with a key.
 func (d *Dashboard) changeKeyLimits(v *visit) (answer, error) {
-	perMinute, err := v.chosenLimit("per-minute")
-	if err != nil {
-		return d.keyWith(v, wordsLimits)
-	}
-	monthly, err := v.chosenLimit("monthly-credits")
+	var form keyForm
+	form.keep(v)
+	perMinute, monthly, err := form.limits()
 	if err != nil {
 		return d.keyWith(v, wordsLimits)
 	}

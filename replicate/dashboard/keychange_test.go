@@ -34,6 +34,8 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Contains(t, b.seen.body, `value="192.0.2.0/24, 2001:db8::7/128"`)
 	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/addresses", "addresses", "192.0.2.0/33").StatusCode)
 	require.Contains(t, b.seen.text(), "Those are not networks or addresses")
+	require.Contains(t, b.seen.body, `name="addresses" value="192.0.2.0/33"`, "what was typed is there to be mended")
+	require.Contains(t, b.seen.body, `name="name" value="billing"`, "and the other forms are as they were")
 	b.submit(at, at+"/addresses", "addresses", "")
 	require.Contains(t, b.get(at).body, "<dt>Allowed from</dt><dd>everywhere</dd>")
 

@@ -42,12 +42,13 @@ func (d *Dashboard) overviewPage(v *visit) (answer, error) {
 type keysData struct {
 	Active, Revoked []keyView
 	MaxKeys         int
+	Form            keyForm
 }
 
-func (d *Dashboard) keysPage(v *visit) (answer, error) { return d.keys(v, "") }
+func (d *Dashboard) keysPage(v *visit) (answer, error) { return d.keys(v, "", keyForm{}) }
 
-func (d *Dashboard) keys(v *visit, words string) (answer, error) {
-	data := keysData{MaxKeys: maxKeys}
+func (d *Dashboard) keys(v *visit, words string, form keyForm) (answer, error) {
+	data := keysData{MaxKeys: maxKeys, Form: form}
 	var err error
 	if data.Active, data.Revoked, err = d.readKeys(v.r.Context(), v.user.Account); err != nil {
 		return answer{}, err
@@ -69,18 +70,33 @@ const (
 type newKeyData struct{ writer.NewKey }
 
 func (d *Dashboard) makeKey(v *visit) (answer, error) {
-	name := printable(v.line("name"), maxName)
-	if name == "" {
-		return d.keys(v, wordsNoName)
+	var form keyForm
+	form.keep(v)
+	settings := writer.KeySettings{Name: printable(form.Name, maxName), Allowed: form.networks()}
+	if settings.Name == "" {
+		return d.keys(v, wordsNoName, form)
 	}
-	end, err := d.chosenEnd(v)
+	var err error
+	if settings.Expires, err = d.chosenEnd(v); err != nil {
+		return answer{}, err
+	}
+	if settings.PerMinute, settings.MonthlyCredits, err = form.limits(); err != nil {
+		return d.keys(v, wordsLimits, form)
+	}
+	account, err := d.readAccount(v.r.Context(), v.user.Account)
 	if err != nil {
 		return answer{}, err
 	}
-	ctx := writer.WithAct(v.r.Context(), v.act("create key", v.user.Account, name+endWords(end)))
-	made, err := d.client.AddKeyWith(ctx, v.user.Account, writer.KeySettings{Name: name, Expires: end})
-	if errors.Is(err, writer.ErrTooManyKeys) {
-		return d.keys(v, wordsTooMany)
+	if settings.PerMinute > account.Plan.PerMinute {
+		return d.keys(v, wordsLimits, form)
+	}
+	detail := settings.Name + endWords(settings.Expires) + limitWords(settings)
+	made, err := d.client.AddKeyWith(writer.WithAct(v.r.Context(), v.act("create key", v.user.Account, detail)), v.user.Account, settings)
+	switch {
+	case errors.Is(err, writer.ErrTooManyKeys):
+		return d.keys(v, wordsTooMany, form)
+	case errors.Is(err, writer.ErrMalformed): // all but the networks was checked before
+		return d.keys(v, wordsNetworks, form)
 	}
 	return answer{page: "new-key", title: "Your new key", data: newKeyData{made}}, err
 }

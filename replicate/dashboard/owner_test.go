@@ -111,6 +111,49 @@ func TestAKeyNeedsAName(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM api_key`))
 }
 
+func TestAKeyIsMadeWithLimits(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 100)
+	require.Contains(t, b.get("/keys").body, "<details><summary>Limits of the key</summary>", "folded away")
+	limits := []string{"name", "job", "days", "30", "per-minute", "7", "monthly-credits", "50", "addresses", "192.0.2.9/24; 2001:db8::7"}
+	require.Contains(t, b.submit("/keys", "/keys", limits...).body, `id="secret"`)
+	keys, err := w.client.Keys(t.Context(), account)
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	k := keys[0]
+	require.Equal(t, []any{"job", int64(7), int64(50), []string{"192.0.2.0/24", "2001:db8::7/128"}}, []any{k.Name, k.PerMinute, k.MonthlyCredits, k.Allowed})
+	require.Equal(t, w.clock().AddDate(0, 0, 30), *k.Expires)
+	require.Contains(t, b.get("/activity").text(), "7 a minute, 50 credits a month, from 192.0.2.9/24 2001:db8::7")
+}
+
+func TestAKeyFormThatIsRefusedKeepsWhatWasTyped(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 100)
+	const noName, noLimit, noNetwork = "The key needs a name", "A limit is a number", "Those are not networks or addresses"
+	typed := map[string]string{"name": "job", "per-minute": "7", "monthly-credits": "50", "addresses": "192.0.2.0/24"}
+	for _, wrong := range [][3]string{
+		{"name", "", noName}, {"per-minute", "x", noLimit}, {"per-minute", "-1", noLimit}, {"per-minute", "1000000", noLimit},
+		{"monthly-credits", "1.5", noLimit}, {"monthly-credits", "99999999999999999999", noLimit}, {"addresses", "192.0.2.0/33", noNetwork},
+	} {
+		fields := []string{"days", "90"}
+		for name, value := range typed {
+			if name == wrong[0] {
+				value = wrong[1]
+			}
+			fields = append(fields, name, value)
+		}
+		p := b.submit("/keys", "/keys", fields...)
+		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, wrong)
+		require.Contains(t, p.text(), wrong[2])
+		require.Contains(t, p.body, "<details open>", "the limits are in sight")
+		require.Contains(t, p.body, `<option value="90" selected>`)
+		for i := 2; i < len(fields); i += 2 {
+			require.Regexp(t, `name="`+fields[i]+`" value="`+regexp.QuoteMeta(fields[i+1])+`"`, p.body)
+		}
+	}
+	require.Zero(t, w.count(`SELECT count(*) FROM api_key`))
+}
+
 func TestTheOverviewShowsWhatTheLedgerSays(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 1000)

@@ -214,7 +214,7 @@ func printable(text string, limit int) string {
 	return string(kept)
 }
 
-// maxForm is the largest form, in bytes. The longest has three short fields.
+// maxForm is the largest form, in bytes. The longest field has 1,000 characters.
 const maxForm = 16 << 10
 
 // policy allows a page this host's own files, and no framing.

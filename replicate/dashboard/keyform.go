@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/writer"
+)
+
+// keyForm is what the forms of keys hold, as typed.
+type keyForm struct {
+	Name, Days, Addresses     string
+	PerMinute, MonthlyCredits string
+}
+
+// formOf fills the forms that change a key.
+func formOf(k writer.Key) keyForm {
+	return keyForm{Name: k.Name, Addresses: strings.Join(k.Allowed, ", "), PerMinute: limitText(k.PerMinute), MonthlyCredits: limitText(k.MonthlyCredits)}
+}
+
+func limitText(limit int64) string {
+	if limit == 0 {
+		return ""
+	}
+	return strconv.FormatInt(limit, 10)
+}
+
+// keep replaces what the visitor's form holds: other forms of the page stay as they are.
+func (f *keyForm) keep(v *visit) {
+	for name, field := range map[string]*string{
+		"name": &f.Name, "days": &f.Days, "addresses": &f.Addresses, "per-minute": &f.PerMinute, "monthly-credits": &f.MonthlyCredits,
+	} {
+		if v.r.PostForm.Has(name) {
+			*field = v.line(name)
+		}
+	}
+}
+
+// Limited says that a new key is to have limits: the part of the form that holds them is unfolded.
+func (f keyForm) Limited() bool { return f.Addresses+f.PerMinute+f.MonthlyCredits != "" }
+
+// Ends lists the ends that a key can be given.
+func (f keyForm) Ends() []choice {
+	return []choice{
+		{"", "never", f.Days == ""}, {"1", "in a day", f.Days == "1"}, {"7", "in 7 days", f.Days == "7"}, {"30", "in 30 days", f.Days == "30"},
+		{"90", "in 90 days", f.Days == "90"}, {"365", "in a year", f.Days == "365"},
+	}
+}
+
+// choice is an option of a list.
+type choice struct {
+	Value, Words string
+	Selected     bool
+}
+
+// Messages about limits that are none.
+const (
+	wordsNetworks = "Those are not networks or addresses: write up to 16, such as 192.0.2.0/24, 2001:db8::/32."
+	wordsLimits   = "A limit is a number, and requests a minute are at most those of your plan. Leave a limit empty for none."
+)
+
+// errLimits is returned for limits that are none.
+var errLimits = errors.New("not a limit")
+
+// networks are what was typed as such; the writer checks them.
+func (f keyForm) networks() []string {
+	list := strings.FieldsFunc(f.Addresses, func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
+	return append([]string{}, list...) // empty, and not null, for everywhere
+}
+
+// limits returns the requests a minute and the credits a month, 0 for no limit. The writer checks the former
+// against the plan.
+func (f keyForm) limits() (perMinute, monthlyCredits int64, err error) {
+	perMinute, err = limitOf(f.PerMinute)
+	if err != nil {
+		return 0, 0, err
+	}
+	monthlyCredits, err = limitOf(f.MonthlyCredits)
+	return perMinute, monthlyCredits, err
+}
+
+func limitOf(typed string) (int64, error) {
+	if typed == "" {
+		return 0, nil
+	}
+	limit, err := strconv.ParseInt(typed, 10, 64)
+	if err != nil || limit < 0 || limit > ledger.MaxKeyCredits {
+		return 0, errLimits
+	}
+	return limit, nil
+}
+
+// limitWords tells the audit log of a new key's limits.
+func limitWords(s writer.KeySettings) string {
+	words := ""
+	if s.PerMinute > 0 {
+		words += fmt.Sprintf(", %d a minute", s.PerMinute)
+	}
+	if s.MonthlyCredits > 0 {
+		words += fmt.Sprintf(", %d credits a month", s.MonthlyCredits)
+	}
+	if len(s.Allowed) > 0 {
+		words += ", from " + strings.Join(s.Allowed, " ")
+	}
+	return words
+}
