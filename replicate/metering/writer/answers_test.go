@@ -1,0 +1,134 @@
+package writer
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNoAnswerOfTheAPIIsStored by a cache on its way: some hold secrets, and all change.
+func TestNoAnswerOfTheAPIIsStored(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, _ := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	usage := "/v1/accounts/" + decimal(account) + "/usage"
+	for _, c := range []struct{ token, method, path, body string }{
+		{firstOperator, http.MethodPost, "/v1/accounts/" + decimal(account) + "/keys", "{}"},
+		{firstOperator, http.MethodGet, "/v1/accounts", ""}, {firstOperator, http.MethodGet, usage, ""},
+		{firstOperator, http.MethodGet, usage + "?format=csv", ""}, {node.Token, http.MethodPost, ReportPath, "{}"},
+	} {
+		answer := answerTo(w, c.token, c.method, c.path, strings.NewReader(c.body))
+		require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+		require.Equal(t, "no-store", answer.Header().Get("Cache-Control"), "%s %s", c.method, c.path)
+	}
+}
+
+// TestNoClientChoosesTheIDOfItsRequest: it could hide one among others in the log.
+func TestNoClientChoosesTheIDOfItsRequest(t *testing.T) {
+	w, _, _ := runForRoles(t)
+	r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+	r.Header.Set(RequestIDHeader, "CHOSEN")
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, r)
+	require.NotContains(t, answer.Header().Values(RequestIDHeader), "CHOSEN")
+}
+
+// TestAPathThatIsNoneIsNotMended: a change that is redirected would be sent twice, or without its body.
+func TestAPathThatIsNoneIsNotMended(t *testing.T) {
+	w, _, _ := runForRoles(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{http.MethodGet, "/V1/accounts", 404}, {http.MethodGet, "/v1//accounts", 404}, {http.MethodPost, "/v1/accounts/", 404},
+		{http.MethodOptions, "/v1/accounts", 405},
+	} {
+		answer := answerTo(w, firstOperator, c.method, c.path, nil)
+		require.Equal(t, c.status, answer.Code, "%s %s", c.method, c.path)
+		require.Equal(t, "application/problem+json", answer.Header().Get("Content-Type"))
+	}
+}
+
+// TestWhyTheLedgerCannotBeReadIsNotSent: the text may hold its address. The token may be good all the same.
+func TestWhyTheLedgerCannotBeReadIsNotSent(t *testing.T) {
+	w, _ := openUnrun(t)
+	require.NoError(t, w.config.Ledger.Close())
+	for token, path := range map[string]string{"reg_owner_any": "/v1/account", firstOperator: "/v1/plans"} {
+		answer := answerTo(w, token, http.MethodGet, path, nil)
+		require.NotContains(t, answer.Body.String(), "closed", path)
+		require.GreaterOrEqual(t, answer.Code, 500, path)
+	}
+	answer := answerTo(w, "reg_owner_any", http.MethodGet, "/v1/account", nil)
+	require.Equal(t, http.StatusServiceUnavailable, answer.Code, answer.Body)
+}
+
+// TestTheGateIsEnteredByManyAtOnce.
+func TestTheGateIsEnteredByManyAtOnce(t *testing.T) {
+	g := newOwnerGate(time.Now)
+	var running sync.WaitGroup
+	for n := range 4 {
+		running.Go(func() {
+			for i := range 500 {
+				address, hash := fmt.Sprint("address ", i), [32]byte{byte(n), byte(i)}
+				_ = g.before(address, hash)
+				g.wrong(address)
+				_, _ = g.enter(int64(i), hash), g.change(int64(i))
+			}
+		})
+	}
+	running.Wait()
+	require.Len(t, g.asked, 500)
+	require.Equal(t, 4, g.asked[7].count)
+	require.Equal(t, 4, g.wrongs["address 7"].count)
+}
+
+// TestTheGateForgetsThoseWhoseTimeIsOverFirst: the others would begin anew with each flood of addresses.
+func TestTheGateForgetsThoseWhoseTimeIsOverFirst(t *testing.T) {
+	counts, now := map[int]gateCount{}, time.Unix(1_790_000_000, 0)
+	for i := range maxGateEntries - 1 {
+		countIn(counts, i, now, time.Minute)
+	}
+	now = now.Add(time.Minute)
+	countIn(counts, -1, now, time.Minute)
+	countIn(counts, -2, now, time.Minute)
+	require.Len(t, counts, 2)
+	require.Equal(t, 2, countIn(counts, -1, now, time.Minute).count)
+}
+
+// TestTokensThatEndedMakeRoom for others, and are listed for 90 days.
+func TestTokensThatEndedMakeRoom(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	add := func() error {
+		_, err := first.AddOwnerToken(t.Context(), ann.account, "short", RoleRead, time.Minute)
+		return err
+	}
+	listed := func() (ended int) {
+		tokens := readAs[[]OwnerToken](t, w, "/v1/accounts/"+decimal(ann.account)+"/tokens")
+		for _, token := range tokens {
+			if token.Ended {
+				ended++
+			}
+		}
+		return ended
+	}
+	for range MaxOwnerTokens - 1 {
+		require.NoError(t, add())
+	}
+	require.ErrorIs(t, add(), ErrTooManyTokens)
+	require.Zero(t, listed())
+	clock.pass(time.Minute)
+	require.NoError(t, add())
+	require.Equal(t, MaxOwnerTokens-1, listed())
+	clock.pass(endedTokenKept - time.Minute)
+	require.Equal(t, MaxOwnerTokens+1, listed())
+	clock.pass(time.Minute)
+	require.Equal(t, 2, listed(), "the first ones are gone")
+}

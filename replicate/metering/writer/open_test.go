@@ -1,0 +1,91 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/ledger"
+	"regedge/schema"
+)
+
+// TestAWriterLeavesALedgerOfANewerProgramAlone: it would not know what the newer one has to keep.
+func TestAWriterLeavesALedgerOfANewerProgramAlone(t *testing.T) {
+	w, _ := openUnrun(t)
+	generation := func() (n int64) {
+		require.NoError(t, w.config.Ledger.QueryRow(`SELECT generation FROM writer`).Scan(&n))
+		return n
+	}
+	before := generation()
+	_, err := w.config.Ledger.Exec(`INSERT INTO schema_version (version, applied_at, database) SELECT max(version) + 1, 0, database FROM schema_version`)
+	require.NoError(t, err)
+	config := w.config
+	config.TakeOver = true
+	_, err = Open(t.Context(), config)
+	var newer *schema.NewerError
+	require.ErrorAs(t, err, &newer)
+	require.Equal(t, before, generation(), "it took no generation")
+}
+
+// TestSessionsOfAWriterBeginAtRandom: a ledger that was lost may have had the same generation.
+func TestSessionsOfAWriterBeginAtRandom(t *testing.T) {
+	w, _ := openUnrun(t)
+	config := w.config
+	config.TakeOver, config.Random = true, func(p []byte) {
+		for i := range p {
+			p[i] = 0x5a
+		}
+	}
+	w, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	defer w.release()
+	const counter = 1<<24 - 1 // above it is the generation
+	require.InDelta(t, 0x5a5a5a, withEdge(t, w)&counter, 4)
+}
+
+// TestARestoredLedgerLeapsBeyondWhatWasLost: generations that a lost writer had must not come again.
+func TestARestoredLedgerLeapsBeyondWhatWasLost(t *testing.T) {
+	most := func(p []byte) {
+		for i := range p {
+			p[i] = 0xff
+		}
+	}
+	require.EqualValues(t, ledger.MaxRestoredLeap-1, (&Writer{config: Config{Restored: true, Random: most}}).leap())
+	require.EqualValues(t, ledger.MaxLeap-1, (&Writer{config: Config{Random: most}}).leap())
+}
+
+// otherDriver is SQLite under another name, so that the writer takes its file for a server.
+type otherDriver struct{ driver.Connector }
+
+func (o otherDriver) Driver() driver.Driver { return o }
+
+func (o otherDriver) Open(string) (driver.Conn, error) { return o.Connect(context.Background()) }
+
+// TestAConnectionToAServerIsNotKeptIdle: the server ends its stream after some seconds, and the next
+// transaction would fail. A file has no such end.
+func TestAConnectionToAServerIsNotKeptIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+		require.NoError(t, err)
+		defer access.Close()
+		name, err := schema.FileURI(filepath.Join(dir, "ledger.db"), false)
+		require.NoError(t, err)
+		connector, err := access.Driver().(driver.DriverContext).OpenConnector(name)
+		require.NoError(t, err)
+		server := sql.OpenDB(otherDriver{connector})
+		defer server.Close()
+		_, err = Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: server, Access: access})
+		require.NoError(t, err)
+		require.NotZero(t, server.Stats().OpenConnections)
+		time.Sleep(2 * streamIdle)
+		require.Zero(t, server.Stats().OpenConnections)
+		require.NotZero(t, access.Stats().OpenConnections)
+	})
+}
