@@ -68,6 +68,8 @@ func TestSizesAreBounded(t *testing.T) {
 		require.Equal(t, 414, response.StatusCode)
 		require.Equal(t, handler.URITooLong, code(t, body))
 		require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
+		response, _ = r.get(t, "/v1/search/companies?name="+strings.Repeat("a", 74))
+		require.Equal(t, 200, response.StatusCode, "100 bytes")
 		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\nX-Long: "+strings.Repeat("a", 9000)+"\r\n\r\n")
 		require.Contains(t, answer, "431 Request Header Fields Too Large")
 		require.Contains(t, answer, `"code":"header_too_large"`)

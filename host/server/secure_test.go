@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +83,28 @@ func TestRenewedCertificateIsReloaded(t *testing.T) {
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 2, serialOf(t, config), "a broken renewal changes nothing")
+}
+
+// TestACertificateIsReloadedAmongHandshakes.
+func TestACertificateIsReloadedAmongHandshakes(t *testing.T) {
+	var passed atomic.Int64
+	began := time.Now()
+	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
+	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return began.Add(time.Duration(passed.Add(int64(time.Minute)))) })
+	require.NoError(t, err)
+	var handshakes sync.WaitGroup
+	for n := range 4 {
+		handshakes.Go(func() {
+			for i := range 20 {
+				_ = os.Chtimes(certFile, began, began.Add(time.Duration(n*20+i)*time.Second))
+				certificate, err := config.GetCertificate(nil)
+				if err != nil || certificate == nil {
+					t.Error("no certificate", err)
+				}
+			}
+		})
+	}
+	handshakes.Wait()
 }
 
 func TestErrorNamesAMissingCertificate(t *testing.T) {

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/handler/ident"
+)
+
+// answerWith answers with a function.
+type answerWith func(*handler.Response) error
+
+func (f answerWith) Answer(_ context.Context, _ *handler.Request, a *handler.Response) error {
+	return f(a)
+}
+
+func (f answerWith) Refuse(_ context.Context, _ *handler.Request, a *handler.Response) bool {
+	return f(a) == nil
+}
+
+// without makes a server that has no listener, and what it logs.
+func without(t *testing.T, config Config) (*Server, *bytes.Buffer) {
+	t.Helper()
+	log := new(bytes.Buffer)
+	config.Log, config.Metrics = slog.New(slog.NewTextHandler(log, nil)), prometheus.NewRegistry()
+	config.NewRequestID = func() string { return "from-the-server" }
+	s, err := New(config)
+	require.NoError(t, err)
+	return s, log
+}
+
+// lookedUp serves a lookup with a key from an address, and returns its exchange.
+func lookedUp(s *Server, address, key string) *exchange {
+	e := exchanges.Get().(*exchange)
+	e.request.Method, e.request.Target = "GET", "/v1/llps/AAA-0001"
+	e.request.Headers = append(e.request.Headers, handler.Header{Name: "Authorization", Value: "Bearer " + key})
+	s.serve(e, address)
+	return e
+}
+
+// TestAnAnswerWithoutAStatusIsNone: what is no final status breaks the connection, or its client.
+func TestAnAnswerWithoutAStatusIsNone(t *testing.T) {
+	for got, want := range map[int]int{0: 500, 100: 500, 199: 500, 200: 200, 599: 599, 600: 500} {
+		s, log := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { a.Status = got; return nil })})
+		require.Equal(t, want, lookedUp(s, "192.0.2.1", ident.SandboxKey).response.Status, got)
+		require.Equal(t, want != got, bytes.Contains(log.Bytes(), []byte("the answer has status")), got)
+	}
+}
+
+// TestNoLookupBeginsOnceConnectionsAreClosed: it would be charged, and its answer not sent.
+func TestNoLookupBeginsOnceConnectionsAreClosed(t *testing.T) {
+	begun := 0
+	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { begun++; a.Status = 200; return nil })})
+	s.refusing.Store(true)
+	e := lookedUp(s, "192.0.2.1", ident.SandboxKey)
+	require.Equal(t, 503, e.response.Status)
+	require.Zero(t, begun)
+	require.Zero(t, s.inFlight.Load())
+}
+
+// TestASuspectIsTrustedAgain after 32 requests that are not refused, and what the screen could not do is logged.
+func TestASuspectIsTrustedAgain(t *testing.T) {
+	screened, status := 0, 429
+	refuses := false
+	s, log := without(t, Config{
+		Answerer: answerWith(func(a *handler.Response) error { a.Status = status; return nil }),
+		Screen: answerWith(func(a *handler.Response) error {
+			screened++
+			if !refuses {
+				return errors.New("let through")
+			}
+			a.Status, a.Cause = 429, errors.New("the screen's cause")
+			return nil
+		}),
+	})
+	key := ident.NewKey(func(p []byte) { clear(p) })
+	for _, who := range []string{ident.SandboxKey, key} {
+		screened, status = 0, 429
+		lookedUp(s, "192.0.2.1", who)
+		status = 200
+		for range 3 * suspicion {
+			require.Equal(t, 200, lookedUp(s, "192.0.2.1", who).response.Status)
+		}
+		require.Equal(t, suspicion, screened)
+	}
+	status = 429
+	lookedUp(s, "192.0.2.1", key)
+	refuses = true
+	require.Equal(t, 429, lookedUp(s, "192.0.2.1", key).response.Status)
+	require.Contains(t, log.String(), "the screen's cause")
+}
+
+// TestALargeBodyIsNotKept for the next request: a few of them would take the memory of thousands.
+func TestALargeBodyIsNotKept(t *testing.T) {
+	e := exchanges.New().(*exchange)
+	for size, kept := range map[int]bool{maxReusedBytes: true, maxReusedBytes + 1: false} {
+		e.response.Body = make([]byte, 0, size)
+		e.reset()
+		require.Equal(t, kept, cap(e.response.Body) > 0, size)
+	}
+}

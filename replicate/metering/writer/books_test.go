@@ -1,0 +1,95 @@
+package writer
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheCreditsOfAnAccountAreItsOwn, and so is what is in doubt, the newest first.
+func TestTheCreditsOfAnAccountAreItsOwn(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	first, _ := keyFor(t, client)
+	second, _ := keyFor(t, client)
+	for account, amount := range map[int64]int64{first: 11, second: 22} {
+		_, err := client.ChangeCredits(t.Context(), account, CreditChange{Amount: amount})
+		require.NoError(t, err)
+	}
+	entries, err := client.Credits(t.Context(), first)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.EqualValues(t, 11, entries[0].Amount)
+
+	_, err = w.config.Ledger.Exec(`INSERT INTO unresolved (id, account, key, node, at) VALUES ('A', ?1, 1, 'one', 1), ('B', ?1, 1, 'one', 2), ('C', ?2, 2, 'one', 2)`, first, second)
+	require.NoError(t, err)
+	_, err = client.CreditUnresolved(t.Context(), "A")
+	require.NoError(t, err)
+	list, err := client.Unresolved(t.Context())
+	require.NoError(t, err)
+	var shown []string
+	for _, u := range list {
+		shown = append(shown, u.ID)
+		require.Equal(t, u.ID == "A", u.Credited, u.ID)
+	}
+	require.Equal(t, []string{"B", "C", "A"}, shown)
+	_, err = client.CreditUnresolved(t.Context(), "A")
+	require.NoError(t, err)
+	a, err := client.Account(t.Context(), first)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, a.Compensated, "once")
+}
+
+// TestWhatIsWrittenHasItsLength: notes of 500 characters, requests of 64 KiB.
+func TestWhatIsWrittenHasItsLength(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, _ := keyFor(t, client)
+	_, err := client.ChangeCredits(t.Context(), account, CreditChange{Amount: 1, Note: strings.Repeat("é", 500)})
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), account, CreditChange{Amount: 1, Note: strings.Repeat("é", 501)})
+	require.ErrorIs(t, err, ErrMalformed)
+	body := `{"amount":1}`
+	for size, status := range map[int]int{64 << 10: http.StatusOK, 64<<10 + 1: http.StatusBadRequest} {
+		padded := strings.Repeat(" ", size-len(body)) + body
+		answer := answerTo(w, firstOperator, http.MethodPost, "/v1/accounts/"+decimal(account)+"/credits", strings.NewReader(padded))
+		require.Equal(t, status, answer.Code, size)
+	}
+}
+
+// TestTokensAreListedByName, and the end of an owner's token is in the log of its account, with its first time.
+func TestTokensAreListedByName(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	for _, name := range []string{"b", "c", "a"} {
+		_, err := first.AddToken(t.Context(), name, RoleRead, time.Hour)
+		require.NoError(t, err)
+		clock.pass(time.Second)
+	}
+	tokens, err := first.Tokens(t.Context())
+	require.NoError(t, err)
+	require.Len(t, tokens, 3)
+	require.Equal(t, []string{"a", "b", "c"}, []string{tokens[0].Name, tokens[1].Name, tokens[2].Name})
+
+	ann := newHousehold(t, first, "ann", RoleAll)
+	ended, err := first.EndOwnerToken(t.Context(), ann.tokenID)
+	require.NoError(t, err)
+	clock.pass(time.Minute)
+	again, err := first.EndOwnerToken(t.Context(), ann.tokenID)
+	require.NoError(t, err)
+	require.Equal(t, ended.Ends, again.Ends)
+	audit := readAs[Page[AuditEntry]](t, w, "/v1/audit?search=owner-tokens&account="+decimal(ann.account))
+	require.Len(t, audit.Data, 2)
+}
+
+// TestANodeOfANewerProgramIsToldSo, and not fenced: its messages are no nonsense.
+func TestANodeOfANewerProgramIsToldSo(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	for range fenceAfter + 1 {
+		answer := answerTo(w, node.Token, http.MethodPost, SyncPath, strings.NewReader("\xf1"))
+		require.Equal(t, http.StatusUpgradeRequired, answer.Code, answer.Body)
+		require.Contains(t, answer.Body.String(), `"sync_version"`)
+	}
+}
