@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -31,7 +32,7 @@ func TestACallIsTriedAgainWhileThePrimaryIsAway(t *testing.T) {
 		return func(ctx context.Context) error {
 			until, limited := ctx.Deadline()
 			require.True(t, limited)
-			require.LessOrEqual(t, time.Until(until), callLimit)
+			require.LessOrEqual(t, time.Until(until), time.Minute)
 			tried++
 			return results[min(tried, len(results))-1]
 		}
@@ -92,6 +93,58 @@ func TestASnapshotThatWasCutOffIsMadeAgain(t *testing.T) {
 	db, err := openSnapshot(t.Context(), dir, release)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
+}
+
+// TestACopyThatCannotBeFinishedIsNoSnapshot: it has its name only once nothing is left to do to it.
+func TestACopyThatCannotBeFinishedIsNoSnapshot(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	release, err := Prepare(t.Context(), registry, nil)
+	require.NoError(t, err)
+	broken := false
+	_, err = Snapshot(t.Context(), registry, dir, func(p Progress) {
+		if p.Stage == Copying && p.Done == p.Total {
+			broken = true
+			require.NoError(t, os.WriteFile(snapshotPath(dir, release)+".part", []byte("no database"), 0o600))
+		}
+	})
+	require.Error(t, err)
+	require.True(t, broken)
+	list, err := Snapshots(dir)
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
+// TestACountThatBreaksOffIsAnError: the report would show fewer records than are pushed.
+func TestACountThatBreaksOffIsAnError(t *testing.T) {
+	db, err := sql.Open("sqlite3", "file::memory:")
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, content := range []string{`SELECT 1 AS kind UNION ALL SELECT 3`, `SELECT 1 AS kind UNION ALL SELECT abs(-9223372036854775808)`} {
+		_, err = db.Exec(`DROP VIEW IF EXISTS content; CREATE VIEW content AS ` + content)
+		require.NoError(t, err)
+		p := &pusher{local: db}
+		p.report.Counts = noCounts()
+		if err = p.countAll(t.Context()); strings.Contains(content, "abs") {
+			require.ErrorContains(t, err, "overflow")
+			continue
+		}
+		require.NoError(t, err)
+		require.EqualValues(t, 2, p.report.Records())
+	}
+}
+
+// TestAPauseTakesItsTime, unless the push is given up: edges have to see that it has begun.
+func TestAPauseTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		pause(t.Context(), holdPause)
+		require.Equal(t, 3*time.Second, time.Since(began))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		pause(ended, time.Hour)
+		require.Equal(t, 3*time.Second, time.Since(began))
+	})
 }
 
 // TestASnapshotOfAReleaseIsMadeOnce: it may be the one that a push has begun with.
