@@ -1,15 +1,20 @@
 package writer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
 )
 
 // TestNoAnswerOfTheAPIIsStored by a cache on its way: some hold secrets, and all change.
@@ -131,4 +136,70 @@ func TestTokensThatEndedMakeRoom(t *testing.T) {
 	require.Equal(t, MaxOwnerTokens+1, listed())
 	clock.pass(time.Minute)
 	require.Equal(t, 2, listed(), "the first ones are gone")
+}
+
+// TestAChangeThatIsNotStoredChangesNoToken: the node goes on with the one that it has.
+func TestAChangeThatIsNotStoredChangesNoToken(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	node, err := first.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	_, err = w.config.Ledger.Exec(`CREATE TRIGGER refuse BEFORE INSERT ON idempotent_change BEGIN SELECT raise(ABORT, 'no'); END`)
+	require.NoError(t, err)
+	_, err = first.NewNodeToken(t.Context(), "one")
+	require.Error(t, err)
+	_, err = clientOf(w, node.Token).Report(t.Context(), Report{})
+	require.NoError(t, err)
+}
+
+// TestARepeatedChangeIsPendingAsLongAsEdgesLackIt: the answer of the first time does not say so.
+func TestARepeatedChangeIsPendingAsLongAsEdgesLackIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, first, _ := runForRoles(t)
+		account, _ := keyFor(t, first)
+		_, err := w.config.Access.Exec(`CREATE TRIGGER refuse BEFORE UPDATE ON account BEGIN SELECT raise(ABORT, 'no'); END`)
+		require.NoError(t, err)
+		suspended := true
+		suspend := func() Account {
+			a, err := first.ChangeAccount(WithIdempotencyKey(t.Context(), "one-change-of-many"), account, AccountChange{Suspended: &suspended})
+			require.NoError(t, err)
+			return a
+		}
+		require.True(t, suspend().Pending)
+		require.True(t, suspend().Pending)
+		_, err = w.config.Access.Exec(`DROP TRIGGER refuse`)
+		require.NoError(t, err)
+		require.False(t, suspend().Pending)
+	})
+}
+
+// TestACallerThatLeavesIsNotToldThatEdgesKnow.
+func TestACallerThatLeavesIsNotToldThatEdgesKnow(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.False(t, awaitProjection(ended, &pendingRow{projected: make(chan struct{})}))
+}
+
+// TestAKeyThatSpentItsMonthIsProjectedFirst, and compared when nobody knows whether that was stored.
+func TestAKeyThatSpentItsMonthIsProjectedFirst(t *testing.T) {
+	w := &Writer{projector: projectorOf(t, nil)}
+	require.NoError(t, w.projector.compareIfAsked(t.Context()))
+	w.projectKeys([]int64{5}, nil)
+	require.Len(t, w.projector.pending, 1)
+	require.True(t, w.projector.pending[0].takes)
+	require.False(t, w.projector.compare)
+	w.projectKeys([]int64{5}, errors.New("connection lost"))
+	require.True(t, w.projector.compare)
+}
+
+// TestMessagesWhoseCallersHaveGoneAreForgotten within a second, also where nothing happens.
+func TestMessagesWhoseCallersHaveGoneAreForgotten(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	session := withEdge(t, w)
+	gone := heldOperation("one", &syncproto.Sync{Session: session})
+	waits := heldOperation("one", &syncproto.Sync{Session: session})
+	gone.claim()
+	w.held = []*operation{gone, waits}
+	w.everySecond(t.Context())
+	require.Equal(t, []*operation{waits}, w.held)
 }

@@ -70,6 +70,11 @@ func TestTokensAreListedByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tokens, 3)
 	require.Equal(t, []string{"a", "b", "c"}, []string{tokens[0].Name, tokens[1].Name, tokens[2].Name})
+	listed := func() int { return len(readAs[[]OperatorToken](t, w, "/v1/tokens")) }
+	clock.pass(time.Hour)
+	require.Equal(t, 3, listed(), "also those that ended, for 90 days")
+	clock.pass(endedTokenKept - 2*time.Second)
+	require.Equal(t, 1, listed())
 
 	ann := newHousehold(t, first, "ann", RoleAll)
 	ended, err := first.EndOwnerToken(t.Context(), ann.tokenID)
