@@ -35,6 +35,8 @@ func TestTheCreditsOfAnAccountAreItsOwn(t *testing.T) {
 		require.Equal(t, u.ID == "A", u.Credited, u.ID)
 	}
 	require.Equal(t, []string{"B", "C", "A"}, shown)
+	metrics := answerTo(w, firstOperator, http.MethodGet, "/metrics", nil)
+	require.Contains(t, metrics.Body.String(), "regedge_writer_unresolved_charges 2\n", "those that nobody has credited")
 	_, err = client.CreditUnresolved(t.Context(), "A")
 	require.NoError(t, err)
 	a, err := client.Account(t.Context(), first)
@@ -97,4 +99,33 @@ func TestANodeOfANewerProgramIsToldSo(t *testing.T) {
 		require.Equal(t, http.StatusUpgradeRequired, answer.Code, answer.Body)
 		require.Contains(t, answer.Body.String(), `"sync_version"`)
 	}
+}
+
+// TestPeopleOfAnAccountAreShownOnce: who signs in, and who is invited and may still come.
+func TestPeopleOfAnAccountAreShownOnce(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	people := func() [2][]string {
+		a, err := client.Account(t.Context(), account)
+		require.NoError(t, err)
+		return [2][]string{a.Owners, a.Invited}
+	}
+	for _, email := range []string{"b@example.com", "a@example.com"} {
+		_, err := client.Invite(t.Context(), email, account)
+		require.NoError(t, err)
+	}
+	require.Equal(t, [2][]string{{}, {"a@example.com", "b@example.com"}}, people())
+	_, err := w.config.Ledger.Exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES ('a@example.com', '', ?, 0, 0)`, account)
+	require.NoError(t, err)
+	require.Equal(t, [2][]string{{"a@example.com"}, {"b@example.com"}}, people(), "an invitation to a new password is no other person")
+	clock.pass(invitationLife)
+	require.Equal(t, [2][]string{{"a@example.com"}, {}}, people())
+}
+
+// TestAKeyIsFoundByWhatIsShownOfIt.
+func TestAKeyIsFoundByWhatIsShownOfIt(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, key := keyFor(t, client)
+	found := readAs[Page[Key]](t, w, "/v1/accounts/"+decimal(account)+"/keys?search="+key.Shown)
+	require.Len(t, found.Data, 1)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/metering/ledger"
+	"regedge/replicate/metering/syncproto"
 	"regedge/schema"
 )
 
@@ -88,4 +89,47 @@ func TestAConnectionToAServerIsNotKeptIdle(t *testing.T) {
 		require.Zero(t, server.Stats().OpenConnections)
 		require.NotZero(t, access.Stats().OpenConnections)
 	})
+}
+
+// TestAFencedWriterShowsNothingFromMemory: another one may have changed it since.
+func TestAFencedWriterShowsNothingFromMemory(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	_, err := w.config.Ledger.Exec(`UPDATE writer SET generation = generation + 1`)
+	require.NoError(t, err)
+	look := &operation{readOnly: true, change: func(context.Context, *sql.Tx, int64, *ledger.Ledger) error { return nil }}
+	require.ErrorIs(t, w.commitChange(t.Context(), look), ErrFenced)
+	require.True(t, w.fenced.Load())
+}
+
+// TestSessionsGoOnAfterALedgerThatCouldNotBeRead for a while: a delayed message would else be taken for one of
+// another session.
+func TestSessionsGoOnAfterALedgerThatCouldNotBeRead(t *testing.T) {
+	w, _ := openUnrun(t)
+	config := w.config
+	config.TakeOver, config.Random = true, func(p []byte) { clear(p) }
+	w, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	defer w.release()
+	first := withEdge(t, w)
+	for _, rename := range []string{`ALTER TABLE pool RENAME TO away`, `ALTER TABLE away RENAME TO pool`} {
+		_, err := w.config.Ledger.Exec(rename)
+		require.NoError(t, err)
+		w.reload(t.Context())
+	}
+	require.NotNil(t, w.ledger)
+	again := &operation{edge: "one", step: step(syncproto.Message{Hello: &syncproto.Hello{Boot: 1}}), done: make(chan error, 1)}
+	w.commitSteps(t.Context(), []*operation{again})
+	require.NoError(t, <-again.done)
+	require.NotEqual(t, first, again.reply.Session)
+}
+
+// TestWhatStillWaitsAtTheEndIsNotSaidToBeDone.
+func TestWhatStillWaitsAtTheEndIsNotSaidToBeDone(t *testing.T) {
+	queued, held := &operation{done: make(chan error, 1)}, heldOperation("one", &syncproto.Sync{})
+	w := &Writer{ops: make(chan *operation, 1), held: []*operation{held}}
+	w.ops <- queued
+	w.releaseAll(ErrFenced)
+	require.ErrorIs(t, <-queued.done, ErrFenced)
+	require.ErrorIs(t, <-held.done, ErrFenced)
 }

@@ -1,0 +1,139 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// TestNobodyWaitsForACommitWithoutEnd, if the loop that makes them hangs: changes, messages and looks end
+// after ten seconds.
+func TestNobodyWaitsForACommitWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := openUnrun(t) // nobody runs it
+		for name, ask := range map[string]func() error{
+			"a change": func() error {
+				_, err := clientOf(w, firstOperator).AddAccount(t.Context(), "made-up", "", "starter")
+				return err
+			},
+			"a look": func() error {
+				_, err := clientOf(w, firstOperator).Health(t.Context())
+				return err
+			},
+			"a change of tables": func() error {
+				return w.Commit(t.Context(), Act{}, func(context.Context, *sql.Tx, int64) error { return nil })
+			},
+			"a message": func() error {
+				_, err := w.exchange(t.Context(), "one", syncproto.Message{Hello: &syncproto.Hello{Boot: 1}})
+				return err
+			},
+		} {
+			began := time.Now()
+			require.ErrorIs(t, ask(), ErrUnavailable, name)
+			require.Equal(t, 10*time.Second, time.Since(began), name)
+		}
+	})
+}
+
+// readiness is what /readyz answers.
+func readiness(w *Writer) (status int, text string) {
+	answer := answerTo(w, "", http.MethodGet, "/readyz", nil)
+	return answer.Code, answer.Body.String()
+}
+
+// TestAWriterThatCannotServeIsNotReady: fenced, or it hangs, or its ledger does.
+func TestAWriterThatCannotServeIsNotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := openUnrun(t)
+		expect := func(status int, words string) {
+			t.Helper()
+			got, text := readiness(w)
+			require.Equal(t, status, got, text)
+			require.Contains(t, text, words)
+		}
+		expect(http.StatusOK, "ready")
+		w.turned.Store(time.Now().UnixNano())
+		time.Sleep(stuckAfter)
+		expect(http.StatusOK, "ready")
+		time.Sleep(time.Second)
+		expect(http.StatusServiceUnavailable, "for 6 s")
+		w.turned.Store(time.Now().UnixNano())
+		w.fenced.Store(true)
+		expect(http.StatusServiceUnavailable, "another writer")
+		w.fenced.Store(false)
+		_, err := w.config.Ledger.Exec(`UPDATE writer SET generation = generation + 1`)
+		require.NoError(t, err)
+		expect(http.StatusServiceUnavailable, "another writer")
+
+		w.config.Ledger.SetMaxOpenConns(1)
+		conn, err := w.config.Ledger.Conn(t.Context())
+		require.NoError(t, err)
+		defer conn.Close()
+		began := time.Now()
+		expect(http.StatusServiceUnavailable, "can't be read")
+		require.Equal(t, probeLimit, time.Since(began))
+	})
+}
+
+// scripted is a transport that does one thing after the other.
+type scripted []func(*http.Request) (*http.Response, error)
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := (*s)[0]
+	*s = (*s)[1:]
+	return next(r)
+}
+
+func unsent(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe }
+
+func lost(r *http.Request) (*http.Response, error) {
+	httptrace.ContextClientTrace(r.Context()).WroteHeaders()
+	return nil, io.ErrUnexpectedEOF
+}
+
+func answers(status int, body string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+}
+
+// TestAChangeThatMayHaveBeenMadeStaysUncertain, whatever becomes of later attempts, until the writer itself says
+// what it did.
+func TestAChangeThatMayHaveBeenMadeStaysUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retried := func(limit time.Duration, script ...func(*http.Request) (*http.Response, error)) (left int, err error) {
+			s := scripted(script)
+			client := NewClient("http://writer", "token", &http.Client{Transport: &s}).Retrying(limit, func(error, time.Duration) {})
+			_, err = client.AddNode(t.Context(), "one")
+			return len(s), err
+		}
+		left, err := retried(time.Second, unsent, unsent)
+		require.NotErrorIs(t, err, ErrUncertain, "nothing was sent")
+		require.Equal(t, 1, left, "it is not tried again")
+		_, err = retried(600*time.Millisecond, lost, unsent)
+		require.ErrorIs(t, err, ErrUncertain)
+		_, err = retried(time.Minute, lost, unsent, answers(409, `{"code":"taken"}`))
+		require.ErrorIs(t, err, ErrTaken)
+		require.NotErrorIs(t, err, ErrUncertain)
+		_, err = retried(time.Minute, lost, unsent, answers(200, `{"name":"one"}`))
+		require.NoError(t, err)
+		_, err = retried(100*time.Millisecond, answers(503, `{"code":"fenced"}`))
+		require.NotErrorIs(t, err, ErrUncertain)
+		_, err = retried(600*time.Millisecond, lost, answers(503, `{"code":"fenced"}`))
+		require.ErrorIs(t, err, ErrUncertain, "the writer before may have made it")
+		_, err = retried(100*time.Millisecond, answers(502, `<html>`))
+		require.ErrorIs(t, err, ErrUncertain, "a proxy does not know")
+		_, err = retried(100*time.Millisecond, answers(404, `<html>`))
+		require.NotErrorIs(t, err, ErrUncertain)
+	})
+}
