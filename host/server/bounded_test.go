@@ -3,6 +3,8 @@ package server
 import (
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,4 +34,59 @@ func TestAConnectionThatIsClosedTwiceCountsOnce(t *testing.T) {
 	require.Equal(t, map[string]int{"127.0.0.1": 1}, l.of)
 	require.NoError(t, second.Close())
 	require.Empty(t, l.of)
+}
+
+// remote is a connection from an address.
+type remote struct {
+	net.Conn
+	address string
+}
+
+func (r remote) RemoteAddr() net.Addr {
+	addr, _ := net.ResolveTCPAddr("tcp", r.address)
+	return addr
+}
+
+// TestConnectionsOfAnIPv6NetworkAreThoseOfOneAddress: a client has all of its 64 bits.
+func TestConnectionsOfAnIPv6NetworkAreThoseOfOneAddress(t *testing.T) {
+	s, _ := without(t, Config{MaxConnectionsPerAddress: 2})
+	l, err := s.newBounded(nil)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		address string
+		admits  bool
+	}{
+		{"[2001:db8::1]:1", true}, {"[2001:db8::2]:1", true}, {"[2001:db8::3]:1", false}, {"[2001:db8:0:1::1]:1", true},
+		{"192.0.2.1:1", true}, {"[::ffff:192.0.2.1]:1", true}, {"192.0.2.1:2", false}, {"192.0.2.2:1", true},
+	} {
+		_, ok := l.admit(remote{address: c.address})
+		require.Equal(t, c.admits, ok, c.address)
+	}
+}
+
+// TestAConnectionIsHeldUpForSecondsAtMost: until its time is over, or it is closed, or the server stops.
+func TestAConnectionIsHeldUpForSecondsAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		do    func(*Server, *counted)
+	}{
+		"to the end":          {10 * time.Second, func(*Server, *counted) {}},
+		"until it is closed":  {time.Second, func(_ *Server, c *counted) { close(c.closed) }},
+		"until a stop begins": {time.Second, func(s *Server, _ *counted) { close(s.stopping) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := without(t, Config{})
+				held := &counted{of: &bounded{server: s}, address: "192.0.2.1", closed: make(chan struct{})}
+				for range 100 {
+					held.hold(time.Second)
+				}
+				time.AfterFunc(time.Second, func() { c.do(s, held) })
+				began := time.Now()
+				held.wait()
+				require.Equal(t, c.after, time.Since(began))
+				(&counted{of: held.of}).hold(time.Hour) // a trusted proxy
+			})
+		})
+	}
 }

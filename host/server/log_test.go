@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -182,4 +183,23 @@ func TestLogBufferWritesWholeLines(t *testing.T) {
 	b.Write([]byte(long))
 	b.Write([]byte(long))
 	require.Equal(t, "one\n"+long+long, to.String(), "a full buffer does not wait")
+}
+
+// TestLinesOfManyRequestsAreNotMixed.
+func TestLinesOfManyRequestsAreNotMixed(t *testing.T) {
+	const writers, each = 8, 1000
+	var to bytes.Buffer
+	buffer := server.NewLogBuffer(&to)
+	line := []byte(strings.Repeat("x", 99) + "\n")
+	var running sync.WaitGroup
+	for range writers {
+		running.Go(func() {
+			for range each {
+				_, _ = buffer.Write(line)
+			}
+		})
+	}
+	running.Wait()
+	require.NoError(t, buffer.Flush())
+	require.Equal(t, bytes.Repeat(line, writers*each), to.Bytes())
 }
