@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
 )
 
 // TestTheCreditsOfAnAccountAreItsOwn, and so is what is in doubt, the newest first.
@@ -128,4 +130,32 @@ func TestAKeyIsFoundByWhatIsShownOfIt(t *testing.T) {
 	account, key := keyFor(t, client)
 	found := readAs[Page[Key]](t, w, "/v1/accounts/"+decimal(account)+"/keys?search="+key.Shown)
 	require.Len(t, found.Data, 1)
+}
+
+// TestHealthCountsTheNodesInContact.
+func TestHealthCountsTheNodesInContact(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	for _, name := range []string{"one", "two"} {
+		node, err := client.AddNode(t.Context(), name)
+		require.NoError(t, err)
+		if name == "one" {
+			require.Equal(t, http.StatusOK, syncAs(w, node.Token, syncproto.Message{Hello: &syncproto.Hello{Boot: 1}}).Code)
+		}
+	}
+	live := func() int {
+		health, err := client.Health(t.Context())
+		require.NoError(t, err)
+		return health.Live
+	}
+	require.Equal(t, 1, live())
+	clock.pass(time.Hour)
+	require.Zero(t, live())
+}
+
+// TestSpacesAroundAnAccountsNameAreNoPartOfIt.
+func TestSpacesAroundAnAccountsNameAreNoPartOfIt(t *testing.T) {
+	_, client, _ := runForRoles(t)
+	a, err := client.AddAccount(t.Context(), "  Acme ", "", "starter")
+	require.NoError(t, err)
+	require.Equal(t, "Acme", a.Name)
 }

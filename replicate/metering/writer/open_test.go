@@ -133,3 +133,22 @@ func TestWhatStillWaitsAtTheEndIsNotSaidToBeDone(t *testing.T) {
 	require.ErrorIs(t, <-queued.done, ErrFenced)
 	require.ErrorIs(t, <-held.done, ErrFenced)
 }
+
+// TestAWriterStartsAsSoonAsTheOneBeforeHasEnded, which had not when it first looked.
+func TestAWriterStartsAsSoonAsTheOneBeforeHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, _ := openUnrun(t)
+		began := time.Now()
+		time.AfterFunc(time.Second, func() {
+			require.NoError(t, ledger.NoteEnd(context.Background(), before.config.Ledger, before.generation))
+		})
+		_, err := Open(t.Context(), before.config)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), silentAfter)
+
+		ended, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err = Open(ended, before.config)
+		require.ErrorIs(t, err, context.Canceled, "who starts it need not wait")
+	})
+}
