@@ -1,7 +1,9 @@
 package writer
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,10 +154,33 @@ func TestHealthCountsTheNodesInContact(t *testing.T) {
 	require.Zero(t, live())
 }
 
-// TestSpacesAroundAnAccountsNameAreNoPartOfIt.
-func TestSpacesAroundAnAccountsNameAreNoPartOfIt(t *testing.T) {
+// TestAnAccountIsWhatWasLastWritten, its name without spaces around it.
+func TestAnAccountIsWhatWasLastWritten(t *testing.T) {
 	_, client, _ := runForRoles(t)
-	a, err := client.AddAccount(t.Context(), "  Acme ", "", "starter")
+	a, err := client.AddAccount(t.Context(), "  Acme ", "a@example.com", "starter")
 	require.NoError(t, err)
-	require.Equal(t, "Acme", a.Name)
+	require.Equal(t, []string{"Acme", "a@example.com"}, []string{a.Name, a.Email})
+	for _, email := range []string{"b@example.com", ""} {
+		a, err = client.ChangeAccount(t.Context(), a.ID, AccountChange{Email: &email})
+		require.NoError(t, err)
+		require.Equal(t, []string{"Acme", email, "starter"}, []string{a.Name, a.Email, a.Plan})
+	}
+	wrong := "no address"
+	_, err = client.ChangeAccount(t.Context(), a.ID, AccountChange{Email: &wrong})
+	require.ErrorIs(t, err, ErrMalformed)
+	row := accountEdit(nil, &a.ID).row
+	require.True(t, row(Account{Suspended: true}).takes, "a suspension reaches the edges first")
+	require.False(t, row(Account{}).takes)
+}
+
+// TestPlansAreListedByTheirRate.
+func TestPlansAreListedByTheirRate(t *testing.T) {
+	_, client, _ := runForRoles(t)
+	for id, rate := range map[string]int64{"z-slow": 1, "a-fast": 1_000_000} {
+		_, err := client.SetPlan(t.Context(), Plan{ID: id, APIAccess: true, PerMinute: rate})
+		require.NoError(t, err)
+	}
+	plans, err := client.Plans(t.Context())
+	require.NoError(t, err)
+	require.True(t, slices.IsSortedFunc(plans, func(a, b Plan) int { return cmp.Compare(a.PerMinute, b.PerMinute) }), "%v", plans)
 }

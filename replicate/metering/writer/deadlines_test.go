@@ -137,3 +137,17 @@ func TestAChangeThatMayHaveBeenMadeStaysUncertain(t *testing.T) {
 		require.NotErrorIs(t, err, ErrUncertain)
 	})
 }
+
+// TestAWriterEndsThoughItsLedgerHangs: the one that takes over waits some seconds then.
+func TestAWriterEndsThoughItsLedgerHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := openUnrun(t)
+		w.config.Ledger.SetMaxOpenConns(1)
+		conn, err := w.config.Ledger.Conn(t.Context())
+		require.NoError(t, err)
+		defer conn.Close()
+		began := time.Now()
+		w.noteEnd()
+		require.Equal(t, endLimit, time.Since(began))
+	})
+}
