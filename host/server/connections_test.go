@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -134,4 +135,37 @@ func TestDeadlinesAreSetOnlyWhenTheyMatter(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	_, err = c.Read(make([]byte, 1))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+// TestWhatArrivesAtAnEndedConnectionIsNoRequest: it is read to the end, since a reset would take the last answer
+// from the client.
+func TestWhatArrivesAtAnEndedConnectionIsNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		c := &connection{Conn: server}
+		result := make(chan error, 1)
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			result <- err
+		}()
+		synctest.Wait()
+		c.end()
+		_, err := client.Write([]byte("GET"))
+		require.NoError(t, err)
+		require.ErrorIs(t, <-result, net.ErrClosed)
+		require.True(t, c.lingers.Load())
+		require.NoError(t, client.Close())
+	})
+}
+
+// TestAConnectionThatIsHandedOverTooLateIsClosed: nobody would.
+func TestAConnectionThatIsHandedOverTooLateIsClosed(t *testing.T) {
+	client, server := net.Pipe()
+	h := newHandOver(nil)
+	require.NoError(t, h.Close())
+	h.give(server)
+	_, err := client.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	_, err = h.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
 }

@@ -175,11 +175,13 @@ func TestAnAccountIsWhatWasLastWritten(t *testing.T) {
 
 // TestPlansAreListedByTheirRate.
 func TestPlansAreListedByTheirRate(t *testing.T) {
-	_, client, _ := runForRoles(t)
+	w, client, _ := runForRoles(t)
 	for id, rate := range map[string]int64{"z-slow": 1, "a-fast": 1_000_000} {
 		_, err := client.SetPlan(t.Context(), Plan{ID: id, APIAccess: true, PerMinute: rate})
 		require.NoError(t, err)
 	}
+	require.Equal(t, http.StatusBadRequest, answerTo(w, firstOperator, http.MethodPut, "/v1/plans/z-slow", strings.NewReader(`{"id":"a-fast"}`)).Code,
+		"it would change another one than the path says")
 	plans, err := client.Plans(t.Context())
 	require.NoError(t, err)
 	require.True(t, slices.IsSortedFunc(plans, func(a, b Plan) int { return cmp.Compare(a.PerMinute, b.PerMinute) }), "%v", plans)

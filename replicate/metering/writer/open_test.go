@@ -152,3 +152,9 @@ func TestAWriterStartsAsSoonAsTheOneBeforeHasEnded(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled, "who starts it need not wait")
 	})
 }
+
+// TestWhoHoldsTheLedgerIsNamed: the operator has to find it.
+func TestWhoHoldsTheLedgerIsNamed(t *testing.T) {
+	holder := ledger.Holder{Host: "centre-1", PID: 4711, Since: 1_790_000_000_000, Heard: 1_790_000_060_000}
+	require.Equal(t, "process 4711 at centre-1, since 2026-09-21T14:13:20Z, last heard 2026-09-21T14:14:20Z", describe(holder))
+}
