@@ -151,3 +151,22 @@ func TestAWriterEndsThoughItsLedgerHangs(t *testing.T) {
 		require.Equal(t, endLimit, time.Since(began))
 	})
 }
+
+// TestAProjectionUnderWayIsAwaitedAtTheEnd for a second: whoever runs the writer then closes the databases.
+func TestAProjectionUnderWayIsAwaitedAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := openUnrun(t)
+		w.config.Access.SetMaxOpenConns(1)
+		conn, err := w.config.Access.Conn(t.Context())
+		require.NoError(t, err)
+		defer conn.Close()
+		w.projector.add(changedRow{table: planTable, id: "free"})
+		ctx, cancel := context.WithCancel(t.Context())
+		stop := w.startProjector(ctx)
+		synctest.Wait()
+		began := time.Now()
+		cancel()
+		stop()
+		require.Equal(t, endGrace, time.Since(began))
+	})
+}

@@ -32,6 +32,14 @@ func TestAWriterLeavesALedgerOfANewerProgramAlone(t *testing.T) {
 	var newer *schema.NewerError
 	require.ErrorAs(t, err, &newer)
 	require.Equal(t, before, generation(), "it took no generation")
+
+	w, _ = openUnrun(t)
+	_, err = w.config.Access.Exec(`INSERT INTO schema_version (version, applied_at, database) SELECT max(version) + 1, 0, database FROM schema_version`)
+	require.NoError(t, err)
+	config = w.config
+	config.TakeOver = true
+	_, err = Open(t.Context(), config)
+	require.ErrorAs(t, err, &newer, "nor does it go on without a projection")
 }
 
 // TestSessionsOfAWriterBeginAtRandom: a ledger that was lost may have had the same generation.
@@ -91,15 +99,26 @@ func TestAConnectionToAServerIsNotKeptIdle(t *testing.T) {
 	})
 }
 
-// TestAFencedWriterShowsNothingFromMemory: another one may have changed it since.
+// TestAFencedWriterShowsNothingFromMemory: another one may have changed it since. A look writes nothing.
 func TestAFencedWriterShowsNothingFromMemory(t *testing.T) {
-	w, _ := openUnrun(t)
-	defer w.release()
-	_, err := w.config.Ledger.Exec(`UPDATE writer SET generation = generation + 1`)
-	require.NoError(t, err)
-	look := &operation{readOnly: true, change: func(context.Context, *sql.Tx, int64, *ledger.Ledger) error { return nil }}
-	require.ErrorIs(t, w.commitChange(t.Context(), look), ErrFenced)
-	require.True(t, w.fenced.Load())
+	for _, local := range []bool{true, false} {
+		w, clock := openUnrun(t)
+		w.local = local
+		look := &operation{readOnly: true, change: func(context.Context, *sql.Tx, int64, *ledger.Ledger) error { return nil }}
+		before, err := ledger.ReadHolder(t.Context(), w.config.Ledger)
+		require.NoError(t, err)
+		clock.pass(time.Minute)
+		require.NoError(t, w.commitChange(t.Context(), look))
+		after, err := ledger.ReadHolder(t.Context(), w.config.Ledger)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+
+		_, err = w.config.Ledger.Exec(`UPDATE writer SET generation = generation + 1`)
+		require.NoError(t, err)
+		require.ErrorIs(t, w.commitChange(t.Context(), look), ErrFenced)
+		require.True(t, w.fenced.Load())
+		require.NoError(t, w.release())
+	}
 }
 
 // TestSessionsGoOnAfterALedgerThatCouldNotBeRead for a while: a delayed message would else be taken for one of

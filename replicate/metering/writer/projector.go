@@ -218,10 +218,8 @@ func (p *projector) remove(row *pendingRow) {
 
 // projectRow makes one row of the access database what the ledger has now.
 func (p *projector) projectRow(ctx context.Context, changed changedRow) error {
-	ctx, cancel := bounded(ctx, rowLimit)
-	defer cancel()
 	t := projection[changed.table]
-	found, err := readRows(ctx, p.ledger, t.ledger+` AND id = ?`, t.columns, changed.id)
+	found, err := p.readRow(ctx, t, changed.id)
 	switch {
 	case err == nil && len(found) > 0:
 		err = p.put(ctx, t, found)
@@ -229,9 +227,20 @@ func (p *projector) projectRow(ctx context.Context, changed changedRow) error {
 		err = p.drop(ctx, t, []any{changed.id})
 	}
 	if err != nil {
-		return fmt.Errorf("project %s %v: %w", t.name, changed.id, errors.Join(err, ctx.Err()))
+		return fmt.Errorf("project %s %v: %w", t.name, changed.id, err)
 	}
 	return nil
+}
+
+// readRow reads a row of the ledger, if it has it.
+func (p *projector) readRow(ctx context.Context, t projected, id any) ([]row, error) {
+	ctx, cancel := bounded(ctx, rowLimit)
+	defer cancel()
+	found, err := readRows(ctx, p.ledger, t.ledger+` AND id = ?`, t.columns, id)
+	if err != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return found, nil
 }
 
 func (p *projector) compareIfAsked(ctx context.Context) error {
