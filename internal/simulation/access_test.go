@@ -170,6 +170,7 @@ type told struct {
 const (
 	accountRow = iota
 	keyRow
+	limitRow // of a key, too
 )
 
 func (s *sim) told(t told, err error) {
@@ -182,6 +183,7 @@ func (s *sim) told(t told, err error) {
 var projectedRows = [...][2]string{
 	accountRow: {`SELECT id, plan, suspended FROM account`, `SELECT id, plan, suspended FROM account`},
 	keyRow:     {`SELECT id, account, hex(hash) FROM api_key WHERE revoked_at IS NULL`, `SELECT id, account, hex(hash) FROM api_key`},
+	limitRow:   {`SELECT id, limited_until, per_minute FROM api_key WHERE revoked_at IS NULL`, `SELECT id, limited_until, per_minute FROM api_key`},
 }
 
 const selectKeyIDs = `SELECT id FROM api_key`

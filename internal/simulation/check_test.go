@@ -138,6 +138,7 @@ func (s *sim) check() {
 	all := s.readBalances()
 	s.checkCovered(all, restoring)
 	used := s.checkUsage()
+	s.checkLimits()
 	for id := int64(1); id <= accounts; id++ {
 		b := all[id]
 		if b == nil {
@@ -312,6 +313,7 @@ func (s *sim) settled() {
 			}
 		}
 	}
+	s.settledLimits()
 	all := s.readBalances()
 	for id := int64(1); id <= accounts; id++ {
 		s.spendAll(id, all[id])

@@ -62,6 +62,7 @@
 //     they ended its epoch. Once the writer answers again, the edge serves, and the books balance.
 //  12. Of the reported batches, no more are missing in a restored ledger than bits flipped.
 //  13. A second writer that is started by mistake leaves the first alone.
+//  14. What a key with monthly credits spent is the sum of its usage; it is refused once it reached them, and not before.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
 // clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk

@@ -60,6 +60,8 @@ const (
 	keyReused
 	keyAdded
 	keyRevoked
+	keyLimited
+	limitsSettled
 	ledgerHangs
 	accessHangs
 	rowRefused
@@ -85,7 +87,7 @@ var faultNames = [faults]string{
 	"snapshot restored", "disk swapped", "edge back after days", "living node retired", "clock skew", "clock jump", "jump of the writer's clock", "days pass",
 	"writer restart", "writer crash at a write", "statement fails", "commit lost", "commit's answer lost",
 	"second writer", "second writer by mistake", "ledger restored", "ledger restored silently", "recall storm", "top-up", "negative adjustment",
-	"operator's request lost", "operator's answer lost", "change asked for again", "key used for another change", "API key added", "API key revoked",
+	"operator's request lost", "operator's answer lost", "change asked for again", "key used for another change", "API key added", "API key revoked", "key limited", "limits of keys settled",
 	"ledger hangs", "access database hangs", "access database refuses a row", "ledger refuses a row", "change pending at the access database",
 	"plan change", "suspension", "old epochs retired", "charge voided", "id asked again", "retry under its key", "message of a rogue node", "rogue node fenced", "restore claimed by a rogue node",
 	"forged reply",

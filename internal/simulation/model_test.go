@@ -101,6 +101,8 @@ type model struct {
 	gone map[int64]bool
 	// revoking has by key the writer that revoked it, and said that this is pending.
 	revoking map[int64]*writerProcess
+	// limitsUnclear says that what a key spent was added up while the writer's clock was ahead.
+	limitsUnclear bool
 	// settling says that every edge has reported since.
 	settling bool
 }

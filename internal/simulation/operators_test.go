@@ -48,7 +48,7 @@ type undisturbed struct{}
 // operator has an operator want a change, or ask again for one.
 func (s *sim) operator() {
 	id := 1 + s.random.Int64N(accounts)
-	switch s.random.IntN(12) {
+	switch s.random.IntN(13) {
 	case 0, 1:
 		s.sell(topUp, id, s.amount(60))
 	case 2:
@@ -70,6 +70,8 @@ func (s *sim) operator() {
 		s.revokeKey()
 	case 8:
 		s.hungLedger(id)
+	case 9:
+		s.limitKey(id)
 	default:
 		s.askAgainForChange()
 	}

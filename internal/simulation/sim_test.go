@@ -86,6 +86,7 @@ func newSim(t *testing.T, seed uint64, traced bool) *sim {
 	for range []int{1, 2, 2, 3, 3}[s.random.IntN(5)] {
 		s.addEdge()
 	}
+	s.limitKeys()
 	s.calm = false
 	return s
 }

@@ -229,4 +229,5 @@ func (l *Ledger) sweep(now, edges int64) {
 	for _, a := range l.accounts {
 		l.post(a, syncproto.Hour(now))
 	}
+	l.reviewKeyLimits(syncproto.Month(now))
 }

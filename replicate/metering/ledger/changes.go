@@ -52,6 +52,8 @@ type Changes struct {
 	removed    map[*Lease]bool
 	used       map[usageKey]int64
 	keys       map[int64]int64 // until when edges refuse a key for its limit
+	keyMonths  map[keyMonth]int64
+	pastMonths map[keyMonth]bool // of keys, not counted any more
 }
 
 func newChanges() *Changes {
@@ -60,13 +62,14 @@ func newChanges() *Changes {
 		past:  map[syncproto.Pool]bool{},
 		edges: map[string]*Edge{}, epochs: map[*Epoch]*Edge{}, leases: map[*Lease]bool{},
 		removed: map[*Lease]bool{}, used: map[usageKey]int64{}, keys: map[int64]int64{},
+		keyMonths: map[keyMonth]int64{}, pastMonths: map[keyMonth]bool{},
 	}
 }
 
 // Empty reports whether there is nothing to write.
 func (c *Changes) Empty() bool {
 	return c.Restoring == nil && len(c.Entries)+len(c.Unresolved)+len(c.plans)+len(c.accounts)+len(c.pools)+len(c.past)+
-		len(c.edges)+len(c.epochs)+len(c.leases)+len(c.removed)+len(c.used)+len(c.keys) == 0
+		len(c.edges)+len(c.epochs)+len(c.leases)+len(c.removed)+len(c.used)+len(c.keys)+len(c.keyMonths)+len(c.pastMonths) == 0
 }
 
 // pool notes a pool. Credits are part of their account's row.

@@ -101,6 +101,7 @@ func (l *Ledger) announceLeases(e *Edge, epoch *Epoch) {
 	for _, p := range sortedPools(epoch.leases) {
 		if !epoch.leases[p].Lost {
 			l.addNews(epoch.leases[p], false)
+			l.tellRate(e, p)
 		}
 	}
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
 	"regedge/schema"
 )
 
-// TestTheSumOfAKeyReadsItsAccountsMonth, and not all usage: each limited key is summed at a start.
-func TestTheSumOfAKeyReadsItsAccountsMonth(t *testing.T) {
+// TestTheSumOfAKeyReadsItsAccountsMonths, and not all usage: no other change is made meanwhile.
+func TestTheSumOfAKeyReadsItsAccountsMonths(t *testing.T) {
 	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
-	for query, args := range map[string][]any{selectKeyLimits: {1, 2, charge.Found, 0}, selectKeySpent: {1, 2, charge.Found, 7}} {
+	for query, args := range map[string][]any{selectLastHour: {7, 2}, selectKeySpent: {7, 2, charge.Found}} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN "+query, args...)
 		require.NoError(t, err)
 		var plan []string
@@ -28,12 +29,42 @@ func TestTheSumOfAKeyReadsItsAccountsMonth(t *testing.T) {
 			plan = append(plan, detail)
 		}
 		require.NoError(t, rows.Err())
-		require.Contains(t, strings.Join(plan, "; "), "SEARCH u USING PRIMARY KEY (account=? AND hour>? AND hour<?)")
+		require.Regexp(t, `SEARCH (u USING PRIMARY KEY \(account=\? AND hour>\?\)|usage USING PRIMARY KEY \(account=\?\))`, strings.Join(plan, "; "))
 	}
 }
 
-func TestTheHourOfAMonthIsItsFirst(t *testing.T) {
+func TestTheFirstHourOfAMonth(t *testing.T) {
 	const january1970 = 12 * 1970
-	require.EqualValues(t, 0, hourOf(january1970))
-	require.EqualValues(t, 31*24, hourOf(january1970+1))
+	require.EqualValues(t, 0, firstHour(january1970))
+	require.EqualValues(t, 31*24, firstHour(january1970+1))
+}
+
+// TestAKeyKeepsTheMonthsNearTheClock, however many others edges with wrong clocks report.
+func TestAKeyKeepsTheMonthsNearTheClock(t *testing.T) {
+	l := New(1)
+	k := &keyLimit{credits: 10, spent: map[int32]int64{}}
+	l.keyLimits[7] = k
+	now := syncproto.EndOfMonth(24_316) // the first millisecond of the next one
+	spend := func(month int32, count int64) {
+		l.countKey(now, &syncproto.Usage{Account: 1, Key: 7, Hour: firstHour(month), Outcome: charge.Found, Count: count})
+	}
+	spend(24_317, 9)
+	spend(24_316, 3)
+	for n := int32(0); n < 50; n++ {
+		spend(24_330+n, 100)
+		spend(24_300-n, 100)
+	}
+	require.Len(t, k.spent, keptMonths)
+	require.EqualValues(t, 3, k.spent[24_316])
+	require.EqualValues(t, 24_317, k.month)
+	require.Zero(t, k.until)
+	for of := range l.changes.keyMonths {
+		require.Contains(t, k.spent, of.month, "a month is written that is not counted")
+		require.NotContains(t, l.changes.pastMonths, of)
+	}
+	spend(24_317, 1)
+	require.Equal(t, syncproto.EndOfMonth(24_317), k.until)
+	spend(24_317, -1<<62)
+	spend(24_317, -1<<62)
+	require.EqualValues(t, -maxSpent, k.spent[24_317])
 }

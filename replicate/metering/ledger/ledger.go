@@ -217,6 +217,9 @@ func (l *Ledger) lease(e *Edge, epoch *Epoch, p *Pool, make bool) *Lease {
 	p.leases = append(p.leases, created)
 	l.changes.lease(created)
 	l.addNews(created, false)
+	if epoch == e.current {
+		l.tellRate(e, p.ID)
+	}
 	return created
 }
 

@@ -258,9 +258,17 @@ func TestRatesAreOfTheSession(t *testing.T) {
 	require.Empty(t, say(f.l, at, two, fresh).Others)
 	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 6}}})
 	require.Empty(t, say(f.l, at, two, fresh).Others)
-	say(f.l, at, two, fresh, syncproto.Want{Pool: creditsOf1, Target: 1})
-	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: 7}}})
-	require.Len(t, say(f.l, at, two, fresh).Others, 1, "it hears of them once it holds credits again")
+	counted := func(count int64) []syncproto.Rate {
+		return []syncproto.Rate{{Subject: 1, Minute: syncproto.Minute(at), Count: count}}
+	}
+	require.Equal(t, counted(6), say(f.l, at, two, fresh, syncproto.Want{Pool: creditsOf1, Target: 1}).Others, "it hears of them with its lease")
+	require.Empty(t, say(f.l, at, two, fresh, syncproto.Want{Pool: creditsOf1, Target: 2}).Others, "and once")
+	f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: counted(7)})
+	require.Equal(t, counted(7), say(f.l, at, two, fresh).Others)
+	again := f.l.Hello(at, two, &syncproto.Hello{Boot: 77, Epoch: two.Epoch}).Session
+	require.Equal(t, counted(7), say(f.l, at, two, again).Others, "a process that starts again has forgotten them")
+	session = f.l.Hello(at, one, &syncproto.Hello{Boot: 1, Epoch: one.Epoch}).Session
+	require.Empty(t, say(f.l, at, one, session).Others, "its own are no others'")
 }
 
 // TestCompensationsAreEntered in the account's journal.
@@ -308,6 +316,8 @@ func TestRatesOfAKeyAreToldWhereItIsServed(t *testing.T) {
 	require.Equal(t, []syncproto.Rate{rate}, f.exchange("two", n, 1).Others)
 	require.Empty(t, f.exchange("two", n, 1).Others, "told once")
 	require.Empty(t, say(f.l, at, three, idle).Others)
+	ofKey := syncproto.Pool{Kind: syncproto.NotFound, Subject: 1, Window: syncproto.Day(at)}
+	require.Equal(t, []syncproto.Rate{rate}, say(f.l, at, three, idle, syncproto.Want{Pool: ofKey, Target: 1}).Others, "now it serves it")
 	for _, minute := range []int64{1 << 46, -1 << 46} { // a broken edge's
 		f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: rate.Subject, Minute: minute, Count: 9}}})
 	}

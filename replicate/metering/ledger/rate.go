@@ -62,12 +62,31 @@ func (l *Ledger) holders(r syncproto.Rate) (leases []*Lease, ok bool) {
 // listRate lists a subject for every other edge that may get requests of it.
 func listRate(subject int64, holders []*Lease, from *Edge) {
 	for _, h := range holders {
-		to := h.edge
-		if to == from || to.current != h.epoch || to.listed[subject] {
-			continue
+		if h.edge != from && h.edge.current == h.epoch {
+			h.edge.listRate(subject)
 		}
-		to.listed[subject] = true
-		to.rates = append(to.rates, subject)
+	}
+}
+
+func (e *Edge) listRate(subject int64) {
+	if !e.listed[subject] {
+		e.listed[subject] = true
+		e.rates = append(e.rates, subject)
+	}
+}
+
+// tellRate lists the rate of a pool's subject for an edge that gets a lease of it, or a session: from then on the edge
+// may get such requests, and others have counted some in this minute.
+func (l *Ledger) tellRate(e *Edge, of syncproto.Pool) {
+	subject := of.Subject
+	switch of.Kind {
+	case syncproto.NotFound:
+		subject = syncproto.OfKey(subject)
+	case syncproto.Volume:
+		return // credits are of the same account
+	}
+	if r := l.rates[subject]; r != nil && r.total > r.counts[e] {
+		e.listRate(subject)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (l *Ledger) tables(c *Changes, now int64) []table {
 	return []table{
 		l.planRows(c), l.accountRows(c, now), poolRows(c), edgeRows(c), epochRows(c),
-		leaseRows(c), removedRows(c), pastRows(c), usageRows(c), keyRows(c), entryRows(c, now), unresolvedRows(c),
+		leaseRows(c), removedRows(c), pastRows(c), usageRows(c), keyRows(c), keyMonthRows(c), pastMonthRows(c), entryRows(c, now), unresolvedRows(c),
 	}
 }
 

@@ -235,18 +235,20 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	if err == nil {
 		w.confirmed, w.wrote = now, true
 	}
+	//mutant:key-limit-not-projected
 	w.projectKeys(keys, err)
 	return w.outcome(ctx, err)
 }
 
-// projectKeys tells edges of keys that have spent the credits of their month, or may go on, after a commit.
+// projectKeys tells edges of keys that have spent the credits of their month, or may go on, after a commit. Their limit is
+// soft: revocations go first.
 func (w *Writer) projectKeys(keys []int64, err error) {
 	for _, key := range keys {
 		if err != nil {
 			w.projector.compareAll() // the outcome is unknown
 			return
 		}
-		w.projector.add(changedRow{table: keyTable, id: key, takes: true})
+		w.projector.add(changedRow{table: keyTable, id: key})
 	}
 }
 

@@ -136,7 +136,7 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 		}
 		return l.LimitKey(ctx, tx, now, id, *body.MonthlyCredits)
 	}
-	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil || body.PerMinute != nil || body.MonthlyCredits != nil))
+	return apply(w, r, keyEdit(id, change, body.Expires != nil || body.Allowed != nil))
 }
 
 func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {

@@ -1,6 +1,8 @@
 package writer
 
 import (
+	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ type reporting struct {
 	t       *testing.T
 	w       *Writer
 	session uint64
+	epoch   uint64
 	seq     uint64
 	account int64
 }
@@ -25,8 +28,25 @@ func newReporting(t *testing.T, w *Writer, client *Client, account int64) *repor
 	_, err := client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
 	e := &reporting{t: t, w: w, account: account}
-	e.session = e.send(syncproto.Message{Hello: &syncproto.Hello{Boot: 1}}).Session
+	e.hello()
 	return e
+}
+
+func (e *reporting) hello() {
+	e.t.Helper()
+	r := e.send(syncproto.Message{Hello: &syncproto.Hello{Boot: 1, Epoch: e.epoch, Sealed: e.seq}})
+	e.session, e.epoch = r.Session, r.Epoch
+}
+
+// reload has the writer read the ledger again, as after a failed commit and at a start.
+func (e *reporting) reload() {
+	e.t.Helper()
+	again := func(ctx context.Context, _ *sql.Tx, _ int64, _ *ledger.Ledger) error {
+		e.w.reload(ctx)
+		return nil
+	}
+	require.NoError(e.t, e.w.submit(e.t.Context(), &operation{change: again, readOnly: true}))
+	e.hello()
 }
 
 func (e *reporting) send(m syncproto.Message) *syncproto.Reply {
@@ -40,7 +60,7 @@ func (e *reporting) send(m syncproto.Message) *syncproto.Reply {
 func (e *reporting) spend(key int64, at time.Time, count int64) {
 	e.t.Helper()
 	e.seq++
-	r := e.send(syncproto.Message{Sync: &syncproto.Sync{Session: e.session, Batch: &syncproto.Batch{Seq: e.seq, Of: 1, Usage: []syncproto.Usage{
+	r := e.send(syncproto.Message{Sync: &syncproto.Sync{Session: e.session, Batch: &syncproto.Batch{Seq: e.seq, Of: e.epoch, Usage: []syncproto.Usage{
 		{Account: e.account, Key: key, Hour: syncproto.Hour(at.UnixMilli()), Endpoint: charge.Companies, Outcome: charge.Found, Count: count},
 		{Account: e.account, Key: key, Hour: syncproto.Hour(at.UnixMilli()), Endpoint: charge.Companies, Outcome: charge.NotFound, Count: 1000},
 	}}}})
@@ -72,8 +92,8 @@ func TestAKeyIsLimitedOnceItSpentItsMonth(t *testing.T) {
 	end := syncproto.EndOfMonth(syncproto.Month(now.UnixMilli()))
 
 	e.spend(free.ID, now, 500)
-	e.spend(k.ID, now.AddDate(0, -2, 0), 50) // of another month
 	e.spend(k.ID, now, 9)
+	e.spend(k.ID, now.AddDate(0, -2, 0), 50) // of another month
 	require.Zero(t, limitedUntil(w, k.ID))
 	e.spend(k.ID, now, 1)
 	e.wantLimit(k.ID, end, "the tenth of ten was spent")
@@ -152,7 +172,54 @@ func TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth(t *testing.T) {
 	e.wantLimit(k.ID, end, "and when it is right again")
 }
 
-// TestAWriterThatStartsKnowsWhatKeysSpent, and one that reads the ledger again after a failed commit: both sum it up.
+// TestAClockThatWasAheadAtBothIsForgotten, once the writer's is right again: what the key spent in the true month counts,
+// and it is not refused for the month to come.
+func TestAClockThatWasAheadAtBothIsForgotten(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
+	require.NoError(t, err)
+	e := newReporting(t, w, client, account)
+	right := clock.now()
+	end := syncproto.EndOfMonth(syncproto.Month(right.UnixMilli()))
+	e.spend(k.ID, right, 2)
+	ahead := time.UnixMilli(end).AddDate(1, 0, 0)
+	clock.pass(ahead.Sub(right))
+	e.spend(k.ID, ahead, 6)
+	e.wantLimit(k.ID, syncproto.EndOfMonth(syncproto.Month(ahead.UnixMilli())), "both say that it is next year")
+	clock.pass(-ahead.Sub(right))
+	e.send(syncproto.Message{Sync: &syncproto.Sync{Session: e.session, NowMillis: right.UnixMilli()}})
+	e.wantLimit(k.ID, 0, "2 of 5 are spent")
+	e.spend(k.ID, right, 3)
+	e.wantLimit(k.ID, end, "5 of 5 are spent")
+}
+
+// TestAWriterWithAWrongClockCounts what a key spends, when it starts or when a limit is set.
+func TestAWriterWithAWrongClockCounts(t *testing.T) {
+	for _, months := range []int{-14, 1, 14} {
+		w, client, clock := runForRoles(t)
+		account, _ := keyFor(t, client)
+		e := newReporting(t, w, client, account)
+		right := clock.now()
+		k, err := client.AddKeyWith(t.Context(), account, KeySettings{})
+		require.NoError(t, err)
+		e.spend(k.ID, right, 4)
+		wrong := right.AddDate(0, months, 0).Sub(right)
+		clock.pass(wrong)
+		limit := int64(6)
+		_, err = client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &limit})
+		require.NoError(t, err)
+		e.spend(k.ID, right, 1)
+		require.Zero(t, limitedUntil(w, k.ID))
+		e.reload()
+		clock.pass(-wrong)
+		e.send(syncproto.Message{Sync: &syncproto.Sync{Session: e.session, NowMillis: right.UnixMilli()}})
+		e.spend(k.ID, right, 1)
+		e.wantLimit(k.ID, syncproto.EndOfMonth(syncproto.Month(right.UnixMilli())), "6 of 6 are spent")
+	}
+}
+
+// TestAWriterThatStartsKnowsWhatKeysSpent, and one that reads the ledger again after a failed commit.
 func TestAWriterThatStartsKnowsWhatKeysSpent(t *testing.T) {
 	w, client, clock := runForRoles(t)
 	account, _ := keyFor(t, client)
@@ -160,17 +227,8 @@ func TestAWriterThatStartsKnowsWhatKeysSpent(t *testing.T) {
 	require.NoError(t, err)
 	e := newReporting(t, w, client, account)
 	e.spend(k.ID, clock.now(), 4)
-	l, err := w.load(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, l.ChangedKeys())
-	_, err = w.config.Ledger.Exec(`UPDATE usage SET count = 5 WHERE key = ? AND outcome = 1`, k.ID)
-	require.NoError(t, err)
-	l, err = w.load(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []int64{k.ID}, l.ChangedKeys(), "it is told with the next commit")
-	_, err = w.config.Ledger.Exec(`UPDATE api_key SET revoked_at = 1 WHERE id = ?`, k.ID)
-	require.NoError(t, err)
-	l, err = w.load(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, l.ChangedKeys())
+	end := syncproto.EndOfMonth(syncproto.Month(clock.now().UnixMilli()))
+	e.reload()
+	e.spend(k.ID, clock.now(), 1)
+	e.wantLimit(k.ID, end, "4 before it was read again, and 1 since")
 }

@@ -70,6 +70,15 @@ CREATE TABLE api_key (
 
 CREATE INDEX api_key_by_account ON api_key (account);
 
+-- What keys with monthly credits spent, in their last months. The rows are the sums of their usage, so
+-- that no start of a writer has to add it up.
+CREATE TABLE key_month (
+  key   INTEGER NOT NULL REFERENCES api_key (id),
+  month INTEGER NOT NULL, -- 12 × year + month - 1
+  spent INTEGER NOT NULL,
+  PRIMARY KEY (key, month)
+) STRICT, WITHOUT ROWID;
+
 -- Append-only. The entries of an account add up to its balance plus spent - posted.
 CREATE TABLE credit_entry (
   id      INTEGER PRIMARY KEY,
