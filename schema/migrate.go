@@ -3,9 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -51,7 +49,7 @@ func migrate(ctx context.Context, db *sql.DB, database Database, steps []migrati
 		return &NewerError{database, version, len(steps)}
 	}
 	if version == len(steps) {
-		return checkTables(ctx, db, database, steps)
+		return checkLayout(ctx, db, database, steps)
 	}
 	for _, s := range steps[version:] {
 		if err := applyUnlocked(ctx, db, database, s); err != nil {
@@ -61,35 +59,7 @@ func migrate(ctx context.Context, db *sql.DB, database Database, steps []migrati
 	return nil
 }
 
-// createTable finds the names of the tables that a migration makes.
-var createTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
-
-// checkTables refuses a database that was made while a migration had not yet all of its tables: before the first
-// release, migrations grow. Without this check, what uses such a table would fail one by one, later.
-func checkTables(ctx context.Context, db *sql.DB, database Database, steps []migration) error {
-	var names []string
-	for _, s := range steps {
-		for _, found := range createTable.FindAllStringSubmatch(s.sql, -1) {
-			names = append(names, found[1])
-		}
-	}
-	list, err := json.Marshal(names)
-	if err != nil {
-		return err
-	}
-	var missing string
-	const query = `SELECT coalesce(group_concat(value, ', '), '') FROM json_each(?)
-		WHERE value NOT IN (SELECT name FROM sqlite_schema WHERE type = 'table')`
-	if err := db.QueryRowContext(ctx, query, string(list)).Scan(&missing); err != nil {
-		return fmt.Errorf("look for the tables of the %s database: %w", database, err)
-	}
-	if missing != "" {
-		return fmt.Errorf("the %s database was made by a regedge before the first release, and lacks %s: make it anew", database, missing)
-	}
-	return nil
-}
-
-// Check returns nil if db is at the version that this program knows. It is for programs that
+// Check returns nil if db is at the version that this program knows, with all tables and columns. It is for programs that
 // must not migrate: the error is a *NewerError for a newer database, an *OtherError for one
 // that is not the expected one, and else names the commands that migrate it.
 func Check(ctx context.Context, db *sql.DB, database Database) error {
@@ -107,7 +77,7 @@ func Check(ctx context.Context, db *sql.DB, database Database) error {
 		return fmt.Errorf("the %s database has schema version %d, this program needs %d: let its owner (import, push or writer) of this version open it once",
 			database, version, len(steps))
 	}
-	return nil
+	return checkLayout(ctx, db, database, steps)
 }
 
 // A migration that meets a lock is retried: a libSQL server does not wait for locks, and the

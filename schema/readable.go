@@ -12,14 +12,21 @@ import (
 var oldestReadable = map[Database]int{Registry: 1, Access: 1}
 
 // CheckReadable returns nil if this program can read db: it is the expected database (else an
-// *OtherError), at most one version newer than this program knows (else a *NewerError), and
-// not older than oldestReadable.
+// *OtherError), at most one version newer than this program knows (else a *NewerError),
+// not older than oldestReadable, and access has all columns of that version.
 func CheckReadable(ctx context.Context, db *sql.DB, database Database) error {
 	version, err := Version(ctx, db, database)
 	if err != nil {
 		return err
 	}
-	return Readable(database, database, version)
+	if err := Readable(database, database, version); err != nil || database != Access {
+		return err
+	}
+	steps, err := migrations(files, database) // readers use all of access; what of the registry they do not is for push
+	if err != nil {
+		return err
+	}
+	return checkLayout(ctx, db, database, steps[:oldestReadable[database]])
 }
 
 // Readable is CheckReadable for a result of SelectVersion.

@@ -40,14 +40,33 @@ func TestMigrateMakesEveryDatabase(t *testing.T) {
 	}
 }
 
-// TestADatabaseFromBeforeTheFirstReleaseIsRefused: its version is the same, but tables came since.
+// TestADatabaseFromBeforeTheFirstReleaseIsRefused: its version is the same, but tables and columns came since.
 func TestADatabaseFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
-	db, ctx := openTemp(t), context.Background()
-	require.NoError(t, Migrate(ctx, db, Ledger))
-	_, err := db.Exec("DROP TABLE notice; DROP TABLE owner_token")
-	require.NoError(t, err)
-	require.EqualError(t, Migrate(ctx, db, Ledger),
-		"the ledger database was made by a regedge before the first release, and lacks owner_token, notice: make it anew")
+	for name, c := range map[string]struct {
+		database    Database
+		older, want string
+	}{
+		"tables": {Ledger, "DROP TABLE notice; DROP TABLE owner_token",
+			"the ledger database was made by a regedge before the first release, and lacks table notice, table owner_token: make it anew"},
+		"columns": {Ledger, "ALTER TABLE api_key DROP COLUMN limited_until; ALTER TABLE api_key DROP COLUMN allowed; DROP TABLE request_log",
+			"the ledger database was made by a regedge before the first release, and lacks column allowed of table api_key, column limited_until of table api_key, table request_log: make it anew"},
+		"access": {Access, "ALTER TABLE api_key DROP COLUMN limited_until",
+			"the access database was made by a regedge before the first release, and lacks column limited_until of table api_key: make it anew, empty: the writer fills it from the ledger"},
+		"registry": {Registry, "ALTER TABLE pushing DROP COLUMN dirty",
+			"the registry database was made by a regedge before the first release, and lacks column dirty of table pushing: make it anew, by an import"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, ctx := openTemp(t), context.Background()
+			require.NoError(t, Migrate(ctx, db, c.database))
+			_, err := db.Exec(c.older)
+			require.NoError(t, err)
+			require.EqualError(t, Migrate(ctx, db, c.database), c.want)
+			require.EqualError(t, Check(ctx, db, c.database), c.want)
+			if c.database == Access {
+				require.EqualError(t, CheckReadable(ctx, db, c.database), c.want)
+			}
+		})
+	}
 }
 
 func TestMigrateWaitsForAnotherWriter(t *testing.T) {
@@ -257,6 +276,11 @@ func TestMigrateMakesARemoteDatabase(t *testing.T) {
 			require.NoError(t, Migrate(ctx, db, database), "a second run")
 			require.Equal(t, before, dumpVersions(t, db))
 			requireOnly(t, db, database)
+			if database == Access {
+				_, err := db.Exec("ALTER TABLE api_key DROP COLUMN limited_until")
+				require.NoError(t, err)
+				require.ErrorContains(t, Migrate(ctx, db, database), "lacks column limited_until of table api_key")
+			}
 		})
 	}
 }
