@@ -52,6 +52,21 @@ func (p *pusher) count(c change) {
 	}
 }
 
+// foresee counts for a dry run what a push would write beside the differences: the whole search, where it is
+// written again.
+func (p *pusher) foresee(ctx context.Context) error {
+	if !p.report.NewGeneration {
+		return nil
+	}
+	var all int64
+	if err := p.local.QueryRowContext(ctx, `SELECT count(*) FROM search_name`).Scan(&all); err != nil {
+		return fmt.Errorf("count the search entries: %w", err)
+	}
+	entries := &p.report.Counts[entry-1]
+	entries.Other = all - entries.Fresh
+	return nil
+}
+
 // countAll counts the records for a primary that has none.
 func (p *pusher) countAll(ctx context.Context) error {
 	rows, err := p.local.QueryContext(ctx, selectKinds)

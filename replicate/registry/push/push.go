@@ -179,8 +179,11 @@ func (p *pusher) run(ctx context.Context) error {
 		return err
 	}
 	p.report.NewGeneration = !p.report.Whole && before.needsNewGeneration(changes)
-	if err := p.confirm(ctx, before); err != nil || p.config.DryRun {
+	if err := p.confirm(ctx, before); err != nil {
 		return err
+	}
+	if p.config.DryRun {
+		return p.foresee(ctx)
 	}
 	if err := p.begin(ctx, before); err != nil {
 		return err

@@ -196,8 +196,13 @@ func TestARebuiltSearchIsWrittenAsAWhole(t *testing.T) {
 		// A name that comes first moves all others when the index is rebuilt.
 		f.edit([]string{"*"}, fmt.Sprintf(`INSERT INTO company (cin, company_name, status, as_of, last_updated)
 			VALUES ('U99999KA2025PTC99999%d', 'A%d', 'ACTIVE', '2025-01-01', 5)`, round, round))
+		dry := f.config(f.snapshot())
+		dry.DryRun = true
+		foreseen, err := Run(t.Context(), dry)
+		require.NoError(t, err)
 		report := f.push()
 		require.True(t, report.NewGeneration)
+		require.Equal(t, report.Counts, foreseen.Counts)
 		require.EqualValues(t, 1, report.Counts[0].Fresh)
 		require.Zero(t, report.Counts[2].Other)
 	}
