@@ -169,3 +169,49 @@ func TestAConnectionThatIsHandedOverTooLateIsClosed(t *testing.T) {
 	_, err = h.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 }
+
+// TestWhoConnectsDuringTheEndIsToldSo: the connection would else wait for a request that nobody answers.
+func TestWhoConnectsDuringTheEndIsToldSo(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	l := newConnections(listener, slog.New(slog.DiscardHandler))
+	l.draining.Store(true)
+	client, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	c, err := l.Accept()
+	require.NoError(t, err)
+	require.Equal(t, ended, c.(*connection).state.Load())
+	_, err = client.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	require.False(t, c.(*connection).begin())
+
+	l.draining.Store(false)
+	other, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer other.Close()
+	_, err = l.Accept()
+	require.NoError(t, err)
+	require.NoError(t, l.closeAll())
+	_, err = other.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NoError(t, l.wait(t.Context()))
+}
+
+// TestAServerWithoutDescriptorsWaits between its attempts, longer each time up to a second.
+func TestAServerWithoutDescriptorsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := accept(&exhausted{newHandOverClosed(), 10}, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.Equal(t, (5+10+20+40+80+160+320+640+1000+1000)*time.Millisecond, time.Since(began))
+	})
+}
+
+// newHandOverClosed is a listener that is closed.
+func newHandOverClosed() net.Listener {
+	h := newHandOver(nil)
+	h.Close()
+	return h
+}

@@ -34,6 +34,7 @@ func TestFullServerAnswersOverloaded(t *testing.T) {
 			first <- response.StatusCode
 		}()
 		<-entered
+		require.Equal(t, 1.0, r.measured(t, "regedge_requests_in_flight"))
 		response, body := r.get(t, "/v1/llps/b")
 		require.Equal(t, 503, response.StatusCode)
 		require.Equal(t, handler.Overloaded, code(t, body))

@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
@@ -202,4 +204,37 @@ func TestLinesOfManyRequestsAreNotMixed(t *testing.T) {
 	running.Wait()
 	require.NoError(t, buffer.Flush())
 	require.Equal(t, bytes.Repeat(line, writers*each), to.Bytes())
+}
+
+// full is a disk without room.
+type full struct{ tried int }
+
+func (f *full) Write([]byte) (int, error) {
+	f.tried++
+	return 0, syscall.ENOSPC
+}
+
+// TestLinesForWhichThereIsNoRoomAreLost: they would else fill the memory.
+func TestLinesForWhichThereIsNoRoomAreLost(t *testing.T) {
+	disk := &full{}
+	buffer := server.NewLogBuffer(disk)
+	long := bytes.Repeat([]byte("x"), 64<<10)
+	for range 3 {
+		_, err := buffer.Write(long)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	}
+	require.NoError(t, buffer.Flush(), "nothing is left")
+	require.Equal(t, 3, disk.tried)
+}
+
+// TestTheLastLinesAreWrittenAtTheEnd.
+func TestTheLastLinesAreWrittenAtTheEnd(t *testing.T) {
+	var to bytes.Buffer
+	buffer := server.NewLogBuffer(&to)
+	_, err := buffer.Write([]byte("the last\n"))
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	buffer.Run(ended, time.Hour)
+	require.Equal(t, "the last\n", to.String())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
+	"regedge/handler/charge"
 	"regedge/handler/ident"
 )
 
@@ -104,5 +105,26 @@ func TestALargeBodyIsNotKept(t *testing.T) {
 		e.response.Body = make([]byte, 0, size)
 		e.reset()
 		require.Equal(t, kept, cap(e.response.Body) > 0, size)
+	}
+}
+
+// TestLookupsAreNamedAsTheyAreCharged: the log of a key shows both.
+func TestLookupsAreNamedAsTheyAreCharged(t *testing.T) {
+	for target, want := range map[string]charge.Endpoint{
+		"/v1/companies/x": charge.Companies, "/v1/directors/x": charge.Directors, "/v1/llps/x": charge.LLPs,
+		"/v1/search/companies?name=x": charge.SearchCompanies, "/v1/search/llps?name=x": charge.SearchLLPs,
+	} {
+		require.Equal(t, want.String(), endpointNames[routeOf(target)], target)
+	}
+	require.Equal(t, routeOther, routeOf("/v1/search/x"))
+}
+
+// TestOutcomesAreCountedByWhoHasToDoSomething.
+func TestOutcomesAreCountedByWhoHasToDoSomething(t *testing.T) {
+	for status, want := range map[int]string{
+		200: "answered", 204: "answered", 399: "answered", 400: "invalid", 401: "refused", 402: "refused", 403: "refused", 404: "not_found",
+		405: "invalid", 414: "invalid", 429: "refused", 431: "invalid", 500: "failed", 503: "failed",
+	} {
+		require.Equal(t, want, outcomeNames[outcomeOf(status)], status)
 	}
 }

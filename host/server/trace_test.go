@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -94,6 +95,14 @@ func TestLookupsAreTraced(t *testing.T) {
 			require.Equal(t, []bool{false, true, true, false}, failed)
 			require.Equal(t, "from-the-answerer", spans.Spans()[0].Attributes["regedge.request_id"])
 			require.Equal(t, "internal_error", spans.Spans()[1].Attributes["regedge.code"])
+			logged := 0
+			for _, line := range r.log.lines() {
+				if strings.Contains(line, `"trace_id":`) {
+					require.Contains(t, line, `"trace_id":"`+spans.Spans()[0].Trace+`"`)
+					logged++
+				}
+			}
+			require.Equal(t, 4, logged)
 			require.Equal(t, "_OTHER", spans.Spans()[3].Attributes["http.request.method"])
 			require.Len(t, inside, 7)
 			for n, s := range inside {

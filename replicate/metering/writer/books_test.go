@@ -186,3 +186,48 @@ func TestPlansAreListedByTheirRate(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, slices.IsSortedFunc(plans, func(a, b Plan) int { return cmp.Compare(a.PerMinute, b.PerMinute) }), "%v", plans)
 }
+
+// TestAPersonIsEitherOfAnAccountOrAnOperator: an invitation makes nobody the other.
+func TestAPersonIsEitherOfAnAccountOrAnOperator(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, _ := keyFor(t, client)
+	_, err := w.config.Ledger.Exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES ('op@example.com', '', NULL, 1, 0)`)
+	require.NoError(t, err)
+	_, err = client.Invite(t.Context(), "op@example.com", account)
+	require.ErrorIs(t, err, ErrTaken)
+	_, err = client.InviteAndReset(t.Context(), "op@example.com", 0)
+	require.NoError(t, err)
+	var resets bool
+	require.NoError(t, w.config.Ledger.QueryRow(`SELECT resets FROM invitation`).Scan(&resets))
+	require.True(t, resets)
+	body := `{"email":"both@example.com","account":` + decimal(account) + `,"operator":true}`
+	require.Equal(t, http.StatusBadRequest, answerTo(w, firstOperator, http.MethodPost, "/v1/invitations", strings.NewReader(body)).Code)
+}
+
+// TestANodesTokenIsItsOwn: a new one of another node leaves it, and a retired node gets none.
+func TestANodesTokenIsItsOwn(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	tokens := map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		node, err := client.AddNode(t.Context(), name)
+		require.NoError(t, err)
+		tokens[name] = node.Token
+	}
+	fresh, err := client.NewNodeToken(t.Context(), "a")
+	require.NoError(t, err)
+	tokens["a"] = fresh.Token
+	node, err := client.RetireNode(t.Context(), "b", true)
+	require.NoError(t, err)
+	require.False(t, node.Retired, "only what it had before is written off")
+	_, err = client.RetireNode(t.Context(), "c", false)
+	require.NoError(t, err)
+	_, err = client.NewNodeToken(t.Context(), "c")
+	require.ErrorIs(t, err, ErrRetired)
+	_, err = client.RetireNode(t.Context(), "d", false)
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, w.readTokens(t.Context())) // as the next writer does
+	for name, token := range tokens {
+		_, err := clientOf(w, token).Report(t.Context(), Report{})
+		require.NoError(t, err, name)
+	}
+}

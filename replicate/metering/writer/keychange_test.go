@@ -1,8 +1,10 @@
 package writer
 
 import (
+	"context"
 	"crypto/sha256"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -161,5 +163,68 @@ func TestAWriterThatStartsRepairsEndsAndOldSecrets(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.projector.compareTables(t.Context()))
 		require.Equal(t, want, readAccessKey(t, w, k.ID), damage)
+	}
+}
+
+// TestAnOldSecretIsNotShownOfAKeyThatEnded: it is as dead as the key.
+func TestAnOldSecretIsNotShownOfAKeyThatEnded(t *testing.T) {
+	_, client, _ := runForRoles(t)
+	_, key := keyFor(t, client)
+	rotated, err := client.RotateKey(t.Context(), key.ID, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, key.Shown, rotated.OldShown)
+	revoked, err := client.RevokeKey(t.Context(), key.ID)
+	require.NoError(t, err)
+	require.Empty(t, revoked.OldShown)
+	require.Nil(t, revoked.OldEnds)
+}
+
+// TestWhatTakesAccessFromAKeyIsProjectedFirst, and what only names it is not.
+func TestWhatTakesAccessFromAKeyIsProjectedFirst(t *testing.T) {
+	allowed, rate, credits, name := []string{"192.0.2.1"}, int64(1), int64(1), "other"
+	for what, c := range map[string]struct {
+		change func(*Client, int64) error
+		takes  bool
+	}{
+		"networks": {func(c *Client, id int64) error {
+			_, err := c.ChangeKey(context.Background(), id, KeyChange{Allowed: &allowed})
+			return err
+		}, true},
+		"a rate": {func(c *Client, id int64) error {
+			_, err := c.ChangeKey(context.Background(), id, KeyChange{PerMinute: &rate})
+			return err
+		}, true},
+		"credits": {func(c *Client, id int64) error {
+			_, err := c.ChangeKey(context.Background(), id, KeyChange{MonthlyCredits: &credits})
+			return err
+		}, true},
+		"an end": {func(c *Client, id int64) error {
+			_, err := c.ChangeKey(context.Background(), id, KeyChange{Expires: new(time.Now().Add(24 * time.Hour))})
+			return err
+		}, true},
+		"a name": {func(c *Client, id int64) error {
+			_, err := c.ChangeKey(context.Background(), id, KeyChange{Name: &name})
+			return err
+		}, false},
+		"a secret at once": {func(c *Client, id int64) error { _, err := c.RotateKey(context.Background(), id, 0); return err }, true},
+		"a secret later": {func(c *Client, id int64) error {
+			_, err := c.RotateKey(context.Background(), id, time.Hour)
+			return err
+		}, false},
+		"the key": {func(c *Client, id int64) error { _, err := c.RevokeKey(context.Background(), id); return err }, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, client, _ := runForRoles(t)
+			_, key := keyFor(t, client)
+			for _, statement := range []string{`UPDATE`, `DELETE`} {
+				_, err := w.config.Access.Exec(`CREATE TRIGGER refuse_` + statement + ` BEFORE ` + statement + ` ON api_key BEGIN SELECT raise(ABORT, 'no'); END`)
+				require.NoError(t, err)
+			}
+			require.NoError(t, c.change(client, key.ID), what)
+			w.projector.mu.Lock()
+			defer w.projector.mu.Unlock()
+			require.NotEmpty(t, w.projector.pending, what)
+			require.Equal(t, c.takes, w.projector.pending[0].takes, what)
+		})
 	}
 }

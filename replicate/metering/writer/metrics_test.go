@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -103,5 +104,8 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.NoError(t, err)
 	got = scrapeWriter(t, restored)
 	require.Equal(t, 1.0, got["regedge_writer_restoring"])
+	wal, err := os.Stat(filepath.Join(dir, "ledger.db-wal"))
+	require.NoError(t, err)
+	require.EqualValues(t, wal.Size(), got[`regedge_writer_ledger_bytes{file="wal"}`])
 	require.Equal(t, 1.0, got[`regedge_writer_nodes{state="awaited"}`])
 }

@@ -199,3 +199,61 @@ func TestTheTimeOfARequestIsInItsID(t *testing.T) {
 		require.False(t, ok, wrong)
 	}
 }
+
+// TestWhatNoEdgeServesIsNotLogged: each is refused for one reason alone.
+func TestWhatNoEdgeServesIsNotLogged(t *testing.T) {
+	now := time.UnixMilli(1_790_000_000_123)
+	fine := Served{ID: requestID(now, 1), Key: 7, Endpoint: "llps", Status: 200, Code: "", Credits: 1}
+	require.True(t, fine.valid(now))
+	for reason, change := range map[string]func(*Served){
+		"no id":                   func(s *Served) { s.ID = "x" },
+		"a clock that is ahead":   func(s *Served) { s.ID = requestID(now.Add(clockAhead), 1) },
+		"a week ago":              func(s *Served) { s.ID = requestID(now.Add(-keptFor), 1) },
+		"no key":                  func(s *Served) { s.Key = 0 },
+		"no endpoint":             func(s *Served) { s.Endpoint = "none" },
+		"a status below all":      func(s *Served) { s.Status = 99 },
+		"a status above all":      func(s *Served) { s.Status = 600 },
+		"a long code":             func(s *Served) { s.Code = strings.Repeat("x", 65) },
+		"a code for the terminal": func(s *Served) { s.Code = "\x1b[2J" },
+		"a credit given":          func(s *Served) { s.Credits = -1 },
+		"two credits":             func(s *Served) { s.Credits = 2 },
+	} {
+		changed := fine
+		change(&changed)
+		require.False(t, changed.valid(now), reason)
+	}
+	for _, change := range []func(*Served){
+		func(s *Served) { s.ID = requestID(now.Add(clockAhead-time.Millisecond), 1) }, func(s *Served) { s.ID = requestID(now.Add(time.Second-keptFor), 1) },
+		func(s *Served) { s.Status = 599 }, func(s *Served) { s.Code = strings.Repeat("x", 64) }, func(s *Served) { s.Credits = 0 },
+	} {
+		changed := fine
+		change(&changed)
+		require.True(t, changed.valid(now), "%+v", changed)
+	}
+}
+
+// TestAnEdgeSendsSoManyRequestsAtATime; more of them are dropped, and nothing of one without a token is read.
+func TestAnEdgeSendsSoManyRequestsAtATime(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	_, key := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	served := make([]Served, 2*MaxRequests)
+	for n := range served {
+		served[n] = Served{ID: requestID(clock.now(), n), Key: key.ID, Endpoint: "llps", Status: 200}
+	}
+	require.ErrorIs(t, clientOf(w, "").SendRequests(t.Context(), served), ErrUnauthorized)
+	require.Empty(t, w.requests.waiting)
+	require.NoError(t, clientOf(w, node.Token).SendRequests(t.Context(), served))
+	require.Len(t, w.requests.waiting, MaxRequests)
+	require.Equal(t, "one", w.requests.waiting[0].Node)
+}
+
+// TestTheLogOfRequestsIsTrimmedAlsoAfterAClockWasSetBack: it would else wait until the time comes again.
+func TestTheLogOfRequestsIsTrimmedAlsoAfterAClockWasSetBack(t *testing.T) {
+	w, _ := openUnrun(t)
+	w.requests.trimmed = w.config.Now().Add(time.Hour)
+	w.requests.idle = idleTurns
+	require.NoError(t, w.requests.turn(t.Context()))
+	require.Equal(t, w.config.Now(), w.requests.trimmed)
+}

@@ -1,0 +1,104 @@
+package writer
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAClientAsksForWhatItIsTold: a name can't lead to another path, and an address may end in a slash.
+func TestAClientAsksForWhatItIsTold(t *testing.T) {
+	var asked string
+	see := func(r *http.Request) (*http.Response, error) {
+		asked = r.Method + " " + r.URL.RequestURI()
+		return answers(200, `{}`)(r)
+	}
+	s := scripted{see, see, see, see, see}
+	client := NewClient("http://writer/", "token", &http.Client{Transport: &s})
+	for _, c := range []struct {
+		ask  func() error
+		want string
+	}{
+		{func() error { _, err := client.RetireNode(t.Context(), "a/../b", false); return err }, "POST /v1/nodes/a%2F..%2Fb/retire"},
+		{func() error { _, err := client.NewNodeToken(t.Context(), "a/b"); return err }, "POST /v1/nodes/a%2Fb/token"},
+		{func() error { _, err := client.EndToken(t.Context(), "a?b"); return err }, "DELETE /v1/tokens/a%3Fb"},
+		{func() error { _, err := client.CreditUnresolved(t.Context(), "a/b"); return err }, "POST /v1/unresolved/a%2Fb/credit"},
+		{func() error { _, err := client.KeyPage(t.Context(), 7, ListQuery{Search: "a&b", Limit: 2}); return err }, "GET /v1/accounts/7/keys?limit=2&search=a%26b"},
+	} {
+		require.NoError(t, c.ask())
+		require.Equal(t, c.want, asked)
+	}
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	require.Equal(t, "?account=7&from=2026-01-01T00%3A00%3A00Z&to=2026-01-01T01%3A00%3A00Z", UsageQuery{Account: 7, From: from, To: from.Add(time.Hour)}.encode())
+	require.Equal(t, 10*time.Second, NewClient("http://writer", "token", nil).http.Timeout, "a writer that hangs holds up nobody for ever")
+}
+
+// TestAnIdempotencyKeyIsOfOneOperator: another one would get the answer, and with it a secret.
+func TestAnIdempotencyKeyIsOfOneOperator(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	a, err := first.AddToken(t.Context(), "a", RoleAll, time.Hour)
+	require.NoError(t, err)
+	ab, err := first.AddToken(t.Context(), "ab", RoleAll, time.Hour)
+	require.NoError(t, err)
+	add := func(token string, keys ...string) (status int, replayed string) {
+		r := httptest.NewRequest(http.MethodPost, "/v1/nodes", strings.NewReader(`{"name":"node-`+token[len(token)-8:]+`"}`))
+		r.Header.Set("Authorization", "Bearer "+token)
+		for _, key := range keys {
+			r.Header.Add(IdempotencyHeader, key)
+		}
+		answer := httptest.NewRecorder()
+		w.Handler().ServeHTTP(answer, r)
+		return answer.Code, answer.Header().Get(ReplayedHeader)
+	}
+	const key = "the-same-key-of-two"
+	status, _ := add(a.Token, "b"+key)
+	require.Equal(t, http.StatusOK, status)
+	status, replayed := add(ab.Token, key)
+	require.Equal(t, http.StatusOK, status, "it is no other change under the first one's key")
+	require.Empty(t, replayed)
+	status, _ = add(a.Token, key+"-1", key+"-2")
+	require.Equal(t, http.StatusBadRequest, status, "two keys name no change")
+}
+
+// TestWordsOfIndianScriptsAreNames: some need joiners.
+func TestWordsOfIndianScriptsAreNames(t *testing.T) {
+	for _, name := range []string{"க்‌ஷ", "क्‍ष"} {
+		require.True(t, strings.ContainsAny(name, "\u200c\u200d"))
+		require.True(t, Printable(name), name)
+	}
+}
+
+// TestAllKeysOfAnAccountAreListed, over several pages.
+func TestAllKeysOfAnAccountAreListed(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, _ := keyFor(t, client)
+	_, err := w.config.Ledger.Exec(`INSERT INTO api_key (account, name, hash, shown, created_at, revoked_at)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT ?, '', CAST('made up ' || i AS BLOB), 'abcd', 0, 0 FROM n`, maxPage, account)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	keys, err := client.Keys(ctx, account)
+	require.NoError(t, err)
+	require.Len(t, keys, maxPage+1)
+}
+
+// TestACallerInTheProcessLeavesWhenItsTimeIsOver, as one with a network does.
+func TestACallerInTheProcessLeavesWhenItsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Hour) })
+		client := NewClient("http://writer", "token", &http.Client{Transport: InProcess(hangs)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := client.Plans(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		time.Sleep(time.Hour)
+	})
+}
