@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -127,4 +129,62 @@ func TestOutcomesAreCountedByWhoHasToDoSomething(t *testing.T) {
 	} {
 		require.Equal(t, want, outcomeNames[outcomeOf(status)], status)
 	}
+}
+
+// TestNobodyPaysForARefusal, a page, or what is no request; sandbox and accounts have their own rates.
+func TestNobodyPaysForARefusal(t *testing.T) {
+	account, sandbox := Bill{Account: 1, Key: 1}, Bill{Sandbox: true}
+	for _, c := range []struct {
+		route  route
+		status int
+		bill   Bill
+		unpaid bool
+	}{
+		{routeLLPs, 200, account, false}, {routeLLPs, 404, account, false}, {routeLLPs, 402, account, false}, {routeLLPs, 429, account, true},
+		{routeLLPs, 200, sandbox, false}, {routeLLPs, 404, sandbox, false}, {routeLLPs, 429, sandbox, true},
+		{routeLLPs, 401, Bill{}, true}, {routeOther, 404, Bill{}, true}, {routeLLPs, 204, Bill{}, true}, {routePage, 200, Bill{}, true},
+		{routeInvalid, 400, account, true}, {routeInvalid, 200, account, true}, {routePage, 200, sandbox, true},
+	} {
+		e := &exchange{route: c.route, bill: c.bill}
+		e.response.Status = c.status
+		require.Equal(t, c.unpaid, e.unpaid(), "%+v", c)
+	}
+}
+
+// TestAKeyIsPacedFromManyAddresses, by its refusals alone, and a client behind a trusted proxy by its own address.
+func TestAKeyIsPacedFromManyAddresses(t *testing.T) {
+	s, _ := without(t, Config{})
+	key := ident.NewKey(func(p []byte) { clear(p) })
+	answered := func(address, key string, status int) {
+		e := exchanges.New().(*exchange)
+		e.client, e.response.Status, e.route = address, status, routeLLPs
+		e.request.Headers = append(e.request.Headers, handler.Header{Name: "Authorization", Value: "Bearer " + key})
+		s.pace(e, &peer{text: "10.0.0.1"})
+	}
+	for n := range 2 * unpaidBurst {
+		answered(fmt.Sprint("192.0.2.", n), key, 429)
+		answered("198.51.100.1", key, 401)
+	}
+	now := time.Now()
+	require.Positive(t, s.paces.unpaidKey.early(s.shares.place(key), now))
+	require.Positive(t, s.paces.unpaidAddress.early(s.shares.place("198.51.100.1"), now))
+	require.LessOrEqual(t, s.paces.unpaidAddress.early(s.shares.place("198.51.100.1"), now), longestHold, "and no longer")
+	require.Zero(t, s.paces.unpaidAddress.early(s.shares.place("10.0.0.1"), now), "the proxy")
+	require.Zero(t, s.paces.unpaidAddress.early(s.shares.place("192.0.2.7"), now))
+}
+
+// TestWhoComesEarlyWaitsForTheNextInterval, with a burst before and a longest time.
+func TestWhoComesEarlyWaitsForTheNextInterval(t *testing.T) {
+	p := &pace{burst: 3, interval: time.Second, longest: 4 * time.Second}
+	now := time.Unix(1_790_000_000, 0)
+	var waits []time.Duration
+	for range 9 {
+		waits = append(waits, p.note(7, now))
+	}
+	second := time.Second
+	require.Equal(t, []time.Duration{0, 0, 0, second, 2 * second, 3 * second, 4 * second, 4 * second, 4 * second}, waits)
+	require.Equal(t, 4*second, p.early(7, now))
+	require.Zero(t, p.early(8, now), "another place")
+	require.Equal(t, 2*second, p.note(7, now.Add(3*second)))
+	require.Zero(t, p.early(7, now.Add(5*second)))
 }
