@@ -85,8 +85,25 @@ func TestAConnectionIsHeldUpForSecondsAtMost(t *testing.T) {
 				began := time.Now()
 				held.wait()
 				require.Equal(t, c.after, time.Since(began))
-				(&counted{of: held.of}).hold(time.Hour) // a trusted proxy
+				proxy := &counted{of: held.of}
+				proxy.hold(time.Hour)
+				require.Zero(t, proxy.until.Load(), "its connections carry the requests of others")
 			})
 		})
 	}
+}
+
+// TestANewConnectionIsNoWayOut for an address that is held up.
+func TestANewConnectionIsNoWayOut(t *testing.T) {
+	s, _ := without(t, Config{})
+	connect := func() bool {
+		c := &counted{address: "192.0.2.1"}
+		s.paceConnection(c)
+		return c.until.Load() > 0
+	}
+	require.False(t, connect())
+	for range 2 * unpaidBurst {
+		s.paces.unpaidAddress.note(s.shares.place("192.0.2.1"), time.Now())
+	}
+	require.True(t, connect())
 }

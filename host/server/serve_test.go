@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/julienschmidt/httprouter"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -187,4 +189,50 @@ func TestWhoComesEarlyWaitsForTheNextInterval(t *testing.T) {
 	require.Zero(t, p.early(8, now), "another place")
 	require.Equal(t, 2*second, p.note(7, now.Add(3*second)))
 	require.Zero(t, p.early(7, now.Add(5*second)))
+}
+
+// shown serves a request for a page, and returns its exchange.
+func shown(s *Server, method, target string, fields ...handler.Header) *exchange {
+	e := exchanges.New().(*exchange)
+	e.request.Method, e.request.Target, e.request.Authority = method, target, "h"
+	e.request.Headers = append(e.request.Headers, fields...)
+	s.serve(e, "192.0.2.1")
+	return e
+}
+
+// TestAPageGetsAllFieldsOfItsRequest, and is shown as what it says it is.
+func TestAPageGetsAllFieldsOfItsRequest(t *testing.T) {
+	var got []string
+	s, _ := without(t, Config{Pages: func(r *httprouter.Router) {
+		r.GET("/page", func(_ http.ResponseWriter, q *http.Request, _ httprouter.Params) { got = q.Header.Values("X-Twice") })
+	}})
+	e := shown(s, "GET", "/page", handler.Header{Name: "x-twice", Value: "a"}, handler.Header{Name: "X-Twice", Value: "b"})
+	require.Equal(t, 200, e.response.Status)
+	require.Equal(t, []string{"a", "b"}, got)
+	require.Equal(t, "nosniff", valueOf(e.response.Headers, "X-Content-Type-Options"))
+	require.Equal(t, "no-store", valueOf(shown(s, "GET", "/readyz").response.Headers, "Cache-Control"))
+	for _, method := range []string{"PUT", "DELETE", "PATCH", "OPTIONS", "BREW"} {
+		require.Equal(t, 405, shown(s, method, "/page").response.Status, method)
+	}
+}
+
+// TestARefusedLargePageCountsNoLonger: the others would have no place after as many refusals.
+func TestARefusedLargePageCountsNoLonger(t *testing.T) {
+	s, _ := without(t, Config{Pages: func(r *httprouter.Router) {
+		r.GET("/large", func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
+			w.Write(make([]byte, maxReusedBytes+1))
+		})
+	}})
+	var sending []*exchange
+	for range maxLarge {
+		sending = append(sending, shown(s, "GET", "/large"))
+	}
+	for range 3 {
+		e := shown(s, "GET", "/large")
+		require.Equal(t, 503, e.response.Status)
+		require.Nil(t, e.written)
+	}
+	sending[0].written()
+	require.Equal(t, 200, shown(s, "GET", "/large").response.Status)
+	require.EqualValues(t, maxLarge, s.large.Load())
 }

@@ -1,8 +1,14 @@
 package writer
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
 )
 
@@ -150,6 +157,10 @@ func TestHealthCountsTheNodesInContact(t *testing.T) {
 		return health.Live
 	}
 	require.Equal(t, 1, live())
+	nodes, err := client.Nodes(t.Context())
+	require.NoError(t, err)
+	require.True(t, nodes[0].Seen.Equal(clock.now().Truncate(time.Millisecond)), "%+v", nodes[0])
+	require.Zero(t, nodes[1].Seen)
 	clock.pass(time.Hour)
 	require.Zero(t, live())
 }
@@ -230,4 +241,100 @@ func TestANodesTokenIsItsOwn(t *testing.T) {
 		_, err := clientOf(w, token).Report(t.Context(), Report{})
 		require.NoError(t, err, name)
 	}
+}
+
+// TestANodeIsShownWithWhatItHasLeased, of which what it has in earlier epochs is stale.
+func TestANodeIsShownWithWhatItHasLeased(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	session := withEdge(t, w)
+	require.NoError(t, w.ledger.AddAccount(1, "scale"))
+	require.NoError(t, w.ledger.ChangeCredits(w.now(), 1, 100, ledger.EntryBought, ""))
+	want := syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: 1}, Target: 10, Urgent: true}
+	edge := w.ledger.Edge("one")
+	require.Equal(t, syncproto.OK, w.ledger.Sync(w.now(), edge, &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}}).Status)
+	n := Node{Name: "one"}
+	n.addLedger(w.ledger, w.now())
+	require.EqualValues(t, 10, n.Leased)
+	require.Zero(t, n.Stale)
+}
+
+// TestANodeIsCountedAsFencedWhenItIs.
+func TestANodeIsCountedAsFencedWhenItIs(t *testing.T) {
+	var log bytes.Buffer
+	o := newOffenders(time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	for n := range fenceAfter {
+		require.Zero(t, o.count())
+		o.note("one", ErrMalformed)
+		require.Equal(t, n+1 < fenceAfter, strings.Contains(log.String(), fmt.Sprint("count=", n+1)))
+	}
+	require.Equal(t, 1, o.count())
+	require.True(t, o.fenced("one"))
+	require.False(t, o.fenced("two"))
+}
+
+// TestALimitOfRowsIsKeptOverPages.
+func TestALimitOfRowsIsKeptOverPages(t *testing.T) {
+	read := func(_ context.Context, q ListQuery) (Page[int], error) {
+		require.LessOrEqual(t, q.Limit, maxPage)
+		return Page[int]{Data: make([]int, q.Limit), Next: "more"}, nil
+	}
+	rows, next, err := AllOf(t.Context(), ListQuery{}, 700, read)
+	require.NoError(t, err)
+	require.Len(t, rows, 700)
+	require.Equal(t, "more", next)
+	_, err = readListQuery(httptest.NewRequest(http.MethodGet, "/?search="+strings.Repeat("x", 200), nil))
+	require.NoError(t, err)
+	_, err = readListQuery(httptest.NewRequest(http.MethodGet, "/?search="+strings.Repeat("x", 201), nil))
+	require.ErrorIs(t, err, ErrMalformed)
+}
+
+// TestWhoMayMakeNoKeyIsToldWhenTheOldestIsADayOld.
+func TestWhoMayMakeNoKeyIsToldWhenTheOldestIsADayOld(t *testing.T) {
+	w, _ := openUnrun(t)
+	_, err := w.config.Ledger.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'starter', 0, 0)`)
+	require.NoError(t, err)
+	_, err = w.config.Ledger.Exec(`INSERT INTO api_key (account, name, hash, shown, created_at, revoked_at)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT 1, '', CAST('made up ' || i AS BLOB), 'abcd', i * 60000, 0 FROM n`, newKeysADay)
+	require.NoError(t, err)
+	tx, err := w.config.Ledger.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	const hours = 3_600_000
+	var throttled *throttledError
+	require.ErrorAs(t, mayAddKey(t.Context(), tx, 20*hours, 1), &throttled)
+	require.Equal(t, 4*time.Hour+time.Minute, throttled.wait)
+	require.NoError(t, mayAddKey(t.Context(), tx, 24*hours+60_000, 1))
+}
+
+// TestConnectionsToAServerAreGivenBack after each change.
+func TestConnectionsToAServerAreGivenBack(t *testing.T) {
+	w, _ := openUnrun(t)
+	w.local = false
+	change := func(context.Context, *sql.Tx, int64, *ledger.Ledger) error { return nil }
+	require.NoError(t, w.commitChange(t.Context(), &operation{change: change}))
+	require.Zero(t, w.config.Ledger.Stats().InUse)
+}
+
+// TestALookIsNoCommit: it would cost a sync of the disk each time.
+func TestALookIsNoCommit(t *testing.T) {
+	w, _ := openUnrun(t)
+	done := make(chan error, 1)
+	go func() {
+		_, err := clientOf(w, firstOperator).Health(t.Context())
+		done <- err
+	}()
+	op := <-w.ops
+	require.True(t, op.readOnly)
+	op.done <- nil
+	require.NoError(t, <-done)
+}
+
+// TestAnActHasTheAddressOfItsClient, as the proxy before the writer says.
+func TestAnActHasTheAddressOfItsClient(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	w.config.Client = func(*http.Request) string { return "192.0.2.9" }
+	account, _ := keyFor(t, client)
+	audit := readAs[Page[AuditEntry]](t, w, "/v1/audit?account="+decimal(account))
+	require.Equal(t, "192.0.2.9", audit.Data[0].Address)
 }

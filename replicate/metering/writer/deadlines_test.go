@@ -170,3 +170,18 @@ func TestAProjectionUnderWayIsAwaitedAtTheEnd(t *testing.T) {
 		require.Equal(t, endGrace, time.Since(began))
 	})
 }
+
+// TestAStatementOfTheProjectionIsBounded: a server that hangs ends it after five seconds.
+func TestAStatementOfTheProjectionIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := projectorOf(t, nil)
+		p.access.SetMaxOpenConns(1)
+		conn, err := p.access.Conn(t.Context())
+		require.NoError(t, err)
+		defer conn.Close()
+		began := time.Now()
+		err = p.drop(t.Context(), projection[planTable], []any{"none"})
+		require.True(t, hangs(err), err)
+		require.Equal(t, rowLimit, time.Since(began))
+	})
+}

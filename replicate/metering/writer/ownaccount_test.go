@@ -55,14 +55,24 @@ func TestAnOwnersTokenReadsAndChangesItsAccount(t *testing.T) {
 	w, first, _ := runForRoles(t)
 	ann := newHousehold(t, first, "ann", RoleAll)
 	require.True(t, strings.HasPrefix(ann.token, "reg_owner_"))
-	_, err := w.config.Ledger.Exec(`INSERT INTO pool (kind, subject, time_window, compensated, spent, lost) VALUES (?, ?, ?, 0, 7, 0)`,
-		syncproto.Volume, ann.account, syncproto.Month(w.now()))
-	require.NoError(t, err)
+	for kind, spent := range map[syncproto.Kind][2]int64{syncproto.Volume: {7, 70}, syncproto.Volume + 1: {700, 7000}} {
+		for back, n := range spent {
+			_, err := w.config.Ledger.Exec(`INSERT INTO pool (kind, subject, time_window, compensated, spent, lost) VALUES (?, ?, ?, 0, ?, 0)`,
+				kind, ann.account, syncproto.Month(w.now())-int32(back), n)
+			require.NoError(t, err)
+		}
+	}
 
 	answer, _ := ownAsk(w, ann.token, "GET", "/v1/account", "")
 	var own OwnAccount
 	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &own))
 	require.Equal(t, []any{"ann", int64(100), int64(100), 1, "starter", int64(7)}, []any{own.Name, own.Balance, own.Bought, own.Keys, own.Plan.ID, own.MonthUsed})
+	_, err := w.config.Ledger.Exec(`UPDATE account SET bought = 100, spent = 20, lost = 3, leased = 7`)
+	require.NoError(t, err)
+	answer, _ = ownAsk(w, ann.token, "GET", "/v1/account", "")
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &own))
+	require.Equal(t, own.Bought+own.Compensated, own.Balance+own.Spent+own.Lost, "%+v", own)
+	require.EqualValues(t, 77, own.Balance, "what is leased can be spent")
 
 	answer, _ = ownAsk(w, ann.token, "POST", "/v1/account/keys", `{"name":"second"}`, IdempotencyHeader, "one-change-of-ann")
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
