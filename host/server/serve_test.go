@@ -236,3 +236,11 @@ func TestARefusedLargePageCountsNoLonger(t *testing.T) {
 	require.Equal(t, 200, shown(s, "GET", "/large").response.Status)
 	require.EqualValues(t, maxLarge, s.large.Load())
 }
+
+// TestWhatTheLibrarySaysIsLoggedWithoutWhatClientsSent, and only for those who look for it.
+func TestWhatTheLibrarySaysIsLoggedWithoutWhatClientsSent(t *testing.T) {
+	var log bytes.Buffer
+	quiet{slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}.Printf("error when serving %q", "SECRET")
+	require.Contains(t, log.String(), "level=DEBUG")
+	require.NotContains(t, log.String(), "SECRET")
+}

@@ -147,3 +147,76 @@ func TestACallerLearnsWhatBecameOfItsChange(t *testing.T) {
 		require.Equal(t, time.Second+outcomeLimit, time.Since(began))
 	})
 }
+
+// TestAComparisonWhoseRowsAreRefusedIsMadeAgain: the access database lacks them still.
+func TestAComparisonWhoseRowsAreRefusedIsMadeAgain(t *testing.T) {
+	p := projectorOf(t, nil)
+	_, err := p.access.Exec(`CREATE TRIGGER refuse BEFORE INSERT ON plan WHEN NEW.id = 'scale' BEGIN SELECT raise(ABORT, 'no'); END`)
+	require.NoError(t, err)
+	require.ErrorContains(t, p.compareIfAsked(t.Context()), "put plan scale")
+	require.True(t, p.compare)
+	_, err = p.access.Exec(`DROP TRIGGER refuse`)
+	require.NoError(t, err)
+	require.NoError(t, p.compareIfAsked(t.Context()))
+	require.False(t, p.compare)
+}
+
+// TestAComparisonThatIsAskedForMeanwhileIsMade after the one under way, which may have read before.
+func TestAComparisonThatIsAskedForMeanwhileIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := projectorOf(t, nil)
+		p.access.SetMaxOpenConns(1)
+		conn, err := p.access.Conn(t.Context())
+		require.NoError(t, err)
+		result := make(chan error, 1)
+		go func() { result <- p.compareIfAsked(t.Context()) }()
+		synctest.Wait()
+		changes, _ := p.behind()
+		require.Equal(t, 1, changes, "it counts while it goes on")
+		p.compareAll()
+		require.NoError(t, conn.Close())
+		require.NoError(t, <-result)
+		require.True(t, p.compare)
+	})
+}
+
+// TestPausesBeginAnewAfterASuccess: the next failure may be a short one.
+func TestPausesBeginAnewAfterASuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pauses []time.Duration
+		p := projectorOf(t, func(pause time.Duration) time.Duration { pauses = append(pauses, pause); return pause })
+		rename := func(from, to string) {
+			_, err := p.access.Exec(`ALTER TABLE ` + from + ` RENAME TO ` + to)
+			require.NoError(t, err)
+		}
+		rename("plan", "away")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { p.run(ctx); close(ended) }()
+		time.Sleep(2 * time.Second)
+		rename("away", "plan")
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []time.Duration{leastPause, 2 * leastPause, 4 * leastPause}, pauses)
+		rename("plan", "away")
+		p.compareAll()
+		time.Sleep(leastPause / 2)
+		require.Equal(t, leastPause, pauses[len(pauses)-1])
+		cancel()
+		<-ended
+	})
+}
+
+// TestTwoPagesAreComparedAsFarAsBothGo: rows behind would be taken for missing, and deleted.
+func TestTwoPagesAreComparedAsFarAsBothGo(t *testing.T) {
+	page := func(n int, last int64) []row {
+		rows := make([]row, n)
+		rows[n-1][0] = last
+		return rows
+	}
+	full, part := page(comparedRows, 50), page(comparedRows-1, 40)
+	require.Equal(t, int64(50), wholeUpTo(full, part))
+	require.Equal(t, int64(50), wholeUpTo(part, full))
+	require.Equal(t, int64(50), wholeUpTo(full, page(comparedRows, 60)))
+	require.Equal(t, int64(50), wholeUpTo(page(comparedRows, 60), full))
+	require.Nil(t, wholeUpTo(part, part))
+}
