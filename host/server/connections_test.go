@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -191,12 +192,14 @@ func TestWhoConnectsDuringTheEndIsToldSo(t *testing.T) {
 	other, err := net.Dial("tcp", listener.Addr().String())
 	require.NoError(t, err)
 	defer other.Close()
-	_, err = l.Accept()
+	c, err = l.Accept()
 	require.NoError(t, err)
 	require.NoError(t, l.closeAll())
+	require.NoError(t, other.SetReadDeadline(time.Now().Add(5*time.Second)))
 	_, err = other.Read(make([]byte, 1))
-	require.Error(t, err)
+	require.ErrorIs(t, err, io.EOF)
 	require.NoError(t, l.wait(t.Context()))
+	runtime.KeepAlive(c) // a collected connection is closed too
 }
 
 // TestAServerWithoutDescriptorsWaits between its attempts, longer each time up to a second.

@@ -157,6 +157,7 @@ func TestNobodyPaysForARefusal(t *testing.T) {
 func TestAKeyIsPacedFromManyAddresses(t *testing.T) {
 	s, _ := without(t, Config{})
 	key := ident.NewKey(func(p []byte) { clear(p) })
+	unknown := ident.NewKey(func(p []byte) { p[0] = 1 })
 	answered := func(address, key string, status int) {
 		e := exchanges.New().(*exchange)
 		e.client, e.response.Status, e.route = address, status, routeLLPs
@@ -165,10 +166,11 @@ func TestAKeyIsPacedFromManyAddresses(t *testing.T) {
 	}
 	for n := range 2 * unpaidBurst {
 		answered(fmt.Sprint("192.0.2.", n), key, 429)
-		answered("198.51.100.1", key, 401)
+		answered("198.51.100.1", unknown, 401)
 	}
 	now := time.Now()
 	require.Positive(t, s.paces.unpaidKey.early(s.shares.place(key), now))
+	require.Zero(t, s.paces.unpaidKey.early(s.shares.place(unknown), now), "anybody can send it")
 	require.Positive(t, s.paces.unpaidAddress.early(s.shares.place("198.51.100.1"), now))
 	require.LessOrEqual(t, s.paces.unpaidAddress.early(s.shares.place("198.51.100.1"), now), longestHold, "and no longer")
 	require.Zero(t, s.paces.unpaidAddress.early(s.shares.place("10.0.0.1"), now), "the proxy")
