@@ -218,3 +218,19 @@ func newHandOverClosed() net.Listener {
 	h.Close()
 	return h
 }
+
+// TestAConnectionThatBeginsToWaitDuringTheEndIsEnded: the drain has looked at it before.
+func TestAConnectionThatBeginsToWaitDuringTheEndIsEnded(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	c := &connection{Conn: server, peer: &peer{}, of: newConnections(nil, slog.New(slog.DiscardHandler))}
+	require.True(t, c.begin())
+	c.await()
+	require.Equal(t, waiting, c.state.Load())
+	require.True(t, c.begin())
+	c.of.draining.Store(true)
+	c.await()
+	require.Equal(t, ended, c.state.Load())
+	require.False(t, c.begin())
+	require.True(t, c.lingers.Load())
+}

@@ -3,9 +3,11 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -245,4 +247,26 @@ func TestWhatTheLibrarySaysIsLoggedWithoutWhatClientsSent(t *testing.T) {
 	quiet{slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}.Printf("error when serving %q", "SECRET")
 	require.Contains(t, log.String(), "level=DEBUG")
 	require.NotContains(t, log.String(), "SECRET")
+}
+
+// TestALineHasTheTimeOfItsRequest in microseconds.
+func TestALineHasTheTimeOfItsRequest(t *testing.T) {
+	s, log := without(t, Config{})
+	e := exchanges.New().(*exchange)
+	e.response.Status = 200
+	s.record(e, 1500*time.Microsecond)
+	require.Contains(t, log.String(), "duration_us=1500 ")
+}
+
+// TestBothProtocolsHaveAllDeadlines: a client that holds a connection without one would hold it for ever.
+func TestBothProtocolsHaveAllDeadlines(t *testing.T) {
+	s, _ := without(t, Config{ReadHeaderTimeout: time.Second, WriteTimeout: 2 * time.Second, IdleTimeout: 3 * time.Second, MaxHeaderBytes: 5000, TLS: new(tls.Config)})
+	listener := newHandOver(&net.TCPAddr{})
+	one := s.newPlain(listener).(plain)
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, []time.Duration{one.ReadTimeout, one.WriteTimeout, one.IdleTimeout})
+	require.Equal(t, 5000, one.ReadBufferSize)
+	two := s.newSecure(listener).(*secure)
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, []time.Duration{two.http2.ReadTimeout, two.http2.WriteTimeout, two.http2.IdleTimeout})
+	require.Equal(t, []string{"h2", "http/1.1"}, two.config.NextProtos)
+	require.Empty(t, s.config.TLS.NextProtos, "the configuration is its caller's")
 }

@@ -1,9 +1,12 @@
 package writer
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,7 +67,12 @@ func TestAPathThatIsNoneIsNotMended(t *testing.T) {
 // TestWhyTheLedgerCannotBeReadIsNotSent: the text may hold its address. The token may be good all the same.
 func TestWhyTheLedgerCannotBeReadIsNotSent(t *testing.T) {
 	w, _ := openUnrun(t)
+	var log bytes.Buffer
+	w.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	require.NoError(t, w.config.Ledger.Close())
+	require.GreaterOrEqual(t, answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/4711", nil).Code, 500)
+	require.Contains(t, log.String(), "route=/v1/accounts/:id ", "the log has the cause, and no more of the path than that")
+	require.NotContains(t, log.String(), "4711")
 	for token, path := range map[string]string{"reg_owner_any": "/v1/account", firstOperator: "/v1/plans"} {
 		answer := answerTo(w, token, http.MethodGet, path, nil)
 		require.NotContains(t, answer.Body.String(), "closed", path)
@@ -202,4 +210,29 @@ func TestMessagesWhoseCallersHaveGoneAreForgotten(t *testing.T) {
 	w.held = []*operation{gone, waits}
 	w.everySecond(t.Context())
 	require.Equal(t, []*operation{waits}, w.held)
+}
+
+// TestTokensAreCheckedWhileTheyChange.
+func TestTokensAreCheckedWhileTheyChange(t *testing.T) {
+	w, _ := openUnrun(t)
+	var running sync.WaitGroup
+	for n := range 4 {
+		running.Go(func() {
+			for i := range 200 {
+				name := fmt.Sprint("node-", n, "-", i)
+				w.setToken(name, sha256.Sum256([]byte(name)))
+				r := httptest.NewRequest(http.MethodPost, SyncPath, nil)
+				r.Header.Set("Authorization", "Bearer "+name)
+				if got, ok := w.edgeOf(r); !ok || got != name {
+					t.Error("no token of", name)
+				}
+				w.offenders.note(name, ErrMalformed)
+				if w.offenders.fenced(name) {
+					t.Error(name, "is fenced")
+				}
+			}
+		})
+	}
+	running.Wait()
+	require.Zero(t, w.offenders.count())
 }

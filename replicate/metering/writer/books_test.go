@@ -338,3 +338,27 @@ func TestAnActHasTheAddressOfItsClient(t *testing.T) {
 	audit := readAs[Page[AuditEntry]](t, w, "/v1/audit?account="+decimal(account))
 	require.Equal(t, "192.0.2.9", audit.Data[0].Address)
 }
+
+// TestAnAddressThatNoMailCarriesIsNone: RFC 5321 allows 254 bytes.
+func TestAnAddressThatNoMailCarriesIsNone(t *testing.T) {
+	const domain = "@example.com"
+	longest := strings.Repeat("a", 254-len(domain)) + domain
+	require.Equal(t, longest, CanonicalEmail(longest))
+	require.Empty(t, CanonicalEmail("a"+longest))
+}
+
+// TestEveryFieldOfAPlanReachesTheEdges.
+func TestEveryFieldOfAPlanReachesTheEdges(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	for _, p := range []Plan{
+		{ID: "own", APIAccess: true, PerMinute: 1, MonthlyVolume: 2, Email: true}, {ID: "own", PerMinute: 3, MonthlyVolume: 4, Phone: true},
+		{ID: "own", APIAccess: true, PerMinute: 3, MonthlyVolume: 4, Email: true, Phone: true},
+	} {
+		set, err := client.SetPlan(t.Context(), p)
+		require.NoError(t, err)
+		require.False(t, set.Pending)
+		known, err := scanPlan(w.config.Access.QueryRow(selectPlans + ` WHERE id = 'own'`))
+		require.NoError(t, err)
+		require.Equal(t, p, known)
+	}
+}
