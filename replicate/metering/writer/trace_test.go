@@ -27,7 +27,7 @@ func (s *tracing) Sample(traceparent string) (trace.SpanContext, bool) {
 	return trace.SpanContext{}, true
 }
 
-// trace makes a writer trace all, and returns its spans.
+// traceAll makes a writer trace all, and returns its spans.
 func traceAll(w *Writer) (*tracing, *tracetest.InMemoryExporter) {
 	spans := tracetest.NewInMemoryExporter()
 	tracer := &tracing{Tracer: sdk.NewTracerProvider(sdk.WithSyncer(spans)).Tracer("test")}
@@ -39,7 +39,7 @@ func traceAll(w *Writer) (*tracing, *tracetest.InMemoryExporter) {
 func attributesOf(s tracetest.SpanStub) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }
