@@ -187,13 +187,13 @@ func TestACallerThatLeavesIsNotToldThatEdgesKnow(t *testing.T) {
 	require.False(t, awaitProjection(ended, &pendingRow{projected: make(chan struct{})}))
 }
 
-// TestAKeyThatSpentItsMonthIsProjectedFirst, and compared when nobody knows whether that was stored.
-func TestAKeyThatSpentItsMonthIsProjectedFirst(t *testing.T) {
+// TestAKeyThatSpentItsMonthIsProjectedBehindRevocations, and compared when nobody knows whether that was stored.
+func TestAKeyThatSpentItsMonthIsProjectedBehindRevocations(t *testing.T) {
 	w := &Writer{projector: projectorOf(t, nil)}
 	require.NoError(t, w.projector.compareIfAsked(t.Context()))
 	w.projectKeys([]int64{5}, nil)
 	require.Len(t, w.projector.pending, 1)
-	require.True(t, w.projector.pending[0].takes)
+	require.False(t, w.projector.pending[0].takes)
 	require.False(t, w.projector.compare)
 	w.projectKeys([]int64{5}, errors.New("connection lost"))
 	require.True(t, w.projector.compare)
