@@ -26,8 +26,9 @@ type inode struct {
 	data   []byte
 	onDisk []byte
 	end    int // of what was written; zeros may follow
-	// cut is the lowest size to which the file was truncated since the last sync, -1 for none.
-	cut int
+	// cut is the lowest size to which the file was truncated since the last sync, -1 for none; cutMeanwhile since the
+	// one that is under way began.
+	cut, cutMeanwhile int
 	// poisoned says that a sync failed: nothing more reaches the disk, whatever later syncs
 	// of the same process return.
 	poisoned bool
@@ -223,7 +224,7 @@ func (n *inode) syncUpTo(begun []byte, end int) {
 	if len(n.onDisk) > size {
 		onDisk = append(onDisk, n.onDisk[size:]...)
 	}
-	n.onDisk = onDisk
+	n.onDisk, n.cut = onDisk, n.cutMeanwhile
 	n.setDurable(min(end, n.end))
 }
 
@@ -268,14 +269,22 @@ func (n *inode) clean() bool {
 
 func (n *inode) truncate(size int) {
 	n.fold()
-	if size < len(n.data) && (n.cut < 0 || size < n.cut) {
-		n.cut = size
+	if size < len(n.data) {
+		n.cut, n.cutMeanwhile = lowest(n.cut, size), lowest(n.cutMeanwhile, size)
 	}
 	n.data, n.end = slices.Clone(n.data[:size]), min(n.end, size)
 	n.durable, n.snapshot, n.shown = min(n.durable, size), min(n.snapshot, size), min(n.shown, size)
 	if bytes.HasPrefix(n.onDisk, n.data) { // what the sync lost is gone
 		n.poisoned = false
 	}
+}
+
+// lowest is the lower one of two sizes, of which the first may be -1 for none.
+func lowest(cut, size int) int {
+	if cut < 0 {
+		return size
+	}
+	return min(cut, size)
 }
 
 // unmount ends a process's use of the disk.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -40,9 +41,12 @@ func (m mount) List() ([]string, error) {
 }
 
 func (m mount) Open(name string) (io.ReadCloser, error) {
-	n := m.files[name]
-	if m.process.dead || n == nil {
+	if m.process.dead {
 		return nil, errDead
+	}
+	n := m.files[name]
+	if n == nil {
+		return nil, fs.ErrNotExist
 	}
 	n.fold()
 	return io.NopCloser(bytes.NewReader(n.data)), nil
@@ -194,6 +198,7 @@ func (f *file) Sync() error {
 func (f *file) sync() error {
 	f.inode.fold()
 	begun, end := slices.Clone(f.inode.data), f.inode.end
+	f.inode.cutMeanwhile = -1
 	p := f.mount.process
 	if !p.flushing || !p.mayHang(12) {
 		f.inode.sync()

@@ -37,7 +37,7 @@ type reportArchive struct {
 	marked  int64                          // of which a frame says so
 	unsaved []byte                         // the frames that follow them, without masks
 	broken  bool                           // what follows them in the file may differ from unsaved
-	suspect bool                           // the file has more than what is durable, and a sync of that failed
+	suspect map[int32]bool                 // the days whose files have batches of which a sync failed
 	swept   int32                          // the day on which old files were last deleted
 	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence
 }
@@ -151,7 +151,7 @@ func (a *reportArchive) turn(day int32) error {
 func (a *reportArchive) open() error {
 	found, err := a.each(a.day, func(uint64, *syncproto.Batch) {})
 	good := found.end
-	if err == nil && a.suspect {
+	if err == nil && a.suspect[a.day] && good > 0 { // else the file is gone
 		err = a.copy(good)
 	}
 	if err != nil {
@@ -162,10 +162,13 @@ func (a *reportArchive) open() error {
 		return err
 	}
 	if err := errors.Join(file.Truncate(good), file.Sync(), a.dir.Sync()); err != nil {
-		a.suspect = good > 0
+		if good > 0 {
+			a.suspect[a.day] = true
+		}
 		return errors.Join(err, file.Close())
 	}
-	a.file, a.saved, a.marked, a.broken, a.suspect = file, good, 0, len(a.unsaved) > 0, false
+	delete(a.suspect, a.day)
+	a.file, a.saved, a.marked, a.broken = file, good, 0, len(a.unsaved) > 0
 	return nil
 }
 

@@ -23,7 +23,7 @@ func FuzzArchive(f *testing.F) {
 		require.NoError(t, err)
 		d.files[archiveName(archiveDay)].Write(content)
 		before := batches(t, content)
-		a := reportArchive{dir: d}
+		a := reportArchive{dir: d, suspect: map[int32]bool{}}
 		next := &syncproto.Batch{Seq: 1 << 40, Of: 7}
 		require.NoError(t, a.add(7, next, archiveDay))
 		require.NoError(t, a.close())

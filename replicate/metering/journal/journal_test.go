@@ -344,6 +344,31 @@ func TestAnArchiveThatFailedToSyncIsCopied(t *testing.T) {
 	}
 }
 
+// TestADayBeginsAfterASyncThatFailed: the file of the new day is not there yet to be copied, nor is one that was deleted,
+// and that of the day before is still to be distrusted.
+func TestADayBeginsAfterASyncThatFailed(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Archive(1, batchOf(1), 100, 100))
+	again, _, _, _ := opened(t, d, k)
+	failed := d.files[archiveName(100)]
+	d.syncErr = errors.New("input/output error")
+	require.ErrorIs(t, again.Archive(1, batchOf(2), 100, 100), d.syncErr)
+	d.syncErr = nil
+	require.NoError(t, again.Archive(1, batchOf(3), 101, 100))
+	require.NoError(t, again.Rotate(snapshotOf("all")))
+	require.NoError(t, again.Archive(1, batchOf(4), 100, 100), "the clock was set back")
+	require.NotSame(t, failed, d.files[archiveName(100)])
+
+	third, _, _, _ := opened(t, d, k)
+	d.syncErr = errors.New("input/output error")
+	require.ErrorIs(t, third.Archive(1, batchOf(5), 100, 100), d.syncErr)
+	d.syncErr = nil
+	require.NoError(t, d.Remove(archiveName(100)))
+	require.NoError(t, third.Archive(1, batchOf(6), 100, 100))
+	require.NotNil(t, archivedBatch(t, third, 1, 5))
+}
+
 func FuzzReplay(f *testing.F) {
 	d, k := newDisk(), &recorder{}
 	j, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
