@@ -96,7 +96,7 @@ func retireQuestion(name string, oldEpochs bool) func(context.Context, *writer.C
 		}
 		at := slices.IndexFunc(nodes, func(n writer.Node) bool { return n.Name == name })
 		if at < 0 {
-			return "", fmt.Errorf("there is no node %s", shown(name))
+			return "", unknown(fmt.Errorf("there is no node %s", shown(name)))
 		}
 		n := nodes[at]
 		switch {

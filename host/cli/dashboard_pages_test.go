@@ -53,7 +53,7 @@ func (h *household) seed() (owner, operator, guest []string) {
 	pending, err := h.client.Invite(h.T.Context(), "eve@example.com", account)
 	require.NoError(h.T, err)
 	at := fmt.Sprint("/accounts/", account)
-	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor", "/settings/tokens", "/settings/webhook", "/settings/api"},
+	return []string{"/", "/keys", "/keys/1/revoke", "/keys/1", "/usage", "/credits", "/activity", "/settings", "/settings/two-factor", "/settings/tokens", "/settings/webhook", "/settings/api", "/requests"},
 		[]string{"/accounts", at, at + "/suspension", at + "/usage", at + "/credits", "/people", "/people/1/remove", "/edges", "/api", "/activity"},
 		[]string{"/sign-in", writer.InvitationPath + pending.Token, "/none"}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"regedge/host/hint"
@@ -62,12 +63,31 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.Is(err, writer.ErrUnknownPlan):
 		return hint.With(err, "regedge plan list shows the plans")
+	case errors.Is(err, writer.ErrNotFound):
+		return unknown(err)
 	case errors.As(err, &stranger):
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
 	case errors.As(err, &otherName):
 		return hint.With(err, "use a name of its certificate, or give it this one too: regedge trust machine writer --host NAME,…")
 	case errors.As(err, &refused):
 		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
+	}
+	return err
+}
+
+// unknown adds to the error for what there is not the command that lists what there is. The writer's answer names in
+// its words alone what that is.
+func unknown(err error) error {
+	for _, known := range []struct{ what, lists string }{
+		{"account", "regedge account list shows the accounts"},
+		{"key", "regedge key list ACCOUNT shows the keys of an account, with their ids"},
+		{"node", "regedge node list shows the nodes"},
+		{"token", "regedge trust operator list shows the tokens"},
+		{"such charge in doubt", "regedge credit doubts shows them"},
+	} {
+		if strings.Contains(err.Error(), "there is no "+known.what) {
+			return hint.With(err, "%s", known.lists)
+		}
 	}
 	return err
 }
