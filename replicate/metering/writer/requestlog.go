@@ -43,6 +43,8 @@ const (
 	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in one, and
 	// mostExpired in a turn.
 	trimmedKeys, expired, mostExpired = 200, 10_000, 1_000_000
+	// searched is how many requests of all keys are searched for a page, and searchedKeys how many keys of an account.
+	searched, searchedKeys = 10_000, 50
 	// clockAhead is how much later than now a request may be, by the clock of its edge.
 	clockAhead = time.Minute
 )
@@ -273,17 +275,23 @@ func (l *requestLog) expire(ctx context.Context, first string) error {
 	return nil // the next turn goes on
 }
 
-// Of some keys, all of their requests are read, so that they are found by the primary key; of all keys, the newest by
-// the index of ids. What is before ?1 is asked for, and what matches ?2; ?4 is 0, or the key, and ?5 the account.
+// Requests of a key or an account are found by the primary key, of all keys by the index of ids, newest first. What is
+// before ?1 is asked for, and what matches ?2; ?4 is 0, or the key, and ?5 the account. A search of all
+// keys reads the index alone for what does not match. Of an account, active keys come first, then the newest.
 const (
 	requestColumns  = `SELECT r.id, k.account, r.key, r.node, r.endpoint, r.status, r.code, r.credits `
 	requestsMatch   = ` WHERE r.id < ?1 AND (?2 = '%%' OR r.id LIKE ?2 ESCAPE '\' OR r.code LIKE ?2 ESCAPE '\') AND (?4 = 0 OR r.key = ?4) AND (?5 = 0 OR k.account = ?5)`
 	requestsNewest  = ` ORDER BY r.id DESC LIMIT ?3`
-	requestsOfSome  = requestColumns + `FROM api_key k CROSS JOIN request_log r ON r.key = k.id` + requestsMatch
-	requestsOfAll   = requestColumns + `FROM request_log r INDEXED BY request_log_by_id CROSS JOIN api_key k ON k.id = r.key` + requestsMatch
-	requestsByKey   = requestsOfSome + ` AND k.id = ?4` + requestsNewest
-	requestsOfOwner = requestsOfSome + ` AND k.account = ?5` + requestsNewest
-	requestByID     = requestsOfAll + ` AND r.id = ?6` + requestsNewest
+	requestsByKey   = requestColumns + `FROM api_key k CROSS JOIN request_log r ON r.key = k.id` + requestsMatch + ` AND k.id = ?4` + requestsNewest
+	requestsOfOwner = requestColumns + `FROM (SELECT id, account FROM api_key WHERE account = ?5
+		ORDER BY revoked_at IS NOT NULL, coalesce(expires_at, 1 << 60) DESC, id DESC LIMIT ?6) k CROSS JOIN request_log r ON r.key = k.id` + requestsMatch + requestsNewest
+	requestByID = requestColumns + `FROM request_log r INDEXED BY request_log_by_id CROSS JOIN api_key k ON k.id = r.key` + requestsMatch + ` AND r.id = ?6` + requestsNewest
+	// requestsOfAll has the end of the part that is read as ?4.
+	requestsOfAll = requestColumns + `FROM (SELECT key, id FROM request_log INDEXED BY request_log_by_id
+			WHERE id < ?1 AND id >= ?4 AND (?2 = '%%' OR id LIKE ?2 ESCAPE '\' OR code LIKE ?2 ESCAPE '\') ORDER BY id DESC LIMIT ?3) f
+		CROSS JOIN request_log r ON r.key = f.key AND r.id = f.id CROSS JOIN api_key k ON k.id = r.key` + requestsNewest
+	// searchedPart is the last of the next requests that a search of all keys reads, ?2 of them; NULL when there are fewer.
+	searchedPart = `SELECT (SELECT id FROM request_log INDEXED BY request_log_by_id WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2 - 1)`
 )
 
 // RequestQuery says of which key's or account's requests a page is; 0 for all.
@@ -306,7 +314,8 @@ func (c *Client) SendRequests(ctx context.Context, served []Served) error {
 	return err
 }
 
-// ListRequests is RequestPage, from the ledger itself.
+// ListRequests is RequestPage, from the ledger itself. A search of all keys reads a part of the log for a page, so that
+// it takes no longer than another: a page may then have few requests or none, and a Next at which the search goes on.
 func ListRequests(ctx context.Context, db querier, of RequestQuery, q ListQuery) (Page[Request], error) {
 	if q.Limit == 0 {
 		q.Limit = defaultPage
@@ -319,15 +328,29 @@ func ListRequests(ctx context.Context, db querier, of RequestQuery, q ListQuery)
 		before = "~" // behind all
 	}
 	id := strings.ToUpper(q.Search)
-	query, args := requestsOfAll+requestsNewest, []any{before, q.pattern(), q.more(), of.Key, of.Account}
+	args := []any{before, q.pattern(), q.more(), of.Key, of.Account}
 	switch _, whole := timeOfRequest(id); {
 	case whole:
-		query, args = requestByID, append(args, id)
+		return requestPage(ctx, db, q, requestByID, append(args, id)...)
 	case of.Key != 0:
-		query = requestsByKey
+		return requestPage(ctx, db, q, requestsByKey, args...)
 	case of.Account != 0:
-		query = requestsOfOwner
+		return requestPage(ctx, db, q, requestsOfOwner, append(args, searchedKeys)...)
+	case q.Search == "":
+		return requestPage(ctx, db, q, requestsOfAll, before, q.pattern(), q.more(), "")
 	}
+	var last sql.NullString
+	if err := db.QueryRowContext(ctx, searchedPart, before, searched).Scan(&last); err != nil {
+		return Page[Request]{}, err
+	}
+	p, err := requestPage(ctx, db, q, requestsOfAll, before, q.pattern(), q.more(), last.String)
+	if p.Next == "" {
+		p.Next = last.String // the search goes on there
+	}
+	return p, err
+}
+
+func requestPage(ctx context.Context, db querier, q ListQuery, query string, args ...any) (Page[Request], error) {
 	rows, err := collect(ctx, db, query, args, scanRequest)
 	return pageOf(q, rows, func(r Request) string { return r.ID }), err
 }
