@@ -8,6 +8,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"regedge/handler/charge"
 	"regedge/replicate/metering/writer"
 )
 
@@ -48,7 +49,7 @@ type undisturbed struct{}
 // operator has an operator want a change, or ask again for one.
 func (s *sim) operator() {
 	id := 1 + s.random.Int64N(accounts)
-	switch s.random.IntN(13) {
+	switch s.random.IntN(14) {
 	case 0, 1:
 		s.sell(topUp, id, s.amount(60))
 	case 2:
@@ -72,6 +73,8 @@ func (s *sim) operator() {
 		s.hungLedger(id)
 	case 9:
 		s.limitKey(id)
+	case 10:
+		s.sellBehindACut(s.edges[s.random.IntN(len(s.edges))])
 	default:
 		s.askAgainForChange()
 	}
@@ -82,6 +85,25 @@ func (s *sim) sell(kind fault, id, amount int64) {
 	s.count(kind)
 	s.note("account %d buys %d", id, amount)
 	s.request(s.saleOf(id, amount))
+}
+
+// sellBehindACut cuts an edge off that refused an account, and sells the account credits. The edge believes for two
+// seconds, and no longer, that there are none.
+func (s *sim) sellBehindACut(e *edge) {
+	for id := int64(1); id <= accounts && s.depth == 0 && e.process != nil; id++ {
+		e.exchange()
+		r := s.newRequest(e, id)
+		if e.process == nil || s.ask(e, r) || r.verdict.Code != charge.InsufficientCredits {
+			continue
+		}
+		e.cutUntil = s.clock.Load() + 10_000
+		s.sell(topUp, id, s.amount(60))
+		s.clock.Add(refusalAge + s.random.Int64N(2000))
+		if e.process != nil {
+			s.ask(e, s.newRequest(e, id))
+		}
+		return
+	}
 }
 
 func (s *sim) saleOf(id, amount int64) *change {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,7 +186,18 @@ func TestAComparisonThatIsAskedForMeanwhileIsMade(t *testing.T) {
 func TestPausesBeginAnewAfterASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pauses []time.Duration
-		p := projectorOf(t, func(pause time.Duration) time.Duration { pauses = append(pauses, pause); return pause })
+		var noted sync.Mutex
+		p := projectorOf(t, func(pause time.Duration) time.Duration {
+			noted.Lock()
+			defer noted.Unlock()
+			pauses = append(pauses, pause)
+			return pause
+		})
+		so := func() []time.Duration {
+			noted.Lock()
+			defer noted.Unlock()
+			return slices.Clone(pauses)
+		}
 		rename := func(from, to string) {
 			_, err := p.access.Exec(`ALTER TABLE ` + from + ` RENAME TO ` + to)
 			require.NoError(t, err)
@@ -196,11 +209,11 @@ func TestPausesBeginAnewAfterASuccess(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		rename("away", "plan")
 		time.Sleep(10 * time.Second)
-		require.Equal(t, []time.Duration{leastPause, 2 * leastPause, 4 * leastPause}, pauses)
+		require.Equal(t, []time.Duration{leastPause, 2 * leastPause, 4 * leastPause}, so())
 		rename("plan", "away")
 		p.compareAll()
 		time.Sleep(leastPause / 2)
-		require.Equal(t, leastPause, pauses[len(pauses)-1])
+		require.Equal(t, leastPause, so()[len(so())-1])
 		cancel()
 		<-ended
 	})
