@@ -121,6 +121,7 @@ func TestAKeyIsLimitedOnceItSpentItsMonth(t *testing.T) {
 	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &none})
 	require.NoError(t, err)
 	require.Nil(t, changed.LimitedUntil)
+	require.Zero(t, storedMonths(t, w))
 	e.spend(k.ID, now, 100)
 	require.Zero(t, limitedUntil(w, k.ID))
 
@@ -130,6 +131,29 @@ func TestAKeyIsLimitedOnceItSpentItsMonth(t *testing.T) {
 		_, err = client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: wrong})
 		require.ErrorIs(t, err, ErrMalformed)
 	}
+}
+
+// storedMonths is how many months of keys the ledger has.
+func storedMonths(t *testing.T, w *Writer) (n int) {
+	t.Helper()
+	require.NoError(t, w.config.Ledger.QueryRow(`SELECT count(*) FROM key_month`).Scan(&n))
+	return n
+}
+
+// TestTheMonthsOfAKeyAreBounded in the ledger's database too, whatever an edge with a wrong clock reports.
+func TestTheMonthsOfAKeyAreBounded(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 10})
+	require.NoError(t, err)
+	e := newReporting(t, w, client, account)
+	for n := range 12 {
+		e.spend(k.ID, clock.now().AddDate(0, n-11, 0), 1) // nearer and nearer
+	}
+	require.Equal(t, 6, storedMonths(t, w))
+	e.reload()
+	e.spend(k.ID, clock.now(), 9)
+	e.wantLimit(k.ID, syncproto.EndOfMonth(syncproto.Month(clock.now().UnixMilli())), "10 of 10 are spent")
 }
 
 // TestTheLimitOfAKeyBeginsAnewWithAMonth, by the writer's clock.
