@@ -160,8 +160,35 @@ func (a activity) Particulars() string {
 		switch value := members[name]; value {
 		case nil, "", json.Number("0"), false:
 		default:
-			said = append(said, fmt.Sprintf("%s: %v", name, value))
+			said = append(said, particular(name, value))
 		}
 	}
 	return strings.Join(said, ", ")
+}
+
+// particular says one member of the detail in words: life_seconds of 7776000 is a life of 90 days.
+func particular(name string, value any) string {
+	name, inSeconds := strings.CutSuffix(name, "_seconds")
+	if seconds, err := strconv.ParseInt(fmt.Sprint(value), 10, 64); inSeconds && err == nil {
+		value = inWords(seconds)
+	}
+	return fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), value)
+}
+
+// inWords says a number of seconds in the largest unit of which it is a whole number.
+func inWords(seconds int64) string {
+	n, unit := seconds, "second"
+	for _, larger := range []struct {
+		of   int64
+		name string
+	}{{60, "minute"}, {60, "hour"}, {24, "day"}} {
+		if n%larger.of != 0 {
+			break
+		}
+		n, unit = n/larger.of, larger.name
+	}
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }
