@@ -28,7 +28,6 @@ type centre struct {
 	former         *writerProcess // does not know yet that another writer took over
 	skew           atomic.Int64
 	setBack        int64 // by how much the clock went back since a second writer started
-	ahead          int64 // when the clock was last set that was ahead by days, 0 for never
 	backup         *backup
 	// oldest is the time of the first backup that was restored: edges keep the batches that
 	// they resent since then no longer than others.
@@ -78,25 +77,8 @@ func (c *centre) now() time.Time {
 func (c *centre) setClock(skew int64) {
 	c.sim.noteWritersClock()
 	c.setBack += max(c.skew.Load()-skew, 0)
-	if c.skew.Load() > dayMillis {
-		c.ahead = c.sim.clock.Load()
-	}
 	c.skew.Store(skew)
-	c.sim.noteAhead()
 }
-
-// noteAhead notes that the clocks of an edge and the writer are ahead by days at once, or that an answer of the writer's
-// from then may be under way.
-func (s *sim) noteAhead() {
-	c := s.centre
-	wasAhead := c.skew.Load() > dayMillis || c.ahead != 0 && s.clock.Load()-c.ahead < oldAnswer
-	for _, e := range s.edges {
-		s.bothAhead = s.bothAhead || wasAhead && e.skew > dayMillis
-	}
-}
-
-// oldAnswer is longer than an edge waits for an answer, which the writer may hold back.
-const oldAnswer = 30_000
 
 // start starts a writer, which a fault may end at once.
 func (c *centre) start(restored bool) {

@@ -132,7 +132,7 @@ func (s *sim) check() {
 	s.checked = s.commits
 	restoring := s.query(selectWriter)[0][0] == 1
 	s.held, s.awaitsEdges = restoring && s.awaitsEdges, restoring
-	if restoring && !s.restored && !s.forged && !s.bothAhead && (s.rogue == nil || !s.rogue.claimed) {
+	if restoring && !s.restored && !s.forged && (s.rogue == nil || !s.rogue.claimed) {
 		s.fail("the ledger waits for its edges, and was never restored from a backup")
 	}
 	all := s.readBalances()

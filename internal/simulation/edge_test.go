@@ -81,7 +81,6 @@ func (e *edge) setClock(skew int64) {
 	e.setBack += max(e.skew-skew, 0)
 	e.setBackEver += max(e.skew-skew, 0)
 	e.skew = skew
-	e.sim.noteAhead()
 }
 
 // boot starts the process, which may crash while it starts.

@@ -103,10 +103,6 @@ type model struct {
 	revoking map[int64]*writerProcess
 	// limitsUnclear says that what a key spent was added up while the writer's clock was ahead.
 	limitsUnclear bool
-	// bothAhead says that the clocks of an edge and the writer were ahead at once, so that the edge took windows of now for
-	// past, and dropped their leases. When the writer's is right again, its rows are sums of then, and the edge, which
-	// counts them as new, has got more than the ledger granted: as from a ledger that was lost.
-	bothAhead bool
 	// settling says that every edge has reported since.
 	settling bool
 }

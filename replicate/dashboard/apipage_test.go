@@ -30,7 +30,7 @@ func TestOperatorsReadAboutTheAPI(t *testing.T) {
 		require.Equal(t, http.StatusOK, p.StatusCode)
 		transferred += len(p.body)
 	}
-	require.Less(t, transferred, 64<<10, "the page with all that it loads")
+	require.Less(t, transferred, 60_000, "the page with all that it loads")
 	p := w.browser().get(writer.DocumentPath)
 	require.Equal(t, http.StatusOK, p.StatusCode)
 	require.Equal(t, "application/yaml", p.Header.Get("Content-Type"))

@@ -324,17 +324,25 @@ func TestBatchIsArchivedDespiteDiskErrors(t *testing.T) {
 	})
 }
 
-// TestAnArchiveThatFailedToSyncIsCopied opens the file of a former process, whose end was not synced. A
-// sync that failed once says nothing of what was written before, even if the next one succeeds.
-func TestAnArchiveThatFailedToSyncIsCopied(t *testing.T) {
-	d, k := newDisk(), &recorder{}
+// archiveFailedToSync is a journal that could not sync the file of a former process, in which it went on, and which has
+// batch 1.
+func archiveFailedToSync(t *testing.T) (d *disk, k *recorder, again *Journal, failed *bytes.Buffer) {
+	t.Helper()
+	d, k = newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
 	require.NoError(t, j.Archive(1, batchOf(1), 100, 100))
-	again, _, _, _ := opened(t, d, k)
-	failed := d.files[archiveName(100)]
+	again, _, _, _ = opened(t, d, k)
+	failed = d.files[archiveName(100)]
 	d.syncErr = errors.New("input/output error")
 	require.ErrorIs(t, again.Archive(1, batchOf(2), 100, 100), d.syncErr)
 	d.syncErr = nil
+	return d, k, again, failed
+}
+
+// TestAnArchiveThatFailedToSyncIsCopied opens the file of a former process, whose end was not synced. A
+// sync that failed once says nothing of what was written before, even if the next one succeeds.
+func TestAnArchiveThatFailedToSyncIsCopied(t *testing.T) {
+	d, k, again, failed := archiveFailedToSync(t)
 	require.NoError(t, again.Archive(1, batchOf(3), 100, 100))
 	require.NotSame(t, failed, d.files[archiveName(100)])
 	require.NotContains(t, d.files, archiveName(100)+copySuffix)
@@ -347,14 +355,7 @@ func TestAnArchiveThatFailedToSyncIsCopied(t *testing.T) {
 // TestADayBeginsAfterASyncThatFailed: the file of the new day is not there yet to be copied, nor is one that was deleted,
 // and that of the day before is still to be distrusted.
 func TestADayBeginsAfterASyncThatFailed(t *testing.T) {
-	d, k := newDisk(), &recorder{}
-	j, _, _, _ := opened(t, d, k)
-	require.NoError(t, j.Archive(1, batchOf(1), 100, 100))
-	again, _, _, _ := opened(t, d, k)
-	failed := d.files[archiveName(100)]
-	d.syncErr = errors.New("input/output error")
-	require.ErrorIs(t, again.Archive(1, batchOf(2), 100, 100), d.syncErr)
-	d.syncErr = nil
+	d, k, again, failed := archiveFailedToSync(t)
 	require.NoError(t, again.Archive(1, batchOf(3), 101, 100))
 	require.NoError(t, again.Rotate(snapshotOf("all")))
 	require.NoError(t, again.Archive(1, batchOf(4), 100, 100), "the clock was set back")

@@ -32,6 +32,16 @@ func newReporting(t *testing.T, w *Writer, client *Client, account int64) *repor
 	return e
 }
 
+// reportingLimited is an edge of an account that has a key with monthly credits.
+func reportingLimited(t *testing.T, monthlyCredits int64) (client *Client, clock *fakeClock, e *reporting, k NewKey) {
+	t.Helper()
+	w, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: monthlyCredits})
+	require.NoError(t, err)
+	return client, clock, newReporting(t, w, client, account), k
+}
+
 func (e *reporting) hello() {
 	e.t.Helper()
 	r := e.send(syncproto.Message{Hello: &syncproto.Hello{Boot: 1, Epoch: e.epoch, Sealed: e.seq}})
@@ -142,15 +152,11 @@ func storedMonths(t *testing.T, w *Writer) (n int) {
 
 // TestTheMonthsOfAKeyAreBounded in the ledger's database too, whatever an edge with a wrong clock reports.
 func TestTheMonthsOfAKeyAreBounded(t *testing.T) {
-	w, client, clock := runForRoles(t)
-	account, _ := keyFor(t, client)
-	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 10})
-	require.NoError(t, err)
-	e := newReporting(t, w, client, account)
+	_, clock, e, k := reportingLimited(t, 10)
 	for n := range 12 {
 		e.spend(k.ID, clock.now().AddDate(0, n-11, 0), 1) // nearer and nearer
 	}
-	require.Equal(t, 6, storedMonths(t, w))
+	require.Equal(t, 6, storedMonths(t, e.w))
 	e.reload()
 	e.spend(k.ID, clock.now(), 9)
 	e.wantLimit(k.ID, syncproto.EndOfMonth(syncproto.Month(clock.now().UnixMilli())), "10 of 10 are spent")
@@ -158,11 +164,7 @@ func TestTheMonthsOfAKeyAreBounded(t *testing.T) {
 
 // TestTheLimitOfAKeyBeginsAnewWithAMonth, by the writer's clock.
 func TestTheLimitOfAKeyBeginsAnewWithAMonth(t *testing.T) {
-	w, client, clock := runForRoles(t)
-	account, _ := keyFor(t, client)
-	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
-	require.NoError(t, err)
-	e := newReporting(t, w, client, account)
+	client, clock, e, k := reportingLimited(t, 5)
 	end := syncproto.EndOfMonth(syncproto.Month(clock.now().UnixMilli()))
 	e.spend(k.ID, clock.now(), 5)
 	e.wantLimit(k.ID, end, "spent")
@@ -179,11 +181,7 @@ func TestTheLimitOfAKeyBeginsAnewWithAMonth(t *testing.T) {
 
 // TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth: neither the writer's alone nor an edge's alone.
 func TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth(t *testing.T) {
-	w, client, clock := runForRoles(t)
-	account, _ := keyFor(t, client)
-	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
-	require.NoError(t, err)
-	e := newReporting(t, w, client, account)
+	_, clock, e, k := reportingLimited(t, 5)
 	right := clock.now()
 	end := syncproto.EndOfMonth(syncproto.Month(right.UnixMilli()))
 	e.spend(k.ID, right, 4)
@@ -199,11 +197,7 @@ func TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth(t *testing.T) {
 // TestAClockThatWasAheadAtBothIsForgotten, once the writer's is right again: what the key spent in the true month counts,
 // and it is not refused for the month to come.
 func TestAClockThatWasAheadAtBothIsForgotten(t *testing.T) {
-	w, client, clock := runForRoles(t)
-	account, _ := keyFor(t, client)
-	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
-	require.NoError(t, err)
-	e := newReporting(t, w, client, account)
+	_, clock, e, k := reportingLimited(t, 5)
 	right := clock.now()
 	end := syncproto.EndOfMonth(syncproto.Month(right.UnixMilli()))
 	e.spend(k.ID, right, 2)
@@ -245,11 +239,7 @@ func TestAWriterWithAWrongClockCounts(t *testing.T) {
 
 // TestAWriterThatStartsKnowsWhatKeysSpent, and one that reads the ledger again after a failed commit.
 func TestAWriterThatStartsKnowsWhatKeysSpent(t *testing.T) {
-	w, client, clock := runForRoles(t)
-	account, _ := keyFor(t, client)
-	k, err := client.AddKeyWith(t.Context(), account, KeySettings{MonthlyCredits: 5})
-	require.NoError(t, err)
-	e := newReporting(t, w, client, account)
+	_, clock, e, k := reportingLimited(t, 5)
 	e.spend(k.ID, clock.now(), 4)
 	end := syncproto.EndOfMonth(syncproto.Month(clock.now().UnixMilli()))
 	e.reload()
