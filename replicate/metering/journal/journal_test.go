@@ -356,8 +356,11 @@ func TestAnArchiveThatFailedToSyncIsCopied(t *testing.T) {
 // and that of the day before is still to be distrusted.
 func TestADayBeginsAfterASyncThatFailed(t *testing.T) {
 	d, k, again, failed := archiveFailedToSync(t)
-	require.NoError(t, again.Archive(1, batchOf(3), 101, 100))
+	d.syncErr = errors.New("input/output error")
+	require.ErrorIs(t, again.Archive(1, batchOf(3), 101, 100), d.syncErr)
+	d.syncErr = nil
 	require.NoError(t, again.Rotate(snapshotOf("all")))
+	require.Same(t, failed, d.files[archiveName(100)])
 	require.NoError(t, again.Archive(1, batchOf(4), 100, 100), "the clock was set back")
 	require.NotSame(t, failed, d.files[archiveName(100)])
 
