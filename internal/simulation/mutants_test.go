@@ -31,6 +31,7 @@ var mutants = []mutant{
 	{name: "old-refusal-believed", change: dropLastOperand},
 	{name: "refusal-believed-for-five-seconds", change: timesFive},
 	{name: "lease-of-a-future-window-believed", change: compare("==", ">=")},
+	{name: "lease-of-a-past-window-dropped", change: never},
 	{name: "snapshot-without-batch-in-flight", change: skip},
 	{name: "usage-of-older-copy-reported-again", change: skip},
 	{name: "batch-sent-before-durable", change: skip},

@@ -176,15 +176,15 @@ func (s *EdgeState) applyNews(applied uint64, acknowledged bool, rows []syncprot
 	}
 }
 
-// newRows picks the rows that are news, and advances to the version that they reach. A lease whose
-// window is closed may be forgotten here already: its row would grant again what was spent of it.
+// newRows picks the rows that are news, and advances to the version that they reach. A lease that is one too
+// many is not taken: its row comes again when it is wanted.
 func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	if r.Since > s.session.seen || r.Upto <= s.session.seen {
 		return nil
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
 	for _, row := range r.Rows {
-		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !s.forgotten(now, r.NowMillis, row.Pool) {
+		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !s.leases.full(row.Pool) {
 			s.mend(now, &row, r.Declare)
 			rows = append(rows, row)
 		}
@@ -193,37 +193,18 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	return rows
 }
 
-// forgotten reports whether a lease may have been dropped, since its window is closed by either clock. The
-// other may have been right then and wrong now. One that was not dropped comes again when it is wanted.
-func (s *EdgeState) forgotten(now, writersTime int64, p syncproto.Pool) bool {
-	return p.Closed(max(now, writersTime)) && s.leases.find(p) == nil
-}
-
 // closedSince reports whether a row is about a lease that was closed in a batch which the
 // writer had not applied when it wrote the row. A closed lease is forgotten once a writer has
 // that batch; a ledger that is restored from a backup may still have the lease.
 func (s *EdgeState) closedSince(row *syncproto.Row, applied uint64) bool {
-	if row.Pool.Kind == syncproto.NotFound {
-		return false
-	}
-	a := s.leases.accounts.get(row.Pool.Subject)
-	if a != nil && applied < a.closeSeq {
-		return true
-	}
 	l := s.leases.find(row.Pool)
-	return applied < s.outbox.acked && (l == nil || !l.known)
-}
-
-// account returns what is known of an account, and makes it when it is not known. The edge may have
-// known it before, and have forgotten it with its closed leases. So a ledger that has not applied all
-// that any writer has acknowledged may still have a lease of then, which is not that of now.
-func (s *EdgeState) account(id int64) *account {
-	if a := s.leases.accounts.get(id); a != nil {
-		return a
+	switch {
+	case l == nil:
+		return applied < s.outbox.acked
+	case !l.known:
+		return applied < max(l.since, s.outbox.acked)
 	}
-	a := s.leases.accounts.ensure(id)
-	a.closeSeq = s.outbox.acked
-	return a
+	return applied < l.since
 }
 
 // applyRows is the effect of rows, now and on replay.
@@ -231,10 +212,10 @@ func (s *EdgeState) applyRows(rows []syncproto.Row) {
 	for i := range rows {
 		row := &rows[i]
 		if row.Pool.Kind != syncproto.NotFound {
-			s.account(row.Pool.Subject)
+			s.leases.accounts.ensure(row.Pool.Subject)
 		}
 		l := s.leases.ensure(row.Pool)
-		s.leases.granted = min(s.leases.granted+l.apply(row), mostGranted)
+		s.leases.granted = min(s.leases.granted+l.apply(row, s.outbox.acked), mostGranted)
 		if row.Pool.Kind == syncproto.Credits {
 			s.leases.accounts.get(row.Pool.Subject).balance = row.Balance
 		}

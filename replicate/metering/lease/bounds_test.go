@@ -110,10 +110,8 @@ func TestKeysOfPastDaysAreForgotten(t *testing.T) {
 	edge, _ := granted(t, 5)
 	require.Equal(t, 1, edge.leases.keys.len())
 	past := start + 5*leaseMillis
-	heard := nothing(edge)
-	heard.NowMillis = past
-	edge.Apply(past, heard, false)
-	edge.sweep(past)
+	require.NotNil(t, acknowledged(edge, past))
+	acknowledged(edge, past)
 	require.Zero(t, edge.leases.keys.len())
 }
 
@@ -136,10 +134,10 @@ func TestASweepLooksAtAFewAccountsAtATime(t *testing.T) {
 // TestADeclarationFitsIntoAMessage, also of accounts with leases of several months.
 func TestADeclarationFitsIntoAMessage(t *testing.T) {
 	edge, _ := granted(t, 0)
-	for id := int64(100); id < 100+syncproto.MaxDeclared/(2+maxParked)+10; id++ {
+	for id := int64(100); id < 100+syncproto.MaxDeclared/(1+maxWindows)+10; id++ {
 		a := edge.leases.accounts.ensure(id)
 		a.credits, a.volume = lease{granted: 5, known: true}, lease{granted: 5, known: true, window: 7}
-		for window := range int32(maxParked) {
+		for window := range int32(maxWindows - 1) {
 			edge.leases.park(volumePool(id, 0), lease{granted: 5, known: true, window: window})
 		}
 	}
@@ -148,7 +146,7 @@ func TestADeclarationFitsIntoAMessage(t *testing.T) {
 	var m syncproto.Sync
 	edge.declare(&m)
 	require.LessOrEqual(t, len(m.Declared), syncproto.MaxDeclared)
-	require.Greater(t, len(m.Declared), syncproto.MaxDeclared-2*(2+maxParked))
+	require.Greater(t, len(m.Declared), syncproto.MaxDeclared-2*(1+maxWindows))
 	require.EqualValues(t, 100, m.Declared[0].Pool.Subject, "a lease that was granted nothing is not declared")
 	for _, l := range []*lease{{granted: 5}, {known: true}} {
 		var none syncproto.Sync
@@ -236,18 +234,19 @@ func TestLeasesOfOtherMonthsAreParkedWhileTheyMatter(t *testing.T) {
 	all := newLeases()
 	month := syncproto.Month(start)
 	for name, c := range map[string]struct {
-		lease   lease
-		horizon int64
-		parked  int
+		lease  lease
+		parked int
 	}{
-		"used up":            {lease{window: month, known: true}, start, 1},
-		"in use":             {lease{window: month, granted: 5}, start, 1},
-		"never used":         {lease{window: month}, start, 0},
-		"of a closed window": {lease{window: month - 5, known: true, granted: 5}, start, 0},
+		"used up":               {lease{window: month, known: true}, 1},
+		"in use":                {lease{window: month, granted: 5}, 1},
+		"never used":            {lease{window: month}, 0},
+		"of a past window":      {lease{window: month - 5, known: true, granted: 5}, 1},
+		"of a void before it":   {lease{window: month, spent: -1}, 1},
+		"closed, not forgotten": {lease{window: month, since: 3}, 1},
 	} {
 		clear(all.parked)
 		atHand := c.lease
-		all.turn(volumePool(1, month+1), &atHand, c.horizon)
+		all.turn(volumePool(1, month+1), &atHand)
 		require.Equal(t, lease{window: month + 1}, atHand, name)
 		require.Len(t, all.parked[volumePool(1, 0)], c.parked, name)
 	}

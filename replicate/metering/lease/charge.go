@@ -31,7 +31,7 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 	if r.Sandbox {
 		return s.chargeSandbox(now, r, id)
 	}
-	a := s.account(r.Account)
+	a := s.leases.accounts.ensure(r.Account)
 	of, v := s.turnRates(now, r, a)
 	if !again {
 		if of.exceeded() {
@@ -123,8 +123,8 @@ type gate struct {
 func (s *EdgeState) gates(now int64, r *charge.Request, a *account) [3]gate {
 	month, day := syncproto.Month(now), syncproto.Day(now)
 	notFound := s.leases.keys.ensure(r.Key)
-	s.leases.turn(volumePool(r.Account, month), &a.volume, s.horizon(now))
-	s.leases.turn(notFoundPool(r.Key, day), notFound, s.horizon(now))
+	s.leases.turn(volumePool(r.Account, month), &a.volume)
+	s.leases.turn(notFoundPool(r.Key, day), notFound)
 	target := a.target()
 	return [3]gate{
 		{volumePool(r.Account, month), &a.volume, target, true, charge.MonthlyVolumeExceeded},

@@ -11,13 +11,39 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// grantIn gives units of every kind for the windows of now, as the writer does on a want.
-func grantIn(edge *EdgeState, now int64, version uint64, units int64) {
-	edge.Sync(now)
+// granter is a writer that grants. The sum of a lease that was closed begins anew, with what is not spent yet.
+type granter struct {
+	granted, spent map[syncproto.Pool]int64 // spent of leases that were closed
+}
+
+// newGranter has given units for the windows of start.
+func newGranter(units int64) *granter {
+	g := &granter{map[syncproto.Pool]int64{}, map[syncproto.Pool]int64{}}
+	for _, p := range []syncproto.Pool{volumePool(1, syncproto.Month(start)), notFoundPool(1, syncproto.Day(start))} {
+		g.granted[p] = units
+	}
+	return g
+}
+
+// grantIn takes the edge's batch, and has given units of every kind for the windows of now then.
+func (g *granter) grantIn(edge *EdgeState, now int64, version uint64, units int64) {
+	batch := edge.Sync(now).Batch
 	r := news(edge, version, units)
 	r.NowMillis = start
-	r.Rows[0].UntilMillis = start + leaseMillis
+	if batch != nil {
+		r.Applied = batch.Seq
+		for _, returned := range batch.Returns {
+			if returned.Close {
+				g.spent[returned.Pool] += g.granted[returned.Pool] - returned.Units
+			}
+		}
+	}
 	r.Rows[1].Pool.Window, r.Rows[2].Pool.Window = syncproto.Month(now), syncproto.Day(now)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		row.Granted -= g.spent[row.Pool]
+		g.granted[row.Pool] = row.Granted
+	}
 	edge.Apply(now, r, true)
 }
 
@@ -40,13 +66,14 @@ func TestAWrongClockThatIsRightAgain(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, restart %v", jump, restart), func(t *testing.T) {
 				edge, log := granted(t, 50)
+				writer := newGranter(50)
 				for i := range 10 {
 					require.Empty(t, chargeCode(edge, start, fmt.Sprint("before", i), charge.Found))
 					require.Empty(t, chargeCode(edge, start, fmt.Sprint("absent", i), charge.NotFound))
 				}
 				wrong := start + jump.Milliseconds()
 				chargeCode(edge, wrong, "asks", charge.NotFound)
-				grantIn(edge, wrong, 2, 60)
+				writer.grantIn(edge, wrong, 2, 60)
 				for i := range 5 {
 					chargeCode(edge, wrong, fmt.Sprint("wrong", i), charge.Found)
 				}
@@ -61,7 +88,7 @@ func TestAWrongClockThatIsRightAgain(t *testing.T) {
 				}
 				chargeCode(edge, start+1, "asks again", charge.Found)
 				chargeCode(edge, start+1, "asks for the day", charge.NotFound)
-				grantIn(edge, start+1, 3, 80)
+				writer.grantIn(edge, start+1, 3, 80)
 				require.NoError(t, edge.Check())
 				got := 0
 				for ; got < 100; got++ {

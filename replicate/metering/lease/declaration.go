@@ -36,7 +36,7 @@ func (s *EdgeState) declare(m *syncproto.Sync) {
 		return
 	}
 	accounts, total := l.accounts.len(), l.accounts.len()+l.keys.len()
-	for i := d.sent; i < total && len(m.Declared) <= syncproto.MaxDeclared-2-maxParked; i++ {
+	for i := d.sent; i < total && len(m.Declared) <= syncproto.MaxDeclared-1-maxWindows; i++ {
 		if i < accounts {
 			id := l.accounts.order[i]
 			a := l.accounts.get(id)

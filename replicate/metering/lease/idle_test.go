@@ -93,15 +93,16 @@ func TestAClosedAccountIsKnownUntilTheWriterHasTheClose(t *testing.T) {
 func TestLeasesOfFewWindowsAreParked(t *testing.T) {
 	const day = 24 * 60 * 60 * 1000
 	edge, _ := granted(t, 50)
-	for n := range int64(3 * maxParked) {
+	writer := newGranter(50)
+	for n := range int64(3 * maxWindows) {
 		now := start + n*31*day
 		chargeCode(edge, now, fmt.Sprint("asks", n), charge.Found)
 		chargeCode(edge, now, fmt.Sprint("asks for the day", n), charge.NotFound)
-		grantIn(edge, now, uint64(n)+2, 60)
+		writer.grantIn(edge, now, uint64(n)+2, 60)
 	}
 	require.NotEmpty(t, edge.leases.parked)
 	for pool, parked := range edge.leases.parked {
-		require.LessOrEqual(t, len(parked), maxParked, "%+v", pool)
+		require.LessOrEqual(t, len(parked), maxWindows, "%+v", pool)
 	}
 }
 
@@ -121,4 +122,44 @@ func TestARowOfAWindowThatBeginsAgainIsTaken(t *testing.T) {
 	less.Rows = less.Rows[:1] // credits have no window: an older row
 	edge.Apply(start, less, false)
 	require.EqualValues(t, 49, edge.leases.accounts.get(1).credits.held())
+}
+
+// TestALeaseOfAPastWindowIsForgottenWhenTheWriterHasEndedIt: until then the sum of its grants counts.
+func TestALeaseOfAPastWindowIsForgottenWhenTheWriterHasEndedIt(t *testing.T) {
+	edge, _ := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	later := start + 100*leaseMillis
+	chargeCode(edge, later, "asks", charge.Found) // the leases of before are parked
+	month, day := volumePool(1, syncproto.Month(start)), notFoundPool(1, syncproto.Day(start))
+	batch := edge.Sync(later).Batch
+	require.Contains(t, batch.Returns, syncproto.Return{Pool: month, Units: 49, Close: true})
+	require.Contains(t, batch.Returns, syncproto.Return{Pool: day, Units: 50, Close: true})
+	edge.Apply(later, news(edge, 5, 50), false) // sent before the writer had the batch
+	for _, p := range []syncproto.Pool{month, day} {
+		require.Equal(t, lease{window: p.Window, since: batch.Seq}, *edge.leases.find(p))
+	}
+	edge.Lost()
+	require.Equal(t, batch, acknowledged(edge, later))
+	acknowledged(edge, later)
+	require.Empty(t, edge.leases.parked)
+	require.NoError(t, edge.Check())
+}
+
+// TestALeaseTooManyIsNotTaken: a writer whose clock jumps on and on grants in any number of windows.
+func TestALeaseTooManyIsNotTaken(t *testing.T) {
+	edge, _ := granted(t, 50)
+	r := news(edge, 5, 50)
+	r.Rows = r.Rows[1:2] // of the volume
+	for range 3 * maxWindows {
+		r.Rows[0].Pool.Window++
+		r.Upto++
+		r.Rows[0].Version, r.Since = r.Upto, edge.session.seen
+		edge.Apply(start, r, false)
+	}
+	require.Len(t, edge.leases.parked[volumePool(1, 0)], maxWindows-1, "and one is at hand")
+	r.Rows[0].Pool.Window = syncproto.Month(start)
+	r.Upto++
+	r.Rows[0].Version, r.Rows[0].Granted = r.Upto, 60
+	edge.Apply(start, r, false)
+	require.EqualValues(t, 60, edge.leases.accounts.get(1).volume.granted, "one that is known is")
 }

@@ -29,14 +29,21 @@ const (
 type lease struct {
 	granted, spent, returned int64
 	until                    int64 // Unix milliseconds; nothing is spent from then on
-	window                   int32
-	known                    bool // the writer has sent a row of this lease
-	dry                      bool // the writer has nothing to grant beyond what is held
-	recalled                 bool // the writer wants back all that is held
+	// since is the batch that closed the lease of before, or the newest one that any writer had at the first
+	// row of this one. What a writer says that does not have that batch is about the lease of before.
+	since    uint64
+	window   int32
+	known    bool // the writer has sent a row of this lease
+	dry      bool // the writer has nothing to grant beyond what is held
+	recalled bool // the writer wants back all that is held
 }
 
 // held is what may still be spent or returned.
 func (l *lease) held() int64 { return l.granted - l.spent - l.returned }
+
+// open reports whether there is something to close at the writer: the lease, or units that a void brought
+// back before there was one.
+func (l *lease) open() bool { return l.known || l.held() > 0 }
 
 // usable reports whether a unit can be spent at now in window. An end that is absurdly far
 // away is not believed.
@@ -46,10 +53,14 @@ func (l *lease) usable(now int64, window int32) bool {
 
 // apply takes the writer's row and returns the units that it added. Grants are sums, so a
 // row that was repeated or overtaken adds nothing. Only of a lease for a window can the sum
-// be less: the writer took that window for past, by a wrong clock, and begins again.
-func (l *lease) apply(r *syncproto.Row) int64 {
+// be less: the writer took that window for past, by a wrong clock, and begins again. acked is
+// the newest batch that any writer has.
+func (l *lease) apply(r *syncproto.Row, acked uint64) int64 {
 	if r.Pool.Window != 0 && r.Granted < l.granted {
-		*l = lease{window: l.window}
+		*l = lease{window: l.window, since: l.since}
+	}
+	if !l.known {
+		l.since = max(l.since, acked)
 	}
 	//mutant:repeated-row-grants-again
 	added := max(r.Granted-l.granted, 0)
@@ -64,8 +75,7 @@ type account struct {
 	// balance is what the writer said last, less the charges of batches that it has
 	// acknowledged since; unreported are the charges of no acknowledged batch.
 	balance, unreported int64
-	lastUsed            int64  // Unix milliseconds
-	closeSeq            uint64 // the batch that closed its leases last
+	lastUsed            int64 // Unix milliseconds
 	rate                rate
 	demand              demand
 }

@@ -58,7 +58,10 @@ func (s *EdgeState) TakeReplayed() []Reported {
 // nothing to say. The batch may leave the edge once the Log's records are durable.
 func (s *EdgeState) seal(now int64) {
 	if s.outbox.abandoned() {
-		s.dropUsage() // failed requests and voids since
+		if s.HasUnreported() { // voids since: a replay must drop them too
+			s.logAbandon()
+		}
+		s.dropUsage()
 		return
 	}
 	if s.outbox.inflight != nil || !s.usage.confirmed {
@@ -114,7 +117,7 @@ func (s *EdgeState) acknowledge(applied uint64) *Reported {
 		if u.Outcome != charge.Found {
 			continue
 		}
-		a := s.account(u.Account)
+		a := s.leases.accounts.ensure(u.Account)
 		a.unreported -= u.Count
 		a.balance -= u.Count
 	}

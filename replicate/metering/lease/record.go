@@ -264,7 +264,7 @@ func (e *entry) valid() bool {
 func (s *EdgeState) replayCharge(e entry, id string) {
 	e.epoch = s.standing.epoch
 	s.spend(e.use(), 1)
-	s.account(e.account).used(e.at)
+	s.leases.accounts.ensure(e.account).used(e.at)
 	//mutant:request-ids-forgotten-at-restart
 	s.recent.put(e.named(s.recent.sum(id)))
 }

@@ -8,14 +8,15 @@ type returns struct {
 	recalled []syncproto.Pool // leases that the writer recalls
 	excess   []syncproto.Pool // idle leases, to be reduced to their floor
 	closing  []int64          // idle accounts
+	past     []syncproto.Pool // leases of past windows
 }
 
 func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
 
-func (r *returns) len() int { return len(r.recalled) + len(r.excess) + len(r.closing) }
+func (r *returns) len() int { return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.past) }
 
 func (r *returns) clear() {
-	r.recalled, r.excess, r.closing = r.recalled[:0], r.excess[:0], r.closing[:0]
+	r.recalled, r.excess, r.closing, r.past = r.recalled[:0], r.excess[:0], r.closing[:0], r.past[:0]
 }
 
 // returnList builds the returns of one batch, at most one for each lease.
@@ -26,8 +27,9 @@ type returnList struct {
 
 func newReturnList() *returnList { return &returnList{index: map[syncproto.Pool]int{}} }
 
-// put adds a return. A close replaces an earlier return of the same lease.
+// put adds a return, of at most what a message can say. A close replaces an earlier return of the same lease.
 func (r *returnList) put(n syncproto.Return) {
+	n.Units = min(n.Units, syncproto.MaxUnits) // a void may bring back one more than any grant
 	if i, ok := r.index[n.Pool]; ok {
 		if n.Close {
 			r.list[i] = n
@@ -58,7 +60,7 @@ func (r *returnList) putClose(id int64, a *account) {
 }
 
 func (r *returnList) closeLease(p syncproto.Pool, l *lease) {
-	if l.known || l.held() > 0 {
+	if l.open() {
 		r.put(syncproto.Return{Pool: p, Units: max(l.held(), 0), Close: true})
 	}
 }
@@ -75,6 +77,11 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 	for _, id := range s.returns.closing {
 		if a := s.leases.accounts.get(id); a != nil && now-a.lastUsed >= idleMillis {
 			r.putClose(id, a)
+		}
+	}
+	for _, p := range s.returns.past {
+		if l := s.leases.find(p); l != nil {
+			r.closeLease(p, l)
 		}
 	}
 	s.returns.clear()
@@ -117,36 +124,33 @@ func (s *EdgeState) applyReturn(r syncproto.Return, seq uint64) {
 	l.returned += r.Units
 	l.dry = l.dry && r.Units == 0 // returned units can be granted again
 	if r.Close {
-		*l = lease{window: l.window}
-		s.leases.accounts.get(r.Pool.Subject).closeSeq = seq
+		*l = lease{window: l.window, since: seq}
 	}
 }
 
-// sweep looks at some accounts and keys: idle leases are listed for return, and what
-// belongs to a past window is dropped.
+// sweep looks at some accounts and keys: idle leases, and those of past windows, are listed for
+// return, and what has ended is dropped.
 func (s *EdgeState) sweep(now int64) {
 	if s.declaration.active || !s.Serving() {
 		return
 	}
 	s.leases.accounts.sweep(func(id int64, a *account) { s.sweepAccount(id, a, now) })
-	horizon := s.horizon(now)
 	s.leases.keys.sweep(func(id int64, l *lease) {
 		p := notFoundPool(id, l.window)
-		s.leases.dropPast(p, horizon)
-		if p.Closed(horizon) && len(s.leases.parked[windowless(p)]) == 0 {
+		s.endPast(now, p)
+		if s.ended(now, p, l) && len(s.leases.parked[windowless(p)]) == 0 {
 			s.leases.keys.drop(id)
 		}
 	})
 }
 
 func (s *EdgeState) sweepAccount(id int64, a *account, now int64) {
-	s.leases.dropPast(volumePool(id, 0), s.horizon(now))
+	s.endPast(now, volumePool(id, 0))
 	a.lastUsed = min(a.lastUsed, now) // the clock was ahead
 	idle := now - a.lastUsed
-	open := a.credits.known || a.volume.known || a.credits.held() > 0 || // by a void, without a row yet
-		len(s.leases.parked[volumePool(id, 0)]) > 0
+	open := a.credits.open() || a.volume.open() || len(s.leases.parked[volumePool(id, 0)]) > 0
 	switch {
-	case !open && a.unreported == 0 && idle > idleMillis && s.outbox.applied >= a.closeSeq:
+	case !open && a.unreported == 0 && idle > idleMillis && s.outbox.applied >= max(a.credits.since, a.volume.since):
 		s.leases.accounts.drop(id)
 	case open && idle >= idleMillis:
 		s.returns.closing = append(s.returns.closing, id)

@@ -28,10 +28,8 @@ type session struct {
 	// sentSeen and sentApplied are what the last message of Sync said, or followed from, of seen and outbox.applied.
 	sentSeen, sentApplied uint64
 	latest                int64 // the newest time that was seen of this edge's clock
-	// writersTime is the writer's clock in the last reply, 0 before there was one in this run.
-	writersTime int64
-	met         bool  // a reply arrived in this run, since the clock was last set back
-	live        int64 // edges in contact with the writer, at least 1
+	met                   bool  // a reply arrived in this run, since the clock was last set back
+	live                  int64 // edges in contact with the writer, at least 1
 }
 
 // begin starts the session that a reply to Hello opened.
@@ -114,7 +112,7 @@ func (s *EdgeState) settled() bool {
 	}
 	for _, a := range s.leases.accounts.all() {
 		for _, l := range []*lease{&a.credits, &a.volume} {
-			if l.known || l.held() > 0 {
+			if l.open() {
 				return false
 			}
 		}
@@ -137,7 +135,7 @@ func (s *EdgeState) openSession(now int64, r *syncproto.Reply) {
 
 // noteContact takes from a reply what any reply says.
 func (s *EdgeState) noteContact(now int64, r *syncproto.Reply) {
-	s.session.contact, s.session.met, s.session.live, s.session.writersTime = now, true, r.Live, r.NowMillis
+	s.session.contact, s.session.met, s.session.live = now, true, r.Live
 	if r.Generation != s.standing.generation {
 		s.standing.generation = r.Generation
 		s.logStanding()

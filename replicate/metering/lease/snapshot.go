@@ -97,7 +97,7 @@ func encodeAccount(e *syncproto.Encoder, id int64, a *account) {
 	e.Int(a.balance)
 	e.Int(a.unreported)
 	e.Int(a.lastUsed)
-	e.Uint(a.closeSeq)
+	e.Uint(0) // formerly since, of both leases
 }
 
 // Flags of an encoded lease.
@@ -105,6 +105,7 @@ const (
 	leaseKnown = 1 << iota
 	leaseDry
 	leaseRecalled
+	leaseSince
 )
 
 func (l *lease) encode(e *syncproto.Encoder) {
@@ -118,18 +119,27 @@ func (l *lease) encode(e *syncproto.Encoder) {
 	if l.recalled {
 		flags |= leaseRecalled
 	}
+	if l.since > 0 {
+		flags |= leaseSince
+	}
 	e.Byte(flags)
 	e.Int(l.granted)
 	e.Int(l.spent)
 	e.Int(l.returned)
 	e.Int(l.until)
 	e.Int(int64(l.window))
+	if l.since > 0 {
+		e.Uint(l.since)
+	}
 }
 
 func decodeLease(d *syncproto.Decoder) lease {
 	flags := d.Byte()
 	l := lease{granted: d.Int(), spent: d.Int(), returned: d.Int(), until: d.Int(), window: int32(d.Int())}
 	l.known, l.dry, l.recalled = flags&leaseKnown != 0, flags&leaseDry != 0, flags&leaseRecalled != 0
+	if flags&leaseSince != 0 {
+		l.since = d.Uint()
+	}
 	return l
 }
 
@@ -141,7 +151,9 @@ func (s *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 	case recordAccount:
 		id := d.Int()
 		a := account{credits: decodeLease(d), volume: decodeLease(d), balance: d.Int(),
-			unreported: d.Int(), lastUsed: d.Int(), closeSeq: d.Uint()}
+			unreported: d.Int(), lastUsed: d.Int()}
+		since := d.Uint()
+		a.credits.since, a.volume.since = max(a.credits.since, since), max(a.volume.since, since)
 		return func() { *s.leases.accounts.ensure(id) = a }
 	case recordKey:
 		id, l := d.Int(), decodeLease(d)

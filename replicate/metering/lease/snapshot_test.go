@@ -41,11 +41,21 @@ func requireWhole(t *testing.T, want, got *EdgeState) {
 	require.Equal(t, counted(want.usage.carried), counted(got.usage.carried))
 	for _, n := range []func(*outbox) any{
 		func(o *outbox) any { return o.sealed }, func(o *outbox) any { return o.applied },
-		func(o *outbox) any { return o.acked }, func(o *outbox) any { return o.inflight },
+		func(o *outbox) any { return o.acked }, func(o *outbox) any { return encoded(o.inflight) },
 	} {
 		require.Equal(t, n(&want.outbox), n(&got.outbox))
 	}
 	require.ElementsMatch(t, want.doubts.unresolved, got.doubts.unresolved)
+}
+
+// encoded is a batch as it is sent, nil for none: an empty list is as good as none.
+func encoded(b *syncproto.Batch) []byte {
+	if b == nil {
+		return nil
+	}
+	var e syncproto.Encoder
+	b.Encode(&e)
+	return e.Bytes
 }
 
 // counted leaves out the epochs without usage.
@@ -81,18 +91,29 @@ func TestASnapshotHasEverything(t *testing.T) {
 		require.Len(t, edge.doubts.unresolved, 1)
 		requireWhole(t, edge, replayed(t, edge))
 	})
+	t.Run("with a lease that is being closed", func(t *testing.T) {
+		edge, _ := granted(t, 50)
+		edge.Sync(start + 5*leaseMillis)
+		require.NotZero(t, edge.leases.keys.get(1).since)
+		requireWhole(t, edge, replayed(t, edge))
+	})
+	writer := newGranter(50)
 	t.Run("with leases of two windows", func(t *testing.T) {
 		const day = 24 * 60 * 60 * 1000
 		later := start + 31*day
 		chargeCode(edge, later, "asks", charge.Found)
 		chargeCode(edge, later, "asks for the day", charge.NotFound)
-		grantIn(edge, later, 2, 60)
+		writer.grantIn(edge, later, 2, 60)
 		require.Len(t, edge.leases.parked, 2)
+		require.Empty(t, chargeCode(edge, later, "fails", charge.Failed))
+		edge.Sync(later)
 		require.NotNil(t, edge.outbox.inflight)
 		requireWhole(t, edge, replayed(t, edge))
 	})
 	t.Run("with usage of an epoch before", func(t *testing.T) {
-		edge.Charge(start+1, request("of epoch 1 too", charge.Found), false)
+		chargeCode(edge, start+1, "asks again", charge.Found)
+		writer.grantIn(edge, start+1, 3, 70)
+		require.Empty(t, chargeCode(edge, start+1, "of epoch 1 too", charge.Found))
 		edge.Apply(start+1, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 3, Live: 1, NowMillis: start}, false)
 		require.NotEmpty(t, edge.usage.late)
 		requireWhole(t, edge, replayed(t, edge))

@@ -106,7 +106,7 @@ func (s *EdgeState) eachUnreported(visit func(u use, n int64)) {
 func (s *EdgeState) spend(u use, units int64) {
 	switch u.outcome {
 	case charge.Found:
-		a := s.account(u.account)
+		a := s.leases.accounts.ensure(u.account)
 		s.take(creditsPool(u.account), &a.credits, units)
 		volume := volumePool(u.account, syncproto.MonthOfHour(u.hour))
 		if l := s.leases.find(volume); l != nil {
@@ -153,7 +153,7 @@ func (s *EdgeState) countLate(epoch uint64, u use, n int64) {
 // addUnreported counts usage that is missing from the writer's balance.
 func (s *EdgeState) addUnreported(u use, n int64) {
 	if u.outcome == charge.Found {
-		s.account(u.account).unreported += n
+		s.leases.accounts.ensure(u.account).unreported += n
 	}
 }
 

@@ -9,12 +9,13 @@ import (
 // Leases of volume and of not-found lookups are for one window. An account or key has one at
 // hand, of the window in which its last request was made. When the edge's clock is wrong, that
 // may be a window ahead of the right one, or behind it. So a lease of another window is parked,
-// with its counts, until the writer books nothing more in that window, by both clocks: were it
-// dropped earlier, the writer's next row, which is a sum, would grant again what was spent of it.
+// with its counts. When its window is past by the edge's clock, which may be wrong as well, the
+// lease is closed at the writer, and forgotten when the writer has that batch: were it just
+// dropped, the writer's next row, which is a sum, would grant again what was spent of it.
 
-// maxParked is how many leases are parked for one account or key: the writer grants in no more
-// windows at a time (the day before yesterday to tomorrow).
-const maxParked = 4
+// maxWindows is in how many windows one account or key has leases. The writer grants in four at
+// a time (the day before yesterday to tomorrow); those of before a long stop may have to be closed yet.
+const maxWindows = 8
 
 // windowless names the account or key of a pool, for all windows.
 func windowless(p syncproto.Pool) syncproto.Pool {
@@ -22,12 +23,11 @@ func windowless(p syncproto.Pool) syncproto.Pool {
 	return p
 }
 
-// inUse reports whether a lease has counts that must not be forgotten.
-func (l *lease) inUse() bool { return l.known || l.granted > 0 }
+// inUse reports whether a lease has something that must not be forgotten.
+func (l *lease) inUse() bool { return l.open() || l.since > 0 }
 
-// turn makes the lease of p's window the one at hand. What is closed at the time horizon is not
-// kept.
-func (all *leases) turn(p syncproto.Pool, atHand *lease, horizon int64) {
+// turn makes the lease of p's window the one at hand.
+func (all *leases) turn(p syncproto.Pool, atHand *lease) {
 	//mutant:lease-of-a-future-window-believed
 	if atHand.window == p.Window {
 		return
@@ -39,20 +39,27 @@ func (all *leases) turn(p syncproto.Pool, atHand *lease, horizon int64) {
 	} else {
 		*atHand = lease{window: p.Window}
 	}
-	left := p
-	left.Window = before.window
-	if before.inUse() && !left.Closed(horizon) {
-		all.park(left, before)
+	if before.inUse() {
+		all.park(p, before)
 	}
 }
 
+// park parks a lease of p's account or key.
 func (all *leases) park(p syncproto.Pool, l lease) *lease {
-	parked := all.parked[windowless(p)]
-	if len(parked) == maxParked {
-		parked = slices.Delete(parked, 0, 1)
-	}
-	all.parked[windowless(p)] = append(parked, &l)
+	all.parked[windowless(p)] = append(all.parked[windowless(p)], &l)
 	return &l
+}
+
+// full reports whether a lease of pool p would be one too many for its account or key.
+func (all *leases) full(p syncproto.Pool) bool {
+	if l := all.find(p); l != nil && l.inUse() {
+		return false
+	}
+	windows := len(all.parked[windowless(p)])
+	if l := all.atHand(p); l != nil && l.inUse() {
+		windows++
+	}
+	return windows >= maxWindows
 }
 
 func (all *leases) findParked(p syncproto.Pool) *lease {
@@ -66,14 +73,6 @@ func (all *leases) findParked(p syncproto.Pool) *lease {
 
 func (all *leases) unpark(p syncproto.Pool) {
 	all.keepParked(p, func(l *lease) bool { return l.window != p.Window })
-}
-
-// dropPast drops the parked leases of p's account or key that are closed at the time horizon.
-func (all *leases) dropPast(p syncproto.Pool, horizon int64) {
-	all.keepParked(p, func(l *lease) bool {
-		p.Window = l.window
-		return !p.Closed(horizon)
-	})
 }
 
 func (all *leases) keepParked(p syncproto.Pool, keep func(*lease) bool) {
@@ -97,14 +96,26 @@ func (all *leases) eachParked(p syncproto.Pool, visit func(syncproto.Pool, *leas
 	}
 }
 
-// horizon is the earlier of the edge's and the writer's time: a window that is closed then is closed,
-// unless both clocks are wrong. It is 0, when none is closed, while the writer was not just heard: its clock
-// may have been wrong then, and the edge's be wrong now.
-func (s *EdgeState) horizon(now int64) int64 {
-	if !within(now-s.session.contact, contactMillis) {
-		return 0
+// endPast closes the parked leases of p's account or key whose windows are past.
+func (s *EdgeState) endPast(now int64, p syncproto.Pool) {
+	s.leases.keepParked(p, func(l *lease) bool {
+		p.Window = l.window
+		return !s.ended(now, p, l)
+	})
+}
+
+// ended reports whether a lease of pool p can be forgotten: its window is past, and the writer has ended it. One
+// that the writer has is listed to be closed.
+func (s *EdgeState) ended(now int64, p syncproto.Pool, l *lease) bool {
+	if !p.Closed(now) {
+		return false
 	}
-	return min(now, s.session.writersTime)
+	//mutant:lease-of-a-past-window-dropped
+	if l.open() {
+		s.returns.past = append(s.returns.past, p)
+		return false
+	}
+	return s.outbox.applied >= l.since
 }
 
 // absurdMillis is how far ahead the end of a lease is not believed: twice the writer's 24 hours.

@@ -166,3 +166,40 @@ func TestAPoolThatIsOpenAgainIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3, loaded.Spent(volume))
 }
+
+// TestClocksThatWereAheadAtOnce has an edge, and the writer that it hears, take this month and day for long past,
+// and the writer's clock be right first. Nothing is spent again then, and the ledger does not take itself
+// for restored. The edge is heard by its own clock only when that is right again, or earlier.
+func TestClocksThatWereAheadAtOnce(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		t.Run(fmt.Sprint("heard by the wrong clock: ", early), func(t *testing.T) {
+			l := newLedger(t, 1, 100, "one")
+			f := &fixture{t: t, l: l, boot: 100}
+			n := f.start(emptyDisk())
+			for range 10 {
+				f.serve("one", n)
+			}
+			month := volumeOf(syncproto.Month(at))
+			require.EqualValues(t, 10, l.Spent(month))
+			e := l.Edge("one")
+			n.state.Apply(at+100*day, l.Sync(at+100*day, e, n.state.Watch(at, 0)), false)
+			ask := charge.Request{ID: "asks", Account: 1, Key: 1, PerMinute: 1 << 30, Endpoint: charge.Companies, Outcome: charge.Found}
+			require.True(t, n.state.Charge(at+100*day, &ask, false).Wait)
+			for range 5 {
+				sync := n.state.Sync(at + 100*day)
+				if !early {
+					n.state.Lost()
+					continue
+				}
+				n.state.Apply(at+100*day, l.Sync(at, e, sync), true)
+			}
+			for range 10 {
+				f.serve("one", n)
+			}
+			require.NoError(t, l.Check())
+			require.EqualValues(t, 20, l.Spent(month))
+			n.state.Apply(at, l.Hello(at, e, n.state.Hello(at)), false)
+			require.False(t, l.Restoring, "with more grants than were given the ledger looks as if it was restored")
+		})
+	}
+}
