@@ -237,7 +237,9 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		return nil, errNetwork
 	}
 	s.remember(&e.messages, message)
-	e.noteResent(message)
+	if !p.dead { // it may have ended in a write before this, and have another disk since
+		e.noteResent(message)
+	}
 	if s.faulty(14) {
 		s.count(requestLost)
 		return nil, errNetwork
