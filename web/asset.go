@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -17,8 +19,15 @@ type Asset struct {
 	tag         string // ETag without quotes
 }
 
-// NewAsset makes an asset of a file's content. Its ETag is the content's digest.
+// comment matches a comment that has its lines to itself, of a style sheet or a script.
+var comment = regexp.MustCompile(`(?m)^[ \t]*(//.*|/\*(?s:.*?)\*/)\n`)
+
+// NewAsset makes an asset of a file's content. Its ETag is the content's digest. Style sheets and scripts are
+// served without their comments: they are a tenth of what a page loads of them.
 func NewAsset(contentType string, body []byte) Asset {
+	if strings.HasPrefix(contentType, "text/css") || strings.HasPrefix(contentType, "text/javascript") {
+		body = comment.ReplaceAll(body, nil)
+	}
 	sum := sha256.Sum256(body)
 	a := Asset{contentType: contentType, body: body, tag: hex.EncodeToString(sum[:8])}
 	if packed := Gzip(body, gzip.BestCompression); len(packed) < len(body) {

@@ -67,3 +67,15 @@ func TestAssetsAreCompressedWhereThatIsAccepted(t *testing.T) {
 	short.Serve(w, r)
 	require.Empty(t, w.Result().Header.Get("Content-Encoding"), "it would grow")
 }
+
+func TestCommentsAreNotServed(t *testing.T) {
+	for text, want := range map[[2]string]string{
+		{"text/css; charset=utf-8", "/* Head */\na { b: c; } /* stays */\n  /* two\n  lines */\nd { e: url(//f); }\n"}: "a { b: c; } /* stays */\nd { e: url(//f); }\n",
+		{"text/javascript", "// Why.\nf(\"//g\"); // stays\n\t// How.\nh();\n"}:                                        "f(\"//g\"); // stays\nh();\n",
+		{"text/markdown", "// kept\n"}: "// kept\n",
+	} {
+		w := httptest.NewRecorder()
+		web.NewAsset(text[0], []byte(text[1])).Serve(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		require.Equal(t, want, w.Body.String())
+	}
+}

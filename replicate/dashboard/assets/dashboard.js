@@ -1,5 +1,5 @@
 // The pages work without this file. It copies what stands in a field, shows times in the reader's zone,
-// and says which tables are wider than the screen.
+// brings the link of the page into view, and says which tables are wider than the screen.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const field = document.getElementById(button.dataset.copy);
   const said = document.getElementById(button.dataset.copy + "-said");
@@ -30,6 +30,9 @@ if (zone !== "UTC") {
   document.getElementById("zone").textContent =
     `Times are of your zone (${zone}); point at one for UTC. Days of calls and credits are UTC days.`;
 }
+
+// On a phone the links of the head are wider than the screen.
+document.querySelector(".head nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 
 // A table that is wider than the screen says so.
 for (const scroll of document.querySelectorAll(".scroll")) {
