@@ -35,9 +35,13 @@ func TestAJournalThatIsTakenAwayIsNoticed(t *testing.T) {
 			for range charges {
 				require.Equal(t, "", e.found(account))
 			}
-			require.NoError(t, test.take(segments(t, e.state)[0]))
+			taken := segments(t, e.state)[0]
+			require.NoError(t, test.take(taken))
 			// Within a second, with slack for a busy machine.
-			require.Eventually(t, func() bool { return e.Stats().Replaced == 1 && e.Ready() == nil }, 5*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool {
+				now := segments(t, e.state)
+				return e.Stats().Replaced == 1 && len(now) == 1 && now[0] != taken && e.Ready() == nil
+			}, 5*time.Second, 10*time.Millisecond)
 			require.Equal(t, test.corrupt, e.Corrupt())
 			require.Equal(t, "", e.found(account))
 

@@ -107,6 +107,9 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		}
 	}
 	if err := w.prepare(ctx); err != nil {
+		if ctx.Err() != nil { // what was interrupted is of no interest
+			err = ctx.Err()
+		}
 		return nil, fmt.Errorf("open writer: %w", err)
 	}
 	w.gate = newOwnerGate(w.config.Now)
