@@ -259,8 +259,10 @@ func (a *reportArchive) syncFile() error {
 	}
 	err := a.file.Sync()
 	if a.broken = err != nil; a.broken {
+		a.suspect[a.day] = true
 		return err
 	}
+	delete(a.suspect, a.day)
 	a.saved += int64(len(a.unsaved))
 	a.unsaved = a.unsaved[:0]
 	return nil

@@ -373,6 +373,35 @@ func TestADayBeginsAfterASyncThatFailed(t *testing.T) {
 	require.NotNil(t, archivedBatch(t, third, 1, 5))
 }
 
+// TestAFileThatFailedToSyncIsCopiedWhenItsDayComesAgain, since a clock was set back.
+func TestAFileThatFailedToSyncIsCopiedWhenItsDayComesAgain(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Archive(1, batchOf(1), 100, 100))
+	failed := d.files[archiveName(100)]
+	d.syncErr = errors.New("input/output error")
+	require.ErrorIs(t, j.Archive(1, batchOf(2), 200, 100), d.syncErr, "the day turns after a sync that fails")
+	d.syncErr = nil
+	require.NoError(t, j.Archive(1, batchOf(3), 200, 100))
+	require.NoError(t, j.Archive(1, batchOf(4), 100, 100))
+	require.NotSame(t, failed, d.files[archiveName(100)], "nothing in it becomes durable any more")
+
+	kept := d.files[archiveName(100)]
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	d.syncErr = errors.New("input/output error")
+	require.NoError(t, j.Archive(1, batchOf(5), 100, 100))
+	require.ErrorIs(t, j.Rotate(snapshotOf("all")), d.syncErr)
+	d.syncErr = nil
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	require.NoError(t, j.Archive(1, batchOf(6), 200, 100))
+	require.NoError(t, j.Archive(1, batchOf(7), 100, 100))
+	require.Same(t, kept, d.files[archiveName(100)], "it was cut behind what was durable, and synced since")
+	again, _, _, _ := opened(t, d, k)
+	for seq := uint64(1); seq <= 7; seq++ {
+		require.NotNil(t, archivedBatch(t, again, 1, seq), "batch %d", seq)
+	}
+}
+
 func FuzzReplay(f *testing.F) {
 	d, k := newDisk(), &recorder{}
 	j, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
