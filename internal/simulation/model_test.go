@@ -39,6 +39,7 @@ type request struct {
 	disk     *disk
 	at       int64 // by its edge's clock, Unix milliseconds
 	setBack  int64 // by how much its edge's clock was set back before, in all
+	epoch    uint64
 }
 
 // model counts what clients know, independently of what the service counts.
@@ -238,6 +239,23 @@ func (s *sim) cutOff(r *request) {
 	r.state = cut
 	if r.Outcome == charge.Found {
 		s.mayBe[r.Key]++
+	}
+}
+
+// learned notes that a client has learned now of a charge that was made before. In an epoch that has ended it may have
+// been reported, which a restored ledger is not told again.
+func (s *sim) learned(e *edge, r *request) {
+	r.state = served
+	if r.Outcome != charge.Found {
+		return
+	}
+	s.mayBe[r.Key]--
+	s.answered(e, r)
+	if r.epoch != e.epoch {
+		s.reportable[r.Key]++
+		if s.restored {
+			s.missing[r.Key]++
+		}
 	}
 }
 

@@ -69,11 +69,7 @@ func (s *sim) replayed(e *edge, first, r *request) {
 	switch first.state {
 	case undone:
 		s.fail("%s: %s was voided, and its retry %s is not charged", e.name, first.ID, r.ID)
-	case cut: // now the client knows
-		first.state = served
-		if first.Outcome == charge.Found {
-			s.mayBe[first.Key]--
-			s.answered(e, first)
-		}
+	case cut:
+		s.learned(e, first)
 	}
 }

@@ -86,6 +86,7 @@ func (s *sim) ask(e *edge, r *request) bool {
 	if s.faulty(60) {
 		p.crashIn = 1 + s.random.IntN(4)
 	}
+	r.epoch = e.epoch
 	v := p.meter.Charge(context.Background(), r.Request)
 	if v.Code == charge.MeteringUnavailable && !p.dead && s.random.IntN(2) == 0 {
 		if e.exchange(); e.process != p {
@@ -136,12 +137,8 @@ func (s *sim) askAgain(e *edge, r *request) {
 	}
 	s.detail("%s %s again: %q, was %d", e.name, r.ID, v.Code, r.state)
 	switch {
-	case r.state == cut && v.Code == "": // now the client knows
-		r.state = served
-		if r.Outcome == charge.Found {
-			s.mayBe[r.Key]--
-			s.answered(e, r)
-		}
+	case r.state == cut && v.Code == "":
+		s.learned(e, r)
 	case r.state == undone:
 		if v.Code != charge.MeteringUnavailable {
 			s.fail("%s: %s was voided, and is answered %q", e.name, r.ID, v.Code)

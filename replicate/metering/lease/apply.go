@@ -183,11 +183,20 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 		return nil
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
+	made := map[syncproto.Pool]int{} // leases that rows make, by account or key
 	for _, row := range r.Rows {
-		if row.Version > s.session.seen && !s.closedSince(&row, r.Applied) && !s.leases.full(row.Pool) {
-			s.mend(now, &row, r.Declare)
-			rows = append(rows, row)
+		if row.Version <= s.session.seen || s.closedSince(&row, r.Applied) {
+			continue
 		}
+		if l := s.leases.find(row.Pool); l == nil || !l.kept(s.outbox.applied) {
+			of := windowless(row.Pool)
+			if s.windows(of)+made[of] >= maxWindows {
+				continue
+			}
+			made[of]++
+		}
+		s.mend(now, &row, r.Declare)
+		rows = append(rows, row)
 	}
 	s.session.seen = r.Upto
 	return rows

@@ -145,21 +145,101 @@ func TestALeaseOfAPastWindowIsForgottenWhenTheWriterHasEndedIt(t *testing.T) {
 	require.NoError(t, edge.Check())
 }
 
-// TestALeaseTooManyIsNotTaken: a writer whose clock jumps on and on grants in any number of windows.
-func TestALeaseTooManyIsNotTaken(t *testing.T) {
-	edge, _ := granted(t, 50)
-	r := news(edge, 5, 50)
-	r.Rows = r.Rows[1:2] // of the volume
-	for range 3 * maxWindows {
-		r.Rows[0].Pool.Window++
+// rowsOf is a reply with a row for each window of key 1's not-found leases.
+func rowsOf(edge *EdgeState, windows ...int32) *syncproto.Reply {
+	r := nothing(edge)
+	for _, window := range windows {
 		r.Upto++
-		r.Rows[0].Version, r.Since = r.Upto, edge.session.seen
-		edge.Apply(start, r, false)
+		r.Rows = append(r.Rows, syncproto.Row{Version: r.Upto, Pool: notFoundPool(1, window), Granted: 1, UntilMillis: start + leaseMillis})
 	}
-	require.Len(t, edge.leases.parked[volumePool(1, 0)], maxWindows-1, "and one is at hand")
-	r.Rows[0].Pool.Window = syncproto.Month(start)
-	r.Upto++
-	r.Rows[0].Version, r.Rows[0].Granted = r.Upto, 60
-	edge.Apply(start, r, false)
-	require.EqualValues(t, 60, edge.leases.accounts.get(1).volume.granted, "one that is known is")
+	return r
+}
+
+// TestALeaseTooManyIsNotTaken, nor too many of one reply: an edge says in one message what a key holds.
+func TestALeaseTooManyIsNotTaken(t *testing.T) {
+	today := syncproto.Day(start)
+	for name, each := range map[string]int{"in one reply": 3 * maxWindows, "in many": 1} {
+		edge, _ := granted(t, 50)
+		for first := range 3 * maxWindows / each {
+			var windows []int32
+			for n := range each {
+				windows = append(windows, today+1+int32(first*each+n))
+			}
+			edge.Apply(start, rowsOf(edge, windows...), false)
+		}
+		require.Len(t, edge.leases.parked[notFoundPool(1, 0)], maxWindows-1, "and one is at hand, %s", name)
+		again := news(edge, 1000, 60)
+		edge.Apply(start, again, false)
+		require.EqualValues(t, 60, edge.leases.find(notFoundPool(1, today)).granted, "one that is known is taken")
+		declare := nothing(edge)
+		declare.Declare = true
+		edge.Apply(start, declare, false)
+		require.LessOrEqual(t, len(edge.Sync(start).Declared), 2+maxWindows)
+	}
+}
+
+// TestLeasesOfWindowsFarAheadAreClosed: a clock was wrong, and they would be in the place of others for years.
+func TestLeasesOfWindowsFarAheadAreClosed(t *testing.T) {
+	edge, _ := granted(t, 50)
+	today := syncproto.Day(start)
+	var ahead []int32
+	for n := range int32(maxWindows) {
+		ahead = append(ahead, today+1000+n)
+	}
+	edge.Apply(start, rowsOf(edge, ahead...), false)
+	require.NotEmpty(t, edge.leases.parked)
+	for range 3 {
+		acknowledged(edge, start)
+	}
+	require.Empty(t, edge.leases.parked)
+	edge.Apply(start, rowsOf(edge, today+1), false)
+	require.EqualValues(t, 1, edge.leases.find(notFoundPool(1, today+1)).held(), "the next day's is not too far")
+	for range 3 {
+		acknowledged(edge, start)
+	}
+	require.EqualValues(t, 1, edge.leases.find(notFoundPool(1, today+1)).held())
+}
+
+// TestALeaseIsNotClosedByAClockThatIsRightAgain, while what was listed to be closed waits for a batch.
+func TestALeaseIsNotClosedByAClockThatIsRightAgain(t *testing.T) {
+	edge, _ := granted(t, 50)
+	edge.sweep(start + 5*leaseMillis)
+	require.Contains(t, edge.returns.past, notFoundPool(1, syncproto.Day(start)))
+	for _, r := range edge.Sync(start).Batch.Returns {
+		require.NotEqual(t, syncproto.NotFound, r.Pool.Kind)
+	}
+	require.True(t, edge.leases.keys.get(1).known)
+}
+
+// TestAVoidOfAForgottenLeaseIsHeldHere, as the writer counts it, and after a restart.
+func TestAVoidOfAForgottenLeaseIsHeldHere(t *testing.T) {
+	for _, outcome := range []charge.Outcome{charge.Found, charge.NotFound} {
+		for _, snapshot := range []bool{false, true} {
+			edge, log := granted(t, 50)
+			require.Empty(t, chargeCode(edge, start, "a", outcome))
+			ahead := start + 100*leaseMillis
+			for range 4 {
+				acknowledged(edge, ahead)
+			}
+			p := notFoundPool(1, syncproto.Day(start))
+			if outcome == charge.Found {
+				p = volumePool(1, syncproto.Month(start))
+			}
+			require.Nil(t, edge.leases.find(p))
+			if snapshot {
+				edge.Snapshot(func(r []byte) { log.Append(r, false) })
+			}
+			chargeCode(edge, start+1, "asks", outcome) // a lease is at hand, of which there is no record
+			_, err := edge.Void(start+1, "a")
+			require.NoError(t, err)
+			again := New(&recordLog{})
+			for _, r := range log.records {
+				require.NoError(t, again.Replay(r))
+			}
+			for _, e := range []*EdgeState{edge, again} {
+				require.EqualValues(t, 1, e.leases.find(p).held())
+				require.NoError(t, e.Check())
+			}
+		}
+	}
 }

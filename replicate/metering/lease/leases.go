@@ -45,6 +45,9 @@ func (l *lease) held() int64 { return l.granted - l.spent - l.returned }
 // back before there was one.
 func (l *lease) open() bool { return l.known || l.held() > 0 }
 
+// kept reports whether the lease must not be forgotten before the writer has applied more batches.
+func (l *lease) kept(applied uint64) bool { return l.open() || l.since > applied }
+
 // usable reports whether a unit can be spent at now in window. An end that is absurdly far
 // away is not believed.
 func (l *lease) usable(now int64, window int32) bool {

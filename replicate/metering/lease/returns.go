@@ -8,7 +8,7 @@ type returns struct {
 	recalled []syncproto.Pool // leases that the writer recalls
 	excess   []syncproto.Pool // idle leases, to be reduced to their floor
 	closing  []int64          // idle accounts
-	past     []syncproto.Pool // leases of past windows
+	past     []syncproto.Pool // leases in whose windows the writer grants nothing
 }
 
 func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
@@ -80,7 +80,7 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 		}
 	}
 	for _, p := range s.returns.past {
-		if l := s.leases.find(p); l != nil {
+		if l := s.leases.find(p); l != nil && !p.Open(now) {
 			r.closeLease(p, l)
 		}
 	}
@@ -128,8 +128,8 @@ func (s *EdgeState) applyReturn(r syncproto.Return, seq uint64) {
 	}
 }
 
-// sweep looks at some accounts and keys: idle leases, and those of past windows, are listed for
-// return, and what has ended is dropped.
+// sweep looks at some accounts and keys: idle leases, and those in whose windows the writer grants nothing, are
+// listed for return, and what has ended is dropped.
 func (s *EdgeState) sweep(now int64) {
 	if s.declaration.active || !s.Serving() {
 		return
@@ -137,7 +137,7 @@ func (s *EdgeState) sweep(now int64) {
 	s.leases.accounts.sweep(func(id int64, a *account) { s.sweepAccount(id, a, now) })
 	s.leases.keys.sweep(func(id int64, l *lease) {
 		p := notFoundPool(id, l.window)
-		s.endPast(now, p)
+		s.endOthers(now, p)
 		if s.ended(now, p, l) && len(s.leases.parked[windowless(p)]) == 0 {
 			s.leases.keys.drop(id)
 		}
@@ -145,7 +145,7 @@ func (s *EdgeState) sweep(now int64) {
 }
 
 func (s *EdgeState) sweepAccount(id int64, a *account, now int64) {
-	s.endPast(now, volumePool(id, 0))
+	s.endOthers(now, volumePool(id, 0))
 	a.lastUsed = min(a.lastUsed, now) // the clock was ahead
 	idle := now - a.lastUsed
 	open := a.credits.open() || a.volume.open() || len(s.leases.parked[volumePool(id, 0)]) > 0

@@ -108,18 +108,24 @@ func (s *EdgeState) spend(u use, units int64) {
 	case charge.Found:
 		a := s.leases.accounts.ensure(u.account)
 		s.take(creditsPool(u.account), &a.credits, units)
-		volume := volumePool(u.account, syncproto.MonthOfHour(u.hour))
-		if l := s.leases.find(volume); l != nil {
-			s.take(volume, l, units)
-		}
+		s.takeOfWindow(volumePool(u.account, syncproto.MonthOfHour(u.hour)), units)
 		a.unreported += units
 	case charge.NotFound:
-		notFound := notFoundPool(u.key, syncproto.DayOfHour(u.hour))
-		if l := s.leases.find(notFound); l != nil {
-			s.take(notFound, l, units)
-		}
+		s.takeOfWindow(notFoundPool(u.key, syncproto.DayOfHour(u.hour)), units)
 	}
 	s.usage.current.add(u, units)
+}
+
+// takeOfWindow spends units of the lease of a window, which may have been forgotten since they were charged. A void
+// makes it again: the writer counts the unit as held here.
+func (s *EdgeState) takeOfWindow(p syncproto.Pool, units int64) {
+	l := s.leases.find(p)
+	if l == nil && units < 0 {
+		l = s.leases.ensure(p)
+	}
+	if l != nil {
+		s.take(p, l, units)
+	}
 }
 
 // take spends units of a lease. Units that a void brings back to a recalled lease are

@@ -9,9 +9,9 @@ import (
 // Leases of volume and of not-found lookups are for one window. An account or key has one at
 // hand, of the window in which its last request was made. When the edge's clock is wrong, that
 // may be a window ahead of the right one, or behind it. So a lease of another window is parked,
-// with its counts. When its window is past by the edge's clock, which may be wrong as well, the
-// lease is closed at the writer, and forgotten when the writer has that batch: were it just
-// dropped, the writer's next row, which is a sum, would grant again what was spent of it.
+// with its counts. When the writer grants no more in its window, by the edge's clock, which may be
+// wrong as well, the lease is closed at the writer, and forgotten when the writer has that batch: were it
+// just dropped, the writer's next row, which is a sum, would grant again what was spent of it.
 
 // maxWindows is in how many windows one account or key has leases. The writer grants in four at
 // a time (the day before yesterday to tomorrow); those of before a long stop may have to be closed yet.
@@ -50,18 +50,6 @@ func (all *leases) park(p syncproto.Pool, l lease) *lease {
 	return &l
 }
 
-// full reports whether a lease of pool p would be one too many for its account or key.
-func (all *leases) full(p syncproto.Pool) bool {
-	if l := all.find(p); l != nil && l.inUse() {
-		return false
-	}
-	windows := len(all.parked[windowless(p)])
-	if l := all.atHand(p); l != nil && l.inUse() {
-		windows++
-	}
-	return windows >= maxWindows
-}
-
 func (all *leases) findParked(p syncproto.Pool) *lease {
 	for _, l := range all.parked[windowless(p)] {
 		if l.window == p.Window {
@@ -96,18 +84,18 @@ func (all *leases) eachParked(p syncproto.Pool, visit func(syncproto.Pool, *leas
 	}
 }
 
-// endPast closes the parked leases of p's account or key whose windows are past.
-func (s *EdgeState) endPast(now int64, p syncproto.Pool) {
+// endOthers closes the parked leases of p's account or key in whose windows the writer grants no more, or not yet.
+func (s *EdgeState) endOthers(now int64, p syncproto.Pool) {
 	s.leases.keepParked(p, func(l *lease) bool {
 		p.Window = l.window
 		return !s.ended(now, p, l)
 	})
 }
 
-// ended reports whether a lease of pool p can be forgotten: its window is past, and the writer has ended it. One
-// that the writer has is listed to be closed.
+// ended reports whether a lease of pool p can be forgotten: the writer grants nothing in its window, and has ended
+// it. One that the writer has is listed to be closed.
 func (s *EdgeState) ended(now int64, p syncproto.Pool, l *lease) bool {
-	if !p.Closed(now) {
+	if p.Open(now) {
 		return false
 	}
 	//mutant:lease-of-a-past-window-dropped
@@ -115,7 +103,21 @@ func (s *EdgeState) ended(now int64, p syncproto.Pool, l *lease) bool {
 		s.returns.past = append(s.returns.past, p)
 		return false
 	}
-	return s.outbox.applied >= l.since
+	return l.since <= s.outbox.applied
+}
+
+// windows counts the leases of p's account or key that must not be forgotten yet.
+func (s *EdgeState) windows(p syncproto.Pool) (n int) {
+	count := func(l *lease) {
+		if l.kept(s.outbox.applied) {
+			n++
+		}
+	}
+	if atHand := s.leases.atHand(p); atHand != nil {
+		count(atHand)
+	}
+	s.leases.eachParked(p, func(_ syncproto.Pool, l *lease) { count(l) })
+	return n
 }
 
 // absurdMillis is how far ahead the end of a lease is not believed: twice the writer's 24 hours.

@@ -203,3 +203,85 @@ func TestClocksThatWereAheadAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// tell exchanges messages of an edge whose clock differs from the writer's.
+func (f *fixture) tell(name string, n *edge, writers, edges int64, times int) {
+	for range times {
+		sync := !n.state.Greeting()
+		if sync {
+			n.state.Apply(edges, f.l.Sync(writers, f.l.Edge(name), n.state.Sync(edges)), true)
+		} else {
+			n.state.Apply(edges, f.l.Hello(writers, f.l.Edge(name), n.state.Hello(edges)), false)
+		}
+		require.NoError(f.t, f.l.Check())
+		require.NoError(f.t, n.state.Check())
+	}
+}
+
+// TestAVoidOfAClosedLeaseStarvesNobody: to the writer the edge holds the unit, and so needs no other that is
+// leased elsewhere. The lease was closed by a wrong clock, or since nobody used it for a day.
+func TestAVoidOfAClosedLeaseStarvesNobody(t *testing.T) {
+	for name, clocks := range map[string]struct{ closed, after int64 }{"wrong clock": {at + 100*day, at}, "idle": {at + 2*day, at + 2*day}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, 1, 1000, "one", "two")
+			l.SetPlan(at, ledger.Plan{ID: "scale", APIAccess: true, PerMinute: 60, MonthlyVolume: 400})
+			f := &fixture{t: t, l: l, boot: 100}
+			one, two := f.start(emptyDisk()), f.start(emptyDisk())
+			ask := func(n *edge, now int64) string {
+				f.ids++
+				r := charge.Request{ID: fmt.Sprint("id", f.ids), Account: 1, Key: 1, PerMinute: 1 << 30, Endpoint: charge.Companies, Outcome: charge.Found}
+				return n.state.Charge(now, &r, false).Verdict.Code
+			}
+			f.exchange("two", two, 1)
+			id := f.serve("one", one)
+			if clocks.closed != clocks.after {
+				ask(one, clocks.closed) // the lease of before is parked
+			}
+			f.tell("one", one, clocks.after, clocks.closed, 4)
+			for range 50 { // the other edge gets all that is left
+				ask(two, clocks.after)
+				f.tell("two", two, clocks.after, clocks.after, 1)
+			}
+			_, err := one.state.Void(clocks.after, id)
+			require.NoError(t, err)
+			served := 0
+			for range 30 {
+				if ask(one, clocks.after) == "" {
+					served++
+				}
+				for range 3 {
+					f.tell("one", one, clocks.after, clocks.after, 1)
+					f.tell("two", two, clocks.after, clocks.after, 1)
+				}
+			}
+			require.Greater(t, served, 20)
+		})
+	}
+}
+
+// TestAKeyOfManyDaysIsServedAfterARestart: what was forgotten since is in the journal.
+func TestAKeyOfManyDaysIsServedAfterARestart(t *testing.T) {
+	const keys, days = 60, 12
+	l := newLedger(t, 1, 1_000_000, "one")
+	f := &fixture{t: t, l: l, boot: 100}
+	n := f.start(emptyDisk())
+	ask := func(now, key int64) string {
+		f.ids++
+		r := charge.Request{ID: fmt.Sprint("id", f.ids), Account: 1, Key: key, PerMinute: 1 << 30, Endpoint: charge.Companies, Outcome: charge.NotFound}
+		n.state.Charge(now, &r, false)
+		f.tell("one", n, now, now, 1)
+		return n.state.Charge(now, &r, true).Verdict.Code
+	}
+	f.tell("one", n, at, at, 1)
+	for d := range int64(days) {
+		now := at + d*day
+		for key := range int64(keys) {
+			require.Empty(t, ask(now, key+1), "day %d, key %d", d, key)
+		}
+		f.tell("one", n, now, now, 30)
+	}
+	n = f.start(n.disk)
+	now := at + days*day
+	f.tell("one", n, now, now, 1)
+	require.Empty(t, ask(now, keys), "no sweep has come to it yet")
+}

@@ -173,7 +173,7 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	if p := l.pools[id]; p != nil {
 		return p
 	}
-	if !windowOpen(now, id) {
+	if !id.Open(now) {
 		return nil
 	}
 	p := &Pool{ID: id}
@@ -193,17 +193,6 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	delete(l.changes.past, id)
 	l.changes.pool(p)
 	return p
-}
-
-// windowOpen reports whether usage is booked in the pool's window.
-func windowOpen(now int64, id syncproto.Pool) bool {
-	switch id.Kind {
-	case syncproto.Volume:
-		return !id.Closed(now) && id.Window <= syncproto.Month(now)+1
-	case syncproto.NotFound:
-		return !id.Closed(now) && id.Window <= syncproto.Day(now)+1
-	}
-	return true
 }
 
 // lease finds the lease of an epoch on a pool. When there is none it makes an empty one or

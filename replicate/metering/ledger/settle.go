@@ -72,7 +72,7 @@ func (l *Ledger) serve(now int64, h *Lease) bool {
 func (l *Ledger) grantable(now int64, h *Lease) bool {
 	//mutant:restored-ledger-grants-at-once
 	return !l.Restoring && !h.Lost && !h.edge.Retired && h.epoch.Number == h.edge.Epoch &&
-		h.pool.Deducting == 0 && !l.suspended(h.pool) && windowOpen(now, h.pool.ID)
+		h.pool.Deducting == 0 && !l.suspended(h.pool) && h.pool.ID.Open(now)
 }
 
 // share is how many units of a pool one grant may take, at least 1: every live edge could

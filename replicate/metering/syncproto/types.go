@@ -63,6 +63,18 @@ func (p Pool) Closed(nowMillis int64) bool {
 	return false
 }
 
+// Open reports whether the writer grants units and books usage in the pool's window at a time, in Unix
+// milliseconds: from the past ones that are not closed to the next one.
+func (p Pool) Open(nowMillis int64) bool {
+	switch p.Kind {
+	case Volume:
+		return !p.Closed(nowMillis) && p.Window <= Month(nowMillis)+1
+	case NotFound:
+		return !p.Closed(nowMillis) && p.Window <= Day(nowMillis)+1
+	}
+	return true
+}
+
 // Usage counts requests of one key and hour (hours since 1970, UTC). Count is never 0;
 // it is negative when more charges were voided than made.
 type Usage struct {
