@@ -191,6 +191,7 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 		if l := s.leases.find(row.Pool); l == nil || !l.kept(s.outbox.applied) {
 			of := windowless(row.Pool)
 			if s.windows(of)+made[of] >= maxWindows {
+				s.sweepWindows(now, of)
 				continue
 			}
 			made[of]++

@@ -243,3 +243,25 @@ func TestAVoidOfAForgottenLeaseIsHeldHere(t *testing.T) {
 		}
 	}
 }
+
+// TestPastLeasesOfAKeyThatTheSweepDoesNotReachAreClosed: an edge that restarts often has many keys.
+func TestPastLeasesOfAKeyThatTheSweepDoesNotReachAreClosed(t *testing.T) {
+	edge, _ := granted(t, 50)
+	for id := range int64(sweepParts) { // the sweep comes to these first
+		edge.leases.keys.ensure(1000 + id)
+	}
+	edge.leases.keys.drop(1)
+	today := syncproto.Day(start)
+	edge.leases.keys.ensure(1)
+	for n := range int32(maxWindows) {
+		edge.leases.park(notFoundPool(1, 0), lease{window: today - 20 + n, known: true, granted: 5})
+	}
+	edge.leases.granted += 5 * maxWindows
+	edge.leases.turn(notFoundPool(1, today), edge.leases.keys.get(1))
+	edge.Apply(start, rowsOf(edge, today), false)
+	require.False(t, edge.leases.keys.get(1).known, "it would be one too many")
+	require.Len(t, acknowledged(edge, start).Returns, 2+maxWindows, "with those of the account, which is idle")
+	edge.Apply(start, rowsOf(edge, today), false)
+	require.True(t, edge.leases.keys.get(1).known)
+	require.NoError(t, edge.Check())
+}

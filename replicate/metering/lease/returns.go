@@ -131,7 +131,7 @@ func (s *EdgeState) applyReturn(r syncproto.Return, seq uint64) {
 // sweep looks at some accounts and keys: idle leases, and those in whose windows the writer grants nothing, are
 // listed for return, and what has ended is dropped.
 func (s *EdgeState) sweep(now int64) {
-	if s.declaration.active || !s.Serving() {
+	if !s.sweeps() {
 		return
 	}
 	s.leases.accounts.sweep(func(id int64, a *account) { s.sweepAccount(id, a, now) })
@@ -142,6 +142,17 @@ func (s *EdgeState) sweep(now int64) {
 			s.leases.keys.drop(id)
 		}
 	})
+}
+
+// sweeps reports whether idle and past leases are returned now.
+func (s *EdgeState) sweeps() bool { return !s.declaration.active && s.Serving() }
+
+// sweepWindows lists what the writer grants nothing in, of an account or key that has leases in too many windows: it may
+// be long until the sweep comes to it.
+func (s *EdgeState) sweepWindows(now int64, p syncproto.Pool) {
+	if s.sweeps() {
+		s.endOthers(now, p)
+	}
 }
 
 func (s *EdgeState) sweepAccount(id int64, a *account, now int64) {
