@@ -414,8 +414,17 @@ func FuzzReplay(f *testing.F) {
 		require.NoError(t, err)
 		d.files[segmentName(1)].Write(content)
 		k := &recorder{}
-		j, _, before, _ := opened(t, d, k)
-		require.NoError(t, put(j, k, "more", false))
+		j, _, before, found := opened(t, d, k)
+		err = put(j, k, "more", false)
+		if err != nil && len(found.Damaged) > 0 { // a new segment has to begin
+			require.NoError(t, j.Rotate(func(write func([]byte)) {
+				for _, record := range before {
+					write([]byte(record))
+				}
+			}))
+			err = put(j, k, "more", false)
+		}
+		require.NoError(t, err)
 		_, _, after, found := opened(t, d, &recorder{})
 		require.Equal(t, append(before, "more"), after)
 		require.Zero(t, found.Torn)
