@@ -8,7 +8,7 @@ import (
 )
 
 // The first byte of each record. The numbers are stored and never change, nor does what
-// follows them.
+// follows them, but for a lease of a snapshot: flags say what it has beyond the first version.
 const (
 	recordBoot     byte = 1  // a run of the process began
 	recordConfirm  byte = 2  // the writer found the state directory current

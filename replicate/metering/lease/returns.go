@@ -8,15 +8,15 @@ type returns struct {
 	recalled []syncproto.Pool // leases that the writer recalls
 	excess   []syncproto.Pool // idle leases, to be reduced to their floor
 	closing  []int64          // idle accounts
-	past     []syncproto.Pool // leases in whose windows the writer grants nothing
+	notOpen  []syncproto.Pool // leases in whose windows the writer grants nothing
 }
 
 func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
 
-func (r *returns) len() int { return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.past) }
+func (r *returns) len() int { return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.notOpen) }
 
 func (r *returns) clear() {
-	r.recalled, r.excess, r.closing, r.past = r.recalled[:0], r.excess[:0], r.closing[:0], r.past[:0]
+	r.recalled, r.excess, r.closing, r.notOpen = r.recalled[:0], r.excess[:0], r.closing[:0], r.notOpen[:0]
 }
 
 // returnList builds the returns of one batch, at most one for each lease.
@@ -79,7 +79,7 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 			r.putClose(id, a)
 		}
 	}
-	for _, p := range s.returns.past {
+	for _, p := range s.returns.notOpen {
 		if l := s.leases.find(p); l != nil && !p.Open(now) {
 			r.closeLease(p, l)
 		}

@@ -143,3 +143,22 @@ func TestASnapshotOfAnOlderCopyReportsNothingTwice(t *testing.T) {
 	require.Len(t, third.outbox.inflight.Usage, 1)
 	require.EqualValues(t, 1, third.outbox.inflight.Usage[0].Count, "of this run: its original may have reported the other")
 }
+
+// TestAnAccountOfAnOlderSnapshotKnowsItsClose: one number stood behind the account then, for both leases.
+func TestAnAccountOfAnOlderSnapshotKnowsItsClose(t *testing.T) {
+	var e syncproto.Encoder
+	e.Byte(recordAccount)
+	e.Int(1)
+	for _, window := range []int32{0, 5} {
+		(&lease{granted: 3, known: true, window: window}).encode(&e)
+	}
+	for range 3 { // balance, unreported, last use
+		e.Int(0)
+	}
+	e.Uint(7)
+	edge := New(&recordLog{})
+	require.NoError(t, edge.Replay(e.Bytes))
+	a := edge.leases.accounts.get(1)
+	require.Equal(t, lease{granted: 3, known: true, since: 7}, a.credits)
+	require.Equal(t, lease{granted: 3, known: true, since: 7, window: 5}, a.volume)
+}

@@ -100,7 +100,7 @@ func (s *EdgeState) ended(now int64, p syncproto.Pool, l *lease) bool {
 	}
 	//mutant:lease-of-a-past-window-dropped
 	if l.open() {
-		s.returns.past = append(s.returns.past, p)
+		s.returns.notOpen = append(s.returns.notOpen, p)
 		return false
 	}
 	return l.since <= s.outbox.applied
