@@ -45,6 +45,20 @@ func (c *http2Client) answer(t *testing.T, stream uint32) (status string, fields
 	}
 }
 
+// ping waits until the server has answered a ping, and so has done what follows from all it wrote before.
+func (c *http2Client) ping(t *testing.T) {
+	t.Helper()
+	require.NoError(t, c.conn.SetDeadline(time.Now().Add(time.Minute)))
+	require.NoError(t, c.WritePing(false, [8]byte{1}))
+	for {
+		frame, err := c.ReadFrame()
+		require.NoError(t, err)
+		if f, ok := frame.(*http2.PingFrame); ok && f.IsAck() {
+			return
+		}
+	}
+}
+
 // TestMalformedRequestsAreRefusedOverHTTP2 sends what no client library sends, of which net/http would answer
 // most in its own way or with a reset.
 func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
