@@ -33,7 +33,7 @@ var faults = []fault{
 	},
 	{
 		"a 402 is believed for a minute", "replicate/metering/lease/charge.go",
-		"g.pool.Kind == syncproto.NotFound || s.mayRefuse(now)", "g.pool.Kind == syncproto.NotFound || now-s.session.answered < 60_000",
+		"g.pool.Kind == syncproto.NotFound || s.mayRefuse(now, a)", "g.pool.Kind == syncproto.NotFound || now-s.session.answered < 60_000",
 	},
 }
 

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
 )
 
 func (s *sim) fail(format string, args ...any) {
@@ -288,10 +290,26 @@ func (s *sim) refused(e *edge, r *request) {
 	if r.verdict.Code != charge.InsufficientCredits || s.restored || e.disk.copied || e.deceived || e.misled {
 		return
 	}
+	if e.returns(r.Account) {
+		s.fail("%s answers 402 to account %d, and is returning units of it: %+v", e.name, r.Account, e.batch)
+	}
+	if spent, ok := e.spentAt[r.Account]; ok && e.askedLast <= spent {
+		s.fail("%s answers 402 to account %d, and has asked nobody since the last charge", e.name, r.Account)
+	}
 	at, ok := s.dry[[2]int64{e.number, r.Account}]
 	if !ok || s.clock.Load()-at > refusalAge+e.setBack+s.centre.setBack {
 		s.fail("%s answers 402 to account %d, which was dry at %d, now %d", e.name, r.Account, at, s.clock.Load())
 	}
+}
+
+// returns reports whether the edge gives credits of an account back, and the writer does not have them yet.
+func (e *edge) returns(account int64) bool {
+	pool := syncproto.Pool{Kind: syncproto.Credits, Subject: account}
+	if e.batch == nil || e.batchEpoch != e.epoch || !slices.ContainsFunc(e.batch.Returns, func(r syncproto.Return) bool { return r.Pool == pool && r.Units > 0 }) {
+		return false
+	}
+	applied := e.sim.query(fmt.Sprintf(`SELECT applied FROM node_epoch WHERE node = '%s' AND epoch = %d`, e.name, e.epoch))
+	return len(applied) > 0 && uint64(applied[0][0]) < e.batch.Seq
 }
 
 // settled checks what must be true at the end.

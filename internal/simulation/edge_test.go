@@ -54,13 +54,19 @@ type edge struct {
 	misled, unseen, greeted   bool
 	forgeNext                 bool // the reply to the next message is forged
 	forgedUpto, forgedApplied uint64
-	replied                   bool // the reply to the pending message arrived
-	messages                  [][]byte
-	replies                   [][]byte
-	requests                  []*request // the newest
-	unsynced                  counts     // charges that a power cut may lose, by key
-	failedStart               bool       // the last process ended while it started
-	voids                     counts     // charges that were voided, by key
+	replied                   bool             // the reply to the pending message arrived
+	batch                     *syncproto.Batch // the newest that was sent, in batchEpoch
+	batchEpoch                uint64
+	// asks counts its messages but for those of watches, and askedLast is how many there were with the last that was
+	// answered; spentAt is by account how many there were before the last charge.
+	asks, askedLast uint64
+	spentAt         map[int64]uint64
+	messages        [][]byte
+	replies         [][]byte
+	requests        []*request // the newest
+	unsynced        counts     // charges that a power cut may lose, by key
+	failedStart     bool       // the last process ended while it started
+	voids           counts     // charges that were voided, by key
 }
 
 // process is one run of an edge.
@@ -232,17 +238,24 @@ func (p *process) sends(watch bool) { p.watches = watch }
 func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	e, s := p.edge, p.edge.sim
 	before, begin, setBack, watch := e.arrived, s.clock.Load(), e.setBack, p.watches
+	if !watch {
+		e.asks++
+	}
+	asks := e.asks
 	if s.clock.Load() < e.cutUntil && !s.calm {
 		s.count(partitioned)
 		return nil, errNetwork
 	}
 	s.remember(&e.messages, message)
 	if !p.dead { // it may have ended in a write before this, and have another disk since
-		e.noteResent(message)
+		e.noteSent(message)
 	}
 	if s.faulty(14) {
 		s.count(requestLost)
 		return nil, errNetwork
+	}
+	if !watch && !p.dead && s.faulty(2) {
+		s.takeWhileReturning(e)
 	}
 	s.maybeDelay()
 	if p.dead {
@@ -292,6 +305,7 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	e.noteTrue(message, reply)
 	if !watch {
 		e.setBack -= setBack
+		e.askedLast = asks
 	}
 	return reply, nil
 }

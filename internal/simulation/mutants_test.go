@@ -30,6 +30,7 @@ var mutants = []mutant{
 	{name: "returned-units-still-spent", change: skip},
 	{name: "old-refusal-believed", change: dropLastOperand},
 	{name: "refusal-believed-for-five-seconds", change: timesFive},
+	{name: "refusal-not-asked-since", change: never},
 	{name: "lease-of-a-future-window-believed", change: compare("==", ">=")},
 	{name: "lease-of-a-past-window-dropped", change: never},
 	{name: "snapshot-without-batch-in-flight", change: skip},

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -102,6 +103,27 @@ func (s *sim) sellBehindACut(e *edge) {
 		if e.process != nil {
 			s.ask(e, s.newRequest(e, id))
 		}
+		return
+	}
+}
+
+// takeWhileReturning has an operator take what is left of an account while an edge gives units of it back. For the
+// writer the edge still holds these, and nobody anything else; the edge holds none, and has to ask.
+func (s *sim) takeWhileReturning(e *edge) {
+	for id := int64(1); id <= accounts && s.depth < maxDepth; id++ {
+		if !e.returns(id) {
+			continue
+		}
+		s.depth++
+		left := s.query(fmt.Sprintf(`SELECT bought + compensated - spent - leased - lost - deducting FROM account WHERE id = %d`, id))
+		if len(left) > 0 && left[0][0] > 0 {
+			s.sell(adjustment, id, -left[0][0])
+		}
+		e.watch()
+		if e.process != nil {
+			s.ask(e, s.newRequest(e, id))
+		}
+		s.depth--
 		return
 	}
 }

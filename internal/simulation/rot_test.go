@@ -84,10 +84,14 @@ func (s *sim) fillArchive(e *edge) bool {
 	return true
 }
 
-// noteResent notices a batch without content, which an edge sends in place of one that it has lost.
-func (e *edge) noteResent(message []byte) {
+// noteSent notices the batch of a message, and one without content, which an edge sends in place of one that it
+// has lost.
+func (e *edge) noteSent(message []byte) {
 	m, err := syncproto.DecodeMessage(message)
 	e.sim.must(err, "read the edge's message")
+	if m.Sync != nil && m.Sync.Batch != nil {
+		e.batch, e.batchEpoch = m.Sync.Batch, e.epoch
+	}
 	if m.Sync == nil || m.Sync.Batch == nil || !m.Sync.Batch.Empty() || e.disk.recordsLost || e.disk.everCopied || e.disk.abandoned {
 		return
 	}

@@ -111,6 +111,9 @@ func (s *sim) ask(e *edge, r *request) bool {
 		return false
 	}
 	s.answered(e, r)
+	if r.Outcome == charge.Found {
+		e.spentAt[r.Account] = e.asks
+	}
 	return true
 }
 

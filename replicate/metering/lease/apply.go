@@ -116,7 +116,7 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 	}
 	s.noteContact(now, r)
 	if ofSync {
-		s.session.answered = s.session.sent
+		s.session.answered, s.session.answeredSync = s.session.sent, s.session.syncs
 	}
 	s.declaration.demand(r.Declare, ofSync, s.leases.accounts.len()+s.leases.keys.len())
 	acknowledged := s.outbox.news(r.Applied)
@@ -184,6 +184,7 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
 	made := map[syncproto.Pool]int{} // leases that rows make, by account or key
+	returning := s.outbox.returning(r.Applied)
 	for _, row := range r.Rows {
 		if row.Version <= s.session.seen || s.closedSince(&row, r.Applied) {
 			continue
@@ -197,6 +198,9 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 			made[of]++
 		}
 		s.mend(now, &row, r.Declare)
+		if returning[row.Pool] {
+			row.Dry = false
+		}
 		rows = append(rows, row)
 	}
 	s.session.seen = r.Upto

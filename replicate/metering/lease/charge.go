@@ -72,7 +72,7 @@ func (s *EdgeState) chargeLive(now int64, r *charge.Request, id sum, a *account,
 	unknown := false
 	for i := range gates {
 		g := &gates[i]
-		switch s.check(g, now) {
+		switch s.check(g, now, a) {
 		case pass:
 		case exhausted:
 			if unknown {
@@ -96,6 +96,7 @@ func (s *EdgeState) chargeLive(now int64, r *charge.Request, id sum, a *account,
 func (s *EdgeState) commit(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) Answer {
 	s.spend(useOfRequest(now, r), 1)
 	a.used(now)
+	a.lastTaken = s.session.syncs
 	v.CreditsRemaining = max(a.balance-a.unreported, 0)
 	answer := s.answer(now, r, id, v, charged)
 	answer.Logged = true
@@ -157,13 +158,13 @@ const (
 // while the writer was just asked, except for the not-found cap: a day's lookups don't come
 // back. This holds as long as the cap is a constant; if it could be raised during a day, an
 // edge without contact would go on refusing.
-func (s *EdgeState) check(g *gate, now int64) decision {
+func (s *EdgeState) check(g *gate, now int64, a *account) decision {
 	l := g.lease
 	if l.usable(now, g.pool.Window) || !g.spends && l.held() > 0 {
 		return pass
 	}
 	//mutant:old-refusal-believed
-	if l.known && l.dry && l.held() <= 0 && (g.pool.Kind == syncproto.NotFound || s.mayRefuse(now)) {
+	if l.known && l.dry && l.held() <= 0 && (g.pool.Kind == syncproto.NotFound || s.mayRefuse(now, a)) {
 		return exhausted
 	}
 	if !g.spends && l.known {

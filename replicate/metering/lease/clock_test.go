@@ -221,6 +221,36 @@ func TestARefusalIsTrue(t *testing.T) {
 		require.Equal(t, refused, chargeCode(edge, start+600-setBackMillis, "b", charge.Found))
 		require.Equal(t, "wait", chargeCode(edge, start+600-setBackMillis-1, "c", charge.Found))
 	})
+	t.Run("not of before the last credit", func(t *testing.T) {
+		edge := dryEdge(t)
+		more := news(edge, 3, 1)
+		more.Rows[0].Dry, more.Rows[1].Granted, more.Rows[2].Granted = true, 10, 10
+		edge.Apply(start+40, more, false)
+		require.Empty(t, chargeCode(edge, start+50, "the last", charge.Found))
+		require.Equal(t, "wait", chargeCode(edge, start+60, "a", charge.Found), "credits may have been bought before the last was spent")
+		acknowledged(edge, start+70)
+		require.Equal(t, refused, chargeCode(edge, start+80, "a", charge.Found))
+	})
+	for row, code := range []string{refused, charge.MonthlyVolumeExceeded, charge.NotFoundCapExceeded} {
+		t.Run("not while units are on their way back: "+code, func(t *testing.T) {
+			edge, _ := granted(t, 5)
+			require.Empty(t, chargeCode(edge, start, "in use", charge.Failed))
+			told := news(edge, 2, 5)
+			told.Rows = told.Rows[row : row+1]
+			told.Rows[0].Recall = true
+			edge.Apply(start, told, false)
+			require.Len(t, edge.Sync(start).Batch.Returns, 1)
+			tell := func(applied uint64, ofSync bool) {
+				told.Applied, told.Since, told.Upto = applied, edge.session.seen, edge.session.seen+1
+				told.Rows[0].Version, told.Rows[0].Recall, told.Rows[0].Dry = told.Upto, false, true
+				edge.Apply(start, told, ofSync)
+			}
+			tell(0, false)
+			require.Equal(t, "wait", chargeCode(edge, start+10, "a", charge.NotFound), "the writer does not have them yet")
+			tell(1, true)
+			require.Equal(t, code, chargeCode(edge, start+20, "b", charge.NotFound))
+		})
+	}
 	t.Run("not when the clock was set back", func(t *testing.T) {
 		edge := dryEdge(t)
 		require.Equal(t, "wait", chargeCode(edge, start+60_000, "a", charge.Found))

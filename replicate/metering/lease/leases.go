@@ -78,7 +78,8 @@ type account struct {
 	// balance is what the writer said last, less the charges of batches that it has
 	// acknowledged since; unreported are the charges of no acknowledged batch.
 	balance, unreported int64
-	lastUsed            int64 // Unix milliseconds
+	lastUsed            int64  // Unix milliseconds
+	lastTaken           uint64 // messages of Sync in this run before the newest charge or return
 	rate                rate
 	demand              demand
 }

@@ -36,6 +36,24 @@ func (o *outbox) news(applied uint64) bool {
 	return applied > o.applied || o.inflight != nil && applied >= o.inflight.Seq
 }
 
+// returning are the leases of which units are on their way to a writer that has applied the batches up to applied. It
+// does not know yet that it can grant them again.
+func (o *outbox) returning(applied uint64) (of map[syncproto.Pool]bool) {
+	if o.inflight == nil || o.inflight.Seq <= applied {
+		return nil
+	}
+	for _, r := range o.inflight.Returns {
+		if r.Units == 0 {
+			continue
+		}
+		if of == nil {
+			of = map[syncproto.Pool]bool{}
+		}
+		of[r.Pool] = true
+	}
+	return of
+}
+
 // Reported is a batch that the writer has applied, and the epoch in which it is numbered.
 type Reported struct {
 	Epoch uint64

@@ -25,6 +25,8 @@ type session struct {
 	contact  int64  // time of the last reply, Unix milliseconds
 	sent     int64  // time of the last message of Sync
 	answered int64  // time of the last message of Sync that was answered
+	// syncs counts the messages of Sync, and answeredSync is how many there were with the last that was answered.
+	syncs, answeredSync uint64
 	// sentSeen and sentApplied are what the last message of Sync said, or followed from, of seen and outbox.applied.
 	sentSeen, sentApplied uint64
 	latest                int64 // the newest time that was seen of this edge's clock
@@ -62,8 +64,14 @@ func (s *EdgeState) Connected(now int64) bool {
 	return s.session.met && s.session.open() && within(now-s.session.contact, contactMillis)
 }
 
-// mayRefuse reports whether a refusal by what the writer said is still true.
-func (s *EdgeState) mayRefuse(now int64) bool {
+// mayRefuse reports whether a refusal of an account by what the writer said is still true. It was asked since the
+// account's leases here held anything: else nothing here and nothing elsewhere need not be of one moment, and the
+// owner may have bought credits between.
+func (s *EdgeState) mayRefuse(now int64, a *account) bool {
+	//mutant:refusal-not-asked-since
+	if s.session.answeredSync <= a.lastTaken {
+		return false
+	}
 	//mutant:refusal-believed-for-five-seconds
 	if now-s.session.answered > refusalMillis {
 		return false

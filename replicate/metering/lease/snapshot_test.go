@@ -27,7 +27,7 @@ func requireWhole(t *testing.T, want, got *EdgeState) {
 	require.Equal(t, want.leases.accounts.order, got.leases.accounts.order)
 	for id, a := range want.leases.accounts.all() {
 		stored := *a
-		stored.rate, stored.demand = rate{}, demand{}
+		stored.rate, stored.demand, stored.lastTaken = rate{}, demand{}, 0
 		require.Equal(t, stored, *got.leases.accounts.get(id), "account %d", id)
 	}
 	require.Equal(t, want.leases.keys.order, got.leases.keys.order)

@@ -21,6 +21,7 @@ func (s *EdgeState) Sync(now int64) *syncproto.Sync {
 		m.Wants = s.wants.take()
 	}
 	m.Rates = s.takeRates(now)
+	s.session.syncs++
 	return m
 }
 
