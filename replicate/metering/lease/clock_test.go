@@ -13,12 +13,13 @@ import (
 
 // granter is a writer that grants. The sum of a lease that was closed begins anew, with what is not spent yet.
 type granter struct {
+	clock          int64
 	granted, spent map[syncproto.Pool]int64 // spent of leases that were closed
 }
 
 // newGranter has given units for the windows of start.
 func newGranter(units int64) *granter {
-	g := &granter{map[syncproto.Pool]int64{}, map[syncproto.Pool]int64{}}
+	g := &granter{start, map[syncproto.Pool]int64{}, map[syncproto.Pool]int64{}}
 	for _, p := range []syncproto.Pool{volumePool(1, syncproto.Month(start)), notFoundPool(1, syncproto.Day(start))} {
 		g.granted[p] = units
 	}
@@ -29,7 +30,7 @@ func newGranter(units int64) *granter {
 func (g *granter) grantIn(edge *EdgeState, now int64, version uint64, units int64) {
 	batch := edge.Sync(now).Batch
 	r := news(edge, version, units)
-	r.NowMillis = start
+	r.NowMillis = g.clock
 	if batch != nil {
 		r.Applied = batch.Seq
 		for _, returned := range batch.Returns {
@@ -41,6 +42,7 @@ func (g *granter) grantIn(edge *EdgeState, now int64, version uint64, units int6
 	r.Rows[1].Pool.Window, r.Rows[2].Pool.Window = syncproto.Month(now), syncproto.Day(now)
 	for i := range r.Rows {
 		row := &r.Rows[i]
+		row.UntilMillis = g.clock + leaseMillis
 		row.Granted -= g.spent[row.Pool]
 		g.granted[row.Pool] = row.Granted
 	}
@@ -59,51 +61,68 @@ func chargeCode(edge *EdgeState, now int64, id string, outcome charge.Outcome) s
 }
 
 // TestAWrongClockThatIsRightAgain charges under a wrong clock, also over a restart, and then
-// under the right one, with what the writer grants in between.
+// under the right one, with what the writer grants in between: at any time, and around the ends of days,
+// months and years. A clock that is half an hour off has another day there, one of a zone another month.
 func TestAWrongClockThatIsRightAgain(t *testing.T) {
 	const day = 24 * time.Hour
-	for _, jump := range []time.Duration{330 * time.Minute, -330 * time.Minute, day, -day, 31 * day, -31 * day, 400 * day, -400 * day} {
-		for _, restart := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%v, restart %v", jump, restart), func(t *testing.T) {
-				edge, log := granted(t, 50)
-				writer := newGranter(50)
-				for i := range 10 {
-					require.Empty(t, chargeCode(edge, start, fmt.Sprint("before", i), charge.Found))
-					require.Empty(t, chargeCode(edge, start, fmt.Sprint("absent", i), charge.NotFound))
-				}
-				wrong := start + jump.Milliseconds()
-				chargeCode(edge, wrong, "asks", charge.NotFound)
-				writer.grantIn(edge, wrong, 2, 60)
-				for i := range 5 {
-					chargeCode(edge, wrong, fmt.Sprint("wrong", i), charge.Found)
-				}
-				if restart {
-					again := New(&recordLog{})
-					for _, record := range log.records {
-						require.NoError(t, again.Replay(record))
-					}
-					again.Boot(2)
-					again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
-					edge = again
-				}
-				chargeCode(edge, start+1, "asks again", charge.Found)
-				chargeCode(edge, start+1, "asks for the day", charge.NotFound)
-				writer.grantIn(edge, start+1, 3, 80)
-				require.NoError(t, edge.Check())
-				got := 0
-				for ; got < 100; got++ {
-					if code := chargeCode(edge, start+2, fmt.Sprint("absent again", got), charge.NotFound); code != "" {
-						break
-					}
-				}
-				require.GreaterOrEqual(t, got, 60, "not-found lookups that are answered when the clock is right")
-				require.LessOrEqual(t, got, 70, "not-found lookups: 80 were granted, at least 10 spent")
-				require.Empty(t, chargeCode(edge, start+2, "found again", charge.Found))
-				volume := edge.leases.find(volumePool(1, syncproto.Month(start)))
-				require.LessOrEqual(t, volume.held(), int64(80-10-1), "units that were spent are not held again")
-			})
+	for _, right := range []string{
+		"2026-09-21T14:13:20Z", "2026-09-21T23:50:00Z", "2026-09-30T23:00:00Z", "2026-10-01T00:10:00Z",
+		"2028-02-28T23:50:00Z", "2028-02-29T23:00:00Z", "2027-12-31T23:59:59Z",
+	} {
+		at, err := time.Parse(time.RFC3339, right)
+		require.NoError(t, err)
+		for _, jump := range []time.Duration{
+			time.Minute, -time.Minute, 30 * time.Minute, -30 * time.Minute, 330 * time.Minute, -330 * time.Minute, day, -day, 31 * day, -31 * day, 400 * day, -400 * day,
+		} {
+			for _, restart := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v, %v, restart %v", right, jump, restart), func(t *testing.T) {
+					jumpAndBack(t, at.UnixMilli(), jump.Milliseconds(), restart)
+				})
+			}
 		}
 	}
+}
+
+func jumpAndBack(t *testing.T, right, jump int64, restart bool) {
+	edge, log := granted(t, 0)
+	writer := newGranter(0)
+	writer.clock = right
+	chargeCode(edge, right, "first", charge.NotFound)
+	writer.grantIn(edge, right, 2, 50)
+	for i := range 10 {
+		require.Empty(t, chargeCode(edge, right, fmt.Sprint("before", i), charge.Found))
+		require.Empty(t, chargeCode(edge, right, fmt.Sprint("absent", i), charge.NotFound))
+	}
+	wrong := right + jump
+	chargeCode(edge, wrong, "asks", charge.NotFound)
+	writer.grantIn(edge, wrong, 3, 60)
+	for i := range 5 {
+		chargeCode(edge, wrong, fmt.Sprint("wrong", i), charge.Found)
+	}
+	if restart {
+		again := New(&recordLog{})
+		for _, record := range log.records {
+			require.NoError(t, again.Replay(record))
+		}
+		again.Boot(2)
+		again.Apply(right, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 1, Applied: again.outbox.acked, Live: 1, NowMillis: right}, false)
+		edge = again
+	}
+	chargeCode(edge, right+1, "asks again", charge.Found)
+	chargeCode(edge, right+1, "asks for the day", charge.NotFound)
+	writer.grantIn(edge, right+1, 4, 80)
+	require.NoError(t, edge.Check())
+	got := 0
+	for ; got < 100; got++ {
+		if code := chargeCode(edge, right+2, fmt.Sprint("absent again", got), charge.NotFound); code != "" {
+			break
+		}
+	}
+	require.GreaterOrEqual(t, got, 60, "not-found lookups that are answered when the clock is right")
+	require.LessOrEqual(t, got, 70, "not-found lookups: 80 were granted, at least 10 spent")
+	require.Empty(t, chargeCode(edge, right+2, "found again", charge.Found))
+	volume := edge.leases.find(volumePool(1, syncproto.Month(right)))
+	require.LessOrEqual(t, volume.held(), int64(80-10-1), "units that were spent are not held again")
 }
 
 // TestAForgottenLeaseDoesNotComeBack lets days pass, so that the edge drops a lease of which it has
