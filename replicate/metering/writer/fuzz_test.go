@@ -1,8 +1,10 @@
 package writer_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +15,13 @@ import (
 
 // ask sends an operator's request to a writer in this process.
 func ask(t *testing.T, w *writer.Writer, method, target, body string) (status int, kind, answer string) {
+	return askAs(t, w, token, method, target, body)
+}
+
+func askAs(t *testing.T, w *writer.Writer, bearer, method, target, body string) (status int, kind, answer string) {
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://writer"+target, strings.NewReader(body))
 	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", "Bearer "+bearer)
 	reply, err := writer.InProcess(w.Handler()).RoundTrip(r)
 	require.NoError(t, err)
 	defer reply.Body.Close()
@@ -24,29 +30,47 @@ func ask(t *testing.T, w *writer.Writer, method, target, body string) (status in
 	return reply.StatusCode, reply.Header.Get("Content-Type"), string(content)
 }
 
-// FuzzBodies sends any body to the calls that read one. The writer never answers 500, and stays
-// ready: a change that its ledger can't store would fail the commit of everybody else's.
+// FuzzBodies sends any body to every call of operators and owners that changes something. The writer never answers
+// 500, and stays ready: a change that its ledger can't store would fail the commit of everybody else's.
 func FuzzBodies(f *testing.F) {
-	calls := []struct{ method, path string }{
-		{"POST", "/v1/accounts"}, {"PATCH", "/v1/accounts/1"}, {"POST", "/v1/accounts/1/keys"},
-		{"POST", "/v1/accounts/1/credits"}, {"PUT", "/v1/plans/made"}, {"POST", "/v1/nodes"}, {"POST", "/v1/invitations"},
-	}
-	for i, body := range []string{
-		`{"name":"made-up","email":"a@example.com","plan":"free"}`, `{"plan":"scale","suspended":true}`, `{"name":"key"}`,
-		`{"amount":-9223372036854775808,"note":"x"}`, `{"per_minute":9223372036854775807,"monthly_volume":-1}`,
-		`{"name":"one"}`, `{"account":1,"email":"a@example.com"}`,
-	} {
-		f.Add(byte(i), body)
-	}
-	var client *writer.Client
-	var w *writer.Writer
-	client, _, w = start(f, f.TempDir())
+	client, _, w := start(f, f.TempDir())
 	_, err := client.AddAccount(f.Context(), "made-up", "", "starter")
 	require.NoError(f, err)
+	_, err = client.AddKey(f.Context(), 1, "key")
+	require.NoError(f, err)
+	_, err = client.AddNode(f.Context(), "edge-1")
+	require.NoError(f, err)
+	made := changeAs(f, w, token, changeKey, "POST", "/v1/accounts/1/tokens", `{"name":"owner","role":"all","life_seconds":31000000}`)
+	var owner writer.NewOwnerToken
+	require.NoError(f, json.Unmarshal(made.Body.Bytes(), &owner), made.Body)
+
+	routes := w.ChangingRoutes()
+	slices.Sort(routes)
+	for i := range routes {
+		f.Add(byte(i), `{"name":"key","email":"a@example.com","plan":"scale","suspended":true,"account":1}`)
+	}
+	for _, body := range []string{
+		`{"amount":-9223372036854775808,"note":"x"}`, `{"per_minute":9223372036854775807,"monthly_volume":-1}`,
+		`{"per_minute":-1,"monthly_credits":9223372036854775807,"allowed_addresses":["::/0","0.0.0.0/33",""]}`,
+		`{"overlap_seconds":9223372036854775807,"life_seconds":-1}`, `{"read_tokens":{"registry":"","x":"y"}}`, `[]`, `{"name":"\u0000"}`,
+	} {
+		for i := range routes {
+			f.Add(byte(i), body)
+		}
+	}
 	f.Fuzz(func(t *testing.T, which byte, body string) {
-		call := calls[int(which)%len(calls)]
-		status, kind, answer := ask(t, w, call.method, call.path, body)
+		method, path, _ := strings.Cut(routes[int(which)%len(routes)], " ")
+		bearer := token
+		if strings.HasPrefix(path, "/v1/account/") {
+			bearer = owner.Token
+		}
+		if strings.HasPrefix(path, "/v1/owner-tokens/") {
+			path = "/v1/owner-tokens/2" // the first one is needed
+		}
+		path = strings.NewReplacer(":id", "1", ":name", "edge-1").Replace(path)
+		status, kind, answer := askAs(t, w, bearer, method, path, body)
 		require.Less(t, status, 500, answer)
+		require.NotContains(t, []int{http.StatusUnauthorized, http.StatusMethodNotAllowed}, status, answer)
 		require.Contains(t, []string{"application/json", "application/problem+json"}, kind)
 		status, _, answer = ask(t, w, "GET", "/v1/accounts/1", "")
 		require.Equal(t, 200, status, answer)
