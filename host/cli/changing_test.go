@@ -1,44 +1,49 @@
 package cli
 
 import (
+	"database/sql"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/metering/writer"
 )
 
 // loseAnswers returns the address of a proxy to the writer that passes every request on, and cuts the
-// first answers off.
-func (c *centre) loseAnswers(t *testing.T, first int64) string {
+// first answers to changes off. asked counts the changes.
+func (c *centre) loseAnswers(t *testing.T, first int64) (address string, asked *atomic.Int64) {
 	t.Helper()
 	to, err := url.Parse(c.url())
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	var answers atomic.Int64
-	proxy.ModifyResponse = func(*http.Response) error {
-		if answers.Add(1) <= first {
+	asked = &atomic.Int64{}
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if r.Request.Method != http.MethodGet && asked.Add(1) <= first {
 			panic(http.ErrAbortHandler)
 		}
 		return nil
 	}
 	server := httptest.NewServer(proxy)
 	t.Cleanup(server.Close)
-	return server.URL
+	return server.URL, asked
 }
 
 // TestAChangeIsRepeatedUntilItIsAnswered loses the first answers to a purchase, which was booked.
 func TestAChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	c := startCentre(t)
 	id, _ := c.account(t, 1)
-	add := start("credit", "add", "1", "100", "--writer", c.loseAnswers(t, 2), "--token", operatorToken)
+	proxy, _ := c.loseAnswers(t, 2)
+	add := start("credit", "add", "1", "100", "--writer", proxy, "--token", operatorToken)
 	require.Zero(t, add.halted(), add.stderr.String())
 	require.Equal(t, 2, strings.Count(add.stderr.String(), "trying again"), add.stderr.String())
 	a, err := c.client.Account(t.Context(), id)
@@ -46,12 +51,82 @@ func TestAChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	require.EqualValues(t, 101, a.Bought)
 }
 
+// TestEveryChangeIsRepeatedUntilItIsAnswered runs each command that changes something, and loses the first answer.
+func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
+	c := startCentre(t)
+	missing := changingCommands(t)
+	for _, args := range [][]string{
+		{"account", "add", "Acme"},
+		{"account", "change", "1", "--name", "Acme Data"},
+		{"account", "invite", "owner@example.com", "--account", "1"},
+		{"account", "suspend", "1", "--yes"},
+		{"account", "resume", "1"},
+		{"key", "add", "1"},
+		{"key", "rename", "1", "main"},
+		{"key", "expire", "1", "--never"},
+		{"key", "allow", "1", "192.0.2.0/24"},
+		{"key", "limit", "1", "--per-minute", "10"},
+		{"key", "rotate", "1", "--yes"},
+		{"key", "revoke", "1", "--yes"},
+		{"plan", "add", "own", "--per-minute", "5", "--monthly-volume", "100"},
+		{"plan", "change", "own", "--per-minute", "6"},
+		{"credit", "add", "1", "100"},
+		{"credit", "take", "1", "10", "--yes"},
+		{"credit", "resolve", "01M"},
+		{"trust", "operator", "add", "ci"},
+		{"trust", "operator", "end", "ci"},
+		{"node", "add", "one"},
+		{"node", "token", "one"},
+		{"node", "retire", "one", "--yes"},
+	} {
+		command := strings.Join(args, " ")
+		missing = slices.DeleteFunc(missing, func(path string) bool { return strings.HasPrefix(command, path) })
+		if args[1] == "resolve" {
+			ledger, err := sql.Open("sqlite3", "file:"+c.path("ledger.db")+"?_pragma=busy_timeout(10000)")
+			require.NoError(t, err)
+			_, err = ledger.Exec(`INSERT INTO unresolved (id, account, key, node, at) VALUES ('01M', 1, 1, 'one', 1)`)
+			require.NoError(t, errors.Join(err, ledger.Close()))
+		}
+		proxy, asked := c.loseAnswers(t, 1)
+		p := start(append(args, "--writer", proxy, "--token", operatorToken)...)
+		require.Zero(t, p.halted(), "%s: %s", command, p.stderr)
+		require.EqualValues(t, 2, asked.Load(), "%s: %s", command, p.stderr)
+	}
+	require.Empty(t, missing, "commands that this test does not run")
+	a, err := c.client.Account(t.Context(), 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 91, a.Bought+a.Compensated, "100 bought, 10 taken, and one refunded: each once")
+}
+
+// changingCommands lists the commands that take the name of a change, as "account add".
+func changingCommands(t *testing.T) (paths []string) {
+	t.Helper()
+	var line commands
+	parser, err := kong.New(&line, kong.DefaultEnvars(environmentPrefix), kong.ExplicitGroups(groups), kong.Bind(&Main{}),
+		kong.Vars{"default_plan": writer.DefaultPlan})
+	require.NoError(t, err)
+	for _, leaf := range parser.Model.Leaves(false) {
+		for _, flag := range slices.Concat(leaf.AllFlags(true)...) {
+			if flag.Name == "idempotency-key" {
+				path := leaf.Name
+				for at := leaf.Parent; at.Parent != nil; at = at.Parent {
+					path = at.Name + " " + path
+				}
+				paths = append(paths, path)
+			}
+		}
+	}
+	require.NotEmpty(t, paths)
+	return paths
+}
+
 // TestAnUncertainChangeIsToldAsSuch interrupts a command whose answers are all lost. It names the
 // command that shows the outcome, and the same change by its name is made once.
 func TestAnUncertainChangeIsToldAsSuch(t *testing.T) {
 	c := startCentre(t)
 	id, _ := c.account(t, 1)
-	add := start("credit", "add", "1", "100", "--writer", c.loseAnswers(t, 1<<40), "--token", operatorToken)
+	proxy, _ := c.loseAnswers(t, 1<<40)
+	add := start("credit", "add", "1", "100", "--writer", proxy, "--token", operatorToken)
 	require.True(t, add.await(func() bool { return strings.Contains(add.stderr.String(), "trying again") }), add.stderr.String())
 	require.NotZero(t, add.halt())
 	said := add.stderr.String()
