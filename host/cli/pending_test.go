@@ -2,9 +2,12 @@ package cli
 
 import (
 	"net/http"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sqldtest"
 )
 
 // nobody is a URL of a database at which nothing answers.
@@ -30,18 +33,28 @@ func TestAnOperatorIsToldOfAChangeThatEdgesDoNotKnow(t *testing.T) {
 	require.False(t, key.Active())
 }
 
-// TestAWriterStartsWithoutTheRegistrysPrimary: it only writes heartbeats there and lists releases.
-func TestAWriterStartsWithoutTheRegistrysPrimary(t *testing.T) {
-	c := startCentre(t, "--registry", nobody)
-	response, err := http.Get(c.url() + "/readyz")
-	require.NoError(t, err)
-	response.Body.Close()
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	id, _ := c.account(t, 5)
-	a, err := c.client.Account(t.Context(), id)
-	require.NoError(t, err)
-	require.EqualValues(t, 5, a.Balance)
-	_, err = c.client.AddNode(t.Context(), "one")
-	require.NoError(t, err)
-	require.Equal(t, exitOK, c.halt(), c.stderr.String())
+// TestAWriterStartsWithoutItsPrimaries, which refuse connections, or take them and never answer. It writes heartbeats
+// there, projects what edges need to know of accounts, and lists releases; the ledger needs neither.
+func TestAWriterStartsWithoutItsPrimaries(t *testing.T) {
+	hanging := sqldtest.Primary(t)
+	require.NoError(t, syscall.Kill(hanging.PID(), syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(hanging.PID(), syscall.SIGCONT) })
+	for _, flag := range []string{"--registry", "--access"} {
+		for what, url := range map[string]string{"refuses": nobody, "hangs": hanging.URL()} {
+			t.Run(flag+" "+what, func(t *testing.T) {
+				c := startCentre(t, flag, url)
+				response, err := http.Get(c.url() + "/readyz")
+				require.NoError(t, err)
+				response.Body.Close()
+				require.Equal(t, http.StatusOK, response.StatusCode)
+				id, _ := c.account(t, 5)
+				a, err := c.client.Account(t.Context(), id)
+				require.NoError(t, err)
+				require.EqualValues(t, 5, a.Balance)
+				_, err = c.client.AddNode(t.Context(), "one")
+				require.NoError(t, err)
+				require.Equal(t, exitOK, c.halt(), c.stderr.String())
+			})
+		}
+	}
 }
