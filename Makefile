@@ -7,6 +7,8 @@ WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
+# Tested first, since they take longest: at the end one of them would run alone.
+LONGEST := ./host/cli ./internal/simulation ./host/reference ./internal/conformance ./internal/chaos ./replicate/registry/push
 # Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
 CROWDED := $(shell go list ./internal/cluster)
 # Packages with locks and goroutines, tested under the race detector as well.
@@ -31,7 +33,7 @@ run: ## Run the whole service on this machine, with data in it (needs only Go)
 test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@sh wasm/build.sh --check-if-installed
 	@failed=; set -x; \
-	$(GOTESTSUM) -- -p $(WAITING) -timeout 15m $$(go list $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
+	$(GOTESTSUM) -- -p $(WAITING) -timeout 15m $$(go list $(LONGEST) $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
 	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests ./... || failed="$$failed manifests"; \

@@ -40,6 +40,7 @@ func (c *centre) loseAnswers(t *testing.T, first int64) (address string, asked *
 
 // TestAChangeIsRepeatedUntilItIsAnswered loses the first answers to a purchase, which was booked.
 func TestAChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t)
 	id, _ := c.account(t, 1)
 	proxy, _ := c.loseAnswers(t, 2)
@@ -53,6 +54,7 @@ func TestAChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 
 // TestEveryChangeIsRepeatedUntilItIsAnswered runs each command that changes something, and loses the first answer.
 func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t)
 	missing := changingCommands(t)
 	for _, args := range [][]string{
@@ -123,6 +125,7 @@ func changingCommands(t *testing.T) (paths []string) {
 // TestAnUncertainChangeIsToldAsSuch interrupts a command whose answers are all lost. It names the
 // command that shows the outcome, and the same change by its name is made once.
 func TestAnUncertainChangeIsToldAsSuch(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t)
 	id, _ := c.account(t, 1)
 	proxy, _ := c.loseAnswers(t, 1<<40)

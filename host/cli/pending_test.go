@@ -15,6 +15,7 @@ const nobody = "http://127.0.0.1:1"
 
 // TestAnOperatorIsToldOfAChangeThatEdgesDoNotKnow changes things while the access database can't be reached.
 func TestAnOperatorIsToldOfAChangeThatEdgesDoNotKnow(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t, "--access", nobody)
 	a, err := c.client.AddAccount(t.Context(), "Acme", "", "scale")
 	require.NoError(t, err)
@@ -36,12 +37,14 @@ func TestAnOperatorIsToldOfAChangeThatEdgesDoNotKnow(t *testing.T) {
 // TestAWriterStartsWithoutItsPrimaries, which refuse connections, or take them and never answer. It writes heartbeats
 // there, projects what edges need to know of accounts, and lists releases; the ledger needs neither.
 func TestAWriterStartsWithoutItsPrimaries(t *testing.T) {
+	t.Parallel()
 	hanging := sqldtest.Primary(t)
 	require.NoError(t, syscall.Kill(hanging.PID(), syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(hanging.PID(), syscall.SIGCONT) })
 	for _, flag := range []string{"--registry", "--access"} {
 		for what, url := range map[string]string{"refuses": nobody, "hangs": hanging.URL()} {
 			t.Run(flag+" "+what, func(t *testing.T) {
+				t.Parallel()
 				c := startCentre(t, flag, url)
 				response, err := http.Get(c.url() + "/readyz")
 				require.NoError(t, err)

@@ -21,6 +21,9 @@ var (
 	onlySeed = flag.Uint64("seed", 0, "the only seed of TestNothingIsSpentTwiceUnderFaults, 0 for all")
 )
 
+// shortSeeds is how many of them run with -short.
+const shortSeeds = 6
+
 // serve charges a request at an edge, as its meter would.
 func (c *cluster) serve(n *edge) {
 	account := 1 + c.random.Int64N(accounts)
@@ -272,7 +275,11 @@ func TestNothingIsSpentTwiceUnderFaults(t *testing.T) {
 		run(*onlySeed)
 		return
 	}
-	for seed := range *seeds {
+	total := *seeds
+	if testing.Short() { // under the race detector each takes ten times as long, and there is one goroutine
+		total = min(total, shortSeeds)
+	}
+	for seed := range total {
 		if !run(uint64(seed + 1)) {
 			return
 		}
