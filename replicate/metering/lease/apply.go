@@ -126,6 +126,7 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 	rows := s.newRows(now, r)
 	s.applyNews(r.Applied, acknowledged, rows)
 	applied.News = applied.News || len(rows) > 0
+	s.endUnexplained(r.Applied, rows)
 	s.noteOthers(now, r.Others)
 	return applied
 }

@@ -112,7 +112,7 @@ func TestTheWriterIsAskedAtOnceForWhatIsUrgent(t *testing.T) {
 	require.False(t, edge.Urgent(), "it may not spend")
 }
 
-// TestARecalledLeaseIsReturned but not one that holds nothing.
+// TestARecalledLeaseIsReturned but not one that holds nothing: of volume, it is closed.
 func TestARecalledLeaseIsReturned(t *testing.T) {
 	edge, _ := granted(t, 5)
 	edge.Charge(start, request("in use", charge.Failed), false)
@@ -132,7 +132,8 @@ func TestARecalledLeaseIsReturned(t *testing.T) {
 		again.Rows[i].Recall = true
 	}
 	edge.Apply(start, again, false)
-	require.Nil(t, acknowledged(edge, start), "nothing is left of it")
+	closed := syncproto.Return{Pool: volumePool(1, syncproto.Month(start)), Close: true}
+	require.Equal(t, []syncproto.Return{closed}, acknowledged(edge, start).Returns, "nothing is left of it")
 	require.NoError(t, edge.Check())
 }
 

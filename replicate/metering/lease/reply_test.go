@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -139,6 +140,51 @@ func TestARecallOfNothingIsNotUrgent(t *testing.T) {
 	require.False(t, edge.Urgent())
 	edge.returns.recall(creditsPool(1)) // and was spent since it was listed
 	require.Empty(t, acknowledged(edge, start).Returns)
+}
+
+// TestARecallThatNothingExplainsClosesTheLease: its units are at neither side, and would be for the rest of the month.
+func TestARecallThatNothingExplainsClosesTheLease(t *testing.T) {
+	volume := volumePool(1, syncproto.Month(start))
+	closes := func(t *testing.T, edge *EdgeState, applied uint64, pool int) bool {
+		r := news(edge, 9, 5)
+		r.Applied, r.Rows = applied, r.Rows[pool:pool+1]
+		r.Rows[0].Recall = true
+		edge.Apply(start, r, false)
+		require.NoError(t, edge.Check())
+		batch := acknowledged(edge, start)
+		return batch != nil && slices.Contains(batch.Returns, syncproto.Return{Pool: r.Rows[0].Pool, Close: true})
+	}
+	returned := func(t *testing.T) *EdgeState {
+		edge, _ := granted(t, 5)
+		require.Empty(t, chargeCode(edge, start, "in use", charge.Failed))
+		told := news(edge, 2, 5)
+		for i := range told.Rows {
+			told.Rows[i].Recall = true
+		}
+		edge.Apply(start, told, false)
+		require.Contains(t, edge.Sync(start).Batch.Returns, syncproto.Return{Pool: volume, Units: 5})
+		return edge
+	}
+	t.Run("the writer has all that was returned", func(t *testing.T) {
+		edge := returned(t)
+		acknowledged(edge, start)
+		require.True(t, closes(t, edge, 1, 1))
+		require.Zero(t, edge.leases.find(volume).granted)
+		require.False(t, closes(t, edge, 2, 1), "it is closed")
+	})
+	t.Run("not yet", func(t *testing.T) { require.False(t, closes(t, returned(t), 0, 1)) })
+	t.Run("of credits, which no clock makes forgotten", func(t *testing.T) {
+		edge := returned(t)
+		acknowledged(edge, start)
+		require.False(t, closes(t, edge, 1, 0))
+	})
+	t.Run("of what is spent and not reported", func(t *testing.T) {
+		edge, _ := granted(t, 5)
+		for n := range 5 {
+			require.Empty(t, chargeCode(edge, start, fmt.Sprint(n), charge.Found))
+		}
+		require.False(t, closes(t, edge, 0, 1))
+	})
 }
 
 // TestRowsOfARestoredLedgerAreTakenForALeaseInUse, although it lacks batches that were acknowledged.

@@ -9,14 +9,19 @@ type returns struct {
 	excess   []syncproto.Pool // idle leases, to be reduced to their floor
 	closing  []int64          // idle accounts
 	notOpen  []syncproto.Pool // leases in whose windows the writer grants nothing
+	// unexplained are leases of which the writer recalls units that this edge does not have.
+	unexplained []syncproto.Pool
 }
 
 func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
 
-func (r *returns) len() int { return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.notOpen) }
+func (r *returns) len() int {
+	return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.notOpen) + len(r.unexplained)
+}
 
 func (r *returns) clear() {
-	r.recalled, r.excess, r.closing, r.notOpen = r.recalled[:0], r.excess[:0], r.closing[:0], r.notOpen[:0]
+	r.recalled, r.excess, r.closing = r.recalled[:0], r.excess[:0], r.closing[:0]
+	r.notOpen, r.unexplained = r.notOpen[:0], r.unexplained[:0]
 }
 
 // returnList builds the returns of one batch, at most one for each lease.
@@ -84,8 +89,32 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 			r.closeLease(p, l)
 		}
 	}
+	for _, p := range s.returns.unexplained {
+		if l := s.leases.find(p); l != nil && l.held() <= 0 {
+			r.closeLease(p, l)
+		}
+	}
 	s.returns.clear()
 	return r.list
+}
+
+// endUnexplained lists leases of volume to be closed, of which a writer that has applied all that was reported here
+// recalls units that this edge does not have. Its ledger had taken their month for past, by a wrong clock, and forgot
+// what was returned; restored from a backup, it was told again what was granted. Closed, they begin anew.
+func (s *EdgeState) endUnexplained(applied uint64, rows []syncproto.Row) {
+	if applied < s.outbox.sealed {
+		return
+	}
+	for i := range rows {
+		p := rows[i].Pool
+		if !rows[i].Recall || p.Kind != syncproto.Volume {
+			continue
+		}
+		l, a := s.leases.find(p), s.leases.accounts.get(p.Subject)
+		if l != nil && l.granted > 0 && l.held() <= 0 && a != nil && a.unreported == 0 {
+			s.returns.unexplained = append(s.returns.unexplained, p)
+		}
+	}
 }
 
 // allReturns closes every account and returns what keys hold, as far as it fits into a
