@@ -203,7 +203,7 @@ console.log({javaScriptPrint});
 var libraries = map[string]struct{ imports, install string }{
 	"go":         {`"regedge/clients/go"`, "// go mod edit -replace regedge/clients/go=./clients/go && go get regedge/clients/go\n"},
 	"python":     {"from regedge import", "# pip install ./clients/python\n"},
-	"javascript": {`from "regedge"`, "// npm install ./clients/typescript\n"},
+	"javascript": {`from "regedge"`, "// npm install --prefix ./clients/typescript && npm install ./clients/typescript\n"},
 }
 
 // withInstall puts before a program the command that installs the client library, if it uses one.
