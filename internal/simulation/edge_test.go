@@ -301,9 +301,9 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 		return e.stale(message, e.replies[s.random.IntN(len(e.replies))]), nil
 	}
 	s.remember(&e.replies, reply)
-	e.replied = true
 	e.noteTrue(message, reply)
 	if !watch {
+		e.replied = true
 		e.setBack -= setBack
 		e.askedLast = asks
 	}

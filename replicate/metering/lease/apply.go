@@ -115,8 +115,10 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 		return Applied{}
 	}
 	s.noteContact(now, r)
-	if ofSync {
+	if ofSync && len(r.Rows) < syncproto.MaxRows { // else there is more to know
 		s.session.answered, s.session.answeredSync = s.session.sent, s.session.syncs
+		applied.News = applied.News || s.session.awaited
+		s.session.awaited = false
 	}
 	s.declaration.demand(r.Declare, ofSync, s.leases.accounts.len()+s.leases.keys.len())
 	acknowledged := s.outbox.news(r.Applied)
@@ -126,7 +128,6 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 	rows := s.newRows(now, r)
 	s.applyNews(r.Applied, acknowledged, rows)
 	applied.News = applied.News || len(rows) > 0
-	s.endUnexplained(r.Applied, rows)
 	s.noteOthers(now, r.Others)
 	return applied
 }
@@ -236,6 +237,9 @@ func (s *EdgeState) applyRows(rows []syncproto.Row) {
 		}
 		if row.Recall && l.window == row.Pool.Window && l.held() > 0 {
 			s.returns.recall(row.Pool)
+		}
+		if row.Pool.Kind == syncproto.Volume && l.unexplained() {
+			s.returns.doubt(row.Pool)
 		}
 	}
 }

@@ -155,9 +155,9 @@ const (
 )
 
 // check decides whether a gate lets the request pass. That nothing is left is believed only
-// while the writer was just asked, except for the not-found cap: a day's lookups don't come
-// back. This holds as long as the cap is a constant; if it could be raised during a day, an
-// edge without contact would go on refusing.
+// while the writer was just asked, and since the last unit went from here, except for the not-found
+// cap: a day's lookups don't come back. This holds as long as the cap is a constant; if it could be
+// raised during a day, an edge without contact would go on refusing.
 func (s *EdgeState) check(g *gate, now int64, a *account) decision {
 	l := g.lease
 	if l.usable(now, g.pool.Window) || !g.spends && l.held() > 0 {

@@ -112,6 +112,25 @@ func TestTheWriterIsAskedAtOnceForWhatIsUrgent(t *testing.T) {
 	require.False(t, edge.Urgent(), "it may not spend")
 }
 
+// TestARequestThatWaitsForAnAnswerIsWokenByIt, also when the watch has brought the row before.
+func TestARequestThatWaitsForAnAnswerIsWokenByIt(t *testing.T) {
+	edge, _ := granted(t, 1)
+	require.Empty(t, chargeCode(edge, start, "the last", charge.Found))
+	require.Equal(t, "wait", chargeCode(edge, start, "a", charge.Found))
+	require.Len(t, edge.Sync(start).Wants, 2)
+	dry := news(edge, 2, 1)
+	dry.Rows[0].Dry, dry.Rows[1].Granted, dry.Rows[2].Granted = true, 10, 10
+	require.True(t, edge.Apply(start, dry, false).News)
+	require.Equal(t, "wait", chargeCode(edge, start, "a", charge.Found), "the message of Sync is not answered")
+	cut := nothing(edge)
+	cut.Since, cut.Upto, cut.Rows = edge.session.seen, edge.session.seen+1, make([]syncproto.Row, syncproto.MaxRows)
+	require.False(t, edge.Apply(start, cut, true).News, "there is more that it does not know")
+	require.True(t, edge.Apply(start, nothing(edge), true).News)
+	require.Equal(t, charge.InsufficientCredits, chargeCode(edge, start, "a", charge.Found))
+	edge.Sync(start)
+	require.False(t, edge.Apply(start, nothing(edge), true).News, "nobody waits")
+}
+
 // TestARecalledLeaseIsReturned but not one that holds nothing: of volume, it is closed.
 func TestARecalledLeaseIsReturned(t *testing.T) {
 	edge, _ := granted(t, 5)

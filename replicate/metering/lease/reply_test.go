@@ -2,7 +2,6 @@ package lease
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,48 +141,82 @@ func TestARecallOfNothingIsNotUrgent(t *testing.T) {
 	require.Empty(t, acknowledged(edge, start).Returns)
 }
 
-// TestARecallThatNothingExplainsClosesTheLease: its units are at neither side, and would be for the rest of the month.
-func TestARecallThatNothingExplainsClosesTheLease(t *testing.T) {
+// TestALeaseThatHasNothingThoughThereIsMoreIsClosed: its units are at neither side, and would be for the rest of the
+// month.
+func TestALeaseThatHasNothingThoughThereIsMoreIsClosed(t *testing.T) {
 	volume := volumePool(1, syncproto.Month(start))
-	closes := func(t *testing.T, edge *EdgeState, applied uint64, pool int) bool {
-		r := news(edge, 9, 5)
-		r.Applied, r.Rows = applied, r.Rows[pool:pool+1]
-		r.Rows[0].Recall = true
+	closed := syncproto.Return{Pool: volume, Close: true}
+	tell := func(edge *EdgeState, row int, set func(*syncproto.Row)) {
+		r := news(edge, edge.session.seen, 5)
+		r.Rows = r.Rows[row : row+1]
+		set(&r.Rows[0])
 		edge.Apply(start, r, false)
 		require.NoError(t, edge.Check())
-		batch := acknowledged(edge, start)
-		return batch != nil && slices.Contains(batch.Returns, syncproto.Return{Pool: r.Rows[0].Pool, Close: true})
+		require.Equal(t, r.Upto, edge.session.seen, "the row is news")
 	}
-	returned := func(t *testing.T) *EdgeState {
+	recall := func(row *syncproto.Row) { row.Recall = true }
+	returning := func(t *testing.T) *EdgeState {
 		edge, _ := granted(t, 5)
 		require.Empty(t, chargeCode(edge, start, "in use", charge.Failed))
-		told := news(edge, 2, 5)
-		for i := range told.Rows {
-			told.Rows[i].Recall = true
+		for row := range 3 {
+			tell(edge, row, recall)
 		}
-		edge.Apply(start, told, false)
 		require.Contains(t, edge.Sync(start).Batch.Returns, syncproto.Return{Pool: volume, Units: 5})
 		return edge
 	}
-	t.Run("the writer has all that was returned", func(t *testing.T) {
-		edge := returned(t)
-		acknowledged(edge, start)
-		require.True(t, closes(t, edge, 1, 1))
-		require.Zero(t, edge.leases.find(volume).granted)
-		require.False(t, closes(t, edge, 2, 1), "it is closed")
+	for name, set := range map[string]func(*syncproto.Row){"recalled for another edge": recall, "asked for": func(*syncproto.Row) {}} {
+		t.Run(name, func(t *testing.T) {
+			edge := returning(t)
+			acknowledged(edge, start)
+			tell(edge, 1, set)
+			require.Equal(t, []syncproto.Return{closed}, acknowledged(edge, start).Returns)
+			require.Zero(t, edge.leases.find(volume).granted)
+			require.Nil(t, acknowledged(edge, start), "once")
+		})
+	}
+	t.Run("told while a batch is under way", func(t *testing.T) {
+		edge := returning(t)
+		tell(edge, 1, recall)
+		require.NotContains(t, acknowledged(edge, start).Returns, closed)
+		require.Equal(t, []syncproto.Return{closed}, acknowledged(edge, start).Returns)
 	})
-	t.Run("not yet", func(t *testing.T) { require.False(t, closes(t, returned(t), 0, 1)) })
-	t.Run("of credits, which no clock makes forgotten", func(t *testing.T) {
-		edge := returned(t)
-		acknowledged(edge, start)
-		require.False(t, closes(t, edge, 1, 0))
-	})
-	t.Run("of what is spent and not reported", func(t *testing.T) {
+	t.Run("with what is spent and not reported", func(t *testing.T) {
 		edge, _ := granted(t, 5)
 		for n := range 5 {
 			require.Empty(t, chargeCode(edge, start, fmt.Sprint(n), charge.Found))
 		}
-		require.False(t, closes(t, edge, 0, 1))
+		tell(edge, 1, recall)
+		batch := acknowledged(edge, start)
+		require.Equal(t, []syncproto.Return{closed}, batch.Returns)
+		require.EqualValues(t, 5, batch.Usage[0].Count)
+	})
+	for name, set := range map[string]func(*syncproto.Row){
+		"nothing is left":    func(row *syncproto.Row) { row.Dry = true },
+		"there is a grant":   func(row *syncproto.Row) { row.Granted = 8 },
+		"a grant comes late": func(row *syncproto.Row) { row.Recall = true },
+	} {
+		t.Run("not: "+name, func(t *testing.T) {
+			edge := returning(t)
+			acknowledged(edge, start)
+			tell(edge, 1, set)
+			if name == "a grant comes late" {
+				tell(edge, 1, func(row *syncproto.Row) { row.Granted = 8 })
+			}
+			require.Nil(t, acknowledged(edge, start))
+		})
+	}
+	t.Run("not: of credits, which no clock makes forgotten", func(t *testing.T) {
+		edge := returning(t)
+		acknowledged(edge, start)
+		tell(edge, 0, recall)
+		require.Nil(t, acknowledged(edge, start))
+	})
+	t.Run("in a bounded list", func(t *testing.T) {
+		edge := returning(t)
+		for range 10 {
+			tell(edge, 1, recall)
+		}
+		require.Equal(t, 1, edge.returns.len())
 	})
 }
 

@@ -1,6 +1,11 @@
 package lease
 
-import "regedge/replicate/metering/syncproto"
+import (
+	"maps"
+	"slices"
+
+	"regedge/replicate/metering/syncproto"
+)
 
 // returns lists what the next batch may give back to the writer. The lists are hints: what
 // a lease holds is looked up when the batch is made.
@@ -9,11 +14,18 @@ type returns struct {
 	excess   []syncproto.Pool // idle leases, to be reduced to their floor
 	closing  []int64          // idle accounts
 	notOpen  []syncproto.Pool // leases in whose windows the writer grants nothing
-	// unexplained are leases of which the writer recalls units that this edge does not have.
-	unexplained []syncproto.Pool
+	// unexplained may be leases of volume of which the writer counts units as held here that are not.
+	unexplained map[syncproto.Pool]bool
 }
 
 func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
+
+func (r *returns) doubt(p syncproto.Pool) {
+	if r.unexplained == nil {
+		r.unexplained = map[syncproto.Pool]bool{}
+	}
+	r.unexplained[p] = true
+}
 
 func (r *returns) len() int {
 	return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.notOpen) + len(r.unexplained)
@@ -21,7 +33,7 @@ func (r *returns) len() int {
 
 func (r *returns) clear() {
 	r.recalled, r.excess, r.closing = r.recalled[:0], r.excess[:0], r.closing[:0]
-	r.notOpen, r.unexplained = r.notOpen[:0], r.unexplained[:0]
+	r.notOpen = r.notOpen[:0]
 }
 
 // returnList builds the returns of one batch, at most one for each lease.
@@ -89,33 +101,30 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 			r.closeLease(p, l)
 		}
 	}
-	for _, p := range s.returns.unexplained {
-		if l := s.leases.find(p); l != nil && l.held() <= 0 {
-			r.closeLease(p, l)
-		}
-	}
+	s.closeUnexplained(r)
 	s.returns.clear()
 	return r.list
 }
 
-// endUnexplained lists leases of volume to be closed, of which a writer that has applied all that was reported here
-// recalls units that this edge does not have. Its ledger had taken their month for past, by a wrong clock, and forgot
-// what was returned; restored from a backup, it was told again what was granted. Closed, they begin anew.
-func (s *EdgeState) endUnexplained(applied uint64, rows []syncproto.Row) {
-	if applied < s.outbox.sealed {
-		return
-	}
-	for i := range rows {
-		p := rows[i].Pool
-		if !rows[i].Recall || p.Kind != syncproto.Volume {
-			continue
+// closeUnexplained closes leases of volume of which this edge holds nothing, and of which the writer neither grants
+// more nor says that nothing is left: it counts units as held here that are not. Its ledger had taken their month for
+// past, by a wrong clock, and forgot what was spent and returned; restored from a backup, it was told again what was
+// granted. Closed, they begin anew. This batch has all that is unreported, so a lease that is closed for nothing loses
+// nothing.
+func (s *EdgeState) closeUnexplained(r *returnList) {
+	for _, p := range slices.SortedFunc(maps.Keys(s.returns.unexplained), syncproto.Pool.Compare) {
+		if len(r.list) == syncproto.MaxReturns {
+			return
 		}
-		l, a := s.leases.find(p), s.leases.accounts.get(p.Subject)
-		if l != nil && l.granted > 0 && l.held() <= 0 && a != nil && a.unreported == 0 {
-			s.returns.unexplained = append(s.returns.unexplained, p)
+		if l := s.leases.find(p); l != nil && l.unexplained() {
+			r.closeLease(p, l)
 		}
+		delete(s.returns.unexplained, p)
 	}
 }
+
+// unexplained reports whether a lease of volume has nothing, though the writer said that there is more.
+func (l *lease) unexplained() bool { return l.known && l.granted > 0 && l.held() <= 0 && !l.dry }
 
 // allReturns closes every account and returns what keys hold, as far as it fits into a
 // batch: for a superseded epoch. Of a damaged one it is not known what is held: the writer takes what it

@@ -27,6 +27,7 @@ type session struct {
 	answered int64  // time of the last message of Sync that was answered
 	// syncs counts the messages of Sync, and answeredSync is how many there were with the last that was answered.
 	syncs, answeredSync uint64
+	awaited             bool // a request waits for the next one that is answered
 	// sentSeen and sentApplied are what the last message of Sync said, or followed from, of seen and outbox.applied.
 	sentSeen, sentApplied uint64
 	latest                int64 // the newest time that was seen of this edge's clock
@@ -70,6 +71,7 @@ func (s *EdgeState) Connected(now int64) bool {
 func (s *EdgeState) mayRefuse(now int64, a *account) bool {
 	//mutant:refusal-not-asked-since
 	if s.session.answeredSync <= a.lastTaken {
+		s.session.awaited = true
 		return false
 	}
 	//mutant:refusal-believed-for-five-seconds

@@ -22,7 +22,7 @@ var (
 )
 
 // shortSeeds is how many of them run with -short.
-const shortSeeds = 6
+const shortSeeds = 20
 
 // serve charges a request at an edge, as its meter would.
 func (c *cluster) serve(n *edge) {

@@ -202,7 +202,7 @@ func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 	case r.Close && h.Lost:
 		h.version = 0 // the edge has forgotten it: news of it would be a grant
 	case r.Close:
-		l.giveBack(h, h.Outstanding()) // 0, unless the edge is broken
+		l.giveBack(h, h.Outstanding()) // 0, unless the edge is broken or a wrong clock made what it returned forgotten
 		l.remove(h)
 	}
 }
