@@ -79,7 +79,7 @@ type account struct {
 	// acknowledged since; unreported are the charges of no acknowledged batch.
 	balance, unreported int64
 	lastUsed            int64  // Unix milliseconds
-	lastTaken           uint64 // messages of Sync in this run before the newest charge or return
+	lastTaken           uint64 // messages of Sync in this run before the newest charge
 	rate                rate
 	demand              demand
 }

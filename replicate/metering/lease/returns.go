@@ -160,9 +160,6 @@ func (s *EdgeState) applyReturn(r syncproto.Return, seq uint64) {
 	}
 	//mutant:returned-units-still-spent
 	l.returned += r.Units
-	if a := s.leases.accounts.get(r.Pool.Subject); a != nil && r.Pool.Kind != syncproto.NotFound {
-		a.lastTaken = s.session.syncs
-	}
 	l.dry = l.dry && r.Units == 0 // returned units can be granted again
 	if r.Close {
 		*l = lease{window: l.window, since: seq}

@@ -66,8 +66,8 @@ func (s *EdgeState) Connected(now int64) bool {
 }
 
 // mayRefuse reports whether a refusal of an account by what the writer said is still true. It was asked since the
-// account's leases here held anything: else nothing here and nothing elsewhere need not be of one moment, and the
-// owner may have bought credits between.
+// newest charge of the account here, which may have taken the last unit: else "nothing here" and "nothing elsewhere"
+// need not be of one moment, and the owner may have bought credits between.
 func (s *EdgeState) mayRefuse(now int64, a *account) bool {
 	//mutant:refusal-not-asked-since
 	if s.session.answeredSync <= a.lastTaken {
