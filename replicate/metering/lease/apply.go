@@ -239,7 +239,7 @@ func (s *EdgeState) applyRows(rows []syncproto.Row) {
 			s.returns.recall(row.Pool)
 		}
 		if row.Pool.Kind == syncproto.Volume && l.unexplained() {
-			s.returns.doubt(row.Pool)
+			s.returns.noteUnexplained(row.Pool)
 		}
 	}
 }

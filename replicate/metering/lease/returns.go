@@ -20,7 +20,7 @@ type returns struct {
 
 func (r *returns) recall(p syncproto.Pool) { r.recalled = append(r.recalled, p) }
 
-func (r *returns) doubt(p syncproto.Pool) {
+func (r *returns) noteUnexplained(p syncproto.Pool) {
 	if r.unexplained == nil {
 		r.unexplained = map[syncproto.Pool]bool{}
 	}
@@ -31,9 +31,9 @@ func (r *returns) len() int {
 	return len(r.recalled) + len(r.excess) + len(r.closing) + len(r.notOpen) + len(r.unexplained)
 }
 
+// clear forgets what is listed, but for the unexplained leases that did not fit into a batch.
 func (r *returns) clear() {
-	r.recalled, r.excess, r.closing = r.recalled[:0], r.excess[:0], r.closing[:0]
-	r.notOpen = r.notOpen[:0]
+	r.recalled, r.excess, r.closing, r.notOpen = r.recalled[:0], r.excess[:0], r.closing[:0], r.notOpen[:0]
 }
 
 // returnList builds the returns of one batch, at most one for each lease.

@@ -21,9 +21,6 @@ var (
 	onlySeed = flag.Uint64("seed", 0, "the only seed of TestNothingIsSpentTwiceUnderFaults, 0 for all")
 )
 
-// shortSeeds is how many of them run with -short.
-const shortSeeds = 20
-
 // serve charges a request at an edge, as its meter would.
 func (c *cluster) serve(n *edge) {
 	account := 1 + c.random.Int64N(accounts)
@@ -275,11 +272,7 @@ func TestNothingIsSpentTwiceUnderFaults(t *testing.T) {
 		run(*onlySeed)
 		return
 	}
-	total := *seeds
-	if testing.Short() { // under the race detector each takes ten times as long, and there is one goroutine
-		total = min(total, shortSeeds)
-	}
-	for seed := range total {
+	for seed := range *seeds {
 		if !run(uint64(seed + 1)) {
 			return
 		}
