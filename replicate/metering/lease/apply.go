@@ -186,7 +186,7 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	}
 	rows := make([]syncproto.Row, 0, len(r.Rows))
 	made := map[syncproto.Pool]int{} // leases that rows make, by account or key
-	returning := s.outbox.returning(r.Applied)
+	returning := s.outbox.returning()
 	for _, row := range r.Rows {
 		if row.Version <= s.session.seen || s.closedSince(&row, r.Applied) {
 			continue

@@ -36,10 +36,10 @@ func (o *outbox) news(applied uint64) bool {
 	return applied > o.applied || o.inflight != nil && applied >= o.inflight.Seq
 }
 
-// returning are the leases of which units are on their way to a writer that has applied the batches up to applied. It
-// does not know yet that it can grant them again.
-func (o *outbox) returning(applied uint64) (of map[syncproto.Pool]bool) {
-	if o.inflight == nil || o.inflight.Seq <= applied {
+// returning are the leases of which units are on their way to the writer. It does not know yet that it can grant them
+// again.
+func (o *outbox) returning() (of map[syncproto.Pool]bool) {
+	if o.inflight == nil {
 		return nil
 	}
 	for _, r := range o.inflight.Returns {

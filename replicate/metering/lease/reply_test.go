@@ -171,6 +171,7 @@ func TestALeaseThatHasNothingThoughThereIsMoreIsClosed(t *testing.T) {
 			tell(edge, 1, set)
 			require.Equal(t, []syncproto.Return{closed}, acknowledged(edge, start).Returns)
 			require.Zero(t, edge.leases.find(volume).granted)
+			require.Zero(t, edge.returns.len())
 			require.Nil(t, acknowledged(edge, start), "once")
 		})
 	}
@@ -210,6 +211,15 @@ func TestALeaseThatHasNothingThoughThereIsMoreIsClosed(t *testing.T) {
 		acknowledged(edge, start)
 		tell(edge, 0, recall)
 		require.Nil(t, acknowledged(edge, start))
+	})
+	t.Run("later, when there is no room in the batch", func(t *testing.T) {
+		edge := returning(t)
+		acknowledged(edge, start)
+		tell(edge, 1, recall)
+		full := newReturnList()
+		full.list = make([]syncproto.Return, syncproto.MaxReturns)
+		edge.closeUnexplained(full)
+		require.Equal(t, []syncproto.Return{closed}, acknowledged(edge, start).Returns)
 	})
 	t.Run("in a bounded list", func(t *testing.T) {
 		edge := returning(t)
