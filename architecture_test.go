@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"replicate/registry/freeport": {},
 	"replicate/registry/libsql":   {},
 	"replicate/registry/sqld":     {"replicate/registry/freeport", "replicate/registry/libsql"},
-	"replicate/registry/push":     {"replicate/registry/libsql", "schema", "schema/content", "schema/search"},
+	"replicate/registry/push":     {"replicate/registry/libsql", "replicate/registry/sqld", "schema", "schema/content", "schema/search"},
 	"replicate/notice":            {"handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto"},
 	"replicate/webhook":           {"replicate/notice"},
 	"replicate/mail":              {"replicate/notice"},

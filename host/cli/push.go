@@ -59,6 +59,16 @@ func (f *pushFlags) check() error {
 	if !isRemote(f.Registry) {
 		return fmt.Errorf("--registry or REGEDGE_REGISTRY takes the URL of the registry's primary, such as http://127.0.0.1:8181; got %q", f.Registry)
 	}
+	if f.Primary == "" {
+		return nil
+	}
+	info, err := os.Stat(f.Primary)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return fmt.Errorf("--primary-dir: %w", err)
+	}
 	return nil
 }
 
@@ -124,10 +134,7 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 	}
 	defer func() { err = errors.Join(err, primary.Close()) }()
 	config.Snapshots, config.Primary, config.DryRun, config.Now = f.Releases, primary, f.DryRun, m.Now
-	config.Progress = shown.set
-	if f.Primary != "" {
-		config.Seed = sqld.SeedFile(f.Primary)
-	}
+	config.Progress, config.PrimaryDir = shown.set, sqld.Seed(f.Primary)
 	config.Confirm, config.Ask = askedAfter(shown.finish, config.Confirm), askedAfter(shown.finish, config.Ask)
 	report, err := push.Run(ctx, config)
 	shown.finish()
@@ -208,6 +215,8 @@ func (f *pushFlags) explain(err error) error {
 		return hint.With(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNotTaken):
 		return hint.With(err, "give the --dir of the regedge primary that runs on this machine as --primary-dir")
+	case errors.Is(err, sqld.ErrForeign):
+		return hint.With(err, "push as that user, or as root")
 	case errors.Is(err, push.ErrNoEarlier):
 		return hint.With(err, "name one that is kept in --releases with --to")
 	case errors.Is(err, push.ErrNoSnapshot):

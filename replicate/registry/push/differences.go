@@ -88,7 +88,7 @@ func (p *pusher) countAll(ctx context.Context) error {
 // listLimit is how many records may differ for them to be written one by one; 0 for a primary
 // without records.
 func (p *pusher) listLimit(ctx context.Context) (int, error) {
-	if p.config.Seed == "" {
+	if p.config.PrimaryDir == "" {
 		return math.MaxInt, nil
 	}
 	if p.blank {

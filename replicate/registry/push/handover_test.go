@@ -277,7 +277,7 @@ func TestProgressGoesUpToItsTotal(t *testing.T) {
 // TestAPushOfManyDifferencesIsOfAWholeFile: of more than a twentieth of the primary's records.
 func TestAPushOfManyDifferencesIsOfAWholeFile(t *testing.T) {
 	p := ofSnapshot(t).toCopy(t, `UPDATE content SET hash = hash + 1 WHERE kind = 1 AND key IN (SELECT key FROM content WHERE kind = 1 LIMIT 5)`)
-	p.config.Seed = "a seed"
+	p.config.PrimaryDir = "a directory"
 	var records int
 	require.NoError(t, p.there.db.QueryRow(`SELECT count(*) FROM content`).Scan(&records))
 	limit, err := p.listLimit(t.Context())

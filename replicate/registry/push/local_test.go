@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -26,7 +27,7 @@ func onFile(t *testing.T, script string) (p *pusher, pauses *int) {
 	now, pauses := time.Unix(1000, 0), new(int)
 	return &pusher{
 		config: Config{
-			Release: "r-2", Primary: db, Seed: filepath.Join(dir, "seed"), Now: func() time.Time { return now },
+			Release: "r-2", Primary: db, PrimaryDir: sqld.Seed(dir), Now: func() time.Time { return now },
 			Pause: func(_ context.Context, d time.Duration) {
 				require.Equal(t, seedPause, d)
 				*pauses++
@@ -85,9 +86,11 @@ func TestAFileIsWaitedForUntilThePrimaryServesIt(t *testing.T) {
 // TestAFileThatNobodyTakesIsRemoved after half a minute; one that was taken is waited for some minutes.
 func TestAFileThatNobodyTakesIsRemoved(t *testing.T) {
 	p, pauses := onFile(t, pushed+oneMade)
-	require.NoError(t, os.WriteFile(p.config.Seed, nil, 0o600))
+	seed := sqld.SeedFile(string(p.config.PrimaryDir))
+	require.NoError(t, os.Mkdir(filepath.Dir(seed), 0o700))
+	require.NoError(t, os.WriteFile(seed, nil, 0o600))
 	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrNotTaken)
-	require.NoFileExists(t, p.config.Seed)
+	require.NoFileExists(t, seed)
 	require.Equal(t, 31, *pauses)
 
 	p, pauses = onFile(t, pushed)

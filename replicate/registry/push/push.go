@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -29,9 +30,9 @@ type Config struct {
 	File string
 	// Primary is the registry at the primary, as libsql.Open opens it. The caller closes it.
 	Primary *sql.DB
-	// Seed, if set, is where a primary on this machine takes a whole database from (sqld.SeedFile):
-	// for a push of which more than a twentieth differs.
-	Seed string
+	// PrimaryDir, if set, is the directory of the primary, on this machine: it takes a whole database from
+	// there (sqld.Seed), for a push of which more than a twentieth differs.
+	PrimaryDir sqld.Seed
 	// DryRun compares and writes nothing.
 	DryRun bool
 	// Rollback says that an earlier release is meant.
@@ -123,7 +124,8 @@ type pusher struct {
 
 // Run pushes a release. After an error, also when ctx is done, every transaction was written whole
 // or not at all, and another Run with the same release continues. Errors wrap ErrTakenOver,
-// ErrNotPushed, ErrNoSnapshot, ErrDiffers, what Confirm returned, libsql.ErrUnauthorized and *schema.NewerError.
+// ErrNotPushed, ErrNoSnapshot, ErrDiffers, ErrNotTaken, sqld.ErrForeign, what Confirm returned, libsql.ErrUnauthorized and
+// *schema.NewerError.
 func Run(ctx context.Context, config Config) (report Report, err error) {
 	started := config.Now()
 	if config.Pause == nil {
@@ -179,6 +181,13 @@ func (p *pusher) run(ctx context.Context) error {
 		return err
 	}
 	p.report.NewGeneration = !p.report.Whole && before.needsNewGeneration(changes)
+	if p.report.Whole && !p.config.DryRun {
+		if err := p.config.PrimaryDir.Check(); errors.Is(err, sqld.ErrNoPrimary) {
+			return fmt.Errorf("%w: %w", ErrNotTaken, err)
+		} else if err != nil {
+			return fmt.Errorf("hand the file over: %w", err)
+		}
+	}
 	if err := p.confirm(ctx, before); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ import (
 
 const (
 	// wholeShare: when more than one in so many records differ, the whole file is handed over, if
-	// Config.Seed says where. Written one by one, 8 million records took hours and made the primary
+	// Config.PrimaryDir says where. Written one by one, 8 million records took hours and made the primary
 	// write 30 times their size.
 	wholeShare = 20
 	// takenLimit is how long a primary may take to notice a seed.
@@ -27,6 +28,8 @@ const (
 	seedPause   = 200 * time.Millisecond
 	// copyBytes is how much of the file is copied between two calls of Progress.
 	copyBytes = 32 << 20
+	// handedOver is the name of a file that is made to be handed over.
+	handedOver = "handover.part"
 )
 
 // ErrNotTaken means that no primary has taken the file that was handed over.
@@ -42,23 +45,23 @@ var kept = []struct{ name, columns string }{
 
 // handOver brings the release to the primary as a file: a copy of the snapshot, with what the primary
 // knows of earlier releases, takes the place of its database. So readers have the release before or
-// this one, never both. The file has the release's row already, and nothing is written afterwards.
+// this one, never both. The file has the release's row already, and nothing is written afterwards. It is
+// made among the snapshots: what happens in the primary's directory can be another user's doing.
 func (p *pusher) handOver(ctx context.Context) error {
-	seed := p.config.Seed
-	if err := os.MkdirAll(filepath.Dir(seed), 0o700); err != nil {
-		return fmt.Errorf("hand the file over: %w", err)
-	}
-	part := seed + ".part"
-	err := p.makeSeed(ctx, part)
+	file := filepath.Join(p.config.Snapshots, handedOver)
+	err := p.makeSeed(ctx, file)
 	if err == nil {
 		// The push that has taken over meanwhile must win.
 		_, err = p.committed(ctx)
 	}
 	if err == nil {
-		err = os.Rename(part, seed)
+		err = p.config.PrimaryDir.Put(file, func(to io.Writer, from *os.File) error {
+			_, err := p.copyFile(ctx, to, from)
+			return err
+		})
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("hand the file over: %w", err), os.RemoveAll(part))
+		return errors.Join(fmt.Errorf("hand the file over: %w", err), os.RemoveAll(file))
 	}
 	return p.awaitSeed(ctx)
 }
@@ -90,28 +93,33 @@ func (p *pusher) copySnapshot(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer from.Close()
-	info, err := from.Stat()
-	if err != nil {
-		return err
-	}
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	for done := int64(0); done < info.Size(); {
+	size, err := p.copyFile(ctx, to, from)
+	p.there.sent += size
+	return err
+}
+
+func (p *pusher) copyFile(ctx context.Context, to io.Writer, from *os.File) (done int64, err error) {
+	info, err := from.Stat()
+	if err != nil {
+		return 0, err
+	}
+	for done < info.Size() {
 		if err := ctx.Err(); err != nil {
-			return err
+			return done, err
 		}
 		n, err := io.CopyN(to, from, min(copyBytes, info.Size()-done))
-		if err != nil {
-			return err
-		}
 		done += n
+		if err != nil {
+			return done, err
+		}
 		report(p.config.Progress, HandingOver, done, info.Size())
 	}
-	p.there.sent += info.Size()
-	return nil
+	return done, nil
 }
 
 func syncFile(path string) error {
@@ -184,8 +192,10 @@ func (p *pusher) awaitSeed(ctx context.Context) error {
 			return ctx.Err()
 		}
 		waited := p.config.Now().Sub(began)
-		if _, missing := os.Stat(p.config.Seed); waited > takenLimit && missing == nil {
-			return errors.Join(fmt.Errorf("%w from %s", ErrNotTaken, p.config.Seed), os.Remove(p.config.Seed))
+		if waited > takenLimit && p.config.PrimaryDir.Waits() {
+			if err := p.config.PrimaryDir.Withdraw(); !errors.Is(err, fs.ErrNotExist) {
+				return errors.Join(fmt.Errorf("%w from %s", ErrNotTaken, p.config.PrimaryDir), err)
+			}
 		}
 		if waited > servedLimit {
 			return errors.Join(errors.New("the primary does not answer with the file that it has taken"), err)

@@ -17,7 +17,7 @@ import (
 // whole is the configuration of a push that may hand the file over.
 func (f *fixture) whole(release string) Config {
 	config := f.config(release)
-	config.Seed, config.Pause = sqld.SeedFile(f.server.Dir), pause
+	config.PrimaryDir, config.Pause = sqld.Seed(f.server.Dir), pause
 	return config
 }
 
@@ -100,9 +100,8 @@ func TestAnInterruptedHandOverLeavesTheReleaseBefore(t *testing.T) {
 	}
 	_, err := Run(ctx, config)
 	require.ErrorIs(t, err, context.Canceled)
-	left, err := os.ReadDir(filepath.Dir(config.Seed))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	require.False(t, config.PrimaryDir.Waits())
+	require.NoFileExists(t, filepath.Join(config.Snapshots, handedOver))
 	list, err := Releases(t.Context(), f.primary())
 	require.NoError(t, err)
 	require.Equal(t, first.Release, list[0].ID)
@@ -113,7 +112,11 @@ func TestAnInterruptedHandOverLeavesTheReleaseBefore(t *testing.T) {
 func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 	f := newFixture(t)
 	config := f.whole(f.snapshot())
-	config.Seed = sqld.SeedFile(t.TempDir())
+	config.PrimaryDir = sqld.Seed(t.TempDir())
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrNotTaken, "no primary has ever run there, which is said at once")
+	require.ErrorIs(t, err, sqld.ErrNoPrimary)
+	require.NoError(t, os.WriteFile(filepath.Join(string(config.PrimaryDir), "regedge.lock"), nil, 0o600))
 	late := false
 	config.Now = func() time.Time {
 		if late {
@@ -122,9 +125,10 @@ func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 		return time.Now()
 	}
 	config.Pause = func(context.Context, time.Duration) { late = true }
-	_, err := Run(t.Context(), config)
+	_, err = Run(t.Context(), config)
 	require.ErrorIs(t, err, ErrNotTaken)
-	require.NoFileExists(t, config.Seed)
+	require.NotErrorIs(t, err, sqld.ErrNoPrimary)
+	require.False(t, config.PrimaryDir.Waits())
 	require.Empty(t, dump(t, f.primary(), "SELECT id FROM release"))
 }
 
@@ -139,7 +143,7 @@ func TestAPushThatWasTakenOverHandsNothingOver(t *testing.T) {
 	}
 	_, err := Run(t.Context(), config)
 	require.ErrorIs(t, err, ErrTakenOver)
-	require.NoFileExists(t, config.Seed)
+	require.False(t, config.PrimaryDir.Waits())
 	list, err := Releases(t.Context(), f.primary())
 	require.NoError(t, err)
 	require.Equal(t, first.Release, list[0].ID)

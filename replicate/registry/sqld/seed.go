@@ -1,44 +1,235 @@
 package sqld
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// seedPause is how often a primary looks for a seed.
-const seedPause = 500 * time.Millisecond
+const (
+	// seedPause is how often a primary looks for a seed.
+	seedPause  = 500 * time.Millisecond
+	seedFolder = "seed"
+	seedName   = "data"
+)
 
-// SeedFile is the path at which a primary in dir looks for a seed: a whole database, closed and in one
-// file, that takes the place of its own. A seed is moved there from the same file system, so that it
-// is whole from the first moment. The primary removes it by taking it over.
-func SeedFile(dir string) string { return filepath.Join(dir, "seed", "data") }
+// Errors of Seed.
+var (
+	// ErrNoPrimary means that no primary of regedge has ever run in the directory.
+	ErrNoPrimary = errors.New("no regedge primary has run there")
+	// ErrForeign means that the primary's directory belongs to another user, and that this process can't
+	// give that user a file.
+	ErrForeign = errors.New("the directory belongs to another user")
+)
 
-// awaitSeed restarts a primary that has a seed. Its replicas find another log then, and copy the new
-// database from its beginning.
+// Seed hands a whole database over to the primary whose directory it names: a file, closed, without a
+// log, that takes the place of its own. The directory can belong to another user, who is not trusted
+// with what this process may do: no link that lies there leads out of it, and the file is finished
+// before that user can touch it.
+type Seed string
+
+// SeedFile is the path at which a primary in dir looks for a seed, and from which it takes it.
+func SeedFile(dir string) string { return filepath.Join(dir, seedFolder, seedName) }
+
+// Check says early whether Put can work. Errors wrap ErrNoPrimary, ErrForeign, or are those of the file system.
+func (s Seed) Check() error {
+	owner, err := s.owner()
+	if err != nil {
+		return err
+	}
+	if own := os.Geteuid(); own != 0 && own != int(owner.Uid) {
+		return s.foreign(owner)
+	}
+	if !exists(filepath.Join(string(s), lockName)) {
+		return fmt.Errorf("%s: %w", string(s), ErrNoPrimary)
+	}
+	return nil
+}
+
+func (s Seed) owner() (*syscall.Stat_t, error) {
+	info, err := os.Stat(string(s))
+	if err != nil {
+		return nil, err
+	}
+	return info.Sys().(*syscall.Stat_t), nil
+}
+
+func (s Seed) foreign(owner *syscall.Stat_t) error {
+	name := strconv.Itoa(int(owner.Uid))
+	if known, err := user.LookupId(name); err == nil {
+		name = known.Username
+	}
+	return fmt.Errorf("%s: %w, %s", string(s), ErrForeign, name)
+}
+
+// Put hands the file over, which is gone then. It becomes the primary's user's, and is whole from the first
+// moment. When it lies on another file system, copied copies it; otherwise it is moved. Errors wrap ErrForeign, or are
+// those of the file system and of copied.
+func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) error {
+	owner, err := s.owner()
+	if err != nil {
+		return err
+	}
+	folder, err := s.openFolder(owner)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := give(owner, func(uid, gid int) error { return os.Lchown(file, uid, gid) }); err != nil {
+		return errors.Join(s.foreign(owner), err)
+	}
+	place, err := folder.Open(".")
+	if err != nil {
+		return err
+	}
+	defer place.Close()
+	err = unix.Renameat(unix.AT_FDCWD, file, int(place.Fd()), seedName)
+	if !errors.Is(err, unix.EXDEV) {
+		return err
+	}
+	if err := putCopy(folder, owner, file, copied); err != nil {
+		return errors.Join(err, ignoreMissing(folder.Remove(seedPart)))
+	}
+	return os.Remove(file)
+}
+
+// openFolder opens the folder of the seed, and makes it if there is none.
+func (s Seed) openFolder(owner *syscall.Stat_t) (*os.Root, error) {
+	dir, err := os.OpenRoot(string(s))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := dir.Mkdir(seedFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err := give(owner, func(uid, gid int) error { return dir.Lchown(seedFolder, uid, gid) }); err != nil {
+		return nil, errors.Join(s.foreign(owner), err)
+	}
+	return dir.OpenRoot(seedFolder)
+}
+
+// give has chown make something the owner's, unless it is so from its beginning.
+func give(owner *syscall.Stat_t, chown func(uid, gid int) error) error {
+	if os.Geteuid() == int(owner.Uid) {
+		return nil
+	}
+	return chown(int(owner.Uid), int(owner.Gid))
+}
+
+// seedPart is a seed while it is copied.
+const seedPart = seedName + ".part"
+
+func putCopy(folder *os.Root, owner *syscall.Stat_t, file string, copied func(io.Writer, *os.File) error) (err error) {
+	from, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := ignoreMissing(folder.Remove(seedPart)); err != nil {
+		return err
+	}
+	to, err := folder.OpenFile(seedPart, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = copied(to, from)
+	if err == nil {
+		err = give(owner, to.Chown)
+	}
+	if err == nil {
+		err = to.Sync()
+	}
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	return folder.Rename(seedPart, seedName)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Waits reports whether a seed lies there that the primary has not taken.
+func (s Seed) Waits() bool { return exists(SeedFile(string(s))) }
+
+// Withdraw removes a seed that was not taken. It is fs.ErrNotExist when the primary has taken it meanwhile.
+func (s Seed) Withdraw() error {
+	dir, err := os.OpenRoot(string(s))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Remove(filepath.Join(seedFolder, seedName))
+}
+
+// awaitSeed restarts a primary that has taken a seed. Its replicas find another log then, and copy the new
+// database from its beginning. What can't be taken is said once, and nothing of the old database is touched.
 func (s *Server) awaitSeed(r *run) {
 	ticks := time.NewTicker(seedPause)
 	defer ticks.Stop()
+	said := ""
 	for {
 		select {
 		case <-r.ended:
 			return
 		case <-ticks.C:
 		}
-		if exists(SeedFile(s.Dir)) {
+		taken, err := s.takeSeed()
+		switch {
+		case taken:
 			// Nothing of the old database is needed any more, so it is not asked to close it.
 			s.restart(r, "a whole database was handed over: the primary is started again with it", os.Kill)
 			return
+		case err != nil && err.Error() != said:
+			said = err.Error()
+			r.output.say(refusal(err))
 		}
 	}
 }
 
-// takeSeed puts the seed, if there is one, in the place of a primary's database. After an interruption
-// the next start goes on with it. The server must not run.
-func (s *Server) takeSeed(output *output) error {
+func refusal(err error) string {
+	return fmt.Sprintf("a database was handed over that can't be taken, and the one before stays: %v", err)
+}
+
+// takenSeed is where a seed lies from the moment at which it is sure to become the database.
+func takenSeed(dir string) string { return filepath.Join(dir, "seed.taken") }
+
+// takeSeed takes the seed, if there is one that sqld will be able to write to.
+func (s *Server) takeSeed() (bool, error) {
 	seed := SeedFile(s.Dir)
 	if !exists(seed) {
+		return false, nil
+	}
+	file, err := os.OpenFile(seed, os.O_RDWR, 0)
+	if err != nil {
+		return false, err
+	}
+	if err := errors.Join(file.Close(), os.Rename(seed, takenSeed(s.Dir))); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// placeSeed puts the seed, if one is there or was taken, in the place of a primary's database. After an
+// interruption the next start goes on with it. The server must not run.
+func (s *Server) placeSeed(output *output) error {
+	if _, err := s.takeSeed(); err != nil {
+		output.say(refusal(err))
+	}
+	if !exists(takenSeed(s.Dir)) {
 		return nil
 	}
 	output.say("taking over the database that was handed over")
@@ -48,5 +239,5 @@ func (s *Server) takeSeed(output *output) error {
 	if err := os.MkdirAll(filepath.Dir(File(s.Dir)), 0o700); err != nil {
 		return err
 	}
-	return os.Rename(seed, File(s.Dir))
+	return os.Rename(takenSeed(s.Dir), File(s.Dir))
 }

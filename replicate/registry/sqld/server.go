@@ -131,7 +131,7 @@ func (r *run) launch(enter func() error) error {
 // write its copy into the old file while others read it.
 func (s *Server) prepareDir(output *output) error {
 	if s.Primary == "" && s.GRPC != "" {
-		return s.takeSeed(output)
+		return s.placeSeed(output)
 	}
 	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
 		if exists(primaryLog(s.Dir)) {
