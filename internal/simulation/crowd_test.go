@@ -78,10 +78,16 @@ func (r *rogue) greet() bool {
 // judgeCrowd looks at the answers that a rogue node got: to a batch, and to the next one, which was refused.
 func (r *rogue) judgeCrowd(w *writerProcess, first *httptest.ResponseRecorder, refused int) {
 	s := r.sim
+	s.detail("the rogue's messages of a crowd: %d, %d", first.Code, refused)
 	if first.Code == http.StatusForbidden {
 		r.token = ""
 		clear(r.invalid)
 		return
+	}
+	if refused == http.StatusBadRequest { // whatever became of the first
+		r.invalid[w]++
+		r.allInvalid++
+		r.lastInvalid = s.centre.now().UnixMilli()
 	}
 	if first.Code != http.StatusOK {
 		return
@@ -96,7 +102,4 @@ func (r *rogue) judgeCrowd(w *writerProcess, first *httptest.ResponseRecorder, r
 	if refused != http.StatusBadRequest {
 		s.fail("a message that the ledger can't store is answered %d", refused)
 	}
-	r.invalid[w]++
-	r.allInvalid++
-	r.lastInvalid = s.centre.now().UnixMilli()
 }
