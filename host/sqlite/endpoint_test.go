@@ -68,6 +68,26 @@ func TestAnEndpointOlderThanWhatWasReadIsNotRead(t *testing.T) {
 	}
 }
 
+// TestWhyTheNextFileIsNotReadIsSaid: without it an operator knows only that the one before stands still.
+func TestWhyTheNextFileIsNotReadIsSaid(t *testing.T) {
+	path := accessCopy(t, 1, time.Minute)
+	endpoint := new(exchanged)
+	endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 2, 0)}))
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Endpoint: endpoint, Connections: 1, Now: time.Now})
+	require.NoError(t, err)
+	defer opened.Close()
+	require.ErrorContains(t, opened.Refresh(), "does not follow its endpoint")
+	require.NotContains(t, opened.Refresh().Error(), "the one that took its place")
+	require.NoError(t, os.Rename(path, path+".before"))
+	require.NoError(t, os.Mkdir(path, 0o700))
+	require.ErrorContains(t, opened.Refresh(), "does not follow its endpoint, and the one that took its place can't be read: open database "+path)
+	require.ErrorContains(t, opened.Ready(0), "the one that took its place")
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Rename(accessCopy(t, 3, 0), path))
+	require.NoError(t, opened.Refresh())
+	require.NoError(t, opened.Ready(0))
+}
+
 // TestAFileThatIsNotTakenIsClosed: an edge looks every second, and a replica may take hours to
 // copy its database again.
 func TestAFileThatIsNotTakenIsClosed(t *testing.T) {

@@ -66,7 +66,7 @@ func (r *Replica) check(before *view) *view {
 	case err == nil && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Keep.Milliseconds()):
 		next.beat = fileBeat
 	case endpointErr == nil && err == nil:
-		next.remote, next.beat, next.why = true, endpointBeat, errStuck
+		next.remote, next.beat, next.why = true, endpointBeat, stuck(next.unopened)
 	case endpointErr == nil:
 		next.remote, next.beat, next.why = true, endpointBeat, err
 	default:
@@ -81,6 +81,14 @@ func (r *Replica) check(before *view) *view {
 	}
 	next.unreleased = r.config.Database == schema.Registry && !r.released
 	return next
+}
+
+// stuck is why the file is not read that does not follow, and, if another took its place, why that one is not.
+func stuck(unopened error) error {
+	if unopened == nil {
+		return errStuck
+	}
+	return fmt.Errorf("%w, and the one that took its place can't be read: %w", errStuck, unopened)
 }
 
 // checkEndpoint reads the heartbeat of the endpoint. It fails if the endpoint can't be read, or is
@@ -141,6 +149,7 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 	other, beat, openErr := r.openFile(max(fileBeat, r.newest))
 	if openErr != nil {
 		if before.file != nil {
+			next.unopened = openErr
 			return fileBeat, err // keep the one that is open
 		}
 		return 0, openErr

@@ -102,6 +102,8 @@ type view struct {
 	unreleased bool
 	// endpoint is why the endpoint can't be used, or nil.
 	endpoint error
+	// unopened is why a file that took the place of the one that is read can't be read, or nil.
+	unopened error
 }
 
 type failedStatement struct {
