@@ -72,11 +72,21 @@ func TestASessionHasOneEpoch(t *testing.T) {
 	}
 }
 
+// TestAnEpochFarAheadIsNotBelieved, but a first one may be far: an edge whose disk was emptied does not know how far
+// forged replies have led the one before.
 func TestAnEpochFarAheadIsNotBelieved(t *testing.T) {
 	edge := New(&recordLog{})
 	edge.Boot(1)
-	edge.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: maxEpochLeap + 1, Generation: 1, Live: 1, NowMillis: start}, false)
-	require.Zero(t, edge.Epoch())
+	for _, c := range []struct {
+		status      syncproto.Status
+		epoch, want uint64
+	}{
+		{syncproto.Fresh, maxFirstEpoch + 1, 0}, {syncproto.Fresh, 1 << 45, 1 << 45},
+		{syncproto.Forked, 1<<45 + maxEpochLeap + 1, 1 << 45}, {syncproto.Forked, 1<<45 + maxEpochLeap, 1<<45 + maxEpochLeap},
+	} {
+		edge.Apply(start, &syncproto.Reply{Status: c.status, Session: 1, Epoch: c.epoch, Generation: 1, Live: 1, NowMillis: start}, false)
+		require.Equal(t, c.want, edge.Epoch(), "%+v", c)
+	}
 }
 
 // TestTheSumOfGrantsStaysWithinAMessage grants more than a writer would: the edge must still be able to greet it.
