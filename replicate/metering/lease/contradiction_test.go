@@ -72,20 +72,27 @@ func TestASessionHasOneEpoch(t *testing.T) {
 	}
 }
 
-// TestAnEpochFarAheadIsNotBelieved, but a first one may be far: an edge whose disk was emptied does not know how far
-// forged replies have led the one before.
-func TestAnEpochFarAheadIsNotBelieved(t *testing.T) {
+// TestNoReplyUsesUpAllEpochs, and none leads an edge where its writer's next number is not believed: that can be far
+// from what a disk that was emptied, or is an older copy, knows.
+func TestNoReplyUsesUpAllEpochs(t *testing.T) {
 	edge := New(&recordLog{})
 	edge.Boot(1)
+	last := uint64(0)
 	for _, c := range []struct {
-		status      syncproto.Status
-		epoch, want uint64
+		status   syncproto.Status
+		epoch    uint64
+		believed bool
 	}{
-		{syncproto.Fresh, maxFirstEpoch + 1, 0}, {syncproto.Fresh, 1 << 45, 1 << 45},
-		{syncproto.Forked, 1<<45 + maxEpochLeap + 1, 1 << 45}, {syncproto.Forked, 1<<45 + maxEpochLeap, 1<<45 + maxEpochLeap},
+		{syncproto.Fresh, anyEpoch + maxEpochLeap + 1, false}, {syncproto.Fresh, 7, true}, {syncproto.Forked, 1 << 45, true},
+		{syncproto.Forked, 1 << 45, false}, {syncproto.Forked, anyEpoch + maxEpochLeap, true},
+		{syncproto.Forked, anyEpoch + 2*maxEpochLeap + 1, false}, {syncproto.Forked, anyEpoch + maxEpochLeap + 1, true},
 	} {
+		edge.session.id = 0
 		edge.Apply(start, &syncproto.Reply{Status: c.status, Session: 1, Epoch: c.epoch, Generation: 1, Live: 1, NowMillis: start}, false)
-		require.Equal(t, c.want, edge.Epoch(), "%+v", c)
+		if c.believed {
+			last = c.epoch
+		}
+		require.Equal(t, last, edge.Epoch(), "%+v", c)
 	}
 }
 

@@ -29,22 +29,18 @@ func (s *EdgeState) Standing() syncproto.Status { return s.standing.status }
 // Epoch is the current epoch, 0 before the first contact.
 func (s *EdgeState) Epoch() uint64 { return s.standing.epoch }
 
-// No single reply uses up all numbers of epochs, of which the ledger can keep 1<<63.
+// No reply uses up all numbers of epochs, of which the ledger can keep 1<<63.
 const (
-	// maxEpochLeap is by how much the number of an epoch may exceed that of the one before: more than the writer's
-	// numbers grow in a thousand restores.
+	// anyEpoch is up to where any number may follow any other: forged replies can have led the writer far from what a
+	// disk that was emptied, or is an older copy, knows.
+	anyEpoch = 1 << 62
+	// maxEpochLeap is by how much a number may exceed anyEpoch, or one beyond it.
 	maxEpochLeap = 1 << 40
-	// maxFirstEpoch is how high the first one may be. A disk that was emptied does not know the one before, which can
-	// have leapt by forged replies.
-	maxFirstEpoch = 1 << 62
 )
 
 // mayFollow reports whether an epoch may be the next one of this edge.
 func (s *EdgeState) mayFollow(epoch uint64) bool {
-	if s.standing.epoch == 0 {
-		return epoch > 0 && epoch <= maxFirstEpoch
-	}
-	return epoch > s.standing.epoch && epoch-s.standing.epoch <= maxEpochLeap
+	return epoch > s.standing.epoch && epoch <= max(s.standing.epoch, anyEpoch)+maxEpochLeap
 }
 
 // setStatus notes a verdict of the writer that differs from the one before.
