@@ -17,6 +17,7 @@ var (
 	errStuck   = errors.New("the replica's file does not follow its endpoint")
 	errMissing = errors.New("the replica has no file yet")
 	errPushed  = errors.New("the replica's new file is in the middle of a push")
+	errEmpty   = errors.New("the database is empty: its primary has not been filled yet, by regedge push or by the writer")
 	errFilling = errors.New("the registry has no release: its primary was recreated and is being filled")
 )
 
@@ -208,6 +209,9 @@ func (r *Replica) beat(s source) (int64, error) {
 	defer cancel()
 	var result handler.Result
 	if err := s.Query(ctx, schema.SelectVersion, nil, &result); err != nil {
+		if strings.Contains(err.Error(), "no such table") {
+			return 0, errEmpty
+		}
 		return 0, err
 	}
 	if err := schema.Readable(r.config.Database, schema.Database(result.Values[1].Text), int(result.Values[0].Int)); err != nil {

@@ -188,6 +188,17 @@ func TestAnEndpointIsReadFromTheNewestHeartbeatOn(t *testing.T) {
 	}
 }
 
+// TestAnEmptyDatabaseIsCalledSo: the name of the table that is missing tells an operator nothing.
+func TestAnEmptyDatabaseIsCalledSo(t *testing.T) {
+	r, _ := replicaAt(time.UnixMilli(600_000), view{}, &scripted{err: errors.New("SQLite error: no such table: schema_version")})
+	_, err := r.checkEndpoint()
+	require.ErrorIs(t, err, errEmpty)
+	r, _ = replicaAt(time.UnixMilli(600_000), view{}, &scripted{err: errors.New("away")})
+	_, err = r.checkEndpoint()
+	require.Error(t, err)
+	require.NotErrorIs(t, err, errEmpty)
+}
+
 // TestAnErrorOfTheFileIsToldWhenTheEndpointFailsToo, and a suspect statement is kept as it was.
 func TestAnErrorOfTheFileIsToldWhenTheEndpointFailsToo(t *testing.T) {
 	r, _ := replicaAt(time.Unix(1000, 0), view{file: openSmall(t, 1)}, &scripted{err: errMissing})
