@@ -1,0 +1,151 @@
+package cluster_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit/sampletest"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/schema/sample"
+)
+
+// operatorsGuide is the guide, whose commands are run as they stand there.
+type operatorsGuide struct {
+	t      *testing.T
+	blocks []string
+}
+
+func readGuide(t *testing.T) *operatorsGuide {
+	t.Helper()
+	text, err := os.ReadFile(guide)
+	require.NoError(t, err)
+	g := &operatorsGuide{t: t}
+	fenced := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+	for _, found := range fenced.FindAllStringSubmatch(string(text), -1) {
+		g.blocks = append(g.blocks, found[1])
+	}
+	for _, found := range regexp.MustCompile(`(?m)(?:^(?:    .*)?\n)+`).FindAllString(fenced.ReplaceAllString(string(text), ""), -1) {
+		g.blocks = append(g.blocks, withoutIndent(found))
+	}
+	return g
+}
+
+// withoutIndent takes from all lines the indent of the first one.
+func withoutIndent(block string) string {
+	block = strings.Trim(block, "\n")
+	indent := block[:len(block)-len(strings.TrimLeft(block, " "))]
+	return strings.ReplaceAll(strings.TrimPrefix(block, indent), "\n"+indent, "\n") + "\n"
+}
+
+// commands are those of the first block that contains a text.
+func (g *operatorsGuide) commands(contains string) string {
+	g.t.Helper()
+	for _, block := range g.blocks {
+		if strings.Contains(block, contains) {
+			return block
+		}
+	}
+	require.Fail(g.t, "the guide has no such commands", contains)
+	return ""
+}
+
+// TestTheGuideUnderSystemd follows the operators' guide on a machine with systemd, as root, with the units as they are
+// shipped: a centre and an edge, a release, what is said to do when something was lost, and a stop.
+func TestTheGuideUnderSystemd(t *testing.T) {
+	t.Parallel()
+	regedge, err := program()
+	require.NoError(t, err)
+	g := readGuide(t)
+	m := bootMachine(t, regedge, sqldtest.Program(t))
+	m.giveFiles()
+
+	m.run(g.commands("for user in regedge-registry"))
+	m.run("useradd --system --no-create-home --shell /usr/sbin/nologin regedge-edge")
+	m.run(g.commands("mkdir -m 700 /etc/regedge/trust"))
+	m.run(g.commands("regedge trust machine primary --trust"))
+	m.run(g.commands("systemctl enable --now regedge-primary@registry"))
+	m.run(g.commands("install -m 600 /dev/null /etc/regedge/writer.env"))
+	m.before = g.commands("export REGEDGE_REGISTRY_TOKEN=")
+	m.run(g.commands("regedge account add Acme"))
+	key := regexp.MustCompile(`reg_live_\w{30,}`).FindString(m.run("regedge key add 1"))
+	require.NotEmpty(t, key)
+	m.run(g.commands("install -m 600 /dev/null /etc/regedge/renew.env"))
+	m.run("systemctl start regedge-renew")
+
+	m.run(strings.Split(g.commands("regedge node add mumbai"), "\n")[0])
+	m.run(`cd /etc/regedge/trust; cp edge-mumbai.crt edge.crt; cp edge-mumbai.key edge.key; cd ..
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout edge-web.key -out edge-web.crt -days 90 \
+  -subj /CN=api.example.org -addext subjectAltName=DNS:localhost`)
+	m.run(g.commands("REGEDGE_METRICS=127.0.0.1:9090"))
+	starts := g.commands("chgrp regedge-edge")
+	m.run(starts[:strings.Index(starts, "curl ")])
+	m.until("curl -s --insecure https://localhost/readyz | grep 'its primary has not been filled yet'")
+
+	push := "regedge push registry.db --primary-dir /var/lib/regedge/primary-registry"
+	require.Contains(t, m.run(push), "the file is handed over whole")
+	answers := `curl -sf --insecure https://localhost/v1/companies/` + sampletest.CompanyEveryField + ` -H "Authorization: Bearer ` + key + `"`
+	m.until(answers)
+
+	// The edge is ready, and both copies are younger than 3 s.
+	const follows = `regedge status | grep -E 'live .* ([0-9]+ms|[12](\.[0-9])?s) +([0-9]+ms|[12](\.[0-9])?s) '`
+	t.Run("an edge's replicas are made anew", func(t *testing.T) {
+		m.run("systemctl stop regedge-replica@registry regedge-replica@access; rm -r /var/lib/regedge/replica-*; systemctl start regedge-replica@registry regedge-replica@access; sleep 4")
+		m.until(follows)
+		m.run(answers)
+	})
+	t.Run("an empty primary", func(t *testing.T) {
+		m.run(g.commands("rm -rf /var/lib/regedge/primary-access") + "sleep 4")
+		m.until(follows)
+		m.run("systemctl stop regedge-primary@registry; rm -rf /var/lib/regedge/primary-registry; systemctl start regedge-primary@registry")
+		m.until(push)
+		m.until(follows)
+		m.run(answers)
+	})
+	t.Run("the ledger comes back from a backup", func(t *testing.T) {
+		m.run(`cp /var/lib/regedge/writer/ledger.db* . && systemctl stop regedge-writer && cp /var/lib/regedge/writer/ledger.db ledger-backup.db`)
+		m.run(g.commands("ledger-backup.db /var/lib/regedge/writer/ledger.db"))
+		m.until(`journalctl --no-pager --unit regedge-writer | grep 'every edge has reported since the ledger came back'`)
+		m.until("regedge account list | grep Acme")
+		m.until(answers)
+	})
+	t.Run("an edge's disk died", func(t *testing.T) {
+		m.run("systemctl stop regedge-edge; rm -r /var/lib/regedge/edge; systemctl start regedge-edge")
+		m.until("regedge node retire mumbai --old-epochs --yes && regedge node list | grep -E 'live +[0-9]+ +[0-9]+ +[0-9]+ +0 '")
+		m.until(answers)
+	})
+	t.Run("nothing fails", func(t *testing.T) {
+		const units = "regedge-edge regedge-replica@registry regedge-replica@access regedge-writer regedge-primary@registry regedge-primary@access regedge-renew"
+		restarts := m.run("systemctl show --property NRestarts --value " + units)
+		require.NotRegexp(t, `[1-9]`, restarts, m.journal())
+		m.run("systemctl stop " + units)
+		for _, result := range strings.Fields(m.run("systemctl show --property Result --value " + units)) {
+			require.Equal(t, "success", result, m.journal())
+		}
+		require.NotRegexp(t, `(?i)operation not permitted|permission denied|read-only file system`, m.journal())
+	})
+}
+
+// giveFiles puts units and a registry there, and the names of the guide's machines.
+func (m *machine) giveFiles() {
+	m.t.Helper()
+	units, err := filepath.Glob(filepath.Join(unitsDir, "*"))
+	require.NoError(m.t, err)
+	for _, unit := range units {
+		content, err := os.ReadFile(unit)
+		require.NoError(m.t, err)
+		require.NoError(m.t, os.WriteFile(filepath.Join(m.files, "etc/systemd/system", filepath.Base(unit)), content, 0o644))
+	}
+	hosts := []byte("127.0.0.1 localhost centre.example.org\n")
+	require.NoError(m.t, os.WriteFile(filepath.Join(m.files, "etc/hosts"), hosts, 0o644))
+	registry := filepath.Join(m.t.TempDir(), "registry.db")
+	_, err = sample.Import(m.t.Context(), registry, nil)
+	require.NoError(m.t, err)
+	content, err := os.ReadFile(registry)
+	require.NoError(m.t, err)
+	require.NoError(m.t, os.WriteFile(filepath.Join(m.files, "root/registry.db"), content, 0o600))
+}
