@@ -106,6 +106,20 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout edg
 		m.until(follows)
 		m.run(answers)
 	})
+	t.Run("certificates are renewed", func(t *testing.T) {
+		before := m.run("openssl x509 -noout -serial -in /etc/regedge/trust/edge.crt; openssl x509 -noout -serial -in /etc/regedge/writer.crt")
+		m.run(g.commands("regedge trust machine edge-mumbai --trust"))
+		m.run("cd /etc/regedge/trust; cp edge-mumbai.crt edge.crt; cp edge-mumbai.key edge.key; systemctl restart regedge-replica@registry regedge-replica@access")
+		after := m.run("openssl x509 -noout -serial -in /etc/regedge/trust/edge.crt; openssl x509 -noout -serial -in /etc/regedge/writer.crt")
+		for i, serial := range strings.Split(before, "\n") {
+			require.NotEqual(t, serial, strings.Split(after, "\n")[i])
+		}
+		m.run("sleep 4")
+		m.until(follows)
+		m.run(answers)
+		m.until("regedge doctor")
+		m.run("regedge account list")
+	})
 	t.Run("the ledger comes back from a backup", func(t *testing.T) {
 		m.run(`cp /var/lib/regedge/writer/ledger.db* . && systemctl stop regedge-writer && cp /var/lib/regedge/writer/ledger.db ledger-backup.db`)
 		m.run(g.commands("ledger-backup.db /var/lib/regedge/writer/ledger.db"))
