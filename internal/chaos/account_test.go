@@ -27,7 +27,7 @@ func (c *cluster) account(credits int64) *account {
 	a := &account{cluster: c, id: made.ID, key: key.Secret, bought: credits}
 	for _, p := range c.edges {
 		// An edge may see a new key a moment late. A refused request costs nothing.
-		eventually(c.t, func() bool { return a.fetch(http.DefaultClient, p, "/v1/companies/none") != http.StatusUnauthorized },
+		eventually(c.t, func() bool { return a.fetch(p.dials(), p, "/v1/companies/none") != http.StatusUnauthorized },
 			func() string { return p.name + " knows the key" })
 	}
 	return a
@@ -49,7 +49,7 @@ type account struct {
 func (a *account) ask(client *http.Client, p *process) int { return a.fetch(client, p, company) }
 
 func (a *account) fetch(client *http.Client, p *process, path string) int {
-	request, err := http.NewRequest(http.MethodGet, "http://"+p.address+path, nil)
+	request, err := http.NewRequest(http.MethodGet, p.url(path), nil)
 	if err != nil {
 		return 0
 	}

@@ -199,19 +199,11 @@ func (c *cluster) secure(name string) (*process, *http.Client) {
 	require.NoError(c.t, err)
 	roots := x509.NewCertPool()
 	require.True(c.t, roots.AppendCertsFromPEM(authority))
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 100}
-	c.t.Cleanup(transport.CloseIdleConnections)
-	client := &http.Client{Transport: transport}
+	p.secured = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 100}
+	c.t.Cleanup(p.secured.CloseIdleConnections)
 	p.start()
-	eventually(c.t, func() bool {
-		response, err := client.Get("https://" + p.address + "/readyz")
-		if err != nil {
-			return false
-		}
-		defer response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	}, func() string { return p.Tail() })
-	return p, client
+	p.await("/readyz", http.StatusOK)
+	return p, &http.Client{Transport: p.secured}
 }
 
 // limitedKey is a key of an account with credits that may ask once a minute.

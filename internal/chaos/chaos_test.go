@@ -78,7 +78,7 @@ func (c *cluster) load(accounts ...*account) (stop func()) {
 	for _, p := range c.edges {
 		for range clientsOfEdge {
 			running.Go(func() {
-				client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
+				client := p.dials()
 				defer client.CloseIdleConnections()
 				for i := 0; !ended.Load(); i++ {
 					if status := accounts[i%len(accounts)].ask(client, p); status != http.StatusOK {

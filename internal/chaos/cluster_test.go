@@ -59,7 +59,27 @@ type process struct {
 	t       *testing.T
 	name    string
 	address string
+	secured *http.Transport // how its address is reached with TLS; nil for plain HTTP
 }
+
+// url is where a path is asked for.
+func (p *process) url(path string) string {
+	if p.secured != nil {
+		return "https://" + p.address + path
+	}
+	return "http://" + p.address + path
+}
+
+// dials makes a client with connections of its own.
+func (p *process) dials() *http.Client {
+	if p.secured != nil {
+		return &http.Client{Timeout: clientPatience, Transport: p.secured.Clone()}
+	}
+	return &http.Client{Timeout: clientPatience, Transport: &http.Transport{}}
+}
+
+// clientPatience is how long a client waits for an answer.
+const clientPatience = 5 * time.Second
 
 // start starts the process; it does not wait until it serves.
 func (p *process) start() {
@@ -79,7 +99,9 @@ func (p *process) fails() {
 
 // status is the HTTP status of a path, 0 when there is no answer.
 func (p *process) status(path string) int {
-	response, err := http.Get("http://" + p.address + path)
+	client := p.dials()
+	defer client.CloseIdleConnections()
+	response, err := client.Get(p.url(path))
 	if err != nil {
 		return 0
 	}

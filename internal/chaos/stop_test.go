@@ -3,6 +3,7 @@ package chaos
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
@@ -26,24 +27,52 @@ const (
 	pipelines = 8
 	// sentAtOnce is how many requests such a client sends in one piece.
 	sentAtOnce = 100
+	// streamsOfClient are open at once on each connection of HTTP/2.
+	streamsOfClient = 50
 	// answersBeforeStop are received in each round before the stop.
 	answersBeforeStop = 2000
 )
 
 // TestEveryAnswerOfAStoppedEdgeIsSpent stops an edge by SIGTERM while clients ask it, and starts it again. What
-// the ledger has as spent is then what clients received, no more and no less.
+// the ledger has as spent is then what clients received, no more and no less: in the clear, with TLS, and as streams
+// of HTTP/2.
 func TestEveryAnswerOfAStoppedEdgeIsSpent(t *testing.T) {
+	for name, edge := range map[string]func(*cluster) *process{
+		"plain": func(c *cluster) *process { return c.run("one") },
+		"TLS": func(c *cluster) *process {
+			p, _ := c.secure("one")
+			return p
+		},
+		"HTTP/2": func(c *cluster) *process {
+			p, _ := c.secure("one")
+			p.secured.ForceAttemptHTTP2 = true
+			answer, err := p.dials().Get(p.url("/readyz"))
+			require.NoError(c.t, err)
+			defer answer.Body.Close()
+			require.Equal(c.t, 2, answer.ProtoMajor)
+			return p
+		},
+	} {
+		t.Run(name, func(t *testing.T) { stopUnderLoad(t, edge) })
+	}
+}
+
+func stopUnderLoad(t *testing.T, edge func(*cluster) *process) {
 	c := newCluster(t)
-	p := c.run("one")
+	p := edge(c)
 	asked, mark := c.account(10_000_000), c.account(1_000)
 	for round := range *stops {
 		before, _ := asked.got()
-		endLoad, pipelined := c.load(asked), asked.pipeline(p)
+		endLoad, many := c.load(asked), asked.pipeline
+		if p.secured != nil && p.secured.ForceAttemptHTTP2 {
+			many = asked.streams
+		}
+		running := many(p)
 		eventually(t, func() bool { now, _ := asked.got(); return now >= before+answersBeforeStop },
 			func() string { return "clients are answered\n" + p.Tail() })
 		p.stops()
 		endLoad()
-		pipelined.Wait()
+		running.Wait()
 		p.start()
 		p.await("/readyz", http.StatusOK)
 		mark.marks(p)
@@ -55,12 +84,27 @@ func TestEveryAnswerOfAStoppedEdgeIsSpent(t *testing.T) {
 	}
 }
 
+// streams has clients ask an edge on connections of HTTP/2, with many streams each, until one has no answer.
+func (a *account) streams(p *process) *sync.WaitGroup {
+	running := new(sync.WaitGroup)
+	for range pipelines {
+		client := p.dials()
+		for range streamsOfClient {
+			running.Go(func() {
+				for a.ask(client, p) != 0 {
+				}
+			})
+		}
+	}
+	return running
+}
+
 // pipeline has clients send requests to an edge until their connections end, and counts the answers.
 func (a *account) pipeline(p *process) *sync.WaitGroup {
 	running := new(sync.WaitGroup)
 	requests := strings.Repeat("GET "+company+" HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer "+a.key+"\r\n\r\n", sentAtOnce)
 	for range pipelines {
-		conn, err := net.Dial("tcp", p.address)
+		conn, err := p.dial()
 		require.NoError(a.cluster.t, err)
 		running.Go(func() {
 			for {
@@ -87,6 +131,14 @@ func (a *account) pipeline(p *process) *sync.WaitGroup {
 	return running
 }
 
+// dial connects to the process for HTTP/1.1.
+func (p *process) dial() (net.Conn, error) {
+	if p.secured == nil {
+		return net.Dial("tcp", p.address)
+	}
+	return tls.Dial("tcp", p.address, p.secured.TLSClientConfig)
+}
+
 // stops stops the process as an operator does; it must end by itself, without an error.
 func (p *process) stops() {
 	p.t.Helper()
@@ -100,7 +152,7 @@ func (p *process) stops() {
 func (a *account) marks(p *process) {
 	t := a.cluster.t
 	t.Helper()
-	eventually(t, func() bool { return a.ask(http.DefaultClient, p) == http.StatusOK }, func() string { return "an answer\n" + p.Tail() })
+	eventually(t, func() bool { return a.ask(p.dials(), p) == http.StatusOK }, func() string { return "an answer\n" + p.Tail() })
 	answered, _ := a.got()
 	eventually(t, func() bool {
 		at, err := a.read()
