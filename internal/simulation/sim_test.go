@@ -327,7 +327,8 @@ func (s *sim) unsuspend() {
 const (
 	// settleRounds is for how many rounds everything may settle.
 	settleRounds = 40
-	// idleRounds is after how many rounds without a commit nothing more is expected to happen.
+	// idleRounds is after how many rounds without a commit, or a forged reply that an edge has to recover from, nothing
+	// more is expected to happen.
 	idleRounds = 4
 )
 
@@ -336,8 +337,8 @@ const (
 func (s *sim) settle() {
 	idle := 0
 	for n := range settleRounds {
-		before := s.commits
-		if s.quiet(1); s.commits != before {
+		commits, forged := s.commits, s.faults[forgedReply]
+		if s.quiet(1); s.commits != commits || s.faults[forgedReply] != forged {
 			idle = 0
 		} else if idle++; idle == idleRounds {
 			s.clock.Add(int64(settleRounds-n) * 1000)
