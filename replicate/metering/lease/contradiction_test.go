@@ -88,12 +88,15 @@ func TestNoReplyUsesUpAllEpochs(t *testing.T) {
 		{syncproto.Forked, anyEpoch + 2*maxEpochLeap + 1, false}, {syncproto.Forked, anyEpoch + maxEpochLeap + 1, true},
 	} {
 		edge.session.id = 0
-		edge.Apply(start, &syncproto.Reply{Status: c.status, Session: 1, Epoch: c.epoch, Generation: 1, Live: 1, NowMillis: start}, false)
+		reply, err := syncproto.DecodeReply((&syncproto.Reply{Status: c.status, Session: 1, Epoch: c.epoch, Generation: 1, Live: 1, NowMillis: start}).Encode())
+		require.NoError(t, err)
+		edge.Apply(start, reply, false)
 		if c.believed {
 			last = c.epoch
 		}
 		require.Equal(t, last, edge.Epoch(), "%+v", c)
 	}
+	require.Less(t, last, uint64(syncproto.MaxUnits-32*maxEpochLeap), "there is room for the writer's next numbers")
 }
 
 // TestTheSumOfGrantsStaysWithinAMessage grants more than a writer would: the edge must still be able to greet it.
