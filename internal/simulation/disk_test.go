@@ -62,7 +62,8 @@ type disk struct {
 	// archiveRotten says that bits flipped in reported batches, and flipped how many did in all. batchesLost are
 	// those, by epoch and number, that the edge could not send again; recordsLost says that it lost others.
 	archiveRotten, recordsLost bool
-	// abandoned says that a forged reply had the edge drop what it had not reported.
+	// abandoned says that a forged reply, or what the retired edge reported with another disk, had it drop what it had not
+	// reported.
 	abandoned   bool
 	flipped     int
 	batchesLost map[[2]uint64]bool

@@ -92,6 +92,9 @@ func (e *edge) noteSent(message []byte) {
 	if m.Sync != nil && m.Sync.Batch != nil {
 		e.batch, e.batchEpoch = m.Sync.Batch, e.epoch
 	}
+	if m.Hello != nil && m.Hello.Acked > m.Hello.Sealed && e.retired {
+		e.disk.abandoned = true // another disk of the retired edge, which has no epoch either, reported more
+	}
 	if m.Sync == nil || m.Sync.Batch == nil || !m.Sync.Batch.Empty() || e.disk.recordsLost || e.disk.everCopied || e.disk.abandoned {
 		return
 	}
