@@ -54,7 +54,7 @@ var problems = [...]Problem{
 	{MissingAPIKey, 401, "API key missing",
 		"Send the header Authorization: Bearer <API_KEY>. The sandbox key reg_sandbox_public works without an account."},
 	{InvalidAPIKey, 401, "API key invalid",
-		"This is not a valid API key. Check that it was copied whole, and was not revoked and has not expired."},
+		"This is not a valid API key. Send it in one header, as Authorization: Bearer KEY, without quotes, and check that it was copied whole, and was not revoked and has not expired."},
 	{charge.InsufficientCredits, 402, "No credits left",
 		"The account has no credits left. Add credits and try again."},
 	{AddressNotAllowed, 403, "Address not allowed",

@@ -74,7 +74,7 @@ func (c *call) limit() (int, bool) {
 	if !ok || times > 1 {
 		return 0, false
 	}
-	if value == "10" {
+	if value = strings.TrimSpace(value); value == "10" {
 		return maxLimit, true
 	}
 	if len(value) != 1 || value[0] < '1' || value[0] > '9' {

@@ -286,6 +286,7 @@ func TestLookupsThatFindNothingOrFail(t *testing.T) {
 		"/v1/search/companies?name=a&limit=%3":                       {InvalidQuery, charge.Failed},
 		"/v1/search/companies?name=a&limit=1&limit=1":                {InvalidQuery, charge.Failed},
 		"/v1/search/companies?name=a&limit=10":                       {"", charge.Found},
+		"/v1/search/companies?name=a&limit=+5%20":                    {"", charge.Found},
 		"/v1/search/companies?name=a&limit=9&%zz=1":                  {"", charge.Found},
 		"/v1/search/companies?name=" + strings.Repeat("%C3%A9", 200): {"", charge.Found},
 		"/v1/search/companies?name=" + strings.Repeat("%C3%A9", 201): {InvalidQuery, charge.Failed},

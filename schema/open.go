@@ -33,7 +33,12 @@ func OpenFile(path string, readonly bool) (*sql.DB, error) {
 			return nil, fmt.Errorf("open database: %w", err)
 		}
 	}
-	db, err := driver.Open(name, func(c *sqlite3.Conn) error { return Prepare(c, readonly) })
+	db, err := driver.Open(name, func(c *sqlite3.Conn) error {
+		if err := Prepare(c, readonly); err != nil {
+			return err
+		}
+		return leaveToOwner(c, path)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}

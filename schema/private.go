@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
 )
 
 // OpenPrivate opens a writable database as OpenFile does, but makes a missing file with mode
@@ -16,6 +19,32 @@ func OpenPrivate(path string) (*sql.DB, error) {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
 	return OpenFile(path, false)
+}
+
+// leaveToOwner gives the WAL and its index, when root makes them by opening the file of another user, to that user,
+// who could not open the file any more. SQLite's own VFS does so, too.
+func leaveToOwner(c *sqlite3.Conn, path string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // a file of a connection that failed
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	if owner.Uid == 0 {
+		return nil
+	}
+	if err := c.Exec("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil { // which makes them
+		return err
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		beside, err := os.Lstat(path + suffix)
+		if err == nil && beside.Mode().IsRegular() && beside.Sys().(*syscall.Stat_t).Uid == 0 {
+			_ = os.Lchown(path+suffix, int(owner.Uid), int(owner.Gid)) // fails where root may not, as in some containers
+		}
+	}
+	return nil
 }
 
 // makePrivate makes the file and the WAL's index where they are missing, since the driver

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,33 @@ func TestAPrivateDatabaseIsItsOwnersAlone(t *testing.T) {
 	require.Equal(t, []fs.FileMode{0o600, 0o600, 0o600}, modes(t, path), "a second time")
 	require.NoError(t, os.Chmod(path, 0o640))
 	require.Equal(t, []fs.FileMode{0o640, 0o640, 0o640}, modes(t, path), "as its owner says")
+}
+
+// TestRootLeavesADatabaseToItsOwner: who opens it next could not write to the WAL's index, nor so much as read.
+func TestRootLeavesADatabaseToItsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: it is about root")
+	}
+	const owner = 65534
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := OpenPrivate(path)
+	require.NoError(t, err)
+	require.NoError(t, Migrate(t.Context(), db, Access))
+	require.NoError(t, db.Close())
+	require.NoError(t, os.Chown(path, owner, owner))
+	for _, readonly := range []bool{true, false} {
+		db, err := OpenFile(path, readonly)
+		require.NoError(t, err)
+		for range 3 { // connections of its own
+			c, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			defer c.Close()
+			require.NoError(t, c.PingContext(t.Context()))
+		}
+		for _, suffix := range []string{"-wal", "-shm"} {
+			info, err := os.Stat(path + suffix)
+			require.NoError(t, err)
+			require.EqualValues(t, owner, info.Sys().(*syscall.Stat_t).Uid, suffix)
+		}
+	}
 }

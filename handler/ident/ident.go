@@ -20,7 +20,7 @@ const cinPattern = "A99999AA9999AAA999999"
 // CIN returns the canonical form of a Corporate Identification Number: trimmed, in upper
 // case. It reports false if s is not one.
 func CIN(s string) (string, bool) {
-	s = trim(s)
+	s = strings.TrimSpace(s)
 	if len(s) != CINLength {
 		return "", false
 	}
@@ -40,7 +40,7 @@ func RegistrationNumber(cin string) string { return cin[len(cin)-6:] }
 // zeros on the left, since spreadsheets drop them. It reports false unless s has 1 to 8
 // digits.
 func DIN(s string) (string, bool) {
-	s = trim(s)
+	s = strings.TrimSpace(s)
 	if s == "" || len(s) > DINLength {
 		return "", false
 	}
@@ -62,7 +62,7 @@ func LLPIN(s string) (string, bool) {
 	if len(s) > MaxLLPIN {
 		return "", false
 	}
-	s = trim(s)
+	s = strings.TrimSpace(s)
 	switch len(s) {
 	case LLPINLength:
 		if s[3] != '-' {
@@ -81,8 +81,6 @@ func LLPIN(s string) (string, bool) {
 	}
 	return s[:3] + "-" + s[3:], true
 }
-
-func trim(s string) string { return strings.Trim(s, " \t\r\n\v\f") }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -26,6 +26,8 @@ func TestCIN(t *testing.T) {
 	for in, want := range map[string]string{
 		"U74999SK2016PTC013232":     "U74999SK2016PTC013232",
 		" u74999sk2016ptc013232\t ": "U74999SK2016PTC013232",
+		// As copied from a page, with no-break spaces.
+		"\u00a0U74999SK2016PTC013232\u00a0": "U74999SK2016PTC013232",
 	} {
 		got, ok := CIN(in)
 		require.True(t, ok, in)

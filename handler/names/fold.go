@@ -7,7 +7,7 @@ import (
 	"regedge/handler/fastbytes"
 )
 
-// fold lower-cases ASCII and Latin letters, drops their accents, apostrophes and "M/s", writes
+// fold lower-cases Latin, Greek and Cyrillic letters, drops their accents, apostrophes and "M/s", writes
 // "&" as "and", joins "co-" to the next word, and replaces everything else that is not a
 // letter, digit or mark by a space. Text that is not UTF-8 becomes spaces.
 func fold(s string) string {
@@ -74,11 +74,27 @@ var latin = strings.Fields(
 		"n n n n n n n n n o o o o o o oe oe r r r r r r s s s s s s s s " +
 		"t t t t t t u u u u u u u u u u u u w w y y y z z z z z z s")
 
+// latinMore has the ASCII letters of U+1E00 to U+1EFF, of transliterations and of Vietnamese; a dot stands for two.
+const latinMore = "aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmmmmmmnnnnnnnnoooooooopppprr" +
+	"rrrrrrssssssssssttttttttuuuuuuuuuuvvvvwwwwwwwwwwxxxxyyzzzzzzhtwyasss.daaaaaaaaaaaaaaaaaaaa" +
+	"aaaaeeeeeeeeeeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuuuuyyyyyyyyllvvyy"
+
+// greek and cyrillic have the lower case without accents, two bytes each, of U+0386 to U+03CE and of U+0400 to U+045F;
+// a middle dot stands for a space.
+const (
+	greek    = "α·εηι·ο·υωιαβγδεζηθικλμνξοπρ·στυφχψωιυαεηιυαβγδεζηθικλμνξοπρσστυφχψωιυουω"
+	cyrillic = "ееђгєѕііјљњћкиуџабвгдежзииклмнопрстуфхцчшщъыьэюя" +
+		"абвгдежзииклмнопрстуфхцчшщъыьэюяееђгєѕііјљњћкиуџ"
+)
+
 // ligatures has the ASCII forms of U+FB00 to U+FB06.
 var ligatures = [...]string{"ff", "fi", "fl", "ffi", "ffl", "st", "st"}
 
 const (
 	firstLatin    = 0xC0
+	firstGreek    = 0x386
+	firstCyrillic = 0x400
+	firstMore     = 0x1E00
 	firstLigature = 0xFB00
 	firstMark     = 0x300 // combining accents, to 0x36F
 	wideFirst     = 0xFF01
@@ -95,6 +111,15 @@ func appendRune(b []byte, r rune) []byte {
 			return append(b, plain...)
 		}
 		return append(b, ' ')
+	case r >= firstGreek && int(r-firstGreek) < len(greek)/2:
+		return appendPair(b, greek, int(r-firstGreek))
+	case r >= firstCyrillic && int(r-firstCyrillic) < len(cyrillic)/2:
+		return appendPair(b, cyrillic, int(r-firstCyrillic))
+	case r >= firstMore && int(r-firstMore) < len(latinMore):
+		if plain := latinMore[r-firstMore]; plain != '.' {
+			return append(b, plain)
+		}
+		return append(b, "ss"...)
 	case r >= firstLigature && int(r-firstLigature) < len(ligatures):
 		return append(b, ligatures[r-firstLigature]...)
 	case r >= firstMark && r < firstMark+0x70, r == 0x200C, r == 0x200D, r == 0x2018, r == 0x2019:
@@ -105,4 +130,12 @@ func appendRune(b []byte, r rune) []byte {
 		return append(b, ' ') // punctuation, symbols, arrows, spaces
 	}
 	return utf8.AppendRune(b, r)
+}
+
+// appendPair appends the letter at a place of greek or cyrillic.
+func appendPair(b []byte, letters string, place int) []byte {
+	if letter := letters[2*place : 2*place+2]; letter != "·" {
+		return append(b, letter...)
+	}
+	return append(b, ' ')
 }

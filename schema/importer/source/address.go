@@ -93,9 +93,14 @@ func parseCurrentAddress(s string) address {
 		a.district = strings.TrimSpace(parts[n-1])
 		parts = parts[:n-1]
 	}
-	if n := len(parts); n > 1 {
-		a.city = cityName(parts[n-1], a.state.Text)
-		parts = parts[:n-1]
+	for more := true; more && len(parts) > 1; parts = parts[:len(parts)-1] {
+		city, pincode := cutPincode(strings.TrimSpace(parts[len(parts)-1]))
+		if a.pincode.Kind == record.Null {
+			a.pincode = pincode
+		}
+		if more = city == ""; !more { // else a pincode alone stands in the city's place, and the city before it
+			a.city = cityName(city, a.state.Text)
+		}
 	}
 	if a.city.Kind == record.Null { // the only place that the address names
 		a.city = cleanValue(a.district)
@@ -164,13 +169,24 @@ func joinLines(lines []string, city string) record.Value {
 	return record.TextOf(strings.Join(lines, ", "))
 }
 
-// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001".
+// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001" or "Delhi PIN:110001".
 func cutPincode(s string) (string, record.Value) {
-	last := strings.TrimLeft(lastWord(s), "-")
-	if pincode := parsePincode(last); pincode.Kind == record.Text {
-		return strings.TrimRight(s[:len(s)-len(last)], " -,."), pincode
+	const before = " -,.:"
+	n := len(s) - 6
+	if n < 0 || n > 0 && !strings.ContainsRune(before, rune(s[n-1])) {
+		return s, record.Value{}
 	}
-	return s, record.Value{}
+	pincode := parsePincode(s[n:])
+	if pincode.Kind == record.Null {
+		return s, pincode
+	}
+	rest := strings.TrimRight(s[:n], before)
+	for _, word := range []string{"code", "pincode", "pin"} {
+		if cut, ok := cutSuffixFold(rest, word); ok && (cut == "" || strings.ContainsRune(before, rune(cut[len(cut)-1]))) {
+			rest = strings.TrimRight(cut, before)
+		}
+	}
+	return rest, pincode
 }
 
 // parsePincode accepts six digits, the first not 0. Anything else, such as 000000 or NA, is
