@@ -17,7 +17,7 @@ var (
 	errStuck   = errors.New("the replica's file does not follow its endpoint")
 	errMissing = errors.New("the replica has no file yet")
 	errPushed  = errors.New("the replica's new file is in the middle of a push")
-	errEmpty   = errors.New("the database is empty: its primary has not been filled yet, by regedge push or by the writer")
+	errEmpty   = errors.New("the database is empty: its first copy is under way, or its primary has not been filled yet, by regedge push or by the writer")
 	errFilling = errors.New("the registry has no release: its primary was recreated and is being filled")
 )
 

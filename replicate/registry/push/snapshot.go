@@ -301,5 +301,24 @@ func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 			return fmt.Errorf("remove an old snapshot: %w", err)
 		}
 	}
+	return pruneHandedOver(dir)
+}
+
+// abandonedAfter is how old a file is that a push which was killed has left.
+const abandonedAfter = 24 * time.Hour
+
+// pruneHandedOver removes what pushes that were killed left of files to be handed over.
+func pruneHandedOver(dir string) error {
+	parts, err := filepath.Glob(filepath.Join(dir, handedOver))
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > abandonedAfter {
+			if err := removeDatabase(part); err != nil {
+				return fmt.Errorf("remove what a push has left: %w", err)
+			}
+		}
+	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,8 +27,8 @@ const (
 	seedPause   = 200 * time.Millisecond
 	// copyBytes is how much of the file is copied between two calls of Progress.
 	copyBytes = 32 << 20
-	// handedOver is the name of a file that is made to be handed over.
-	handedOver = "handover.part"
+	// handedOver is how a file is called among the snapshots while it is made to be handed over.
+	handedOver = "handover-*.part"
 )
 
 // ErrNotTaken means that no primary has taken the file that was handed over.
@@ -48,8 +47,12 @@ var kept = []struct{ name, columns string }{
 // this one, never both. The file has the release's row already, and nothing is written afterwards. It is
 // made among the snapshots: what happens in the primary's directory can be another user's doing.
 func (p *pusher) handOver(ctx context.Context) error {
-	file := filepath.Join(p.config.Snapshots, handedOver)
-	err := p.makeSeed(ctx, file)
+	made, err := os.CreateTemp(p.config.Snapshots, handedOver) // pushes to other primaries may share the folder
+	if err != nil {
+		return fmt.Errorf("hand the file over: %w", err)
+	}
+	file := made.Name()
+	err = errors.Join(made.Close(), p.makeSeed(ctx, file))
 	if err == nil {
 		// The push that has taken over meanwhile must win.
 		_, err = p.committed(ctx)
@@ -61,17 +64,15 @@ func (p *pusher) handOver(ctx context.Context) error {
 		})
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("hand the file over: %w", err), os.RemoveAll(file))
+		return errors.Join(fmt.Errorf("hand the file over: %w", err), removeDatabase(file))
 	}
 	return p.awaitSeed(ctx)
 }
 
 // makeSeed makes the file.
 func (p *pusher) makeSeed(ctx context.Context, path string) error {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
-		if err := os.RemoveAll(path + suffix); err != nil {
-			return err
-		}
+	if err := removeDatabase(path); err != nil {
+		return err
 	}
 	if err := p.copySnapshot(ctx, path); err != nil {
 		return err
@@ -84,6 +85,15 @@ func (p *pusher) makeSeed(ctx context.Context, path string) error {
 		return err
 	}
 	return syncFile(path)
+}
+
+// removeDatabase removes a file of SQLite with what may lie beside it.
+func removeDatabase(path string) error {
+	var errs []error
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		errs = append(errs, os.RemoveAll(path+suffix))
+	}
+	return errors.Join(errs...)
 }
 
 // copySnapshot copies the snapshot, which nobody writes.

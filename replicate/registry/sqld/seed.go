@@ -49,16 +49,25 @@ func (s Seed) Check() error {
 	if own := os.Geteuid(); own != 0 && own != int(owner.Uid) {
 		return s.foreign(owner)
 	}
-	if !exists(filepath.Join(string(s), lockName)) {
-		return fmt.Errorf("%s: %w", string(s), ErrNoPrimary)
-	}
 	return nil
 }
 
+// owner is the user that the primary runs as, who made the lock file.
 func (s Seed) owner() (*syscall.Stat_t, error) {
-	info, err := os.Stat(string(s))
-	if err != nil {
+	if _, err := os.Stat(string(s)); err != nil {
 		return nil, err
+	}
+	lock := filepath.Join(string(s), lockName)
+	info, err := os.Lstat(lock)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", string(s), ErrNoPrimary)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%s: %w", string(s), ErrForeign)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", lock)
 	}
 	return info.Sys().(*syscall.Stat_t), nil
 }
@@ -72,26 +81,22 @@ func (s Seed) foreign(owner *syscall.Stat_t) error {
 }
 
 // Put hands the file over, which is gone then. It becomes the primary's user's, and is whole from the first
-// moment. When it lies on another file system, copied copies it; otherwise it is moved. Errors wrap ErrForeign, or are
-// those of the file system and of copied.
+// moment. When it lies on another file system, copied copies it; otherwise it is moved. Errors wrap ErrNoPrimary,
+// ErrForeign, or are those of the file system and of copied.
 func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) error {
 	owner, err := s.owner()
 	if err != nil {
 		return err
 	}
-	folder, err := s.openFolder(owner)
+	folder, place, err := s.openFolder(owner)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
+	defer place.Close()
 	if err := give(owner, func(uid, gid int) error { return os.Lchown(file, uid, gid) }); err != nil {
-		return errors.Join(s.foreign(owner), err)
-	}
-	place, err := folder.Open(".")
-	if err != nil {
 		return err
 	}
-	defer place.Close()
 	err = unix.Renameat(unix.AT_FDCWD, file, int(place.Fd()), seedName)
 	if !errors.Is(err, unix.EXDEV) {
 		return err
@@ -99,23 +104,37 @@ func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) e
 	if err := putCopy(folder, owner, file, copied); err != nil {
 		return errors.Join(err, ignoreMissing(folder.Remove(seedPart)))
 	}
-	return os.Remove(file)
+	_ = os.Remove(file) // the primary has it by now
+	return nil
 }
 
-// openFolder opens the folder of the seed, and makes it if there is none.
-func (s Seed) openFolder(owner *syscall.Stat_t) (*os.Root, error) {
+// openFolder opens the folder of the seed, and makes it if there is none. What a push that was killed left in it goes.
+func (s Seed) openFolder(owner *syscall.Stat_t) (folder *os.Root, place *os.File, err error) {
 	dir, err := os.OpenRoot(string(s))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer dir.Close()
 	if err := dir.Mkdir(seedFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := give(owner, func(uid, gid int) error { return dir.Lchown(seedFolder, uid, gid) }); err != nil {
-		return nil, errors.Join(s.foreign(owner), err)
+	if folder, err = dir.OpenRoot(seedFolder); err != nil {
+		return nil, nil, err
 	}
-	return dir.OpenRoot(seedFolder)
+	if place, err = folder.Open("."); err == nil {
+		err = errors.Join(give(owner, place.Chown), ignoreMissing(folder.Remove(seedPart)))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, folder.Close(), closeFile(place))
+	}
+	return folder, place, nil
+}
+
+func closeFile(file *os.File) error {
+	if file == nil {
+		return nil
+	}
+	return file.Close()
 }
 
 // give has chown make something the owner's, unless it is so from its beginning.
@@ -135,9 +154,6 @@ func putCopy(folder *os.Root, owner *syscall.Stat_t, file string, copied func(io
 		return err
 	}
 	defer from.Close()
-	if err := ignoreMissing(folder.Remove(seedPart)); err != nil {
-		return err
-	}
 	to, err := folder.OpenFile(seedPart, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

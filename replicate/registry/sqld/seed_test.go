@@ -19,15 +19,16 @@ import (
 // stranger is a user that owns nothing, as nobody does on most systems.
 const stranger = 65534
 
-// primaryDir is a directory in which a primary has run, of another user if this test may make one.
+// primaryDir is a directory in which a primary has run, as another user if this test may make one up.
 func primaryDir(t *testing.T, parent string) sqld.Seed {
 	t.Helper()
 	dir, err := os.MkdirTemp(parent, "primary")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	require.NoError(t, os.WriteFile(filepath.Join(dir, lockName), nil, 0o600))
+	lock := filepath.Join(dir, lockName)
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 	if os.Geteuid() == 0 {
-		require.NoError(t, os.Chown(dir, stranger, stranger))
+		require.NoError(t, os.Chown(lock, stranger, stranger))
 	}
 	return sqld.Seed(dir)
 }
@@ -47,10 +48,10 @@ func notCopied(t *testing.T) func(io.Writer, *os.File) error {
 	}
 }
 
-// requireOwner requires that a file is the owner of dir's, and nobody else's.
+// requireOwner requires that a file is the user's that the primary in dir runs as, and nobody else's.
 func requireOwner(t *testing.T, dir sqld.Seed, file string) {
 	t.Helper()
-	want, err := os.Stat(string(dir))
+	want, err := os.Stat(filepath.Join(string(dir), lockName))
 	require.NoError(t, err)
 	info, err := os.Lstat(file)
 	require.NoError(t, err)
@@ -136,6 +137,12 @@ func TestNoLinkLeadsASeedOutOfTheDirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, os.Geteuid(), info.Sys().(*syscall.Stat_t).Uid)
 
+	require.NoError(t, os.Remove(folder))
+	require.NoError(t, os.Link(precious, folder))
+	require.Error(t, dir.Put(file, notCopied(t)))
+	info, err = os.Stat(precious)
+	require.NoError(t, err)
+	require.EqualValues(t, os.Geteuid(), info.Sys().(*syscall.Stat_t).Uid)
 	require.NoError(t, os.Remove(folder))
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	require.NoError(t, os.Symlink(precious, sqld.SeedFile(string(dir))))
