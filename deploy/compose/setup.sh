@@ -73,6 +73,6 @@ The cluster runs: lookups at http://127.0.0.1:8080 and http://127.0.0.1:8082, th
 
 Bring a registry to it from inside the centre, whose primary listens within its container only:
 
-    $compose cp registry.db centre:/var/lib/regedge/registry.db
+    $compose exec -T centre bash -c 'umask 077; cat >/var/lib/regedge/registry.db' <registry.db
     $compose exec centre regedge push /var/lib/regedge/registry.db --registry http://127.0.0.1:8181
 END

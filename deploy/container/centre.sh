@@ -12,7 +12,7 @@ data=${DATA:-/var/lib/regedge}
 
 # In the background a function is a process of its own, which becomes regedge, so that it gets the signals.
 primary() { # DATABASE HTTP GRPC
-    exec env -u REGEDGE_METRICS regedge primary --dir "$data/primary-$1" --listen "127.0.0.1:$2" --replication "0.0.0.0:$3" \
+    exec env -u REGEDGE_METRICS -u REGEDGE_PPROF regedge primary --dir "$data/primary-$1" --listen "127.0.0.1:$2" --replication "0.0.0.0:$3" \
         --jwt-key "$trust/$1.pub" --tls-ca "$trust/ca.crt" --tls-cert "$trust/primary.crt" --tls-key "$trust/primary.key"
 }
 primary registry 8181 5181 & registry=$!

@@ -13,7 +13,7 @@ data=${DATA:-/var/lib/regedge}
 
 # In the background a function is a process of its own, which becomes regedge, so that it gets the signals.
 replica() { # DATABASE HTTP GRPC-OF-THE-PRIMARY
-    exec env -u REGEDGE_METRICS regedge replica --dir "$data/replica-$1" --listen "127.0.0.1:$2" --primary "https://${CENTRE:?}:$3" \
+    exec env -u REGEDGE_METRICS -u REGEDGE_PPROF regedge replica --dir "$data/replica-$1" --listen "127.0.0.1:$2" --primary "https://${CENTRE:?}:$3" \
         --jwt-key "$trust/$1-replica.pub" --tls-ca "$trust/ca.crt" --tls-cert "$trust/edge.crt" --tls-key "$trust/edge.key"
 }
 replica registry 8281 5181 & registry=$!
