@@ -17,6 +17,7 @@ if [ "$1" != booting ]; then
     for program in "$@"; do
         install -m 755 "$program" "$dir/root/usr/local/bin/"
     done
+    : > "$dir/root/machine" # tells its root from this machine's
     ip link set lo up
     # A control group of its own, which becomes the root of those that systemd makes.
     mount -t cgroup2 cgroup2 "$dir/groups"
