@@ -111,6 +111,27 @@ func TestAnInterruptedHandOverLeavesTheReleaseBefore(t *testing.T) {
 	require.True(t, f.run(f.whole(release)).Whole, "the same push again completes it")
 }
 
+// TestTwoPrimariesAreHandedTheSameReleaseAtOnce, from one folder of snapshots.
+func TestTwoPrimariesAreHandedTheSameReleaseAtOnce(t *testing.T) {
+	f, other := newFixture(t), newFixture(t)
+	release := f.snapshot()
+	config, second := f.whole(release), other.whole(release)
+	second.Snapshots = config.Snapshots
+	begun := false
+	second.Progress = func(p Progress) {
+		if p.Stage == HandingOver && p.Done == p.Total && !begun { // it is copied, and not complete yet
+			begun = true
+			f.run(config)
+		}
+	}
+	_, err := Run(t.Context(), second)
+	require.NoError(t, err)
+	require.True(t, begun)
+	list, err := Releases(t.Context(), other.primary())
+	require.NoError(t, err)
+	require.Equal(t, release, list[0].ID)
+}
+
 func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 	f := newFixture(t)
 	config := f.whole(f.snapshot())
