@@ -237,16 +237,16 @@ func (c *centre) save() {
 
 // mayCover is by account how much the ledger may have compensated after the backup was restored:
 // what it had compensated, and what operators gave since. It is nil when edges can't show
-// everything that the backup lacks, when it lacks what a backup before it lacked, and when an edge may still hold what
-// a forged reply granted.
+// everything that the backup lacks, and when it lacks what a backup before it lacked. Edges may still hold what forged
+// replies granted.
 func (c *centre) mayCover(announced bool) counts {
 	s, b := c.sim, c.backup
-	if s.rogue != nil || s.forged || !announced || s.copied || s.restoredSilently || b.disturbed != s.disturbed || b.restoring || s.awaitsEdges {
+	if s.rogue != nil || !announced || s.copied || s.restoredSilently || b.disturbed != s.disturbed || b.restoring || s.awaitsEdges {
 		return nil
 	}
 	most := counts{}
 	for id, now := range s.readBalances() {
-		most[id] = b.compensated[id] + max(now.bought+now.compensated-b.paid[id], 0)
+		most[id] = b.compensated[id] + max(now.bought+now.compensated-b.paid[id], 0) + s.claimed[id]
 	}
 	return most
 }

@@ -90,11 +90,7 @@ func manyCompanies(n int) string {
 // TestAnInterruptedImportChangesNothing interrupts one after its first batch, and one before its
 // release, into no file and into one with a release.
 func TestAnInterruptedImportChangesNothing(t *testing.T) {
-	batches := 3
-	if testing.Short() { // as under the race detector, which takes a minute for three
-		batches = 1
-	}
-	text := manyCompanies(batches*record.BatchRecords + 17)
+	text := manyCompanies(3*record.BatchRecords + 17)
 	interrupt := map[string]func(*Config) (context.Context, error){
 		"among the records": func(c *Config) (context.Context, error) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -93,14 +93,16 @@ func parseCurrentAddress(s string) address {
 		a.district = strings.TrimSpace(parts[n-1])
 		parts = parts[:n-1]
 	}
-	for more := true; more && len(parts) > 1; parts = parts[:len(parts)-1] {
-		city, pincode := cutPincode(strings.TrimSpace(parts[len(parts)-1]))
+	for n := len(parts); n > 1; n = len(parts) {
+		city, pincode := cutPincode(strings.TrimSpace(parts[n-1]))
+		parts = parts[:n-1]
 		if a.pincode.Kind == record.Null {
 			a.pincode = pincode
 		}
-		if more = city == ""; !more { // else a pincode alone stands in the city's place, and the city before it
+		if city != "" || pincode.Kind == record.Null {
 			a.city = cityName(city, a.state.Text)
-		}
+			break
+		} // else a pincode alone stands in the city's place, and the city before it
 	}
 	if a.city.Kind == record.Null { // the only place that the address names
 		a.city = cleanValue(a.district)

@@ -26,6 +26,7 @@ func TestAddresses(t *testing.T) {
 		{"NA,NA,East Khasi Hills,Meghalaya,NA-India", "", "East Khasi Hills", "Meghalaya", ""},
 		{"5 Link Road,Mumbai,Mumbai City,Maharashtra,400001-India", "5 Link Road", "Mumbai", "Maharashtra", "400001"},
 		{"5 Road,Alibag,Raigarh(MH),Maharashtra,402201-India", "5 Road", "Alibag", "Maharashtra", "402201"},
+		{"5 Road,Near Temple,,Tiruvallur,Tamil Nadu,602001-India", "5 Road, Near Temple", "Tiruvallur", "Tamil Nadu", "602001"},
 		{"5 Road,,Tiruvallur,Tamil Nadu,602001-India", "5 Road", "Tiruvallur", "Tamil Nadu", "602001"},
 		{"5 ROAD, KASHIPUR , Udham Singh Nagar Udham Singh Nagar Unclassified UR 244713", "5 ROAD, KASHIPUR", "", "Uttarakhand", "244713"},
 		{"9 ROAD,CHENNAI,PIN-600001,600001,Tamil Nadu,000000-India", "9 ROAD", "CHENNAI", "Tamil Nadu", "600001"},

@@ -48,6 +48,13 @@ func notCopied(t *testing.T) func(io.Writer, *os.File) error {
 	}
 }
 
+func requireContent(t *testing.T, file, want string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, want, string(content))
+}
+
 // requireOwner requires that a file is the user's that the primary in dir runs as, and nobody else's.
 func requireOwner(t *testing.T, dir sqld.Seed, file string) {
 	t.Helper()
@@ -71,15 +78,11 @@ func TestASeedIsThePrimarysUsers(t *testing.T) {
 	require.True(t, dir.Waits())
 	require.NoFileExists(t, file)
 	seed := sqld.SeedFile(string(dir))
-	content, err := os.ReadFile(seed)
-	require.NoError(t, err)
-	require.Equal(t, "made", string(content))
+	requireContent(t, seed, "made")
 	requireOwner(t, dir, seed)
 	requireOwner(t, dir, filepath.Dir(seed))
 	require.NoError(t, dir.Put(fileOf(t, "later"), notCopied(t)), "one that waits is replaced")
-	content, err = os.ReadFile(seed)
-	require.NoError(t, err)
-	require.Equal(t, "later", string(content))
+	requireContent(t, seed, "later")
 	require.NoError(t, dir.Withdraw())
 	require.False(t, dir.Waits())
 	require.ErrorIs(t, dir.Withdraw(), os.ErrNotExist)
@@ -114,9 +117,7 @@ func TestASeedOfAnotherFileSystemIsCopied(t *testing.T) {
 	}))
 	require.NoFileExists(t, file)
 	seed := sqld.SeedFile(string(dir))
-	content, err := os.ReadFile(seed)
-	require.NoError(t, err)
-	require.Equal(t, "made", string(content))
+	requireContent(t, seed, "made")
 	requireOwner(t, dir, seed)
 }
 
@@ -130,9 +131,7 @@ func TestNoLinkLeadsASeedOutOfTheDirectory(t *testing.T) {
 	file := fileOf(t, "made")
 	require.Error(t, dir.Put(file, notCopied(t)))
 	require.Error(t, dir.Withdraw())
-	content, err := os.ReadFile(precious)
-	require.NoError(t, err)
-	require.Equal(t, "precious", string(content))
+	requireContent(t, precious, "precious")
 	info, err := os.Stat(elsewhere)
 	require.NoError(t, err)
 	require.EqualValues(t, os.Geteuid(), info.Sys().(*syscall.Stat_t).Uid)
@@ -147,9 +146,7 @@ func TestNoLinkLeadsASeedOutOfTheDirectory(t *testing.T) {
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	require.NoError(t, os.Symlink(precious, sqld.SeedFile(string(dir))))
 	require.NoError(t, dir.Put(file, notCopied(t)), "a link in the place of the file is replaced")
-	content, err = os.ReadFile(precious)
-	require.NoError(t, err)
-	require.Equal(t, "precious", string(content))
+	requireContent(t, precious, "precious")
 }
 
 // TestWhereNoPrimaryRunsIsSaid, and whose directory it is, before anything is made.
