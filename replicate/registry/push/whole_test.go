@@ -132,6 +132,26 @@ func TestTwoPrimariesAreHandedTheSameReleaseAtOnce(t *testing.T) {
 	require.Equal(t, release, list[0].ID)
 }
 
+// TestAFileThatAKilledPushLeftIsRemoved by a later push, a day after, since another one may be making its own.
+func TestAFileThatAKilledPushLeftIsRemoved(t *testing.T) {
+	f := newFixture(t)
+	release := f.snapshot()
+	f.run(f.whole(release))
+	old, fresh := filepath.Join(f.snapshots, "handover-1.part"), filepath.Join(f.snapshots, "handover-2.part")
+	for _, part := range []string{old, old + "-wal", fresh} {
+		require.NoError(t, os.WriteFile(part, nil, 0o600))
+	}
+	before := time.Now().Add(-25 * time.Hour)
+	require.NoError(t, os.Chtimes(old, before, before))
+	require.NoError(t, Prune(t.Context(), f.snapshots, f.client, 3))
+	require.NoFileExists(t, old)
+	require.NoFileExists(t, old+"-wal")
+	require.FileExists(t, fresh)
+	kept, err := Snapshots(f.snapshots)
+	require.NoError(t, err)
+	require.Equal(t, []string{release}, kept)
+}
+
 func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 	f := newFixture(t)
 	config := f.whole(f.snapshot())
