@@ -65,6 +65,7 @@ func TestUnitsAreConfined(t *testing.T) {
 	// Those that share a user write to the same files.
 	require.Equal(t, map[string][]string{
 		"regedge-%i":     {"regedge-primary@.service"},
+		"regedge-meter":  {"regedge-meter.service"},
 		"regedge-writer": {"regedge-litestream.service", "regedge-writer.service"},
 		"root":           {"regedge-renew.service"}, // it reads the signing keys, and ends
 		"regedge-edge":   {"regedge-edge.service", "regedge-replica@.service"},
