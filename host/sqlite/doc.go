@@ -14,9 +14,9 @@
 // endpoint, which costs half a millisecond. Its invariants:
 //
 //   - Reads never go back in time. The centre writes a heartbeat into each database; a
-//     file that took the place of another (a rebuilt replica), or the endpoint, is read
-//     only once its heartbeat is as new as the newest one read before. Until then the old
-//     file stays open, even if it was deleted.
+//     file that took the place of another (a rebuilt replica), the endpoint, or the file
+//     after the endpoint, is read only once its heartbeat is as new as the newest one read
+//     before. Until then the old file stays open, even if it was deleted.
 //   - A file whose log got another index (-shm) counts as another file: commits are not
 //     visible through the old one.
 //   - While a push is under way, all connections stay in the release before it (hold).

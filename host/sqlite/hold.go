@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"regedge/handler"
@@ -111,8 +110,11 @@ func (s *Store) holdSlot(ctx context.Context, at int) (clean bool, err error) {
 		return false, ErrClosed
 	}
 	c := s.slots[at].idle
-	if c == nil {
-		return false, errors.New("a connection has failed")
+	if c == nil { // it broke
+		if c, err = s.connect(at); err != nil {
+			return false, err
+		}
+		s.slots[at].idle = c
 	}
 	now := s.config.Now()
 	c.limit.set(ctx, s.config.Now, now.Add(s.config.Timeout))
@@ -134,7 +136,8 @@ func (s *Store) holdSlot(ctx context.Context, at int) (clean bool, err error) {
 	return result.Rows() == 0 || result.Values[1].Int == 0, nil
 }
 
-// letGo ends what hold began: at once for idle connections, and after their statement for the others.
+// letGo ends what hold began: at once for idle connections, and after their statement for the others. Slots
+// that lost their connection get a new one when they are needed.
 func (s *Store) letGo() {
 	if !s.held.Swap(false) {
 		return
@@ -144,6 +147,9 @@ func (s *Store) letGo() {
 	for at := range s.slots {
 		c := s.slots[at].idle
 		switch {
+		case s.slots[at].lost:
+			s.slots[at] = slot{}
+			<-s.tokens
 		case s.slots[at].taken:
 			s.slots[at].renew = true
 		case c != nil:

@@ -65,10 +65,59 @@ func TestAHoldWithoutAllConnectionsHoldsNothing(t *testing.T) {
 	require.False(t, held || s.held.Load())
 	require.Len(t, s.tokens, 1, "that of the one in use")
 	s.release(c, sqlite3.IOERR)
+	require.NoError(t, os.Rename(s.config.Path, s.config.Path+".away"))
 	held, err = s.hold(t.Context())
-	require.ErrorContains(t, err, "failed")
+	require.ErrorIs(t, err, os.ErrNotExist, "the one that broke can't be opened again")
 	require.False(t, held || s.held.Load())
 	require.Empty(t, s.tokens)
+	require.NoError(t, os.Rename(s.config.Path+".away", s.config.Path))
+	held, err = s.hold(t.Context())
+	require.NoError(t, err)
+	require.True(t, held, "it is opened again")
+	for _, p := range s.slots {
+		require.True(t, p.idle.tx.open)
+	}
+}
+
+// TestAConnectionThatBreaksWhileHeldIsNotReplaced until the push has ended: a new one would see its records.
+// Without any connection nothing is held any more.
+func TestAConnectionThatBreaksWhileHeldIsNotReplaced(t *testing.T) {
+	s, writer := openWatched(t, pushingTable)
+	s.config.Timeout = 100 * time.Millisecond
+	breakOne := func() {
+		c, err := s.acquire(t.Context())
+		require.NoError(t, err)
+		s.release(c, sqlite3.IOERR)
+	}
+	for _, all := range []bool{false, true} {
+		held, err := s.hold(t.Context())
+		require.NoError(t, err)
+		require.True(t, held)
+		before := valueOf(t, s)
+		require.NoError(t, writer.Exec("INSERT INTO t SELECT max(v) + 1 FROM t"))
+		breakOne()
+		require.Equal(t, before, valueOf(t, s))
+		c, err := s.acquire(t.Context())
+		require.NoError(t, err)
+		_, err = s.acquire(t.Context())
+		require.ErrorIs(t, err, ErrTimeout, "one of two is left")
+		s.release(c, nil)
+		if all {
+			breakOne()
+			require.False(t, s.held.Load())
+		}
+		s.letGo()
+		require.Empty(t, s.tokens)
+		require.Equal(t, before+1, valueOf(t, s))
+		both := make([]*connection, 2)
+		for i := range both {
+			both[i], err = s.acquire(t.Context())
+			require.NoError(t, err)
+		}
+		for _, c := range both {
+			s.release(c, nil)
+		}
+	}
 }
 
 // TestWhatIsHeldIsLetGo by idle connections at once, and by one in use when it is released.

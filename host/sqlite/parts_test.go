@@ -105,7 +105,7 @@ func TestStatementsGoToTheEndpointOnlyWhenItCanBeRead(t *testing.T) {
 		"it can":       {view{remote: true, why: errMissing}, nil},
 		"without file": {view{}, nil},
 		"it is away":   {view{remote: true, endpoint: away, why: away}, ErrUnreadable},
-		"not looked":   {view{remote: true, why: errStarting}, ErrUnreadable},
+		"not looked":   {view{remote: true, endpoint: errStarting, why: errStarting}, ErrUnreadable},
 		"no release":   {view{remote: true, unreleased: true}, ErrUnreleased},
 		"too old":      {view{remote: true, beat: 1}, ErrTooOld},
 	} {

@@ -37,8 +37,14 @@ func (r *Replica) Refresh() error {
 	}
 	before := r.view.Load()
 	next := r.check(before)
-	if !r.view.CompareAndSwap(before, next) {
-		return nil // a statement has found the file corrupt; the next check deals with it
+	// A statement may find the file corrupt meanwhile. Its view has the same file, and the statement that
+	// was suspect at the beginning of the check may be well: it is taken into the next one.
+	for !r.view.CompareAndSwap(before, next) {
+		before = r.view.Load()
+		if before.file == next.file {
+			next.suspect, next.why = before.suspect, before.why
+			next.remote = next.remote || next.endpoint == nil
+		}
 	}
 	if before.file != nil && before.file != next.file {
 		if err := before.file.Close(); err != nil {
@@ -61,10 +67,13 @@ func (r *Replica) check(before *view) *view {
 	endpointBeat, endpointErr := r.checkEndpoint()
 	next.endpoint = endpointErr
 	fileBeat, err := r.checkFile(before, next)
+	back := before.remote && fileBeat < r.newest // the file is older than what the endpoint answered
 	switch {
 	case r.config.File == "":
 		next.remote, next.beat, next.why = true, endpointBeat, endpointErr
-	case err == nil && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Keep.Milliseconds()):
+	case back && err == nil && endpointErr != nil:
+		next.remote, next.beat, next.why = true, r.newest, errors.Join(stuck(next.unopened), endpointErr)
+	case err == nil && !back && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Keep.Milliseconds()):
 		next.beat = fileBeat
 	case endpointErr == nil && err == nil:
 		next.remote, next.beat, next.why = true, endpointBeat, stuck(next.unopened)
@@ -72,7 +81,10 @@ func (r *Replica) check(before *view) *view {
 		next.remote, next.beat, next.why = true, endpointBeat, err
 	default:
 		// Neither can be read well: keep what was read last.
-		next.remote, next.beat, next.why = next.file == nil, r.newest, errors.Join(err, endpointErr)
+		next.remote, next.beat, next.why = next.file == nil || back, r.newest, errors.Join(err, endpointErr)
+	}
+	if before.remote && next.remote && before.endpoint == nil && r.failures > 0 && r.failures < maxMissed {
+		next.endpoint, next.beat = nil, before.beat // statements have more time than a check
 	}
 	if r.config.Database == schema.Registry && next.file != nil {
 		if !r.released {
@@ -231,6 +243,9 @@ func (r *Replica) beat(s source) (int64, error) {
 func corrupt(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }
+
+// maxMissed is from how many failed checks of the endpoint in a row on no statement is sent there.
+const maxMissed = 3
 
 // maxFailures is how many checks of the endpoint in a row may fail before that is logged. A replica
 // that is restarted is back sooner.

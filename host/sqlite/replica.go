@@ -122,7 +122,7 @@ func OpenReplica(config ReplicaConfig) (*Replica, error) {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Replica{config: config}
-	r.view.Store(&view{remote: true, why: errStarting})
+	r.view.Store(&view{remote: true, why: errStarting, endpoint: errStarting})
 	var newer *schema.NewerError
 	var other *schema.OtherError
 	if err := r.Refresh(); errors.As(err, &newer) || errors.As(err, &other) {
@@ -165,7 +165,7 @@ func (r *Replica) Query(ctx context.Context, statement string, args []handler.Va
 }
 
 func (r *Replica) queryEndpoint(ctx context.Context, v *view, statement string, args []handler.Value, dst *handler.Result) error {
-	if v.endpoint != nil || errors.Is(v.why, errStarting) {
+	if v.endpoint != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, v.why)
 	}
 	if v.unreleased {
@@ -176,6 +176,9 @@ func (r *Replica) queryEndpoint(ctx context.Context, v *view, statement string, 
 
 // reportCorrupt sends statements to the endpoint until this one runs on the file again.
 func (r *Replica) reportCorrupt(v *view, statement string, args []handler.Value, err error) {
+	if v.suspect != nil && v.remote == (v.endpoint == nil) {
+		return // as it is already
+	}
 	next := *v
 	next.suspect = &failedStatement{statement, append([]handler.Value(nil), args...), err}
 	next.why = err

@@ -104,6 +104,7 @@ type slot struct {
 	taken bool
 	idle  *connection // nil if it is in use or not open
 	renew bool        // end the transaction on release
+	lost  bool        // its connection broke while transactions are held: a new one would see a push; taken
 }
 
 // Open opens the file and reads its schema once. It fails for a missing file or one that is no
@@ -262,14 +263,25 @@ func (s *Store) release(c *connection, err error) {
 		keep = guard(c.tx.leave) == nil && keep
 	}
 	s.slots[c.slot] = slot{}
-	if keep {
+	lost := false
+	switch {
+	case keep:
 		s.slots[c.slot].idle = c
+	case s.held.Load() && !s.closed:
+		lost = true
+		s.slots[c.slot] = slot{taken: true, lost: true}
 	}
+	last := !slices.ContainsFunc(s.slots, func(p slot) bool { return !p.lost })
 	s.mu.Unlock()
 	if !keep {
 		c.close()
 	}
-	<-s.tokens
+	if !lost {
+		<-s.tokens
+	}
+	if last {
+		s.letGo()
+	}
 }
 
 // breaks reports whether err is about the file or the connection rather than the statement. The

@@ -171,3 +171,43 @@ func TestACopyWithoutAHeartbeatIsRead(t *testing.T) {
 	_, known := w.Age()
 	require.False(t, known)
 }
+
+// TestReadsDoNotGoBackToAFileThatStoodStill when the endpoint, which was read in its place, misses a check or is
+// gone: the file would undo revocations.
+func TestReadsDoNotGoBackToAFileThatStoodStill(t *testing.T) {
+	endpoint := &failing{Store: open(t, sqlite.Config{Path: accessCopy(t, 2, 0)})}
+	w := new(replicaFixture)
+	var err error
+	path := accessCopy(t, 1, 5*time.Minute)
+	w.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Endpoint: endpoint, Connections: 1, Now: time.Now})
+	require.NoError(t, err)
+	defer w.Close()
+	require.EqualValues(t, 2, w.read(t))
+	for missed := range 5 {
+		endpoint.err = errors.New("slow")
+		require.Error(t, w.Refresh())
+		require.True(t, w.Remote())
+		require.Error(t, w.Ready(10*time.Minute))
+		endpoint.err = nil
+		if missed < 2 {
+			require.EqualValues(t, 2, w.read(t), "it may answer a statement all the same")
+			continue
+		}
+		var result handler.Result
+		err := w.Query(t.Context(), "SELECT per_minute FROM plan WHERE id = 'probe'", nil, &result)
+		require.ErrorIs(t, err, sqlite.ErrUnreadable)
+		require.ErrorContains(t, err, "does not follow its endpoint")
+		require.ErrorContains(t, err, "slow")
+	}
+	require.Error(t, w.Refresh(), "the file stands still")
+	require.EqualValues(t, 2, w.read(t))
+	db, err := schema.OpenFile(path, false)
+	require.NoError(t, err)
+	_, err = db.Exec("UPDATE plan SET per_minute = 3")
+	require.NoError(t, err)
+	_, err = db.Exec("UPDATE heartbeat SET beat = ?", time.Now().UnixMilli())
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.NoError(t, w.Refresh())
+	require.EqualValues(t, 3, w.read(t), "the file follows again")
+}

@@ -105,6 +105,7 @@ func TestNumbersOfAMessageAreReadUpToTheirLimits(t *testing.T) {
 		})},
 		"subject":         {1, mostID, pool(syncproto.Credits, func(p *syncproto.Pool, n int64) { p.Subject = n })},
 		"credits' window": {0, 0, pool(syncproto.Credits, func(p *syncproto.Pool, n int64) { p.Window = int32(n) })},
+		"hour of usage":   {0, 70389527, reported(func(u *syncproto.Usage, n int64) { u.Hour = int32(n) })},
 		"month":           {1, math.MaxInt32, pool(syncproto.Volume, func(p *syncproto.Pool, n int64) { p.Window = int32(n) })},
 		"day":             {1, math.MaxInt32, pool(syncproto.NotFound, func(p *syncproto.Pool, n int64) { p.Window = int32(n) })},
 	} {

@@ -159,7 +159,7 @@ func (u *Usage) Encode(e *Encoder) {
 
 // DecodeUsage reads a row of usage.
 func DecodeUsage(d *Decoder) Usage {
-	u := Usage{Account: d.subject(), Key: d.subject(), Hour: d.window()}
+	u := Usage{Account: d.subject(), Key: d.subject(), Hour: d.hour()}
 	u.Endpoint, u.Outcome = charge.Endpoint(d.Byte()), charge.Outcome(d.Byte())
 	//mutant:counts-not-bounded
 	u.Count = d.between(-MaxCount, MaxCount)
@@ -208,6 +208,8 @@ const (
 	MaxUnits = math.MaxInt64 >> 16
 	// maxID bounds the ids of accounts and keys: larger ones are no exact numbers in JSON.
 	maxID = 1 << 53
+	// lastHour is the last one of the year 9999: later ones have no text in answers (RFC 3339, section 5.6).
+	lastHour = 70389527
 )
 
 // number reads the number of an epoch, a batch or a generation. It leaves room to count on,
@@ -224,6 +226,7 @@ func (d *Decoder) number() uint64 {
 func (d *Decoder) units() int64   { return d.between(0, MaxUnits) }
 func (d *Decoder) subject() int64 { return d.between(1, maxID) }
 func (d *Decoder) window() int32  { return int32(d.between(0, math.MaxInt32)) }
+func (d *Decoder) hour() int32    { return int32(d.between(0, lastHour)) }
 
 func encodeRates(e *Encoder, rates []Rate) {
 	e.Uint(uint64(len(rates)))

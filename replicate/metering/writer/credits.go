@@ -50,10 +50,17 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 		if _, err := readAccountRow(ctx, tx, now, id); err != nil {
 			return err
 		}
-		if has := l.Balance(id); body.Amount < 0 && !body.AtMost && has < -body.Amount {
-			return &detailed{ErrBeyondBalance, fmt.Sprintf("account %d has %d credits, which is less than %d", id, has, -body.Amount)}
+		amount := body.Amount
+		if has := l.Balance(id); amount < 0 && has < -amount {
+			if !body.AtMost {
+				return &detailed{ErrBeyondBalance, fmt.Sprintf("account %d has %d credits, which is less than %d", id, has, -amount)}
+			}
+			// What is bought later is not taken.
+			if amount = -max(has, 0); amount == 0 {
+				return nil
+			}
 		}
-		return l.ChangeCredits(now, id, body.Amount, body.Kind, body.Note)
+		return l.ChangeCredits(now, id, amount, body.Kind, body.Note)
 	}
 	answer := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) (Account, error) {
 		return readAccountFrom(ctx, tx, now, id)

@@ -34,11 +34,14 @@ func (c *Client) RotateKey(ctx context.Context, id int64, overlap time.Duration)
 	return changeOnce[NewKey](ctx, c, "rotate key", http.MethodPost, "/v1/keys/"+decimal(id)+"/rotate", body)
 }
 
-// endOf checks when a key shall end and returns it for its column, nil for never.
+// endOf checks when a key shall end and returns it for its column, nil for never. Years have four digits in
+// answers (RFC 3339, section 5.6).
 func endOf(expires *time.Time, nowMillis int64) (any, error) {
 	switch {
 	case expires == nil:
 		return nil, nil
+	case expires.UTC().Year() > 9999:
+		return nil, fmt.Errorf("%w: a key expires in the year 9999 (UTC) at the latest, or never", ErrMalformed)
 	case expires.UnixMilli() <= nowMillis:
 		return nil, fmt.Errorf("%w: a key expires in the future", ErrMalformed)
 	}

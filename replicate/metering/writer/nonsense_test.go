@@ -43,6 +43,29 @@ func nodes(t *testing.T, client *writer.Client, w *writer.Writer, names ...strin
 	return list
 }
 
+// TestWhatIsBoughtLaterIsNotTaken takes what an account has while an edge that is away holds some of it.
+func TestWhatIsBoughtLaterIsNotTaken(t *testing.T) {
+	client, _, w := start(t, t.TempDir())
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 100})
+	require.NoError(t, err)
+	away := nodes(t, client, w, "away")[0]
+	want := syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: a.ID}, Target: 16, Urgent: true}
+	away.send(syncproto.Message{Sync: &syncproto.Sync{Session: away.session, Wants: []syncproto.Want{want}}})
+	all := writer.CreditChange{Amount: -1000, AtMost: true}
+	a, err = client.ChangeCredits(t.Context(), a.ID, all)
+	require.NoError(t, err)
+	require.EqualValues(t, 16, a.Leased)
+	require.EqualValues(t, 16, a.Deducting)
+	_, err = client.ChangeCredits(t.Context(), a.ID, all)
+	require.NoError(t, err, "nothing is left to take")
+	a, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 500})
+	require.NoError(t, err)
+	require.EqualValues(t, 500, a.Balance)
+	require.Zero(t, a.Deducting)
+}
+
 func (s *speaker) greet() {
 	status, reply := s.send(syncproto.Message{Hello: &syncproto.Hello{Boot: 1}})
 	require.Equal(s.t, http.StatusOK, status)
