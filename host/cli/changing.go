@@ -18,6 +18,7 @@ const retryFor = 30 * time.Second
 type changing struct {
 	operator
 	IdempotencyKey string `env:"-" placeholder:"KEY" help:"Name of this change, 16 to 128 characters, to run the command again: under one name the writer makes it once and gives the same answer for 7 days. By default each run is a new change."`
+	again          string // what else the command has to say to be the same change
 }
 
 // change makes one change through the writer's API and prints the result, as show does. It repeats the
@@ -34,7 +35,7 @@ func change[T any](ctx context.Context, m *Main, c *changing, look string,
 		return call(ctx, retrying(m, w))
 	}, text)
 	if errors.Is(err, writer.ErrUncertain) {
-		return hint.With(err, "regedge %s shows whether it was made; to make it once whatever happened, run the command again with --idempotency-key %s", look, key)
+		return hint.With(err, "regedge %s shows whether it was made; to make it once whatever happened, run the command again with --idempotency-key %s%s", look, key, c.again)
 	}
 	return err
 }

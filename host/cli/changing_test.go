@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,6 +148,46 @@ func TestAnUncertainChangeIsToldAsSuch(t *testing.T) {
 	other := start("credit", "add", "1", "101", "--writer", c.url(), "--token", operatorToken, "--idempotency-key", key[1])
 	require.NotZero(t, other.halted())
 	require.Contains(t, other.stderr.String(), "belongs to another change")
+}
+
+// TestARepeatedCommandSaysTheSame: a time from now would be another one the next time, so the hint names it, and
+// what was taken away already is not asked about.
+func TestARepeatedCommandSaysTheSame(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t)
+	id, _ := c.account(t, 1)
+	account := strconv.FormatInt(id, 10)
+	run := func(args ...string) (int, string) {
+		p := start(append(args, "--writer", c.url(), "--token", operatorToken)...)
+		return p.halted(), p.stdout.String() + p.stderr.String()
+	}
+	proxy, _ := c.loseAnswers(t, 1<<40)
+	add := start("key", "add", account, "--expires", "720h", "--writer", proxy, "--token", operatorToken)
+	require.True(t, add.await(func() bool { return strings.Contains(add.stderr.String(), "trying again") }), add.stderr.String())
+	require.NotZero(t, add.halt())
+	hint := regexp.MustCompile(`run the command again with (--idempotency-key \S+ and --expires \S+)`).FindStringSubmatch(add.stderr.String())
+	require.NotNil(t, hint, add.stderr.String())
+	code, said := run(append([]string{"key", "add", account}, strings.Fields(strings.Replace(hint[1], " and ", " ", 1))...)...)
+	require.Zero(t, code, said)
+	require.Contains(t, said, "shown this once")
+	keys, err := c.client.Keys(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, keys, 2, "one is the account's first")
+
+	for _, args := range [][]string{{"add", account, "--expires", "720h"}, {"expire", "1", "--at", "24h"}} {
+		code, said = run(append([]string{"key"}, append(args, "--idempotency-key", "0123456789abcdef")...)...)
+		require.Equal(t, exitMisuse, code, said)
+		require.Contains(t, said, "is a date or a time, since the command must say the same again: such as "+args[2]+" 2")
+	}
+	for range 2 {
+		code, said = run("credit", "take", account, "1", "--yes", "--idempotency-key", "fedcba9876543210")
+		require.Zero(t, code, said)
+	}
+	revoke := []string{"key", "revoke", strconv.FormatInt(keys[0].ID, 10), "--idempotency-key", "aaaabbbbccccdddd"}
+	code, said = run(append(revoke, "--yes")...)
+	require.Zero(t, code, said)
+	code, said = run(revoke...)
+	require.Zero(t, code, said)
 }
 
 // TestAWriterThatIsNotThereIsToldAtOnce: nothing was sent, so nothing is uncertain.

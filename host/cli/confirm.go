@@ -20,7 +20,8 @@ type removing struct {
 
 // confirm asks once, at a terminal, whether a change is meant. question reads from the writer what the
 // change will do, and fails for one that cannot be made: a thing that is unknown, or gone already. A
-// command that is run again under its --idempotency-key is meant, and may find the thing gone.
+// command that is run again under its --idempotency-key may find the thing gone by its own first run, which the
+// writer then answers again.
 func (c *removing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
 	if c.IdempotencyKey != "" && c.Yes {
 		return nil
@@ -31,6 +32,8 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 	}
 	asked, err := question(ctx, client)
 	switch {
+	case err != nil && c.IdempotencyKey != "":
+		return nil
 	case err != nil:
 		return c.explain(err)
 	case c.Yes:

@@ -151,9 +151,9 @@ func (n *devNode) run(ctx context.Context) (err error) {
 const inProcess = "http://writer.internal"
 
 // exampleStatement finds a company of the official data with as many fields as possible: a live
-// key does not see the sandbox's made-up ones.
+// key does not see the sandbox's made-up ones. It looks at some, since a register may have millions.
 const exampleStatement = `
-SELECT c.cin, c.company_name FROM company c
+SELECT c.cin, c.company_name FROM (SELECT * FROM company ORDER BY cin LIMIT 1000) c
 ORDER BY c.company_name LIKE '%MADE-UP%', c.status <> 'ACTIVE', NOT EXISTS (
   SELECT 1 FROM appointment a JOIN director d ON d.din = a.din
   WHERE a.cin = c.cin AND a.cessation IS NULL), c.email IS NULL, c.cin

@@ -106,7 +106,7 @@ func (c *doctorEdge) Validate() error {
 // Run examines an edge.
 func (c *doctorEdge) Run(ctx context.Context, m *Main) error {
 	e := c.exam(m, "edge")
-	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile)
+	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.RegistryTokenFile, c.AccessTokenFile)
 	e.Ready(ctx, "edge", c.Listen, doctor.ReadyPath, c.TLSCert != "")
 	if c.TLSCert != "" {
 		e.Certificate("certificate for clients", c.TLSCert, c.TLSKey, "")
@@ -162,7 +162,7 @@ func (c *doctorWriter) Validate() error {
 // Run examines a writer.
 func (c *doctorWriter) Run(ctx context.Context, m *Main) error {
 	e := c.exam(m, "writer")
-	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile)
+	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.DatabaseTokenFile, c.RegistryTokenFile, c.AccessTokenFile)
 	e.Ready(ctx, "writer", c.Listen, doctor.ReadyPath, c.TLSCert != "")
 	if c.TLSCert != "" {
 		e.Certificate("certificate", c.TLSCert, c.TLSKey, "")

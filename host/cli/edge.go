@@ -39,7 +39,7 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	log, logging := c.logger(m, false, &closers)
 
-	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile); err != nil {
+	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.RegistryTokenFile, c.AccessTokenFile); err != nil {
 		return err
 	}
 	listening, err := c.open(m, &closers)

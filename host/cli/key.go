@@ -35,14 +35,19 @@ type keyAdd struct {
 	MonthlyCredits int64 `env:"-" placeholder:"N" help:"Credits that it may spend in a UTC month; by default any number."`
 }
 
+// Validate refuses an end that a repeated command would move.
+func (c *keyAdd) Validate() error {
+	return c.Expires.checkRepeated(&c.changing, "--expires", time.Now())
+}
+
 // Run makes a key. An account has at most 5 active ones.
 func (c *keyAdd) Run(ctx context.Context, m *Main) error {
 	look := fmt.Sprintf("key list %d", c.Account)
+	settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow, PerMinute: c.PerMinute, MonthlyCredits: c.MonthlyCredits}
+	if c.Expires.set() {
+		settings.Expires = c.Expires.pin(&c.changing, "--expires")
+	}
 	return change(ctx, m, &c.changing, look, func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
-		settings := writer.KeySettings{Name: c.Name, Allowed: c.Allow, PerMinute: c.PerMinute, MonthlyCredits: c.MonthlyCredits}
-		if c.Expires.set() {
-			settings.Expires = new(c.Expires.after(time.Now()))
-		}
 		return w.AddKeyWith(ctx, c.Account, settings)
 	}, newKeyTable)
 }

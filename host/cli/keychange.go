@@ -28,7 +28,27 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
+// checkRepeated refuses a time from now in a change that has a name: said again, it would be another change.
+func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
+	if c.IdempotencyKey == "" || m.from == 0 {
+		return nil
+	}
+	return fmt.Errorf("with --idempotency-key, %s is a date or a time, since the command must say the same again: such as %s %s", flag, flag,
+		m.after(now).UTC().Format(time.RFC3339))
+}
+
 func (m *moment) set() bool { return !m.at.IsZero() || m.from != 0 }
+
+// pin is the moment when it is read now, in whole seconds if it was given from now: the command has to give that
+// time when it is run again.
+func (m *moment) pin(c *changing, flag string) *time.Time {
+	at := m.after(time.Now())
+	if m.from != 0 {
+		at = at.UTC().Truncate(time.Second)
+		c.again = " and " + flag + " " + at.Format(time.RFC3339)
+	}
+	return &at
+}
 
 // after is the moment when it is read now.
 func (m *moment) after(now time.Time) time.Time {
@@ -61,15 +81,14 @@ func (c *keyExpire) Validate() error {
 	if c.At.set() == c.Never {
 		return errors.New("one of --at and --never says when the key ends")
 	}
-	return nil
+	return c.At.checkRepeated(&c.changing, "--at", time.Now())
 }
 
 // Run changes when a key ends. Edges refuse it from then on by their own clocks.
 func (c *keyExpire) Run(ctx context.Context, m *Main) error {
 	change := writer.KeyChange{NeverExpires: c.Never}
 	if c.At.set() {
-		at := c.At.after(time.Now())
-		change.Expires = &at
+		change.Expires = c.At.pin(&c.changing, "--at")
 	}
 	return changeKey(ctx, m, &c.changing, c.ID, change)
 }

@@ -29,7 +29,7 @@ func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
 	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
-	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile); err != nil {
+	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.MeterTokenFile); err != nil {
 		return err
 	}
 	shared, err := readToken(c.MeterToken, c.MeterTokenFile)

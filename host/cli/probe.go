@@ -22,6 +22,14 @@ func (c *probeCommand) Help() string {
 with 1 when it is not, and says why. It takes its address from the variables of the service.`
 }
 
+// Validate refuses a time-out that no answer can keep.
+func (c *probeCommand) Validate() error {
+	if c.Timeout <= 0 {
+		return errors.New("--timeout must be positive")
+	}
+	return nil
+}
+
 // Run asks once.
 func (c *probeCommand) Run(ctx context.Context, m *Main) error {
 	e := &doctor.Exam{Now: m.Now, Timeout: c.Timeout}

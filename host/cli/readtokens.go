@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"text/tabwriter"
@@ -63,6 +64,14 @@ type trustRenew struct {
 	operator
 	trustFlags
 	Life time.Duration `env:"-" default:"720h" placeholder:"DURATION" help:"How long they are good (${default}, 30 days)."`
+}
+
+// Validate refuses tokens that never end, or have ended.
+func (c *trustRenew) Validate() error {
+	if c.Life <= 0 {
+		return errors.New("--life must be positive: what an edge may read with ends")
+	}
+	return nil
 }
 
 // Help is the text below the usage.

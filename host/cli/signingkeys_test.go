@@ -3,6 +3,8 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,16 +23,24 @@ func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
 	tls := []string{"--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--token", operatorToken}
 	writerFiles := []string{"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db")}
 	edge := []string{"--writer", "http://127.0.0.1:1", "--state", filepath.Join(dir, "state")}
+	databases := []string{"--registry", filepath.Join(dir, "registry.db"), "--access", filepath.Join(dir, "access.db")}
+	plain := []string{"--listen", "127.0.0.1:0", "--token", operatorToken}
+	secret := filepath.Join(dir, "trust", "token")
 	for command, flags := range map[string][]string{
-		"writer": append(writerFiles, tls...),
-		"edge":   append(append(edge, "--registry", filepath.Join(dir, "registry.db"), "--access", filepath.Join(dir, "access.db")), tls...),
-		"meter":  append(append(edge, "--meter-token", "meter-token-of-tests"), tls...),
+		"writer":                                 append(writerFiles, tls...),
+		"edge":                                   slices.Concat(edge, databases, tls),
+		"writer with the ledger's token there":   slices.Concat(writerFiles, plain, []string{"--database-token-file", secret}),
+		"writer with the registry's token there": slices.Concat(writerFiles, plain, []string{"--registry-token-file", secret}),
+		"edge with the registry's token there":   slices.Concat(edge, databases, plain, []string{"--registry-token-file", secret}),
+		"meter with its token there":             slices.Concat(edge, plain, []string{"--meter-token-file", secret}),
+		"meter":                                  append(append(edge, "--meter-token", "meter-token-of-tests"), tls...),
 		"replica": {"--dir", filepath.Join(dir, "replica"), "--listen", "127.0.0.1:1", "--primary", "http://127.0.0.1:1",
 			"--jwt-key", made.ReplicaKeyFile("access"), "--sqld", os.Args[0]},
 		"primary": {"--dir", filepath.Join(dir, "primary"), "--listen", "127.0.0.1:1", "--replication", "127.0.0.1:1",
 			"--jwt-key", made.PrimaryKeyFile("access"), "--sqld", os.Args[0], "--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key},
 	} {
 		t.Run(command, func(t *testing.T) {
+			command, _, _ := strings.Cut(command, " ")
 			p := start(append([]string{command}, flags...)...)
 			t.Cleanup(func() { p.halt() })
 			require.Equal(t, exitFailure, <-p.ended, p.stderr.String())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,6 +45,14 @@ type status struct {
 type nodeStatus struct {
 	writer.Node
 	Report *writer.Report `json:"report"`
+}
+
+// Validate refuses an interval that leaves no pause.
+func (c *statusCommand) Validate() error {
+	if c.Interval <= 0 {
+		return errors.New("--interval must be positive")
+	}
+	return nil
 }
 
 // Run shows the state of the cluster.

@@ -70,6 +70,14 @@ type trustToken struct {
 	Life     time.Duration `env:"-" placeholder:"DURATION" help:"How long it is good, such as 8760h. By default until the keys are replaced."`
 }
 
+// Validate refuses a token that has ended already.
+func (c *trustToken) Validate() error {
+	if c.Life < 0 {
+		return errors.New("--life must be positive")
+	}
+	return nil
+}
+
 // Run prints a token.
 func (c *trustToken) Run(m *Main) error {
 	opened, err := openTrust(c.Trust, m)

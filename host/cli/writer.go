@@ -44,7 +44,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
-	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.AccessTokenFile, c.smtpFlags.PasswordFile); err != nil {
+	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.DatabaseTokenFile, c.RegistryTokenFile, c.AccessTokenFile, c.smtpFlags.PasswordFile); err != nil {
 		return err
 	}
 	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}

@@ -11,6 +11,9 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,8 +64,12 @@ func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, er
 
 // Certificate makes NAME.crt and NAME.key in the folder, replacing older ones, and returns
 // their paths. hosts are the names and addresses at which a primary is reached; an edge,
-// which only connects, has none.
+// which only connects, has none. It returns ErrName for a name that is no file's, or whose
+// files are the folder's own.
 func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err error) {
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || slices.Contains(SigningKeys, name+".key") {
+		return "", "", fmt.Errorf("make certificate of %q: %w", name, ErrName)
+	}
 	if err := t.certify(name, hosts); err != nil {
 		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
 	}

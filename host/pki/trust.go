@@ -17,6 +17,12 @@ import (
 // ErrExists is returned by Create when the folder already holds keys.
 var ErrExists = errors.New("the folder holds keys already")
 
+// ErrName is returned for a machine's name that can't be that of its files.
+var ErrName = errors.New("a machine's name is that of its files, and none of the folder's own (ca, registry, access, registry-replica, access-replica)")
+
+// ErrLife is returned for a token that would have ended already.
+var ErrLife = errors.New("a token is good for some time")
+
 // Databases are the replicated databases: each has a key pair for its primary's tokens, and one for
 // those of its replicas.
 var Databases = []string{"registry", "access"}
@@ -154,8 +160,11 @@ var ErrNoReplicaKey = errors.New("the folder holds no key of the replicas' token
 
 // Token makes a JSON Web Token (RFC 7519, signed with Ed25519) for the primary of a database, or for
 // its replicas. It expires after life; with a life of 0 it is valid until the key pair is
-// replaced.
+// replaced. It returns ErrLife for a negative one.
 func (t *Trust) Token(database string, right Right, life time.Duration) (string, error) {
+	if life < 0 {
+		return "", fmt.Errorf("make token for the %s database: %w, not %v", database, ErrLife, life)
+	}
 	name := database
 	if right == ReadOnly {
 		name = replicaKey(database)

@@ -224,6 +224,16 @@ func TestKeysAreNotReplaced(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 0o600, info.Mode().Perm(), name)
 	}
+	for _, name := range []string{"registry", "access", "registry-replica", "access-replica", "ca", "", ".", "..", "../machine", "a/b", ".hidden"} {
+		_, _, err := made.Certificate(name)
+		require.ErrorIs(t, err, pki.ErrName, name)
+	}
+	for _, database := range pki.Databases {
+		_, err := made.Token(database, pki.ReadWrite, 0)
+		require.NoError(t, err)
+		_, err = made.Token(database, pki.ReadOnly, -time.Hour)
+		require.ErrorIs(t, err, pki.ErrLife)
+	}
 	added, err := made.AddReplicaKeys()
 	require.NoError(t, err)
 	require.False(t, added)

@@ -111,7 +111,7 @@ type counted struct {
 	address string // empty for a trusted proxy, which is never held up
 	once    sync.Once
 	closed  chan struct{}
-	until   atomic.Int64 // nanoseconds of Unix time
+	until   atomic.Int64 // when it is read again: nanoseconds of sinceStart
 	streams sync.Mutex   // of HTTP/2, while they take turns
 	leave   func()       // leaves the lane; nil when it is not in it, used by the handshake alone
 }
@@ -142,27 +142,39 @@ func (c *counted) hold(more time.Duration) {
 	if c == nil || c.address == "" || more <= 0 {
 		return
 	}
-	now := time.Now()
-	c.until.Store(min(max(c.until.Load(), now.UnixNano())+int64(more), now.Add(longestHolds).UnixNano()))
+	now := sinceStart()
+	c.until.Store(int64(min(max(c.heldUntil(), now)+more, now+longestHolds)))
 }
 
-// wait returns when the connection is no longer held up: at once when it is closed or the server stops.
-func (c *counted) wait() {
+var start = time.Now()
+
+// sinceStart is the time of holds, which a clock that is set does not change.
+func sinceStart() time.Duration { return time.Since(start) }
+
+func (c *counted) heldUntil() time.Duration { return time.Duration(c.until.Load()) }
+
+// wait returns when the connection is no longer held up: at once when it is closed or the server stops. It says
+// how long that took.
+func (c *counted) wait() (took time.Duration) {
 	if c == nil || c.until.Load() == 0 {
-		return
+		return 0
 	}
-	for left := time.Until(time.Unix(0, c.until.Load())); left > 0; left = time.Until(time.Unix(0, c.until.Load())) {
-		timer := time.NewTimer(left)
+	begun := sinceStart()
+	if begun >= c.heldUntil() {
+		return 0
+	}
+	for now := begun; now < c.heldUntil(); now = sinceStart() {
+		timer := time.NewTimer(c.heldUntil() - now)
 		select {
 		case <-timer.C:
+			continue
 		case <-c.closed:
-			timer.Stop()
-			return
 		case <-c.of.server.stopping:
-			timer.Stop()
-			return
 		}
+		timer.Stop()
+		break
 	}
+	return sinceStart() - begun
 }
 
 // Read implements net.Conn.

@@ -22,7 +22,11 @@ func ParseProxies(texts []string) (Proxies, error) {
 			if addrErr != nil {
 				return nil, fmt.Errorf("trusted proxy %q: want a network such as 10.0.0.0/8, or an address", text)
 			}
+			addr = addr.Unmap()
 			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if prefix.Addr().Is4In6() { // connections from there count as IPv4
+			return nil, fmt.Errorf("trusted proxy %q: want the network in IPv4, such as 10.0.0.0/8", text)
 		}
 		proxies = append(proxies, prefix.Masked())
 	}
@@ -81,7 +85,8 @@ type fields interface{ Values(name string) []string }
 // address in Forwarded (RFC 7239) or X-Forwarded-For that is not a trusted proxy.
 //
 // A proxy writes one of the two fields and passes on whatever the client put into the other. So if
-// both exist and disagree, both are ignored.
+// both exist and disagree, the address is not known, and empty. It is not the proxy's: a key may be limited to
+// networks that include the proxy.
 func (p Proxies) client(from *peer, header fields) string {
 	if len(p) == 0 || !p.trust(from.addr) {
 		return from.text
@@ -92,7 +97,7 @@ func (p Proxies) client(from *peer, header fields) string {
 	usual := p.lastUntrusted(from.addr, listed(forwardedFor))
 	switch {
 	case hasForwarded && hasForwardedFor && standard != usual:
-		return from.text
+		return ""
 	case hasForwarded:
 		return standard.String()
 	case hasForwardedFor:

@@ -63,6 +63,9 @@ func (c *connection) Read(p []byte) (int, error) {
 
 // receive reads from the socket. It fails with net.ErrClosed once a drain has ended the connection.
 func (c *connection) receive(p []byte) (int, error) {
+	if held := c.peer.conn.wait(); held > 0 && !c.readBy.IsZero() {
+		c.readBy = c.readBy.Add(held) // the client could not hurry
+	}
 	if differ(c.readSet, c.readBy) {
 		if err := c.Conn.SetReadDeadline(c.readBy); err != nil {
 			return 0, err

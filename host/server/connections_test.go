@@ -58,7 +58,7 @@ func TestReadAheadLosesNothing(t *testing.T) {
 			client.Write(sent[readAhead/2:])
 			client.Close()
 		}()
-		c := &connection{Conn: server}
+		c := &connection{peer: &peer{}, Conn: server}
 		var got []byte
 		for first := true; ; first = false {
 			piece := make([]byte, size)
@@ -98,7 +98,7 @@ func TestDeadlinesAreSetOnlyWhenTheyMatter(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	under := &deadlines{Conn: server}
-	c := &connection{Conn: under}
+	c := &connection{peer: &peer{}, Conn: under}
 	now := time.Now()
 	receive := func(want string) {
 		t.Helper()
@@ -143,7 +143,7 @@ func TestDeadlinesAreSetOnlyWhenTheyMatter(t *testing.T) {
 func TestWhatArrivesAtAnEndedConnectionIsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
-		c := &connection{Conn: server}
+		c := &connection{peer: &peer{}, Conn: server}
 		result := make(chan error, 1)
 		go func() {
 			_, err := c.Read(make([]byte, 1))

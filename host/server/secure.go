@@ -46,7 +46,7 @@ func (s *Server) newSecure(listener net.Listener) transport {
 			WriteTimeout:                 s.config.WriteTimeout,
 			IdleTimeout:                  s.config.IdleTimeout,
 			MaxHeaderBytes:               unreadHeaders * s.config.MaxHeaderBytes,
-			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, CountError: s.streamError},
+			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameBytes, CountError: s.streamError},
 			Protocols:                    passedOn(),
 			DisableGeneralOptionsHandler: true,
 			ConnContext:                  withPeer,
@@ -304,7 +304,7 @@ func (e *exchange) writeHTTP(w http.ResponseWriter) {
 			header[field.Name] = append(header[field.Name], field.Value)
 		}
 	}
-	if e.response.Status != http.StatusNoContent {
+	if e.response.Status != http.StatusNoContent && e.response.Status != http.StatusNotModified {
 		header["Content-Length"] = []string{strconv.Itoa(len(e.response.Body))}
 	}
 	w.WriteHeader(e.response.Status)
