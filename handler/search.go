@@ -47,22 +47,36 @@ func (c *call) searchCompanies() answer {
 // search finds the matches of a valid name, or what has the number that was given in place of one.
 func (c *call) search(name string, limit int) answer {
 	matches := c.list(searchStatement, searchArgs(name, limit)...)
-	if number := numberIn(name); number != "" && matches.outcome == charge.NotFound {
-		matches = c.list(searchNumberStatement, text(number))
+	if matches.outcome != charge.NotFound {
+		return matches
 	}
-	if matches.outcome == charge.NotFound {
-		return c.forgive(name, limit)
+	if number := numberIn(name); number != "" {
+		if matches = c.list(searchNumberStatement, text(number)); matches.outcome != charge.NotFound {
+			return matches
+		}
 	}
-	return matches
+	return c.forgive(name, limit)
 }
 
-// numberIn returns the CIN or LLPIN that a name is, in its canonical form; "" if it is none.
+// numberIn returns the CIN or LLPIN that a name is, or the CIN that stands in it, in its canonical form; "" if there
+// is none. Only letters and digits count: people paste "CIN: U12345 MH 2010 PTC 123456".
 func numberIn(name string) string {
-	if cin, ok := ident.CIN(name); ok {
-		return cin
+	kept := make([]byte, 0, len(name))
+	for i := range len(name) {
+		if c := name[i]; c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			kept = append(kept, c)
+		}
 	}
-	llpin, _ := ident.LLPIN(name)
-	return llpin
+	only := string(kept)
+	if llpin, ok := ident.LLPIN(only); ok {
+		return llpin
+	}
+	for at := 0; at+ident.CINLength <= len(only); at++ {
+		if cin, ok := ident.CIN(only[at : at+ident.CINLength]); ok {
+			return cin
+		}
+	}
+	return ""
 }
 
 // limit reads the number of matches that the client wants.

@@ -6,7 +6,9 @@ import "slices"
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words []string
-	kept  [][]string // less of them
+	same  [][]string // synonyms of each word
+	both  []string   // each word but the last, joined with the next one
+	kept  [][]string // less of the words
 	found [MaxSuggestions]suggestion
 	count int
 }
@@ -42,8 +44,15 @@ const (
 
 // NewSuggestions prepares for a query that Query made.
 func NewSuggestions(query string) *Suggestions {
-	words := suggestible(query)
-	return &Suggestions{words: words, kept: less(words)}
+	s := &Suggestions{words: suggestible(query)}
+	s.kept = less(s.words)
+	for i, w := range s.words {
+		s.same = append(s.same, synonyms(w))
+		if i > 0 {
+			s.both = append(s.both, s.words[i-1]+w)
+		}
+	}
+	return s
 }
 
 // Add compares the query with a name in its form, and keeps the label if the name is among the most
@@ -92,26 +101,65 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 			words = append(words, word)
 		}
 	}
-	first, absent := false, 0
+	var costs [maxSounds]int
 	for i, typed := range s.words {
-		best := costAbsent
+		costs[i] = costAbsent
 		for _, word := range words {
-			best = min(best, wordCost(typed, word, i == len(s.words)-1))
+			costs[i] = min(costs[i], wordCost(typed, word, i == len(s.words)-1))
+			if slices.Contains(s.same[i], word) {
+				costs[i] = min(costs[i], costSpelling)
+			}
 		}
-		if best == costAbsent {
+	}
+	s.join(&costs, words)
+	first, absent := false, 0
+	for i := range s.words {
+		if costs[i] == costAbsent {
 			absent++
 			first = first || i == 0
 		}
-		sum += best
+		sum += costs[i]
 	}
 	alike := absent == 0 || absent == 1 && !first && len(s.words) >= absentOf && sum <= costAbsent+costLetter || s.beginsWithLess(words)
 	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
 }
 
-// beginsWithLess reports whether a name begins with the words of the query but for one or two.
+// join lowers the costs of words that the name has as two words, and of neighbours that it has as one.
+func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
+	for i, typed := range s.words {
+		if costs[i] != costAbsent {
+			continue
+		}
+		for j := 1; j < len(words); j++ {
+			if one, other := words[j-1], words[j]; one[0] == typed[0] && near(len(one)+len(other), len(typed)) {
+				costs[i] = min(costs[i], wordCost(typed, one+other, false))
+			}
+		}
+		if i == len(s.both) {
+			continue
+		}
+		for _, word := range words {
+			if word[0] != typed[0] || !near(len(word), len(s.both[i])) {
+				continue
+			}
+			if cost := wordCost(s.both[i], word, false); cost < costAbsent {
+				costs[i], costs[i+1] = cost, min(costs[i+1], costSpelling)
+			}
+		}
+	}
+}
+
+// near reports whether two lengths may be those of the same word.
+func near(a, b int) bool { return a-b <= maxLetters && b-a <= maxLetters }
+
+// beginsWithLess reports whether a name begins with the words of the query but for one or two, or is the one
+// that is left.
 func (s *Suggestions) beginsWithLess(words []string) bool {
 	for _, kept := range s.kept {
-		if len(words) >= len(kept) && slices.Equal(words[:len(kept)], kept) {
+		if len(kept) == 1 && len(words) == 2 && words[1] == "opc" {
+			words = words[:1]
+		}
+		if len(words) >= len(kept) && slices.Equal(words[:len(kept)], kept) && (len(kept) > 1 || len(words) == 1) {
 			return true
 		}
 	}

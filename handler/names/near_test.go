@@ -92,15 +92,25 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"saini tools and forgings himachal pradesh": "SAINI TOOLS AND FORGINGS PVT LTD",
 		"the tribe of humans":                       "TRIBE OF HUMANS FOUNDATION",
 		"green tourism n consultancy":               "GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
+		"rupam srinagar":                            "RUPAM (OPC) PRIVATE LIMITED",
+		"9 starz hospitality":                       "NINE STARS HOSPITALITY LLP",
+		"nine stars hospitalty":                     "NINE STARS HOSPITALITY LLP",
+		"pondy granites":                            "PUDUCHERRY GRANITES LIMITED",
+		"tribe humans foundaion pvt ltd 12 mg road": "TRIBE OF HUMANS FOUNDATION",
+		"greentourism consultency":                  "GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
+		"puducherry gra nites":                      "PUDUCHERRY GRANITES LIMITED",
+		"the old tribe of humans":                   "TRIBE OF HUMANS FOUNDATION",
+		"the hospitalty rupam":                      "",
 		"peer srinagar":                             "",
 		"peer networks himachal pradesh shimla":     "",
-		"the old tribe of humans":                   "",
+		"a very old tribe of humans":                "",
 		"srinagar jammu networks":                   "",
 	} {
 		s := NewSuggestions(Query(query))
 		for _, label := range []string{
 			"PEER NETWORKS PRIVATE LIMITED", "SAINI TOOLS AND FORGINGS PVT LTD", "TRIBE OF HUMANS FOUNDATION",
-			"GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
+			"GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED", "RUPAM (OPC) PRIVATE LIMITED", "RUPAM HOTELS LIMITED",
+			"NINE STARS HOSPITALITY LLP", "PUDUCHERRY GRANITES LIMITED",
 		} {
 			s.Add(Name(label), label)
 		}

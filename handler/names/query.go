@@ -27,15 +27,25 @@ func ExactTerms(query string) string {
 	if query == "" {
 		return NoTerms
 	}
-	terms := []string{whole(query)}
+	var l list
+	l.element(isWhole(query))
+	return l.String()
+}
+
+// isWhole is an expression for the names that equal a form, or would without their legal ending.
+func isWhole(form string) string {
+	terms := []string{whole(form)}
 	for _, ending := range legalEndings {
-		if t := whole(query + ending); !slices.Contains(terms, t) {
+		if t := whole(form + ending); !slices.Contains(terms, t) {
 			terms = append(terms, t)
 		}
 	}
-	var l list
-	l.element(`\"` + markWhole + strings.Join(terms, `\" OR \"`+markWhole) + `\"`)
-	return l.String()
+	return anyOf(markWhole, terms)
+}
+
+// anyOf is an expression for the names that have one of the terms, which begin with a mark.
+func anyOf(mark string, terms []string) string {
+	return `\"` + mark + strings.Join(terms, `\" OR \"`+mark) + `\"`
 }
 
 // WholeTerms selects the names that start with the words of the query, the last one whole too.

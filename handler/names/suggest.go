@@ -10,12 +10,14 @@ const maxSounds = 6
 
 // LikeTerms select the names that are like the query, a form that Query made: a JSON array of
 // expressions, of which a name fulfils one, and their number. They find a name
-//   - that has all words of the query but one, and another that begins or ends as that one does;
+//   - that has all words of the query but one, and, if these are not several, another that begins or ends as that
+//     one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
 //   - whose words sound the same;
+//   - that has other words for the same, such as 9 for nine;
 //   - that begins with the words of the query but for one or two at its end, such as a place, or one at its
-//     beginning;
+//     beginning, or that is the first of two words;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word with the same beginning of five letters.
 func LikeTerms(query string) (terms string, count int) {
@@ -37,6 +39,7 @@ func LikeTerms(query string) (terms string, count int) {
 		}
 		l.likeSounds(words)
 	}
+	l.likeSynonyms(words)
 	l.likeLess(whole)
 	return l.String(), l.count
 }
@@ -78,9 +81,17 @@ func (l *list) likeOthers(words []string, at int) {
 	}
 	begin := quoted(pairBegin(others[0], word))
 	if second := word[prefixLen(word, 1):]; second != "" { // the first letter is too many, or swapped
-		begin = "(" + begin + " OR " + quoted(pairBegin(others[0], second)) + ")"
+		begin += " OR " + quoted(pairBegin(others[0], second))
 	}
-	l.all(append(known, begin))
+	for _, alike := range [...]string{"zj", "jz", "jg", "gj"} { // or another of the same sound
+		if word[0] == alike[0] {
+			begin += " OR " + quoted(pairBegin(others[0], alike[1:]))
+		}
+	}
+	l.all(append(known, "("+begin+")"))
+	if len(others) > 1 { // the word is too many, or wrong at both ends
+		l.all(known)
+	}
 }
 
 // pairsOf returns the terms of the pairs of neighbouring words.
@@ -104,9 +115,33 @@ func (l *list) likeBegins(words []string, at int) {
 	l.all(terms)
 }
 
-// likeLess asks for names that begin with two and more of the words, without the others.
+// likeSynonyms asks for names that have the words, or others for them.
+func (l *list) likeSynonyms(words []string) {
+	var terms []string
+	some := false
+	for _, w := range words {
+		term := quoted(markBegin + beginning(w)) // it may be misspelt
+		if same := synonyms(w); same != nil {
+			some = true
+			term = "(" + anyOf(markWord, same) + ")"
+		} else if len(words) == 1 {
+			term = quoted(markWord + w)
+		}
+		terms = append(terms, term)
+	}
+	if some {
+		l.all(terms)
+	}
+}
+
+// likeLess asks for names that begin with two and more of the words, without the others, and for a name that
+// is one of two.
 func (l *list) likeLess(words []string) {
 	for _, kept := range less(words) {
+		if len(kept) == 1 {
+			l.unbounded(isWhole(kept[0]))
+			continue
+		}
 		terms := []string{quoted(markStart + beginning(kept[0]))}
 		for _, w := range kept {
 			terms = append(terms, quoted(markWord+w))
@@ -116,10 +151,12 @@ func (l *list) likeLess(words []string) {
 }
 
 // less returns the words without the last one, without the last two, and without the first, as far as
-// two are left: fewer begin too many names.
+// two are left: fewer begin too many names. Of two words it returns the first.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
-	if n := len(words); n > fewest {
+	if n := len(words); n == fewest {
+		kept = append(kept, words[:1])
+	} else if n > fewest {
 		kept = append(kept, words[:n-1], words[1:])
 		if n-1 > fewest {
 			kept = append(kept, words[:n-2])
@@ -161,15 +198,22 @@ func (l *list) all(expressions []string) {
 // noName is a term that no name has.
 const noName = `\"` + markSound + `\"`
 
-// suggestible returns the words of a query by which names like it are found.
+// suggestible returns the words of a query by which names like it are found: without the legal ending and what
+// follows it, such as an address, and without the at the beginning.
 func suggestible(query string) []string {
 	words := strings.Split(query, " ")
 	words = words[:len(words)-endingOf(words)]
 	for n := len(words); n > 1 && (nearly(words[n-1], private) || nearly(words[n-1], limited)); n-- {
 		words = words[:n-1]
 	}
+	if len(words) > 1 && words[0] == "the" {
+		words = words[1:]
+	}
 	kept := make([]string, 0, len(words))
-	for _, w := range words {
+	for i, w := range words {
+		if i > 0 && (w == limited || w == "llp") {
+			break
+		}
 		if w != "" && !isCommon(w) && len(kept) < maxSounds && !slices.Contains(kept, w) {
 			kept = append(kept, w)
 		}

@@ -18,7 +18,7 @@ import (
 var ErrExists = errors.New("the folder holds keys already")
 
 // ErrName is returned for a machine's name that can't be that of its files.
-var ErrName = errors.New("a machine's name is that of its files, and none of the folder's own (ca, registry, access, registry-replica, access-replica)")
+var ErrName = errors.New("a machine's name must do as the name of its files, and not be one of the folder's own: ca, registry, access, registry-replica, access-replica")
 
 // ErrLife is returned for a token that would have ended already.
 var ErrLife = errors.New("a token is good for some time")
