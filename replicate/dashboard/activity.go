@@ -38,10 +38,14 @@ type activityData struct {
 // byOwnToken says that an entry was made with a token of an owner: nobody else's name begins so.
 const byOwnToken = `a.actor LIKE 'owner''s token %'`
 
+// byOperator says that an entry is no owner's, nor that of one who was removed since.
+const byOperator = `u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + `
+	AND a.actor NOT IN (SELECT actor FROM audit WHERE account = ?1 AND act = 'accept invitation')`
+
 // An owner sees the entries of their own account, without the names and addresses of
 // operators.
-const selectOwnActivity = `SELECT a.id, a.at, CASE WHEN u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + ` THEN 'the service' ELSE a.actor END,
-	coalesce(a.account, 0), CASE WHEN u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + ` THEN '' ELSE a.address END, a.act, a.detail
+const selectOwnActivity = `SELECT a.id, a.at, CASE WHEN ` + byOperator + ` THEN 'the service' ELSE a.actor END,
+	coalesce(a.account, 0), CASE WHEN ` + byOperator + ` THEN '' ELSE a.address END, a.act, a.detail
 	FROM audit a LEFT JOIN user u ON u.email = a.actor AND u.account = a.account
 	WHERE a.account = ?1 AND a.id < ?2 ORDER BY a.id DESC LIMIT ?3`
 

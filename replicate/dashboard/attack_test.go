@@ -92,6 +92,36 @@ func TestSigningInAgainEndsTheSessionBefore(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`))
 }
 
+// TestAnInvitationEndsTheSessionBefore of the browser in which it is accepted, too.
+func TestAnInvitationEndsTheSessionBefore(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	before := b.cookie("regedge")
+	i, err := w.client.Invite(t.Context(), "new@example.com", w.account("Acme", 0))
+	require.NoError(t, err)
+	b.get("/invitations/" + i.Token)
+	require.Contains(t, b.post("/invitations/"+i.Token, "password", password).body, "Sign out")
+	require.Contains(t, w.withCookie(before).body, "<h1>Sign in</h1>")
+}
+
+// TestWhatARemovedOwnerDidStaysTheirs: a backdoor is not the service's.
+func TestWhatARemovedOwnerDidStaysTheirs(t *testing.T) {
+	w := newWorld(t)
+	a, account := w.owner("Acme", 1000)
+	w.person("bob@example.com", account)
+	bob := w.browser().requireIn("bob@example.com")
+	bob.address = "198.51.100.66"
+	bob.submit("/keys", "/keys", "name", "backdoor")
+	var id int
+	require.NoError(t, w.ledger.QueryRow(`SELECT id FROM user WHERE email = 'bob@example.com'`).Scan(&id))
+	remove := fmt.Sprintf("/people/%d/remove", id)
+	w.operator().submit(remove, remove)
+	shown := a.get("/activity").text()
+	require.Contains(t, shown, "bob@example.com")
+	require.Contains(t, shown, "198.51.100.66")
+	require.NotContains(t, shown, "operator@example.com")
+}
+
 // browserPage opens the page to sign in with the session's cookie dropped, and puts the
 // cookie back: somebody signs in who is signed in already.
 func (w *world) browserPage(b *browser, path string) page {

@@ -29,10 +29,10 @@ func (d *Dashboard) deviceOf(v *visit) []byte {
 }
 
 // knowsDevice reports whether a user with this e-mail address has signed in on a device.
-func knowsDevice(ctx context.Context, tx *sql.Tx, device []byte, email string, now int64) (bool, error) {
+func knowsDevice(ctx context.Context, from rowQuerier, device []byte, email string, now int64) (bool, error) {
 	const query = `SELECT 1 FROM device d JOIN user u ON u.id = d.user WHERE d.hash = ? AND u.email = ? AND d.seen_at > ?`
 	var one int
-	err := tx.QueryRowContext(ctx, query, device, email, now-deviceLife.Milliseconds()).Scan(&one)
+	err := from.QueryRowContext(ctx, query, device, email, now-deviceLife.Milliseconds()).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

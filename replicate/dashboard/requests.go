@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"errors"
+	"html/template"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"regedge/replicate/metering/writer"
 )
@@ -17,7 +19,7 @@ type requestsData struct {
 	Key      int64 // 0 for all
 	Search   string
 	Requests []requestView
-	Next     string // query of the next page, empty on the last
+	Next     template.URL // query of the next page, empty on the last
 }
 
 type requestView struct {
@@ -31,7 +33,7 @@ func (d *Dashboard) requestsPage(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	data, names := requestsData{Search: printable(given.Get("search"), maxForm)}, map[int64]string{}
+	data, names := requestsData{Search: strings.TrimSpace(printable(given.Get("search"), maxForm))}, map[int64]string{}
 	for _, k := range keys {
 		names[k.ID] = keyWords(k.ID, k.Name, k.Shown)
 		data.Keys = append(data.Keys, keyChoice{ID: k.ID, Words: names[k.ID]})
@@ -54,7 +56,7 @@ func (d *Dashboard) requestsPage(v *visit) (answer, error) {
 		if data.Key != 0 {
 			next.Set("key", strconv.FormatInt(data.Key, 10))
 		}
-		data.Next = next.Encode()
+		data.Next = template.URL(next.Encode())
 	}
 	return answer{page: "requests", title: "Requests", data: data}, err
 }

@@ -2,7 +2,9 @@ package dashboard_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +35,13 @@ func TestAnOwnerFindsTheLastRequests(t *testing.T) {
 	require.NotContains(t, p.body, id(600), "of another account")
 	require.NotContains(t, p.body, id(5))
 	require.Contains(t, b.get("/requests?cursor="+id(21)+"&search=").body, id(5), "the page behind")
+	earlier := regexp.MustCompile(`href="(/requests\?[^"]*)" rel="next"`).FindStringSubmatch(b.get("/requests?key=" + fmt.Sprint(key.ID)).body)
+	require.NotNil(t, earlier, "121 are more than a page")
+	p = b.get(html.UnescapeString(earlier[1]))
+	require.Contains(t, p.body, id(5), "its link leads to the page behind")
+	require.NotContains(t, p.body, id(500))
+	require.Contains(t, p.body, fmt.Sprintf(`<option value="%d" selected>`, key.ID))
+	require.Contains(t, b.get("/requests?search=+"+id(7)+"+").body, "<code>"+id(7)+"</code>", "pasted with blanks")
 	p = b.get("/requests?search=insufficient_credits&key=" + fmt.Sprint(key.ID))
 	require.Contains(t, p.body, id(500))
 	require.NotContains(t, p.body, id(100))

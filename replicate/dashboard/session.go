@@ -172,6 +172,9 @@ func (d *Dashboard) begin(ctx context.Context, tx *sql.Tx, now int64, u int64, h
 	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds()); err != nil {
 		return err
 	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {
+		return err
+	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO session (hash, user, created_at, seen_at, address, agent) VALUES (?1, ?2, ?3, ?3, ?4, ?5)`,
 		hash, u, now, v.address, v.agent())
 	if err != nil {

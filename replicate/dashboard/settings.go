@@ -136,7 +136,7 @@ func (d *Dashboard) putPassword(v *visit, stored, renewed string) (answer, error
 		if changed, err := result.RowsAffected(); err != nil || changed != 1 {
 			return errors.Join(err, errOldForm)
 		}
-		if err := d.forgetAttempts(ctx, tx, now, v, v.user.Email); err != nil {
+		if err := d.uncountPassword(ctx, tx, now, v, v.user.Email); err != nil {
 			return err
 		}
 		if err := endSessions(ctx, tx, v.user.ID); err != nil {

@@ -75,6 +75,9 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 	if len(password) > maxForm || email == "" {
 		password = ""
 	}
+	if err := d.checkAttempts(v, email); err != nil { // it takes nobody's turn
+		return "", err
+	}
 	turn, err := d.passwords.enter()
 	if err != nil {
 		return "", err
@@ -162,12 +165,9 @@ func (d *Dashboard) beginSession(v *visit, u *user, stored, renewed string) (str
 	return secret, err
 }
 
-// enter starts the session of a user who has proved who they are, in place of the browser's earlier one.
+// enter starts the session of a user who has proved who they are.
 func (d *Dashboard) enter(ctx context.Context, tx *sql.Tx, now int64, u *user, hash []byte, v *visit) error {
 	if err := d.forgetAttempts(ctx, tx, now, v, u.Email); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {
 		return err
 	}
 	return d.begin(ctx, tx, now, u.ID, hash, v)

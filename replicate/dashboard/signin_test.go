@@ -141,6 +141,19 @@ func TestACrowdAtTheSignInIsRefused(t *testing.T) {
 	w.browser().requireIn("acme@example.com")
 }
 
+// TestWhoIsBeyondTheirLimitTakesNobodysTurn: many attempts of one address would keep others out.
+func TestWhoIsBeyondTheirLimitTakesNobodysTurn(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	for i := range 30 {
+		require.Equal(t, http.StatusUnprocessableEntity, b.signIn(fmt.Sprintf("user%d@example.com", i), "wrong words in here").StatusCode)
+	}
+	defer w.dashboard.Crowd()()
+	require.Equal(t, http.StatusTooManyRequests, b.signIn("owner@example.com", "wrong words in here").StatusCode, "it did not ask for one")
+	b.address = "198.51.100.7"
+	require.Equal(t, http.StatusServiceUnavailable, b.signIn("owner@example.com", "wrong words in here").StatusCode)
+}
+
 // TestOneHashAtATime lets 40 clients sign in at once, with hashes that cost what they do in use.
 func TestOneHashAtATime(t *testing.T) {
 	w := newWorld(t)

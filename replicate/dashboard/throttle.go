@@ -91,17 +91,46 @@ func (d *Dashboard) countAttempt(v *visit, email string, code bool) error {
 	})
 }
 
-func (c counter) count(ctx context.Context, tx *sql.Tx, begin, now int64) error {
+// checkAttempts returns a *throttledError when there were too many attempts already. It counts nothing.
+func (d *Dashboard) checkAttempts(v *visit, email string) error {
+	ctx, now := v.r.Context(), d.now().UnixMilli()
+	device := d.deviceOf(v)
+	known, err := knowsDevice(ctx, d.config.Ledger, device, email, now)
+	if err != nil {
+		return err
+	}
+	for _, c := range counters(v, email, device, known, false) {
+		if err := c.check(ctx, d.config.Ledger, now-attemptWindow.Milliseconds()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowQuerier is a *sql.DB or a *sql.Tx.
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (c counter) check(ctx context.Context, from rowQuerier, begin int64) error {
 	var since, count int64
-	err := tx.QueryRowContext(ctx, `SELECT since, count FROM attempt WHERE subject = ?`, c.subject).Scan(&since, &count)
+	const query = `SELECT since, count FROM attempt WHERE subject = ? AND since > ?`
+	err := from.QueryRowContext(ctx, query, c.subject, begin).Scan(&since, &count)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	if count >= c.limit {
 		return &throttledError{time.Duration(since-begin) * time.Millisecond}
 	}
+	return nil
+}
+
+func (c counter) count(ctx context.Context, tx *sql.Tx, begin, now int64) error {
+	if err := c.check(ctx, tx, begin); err != nil {
+		return err
+	}
 	const put = `INSERT INTO attempt (subject, since, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1`
-	_, err = tx.ExecContext(ctx, put, c.subject, now)
+	_, err := tx.ExecContext(ctx, put, c.subject, now)
 	return err
 }
 
@@ -120,9 +149,10 @@ func (d *Dashboard) forgetAttempts(ctx context.Context, tx *sql.Tx, now int64, v
 	return uncount(ctx, tx, all[1:])
 }
 
-// uncountPassword uncounts an attempt whose password was right and that waits for a code. What counts for
+// uncountPassword uncounts an attempt whose password was right, and that waits for a code or changes the
+// password. What counts for
 // this browser alone, or for this pair of addresses, stays: who knows the password could guess codes without
-// end if each new sign-in began it at zero.
+// end if each of them began it at zero.
 func (d *Dashboard) uncountPassword(ctx context.Context, tx *sql.Tx, now int64, v *visit, email string) error {
 	device := d.deviceOf(v)
 	known, err := knowsDevice(ctx, tx, device, email, now)

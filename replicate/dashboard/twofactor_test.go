@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,6 +169,27 @@ func TestThePasswordDoesNotBeginTheCountOfCodesAgain(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, b.signIn("operator@example.com", password).StatusCode)
 	w.pass(20 * time.Minute)
 	require.Contains(t, b.enter("operator@example.com", a.code(0)).body, "Sign out")
+}
+
+// TestAPasswordChangeDoesNotBeginTheCountOfCodesAgain: who has the password and an open session could otherwise
+// try codes without end.
+func TestAPasswordChangeDoesNotBeginTheCountOfCodesAgain(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 1000)
+	a := b.enrol()
+	tries, refused := 0, false
+	for !refused && tries < 30 {
+		if p := b.submit("/settings", "/settings/two-factor/off", "current", password, "code", "000000"); strings.Contains(p.text(), "too many attempts") {
+			refused = true
+			continue
+		}
+		tries++
+		refused = strings.Contains(b.submit("/settings", "/settings/password", "current", password, "password", password).text(), "too many attempts")
+	}
+	require.True(t, refused)
+	require.LessOrEqual(t, tries, 10)
+	w.pass(20 * time.Minute)
+	require.Contains(t, b.submit("/settings", "/settings/two-factor/off", "current", password, "code", a.code(0)).text(), "Switch on")
 }
 
 func TestTwoFactorIsSwitchedOffByPasswordAndCode(t *testing.T) {

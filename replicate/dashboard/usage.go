@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,9 +27,9 @@ type usageData struct {
 	Path      string // of this page, without a query
 	From, To  string // such as 2026-01-31, or as they were typed
 	Today     string
-	Key       int64  // 0 for all
-	Endpoint  string // empty for all
-	Query     string // what is shown, for the CSV
+	Key       int64        // 0 for all
+	Endpoint  string       // empty for all
+	Query     template.URL // what is shown, for the CSV
 	Keys      []keyChoice
 	Endpoints []string
 	Ranges    []usageRange
@@ -47,7 +48,10 @@ type keyChoice struct {
 }
 
 // usageRange is a link to another range.
-type usageRange struct{ Query, Words string }
+type usageRange struct {
+	Query template.URL
+	Words string
+}
 
 // usageLine is a row of a table of calls.
 type usageLine struct {
@@ -99,8 +103,8 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// encode writes a range, with what is selected, into a URL.
-func (a usageAsked) encode(days writer.Days) string {
+// encode writes a range, with what is selected, as the query of a URL.
+func (a usageAsked) encode(days writer.Days) template.URL {
 	q := url.Values{"from": {days.From.Format(time.DateOnly)}, "to": {days.To.Format(time.DateOnly)}}
 	if a.query.Key != 0 {
 		q.Set("key", strconv.FormatInt(a.query.Key, 10))
@@ -108,7 +112,7 @@ func (a usageAsked) encode(days writer.Days) string {
 	if a.query.Endpoint != 0 {
 		q.Set("endpoint", a.query.Endpoint.String())
 	}
-	return q.Encode()
+	return template.URL(q.Encode())
 }
 
 // sums reads the usage that was asked for, by one or more of the writer's columns.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,21 @@ func TestUsageIsShownForChosenDays(t *testing.T) {
 	require.Contains(t, b.get(fmt.Sprint("/usage?from=2026-10-01&to=2026-10-02&key=", site.ID)).text(), "Found: 31")
 	require.Contains(t, b.get("/usage?endpoint=llps").text(), "There were no such calls in these days.")
 	require.Contains(t, b.get("/usage?from=2025-10-21&to=2026-10-20").text(), "Calls a week")
+
+	p = b.get(fmt.Sprint("/usage?from=2026-10-01&to=2026-10-02&endpoint=companies&key=", site.ID))
+	for words, days := range map[string]int{"7 days": 7, "30 days": 30, "90 days": 90} {
+		link := regexp.MustCompile(`href="([^"]+)">(?:Last )?` + words + `<`).FindStringSubmatch(p.text())
+		require.NotNil(t, link, "%s: %s", words, p.text())
+		to, err := time.Parse(time.DateOnly, regexp.MustCompile(`max="(\S+)"`).FindStringSubmatch(p.body)[1])
+		require.NoError(t, err)
+		shown := b.get(link[1]).text()
+		require.Contains(t, shown, `name="from" value="`+to.AddDate(0, 0, 1-days).Format(time.DateOnly)+`"`, link[1])
+		require.Contains(t, shown, fmt.Sprintf(`<option value="%d" selected>`, site.ID))
+		require.Contains(t, shown, `<option selected>companies`)
+	}
+	file := regexp.MustCompile(`href="(/usage\.csv[^"]*)"`).FindStringSubmatch(p.text())
+	require.NotNil(t, file)
+	require.Equal(t, `attachment; filename="usage-2026-10-01-to-2026-10-02.csv"`, b.get(file[1]).Header.Get("Content-Disposition"), "of what is shown")
 
 	p = b.get("/usage.csv?from=2026-10-01&to=2026-10-02")
 	require.Equal(t, "text/csv; charset=utf-8", p.Header.Get("Content-Type"))
