@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
 )
 
 // nextVersion is a migration as the next program may bring: it only adds.
@@ -90,6 +92,27 @@ func TestAnOlderDatabaseIsMigrated(t *testing.T) {
 		require.NoError(t, db.QueryRow("SELECT (SELECT beat FROM heartbeat WHERE later IS NULL), (SELECT count(*) FROM later)").Scan(&beat, &later))
 		require.Equal(t, []int{5, 1}, []int{beat, later}, "the rows are kept and new ones added")
 	}
+}
+
+// TestLookupsReadTheOldestReadableVersion prepares each statement of the lookups on a database of that version: edges are
+// upgraded before the databases that they read.
+func TestLookupsReadTheOldestReadableVersion(t *testing.T) {
+	prepared := 0
+	for name, statement := range handler.Statements() {
+		database := Registry
+		if name == "access" {
+			database = Access
+		}
+		steps, err := migrations(files, database)
+		require.NoError(t, err)
+		db := openTemp(t)
+		require.NoError(t, migrate(context.Background(), db, database, steps[:oldestReadable[database]]))
+		query, err := db.Prepare(statement)
+		require.NoError(t, err, "%s: ask for the column only where it is there, or raise oldestReadable a release later", name)
+		require.NoError(t, query.Close())
+		prepared++
+	}
+	require.Greater(t, prepared, 5)
 }
 
 // additive matches a statement that no older reader notices.

@@ -162,7 +162,7 @@ var advices = map[string]advice{
 	handler.HeaderTooLarge: {
 		Means: "The request line and the header fields are longer than 16 KiB together.",
 		Do: []string{
-			"Send fewer or shorter fields; the service reads Authorization and Traceparent alone.",
+			"Send fewer or shorter fields; the service reads Authorization, Idempotency-Key and Traceparent. Keep Idempotency-Key: it is what keeps a retry from being charged again.",
 		},
 		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
@@ -176,7 +176,7 @@ var advices = map[string]advice{
 		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},
 	handler.InvalidAPIKey: {
-		Means: "The key is not one of ours, has a typing error, or was revoked. These are not told apart, so that nobody can learn which keys once existed.",
+		Means: "The key is not one of ours, has a typing error, has expired, or was revoked. These are not told apart, so that nobody can learn which keys once existed.",
 		Do: []string{
 			"Copy the key again, whole: it begins with reg_live_ and has 47 characters.",
 			"Check in the dashboard whether it is still active, and create a new one if not.",
@@ -263,10 +263,11 @@ var advices = map[string]advice{
 		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: "Yes, under another Idempotency-Key, or after 10 minutes.",
 	},
 	charge.RateLimitExceeded: {
-		Means: "The account has used up its requests of this minute, over all its keys; with the sandbox key, your address has. A refused request does not count again.",
+		Means: "The account has used up its requests of this minute, over all its keys, or the key those that its owner allows it; with the sandbox key, your address has. A refused request does not count again.",
 		Do: []string{
 			"Wait for the seconds in Retry-After, then go on.",
 			"Spread calls by RateLimit-Remaining and RateLimit-Reset to stay below the limit.",
+			"RateLimit-Limit says how many a minute there are. A key may have fewer than its account: its owner can raise that.",
 			"A larger plan has a higher rate: 60, 300 or 1,200 a minute.",
 		},
 		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
@@ -320,7 +321,7 @@ var advices = map[string]advice{
 		Call: "/v1/companies/U72900ZZ2015PTC000001", Retry: retryAfter,
 	},
 	handler.Overloaded: {
-		Means: "This node is answering as many requests as it can. Your request was refused before any work was done, and nothing was charged.",
+		Means: "This node is answering as many requests as it can, or as many as are the share of your key or your address while others want theirs. Your request was refused before any work was done, and nothing was charged.",
 		Do: []string{
 			"Try again after the seconds in Retry-After.",
 			"Make fewer calls at the same time.",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/ident"
 	"regedge/host/reference"
 	"regedge/internal/testkit"
 )
@@ -53,6 +54,33 @@ func TestProgramsOfTheGuidesRun(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(files), ran, "each program is run")
+}
+
+// TestAProgramNamesTheSandboxKeyOnce, where it calls: a function that takes a key uses the one that it is given.
+func TestAProgramNamesTheSandboxKeyOnce(t *testing.T) {
+	for name := range prints {
+		programs, err := reference.Programs("http://localhost", name)
+		require.NoError(t, err)
+		for _, program := range programs {
+			require.LessOrEqual(t, strings.Count(program.Code, ident.SandboxKey), 1, "%s in %s", name, program.Language)
+		}
+	}
+}
+
+// TestTheChangelogNamesWhatTheContractDoes compares the codes of each version.
+func TestTheChangelogNamesWhatTheContractDoes(t *testing.T) {
+	contract, err := os.ReadFile("../../docs/contract.md")
+	require.NoError(t, err)
+	changes, err := os.ReadFile("guides/changelog.html")
+	require.NoError(t, err)
+	_, versions, found := strings.Cut(string(contract), "\n## Versions\n")
+	require.True(t, found)
+	versions, _, _ = strings.Cut(versions, "\n## ")
+	codes := regexp.MustCompile("`([a-z]+(?:_[a-z]+)+)`").FindAllStringSubmatch(versions, -1)
+	require.Greater(t, len(codes), 5)
+	for _, code := range codes {
+		require.Contains(t, string(changes), "<code>"+code[1]+"</code>")
+	}
 }
 
 // TestSamplesOfTheReferenceRun runs the samples of every call as the page shows them.

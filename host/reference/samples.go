@@ -201,9 +201,9 @@ console.log({javaScriptPrint});
 // libraries are the client libraries: how programs import each, and the command that installs it beside a
 // copy of this project's clients, as a comment of its language.
 var libraries = map[string]struct{ imports, install string }{
-	"go":         {`"regedge/clients/go"`, "// go mod edit -replace regedge/clients/go=./clients/go && go get regedge/clients/go\n"},
-	"python":     {"from regedge import", "# pip install ./clients/python\n"},
-	"javascript": {`from "regedge"`, "// npm install --prefix ./clients/typescript && npm install ./clients/typescript\n"},
+	"go":         {`"regedge/clients/go"`, "// go mod edit -replace regedge/clients/go=./clients/go && go get regedge/clients/go\n// ./clients is a folder of the source of this service.\n"},
+	"python":     {"from regedge import", "# pip install ./clients/python\n# ./clients is a folder of the source of this service.\n"},
+	"javascript": {`from "regedge"`, "// npm install --prefix ./clients/typescript && npm install ./clients/typescript\n// ./clients is a folder of the source of this service.\n"},
 }
 
 // withInstall puts before a program the command that installs the client library, if it uses one.

@@ -28,7 +28,7 @@ func holding() (held answerFunc, begun chan struct{}, goOn func()) {
 
 // TestStreamsBeyondTheLimitAreRefusedAlone opens more streams than the settings of the server allow.
 func TestStreamsBeyondTheLimitAreRefusedAlone(t *testing.T) {
-	const limit = 100 // design.md, "HTTP/2"
+	const limit = 100 // as the settings of the server say
 	held, begun, goOn := holding()
 	r := startSecure(t, server.Config{Answerer: held, MaxInFlight: 10 * limit})
 	client := r.http2(t, "127.0.0.1", 1<<20)

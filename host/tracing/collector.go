@@ -19,7 +19,7 @@ const tracesPath = "v1/traces"
 const maxReply = 64 << 10
 
 // collector sends spans over HTTP. It is the client of the library's exporter: its own client over HTTP
-// brings gRPC with it (RATIONALE.md, "Traces").
+// brings gRPC with it.
 type collector struct {
 	address string
 	header  http.Header

@@ -8,7 +8,7 @@ import uuid
 
 def lookup(url, key, attempts=4):
     request = urllib.request.Request(url, headers={
-        "Authorization": f"Bearer {key}",
+        "Authorization": "Bearer " + key,
         "Idempotency-Key": str(uuid.uuid4()),
     })
     for attempt in range(attempts):
