@@ -24,6 +24,10 @@ func Execute() {
 	program := &Main{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ, Now: time.Now,
 	}
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends what does not end by the first, such as a read of a pipe that is silent
+	}()
 	code := program.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -210,3 +210,37 @@ func TestRejectsSayWhatIsThere(t *testing.T) {
 	require.NoError(t, report.WriteTable(&b))
 	require.Contains(t, b.String(), `line 2: Actve; docs/contract.md, "Statuses", lists those that are known`)
 }
+
+// TestALogThatWasLeftBehindIsNotTakenIn imports to the place of a registry that was removed without its log, which
+// a reader had kept.
+func TestALogThatWasLeftBehindIsNotTakenIn(t *testing.T) {
+	w := newFixture(t)
+	first, second := w.file(headerA+rowA), w.file(manyCompanies(300))
+	_, err := Run(t.Context(), w.config("2025-05-05", first))
+	require.NoError(t, err)
+	reader, err := schema.OpenFile(w.registry, true)
+	require.NoError(t, err)
+	defer reader.Close()
+	tx, err := reader.Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, tx.QueryRow("SELECT count(*) FROM company").Scan(&n))
+	_, err = Run(t.Context(), w.config("2025-06-06", second))
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback())
+	left, err := os.Stat(w.registry + "-wal")
+	require.NoError(t, err)
+	require.NotZero(t, left.Size(), "the reader kept the log from being emptied")
+	require.NoError(t, os.Remove(w.registry))
+
+	_, err = Run(t.Context(), w.config("2025-05-05", first))
+	require.NoError(t, err)
+	db, err := schema.OpenFile(w.registry, true)
+	require.NoError(t, err)
+	defer db.Close()
+	var state string
+	require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&state))
+	require.Equal(t, "ok", state)
+	require.NoError(t, db.QueryRow("SELECT count(*) FROM company").Scan(&n))
+	require.Equal(t, 1, n)
+}

@@ -230,6 +230,8 @@ func withHint(err error) error {
 		return nil
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: make room on the disk and run the same import again", err)
+	case errors.Is(err, sqlite3.IOERR):
+		return fmt.Errorf("%w: is the disk full, or broken (dmesg)? Then run the same import again", err)
 	case errors.Is(err, sqlite3.NOTADB):
 		return fmt.Errorf("%w: the registry is not a database: name another file", err)
 	case errors.Is(err, sqlite3.BUSY):

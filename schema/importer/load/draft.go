@@ -53,12 +53,20 @@ func (d *draft) take() error {
 	if err != nil || heldErr != nil || !os.SameFile(named, held) {
 		return sqlite3.BUSY
 	}
+	if err := removeBeside(d.path()); err != nil {
+		return err
+	}
+	return d.file.Truncate(0)
+}
+
+// removeBeside removes what SQLite keeps beside a database file.
+func removeBeside(path string) error {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
-		if err := os.Remove(d.path() + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return d.file.Truncate(0)
+	return nil
 }
 
 func (d *draft) path() string { return d.target + DraftSuffix }
@@ -70,9 +78,10 @@ const (
 	draftFinal  = `PRAGMA journal_mode=wal`
 )
 
-// publish makes the draft the registry, durably. The database must be closed.
+// publish makes the draft the registry, durably. The database must be closed. The log of a registry that was removed
+// without it goes first: whoever opened the new one would apply it.
 func (d *draft) publish() error {
-	err := d.file.Sync()
+	err := errors.Join(d.file.Sync(), removeBeside(d.target))
 	if err == nil {
 		err = os.Rename(d.path(), d.target)
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"strings"
 
 	"regedge/schema/importer/record"
@@ -74,7 +75,7 @@ func parseAddress(s string) address {
 		return a
 	}
 	line, pincode := cutPincode(s)
-	return address{line: joinLines(splitLines(line), ""), pincode: pincode}
+	return address{line: joinLines(splitLines(line)), pincode: pincode}
 }
 
 // parseCurrentAddress splits an address of the current export, without its "-India".
@@ -94,7 +95,7 @@ func parseCurrentAddress(s string) address {
 		parts = parts[:n-1]
 	}
 	for n := len(parts); n > 1; n = len(parts) {
-		city, pincode := cutPincode(strings.TrimSpace(parts[n-1]))
+		city, pincode := cutPincode(joinHalves(strings.TrimRight(parts[n-1], " .")))
 		parts = parts[:n-1]
 		if a.pincode.Kind == record.Null {
 			a.pincode = pincode
@@ -107,7 +108,7 @@ func parseCurrentAddress(s string) address {
 	if a.city.Kind == record.Null { // the only place that the address names
 		a.city = cleanValue(a.district)
 	}
-	a.line = joinLines(splitLines(strings.Join(parts, ",")), a.city.Text)
+	a.line = joinLines(splitLines(strings.Join(parts, ",")), a.city.Text, a.city.Text+a.pincode.Text)
 	return a
 }
 
@@ -143,7 +144,7 @@ func parseOlderAddress(s string) (a address, ok bool) {
 		body = body[:comma]
 	}
 	body = strings.TrimSuffix(body, "Unclassified")
-	a.line = joinLines(splitLines(body), "")
+	a.line = joinLines(splitLines(body))
 	return a, true
 }
 
@@ -163,12 +164,22 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// joinLines joins the lines, without a last one that only repeats the city.
-func joinLines(lines []string, city string) record.Value {
-	if n := len(lines); n > 0 && city != "" && squash(lines[n-1]) == squash(city) {
+// joinLines joins the lines, without a last one that only repeats the place in one of its forms.
+func joinLines(lines []string, place ...string) record.Value {
+	if n := len(lines); n > 0 && slices.ContainsFunc(place, func(p string) bool { return p != "" && squash(p) == squash(lines[n-1]) }) {
 		lines = lines[:n-1]
 	}
 	return record.TextOf(strings.Join(lines, ", "))
+}
+
+// joinHalves writes a pincode at the end of a place as one number, such as "Panaji 403 001".
+func joinHalves(place string) string {
+	place = strings.TrimSpace(place)
+	n := len(place) - 7
+	if n < 0 || n > 0 && isDigits(place[n-1:n]) || place[n+3] != ' ' && place[n+3] != '-' || !isDigits(place[n:n+3]) || !isDigits(place[n+4:]) {
+		return place
+	}
+	return place[:n+3] + place[n+4:]
 }
 
 // cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001" or "Delhi PIN:110001".

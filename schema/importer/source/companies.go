@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"regedge/handler/ident"
 	"regedge/schema/importer/record"
@@ -149,11 +150,17 @@ func (r *reading) refuse(reason, detail string) {
 
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
-	if v.Kind == record.Null {
+	switch {
+	case v.Kind == record.Null:
 		r.refuse(record.NoName, "")
+	case utf8.RuneCountInString(v.Text) > maxName:
+		r.refuse("name too long", "")
 	}
 	return v
 }
+
+// maxName is the most characters of a name. The longest real one has under 200; a search answers up to ten of them.
+const maxName = 1000
 
 func (r *reading) status(parse func(string) (string, error), s string) record.Value {
 	status, err := parse(s)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,35 @@ var monthNumbers = map[string]int{
 
 // dateReader parses the dates of one file.
 type dateReader struct {
-	asOf string // YYYY-MM-DD: dates with a two-digit year are not after it
+	asOf  string // YYYY-MM-DD: dates with a two-digit year are not after it
+	order *dateOrder
+}
+
+// dateOrder counts the dates with slashes that can only be read in one order. A nil one counts nothing.
+type dateOrder struct {
+	monthFirst, dayFirst int
+	example              string // of the day first
+}
+
+func (o *dateOrder) note(s string, month, day string) {
+	first, second := smallNumber(month), smallNumber(day)
+	switch {
+	case o == nil || first < 1 || second < 1 || first > 31 || second > 31:
+	case first <= 12 && second > 12:
+		o.monthFirst++
+	case first > 12 && second <= 12:
+		o.dayFirst++
+		o.example = s
+	}
+}
+
+// check fails for a file whose dates with slashes all have the day first: of those that can be read both ways, most would be
+// wrong.
+func (o *dateOrder) check() error {
+	if o.dayFirst == 0 || o.monthFirst > 0 {
+		return nil
+	}
+	return fmt.Errorf("its dates with slashes have the day first, as %q, but are read as month/day/year: write them as YYYY-MM-DD or DD-MM-YYYY", o.example)
 }
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
@@ -52,6 +81,9 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 		return record.Value{}, errDate
 	}
 	yearText, month, day := orderParts(sign, first, second, third)
+	if sign == "/" {
+		d.order.note(s, month, day)
+	}
 	return d.join(yearText, month, day, year)
 }
 

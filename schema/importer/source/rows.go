@@ -34,6 +34,7 @@ type row struct {
 type rowReader struct {
 	in        *bufio.Reader
 	separator byte     // between fields
+	columns   int      // of the header, 0 until it was read
 	line      int      // lines taken from in
 	queue     []line   // lines that were read ahead and are read again
 	fields    []string // reused by splitFields
@@ -60,7 +61,7 @@ func (r *rowReader) next() (row, error) {
 		if err != nil {
 			return row{line: first, raw: text}, err
 		}
-		if strings.Count(text, `"`)%2 != 0 {
+		if isOpen(text, r.separator) {
 			if text, err = r.joinQuoted(text); err != nil {
 				return row{line: first, raw: text}, err
 			}
@@ -73,8 +74,15 @@ func (r *rowReader) next() (row, error) {
 	}
 }
 
-// joinQuoted adds lines to a row until its quotes are closed. If they never are, the lines
-// after the first are queued, to be read as rows of their own.
+// hasColumns reports whether a row has a field for every column, and nothing after the last one.
+func (r *rowReader) hasColumns(text string) bool {
+	fields := splitFields(text, r.separator, nil)
+	return len(fields) >= r.columns &&
+		(r.columns == 0 || strings.TrimSpace(strings.Join(fields[r.columns:], "")) == "")
+}
+
+// joinQuoted adds lines to a row until its quoted field is closed. If it never is, or the row has not the fields of the
+// header then, the quote was a stray one: the lines after the first are queued, to be read as rows of their own.
 func (r *rowReader) joinQuoted(first string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
@@ -84,9 +92,13 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 			break
 		}
 		text += "\n" + next
-		if strings.Count(next, `"`)%2 != 0 {
-			return text, nil
+		if isOpen(text, r.separator) {
+			continue
 		}
+		if !r.hasColumns(text) {
+			break
+		}
+		return text, nil
 	}
 	r.queue = append(ahead, r.queue...)
 	r.line = start
@@ -123,6 +135,30 @@ func (r *rowReader) readLine() (string, error) {
 		}
 		return string(bytes.TrimRight(part, "\r\n")), nil
 	}
+}
+
+// isOpen reports whether a row ends within a quoted field. A quote inside an unquoted field opens none.
+func isOpen(text string, separator byte) bool {
+	for strings.IndexByte(text, '"') >= 0 {
+		if body, quoted := strings.CutPrefix(text, `"`); quoted {
+			for {
+				_, rest, closed := strings.Cut(body, `"`)
+				if !closed {
+					return true
+				}
+				if body, closed = strings.CutPrefix(rest, `"`); !closed {
+					break
+				}
+			}
+			text = body
+		}
+		_, rest, more := strings.Cut(text, string(separator))
+		if !more {
+			return false
+		}
+		text = rest
+	}
+	return false
 }
 
 // splitFields appends the fields of a row to fields. A quoted field loses its quotes; a

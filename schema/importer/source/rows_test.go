@@ -57,6 +57,26 @@ func TestStrayQuoteCostsOneRow(t *testing.T) {
 	}
 }
 
+// TestAQuoteInAnUnquotedFieldOpensNone, such as of inches, nor does one that makes too long a row of several.
+func TestAQuoteInAnUnquotedFieldOpensNone(t *testing.T) {
+	got := readRows(t, "a,b\n12\" PIPES,d\ne,f\n")
+	require.Equal(t, []readRow{{1, []string{"a", "b"}, ""}, {2, []string{`12" PIPES`, "d"}, ""}, {3, []string{"e", "f"}, ""}}, got)
+
+	rows := newRowReader(strings.NewReader("a,\"b\nc,d\n\"e,f\n\"g\nh\",i,\n"))
+	rows.columns = 2
+	_, err := rows.next()
+	require.ErrorIs(t, err, errOpenQuote, "both quotes together would take the row between them")
+	for _, want := range [][]string{{"c", "d"}, nil, {"g\nh", "i", ""}} {
+		r, err := rows.next()
+		if want == nil {
+			require.ErrorIs(t, err, errOpenQuote)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, r.fields)
+	}
+}
+
 func TestStrayQuoteAtTheEnd(t *testing.T) {
 	got := readRows(t, "a,b\nc,\"d\ne,f\n")
 	require.Equal(t, []readRow{{1, []string{"a", "b"}, ""}, {2, nil, errOpenQuote.Error()}, {3, []string{"e", "f"}, ""}}, got)

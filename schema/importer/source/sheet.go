@@ -38,7 +38,7 @@ const separators = ",;\t"
 // newSheet reads the header and recognises the separator and the format by it. A file without a row
 // after its header is an error: nobody means to import nothing.
 func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet, error) {
-	s := &sheet{rows: newRowReader(in), dates: dateReader{asOf}, out: out, offices: offices}
+	s := &sheet{rows: newRowReader(in), dates: dateReader{asOf, new(dateOrder)}, out: out, offices: offices}
 	first, err := s.rows.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errEmpty
@@ -53,7 +53,7 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 			s.header, s.format, s.places, err = header, format, places, unknown
 		}
 		if unknown == nil {
-			s.rows.separator = separator
+			s.rows.separator, s.rows.columns = separator, len(header)
 			break
 		}
 	}
@@ -83,7 +83,7 @@ func (s *sheet) run() error {
 		r, err := s.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return s.dates.order.check()
 		case errors.Is(err, errRowTooLong), errors.Is(err, errOpenQuote):
 			err = &rejection{err.Error(), ""}
 		case err != nil:

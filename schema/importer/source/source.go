@@ -125,7 +125,7 @@ func (s *File) Close() {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		s.closers[i]()
 	}
-	s.closers = nil
+	s.closers, s.text, s.sheet = nil, nil, nil
 }
 
 func (s *File) file(stdin io.Reader) (io.Reader, error) {
@@ -185,7 +185,7 @@ func (s *File) uncompress(in io.Reader) (*bufio.Reader, error) {
 // Read reads the file to its end. The caller closes it.
 func (s *File) Read(asOf string) error {
 	if s.sheet == nil {
-		d := &documents{in: newSplitter(s.text), dates: dateReader{asOf}, out: s.out}
+		d := &documents{in: newSplitter(s.text), dates: dateReader{asOf: asOf}, out: s.out}
 		if err := d.run(); err != nil {
 			return err
 		}

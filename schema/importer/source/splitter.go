@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -19,9 +20,13 @@ var (
 // splitter splits a stream of JSON objects: one per line, one after another, or the elements
 // of an array.
 type splitter struct {
-	in   *bufio.Reader
-	line int // of the byte that is read next, from 1
+	in    *bufio.Reader
+	line  int // of the byte that is read next, from 1
+	again int // how often a part was read again
 }
+
+// maxAgain bounds the parts that are read again after a document that was cut off, each of maxDocumentBytes at most.
+const maxAgain = 1000
 
 func newSplitter(in io.Reader) *splitter {
 	return &splitter{in: bufio.NewReaderSize(in, 256<<10), line: 1}
@@ -50,20 +55,38 @@ func (s *splitter) next() (text []byte, line int, err error) {
 	}
 }
 
+// resume goes back to the second line of a document that does not end, if another begins there: it costs its first
+// line then. It reports whether it did.
+func (s *splitter) resume(text []byte, line int) bool {
+	_, rest, _ := bytes.Cut(text, []byte("\n"))
+	if !bytes.HasPrefix(rest, []byte("{")) || s.again == maxAgain {
+		return false
+	}
+	s.again++
+	s.in, s.line = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(rest), s.in), 256<<10), line+1
+	return true
+}
+
 // object reads the rest of an object whose first brace was read.
 func (s *splitter) object() ([]byte, error) {
-	text := []byte{'{'}
+	text, line := []byte{'{'}, s.line
 	depth, quoted, escaped, long := 1, false, false, false
 	for depth > 0 {
 		c, err := s.read()
 		if err == io.EOF {
+			if !long {
+				s.resume(text, line)
+			}
 			return nil, errUnended
 		}
 		if err != nil {
 			return nil, err
 		}
-		if long = long || len(text) >= maxDocumentBytes; !long {
+		if !long {
 			text = append(text, c)
+			if long = len(text) > maxDocumentBytes; long && s.resume(text, line) {
+				return nil, errUnended
+			}
 		}
 		switch {
 		case escaped:

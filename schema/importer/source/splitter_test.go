@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,26 @@ func TestDocumentsAreSplit(t *testing.T) {
 	require.Equal(t, []string{errStray.Error(), `{}`, errUnended.Error()}, split(t, "oops {}\n{}\n{\"a\":"))
 }
 
+// TestADocumentThatIsCutOffCostsItsLine where each has one.
+func TestADocumentThatIsCutOffCostsItsLine(t *testing.T) {
+	const good = "{\"a\":{\"b\":1}}"
+	for name, bad := range map[string]string{"cut": `{"a":{"b"`, "a quote too many": `{"a":{""b":1}}`, "a quote too few": `{"a":{b":1}}`, "a brace too few": `{"a":{"b":1}`} {
+		text := strings.Repeat(good+"\n", 3) + bad + "\n" + strings.Repeat(good+"\n", 200)
+		got := split(t, text)
+		require.GreaterOrEqual(t, len(got), 203, name)
+		require.Equal(t, []string{good, good, good}, got[:3], name)
+		require.Equal(t, slices.Repeat([]string{good}, 200), got[len(got)-200:], name)
+		if bad != `{"a":{""b":1}}` { // it ends by itself, and is found wrong afterwards
+			require.Equal(t, []string{errUnended.Error()}, got[3:len(got)-200], name)
+		}
+	}
+	long := strings.Repeat(good+"\n", maxDocumentBytes/len(good)+1000)
+	got := split(t, "{\"a\":\n"+long)
+	require.Equal(t, errUnended.Error(), got[0])
+	require.Len(t, got, 1+maxDocumentBytes/len(good)+1000)
+	require.Equal(t, []string{errUnended.Error()}, split(t, "{\"a\":[\n  {\"b\":1},\n  {\"b\":2}\n"), "what is within a document is none")
+}
+
 func TestLongDocumentCostsOnlyItself(t *testing.T) {
 	got := split(t, `{"a":"`+strings.Repeat("x", maxDocumentBytes)+`"}{"b":1}`)
 	require.Equal(t, []string{errTooBig.Error(), `{"b":1}`}, got)
@@ -71,7 +92,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 			return nil
 		})
-		d := &documents{in: newSplitter(strings.NewReader(text)), dates: dateReader{"2025-01-01"}, out: out}
+		d := &documents{in: newSplitter(strings.NewReader(text)), dates: dateReader{asOf: "2025-01-01"}, out: out}
 		require.NoError(t, d.run())
 		require.NoError(t, out.flush())
 		require.Equal(t, read, ended)

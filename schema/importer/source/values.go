@@ -136,14 +136,17 @@ func squash(s string) string {
 const maxCapital = 1 << 53
 
 // parseCapital reads an amount in rupees and truncates it to whole ones: "100000.00",
-// "1,00,000", "9.9E+9". No value is NULL.
+// "1,00,000", "9.9E+9", and with a decimal comma "100000,50". No value is NULL.
 func parseCapital(s string) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
 		return record.Value{}, nil
 	}
 	if strings.IndexByte(s, ',') >= 0 {
-		s = strings.ReplaceAll(s, ",", "")
+		var ok bool
+		if s, ok = withoutCommas(s); !ok {
+			return record.Value{}, errCapital
+		}
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	if isDigits(whole) && (fraction == "" || isDigits(fraction)) {
@@ -161,6 +164,26 @@ func parseCapital(s string) (record.Value, error) {
 		return record.Value{}, errCapital
 	}
 	return record.NumberOf(int64(math.Trunc(f))), nil
+}
+
+// withoutCommas reads the commas of a number: between groups of two or three digits, the last of three, or one as the
+// decimal mark. It reports false for any other, which could be either.
+func withoutCommas(s string) (string, bool) {
+	whole, fraction, dotted := strings.Cut(s, ".")
+	groups := strings.Split(whole, ",")
+	grouped := len(groups[0]) <= 3 && len(groups[len(groups)-1]) == 3
+	for i, group := range groups {
+		grouped = grouped && isDigits(group) && (i == 0 || len(group) == 2 || len(group) == 3)
+	}
+	switch {
+	case grouped && dotted:
+		return strings.Join(groups, "") + "." + fraction, true
+	case grouped:
+		return strings.Join(groups, ""), true
+	case dotted || len(groups) != 2 || isDigits(groups[1]) && len(groups[1]) >= 3:
+		return "", false
+	}
+	return groups[0] + "." + groups[1], true
 }
 
 func isDigits(s string) bool {

@@ -46,6 +46,33 @@ func TestDatesOfEveryExport(t *testing.T) {
 	}
 }
 
+// TestAFileWithTheDayFirstIsRefused, since its dates up to the twelfth would be wrong.
+func TestAFileWithTheDayFirstIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		dates   []string
+		refused bool
+	}{
+		"the day first":     {[]string{"2/1/2020", "25/12/2020", "31-12-2020"}, true},
+		"the month first":   {[]string{"2/1/2020", "12/25/2020"}, false},
+		"both":              {[]string{"25/12/2020", "12/25/2020"}, false},
+		"none can tell":     {[]string{"2/1/2020", "2020/12/25"}, false},
+		"no slashes":        {[]string{"25-12-2020", "25.12.2020"}, false},
+		"what is no date":   {[]string{"40/12/2020", "25/x/2020", "0/0/2020"}, false},
+		"nothing was given": {nil, false},
+	} {
+		d := dateReader{asOf: "2025-01-01", order: new(dateOrder)}
+		for _, s := range c.dates {
+			_, _ = d.parse(s, 0)
+		}
+		if err := d.order.check(); c.refused {
+			require.ErrorContains(t, err, `"25/12/2020"`, name)
+			require.ErrorContains(t, err, "write them as YYYY-MM-DD", name)
+		} else {
+			require.NoError(t, err, name)
+		}
+	}
+}
+
 func TestTwoDigitYearFollowsTheIdentifier(t *testing.T) {
 	d := dateReader{asOf: "2021-03-31"}
 	got, err := d.parse("13-01-13", 1913)
@@ -75,6 +102,7 @@ func TestCapitalIsWholeRupees(t *testing.T) {
 	for in, want := range map[string]int64{
 		"100000.00": 100000, "989630.99": 989630, "0": 0, "0.00": 0, "9.9E+9": 9_900_000_000, "1.5e3": 1500,
 		"1,00,000": 100000, " 5 ": 5, "9007199254740992": 1 << 53, "12.": 12,
+		"1,00,00,000.50": 10000000, "100,000": 100000, "100000,50": 100000, "100000,5": 100000, "1,5E+6": 1500000, "0,5": 0,
 	} {
 		got, err := parseCapital(in)
 		require.NoError(t, err, in)
@@ -85,7 +113,8 @@ func TestCapitalIsWholeRupees(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, record.Value{}, got)
 	}
-	for _, in := range []string{"-5", "1e99", "Rs 5", "1.2.3", "0x10", "Inf", "9007199254740993", "99999999999999999999", "५"} {
+	for _, in := range []string{"-5", "1e99", "Rs 5", "1.2.3", "0x10", "Inf", "9007199254740993", "99999999999999999999", "५",
+		"1000,000", "1,0000", "1,00,00", "1,,000", ",000", "1,000,", "100000,500", "1,2.5", "1.000,50"} {
 		_, err := parseCapital(in)
 		require.ErrorIs(t, err, errCapital, in)
 	}
