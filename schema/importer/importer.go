@@ -154,7 +154,7 @@ func (r *run) inspect() error {
 			}
 		}
 		err := r.open(i)
-		if s.Name != source.Stdin {
+		if !s.Once {
 			s.Close()
 		}
 		if err == nil && i < len(r.config.Pincodes) && s.Format != source.PincodeFormat {

@@ -207,7 +207,7 @@ func (k *intake) next(ctx context.Context) (ordered, bool, error) {
 func (r *run) read(i int) error {
 	s := r.sources[i]
 	defer s.Close()
-	if s.Name != source.Stdin {
+	if !s.Once {
 		if err := r.open(i); err != nil {
 			return err
 		}

@@ -40,6 +40,8 @@ type File struct {
 	Size     int64 // bytes as stored, 0 when not known
 	Format   *format
 	consumed atomic.Int64
+	// Once is set by Open for what can be opened only once: standard input, or a pipe.
+	Once bool
 
 	closers []func()
 	text    *bufio.Reader // uncompressed, without a byte order mark
@@ -129,7 +131,7 @@ func (s *File) Close() {
 }
 
 func (s *File) file(stdin io.Reader) (io.Reader, error) {
-	if s.Name == Stdin {
+	if s.Once = s.Name == Stdin; s.Once {
 		if stdin == nil {
 			return nil, errEmpty
 		}
@@ -151,7 +153,7 @@ func (s *File) file(stdin io.Reader) (io.Reader, error) {
 	if info.IsDir() {
 		return nil, errDirectory
 	}
-	s.Size = info.Size()
+	s.Size, s.Once = info.Size(), !info.Mode().IsRegular()
 	return f, nil
 }
 
