@@ -73,9 +73,14 @@ func validFormToken(secret, token string) bool {
 }
 
 func formMAC(secret, number string) string {
+	return base64.RawURLEncoding.EncodeToString(macOf(secret, "form "+number))
+}
+
+// macOf derives 32 bytes, which only who knows the secret of the cookie can, from a text that says what for.
+func macOf(secret, text string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte("form " + number))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
 }
 
 // The cookies of a session, and of a browser that is not signed in, for its forms. The third one is the

@@ -133,7 +133,8 @@ func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
 }
 
 func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook notice.Target, renew bool) (answer, error) {
-	secret, taken := webhook.NewSecret(), false
+	// The secret is of the form: sent twice, the form sets it once, and shows it each time.
+	secret, taken := webhook.Secret([24]byte(macOf(v.secret, "webhook "+v.field("token")))), false
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) (err error) {
 		taken, err = notice.SetWebhook(ctx, tx, now, hook, secret, renew)
 		return err

@@ -52,6 +52,13 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	require.Contains(t, b.get("/activity").text(), "set webhook")
 	require.NotContains(t, b.seen.text(), "path-of-acme", "a path may be a secret")
 	require.NotContains(t, b.seen.text(), secret[1])
+	b.get("/settings/webhook")
+	renew := b.form()
+	first := hookSecret.FindStringSubmatch(b.do(http.MethodPost, "/settings/webhook/secret", renew).text())
+	require.NotNil(t, first, b.seen.body)
+	require.NotEqual(t, secret[1], first[1])
+	require.Equal(t, first, hookSecret.FindStringSubmatch(b.do(http.MethodPost, "/settings/webhook/secret", renew).text()), "a form that is sent twice changes once")
+	secret = first
 	require.Contains(t, b.setWebhook(receiver.URL+"/new", "600").text(), "The webhook is saved.")
 	require.NotContains(t, b.seen.text(), "whsec_", "the secret stays")
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
@@ -71,10 +70,8 @@ func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outc
 // SecretPrefix begins a secret, as Standard Webhooks write it; 24 random bytes in base64 follow.
 const SecretPrefix = "whsec_"
 
-// NewSecret makes a secret for signatures.
-func NewSecret() string {
-	var random [24]byte
-	rand.Read(random[:])
+// Secret writes 24 random bytes as a secret for signatures.
+func Secret(random [24]byte) string {
 	return SecretPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
 

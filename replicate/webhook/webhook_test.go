@@ -79,7 +79,7 @@ type office struct {
 }
 
 func newOffice(t *testing.T, config Config) *office {
-	o := &office{secret: NewSecret()}
+	o := &office{secret: Secret([24]byte{1})}
 	config.Now = func() time.Time { return o.Now }
 	o.Office = noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: New(config)})
 	return o
