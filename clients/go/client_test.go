@@ -114,6 +114,9 @@ func TestWhatARetryCannotMendIsReturnedAtOnce(t *testing.T) {
 			if answered.RequestID != "01ID" || answered.Detail != "D" || !strings.HasSuffix(answered.Type, string(name)) {
 				t.Errorf("got %+v, want the problem's fields", answered)
 			}
+			if want := map[Code]time.Duration{MonthlyVolumeExceeded: 24 * time.Hour}[name]; answered.RetryAfter != want {
+				t.Errorf("RetryAfter: got %s, want %s", answered.RetryAfter, want)
+			}
 		})
 	}
 }
@@ -205,6 +208,7 @@ func TestSuggestions(t *testing.T) {
 		`"TATA MOTORS", "TATA \"X\" \\ LTD"`: {"TATA MOTORS", `TATA "X" \ LTD`},
 		`"%E0%A4%86 50%"`:                    {"%E0%A4%86 50%"}, // not percent-encoded: kept as it is
 		`"%E0%A4%86 50%25"`:                  {"आ 50%"},
+		`"A+B LTD"`:                          {"A+B LTD"},
 		`"open`:                              nil,
 		`token`:                              nil,
 		`"a" "b"`:                            nil,
@@ -236,6 +240,58 @@ func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
 			t.Errorf("%q: got %s, want %s", value, got, want)
+		}
+	}
+}
+
+func TestAPauseOfMaxWaitIsWaitedFor(t *testing.T) {
+	for asked, attempts := range map[string]int{"30": 2, "31": 1} {
+		s := serve(t, problem(429, RateLimitExceeded, "Retry-After", asked), found)
+		c, pauses := s.client(t, Config{MaxWait: 30 * time.Second})
+		if _, err := c.Company(context.Background(), "x"); len(s.keys) != attempts || (err == nil) != (attempts == 2) {
+			t.Errorf("Retry-After %s: %d attempts (%v, pauses %v), want %d", asked, len(s.keys), err, *pauses, attempts)
+		}
+	}
+}
+
+func TestAnAnswerThatIsTooLongIsNone(t *testing.T) {
+	for size, want := range map[int]bool{maxBody: true, maxBody + 1: false} {
+		s := serve(t, func(w http.ResponseWriter) { io.WriteString(w, company+strings.Repeat(" ", size-len(company))) })
+		c, _ := s.client(t, Config{MaxRetries: -1})
+		_, err := c.Company(context.Background(), "x")
+		var unanswered *UnansweredError
+		if (err == nil) != want || err != nil && !errors.As(err, &unanswered) {
+			t.Errorf("%d bytes: got %v", size, err)
+		}
+	}
+}
+
+// TestSuggestionsOfSeveralLines: a proxy may divide a list (RFC 9110, section 5.3).
+func TestSuggestionsOfSeveralLines(t *testing.T) {
+	got := suggestions(http.Header{"Search-Suggestion": {`"TATA MOTORS"`, `"TATA STEEL", "TATA POWER"`}})
+	if want := []string{"TATA MOTORS", "TATA STEEL", "TATA POWER"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHeadersOfTheConfigurationReplaceNoneOfTheCall(t *testing.T) {
+	var got http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		found(w)
+	}))
+	defer server.Close()
+	header := http.Header{"Traceparent": {"00-trace"}, "Authorization": {"Bearer other"}, "Idempotency-Key": {"other"}}
+	c, err := New(Config{BaseURL: server.URL, APIKey: "mine", Header: header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Company(context.Background(), "x", WithIdempotencyKey("own")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"Traceparent": "00-trace", "Authorization": "Bearer mine", "Idempotency-Key": "own", "User-Agent": "regedge-go/" + Version} {
+		if got.Get(name) != want {
+			t.Errorf("%s: got %q, want %q", name, got.Get(name), want)
 		}
 	}
 }

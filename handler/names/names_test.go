@@ -54,6 +54,8 @@ func TestNameForms(t *testing.T) {
 		{"J.U.D. CEMENTS LTD", "jud cements limited"},
 		{"S B REFINERIES & CHEMICALS", "sb refineries and chemicals"},
 		{"ALLEN'S CAFE", "allens cafe"},
+		{"ALLEN\u2019S CAFE", "allens cafe"},
+		{"क्\u200dष श्\u200cरी", "क्ष श्री"},
 		{"CAFÉ ÆON STRAßE", "cafe aeon strasse"},
 		{"ŚRĪ KṚṢṆA FOODS", "sri krsna foods"},
 		{"s\u0301ri\u0304 kr\u0323s\u0323n\u0323a foods", "sri krsna foods"},

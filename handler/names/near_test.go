@@ -105,6 +105,7 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"peer networks himachal pradesh shimla":     "",
 		"a very old tribe of humans":                "",
 		"srinagar jammu networks":                   "",
+		"old gren tourism consultancy":              "",
 	} {
 		s := NewSuggestions(Query(query))
 		for _, label := range []string{

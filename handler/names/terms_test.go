@@ -65,6 +65,7 @@ func FuzzTerms(f *testing.F) {
 		{"UNITED PRIVATE LIMITED", "ated"}, {"PRIVATEERS PRIVATE LIMITED", "private"}, {"A PRIVATE LIMITED", "a private l"},
 		{"भारत स्टील", "रत स्"}, {"LIMITED L PRIVATE LIMITED", "limited l"}, {"A B", "ab"}, {"ABCभ", "abc"}, {"XABC", "abc"}, {"भारत", "ारत"}, {"X", ""}, {"A OPC PRIVATE LIMITED", "a opc"}, {"A LIMITED PRIVATE LIMITED", "a limited"}, {"A PRIVATE LLP", "a private"}, {"TATA STEEL LIMITED", "tata steel"}, {"TE LIMITED LI", "te li"},
 		{"SAMSUN CERAMIC INDIA", "samsun ceramics"}, {"A PRIVATELY LIMITED", "privates a"}, {"J AND K BIO FUELS", "jk bio fuel"}, {"UNLIMITEDS", "unlimited"},
+		{"AND BY CO DE EL FA GO HA IN JO KA LA MA NA OX PA QUICK", "and quick"}, // as far apart as pairs reach
 		{strings.Repeat("telimite", 7) + " PRIVATE LIMITED", strings.Repeat("telimite", 7) + " privatel"},
 	} {
 		f.Add(s[0], s[1])
@@ -129,4 +130,12 @@ func hasWords(name, query string) bool {
 	}
 	_, last := CutLast(query)
 	return strings.Contains(" "+name, " "+last)
+}
+
+func TestForgivenWordsAreSingular(t *testing.T) {
+	for word, want := range map[string]string{
+		"ceramics": "ceramic", "industries": "industr", "industry": "industr", "boxes": "box", "glass": "glass", "business": "business", "gas": "gas", "buses": "bus",
+	} {
+		require.Equal(t, want, singular(word))
+	}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"crypto/tls"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -94,4 +96,44 @@ func TestTheEndsOfTokensAreShown(t *testing.T) {
 	got = gathered(t, tokens.ends())
 	require.Len(t, got, 1)
 	require.InDelta(t, (30 * aDay).Seconds(), got["access"], 5)
+}
+
+// TestATokenWithoutAnEndStays: the writer passes on tokens that end, to replace others that do.
+func TestATokenWithoutAnEndStays(t *testing.T) {
+	made, err := pki.Create(t.TempDir(), time.Now)
+	require.NoError(t, err)
+	token := func(life time.Duration) string {
+		text, err := made.Token("access", pki.ReadOnly, life)
+		require.NoError(t, err)
+		return text
+	}
+	for _, c := range []struct {
+		has, given string
+		taken      bool
+	}{{token(0), token(aDay), false}, {"", token(aDay), false}, {token(2 * aDay), token(aDay), false}, {token(aDay), token(0), false}, {token(aDay), token(2 * aDay), true}} {
+		held := libsql.NewToken(c.has)
+		tokens := &readTokens{map[string]*libsql.Token{"access": held}, time.Now, slog.New(slog.DiscardHandler)}
+		tokens.renew("access", c.given)
+		tokens.renew("registry", c.given)
+		require.Equal(t, c.taken, held.String() == c.given)
+	}
+}
+
+func TestTheFirstEndOfAChainIsShown(t *testing.T) {
+	at := time.Now()
+	now := func() time.Time { return at }
+	var chain tls.Certificate
+	for range 2 {
+		made, err := pki.Create(t.TempDir(), now)
+		require.NoError(t, err)
+		cert, key, err := made.Certificate("edge", "127.0.0.1")
+		require.NoError(t, err)
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		require.NoError(t, err)
+		chain.Certificate = append(chain.Certificate, pair.Certificate...)
+		at = at.Add(-100 * aDay)
+	}
+	at = time.Now()
+	config := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &chain, nil }}
+	require.InDelta(t, (630 * aDay).Seconds(), gathered(t, servedEnds(config, "edge.crt", now))["edge.crt"], 60)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,3 +85,18 @@ func (errLocked) Error() string { return "SQLite error: database is locked" }
 type errMissing struct{}
 
 func (errMissing) Error() string { return "SQLite error: no such table: heartbeat" }
+
+// TestAHeartbeatNeverGoesBack with the writer's clock: edges would take the copy before for the newer one.
+func TestAHeartbeatNeverGoesBack(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	for _, c := range []struct{ clock, want int64 }{{1000, 1000}, {3000, 3000}, {2000, 3001}, {3001, 3002}, {9000, 9000}} {
+		_, err := db.Exec(putHeartbeat, c.clock)
+		require.NoError(t, err)
+		var beat int64
+		require.NoError(t, db.QueryRow("SELECT beat FROM heartbeat").Scan(&beat))
+		require.Equal(t, c.want, beat)
+	}
+}

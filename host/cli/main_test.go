@@ -281,3 +281,16 @@ func TestSeenTellsARestartFromNever(t *testing.T) {
 	require.Equal(t, "before the writer's start", seen(writer.Node{Epoch: 3}))
 	require.Equal(t, "2026-11-22T10:00:00Z", seen(writer.Node{Epoch: 3, Seen: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}))
 }
+
+// TestCookiesAreSecureBehindAProxyWithTLS: people reach the pages over TLS, though the writer does not speak it.
+func TestCookiesAreSecureBehindAProxyWithTLS(t *testing.T) {
+	for secure, flags := range map[bool][]string{true: {"--behind-tls"}, false: nil} {
+		c := startCentre(t, flags...)
+		response, err := http.Get(c.url() + "/sign-in")
+		require.NoError(t, err)
+		response.Body.Close()
+		require.Len(t, response.Cookies(), 1)
+		require.Equal(t, secure, response.Cookies()[0].Secure)
+		require.Equal(t, secure, strings.HasPrefix(response.Cookies()[0].Name, "__Host-"))
+	}
+}

@@ -79,10 +79,26 @@ func TestRenewedCertificateIsReloaded(t *testing.T) {
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 2, serialOf(t, config))
 
+	renewed, renewedKey := writeCertificate(t, t.TempDir(), 3)
+	copyFile(t, renewed, certFile)
+	require.NoError(t, os.Chtimes(certFile, now, now.Add(2*time.Second)))
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 2, serialOf(t, config), "the certificate is there before its key")
+	copyFile(t, renewedKey, keyFile)
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 3, serialOf(t, config), "it is tried again")
+
 	require.NoError(t, os.WriteFile(certFile, []byte("half a renewal"), 0o600))
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
 	now = now.Add(time.Minute)
-	require.EqualValues(t, 2, serialOf(t, config), "a broken renewal changes nothing")
+	require.EqualValues(t, 3, serialOf(t, config), "a broken renewal changes nothing")
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, content, 0o600))
 }
 
 // TestACertificateIsReloadedAmongHandshakes.

@@ -97,3 +97,24 @@ func TestAStopWaitsForRequestsInFlight(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestsLearnOfTheStop: those that wait for news, as an edge's sync does, end at once.
+func TestRequestsLearnOfTheStop(t *testing.T) {
+	begun := make(chan struct{})
+	address, log, stop := started(t, func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+	})
+	answered := make(chan error, 1)
+	go func() {
+		answer, err := http.Get("http://" + address)
+		if err == nil {
+			answer.Body.Close()
+		}
+		answered <- err
+	}()
+	<-begun
+	require.NoError(t, stop())
+	require.NoError(t, <-answered)
+	require.Empty(t, log.String())
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -45,4 +46,15 @@ func TestTheInitSystemIsTold(t *testing.T) {
 	}
 	close(drained)
 	require.NoError(t, <-ended)
+}
+
+// TestTheWatchdogIsToldInTime: within half of the time after which the init system ends the process.
+func TestTheWatchdogIsToldInTime(t *testing.T) {
+	const within = 4 * time.Second
+	t.Setenv("WATCHDOG_USEC", strconv.FormatInt(within.Microseconds(), 10))
+	began := time.Now()
+	due, stop := watchdog()
+	defer stop()
+	<-due
+	require.Less(t, time.Since(began), within)
 }

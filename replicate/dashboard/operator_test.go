@@ -76,8 +76,11 @@ func TestOperatorsInviteAndRemovePeople(t *testing.T) {
 	require.Contains(t, b.submit("/people", "/people", "email", "second@example.com").text(), "/invitations/")
 	p = b.submit("/people", "/people", "email", "owner@example.com")
 	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, "an owner is not made an operator")
+	again, err := w.client.Invite(t.Context(), "owner@example.com", account) // for a new password
+	require.NoError(t, err)
 	require.Contains(t, b.get("/people/2/remove").body, "owner@example.com")
 	require.Contains(t, b.post("/people/2/remove").text(), "can no longer sign in")
+	require.Equal(t, http.StatusNotFound, w.browser().get(writer.InvitationPath+again.Token).StatusCode, "nor comes back by an invitation")
 	require.Contains(t, invited.get("/").body, "<h1>Sign in</h1>", "and is signed out")
 	require.Equal(t, http.StatusUnprocessableEntity, invited.signIn("owner@example.com", password).StatusCode)
 	require.Equal(t, http.StatusNotFound, b.get("/people/1/remove").StatusCode, "nobody removes themselves")

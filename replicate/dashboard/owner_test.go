@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"regedge/handler/ident"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/syncproto"
+	"regedge/replicate/metering/writer"
 )
 
 func TestAnOwnerAcceptsAnInvitationAndSignsInAgain(t *testing.T) {
@@ -124,6 +126,12 @@ func TestAKeyIsMadeWithLimits(t *testing.T) {
 	require.Equal(t, []any{"job", int64(7), int64(50), []string{"192.0.2.0/24", "2001:db8::7/128"}}, []any{k.Name, k.PerMinute, k.MonthlyCredits, k.Allowed})
 	require.Equal(t, w.clock().AddDate(0, 0, 30), *k.Expires)
 	require.Contains(t, b.get("/activity").text(), "7 a minute, 50 credits a month, from 192.0.2.9/24 2001:db8::7")
+	plans, err := w.client.Plans(t.Context())
+	require.NoError(t, err)
+	most := plans[slices.IndexFunc(plans, func(p writer.Plan) bool { return p.ID == "growth" })].PerMinute
+	for asked, status := range map[int64]int{most: http.StatusOK, most + 1: http.StatusUnprocessableEntity} {
+		require.Equal(t, status, b.submit("/keys", "/keys", "name", "job", "days", "30", "per-minute", fmt.Sprint(asked)).StatusCode, asked)
+	}
 }
 
 func TestAKeyFormThatIsRefusedKeepsWhatWasTyped(t *testing.T) {

@@ -296,3 +296,17 @@ func TestAPasswordOfAnotherCostIsHashedAnew(t *testing.T) {
 	w.exec(`UPDATE user SET password = 'broken'`)
 	require.Equal(t, http.StatusInternalServerError, w.browser().signIn("owner@example.com", password).StatusCode)
 }
+
+// TestTheBrowsersUsedLastAreKnown: of more than 20 the one that was used longest ago goes.
+func TestTheBrowsersUsedLastAreKnown(t *testing.T) {
+	w := newWorld(t)
+	w.owner("Acme", 0)
+	w.exec(`DELETE FROM device`)
+	for i := range 20 {
+		w.exec(`INSERT INTO device (hash, user, seen_at) SELECT ?, id, ? FROM user`, []byte{byte(i)}, w.clock().Add(-time.Hour).UnixMilli()+int64(i))
+	}
+	w.browser().requireIn("acme@example.com")
+	require.Equal(t, 20, w.count(`SELECT count(*) FROM device`))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM device WHERE seen_at = ?`, w.clock().UnixMilli()), "the one that was used just now")
+	require.Zero(t, w.count(`SELECT count(*) FROM device WHERE hash = x'00'`))
+}

@@ -237,3 +237,20 @@ func TestAnInvitationResetsTwoFactorOnlyWhenItSaysSo(t *testing.T) {
 	require.Contains(t, p.text(), "can no longer sign in")
 	require.Zero(t, w.count(`SELECT count(*) FROM two_factor`), "it goes with its person")
 }
+
+// TestGuessingTheCodeThatSwitchesOffIsBounded as at the sign-in, for who has the password and a stolen session:
+// each guess is from an address of its own, in a browser that is not known.
+func TestGuessingTheCodeThatSwitchesOffIsBounded(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	a := b.enrol()
+	w.exec(`DELETE FROM device`)
+	off := func(from int, code string) string {
+		b.address = fmt.Sprint("203.0.113.", from)
+		return b.submit("/settings", "/settings/two-factor/off", "current", password, "code", code).text()
+	}
+	for i := range 10 {
+		require.Contains(t, off(i, "000000"), "This code is wrong")
+	}
+	require.Contains(t, off(10, a.code(0)), "There were too many attempts", "even with the right one")
+}

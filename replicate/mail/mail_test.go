@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -386,4 +387,56 @@ func TestWhatEachMessageSays(t *testing.T) {
 		require.Contains(t, text, want[2])
 		require.Contains(t, text, "\n\nhttps://dashboard.example"+want[3]+"\n\nAccount: Acme (number 1)\n")
 	}
+}
+
+// TestAServerThatClosesIsAskedNoMore: after 421 the other messages wait for the next connection, without an attempt.
+func TestAServerThatClosesIsAskedNoMore(t *testing.T) {
+	o := newOffice(t, mailtest.Options{})
+	o.SetMail(2, 0)
+	o.server.Behave(func(at mailtest.Stage, _ *smtp.Conn) error {
+		if at == mailtest.From {
+			return &smtp.SMTPError{Code: 421, Message: "closing"}
+		}
+		return nil
+	})
+	require.NoError(t, o.Test(o.Mail(2)))
+	o.test()
+	require.Equal(t, 1, o.send())
+	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE attempts = 0 AND last = ''`))
+	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE attempts = 1 AND last = 'the mail server answered 421'`))
+}
+
+func TestAFailureIsLoggedAgainAfterASuccess(t *testing.T) {
+	o := newOffice(t, mailtest.Options{})
+	logged := func() int { return strings.Count(o.log.String(), "can't be sent") }
+	for failures := range 2 {
+		o.server.Stop()
+		o.test()
+		o.send()
+		require.Equal(t, failures+1, logged())
+		o.server.Start()
+		o.Now = *o.last().Next
+		require.Equal(t, 1, o.send())
+	}
+}
+
+// TestTheEndOfTheWriterEndsAConnection, as the end of the batch's time does, whatever the server is waited for.
+func TestTheEndOfTheWriterEndsAConnection(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	o := newOffice(t, mailtest.Options{})
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	o.server.Behave(func(at mailtest.Stage, _ *smtp.Conn) error {
+		if at == mailtest.Data {
+			end()
+			<-over
+		}
+		return nil
+	})
+	o.test()
+	began := time.Now()
+	_, err := o.Sender.Send(ctx, notice.Mail)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, time.Since(began), o.config.Limit/2)
+	require.Zero(t, o.last().Attempts)
 }

@@ -59,6 +59,17 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 	o.Exec(`UPDATE account SET spent = 51`)
 	require.Equal(t, []string{notice.LowBalance}, look())
 	require.Empty(t, look(), "once")
+	o.SetWebhook(1, "https://example.com/", 50, "")
+	o.SetMail(1, 50)
+	require.Empty(t, look(), "nor for another address")
+	o.Now = o.Now.Add(time.Second)
+	o.SetWebhook(1, "https://example.com", 60, "")
+	o.SetMail(1, 60)
+	require.Equal(t, []string{notice.LowBalance}, look(), "but for another threshold")
+	o.SetWebhook(1, "https://example.com", 50, "")
+	o.SetMail(1, 50)
+	o.Now = o.Now.Add(time.Second)
+	require.Len(t, look(), 1)
 	o.Exec(`UPDATE account SET bought = bought + 10`)
 	require.Empty(t, look())
 	o.Exec(`UPDATE account SET spent = 80`)
@@ -430,4 +441,46 @@ func TestWhatIsStoredOfATargetIsBounded(t *testing.T) {
 	}
 	require.NoError(t, o.Test(hook))
 	require.ErrorIs(t, o.Test(hook), notice.ErrFull)
+}
+
+// cutShort carries until the writer ends.
+type cutShort struct{ end context.CancelFunc }
+
+func (c cutShort) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
+	c.end()
+	return make([]notice.Outcome, len(list))
+}
+
+// TestAnAttemptThatIsCutShortIsNone: the writer ends while a notice is on its way.
+func TestAnAttemptThatIsCutShortIsNone(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	o := noticetest.New(t)
+	o.Configure(func(c *notice.Config) { // as a commit that was begun before
+		c.Commit = func(_ context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+			return o.Commit(t.Context(), change)
+		}
+	})
+	o.Open(notice.Way{Channel: notice.Mail, Carrier: cutShort{end}})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	_, err := o.Sender.Send(ctx, notice.Mail)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, o.Last(o.Mail(1)).Attempts)
+}
+
+func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: &taker{}})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.Equal(t, 1, o.Send(notice.Mail))
+	o.SetMail(1, 1000)
+	for _, c := range []struct {
+		pass time.Duration
+		want int
+	}{{notice.Kept - time.Millisecond, 1}, {time.Millisecond, 0}} {
+		o.Now = o.Now.Add(c.pass)
+		o.Exec(`UPDATE notice_target SET low_told = 0`) // there is something to tell
+		require.NoError(t, o.Sender.Look(t.Context()))
+		require.Equal(t, c.want, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test'`))
+	}
 }

@@ -245,3 +245,17 @@ func TestTheSenderRunsUntilItsContextEnds(t *testing.T) {
 	cancel()
 	require.NoError(t, <-done)
 }
+
+func TestACallHasADeadline(t *testing.T) {
+	over := make(chan struct{})
+	slow := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer slow.Close()
+	defer close(over)
+	pool := x509.NewCertPool()
+	pool.AddCert(slow.Certificate())
+	carrier := New(Config{Private: true, Trust: &tls.Config{RootCAs: pool}})
+	require.Equal(t, attemptLimit, carrier.client.Timeout)
+	carrier.client.Timeout = 100 * time.Millisecond
+	got := carrier.Carry(t.Context(), []notice.Notice{{ID: "a", URL: slow.URL, Secret: Secret([24]byte{1})}})
+	require.Equal(t, []notice.Outcome{{State: notice.Failed, Result: "no answer within 10 s"}}, got)
+}

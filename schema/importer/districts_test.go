@@ -20,6 +20,7 @@ func TestNamedDistrictsFillInForPincodes(t *testing.T) {
 	older := source{"2021-03-31", row("1 ROAD,TOWN,North Goa,Goa,000000-India")}
 	unknown := source{"2024-05-05", row("1 ROAD,TOWN,North Goa,Goa,403999-India")}
 	known := source{"2023-05-05", row("1 ROAD,TOWN,South Goa,Goa,403516-India")}
+	unnamed := source{"2025-05-05", row("1 ROAD,TOWN,Goa,403516-India")}
 	places := source{"2025-05-05", directory}
 	for name, c := range map[string]struct {
 		sources []source
@@ -30,6 +31,7 @@ func TestNamedDistrictsFillInForPincodes(t *testing.T) {
 		"an unknown pincode":          {[]source{unknown, older, places}, "North Goa"},
 		"a pincode of another source": {[]source{named, known, places}, "North Goa"},
 		"a newer unknown pincode":     {[]source{known, unknown, places}, "North Goa"},
+		"a newer one without a name":  {[]source{unnamed, older, places}, "North Goa"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var first map[string][]string

@@ -66,3 +66,13 @@ func TestBrokenDocumentsDoNotStopTheOthers(t *testing.T) {
 		"no companyData": 1, "not JSON": 1, "text between documents": 1, "document cut off": 1, "invalid CIN": 1, "invalid date": 1, "invalid DIN": 1,
 	}, f.Rejected)
 }
+
+func TestAnAddressThatIsNotActiveIsNotTaken(t *testing.T) {
+	for _, status := range []string{"No", "inactive", "In-active"} {
+		w := newFixture(t)
+		w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","llpStatus":"Active","MCAMDSCompanyAddress":[`+
+			`{"addressType":"Registered Address","streetAddress":"0 OLD ROAD","city":"DELHI","activeStatus":"`+status+`"},`+
+			`{"addressType":"Correspondence Address","streetAddress":"1 ROAD","city":"DELHI","activeStatus":"Yes"}]}}`)
+		require.Equal(t, "1 ROAD", w.row("SELECT address_line FROM llp"), status)
+	}
+}

@@ -135,6 +135,11 @@ func TestMonthlyLLPList(t *testing.T) {
 	require.Equal(t, "monthly LLP list", f.Format)
 	require.Equal(t, "ABD-0345|MADE-UP ADVISERS LLP|ACTIVE|2024-02-17|-|Business services|100000|Delhi|110001|5 Ring Road, New Delhi|-",
 		w.row(`SELECT llpin, llp_name, status, incorporation_date, main_division, business_activity, contribution, state, pincode, address_line, city FROM llp`))
+	for columns, want := range map[string]string{"Wholesale,Tea,Trade": "Tea", "Wholesale,,Trade": "Trade", "Wholesale,12,": "Wholesale", "51909,,": "-"} {
+		w := newFixture(t)
+		w.text("2025-05-05", "LLPIN,LLP Name,Founded,Status,Industrial Activity,Activity Description,Description\nAAA-0001,MADE-UP LLP,2/17/2024,Active,"+columns+"\n")
+		require.Equal(t, want, w.row("SELECT business_activity FROM llp"), columns)
+	}
 }
 
 func TestOurOwnFormats(t *testing.T) {
@@ -289,6 +294,11 @@ func TestLastUpdatedMovesOnlyWithChange(t *testing.T) {
 	require.Greater(t, third, second, "a new appointment")
 	w.text("2025-07-05", appointments)
 	require.Equal(t, third, stamp(), "an appointment that is held")
+
+	w.text("2025-07-05", "din,name,disqualified\n12,MADE-UP ASHA,\n")
+	ofDirector := w.row("SELECT last_updated FROM director")
+	w.text("2025-08-05", strings.Replace(appointments, "2020-01-01,,", "2020-01-01,2025-08-01,resigned", 1))
+	require.Greater(t, w.row("SELECT last_updated FROM director"), ofDirector, "an appointment that ceased is the director's as well")
 }
 
 func TestRowsThatDoNotFitAreRejected(t *testing.T) {
@@ -306,4 +316,14 @@ func TestRowsThatDoNotFitAreRejected(t *testing.T) {
 		"wrong number of fields": 2, record.NoName: 1, "unknown status": 1, "quote never closed": 1,
 	}, f.Rejected)
 	require.Contains(t, w.rejected(), ",8,quote never closed,")
+}
+
+// TestAStatusThatChangesMovesInTheSearch: companies that are not active come behind the others.
+func TestAStatusThatChangesMovesInTheSearch(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", headerA+rowA)
+	for _, c := range []struct{ asOf, status, inactive string }{{"2025-06-05", "Strike Off", "1"}, {"2025-07-05", "Active", "0"}} {
+		w.text(c.asOf, headerA+strings.ReplaceAll(rowA, "Active", c.status))
+		require.Equal(t, c.inactive, w.row("SELECT place >= 1 << 32 FROM search_name"), c.status)
+	}
 }

@@ -149,6 +149,7 @@ func TestWhatAnEarlierVersionLeftIsReleased(t *testing.T) {
 	require.NotEmpty(t, report.Release)
 	requireSame(t, want, w.content())
 	require.Equal(t, "1", w.row("SELECT count(*) FROM sqlite_schema WHERE name = 'appointment_by_director'"))
+	require.Equal(t, "0", w.row("SELECT count(*) FROM unreleased"), "else no push takes the file")
 }
 
 // TestARunWithNothingToKeepMakesNoRegistry since there is no release in it.

@@ -3,6 +3,7 @@ package search_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -67,6 +68,10 @@ func TestRefreshOfFewChanges(t *testing.T) {
 	r.Name += " AND SONS"
 	searchtest.Put(t, c, r, r, r)
 	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "another name")
+
+	r.Name = strings.ToLower(r.Name)
+	searchtest.Put(t, c, r)
+	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "the same name, spelt otherwise")
 
 	r.Status = "DISSOLVED"
 	searchtest.Put(t, c, r)
@@ -217,4 +222,18 @@ func BenchmarkRebuild(b *testing.B) {
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(records)), "ns/name")
+}
+
+func TestATermOf64NamesIsCommon(t *testing.T) {
+	c := searchtest.Open(t)
+	for i := range 64 {
+		name := fmt.Sprintf("COMMON W%d", i)
+		if i > 0 {
+			name += " RARER"
+		}
+		searchtest.Put(t, c, searchtest.Record{Value: fmt.Sprintf("U10000GJ2000PTC%06d", i), Name: name, Status: "ACTIVE"})
+	}
+	refresh(t, c)
+	require.Equal(t, []string{"64"}, texts(t, c, `SELECT names FROM search_common WHERE term = '"=common"'`))
+	require.Empty(t, texts(t, c, `SELECT names FROM search_common WHERE term = '"=rarer"'`))
 }

@@ -114,3 +114,20 @@ func TestTheWriterIsCheckedAgainstThisSQLite(t *testing.T) {
 	require.Equal(t, []string{search.CheckedSQLite}, linked, "SQLite changed: compare its ext/fts5/fts5_index.c "+
 		"with segment.go and install.go, run the tests of schema/search, then change CheckedSQLite")
 }
+
+// TestListsThatFTS5GivesASkipListHaveOne, by the lowest bit of the page in the table of first terms.
+func TestListsThatFTS5GivesASkipListHaveOne(t *testing.T) {
+	const pageBytes = 64
+	for count := 50; count < 500; count += 10 {
+		c := searchtest.Open(t)
+		require.NoError(t, c.Exec(fmt.Sprintf(`INSERT INTO search_index (search_index, rank) VALUES ('pgsz', %d)`, pageBytes)))
+		searchtest.Put(t, c, longLists(count)...)
+		require.True(t, refresh(t, c).Rebuilt)
+		require.NoError(t, c.Exec(twin))
+		require.NoError(t, c.Exec(fmt.Sprintf(`INSERT INTO temp.twin (twin, rank) VALUES ('pgsz', %d)`, pageBytes)))
+		putTwin(t, c)
+		require.NoError(t, c.Exec(`INSERT INTO temp.twin (twin) VALUES ('optimize')`))
+		const first = `SELECT hex(term) || ' ' || pgno FROM %s ORDER BY term`
+		require.Equal(t, texts(t, c, fmt.Sprintf(first, "temp.twin_idx")), texts(t, c, fmt.Sprintf(first, "search_index_idx")), count)
+	}
+}

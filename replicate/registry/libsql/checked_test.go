@@ -61,3 +61,23 @@ func TestAReplicaThatCountsAnewIsReadAgain(t *testing.T) {
 	require.ErrorIs(t, ask(100*time.Millisecond), context.DeadlineExceeded)
 	require.NoError(t, ask(time.Minute), "a new connection asks for nothing that was")
 }
+
+func TestANewTokenIsOfNewConnections(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	token := libsql.NewToken("first")
+	db, err := libsql.OpenRenewed(server.URL, token)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxIdleConns(0)
+	_, _ = db.ExecContext(t.Context(), "SELECT 1")
+	token.Set("second")
+	seen = nil
+	_, _ = db.ExecContext(t.Context(), "SELECT 1")
+	require.Contains(t, seen, "Bearer second")
+	require.NotContains(t, seen, "Bearer first")
+}

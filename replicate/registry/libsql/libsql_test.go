@@ -2,6 +2,8 @@ package libsql_test
 
 import (
 	"database/sql"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,5 +64,24 @@ func TestAnAddressThatIsNoURL(t *testing.T) {
 	for _, address := range []string{"registry.db", "ftp://127.0.0.1", "http://127.0.0.1?x=1"} {
 		_, err := libsql.Open(address, "")
 		require.ErrorContains(t, err, "open database "+address)
+	}
+}
+
+// TestErrorsOfTheDriverAreToldApart by the texts of sqld and of the gate. Only what is refused is not tried again.
+func TestErrorsOfTheDriverAreToldApart(t *testing.T) {
+	all := []error{libsql.ErrUnauthorized, libsql.ErrForwarded, libsql.ErrRefused}
+	for text, want := range map[string][]error{
+		"failed to execute SQL: SQLite error: UNIQUE constraint failed: t.id":                   {libsql.ErrRefused},
+		"failed to execute SQL: SQLite error: database is locked":                               nil,
+		"error code 401: Unauthorized":                                                          {libsql.ErrUnauthorized},
+		"error code 500: status: PermissionDenied, message: \"no\"":                             {libsql.ErrUnauthorized},
+		"error code 500: status: PermissionDenied, message: \"" + libsql.OnlyReplication + "\"": {libsql.ErrUnauthorized, libsql.ErrForwarded},
+		"connection refused": nil,
+	} {
+		explained := libsql.Explain(errors.New(text))
+		require.ErrorContains(t, explained, text)
+		for _, e := range all {
+			require.Equal(t, slices.Contains(want, e), errors.Is(explained, e), "%s: %v", text, e)
+		}
 	}
 }

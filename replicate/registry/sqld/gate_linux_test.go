@@ -56,3 +56,14 @@ func takeAlone(t *testing.T, address string) error {
 	defer unix.Close(socket)
 	return unix.Bind(socket, &unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())})
 }
+
+func TestTheCallsOfACertificateAreBounded(t *testing.T) {
+	g := &gate{calls: map[string]int{}}
+	for range callsAtOnce {
+		require.True(t, g.enter("1"))
+	}
+	require.False(t, g.enter("1"))
+	require.True(t, g.enter("2"), "each has its own")
+	g.leave("1")
+	require.True(t, g.enter("1"))
+}

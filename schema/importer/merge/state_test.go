@@ -3,6 +3,7 @@ package merge
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -115,4 +116,43 @@ func TestPartnershipIsTakenAsAWhole(t *testing.T) {
 	require.False(t, s.Merge(record.PartnerTable, left, "2023-01-01").Stored)
 	require.True(t, s.Merge(record.PartnerTable, left, "2024-01-01").Content, "a newer source ends it")
 	require.Equal(t, left, s.Values)
+}
+
+// TestAMergeOfNewRecordsDropsWhatTheStoreRejects: the index has what the table has.
+func TestAMergeOfNewRecordsDropsWhatTheStoreRejects(t *testing.T) {
+	entry := func(name, status string) record.Entry {
+		v := make([]record.Value, record.CompanyColumns)
+		v[record.CompanyName], v[record.CompanyStatus] = record.TextOf(name), record.TextOf(status)
+		return record.Entry{Record: record.New(record.CompanyTable, v, "U11111GA2020PTC000001")}
+	}
+	s := NewState(record.CompanyTable)
+	require.False(t, s.MergeNew([]record.Entry{entry("Z", "")}, "2025-01-01"))
+	require.True(t, s.MergeNew([]record.Entry{entry("Z", ""), entry("A", "ACTIVE")}, "2025-01-01"))
+	require.Equal(t, "A", s.Values[record.CompanyName].Text)
+}
+
+// TestRecordsOfOneKeyAreInOneBatch also where a batch is full: a table that was empty takes a key of the next
+// one for a new record.
+func TestRecordsOfOneKeyAreInOneBatch(t *testing.T) {
+	g := NewSorters(filepath.Join(t.TempDir(), "registry.db"))
+	defer g.Close()
+	add := func(n int) {
+		p := record.Entry{Record: record.New(record.DirectorTable, make([]record.Value, record.DirectorColumns), fmt.Sprintf("%08d", n))}
+		require.NoError(t, g.Add(&p))
+	}
+	for n := range record.BatchRecords {
+		add(n)
+	}
+	add(record.BatchRecords - 1)
+	add(record.BatchRecords)
+	sorted, err := g.Read([]*record.Table{record.DirectorTable})
+	require.NoError(t, err)
+	groups := ReadGroups(record.DirectorTable, sorted[0].Rows)
+	defer groups.Stop()
+	var sizes []int
+	for batch := range groups.Batches {
+		sizes = append(sizes, len(batch))
+	}
+	require.NoError(t, groups.Err())
+	require.Equal(t, []int{record.BatchRecords + 1, 1}, sizes)
 }
