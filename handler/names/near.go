@@ -143,7 +143,7 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 				continue
 			}
 			if cost := wordCost(s.both[i], word, false); cost < costAbsent {
-				costs[i], costs[i+1] = cost, min(costs[i+1], costSpelling)
+				costs[i], costs[i+1] = min(costs[i], cost), min(costs[i+1], costSpelling)
 			}
 		}
 	}

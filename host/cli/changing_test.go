@@ -188,6 +188,10 @@ func TestARepeatedCommandSaysTheSame(t *testing.T) {
 	require.Zero(t, code, said)
 	code, said = run(revoke...)
 	require.Zero(t, code, said)
+
+	suspend := start("account", "suspend", account, "--idempotency-key", "eeeeffffgggghhhh", "--writer", "http://127.0.0.1:1", "--token", operatorToken)
+	require.NotZero(t, suspend.halted(), "who could not be asked did not agree")
+	require.NotContains(t, suspend.stderr.String(), "trying again")
 }
 
 // TestAWriterThatIsNotThereIsToldAtOnce: nothing was sent, so nothing is uncertain.

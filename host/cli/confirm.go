@@ -32,7 +32,7 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 	}
 	asked, err := question(ctx, client)
 	switch {
-	case err != nil && c.IdempotencyKey != "":
+	case c.IdempotencyKey != "" && errors.Is(err, errGone):
 		return nil
 	case err != nil:
 		return c.explain(err)
@@ -51,6 +51,16 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 	return nil
 }
 
+// errGone is of a question about what is gone already.
+var errGone = errors.New("it is gone already")
+
+// gone is an error that says so in its own words.
+type gone struct{ error }
+
+func (gone) Is(target error) bool { return target == errGone }
+
+func (g gone) Unwrap() error { return g.error }
+
 // revokeQuestion says what revoking a key does.
 func revokeQuestion(id int64) func(context.Context, *writer.Client) (string, error) {
 	return func(ctx context.Context, w *writer.Client) (string, error) {
@@ -59,7 +69,7 @@ func revokeQuestion(id int64) func(context.Context, *writer.Client) (string, err
 			return "", err
 		}
 		if k.Revoked != nil {
-			return "", fmt.Errorf("key %d was revoked on %s", id, day(*k.Revoked))
+			return "", gone{fmt.Errorf("key %d was revoked on %s", id, day(*k.Revoked))}
 		}
 		a, err := w.Account(ctx, k.Account)
 		return fmt.Sprintf("Revoke key %d%s of account %d (%s) for ever? Calls with it get 401 within seconds; the account keeps %s.",
@@ -83,7 +93,7 @@ func takeQuestion(id, amount int64, atMost bool) func(context.Context, *writer.C
 		has := a.Balance - a.Deducting
 		taken := min(amount, has)
 		if err == nil && taken < amount && !atMost {
-			return "", fmt.Errorf("%w: account %d has %d, which is less than %d", writer.ErrBeyondBalance, id, has, amount)
+			return "", gone{fmt.Errorf("%w: account %d has %d, which is less than %d", writer.ErrBeyondBalance, id, has, amount)}
 		}
 		return fmt.Sprintf("Take %s from account %d (%s)? It has %d, and keeps %d.",
 			count(taken, "credit"), id, shown(a.Name), has, has-taken), err
@@ -104,7 +114,7 @@ func retireQuestion(name string, oldEpochs bool) func(context.Context, *writer.C
 		n := nodes[at]
 		switch {
 		case n.Retired && !oldEpochs:
-			return "", fmt.Errorf("node %s is retired already", name)
+			return "", gone{fmt.Errorf("node %s is retired already", name)}
 		case oldEpochs:
 			return fmt.Sprintf("Write off %s that node %s holds under its earlier epochs? The service compensates them.", count(n.Stale, "credit"), name), nil
 		}

@@ -73,8 +73,10 @@ func (s *Store) connectionAside() (c *connection, err error) {
 // hold makes every connection keep its read transaction until letGo, or one that it begins now. It
 // reports false, and holds nothing, if records of a push are visible already. The store is pinned.
 func (s *Store) hold(ctx context.Context) (held bool, err error) {
+	s.gather(true)
 	s.held.Store(true)
 	defer func() {
+		s.gather(false)
 		if !held {
 			s.letGo()
 		}
@@ -93,6 +95,12 @@ func (s *Store) hold(ctx context.Context) (held bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+func (s *Store) gather(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gathers = on
 }
 
 func (s *Store) giveTokens(n int) {

@@ -83,7 +83,7 @@ func (r *Replica) check(before *view) *view {
 		// Neither can be read well: keep what was read last.
 		next.remote, next.beat, next.why = next.file == nil || back, r.newest, errors.Join(err, endpointErr)
 	}
-	if before.remote && next.remote && before.endpoint == nil && r.failures > 0 && r.failures < maxMissed {
+	if before.remote && next.remote && before.endpoint == nil && isSilence(endpointErr) && r.failures < maxMissed {
 		next.endpoint, next.beat = nil, before.beat // statements have more time than a check
 	}
 	if r.config.Database == schema.Registry && next.file != nil {
@@ -113,12 +113,25 @@ func (r *Replica) checkEndpoint() (int64, error) {
 	beat, err := r.beat(r.config.Endpoint)
 	r.logSilence(err)
 	if err != nil {
-		return 0, fmt.Errorf("query the replica's endpoint: %w", err)
+		return 0, fmt.Errorf("query the replica's endpoint: %w", silentError{err})
 	}
 	if beat < r.newest {
 		return 0, fmt.Errorf("the replica's endpoint is %v behind what was read before", time.Duration(r.newest-beat)*time.Millisecond)
 	}
 	return beat, r.checkReleased(r.config.Endpoint)
+}
+
+// silentError is why a check of the endpoint got no answer.
+type silentError struct{ error }
+
+func (e silentError) Unwrap() error { return e.error }
+
+// isSilence reports whether the endpoint did not answer, and did not say why not either.
+func isSilence(err error) bool {
+	var silent silentError
+	var newer *schema.NewerError
+	var other *schema.OtherError
+	return errors.As(err, &silent) && !errors.Is(err, ErrToken) && !errors.Is(err, errEmpty) && !errors.As(err, &newer) && !errors.As(err, &other)
 }
 
 // checkReleased fails for a registry without a release once one with a release was read: the old

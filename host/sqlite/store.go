@@ -88,12 +88,14 @@ type Store struct {
 	config Config
 	tokens chan struct{} // one for each slot in use
 
-	mu     sync.Mutex
-	slots  []slot      // the first free one is taken: its cache is warm
-	held   atomic.Bool // transactions are kept; see hold
-	file   os.FileInfo // the file that idle connections have open
-	index  os.FileInfo // of the WAL, as Open found it; nil if there was none
-	closed bool
+	mu    sync.Mutex
+	slots []slot      // the first free one is taken: its cache is warm
+	held  atomic.Bool // transactions are kept; see hold
+	// gathers is set while hold waits for all tokens: none may be kept from it.
+	gathers bool
+	file    os.FileInfo // the file that idle connections have open
+	index   os.FileInfo // of the WAL, as Open found it; nil if there was none
+	closed  bool
 
 	aside sync.Mutex
 	fresh *connection // of a Watched store: reads the newest state beside the slots; nil after it broke
@@ -267,7 +269,7 @@ func (s *Store) release(c *connection, err error) {
 	switch {
 	case keep:
 		s.slots[c.slot].idle = c
-	case s.held.Load() && !s.closed:
+	case s.held.Load() && !s.gathers && !s.closed:
 		lost = true
 		s.slots[c.slot] = slot{taken: true, lost: true}
 	}

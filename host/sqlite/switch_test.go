@@ -201,6 +201,14 @@ func TestReadsDoNotGoBackToAFileThatStoodStill(t *testing.T) {
 	}
 	require.Error(t, w.Refresh(), "the file stands still")
 	require.EqualValues(t, 2, w.read(t))
+	for _, said := range []error{errors.New("slow"), sqlite.ErrToken, sqlite.ErrToken} {
+		endpoint.err = said
+		_ = w.Refresh()
+	}
+	require.ErrorIs(t, w.Ready(time.Hour), sqlite.ErrUnreadable, "an endpoint that refuses is not silent")
+	endpoint.err = nil
+	require.Error(t, w.Refresh())
+	require.EqualValues(t, 2, w.read(t))
 	db, err := schema.OpenFile(path, false)
 	require.NoError(t, err)
 	_, err = db.Exec("UPDATE plan SET per_minute = 3")

@@ -122,7 +122,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 var advice = map[string]string{
 	"unknown status":           "; docs/contract.md, \"Statuses\", lists those that are known",
 	"wrong number of fields":   "; is there a separator in a value without quotes?",
-	"quote never closed":       "; from that line on the file is one value",
+	"quote never closed":       "; is there a quote too many at the beginning of a value, or a column missing?",
 	"CIN of a made-up company": "; the state code ZZ means a company of the sandbox, no state has it",
 	record.NotHeld:             "; import its company first, then these rows again",
 }

@@ -29,8 +29,8 @@ type dateReader struct {
 
 // dateOrder counts the dates with slashes that can only be read in one order. A nil one counts nothing.
 type dateOrder struct {
-	monthFirst, dayFirst int
-	example              string // of the day first
+	monthFirst, dayFirst, either int
+	example                      string // of the day first
 }
 
 func (o *dateOrder) note(s string, month, day string) {
@@ -42,13 +42,15 @@ func (o *dateOrder) note(s string, month, day string) {
 	case first > 12 && second <= 12:
 		o.dayFirst++
 		o.example = s
+	case first <= 12 && first != second:
+		o.either++
 	}
 }
 
-// check fails for a file whose dates with slashes all have the day first: of those that can be read both ways, most would be
-// wrong.
+// check fails for a file whose dates with slashes have the day first wherever that can be told, and that has others: most of
+// these would be wrong.
 func (o *dateOrder) check() error {
-	if o.dayFirst == 0 || o.monthFirst > 0 {
+	if o.dayFirst == 0 || o.monthFirst > 0 || o.either == 0 {
 		return nil
 	}
 	return fmt.Errorf("its dates with slashes have the day first, as %q, but are read as month/day/year: write them as YYYY-MM-DD or DD-MM-YYYY", o.example)

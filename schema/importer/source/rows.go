@@ -35,6 +35,7 @@ type rowReader struct {
 	in        *bufio.Reader
 	separator byte     // between fields
 	columns   int      // of the header, 0 until it was read
+	needed    int      // fields of a row at least
 	line      int      // lines taken from in
 	queue     []line   // lines that were read ahead and are read again
 	fields    []string // reused by splitFields
@@ -74,11 +75,11 @@ func (r *rowReader) next() (row, error) {
 	}
 }
 
-// hasColumns reports whether a row has a field for every column, and nothing after the last one.
+// hasColumns reports whether a row has the fields that are needed, and nothing after the last column.
 func (r *rowReader) hasColumns(text string) bool {
 	fields := splitFields(text, r.separator, nil)
-	return len(fields) >= r.columns &&
-		(r.columns == 0 || strings.TrimSpace(strings.Join(fields[r.columns:], "")) == "")
+	return r.columns == 0 ||
+		len(fields) >= r.needed && strings.TrimSpace(strings.Join(fields[min(r.columns, len(fields)):], "")) == ""
 }
 
 // joinQuoted adds lines to a row until its quoted field is closed. If it never is, or the row has not the fields of the

@@ -63,7 +63,7 @@ func TestAQuoteInAnUnquotedFieldOpensNone(t *testing.T) {
 	require.Equal(t, []readRow{{1, []string{"a", "b"}, ""}, {2, []string{`12" PIPES`, "d"}, ""}, {3, []string{"e", "f"}, ""}}, got)
 
 	rows := newRowReader(strings.NewReader("a,\"b\nc,d\n\"e,f\n\"g\nh\",i,\n"))
-	rows.columns = 2
+	rows.columns, rows.needed = 2, 2
 	_, err := rows.next()
 	require.ErrorIs(t, err, errOpenQuote, "both quotes together would take the row between them")
 	for _, want := range [][]string{{"c", "d"}, nil, {"g\nh", "i", ""}} {
@@ -72,6 +72,17 @@ func TestAQuoteInAnUnquotedFieldOpensNone(t *testing.T) {
 			require.ErrorIs(t, err, errOpenQuote)
 			continue
 		}
+		require.NoError(t, err)
+		require.Equal(t, want, r.fields)
+	}
+}
+
+// TestARowOfSeveralLinesMayLackWhatIsNotRead, as one of a single line may.
+func TestARowOfSeveralLinesMayLackWhatIsNotRead(t *testing.T) {
+	rows := newRowReader(strings.NewReader("a,\"b\nc\"\nd,e\n"))
+	rows.columns, rows.needed = 3, 2
+	for _, want := range [][]string{{"a", "b\nc"}, {"d", "e"}} {
+		r, err := rows.next()
 		require.NoError(t, err)
 		require.Equal(t, want, r.fields)
 	}

@@ -53,7 +53,7 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 			s.header, s.format, s.places, err = header, format, places, unknown
 		}
 		if unknown == nil {
-			s.rows.separator, s.rows.columns = separator, len(header)
+			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), slices.Max(places)+1
 			break
 		}
 	}

@@ -21,8 +21,9 @@ var (
 // of an array.
 type splitter struct {
 	in    *bufio.Reader
-	line  int // of the byte that is read next, from 1
-	again int // how often a part was read again
+	rest  []byte // what is read again, before in
+	line  int    // of the byte that is read next, from 1
+	again int    // how often a part was read again
 }
 
 // maxAgain bounds the parts that are read again after a document that was cut off, each of maxDocumentBytes at most.
@@ -63,7 +64,7 @@ func (s *splitter) resume(text []byte, line int) bool {
 		return false
 	}
 	s.again++
-	s.in, s.line = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(rest), s.in), 256<<10), line+1
+	s.rest, s.line = append(rest, s.rest...), line+1
 	return true
 }
 
@@ -108,7 +109,13 @@ func (s *splitter) object() ([]byte, error) {
 }
 
 func (s *splitter) read() (byte, error) {
-	c, err := s.in.ReadByte()
+	var c byte
+	var err error
+	if len(s.rest) > 0 {
+		c, s.rest = s.rest[0], s.rest[1:]
+	} else {
+		c, err = s.in.ReadByte()
+	}
 	if err == nil && c == '\n' {
 		s.line++
 	}

@@ -57,6 +57,7 @@ func TestAFileWithTheDayFirstIsRefused(t *testing.T) {
 		"both":              {[]string{"25/12/2020", "12/25/2020"}, false},
 		"none can tell":     {[]string{"2/1/2020", "2020/12/25"}, false},
 		"no slashes":        {[]string{"25-12-2020", "25.12.2020"}, false},
+		"no other":          {[]string{"25/12/2020", "2/2/2020", "31-12-2020"}, false},
 		"what is no date":   {[]string{"40/12/2020", "25/x/2020", "0/0/2020"}, false},
 		"nothing was given": {nil, false},
 	} {
