@@ -41,6 +41,9 @@ type status struct {
 	failed error
 }
 
+// registryPatience is how long the registry's server may take: the nodes are shown whether or not it answers.
+const registryPatience = 5 * time.Second
+
 // nodeStatus is a node and its last report, nil when there is none.
 type nodeStatus struct {
 	writer.Node
@@ -120,7 +123,9 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 		return s, nil
 	}
 	defer registry.Close()
-	s.Releases, s.failed = push.Releases(ctx, registry)
+	limited, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	s.Releases, s.failed = push.Releases(limited, registry)
 	s.empty = s.failed == nil && len(s.Releases) == 0
 	return s, nil
 }
