@@ -198,8 +198,8 @@ func (l *list) all(expressions []string) {
 // noName is a term that no name has.
 const noName = `\"` + markSound + `\"`
 
-// suggestible returns the words of a query by which names like it are found: without the legal ending and what
-// follows it, such as an address, and without the at the beginning.
+// suggestible returns the words of a query by which names like it are found. The legal ending and what follows
+// it, such as an address, are left out, and so is the word "the" at the beginning.
 func suggestible(query string) []string {
 	words := strings.Split(query, " ")
 	words = words[:len(words)-endingOf(words)]

@@ -234,3 +234,23 @@ func TestAConnectionThatBeginsToWaitDuringTheEndIsEnded(t *testing.T) {
 	require.False(t, c.begin())
 	require.True(t, c.lingers.Load())
 }
+
+// TestAConnectionThatWasHeldUpHasItsTimeAfterwards: a client can't send a request that is not read.
+func TestAConnectionThatWasHeldUpHasItsTimeAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := without(t, Config{})
+		client, server := net.Pipe()
+		defer client.Close()
+		held := &counted{Conn: server, of: &bounded{server: s}, address: "192.0.2.1", closed: make(chan struct{})}
+		c := &connection{Conn: held, peer: &peer{conn: held}, of: newConnections(nil, slog.New(slog.DiscardHandler))}
+		held.hold(7 * time.Second)
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+		go func() {
+			time.Sleep(8 * time.Second)
+			client.Write([]byte("GET"))
+		}()
+		n, err := c.Read(make([]byte, 1))
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	})
+}

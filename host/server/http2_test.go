@@ -2,9 +2,13 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"net/http"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"regedge/handler"
 	"regedge/host/server"
 )
 
@@ -186,3 +191,17 @@ func TestABrokenProtocolIsCountedAndLogged(t *testing.T) {
 }
 
 var problemOf = regexp.MustCompile(`"code":"([a-z_]+)"`)
+
+// TestAnAnswerWithoutContentHasNoLength (RFC 9110, section 8.6): that of a 304 would be of another answer.
+func TestAnAnswerWithoutContentHasNoLength(t *testing.T) {
+	for status, want := range map[int]bool{http.StatusOK: true, http.StatusNotModified: false, http.StatusNoContent: false} {
+		r := startSecure(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *handler.Request, a *handler.Response) error {
+			a.Status = status
+			return nil
+		})})
+		client := r.http2(t, "127.0.0.1", 1<<20)
+		got, fields, _ := client.answer(t, client.send(t, ":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a"))
+		require.Equal(t, strconv.Itoa(status), got)
+		require.Equal(t, want, slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "content-length:") }), got)
+	}
+}

@@ -40,6 +40,8 @@ func TestStreamsBeyondTheLimitAreRefusedAlone(t *testing.T) {
 	most, ok := settings.Value(http2.SettingMaxConcurrentStreams)
 	require.True(t, ok)
 	require.EqualValues(t, limit, most)
+	largest, said := settings.Value(http2.SettingMaxFrameSize)
+	require.True(t, !said || largest == 16<<10, "a frame of a header that is larger ends the connection")
 	require.NoError(t, client.WriteSettingsAck()) // the limit holds from then on
 
 	get := func() uint32 {

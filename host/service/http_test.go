@@ -26,6 +26,19 @@ func started(t *testing.T, handler http.HandlerFunc) (address string, log *testk
 	return listener.Addr().String(), log, func() error { cancel(); return <-ended }
 }
 
+// asked sends a request, and tells when it was answered.
+func asked(address string) (answered chan error) {
+	answered = make(chan error, 1)
+	go func() {
+		answer, err := http.Get("http://" + address)
+		if err == nil {
+			answer.Body.Close()
+		}
+		answered <- err
+	}()
+	return answered
+}
+
 // TestAStopDoesNotWaitForUnusedConnections, which clients open in advance.
 func TestAStopDoesNotWaitForUnusedConnections(t *testing.T) {
 	address, log, stop := started(t, func(http.ResponseWriter, *http.Request) {})
@@ -63,14 +76,7 @@ func TestAStopWaitsForRequestsInFlight(t *testing.T) {
 				close(begun)
 				<-proceed
 			})
-			answered := make(chan error, 1)
-			go func() {
-				answer, err := http.Get("http://" + address)
-				if err == nil {
-					answer.Body.Close()
-				}
-				answered <- err
-			}()
+			answered := asked(address)
 			<-begun
 			if ends {
 				go func() {
@@ -105,14 +111,7 @@ func TestRequestsLearnOfTheStop(t *testing.T) {
 		close(begun)
 		<-r.Context().Done()
 	})
-	answered := make(chan error, 1)
-	go func() {
-		answer, err := http.Get("http://" + address)
-		if err == nil {
-			answer.Body.Close()
-		}
-		answered <- err
-	}()
+	answered := asked(address)
 	<-begun
 	require.NoError(t, stop())
 	require.NoError(t, <-answered)

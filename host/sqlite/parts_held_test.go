@@ -249,3 +249,21 @@ func TestASuspectStatementIsForgottenWithItsFile(t *testing.T) {
 	require.Nil(t, next.suspect)
 	require.NoError(t, next.file.Close())
 }
+
+// TestAHoldIsNotHeldUpByAConnectionThatBreaks while it waits for all of them: lookups would wait with it.
+func TestAHoldIsNotHeldUpByAConnectionThatBreaks(t *testing.T) {
+	s, _ := openWatched(t, pushingTable)
+	c, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	held := make(chan bool)
+	go func() {
+		got, err := s.hold(t.Context())
+		held <- got && err == nil
+	}()
+	require.Eventually(t, func() bool { return len(s.tokens) == cap(s.tokens) }, time.Minute, time.Millisecond, "it has all others")
+	s.release(c, sqlite3.IOERR)
+	require.True(t, <-held)
+	for _, p := range s.slots {
+		require.True(t, p.idle.tx.open)
+	}
+}
