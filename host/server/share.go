@@ -2,6 +2,7 @@ package server
 
 import (
 	"hash/maphash"
+	"math"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -14,7 +15,8 @@ import (
 
 // shares decides who may have a lookup in flight. While a quarter of the limit is free, anybody
 // may. Then nobody gets more than the limit divided by those who have lookups in flight and one who
-// may come. Counted are addresses and, since an account may ask from many, keys. Requests without
+// may come, or a few while there is room for that. Counted are addresses and, since an account may ask
+// from many, keys. Requests without
 // the form of a live key, such as those of the sandbox, get a quarter of the limit in all: they cost
 // nothing, so customers must not wait for them. Lookups that wait for a lease have places of their
 // own: there are few for an account, and while they wait they make nobody's share smaller.
@@ -98,13 +100,13 @@ func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
 	t.stranger = !isLive(key)
 	t.address = s.pair(network(client))
 	all := s.inFlight.Add(1)
-	crowded := all > s.limit-s.limit/4 && all-int64(s.waiting()) > s.limit-s.limit/4
-	may = s.addresses.enter(t.address, s.limit, crowded)
+	sure := s.sure(all)
+	may = s.addresses.enter(t.address, s.limit, sure)
 	if t.stranger {
 		may = s.strangers.Add(1) <= max(1, s.limit/strangersPart) && may
 	} else {
 		t.key = s.pair(key)
-		may = s.keys.enter(t.key, s.limit, crowded) && may
+		may = s.keys.enter(t.key, s.limit, sure) && may
 	}
 	if !may {
 		return t, false
@@ -112,6 +114,19 @@ func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
 	t.admitted = true
 	// Those that wait are in flight again when they have waited, so their number is no help here.
 	return t, s.admitted.Add(1) <= s.limit+s.maxWaiting
+}
+
+// sure is how many lookups anybody may have in flight whatever their share is. When those who wait for
+// a lease have waited they count again, all at once: a share of one would refuse whoever has two.
+func (s *shares) sure(all int64) int64 {
+	free := s.limit - s.limit/4
+	switch room := s.limit + s.maxWaiting; {
+	case all <= free || all-int64(s.waiting()) <= free:
+		return math.MaxInt64
+	case s.admitted.Load() <= room-room/8:
+		return max(1, s.limit/32)
+	}
+	return 1
 }
 
 func (s *shares) leave(t turn) {
@@ -135,12 +150,13 @@ func (s *shares) pair(text string) pair {
 // place is the one in the first row.
 func (s *shares) place(text string) uint16 { return s.pair(text)[0] }
 
-func (p *parties) enter(at pair, limit int64, crowded bool) (may bool) {
+func (p *parties) enter(at pair, limit, sure int64) (may bool) {
 	first, second := p.count[0][at[0]].Add(1), p.count[1][at[1]].Add(1)
 	if first == 1 {
 		p.busy.Add(1)
 	}
-	return !crowded || min(first, second) <= max(1, limit/(p.busy.Load()+1))
+	own := min(first, second)
+	return own <= sure || own <= limit/(p.busy.Load()+1)
 }
 
 func (p *parties) leave(at pair) {

@@ -29,14 +29,14 @@ func TestFewShareThePlacesOfOthers(t *testing.T) {
 	for attacker := range 1000 {
 		at := s.pair(fmt.Sprint("attacker ", attacker))
 		for range 10 {
-			s.keys.enter(at, s.limit, true)
+			s.keys.enter(at, s.limit, 1)
 		}
 	}
 	refused := 0
 	const customers = 20_000
 	for customer := range customers {
 		at := s.pair(fmt.Sprint("customer ", customer))
-		if !s.keys.enter(at, s.limit, true) {
+		if !s.keys.enter(at, s.limit, 1) {
 			refused++
 		}
 		s.keys.leave(at)
@@ -52,6 +52,29 @@ func TestFewShareThePlacesOfOthers(t *testing.T) {
 	require.Zero(t, s.keys.busy.Load())
 	require.Equal(t, places, idle(&s.keys, 0))
 	require.Equal(t, places, idle(&s.keys, 1), "what has left counts for nobody")
+}
+
+// TestWhoHasFewIsNotRefused lets 300 others come back from waiting all at once.
+func TestWhoHasFewIsNotRefused(t *testing.T) {
+	s := newShares(Config{MaxWaiting: 128}.withDefaults(), new(atomic.Int64))
+	enter := func(party string, n byte) bool {
+		key := ident.NewKey(func(p []byte) { clear(p); copy(p, fmt.Sprint(party, n)) })
+		_, may := s.enter(&handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}, fmt.Sprint(party, n))
+		return may
+	}
+	for n := range byte(150) {
+		require.True(t, enter("other", n))
+		require.True(t, enter("another", n))
+	}
+	for range 8 {
+		require.True(t, enter("customer", 0))
+	}
+	require.False(t, enter("customer", 0), "no more than is sure")
+	for n := range byte(100) {
+		enter("other", n)
+	}
+	require.True(t, enter("newcomer", 0), "the last eighth is kept for who has none")
+	require.False(t, enter("newcomer", 0))
 }
 
 // idle counts the places of a row without a count.
