@@ -23,9 +23,9 @@ const (
 	lockedPatience = 15 * time.Second
 )
 
-// putHeartbeat never goes back, whatever the clock does.
-const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?)
-ON CONFLICT (id) DO UPDATE SET beat = max(beat + 1, excluded.beat)`
+// putHeartbeat goes on from the heartbeat before, or back to the clock if the second argument is true.
+const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?1)
+ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
 // heartbeat is the service that writes the time into a database, so that readers of its
 // replicas know how old their copy is.
@@ -34,12 +34,19 @@ func heartbeat(name string, db *sql.DB, now func() time.Time, log *slog.Logger) 
 		tick := time.NewTicker(heartbeatInterval)
 		defer tick.Stop()
 		noted := heartbeatLog{log: log.With("database", name)}
+		var clock beatClock
+		began := time.Now()
 		for {
 			limited, cancel := context.WithTimeout(ctx, heartbeatTimeout)
-			_, err := db.ExecContext(limited, putHeartbeat, now().UnixMilli())
+			at, since := now(), time.Since(began)
+			var beat int64
+			err := db.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
 			cancel()
 			if ctx.Err() != nil {
 				return nil
+			}
+			if err == nil {
+				clock.wrote(time.UnixMilli(beat), at, since, noted.log)
 			}
 			noted.note(err, time.Now())
 			select {
@@ -49,6 +56,65 @@ func heartbeat(name string, db *sql.DB, now func() time.Time, log *slog.Logger) 
 			}
 		}
 	}}
+}
+
+// beatClock decides when a heartbeat may go back. Readers take the copy with the older heartbeat for the
+// older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
+// heartbeats that were written while the clock was ahead make readers refuse the copy until the right
+// time has caught up. So it goes back once the clock returns to where it was before it jumped ahead, or
+// has been behind for so long that readers refuse the copy anyway, as too old.
+type beatClock struct {
+	begun bool
+	// usual is what the clock has beyond the time since the service began, in milliseconds: what it had
+	// before the jump while it is ahead.
+	usual  int64
+	ahead  bool
+	jumped time.Duration // when it did, since the service began
+	// behind is since when the clock has been behind the heartbeats, 0 while it is not.
+	behind time.Duration
+	back   bool // the next heartbeat is to go back
+}
+
+const (
+	// clockJump is by how much a clock that is right may be off.
+	clockJump = 5 * time.Second
+	// clockPatience is how long a clock may be ahead until it is taken for right, or behind. It is the
+	// default of --access-max-age.
+	clockPatience = 10 * time.Minute
+)
+
+// mayGoBack takes the clock's time, and the time since the service began, which no clock changes.
+func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
+	offset := at.UnixMilli() - since.Milliseconds()
+	if !c.begun {
+		c.begun, c.usual = true, offset
+	}
+	jump := offset - c.usual
+	switch {
+	case !c.ahead && jump > clockJump.Milliseconds():
+		c.ahead, c.jumped = true, since
+	case !c.ahead || since-c.jumped > clockPatience:
+		c.ahead, c.usual = false, offset
+	case -clockJump.Milliseconds() <= jump && jump <= clockJump.Milliseconds():
+		c.ahead, c.usual, c.back = false, offset, true
+	}
+	c.back = c.back || c.behind > 0 && since-c.behind > clockPatience
+	return c.back
+}
+
+// wrote notes the heartbeat that the database has now.
+func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Logger) {
+	switch by := beat.Sub(at); {
+	case c.back:
+		log.Warn("heartbeats that were written while the clock was ahead are taken back")
+		c.back, c.behind = false, 0
+	case by <= clockJump:
+		c.behind = 0
+	case c.behind == 0:
+		c.behind = max(since, 1)
+		log.Warn("the clock is behind the heartbeats that were written: it was ahead before, or is wrong now. Set it right; they are taken back in a while",
+			"behind", by.Round(time.Second), "while", clockPatience)
+	}
 }
 
 // heartbeatLog logs when heartbeats begin to fail and when they no longer do. A registry that nothing

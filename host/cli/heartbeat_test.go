@@ -86,17 +86,56 @@ type errMissing struct{}
 
 func (errMissing) Error() string { return "SQLite error: no such table: heartbeat" }
 
-// TestAHeartbeatNeverGoesBack with the writer's clock: edges would take the copy before for the newer one.
-func TestAHeartbeatNeverGoesBack(t *testing.T) {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
-	require.NoError(t, err)
-	defer db.Close()
-	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-	for _, c := range []struct{ clock, want int64 }{{1000, 1000}, {3000, 3000}, {2000, 3001}, {3001, 3002}, {9000, 9000}} {
-		_, err := db.Exec(putHeartbeat, c.clock)
-		require.NoError(t, err)
-		var beat int64
-		require.NoError(t, db.QueryRow("SELECT beat FROM heartbeat").Scan(&beat))
-		require.Equal(t, c.want, beat)
+// TestAHeartbeatGoesBackOnlyToAClockThatWasAhead: else readers would take the copy before for the newer one.
+func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
+	const hour, patience = 3600, 600
+	type step struct{ second, ahead, want int64 } // in seconds; want is how far ahead the heartbeat is
+	for name, steps := range map[string][]step{
+		"right":             {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}},
+		"ahead for a while": {{0, 0, 0}, {1, hour, hour}, {6, hour, hour}, {7, 0, 0}, {8, 0, 0}},
+		"ahead twice":       {{0, 0, 0}, {1, hour, hour}, {2, 2 * hour, 2 * hour}, {3, 1, 1}, {4, hour, hour}, {5, 0, 0}},
+		// The clock that was right has been set back: heartbeats stand still until it is right again.
+		"behind for a while": {{0, 0, 0}, {10, -hour, -10}, {patience, -hour, -patience}, {patience + 1, 0, 0}},
+		"behind for good":    {{0, 0, 0}, {10, -hour, -10}, {patience + 10, -hour, -patience - 10}, {patience + 11, -hour, -hour}, {patience + 12, -hour, -hour}},
+		"ahead at the start": {{0, hour, hour}, {1, 0, hour - 1}, {patience + 1, 0, hour - patience - 1}, {patience + 2, 0, 0}},
+		"ahead, then behind": {{0, 0, 0}, {1, hour, hour}, {2, -hour, hour - 1}, {3, 0, 0}},
+		// After ten minutes a clock that was set forward counts as right, as after a machine has slept.
+		"ahead for good": {{0, 0, 0}, {1, hour, hour}, {patience + 2, hour, hour}, {patience + 3, 0, hour - 1}},
+		"within 5 s":     {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+			require.NoError(t, err)
+			defer db.Close()
+			require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+			start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+			var clock beatClock
+			for _, s := range steps {
+				since := time.Duration(s.second) * time.Second
+				at := start.Add(since + time.Duration(s.ahead)*time.Second)
+				var beat int64
+				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat))
+				clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
+				require.WithinDuration(t, start.Add(since+time.Duration(s.want)*time.Second), time.UnixMilli(beat), 20*time.Millisecond,
+					"at second %d", s.second)
+			}
+		})
 	}
+}
+
+// TestAClockThatIsBehindIsToldOnce, and when its heartbeats go back.
+func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
+	log := new(testkit.Log)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	var clock beatClock
+	at := time.Unix(1_000_000, 0)
+	for since := time.Second; since < 2*clockPatience; since += time.Second {
+		if clock.mayGoBack(at, since) {
+			clock.wrote(at, at, since, logger)
+			break
+		}
+		clock.wrote(at.Add(time.Hour), at, since, logger)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "behind=1h0m0s"))
+	require.Contains(t, log.String(), "taken back\"")
 }

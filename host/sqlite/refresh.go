@@ -35,6 +35,9 @@ func (r *Replica) Refresh() error {
 	if r.closed {
 		return nil
 	}
+	if r.sinceBeat(r.newest) < -maxAhead { // this clock was ahead too when it was read
+		r.newest = 0
+	}
 	before := r.view.Load()
 	next := r.check(before)
 	// A statement may find the file corrupt meanwhile. Its view has the same file, and the statement that
