@@ -53,7 +53,7 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 		return err
 	}
 	config := sqld.Config{
-		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
+		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true, Log: m.Stderr,
 	}
 	if config.Reads, err = c.reads(m); err != nil {
 		return err

@@ -103,6 +103,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 		JWTKeyFile: c.trust.ReplicaKeyFile(database), Log: c.Log(name), Enter: e.Place.Enter,
 	}}
 	if e.Place.Enter == nil { // the gate would be outside of the edge's network
+		s.Relay = true
 		if s.Reads, err = c.reads(name, database); err != nil {
 			return nil, "", err
 		}

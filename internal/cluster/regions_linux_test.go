@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 
 	"regedge/internal/cluster"
 	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 )
 
 // insideRegions marks the process that has a network of its own.
@@ -44,7 +47,7 @@ func TestLookupsStayInTheirRegion(t *testing.T) {
 	require.NoError(t, ip("addr add 10.77.0.1/32 dev lo"))
 	places := make([]cluster.Place, len(far))
 	for i, away := range far {
-		place, end, err := region(i+1, away)
+		place, end, err := region(i+1, away, loseNothing)
 		if err != nil {
 			t.Skip("networks can't be joined here: ", err)
 		}
@@ -268,8 +271,9 @@ const (
 	inFlight = 1 << 14
 )
 
-// forward forwards packets from one end to the other with a delay, until an end is closed.
-func forward(from, to *os.File, takes time.Duration) {
+// forward forwards packets from one end to the other with a delay, until an end is closed. Those that lose
+// drops are lost.
+func forward(from, to *os.File, takes time.Duration, lose func(packet []byte) bool) {
 	type packet struct {
 		bytes []byte
 		due   time.Time
@@ -288,13 +292,85 @@ func forward(from, to *os.File, takes time.Duration) {
 		if err != nil {
 			return
 		}
-		line <- packet{bytes[:n], time.Now().Add(takes)}
+		if !lose(bytes[:n]) {
+			line <- packet{bytes[:n], time.Now().Add(takes)}
+		}
 	}
+}
+
+func loseNothing([]byte) bool { return false }
+
+// forgetful is a network that forgets the connections to a port, as a router does that starts anew: their
+// packets are lost, and neither end is told.
+type forgetful struct {
+	port             uint16
+	mu               sync.Mutex
+	known, forgotten map[uint16]bool // ports of the other ends
+}
+
+// lose takes a packet of IPv4 with TCP, and reports whether it is lost.
+func (f *forgetful) lose(packet []byte) bool {
+	header := int(packet[0]&15) * 4 // RFC 791, section 3.1
+	if len(packet) < header+4 || packet[9] != unix.IPPROTO_TCP {
+		return false
+	}
+	end, other := binary.BigEndian.Uint16(packet[header:]), binary.BigEndian.Uint16(packet[header+2:]) // RFC 9293
+	if end != f.port {
+		end, other = other, end
+	}
+	if end != f.port {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known[other] = true
+	return f.forgotten[other]
+}
+
+// forget returns how many connections there were.
+func (f *forgetful) forget() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forgotten, f.known = f.known, map[uint16]bool{}
+	return len(f.forgotten)
+}
+
+// TestAReplicaFollowsOnceItsNetworkForgotItsConnection: nothing ever comes from its old connection, and
+// sqld's own probes would take over ten minutes to say so.
+func TestAReplicaFollowsOnceItsNetworkForgotItsConnection(t *testing.T) {
+	if os.Getenv(insideRegions) == "" {
+		t.Parallel()
+		inANetworkOfItsOwn(t)
+		return
+	}
+	require.NoError(t, ip("link set lo up"))
+	require.NoError(t, ip("addr add 10.77.0.1/32 dev lo"))
+	between := &forgetful{port: 5001, known: map[uint16]bool{}}
+	place, end, err := region(1, 0, between.lose)
+	if err != nil {
+		t.Skip("networks can't be joined here: ", err)
+	}
+	t.Cleanup(end)
+	primary := sqldtest.Start(t, sqld.Config{HTTP: place.Host + ":8080", GRPC: place.Host + ":5001", Enter: place.Enter})
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+	replica := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t), Primary: "http://" + primary.GRPC, Relay: true})
+	db := sqldtest.Open(t, replica)
+	follows := func(want int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			var n int
+			return db.QueryRowContext(t.Context(), "SELECT n FROM probe").Scan(&n) == nil && n == want
+		}, 3*time.Minute, 50*time.Millisecond)
+	}
+	follows(1)
+	require.NotZero(t, between.forget())
+	sqldtest.Exec(t, primary, "UPDATE probe SET n = 2")
+	follows(2)
 }
 
 // region creates a network with a round-trip time of away to this process's network. Number counts
 // from 1; the address there is 10.77.NUMBER.2, and here 10.77.NUMBER.1 and 10.77.0.1.
-func region(number int, away time.Duration) (place cluster.Place, end func(), err error) {
+func region(number int, away time.Duration, lose func(packet []byte) bool) (place cluster.Place, end func(), err error) {
 	n, err := newNetwork()
 	if err != nil {
 		return place, nil, err
@@ -326,8 +402,8 @@ func region(number int, away time.Duration) (place cluster.Place, end func(), er
 			return place, nil, err
 		}
 	}
-	go forward(here, there, away/2)
-	go forward(there, here, away/2)
+	go forward(here, there, away/2, lose)
+	go forward(there, here, away/2, lose)
 	return n.place(fmt.Sprintf("10.77.%d.2", number)), func() {
 		here.Close()
 		there.Close()

@@ -35,6 +35,7 @@ type run struct {
 	hold    *hold
 	gate    *gate         // of a primary with Link, nil for others
 	reads   *readGate     // of a replica with Reads, nil for others
+	relay   *relay        // of a replica with Relay, nil for others
 	damaged chan struct{} // has an element once a statement found the replica's file damaged
 	asked   string        // base URL of the process itself, for queries
 	ended   chan struct{} // closed at its end
@@ -57,6 +58,7 @@ func (s *Server) start() (err error) {
 		if err != nil {
 			r.gate.close()
 			r.reads.close()
+			r.relay.close()
 			r.hold.release()
 		}
 	}()
@@ -72,6 +74,11 @@ func (s *Server) start() (err error) {
 	if s.Reads != nil {
 		if r.reads, err = openReads(&config, r.output, r.damaged); err != nil {
 			return fmt.Errorf("open the port for queries: %w", err)
+		}
+	}
+	if s.Relay {
+		if r.relay, err = openRelay(&config); err != nil {
+			return fmt.Errorf("open the way to the primary: %w", err)
 		}
 	}
 	r.asked = "http://" + config.HTTP
@@ -104,6 +111,7 @@ func (r *run) start(enter func() error) error {
 			r.output.flush()
 			r.gate.close()
 			r.reads.close()
+			r.relay.close()
 			r.hold.release()
 			close(r.ended)
 		}

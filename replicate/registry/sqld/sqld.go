@@ -38,6 +38,8 @@ type Config struct {
 	Link *TLSFiles
 	// Reads, at a replica, puts a gate on HTTP that passes nothing but statements that touch no files.
 	Reads *Reads
+	// Relay, at a replica, notices when its primary is gone without a word; see relay.
+	Relay bool
 	Log   io.Writer // receives the server's output; may be nil
 	// Enter, if set, is called on the thread that starts the process, which inherits what it changes:
 	// a network namespace. No other goroutine runs on that thread.

@@ -1,0 +1,98 @@
+package sqld
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// relay passes a replica's connections on to its primary, byte by byte, and ends those whose other side has
+// gone without a word: a machine that lost its power, a network that forgot the connection. The replica
+// waits there for the next changes and sends nothing meanwhile; the probes of sqld 0.24 take over ten
+// minutes where nobody answers them. TLS stays between both ends.
+type relay struct {
+	listener net.Listener
+	primary  string // host:port
+	served   sync.WaitGroup
+	ctx      context.Context // of the connections
+	end      func()
+}
+
+// keepalive ends a connection after half a minute without a sign of the other side, as the gate of a primary
+// does.
+var keepalive = net.KeepAliveConfig{Enable: true, Idle: pingTimeout, Interval: 5 * time.Second, Count: 3}
+
+// acceptPause lies between an error and the next connection.
+const acceptPause = 100 * time.Millisecond
+
+// lostAfter is how long data may stay without an acknowledgement, where the system can be told.
+const lostAfter = 30 * time.Second
+
+// openRelay gives the server another address for its primary.
+func openRelay(config *Config) (*relay, error) {
+	to, err := url.Parse(config.Primary)
+	if err != nil {
+		return nil, err
+	}
+	if to.Port() == "" {
+		to.Host = net.JoinHostPort(to.Hostname(), map[string]string{"http": "80", "https": "443"}[to.Scheme])
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		return nil, err
+	}
+	r := &relay{listener: listener, primary: to.Host}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	to.Host = listener.Addr().String()
+	config.Primary = to.String()
+	r.served.Go(r.serve)
+	return r, nil
+}
+
+func (r *relay) serve() {
+	for {
+		conn, err := r.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // no more files may be opened now
+			time.Sleep(acceptPause)
+		default:
+			r.served.Go(func() { r.pass(conn) })
+		}
+	}
+}
+
+// pass passes a connection on until either side ends it.
+func (r *relay) pass(near net.Conn) {
+	defer near.Close()
+	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
+	far, err := dialer.DialContext(r.ctx, "tcp", r.primary)
+	if err != nil {
+		return // which sqld logs
+	}
+	ended, end := context.WithCancel(r.ctx)
+	defer end()
+	context.AfterFunc(ended, func() {
+		_ = near.Close()
+		_ = far.Close()
+	})
+	r.served.Go(func() {
+		defer end()
+		_, _ = io.Copy(far, near)
+	})
+	_, _ = io.Copy(near, far)
+}
+
+// close ends all connections. A nil relay is closed.
+func (r *relay) close() {
+	if r != nil {
+		_ = r.listener.Close()
+		r.end()
+		r.served.Wait()
+	}
+}
