@@ -107,7 +107,7 @@ func (m *Meter) flushLoop(ctx context.Context) {
 			m.CheckFile()
 		}
 		m.Flush()
-		if m.journal.Full(m.config.SegmentBytes) && time.Since(tried) > rotatePause {
+		if m.rotates() && time.Since(tried) > rotatePause {
 			tried = time.Now()
 			m.Rotate()
 		}
@@ -222,9 +222,16 @@ func (m *Meter) CheckFile() {
 	}
 }
 
-// Rotate begins a new journal segment when the current one is full or can't be synced.
+// rotates reports whether a segment is due. After a write that failed it shows whether the next one would
+// not: else an edge that is not ready would hear of no charge to try with.
+func (m *Meter) rotates() bool {
+	return m.journal.Full(m.config.SegmentBytes) || m.diskError.Load() != nil
+}
+
+// Rotate begins a new journal segment when the current one is full, can't be synced, or could not be
+// written.
 func (m *Meter) Rotate() error {
-	if !m.journal.Full(m.config.SegmentBytes) {
+	if !m.rotates() {
 		return nil
 	}
 	m.archiving.Lock()

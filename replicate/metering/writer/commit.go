@@ -254,6 +254,7 @@ func (w *Writer) projectKeys(keys []int64, err error) {
 
 // outcome handles the end of a transaction and returns the error to answer with.
 func (w *Writer) outcome(ctx context.Context, err error) error {
+	w.noteWrite(err)
 	switch {
 	case err == nil:
 		return nil
@@ -271,6 +272,13 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
+// noteWrite notes whether the ledger could be written, for readiness.
+func (w *Writer) noteWrite(err error) {
+	if err == nil || !errors.Is(err, ledger.ErrFenced) && !schema.Refused(err) {
+		w.unwritable.Store(err != nil)
+	}
+}
+
 // load reads the ledger.
 func (w *Writer) load(ctx context.Context) (*ledger.Ledger, error) {
 	l, err := ledger.Load(ctx, w.config.Ledger)
@@ -284,7 +292,11 @@ func (w *Writer) load(ctx context.Context) (*ledger.Ledger, error) {
 func (w *Writer) reload(ctx context.Context) {
 	old := w.ledger
 	w.ledger = nil
-	l, err := w.load(ctx)
+	err := w.place.check()
+	var l *ledger.Ledger
+	if err == nil {
+		l, err = w.load(ctx)
+	}
 	switch {
 	case err != nil:
 		w.config.Logger.Error("the ledger can't be read", "error", err)
@@ -378,6 +390,9 @@ func (w *Writer) releaseAll(err error) {
 // it. All transactions on a file use one connection.
 func (w *Writer) begin(ctx context.Context) (*sql.Tx, func(), error) {
 	if w.local {
+		if err := w.place.check(); err != nil {
+			return nil, nil, err
+		}
 		return w.beginLocal(ctx)
 	}
 	conn, err := w.config.Ledger.Conn(ctx)

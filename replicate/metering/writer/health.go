@@ -52,6 +52,8 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 	case w.stuck() > stuckAfter:
 		http.Error(rw, fmt.Sprintf("the commit loop has not answered for %.0f s: the ledger's disk or server hangs", w.stuck().Seconds()),
 			http.StatusServiceUnavailable)
+	case w.unwritable.Load():
+		http.Error(rw, "the ledger can't be written: the writer's log says why", http.StatusServiceUnavailable)
 	default:
 		io.WriteString(rw, "ready\n")
 		if changes, age := w.projector.behind(); age > projectWait {

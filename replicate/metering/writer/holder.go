@@ -84,20 +84,26 @@ func (w *Writer) beat(ctx context.Context) {
 		return
 	}
 	now := w.now()
-	tx, end, err := w.begin(ctx)
-	if err != nil {
-		return
-	}
-	defer end()
-	if err = ledger.Guard(ctx, tx, w.generation, now); err == nil {
-		err = tx.Commit()
-	}
+	err := w.commitBeat(ctx, now)
+	w.unwritable.Store(err != nil)
 	switch {
 	case err == nil:
 		w.confirmed = now
 	case errors.Is(err, ledger.ErrFenced):
 		w.fenced.Store(true)
 	}
+}
+
+func (w *Writer) commitBeat(ctx context.Context, now int64) error {
+	tx, end, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := ledger.Guard(ctx, tx, w.generation, now); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // noteEnd lets the next writer start at once. It is tried once: otherwise that one waits.

@@ -58,7 +58,8 @@ type Config struct {
 // Writer keeps the ledger and serves edges and operators.
 type Writer struct {
 	config    Config
-	local     bool // the ledger is a file, not a server
+	local     bool  // the ledger is a file, not a server
+	place     place // of that file; owned by Run
 	ops       chan *operation
 	ended     chan struct{}  // closed when Run has returned
 	held      []*operation   // owned by Run
@@ -80,6 +81,7 @@ type Writer struct {
 
 	generation uint64
 	fenced     atomic.Bool
+	unwritable atomic.Bool  // the last commit failed, and not for what it wrote
 	turned     atomic.Int64 // when the commit loop last finished something, Unix nanoseconds; 0 before Run
 
 	mu     sync.Mutex
@@ -123,11 +125,16 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 }
 
 func (w *Writer) prepare(ctx context.Context) error {
-	if err := schema.Migrate(ctx, w.config.Ledger, schema.Ledger); err != nil {
+	err := schema.Migrate(ctx, w.config.Ledger, schema.Ledger)
+	if err != nil {
 		return err
 	}
-	err := w.awaitSilence(ctx)
-	if err != nil {
+	if w.local {
+		if w.place, err = findPlace(ctx, w.config.Ledger); err != nil {
+			return err
+		}
+	}
+	if err = w.awaitSilence(ctx); err != nil {
 		return err
 	}
 	if w.generation, err = ledger.TakeGeneration(ctx, w.config.Ledger, w.leap(), w.config.Restored, w.self()); err != nil {
@@ -253,7 +260,9 @@ func (w *Writer) startProjector(ctx context.Context) (stop func()) {
 // failed before.
 func (w *Writer) everySecond(ctx context.Context) {
 	w.beat(ctx)
-	if w.confirm(ctx, w.now()); w.fenced.Load() {
+	if w.place.check() != nil {
+		w.reload(ctx)
+	} else if w.confirm(ctx, w.now()); w.fenced.Load() {
 		return
 	}
 	if w.ledger == nil {
