@@ -31,9 +31,13 @@ type pace struct {
 	due      [places]atomic.Int64
 }
 
+// paceStart is the time from which due is counted: no clock that is set changes that. It lies back so far that
+// a due of 0 is long past.
+var paceStart = time.Now().Add(-time.Hour)
+
 // note counts one and returns how early it comes.
 func (p *pace) note(place uint16, now time.Time) time.Duration {
-	at := now.UnixNano()
+	at := int64(now.Sub(paceStart))
 	for {
 		due := p.due[place].Load()
 		next := min(max(due, at-p.burst*int64(p.interval))+int64(p.interval), at+int64(p.longest))
@@ -45,11 +49,11 @@ func (p *pace) note(place uint16, now time.Time) time.Duration {
 
 // early returns how early one would come, less its interval.
 func (p *pace) early(place uint16, now time.Time) time.Duration {
-	return time.Duration(max(p.due[place].Load()-now.UnixNano(), 0))
+	return time.Duration(max(p.due[place].Load()-int64(now.Sub(paceStart)), 0))
 }
 
-// paces hold up who asks or connects far more than is answered for it. due is in nanoseconds of Unix
-// time, by the place of an address or a key.
+// paces hold up who asks or connects far more than is answered for it. due is in nanoseconds since
+// paceStart, by the place of an address or a key.
 type paces struct{ unpaidAddress, unpaidKey, connections pace }
 
 func newPaces() *paces {

@@ -64,8 +64,8 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 
 // stuck is how long the commit loop has been at one thing, 0 before Run.
 func (w *Writer) stuck() time.Duration {
-	if turned := w.turned.Load(); turned != 0 {
-		return time.Since(time.Unix(0, turned))
+	if turned := w.turned.Load(); turned != nil {
+		return time.Since(*turned)
 	}
 	return 0
 }

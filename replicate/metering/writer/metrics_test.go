@@ -54,7 +54,7 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.Greater(t, scrapeWriter(t, w)["regedge_writer_backup_age_seconds"], 1e18, "there is no backup")
 
 	// Nothing runs yet: what is asked waits, and the loop stands still.
-	w.turned.Store(time.Now().Add(-time.Minute).UnixNano())
+	w.turned.Store(new(time.Now().Add(-time.Minute)))
 	added := make(chan error, 1)
 	go func() {
 		_, err := clientOf(w, firstOperator).AddNode(t.Context(), "edge-1")

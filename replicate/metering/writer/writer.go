@@ -81,8 +81,9 @@ type Writer struct {
 
 	generation uint64
 	fenced     atomic.Bool
-	unwritable atomic.Bool  // the last commit failed, and not for what it wrote
-	turned     atomic.Int64 // when the commit loop last finished something, Unix nanoseconds; 0 before Run
+	unwritable atomic.Bool // the last commit failed, and not for what it wrote
+	// turned is when the commit loop last finished something, nil before Run.
+	turned atomic.Pointer[time.Time]
 
 	mu     sync.Mutex
 	tokens map[[32]byte]string // hash of an edge's token → name
@@ -231,7 +232,8 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer w.releaseAll(ErrUnavailable)
 	w.logAwaited()
 	for {
-		w.turned.Store(time.Now().UnixNano())
+		now := time.Now()
+		w.turned.Store(&now)
 		select {
 		case <-ctx.Done():
 			return nil

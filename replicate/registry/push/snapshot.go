@@ -133,14 +133,19 @@ func Snapshot(ctx context.Context, path, dir string, progress func(Progress)) (r
 
 // copyFile copies a consistent state of the registry file at path into a new file, which is one file,
 // without a write-ahead log.
-func copyFile(ctx context.Context, path, target string, progress func(Progress)) error {
+func copyFile(ctx context.Context, path, target string, progress func(Progress)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
 	unfinished := target + ".part"
-	if err := os.RemoveAll(unfinished); err != nil {
+	if err := removeDatabase(unfinished); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil { // the disk may be full: the next try needs the room
+			err = errors.Join(err, removeDatabase(unfinished))
+		}
+	}()
 	db, err := schema.OpenFile(path, true)
 	if err != nil {
 		return err
