@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"database/sql"
 	"errors"
@@ -69,6 +70,28 @@ func openRemote(address, token, tokenFile string) (*sql.DB, error) {
 		return nil, err
 	}
 	return libsql.Open(address, token)
+}
+
+// firstAnswer is how long a server may take to answer a question that costs nothing.
+const firstAnswer = 10 * time.Second
+
+// openAnswering opens a libSQL server that answers. Without that a command would wait for one that hangs, and
+// say nothing.
+func openAnswering(ctx context.Context, address, token, tokenFile string) (*sql.DB, error) {
+	db, err := openRemote(address, token, tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
+	var one int
+	if err = db.QueryRowContext(limited, "SELECT 1").Scan(&one); err == nil {
+		return db, nil
+	}
+	if ctx.Err() == nil && limited.Err() != nil {
+		err = fmt.Errorf("%w (%s, in %v)", libsql.ErrSilent, address, firstAnswer)
+	}
+	return nil, errors.Join(libsql.Explain(err), db.Close())
 }
 
 // readToken is the token of a libSQL server, from a file or else from a flag.

@@ -73,24 +73,28 @@ func (f *pushFlags) check() error {
 }
 
 // Run makes a snapshot of the file and pushes it.
-func (c *pushCommand) Run(ctx context.Context, m *Main) error {
+func (c *pushCommand) Run(ctx context.Context, m *Main) (err error) {
 	if c.Releases == "" {
 		c.Releases = filepath.Join(filepath.Dir(c.File), "releases")
 	}
+	if _, err := os.Stat(c.File); err != nil {
+		return c.explain(fmt.Errorf("open the registry file: %w", err))
+	}
+	primary, err := openAnswering(ctx, c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	if err != nil {
+		return c.explain(err)
+	}
+	defer func() { err = errors.Join(err, primary.Close()) }()
 	shown := newStages(m.Stderr, m.Now, "pushing")
 	defer shown.finish()
 	release, err := c.prepare(ctx, shown.set)
 	if err != nil {
 		return c.explain(err)
 	}
-	if err := c.run(ctx, m, push.Config{Release: release, File: c.File, Confirm: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown); err != nil || c.DryRun {
+	config := push.Config{Primary: primary, Release: release, File: c.File, Confirm: func(r push.Report) error { return c.confirm(ctx, m, &r) }}
+	if err := c.run(ctx, m, config, shown); err != nil || c.DryRun {
 		return err
 	}
-	primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
-	if err != nil {
-		return err
-	}
-	defer primary.Close()
 	return push.Prune(ctx, c.Releases, primary, c.Keep)
 }
 
@@ -109,31 +113,28 @@ func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress))
 }
 
 // Run pushes an earlier release.
-func (c *rollbackCommand) Run(ctx context.Context, m *Main) error {
+func (c *rollbackCommand) Run(ctx context.Context, m *Main) (err error) {
+	primary, err := openAnswering(ctx, c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	if err != nil {
+		return c.explain(err)
+	}
+	defer func() { err = errors.Join(err, primary.Close()) }()
 	release := c.To
 	if release == "" {
-		primary, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
-		if err != nil {
-			return err
-		}
-		defer primary.Close()
 		if release, err = push.Previous(ctx, primary); err != nil {
 			return c.explain(err)
 		}
 	}
 	shown := newStages(m.Stderr, m.Now, "rolling back")
 	defer shown.finish()
-	return c.run(ctx, m, push.Config{Release: release, Rollback: true, Ask: func(r push.Report) error { return c.confirm(ctx, m, &r) }}, shown)
+	config := push.Config{Primary: primary, Release: release, Rollback: true, Ask: func(r push.Report) error { return c.confirm(ctx, m, &r) }}
+	return c.run(ctx, m, config, shown)
 }
 
 // run pushes a release and prints the report.
-func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown *stages) (err error) {
-	primary, err := openRemote(f.Registry, f.RegistryToken, f.RegistryTokenFile)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, primary.Close()) }()
-	config.Snapshots, config.Primary, config.DryRun, config.Now = f.Releases, primary, f.DryRun, m.Now
+func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown *stages) error {
+	config.Snapshots, config.DryRun, config.Now = f.Releases, f.DryRun, m.Now
+	config.Failed = shown.failed
 	config.Progress, config.PrimaryDir = shown.set, sqld.Seed(f.Primary)
 	config.Confirm, config.Ask = askedAfter(shown.finish, config.Confirm), askedAfter(shown.finish, config.Ask)
 	report, err := push.Run(ctx, config)
@@ -207,6 +208,8 @@ func (f *pushFlags) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
+		return hint.With(err, "what was written is whole. Does the primary's machine hang, or its disk? There: regedge doctor, and the log of regedge-primary@registry. Then run the same command again, which goes on from there")
 	case errors.As(err, &refused):
 		return hint.With(err, "is the registry's primary running at %s? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.Is(err, fs.ErrNotExist):

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,6 +94,28 @@ func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
 	code, said = ran(pushes(registry, "--yes", number[1])...)
 	require.Equal(t, exitOK, code, said)
 	require.Equal(t, had, companiesAt(t, primary))
+}
+
+// TestAPrimaryThatHangsIsNamedAtOnce: before a snapshot of a whole country is made for it.
+func TestAPrimaryThatHangsIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	primary := sqldtest.Primary(t)
+	process, err := os.FindProcess(primary.PID())
+	require.NoError(t, err)
+	require.NoError(t, process.Signal(syscall.SIGSTOP))
+	t.Cleanup(func() { _ = process.Signal(syscall.SIGCONT) })
+	registry := onlyCompany(t)
+	releases := filepath.Join(t.TempDir(), "releases")
+	for name, command := range map[string][]string{"push": {"push", registry}, "dry run": {"push", registry, "--dry-run"}, "rollback": {"rollback"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, said := ran(append(command, "--registry", primary.URL(), "--releases", releases)...)
+			require.Equal(t, exitFailure, code, said)
+			require.Contains(t, said, "does not answer ("+primary.URL())
+			require.Contains(t, said, "hint: what was written is whole")
+			require.NoDirExists(t, releases)
+		})
+	}
 }
 
 // TestARollbackIsAskedOnce: it says in numbers what it would do, and needs --yes without a terminal.

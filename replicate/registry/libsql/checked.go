@@ -5,22 +5,34 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrAnswer says that a server's answer is none that the driver knows, such as one without results.
 var ErrAnswer = errors.New("the server's answer is not that of a libSQL server")
 
-// checkedConnector makes connections that mend two defects of the driver. It takes the first result of an
-// answer without looking whether there is one, which ends the process. And it asks the server to wait until
+// ErrSilent says that a server took a call and did not answer it. A change may have been made, or be made yet.
+var ErrSilent = errors.New("the libSQL server does not answer")
+
+// callLimit bounds one call of a context without an end, so that a server that hangs hangs nobody else. The
+// longest calls, of a schema's migration in all of India, take minutes.
+const callLimit = 5 * time.Minute
+
+// checkedConnector makes connections that mend three defects of the driver. It takes the first result of an
+// answer without looking whether there is one, which ends the process. It asks the server to wait until
 // it has all that an earlier answer came from: a replica whose primary began anew counts from the beginning,
-// so such a connection would wait for ever. A connection whose time was up is not used again.
-type checkedConnector struct{ driver.Connector }
+// so such a connection would wait for ever. And its calls have no deadline. A connection whose time was up
+// is not used again.
+type checkedConnector struct {
+	driver.Connector
+	limit time.Duration
+}
 
 // Connect implements driver.Connector.
 func (c checkedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if known, ok := conn.(connection); ok && err == nil {
-		return &checked{connection: known}, nil
+		return &checked{connection: known, limit: c.limit}, nil
 	}
 	return conn, err
 }
@@ -37,35 +49,47 @@ type connection interface {
 
 type checked struct {
 	connection
-	late bool // a call did not end in time
+	limit time.Duration
+	late  bool // a call did not end in time
 }
 
 // IsValid implements driver.Validator.
 func (c *checked) IsValid() bool { return !c.late }
 
-// end is called when a call ends: it turns a panic into an error, and notes that its time was up.
-func (c *checked) end(ctx context.Context, err *error) {
-	if cause := recover(); cause != nil {
-		*err = fmt.Errorf("%w: %v", ErrAnswer, cause)
+// begin begins a call, and returns its context and what has to be called when it ends: that turns a panic
+// into an error, and notes that its time was up.
+func (c *checked) begin(ctx context.Context) (context.Context, func(err *error)) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, ErrSilent)
+	return ctx, func(err *error) {
+		if cause := recover(); cause != nil {
+			*err = fmt.Errorf("%w: %v", ErrAnswer, cause)
+		}
+		if *err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
+			*err = fmt.Errorf("%w for %v: %w", ErrSilent, c.limit, *err)
+		}
+		c.late = c.late || ctx.Err() != nil
+		cancel()
 	}
-	c.late = c.late || ctx.Err() != nil
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *checked) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	defer c.end(ctx, &err)
+	ctx, end := c.begin(ctx)
+	defer end(&err)
 	return c.connection.ExecContext(ctx, query, args)
 }
 
-// QueryContext implements driver.QueryerContext.
+// QueryContext implements driver.QueryerContext. The rows have been read when it returns.
 func (c *checked) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
-	defer c.end(ctx, &err)
+	ctx, end := c.begin(ctx)
+	defer end(&err)
 	return c.connection.QueryContext(ctx, query, args)
 }
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *checked) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
-	defer c.end(ctx, &err)
+	ctx, end := c.begin(ctx)
+	defer end(&err)
 	if tx, err = c.connection.BeginTx(ctx, options); err != nil {
 		return nil, err
 	}
@@ -77,14 +101,32 @@ type checkedTx struct {
 	conn *checked
 }
 
-// Commit implements driver.Tx. After ErrAnswer the transaction may have been committed.
-func (t checkedTx) Commit() (err error) {
-	defer t.conn.end(context.Background(), &err)
-	return t.Tx.Commit()
-}
+// Commit implements driver.Tx. After ErrAnswer and ErrSilent the transaction may have been committed.
+func (t checkedTx) Commit() error { return t.within(t.Tx.Commit) }
 
 // Rollback implements driver.Tx.
-func (t checkedTx) Rollback() (err error) {
-	defer t.conn.end(context.Background(), &err)
-	return t.Tx.Rollback()
+func (t checkedTx) Rollback() error { return t.within(t.Tx.Rollback) }
+
+// within makes a call to which the driver takes no context.
+func (t checkedTx) within(call func() error) error {
+	ctx, end := t.conn.begin(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() { done <- err }()
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = fmt.Errorf("%w: %v", ErrAnswer, cause)
+			}
+		}()
+		err = call()
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	end(&err)
+	return err
 }

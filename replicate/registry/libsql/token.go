@@ -43,7 +43,7 @@ func newConnector(address, token string) (driver.Connector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", address, err)
 	}
-	return checkedConnector{connector}, nil
+	return checkedConnector{connector, callLimit}, nil
 }
 
 // renewed connects with the newest token.

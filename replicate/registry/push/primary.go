@@ -73,6 +73,9 @@ func (p *pusher) call(ctx context.Context, try func(context.Context) error) (err
 			return err
 		}
 		if attempt < attempts-1 {
+			if p.config.Failed != nil {
+				p.config.Failed(err, attempt+1, attempts, wait)
+			}
 			p.config.Pause(ctx, wait)
 			wait *= 2
 		}

@@ -44,7 +44,9 @@ type Config struct {
 	Ask func(Report) error
 	// Progress, if set, is called as the push goes on.
 	Progress func(Progress)
-	Now      func() time.Time
+	// Failed, if set, is called when a call of the primary failed that is tried again after a pause.
+	Failed func(err error, attempt, attempts int, pause time.Duration)
+	Now    func() time.Time
 	// Pause waits between attempts; it is time.Sleep, cut short by ctx, when nil.
 	Pause func(ctx context.Context, d time.Duration)
 }

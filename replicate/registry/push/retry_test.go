@@ -51,8 +51,15 @@ func TestATransactionThatNeverArrivedIsSentAgain(t *testing.T) {
 		release := f.snapshot()
 		f.commits.Store(0)
 		f.dropCommit.Store(dropped)
-		_, err := Run(t.Context(), f.config(release))
+		config, told := f.config(release), 0
+		config.Failed = func(err error, attempt, of int, pause time.Duration) {
+			told++
+			require.Error(t, err)
+			require.Equal(t, []any{1, attempts, firstPause}, []any{attempt, of, pause})
+		}
+		_, err := Run(t.Context(), config)
 		require.NoError(t, err)
+		require.Equal(t, 1, told)
 		require.Greater(t, f.commits.Load(), dropped)
 		f.same(release)
 	}
