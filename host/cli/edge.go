@@ -117,7 +117,7 @@ type edgeFlags struct {
 	MaxInFlight              int    `default:"256" help:"Most requests answered at once; more get 503 (${default})."`
 	MaxConnections           int    `default:"8192" help:"Most connections at once; more are closed (${default})."`
 	MaxConnectionsPerAddress int    `default:"512" help:"Most connections of one client address at once; trusted proxies have no limit (${default})."`
-	Log                      string `enum:"all,errors" default:"all" help:"all writes one line a request, errors only what went wrong (${default})."`
+	Log                      string `enum:"all,errors" default:"all" help:"all writes one line a request, errors only what went wrong, or may soon (${default})."`
 }
 
 // Validate refuses contradicting flags.
@@ -145,7 +145,7 @@ func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.
 	closers.Add(buffer.Flush)
 	options := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if f.Log == "errors" {
-		options.Level = slog.LevelError
+		options.Level = slog.LevelWarn
 	}
 	var lines slog.Handler = slog.NewJSONHandler(buffer, options)
 	if text {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/hint"
+	"regedge/host/service"
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/writer"
 )
@@ -293,4 +297,23 @@ func TestCookiesAreSecureBehindAProxyWithTLS(t *testing.T) {
 		require.Equal(t, secure, response.Cookies()[0].Secure)
 		require.Equal(t, secure, strings.HasPrefix(response.Cookies()[0].Name, "__Host-"))
 	}
+}
+
+// TestAWriterThatHangsIsExplained: "deadline exceeded" alone says nobody what to do.
+func TestAWriterThatHangsIsExplained(t *testing.T) {
+	o := &operator{Writer: "http://127.0.0.1:8081/"}
+	late := &url.Error{Op: "Get", URL: o.Writer, Err: context.DeadlineExceeded}
+	require.Contains(t, hint.Of(o.explain(late)), "curl http://127.0.0.1:8081/readyz")
+}
+
+// TestALogOfErrorsHasWarnings too: a replica that does not follow is one. It has no requests.
+func TestALogOfErrorsHasWarnings(t *testing.T) {
+	var out bytes.Buffer
+	var closers service.Closers
+	log, _ := (&edgeFlags{Log: "errors"}).logger(&Main{Stderr: &out}, false, &closers)
+	log.Info("request")
+	log.Warn("reading the replica's endpoint")
+	require.NoError(t, closers.Close())
+	require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
+	require.Contains(t, out.String(), "reading the replica's endpoint")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"strconv"
@@ -48,6 +49,7 @@ func checkWriterURL(address string) error {
 // explain adds hints to the most common errors.
 func (o *operator) explain(err error) error {
 	var refused *os.SyscallError
+	var late net.Error
 	var stranger x509.UnknownAuthorityError
 	var otherName x509.HostnameError
 	switch {
@@ -69,6 +71,8 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
 	case errors.As(err, &otherName):
 		return hint.With(err, "use a name of its certificate, or give it this one too: regedge trust machine writer --host NAME,…")
+	case errors.As(err, &late) && late.Timeout():
+		return hint.With(err, "%s takes connections and does not answer: does the writer hang, or its ledger's disk or server? On its machine: regedge doctor, and curl %s/readyz", o.Writer, strings.TrimSuffix(o.Writer, "/"))
 	case errors.As(err, &refused):
 		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
 	}

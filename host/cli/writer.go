@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"regedge/host/hint"
 	"regedge/host/server"
@@ -66,7 +67,11 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := c.openDatabases(&config, &closers); err != nil {
 		return err
 	}
+	slow := time.AfterFunc(firstAnswer, func() {
+		log.Warn("the ledger has not been opened yet: does its server answer, or has another program locked it?", "ledger", c.Database, "seconds", firstAnswer.Seconds())
+	})
 	centre, err := writer.Open(ctx, config)
+	slow.Stop()
 	if errors.Is(err, writer.ErrHeld) {
 		return hint.With(err, "stop that one, or start this one with --take-over, which ends it")
 	}
