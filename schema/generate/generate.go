@@ -149,14 +149,17 @@ func (g *generator) create(name, header, end string) (*output, error) {
 
 // complete closes a file and lists it. A file without rows is not kept: an import refuses it.
 func (g *generator) complete(o *output, asOf string) error {
-	g.open = slices.DeleteFunc(g.open, func(other *output) bool { return other == o })
+	finish := o.close
 	if o.rows == 0 {
-		return o.drop()
+		finish = o.drop
 	}
-	if err := o.close(); err != nil {
+	if err := finish(); err != nil {
 		return err
 	}
-	g.summary.Files = append(g.summary.Files, File{o.name, asOf, o.rows})
+	g.open = slices.DeleteFunc(g.open, func(other *output) bool { return other == o })
+	if o.rows > 0 {
+		g.summary.Files = append(g.summary.Files, File{o.name, asOf, o.rows})
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,14 @@ func TestRunLeavesNoIncompleteFileWhenItIsCancelled(t *testing.T) {
 		require.False(t, strings.HasSuffix(entry.Name(), partial), entry.Name())
 		require.NotEqual(t, "directors.csv", entry.Name())
 	}
+}
+
+func TestRunLeavesNoIncompleteFileWhenOneCannotBeCompleted(t *testing.T) {
+	out := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(out, "pincodes.csv"), 0o755), "a folder is in the place of the file")
+	_, err := Run(context.Background(), Config{Companies: 1, Out: out, Overwrite: true})
+	require.Error(t, err)
+	require.NoFileExists(t, filepath.Join(out, "pincodes.csv"+partial))
 }
 
 func TestProgressReachesItsTotal(t *testing.T) {
