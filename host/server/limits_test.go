@@ -134,6 +134,7 @@ func TestShutdownCutsOffSlowRequests(t *testing.T) {
 		go r.client.Get(r.url + "/v1/llps/a")
 		<-entered
 		require.ErrorContains(t, r.stop(), "finish requests in flight")
+		require.Zero(t, r.measured(t, "regedge_connections_open"), "who asked is not left waiting")
 	})
 }
 

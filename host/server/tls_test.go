@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"crypto/tls"
+	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,4 +25,10 @@ func TestTLSIsAtLeastVersion12(t *testing.T) {
 			require.NoError(t, conn.Close())
 		}
 	}
+}
+
+func TestWhoDoesNotSpeakTLSIsHungUpOn(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Hour})
+	r.dial = func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
+	require.NotContains(t, r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n"), "200 OK") // it returns once the server hangs up
 }
