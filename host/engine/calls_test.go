@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -54,6 +55,13 @@ func TestAPollNamesWhatIsReady(t *testing.T) {
 	require.Contains(t, trapOf(func() { poll(i, []uint64{uint64(handles), maxPoll + 1, uint64(out)}) }), "poll of 65")
 	require.Contains(t, trapOf(func() { poll(i, []uint64{uint64(handles), 0, uint64(out)}) }), "poll of 0")
 	require.Equal(t, later, earliest([]time.Time{later.Add(1), later, later.Add(2)}))
+}
+
+func TestTheLongestTimerIsNotReadyAtOnce(t *testing.T) {
+	i := idleInstance(t)
+	stack := []uint64{math.MaxUint64}
+	subscribeDuration(i, stack)
+	require.True(t, i.pollables[i.ref(stack[0], kindPollable)].at.After(time.Now()))
 }
 
 // TestARequestMayRunSoManyStatements, and one more fails it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
@@ -81,6 +82,43 @@ func TestAnInstanceThatCannotBeMadeLeavesItsSlot(t *testing.T) {
 	require.Equal(t, e.Stats().Created, e.Stats().Discarded+1)
 	e.snapshot.globals[0] = good
 	requireAlive(t, e)
+}
+
+// TestAnyByteMakesAnotherState, also one behind all that the first instance wrote.
+func TestAnyByteMakesAnotherState(t *testing.T) {
+	e := newEngine(t, hostileConfig(t, newLedger()))
+	i, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	defer e.release(t.Context(), i, true)
+	require.True(t, e.snapshot.matches(i))
+	for _, at := range []uint32{0, e.snapshot.base - 1, e.snapshot.base, e.snapshot.size - 1} {
+		was, _ := i.memory.ReadByte(at)
+		require.True(t, i.memory.WriteByte(at, was+1))
+		require.False(t, e.snapshot.matches(i), "byte %d", at)
+		require.True(t, i.memory.WriteByte(at, was))
+	}
+}
+
+func TestInstancesAreMeasured(t *testing.T) {
+	e, registry := newEngine(t, hostileConfig(t, newLedger())), prometheus.NewRegistry()
+	require.NoError(t, e.Register(registry))
+	for range 3 {
+		i, err := e.acquire(t.Context())
+		require.NoError(t, err)
+		defer e.release(t.Context(), i, false)
+	}
+	failed, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	e.release(t.Context(), failed, true)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	measured := map[string]float64{}
+	for _, family := range families {
+		measured[family.GetName()] = family.Metric[0].GetCounter().GetValue() + family.Metric[0].GetGauge().GetValue()
+	}
+	require.Equal(t, map[string]float64{
+		"regedge_instances_created_total": 4, "regedge_instances_discarded_total": 1, "regedge_instances_busy": 3,
+	}, measured)
 }
 
 func TestCloseWaitsForRequestsInFlight(t *testing.T) {
