@@ -6,20 +6,27 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	client "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler"
 	"regedge/host/sqlite"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -104,4 +111,81 @@ func TestAnAgeThatIsNotKnownIsReportedAsSuch(t *testing.T) {
 	defer replica.Close()
 	n.config.Access = &replicaDatabase{replica, schema.Access, 0}
 	require.Equal(t, []writer.Replica{{Database: "access", AgeMillis: -1}}, n.report(t.Context(), Reporter{}, "").Replicas)
+	metrics := prometheus.NewRegistry()
+	n.config.Metrics = metrics
+	require.NoError(t, n.registerReplicas())
+	families, err := metrics.Gather()
+	require.NoError(t, err)
+	at := slices.IndexFunc(families, func(f *client.MetricFamily) bool { return f.GetName() == "regedge_replica_age_seconds" })
+	require.EqualValues(t, -1, families[at].Metric[0].GetGauge().GetValue())
+}
+
+// TestARefusedTokenIsRemembered until the writer takes it: one that can't be asked says nothing about it.
+func TestARefusedTokenIsRemembered(t *testing.T) {
+	n := emptyNode(t)
+	for _, answer := range []struct {
+		err  error
+		want error
+	}{
+		{nil, meter.ErrNoEpoch}, {errors.New("no route"), meter.ErrNoEpoch}, {writer.ErrUnauthorized, errRefused},
+		{errors.New("no route"), errRefused}, {nil, meter.ErrNoEpoch},
+	} {
+		n.noteToken(answer.err)
+		require.Equal(t, answer.want, n.meterReady(), answer.err)
+	}
+}
+
+func TestOperatorsSeeTheMachinesNameInPlaceOfAnyAddress(t *testing.T) {
+	name, err := os.Hostname()
+	require.NoError(t, err)
+	for listening, want := range map[string]string{
+		"0.0.0.0:8080": net.JoinHostPort(name, "8080"), "[::]:8080": net.JoinHostPort(name, "8080"),
+		"127.0.0.1:8080": "127.0.0.1:8080", "[2001:db8::1]:8080": "[2001:db8::1]:8080",
+	} {
+		require.Equal(t, want, Address(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listening))))
+	}
+	require.Equal(t, "/run/edge", Address(&net.UnixAddr{Name: "/run/edge", Net: "unix"}))
+}
+
+// TestWhyAnEndpointDoesNotAnswer: a replica without a copy forwards, and that is no fault of the token.
+func TestWhyAnEndpointDoesNotAnswer(t *testing.T) {
+	status, says := http.StatusInternalServerError, ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, says, status) }))
+	defer server.Close()
+	db, err := libsql.Open(server.URL, "token")
+	require.NoError(t, err)
+	defer db.Close()
+	asked := func() error {
+		return endpoint{sqlite.NewRemote(db, sqlite.Config{})}.Query(t.Context(), "SELECT 1", nil, &handler.Result{})
+	}
+	says = `status: PermissionDenied, message: "` + libsql.OnlyReplication + `"`
+	require.Equal(t, errNoCopy, asked())
+	says = "out of order"
+	require.ErrorContains(t, asked(), says)
+	require.NotErrorIs(t, asked(), sqlite.ErrToken)
+	status = http.StatusUnauthorized
+	require.ErrorIs(t, asked(), sqlite.ErrToken)
+}
+
+// TestEachMetricOfTheMeterHasItsOwnNumber.
+func TestEachMetricOfTheMeterHasItsOwnNumber(t *testing.T) {
+	sample := meterSample{
+		meter.Stats{
+			Answered: 1, Refused: 2, Unavailable: 3, Waited: 4, Crowded: 5, Waiting: 6, Doubted: 7, Replaced: 8,
+			Unresolved: 9, Unsettled: 10, Accounts: 11, Unreachable: true,
+		},
+		lease.Headroom{Credits: 12, LeastMillis: 13_000, Short: 14}, 15,
+	}
+	got := map[string]float64{}
+	for _, m := range meterMetrics() {
+		_, name, _ := strings.Cut(m.desc.String(), `fqName: "regedge_`)
+		name, _, _ = strings.Cut(name, `"`)
+		got[name] = m.value(&sample)
+	}
+	require.Equal(t, map[string]float64{
+		"verdicts_answered_total": 1, "verdicts_refused_total": 2, "verdicts_unavailable_total": 3, "verdicts_waited_total": 4,
+		"verdicts_crowded_total": 5, "verdicts_waiting": 6, "verdicts_doubted_total": 7, "journal_replaced_total": 8,
+		"unresolved_charges": 9, "unsettled_charges": 10, "leased_accounts": 11, "writer_unreachable": 1,
+		"leased_credits": 12, "lease_headroom_seconds": 13, "leases_short": 14, "journal_corrupt_files": 15,
+	}, got)
 }
