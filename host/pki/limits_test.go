@@ -31,7 +31,8 @@ func readCertificate(t *testing.T, path string) *x509.Certificate {
 // TestAnEdgesCertificateIsNoServers: whoever has the machine of an edge must not be able to stand
 // in for a primary.
 func TestAnEdgesCertificateIsNoServers(t *testing.T) {
-	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	at := time.Now()
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), func() time.Time { return at })
 	require.NoError(t, err)
 	authority := x509.NewCertPool()
 	authority.AddCert(readCertificate(t, trust.AuthorityFile()))
@@ -46,6 +47,7 @@ func TestAnEdgesCertificateIsNoServers(t *testing.T) {
 	require.ErrorAs(t, verify(edge, "", x509.ExtKeyUsageServerAuth), new(x509.CertificateInvalidError))
 	require.Error(t, verify(edge, "sqld", x509.ExtKeyUsageAny))
 	require.False(t, edge.IsCA)
+	require.WithinDuration(t, at.Add(-time.Hour), edge.NotBefore, time.Second, "the edge's clock may be behind")
 
 	path, _, err = trust.Certificate("primary", "127.0.0.1", "primary.example")
 	require.NoError(t, err)
@@ -80,7 +82,7 @@ func TestATokenEnds(t *testing.T) {
 
 // TestAVerifierAdmitsTokensOfItsKeys: of both, where a file holds two, until they end.
 func TestAVerifierAdmitsTokensOfItsKeys(t *testing.T) {
-	at := time.Now()
+	at := time.Now().Truncate(time.Second) // the unit of a token's end
 	now := func() time.Time { return at }
 	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), now)
 	require.NoError(t, err)
@@ -111,7 +113,11 @@ func TestAVerifierAdmitsTokensOfItsKeys(t *testing.T) {
 	require.True(t, admit(other))
 	at = at.Add(time.Hour)
 	require.False(t, admit(good), "it has ended")
-	for _, file := range []string{"nowhere", trust.AuthorityFile()} {
+	other = filepath.Join(t.TempDir(), "other.pub")
+	certificate, err := os.ReadFile(trust.AuthorityFile())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(other, append(keys, certificate...), 0o600))
+	for _, file := range []string{"nowhere", trust.AuthorityFile(), other} {
 		_, err = pki.Verifier(file, now)
 		require.Error(t, err)
 	}
@@ -125,4 +131,40 @@ func TestAVerifierAdmitsTokensOfItsKeys(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the private key is kept nowhere")
+}
+
+// TestOfSeveralCertificatesTheFirstEndCounts, in whatever order a file holds them.
+func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	cert, _, err := trust.Certificate("edge")
+	require.NoError(t, err)
+	want := readCertificate(t, cert).NotAfter
+	require.True(t, want.Before(readCertificate(t, trust.AuthorityFile()).NotAfter))
+	for _, files := range [][]string{{cert}, {cert, trust.AuthorityFile()}, {trust.AuthorityFile(), cert}} {
+		var chain []byte
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			chain = append(chain, text...)
+		}
+		path := filepath.Join(t.TempDir(), "chain.crt")
+		require.NoError(t, os.WriteFile(path, chain, 0o600))
+		end, err := pki.CertificateEnd(path)
+		require.NoError(t, err)
+		require.Equal(t, want, end, files)
+	}
+}
+
+// TestALinkIsThisMachines: nobody else reads its key, or makes another certificate.
+func TestALinkIsThisMachines(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "link")
+	_, _, key, err := pki.Link(dir, time.Now)
+	require.NoError(t, err)
+	for path, want := range map[string]os.FileMode{dir: 0o700, key: 0o600} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm(), path)
+	}
+	require.NoFileExists(t, filepath.Join(dir, "ca.key"))
 }
