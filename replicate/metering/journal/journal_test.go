@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/syncproto"
 )
 
@@ -243,6 +244,7 @@ func TestDirectoryHasOneOwner(t *testing.T) {
 	second, err := OpenDir(path)
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
+	require.Empty(t, testkit.OpenFiles(t, path), "who was refused keeps nothing open")
 }
 
 func TestBatchesAreArchivedForAWeek(t *testing.T) {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,33 @@ func TestABatchUnderADayLongPastIsKept(t *testing.T) {
 		again, _, _, _ := opened(t, d, k)
 		require.Equal(t, kept, archivedBatch(t, again, 1, 1) != nil, "after %d days", after)
 	}
+}
+
+// TestAWeekEndsByTheEarlierClock, which is a day behind the later one.
+func TestAWeekEndsByTheEarlierClock(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	for n := range int32(archiveDays + 3) {
+		require.NoError(t, j.Archive(1, batchOf(uint64(n)+1), archiveDay+n, archiveDay+n-1))
+		require.Equal(t, n <= archiveDays+1, archivedBatch(t, j, 1, 1) != nil, "after %d days", n)
+		require.NoError(t, j.Close())
+		j, _, _, _ = opened(t, d, k)
+	}
+}
+
+// TestOldBatchesThatADiskKeptGoLater, on the same day.
+func TestOldBatchesThatADiskKeptGoLater(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	const last = archiveDay + archiveDays + 1
+	for day := int32(archiveDay); day < last; day++ {
+		require.NoError(t, j.Archive(1, batchOf(uint64(day)), day, day))
+	}
+	d.keepsOld = errors.New("input/output error")
+	require.ErrorIs(t, j.Archive(1, batchOf(last), last, last), d.keepsOld)
+	d.keepsOld = nil
+	require.NoError(t, j.Archive(1, batchOf(last+1), last, last))
+	require.Nil(t, archivedBatch(t, j, 1, archiveDay))
 }
 
 // TestAnArchiveGoesOnBehindItsLastBatch: what another process wrote that day stays.
