@@ -64,6 +64,8 @@ func TestAnAddressThatIsNoURL(t *testing.T) {
 	for _, address := range []string{"registry.db", "ftp://127.0.0.1", "http://127.0.0.1?x=1"} {
 		_, err := libsql.Open(address, "")
 		require.ErrorContains(t, err, "open database "+address)
+		_, err = libsql.OpenRenewed(address, libsql.NewToken(""))
+		require.ErrorContains(t, err, "open database "+address)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sqld
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -59,9 +60,13 @@ func TestAnswersTellOfDamage(t *testing.T) {
 		{200, `{"rows":[[{"type":"text","value":"file is not a database"}]]}`, false},
 		{200, "", false},
 	} {
-		for name, source := range map[string]io.Reader{
+		sources := map[string]io.Reader{
 			"whole": strings.NewReader(c.body), "by bytes": iotest.OneByteReader(strings.NewReader(c.body)), "by halves": iotest.HalfReader(strings.NewReader(c.body)),
-		} {
+		}
+		for at := range c.body {
+			sources[fmt.Sprint("divided at ", at)] = io.MultiReader(strings.NewReader(c.body[:at]), strings.NewReader(c.body[at:]))
+		}
+		for name, source := range sources {
 			found := false
 			answer := &http.Response{StatusCode: c.status, Body: io.NopCloser(source)}
 			watchAnswer(answer, func() { found = true })

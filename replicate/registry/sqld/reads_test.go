@@ -1,6 +1,7 @@
 package sqld
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -36,4 +37,16 @@ func TestStatementsThatTouchFilesAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"n":9223372036854775807,"f":1.5e300,"a":[true,null,"<"]}`, string(passed))
 	require.Contains(t, string(passed), "9223372036854775807")
+}
+
+// TestRefusalsAreLoggedNowAndThen: whoever can reach the port must not fill the log.
+func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
+	var log bytes.Buffer
+	g := &readGate{output: newOutput(&log)}
+	g.tell("a")
+	g.tell("b")
+	require.Equal(t, "regedge: refused a\n", log.String())
+	g.told.Add(-int64(toldPause))
+	g.tell("c")
+	require.Contains(t, log.String(), "refused c\n")
 }
