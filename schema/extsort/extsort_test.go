@@ -48,6 +48,7 @@ func TestRecordsComeInOrderHoweverMuchFits(t *testing.T) {
 			s := New(folder, budget)
 			for _, p := range list {
 				require.NoError(t, s.Add([]byte(p.key), []byte(p.value)))
+				require.LessOrEqual(t, len(s.texts)+len(s.index)*entryBytes, budget)
 			}
 			require.EqualValues(t, len(list), s.Len())
 			require.Equal(t, want, read(t, s))

@@ -73,6 +73,10 @@ func TestRefreshOfFewChanges(t *testing.T) {
 	searchtest.Put(t, c, r)
 	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "the same name, spelt otherwise")
 
+	r.Name = strings.ToUpper(r.Name[:1]) + r.Name[1:]
+	searchtest.Put(t, c, r)
+	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "and otherwise, as long as before")
+
 	r.Status = "DISSOLVED"
 	searchtest.Put(t, c, r)
 	require.Equal(t, search.Change{Removed: 1, Written: 1}, refresh(t, c), "another status")
