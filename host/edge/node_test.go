@@ -22,7 +22,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
+	"regedge/host/hint"
 	"regedge/host/sqlite"
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
@@ -188,4 +191,33 @@ func TestEachMetricOfTheMeterHasItsOwnNumber(t *testing.T) {
 		"unresolved_charges": 9, "unsettled_charges": 10, "leased_accounts": 11, "writer_unreachable": 1,
 		"leased_credits": 12, "lease_headroom_seconds": 13, "leases_short": 14, "journal_corrupt_files": 15,
 	}, got)
+}
+
+// TestAReportNamesTheReleaseThatIsServed.
+func TestAReportNamesTheReleaseThatIsServed(t *testing.T) {
+	n := emptyNode(t)
+	require.Empty(t, n.report(t.Context(), Reporter{}, "").Release)
+	registry, err := OpenFile(t.Context(), schema.Registry, sampletest.Registry(t))
+	require.NoError(t, err)
+	defer registry.Close()
+	n.config.Registry = registry
+	var newest handler.Result
+	require.NoError(t, registry.Query(t.Context(), releaseStatement, nil, &newest))
+	require.Equal(t, newest.Values[0].Text, n.report(t.Context(), Reporter{}, "").Release)
+}
+
+func TestAFileIsOpenWhileItIsServed(t *testing.T) {
+	for kind, makes := range map[schema.Database]string{schema.Registry: "regedge import", schema.Access: "regedge writer"} {
+		path := filepath.Join(t.TempDir(), "file.db")
+		_, err := OpenFile(t.Context(), kind, path)
+		require.Contains(t, hint.Of(err), makes, "what makes a file that is missing")
+		db, err := schema.OpenFile(path, false)
+		require.NoError(t, err)
+		require.NoError(t, schema.Migrate(t.Context(), db, kind))
+		require.NoError(t, db.Close())
+		opened, err := OpenFile(t.Context(), kind, path)
+		require.NoError(t, err)
+		require.NoError(t, opened.Close())
+		require.Empty(t, testkit.OpenFiles(t, path))
+	}
 }

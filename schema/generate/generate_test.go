@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,6 +160,7 @@ func TestRunRefusesWhatItCannotMake(t *testing.T) {
 		"companies must be":  {Companies: 0, Out: t.TempDir()},
 		"must be 1 to":       {Companies: MostCompanies + 1, Out: t.TempDir()},
 		"share of older":     {Companies: 1, OlderShare: 1.5, Out: t.TempDir()},
+		"not NaN":            {Companies: 1, OlderShare: math.NaN(), Out: t.TempDir()},
 		"folder to write to": {Companies: 1},
 		"is not known":       {Companies: 1, Compress: "lha", Out: t.TempDir()},
 	} {
@@ -190,6 +192,21 @@ func TestRunLeavesNoIncompleteFileWhenOneCannotBeCompleted(t *testing.T) {
 	_, err := Run(context.Background(), Config{Companies: 1, Out: out, Overwrite: true})
 	require.Error(t, err)
 	require.NoFileExists(t, filepath.Join(out, "pincodes.csv"+partial))
+}
+
+// TestAFileWithoutRowsReplacesOne of an earlier run: it must not be imported beside the others.
+func TestAFileWithoutRowsReplacesOne(t *testing.T) {
+	out := t.TempDir()
+	older := filepath.Join(out, "directors.csv")
+	require.NoError(t, os.WriteFile(older, []byte("an earlier run's"), 0o600))
+	config := DirectorsConfig{Out: out}
+	_, err := Directors(t.Context(), config)
+	require.ErrorIs(t, err, ErrExists)
+	require.FileExists(t, older)
+	config.Overwrite = true
+	_, err = Directors(t.Context(), config)
+	require.NoError(t, err)
+	require.NoFileExists(t, older)
 }
 
 func TestProgressReachesItsTotal(t *testing.T) {
