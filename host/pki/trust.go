@@ -17,6 +17,10 @@ import (
 // ErrExists is returned by Create when the folder already holds keys.
 var ErrExists = errors.New("the folder holds keys already")
 
+// ErrKeptElsewhere is returned by Create when the folder holds an authority without its key, such as that of
+// an edge, or of a cluster whose ca.key is kept apart.
+var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose key is elsewhere: make the keys in another folder")
+
 // ErrName is returned for a machine's name that can't be that of its files.
 var ErrName = errors.New("a machine's name must do as the name of its files, and not be one of the folder's own: ca, registry, access, registry-replica, access-replica")
 
@@ -47,6 +51,9 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 	t := &Trust{dir, now}
 	if _, err := os.Stat(t.path("ca.key")); err == nil {
 		return nil, fmt.Errorf("make trust in %s: %w", dir, ErrExists)
+	}
+	if _, err := os.Stat(t.AuthorityFile()); err == nil {
+		return nil, fmt.Errorf("make trust in %s: %w", dir, ErrKeptElsewhere)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make trust: %w", err)

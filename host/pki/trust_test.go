@@ -239,4 +239,11 @@ func TestKeysAreNotReplaced(t *testing.T) {
 	require.False(t, added)
 	_, err = made.Token("ledger", pki.ReadWrite, 0)
 	require.Error(t, err, "the ledger is not replicated")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "ca.key"))) // it is kept apart
+	_, err = pki.Create(dir, time.Now)
+	require.ErrorIs(t, err, pki.ErrKeptElsewhere)
+	after, err = os.ReadFile(filepath.Join(dir, "registry.key"))
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 }
