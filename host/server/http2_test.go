@@ -178,6 +178,9 @@ func TestABrokenProtocolIsCountedAndLogged(t *testing.T) {
 		"another frame within a header": func(c *http2Client) error {
 			return errors.Join(c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}), c.WritePing(false, [8]byte{}))
 		},
+		"a header that goes on in another stream": func(c *http2Client) error {
+			return errors.Join(c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x82}}), c.WriteContinuation(3, true, []byte{0x87}))
+		},
 		"data of no request": func(c *http2Client) error { return c.WriteData(1, true, []byte("x")) },
 	} {
 		t.Run(name, func(t *testing.T) {
