@@ -49,7 +49,7 @@ func TestContains(t *testing.T) {
 	}
 	t.Run("a damaged list ends at its damage", func(t *testing.T) {
 		whole := listOf(t, "192.0.2.0/24", "198.51.100.0/24")
-		for _, damaged := range []List{whole[:len(whole)-1], whole[:7], whole[:6] + "\x05\x08aaaaa", whole[:6] + "\x04\x21aaaa"} {
+		for _, damaged := range []List{whole[:len(whole)-1], whole[:7], whole[:6] + "\x05\x08aaaaa", whole[:6] + "\x04\x21\xc6\x33\x64\x07"} {
 			require.True(t, damaged.Contains("192.0.2.7"))
 			require.False(t, damaged.Contains("198.51.100.7"))
 		}
