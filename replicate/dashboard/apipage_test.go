@@ -25,6 +25,7 @@ func TestOperatorsReadAboutTheAPI(t *testing.T) {
 	require.NotContains(t, body, `class="try"`)
 	gzipped := func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }
 	transferred := len(b.do(http.MethodGet, "/api", nil, gzipped).body)
+	require.Equal(t, []string{"Cookie", "Accept-Encoding"}, b.seen.Header.Values("Vary"))
 	for _, file := range []string{"style.css", "icon.svg", "dashboard.js", "reference.css", "reference.js", "samples.js"} {
 		p := b.do(http.MethodGet, "/assets/"+file, nil, gzipped)
 		require.Equal(t, http.StatusOK, p.StatusCode)

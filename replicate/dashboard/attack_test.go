@@ -63,6 +63,9 @@ func TestASessionIsNeverOneThatTheBrowserBrought(t *testing.T) {
 	b := w.browser()
 	site, err := url.Parse(w.server.URL)
 	require.NoError(t, err)
+	b.http.Jar.SetCookies(site, []*http.Cookie{{Name: "regedge-guest", Value: "planted", Path: "/"}})
+	b.get("/sign-in")
+	require.NotEqual(t, "planted", b.cookie("regedge-guest"))
 	const planted = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	b.http.Jar.SetCookies(site, []*http.Cookie{{Name: "regedge", Value: planted, Path: "/"}})
 	b.requireIn("owner@example.com")

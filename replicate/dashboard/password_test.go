@@ -63,6 +63,15 @@ func TestPasswordsMatchThemselvesOnly(t *testing.T) {
 	require.False(t, got)
 }
 
+// TestAHashOfAnotherCostIsOutdated, a dearer one too.
+func TestAHashOfAnotherCostIsOutdated(t *testing.T) {
+	p := newTestPasswords()
+	for c, want := range map[cost]bool{p.cost: false, {64, 2, 1}: true, {64, 1, 2}: true, {128, 1, 1}: true, {32, 1, 1}: true} {
+		require.Equal(t, want, p.outdated(encodeHash(c, make([]byte, saltBytes), make([]byte, hashBytes))), c)
+	}
+	require.False(t, p.outdated("no hash"))
+}
+
 func TestHashingWaitsForTheLaneAndGivesUp(t *testing.T) {
 	p := newTestPasswords()
 	p.lane.one <- struct{}{}

@@ -75,7 +75,8 @@ func TestTwoFactorIsSwitchedOnByPasswordAndCode(t *testing.T) {
 		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, wrong)
 		require.Contains(t, p.body, a.secret, "the app has it already")
 	}
-	require.Equal(t, http.StatusBadRequest, b.post("/settings/two-factor", "secret", "AAAA", "current", password, "code", "000000").StatusCode)
+	short := &app{world: w, secret: "AAAAAAAA"}
+	require.Equal(t, http.StatusBadRequest, b.post("/settings/two-factor", "secret", short.secret, "current", password, "code", short.code(0)).StatusCode)
 	require.Zero(t, w.count(`SELECT count(*) FROM two_factor`))
 	b.get("/settings/two-factor")
 	p = b.post("/settings/two-factor", "secret", a.secret, "current", password, "code", a.code(0))
@@ -106,7 +107,9 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	w.pass(20 * time.Minute)
 	require.Contains(t, fresh(a.recovery[3]).body, "Sign out")
 	require.Contains(t, fresh(a.recovery[3]).text(), "was used already")
-	require.Equal(t, 9, w.count(`SELECT count(*) FROM recovery_code`))
+	owner, _ := w.owner("Acme", 0)
+	require.Equal(t, http.StatusUnprocessableEntity, fresh(owner.enrol().recovery[0]).StatusCode, "another person's")
+	require.Equal(t, 9+10, w.count(`SELECT count(*) FROM recovery_code`))
 }
 
 func TestThePasswordAloneLetsNobodyIn(t *testing.T) {

@@ -80,6 +80,19 @@ func TestUsageIsShownForChosenDays(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, o.get("/accounts/99/usage.csv").StatusCode)
 }
 
+func TestKeysWithTheMostCallsAreListed(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	for key := range 52 {
+		w.used(account, int64(1000+key), w.clock(), 1, 1+key)
+	}
+	p := b.get("/usage")
+	require.Contains(t, p.text(), "These have the most calls; 2 more keys are in the CSV.")
+	require.Contains(t, p.text(), "key 1051<")
+	require.Contains(t, p.text(), "key 1002<")
+	require.NotContains(t, p.text(), "key 1001<")
+}
+
 func TestARangeOfUsageThatCanNotBeIsSaidInWords(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)

@@ -59,6 +59,12 @@ func TestAnEdgeIsShownWithWhatItSaidOfItself(t *testing.T) {
 	require.Empty(t, newEdgeView(writer.Node{}, nil, time.Unix(0, 0)).Unsettled, "nothing was said yet")
 }
 
+// TestAMonthWithoutEntriesEndsAsItBegan, whatever came later.
+func TestAMonthWithoutEntriesEndsAsItBegan(t *testing.T) {
+	end := time.Unix(0, 0)
+	require.Equal(t, statement{Opening: 10, Closing: 10}, balanced([]entry{{At: end, Amount: 5}}, 15, end))
+}
+
 func FuzzPrintable(f *testing.F) {
 	for _, seed := range []string{"billing", "a\r\nb", "\u202ex\u2066", "\xff\x00", "क्\u200dष", "日本語"} {
 		f.Add(seed, 5)
