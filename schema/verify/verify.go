@@ -90,6 +90,7 @@ func onConnection(ctx context.Context, held *sql.Conn, depth Depth) (Report, err
 type verifier struct {
 	conn   *sqlite3.Conn
 	report Report
+	sample []string // CINs and LLPINs, spread over the registry
 }
 
 func (v *verifier) run(depth Depth) error {
@@ -119,13 +120,18 @@ func (v *verifier) findAll(n int64, first, what string) {
 	}
 }
 
-// each calls do for each row of a query.
-func (v *verifier) each(query string, do func(*sqlite3.Stmt) error) error {
+// each calls do for each row of a query with texts for parameters.
+func (v *verifier) each(query string, do func(*sqlite3.Stmt) error, args ...string) error {
 	rows, _, err := v.conn.Prepare(query)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	for i, arg := range args {
+		if err := rows.BindText(i+1, arg); err != nil {
+			return err
+		}
+	}
 	for rows.Step() {
 		if err := do(rows); err != nil {
 			return err

@@ -64,6 +64,23 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 	}
 }
 
+// TestASampleIsSpreadOverTheRegistry: one of fewer names than it has looks at all of them.
+func TestASampleIsSpreadOverTheRegistry(t *testing.T) {
+	for _, offset := range []string{"150", "450"} {
+		for script, want := range map[string]string{
+			`UPDATE company SET directors = 'x' WHERE cin = (SELECT cin FROM company ORDER BY cin LIMIT 1 OFFSET ` + offset + `)`:                  "directors list differs",
+			`UPDATE search_name SET name = name || 'q' WHERE place = (SELECT place FROM search_name ORDER BY place LIMIT 1 OFFSET ` + offset + `)`: "that the index does not find: 1",
+			`UPDATE search_name SET name = '' WHERE value = (SELECT value FROM search_name ORDER BY value LIMIT 1 OFFSET ` + offset + `)`:          "that the index does not find: 1",
+		} {
+			report, err := File(t.Context(), changed(t, script), Quick)
+			require.NoError(t, err)
+			require.Contains(t, strings.Join(report.Problems, "\n"), want, script)
+		}
+	}
+	large := verifier{report: Report{Tables: []Table{{Records: 3_000_000}, {Records: 900_000}}}}
+	require.Equal(t, 3900, large.sampleEvery())
+}
+
 func TestThoroughFindsWhatASampleMayNot(t *testing.T) {
 	for script, want := range map[string]string{
 		`UPDATE search_name SET name = name || 'q' WHERE place = (SELECT min(place) FROM search_name)`: "search: ",
