@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -158,14 +159,16 @@ func TestCookiesAreOutOfReach(t *testing.T) {
 	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := b.signIn("owner@example.com", password)
 	require.Equal(t, http.StatusSeeOther, p.StatusCode)
-	requireCookie(t, p, "regedge", false)
+	requireCookie(t, p, "regedge", false, 0)
+	requireCookie(t, p, "regedge-device", false, 365*24*time.Hour)
 
 	p = secure.browser().get("/sign-in")
-	requireCookie(t, p, "__Host-regedge-guest", true)
+	requireCookie(t, p, "__Host-regedge-guest", true, 0)
 	require.Equal(t, "max-age=31536000", p.Header.Get("Strict-Transport-Security"))
 }
 
-func requireCookie(t *testing.T, p page, name string, secure bool) {
+// requireCookie wants a cookie that lasts for life, or with 0 as long as the browser runs.
+func requireCookie(t *testing.T, p page, name string, secure bool, life time.Duration) {
 	t.Helper()
 	for _, c := range p.Cookies() {
 		if c.Name != name {
@@ -173,6 +176,7 @@ func requireCookie(t *testing.T, p page, name string, secure bool) {
 		}
 		require.True(t, c.HttpOnly)
 		require.Equal(t, secure, c.Secure)
+		require.EqualValues(t, life/time.Second, c.MaxAge)
 		require.Equal(t, http.SameSiteLaxMode, c.SameSite)
 		require.Equal(t, "/", c.Path)
 		require.Empty(t, c.Domain)

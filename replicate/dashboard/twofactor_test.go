@@ -112,6 +112,18 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	require.Equal(t, 9+10, w.count(`SELECT count(*) FROM recovery_code`))
 }
 
+// TestASignInIsCompletedOnce: what asked for its code takes no other one.
+func TestASignInIsCompletedOnce(t *testing.T) {
+	w := newWorld(t)
+	a := w.operator().enrol()
+	b := w.browser()
+	b.signIn("operator@example.com", password)
+	pending := pendingField.FindStringSubmatch(b.seen.body)[1]
+	require.Contains(t, b.again(a.code(0)).body, "Sign out")
+	b.post("/sign-in/code", "pending", pending, "code", a.recovery[0])
+	require.Equal(t, 10, w.count(`SELECT count(*) FROM recovery_code`))
+}
+
 func TestThePasswordAloneLetsNobodyIn(t *testing.T) {
 	w := newWorld(t)
 	b := w.operator()

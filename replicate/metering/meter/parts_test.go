@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/charge"
 	"regedge/replicate/metering/journal"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/syncproto"
@@ -25,6 +27,17 @@ import (
 func logged() (*Meter, *bytes.Buffer) {
 	var log bytes.Buffer
 	return newMeter(Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), &log
+}
+
+// TestAVoidThatFailsIsLogged with the request's id, by which its charge is found.
+func TestAVoidThatFailsIsLogged(t *testing.T) {
+	m, log := logged()
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, charge.VoidTarget("id-1"), nil)
+	r.Header.Set("Authorization", "Bearer token")
+	m.Handler("token").ServeHTTP(w, r)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, log.String(), "request_id=id-1")
+	require.Contains(t, log.String(), journal.ErrNotOpen.Error())
 }
 
 func TestSettingsThatAreGivenAreKept(t *testing.T) {
