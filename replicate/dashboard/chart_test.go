@@ -80,7 +80,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "−1,234,567", 100_000: "100,000"} {
 		require.Equal(t, want, number(n))
 	}
-	for n, want := range map[int64]string{0: "0", 9_999: "9,999", 25_000: "25k", 12_500: "12.5k", 20_000_000: "20M"} {
+	for n, want := range map[int64]string{0: "0", 9_999: "9,999", 10_000: "10k", 25_000: "25k", 12_500: "12.5k", 10_000_000: "10M", 20_000_000: "20M"} {
 		require.Equal(t, want, short(n))
 	}
 }

@@ -35,7 +35,8 @@ func TestAnOwnerFindsTheLastRequests(t *testing.T) {
 	require.NotContains(t, p.body, id(600), "of another account")
 	require.NotContains(t, p.body, id(5))
 	require.Contains(t, b.get("/requests?cursor="+id(21)+"&search=").body, id(5), "the page behind")
-	earlier := regexp.MustCompile(`href="(/requests\?[^"]*)" rel="next"`).FindStringSubmatch(b.get("/requests?key=" + fmt.Sprint(key.ID)).body)
+	next := regexp.MustCompile(`href="(/requests\?[^"]*)" rel="next"`)
+	earlier := next.FindStringSubmatch(b.get("/requests?key=" + fmt.Sprint(key.ID)).body)
 	require.NotNil(t, earlier, "121 are more than a page")
 	p = b.get(html.UnescapeString(earlier[1]))
 	require.Contains(t, p.body, id(5), "its link leads to the page behind")
@@ -50,4 +51,12 @@ func TestAnOwnerFindsTheLastRequests(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.get("/requests?key="+fmt.Sprint(other.ID)).StatusCode)
 	require.Equal(t, http.StatusNotFound, b.get("/requests?cursor=x").StatusCode)
 	require.Contains(t, b.get(fmt.Sprint("/keys/", key.ID)).body, fmt.Sprintf(`href="/requests?key=%d"`, key.ID))
+	for n := range 101 {
+		put(key.ID, 1000+n, 404, "company_not_found")
+	}
+	earlier = next.FindStringSubmatch(b.get("/requests?search=company_not_found").body)
+	require.NotNil(t, earlier)
+	p = b.get(html.UnescapeString(earlier[1]))
+	require.Contains(t, p.body, id(1000))
+	require.NotContains(t, p.body, id(500), "the page behind has what was searched for, too")
 }

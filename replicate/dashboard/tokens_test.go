@@ -90,6 +90,22 @@ func TestOwnersReachOnlyTheirOwnTokens(t *testing.T) {
 	require.Contains(t, acme.submit("/settings/tokens", "/settings/tokens", "name", "x", "role", "read", "days", "30").text(), "There are 10 active tokens")
 }
 
+func TestTheNewestEndedTokensAreListed(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	for round := range 3 {
+		for i := range 10 {
+			b.newToken(fmt.Sprintf("token %d-%d", round, i), "read")
+		}
+		w.pass(time.Minute)
+		w.exec(`UPDATE owner_token SET ends_at = ?1 WHERE ends_at > ?1`, w.clock().UnixMilli())
+	}
+	listed := b.get("/settings/tokens").text()
+	require.Contains(t, listed, "token 2-9")
+	require.Contains(t, listed, "token 1-0")
+	require.NotContains(t, listed, "token 0-9")
+}
+
 func TestTheTokensOfARemovedPersonEnd(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 0)

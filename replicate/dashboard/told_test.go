@@ -1,12 +1,17 @@
 package dashboard_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/dashboard"
+	"regedge/replicate/registry/push"
 )
 
 const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
@@ -79,6 +84,19 @@ func TestAnAccountListsItsPeopleAndTheInvited(t *testing.T) {
 	a, err = w.client.Account(t.Context(), account)
 	require.NoError(t, err)
 	require.Empty(t, a.Invited, "the invitation has ended")
+}
+
+// TestAPrimaryThatDoesNotAnswerHoldsNoPageUp.
+func TestAPrimaryThatDoesNotAnswerHoldsNoPageUp(t *testing.T) {
+	limited := false
+	w := newWorld(t, func(c *dashboard.Config) {
+		c.Releases = func(ctx context.Context) ([]push.Release, error) {
+			_, limited = ctx.Deadline()
+			return nil, errors.New("no answer")
+		}
+	})
+	require.Contains(t, w.operator().get("/edges").text(), "The registry’s primary does not answer, so its releases are not known.")
+	require.True(t, limited)
 }
 
 func TestTheGenerationIsNoHeadline(t *testing.T) {

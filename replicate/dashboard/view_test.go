@@ -65,6 +65,23 @@ func TestAMonthWithoutEntriesEndsAsItBegan(t *testing.T) {
 	require.Equal(t, statement{Opening: 10, Closing: 10}, balanced([]entry{{At: end, Amount: 5}}, 15, end))
 }
 
+// TestTheLastUseOfAKeyIsAsExactAsItIsKnown: by the hour, of the last 90 days.
+func TestTheLastUseOfAKeyIsAsExactAsItIsKnown(t *testing.T) {
+	now := time.Date(2026, 10, 20, 12, 30, 0, 0, time.UTC)
+	hour := now.Unix() / 3600
+	for _, c := range []struct {
+		hour int64
+		age  time.Duration
+		want string
+	}{
+		{0, lookBack - 1, "never"}, {0, lookBack, "not in the last 90 days"}, {hour, 0, "within this hour"},
+		{hour - 1, 0, "within the last two hours"}, {hour - 2, 0, "2 hours ago"}, {hour - 23, 0, "23 hours ago"},
+		{hour - 24, 0, "19 Oct 2026"},
+	} {
+		require.Equal(t, c.want, lastUse(c.hour, writer.Key{Created: now.Add(-c.age)}, now))
+	}
+}
+
 func FuzzPrintable(f *testing.F) {
 	for _, seed := range []string{"billing", "a\r\nb", "\u202ex\u2066", "\xff\x00", "क्\u200dष", "日本語"} {
 		f.Add(seed, 5)
