@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
+	"regedge/handler/charge"
 	"regedge/host/hint"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit"
@@ -203,7 +204,11 @@ func TestAReportNamesTheReleaseThatIsServed(t *testing.T) {
 	n.config.Registry = registry
 	var newest handler.Result
 	require.NoError(t, registry.Query(t.Context(), releaseStatement, nil, &newest))
-	require.Equal(t, newest.Values[0].Text, n.report(t.Context(), Reporter{}, "").Release)
+	gone, end := context.WithCancel(t.Context())
+	end() // so that a request without a lease does not wait for one
+	n.config.Meter.Charge(gone, charge.Request{ID: "1", Account: 1, Key: 1, PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found})
+	require.Equal(t, writer.Report{Address: "edge:8080", Version: "1.2.3", Ready: "why not", Release: newest.Values[0].Text, Refused: 1},
+		n.report(t.Context(), Reporter{Address: "edge:8080", Version: "1.2.3"}, "why not"))
 }
 
 func TestAFileIsOpenWhileItIsServed(t *testing.T) {

@@ -48,6 +48,7 @@ func TestAnEdgesCertificateIsNoServers(t *testing.T) {
 	require.Error(t, verify(edge, "sqld", x509.ExtKeyUsageAny))
 	require.False(t, edge.IsCA)
 	require.WithinDuration(t, at.Add(-time.Hour), edge.NotBefore, time.Second, "the edge's clock may be behind")
+	require.WithinDuration(t, at.Add(2*365*24*time.Hour), edge.NotAfter, time.Second)
 
 	path, _, err = trust.Certificate("primary", "127.0.0.1", "primary.example")
 	require.NoError(t, err)
@@ -139,6 +140,10 @@ func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
 	require.NoError(t, err)
 	cert, _, err := trust.Certificate("edge")
 	require.NoError(t, err)
+	empty := filepath.Join(t.TempDir(), "empty.crt")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	_, err = pki.CertificateEnd(empty)
+	require.ErrorContains(t, err, "holds no certificate")
 	want := readCertificate(t, cert).NotAfter
 	require.True(t, want.Before(readCertificate(t, trust.AuthorityFile()).NotAfter))
 	for _, files := range [][]string{{cert}, {cert, trust.AuthorityFile()}, {trust.AuthorityFile(), cert}} {

@@ -1,0 +1,161 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
+	"regedge/host/hint"
+	"regedge/internal/testkit/sampletest"
+	"regedge/replicate/metering/meter"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
+)
+
+// replicaOf opens an access database that a replica has copied, whose newest heartbeat is of a time, or is not
+// there. Nobody answers at its endpoint.
+func replicaOf(t *testing.T, now time.Time, beat *time.Time, maxLag time.Duration) Database {
+	t.Helper()
+	dir := t.TempDir()
+	if beat != nil {
+		require.NoError(t, os.MkdirAll(filepath.Dir(sqld.File(dir)), 0o700))
+		db, err := schema.OpenFile(sqld.File(dir), false)
+		require.NoError(t, err)
+		require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+		_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, beat.UnixMilli())
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+	}
+	away := httptest.NewServer(nil)
+	away.Close()
+	endpoint, err := libsql.Open(away.URL, "")
+	require.NoError(t, err)
+	replica, err := OpenReplica(ReplicaConfig{
+		Database: schema.Access, Endpoint: endpoint, Dir: dir, MaxLag: maxLag, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { replica.Close() })
+	return replica
+}
+
+// TestANodeIsNotReadyWithAnOldReplica, though it answers.
+func TestANodeIsNotReadyWithAnOldReplica(t *testing.T) {
+	now := time.Now()
+	old := now.Add(-10 * time.Second)
+	n := emptyNode(t)
+	registry, err := OpenFile(t.Context(), schema.Registry, sampletest.Registry(t))
+	require.NoError(t, err)
+	defer registry.Close()
+	n.config.Registry = registry
+	n.config.Access = replicaOf(t, now, &old, time.Minute)
+	require.ErrorIs(t, n.Ready(), meter.ErrNoEpoch, "only the meter is not ready")
+	n.config.Access = replicaOf(t, now, &old, time.Second)
+	require.NoError(t, n.config.Access.Query(t.Context(), "SELECT 1", nil, &handler.Result{}))
+	require.ErrorContains(t, n.Ready(), "access replica: ")
+}
+
+// TestAReplicasMetricsSayHowItIsRead.
+func TestAReplicasMetricsSayHowItIsRead(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	old, future := now.Add(-10*time.Second), now.Add(time.Minute)
+	for _, c := range []struct {
+		beat                 *time.Time
+		age, ahead, fallback float64
+	}{{&old, 10, 0, 0}, {&future, -1, 1, 0}, {nil, -1, 0, 1}} {
+		metrics := prometheus.NewRegistry()
+		n := Node{config: Config{Access: replicaOf(t, now, c.beat, 0), Metrics: metrics}}
+		require.NoError(t, n.registerReplicas())
+		families, err := metrics.Gather()
+		require.NoError(t, err)
+		got := map[string]float64{}
+		for _, family := range families {
+			name, _ := strings.CutPrefix(family.GetName(), "regedge_replica_")
+			got[name] = family.Metric[0].GetGauge().GetValue()
+		}
+		require.Equal(t, map[string]float64{"age_seconds": c.age, "heartbeat_ahead": c.ahead, "fallback": c.fallback, "switches_total": 0}, got)
+	}
+}
+
+// unreadable is a database that can't be read.
+type unreadable struct{ refreshed *atomic.Int64 }
+
+var errUnreadable = errors.New("it can't be read")
+
+func (unreadable) Query(context.Context, string, []handler.Value, *handler.Result) error {
+	return errUnreadable
+}
+
+func (u unreadable) Refresh() error {
+	u.refreshed.Add(1)
+	return errUnreadable
+}
+
+func (unreadable) Close() error { return nil }
+
+// TestTheDatabaseThatCanNotBeReadIsNamed.
+func TestTheDatabaseThatCanNotBeReadIsNamed(t *testing.T) {
+	n := emptyNode(t)
+	n.config.Registry = unreadable{}
+	require.ErrorContains(t, n.Ready(), "registry database: it can't be read")
+	n.config.Access = unreadable{}
+	require.ErrorContains(t, n.Ready(), "access database: it can't be read")
+}
+
+// TestBothDatabasesAreLookedAtEachSecond, and what is wrong is logged.
+func TestBothDatabasesAreLookedAtEachSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		var access, registry atomic.Int64
+		n := Node{config: Config{Access: unreadable{&access}, Registry: unreadable{&registry}, Log: slog.New(slog.NewTextHandler(&log, nil))}}
+		ctx, end := context.WithTimeout(t.Context(), 3*watchInterval+watchInterval/2)
+		defer end()
+		require.NoError(t, n.watchDatabases().Run(ctx))
+		require.EqualValues(t, 3, access.Load())
+		require.EqualValues(t, 3, registry.Load())
+		require.Equal(t, 3, strings.Count(log.String(), "it can't be read\\nit can't be read"))
+	})
+}
+
+// TestRequestsAreKeptUntilAReportArrives.
+func TestRequestsAreKeptUntilAReportArrives(t *testing.T) {
+	n := emptyNode(t)
+	n.requests.note(logged(7, 1))
+	ctx, end := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		end()
+	}))
+	defer server.Close()
+	require.NoError(t, n.Report(Reporter{Client: NewClient(server.URL, "token")}).Run(ctx))
+	require.Len(t, n.requests.take(), 1)
+}
+
+// TestAMeterThatIsNotMeasuredIsNotOpen: its directory is free for the next attempt, and only one has it at a time.
+func TestAMeterThatIsNotMeasuredIsNotOpen(t *testing.T) {
+	metrics := prometheus.NewRegistry()
+	first, err := OpenMeter(metrics, meter.Config{State: t.TempDir(), Writer: away{}})
+	require.NoError(t, err)
+	defer first.Close()
+	config := meter.Config{State: t.TempDir(), Writer: away{}}
+	_, err = OpenMeter(metrics, config)
+	require.ErrorContains(t, err, "duplicate")
+	second, err := OpenMeter(prometheus.NewRegistry(), config)
+	require.NoError(t, err)
+	defer second.Close()
+	_, err = OpenMeter(prometheus.NewRegistry(), config)
+	require.Equal(t, "another regedge runs on "+config.State+": stop it, or choose another directory", hint.Of(err))
+}
