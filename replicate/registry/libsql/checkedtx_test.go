@@ -23,7 +23,7 @@ func (end ending) Rollback() error { return end() }
 
 // TestAConnectionThatWasLateIsNotUsedAgain, also when the transaction in which it was late was taken back in time.
 func TestAConnectionThatWasLateIsNotUsedAgain(t *testing.T) {
-	c := &checked{connection: idle{}}
+	c := &checked{connection: idle{}, limit: callLimit}
 	_, err := c.QueryContext(t.Context(), "SELECT 1", nil)
 	require.NoError(t, err)
 	require.True(t, c.IsValid())
@@ -40,7 +40,7 @@ func TestATransactionThatEndsWithoutAResultIsAnError(t *testing.T) {
 	tx := checkedTx{ending(func() error {
 		_ = results[0]
 		return nil
-	}), &checked{}}
+	}), &checked{limit: callLimit}}
 	require.ErrorIs(t, tx.Commit(), ErrAnswer)
 	require.ErrorIs(t, tx.Rollback(), ErrAnswer)
 }

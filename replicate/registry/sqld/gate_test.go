@@ -1,17 +1,24 @@
 package sqld
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/replicate/registry/libsql"
 )
 
 // primary is sqld behind a gate.
@@ -43,4 +50,78 @@ func TestACallIsPassedOnAsItWasCompared(t *testing.T) {
 	call(callBytes + 1)
 	require.ErrorContains(t, body, "too large")
 	require.Empty(t, g.calls)
+}
+
+// TestCallsThatAreNotReplicationAreRefused, and logged once a connection.
+func TestCallsThatAreNotReplicationAreRefused(t *testing.T) {
+	var log bytes.Buffer
+	g := &gate{target: "127.0.0.1:5001", calls: map[string]int{}, output: newOutput(&log)}
+	ctx := context.WithValue(t.Context(), connectionKey{}, g.connect())
+	for _, call := range [][2]string{{http.MethodPost, "/proxy.Proxy/Execute"}, {http.MethodGet, "/wal_log.ReplicationLog/Hello"}, {http.MethodPost, "/"}} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(call[0], call[1], nil)
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "mumbai-1"}}}}
+		g.ServeHTTP(w, r.WithContext(ctx))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, "7", w.Header().Get("Grpc-Status"))
+		require.Equal(t, libsql.OnlyReplication, w.Header().Get("Grpc-Message"))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	require.Contains(t, log.String(), `refused "mumbai-1"`)
+}
+
+// TestBothEndsOfALinkShowCertificates, over TLS 1.3.
+func TestBothEndsOfALinkShowCertificates(t *testing.T) {
+	ca, cert, key, err := pki.Link(filepath.Join(t.TempDir(), "link"), time.Now)
+	require.NoError(t, err)
+	config, err := (&TLSFiles{CA: ca, Cert: cert, Key: key}).load()
+	require.NoError(t, err)
+	require.EqualValues(t, tls.VersionTLS13, config.MinVersion)
+	require.Equal(t, tls.RequireAndVerifyClientCert, config.ClientAuth)
+	_, err = (&TLSFiles{CA: key, Cert: cert, Key: key}).load()
+	require.ErrorContains(t, err, key+" holds no certificate")
+}
+
+// TestQueriesArePassedOnWithTheGatesOwnToken, and refused with the status that says why.
+func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
+	config := Config{HTTP: "127.0.0.1:0", Reads: &Reads{Token: "of the gate", Admit: func(token string) bool { return token == "good" }}}
+	g, err := openReads(&config, newOutput(io.Discard), nil)
+	require.NoError(t, err)
+	defer g.close()
+	passed := ""
+	g.proxy.Transport = primary(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.EqualValues(t, len(body), r.ContentLength)
+		require.Equal(t, "Bearer of the gate", r.Header.Get("Authorization"))
+		require.Empty(t, r.Header.Get("Cookie"))
+		passed = r.URL.String() + " " + string(body)
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	for _, c := range []struct {
+		method, target, token, body string
+		status                      int
+		passed                      string
+	}{
+		{"POST", "/v2/pipeline?more=1", "Bearer good", `{ "requests": [ ] }`, 200, "http://" + config.HTTP + `/v2/pipeline {"requests":[]}`},
+		{"POST", "/v3/cursor", "Bearer bad", `{}`, 401, ""},
+		{"POST", "/v3/cursor", "", `{}`, 401, ""},
+		{"POST", "/v2/pipeline", "Bearer good", `{"sql":"SELECT readfile('x')"}`, 403, ""},
+		{"POST", "/v2/pipeline", "Bearer good", `{"sql":"` + strings.Repeat("x", statementBytes) + `"}`, 400, ""},
+		{"POST", "/v2/pipeline", "Bearer good", `{`, 400, ""},
+		{"POST", "/dump", "Bearer good", `{}`, 403, ""},
+		{"DELETE", "/version", "Bearer good", "", 403, ""},
+	} {
+		passed = ""
+		w, r := httptest.NewRecorder(), httptest.NewRequest(c.method, c.target, strings.NewReader(c.body))
+		r.Header.Set("Cookie", "of the client")
+		if c.token != "" {
+			r.Header.Set("Authorization", c.token)
+		}
+		g.ServeHTTP(w, r)
+		require.Equal(t, c.status, w.Code, "%s %s", c.method, c.target)
+		require.Equal(t, c.passed, passed)
+		if c.status != http.StatusOK {
+			require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+		}
+	}
 }
