@@ -80,7 +80,7 @@ func (c *Client) perform(ctx context.Context, made *call) (*answer, error) {
 // failure returns the error of an attempt, and the pause before the next one: negative when there
 // must be none.
 func (c *Client) failure(made *call, got *answer, err error) (failure error, pause time.Duration) {
-	pause = randomPause(made.attempts)
+	pause = min(randomPause(made.attempts), c.config.MaxWait)
 	failure = &UnansweredError{Err: err, IdempotencyKey: made.idempotencyKey, Attempts: made.attempts}
 	if err == nil {
 		problem := problemOf(got, made.attempts)

@@ -20,13 +20,14 @@ const company = `{"data":{"cin":"U72900ZZ2015PTC000001","company_name":"A"},"met
 type service struct {
 	*httptest.Server
 	keys  []string // the Idempotency-Key of each attempt
+	asked string   // path and query of the last one
 	steps []func(http.ResponseWriter)
 }
 
 func serve(t *testing.T, steps ...func(http.ResponseWriter)) *service {
 	s := &service{steps: steps}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.keys = append(s.keys, r.Header.Get("Idempotency-Key"))
+		s.keys, s.asked = append(s.keys, r.Header.Get("Idempotency-Key")), r.RequestURI
 		s.steps[min(len(s.keys), len(s.steps))-1](w)
 	}))
 	t.Cleanup(s.Close)
@@ -111,6 +112,9 @@ func TestWhatARetryCannotMendIsReturnedAtOnce(t *testing.T) {
 			if !errors.Is(err, name) || !errors.As(err, &answered) || len(s.keys) != 1 {
 				t.Fatalf("got %v after %d attempts, want %s after 1", err, len(s.keys), name)
 			}
+			if want := fmt.Sprintf("%d %s: D (request 01ID)", answered.Status, name); err.Error() != want {
+				t.Errorf("got %q, want %q", err, want)
+			}
 			if answered.RequestID != "01ID" || answered.Detail != "D" || !strings.HasSuffix(answered.Type, string(name)) {
 				t.Errorf("got %+v, want the problem's fields", answered)
 			}
@@ -118,6 +122,16 @@ func TestWhatARetryCannotMendIsReturnedAtOnce(t *testing.T) {
 				t.Errorf("RetryAfter: got %s, want %s", answered.RetryAfter, want)
 			}
 		})
+	}
+}
+
+func TestWhatMayPassIsRetried(t *testing.T) {
+	for _, status := range []int{408, 429, 500, 502, 503} {
+		s := serve(t, problem(status, ""), found)
+		c, _ := s.client(t, Config{})
+		if got, err := c.Company(context.Background(), "x"); err != nil || got.Attempts != 2 {
+			t.Errorf("%d: got %v, %v, want the second attempt's answer", status, got, err)
+		}
 	}
 }
 
@@ -163,6 +177,17 @@ func TestAnAttemptThatHangsIsRepeated(t *testing.T) {
 	got, err := c.Company(context.Background(), "x")
 	if err != nil || got.Attempts < 2 {
 		t.Errorf("got %v, %v, want an answer of a later attempt", got, err)
+	}
+}
+
+func TestAnAttemptThatHangsIsCalledThat(t *testing.T) {
+	end := make(chan struct{})
+	s := serve(t, func(http.ResponseWriter) { <-end })
+	defer close(end)
+	c, _ := s.client(t, Config{Timeout: 50 * time.Millisecond, MaxRetries: -1})
+	_, err := c.Company(context.Background(), "x")
+	if err == nil || !strings.Contains(err.Error(), "no answer after 1 attempts: no answer within 50ms") {
+		t.Errorf("got %v, want the timeout of the attempt", err)
 	}
 }
 
@@ -250,6 +275,36 @@ func TestAPauseOfMaxWaitIsWaitedFor(t *testing.T) {
 		c, pauses := s.client(t, Config{MaxWait: 30 * time.Second})
 		if _, err := c.Company(context.Background(), "x"); len(s.keys) != attempts || (err == nil) != (attempts == 2) {
 			t.Errorf("Retry-After %s: %d attempts (%v, pauses %v), want %d", asked, len(s.keys), err, *pauses, attempts)
+		}
+	}
+}
+
+// TestNoPauseIsLongerThanMaxWait: a short one is no reason to give up.
+func TestNoPauseIsLongerThanMaxWait(t *testing.T) {
+	s := serve(t, lost, problem(503, Overloaded), found)
+	c, pauses := s.client(t, Config{MaxWait: time.Millisecond})
+	got, err := c.Company(context.Background(), "x")
+	if err != nil || got.Attempts != 3 || len(*pauses) != 2 || slices.Max(*pauses) > time.Millisecond {
+		t.Errorf("got %v, %v after pauses %v, want the third attempt's answer after 1ms each", got, err, *pauses)
+	}
+}
+
+func TestWhatIsAskedFor(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter) {
+		w.Header().Set("RateLimit-Reset", "30")
+		io.WriteString(w, `{"data":[],"meta":{}}`)
+	})
+	c, err := New(Config{BaseURL: s.URL + "/api//"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range []string{"name=a+%26+b", "limit=1&name=a+%26+b", "limit=2&name=a+%26+b"} {
+		got, err := c.Search(context.Background(), "a & b", limit)
+		if err != nil || s.asked != "/api/v1/search/companies?"+want {
+			t.Fatalf("limit %d: asked for %q (%v), want %q", limit, s.asked, err, want)
+		}
+		if reset := got.RateLimit.Reset; reset == nil || *reset != 30*time.Second {
+			t.Errorf("reset: got %v, want 30s", reset)
 		}
 	}
 }

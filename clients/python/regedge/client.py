@@ -122,13 +122,12 @@ class Client:
         key = idempotency_key or secrets.token_hex(16)
         for attempt in range(1, self._max_retries + 2):
             last = attempt > self._max_retries
-            pause = _pause(attempt)
+            pause = min(_pause(attempt), self._max_wait)
             try:
                 status, headers, body = self._attempt(target, key)
                 if status == 200:
                     return _result(headers, body, parse, attempt)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
                 if last:
                     raise UnansweredError(error, key, attempt) from error
             else:
@@ -145,18 +144,22 @@ class Client:
         except ConnectionError:  # http.client.RemoteDisconnected is one
             if not self._local.__dict__.get("used"):
                 raise
-            self.close()  # an idle connection that the service had closed
+            # It was an idle connection that the service had closed.
             return self._exchange(target, key)
 
     def _exchange(self, target: str, key: str) -> Tuple[int, http.client.HTTPMessage, bytes]:
         connection = self._connection()
-        connection.request("GET", self._prefix + target, headers={**self._headers, "Idempotency-Key": key})
-        response = connection.getresponse()
-        body = response.read(_MAX_BODY + 1)
-        if len(body) > _MAX_BODY:
-            raise http.client.HTTPException(f"the answer is longer than {_MAX_BODY} bytes")
-        if response.length:  # read(n) returns less without an error when the connection breaks
-            raise http.client.IncompleteRead(body, response.length)
+        try:
+            connection.request("GET", self._prefix + target, headers={**self._headers, "Idempotency-Key": key})
+            response = connection.getresponse()
+            body = response.read(_MAX_BODY + 1)
+            if len(body) > _MAX_BODY:
+                raise http.client.HTTPException(f"the answer is longer than {_MAX_BODY} bytes")
+            if response.length:  # read(n) returns less without an error when the connection breaks
+                raise http.client.IncompleteRead(body, response.length)
+        except BaseException:  # also of a key that no header takes, or Ctrl-C: half a call is in the connection
+            self.close()
+            raise
         self._local.used = True
         return response.status, response.headers, body
 
@@ -190,20 +193,20 @@ def _pause(attempt: int) -> float:
 def _result(headers: http.client.HTTPMessage, body: bytes, parse: Callable[[Any], T], attempts: int) -> Result[T]:
     try:
         envelope = json.loads(body)
-        meta, data = envelope["meta"], parse(envelope["data"])
+        meta = envelope["meta"]
+        return Result(
+            data=parse(envelope["data"]),
+            request_id=meta["request_id"],
+            credits_remaining=meta["credits_remaining"],
+            sandbox=meta["sandbox"],
+            rate_limit=read.rate_limit(headers),
+            release=headers.get("X-Registry-Release", ""),
+            replayed=headers.get("Idempotent-Replayed") == "true",
+            suggestions=read.suggestions(headers.get("Search-Suggestion")),
+            attempts=attempts,
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise RegedgeError(f"read the answer of {headers.get('X-Request-Id')}: {error!r}") from error
-    return Result(
-        data=data,
-        request_id=meta["request_id"],
-        credits_remaining=meta["credits_remaining"],
-        sandbox=meta["sandbox"],
-        rate_limit=read.rate_limit(headers),
-        release=headers.get("X-Registry-Release", ""),
-        replayed=headers.get("Idempotent-Replayed") == "true",
-        suggestions=read.suggestions(headers.get("Search-Suggestion")),
-        attempts=attempts,
-    )
 
 
 def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempts: int) -> ApiError:

@@ -27,9 +27,10 @@ def retry_after(value: Optional[str]) -> float:
     if seconds is not None:
         return max(0, seconds)
     parsed = email.utils.parsedate_tz(value or "")
-    if parsed is None:
+    try:
+        return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else 0
+    except (ValueError, OverflowError):  # there is no such day
         return 0
-    return max(0.0, email.utils.mktime_tz(parsed) - time.time())
 
 
 def suggestions(value: Optional[str]) -> List[str]:

@@ -50,13 +50,14 @@ class Service:
     """Answers the n-th attempt with the n-th step, and every later one with the last."""
 
     def __init__(self, *steps):
-        self.keys, service = [], self
+        self.keys, self.asked, service = [], None, self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
                 service.keys.append(self.headers["Idempotency-Key"])
+                service.asked = self
                 steps[min(len(service.keys), len(steps)) - 1](self)
 
             def log_message(self, *_):
@@ -67,8 +68,8 @@ class Service:
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()
 
-    def client(self, **options):
-        client = Client("http://127.0.0.1:%d" % self.server.server_port, **options)
+    def client(self, path="", **options):
+        client = Client("http://127.0.0.1:%d%s" % (self.server.server_port, path), **options)
         client.pauses = []
         client._sleep = client.pauses.append
         return client
@@ -109,6 +110,56 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual(raised.exception.request_id, "01ID")
                 self.assertEqual(raised.exception.not_found, status == 404)
 
+    def test_what_may_pass_is_retried(self):
+        for status in (408, 429, 500, 502, 503):
+            with self.subTest(status), Service(problem(status, "x"), found) as service, service.client() as client:
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 2)
+
+    def test_pauses_grow_and_stay_within_their_bounds(self):
+        with Service(problem(503, "overloaded")) as service, service.client(max_retries=7) as client:
+            with self.assertRaises(ApiError):
+                client.company("x")
+            for pause, most in zip(client.pauses, (0.25, 0.5, 1, 2, 4, 8, 8)):
+                self.assertTrue(most / 2 <= pause <= most, client.pauses)
+
+    def test_no_pause_is_longer_than_max_wait(self):
+        with Service(lost, problem(503, "overloaded"), found) as service, service.client(max_wait=0.001) as client:
+            self.assertEqual(client.find_llp("AAA-0001").attempts, 3)
+            self.assertLessEqual(max(client.pauses), 0.001)
+
+    def test_what_is_asked_for(self):
+        other = {"Authorization": "Bearer other", "traceparent": "00-trace"}
+        with Service(found) as service, service.client("/api/", api_key="mine", headers=other) as client:
+            with self.assertRaises(RegedgeError):
+                client.company("a/b?c")
+            self.assertEqual(service.asked.path, "/api/v1/companies/a%2Fb%3Fc")
+            self.assertEqual([service.asked.headers[name] for name in other], ["Bearer mine", "00-trace"])
+            client.search("a & b", limit=1)
+            self.assertEqual(service.asked.path, "/api/v1/search/companies?name=a+%26+b&limit=1")
+
+    def test_an_answer_that_is_too_long_is_none(self):
+        for size, answered in ((1 << 20, True), ((1 << 20) + 1, False)):
+
+            def padded(handler):
+                handler.send_response(200)
+                handler.send_header("Content-Length", str(size))
+                handler.end_headers()
+                handler.wfile.write(MATCH + b" " * (size - len(MATCH)))
+
+            with self.subTest(size), Service(padded) as service, service.client(max_retries=0) as client:
+                if answered:
+                    client.find_llp("AAA-0001")
+                else:
+                    self.assertRaises(UnansweredError, client.find_llp, "AAA-0001")
+
+    def test_a_key_that_cannot_be_sent_spoils_no_later_call(self):
+        with Service(found) as service, service.client(max_retries=0) as client:
+            client.find_llp("AAA-0001")
+            for key in ("a\nb", "é€"):
+                with self.subTest(key), self.assertRaises(ValueError):
+                    client.find_llp("AAA-0001", idempotency_key=key)
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
     def test_retries_end(self):
         with Service(problem(503, "registry_unavailable", 1)) as service, service.client(max_retries=2) as client:
             with self.assertRaises(ApiError) as raised:
@@ -147,9 +198,17 @@ class ClientTest(unittest.TestCase):
                 client.company("x")
 
     def test_an_answer_without_its_fields_is_an_error_of_the_package(self):
-        with Service(found) as service, service.client() as client:
+        def bare(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", "21")
+            handler.end_headers()
+            handler.wfile.write(b'{"data":[],"meta":{}}')
+
+        with Service(found, bare) as service, service.client() as client:
             with self.assertRaises(RegedgeError):
                 client.company("x")
+            with self.assertRaises(RegedgeError):
+                client.find_llp("AAA-0001")
 
     def test_redirects_are_not_followed(self):
         with Service(found) as elsewhere:
@@ -183,7 +242,7 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual(headers.suggestions(value), want)
 
     def test_retry_after_is_seconds_or_a_date(self):
-        for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0)):
+        for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999 00:00:00 GMT", 0, 0)):
             with self.subTest(value):
                 self.assertTrue(least <= headers.retry_after(value) <= most)
 

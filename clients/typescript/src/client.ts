@@ -116,7 +116,7 @@ export class Client {
     const key = options.idempotencyKey ?? randomKey();
     for (let attempts = 1; ; attempts++) {
       const last = attempts > this.#options.maxRetries;
-      let pause = randomPause(attempts);
+      let pause = Math.min(randomPause(attempts), this.#options.maxWait);
       let failure: RegedgeError;
       try {
         const response = await this.#attempt(target, key, options.signal);

@@ -1,5 +1,6 @@
 // Run by `npm test` in clients/typescript.
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { ApiError, Client, UnansweredError } from "../dist/index.js";
@@ -13,7 +14,9 @@ const match = JSON.stringify({
 /** Answers the n-th attempt with the n-th step, and every later one with the last. */
 async function serve(t, ...steps) {
   const keys = [];
+  const urls = [];
   const server = createServer((request, response) => {
+    urls.push(request.url);
     keys.push(request.headers["idempotency-key"]);
     steps[Math.min(keys.length, steps.length) - 1](response);
   });
@@ -23,7 +26,7 @@ async function serve(t, ...steps) {
     server.close();
   });
   const baseUrl = `http://127.0.0.1:${server.address().port}`;
-  return { keys, baseUrl, client: (options = {}) => new Client({ baseUrl, ...options }) };
+  return { keys, urls, baseUrl, client: (options = {}) => new Client({ baseUrl, ...options }) };
 }
 
 const found = (response) => response.end(match);
@@ -69,6 +72,53 @@ for (const [status, code, wait] of [
     assert.equal(service.keys.length, 1);
   });
 }
+
+for (const status of [408, 429, 500, 502, 503]) {
+  test(`${status} is retried`, async (t) => {
+    const service = await serve(t, problem(status, "x"), found);
+    assert.equal((await service.client({ maxWait: 1 }).findLlp("AAA-0001")).attempts, 2);
+  });
+}
+
+test("a pause is at most maxWait", async (t) => {
+  const service = await serve(t, lost, problem(503, "overloaded"), problem(503, "overloaded", 1));
+  const error = await service.client({ maxWait: 999 }).company("x").catch((error) => error);
+  assert.deepEqual([error.attempts, error.retryAfter], [3, 1], "a longer one is not waited for");
+  const other = await serve(t, lost, problem(503, "overloaded"), found);
+  assert.equal((await other.client({ maxWait: 0 }).findLlp("AAA-0001")).attempts, 3, "a short one is waited for");
+});
+
+test("what is asked for", async (t) => {
+  const { baseUrl, urls } = await serve(t, found);
+  const client = new Client({ baseUrl: baseUrl + "/api//" });
+  for (const method of ["company", "director", "llp"]) await client[method]("a/b?c");
+  await client.search("a & b", { limit: 1 });
+  assert.deepEqual(urls, [
+    ...["companies", "directors", "llps"].map((kind) => `/api/v1/${kind}/a%2Fb%3Fc`),
+    "/api/v1/search/companies?name=a+%26+b&limit=1",
+  ]);
+});
+
+test("headers of the options replace none of the call", async () => {
+  const headers = { Authorization: "Bearer other", "Idempotency-Key": "other", traceparent: "00-trace" };
+  let sent;
+  const fetch = async (_, init) => ((sent = new Headers(init.headers)), new Response(match));
+  await new Client({ headers, fetch, apiKey: "mine" }).findLlp("x", { idempotencyKey: "own" });
+  assert.deepEqual(["Authorization", "Idempotency-Key", "traceparent"].map((name) => sent.get(name)), [
+    "Bearer mine",
+    "own",
+    "00-trace",
+  ]);
+});
+
+test("a call leaves no timer and no listener", async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+  const { signal } = new AbortController();
+  const answers = [new Response("{}", { status: 503 }), new Response(match)];
+  await new Client({ fetch: async () => answers.shift(), maxWait: 1 }).findLlp("x", { signal });
+  assert.deepEqual([timers(), getEventListeners(signal, "abort").length], [before, 0]);
+});
 
 test("retries end", async (t) => {
   const service = await serve(t, problem(503, "registry_unavailable"));
