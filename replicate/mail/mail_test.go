@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -91,6 +92,7 @@ func TestANoticeIsSentOnceByTLS(t *testing.T) {
 			require.Equal(t, "<"+d.ID+"@regedge.example>", header.Get("Message-Id"))
 			require.Equal(t, `"Registry" <notices@regedge.example>`, header.Get("From"))
 			require.Equal(t, "<ada@example.com>", header.Get("To"))
+			require.Equal(t, "Sat, 31 Jan 2026 12:00:00 +0000", header.Get("Date"), "that of the notice")
 			require.Equal(t, "auto-generated", header.Get("Auto-Submitted"))
 			require.Equal(t, "text/plain; charset=UTF-8", header.Get("Content-Type"))
 			require.Contains(t, text, "Account: Acme (number 1)\nWhen: 31 January 2026, 12:00 UTC\n")
@@ -111,6 +113,8 @@ func TestNothingIsSentInTheClear(t *testing.T) {
 		"unknown authority":    {mailtest.Options{}, func(c *Config) { c.Trust = nil }, "the mail server's certificate is not trusted"},
 		"implicit and unknown": {mailtest.Options{Implicit: true}, func(c *Config) { c.Trust, c.Security = nil, Implicit }, "the mail server's certificate is not trusted"},
 		"implicit, and clear":  {mailtest.Options{NoTLS: true}, func(c *Config) { c.Security = Implicit }, "no connection to the mail server"},
+		"old TLS":              {mailtest.Options{OldTLS: true}, func(*Config) {}, "no connection to the mail server"},
+		"implicit and old TLS": {mailtest.Options{OldTLS: true, Implicit: true}, func(c *Config) { c.Security = Implicit }, "no connection to the mail server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, c.options, c.change)
@@ -439,4 +443,35 @@ func TestTheEndOfTheWriterEndsAConnection(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, time.Since(began), o.config.Limit/2)
 	require.Zero(t, o.last().Attempts)
+}
+
+// TestAServerThatHangsAtTheEndHoldsUpNothing: the message is accepted, and nobody waits for the farewell.
+func TestAServerThatHangsAtTheEndHoldsUpNothing(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "220 mail.example\r\n")
+		answers := map[string]string{"EHLO": "250 mail.example", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 taken", "RSET": "250 ok"}
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			if word, _, _ := strings.Cut(lines.Text(), " "); answers[word] != "" {
+				io.WriteString(conn, answers[word]+"\r\n")
+			}
+		}
+	}()
+	o := newOffice(t, mailtest.Options{}, func(c *Config) {
+		c.Security, c.Port = None, listener.Addr().(*net.TCPAddr).Port
+	})
+	o.patient(10 * time.Minute)
+	o.test()
+	sent := make(chan error, 1)
+	go func() { _, err := o.Sender.Send(t.Context(), notice.Mail); sent <- err }()
+	require.Eventually(t, func() bool { return len(sent) == 1 }, batchLimit/2, 10*time.Millisecond)
+	require.NoError(t, <-sent)
+	require.Equal(t, "sent", o.last().Last)
 }

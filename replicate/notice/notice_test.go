@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,9 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 		return told
 	}
 	require.Empty(t, look())
+	o.Exec(`UPDATE plan SET monthly_volume = 0`)
+	require.Empty(t, look(), "of a plan without calls, none are used")
+	o.Exec(`UPDATE plan SET monthly_volume = 10000`)
 
 	o.Exec(`UPDATE account SET spent = 51`)
 	require.Equal(t, []string{notice.LowBalance}, look())
@@ -85,7 +89,10 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 	volume(int64(syncproto.Volume), 1, int64(syncproto.Month(ms)), 9000)
 	require.Empty(t, look(), "once a month")
 
-	volume(int64(syncproto.NotFound), 5, int64(syncproto.Day(ms)), 100)
+	o.Exec(`INSERT INTO api_key (id, account, name, hash, shown, created_at, revoked_at) VALUES (6, 1, 'old', x'06', 'efgh', 0, 1)`)
+	volume(int64(syncproto.NotFound), 6, int64(syncproto.Day(ms)), 100)
+	require.Empty(t, look(), "a revoked key looks up nothing")
+	volume(int64(syncproto.NotFound), 5, int64(syncproto.Day(ms)), 103)
 	require.Equal(t, []string{notice.NotFoundCap}, look())
 	require.Empty(t, look(), "once a day")
 
@@ -96,9 +103,14 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 	require.Empty(t, look(), "once for each end")
 	o.Exec(`UPDATE api_key SET revoked_at = 1, expires_at = expires_at - 1`)
 	require.Empty(t, look(), "a revoked key does not end")
-	var body string
-	require.NoError(t, o.DB.QueryRow(`SELECT body FROM notice WHERE kind = ?`, notice.KeyEnding).Scan(&body))
-	require.Contains(t, body, `"begins":"reg_live_abcd"`)
+	for kind, want := range map[string]string{
+		notice.KeyEnding:   `"begins":"reg_live_abcd"`,
+		notice.NotFoundCap: `"data":{"begins":"reg_live_abcd","cap":100,"day":"2026-01-31","key":5,"name":"server"}`,
+	} {
+		var body string
+		require.NoError(t, o.DB.QueryRow(`SELECT body FROM notice WHERE kind = ?`, kind).Scan(&body))
+		require.Contains(t, body, want)
+	}
 
 	o.Now = o.Now.Add(24 * time.Hour)
 	ms = o.Now.UnixMilli()
@@ -279,6 +291,7 @@ func TestWhatIsRefusedIsGivenUpAndCounted(t *testing.T) {
 	last := o.Last(o.Mail(1))
 	require.Equal(t, []any{2, "nobody there", true}, []any{last.Attempts, last.Last, last.Next == nil && last.Delivered == nil})
 	require.Contains(t, log.String(), `msg="gave up a notice to an owner" channel=mail`)
+	require.Contains(t, log.String(), `account=1 attempts=2 result="nobody there"`)
 	require.NotContains(t, log.String(), "ada@", "addresses of people are not logged")
 	require.NoError(t, promtest.GatherAndCompare(metrics, strings.NewReader(`
 # HELP regedge_writer_notices_total Attempts to tell an owner something by webhook or mail, by outcome: delivered, failed, given_up.
@@ -483,4 +496,44 @@ func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 		require.NoError(t, o.Sender.Look(t.Context()))
 		require.Equal(t, c.want, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test'`))
 	}
+}
+
+// TestASenderFindsAndSendsByItself, and says when the ledger can't be written, once each time that it begins.
+func TestASenderFindsAndSendsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		carrier, broken := &taker{}, false
+		o := noticetest.New(t)
+		o.Configure(func(c *notice.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			c.Commit = func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+				if broken {
+					return errors.New("the disk is full")
+				}
+				return o.Commit(ctx, change)
+			}
+		})
+		o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier})
+		o.SetMail(1, 1000)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- o.Sender.Run(ctx) }()
+		pass := func(b bool) {
+			broken = b
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+		}
+		pass(false)
+		require.Len(t, carrier.got, 1)
+		require.Equal(t, notice.LowBalance, carrier.got[0].Kind)
+		for said := 1; said <= 2; said++ {
+			require.NoError(t, o.Test(o.Mail(1)))
+			pass(true)
+			require.Equal(t, said, strings.Count(log.String(), "the disk is full"), log.String())
+			pass(false)
+			require.Len(t, carrier.got, 1+said)
+		}
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }

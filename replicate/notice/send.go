@@ -142,6 +142,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
+// repeat acts until ctx ends. It logs an error once until there is another one or a success.
 func (s *Sender) repeat(ctx context.Context, every time.Duration, act func(context.Context) error) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -151,7 +152,10 @@ func (s *Sender) repeat(ctx context.Context, every time.Duration, act func(conte
 			return
 		case <-ticker.C:
 		}
-		if err := act(ctx); err != nil && ctx.Err() == nil && err.Error() != said {
+		switch err := act(ctx); {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil && err.Error() != said:
 			said = err.Error()
 			s.config.Logger.Warn("notices to owners wait", "error", err)
 		}

@@ -107,6 +107,7 @@ func TestAnEventIsSentSignedAndOnce(t *testing.T) {
 	want, err := Sign(o.secret, id, at, []byte(got[0].body))
 	require.NoError(t, err)
 	require.Equal(t, want, got[0].header.Get(SignatureHeader))
+	require.Equal(t, "application/json", got[0].header.Get("Content-Type"))
 	for _, other := range [][2]string{{at, got[0].body + " "}, {at + "0", got[0].body}} {
 		forged, err := Sign(o.secret, id, other[0], []byte(other[1]))
 		require.NoError(t, err)
@@ -168,6 +169,7 @@ func TestRedirectsAreNotFollowedAndAnswersNotKept(t *testing.T) {
 	o.send()
 	require.Len(t, r.posts(), 1)
 	require.Equal(t, "302", o.last().Last)
+	require.Nil(t, o.last().Delivered)
 	var kept int
 	require.NoError(t, o.DB.QueryRow(`SELECT count(*) FROM notice WHERE instr(body || last, 'nobody may see')`).Scan(&kept))
 	require.Zero(t, kept)
@@ -191,25 +193,29 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 		require.Contains(t, o.last().Last, words, host)
 	}
 	require.Empty(t, r.posts())
+	require.Nil(t, New(Config{}).client.Transport.(*http.Transport).Proxy, "what a proxy connects to is not seen")
 	for address, want := range map[string]bool{
 		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
 		"169.254.169.254": false, "127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "100.64.0.1": false, "224.0.0.1": false,
 		"255.255.255.255": false, "198.18.0.1": false, "::": false, "::1": false, "fe80::1": false, "fc00::1": false, "ff02::1": false,
 		"::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "2001:db8::1": false, "2001::1": false, "fec0::1": false,
+		"240.0.0.1": false, "192.0.0.8": false, "192.0.2.1": false, "192.88.99.1": false, "198.51.100.1": false, "203.0.113.1": false,
+		"3fff::1": false, "4000::1": false,
 	} {
 		require.Equal(t, want, public(netip.MustParseAddr(address)), address)
 	}
 }
 
 func TestAddressesAreChecked(t *testing.T) {
-	for _, good := range []string{"https://example.com/hook", "https://example.com:8443/a?b=c%20d", "https://8.8.8.8/"} {
+	longest := "https://example.com/" + strings.Repeat("x", MaxURL-len("https://example.com/"))
+	for _, good := range []string{longest, "https://example.com/hook", "https://example.com:8443/a?b=c%20d", "https://8.8.8.8/"} {
 		require.NoError(t, CheckURL(good, false), good)
 	}
 	require.NoError(t, CheckURL("http://127.0.0.1:9/", true))
 	for _, bad := range []string{
 		"", "example.com", "http://example.com", "ftp://example.com", "https://", "https:example.com", "https://user:pass@example.com", "https://example.com/#x",
 		"https://10.0.0.1/", "https://[::1]/", "https://exa mple.com", "https://example.com/\n", "https://example.com/é", "javascript:alert(1)",
-		"https://example.com/" + strings.Repeat("x", MaxURL),
+		longest + "x",
 	} {
 		require.ErrorIs(t, CheckURL(bad, false), ErrURL, bad)
 	}

@@ -46,6 +46,7 @@ const (
 type Options struct {
 	Implicit bool // TLS from the first byte
 	NoTLS    bool
+	OldTLS   bool // none after 1.1
 	SignIn   bool // clients have to
 }
 
@@ -73,6 +74,9 @@ func New(t testing.TB, o Options) *Server {
 	s := &Server{t: t, options: o, trust: x509.NewCertPool(), addr: "127.0.0.1:0"}
 	s.trust.AddCert(certified.Certificate())
 	s.tls = &tls.Config{Certificates: certified.TLS.Certificates}
+	if o.OldTLS {
+		s.tls.MinVersion, s.tls.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	}
 	s.Start()
 	t.Cleanup(s.Stop)
 	return s
