@@ -16,7 +16,7 @@ func TestSoundsOfIndianSpellings(t *testing.T) {
 		{"shree", "shri", "sri", "sree"}, {"mahavir", "mahaveer", "mahaweer"}, {"chaudhary", "choudhury", "chowdhary", "chaudhari"},
 		{"philips", "filips"}, {"laxmi", "lakshmi", "lakshmee", "laksmi"}, {"vadilal", "wadilal"}, {"kshatriya", "xatriya"},
 		{"reliance", "relianse", "relyance"}, {"krishna", "krishnaa", "krisna"}, {"pooja", "puja"}, {"udyog", "oodyog", "udhyog"},
-		{"india", "yndia"}, {"brahma", "brama"},
+		{"india", "yndia"}, {"brahma", "brama"}, {"cycle", "sycle"}, {"cement", "sement"},
 	} {
 		for _, word := range same[1:] {
 			require.True(t, soundAlike(same[0], word), "%s and %s: %s, %s", same[0], word, soundKey(same[0]), soundKey(word))
@@ -97,6 +97,7 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"nine stars hospitalty":                     "NINE STARS HOSPITALITY LLP",
 		"pondy granites":                            "PUDUCHERRY GRANITES LIMITED",
 		"tribe humans foundaion pvt ltd 12 mg road": "TRIBE OF HUMANS FOUNDATION",
+		"tribe humans foundaion llp 12 mg road":     "TRIBE OF HUMANS FOUNDATION",
 		"greentourism consultency":                  "GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
 		"puducherry gra nites":                      "PUDUCHERRY GRANITES LIMITED",
 		"the old tribe of humans":                   "TRIBE OF HUMANS FOUNDATION",
@@ -116,6 +117,19 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 			s.Add(Name(label), label)
 		}
 		require.Equal(t, want, strings.Join(s.Labels(), ","), query)
+	}
+}
+
+func TestTheEndOfALongNameIsCompared(t *testing.T) {
+	s := NewSuggestions(Query("all india handloom weavers welfare asociation"))
+	s.Add("all india handloom weavers welfare association", "LONG")
+	require.Equal(t, []string{"LONG"}, s.Labels())
+}
+
+func TestLettersOfOneSoundAreAskedFor(t *testing.T) {
+	for typed, meant := range map[string]string{"zeevan": "j", "jenith": "z", "jems": "g", "gaipur": "j"} {
+		terms, _ := LikeTerms(typed + " udyog")
+		require.Contains(t, terms, `"udy.`+meant+`\"`, typed)
 	}
 }
 

@@ -61,7 +61,7 @@ func selects(t *testing.T, list string, terms []string) bool {
 // FuzzTerms checks that each list of terms selects every name of its tier.
 func FuzzTerms(f *testing.F) {
 	for _, s := range [][2]string{
-		{"TATA STEEL PRIVATE LIMITED", "tata st"}, {"PRIVATE LIMITED", "private"}, {"X LIMITED PRIVATE LIMITED", "limited p"},
+		{"TATA STEEL PRIVATE LIMITED", "tata st"}, {"TATA STEEL PRIVATE LIMITED", "tata steel private"}, {"PRIVATE LIMITED", "private"}, {"X LIMITED PRIVATE LIMITED", "limited p"},
 		{"UNITED PRIVATE LIMITED", "ated"}, {"PRIVATEERS PRIVATE LIMITED", "private"}, {"A PRIVATE LIMITED", "a private l"},
 		{"भारत स्टील", "रत स्"}, {"LIMITED L PRIVATE LIMITED", "limited l"}, {"A B", "ab"}, {"ABCभ", "abc"}, {"XABC", "abc"}, {"भारत", "ारत"}, {"X", ""}, {"A OPC PRIVATE LIMITED", "a opc"}, {"A LIMITED PRIVATE LIMITED", "a limited"}, {"A PRIVATE LLP", "a private"}, {"TATA STEEL LIMITED", "tata steel"}, {"TE LIMITED LI", "te li"},
 		{"SAMSUN CERAMIC INDIA", "samsun ceramics"}, {"A PRIVATELY LIMITED", "privates a"}, {"J AND K BIO FUELS", "jk bio fuel"}, {"UNLIMITEDS", "unlimited"},
