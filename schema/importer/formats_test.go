@@ -97,11 +97,11 @@ func TestOthersInTheCINColumn(t *testing.T) {
 	w := newFixture(t)
 	row := strings.TrimPrefix(rowA, "U55101GA2006PTC900001")
 	f := w.text("2025-05-05", headerA+"ABD-0345"+strings.ReplaceAll(row, ",Active,", ",Strike Off,")+"F01234"+row+"F123"+row+
-		"U55101GA2006PTCO00001"+row+headerA)
-	require.EqualValues(t, 5, f.Read)
+		"U55101GA2006PTCO00001"+row+"F1234"+row+"F12345678"+row+"F123456789"+row+headerA)
+	require.EqualValues(t, 8, f.Read)
 	require.EqualValues(t, 1, f.New)
-	require.Equal(t, map[string]int64{"foreign company": 1, "repeated header": 1}, f.LeftOut)
-	require.Equal(t, map[string]int64{"invalid CIN": 2}, f.Rejected)
+	require.Equal(t, map[string]int64{"foreign company": 3, "repeated header": 1}, f.LeftOut)
+	require.Equal(t, map[string]int64{"invalid CIN": 3}, f.Rejected)
 	require.Equal(t, "ABD-0345|MADE-UP RESORTS PRIVATE LIMITED|DISSOLVED|2006-02-23|-|Trading|-|Goa|403516|1 BEACH ROAD|CALANGUTE",
 		w.row(`SELECT llpin, llp_name, status, incorporation_date, main_division, business_activity, contribution, state, pincode, address_line, city FROM llp`))
 	require.Equal(t, "file,line,reason,row", strings.SplitN(w.rejected(), "\n", 2)[0])
@@ -145,7 +145,8 @@ func TestMonthlyLLPList(t *testing.T) {
 func TestOurOwnFormats(t *testing.T) {
 	w := newFixture(t)
 	report := w.run("2025-05-05",
-		w.file("cin,email,phone,website\nU55101GA2006PTC900001,made-up@example.com,+91 11 2345678,https://example.com\nU55101GA2006PTC900009,a@example.com,,\n"),
+		w.file("cin,email,phone,website\nU55101GA2006PTC900001,made-up@example.com,+91 11 2345678,https://example.com\nU55101GA2006PTC900009,a@example.com,,\n"+
+			"U55101GA2006PTC900001,nobody,12345,\n"),
 		w.file("llpin,din,name,status,joined_on,left_on\nABD-0345,,made-up partner,Active,2020-01-01,\nABD0345,12,Made-Up Two,,NA,2021-01-01\nABD-0345,x,A,,,\nABD-0345,,,,,\n"),
 		w.file("cin,din,designation,appointment_date,cessation_date,cessation_reason\nU55101GA2006PTC900001,12,Director,2020-01-01,,\nU55101GA2006PTC900001,13,Director,2020-01-01,2021-01-01,resigned\n"),
 		w.file("din,name,disqualified,designation,appointment_date\n12,MADE-UP  DIRECTOR,no,Director,2019-01-01\n13,MADE-UP OTHER,perhaps,,\n"),
@@ -160,6 +161,7 @@ func TestOurOwnFormats(t *testing.T) {
 	require.Equal(t, map[string]int64{record.NotHeld: 1}, report.Files[0].Rejected)
 	require.Equal(t, map[string]int64{"invalid DIN": 1, "no name": 1}, report.Files[1].Rejected)
 	require.Equal(t, map[string]int64{"invalid yes or no": 1}, report.Files[3].Rejected)
+	require.Equal(t, map[string]int64{"e-mail": 1, "phone": 1}, report.Files[0].Unread)
 	require.Equal(t, map[string]int64{"pincode": 1}, report.Files[4].Unread)
 	require.Equal(t, "made-up@example.com|+91 11 2345678|https://example.com", w.row("SELECT email, phone, website FROM company"))
 	require.Equal(t, []string{"00000012|00000012|Made-Up Two|-|-|2021-01-01", "~MADE-UP PARTNER|-|made-up partner|ACTIVE|2020-01-01|-"},
@@ -299,6 +301,11 @@ func TestLastUpdatedMovesOnlyWithChange(t *testing.T) {
 	ofDirector := w.row("SELECT last_updated FROM director")
 	w.text("2025-08-05", strings.Replace(appointments, "2020-01-01,,", "2020-01-01,2025-08-01,resigned", 1))
 	require.Greater(t, w.row("SELECT last_updated FROM director"), ofDirector, "an appointment that ceased is the director's as well")
+
+	w.text("2025-07-05", "llpin,llp_name,status,incorporation_date\nABD-0345,MADE-UP LLP,Active,2020-01-01\n")
+	ofLLP := w.row("SELECT last_updated FROM llp")
+	w.text("2025-07-05", "llpin,din,name,status,joined_on,left_on\nABD-0345,12,MADE-UP ASHA,Active,2020-01-01,\n")
+	require.Greater(t, w.row("SELECT last_updated FROM llp"), ofLLP, "a new partner")
 }
 
 func TestRowsThatDoNotFitAreRejected(t *testing.T) {
@@ -310,12 +317,13 @@ func TestRowsThatDoNotFitAreRejected(t *testing.T) {
 		"U55101GA2006PTC900004,A,Active,,x\n"+
 		"U55101GA2006PTC900005, ,Active,\n"+
 		"U55101GA2006PTC900006,A,,\n"+
+		"U55101GA2006PTC900008,\"A\nB\",Active\n"+ // of two lines, without the last column
 		"U55101GA2006PTC900007,\"A,Active,\n")
-	require.EqualValues(t, 2, f.New)
+	require.EqualValues(t, 3, f.New)
 	require.Equal(t, map[string]int64{
 		"wrong number of fields": 2, record.NoName: 1, "unknown status": 1, "quote never closed": 1,
 	}, f.Rejected)
-	require.Contains(t, w.rejected(), ",8,quote never closed,")
+	require.Contains(t, w.rejected(), ",10,quote never closed,")
 }
 
 // TestAStatusThatChangesMovesInTheSearch: companies that are not active come behind the others.

@@ -43,6 +43,16 @@ func TestRecordsComeBackAsTheyWerePutAside(t *testing.T) {
 	}
 }
 
+func TestARecordThatIsCutOffIsDamaged(t *testing.T) {
+	whole := madeUpRecord(record.CompanyTable, 1)
+	whole.Raw = ""
+	content := appendEntry(nil, &whole)
+	for n := range content {
+		_, err := readEntry(whole.Table, appendKey(nil, &whole.Record), content[:n])
+		require.ErrorIs(t, err, errCodec, n)
+	}
+}
+
 func FuzzReadEntry(f *testing.F) {
 	for _, table := range record.Tables {
 		p := madeUpRecord(table, 3)

@@ -105,6 +105,11 @@ func TestAppointmentIsTakenAsAWhole(t *testing.T) {
 		require.Equal(t, current, s.Values)
 		require.False(t, s.Merge(record.AppointmentTable, ceased, "2023-01-01").Stored)
 	})
+	t.Run("of equal date one that began on a known day stands", func(t *testing.T) {
+		s := NewState(record.AppointmentTable)
+		s.Merge(record.AppointmentTable, make([]record.Value, record.AppointmentColumns), "2023-01-01")
+		require.True(t, s.Merge(record.AppointmentTable, current, "2023-01-01").Content)
+	})
 }
 
 func TestPartnershipIsTakenAsAWhole(t *testing.T) {
@@ -114,6 +119,10 @@ func TestPartnershipIsTakenAsAWhole(t *testing.T) {
 	s.Merge(record.PartnerTable, left, "2023-01-01")
 	require.True(t, s.Merge(record.PartnerTable, there, "2023-01-01").Content, "of equal date the one who is there stands")
 	require.False(t, s.Merge(record.PartnerTable, left, "2023-01-01").Stored)
+	later := []record.Value{{}, record.TextOf("A"), record.TextOf("ACTIVE"), record.TextOf("2020-02-01"), {}}
+	earlier := []record.Value{{}, record.TextOf("A"), record.TextOf("RETIRED"), record.TextOf("2020-01-01"), {}}
+	require.True(t, s.Merge(record.PartnerTable, later, "2023-01-01").Content)
+	require.False(t, s.Merge(record.PartnerTable, earlier, "2023-01-01").Stored, "the later begin stands, whatever the status")
 	require.True(t, s.Merge(record.PartnerTable, left, "2024-01-01").Content, "a newer source ends it")
 	require.Equal(t, left, s.Values)
 }
