@@ -183,6 +183,14 @@ func TestARepeatedCommandSaysTheSame(t *testing.T) {
 		code, said = run("credit", "take", account, "1", "--yes", "--idempotency-key", "fedcba9876543210")
 		require.Zero(t, code, said)
 	}
+	plan := []string{"plan", "add", "own", "--monthly-volume", "5", "--idempotency-key", "iiiijjjjkkkkllll", "--per-minute"}
+	for range 2 {
+		code, said = run(append(plan, "2")...)
+		require.Zero(t, code, said)
+	}
+	code, said = run(append(plan, "3")...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "the plan own is there already")
 	revoke := []string{"key", "revoke", strconv.FormatInt(keys[0].ID, 10), "--idempotency-key", "aaaabbbbccccdddd"}
 	code, said = run(append(revoke, "--yes")...)
 	require.Zero(t, code, said)

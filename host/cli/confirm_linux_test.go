@@ -47,12 +47,14 @@ func TestWhatTakesSomethingAwayIsAskedOnceAtATerminal(t *testing.T) {
 	} {
 		t.Run(change.name, func(t *testing.T) {
 			args := append(change.args, "--writer", c.url(), "--token", operatorToken)
-			code, screen := atTerminal(t, "no\n", args...)
-			require.Equal(t, exitFailure, code, screen)
-			require.Contains(t, screen, change.says)
-			require.Contains(t, screen, "nothing was changed")
-			require.False(t, change.done())
-			code, screen = atTerminal(t, "yes\n", args...)
+			for _, typed := range []string{"no\n", "\n"} {
+				code, screen := atTerminal(t, typed, args...)
+				require.Equal(t, exitFailure, code, screen)
+				require.Contains(t, screen, change.says)
+				require.Contains(t, screen, "nothing was changed")
+				require.False(t, change.done())
+			}
+			code, screen := atTerminal(t, "yes\n", args...)
 			require.Equal(t, exitOK, code, screen)
 			require.Contains(t, screen, "Type yes:")
 			require.True(t, change.done())

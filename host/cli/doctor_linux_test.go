@@ -180,9 +180,9 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 	c := startCentre(t)
 	node, err := c.client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
-	edge := func(token string) *diagnosed {
-		return diagnose(t, time.Now, "edge", "--listen", testkit.FreePort(t), "--registry", c.path("registry.db"), "--access", s.replica.URL(), "--access-replica", s.replica.Dir,
-			"--access-token", token, "--writer", c.url(), "--state", c.path("one"), "--token", node.Token, "--max-lag", "10m")
+	edge := func(token string, more ...string) *diagnosed {
+		return diagnose(t, time.Now, append([]string{"edge", "--listen", testkit.FreePort(t), "--registry", c.path("registry.db"), "--access", s.replica.URL(), "--access-replica", s.replica.Dir,
+			"--access-token", token, "--writer", c.url(), "--state", c.path("one"), "--token", node.Token, "--max-lag", "10m"}, more...)...)
 	}
 	replica := func(files *sqld.TLSFiles) *diagnosed {
 		return diagnose(t, time.Now, "replica", "--database", "access", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
@@ -211,6 +211,7 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 	beat(time.Hour)
 	arrived(doctor.Wrong, "more than the 10m0s that it may be")
 	edge(s.read).says(doctor.Wrong, "access", "it is 1h0m0", "is the writer up")
+	edge(s.read, "--access-max-age", "2m").says(doctor.Wrong, "access", "more than the 2m0s that it may be", "is the writer up")
 	replica(s.edge).says(doctor.Wrong, "access", "more than the 10m0s that it may be", "is the writer up")
 	beat(-time.Hour)
 	arrived(doctor.Wrong, "ahead of this machine's clock")

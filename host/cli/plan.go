@@ -25,17 +25,21 @@ type planAdd struct {
 	Phone         bool   `env:"-" help:"Includes company phone numbers."`
 }
 
-// Run makes a plan that does not exist yet.
+// Run makes a plan that does not exist yet. A command that is run again under its --idempotency-key may find the
+// plan of its own first run, which the writer then answers again.
 func (c *planAdd) Run(ctx context.Context, m *Main) error {
+	plan := writer.Plan{
+		ID: c.ID, APIAccess: c.API, PerMinute: c.PerMinute, MonthlyVolume: c.MonthlyVolume,
+		Email: c.Email, Phone: c.Phone,
+	}
 	return change(ctx, m, &c.changing, "plan list", func(ctx context.Context, w *writer.Client) (writer.Plan, error) {
-		if _, found, err := findPlan(ctx, w, c.ID); err != nil || found {
+		held, found, err := findPlan(ctx, w, c.ID)
+		again := c.IdempotencyKey != "" && held == plan
+		if err != nil || found && !again {
 			return writer.Plan{}, orElse(err, hint.With(fmt.Errorf("the plan %s is there already", c.ID),
 				"change it with regedge plan change %s", c.ID))
 		}
-		return w.SetPlan(ctx, writer.Plan{
-			ID: c.ID, APIAccess: c.API, PerMinute: c.PerMinute, MonthlyVolume: c.MonthlyVolume,
-			Email: c.Email, Phone: c.Phone,
-		})
+		return w.SetPlan(ctx, plan)
 	}, planTable)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit/mailtest"
+	"regedge/replicate/mail"
 	"regedge/schema"
 )
 
@@ -40,6 +41,26 @@ func TestTheWriterTellsAnOwnerByMail(t *testing.T) {
 	require.Contains(t, got.Raw, "https://dashboard.example/settings/mail\r\n")
 	const sent = `regedge_writer_notices_total{channel="mail",outcome="delivered"} 1`
 	require.True(t, c.await(func() bool { return strings.Contains(metricsOf(t, c.url()+"/metrics"), sent) }))
+
+	// Who got as many as a day allows gets no more.
+	ledger, err := schema.OpenFile(c.path("ledger.db"), false)
+	require.NoError(t, err)
+	defer ledger.Close()
+	for i := range mail.PerDay {
+		var delivered, next any = time.Now().UnixMilli(), nil
+		if i == 0 {
+			delivered, next = nil, time.Now().UnixMilli()
+		}
+		_, err := ledger.ExecContext(t.Context(), `INSERT INTO notice (id, target, kind, about, at, body, delivered_at, next_at)
+			SELECT 'evt_' || ?1, target, kind, ?1, at, body, ?2, ?3 FROM notice WHERE id = 'evt_A'`, i, delivered, next)
+		require.NoError(t, err)
+	}
+	require.True(t, c.await(func() bool {
+		var last string
+		require.NoError(t, ledger.QueryRowContext(t.Context(), `SELECT last FROM notice WHERE id = 'evt_0'`).Scan(&last))
+		return strings.HasPrefix(last, "waits")
+	}), "%d messages", len(server.Messages()))
+	require.Len(t, server.Messages(), 1)
 	require.Equal(t, exitOK, c.halt())
 }
 
@@ -69,6 +90,7 @@ func TestAMailServerIsConfiguredWhole(t *testing.T) {
 		{"--smtp-host mail.example.org --smtp-from a@example.org", "needs --dashboard-url"},
 		{"--smtp-host mail.example.org --smtp-from a@example.org,b@example.org --dashboard-url https://d.example", "is no e-mail address"},
 		{"--smtp-host mail.example.org:x --smtp-from a@example.org --dashboard-url https://d.example", "no port number"},
+		{"--smtp-host mail.example.org:0 --smtp-from a@example.org --dashboard-url https://d.example", "no port number"},
 		{"--smtp-host mail_x/ --smtp-from a@example.org --dashboard-url https://d.example", "is no host"},
 		{"--smtp-host mail.example.org --smtp-tls none --smtp-from a@example.org --dashboard-url https://d.example", "is for a mail server on this machine"},
 		{"--smtp-host localhost --smtp-tls none --smtp-user x --smtp-password y --smtp-from a@example.org --dashboard-url https://d.example", "sends no password"},

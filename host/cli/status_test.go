@@ -8,10 +8,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/doctor"
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
@@ -64,4 +66,83 @@ func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	said, err = takeQuestion(1, 7, true)(t.Context(), client)
 	require.NoError(t, err)
 	require.Contains(t, said, "Take 6 credits")
+}
+
+// TestWhatIsQuestionedIsWritten: what is written off of a node, and names that could steer a terminal in quotes.
+func TestWhatIsQuestionedIsWritten(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"data":[{"name":"pune","epoch":2,"leased":7,"stale":1}]}`)
+	}))
+	defer server.Close()
+	client := writer.NewClient(server.URL, "a token", nil)
+	for oldEpochs, want := range map[bool]string{true: "Write off 1 credit that node pune", false: "compensates the 7 credits"} {
+		said, err := retireQuestion("pune", oldEpochs)(t.Context(), client)
+		require.NoError(t, err)
+		require.Contains(t, said, want)
+	}
+	require.Equal(t, ` ("a\x1b[2J")`, named("a\x1b[2J"))
+}
+
+// TestWhatIsWrongWithANodeIsSaid, and what is not is not.
+func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	replica := func(age time.Duration) func(*nodeStatus) {
+		return func(n *nodeStatus) {
+			n.Report.Replicas = []writer.Replica{{Database: "access", AgeMillis: age.Milliseconds()}}
+		}
+	}
+	for _, c := range []struct {
+		change func(*nodeStatus)
+		level  doctor.Level
+		words  string
+	}{
+		{func(*nodeStatus) {}, doctor.OK, "it is ready, has release r2, and reported 10s ago"},
+		{func(n *nodeStatus) { n.Fenced = true }, doctor.Wrong, "it is fenced"},
+		{func(n *nodeStatus) { n.Epoch = 0 }, doctor.Soon, "it was never started"},
+		{func(n *nodeStatus) { n.Live, n.Leased = false, 5 }, doctor.Wrong, "it is away, last seen 1m0s ago; 5 credits"},
+		{func(n *nodeStatus) { n.Report = nil }, doctor.Soon, "it has not reported"},
+		{func(n *nodeStatus) { n.Report.Ready = "no lease" }, doctor.Wrong, "it is not ready: no lease"},
+		{func(n *nodeStatus) { n.Report.At = at.Add(-reportLate - time.Second) }, doctor.Wrong, "it last reported 11s ago"},
+		{func(n *nodeStatus) { n.Stale = 5 }, doctor.Soon, "5 credits are leased under its earlier epochs"},
+		{func(n *nodeStatus) { n.Report.Unsettled = manyUnsettled }, doctor.OK, "it is ready"},
+		{func(n *nodeStatus) { n.Report.Unsettled = manyUnsettled + 1 }, doctor.Soon, "may not have 10001 of its charges"},
+		{func(n *nodeStatus) { n.Report.Release = "r1" }, doctor.Soon, "from release r1, and r2 is current"},
+		{replica(replicaLate), doctor.OK, "it is ready"},
+		{replica(replicaLate + time.Second), doctor.Soon, "its access is 11s behind"},
+		{replica(replicaOld), doctor.Soon, "its access is 10m0s behind"},
+		{replica(replicaOld + time.Second), doctor.Wrong, "its access is 10m1s behind"},
+		{replica(-time.Millisecond), doctor.Wrong, "the age of its access is unknown"},
+	} {
+		n := nodeStatus{
+			Node:   writer.Node{Name: "pune", Live: true, Epoch: 1, Seen: at.Add(-time.Minute)},
+			Report: &writer.Report{At: at.Add(-reportLate), Release: "r2"},
+		}
+		c.change(&n)
+		s := &status{At: at, Nodes: []nodeStatus{n}, Releases: []push.Release{{ID: "r2"}, {ID: "r1"}}}
+		found := s.explain()
+		last := found[len(found)-1]
+		require.Equal(t, c.level, last.Level, "%+v", found)
+		require.Contains(t, last.Found, c.words)
+		var b strings.Builder
+		require.NoError(t, s.write(&b))
+		require.Equal(t, strings.Contains(c.words, "last reported"), strings.Contains(b.String(), " ago (old)"), b.String())
+	}
+	retired := status{At: at, Nodes: []nodeStatus{{Node: writer.Node{Retired: true}}}}
+	require.Empty(t, retired.explain())
+	require.Equal(t, "there is none", (&status{}).explain()[0].Found)
+}
+
+func TestColumnsHoldWhatTheirHeadsSay(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	var b strings.Builder
+	require.NoError(t, usageCSV(&b, []writer.UsageRow{{Account: 1, Key: 2, Endpoint: "company", Outcome: "found", Hour: at, Count: 3}}))
+	require.Equal(t, "hour,account,key,endpoint,outcome,count\n2026-11-22T12:00Z,1,2,company,found,3\n", b.String())
+	b.Reset()
+	table := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	doubtsTable(table, []writer.Unresolved{{ID: "01M", Account: 1, Key: 2, Edge: "pune", At: at}, {Account: 1, Key: 2, Credited: true, At: at}})
+	require.NoError(t, table.Flush())
+	lines := strings.Split(b.String(), "\n")
+	require.Equal(t, strings.Fields("REQUEST ACCOUNT KEY EDGE AT STATE"), strings.Fields(lines[0]))
+	require.Equal(t, strings.Fields("01M 1 2 pune 2026-11-22T12:00:00Z open"), strings.Fields(lines[1]))
+	require.Equal(t, strings.Fields("1 2 2026-11-22T12:00:00Z credited"), strings.Fields(lines[2]))
 }
