@@ -220,7 +220,7 @@ func TestTheKeyFollowsNoRedirect(t *testing.T) {
 }
 
 func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
-	for _, config := range []Config{{BaseURL: "localhost:8080"}, {BaseURL: "ftp://host"}, {BaseURL: ":"}, {APIKey: "reg_live_x\n"}} {
+	for _, config := range []Config{{BaseURL: "localhost:8080"}, {BaseURL: "ftp://host"}, {BaseURL: ":"}, {APIKey: "reg_live_x\n"}, {APIKey: "reg_live_x "}} {
 		if c, err := New(config); err == nil {
 			t.Errorf("%+v: got %v, want an error", config, c)
 		}
@@ -292,6 +292,7 @@ func TestNoPauseIsLongerThanMaxWait(t *testing.T) {
 func TestWhatIsAskedFor(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter) {
 		w.Header().Set("RateLimit-Reset", "30")
+		w.Header().Set("X-Registry-Release", "r1")
 		io.WriteString(w, `{"data":[],"meta":{}}`)
 	})
 	c, err := New(Config{BaseURL: s.URL + "/api//"})
@@ -305,6 +306,9 @@ func TestWhatIsAskedFor(t *testing.T) {
 		}
 		if reset := got.RateLimit.Reset; reset == nil || *reset != 30*time.Second {
 			t.Errorf("reset: got %v, want 30s", reset)
+		}
+		if got.Release != "r1" {
+			t.Errorf("release: got %q, want r1", got.Release)
 		}
 	}
 }
@@ -348,5 +352,12 @@ func TestHeadersOfTheConfigurationReplaceNoneOfTheCall(t *testing.T) {
 		if got.Get(name) != want {
 			t.Errorf("%s: got %q, want %q", name, got.Get(name), want)
 		}
+	}
+	c, err = New(Config{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Company(context.Background(), "x"); err != nil || got.Get("Authorization") != "Bearer "+SandboxKey {
+		t.Errorf("without a key: got %q (%v), want the sandbox key", got.Get("Authorization"), err)
 	}
 }

@@ -109,6 +109,7 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual((raised.exception.code, len(service.keys)), (code, 1))
                 self.assertEqual(raised.exception.request_id, "01ID")
                 self.assertEqual(raised.exception.not_found, status == 404)
+        self.assertFalse(ApiError(404, "route_not_found").not_found)
 
     def test_what_may_pass_is_retried(self):
         for status in (408, 429, 500, 502, 503):
@@ -126,6 +127,14 @@ class ClientTest(unittest.TestCase):
         with Service(lost, problem(503, "overloaded"), found) as service, service.client(max_wait=0.001) as client:
             self.assertEqual(client.find_llp("AAA-0001").attempts, 3)
             self.assertLessEqual(max(client.pauses), 0.001)
+
+    def test_a_pause_of_max_wait_is_waited_for(self):
+        for asked, attempts in ((30, 2), (31, 1)):
+            with self.subTest(asked), Service(problem(429, "x", asked), found) as service, service.client() as client:
+                try:
+                    self.assertEqual(client.find_llp("AAA-0001").attempts, attempts)
+                except ApiError as error:
+                    self.assertEqual((error.attempts, error.retry_after), (attempts, asked))
 
     def test_what_is_asked_for(self):
         other = {"Authorization": "Bearer other", "traceparent": "00-trace"}
@@ -189,6 +198,15 @@ class ClientTest(unittest.TestCase):
             client.find_llp("AAA-0001")
             time.sleep(0.05)
             self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
+    def test_a_new_connection_that_is_closed_is_an_attempt(self):
+        def silent(handler):
+            handler.close_connection = True
+
+        with Service(silent) as service, service.client(max_retries=0) as client:
+            with self.assertRaises(UnansweredError):
+                client.company("x")
+            self.assertEqual(len(service.keys), 1)
 
     def test_no_service_is_an_unanswered_call(self):
         with socket.socket() as closed:

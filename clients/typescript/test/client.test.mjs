@@ -146,6 +146,8 @@ test("a signal ends a call, also while it waits", async (t) => {
   await assert.rejects(call, { name: "TimeoutError" });
   const aborted = service.client().search("name", { signal: AbortSignal.abort(new Error("mine")) });
   await assert.rejects(aborted, /mine/);
+  const only = service.client({ maxRetries: 0 }).search("name", { signal: AbortSignal.abort(new Error("mine")) });
+  await assert.rejects(only, { name: "Error", message: "mine" });
 });
 
 test("an answer of something else is an error", async (t) => {
