@@ -139,3 +139,12 @@ func TestForgivenWordsAreSingular(t *testing.T) {
 		require.Equal(t, want, singular(word))
 	}
 }
+
+// TestALegalEndingMayBeLeftOut of a whole name, and has no say where names are forgiven.
+func TestALegalEndingMayBeLeftOut(t *testing.T) {
+	for _, ending := range []string{"", " llp", " limited", " private limited", " opc private limited"} {
+		require.True(t, selects(t, ExactTerms("acme foods"), Terms("acme foods"+ending)), ending)
+		require.Equal(t, Forgive("acme foods"), Forgive("acme foods"+ending), ending)
+	}
+	require.False(t, selects(t, ExactTerms("acme foods"), Terms("acme foods company")))
+}

@@ -108,6 +108,7 @@ func TestAnEventIsSentSignedAndOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got[0].header.Get(SignatureHeader))
 	require.Equal(t, "application/json", got[0].header.Get("Content-Type"))
+	require.Equal(t, "close", got[0].header.Get("Connection"), "the next one looks the host up anew")
 	for _, other := range [][2]string{{at, got[0].body + " "}, {at + "0", got[0].body}} {
 		forged, err := Sign(o.secret, id, other[0], []byte(other[1]))
 		require.NoError(t, err)
@@ -218,6 +219,19 @@ func TestAddressesAreChecked(t *testing.T) {
 		longest + "x",
 	} {
 		require.ErrorIs(t, CheckURL(bad, false), ErrURL, bad)
+	}
+}
+
+func TestWhyThereIsNoAnswerIsSaid(t *testing.T) {
+	r := newReceiver(t)
+	o := newOffice(t, Config{Private: true})
+	for _, want := range []string{"the certificate is not trusted", "no connection"} {
+		o.Exec(`DELETE FROM notice`)
+		o.set(r.URL)
+		require.NoError(t, o.test())
+		o.send()
+		require.Equal(t, want, o.last().Last)
+		r.Close()
 	}
 }
 
