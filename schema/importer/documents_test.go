@@ -30,6 +30,7 @@ func TestCompanyDocuments(t *testing.T) {
 		"a line each":  strings.ReplaceAll(madeUpDocument, "\n", "") + "\n",
 		"an array":     "\uFEFF \n[" + madeUpDocument + "]",
 		"wrapped data": `{"data":` + madeUpDocument + `}`,
+		"no data":      `{"data":null,` + madeUpDocument[1:],
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)

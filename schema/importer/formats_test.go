@@ -335,3 +335,35 @@ func TestAStatusThatChangesMovesInTheSearch(t *testing.T) {
 		require.Equal(t, c.inactive, w.row("SELECT place >= 1 << 32 FROM search_name"), c.status)
 	}
 }
+
+// TestTheYearOfACINCompletesADate of an old company, in files and in documents.
+func TestTheYearOfACINCompletesADate(t *testing.T) {
+	for _, text := range []string{
+		"CIN,CompanyName,CompanyStatus,Date_of_Registration\nU55101GA1913PTC900001,A,Active,13-01-13\n",
+		`{"companyData":{"company":"A","cin":"U55101GA1913PTC900001","companyStatus":"Active","dateOfIncorporation":"13-01-13"}}`,
+	} {
+		w := newFixture(t)
+		w.text("2021-03-31", text)
+		require.Equal(t, "1913-01-13", w.row("SELECT incorporation_date FROM company"), text)
+	}
+}
+
+// TestANameIsAsLongAsItsCharacters are many.
+func TestANameIsAsLongAsItsCharacters(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", "CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,"+strings.Repeat("भ", 1000)+",Active\n"+
+		"U55101GA2006PTC900002,"+strings.Repeat("a", 1001)+",Active\n")
+	require.EqualValues(t, 1, f.New)
+	require.Equal(t, map[string]int64{"name too long": 1}, f.Rejected)
+}
+
+func TestProgressEndsWithAllBytes(t *testing.T) {
+	w := newFixture(t)
+	config := w.config("2025-05-05", w.file(gzipped(manyCompanies(10))), w.file(headerA+rowA))
+	var last Progress
+	config.Progress = func(p Progress) { last = p }
+	_, err := Run(t.Context(), config)
+	require.NoError(t, err)
+	require.InDelta(t, last.Total, last.Bytes, 1, "two halves, rounded")
+	require.Positive(t, last.Total)
+}

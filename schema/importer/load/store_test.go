@@ -112,3 +112,10 @@ func TestRecordsAreFoundByTheirKey(t *testing.T) {
 		}
 	}
 }
+
+func TestARowThatCanNotBeReadIsAnError(t *testing.T) {
+	conn, s := openedStore(t)
+	require.NoError(t, conn.Exec("ALTER TABLE company RENAME TO elsewhere"))
+	_, err := writeBatch(s, madeUpBatch(1), "2025-01-01")
+	require.ErrorContains(t, err, "read company U00000GA2020PTC000000: ")
+}

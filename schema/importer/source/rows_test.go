@@ -125,6 +125,19 @@ func TestLongRowBehindAnOpenQuoteIsNotLost(t *testing.T) {
 	}, got)
 }
 
+func TestARowHasAtMostSoManyLines(t *testing.T) {
+	text := func(lines int) string { return "\"" + strings.Repeat("x\n", lines-1) + "\",b\n" }
+	require.Len(t, readRows(t, text(maxRowLines)), 1)
+	require.Equal(t, readRow{1, nil, errOpenQuote.Error()}, readRows(t, text(maxRowLines+1))[0])
+}
+
+func TestTheBeginningOfALongRowIsKept(t *testing.T) {
+	r, err := newRowReader(strings.NewReader("a,b" + strings.Repeat("x", 2*maxRowBytes))).next()
+	require.ErrorIs(t, err, errRowTooLong)
+	require.True(t, strings.HasPrefix(r.raw, "a,bx"), r.raw)
+	require.Less(t, len(r.raw), maxRowBytes)
+}
+
 // FuzzRowsOfWellFormedCSV holds the reader against encoding/csv.
 func FuzzRowsOfWellFormedCSV(f *testing.F) {
 	f.Add("a", `b "c"`, "d\ne", "")

@@ -197,7 +197,7 @@ func TestPlacesHaveOneForm(t *testing.T) {
 		require.Equal(t, want, stateName(in).Text, in)
 	}
 	for in, want := range map[string]string{
-		"ROC Delhi": "ROC Delhi", "RoC-Delhi": "ROC Delhi", "ROC DELHI": "ROC Delhi", "roc-delhi": "ROC Delhi",
+		"ROC Delhi": "ROC Delhi", "RoC-Delhi": "ROC Delhi", "ROC DELHI": "ROC Delhi", "RoC: Delhi": "ROC Delhi", "ROC. Delhi": "ROC Delhi", "roc-delhi": "ROC Delhi",
 		"Registrar of Companies, Delhi": "ROC Delhi", "ROC cum OL Himachal Pradesh": "ROC cum OL Himachal Pradesh",
 		"Unclassified": "", "": "", "RoC": "",
 	} {
