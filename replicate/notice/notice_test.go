@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -502,12 +503,13 @@ func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 func TestASenderFindsAndSendsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		carrier, broken := &taker{}, false
+		var broken atomic.Bool
+		carrier := &taker{}
 		o := noticetest.New(t)
 		o.Configure(func(c *notice.Config) {
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			c.Commit = func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
-				if broken {
+				if broken.Load() {
 					return errors.New("the disk is full")
 				}
 				return o.Commit(ctx, change)
@@ -519,7 +521,7 @@ func TestASenderFindsAndSendsByItself(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- o.Sender.Run(ctx) }()
 		pass := func(b bool) {
-			broken = b
+			broken.Store(b)
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 		}
