@@ -260,7 +260,7 @@ func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
 func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "-3": 0, "soon": 0,
+		"": 0, "3": 3 * time.Second, "-3": 0, "soon": 0, "9300000000": longestRetryAfter, "93000000000000000000": longestRetryAfter,
 		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {

@@ -1,6 +1,7 @@
 package regedge
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -55,11 +56,14 @@ func number(header http.Header, name string) *int {
 	return &n
 }
 
+// longestRetryAfter bounds what is read, as seconds of more than a Duration holds would be none.
+const longestRetryAfter = 10 * 365 * 24 * time.Hour
+
 // retryAfter reads seconds or a date (RFC 9110, section 10.2.3).
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return max(0, time.Duration(seconds)*time.Second)
+	if seconds, err := strconv.Atoi(value); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(max(0, seconds), int(longestRetryAfter/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, at.Sub(now))

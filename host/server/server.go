@@ -163,7 +163,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	}
 	bounded, err := s.newBounded(listener)
 	if err != nil {
-		return err
+		return errors.Join(err, listener.Close())
 	}
 	transport := web(bounded)
 	served := make(chan error, 1)
