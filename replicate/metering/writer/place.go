@@ -13,7 +13,8 @@ import (
 // that it has open, which nobody finds after the writer's end.
 var errAway = errors.New("the ledger's file was removed or replaced: nothing is booked until it is back at its place, or the writer was started again")
 
-// place is where the ledger's file lies. It is zero for a server, and for a database in memory.
+// place is where the ledger's file lies. It is zero for a server, and for a database that lies in no file system:
+// in memory, or where the driver was told to keep it.
 type place struct {
 	path string
 	file fs.FileInfo
@@ -24,11 +25,12 @@ func findPlace(ctx context.Context, db *sql.DB) (p place, err error) {
 	if err = db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&p.path); err != nil {
 		return p, fmt.Errorf("find the ledger's file: %w", err)
 	}
-	if p.path == "" {
-		return p, nil
-	}
-	if p.file, err = os.Stat(p.path); err != nil {
-		return p, fmt.Errorf("find the ledger's file: %w", err)
+	p.file, err = os.Stat(p.path)
+	switch {
+	case p.path == "", errors.Is(err, fs.ErrNotExist):
+		return place{}, nil
+	case err != nil:
+		return place{}, fmt.Errorf("find the ledger's file: %w", err)
 	}
 	return p, nil
 }
