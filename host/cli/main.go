@@ -11,8 +11,10 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
@@ -76,8 +78,18 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 
 // complain prints the error and, on a line of its own, its hint.
 func (m *Main) complain(err error) {
-	fmt.Fprintf(m.Stderr, "regedge: %v\n", err)
+	fmt.Fprintf(m.Stderr, "regedge: %s\n", shownLines(err.Error()))
 	if advice := hint.Of(err); advice != "" {
-		fmt.Fprintf(m.Stderr, "hint: %s\n", advice)
+		fmt.Fprintf(m.Stderr, "hint: %s\n", shownLines(advice))
 	}
+}
+
+// shownLines replaces what a terminal would obey: an error may repeat what a file or another machine said.
+func shownLines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !writer.Printable(string(r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

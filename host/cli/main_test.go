@@ -306,6 +306,21 @@ func TestAWriterThatHangsIsExplained(t *testing.T) {
 	require.Contains(t, hint.Of(o.explain(late)), "curl http://127.0.0.1:8081/readyz")
 }
 
+// TestAFileSteersNoTerminal, neither by its header in an error nor by a value in the report.
+func TestAFileSteersNoTerminal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "companies.csv")
+	for _, text := range []string{
+		"CIN,\x1b[31mred\x07,COMPANY_NAME\nU1,2,3\n",
+		"CORPORATE_IDENTIFICATION_NUMBER,COMPANY_NAME,COMPANY_STATUS\nU00001GA2020PTC900000,A,Active\nXX\x1b[31m,B,Active\n",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, said := ran("import", "--registry", filepath.Join(t.TempDir(), "registry.db"), "--as-of", "2025-01-01", file)
+		require.NotContains(t, said, "\x1b")
+		require.Contains(t, said, "\ufffd[31m")
+		require.Greater(t, strings.Count(said, "\n"), 0)
+	}
+}
+
 // TestALogOfErrorsHasWarnings too: a replica that does not follow is one. It has no requests.
 func TestALogOfErrorsHasWarnings(t *testing.T) {
 	var out bytes.Buffer
