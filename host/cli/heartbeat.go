@@ -61,42 +61,59 @@ func heartbeat(name string, db *sql.DB, now func() time.Time, log *slog.Logger) 
 // beatClock decides when a heartbeat may go back. Readers take the copy with the older heartbeat for the
 // older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
 // heartbeats that were written while the clock was ahead make readers refuse the copy until the right
-// time has caught up. So it goes back once the clock returns to where it was before it jumped ahead, or
+// time has caught up. So it goes back once the clock returns to where it has been for most of the time, or
 // has been behind for so long that readers refuse the copy anyway, as too old.
 type beatClock struct {
-	begun bool
-	// usual is what the clock has beyond the time since the service began, in milliseconds: what it had
-	// before the jump while it is ahead.
-	usual  int64
-	ahead  bool
-	jumped time.Duration // when it did, since the service began
+	usual, other heldOffset
+	seen         time.Duration // when the clock was read last, since the service began
+	ahead        bool          // heartbeats were written that are ahead of the usual clock
 	// behind is since when the clock has been behind the heartbeats, 0 while it is not.
 	behind time.Duration
 	back   bool // the next heartbeat is to go back
 }
 
+// heldOffset is what a clock has beyond the time since the service began, in milliseconds, and for how long in all.
+// A clock that is adjusted little by little takes it along.
+type heldOffset struct {
+	millis int64
+	held   time.Duration
+}
+
+// near reports whether a clock is where it was.
+func (h *heldOffset) near(millis int64) bool {
+	return millis-h.millis <= clockJump.Milliseconds() && h.millis-millis <= clockJump.Milliseconds()
+}
+
 const (
 	// clockJump is by how much a clock that is right may be off.
 	clockJump = 5 * time.Second
-	// clockPatience is how long a clock may be ahead until it is taken for right, or behind. It is the
-	// default of --access-max-age.
+	// clockPatience is how long a clock may be behind, or elsewhere until that may be usual. It is the default of
+	// --access-max-age.
 	clockPatience = 10 * time.Minute
+	// clockTrust is for how long the clock of the service's start counts as having been there before.
+	clockTrust = time.Minute
 )
 
 // mayGoBack takes the clock's time, and the time since the service began, which no clock changes.
 func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
-	offset := at.UnixMilli() - since.Milliseconds()
-	if !c.begun {
-		c.begun, c.usual = true, offset
+	millis := at.UnixMilli() - since.Milliseconds()
+	if c.usual.held == 0 {
+		c.usual = heldOffset{millis, clockTrust}
 	}
-	jump := offset - c.usual
-	switch {
-	case !c.ahead && jump > clockJump.Milliseconds():
-		c.ahead, c.jumped = true, since
-	case !c.ahead || since-c.jumped > clockPatience:
-		c.ahead, c.usual = false, offset
-	case -clockJump.Milliseconds() <= jump && jump <= clockJump.Milliseconds():
-		c.ahead, c.usual, c.back = false, offset, true
+	switch passed := since - c.seen; {
+	case c.usual.near(millis):
+		c.usual = heldOffset{millis, c.usual.held + passed}
+		c.back = c.back || c.ahead
+	case c.other.near(millis):
+		c.other = heldOffset{millis, c.other.held + passed}
+		c.ahead = c.ahead || millis > c.usual.millis
+	default:
+		c.other = heldOffset{millis: millis}
+		c.ahead = c.ahead || millis > c.usual.millis
+	}
+	c.seen = since
+	if c.other.held > max(c.usual.held, clockPatience) {
+		c.usual, c.other, c.ahead = c.other, c.usual, false
 	}
 	c.back = c.back || c.behind > 0 && since-c.behind > clockPatience
 	return c.back
@@ -107,7 +124,7 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	switch by := beat.Sub(at); {
 	case c.back:
 		log.Warn("heartbeats that were written while the clock was ahead are taken back")
-		c.back, c.behind = false, 0
+		c.back, c.ahead, c.behind = false, false, 0
 	case by <= clockJump:
 		c.behind = 0
 	case c.behind == 0:

@@ -99,7 +99,10 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 		"behind for good":    {{0, 0, 0}, {10, -hour, -10}, {patience + 10, -hour, -patience - 10}, {patience + 11, -hour, -hour}, {patience + 12, -hour, -hour}},
 		"ahead at the start": {{0, hour, hour}, {1, 0, hour - 1}, {patience + 1, 0, hour - patience - 1}, {patience + 2, 0, 0}},
 		"ahead, then behind": {{0, 0, 0}, {1, hour, hour}, {2, -hour, hour - 1}, {3, 0, 0}},
-		// After ten minutes a clock that was set forward counts as right, as after a machine has slept.
+		// Nobody knows which of two times is right that the clock had for as long as the other.
+		"back and ahead again": {{0, 0, 0}, {10, -hour, -10}, {100, -hour, -100}, {101, 0, 0}, {110, -hour, -9}, {111, 0, 0}},
+		"ahead for long":       {{0, 0, 0}, {5000, 0, 0}, {5001, hour, hour}, {6000, hour, hour}, {6001, 0, 0}},
+		// A clock that was set forward soon after the start counts as right, as after a machine has slept.
 		"ahead for good": {{0, 0, 0}, {1, hour, hour}, {patience + 2, hour, hour}, {patience + 3, 0, hour - 1}},
 		"within 5 s":     {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
 	} {

@@ -304,6 +304,8 @@ func TestAWriterThatHangsIsExplained(t *testing.T) {
 	o := &operator{Writer: "http://127.0.0.1:8081/"}
 	late := &url.Error{Op: "Get", URL: o.Writer, Err: context.DeadlineExceeded}
 	require.Contains(t, hint.Of(o.explain(late)), "curl http://127.0.0.1:8081/readyz")
+	late.Err = &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	require.Contains(t, hint.Of(o.explain(late)), "no machine answers there")
 }
 
 // TestAFileSteersNoTerminal, neither by its header in an error nor by a value in the report.

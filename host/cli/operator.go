@@ -50,6 +50,7 @@ func checkWriterURL(address string) error {
 func (o *operator) explain(err error) error {
 	var refused *os.SyscallError
 	var late net.Error
+	var dialed *net.OpError
 	var stranger x509.UnknownAuthorityError
 	var otherName x509.HostnameError
 	switch {
@@ -71,6 +72,8 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
 	case errors.As(err, &otherName):
 		return hint.With(err, "use a name of its certificate, or give it this one too: regedge trust machine writer --host NAME,…")
+	case errors.As(err, &late) && late.Timeout() && errors.As(err, &dialed) && dialed.Op == "dial":
+		return hint.With(err, "no machine answers there: is %s the right address (--writer or REGEDGE_WRITER), is the machine on, does a firewall drop connections?", o.Writer)
 	case errors.As(err, &late) && late.Timeout():
 		return hint.With(err, "%s takes connections and does not answer: does the writer hang, or its ledger's disk or server? On its machine: regedge doctor, and curl %s/readyz", o.Writer, strings.TrimSuffix(o.Writer, "/"))
 	case errors.As(err, &refused):

@@ -112,7 +112,7 @@ func TestAPrimaryThatHangsIsNamedAtOnce(t *testing.T) {
 			code, said := ran(append(command, "--registry", primary.URL(), "--releases", releases)...)
 			require.Equal(t, exitFailure, code, said)
 			require.Contains(t, said, "does not answer ("+primary.URL())
-			require.Contains(t, said, "hint: what was written is whole")
+			require.Contains(t, said, "hint: does the primary's machine hang")
 			require.NoDirExists(t, releases)
 		})
 	}

@@ -63,7 +63,7 @@ func (s *stages) failed(err error, attempt, attempts int, pause time.Duration) {
 	if s.bar != nil && s.bar.bar != nil {
 		s.finish() // or the line would be written into the bar
 	}
-	fmt.Fprintf(s.to, "the primary could not be reached (attempt %d of %d, the next in %v): %v\n", attempt, attempts, pause.Round(time.Second/4), err)
+	fmt.Fprintf(s.to, "a call of the primary failed (attempt %d of %d, the next in %v): %v\n", attempt, attempts, pause.Round(time.Second/4), err)
 }
 
 // line writes a line with the rate and the time that is left.

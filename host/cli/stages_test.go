@@ -28,7 +28,7 @@ func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
 	s.finish()
 	require.Equal(t, `hashing the records: 0 of 9000 records
 hashing the records: 5000 of 9000 records, 1000 a second, 4s left
-the primary could not be reached (attempt 1 of 8, the next in 250ms): gone
+a call of the primary failed (attempt 1 of 8, the next in 250ms): gone
 pushing: 20 of 20 records, 10 a second, 0s left
 `, out.String())
 }

@@ -35,7 +35,7 @@ func (r *Replica) Refresh() error {
 	if r.closed {
 		return nil
 	}
-	if r.sinceBeat(r.newest) < -maxAhead { // this clock was ahead too when it was read
+	if r.isAhead(r.newest) { // this clock was ahead too when it was read
 		r.newest = 0
 	}
 	before := r.view.Load()
@@ -54,7 +54,7 @@ func (r *Replica) Refresh() error {
 			r.config.Log.Error("close the old file", "database", r.config.Database, "error", err)
 		}
 	}
-	if r.sinceBeat(next.beat) >= -maxAhead { // else all right ones would seem older
+	if !r.isAhead(next.beat) { // else all right ones would seem older
 		r.newest = max(r.newest, next.beat)
 	}
 	r.logSwitch(before, next)
@@ -76,7 +76,7 @@ func (r *Replica) check(before *view) *view {
 		next.remote, next.beat, next.why = true, endpointBeat, endpointErr
 	case back && err == nil && endpointErr != nil:
 		next.remote, next.beat, next.why = true, r.newest, errors.Join(stuck(next.unopened), endpointErr)
-	case err == nil && !back && (endpointErr != nil || endpointBeat-fileBeat <= r.config.Keep.Milliseconds()):
+	case err == nil && !back && (endpointErr != nil || r.follows(fileBeat, endpointBeat)):
 		next.beat = fileBeat
 	case endpointErr == nil && err == nil:
 		next.remote, next.beat, next.why = true, endpointBeat, stuck(next.unopened)
@@ -97,6 +97,15 @@ func (r *Replica) check(before *view) *view {
 	}
 	next.unreleased = r.config.Database == schema.Registry && !r.released
 	return next
+}
+
+// follows reports whether a file follows its endpoint, by their heartbeats. One that is ahead of the clock was written
+// while the writer's was ahead, and is older than one that is not.
+func (r *Replica) follows(file, endpoint int64) bool {
+	if r.isAhead(file) != r.isAhead(endpoint) {
+		return r.isAhead(endpoint)
+	}
+	return endpoint-file <= r.config.Keep.Milliseconds()
 }
 
 // stuck is why the file is not read that does not follow, and, if another took its place, why that one is not.
@@ -175,7 +184,11 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 			return fileBeat, err
 		}
 	}
-	other, beat, openErr := r.openFile(max(fileBeat, r.newest))
+	oldest := r.newest
+	if !r.isAhead(fileBeat) {
+		oldest = max(oldest, fileBeat)
+	}
+	other, beat, openErr := r.openFile(oldest)
 	if openErr != nil {
 		if before.file != nil {
 			next.unopened = openErr

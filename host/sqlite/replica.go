@@ -195,12 +195,14 @@ func (r *Replica) reportCorrupt(v *view, statement string, args []handler.Value,
 // ahead of the clock.
 func (r *Replica) Age() (time.Duration, bool) {
 	v := r.view.Load()
-	age := r.sinceBeat(v.beat)
-	return max(0, age), v.beat != 0 && age >= -maxAhead
+	return max(0, r.sinceBeat(v.beat)), v.beat != 0 && !r.isAhead(v.beat)
 }
 
 // Ahead reports whether the heartbeat is ahead of the clock, so that the age is unknown.
-func (r *Replica) Ahead() bool { return r.sinceBeat(r.view.Load().beat) < -maxAhead }
+func (r *Replica) Ahead() bool { return r.isAhead(r.view.Load().beat) }
+
+// isAhead reports whether a heartbeat is further ahead of this clock than clocks differ.
+func (r *Replica) isAhead(beat int64) bool { return r.sinceBeat(beat) < -maxAhead }
 
 func (r *Replica) sinceBeat(beat int64) time.Duration {
 	return r.config.Now().Sub(time.UnixMilli(beat))

@@ -249,7 +249,8 @@ func TestAWholeFileIsReadOnWhileItDoesNotFollow(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
-		Database: schema.Access, File: still, Connections: 1, Now: time.Now, Keep: 20 * time.Second,
+		Database: schema.Access, File: still, Connections: 1, Keep: 20 * time.Second,
+		Now:      func() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) },
 		Endpoint: sqlite.NewRemote(remote(t, w.near.URL()), sqlite.Config{}),
 	})
 	require.NoError(t, err)

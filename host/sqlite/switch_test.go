@@ -86,6 +86,31 @@ func TestAHeartbeatFromTheFutureMakesNoRightOneOld(t *testing.T) {
 	}
 }
 
+// TestAFileFromTheFutureIsNotTheNewest: the primary's clock was ahead when the file was written last.
+func TestAFileFromTheFutureIsNotTheNewest(t *testing.T) {
+	path := accessCopy(t, 1, -time.Hour)
+	endpoint := new(exchanged)
+	endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 1, -time.Hour)}))
+	w := new(replicaFixture)
+	var err error
+	w.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{
+		Database: schema.Access, File: path, Endpoint: endpoint, Connections: 1, MaxAge: time.Minute, Now: time.Now,
+	})
+	require.NoError(t, err)
+	defer w.Close()
+	require.True(t, w.Ahead())
+	require.False(t, w.Remote(), "both are ahead")
+
+	endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 2, 0)}))
+	_ = w.Refresh()
+	require.EqualValues(t, 2, w.read(t), "of the endpoint, which is right")
+	require.NoError(t, os.Rename(accessCopy(t, 3, 0), path))
+	_ = w.Refresh()
+	require.EqualValues(t, 3, w.read(t), "of the file that took its place")
+	require.False(t, w.Remote())
+	require.NoError(t, w.Ready(time.Minute))
+}
+
 // TestAFileThatDoesNotFollowIsReadForAWhile, and then the endpoint, if that can be read.
 func TestAFileThatDoesNotFollowIsReadForAWhile(t *testing.T) {
 	away := errors.New("away")

@@ -219,6 +219,29 @@ func (j *Journal) Full(limit int64) bool {
 	return j.size >= limit || j.stuck != nil
 }
 
+const (
+	probeName = "probe.tmp"
+	// probeBytes is more than a group of charges has: a few bytes fit where a block is not full.
+	probeBytes = 64 << 10
+)
+
+// Probe reports whether the disk takes as much as a group of charges again. It writes to a file of its own: a
+// segment holds the request ids of the last minutes, so one that begins too soon would forget some.
+func (j *Journal) Probe() error {
+	file, err := j.dir.Append(probeName)
+	if err != nil {
+		return fmt.Errorf("try the disk: %w", err)
+	}
+	_, err = file.Write(make([]byte, probeBytes))
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close(), j.dir.Remove(probeName)); err != nil {
+		return fmt.Errorf("try the disk: %w", err)
+	}
+	return nil
+}
+
 // Close makes everything durable and releases the directory. Later writes fail with
 // os.ErrClosed.
 func (j *Journal) Close() error {

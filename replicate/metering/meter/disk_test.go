@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -67,6 +68,43 @@ func TestFullDiskChargesNothing(t *testing.T) {
 	eventually(t, func() bool { return e.Ready() == nil }, "ready again, though nobody asks an edge that is not")
 	require.Equal(t, "", e.Charge(t.Context(), refused).Code, "the id was not charged before")
 	eventually(t, func() bool { return c.read(account).Spent == 2 }, "two charges count")
+}
+
+// TestADiskThatWasFullForgetsNoRequest: a segment that begins each time would leave none with the ids.
+func TestADiskThatWasFullForgetsNoRequest(t *testing.T) {
+	c := startCentre(t, nil)
+	node, err := c.client.AddNode(t.Context(), "full")
+	require.NoError(t, err)
+	c.connect("full")
+	state := t.TempDir()
+	open := func() fillingDir {
+		dir, err := journal.OpenDir(state)
+		require.NoError(t, err)
+		return fillingDir{dir, &atomic.Bool{}}
+	}
+	disk := open()
+	e := &edge{name: "full", token: node.Token}
+	c.files = disk
+	c.run(e)
+	account := c.account("scale", 100)
+	kept := request(account, charge.Found)
+	require.Equal(t, "", e.Charge(t.Context(), kept).Code)
+	for range 3 {
+		disk.full.Store(true)
+		require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), request(account, charge.Found)).Code)
+		disk.full.Store(false)
+		eventually(t, func() bool { return e.Ready() == nil }, "ready again")
+	}
+	require.NoFileExists(t, filepath.Join(state, "probe.tmp"))
+	e.stop()
+	c.files = open()
+	c.run(e)
+	defer func() { e.stop() }()
+	eventually(t, func() bool { return e.Ready() == nil }, "ready after the restart")
+	require.Equal(t, "", e.Charge(t.Context(), kept).Code)
+	eventually(t, func() bool { return c.read(account).Spent == 1 }, "the charge from before counts")
+	require.Equal(t, "", e.Charge(t.Context(), request(account, charge.Found)).Code)
+	eventually(t, func() bool { return c.read(account).Spent == 2 }, "and is not charged again")
 }
 
 // hangingDir is a state directory where the write of one charge to the journal hangs, and then

@@ -107,9 +107,16 @@ func (m *Meter) flushLoop(ctx context.Context) {
 			m.CheckFile()
 		}
 		m.Flush()
-		if m.rotates() && time.Since(tried) > rotatePause {
+		if time.Since(tried) < rotatePause {
+			continue
+		}
+		switch {
+		case m.journal.Full(m.config.SegmentBytes):
 			tried = time.Now()
 			m.Rotate()
+		case m.diskError.Load() != nil: // an edge that is not ready may hear of no charge to try with
+			tried = time.Now()
+			m.noteDisk(m.journal.Probe())
 		}
 	}
 }
@@ -222,16 +229,9 @@ func (m *Meter) CheckFile() {
 	}
 }
 
-// rotates reports whether a segment is due. After a write that failed it shows whether the next one would
-// not: else an edge that is not ready would hear of no charge to try with.
-func (m *Meter) rotates() bool {
-	return m.journal.Full(m.config.SegmentBytes) || m.diskError.Load() != nil
-}
-
-// Rotate begins a new journal segment when the current one is full, can't be synced, or could not be
-// written.
+// Rotate begins a new journal segment when the current one is full or can't be synced.
 func (m *Meter) Rotate() error {
-	if !m.rotates() {
+	if !m.journal.Full(m.config.SegmentBytes) {
 		return nil
 	}
 	m.archiving.Lock()

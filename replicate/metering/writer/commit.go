@@ -261,6 +261,9 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	case errors.Is(err, ledger.ErrFenced):
 		w.fenced.Store(true)
 		return ErrFenced
+	case errors.Is(err, errAway): // which was logged
+		w.ledger = nil
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	w.config.Logger.Error("the ledger can't be written", "error", err)
 	old := w.ledger
@@ -274,8 +277,11 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 
 // noteWrite notes whether the ledger could be written, for readiness.
 func (w *Writer) noteWrite(err error) {
-	if err == nil || !errors.Is(err, ledger.ErrFenced) && !schema.Refused(err) {
-		w.unwritable.Store(err != nil)
+	switch {
+	case err == nil:
+		w.unwritten.Store(0)
+	case !errors.Is(err, ledger.ErrFenced) && !schema.Refused(err):
+		w.unwritten.Add(1)
 	}
 }
 
@@ -292,11 +298,10 @@ func (w *Writer) load(ctx context.Context) (*ledger.Ledger, error) {
 func (w *Writer) reload(ctx context.Context) {
 	old := w.ledger
 	w.ledger = nil
-	err := w.place.check()
-	var l *ledger.Ledger
-	if err == nil {
-		l, err = w.load(ctx)
+	if w.inPlace(ctx) != nil {
+		return
 	}
+	l, err := w.load(ctx)
 	switch {
 	case err != nil:
 		w.config.Logger.Error("the ledger can't be read", "error", err)
@@ -390,7 +395,7 @@ func (w *Writer) releaseAll(err error) {
 // it. All transactions on a file use one connection.
 func (w *Writer) begin(ctx context.Context) (*sql.Tx, func(), error) {
 	if w.local {
-		if err := w.place.check(); err != nil {
+		if err := w.inPlace(ctx); err != nil {
 			return nil, nil, err
 		}
 		return w.beginLocal(ctx)
@@ -416,10 +421,14 @@ func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
 			return nil, nil, errors.Join(err, conn.Close())
 		}
 		w.conn, w.prepared = conn, ledger.Prepare(conn)
+		w.place.log = nil
 	}
 	tx, err := w.conn.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, nil, errors.Join(err, w.release())
+	}
+	if w.place.log == nil {
+		w.place.noteLog() // the transaction has made it
 	}
 	return tx, func() { tx.Rollback() }, nil
 }
@@ -430,6 +439,6 @@ func (w *Writer) release() error {
 		return nil
 	}
 	err := errors.Join(w.prepared.Close(), w.conn.Close())
-	w.conn, w.prepared = nil, nil
+	w.conn, w.prepared, w.place.log = nil, nil, nil
 	return err
 }

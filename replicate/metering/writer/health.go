@@ -37,6 +37,9 @@ func (w *Writer) health(r *http.Request, _ httprouter.Params) (any, error) {
 // thing before the writer is not ready.
 const stuckAfter = 5 * time.Second
 
+// failuresInARow is how many commits have to fail until the writer is not ready: one may meet a lock.
+const failuresInARow = 2
+
 // serveReady answers 200 while this writer holds the ledger, can read it, and commits. An access
 // database that is behind is named, but the ledger is served without it.
 func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
@@ -45,6 +48,8 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 	var generation uint64
 	err := w.config.Ledger.QueryRowContext(ctx, `SELECT generation FROM writer`).Scan(&generation)
 	switch {
+	case w.away.Load():
+		http.Error(rw, errAway.Error(), http.StatusServiceUnavailable)
 	case err != nil:
 		http.Error(rw, "the ledger can't be read", http.StatusServiceUnavailable)
 	case generation != w.generation || w.fenced.Load():
@@ -52,7 +57,7 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 	case w.stuck() > stuckAfter:
 		http.Error(rw, fmt.Sprintf("the commit loop has not answered for %.0f s: the ledger's disk or server hangs", w.stuck().Seconds()),
 			http.StatusServiceUnavailable)
-	case w.unwritable.Load():
+	case w.unwritten.Load() >= failuresInARow:
 		http.Error(rw, "the ledger can't be written: the writer's log says why", http.StatusServiceUnavailable)
 	default:
 		io.WriteString(rw, "ready\n")

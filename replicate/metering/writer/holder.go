@@ -85,7 +85,11 @@ func (w *Writer) beat(ctx context.Context) {
 	}
 	now := w.now()
 	err := w.commitBeat(ctx, now)
-	w.unwritable.Store(err != nil)
+	if err == nil {
+		w.unwritten.Store(0)
+	} else {
+		w.unwritten.Add(1)
+	}
 	switch {
 	case err == nil:
 		w.confirmed = now

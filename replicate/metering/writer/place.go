@@ -9,15 +9,16 @@ import (
 	"os"
 )
 
-// errAway means that the ledger's file was removed, moved or replaced. SQLite would go on writing to the one
-// that it has open, which nobody finds after the writer's end.
-var errAway = errors.New("the ledger's file was removed or replaced: nothing is booked until it is back at its place, or the writer was started again")
+// errAway means that the ledger's file, or its write-ahead log, was removed, moved or replaced. SQLite would go on
+// writing to those that it has open, which nobody finds after the writer's end.
+var errAway = errors.New("the ledger's file or its log (-wal) was removed, moved or replaced under the running writer: nothing is booked any more")
 
-// place is where the ledger's file lies. It is zero for a server, and for a database that lies in no file system:
+// place is where the ledger's files lie. It is zero for a server, and for a database that lies in no file system:
 // in memory, or where the driver was told to keep it.
 type place struct {
 	path string
 	file fs.FileInfo
+	log  fs.FileInfo // nil until a connection was opened that keeps it there
 }
 
 // findPlace finds the file that a connection has open.
@@ -35,17 +36,52 @@ func findPlace(ctx context.Context, db *sql.DB) (p place, err error) {
 	return p, nil
 }
 
-// check is errAway, wrapped, unless the file is still there.
+// noteLog remembers the log that the writer's own connection keeps.
+func (p *place) noteLog() {
+	if p.path != "" {
+		p.log, _ = os.Stat(p.path + "-wal") // there is none for another journal mode
+	}
+}
+
+// check is errAway, wrapped, unless the files are still there.
 func (p *place) check() error {
 	if p.path == "" {
 		return nil
 	}
-	now, err := os.Stat(p.path)
+	return errors.Join(same(p.path, p.file), same(p.path+"-wal", p.log))
+}
+
+// same is errAway, wrapped, unless the file at a path is the one that was there. There may have been none.
+func same(path string, was fs.FileInfo) error {
+	if was == nil {
+		return nil
+	}
+	now, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w (%w)", errAway, err)
-	case !os.SameFile(now, p.file):
-		return fmt.Errorf("%w (another file lies at %s)", errAway, p.path)
+	case !os.SameFile(now, was):
+		return fmt.Errorf("%w (another file lies at %s)", errAway, path)
 	}
 	return nil
+}
+
+// inPlace is an error once the ledger's files are away, for as long as this writer runs: what it would go on with is
+// partly in a log that is lost. What it has committed goes to the file itself, wherever that lies now.
+func (w *Writer) inPlace(ctx context.Context) error {
+	if w.away.Load() {
+		return errAway
+	}
+	err := w.place.check()
+	if err == nil {
+		return nil
+	}
+	w.away.Store(true)
+	w.config.Logger.Error("put the ledger's file back, and start the writer again", "error", err)
+	if w.conn != nil {
+		if _, err := w.conn.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+			w.config.Logger.Error("what the log held can't be written to the ledger's file", "error", err)
+		}
+	}
+	return err
 }

@@ -1,17 +1,22 @@
 package writer_test
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/metering/writer"
+	"regedge/schema"
 )
 
 // ready is what /readyz answers.
@@ -30,34 +35,76 @@ func becomes(t *testing.T, w *writer.Writer, status int, words string) {
 	}, time.Minute, 20*time.Millisecond, words)
 }
 
-// TestALedgerThatIsAwayIsNotWritten: what was answered would be lost with the writer's end. Nothing is booked
-// twice or lost once the file is back.
+// TestALedgerThatIsAwayIsNotWritten: what was answered would be lost with the writer's end. What was answered before
+// is there for the next one.
 func TestALedgerThatIsAwayIsNotWritten(t *testing.T) {
-	for name, replace := range map[string]func(t *testing.T, path string){
-		"removed": func(*testing.T, string) {},
-		"replaced": func(t *testing.T, path string) {
-			require.NoError(t, os.WriteFile(path, nil, 0o600))
+	for name, c := range map[string]struct{ takeAway, putBack func(path string) error }{
+		"moved": {
+			func(path string) error { return os.Rename(path, path+".away") },
+			func(path string) error { return os.Rename(path+".away", path) },
+		},
+		"replaced": {
+			func(path string) error {
+				return errors.Join(os.Rename(path, path+".away"), os.WriteFile(path, nil, 0o600))
+			},
+			func(path string) error { return os.Rename(path+".away", path) },
+		},
+		"without its log": {
+			func(path string) error { return os.Remove(path + "-wal") },
+			func(path string) error { return nil },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			client, _, w := start(t, dir)
+			path := filepath.Join(dir, "ledger.db")
+			client, stop := startOnce(t, dir)
 			a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
 			require.NoError(t, err)
-			becomes(t, w, http.StatusOK, "ready")
-			path, away := filepath.Join(dir, "ledger.db"), filepath.Join(dir, "away.db")
-			require.NoError(t, os.Rename(path, away))
-			replace(t, path)
 			_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 5})
-			require.ErrorIs(t, err, writer.ErrUnavailable)
-			becomes(t, w, http.StatusServiceUnavailable, "can't be written")
-			require.NoError(t, os.Rename(away, path))
-			becomes(t, w, http.StatusOK, "ready")
-			a, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 7})
 			require.NoError(t, err)
-			require.EqualValues(t, 7, a.Balance)
+			require.NoError(t, c.takeAway(path))
+			_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 7})
+			require.ErrorIs(t, err, writer.ErrUnavailable)
+			require.NoError(t, c.putBack(path))
+			_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 7})
+			require.ErrorIs(t, err, writer.ErrUnavailable, "until it was started again")
+			status, text := ready(stop.writer)
+			require.Equal(t, http.StatusServiceUnavailable, status)
+			require.Contains(t, text, "removed, moved or replaced")
+			stop.now()
+			client, _ = startOnce(t, dir)
+			a, err = client.Account(t.Context(), a.ID)
+			require.NoError(t, err)
+			require.EqualValues(t, 5, a.Balance)
 		})
 	}
+}
+
+// stopped is a writer that is stopped by now, or at the end of the test.
+type stopped struct {
+	writer *writer.Writer
+	now    func()
+}
+
+// startOnce runs a writer on files in dir, with databases of its own.
+func startOnce(t *testing.T, dir string) (*writer.Client, stopped) {
+	open := func(name string) *sql.DB {
+		db, err := schema.OpenFile(filepath.Join(dir, name), false)
+		require.NoError(t, err)
+		return db
+	}
+	ledger, access := open("ledger.db"), open("access.db")
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token, TakeOver: true})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, errors.Join(<-done, ledger.Close(), access.Close()))
+	})
+	t.Cleanup(stop)
+	return newClient(w, token), stopped{w, stop}
 }
 
 // TestAWriterWhoseCommitsFailIsNotReady, though nobody asks it for one.

@@ -81,7 +81,8 @@ type Writer struct {
 
 	generation uint64
 	fenced     atomic.Bool
-	unwritable atomic.Bool // the last commit failed, and not for what it wrote
+	away       atomic.Bool  // the ledger's files are no longer where they were
+	unwritten  atomic.Int32 // commits in a row that failed, and not for what they wrote
 	// turned is when the commit loop last finished something, nil before Run.
 	turned atomic.Pointer[time.Time]
 
@@ -261,10 +262,13 @@ func (w *Writer) startProjector(ctx context.Context) (stop func()) {
 // everySecond checks that this writer still holds the ledger, and loads the ledger again if that
 // failed before.
 func (w *Writer) everySecond(ctx context.Context) {
+	if w.inPlace(ctx) != nil {
+		w.ledger = nil
+		w.releaseNews()
+		return
+	}
 	w.beat(ctx)
-	if w.place.check() != nil {
-		w.reload(ctx)
-	} else if w.confirm(ctx, w.now()); w.fenced.Load() {
+	if w.confirm(ctx, w.now()); w.fenced.Load() {
 		return
 	}
 	if w.ledger == nil {

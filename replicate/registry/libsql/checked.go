@@ -90,43 +90,31 @@ func (c *checked) QueryContext(ctx context.Context, query string, args []driver.
 func (c *checked) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
 	ctx, end := c.begin(ctx)
 	defer end(&err)
-	if tx, err = c.connection.BeginTx(ctx, options); err != nil {
+	if _, err = c.connection.BeginTx(ctx, options); err != nil {
 		return nil, err
 	}
-	return checkedTx{tx, c}, nil
+	return checkedTx{c}, nil
 }
 
-type checkedTx struct {
-	driver.Tx
-	conn *checked
+// Close implements driver.Conn. For a connection that was late the driver would send its server one more call, and
+// wait for the answer for ever; the server drops such a connection by itself.
+func (c *checked) Close() error {
+	if c.late {
+		return nil
+	}
+	return c.connection.Close()
 }
+
+// checkedTx is a transaction whose end has a deadline too; the driver's own has none.
+type checkedTx struct{ conn *checked }
 
 // Commit implements driver.Tx. After ErrAnswer and ErrSilent the transaction may have been committed.
-func (t checkedTx) Commit() error { return t.within(t.Tx.Commit) }
+func (t checkedTx) Commit() error { return t.end("COMMIT") }
 
 // Rollback implements driver.Tx.
-func (t checkedTx) Rollback() error { return t.within(t.Tx.Rollback) }
+func (t checkedTx) Rollback() error { return t.end("ROLLBACK") }
 
-// within makes a call to which the driver takes no context.
-func (t checkedTx) within(call func() error) error {
-	ctx, end := t.conn.begin(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		defer func() { done <- err }()
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = fmt.Errorf("%w: %v", ErrAnswer, cause)
-			}
-		}()
-		err = call()
-	}()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	end(&err)
+func (t checkedTx) end(how string) error {
+	_, err := t.conn.ExecContext(context.Background(), how, nil)
 	return err
 }

@@ -15,11 +15,11 @@ func (idle) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (
 	return nil, ctx.Err()
 }
 
-// ending is a transaction of the driver that ends by a call.
-type ending func() error
+func (idle) ExecContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Result, error) {
+	return nil, ctx.Err()
+}
 
-func (end ending) Commit() error   { return end() }
-func (end ending) Rollback() error { return end() }
+func (idle) Close() error { panic("the server is asked once more") }
 
 // TestAConnectionThatWasLateIsNotUsedAgain, also when the transaction in which it was late was taken back in time.
 func TestAConnectionThatWasLateIsNotUsedAgain(t *testing.T) {
@@ -31,16 +31,21 @@ func TestAConnectionThatWasLateIsNotUsedAgain(t *testing.T) {
 	end()
 	_, err = c.QueryContext(late, "SELECT 1", nil)
 	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, checkedTx{ending(func() error { return nil }), c}.Rollback())
+	require.NoError(t, checkedTx{c}.Rollback())
 	require.False(t, c.IsValid())
+	require.NoError(t, c.Close())
+}
+
+// noResult is a connection that looks for the first result of an answer without any, as the driver does.
+type noResult struct{ connection }
+
+func (noResult) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	var results []driver.Result
+	return results[0], nil
 }
 
 func TestATransactionThatEndsWithoutAResultIsAnError(t *testing.T) {
-	var results []int // of the answer
-	tx := checkedTx{ending(func() error {
-		_ = results[0]
-		return nil
-	}), &checked{limit: callLimit}}
+	tx := checkedTx{&checked{connection: noResult{}, limit: callLimit}}
 	require.ErrorIs(t, tx.Commit(), ErrAnswer)
 	require.ErrorIs(t, tx.Rollback(), ErrAnswer)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,8 @@ import (
 type relay struct {
 	listener net.Listener
 	primary  string // host:port
+	output   *output
+	told     atomic.Pointer[string] // the error that was logged last, nil once the primary was reached
 	served   sync.WaitGroup
 	ctx      context.Context // of the connections
 	end      func()
@@ -33,7 +36,7 @@ const acceptPause = 100 * time.Millisecond
 const lostAfter = 30 * time.Second
 
 // openRelay gives the server another address for its primary.
-func openRelay(config *Config) (*relay, error) {
+func openRelay(config *Config, output *output) (*relay, error) {
 	to, err := url.Parse(config.Primary)
 	if err != nil {
 		return nil, err
@@ -45,7 +48,7 @@ func openRelay(config *Config) (*relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: listener, primary: to.Host}
+	r := &relay{listener: listener, primary: to.Host, output: output}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	to.Host = listener.Addr().String()
 	config.Primary = to.String()
@@ -72,8 +75,9 @@ func (r *relay) pass(near net.Conn) {
 	defer near.Close()
 	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
 	far, err := dialer.DialContext(r.ctx, "tcp", r.primary)
+	r.tell(err)
 	if err != nil {
-		return // which sqld logs
+		return
 	}
 	ended, end := context.WithCancel(r.ctx)
 	defer end()
@@ -86,6 +90,19 @@ func (r *relay) pass(near net.Conn) {
 		_, _ = io.Copy(far, near)
 	})
 	_, _ = io.Copy(near, far)
+}
+
+// tell logs why the primary is not reached, once until that changes: sqld sees only that its connection ended.
+func (r *relay) tell(err error) {
+	switch {
+	case err == nil:
+		r.told.Store(nil)
+	case r.ctx.Err() == nil:
+		text := err.Error()
+		if before := r.told.Swap(&text); before == nil || *before != text {
+			r.output.say("the primary is not reached: " + text)
+		}
+	}
 }
 
 // close ends all connections. A nil relay is closed.

@@ -73,6 +73,31 @@ func TestAReplicaLogsThatItRemovesAPartialDatabase(t *testing.T) {
 	require.Contains(t, log.String(), message)
 }
 
+// TestAReplicaSaysWhyItsPrimaryIsNotReached, once.
+func TestAReplicaSaysWhyItsPrimaryIsNotReached(t *testing.T) {
+	log := &testkit.Log{}
+	server := &sqld.Server{Config: sqld.Config{
+		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: testkit.FreePort(t),
+		Primary: "http://" + testkit.FreePort(t), Relay: true, Log: log,
+	}}
+	require.NoError(t, server.Start())
+	defer server.Kill()
+	// It connects once it is asked, and tries again each second.
+	db := sqldtest.Open(t, server)
+	ask := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _ = db.ExecContext(ctx, "SELECT 1")
+	}
+	const message = "the primary is not reached: dial tcp"
+	require.Eventually(t, func() bool { ask(); return strings.Contains(log.String(), message) }, patience, 50*time.Millisecond)
+	for range 3 {
+		ask()
+	}
+	require.Equal(t, 1, strings.Count(log.String(), message))
+	require.Contains(t, log.String(), "connection refused")
+}
+
 const patience = time.Minute
 
 func TestAReplicaThatLostItsDatabaseIsRestarted(t *testing.T) {
