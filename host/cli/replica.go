@@ -29,7 +29,10 @@ database that was being removed is removed first, so that it is copied anew. Whe
 by itself, so does this command, with an error: an init system starts both again.
 
 The gate takes statements as JSON over HTTP, and no web sockets. It refuses those that name a
-function of sqld that reads or writes files.`
+function of sqld that reads or writes files.
+
+The connection to the primary passes through this process, which ends it after half a minute
+without a sign of the other machine; sqld then connects again.`
 }
 
 // Validate refuses an incomplete set of TLS files.

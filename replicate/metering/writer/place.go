@@ -67,7 +67,7 @@ func same(path string, was fs.FileInfo) error {
 }
 
 // inPlace is an error once the ledger's files are away, for as long as this writer runs: what it would go on with is
-// partly in a log that is lost. What it has committed goes to the file itself, wherever that lies now.
+// partly in a log that is lost.
 func (w *Writer) inPlace(ctx context.Context) error {
 	if w.away.Load() {
 		return errAway
@@ -78,10 +78,19 @@ func (w *Writer) inPlace(ctx context.Context) error {
 	}
 	w.away.Store(true)
 	w.config.Logger.Error("put the ledger's file back, and start the writer again", "error", err)
-	if w.conn != nil {
-		if _, err := w.conn.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-			w.config.Logger.Error("what the log held can't be written to the ledger's file", "error", err)
-		}
-	}
+	w.save(ctx)
 	return err
+}
+
+// save puts what was committed into the ledger's file, wherever that lies now, through the connection that has it
+// open. It is called again while a transaction, or a reader, holds the log.
+func (w *Writer) save(ctx context.Context) {
+	if w.conn == nil || w.saved {
+		return
+	}
+	var busy, pages, written int64
+	err := w.conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &written)
+	if w.saved = err == nil && busy == 0; w.saved {
+		w.config.Logger.Warn("what was committed is in the ledger's file")
+	}
 }

@@ -60,6 +60,7 @@ type Writer struct {
 	config    Config
 	local     bool  // the ledger is a file, not a server
 	place     place // of that file; owned by Run
+	saved     bool  // it has all that was committed, since its files are away; owned by Run
 	ops       chan *operation
 	ended     chan struct{}  // closed when Run has returned
 	held      []*operation   // owned by Run
@@ -263,6 +264,7 @@ func (w *Writer) startProjector(ctx context.Context) (stop func()) {
 // failed before.
 func (w *Writer) everySecond(ctx context.Context) {
 	if w.inPlace(ctx) != nil {
+		w.save(ctx)
 		w.ledger = nil
 		w.releaseNews()
 		return
