@@ -232,11 +232,14 @@ func (j *Journal) Probe() error {
 	if err != nil {
 		return fmt.Errorf("try the disk: %w", err)
 	}
-	_, err = file.Write(make([]byte, probeBytes))
+	// Without its name, nothing is left of it however the process ends.
+	if err = j.dir.Remove(probeName); err == nil {
+		_, err = file.Write(make([]byte, probeBytes))
+	}
 	if err == nil {
 		err = file.Sync()
 	}
-	if err = errors.Join(err, file.Close(), j.dir.Remove(probeName)); err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("try the disk: %w", err)
 	}
 	return nil

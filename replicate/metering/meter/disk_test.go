@@ -216,6 +216,7 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 			require.Equal(t, charge.MeteringUnavailable, <-code)
 			<-done
 
+			eventually(t, func() bool { return e.Ready() == nil }, "the disk is tried no more")
 			require.NoError(t, e.Flush())
 			state := t.TempDir() // as a kill leaves it
 			require.NoError(t, os.CopyFS(state, os.DirFS(e.state)))
