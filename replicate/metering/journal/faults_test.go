@@ -449,3 +449,18 @@ func TestWhatIsAppendedMeanwhileComesLater(t *testing.T) {
 	require.Equal(t, []string{"must stay", "meanwhile", "and more", "later"}, ids)
 	require.Equal(t, []string{"all"}, records)
 }
+
+// TestAProbeFailsWithTheDisk at each thing that it does, and leaves nothing.
+func TestAProbeFailsWithTheDisk(t *testing.T) {
+	d, k := &faulty{disk: newDisk(), left: 1 << 30, times: 1}, &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Probe())
+	for before, what := range []string{"append", "remove", "write", "sync", "close"} {
+		d.left, d.failed = before+1, ""
+		require.ErrorIs(t, j.Probe(), errFault1)
+		require.Equal(t, what+" "+probeName, d.failed)
+		require.NotContains(t, d.disk.files, probeName)
+	}
+	d.left = 1 << 30
+	require.NoError(t, j.Probe())
+}
