@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -96,7 +97,10 @@ func (c *importCommand) importFiles(ctx context.Context, m *Main) error {
 
 func (c *importCommand) print(m *Main, report *importer.Report) error {
 	if !c.JSON {
-		return report.WriteTable(m.Stdout)
+		var table strings.Builder
+		_ = report.WriteTable(&table) // a Builder takes all
+		_, err := io.WriteString(m.Stdout, shownLines(table.String()))
+		return err
 	}
 	return printJSON(m.Stdout, struct {
 		*importer.Report

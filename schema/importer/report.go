@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"regedge/schema/importer/load"
 	"regedge/schema/importer/record"
@@ -106,7 +105,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	writeReasons(w, "rejected", total.Rejected)
 	for _, reason := range slices.Sorted(maps.Keys(total.First)) {
-		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, printable(total.First[reason]), advice[reason])
+		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], advice[reason])
 	}
 	writeReasons(w, "left out", total.LeftOut)
 	writeReasons(w, "values taken as none", total.Unread)
@@ -126,16 +125,6 @@ var advice = map[string]string{
 	"quote never closed":       "; is there a quote too many at the beginning of a value, or a column missing?",
 	"CIN of a made-up company": "; the state code ZZ means a company of the sandbox, no state has it",
 	record.NotHeld:             "; import its company first, then these rows again",
-}
-
-// printable replaces what a terminal would obey: a value is the file's.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d' { // the joiners of Indian scripts
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {

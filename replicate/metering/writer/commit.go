@@ -421,7 +421,6 @@ func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
 			return nil, nil, errors.Join(err, conn.Close())
 		}
 		w.conn, w.prepared = conn, ledger.Prepare(conn)
-		w.place.log = nil
 	}
 	tx, err := w.conn.BeginTx(ctx, nil)
 	if err != nil {

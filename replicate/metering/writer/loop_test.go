@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +43,18 @@ func TestAMessageWaitsWhileThereIsNoNews(t *testing.T) {
 	l.Sync(now, l.Edge("one"), &syncproto.Sync{Session: session, Wants: []syncproto.Want{want}})
 	require.True(t, w.due(heldOperation("one", &syncproto.Sync{Session: session})))
 	require.True(t, w.due(heldOperation("two", &syncproto.Sync{Session: session})))
+}
+
+// TestAFileThatCannotBeLookedAtIsNotAway: a writer would book nothing any more after one bad moment of its disk.
+func TestAFileThatCannotBeLookedAtIsNotAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	was, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, same(path, was))
+	require.NoError(t, same(filepath.Join(path, "below a file"), was)) // ENOTDIR
+	require.ErrorIs(t, same(path+".gone", was), errAway)
+	require.NoError(t, same(path+".gone", nil))
 }
 
 // TestHeldMessagesAreAnsweredWhenTheLedgerIsGone, but for those whose callers have gone.

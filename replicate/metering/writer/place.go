@@ -51,16 +51,17 @@ func (p *place) check() error {
 	return errors.Join(same(p.path, p.file), same(p.path+"-wal", p.log))
 }
 
-// same is errAway, wrapped, unless the file at a path is the one that was there. There may have been none.
+// same is errAway, wrapped, if the file at a path is gone or another one. There may have been none. What can't be
+// looked at, such as on a network's disk for a moment, may be there: the commit itself will tell.
 func same(path string, was fs.FileInfo) error {
 	if was == nil {
 		return nil
 	}
 	now, err := os.Stat(path)
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w (%w)", errAway, err)
-	case !os.SameFile(now, was):
+	case err == nil && !os.SameFile(now, was):
 		return fmt.Errorf("%w (another file lies at %s)", errAway, path)
 	}
 	return nil

@@ -2,7 +2,10 @@ package sqld
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -59,4 +62,20 @@ func TestForwardedStatementsAreNoErrors(t *testing.T) {
 	at = at.Add(forwardedEvery)
 	fmt.Fprintf(o, "ERROR x: %q\n", libsql.OnlyReplication)
 	require.Equal(t, 2, strings.Count(to.String(), "the replica has no copy yet"))
+}
+
+// TestAPrimaryThatIsNotReachedIsToldAgainLater: once until it was reached, and another reason at once.
+func TestAPrimaryThatIsNotReachedIsToldAgainLater(t *testing.T) {
+	var to bytes.Buffer
+	r := &relay{output: newOutput(&to), ctx: t.Context()}
+	refused, unknown := errors.New("refused"), errors.New("no such host")
+	for _, err := range []error{refused, refused, unknown, nil, unknown, unknown} {
+		r.tell(err)
+	}
+	require.Equal(t, []string{"refused", "no such host", "no such host"}, regexp.MustCompile(`refused|no such host`).FindAllString(to.String(), -1))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	r.ctx = ended
+	r.tell(refused)
+	require.Equal(t, 3, strings.Count(to.String(), "\n"), "its own end is no reason")
 }
