@@ -20,10 +20,14 @@ import (
 // fillingDir is a state directory on a disk that can fill up.
 type fillingDir struct {
 	journal.Dir
-	full *atomic.Bool
+	full   *atomic.Bool
+	probed chan time.Time // when the disk was tried; may be nil
 }
 
 func (d fillingDir) Append(name string) (journal.File, error) {
+	if d.probed != nil && name == "probe.tmp" {
+		d.probed <- time.Now()
+	}
 	f, err := d.Dir.Append(name)
 	return fillingFile{f, d.full}, err
 }
@@ -50,7 +54,7 @@ func TestFullDiskChargesNothing(t *testing.T) {
 	c.connect("full")
 	dir, err := journal.OpenDir(t.TempDir())
 	require.NoError(t, err)
-	disk := fillingDir{dir, &atomic.Bool{}}
+	disk := fillingDir{Dir: dir, full: &atomic.Bool{}, probed: make(chan time.Time, 100)}
 	e := &edge{name: "full", token: node.Token}
 	c.files = disk
 	c.run(e)
@@ -63,6 +67,8 @@ func TestFullDiskChargesNothing(t *testing.T) {
 	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), refused).Code)
 	require.ErrorIs(t, e.Ready(), errFull)
 	require.Error(t, e.Void(t.Context(), "some-id"))
+	first, second := <-disk.probed, <-disk.probed
+	require.GreaterOrEqual(t, second.Sub(first), 900*time.Millisecond, "a full disk is not tried all the time")
 
 	disk.full.Store(false)
 	eventually(t, func() bool { return e.Ready() == nil }, "ready again, though nobody asks an edge that is not")
@@ -80,7 +86,7 @@ func TestADiskThatWasFullForgetsNoRequest(t *testing.T) {
 	open := func() fillingDir {
 		dir, err := journal.OpenDir(state)
 		require.NoError(t, err)
-		return fillingDir{dir, &atomic.Bool{}}
+		return fillingDir{Dir: dir, full: &atomic.Bool{}}
 	}
 	disk := open()
 	e := &edge{name: "full", token: node.Token}

@@ -78,7 +78,7 @@ func TestARetryOfAChargeThatFailedToBeWritten(t *testing.T) {
 	c.connect("full")
 	dir, err := journal.OpenDir(t.TempDir())
 	require.NoError(t, err)
-	disk := fillingDir{dir, &atomic.Bool{}}
+	disk := fillingDir{Dir: dir, full: &atomic.Bool{}}
 	e := &edge{name: "full", token: node.Token}
 	c.files = disk
 	c.run(e)

@@ -108,7 +108,7 @@ func (f unsafeFile) Sync() error {
 func TestAnEdgeIsNotReadyWhileItsDiskFails(t *testing.T) {
 	dir, err := journal.OpenDir(t.TempDir())
 	require.NoError(t, err)
-	disk := unsafeDir{fillingDir{dir, &atomic.Bool{}}, &atomic.Bool{}}
+	disk := unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}
 	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), WaitLimit: time.Minute})
 	require.NoError(t, err)
 	defer m.Close()
@@ -146,7 +146,7 @@ func (d countingDir) Append(name string) (journal.File, error) {
 func TestADiskThatFailsIsNotTriedAllTheTime(t *testing.T) {
 	dir, err := journal.OpenDir(t.TempDir())
 	require.NoError(t, err)
-	disk := countingDir{unsafeDir{fillingDir{dir, &atomic.Bool{}}, &atomic.Bool{}}, &atomic.Int64{}}
+	disk := countingDir{unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}, &atomic.Int64{}}
 	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), JournalSync: time.Millisecond, LastReport: time.Millisecond, WaitLimit: time.Minute})
 	require.NoError(t, err)
 	defer m.Close()

@@ -99,7 +99,7 @@ func TestAFullDiskIsNotBlamedOnTheWriter(t *testing.T) {
 	var log testkit.Log
 	dir, err := journal.OpenDir(t.TempDir())
 	require.NoError(t, err)
-	disk := fillingDir{dir, &atomic.Bool{}}
+	disk := fillingDir{Dir: dir, full: &atomic.Bool{}}
 	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), Logger: slog.New(slog.NewTextHandler(&log, nil)), WaitLimit: time.Minute})
 	require.NoError(t, err)
 	defer m.Close()

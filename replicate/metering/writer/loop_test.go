@@ -57,6 +57,26 @@ func TestAFileThatCannotBeLookedAtIsNotAway(t *testing.T) {
 	require.NoError(t, same(path+".gone", nil))
 }
 
+// TestALogThatSQLiteMadeAnewIsNoOther: it removes the log with the last connection.
+func TestALogThatSQLiteMadeAnewIsNoOther(t *testing.T) {
+	w, _ := openUnrun(t)
+	commit := func() {
+		t.Helper()
+		require.NoError(t, w.commitBeat(t.Context(), w.now()))
+	}
+	commit()
+	log := w.place.path + "-wal"
+	require.FileExists(t, log)
+	require.NoError(t, w.release())
+	w.config.Ledger.SetMaxIdleConns(-1)
+	require.NoFileExists(t, log)
+	require.NoError(t, os.WriteFile(log+".between", nil, 0o600)) // so that the next one has another inode
+	commit()
+	require.FileExists(t, log)
+	commit()
+	require.NoError(t, w.release())
+}
+
 // TestHeldMessagesAreAnsweredWhenTheLedgerIsGone, but for those whose callers have gone.
 func TestHeldMessagesAreAnsweredWhenTheLedgerIsGone(t *testing.T) {
 	waits, gone := heldOperation("one", &syncproto.Sync{}), heldOperation("two", &syncproto.Sync{})

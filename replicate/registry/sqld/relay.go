@@ -81,10 +81,7 @@ func (r *relay) pass(near net.Conn) {
 	}
 	ended, end := context.WithCancel(r.ctx)
 	defer end()
-	context.AfterFunc(ended, func() {
-		_ = near.Close()
-		_ = far.Close()
-	})
+	context.AfterFunc(ended, func() { _ = far.Close() })
 	r.served.Go(func() {
 		defer end()
 		_, _ = io.Copy(far, near)
