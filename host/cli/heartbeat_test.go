@@ -18,6 +18,7 @@ import (
 // TestAFreshClusterAndAPushLogNoErrors: the registry is empty until the first push, and a push holds its
 // lock for a moment. A primary that is down is an error.
 func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
+	t.Parallel()
 	primary := sqldtest.Primary(t)
 	db := sqldtest.Open(t, primary)
 	log := new(testkit.Log)

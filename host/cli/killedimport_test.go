@@ -48,6 +48,7 @@ const changedSample = `SELECT json_group_array(cin) FROM (SELECT cin, row_number
 // changes few names (whose search entries are updated), and one that changes all (whose index is
 // built anew).
 func TestAnImportThatIsKilledIsOldOrNew(t *testing.T) {
+	t.Parallel()
 	files, changedFew, changedAll := generatedLists(t, *killCompanies)
 	base := filepath.Join(t.TempDir(), "registry.db")
 	imports(t, base, "2025-01-01", files)

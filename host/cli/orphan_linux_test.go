@@ -95,6 +95,7 @@ func TestSqldEndsWithItsRegedge(t *testing.T) {
 }
 
 func TestASecondRegedgeLeavesTheFirstAlone(t *testing.T) {
+	t.Parallel()
 	eachSqld(t, func(t *testing.T, server *sqld.Server, token string, p *testkit.Process) {
 		require.NoError(t, p.Start())
 		sqldtest.Await(t, server, token)

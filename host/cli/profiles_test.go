@@ -43,6 +43,7 @@ func isProfile(t *testing.T, content []byte) {
 }
 
 func TestProfilesAreServedOnlyWhenAskedFor(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t)
 	quiet := c.edge(t, "quiet", "--metrics", "127.0.0.1:0")
 	for _, name := range []string{"", "heap", "profile?seconds=1", "cmdline"} {

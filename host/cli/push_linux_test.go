@@ -50,6 +50,7 @@ func companiesAt(t *testing.T, primary *sqld.Server) (n int) {
 var asksFor = regexp.MustCompile(`give --yes (\d+), the number of records that would go`)
 
 func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
+	t.Parallel()
 	primary := sqldtest.Primary(t)
 	dir := t.TempDir()
 	registry, wrong := filepath.Join(dir, "registry.db"), onlyCompany(t)
@@ -120,6 +121,7 @@ func TestAPrimaryThatHangsIsNamedAtOnce(t *testing.T) {
 
 // TestARollbackIsAskedOnce: it says in numbers what it would do, and needs --yes without a terminal.
 func TestARollbackIsAskedOnce(t *testing.T) {
+	t.Parallel()
 	primary := sqldtest.Primary(t)
 	dir := t.TempDir()
 	registry, other := filepath.Join(dir, "registry.db"), onlyCompany(t)

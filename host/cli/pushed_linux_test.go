@@ -31,6 +31,7 @@ func ranForPrograms(t *testing.T, args ...string) (result pushed, stdout, stderr
 
 // TestAPushTellsProgramsWhatItDid on standard output, and people on standard error how far it is.
 func TestAPushTellsProgramsWhatItDid(t *testing.T) {
+	t.Parallel()
 	primary := sqldtest.Primary(t)
 	dir := t.TempDir()
 	registry, one := filepath.Join(dir, "registry.db"), onlyCompany(t)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAReplicaIsLookedAfter(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
 	require.NoError(t, err)

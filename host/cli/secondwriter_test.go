@@ -11,6 +11,7 @@ import (
 // TestASecondWriterEndsWithACodeOfItsOwn starts a writer on a ledger that is in use: the first one goes
 // on, and the unit does not start the second one again.
 func TestASecondWriterEndsWithACodeOfItsOwn(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t)
 	args := []string{
 		"writer", "--listen", "127.0.0.1:0", "--token", operatorToken, "--database", c.path("ledger.db"), "--access", c.path("access.db"),

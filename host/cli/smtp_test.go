@@ -31,6 +31,7 @@ func (c *centre) wantsMail(t *testing.T) {
 }
 
 func TestTheWriterTellsAnOwnerByMail(t *testing.T) {
+	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{NoTLS: true})
 	c := startCentre(t, "--smtp-host", server.Addr(), "--smtp-tls", "none", "--smtp-from", "Registry <notices@regedge.example>",
 		"--dashboard-url", "https://dashboard.example/")
@@ -66,6 +67,7 @@ func TestTheWriterTellsAnOwnerByMail(t *testing.T) {
 
 // TestTheMailServersPasswordReachesNoLog nor a server that may be another one.
 func TestTheMailServersPasswordReachesNoLog(t *testing.T) {
+	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{SignIn: true})
 	file := t.TempDir() + "/password"
 	require.NoError(t, os.WriteFile(file, []byte(mailtest.Password+"\n"), 0o600))

@@ -14,6 +14,7 @@ import (
 // TestTwoFactorInABrowser switches two-factor authentication on in a browser without scripts, and signs in
 // with a code.
 func TestTwoFactorInABrowser(t *testing.T) {
+	t.Parallel()
 	axe := browser.Axe(t)
 	h := newHousehold(t)
 	code := func(secret string, ahead time.Duration) string {

@@ -35,6 +35,7 @@ func (p *program) readiness() (int, string) {
 }
 
 func TestAWrongTokenOfANodeIsCalledThat(t *testing.T) {
+	t.Parallel()
 	c := startCentre(t)
 	p := c.startEdge(t, "reg_node_of_another_cluster")
 	require.True(t, p.await(func() bool {
@@ -54,6 +55,7 @@ func TestAWrongTokenOfANodeIsCalledThat(t *testing.T) {
 }
 
 func TestAWrongTokenOfAReplicaIsCalledThat(t *testing.T) {
+	t.Parallel()
 	s := startStage(t, "access")
 	sqldtest.ExecWith(t, s.primary, s.write, "DROP TABLE probe") // the writer takes it for another's database
 	c := startCentre(t, "--access", s.primary.URL(), "--access-token", s.write)
