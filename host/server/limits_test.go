@@ -80,7 +80,7 @@ func TestSizesAreBounded(t *testing.T) {
 func TestASlowHeaderIsCutOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Second}) // the TLS handshake, too, has to be done by then
-		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost:") // never finished: raw returns once the server hangs up
+		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost:")                       // never finished: raw returns once the server hangs up
 		require.NotContains(t, answer, "200 OK")
 	})
 }
