@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the context of the container images in build/images, and builds them where buildah, podman or
-# docker is installed:
+# Makes the context of the container images in build/images, and builds them with buildah, podman or
+# docker, the first that works; without one it fails and leaves the context:
 #
 #     sh scripts/images.sh [VERSION]
 #
@@ -32,6 +32,10 @@ rm "$out"/*.tgz
 
 for tool in buildah podman docker; do
     command -v "$tool" >/dev/null || continue
+    if ! "$tool" info >/dev/null 2>&1; then
+        echo "images: $tool does not work here; \"$tool info\" says why" >&2
+        continue
+    fi
     for image in centre edge; do
         for arch in ${REGEDGE_ARCHES:-amd64 arm64}; do
             # The format of docker, since the other one has no health checks.
@@ -43,4 +47,5 @@ for tool in buildah podman docker; do
     done
     exit 0
 done
-echo "images: no buildah, podman or docker: the context is in $out" >&2
+echo "images: none was built, for want of a buildah, podman or docker that works; their context is in $out" >&2
+exit 1
