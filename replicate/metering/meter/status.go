@@ -97,8 +97,8 @@ type Stats struct {
 	Crowded                        int64 // requests that did not wait, since too many did
 	Waiting                        int   // requests that wait now
 	Doubted                        int64 // verdicts that may not have reached the component
+	Unresolved                     int   // charges with such a verdict that are not reported to the writer yet
 	Replaced                       int64 // segments of the journal that were deleted, replaced or cut
-	Unresolved                     int   // of these, not reported to the writer yet
 	Unsettled                      int64 // charges that the writer may not have
 	Accounts                       int   // accounts with a lease here
 	Unreachable                    bool  // the last exchange with the writer failed
