@@ -18,6 +18,7 @@
 //	units.go     the arithmetic of units between pool and lease
 //	restore.go   after the ledger was restored from a backup
 //	rate.go      request counts that edges tell one another
+//	keylimit.go  the credits that a key may spend in a month
 //	admin.go     what operators change
 //	changes.go, rows.go, prepared.go, store.go, load.go, holder.go   the way to SQL and back
 //
