@@ -195,10 +195,9 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	return p
 }
 
-// lease finds the lease of an epoch on a pool. When there is none it makes an empty one or
-// returns nil.
-func (l *Ledger) lease(e *Edge, epoch *Epoch, p *Pool, make bool) *Lease {
-	if found := epoch.leases[p.ID]; found != nil || !make {
+// lease finds the lease of an epoch on a pool, and makes an empty one when there is none.
+func (l *Ledger) lease(e *Edge, epoch *Epoch, p *Pool) *Lease {
+	if found := epoch.leases[p.ID]; found != nil {
 		return found
 	}
 	created := &Lease{edge: e, epoch: epoch, pool: p, Lost: e.Retired}

@@ -38,7 +38,7 @@ func (l *Ledger) takeDeclaration(now int64, e *Edge, s *syncproto.Sync) {
 		if p == nil {
 			continue
 		}
-		if h := l.lease(e, e.current, p, true); d.Granted > h.Granted {
+		if h := l.lease(e, e.current, p); d.Granted > h.Granted {
 			l.grantRetroactively(h, d.Granted-h.Granted)
 		}
 	}

@@ -88,7 +88,7 @@ func (l *Ledger) noteWant(now int64, e *Edge, w syncproto.Want) {
 	if p == nil {
 		return
 	}
-	h := l.lease(e, e.current, p, true)
+	h := l.lease(e, e.current, p)
 	h.want = syncproto.Want{Pool: w.Pool, Target: max(w.Target, 1), Urgent: w.Urgent}
 	l.touch(p)
 }
@@ -168,7 +168,7 @@ func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncprot
 		if a := l.accounts[id.Subject]; id.Kind == syncproto.Credits && a != nil {
 			l.post(a, syncproto.Hour(now))
 		}
-		switch beyond := l.spend(l.lease(e, of, p, true), u.Count, over); {
+		switch beyond := l.spend(l.lease(e, of, p), u.Count, over); {
 		case beyond > 0:
 			if of == e.current && id.Kind == syncproto.Credits {
 				l.supersede(e, of)
@@ -186,7 +186,10 @@ func (l *Ledger) takeReturn(now int64, e *Edge, r syncproto.Return) {
 	if p == nil {
 		return
 	}
-	h := l.lease(e, e.current, p, l.Restoring)
+	h := e.current.leases[p.ID]
+	if h == nil && l.Restoring {
+		h = l.lease(e, e.current, p)
+	}
 	held := int64(0)
 	if h != nil {
 		held = h.Outstanding()
