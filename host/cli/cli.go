@@ -50,7 +50,7 @@ type commands struct {
 // groups are the headings of the commands in the help.
 var groups = []kong.Group{
 	{Key: "run", Title: "Run the service:"},
-	{Key: "data", Title: "Bring the register to the edges:"},
+	{Key: "data", Title: "Bring the registry to the edges:"},
 	{Key: "customers", Title: "Serve customers:"},
 	{Key: "cluster", Title: "Build a cluster:"},
 	{Key: "watch", Title: "Look:"},

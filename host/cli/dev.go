@@ -151,7 +151,7 @@ func (n *devNode) run(ctx context.Context) (err error) {
 const inProcess = "http://writer.internal"
 
 // exampleStatement finds a company of the official data with as many fields as possible: a live
-// key does not see the sandbox's made-up ones. It looks at some, since a register may have millions.
+// key does not see the sandbox's made-up ones. It looks at some, since a registry may have millions.
 const exampleStatement = `
 SELECT c.cin, c.company_name FROM (SELECT * FROM company ORDER BY cin LIMIT 1000) c
 ORDER BY c.company_name LIKE '%MADE-UP%', c.status <> 'ACTIVE', NOT EXISTS (

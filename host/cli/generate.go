@@ -14,7 +14,7 @@ import (
 
 type generateCommand struct {
 	Companies  int     `env:"-" default:"10000" help:"How many companies (${default})."`
-	Seed       uint64  `env:"-" default:"1" help:"Another seed makes another register (${default})."`
+	Seed       uint64  `env:"-" default:"1" help:"Another seed makes another registry (${default})."`
 	Out        string  `env:"-" required:"" type:"path" placeholder:"DIR" help:"Folder to write to; made when missing."`
 	Compress   string  `env:"-" enum:"none,gzip,zstd" default:"none" help:"none, gzip or zstd (${default})."`
 	OlderShare float64 `env:"-" default:"0.1" help:"Share of the companies, 0 to 1, that are in files of the older format too (${default})."`
