@@ -35,7 +35,7 @@ type doctorFlags struct {
 	Timeout time.Duration `env:"-" default:"5s" help:"How long an answer may take (${default})."`
 }
 
-// Validate refuses a time-out that no answer can keep.
+// check refuses a time-out that no answer can keep.
 func (f *doctorFlags) check() error {
 	if f.Timeout <= 0 {
 		return errors.New("--timeout must be positive")
@@ -116,32 +116,47 @@ func (c *doctorEdge) Run(ctx context.Context, m *Main) error {
 	noteTokenFile(e, err)
 	e.Writer(ctx, c.Writer, token, true)
 	left := e.TokensLeft(ctx, c.Metrics)
-	c.database(ctx, e, schema.Registry, c.Registry, c.RegistryToken, c.RegistryTokenFile, c.RegistryReplica, c.MaxLag, left)
-	c.database(ctx, e, schema.Access, c.Access, c.AccessToken, c.AccessTokenFile, c.AccessReplica, min(c.MaxLag, c.AccessMaxAge), left)
+	examineDatabase(ctx, e, databaseExam{
+		database: schema.Registry, name: c.Registry, token: c.RegistryToken, tokenFile: c.RegistryTokenFile,
+		replica: c.RegistryReplica, maxAge: c.MaxLag, left: left,
+	})
+	examineDatabase(ctx, e, databaseExam{
+		database: schema.Access, name: c.Access, token: c.AccessToken, tokenFile: c.AccessTokenFile,
+		replica: c.AccessReplica, maxAge: min(c.MaxLag, c.AccessMaxAge), left: left,
+	})
 	return tell(m, e.Findings, c.JSON)
 }
 
-// database examines a database of an edge. left is until the tokens of the running edge end.
-func (c *doctorEdge) database(ctx context.Context, e *doctor.Exam, database schema.Database, name, token, tokenFile, dir string, maxAge time.Duration, left map[string]time.Duration) {
-	if !isRemote(name) {
-		e.File(ctx, database, name, 0)
+// databaseExam is a database as a service's flags name it, and what is expected of it.
+type databaseExam struct {
+	database               schema.Database
+	name, token, tokenFile string
+	replica                string        // directory of the replica on this machine, empty for none
+	maxAge                 time.Duration // of the copy at a libSQL server
+	// left is until the tokens of the running service end, by database; nil if that is not known.
+	left map[string]time.Duration
+}
+
+func examineDatabase(ctx context.Context, e *doctor.Exam, d databaseExam) {
+	if !isRemote(d.name) {
+		e.File(ctx, d.database, d.name, 0)
 		return
 	}
-	token, err := readToken(token, tokenFile)
+	token, err := readToken(d.token, d.tokenFile)
 	noteTokenFile(e, err)
 	good := true
-	if renewed, known := left[string(database)]; known {
-		good = e.Renewed(database, token, renewed)
+	if renewed, known := d.left[string(d.database)]; known {
+		good = e.Renewed(d.database, token, renewed)
 	} else {
-		e.Token(database, token)
+		e.Token(d.database, token)
 	}
 	if good {
-		e.LibSQL(ctx, doctor.Server{Database: database, Address: name, Token: token, MaxAge: maxAge})
+		e.LibSQL(ctx, doctor.Server{Database: d.database, Address: d.name, Token: token, MaxAge: d.maxAge})
 	}
-	if dir != "" {
-		e.File(ctx, database, sqld.File(dir), maxAge)
-		e.Size("size of "+string(database), sqld.File(dir))
-		e.Disk("disk of "+string(database), dir)
+	if d.replica != "" {
+		e.File(ctx, d.database, sqld.File(d.replica), d.maxAge)
+		e.Size("size of "+string(d.database), sqld.File(d.replica))
+		e.Disk("disk of "+string(d.database), d.replica)
 	}
 }
 
@@ -180,27 +195,19 @@ func (c *doctorWriter) Run(ctx context.Context, m *Main) error {
 	if c.Backup != "" {
 		e.Backup(c.Backup)
 	}
-	c.primary(ctx, e, schema.Access, c.Access, c.AccessToken, c.AccessTokenFile)
+	examineDatabase(ctx, e, databaseExam{
+		database: schema.Access, name: c.Access, token: c.AccessToken, tokenFile: c.AccessTokenFile, maxAge: heartbeatLate,
+	})
 	if c.Registry != "" {
-		c.primary(ctx, e, schema.Registry, c.Registry, c.RegistryToken, c.RegistryTokenFile)
+		examineDatabase(ctx, e, databaseExam{
+			database: schema.Registry, name: c.Registry, token: c.RegistryToken, tokenFile: c.RegistryTokenFile, maxAge: heartbeatLate,
+		})
 	}
 	return tell(m, e.Findings, c.JSON)
 }
 
 // heartbeatLate is the age of the heartbeat at a primary from which the writer does not write it.
 const heartbeatLate = 30 * time.Second
-
-// primary examines a primary as the writer reaches it.
-func (c *doctorWriter) primary(ctx context.Context, e *doctor.Exam, database schema.Database, name, token, tokenFile string) {
-	if !isRemote(name) {
-		e.File(ctx, database, name, 0)
-		return
-	}
-	token, err := readToken(token, tokenFile)
-	noteTokenFile(e, err)
-	e.Token(database, token)
-	e.LibSQL(ctx, doctor.Server{Database: database, Address: name, Token: token, MaxAge: heartbeatLate})
-}
 
 type doctorPrimary struct {
 	primaryCommand
