@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"regedge/host/doctor"
 	"regedge/host/edge"
 	"regedge/host/reference"
 	"regedge/host/server"
@@ -50,7 +51,7 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	tokens, err := c.readTokens(m.Now, log)
+	tokens, err := c.loadReadTokens(m.Now, log)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	token, err := c.read()
+	token, err := c.bearerToken()
 	if err != nil {
 		return err
 	}
@@ -92,11 +93,13 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 }
 
 func (c *edgeCommand) openDatabases(ctx context.Context, m *Main, config *edge.Config, tokens *readTokens, closers *service.Closers) (err error) {
-	if config.Registry, err = c.openRegistry(ctx, m, &c.registryFlags, tokens, config.Log); err != nil {
+	registry := edge.ReplicaConfig{Database: schema.Registry, Dir: c.RegistryReplica, Now: m.Now, Log: config.Log}
+	if config.Registry, err = c.openDatabase(ctx, c.Registry, tokens, registry); err != nil {
 		return err
 	}
 	closers.Add(config.Registry.Close)
-	if config.Access, err = c.openAccess(ctx, m, &c.accessFlags, tokens, config.Log); err != nil {
+	access := edge.ReplicaConfig{Database: schema.Access, Dir: c.AccessReplica, MaxAge: c.AccessMaxAge, Now: m.Now, Log: config.Log}
+	if config.Access, err = c.openDatabase(ctx, c.Access, tokens, access); err != nil {
 		return err
 	}
 	closers.Add(config.Access.Close)
@@ -216,7 +219,7 @@ func (f *edgeFlags) docsURL(addr net.Addr) string {
 
 // url is the address of the lookups as a client on this machine would write it.
 func (f *edgeFlags) url(addr net.Addr) string {
-	return word(f.TLSCert == "", "http", "https") + "://" + dialable(addr)
+	return word(f.TLSCert == "", "http", "https") + "://" + doctor.Dialable(addr.String())
 }
 
 // replicaFlags are the flags of an edge whose databases are libSQL replicas.
@@ -242,32 +245,17 @@ func (f *replicaFlags) check(registry, access string) error {
 	return nil
 }
 
-func (f *replicaFlags) openRegistry(ctx context.Context, m *Main, flags *registryFlags, tokens *readTokens, log *slog.Logger) (edge.Database, error) {
-	if !isRemote(flags.Registry) {
-		return edge.OpenFile(ctx, schema.Registry, flags.Registry)
+// openDatabase opens a database for lookups: the file of a name, or the libSQL server and, if there is one, the
+// replica's file in config.Dir.
+func (f *replicaFlags) openDatabase(ctx context.Context, name string, tokens *readTokens, config edge.ReplicaConfig) (_ edge.Database, err error) {
+	if !isRemote(name) {
+		return edge.OpenFile(ctx, config.Database, name)
 	}
-	endpoint, err := libsql.OpenRenewed(flags.Registry, tokens.byDatabase["registry"])
-	if err != nil {
+	if config.Endpoint, err = libsql.OpenRenewed(name, tokens.byDatabase[string(config.Database)]); err != nil {
 		return nil, err
 	}
-	return edge.OpenReplica(edge.ReplicaConfig{
-		Database: schema.Registry, Endpoint: endpoint, Dir: f.RegistryReplica,
-		MaxLag: f.MaxLag, Now: m.Now, Log: log,
-	})
-}
-
-func (f *replicaFlags) openAccess(ctx context.Context, m *Main, flags *accessFlags, tokens *readTokens, log *slog.Logger) (edge.Database, error) {
-	if !isRemote(flags.Access) {
-		return edge.OpenFile(ctx, schema.Access, flags.Access)
-	}
-	endpoint, err := libsql.OpenRenewed(flags.Access, tokens.byDatabase["access"])
-	if err != nil {
-		return nil, err
-	}
-	return edge.OpenReplica(edge.ReplicaConfig{
-		Database: schema.Access, Endpoint: endpoint, Dir: f.AccessReplica,
-		MaxAge: f.AccessMaxAge, MaxLag: f.MaxLag, Now: m.Now, Log: log,
-	})
+	config.MaxLag = f.MaxLag
+	return edge.OpenReplica(config)
 }
 
 // meterFlags are the flags of a meter.
@@ -280,7 +268,7 @@ type meterFlags struct {
 
 // openMeter opens the meter. Its token is the node's: regedge node add shows it.
 func (f *meterFlags) openMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
-	token, err := f.read()
+	token, err := f.bearerToken()
 	if err != nil {
 		return nil, err
 	}

@@ -1,19 +1,14 @@
 package cli
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"log/slog"
 	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"regedge/host/pki"
-	"regedge/host/service"
-	"regedge/replicate/registry/sqld"
 )
 
 // ends shows when what this process holds ends: a metric with one series for each of them, in seconds
@@ -52,44 +47,6 @@ func servedEnds(config *tls.Config, file string, now func() time.Time) prometheu
 		}
 		return map[string]time.Time{filepath.Base(file): first}
 	}}
-}
-
-// run runs a server until ctx is done, and the page with the ends of the certificates, which it reads
-// when it starts.
-func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {
-	var closers service.Closers
-	defer func() { err = errors.Join(err, closers.Close()) }()
-	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
-	listener, err := m.listenForMetrics(f.Metrics, &closers)
-	if err != nil {
-		return err
-	}
-	if listener != nil {
-		at, err := f.certificateEnds()
-		if err != nil {
-			return err
-		}
-		registry := newMetrics()
-		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }})
-		log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
-		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
-	}
-	return service.Run(ctx, services...)
-}
-
-func (f *sqldFlags) certificateEnds() (map[string]time.Time, error) {
-	at := map[string]time.Time{}
-	for _, file := range []string{f.CA, f.Cert} {
-		if file == "" {
-			continue
-		}
-		end, err := pki.CertificateEnd(file)
-		if err != nil {
-			return nil, err
-		}
-		at[filepath.Base(file)] = end
-	}
-	return at, nil
 }
 
 var writerTokenDesc = prometheus.NewDesc("regedge_writer_database_token_ends_seconds", "Until the writer's token for a database ends; left out for one without an end.", []string{"database"}, nil)

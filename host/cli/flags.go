@@ -112,8 +112,8 @@ type tokenFlags struct {
 	TokenFile string `type:"path" placeholder:"FILE" help:"File that holds the bearer token; it wins over the token itself."`
 }
 
-// read returns the token; there must be one.
-func (f *tokenFlags) read() (string, error) {
+// bearerToken returns the token; there must be one.
+func (f *tokenFlags) bearerToken() (string, error) {
 	token, err := readToken(f.Token, f.TokenFile)
 	if err != nil {
 		return "", err
@@ -184,15 +184,6 @@ func isLoopback(address string) bool {
 func isUnspecified(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsUnspecified()
-}
-
-// dialable is an address at which this machine reaches a listener on addr.
-func dialable(addr net.Addr) string {
-	if !isUnspecified(addr) {
-		return addr.String()
-	}
-	_, port, _ := net.SplitHostPort(addr.String())
-	return net.JoinHostPort("127.0.0.1", port)
 }
 
 // listen opens the address that a flag gives for a service, and calls m.Listening.

@@ -26,7 +26,7 @@ type operator struct {
 
 // client connects to the writer.
 func (o *operator) client() (*writer.Client, error) {
-	token, err := o.read()
+	token, err := o.bearerToken()
 	if err != nil {
 		return nil, err
 	}

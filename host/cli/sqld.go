@@ -1,11 +1,18 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"time"
 
 	"regedge/host/hint"
+	"regedge/host/pki"
+	"regedge/host/service"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -46,6 +53,45 @@ func (f *sqldFlags) tls() *sqld.TLSFiles {
 		return nil
 	}
 	return &sqld.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}
+}
+
+// run runs sqld until ctx is done, and serves metrics, if they are asked for. These show the ends of the
+// certificates, which are read once, at the start.
+func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {
+	var closers service.Closers
+	defer func() { err = errors.Join(err, closers.Close()) }()
+	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
+	listener, err := m.listenForMetrics(f.Metrics, &closers)
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		at, err := f.certificateEnds()
+		if err != nil {
+			return err
+		}
+		registry := newMetrics()
+		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }})
+		log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
+		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
+	}
+	return service.Run(ctx, services...)
+}
+
+// certificateEnds returns when the certificates of replication end, by the name of their file.
+func (f *sqldFlags) certificateEnds() (map[string]time.Time, error) {
+	at := map[string]time.Time{}
+	for _, file := range []string{f.CA, f.Cert} {
+		if file == "" {
+			continue
+		}
+		end, err := pki.CertificateEnd(file)
+		if err != nil {
+			return nil, err
+		}
+		at[filepath.Base(file)] = end
+	}
+	return at, nil
 }
 
 // readable returns an error for a file that can't be read; no file is fine.

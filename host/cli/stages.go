@@ -37,8 +37,7 @@ func (s *stages) name(stage push.Stage) (act, unit string) {
 		return "copying the file", "pages"
 	case push.Comparing:
 		return "comparing with the primary", "parts"
-	}
-	if stage == push.HandingOver {
+	case push.HandingOver:
 		return "handing the file over", "B"
 	}
 	return s.act, "records"

@@ -49,7 +49,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}
-	if config.OperatorToken, err = c.read(); err != nil {
+	if config.OperatorToken, err = c.bearerToken(); err != nil {
 		return hint.With(err, "make one, such as by openssl rand -hex 24, and give it as REGEDGE_TOKEN or --token-file; commands then use it")
 	}
 	tokens, err := c.tokenEnds(m.Now)
