@@ -84,6 +84,41 @@ func checkMonthlyCredits(credits int64) error {
 	return nil
 }
 
+// checkKeyChange checks what of a change needs no key, and returns the networks as they are stored, in hexadecimal, nil to
+// leave them.
+func checkKeyChange(c *KeyChange) (allowed any, err error) {
+	if c.Expires != nil && c.NeverExpires {
+		return nil, fmt.Errorf("%w: a key expires at a time or never", ErrMalformed)
+	}
+	if c.Name != nil {
+		if err := checkName("a key's name", *c.Name, false); err != nil {
+			return nil, err
+		}
+	}
+	if c.Allowed != nil {
+		if allowed, err = storedNetworks(*c.Allowed); err != nil {
+			return nil, err
+		}
+	}
+	if c.MonthlyCredits != nil {
+		return allowed, checkMonthlyCredits(*c.MonthlyCredits)
+	}
+	return allowed, nil
+}
+
+// checkKeyRate refuses a new rate of a key beyond its plan's. The rate that it has may be beyond a plan that was
+// changed since.
+func checkKeyRate(ctx context.Context, tx *sql.Tx, nowMillis int64, k *Key, perMinute *int64) error {
+	if perMinute == nil || *perMinute == k.PerMinute {
+		return nil
+	}
+	a, err := readAccountRow(ctx, tx, nowMillis, k.Account)
+	if err != nil {
+		return err
+	}
+	return checkPerMinute(ctx, tx, a.Plan, *perMinute)
+}
+
 func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 	id, err := readID("key", p)
 	if err != nil {
@@ -93,38 +128,17 @@ func (w *Writer) changeKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
-	if body.Expires != nil && body.NeverExpires {
-		return nil, fmt.Errorf("%w: a key expires at a time or never", ErrMalformed)
-	}
-	if body.Name != nil {
-		if err := checkName("a key's name", *body.Name, false); err != nil {
-			return nil, err
-		}
-	}
-	var allowed any // in hexadecimal, nil to leave it
-	if body.Allowed != nil {
-		if allowed, err = storedNetworks(*body.Allowed); err != nil {
-			return nil, err
-		}
-	}
-	if body.MonthlyCredits != nil {
-		if err := checkMonthlyCredits(*body.MonthlyCredits); err != nil {
-			return nil, err
-		}
+	allowed, err := checkKeyChange(&body)
+	if err != nil {
+		return nil, err
 	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		k, err := activeKey(ctx, r, tx, now, id)
 		if err != nil {
 			return err
 		}
-		if body.PerMinute != nil && *body.PerMinute != k.PerMinute { // what it has may be beyond a plan that was changed since
-			a, err := readAccountRow(ctx, tx, now, k.Account)
-			if err != nil {
-				return err
-			}
-			if err := checkPerMinute(ctx, tx, a.Plan, *body.PerMinute); err != nil {
-				return err
-			}
+		if err := checkKeyRate(ctx, tx, now, &k, body.PerMinute); err != nil {
+			return err
 		}
 		expires, err := endOf(body.Expires, now)
 		if err != nil {

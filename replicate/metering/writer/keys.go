@@ -115,6 +115,30 @@ func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	return pageOf(q, keys, func(k Key) string { return decimal(k.ID) }), err
 }
 
+// checkKeySettings checks what of a new key needs no account, and returns the networks as they are stored.
+func checkKeySettings(k *KeySettings) (allowed string, err error) {
+	if err := checkName("a key's name", k.Name, false); err != nil {
+		return "", err
+	}
+	if allowed, err = storedNetworks(k.Allowed); err != nil {
+		return "", err
+	}
+	return allowed, checkMonthlyCredits(k.MonthlyCredits)
+}
+
+// checkNewKey refuses another key of an account that has too many, or one with a rate beyond its plan's.
+func checkNewKey(ctx context.Context, r *http.Request, tx *sql.Tx, nowMillis int64, a *Account, perMinute int64) error {
+	if a.Keys >= maxKeys {
+		return ErrTooManyKeys
+	}
+	if _, ok := ownerOf(r); ok {
+		if err := mayAddKey(ctx, tx, nowMillis, a.ID); err != nil {
+			return err
+		}
+	}
+	return checkPerMinute(ctx, tx, a.Plan, perMinute)
+}
+
 func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	account, err := readID("account", p)
 	if err != nil {
@@ -124,14 +148,8 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
-	if err := checkName("a key's name", body.Name, false); err != nil {
-		return nil, err
-	}
-	allowed, err := storedNetworks(body.Allowed)
+	allowed, err := checkKeySettings(&body)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkMonthlyCredits(body.MonthlyCredits); err != nil {
 		return nil, err
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
@@ -140,15 +158,7 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		if err != nil {
 			return err
 		}
-		if a.Keys >= maxKeys {
-			return ErrTooManyKeys
-		}
-		if _, ok := ownerOf(r); ok {
-			if err := mayAddKey(ctx, tx, now, account); err != nil {
-				return err
-			}
-		}
-		if err := checkPerMinute(ctx, tx, a.Plan, body.PerMinute); err != nil {
+		if err := checkNewKey(ctx, r, tx, now, &a, body.PerMinute); err != nil {
 			return err
 		}
 		expires, err := endOf(body.Expires, now)
