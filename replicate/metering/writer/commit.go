@@ -426,8 +426,8 @@ func (w *Writer) beginLocal(ctx context.Context) (*sql.Tx, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, w.release())
 	}
-	if w.place.log == nil {
-		w.place.noteLog() // the transaction has made it
+	if w.location.log == nil {
+		w.location.noteLog() // the transaction has made it
 	}
 	return tx, func() { tx.Rollback() }, nil
 }
@@ -438,6 +438,6 @@ func (w *Writer) release() error {
 		return nil
 	}
 	err := errors.Join(w.prepared.Close(), w.conn.Close())
-	w.conn, w.prepared, w.place.log = nil, nil, nil
+	w.conn, w.prepared, w.location.log = nil, nil, nil
 	return err
 }

@@ -65,7 +65,7 @@ func TestALogThatSQLiteMadeAnewIsNoOther(t *testing.T) {
 		require.NoError(t, w.commitBeat(t.Context(), w.now()))
 	}
 	commit()
-	log := w.place.path + "-wal"
+	log := w.location.path + "-wal"
 	require.FileExists(t, log)
 	require.NoError(t, w.release())
 	w.config.Ledger.SetMaxIdleConns(-1)

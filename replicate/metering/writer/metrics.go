@@ -24,7 +24,7 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
-		ledgerState{w.config.Ledger}, operatorTokens{w}, ledgerFiles{ledgerFile(w.config.Ledger)})
+		ledgerState{w.config.Ledger}, operatorTokens{w}, ledgerFiles{w.location.path})
 	if w.config.Backup != "" {
 		m.registry.MustRegister(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
 			func() float64 { return fileAge(w.config.Backup, w.config.Now()) }))
@@ -93,15 +93,7 @@ func (s ledgerState) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// ledgerFile is the path of a ledger in a file, else empty.
-func ledgerFile(db *sql.DB) (path string) {
-	if isFile(db) {
-		_ = db.QueryRow(`SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path)
-	}
-	return path
-}
-
-// ledgerFiles shows the sizes of the ledger and of its write-ahead log.
+// ledgerFiles shows the sizes of the ledger and of its write-ahead log. path is empty for a ledger on a server.
 type ledgerFiles struct{ path string }
 
 var ledgerBytesDesc = prometheus.NewDesc("regedge_writer_ledger_bytes", "Size of the ledger's file and of its write-ahead log (wal).", []string{"file"}, nil)

@@ -58,9 +58,9 @@ type Config struct {
 // Writer keeps the ledger and serves edges and operators.
 type Writer struct {
 	config    Config
-	local     bool  // the ledger is a file, not a server
-	place     place // of that file; owned by Run
-	saved     bool  // it has all that was committed, since its files are away; owned by Run
+	local     bool     // the ledger is a file, not a server
+	location  location // of that file; owned by Run
+	saved     bool     // it has all that was committed, since its files are away; owned by Run
 	ops       chan *operation
 	ended     chan struct{}  // closed when Run has returned
 	held      []*operation   // owned by Run
@@ -133,7 +133,7 @@ func (w *Writer) prepare(ctx context.Context) error {
 		return err
 	}
 	if w.local {
-		if w.place, err = findPlace(ctx, w.config.Ledger); err != nil {
+		if w.location, err = findLocation(ctx, w.config.Ledger); err != nil {
 			return err
 		}
 	}

@@ -13,42 +13,42 @@ import (
 // writing to those that it has open, which nobody finds after the writer's end.
 var errAway = errors.New("the ledger's file or its log (-wal) was removed, moved or replaced under the running writer: nothing is booked any more")
 
-// place is where the ledger's files lie. It is zero for a server, and for a database that lies in no file system:
+// location is where the ledger's files lie. It is zero for a server, and for a database that lies in no file system:
 // in memory, or where the driver was told to keep it.
-type place struct {
+type location struct {
 	path string
 	file fs.FileInfo
 	log  fs.FileInfo // nil until a connection was opened that keeps it there
 }
 
-// findPlace finds the file that a connection has open.
-func findPlace(ctx context.Context, db *sql.DB) (p place, err error) {
-	if err = db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&p.path); err != nil {
-		return p, fmt.Errorf("find the ledger's file: %w", err)
+// findLocation finds the file that a connection has open.
+func findLocation(ctx context.Context, db *sql.DB) (l location, err error) {
+	if err = db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&l.path); err != nil {
+		return l, fmt.Errorf("find the ledger's file: %w", err)
 	}
-	p.file, err = os.Stat(p.path)
+	l.file, err = os.Stat(l.path)
 	switch {
-	case p.path == "", errors.Is(err, fs.ErrNotExist):
-		return place{}, nil
+	case l.path == "", errors.Is(err, fs.ErrNotExist):
+		return location{}, nil
 	case err != nil:
-		return place{}, fmt.Errorf("find the ledger's file: %w", err)
+		return location{}, fmt.Errorf("find the ledger's file: %w", err)
 	}
-	return p, nil
+	return l, nil
 }
 
 // noteLog remembers the log that the writer's own connection keeps.
-func (p *place) noteLog() {
-	if p.path != "" {
-		p.log, _ = os.Stat(p.path + "-wal") // there is none for another journal mode
+func (l *location) noteLog() {
+	if l.path != "" {
+		l.log, _ = os.Stat(l.path + "-wal") // there is none for another journal mode
 	}
 }
 
 // check is errAway, wrapped, unless the files are still there.
-func (p *place) check() error {
-	if p.path == "" {
+func (l *location) check() error {
+	if l.path == "" {
 		return nil
 	}
-	return errors.Join(same(p.path, p.file), same(p.path+"-wal", p.log))
+	return errors.Join(same(l.path, l.file), same(l.path+"-wal", l.log))
 }
 
 // same is errAway, wrapped, if the file at a path is gone or another one. There may have been none. What can't be
@@ -73,7 +73,7 @@ func (w *Writer) inPlace(ctx context.Context) error {
 	if w.away.Load() {
 		return errAway
 	}
-	err := w.place.check()
+	err := w.location.check()
 	if err == nil {
 		return nil
 	}
