@@ -39,7 +39,7 @@ func pushedOf(report *push.Report, dry bool) *pushed {
 		Sent: report.Sent, Received: report.Received, Elapsed: report.Elapsed.Seconds(),
 	}
 	for _, c := range report.Counts {
-		p.Counts[strings.ReplaceAll(strings.ToLower(c.Kind), " ", "_")] = pushedCount{c.Fresh, c.Other, c.Gone}
+		p.Counts[strings.ReplaceAll(strings.ToLower(c.Kind), " ", "_")] = pushedCount{c.Added, c.Changed, c.Removed}
 	}
 	return p
 }
@@ -74,7 +74,7 @@ func writeCounts(w io.Writer, report *push.Report) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row(table, "RECORDS", "NEW", "CHANGED", "GONE")
 	for _, c := range report.Counts {
-		row(table, c.Kind, c.Fresh, c.Other, c.Gone)
+		row(table, c.Kind, c.Added, c.Changed, c.Removed)
 	}
 	return table.Flush()
 }

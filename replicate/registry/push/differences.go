@@ -44,11 +44,11 @@ func (p *pusher) count(c change) {
 	count := &p.report.Counts[c.Kind-1]
 	switch {
 	case !c.there:
-		count.Fresh++
+		count.Added++
 	case c.here:
-		count.Other++
+		count.Changed++
 	default:
-		count.Gone++
+		count.Removed++
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *pusher) foresee(ctx context.Context) error {
 		return fmt.Errorf("count the search entries: %w", err)
 	}
 	entries := &p.report.Counts[entry-1]
-	entries.Other = all - entries.Fresh
+	entries.Changed = all - entries.Added
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (p *pusher) countAll(ctx context.Context) error {
 		if err := rows.Scan(&k, &n); err != nil {
 			return fmt.Errorf("count the records: %w", err)
 		}
-		p.report.Counts[k-1].Fresh = n
+		p.report.Counts[k-1].Added = n
 	}
 	return rows.Err()
 }

@@ -73,9 +73,9 @@ func (p *pusher) removesMany(had map[kind]int64) bool {
 	return slices.ContainsFunc(kinds, func(k kind) bool { return p.removesShare(k, had[k]) })
 }
 
-func (p *pusher) removesShare(k kind, had int64) bool { return p.gone(k)*removedShare > had }
+func (p *pusher) removesShare(k kind, had int64) bool { return p.removed(k)*removedShare > had }
 
-func (p *pusher) gone(k kind) int64 { return p.report.Counts[k-1].Gone }
+func (p *pusher) removed(k kind) int64 { return p.report.Counts[k-1].Removed }
 
 // removals lists the kinds of which more than their share goes, by the exact numbers.
 func (p *pusher) removals(ctx context.Context) (list []string, err error) {
@@ -91,7 +91,7 @@ func (p *pusher) removals(ctx context.Context) (list []string, err error) {
 			return nil, err
 		}
 		if p.removesShare(k, had) {
-			list = append(list, fmt.Sprintf("%d of %d %v would go", p.gone(k), had, k))
+			list = append(list, fmt.Sprintf("%d of %d %v would go", p.removed(k), had, k))
 		}
 	}
 	return list, rows.Err()

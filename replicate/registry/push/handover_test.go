@@ -338,7 +338,7 @@ func TestEveryKindOfRecordIsGuarded(t *testing.T) {
 	require.Equal(t, 1, asked)
 	for _, k := range kinds {
 		p.report.Counts = noCounts()
-		p.report.Counts[k-1].Gone = 1_000_000
+		p.report.Counts[k-1].Removed = 1_000_000
 		list, err := p.doubts(t.Context())
 		require.NoError(t, err)
 		require.Len(t, list, 1)

@@ -169,7 +169,7 @@ func TestReleasesAreListedTheCurrentOneFirst(t *testing.T) {
 }
 
 func TestAReportAddsUpItsKinds(t *testing.T) {
-	r := Report{Counts: []Count{{Fresh: 1, Other: 20, Gone: 300}, {Fresh: 4000, Other: 50_000, Gone: 600_000}}}
+	r := Report{Counts: []Count{{Added: 1, Changed: 20, Removed: 300}, {Added: 4000, Changed: 50_000, Removed: 600_000}}}
 	require.EqualValues(t, 654_321, r.Records())
 	require.EqualValues(t, 600_300, r.Removed())
 }

@@ -78,8 +78,8 @@ func report(to func(Progress), stage Stage, done, total int64) {
 
 // Count counts the records of a kind that differ.
 type Count struct {
-	Kind               string
-	Fresh, Other, Gone int64 // new, changed and deleted ones
+	Kind                    string
+	Added, Changed, Removed int64
 }
 
 // Report is what a push did, or, in a dry run, would do.
@@ -98,7 +98,7 @@ type Report struct {
 // Records is the number of records that differ.
 func (r Report) Records() (n int64) {
 	for _, c := range r.Counts {
-		n += c.Fresh + c.Other + c.Gone
+		n += c.Added + c.Changed + c.Removed
 	}
 	return n
 }
@@ -106,7 +106,7 @@ func (r Report) Records() (n int64) {
 // Removed is the number of records that the primary loses.
 func (r Report) Removed() (n int64) {
 	for _, c := range r.Counts {
-		n += c.Gone
+		n += c.Removed
 	}
 	return n
 }

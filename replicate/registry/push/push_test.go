@@ -68,7 +68,7 @@ func TestAPushBringsEverything(t *testing.T) {
 	report := f.push()
 	require.Equal(t, foreseen.Counts, report.Counts)
 	require.Positive(t, report.Transactions)
-	require.GreaterOrEqual(t, report.Counts[0].Fresh, int64(companies()))
+	require.GreaterOrEqual(t, report.Counts[0].Added, int64(companies()))
 	releases, err := Releases(t.Context(), f.client)
 	require.NoError(t, err)
 	require.Len(t, releases, 1)
@@ -138,7 +138,7 @@ func TestAChangeCostsWhatItChanges(t *testing.T) {
 	f.edit(nil, "UPDATE company SET paid_up_capital = 5 WHERE cin IN (SELECT cin FROM (SELECT cin, row_number() OVER () n FROM company) WHERE n % 100 = 0)",
 		"UPDATE director SET designation = 'CHANGED' WHERE CAST(din AS INTEGER) % 100 = 0")
 	part := f.push()
-	require.InDelta(t, float64(full.Counts[0].Fresh+full.Counts[2].Fresh)/100, float64(part.Records()), 5)
+	require.InDelta(t, float64(full.Counts[0].Added+full.Counts[2].Added)/100, float64(part.Records()), 5)
 	require.Less(t, part.Sent, full.Sent/50, "%+v", part)
 	require.Less(t, part.Sent+part.Received, full.Sent/20)
 	t.Logf("full push: %d bytes sent, %d received; 1%%: %d sent, %d received, of these %d to compare",
@@ -172,7 +172,7 @@ func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
 	require.Equal(t, foreseen.Counts, report.Counts)
 	require.False(t, report.NewGeneration)
 	for i, c := range report.Counts {
-		require.Positive(t, c.Other, "%s", kinds[i])
+		require.Positive(t, c.Changed, "%s", kinds[i])
 	}
 
 	f.later = time.Hour
@@ -203,8 +203,8 @@ func TestARebuiltSearchIsWrittenAsAWhole(t *testing.T) {
 		report := f.push()
 		require.True(t, report.NewGeneration)
 		require.Equal(t, report.Counts, foreseen.Counts)
-		require.EqualValues(t, 1, report.Counts[0].Fresh)
-		require.Zero(t, report.Counts[2].Other)
+		require.EqualValues(t, 1, report.Counts[0].Added)
+		require.Zero(t, report.Counts[2].Changed)
 	}
 }
 

@@ -124,14 +124,14 @@ func TestAPushIsConfirmedFromAShareOn(t *testing.T) {
 	p := &pusher{report: Report{Counts: make([]Count, len(kinds))}}
 	for gone, many := range map[int64]bool{0: false, 2: false, 3: true} {
 		for _, k := range kinds {
-			p.report.Counts[k-1].Gone = gone
+			p.report.Counts[k-1].Removed = gone
 			had := map[kind]int64{}
 			for _, other := range kinds {
 				had[other] = 1000
 			}
 			had[k] = 100
 			require.Equal(t, many, p.removesMany(had), "%d %v", gone, k)
-			p.report.Counts[k-1].Gone = 0
+			p.report.Counts[k-1].Removed = 0
 		}
 	}
 	defer func(zone *time.Location) { time.Local = zone }(time.Local)
