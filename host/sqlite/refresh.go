@@ -64,39 +64,60 @@ func (r *Replica) Refresh() error {
 	return nil
 }
 
+// probe is the newest heartbeat of the file or of the endpoint, Unix milliseconds, or why it can't be read.
+type probe struct {
+	beat int64
+	err  error
+}
+
 // check makes the next view.
 func (r *Replica) check(before *view) *view {
 	next := &view{file: before.file, suspect: before.suspect}
-	endpointBeat, endpointErr := r.checkEndpoint()
-	next.endpoint = endpointErr
-	fileBeat, err := r.checkFile(before, next)
-	back := before.remote && fileBeat < r.newest // the file is older than what the endpoint answered
-	switch {
-	case r.config.File == "":
-		next.remote, next.beat, next.why = true, endpointBeat, endpointErr
-	case back && err == nil && endpointErr != nil:
-		next.remote, next.beat, next.why = true, r.newest, errors.Join(stuck(next.unopened), endpointErr)
-	case err == nil && !back && (endpointErr != nil || r.follows(fileBeat, endpointBeat)):
-		next.beat = fileBeat
-	case endpointErr == nil && err == nil:
-		next.remote, next.beat, next.why = true, endpointBeat, stuck(next.unopened)
-	case endpointErr == nil:
-		next.remote, next.beat, next.why = true, endpointBeat, err
-	default:
-		// Neither can be read well: keep what was read last.
-		next.remote, next.beat, next.why = next.file == nil || back, r.newest, errors.Join(err, endpointErr)
-	}
-	if before.remote && next.remote && before.endpoint == nil && isSilence(endpointErr) && r.failures < maxMissed {
+	var file, endpoint probe
+	endpoint.beat, endpoint.err = r.checkEndpoint()
+	next.endpoint = endpoint.err
+	file.beat, file.err = r.checkFile(before, next)
+	r.choose(before, next, file, endpoint)
+	if before.remote && next.remote && before.endpoint == nil && isSilence(endpoint.err) && r.failures < maxMissed {
 		next.endpoint, next.beat = nil, before.beat // statements have more time than a check
 	}
-	if r.config.Database == schema.Registry && next.file != nil {
+	if r.config.Database == schema.Registry {
+		r.followReleases(next)
+	}
+	return next
+}
+
+// choose decides whether statements go to the file or to the endpoint: to the file, unless it can't be read
+// or does not follow, or is older than what the endpoint has answered (reads never go back in time).
+func (r *Replica) choose(before, next *view, file, endpoint probe) {
+	back := before.remote && file.beat < r.newest
+	switch {
+	case r.config.File == "":
+		next.remote, next.beat, next.why = true, endpoint.beat, endpoint.err
+	case back && file.err == nil && endpoint.err != nil: // neither: the view has no endpoint
+		next.remote, next.beat, next.why = true, r.newest, errors.Join(stuck(next.unopened), endpoint.err)
+	case file.err == nil && !back && (endpoint.err != nil || r.follows(file.beat, endpoint.beat)):
+		next.beat = file.beat
+	case endpoint.err == nil && file.err == nil:
+		next.remote, next.beat, next.why = true, endpoint.beat, stuck(next.unopened)
+	case endpoint.err == nil:
+		next.remote, next.beat, next.why = true, endpoint.beat, file.err
+	default:
+		// Neither can be read well: keep what was read last.
+		next.remote, next.beat, next.why = next.file == nil || back, r.newest, errors.Join(file.err, endpoint.err)
+	}
+}
+
+// followReleases looks whether a registry has a release by now, and holds the one that it has while a push is
+// under way.
+func (r *Replica) followReleases(next *view) {
+	if next.file != nil {
 		if !r.released {
-			_ = r.checkReleased(next.file) // it may have a release by now
+			_ = r.checkReleased(next.file)
 		}
 		r.followPush(next.file)
 	}
-	next.unreleased = r.config.Database == schema.Registry && !r.released
-	return next
+	next.unreleased = !r.released
 }
 
 // follows reports whether a file follows its endpoint, by their heartbeats. One that is ahead of the clock was written
