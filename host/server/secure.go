@@ -7,16 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
-
-	"regedge/handler"
 )
 
 // secure is HTTP/1.1 and HTTP/2 over TLS. After the handshake, HTTP/1.1 goes the way of a
@@ -129,59 +122,6 @@ var suitesOfHTTP2 = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// lane bounds the handshakes that compute at once to half of the processors, so that a lookup waits for
-// few of them: one takes as long as twenty lookups. Those of an address wait for one another first, so
-// that a client waits for one handshake of each other address, not for the hundreds of a single one. A
-// handshake that waits for its client is not in the lane, so that slow clients keep nobody out.
-type lane struct {
-	of      *Server
-	compute chan struct{}
-	turns   [laneTurns]chan struct{}
-}
-
-// laneTurns is how many addresses are told apart; two that share a turn wait for each other.
-const laneTurns = 256
-
-func (s *Server) newLane() *lane {
-	l := &lane{of: s, compute: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
-	for i := range l.turns {
-		l.turns[i] = make(chan struct{}, 1)
-	}
-	return l
-}
-
-// enter is called when the client's first message was read. The connection leaves the lane with the
-// answer to it, see counted.Write, or when the handshake fails.
-func (l *lane) enter(hello *tls.ClientHelloInfo) (unchanged *tls.Config, err error) {
-	c := countedOf(hello.Conn)
-	if c == nil || c.leave != nil { // the second message, after a request to retry
-		return nil, nil
-	}
-	turn := make(chan struct{}, 1) // a trusted proxy's connections are of many clients
-	if c.address != "" {
-		turn = l.turns[l.of.shares.place(c.address)%laneTurns]
-	}
-	if err := waitFor(hello.Context(), turn); err != nil {
-		return nil, err
-	}
-	if err := waitFor(hello.Context(), l.compute); err != nil {
-		<-turn
-		return nil, err
-	}
-	c.leave = func() { <-l.compute; <-turn }
-	return nil, nil
-}
-
-// waitFor takes a place in a channel.
-func waitFor(ctx context.Context, places chan<- struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func (w *secure) close() error { return errors.Join(w.http1.close(), w.http2.Close()) }
 
 // settleTime is how long requests that have arrived have to begin, and finished answers to leave
@@ -215,98 +155,4 @@ func (s *Server) settle(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// ServeHTTP answers one request over HTTP/2.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	started := s.config.Now()
-	e := exchanges.Get().(*exchange)
-	from := peerOf(r)
-	client := s.config.Proxies.client(from, r.Header)
-	if early := s.early(from); early > 0 {
-		from.conn.hold(early)
-		from.conn.streams.Lock()
-		defer from.conn.streams.Unlock()
-	}
-	refusal := r.Header.Get(refusalField)
-	size := e.readHTTP(r)
-	switch {
-	case refusal != "":
-		s.refuseStream(e, client, refusal)
-	case size > s.config.MaxHeaderBytes:
-		s.refuseStream(e, client, handler.HeaderTooLarge)
-	case !wellFormed(r):
-		s.refuseStream(e, client, handler.InvalidRequest)
-	default:
-		s.serve(e, client)
-	}
-	if s.draining.Load() {
-		w.Header().Set("Connection", "close") // net/http sends GOAWAY
-	}
-	took := s.config.Now().Sub(started)
-	s.pace(e, from)
-	from.conn.stream(r.Context(), s.config.WriteTimeout-took-settleTime)
-	e.writeHTTP(w)
-	if e.written != nil {
-		e.written()
-	}
-	s.record(e, took)
-	e.reset()
-	exchanges.Put(e)
-}
-
-// refuseStream refuses a request that is none.
-func (s *Server) refuseStream(e *exchange, client, code string) {
-	e.client, e.route = client, routeInvalid
-	s.refuse(e, code)
-	e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
-}
-
-// wellFormed checks what net/http lets pass and the parser of HTTP/1.1 does not: a method that is no
-// token, spaces and control characters in the target, no host, or two (RFC 9113, section 8.3.1).
-func wellFormed(r *http.Request) bool {
-	for _, host := range r.Header["Host"] {
-		if host != r.Host {
-			return false
-		}
-	}
-	spaced := strings.ContainsFunc(r.RequestURI, func(c rune) bool { return c <= ' ' || c == 0x7f })
-	return isHost(r.Host) && !spaced && httpguts.ValidHeaderFieldName(r.Method) // a token too
-}
-
-// readHTTP reads a request and returns its size in bytes.
-func (e *exchange) readHTTP(r *http.Request) (size int) {
-	if target := r.Header[targetField]; target != nil {
-		r.RequestURI = target[0]
-		delete(r.Header, targetField)
-	}
-	size = len(r.Method) + len(r.RequestURI) + len(r.Host)
-	e.request.Method = r.Method
-	e.request.Target, e.request.Authority = originForm(r.RequestURI, r.Host)
-	for name, values := range r.Header {
-		if name == "Host" {
-			continue
-		}
-		for _, value := range values {
-			size += len(name) + len(value)
-			e.request.Headers = append(e.request.Headers, handler.Header{Name: name, Value: value})
-		}
-	}
-	return size
-}
-
-// writeHTTP sends the response, with the names of fields as the answer spells them: Header.Set would
-// change RateLimit-Limit.
-func (e *exchange) writeHTTP(w http.ResponseWriter) {
-	header := w.Header()
-	for _, field := range e.response.Headers {
-		if !strings.EqualFold(field.Name, "Content-Length") { // the server sets its own
-			header[field.Name] = append(header[field.Name], field.Value)
-		}
-	}
-	if e.response.Status != http.StatusNoContent && e.response.Status != http.StatusNotModified {
-		header["Content-Length"] = []string{strconv.Itoa(len(e.response.Body))}
-	}
-	w.WriteHeader(e.response.Status)
-	w.Write(e.response.Body) // fails only if the client is gone
 }
