@@ -96,19 +96,19 @@ func (s *Server) serve(e *exchange, client string) {
 
 func (s *Server) lookUp(e *exchange) {
 	s.beginTrace(e)
-	turn, may := s.shares.enter(&e.request, e.client)
-	defer s.shares.leave(turn)
+	ticket, may := s.shares.enter(&e.request, e.client)
+	defer s.shares.leave(ticket)
 	if !may || s.refusing.Load() {
 		s.refuse(e, handler.Overloaded)
 		return
 	}
-	if s.screen(e, turn) {
+	if s.screen(e, ticket) {
 		return
 	}
 	// A request that has begun is finished even if its client disconnects: whether it is charged
 	// must not depend on that.
 	err := s.answer(e)
-	s.shares.learn(turn, e.response.Status)
+	s.shares.learn(ticket, e.response.Status)
 	switch {
 	case errors.Is(err, ErrOverloaded):
 		s.refuse(e, handler.Overloaded)
@@ -120,7 +120,7 @@ func (s *Server) lookUp(e *exchange) {
 }
 
 // screen refuses a request of a suspect without the Answerer, if it can.
-func (s *Server) screen(e *exchange, t turn) (refused bool) {
+func (s *Server) screen(e *exchange, t ticket) (refused bool) {
 	if s.config.Screen == nil || !s.shares.suspect(t) {
 		return false
 	}

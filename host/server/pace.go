@@ -23,7 +23,8 @@ const (
 	longestHolds = 10 * time.Second
 )
 
-// pace says how often something may happen: burst times at once, then once per interval.
+// pace says how often something may happen: burst times at once, then once per interval (a leaky bucket, as in
+// the generic cell rate algorithm: due is when the next one would be in time).
 type pace struct {
 	burst    int64
 	interval time.Duration

@@ -21,8 +21,9 @@ import (
 // nothing, so customers must not wait for them. Lookups that wait for a lease have places of their
 // own: there are few for an account, and while they wait they make nobody's share smaller.
 //
-// The counts have fixed places, found by a hash with a secret seed. Each party has one in two rows, and
-// the smaller count is its own: only who shares both places with others shares what they get.
+// The lookups of addresses and of keys are counted by a count-min sketch each, so that there is nothing to fill
+// up: two rows of counts, in which a hash with a secret seed gives each address or key a place. The smaller
+// count is its own: only who shares both places with others shares what they get.
 type shares struct {
 	limit      int64
 	waiting    func() int
@@ -42,7 +43,7 @@ const places = 1 << 16
 // pair is the place of an address, or a key, in each row.
 type pair [2]uint16
 
-// parties counts the lookups in flight of addresses, or of keys.
+// parties counts the lookups in flight of addresses, or of keys: a count-min sketch.
 type parties struct {
 	busy  atomic.Int64 // places of the first row with a count
 	count [2][places]atomic.Int64
@@ -55,7 +56,7 @@ type parties struct {
 const suspicion = 32
 
 // learn makes a suspect of an address or key that was refused.
-func (s *shares) learn(t turn, status int) {
+func (s *shares) learn(t ticket, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests && t.stranger:
 		s.addresses.doubt[t.address[0]].Store(suspicion)
@@ -65,20 +66,20 @@ func (s *shares) learn(t turn, status int) {
 }
 
 // suspect reports whether a request should be screened.
-func (s *shares) suspect(t turn) bool {
+func (s *shares) suspect(t ticket) bool {
 	return s.addresses.doubt[t.address[0]].Load() > 0 || !t.stranger && s.keys.doubt[t.key[0]].Load() > 0
 }
 
 // trust notes that a suspect's request was not refused.
-func (s *shares) trust(t turn) {
+func (s *shares) trust(t ticket) {
 	s.addresses.doubt[t.address[0]].Add(-1)
 	if !t.stranger {
 		s.keys.doubt[t.key[0]].Add(-1)
 	}
 }
 
-// turn is a lookup in flight. A stranger has no key.
-type turn struct {
+// ticket is a lookup in flight, with the places in which it is counted. A stranger has no key.
+type ticket struct {
 	address, key pair
 	stranger     bool
 	admitted     bool
@@ -95,7 +96,7 @@ func newShares(config Config, inFlight *atomic.Int64) *shares {
 const strangersPart = 4
 
 // enter begins a lookup. Whether it may go on or not, leave has to be called.
-func (s *shares) enter(q *handler.Request, client string) (t turn, may bool) {
+func (s *shares) enter(q *handler.Request, client string) (t ticket, may bool) {
 	key := keyOf(q)
 	t.stranger = !isLive(key)
 	t.address = s.pair(network(client))
@@ -129,7 +130,7 @@ func (s *shares) sure(all int64) int64 {
 	return 1
 }
 
-func (s *shares) leave(t turn) {
+func (s *shares) leave(t ticket) {
 	s.inFlight.Add(-1)
 	if t.admitted {
 		s.admitted.Add(-1)
