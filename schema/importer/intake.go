@@ -16,7 +16,7 @@ import (
 
 // stage says which tables are complete once all files up to a rank have been read.
 type stage struct {
-	lastRank int
+	lastRank source.Rank
 	names    []*record.Table // their names can be indexed
 	tables   []*record.Table // they can be written
 }
@@ -24,19 +24,19 @@ type stage struct {
 // usualStages are ordered by rank, their tables in the order of writing: each table is written
 // while the files of later ranks are read.
 var usualStages = []stage{
-	{2, record.Searched, record.Searched},
-	{3, nil, []*record.Table{record.DirectorTable}},
-	{4, nil, []*record.Table{record.AppointmentTable}},
-	{5, nil, []*record.Table{record.PartnerTable}},
+	{source.RankContacts, record.Searched, record.Searched},
+	{source.RankDirectors, nil, []*record.Table{record.DirectorTable}},
+	{source.RankAppointments, nil, []*record.Table{record.AppointmentTable}},
+	{source.RankPartners, nil, []*record.Table{record.PartnerTable}},
 }
 
 // emptyStages are for a registry without companies: they come after directors and
 // appointments, so that each is written once, with its directors list.
 var emptyStages = []stage{
-	{2, record.Searched, nil},
-	{3, nil, []*record.Table{record.DirectorTable}},
-	{4, nil, []*record.Table{record.AppointmentTable, record.CompanyTable, record.LLPTable}},
-	{5, nil, []*record.Table{record.PartnerTable}},
+	{source.RankContacts, record.Searched, nil},
+	{source.RankDirectors, nil, []*record.Table{record.DirectorTable}},
+	{source.RankAppointments, nil, []*record.Table{record.AppointmentTable, record.CompanyTable, record.LLPTable}},
+	{source.RankPartners, nil, []*record.Table{record.PartnerTable}},
 }
 
 // intake is the reading half of a run: one goroutine parses, another sorts. It reads the next
@@ -130,7 +130,7 @@ func (k *intake) parse() error {
 	for i := range order {
 		order[i] = i
 	}
-	rank := func(i int) int { return sources[i].Format.Rank }
+	rank := func(i int) source.Rank { return sources[i].Format.Rank }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
 	for number, stage := range k.stages {
 		for len(order) > 0 && rank(order[0]) <= stage.lastRank {

@@ -13,15 +13,17 @@ type counts [outcomeMissing + 1]int64
 
 // Written counts, by file, the records that were applied since the last Settle.
 type Written struct {
-	Records int
-	Counts  []counts
-	Missing [][]record.Reject
+	Records int               // of all files
+	Counts  []counts          // by outcome: New, Changed or Unchanged
+	Missing [][]record.Reject // records that lack what a new row must have
 }
 
+// NewWritten has no counts of a number of files.
 func NewWritten(files int) *Written {
 	return &Written{Counts: make([]counts, files), Missing: make([][]record.Reject, files)}
 }
 
+// Forget sets all counts to zero.
 func (w *Written) Forget() {
 	w.Records = 0
 	clear(w.Counts)

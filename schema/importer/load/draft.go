@@ -88,7 +88,7 @@ func (d *draft) publish() error {
 	if err != nil {
 		return fmt.Errorf("complete %s: %w", d.target, err)
 	}
-	d.release()
+	d.unlock()
 	folder, err := os.Open(filepath.Dir(d.target))
 	if err != nil {
 		return fmt.Errorf("complete %s: %w", d.target, err)
@@ -103,12 +103,12 @@ func (d *draft) close() error {
 		return nil
 	}
 	err := os.Remove(d.path())
-	d.release()
+	d.unlock()
 	return err
 }
 
-// release gives up the lock.
-func (d *draft) release() {
+// unlock closes the file, and with it gives up the lock.
+func (d *draft) unlock() {
 	d.file.Close()
 	d.file = nil
 }

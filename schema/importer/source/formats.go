@@ -9,7 +9,7 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// Format is one kind of CSV file, recognised by its header.
+// format is one kind of CSV file, recognised by its header.
 type format struct {
 	Name string
 	// personal formats may have personal contact details in columns that we do not read:
@@ -20,9 +20,21 @@ type format struct {
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
 	take func(s *sheet) (record.Record, error)
-	// Rank orders the files of a run: those that others refer to come first.
-	Rank int
+	Rank Rank
 }
+
+// Rank orders the files of a run: those that others refer to come first.
+type Rank int
+
+// The ranks, by what the files hold.
+const (
+	RankPincodes  Rank = iota
+	RankCompanies      // and LLPs
+	RankContacts       // each needs its company
+	RankDirectors
+	RankAppointments
+	RankPartners
+)
 
 // field is the meaning of a column. A format uses some of them.
 type field int
@@ -67,7 +79,7 @@ var companyFormat = &format{
 	Name:     "companies",
 	required: []field{fieldCIN, fieldName, fieldStatus},
 	take:     takeCompany,
-	Rank:     1,
+	Rank:     RankCompanies,
 	columns: map[string]field{
 		"cin": fieldCIN, "corporateidentificationnumber": fieldCIN,
 		"companyname": fieldName, "companystatus": fieldStatus,
@@ -93,7 +105,7 @@ var llpListFormat = &format{
 	Name:     "monthly LLP list",
 	required: []field{fieldLLPIN, fieldName, fieldStatus},
 	take:     takeListedLLP,
-	Rank:     1,
+	Rank:     RankCompanies,
 	columns: map[string]field{
 		"llpin": fieldLLPIN, "llpname": fieldName, "founded": fieldDate, "status": fieldStatus,
 		"industrialactivity": fieldActivityCode, "activitydescription": fieldActivity, "description": fieldActivityText,
@@ -105,7 +117,7 @@ var llpFormat = &format{
 	Name:     "LLPs",
 	required: []field{fieldLLPIN, fieldName, fieldStatus, fieldDate},
 	take:     takeLLP,
-	Rank:     1,
+	Rank:     RankCompanies,
 	columns: map[string]field{
 		"llpin": fieldLLPIN, "llpname": fieldName, "status": fieldStatus, "incorporationdate": fieldDate,
 		"maindivision": fieldDivision, "businessactivity": fieldActivity, "contribution": fieldContribution,
@@ -118,7 +130,7 @@ var directorFormat = &format{
 	personal: true,
 	required: []field{fieldDIN, fieldName, fieldDisqualified},
 	take:     takeDirector,
-	Rank:     3,
+	Rank:     RankDirectors,
 	columns: map[string]field{
 		"din": fieldDIN, "name": fieldName, "disqualified": fieldDisqualified,
 		"designation": fieldDesignation, "appointmentdate": fieldDate,
@@ -130,7 +142,7 @@ var appointmentFormat = &format{
 	personal: true,
 	required: []field{fieldCIN, fieldDIN, fieldDate},
 	take:     takeAppointment,
-	Rank:     4,
+	Rank:     RankAppointments,
 	columns: map[string]field{
 		"cin": fieldCIN, "din": fieldDIN, "designation": fieldDesignation, "appointmentdate": fieldDate,
 		"cessationdate": fieldEnd, "cessationreason": fieldReason,
@@ -142,7 +154,7 @@ var partnerFormat = &format{
 	personal: true,
 	required: []field{fieldLLPIN, fieldName, fieldDate},
 	take:     takePartner,
-	Rank:     5,
+	Rank:     RankPartners,
 	columns: map[string]field{
 		"llpin": fieldLLPIN, "din": fieldDIN, "name": fieldName, "status": fieldStatus,
 		"joinedon": fieldDate, "lefton": fieldEnd,
@@ -153,7 +165,7 @@ var contactFormat = &format{
 	Name:     "company contacts",
 	required: []field{fieldCIN, fieldEmail},
 	take:     takeContact,
-	Rank:     2, // a contact needs its company
+	Rank:     RankContacts,
 	columns: map[string]field{
 		"cin": fieldCIN, "email": fieldEmail, "phone": fieldPhone, "website": fieldWebsite,
 	},
@@ -169,7 +181,7 @@ var PincodeFormat = &format{
 }
 
 // documentFormat is JSON: it is recognised by its first character.
-var documentFormat = &format{Name: "company documents", personal: true, Rank: 1}
+var documentFormat = &format{Name: "company documents", personal: true, Rank: RankCompanies}
 
 // formats is searched in order: a file has the first format whose required columns it has.
 var formats = []*format{
