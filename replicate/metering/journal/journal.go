@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 )
 
 // DefaultSegment is the size in bytes at which a segment is full: about a minute of 20,000
@@ -28,18 +29,19 @@ type Journal struct {
 	// syncing is held while a segment is synced or replaced.
 	syncing Lock
 
-	writing  Lock   // guards the fields down to unsaved
-	pending  *Group // guarded by the owner's lock as well
-	spare    []byte // the buffer of the group written last, for the next one
-	file     File
-	number   uint64   // of the segment
-	size     int64    // of the segment's whole frames
-	marked   int64    // how many of them the segment itself says are durable
-	unclean  bool     // part of a failed write may follow them
-	stuck    error    // nothing is written until Rotate: a sync failed, or the segment is damaged
-	unsaved  bool     // something was written since the last sync
-	damaged  []string // files that are set aside once a new segment has begun
-	replaced int64    // segments of which somebody else deleted or cut the file
+	writing Lock   // guards the fields down to damaged
+	pending *Group // guarded by the owner's lock as well
+	spare   []byte // the buffer of the group written last, for the next one
+	file    File
+	number  uint64   // of the segment
+	size    int64    // of the segment's whole frames
+	marked  int64    // how many of them the segment itself says are durable
+	unclean bool     // part of a failed write may follow them
+	stuck   error    // nothing is written until Rotate: a sync failed, or the segment is damaged
+	unsaved bool     // something was written since the last sync
+	damaged []string // files that are set aside once a new segment has begun
+
+	replaced atomic.Int64 // segments of which somebody else deleted or cut the file
 
 	archive reportArchive // has a lock of its own
 }
@@ -199,18 +201,15 @@ func (j *Journal) check() error {
 	if err := j.file.Intact(j.size); errors.Is(err, ErrReplaced) {
 		j.stuck = fmt.Errorf("write journal %s: %w", segmentName(j.number), err)
 		j.damaged = append(j.damaged, segmentName(j.number))
-		j.replaced++
+		j.replaced.Add(1)
 		return j.stuck
 	}
 	return nil
 }
 
-// Replaced counts the segments that were deleted, replaced or cut short by somebody else.
-func (j *Journal) Replaced() int64 {
-	j.writing.Lock()
-	defer j.writing.Unlock()
-	return j.replaced
-}
+// Replaced counts the segments that were deleted, replaced or cut short by somebody else. It takes no lock: it is
+// read for metrics, also while a write hangs.
+func (j *Journal) Replaced() int64 { return j.replaced.Load() }
 
 // Full reports whether Rotate is due: the segment has limit bytes, or nothing can be written to it.
 func (j *Journal) Full(limit int64) bool {

@@ -187,10 +187,9 @@ func (j *Journal) setAside() error {
 	return err
 }
 
-// Corrupt lists the files that were set aside in the state directory, and are still there.
+// Corrupt lists the files that were set aside in the state directory, and are still there. It takes no lock, as
+// Replaced, so it must not be called while Open is.
 func (j *Journal) Corrupt() ([]string, error) {
-	j.writing.Lock()
-	defer j.writing.Unlock()
 	if j.dir == nil {
 		return nil, ErrNotOpen
 	}

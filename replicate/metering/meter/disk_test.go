@@ -244,3 +244,39 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 		})
 	}
 }
+
+// TestMetricsDoNotWaitForTheDisk: a scrape, and the report to the writer, must say how an edge is whose disk hangs.
+func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
+	c := startCentre(t, nil)
+	node, err := c.client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	c.connect("one")
+	e := &edge{name: "one", token: node.Token, state: t.TempDir()}
+	disk := newHangingDir(t, e.state)
+	c.files = disk
+	c.run(e)
+	defer func() { e.stop() }()
+	account := c.account("scale", 10)
+	require.Equal(t, "", e.found(account))
+
+	r := request(account, charge.Found)
+	disk.id.Store(&r.ID)
+	code := make(chan string, 1)
+	go func() { code <- e.Charge(t.Context(), r).Code }()
+	<-disk.entered
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		e.Stats()
+		e.Headroom()
+		e.Corrupt()
+	}()
+	select {
+	case <-told:
+	case <-time.After(5 * time.Second):
+		t.Error("the counts wait for a write that hangs")
+	}
+	close(disk.fail)
+	require.Equal(t, charge.MeteringUnavailable, <-code)
+	<-told
+}
