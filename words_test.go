@@ -79,3 +79,17 @@ func TestWordsArePlain(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentsNameFilesThatExist: what tells people where to look must lead there.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	named := regexp.MustCompile("`([a-z][A-Za-z0-9_-]*/[A-Za-z0-9_./-]+\\.[a-z]+)`")
+	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"} {
+		content, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, match := range named.FindAllStringSubmatch(string(content), -1) {
+			if path := match[1]; !strings.Contains(path, "0002_") && !strings.Contains(path, "NAME") {
+				require.FileExists(t, path, document)
+			}
+		}
+	}
+}
