@@ -75,6 +75,7 @@ var mayImport = map[string][]string{
 	"replicate/registry/libsql":   {},
 	"replicate/registry/sqld":     {"replicate/registry/freeport", "replicate/registry/libsql"},
 	"replicate/registry/push":     {"replicate/registry/libsql", "replicate/registry/sqld", "schema", "schema/content", "schema/search"},
+	"replicate/heartbeat":         {"replicate/registry/libsql"},
 	"replicate/notice":            {"handler/ident", "replicate/metering/ledger", "replicate/metering/syncproto"},
 	"replicate/webhook":           {"replicate/notice"},
 	"replicate/mail":              {"replicate/notice"},

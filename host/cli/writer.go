@@ -14,6 +14,7 @@ import (
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
+	"regedge/replicate/heartbeat"
 	"regedge/replicate/metering/bearer"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
@@ -152,7 +153,7 @@ func (f *heartbeatFlags) check() error {
 // heartbeats are the services that write heartbeats into the replicated databases.
 func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
 	if isRemote(access.Access) {
-		list = append(list, heartbeat("access", db, m.Now, log))
+		list = append(list, heartbeatService("access", db, m.Now, log))
 	}
 	if f.Registry == "" {
 		return list, nil
@@ -162,7 +163,14 @@ func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, lo
 		return nil, err
 	}
 	closers.Add(registry.Close)
-	return append(list, heartbeat("registry", registry, m.Now, log)), nil
+	return append(list, heartbeatService("registry", registry, m.Now, log)), nil
+}
+
+func heartbeatService(database string, db *sql.DB, now func() time.Time, log *slog.Logger) service.Service {
+	return service.Service{Name: database + " heartbeat", Run: func(ctx context.Context) error {
+		heartbeat.Run(ctx, db, now, log.With("database", database))
+		return nil
+	}}
 }
 
 // dashboardFlags are the flags of the pages that the writer serves to people.

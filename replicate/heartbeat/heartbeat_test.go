@@ -1,4 +1,4 @@
-package cli
+package heartbeat
 
 import (
 	"context"
@@ -22,11 +22,13 @@ func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	db := sqldtest.Open(t, primary)
 	log := new(testkit.Log)
-	beats := heartbeat("registry", db, time.Now, slog.New(slog.NewTextHandler(log, nil)))
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- beats.Run(ctx) }()
-	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		Run(ctx, db, time.Now, slog.New(slog.NewTextHandler(log, nil)))
+	}()
+	t.Cleanup(func() { stop(); <-ended })
 	says := func(text string) {
 		t.Helper()
 		require.Eventually(t, func() bool { return strings.Contains(log.String(), text) }, time.Minute, 10*time.Millisecond, log.String())
@@ -40,7 +42,7 @@ func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.ExecContext(ctx, "UPDATE heartbeat SET beat = beat")
 	require.NoError(t, err)
-	time.Sleep(2 * heartbeatInterval)
+	time.Sleep(2 * interval)
 	require.NoError(t, tx.Rollback())
 	var before, now int64
 	require.NoError(t, db.QueryRow("SELECT beat FROM heartbeat").Scan(&before))
@@ -58,7 +60,7 @@ func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
 
 func TestALockThatStaysIsAnError(t *testing.T) {
 	log := new(testkit.Log)
-	h := heartbeatLog{log: slog.New(slog.NewTextHandler(log, nil))}
+	h := failureLog{log: slog.New(slog.NewTextHandler(log, nil))}
 	at := time.Unix(0, 0)
 	h.note(nil, at)
 	h.note(errLocked{}, at)
@@ -73,7 +75,7 @@ func TestALockThatStaysIsAnError(t *testing.T) {
 
 	// A table that was there is missed at once.
 	log = new(testkit.Log)
-	h = heartbeatLog{log: slog.New(slog.NewTextHandler(log, nil))}
+	h = failureLog{log: slog.New(slog.NewTextHandler(log, nil))}
 	h.note(nil, at)
 	h.note(errMissing{}, at)
 	require.Contains(t, log.String(), "level=ERROR")

@@ -1,4 +1,7 @@
-package cli
+// Package heartbeat writes the time into a replicated database, by which readers of its replicas know how old
+// their copy is. It decides when a heartbeat may go back after a clock was wrong (RATIONALE.md, "When may a
+// heartbeat go back?").
+package heartbeat
 
 import (
 	"context"
@@ -8,16 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"regedge/host/service"
 	"regedge/replicate/registry/libsql"
 )
 
 const (
-	// heartbeatInterval is how often the writer writes into each replicated database. Each
-	// heartbeat costs a page of the replication log.
-	heartbeatInterval = time.Second
-	// heartbeatTimeout bounds one heartbeat.
-	heartbeatTimeout = 5 * time.Second
+	// interval is how often one is written. Each costs a page of the replication log.
+	interval = time.Second
+	// timeout bounds one heartbeat.
+	timeout = 5 * time.Second
 	// lockedPatience is how long a heartbeat may find the database locked until that is an error: a
 	// push holds the lock for as long as one of its transactions takes, and sqld ends those of 5 s.
 	lockedPatience = 15 * time.Second
@@ -27,35 +28,32 @@ const (
 const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?1)
 ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
-// heartbeat is the service that writes the time into a database, so that readers of its
-// replicas know how old their copy is.
-func heartbeat(name string, db *sql.DB, now func() time.Time, log *slog.Logger) service.Service {
-	return service.Service{Name: name + " heartbeat", Run: func(ctx context.Context) error {
-		tick := time.NewTicker(heartbeatInterval)
-		defer tick.Stop()
-		noted := heartbeatLog{log: log.With("database", name)}
-		var clock beatClock
-		began := time.Now()
-		for {
-			limited, cancel := context.WithTimeout(ctx, heartbeatTimeout)
-			at, since := now(), time.Since(began)
-			var beat int64
-			err := db.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
-			cancel()
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err == nil {
-				clock.wrote(time.UnixMilli(beat), at, since, noted.log)
-			}
-			noted.note(err, time.Now())
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
+// Run writes heartbeats into a database, one a second, until ctx is done. What fails is logged and tried again.
+func Run(ctx context.Context, db *sql.DB, now func() time.Time, log *slog.Logger) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	noted := failureLog{log: log}
+	var clock beatClock
+	began := time.Now()
+	for {
+		limited, cancel := context.WithTimeout(ctx, timeout)
+		at, since := now(), time.Since(began)
+		var beat int64
+		err := db.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
+		cancel()
+		if ctx.Err() != nil {
+			return
 		}
-	}}
+		if err == nil {
+			clock.wrote(time.UnixMilli(beat), at, since, noted.log)
+		}
+		noted.note(err, time.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // beatClock decides when a heartbeat may go back. Readers take the copy with the older heartbeat for the
@@ -134,21 +132,21 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	}
 }
 
-// heartbeatLog logs when heartbeats begin to fail and when they no longer do. A registry that nothing
+// failureLog logs when heartbeats begin to fail and when they no longer do. A registry that nothing
 // was pushed to yet, and a lock that a push holds for a moment, are no errors.
-type heartbeatLog struct {
+type failureLog struct {
 	log         *slog.Logger
 	said        bool      // that they fail, or wait for the tables
 	beaten      bool      // a heartbeat was written before
 	lockedSince time.Time // zero while it is not locked
 }
 
-func (h *heartbeatLog) note(err error, at time.Time) {
+func (h *failureLog) note(err error, at time.Time) {
 	if err == nil {
 		if h.said {
 			h.log.Info("heartbeats are written")
 		}
-		*h = heartbeatLog{log: h.log, beaten: true}
+		*h = failureLog{log: h.log, beaten: true}
 		return
 	}
 	locked := strings.Contains(err.Error(), "database is locked")
