@@ -150,29 +150,11 @@ func (r *recentIDs) put(e entry) {
 func (r *recentIDs) forget(s sum) { delete(r.index, s) }
 
 // tooOld reports whether an id that is not remembered may have been dropped. Ids that
-// carry their time (26 characters of Crockford's base 32, of which the first 10 are the
-// milliseconds) are judged by it; others are taken as new.
+// carry their time are judged by it; others are taken as new.
 func (r *recentIDs) tooOld(id string) bool {
-	if r.forgotten == 0 || len(id) != 26 {
+	if r.forgotten == 0 {
 		return false
 	}
-	var millis int64
-	for i := 0; i < 10; i++ {
-		digit := crockford(id[i])
-		if digit < 0 {
-			return false
-		}
-		millis = millis<<5 | digit
-	}
-	return millis <= r.forgotten
-}
-
-func crockford(c byte) int64 {
-	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	for i := range len(digits) {
-		if digits[i] == c {
-			return int64(i)
-		}
-	}
-	return -1
+	millis, ok := syncproto.RequestMillis(id)
+	return ok && millis <= r.forgotten
 }

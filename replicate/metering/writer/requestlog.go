@@ -18,6 +18,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
 )
 
 // RequestsPath is where edges send the requests that they answered, and where operators read them.
@@ -72,43 +73,17 @@ type Served struct {
 	Credits  int    `json:"credits,omitempty"`
 }
 
-// A request id has idLength characters, of which the first timeLength are the milliseconds.
-const idLength, timeLength = 26, 10
-
-const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
 // timeOfRequest returns the time in a request id; ok is false for what is none.
 func timeOfRequest(id string) (at time.Time, ok bool) {
-	if len(id) != idLength {
+	if !syncproto.IsRequestID(id) {
 		return at, false
 	}
-	var millis int64
-	for i := range len(id) {
-		digit := int64(-1)
-		for n := range len(crockford) {
-			if crockford[n] == id[i] {
-				digit = int64(n)
-			}
-		}
-		if digit < 0 {
-			return at, false
-		}
-		if i < timeLength {
-			millis = millis<<5 | digit
-		}
-	}
+	millis, _ := syncproto.RequestMillis(id)
 	return time.UnixMilli(millis).UTC(), true
 }
 
 // firstRequestAt is before the ids of all requests from a time on.
-func firstRequestAt(at time.Time) string {
-	var id [timeLength]byte
-	for i, millis := timeLength-1, at.UnixMilli(); i >= 0; i-- {
-		id[i] = crockford[millis&31]
-		millis >>= 5
-	}
-	return string(id[:])
-}
+func firstRequestAt(at time.Time) string { return syncproto.RequestIDsFrom(at.UnixMilli()) }
 
 func (s *Served) valid(now time.Time) bool {
 	at, ok := timeOfRequest(s.ID)
