@@ -114,7 +114,7 @@ func (c *doctorEdge) Run(ctx context.Context, m *Main) error {
 	e.State(c.State)
 	token, err := readToken(c.Token, c.TokenFile)
 	noteTokenFile(e, err)
-	e.Writer(ctx, c.Writer, token, true)
+	e.Writer(ctx, c.Writer, token, doctor.EdgeToken)
 	left := e.TokensLeft(ctx, c.Metrics)
 	examineDatabase(ctx, e, databaseExam{
 		database: schema.Registry, name: c.Registry, token: c.RegistryToken, tokenFile: c.RegistryTokenFile,

@@ -27,7 +27,7 @@ func (c *doctorClient) Run(ctx context.Context, m *Main) error {
 	e := c.exam(m, "client")
 	token, err := readToken(c.Token, c.TokenFile)
 	noteTokenFile(e, err)
-	good := e.Writer(ctx, c.Writer, token, false)
+	good := e.Writer(ctx, c.Writer, token, doctor.OperatorToken)
 	if c.Registry != "" {
 		registry, err := readToken(c.RegistryToken, c.RegistryTokenFile)
 		noteTokenFile(e, err)

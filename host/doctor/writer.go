@@ -14,9 +14,18 @@ import (
 // maxSkew is how far the clocks of an edge and of the writer may be apart.
 const maxSkew = 5 * time.Second
 
+// TokenKind says who calls the writer with a token.
+type TokenKind int
+
+// The kinds of tokens.
+const (
+	OperatorToken TokenKind = iota
+	EdgeToken
+)
+
 // Writer asks the writer at address whether it is ready, compares the clocks, and then asks with a
-// token: an edge's, or an operator's. It returns whether the token is good.
-func (e *Exam) Writer(ctx context.Context, address, token string, edges bool) bool {
+// token. It returns whether the token is good.
+func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind) bool {
 	const what = "writer"
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -46,7 +55,7 @@ func (e *Exam) Writer(ctx context.Context, address, token string, edges bool) bo
 			"edges don't know of the newest changes: the access database misses %s", strings.TrimSpace(late))
 	}
 	e.clock(a)
-	return e.writerToken(ctx, address, token, edges)
+	return e.writerToken(ctx, address, token, kind)
 }
 
 // clock compares this machine's clock with the one that an answer was dated by, to the second.
@@ -69,9 +78,9 @@ func (e *Exam) clock(a *answer) {
 
 // writerToken asks with the token. An edge's has no call that changes nothing, so a report without
 // content is sent, which the writer refuses as malformed after it has looked at the token.
-func (e *Exam) writerToken(ctx context.Context, address, token string, edges bool) bool {
+func (e *Exam) writerToken(ctx context.Context, address, token string, kind TokenKind) bool {
 	what, method, path := "operators' token", http.MethodGet, "/v1/health"
-	if edges {
+	if kind == EdgeToken {
 		what, method, path = "token of the node", http.MethodPost, writer.ReportPath
 	}
 	if token == "" {
@@ -90,10 +99,10 @@ func (e *Exam) writerToken(ctx context.Context, address, token string, edges boo
 		e.OK(what, "the writer accepts it")
 		e.health(a.body)
 		return true
-	case edges && a.status == http.StatusBadRequest:
+	case kind == EdgeToken && a.status == http.StatusBadRequest:
 		e.OK(what, "the writer accepts it")
 		return true
-	case problem.Code == "unauthorized" && edges:
+	case problem.Code == "unauthorized" && kind == EdgeToken:
 		e.Wrong(what, "is it the token of a node of this cluster? regedge node token NAME, at the centre, makes a new one for REGEDGE_TOKEN of edge.env", "the writer refuses it: %s", problem.Detail)
 	case problem.Code == "unauthorized":
 		e.Wrong(what, "is REGEDGE_TOKEN an operators' token of this cluster? regedge trust operator add makes one, at the centre", "the writer refuses it: %s", problem.Detail)
