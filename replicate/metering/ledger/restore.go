@@ -112,10 +112,14 @@ func (l *Ledger) cover(p *Pool) {
 // are known: several leaps of ids. An edge that makes ids up must not use up all there are.
 const maxMissing = 8 * MaxRestoredLeap
 
+// restoredPlan is the plan of an account that a restored ledger lacks: the one of the first migration without
+// access to the API. Plans are never deleted.
+const restoredPlan = "free"
+
 // ensureAccount makes an account that a restored ledger does not have, so that what edges
 // report about it is not lost. The account is suspended until an operator looks at it.
 func (l *Ledger) ensureAccount(id int64) {
 	if l.Restoring && l.accounts[id] == nil && id-l.lastAccount <= maxMissing {
-		l.putAccount(&Account{ID: id, Plan: "free", Suspended: true})
+		l.putAccount(&Account{ID: id, Plan: restoredPlan, Suspended: true})
 	}
 }
