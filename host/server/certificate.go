@@ -12,10 +12,13 @@ import (
 // used within a minute, without a restart.
 const certificateCheckInterval = time.Minute
 
+// certificatePatience is how long a handshake waits for the files.
+const certificatePatience = time.Second
+
 // NewTLS reads a certificate chain and its key, in PEM. The configuration reloads them when the
 // certificate's file changes. If they cannot be read then, the earlier certificate stays in use.
 func NewTLS(certFile, keyFile string, now func() time.Time) (*tls.Config, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, now: now}
+	c := &certificate{certFile: certFile, keyFile: keyFile, now: now, checked: now()}
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("read TLS certificate: %w", err)
 	}
@@ -26,35 +29,64 @@ type certificate struct {
 	certFile, keyFile string
 	now               func() time.Time
 
-	mu       sync.Mutex
-	current  *tls.Certificate
-	modified time.Time // of the certificate's file
-	checked  time.Time
+	mu      sync.Mutex
+	current *tls.Certificate
+	checked time.Time
+	reading bool // the files are being read
+
+	modified time.Time // of the certificate's file; of the one that reads
 }
 
+// get returns the certificate in use. One handshake waits for the files to be read, and not for a disk that hangs.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if read := c.reread(); read != nil {
+		select {
+		case <-read:
+		case <-time.After(certificatePatience):
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now().Sub(c.checked) >= certificateCheckInterval {
-		c.load() // on failure, keep the current one
-	}
 	return c.current, nil
+}
+
+// reread begins to read the files when that is due, and returns what is closed at its end; else nil.
+func (c *certificate) reread() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading || c.now().Sub(c.checked) < certificateCheckInterval {
+		return nil
+	}
+	c.reading, c.checked = true, c.now()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_ = c.load() // on failure, the current one stays
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reading = false
+	}()
+	return read
 }
 
 // load reads the files if the certificate's has changed.
 func (c *certificate) load() error {
-	c.checked = c.now()
 	info, err := os.Stat(c.certFile)
 	if err != nil {
 		return err
 	}
-	if c.current != nil && info.ModTime().Equal(c.modified) {
+	if info.ModTime().Equal(c.modified) {
 		return nil
+	}
+	if key, err := os.Stat(c.keyFile); err == nil && (!info.Mode().IsRegular() || !key.Mode().IsRegular()) {
+		return fmt.Errorf("%s and %s are not both files", c.certFile, c.keyFile) // a pipe would be waited for
 	}
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.current, c.modified = &pair, info.ModTime()
 	return nil
 }

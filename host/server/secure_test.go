@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,4 +127,27 @@ func TestACertificateIsReloadedAmongHandshakes(t *testing.T) {
 func TestErrorNamesAMissingCertificate(t *testing.T) {
 	_, err := server.NewTLS("nowhere.pem", "nowhere.key", time.Now)
 	require.ErrorContains(t, err, "nowhere.pem")
+}
+
+// TestNoHandshakeWaitsForAPipe in place of the certificate, which nobody writes to; what is there afterwards is read.
+func TestNoHandshakeWaitsForAPipe(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	certFile, keyFile := writeCertificate(t, dir, 1)
+	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now })
+	require.NoError(t, err)
+	for _, file := range []string{certFile, keyFile} {
+		require.NoError(t, os.Remove(file))
+		require.NoError(t, syscall.Mkfifo(file, 0o600))
+		require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
+		now = now.Add(time.Minute)
+		require.EqualValues(t, 1, serialOf(t, config))
+		_, err = server.NewTLS(certFile, keyFile, time.Now)
+		require.ErrorContains(t, err, "are not both files")
+		require.NoError(t, os.Remove(file))
+		writeCertificate(t, dir, 1)
+	}
+	writeCertificate(t, dir, 2)
+	require.NoError(t, os.Chtimes(certFile, now, now.Add(2*time.Hour)))
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 2, serialOf(t, config))
 }
