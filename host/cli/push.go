@@ -210,6 +210,8 @@ func (f *pushFlags) explain(err error) error {
 		return nil
 	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return hint.With(err, "does the primary's machine hang, or its disk? There: regedge doctor, and the log of regedge-primary@registry. Then run the same command again: what was written is whole, and it goes on from there")
+	case errors.Is(err, libsql.ErrAnswer):
+		return hint.With(err, "does another service listen at %s, or a network's sign-in page? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.As(err, &refused):
 		return hint.With(err, "is the registry's primary running at %s? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.Is(err, fs.ErrNotExist):

@@ -3,6 +3,7 @@ package libsql
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -57,12 +58,17 @@ type checked struct {
 func (c *checked) IsValid() bool { return !c.late }
 
 // begin begins a call, and returns its context and what has to be called when it ends: that turns a panic
-// into an error, and notes that its time was up.
+// into an error, names an answer that is no JSON, and notes that its time was up.
 func (c *checked) begin(ctx context.Context) (context.Context, func(err *error)) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, ErrSilent)
 	return ctx, func(err *error) {
 		if cause := recover(); cause != nil {
 			*err = fmt.Errorf("%w: %v", ErrAnswer, cause)
+		}
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		if errors.As(*err, &syntax) || errors.As(*err, &kind) {
+			*err = fmt.Errorf("%w: %w", ErrAnswer, *err)
 		}
 		if *err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
 			*err = fmt.Errorf("%w for %v: %w", ErrSilent, c.limit, *err)

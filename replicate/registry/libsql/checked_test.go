@@ -31,6 +31,50 @@ func TestAnswersWithoutResultsAreErrors(t *testing.T) {
 	require.ErrorIs(t, libsql.Commit(t.Context(), db, []libsql.Statement{{SQL: "INSERT INTO t VALUES (1)"}}), libsql.ErrAnswer)
 }
 
+// TestThePageOfAnotherServiceIsNamed: a network's sign-in page answers whatever it is asked.
+func TestThePageOfAnotherServiceIsNamed(t *testing.T) {
+	for _, page := range []string{"<html>Please sign in</html>", "[]", "", "{"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, page)
+		}))
+		db, err := libsql.Open(server.URL, "")
+		require.NoError(t, err)
+		_, err = db.QueryContext(t.Context(), "SELECT 1")
+		require.ErrorIs(t, err, libsql.ErrAnswer, page)
+		_, err = db.BeginTx(t.Context(), nil)
+		require.ErrorIs(t, err, libsql.ErrAnswer, page)
+		require.NoError(t, db.Close())
+		server.Close()
+	}
+}
+
+// TestAnAnswerWithoutAnEndIsGivenUp, since the driver keeps all of it in memory.
+func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
+	var sent atomic.Int64
+	var status atomic.Int64
+	status.Store(http.StatusOK)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(int(status.Load()))
+		for block := make([]byte, 1<<20); sent.Load() < 1<<30; sent.Add(int64(len(block))) {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	db, err := libsql.Open(server.URL, "")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), "SELECT 1")
+	require.ErrorIs(t, err, libsql.ErrAnswer)
+	require.Less(t, sent.Load(), int64(1<<28))
+
+	status.Store(http.StatusBadGateway)
+	_, err = db.ExecContext(t.Context(), "SELECT 1")
+	require.ErrorContains(t, err, "error code 502")
+	require.Less(t, len(err.Error()), 8<<10, "it gets into the log")
+}
+
 // TestAReplicaThatCountsAnewIsReadAgain: the server was at 100 and begins anew. Like sqld, it lets whoever asks
 // for more than it has wait.
 func TestAReplicaThatCountsAnewIsReadAgain(t *testing.T) {
