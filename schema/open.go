@@ -3,10 +3,12 @@ package schema
 import (
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"regedge/handler/ident"
 
@@ -29,7 +31,11 @@ func OpenFile(path string, readonly bool) (*sql.DB, error) {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
 	if readonly {
-		if _, err := os.Stat(path); err != nil {
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() { // which SQLite calls an I/O error
+			err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("open database: %w", err)
 		}
 	}

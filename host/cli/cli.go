@@ -102,6 +102,9 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	if err != nil {
 		return nil, misuse(err)
 	}
+	if err := checkPaths(parsed); err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context) error {
 		parsed.BindTo(ctx, (*context.Context)(nil))
 		return parsed.Run()

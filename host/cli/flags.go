@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -99,7 +98,7 @@ func readToken(token, file string) (string, error) {
 	if file == "" {
 		return token, nil
 	}
-	content, err := os.ReadFile(file)
+	content, err := readSecret(file)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}

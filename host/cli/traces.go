@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,21 +74,13 @@ func (f *traceFlags) tracer(ctx context.Context, name string, log *slog.Logger, 
 	return tracer, []service.Service{{Name: "traces", Run: tracer.Run}}, nil
 }
 
-// maxHeaderFile bounds what is read of a file of header lines, in bytes.
-const maxHeaderFile = 16 << 10
-
 // readHeader reads header lines from a file; none from no file. Its error does not quote the file, which
 // holds a secret.
 func readHeader(file string) (http.Header, error) {
 	if file == "" {
 		return nil, nil
 	}
-	opened, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read header of --traces-header-file: %w", err)
-	}
-	defer opened.Close()
-	content, err := io.ReadAll(io.LimitReader(opened, maxHeaderFile))
+	content, err := readSecret(file)
 	if err != nil {
 		return nil, fmt.Errorf("read header of --traces-header-file: %w", err)
 	}
