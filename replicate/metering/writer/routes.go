@@ -191,7 +191,11 @@ func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	detail := err.Error()
 	id := rw.Header().Get(RequestIDHeader)
 	if errors.Is(row.err, ErrInternal) || errors.Is(row.err, ErrUnavailable) {
-		if r.Context().Err() == nil {
+		switch {
+		case r.Context().Err() != nil:
+		case r.URL.Path == SyncPath && errors.Is(row.err, ErrUnavailable): // every edge asks about twice a second
+			w.refusals.note(w.config.Logger, err)
+		default:
 			w.config.Logger.Error("request failed", "method", r.Method, "route", r.Pattern, "request", id, "error", err)
 		}
 		detail = row.err.Error()

@@ -78,6 +78,7 @@ type Writer struct {
 	requests  requestLog
 	projector *projector
 	offenders *offenders
+	refusals  refusals
 	gate      *ownerGate
 
 	generation uint64
