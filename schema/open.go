@@ -2,6 +2,7 @@ package schema
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -38,6 +39,16 @@ func OpenFile(path string, readonly bool) (*sql.DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open database: %w", err)
 		}
+	}
+	if !readonly { // made here, since a later connection would make an empty one where the file was moved away
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err == nil {
+			err = file.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("open database: %w", err)
+		}
+		name = strings.Replace(name, "?mode=rwc", "?mode=rw", 1)
 	}
 	db, err := driver.Open(name, func(c *sqlite3.Conn) error {
 		if err := Prepare(c, readonly); err != nil {

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -256,6 +257,22 @@ func TestReadOnlyFileIsNeverWritten(t *testing.T) {
 	var n int
 	require.NoError(t, r.QueryRow("SELECT count(*) FROM f WHERE f MATCH 'word'").Scan(&n))
 	require.Equal(t, 1, n)
+}
+
+// TestALaterConnectionMakesNoFile where the database was moved away: what it wrote there would be another database.
+func TestALaterConnectionMakesNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a ?mode=rwc.db")
+	db, err := OpenFile(path, false)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxIdleConns(0)
+	require.NoError(t, os.Rename(path, path+".away"))
+	_, err = db.Exec("CREATE TABLE t (n)")
+	require.ErrorContains(t, err, "unable to open")
+	require.NoFileExists(t, path)
+	require.NoError(t, os.Rename(path+".away", path))
+	_, err = db.Exec("CREATE TABLE t (n)")
+	require.NoError(t, err)
 }
 
 func TestForeignKeysHoldOnEveryConnection(t *testing.T) {
