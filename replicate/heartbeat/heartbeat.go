@@ -37,9 +37,12 @@ func Run(ctx context.Context, db *sql.DB, now func() time.Time, log *slog.Logger
 	began := time.Now()
 	for {
 		limited, cancel := context.WithTimeout(ctx, timeout)
+		err := clock.read(limited, db)
 		at, since := now(), time.Since(began)
 		var beat int64
-		err := db.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
+		if err == nil {
+			err = db.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
+		}
 		cancel()
 		if ctx.Err() != nil {
 			return
@@ -60,8 +63,13 @@ func Run(ctx context.Context, db *sql.DB, now func() time.Time, log *slog.Logger
 // older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
 // heartbeats that were written while the clock was ahead make readers refuse the copy until the right
 // time has caught up. So it goes back once the clock returns to where it has been for most of the time, or
-// has been behind for so long that readers refuse the copy anyway, as too old.
+// has been behind for so long that readers refuse the copy anyway, as too old. A machine that starts with a wrong
+// clock, which is set right then, is known by the heartbeat of the run before: the clock comes back to soon after it.
 type beatClock struct {
+	before    time.Time // the last heartbeat of the run before, zero without one
+	hasBefore bool      // it was looked for
+	leapt     bool      // the clock of the start was long after it
+
 	usual, other heldOffset
 	seen         time.Duration // when the clock was read last, since the service began
 	ahead        bool          // heartbeats were written that are ahead of the usual clock
@@ -88,15 +96,35 @@ const (
 	// clockPatience is how long a clock may be behind, or elsewhere until that may be usual. It is the default of
 	// --access-max-age.
 	clockPatience = 10 * time.Minute
+	// startPatience is how long after the last heartbeat of the run before a machine may start.
+	startPatience = time.Hour
 	// clockTrust is for how long the clock of the service's start counts as having been there before.
 	clockTrust = time.Minute
 )
+
+// read reads the last heartbeat of the run before, once.
+func (c *beatClock) read(ctx context.Context, db *sql.DB) error {
+	if c.hasBefore {
+		return nil
+	}
+	var beat int64
+	err := db.QueryRowContext(ctx, `SELECT beat FROM heartbeat WHERE id = 1`).Scan(&beat)
+	switch {
+	case err == nil:
+		c.before = time.UnixMilli(beat)
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	c.hasBefore = true
+	return nil
+}
 
 // mayGoBack takes the clock's time, and the time since the service began, which no clock changes.
 func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
 	millis := at.UnixMilli() - since.Milliseconds()
 	if c.usual.held == 0 {
 		c.usual = heldOffset{millis, clockTrust}
+		c.leapt = !c.before.IsZero() && at.Sub(c.before) >= startPatience
 	}
 	switch passed := since - c.seen; {
 	case c.usual.near(millis):
@@ -113,8 +141,14 @@ func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
 	if c.other.held > max(c.usual.held, clockPatience) {
 		c.usual, c.other, c.ahead = c.other, c.usual, false
 	}
-	c.back = c.back || c.behind > 0 && since-c.behind > clockPatience
+	c.back = c.back || c.behind > 0 && (since-c.behind > clockPatience || c.goesOn(at, since))
 	return c.back
+}
+
+// goesOn reports whether the clock is where that of the run before would be.
+func (c *beatClock) goesOn(at time.Time, since time.Duration) bool {
+	passed := at.Sub(c.before)
+	return c.leapt && passed >= since && passed < since+startPatience
 }
 
 // wrote notes the heartbeat that the database has now.
@@ -128,7 +162,7 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	case c.behind == 0:
 		c.behind = max(since, 1)
 		log.Warn("the clock is behind the heartbeats that were written: it was ahead before, or is wrong now. Set it right; they are taken back in a while",
-			"behind", by.Round(time.Second), "while", clockPatience)
+			"behind", by.Round(time.Second).String(), "while", clockPatience.String())
 	}
 }
 

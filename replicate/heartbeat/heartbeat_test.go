@@ -129,6 +129,47 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 	}
 }
 
+// TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore: heartbeats go back as soon as the clock is set right. One
+// that was off for long, and is set back then, is not.
+func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
+	const minute, month = time.Minute, 30 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		off, ahead, back time.Duration // since the heartbeat before; at the start; after a minute
+		goesBack         bool
+	}{
+		"a month ahead":                    {minute, month, 0, true},
+		"a month ahead, set nearly right":  {minute, month, -minute / 2, true},
+		"right, and then set back":         {30 * minute, 0, -20 * minute, false},
+		"off for a month, and set back":    {month, 0, -10 * 24 * time.Hour, false},
+		"a month ahead, set too far back":  {minute, month, -time.Hour, false},
+		"a month ahead, not set right yet": {minute, month, month - time.Hour, false},
+		"ahead, and off for long":          {5 * time.Hour, month, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+			require.NoError(t, err)
+			defer db.Close()
+			var clock beatClock
+			require.ErrorContains(t, clock.read(t.Context(), db), "no such table")
+			require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+			start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+			_, err = db.Exec(putHeartbeat, start.Add(-c.off).UnixMilli(), false)
+			require.NoError(t, err)
+			beat := func(since, off time.Duration) time.Duration {
+				require.NoError(t, clock.read(t.Context(), db))
+				at := start.Add(since + off)
+				var beat int64
+				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat))
+				clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
+				return time.UnixMilli(beat).Sub(at)
+			}
+			require.Zero(t, beat(0, c.ahead))
+			beat(minute, c.back)
+			require.Equal(t, c.goesBack, beat(minute+time.Second, c.back) == 0)
+		})
+	}
+}
+
 // TestAClockThatIsBehindIsToldOnce, and when its heartbeats go back.
 func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
 	log := new(testkit.Log)
