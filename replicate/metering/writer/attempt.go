@@ -97,7 +97,9 @@ func exchange[T any](ctx context.Context, c *Client, act, method, path, key stri
 		err = readProblem(content)
 		sent = errors.Is(err, ErrUnavailable) || errors.Is(err, ErrStranger) && status >= 502
 	case err == nil:
-		err = json.Unmarshal(content, &answer)
+		if err = json.Unmarshal(content, &answer); err != nil { // such as a network's sign-in page
+			err = fmt.Errorf("%w: %w", ErrStranger, err)
+		}
 	}
 	switch {
 	case err == nil:
@@ -134,6 +136,9 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 		return 0, nil, wrote.Load(), err
 	}
 	defer response.Body.Close()
+	if response.StatusCode < 300 && response.Header.Get(RequestIDHeader) == "" { // another service's success is none
+		return response.StatusCode, nil, true, ErrStranger
+	}
 	content, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	return response.StatusCode, content, true, err
 }

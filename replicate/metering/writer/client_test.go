@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -101,4 +102,21 @@ func TestACallerInTheProcessLeavesWhenItsTimeIsOver(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(began))
 		time.Sleep(time.Hour)
 	})
+}
+
+// TestTheSuccessOfAnotherServiceIsNone: what says yes to everything has added no credits.
+func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
+	for _, content := range []string{"<html>Please sign in</html>", "{}", ""} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) }))
+		client := NewClient(server.URL, "token", nil)
+		_, err := client.ChangeCredits(t.Context(), 1, CreditChange{Amount: 5})
+		require.ErrorIs(t, err, ErrStranger, content)
+		require.ErrorIs(t, err, ErrUncertain, "it may have passed the call on")
+		_, err = client.Accounts(t.Context())
+		require.ErrorIs(t, err, ErrStranger, content)
+		server.Close()
+	}
+	s := scripted{answers(http.StatusOK, "<html>")}
+	_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).Health(t.Context())
+	require.ErrorIs(t, err, ErrStranger, "a service that numbers its answers, too")
 }

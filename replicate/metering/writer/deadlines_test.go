@@ -103,7 +103,8 @@ func lost(r *http.Request) (*http.Response, error) {
 
 func answers(status int, body string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		header := http.Header{RequestIDHeader: {"R"}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	}
 }
 
