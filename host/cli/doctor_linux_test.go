@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -235,6 +236,27 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 		"primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
 		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	late.says(doctor.Wrong, "certificate", "it ends at", "renew it")
+}
+
+// TestDoctorLooksBehindTheGateOfAPrimary, which answers for a database that hangs or is not there, and accepts
+// connections.
+func TestDoctorLooksBehindTheGateOfAPrimary(t *testing.T) {
+	s := startStage(t, "access")
+	replica := func() *diagnosed {
+		return diagnose(t, time.Now, "replica", "--timeout", "2s", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
+			"--jwt-key", s.replicaKey, "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
+	}
+	replica().says(doctor.OK, "primary", "each side trusts the other", "")
+	noted, err := os.ReadFile(filepath.Join(s.primary.Dir, "regedge.lock"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.Fields(string(noted))[0])
+	require.NoError(t, err)
+	require.Greater(t, pid, 1)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	replica().says(doctor.Wrong, "primary", "accepts connections and does not answer", "it hangs")
+	require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+	replica().says(doctor.OK, "primary", "each side trusts the other", "")
 }
 
 func TestDoctorFindsADiskThatIsNearlyFull(t *testing.T) {

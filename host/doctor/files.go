@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -86,11 +87,16 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 		_ = conn.SetDeadline(time.Now().Add(e.Timeout))
 		_, err = conn.Read(make([]byte, 1)) // the server's first frame, or why it refuses this certificate
 	}
+	if err == nil { // of the gate; what is behind it?
+		err = greet(ctx, address, dialer.Config)
+	}
 	var alert tls.AlertError
 	var authority x509.UnknownAuthorityError
 	switch {
 	case err == nil:
 		e.OK(what, "%s answers, and each side trusts the other", address)
+	case errors.Is(err, errBehind):
+		e.Wrong(what, "look there at the log of regedge primary: has sqld just started, or does it not run?", "%s answers, and the database behind it does not", address)
 	case errors.As(err, &authority):
 		e.Wrong(what, "is it the right primary? Copy ca.crt of its trust directory here, with a certificate made there (regedge trust machine)", "the certificate at %s is of another authority than %s", address, authorityFile)
 	case errors.As(err, &alert) || strings.Contains(err.Error(), "remote error: tls"):
@@ -98,6 +104,33 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 	default:
 		e.silent(what, address, err)
 	}
+}
+
+// errBehind means that a primary's gate does not reach its sqld.
+var errBehind = errors.New("the primary does not answer")
+
+// greet makes a replica's first call of a primary. Any answer but that of the gate in its name shows that it is there.
+func greet(ctx context.Context, address string, config *tls.Config) error {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	transport := &http.Transport{TLSClientConfig: config, Protocols: protocols, DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	const nothing = "\x00\x00\x00\x00\x00" // an empty message of gRPC
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+"/wal_log.ReplicationLog/Hello", strings.NewReader(nothing))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/grpc")
+	request.Header.Set("TE", "trailers")
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	const unavailable = "14"
+	if answer.Header.Get("Grpc-Status") == unavailable {
+		err = errBehind
+	}
+	return errors.Join(err, answer.Body.Close())
 }
 
 // The shares of a disk, or of its files, that should be free. A large disk is not full while it has
