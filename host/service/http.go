@@ -48,7 +48,7 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 		err := web.Shutdown(drain)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			log.Warn("requests were cut off at the end", "server", name, "after", drainTimeout)
+			log.Warn("requests were cut off at the end", "server", name, "after", drainTimeout.String())
 			err = web.Close()
 		case err != nil:
 			err = errors.Join(err, web.Close())
