@@ -306,6 +306,8 @@ func TestAWriterThatHangsIsExplained(t *testing.T) {
 	require.Contains(t, hint.Of(o.explain(late)), "curl http://127.0.0.1:8081/readyz")
 	late.Err = &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
 	require.Contains(t, hint.Of(o.explain(late)), "no machine answers there")
+	late.Err = io.EOF
+	require.Contains(t, hint.Of(o.explain(late)), "is it another service")
 }
 
 // TestAFileSteersNoTerminal, neither by its header in an error nor by a value in the report.

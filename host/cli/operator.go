@@ -51,6 +51,7 @@ func (o *operator) explain(err error) error {
 	var refused *os.SyscallError
 	var late net.Error
 	var dialed *net.OpError
+	var asked *url.Error
 	var stranger x509.UnknownAuthorityError
 	var otherName x509.HostnameError
 	switch {
@@ -78,6 +79,8 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "%s takes connections and does not answer: does the writer hang, or its ledger's disk or server? On its machine: regedge doctor, and curl %s/readyz", o.Writer, strings.TrimSuffix(o.Writer, "/"))
 	case errors.As(err, &refused):
 		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
+	case errors.As(err, &asked):
+		return hint.With(err, "what listens at %s does not answer as a writer does: is it another service, or should the address begin with https://? Set --writer or REGEDGE_WRITER", o.Writer)
 	}
 	return err
 }
