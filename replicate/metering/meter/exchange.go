@@ -31,12 +31,23 @@ func (m *Meter) Exchange(ctx context.Context) error {
 	return err
 }
 
+// Beside a writer whose disk is full, exchanges that change nothing succeed between others that fail: at most lostLines
+// lines tell of it in lostSpan.
+const (
+	lostLines = 4
+	lostSpan  = time.Minute
+)
+
 // writerLost records that an exchange failed and wakes the requests that wait for the writer. Until one
 // succeeds, each cause is logged once.
 func (m *Meter) writerLost(err error) {
 	m.unreachable.Store(true)
-	if cause := lostBy(err); !slices.Contains(m.lostBy, cause) {
+	if time.Since(m.lostSince) >= lostSpan {
+		m.lostSince, m.lostTold = time.Now(), 0
+	}
+	if cause := lostBy(err); !slices.Contains(m.lostBy, cause) && m.lostTold < lostLines {
 		m.lostBy = append(m.lostBy, cause)
+		m.lostTold++
 		m.config.Logger.Warn(cause+": serving on leases", "error", err)
 	}
 	m.mu.Lock()

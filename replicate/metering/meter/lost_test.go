@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,29 @@ func TestAWriterThatIsLostAgainIsLoggedAgain(t *testing.T) {
 		require.NoError(t, m.Exchange(t.Context()))
 		require.Equal(t, outages, strings.Count(log.String(), "does not answer"))
 	}
+}
+
+// TestAWriterThatIsLostAgainAndAgainFillsNoLog, as one whose disk is full. A later outage is logged again.
+func TestAWriterThatIsLostAgainAndAgainFillsNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log testkit.Log
+		b := newBooks(t, 10)
+		m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: b, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		defer m.Close()
+		lines := func() int { return strings.Count(log.String(), "does not answer") }
+		for range 20 {
+			b.before = func(context.Context, syncproto.Message) error { return errors.New("connection refused") }
+			require.Error(t, m.Exchange(t.Context()))
+			b.before = nil
+			require.NoError(t, m.Exchange(t.Context()))
+		}
+		require.Equal(t, 4, lines())
+		time.Sleep(time.Minute)
+		b.before = func(context.Context, syncproto.Message) error { return errors.New("connection refused") }
+		require.Error(t, m.Exchange(t.Context()))
+		require.Equal(t, 5, lines())
+	})
 }
 
 // TestAnErrorOfTheWriterIsNoSilence: it was reached, and its words say more than "does not answer".

@@ -37,6 +37,8 @@ type Meter struct {
 	recovered   journal.Replayed // what Open found; valid once opened is closed
 	replaced    int64            // segments of which the log says so
 	lostBy      []string         // why exchanges failed since the last good one, as the log says
+	lostSince   time.Time        // since when lostTold counts
+	lostTold    int              // lines of the log that said so
 	opened      chan struct{}    // closed once the journal is open
 	// waiting is the span of a traced request that began to wait since the last sync, nil for none.
 	waiting atomic.Pointer[trace.SpanContext]

@@ -265,7 +265,11 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 		w.ledger = nil
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	w.config.Logger.Error("the ledger can't be written", "error", err)
+	if schema.Refused(err) {
+		w.config.Logger.Error("the ledger can't be written", "error", err)
+	} else {
+		w.unbooked.note(func(count int) { w.config.Logger.Error("the ledger can't be written", "failed", count, "error", err) })
+	}
 	old := w.ledger
 	//mutant:failed-commit-answered
 	w.reload(ctx)
@@ -280,6 +284,7 @@ func (w *Writer) noteWrite(err error) {
 	switch {
 	case err == nil:
 		w.unwritten.Store(0)
+		w.unbooked.end(func(count int) { w.config.Logger.Info("the ledger is written again", "failed", count) })
 	case !errors.Is(err, ledger.ErrFenced) && !schema.Refused(err):
 		w.unwritten.Add(1)
 	}

@@ -1,39 +1,41 @@
 package writer
 
 import (
-	"log/slog"
 	"sync"
 	"time"
 )
 
-// refusalsPause is the shortest time between two lines about messages that are refused since the ledger can't be
-// reached.
-const refusalsPause = time.Minute
+const (
+	// refusalsPause is the shortest time between two lines about one kind of failure.
+	refusalsPause = time.Minute
+	// refusalsOver is how long ago the last one has to be until they count as over: on a full disk some calls succeed.
+	refusalsOver = 10 * time.Second
+)
 
-// refusals tells of such messages once, and then now and then how many there were.
+// refusals tells of failures that come many times a second once, and then now and then how many there were.
 type refusals struct {
-	mu     sync.Mutex
-	count  int // since the ledger was reached
-	logged time.Time
+	mu           sync.Mutex
+	count        int // since they began
+	last, logged time.Time
 }
 
-// note counts a message that was refused with err.
-func (r *refusals) note(log *slog.Logger, err error) {
+// note counts a failure, and calls tell when it is to be logged.
+func (r *refusals) note(tell func(count int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.count++
-	if now := time.Now(); r.count == 1 || now.Sub(r.logged) >= refusalsPause {
-		r.logged = now
-		log.Error("messages of edges are refused: they serve on their leases", "refused", r.count, "error", err)
+	r.count, r.last = r.count+1, time.Now()
+	if r.count == 1 || r.last.Sub(r.logged) >= refusalsPause {
+		r.logged = r.last
+		tell(r.count)
 	}
 }
 
-// end notes that a message was taken.
-func (r *refusals) end(log *slog.Logger) {
+// end notes a success, and calls tell when they are over.
+func (r *refusals) end(tell func(count int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.count > 0 {
-		log.Info("messages of edges are taken again", "refused", r.count)
+	if r.count > 0 && time.Since(r.last) >= refusalsOver {
+		tell(r.count)
+		r.count = 0
 	}
-	r.count = 0
 }

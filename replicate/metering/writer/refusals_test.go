@@ -2,10 +2,12 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,9 +37,13 @@ func TestRefusedMessagesAreToldOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "messages of edges are refused"), log.String())
 	require.NotContains(t, log.String(), "request failed")
 
-	w.refusals.mu.Lock()
-	w.refusals.logged = w.refusals.logged.Add(-refusalsPause)
-	w.refusals.mu.Unlock()
+	pass := func(d time.Duration) {
+		r := &w.refusals
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.last, r.logged = r.last.Add(-d), r.logged.Add(-d)
+	}
+	pass(refusalsPause)
 	require.Equal(t, http.StatusServiceUnavailable, hello(30))
 	require.Contains(t, log.String(), "refused=21")
 	_, err = clientOf(w, firstOperator).AddAccount(ctx, "made-up", "", "starter")
@@ -46,5 +52,29 @@ func TestRefusedMessagesAreToldOnce(t *testing.T) {
 
 	w.away.Store(false)
 	require.Equal(t, http.StatusOK, hello(31))
+	require.NotContains(t, log.String(), "taken again", "some succeed among others that fail")
+	pass(refusalsOver)
+	require.Equal(t, http.StatusOK, hello(32))
 	require.Contains(t, log.String(), `"messages of edges are taken again" refused=21`)
+}
+
+// TestCommitsThatFailAreToldOnce, and when they succeed again; what is refused for its content is told each time.
+func TestCommitsThatFailAreToldOnce(t *testing.T) {
+	w, _ := openUnrun(t)
+	log := new(testkit.Log)
+	w.config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	lines := func() int { return strings.Count(log.String(), "the ledger can't be written") }
+	for range 20 {
+		require.ErrorIs(t, w.outcome(t.Context(), errors.New("disk I/O error")), ErrUnavailable)
+		require.NoError(t, w.outcome(t.Context(), nil))
+	}
+	require.Equal(t, 1, lines(), log.String())
+	w.unbooked.last = w.unbooked.last.Add(-refusalsOver)
+	require.NoError(t, w.outcome(t.Context(), nil))
+	require.Contains(t, log.String(), `"the ledger is written again" failed=20`)
+	for range 2 {
+		_, refused := w.config.Ledger.Exec(`INSERT INTO writer SELECT * FROM writer`)
+		require.ErrorIs(t, w.outcome(t.Context(), refused), ErrUnavailable)
+	}
+	require.Equal(t, 3, lines(), log.String())
 }

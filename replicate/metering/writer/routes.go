@@ -194,7 +194,9 @@ func (w *Writer) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		switch {
 		case r.Context().Err() != nil:
 		case r.URL.Path == SyncPath && errors.Is(row.err, ErrUnavailable): // every edge asks about twice a second
-			w.refusals.note(w.config.Logger, err)
+			w.refusals.note(func(count int) {
+				w.config.Logger.Error("messages of edges are refused: they serve on their leases", "refused", count, "error", err)
+			})
 		default:
 			w.config.Logger.Error("request failed", "method", r.Method, "route", r.Pattern, "request", id, "error", err)
 		}

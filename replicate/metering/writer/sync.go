@@ -57,7 +57,7 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		w.fail(rw, r, err)
 		return
 	}
-	w.refusals.end(w.config.Logger)
+	w.refusals.end(func(count int) { w.config.Logger.Info("messages of edges are taken again", "refused", count) })
 	reply.Answers = message.Number
 	rw.Header().Set("Content-Type", "application/octet-stream")
 	rw.Write(reply.Encode())

@@ -78,7 +78,8 @@ type Writer struct {
 	requests  requestLog
 	projector *projector
 	offenders *offenders
-	refusals  refusals
+	refusals  refusals // of edges' messages
+	unbooked  refusals // commits that failed, and not for what they wrote
 	gate      *ownerGate
 
 	generation uint64
