@@ -10,15 +10,16 @@ import (
 
 // Groups reads the sorted records of a table in a goroutine of its own and sends them on in
 // batches. All records of one key are in one batch.
-type grouping struct {
+type Groups struct {
 	Batches chan []record.Entry
 	quit    chan struct{}
 	wait    sync.WaitGroup
 	failure error // valid after wait
 }
 
-func ReadGroups(t *record.Table, rows *extsort.Rows) *grouping {
-	g := &grouping{Batches: make(chan []record.Entry, 1), quit: make(chan struct{})}
+// ReadGroups begins to read rows. Batches is closed at their end, or after an error, which Err returns.
+func ReadGroups(t *record.Table, rows *extsort.Rows) *Groups {
+	g := &Groups{Batches: make(chan []record.Entry, 1), quit: make(chan struct{})}
 	g.wait.Go(func() {
 		defer close(g.Batches)
 		g.failure = g.read(t, rows)
@@ -27,18 +28,18 @@ func ReadGroups(t *record.Table, rows *extsort.Rows) *grouping {
 }
 
 // Stop ends the goroutine, if it still runs.
-func (g *grouping) Stop() {
+func (g *Groups) Stop() {
 	close(g.quit)
 	g.wait.Wait()
 }
 
 // Err returns the error that ended the batches, once they have ended.
-func (g *grouping) Err() error {
+func (g *Groups) Err() error {
 	g.wait.Wait()
 	return g.failure
 }
 
-func (g *grouping) read(t *record.Table, rows *extsort.Rows) error {
+func (g *Groups) read(t *record.Table, rows *extsort.Rows) error {
 	var last []byte
 	batch := make([]record.Entry, 0, record.BatchRecords)
 	for rows.Next() {
@@ -71,7 +72,7 @@ func SameKey(records []record.Entry) int {
 }
 
 // send reports false after Stop.
-func (g *grouping) send(batch []record.Entry) bool {
+func (g *Groups) send(batch []record.Entry) bool {
 	select {
 	case g.Batches <- batch:
 		return true

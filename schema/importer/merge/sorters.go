@@ -28,6 +28,7 @@ func NewSorters(registry string) *Sorters {
 	return &Sorters{folder: filepath.Dir(registry), sorters: map[*record.Table]*extsort.Sorter{}}
 }
 
+// Add adds a record to the sorter of its table.
 func (g *Sorters) Add(p *record.Entry) error {
 	sorter := g.sorters[p.Table]
 	if sorter == nil {
@@ -59,6 +60,7 @@ func (g *Sorters) Take(t *record.Table) *extsort.Sorter {
 	return sorter
 }
 
+// Close removes the temporary files of the sorters that were not taken.
 func (g *Sorters) Close() error {
 	var errs []error
 	for _, sorter := range g.sorters {

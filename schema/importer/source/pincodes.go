@@ -30,6 +30,7 @@ type officesOf struct {
 	Pincode string
 }
 
+// NewOffices counts no post offices yet.
 func NewOffices() *Offices {
 	return &Offices{map[officeKey]*officeCount{}, map[officesOf]int64{}}
 }

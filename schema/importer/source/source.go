@@ -123,6 +123,7 @@ func (r oldLineEnds) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close closes the file. It may be called again, and the file opened again.
 func (s *File) Close() {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		s.closers[i]()
