@@ -29,21 +29,26 @@ type Journal struct {
 	// syncing is held while a segment is synced or replaced.
 	syncing Lock
 
-	writing Lock   // guards the fields down to damaged
+	writing Lock   // guards pending, spare and current
 	pending *Group // guarded by the owner's lock as well
 	spare   []byte // the buffer of the group written last, for the next one
+	current
+
+	replaced atomic.Int64 // segments of which somebody else deleted or cut the file
+
+	archive reportArchive // has a lock of its own
+}
+
+// current is the segment that is written to.
+type current struct {
 	file    File
-	number  uint64   // of the segment
-	size    int64    // of the segment's whole frames
+	number  uint64
+	size    int64    // of its whole frames
 	marked  int64    // how many of them the segment itself says are durable
 	unclean bool     // part of a failed write may follow them
 	stuck   error    // nothing is written until Rotate: a sync failed, or the segment is damaged
 	unsaved bool     // something was written since the last sync
 	damaged []string // files that are set aside once a new segment has begun
-
-	replaced atomic.Int64 // segments of which somebody else deleted or cut the file
-
-	archive reportArchive // has a lock of its own
 }
 
 // Write writes the group unless another caller did. When it returns nil, the group's records

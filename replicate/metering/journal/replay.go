@@ -34,7 +34,7 @@ var ErrNotOpen = errors.New("the journal is not open")
 // New makes a journal that is not open.
 func New(owner Owner) *Journal {
 	return &Journal{
-		owner: owner, pending: &Group{}, stuck: ErrNotOpen,
+		owner: owner, pending: &Group{}, current: current{stuck: ErrNotOpen},
 		syncing: NewLock(RankSync), writing: NewLock(RankWrite), archive: reportArchive{mu: NewLock(RankArchive), suspect: map[int32]bool{}},
 	}
 }
@@ -56,8 +56,7 @@ func (j *Journal) Open(dir Dir, ids, replay func(record []byte) error, ready fun
 	j.archive.mu.Lock()
 	j.archive.dir = dir
 	j.archive.mu.Unlock()
-	j.dir, j.file, j.number, j.size, j.marked = dir, opened.file, opened.number, opened.size, opened.marked
-	j.stuck, j.unsaved, j.unclean, j.damaged = opened.stuck, opened.unsaved, opened.unclean, opened.damaged
+	j.dir, j.current = dir, opened.current
 	j.pending = &Group{}
 	ready(&found)
 	return found, nil
