@@ -224,8 +224,11 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 
 			eventually(t, func() bool { return e.Ready() == nil }, "the disk is tried no more")
 			require.NoError(t, e.Flush())
-			state := t.TempDir() // as a kill leaves it
-			require.NoError(t, os.CopyFS(state, os.DirFS(e.state)))
+			var state string // as a kill leaves it
+			eventually(t, func() bool {
+				state = t.TempDir()
+				return os.CopyFS(state, os.DirFS(e.state)) == nil
+			}, "the last look at the disk, in a file that is removed, is over")
 			e.stop()
 			c.files, e.state = nil, state
 			found, err := meter.Open(meter.Config{State: state})
