@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -366,4 +367,58 @@ func TestProgressEndsWithAllBytes(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, last.Total, last.Bytes, 1, "two halves, rounded")
 	require.Positive(t, last.Total)
+}
+
+// TestADINOfZerosIsNone: it fills the column where there is none, and would make several persons one.
+func TestADINOfZerosIsNone(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", "din,name,disqualified\n0,A ONE,no\n00000000,B TWO,no\n00000012,C THREE,no\n")
+	require.Equal(t, map[string]int64{"invalid DIN": 2}, f.Rejected)
+	require.Equal(t, []string{"00000012"}, w.rows("SELECT din FROM director"))
+	w.text("2025-05-05", "llpin,din,name,joined_on\nABD-0345,0,A ONE,2020-01-01\nABD-0345,00000000,B TWO,2020-01-01\n")
+	require.Equal(t, []string{"-|A ONE", "-|B TWO"}, w.rows("SELECT din, name FROM partner ORDER BY name"))
+}
+
+func TestAFillerIsNoName(t *testing.T) {
+	w := newFixture(t)
+	text := "CIN,CompanyName,CompanyStatus\n"
+	for i, name := range []string{"NA", "N/A", "-", ".", "NULL", "None", "NIL PRIVATE LIMITED"} {
+		text += fmt.Sprintf("U00001GA2020PTC00000%d,%s,Active\n", i, name)
+	}
+	require.Equal(t, map[string]int64{"no name": 6}, w.text("2025-05-05", text).Rejected)
+	require.Equal(t, []string{"NIL PRIVATE LIMITED"}, w.rows("SELECT company_name FROM company"))
+}
+
+// TestALackingColumnIsTold: a publisher named it otherwise, and nothing is read of it.
+func TestALackingColumnIsTold(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", strings.NewReplacer("Registered_Office_Address", "Office", "PaidupCapital", "Capital (Rs)").Replace(headerA+rowA))
+	require.EqualValues(t, 1, f.New)
+	require.Equal(t, "paidupcap or paidupcapital, registeredofficeaddress; it has the columns, which are not read, "+
+		"Capital (Rs), Office, CompanyIndian/Foreign Company, nic_code", f.Lacking)
+	var table strings.Builder
+	require.NoError(t, (&Report{Files: []FileReport{f}}).WriteTable(&table))
+	require.Contains(t, table.String(), " lacks paidupcap or")
+	require.Empty(t, w.text("2025-05-05", headerA+rowA).Lacking)
+}
+
+func TestARowCutOffAtTheEndIsTold(t *testing.T) {
+	w := newFixture(t)
+	require.Equal(t, map[string]int64{"row cut off": 1}, w.text("2025-05-05", headerA+rowA+rowA[:60]).Rejected)
+	require.Equal(t, map[string]int64{"wrong number of fields": 1}, w.text("2025-05-05", headerA+rowA+rowA[:60]+"\n").Rejected)
+}
+
+// TestFilesAppendedToEachOther have a mark and a header in the middle, perhaps in other capitals.
+func TestFilesAppendedToEachOther(t *testing.T) {
+	w := newFixture(t)
+	other := strings.Replace(rowA, "900001", "900002", 1)
+	f := w.text("2025-05-05", "\uFEFF"+headerA+rowA+"\uFEFF"+strings.ToUpper(headerA)+"\uFEFF"+other)
+	require.EqualValues(t, 2, f.New)
+	require.Equal(t, map[string]int64{"repeated header": 1}, f.LeftOut)
+}
+
+func TestAWebPageIsRefused(t *testing.T) {
+	w := newFixture(t)
+	_, err := Run(context.Background(), w.config("2025-05-05", w.file("\n<html><body>Request rejected, CIN\n</body></html>")))
+	require.ErrorContains(t, err, "is a web page or XML")
 }

@@ -163,7 +163,9 @@ func (r *run) inspect() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		r.tally.files = append(r.tally.files, newFileReport(s.Name, s.Format.Name))
+		report := newFileReport(s.Name, s.Format.Name)
+		report.Lacking = s.Lacking
+		r.tally.files = append(r.tally.files, report)
 		r.tally.present.Total += s.Size
 	}
 	r.tally.positions = make([]int64, len(r.sources))

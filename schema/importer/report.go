@@ -29,6 +29,9 @@ type Report struct {
 type FileReport struct {
 	Name   string `json:"name"`
 	Format string `json:"format,omitempty"`
+	// Lacking has the usual columns of the format that the file has not, and its columns that are not read. What
+	// they would hold stays as it was.
+	Lacking string `json:"lacking,omitempty"`
 
 	Read      int64 `json:"read"` // = New + Changed + Unchanged + all Rejected + all LeftOut
 	New       int64 `json:"new"`
@@ -103,6 +106,11 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for i := range r.Files {
+		if f := &r.Files[i]; f.Lacking != "" {
+			fmt.Fprintf(w, "%s lacks %s\n", f.Name, f.Lacking)
+		}
+	}
 	writeReasons(w, "rejected", total.Rejected)
 	for _, reason := range slices.Sorted(maps.Keys(total.First)) {
 		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], advice[reason])
@@ -121,6 +129,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 // as a file of their own, with the header.
 var advice = map[string]string{
 	"unknown status":           "; docs/contract.md, \"Statuses\", lists those that are known",
+	"row cut off":              "; was the file fetched whole? Fetch it again",
 	"wrong number of fields":   "; is there a separator in a value without quotes?",
 	"quote never closed":       "; is there a quote too many at the beginning of a value, or a column missing?",
 	"CIN of a made-up company": "; the state code ZZ means a company of the sandbox, no state has it",

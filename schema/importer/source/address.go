@@ -68,8 +68,10 @@ func parseAddress(s string) address {
 		s = mendSigns(s)
 	}
 	s = strings.TrimSpace(s)
-	if body, ok := cutSuffixFold(s, "-india"); ok {
-		return parseCurrentAddress(body)
+	if body, ok := cutSuffixFold(s, "india"); ok {
+		if body, ok = strings.CutSuffix(strings.TrimRight(body, " "), "-"); ok {
+			return parseCurrentAddress(body)
+		}
 	}
 	if a, ok := parseOlderAddress(s); ok {
 		return a
@@ -82,7 +84,7 @@ func parseAddress(s string) address {
 func parseCurrentAddress(s string) address {
 	var a address
 	parts := strings.Split(s, ",")
-	a.pincode = parsePincode(parts[len(parts)-1])
+	a.pincode = parsePincode(joinHalves(strings.TrimSpace(parts[len(parts)-1])))
 	parts = parts[:len(parts)-1]
 	if n := len(parts); n > 0 {
 		if name, ok := states[squash(parts[n-1])]; ok {

@@ -23,6 +23,8 @@ func TestAddresses(t *testing.T) {
 		{"BARDEZ HOUSE,GOA.,Goa,000000-India", "BARDEZ HOUSE", "", "Goa", ""},
 		{"BARDEZ HOUSE,PANAJI 403 001,Goa,000000-India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
 		{"BARDEZ HOUSE,PANAJI - 403-001.,Goa,000000-India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
+		{"BARDEZ HOUSE,PANAJI,Goa,403 001 - INDIA", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
+		{"VILL. AMB,AMB,Himanchal Pradesh,177203 -India", "VILL. AMB", "AMB", "Himachal Pradesh", "177203"},
 		{"BARDEZ HOUSE,PANAJI-403001.,Goa,000000-India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
 		{"BARDEZ HOUSE,SECTOR 1403 001,Goa,000000-India", "BARDEZ HOUSE", "SECTOR 1403 001", "Goa", ""},
 		{"VILL. AMB,H P,Himachal Pradesh,000000-India", "VILL. AMB", "", "Himachal Pradesh", ""},

@@ -151,8 +151,8 @@ func (r *reading) refuse(reason, detail string) {
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
 	switch {
-	case v.Kind == record.Null:
-		r.refuse(record.NoName, "")
+	case v.Kind == record.Null || isNone(s):
+		r.refuse(record.NoName, v.Text)
 	case utf8.RuneCountInString(v.Text) > maxName:
 		r.refuse("name too long", "")
 	}

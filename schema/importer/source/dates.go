@@ -27,38 +27,66 @@ type dateReader struct {
 	order *dateOrder
 }
 
-// dateOrder counts the dates with slashes that can only be read in one order. A nil one counts nothing.
-type dateOrder struct {
-	monthFirst, dayFirst, either int
-	example                      string // of the day first
+// dateOrder counts by which dates of a file month and day are told apart: those with slashes, which are read with the
+// month first, and the others, which are read with the day first. A nil one counts nothing.
+type dateOrder struct{ slashes, others orderCount }
+
+// orderCount counts dates that are right as they are read, dates that are only right with month and day swapped, and
+// dates that can be read in either order.
+type orderCount struct {
+	asRead, swapped, either int
+	example                 string // of swapped
 }
 
-func (o *dateOrder) note(s string, month, day string) {
-	first, second := smallNumber(month), smallNumber(day)
+// note counts a date whose year has four digits or comes last. yearText is its year as written.
+func (d dateReader) note(s, sign, yearText, monthText, dayText string) {
+	month, day := smallNumber(monthText), smallNumber(dayText)
+	if d.order == nil || month < 1 || day < 1 || month > 31 || day > 31 {
+		return
+	}
+	count := &d.order.others
+	if sign == "/" {
+		count = &d.order.slashes
+	}
+	swapped := month > 12 && day <= 12
 	switch {
-	case o == nil || first < 1 || second < 1 || first > 31 || second > 31:
-	case first <= 12 && second > 12:
-		o.monthFirst++
-	case first > 12 && second <= 12:
-		o.dayFirst++
-		o.example = s
-	case first <= 12 && first != second:
-		o.either++
+	case month <= 12 && day > 12:
+		count.asRead++
+	case month <= 12 && month != day:
+		count.either++
+		swapped = d.isToCome(yearText, month, day) && !d.isToCome(yearText, day, month)
+	}
+	if swapped {
+		count.swapped++
+		count.example = s
 	}
 }
 
-// check fails for a file whose dates with slashes have the day first wherever that can be told, and that has others: most of
-// these would be wrong.
-func (o *dateOrder) check() error {
-	if o.dayFirst == 0 || o.monthFirst > 0 || o.either == 0 {
-		return nil
-	}
-	return fmt.Errorf("its dates with slashes have the day first, as %q, but are read as month/day/year: write them as YYYY-MM-DD or DD-MM-YYYY", o.example)
+// isToCome reports whether a date is after the day of the file.
+func (d dateReader) isToCome(yearText string, month, day int) bool {
+	year, err := strconv.Atoi(yearText)
+	return err == nil && len(yearText) == 4 && formatDate(year, month, day) > d.asOf
 }
+
+// check fails for a file most of whose dates have month and day swapped, as far as that can be told, and that has dates that can
+// be read in either order: most of these would be wrong.
+func (o *dateOrder) check() error {
+	const advice = "write them as YYYY-MM-DD or "
+	switch {
+	case o.slashes.isSwapped():
+		return fmt.Errorf("its dates with slashes have the day first, as %q, but are read as month/day/year: "+advice+"DD-MM-YYYY", o.slashes.example)
+	case o.others.isSwapped():
+		return fmt.Errorf("its dates have the month first, as %q, but are read as day, month, year: "+advice+"MM/DD/YYYY", o.others.example)
+	}
+	return nil
+}
+
+func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either > 0 }
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
-// (a time after it is dropped), DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with
-// slashes M/D/YYYY, as spreadsheets write it, or YYYY/MM/DD. No value is NULL.
+// DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
+// write it, or YYYY/MM/DD. A time after it is dropped. No value is NULL, and neither is one of emptyDates
+// unless the record's identifier has its year.
 //
 // A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
 // the two digits. Otherwise it is the latest year for which the date is not after the file's
@@ -70,6 +98,9 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	}
 	if len(s) > 10 && (s[10] == 'T' || s[10] == ' ') && s[4] == '-' {
 		s = s[:10]
+	}
+	if at := strings.IndexAny(s, " T"); at > 0 && isTime(s[at+1:]) {
+		s = s[:at]
 	}
 	sign := "-"
 	if strings.Contains(s, "/") {
@@ -83,10 +114,22 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 		return record.Value{}, errDate
 	}
 	yearText, month, day := orderParts(sign, first, second, third)
-	if sign == "/" {
-		d.order.note(s, month, day)
+	if sign == "/" || len(first) != 4 {
+		d.note(s, sign, yearText, month, day)
 	}
-	return d.join(yearText, month, day, year)
+	v, err := d.join(yearText, month, day, year)
+	if err == nil && year != 0 && emptyDates[v.Text] && v.Text[:4] != strconv.Itoa(year) {
+		return record.Value{}, nil
+	}
+	return v, err
+}
+
+// emptyDates are what programs write for no date, such as the first days that spreadsheets and clocks know.
+var emptyDates = map[string]bool{"1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
+
+// isTime reports whether s is a time of day, such as 00:00 or 12:00:00 AM.
+func isTime(s string) bool {
+	return strings.Contains(s, ":") && strings.Trim(s, "0123456789:.+ AMPZampz") == ""
 }
 
 // orderParts returns the parts of a date by their order.

@@ -189,9 +189,9 @@ func (d *documents) address(c gjson.Result) address {
 // never read.
 func (d *documents) director(p gjson.Result) error {
 	id := p.Get("DIN").String()
-	din, ok := ident.DIN(id)
+	din, ok := dinOf(id)
 	if !ok {
-		if isNone(id) || !isDigits(strings.TrimSpace(id)) {
+		if hasNoDIN(id) || !isDigits(strings.TrimSpace(id)) {
 			return d.out.leaveOut("person without a DIN")
 		}
 		return d.out.reject(record.Reject{Line: d.line, Reason: badDIN, Detail: cut(id, 20), Raw: notKept})

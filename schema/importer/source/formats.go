@@ -16,7 +16,9 @@ type format struct {
 	// those are never written to the rejects file.
 	personal bool
 	required []field
-	columns  map[string]field // by squashed header
+	// usual columns are not required, but a file hardly lacks them: another publisher named them otherwise.
+	usual   []field
+	columns map[string]field // by squashed header
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
 	take func(s *sheet) (record.Record, error)
@@ -78,6 +80,7 @@ const (
 var companyFormat = &format{
 	Name:     "companies",
 	required: []field{fieldCIN, fieldName, fieldStatus},
+	usual:    []field{fieldDate, fieldAuthorized, fieldPaidUp, fieldAddress},
 	take:     takeCompany,
 	Rank:     RankCompanies,
 	columns: map[string]field{
@@ -104,6 +107,7 @@ var companyFormat = &format{
 var llpListFormat = &format{
 	Name:     "monthly LLP list",
 	required: []field{fieldLLPIN, fieldName, fieldStatus},
+	usual:    []field{fieldDate, fieldAddress},
 	take:     takeListedLLP,
 	Rank:     RankCompanies,
 	columns: map[string]field{
@@ -274,6 +278,28 @@ func (f *format) places(header []string) ([]int, error) {
 		places[meaning] = i
 	}
 	return places, nil
+}
+
+// lacking says which usual columns a header lacks, and which of its columns are not read; "" if it lacks none.
+func (f *format) lacking(header []string, places []int) string {
+	var lacks, others []string
+	for _, usual := range f.usual {
+		if places[usual] < 0 {
+			lacks = append(lacks, f.columnNames(usual))
+		}
+	}
+	if lacks == nil {
+		return ""
+	}
+	for at, name := range header {
+		if strings.TrimSpace(name) != "" && !slices.Contains(places, at) {
+			others = append(others, name)
+		}
+	}
+	if others == nil {
+		return strings.Join(lacks, ", ")
+	}
+	return strings.Join(lacks, ", ") + cut("; it has the columns, which are not read, "+strings.Join(others, ", "), maxHeaderShown)
 }
 
 func (f *format) hasRequired(places []int) bool {

@@ -7,9 +7,21 @@ import (
 	"regedge/schema/importer/record"
 )
 
+// noDIN fills the column in some files where a person has none. Read as a DIN it would make all of these one person.
+const noDIN = "00000000"
+
+// dinOf returns the canonical form of a DIN. It reports false if s is not one.
+func dinOf(s string) (string, bool) {
+	din, ok := ident.DIN(s)
+	return din, ok && din != noDIN
+}
+
+// hasNoDIN reports whether a DIN's column says that there is none.
+func hasNoDIN(s string) bool { return isNone(s) || strings.Trim(s, "0 ") == "" }
+
 // takeDirector reads a row of our CSV of directors.
 func takeDirector(s *sheet) (record.Record, error) {
-	din, ok := ident.DIN(s.get(fieldDIN))
+	din, ok := dinOf(s.get(fieldDIN))
 	if !ok {
 		return record.Record{}, &rejection{badDIN, cut(s.get(fieldDIN), 20)}
 	}
@@ -28,7 +40,7 @@ func takeAppointment(s *sheet) (record.Record, error) {
 	if !ok {
 		return record.Record{}, &rejection{badCIN, cut(s.get(fieldCIN), 40)}
 	}
-	din, ok := ident.DIN(s.get(fieldDIN))
+	din, ok := dinOf(s.get(fieldDIN))
 	if !ok {
 		return record.Record{}, &rejection{badDIN, cut(s.get(fieldDIN), 20)}
 	}
@@ -53,8 +65,8 @@ func takePartner(s *sheet) (record.Record, error) {
 		return record.Record{}, &rejection{badLLPIN, cut(s.get(fieldLLPIN), 20)}
 	}
 	din := ""
-	if id := s.get(fieldDIN); !isNone(id) {
-		if din, ok = ident.DIN(id); !ok {
+	if id := s.get(fieldDIN); !hasNoDIN(id) {
+		if din, ok = dinOf(id); !ok {
 			return record.Record{}, &rejection{badDIN, cut(id, 20)}
 		}
 	}

@@ -37,6 +37,7 @@ type rowReader struct {
 	columns   int      // of the header, 0 until it was read
 	needed    int      // fields of a row at least
 	line      int      // lines taken from in
+	cutOff    bool     // the last line has no end
 	queue     []line   // lines that were read ahead and are read again
 	fields    []string // reused by splitFields
 }
@@ -131,6 +132,8 @@ func (r *rowReader) readLine() (string, error) {
 			return "", err
 		}
 		r.line++
+		r.cutOff = err == io.EOF
+		part = bytes.TrimPrefix(part, utf8Mark) // of another file that was appended
 		if len(part) > maxRowBytes {
 			return string(part[:200]), errRowTooLong
 		}

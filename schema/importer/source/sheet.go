@@ -103,12 +103,15 @@ func (s *sheet) takeRow(r row) error {
 	if !slices.ContainsFunc(s.fields, func(field string) bool { return strings.TrimSpace(field) != "" }) {
 		return &omission{"empty row"}
 	}
+	if !s.fits() && s.rows.cutOff && len(s.fields) < len(s.header) {
+		return &rejection{"row cut off", "the file ends within it"}
+	}
 	if !s.fits() {
 		return &rejection{"wrong number of fields", fmt.Sprintf("%d, the header has %d", len(s.fields), len(s.header))}
 	}
 	rec, err := s.format.take(s)
 	if err != nil {
-		if s.fields[0] == s.header[0] && slices.Equal(s.fields, s.header) {
+		if squash(s.fields[0]) == squash(s.header[0]) && slices.EqualFunc(s.fields, s.header, sameColumn) {
 			return &omission{"repeated header"}
 		}
 		return err
@@ -118,6 +121,9 @@ func (s *sheet) takeRow(r row) error {
 	}
 	return nil
 }
+
+// sameColumn reports whether two names of columns mean the same.
+func sameColumn(a, b string) bool { return squash(a) == squash(b) }
 
 // settle counts a row that did not become a record. Any other error ends the file.
 func (s *sheet) settle(r row, err error) error {

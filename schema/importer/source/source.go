@@ -20,6 +20,7 @@ var (
 	errSpreadsheet = errors.New("is a spreadsheet or a zip archive: export or unpack it, as CSV in UTF-8")
 	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
+	errPage        = errors.New("is a web page or XML, not a list: was the download refused? Fetch it again, as CSV")
 	errZeros       = errors.New("holds zero bytes in its first line: it is no text, or it was damaged: fetch it again")
 	errOnlyHeader  = errors.New("holds a header and no row: was it fetched whole?")
 )
@@ -39,6 +40,7 @@ type File struct {
 	offices  *Offices
 	Size     int64 // bytes as stored, 0 when not known
 	Format   *format
+	Lacking  string // usual columns that its header lacks, and which it has instead
 	consumed atomic.Int64
 	// Once is set by Open for what can be opened only once: standard input, or a pipe.
 	Once bool
@@ -83,6 +85,9 @@ func (s *File) Open(stdin io.Reader, asOf string) error {
 	if bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 {
 		s.text = bufio.NewReader(oldLineEnds{s.text})
 	}
+	if first[0] == '<' {
+		return errPage
+	}
 	if first[0] == '{' || first[0] == '[' {
 		s.Format = documentFormat
 		return nil
@@ -92,6 +97,7 @@ func (s *File) Open(stdin io.Reader, asOf string) error {
 		return err
 	}
 	s.Format = s.sheet.format
+	s.Lacking = s.Format.lacking(toUTF8(s.sheet.header), s.sheet.places)
 	return nil
 }
 

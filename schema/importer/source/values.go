@@ -29,7 +29,7 @@ const maxNone = 16
 
 // isNone reports whether s means "no value".
 func isNone(s string) bool {
-	if len(s) > maxNone {
+	if len(s) > maxNone || strings.HasPrefix(s, "##") { // ### is a number for which a spreadsheet's column was too narrow
 		return false
 	}
 	var b [maxNone]byte
@@ -136,7 +136,7 @@ func squash(s string) string {
 const maxCapital = 1 << 53
 
 // parseCapital reads an amount in rupees and truncates it to whole ones: "100000.00",
-// "1,00,000", "9.9E+9", and with a decimal comma "100000,50". No value is NULL.
+// "1,00,000", "9.9E+9", and with a decimal comma "100000,50". "1.500" could be either. No value is NULL.
 func parseCapital(s string) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
@@ -150,6 +150,9 @@ func parseCapital(s string) (record.Value, error) {
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	if isDigits(whole) && (fraction == "" || isDigits(fraction)) {
+		if len(fraction) == 3 && len(whole) <= 3 && whole != "0" && fraction != "000" {
+			return record.Value{}, errCapital // 1.500 is fifteen hundred where the decimal mark is a comma
+		}
 		n, err := strconv.ParseInt(whole, 10, 64)
 		if err != nil || n > maxCapital {
 			return record.Value{}, errCapital

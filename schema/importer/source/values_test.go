@@ -74,6 +74,77 @@ func TestAFileWithTheDayFirstIsRefused(t *testing.T) {
 	}
 }
 
+// TestAFileWithMonthAndDaySwappedIsRefused, whatever its signs, if that holds for most of its dates.
+func TestAFileWithMonthAndDaySwappedIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		dates   []string
+		example string
+	}{
+		"the month first, with hyphens":      {[]string{"02-01-2020", "12-25-2020"}, "12-25-2020"},
+		"the month first, with dots":         {[]string{"02.01.2020", "12.25.2020"}, "12.25.2020"},
+		"the day first, with slashes mostly": {[]string{"2/1/2020", "25/12/2020", "26/12/2020", "12/25/2020"}, "26/12/2020"},
+		"hyphens, one mistake":               {[]string{"02-01-2020", "12-25-2020", "25-12-2020", "26-12-2020"}, ""},
+		"hyphens, two digits":                {[]string{"02-01-20", "12-25-20"}, "12-25-20"},
+		"the year first":                     {[]string{"2020-02-01", "2020-25-12"}, ""},
+		"to come if swapped too":             {[]string{"2/1/2020", "5/6/2052"}, ""},
+	} {
+		d := dateReader{asOf: "2025-01-01", order: new(dateOrder)}
+		for _, s := range c.dates {
+			_, _ = d.parse(s, 0)
+		}
+		if err := d.order.check(); c.example != "" {
+			require.ErrorContains(t, err, `"`+c.example+`"`, name)
+			require.ErrorContains(t, err, "write them as YYYY-MM-DD", name)
+		} else {
+			require.NoError(t, err, name)
+		}
+	}
+}
+
+// TestADateToComeTellsTheOrder, if it would not be to come with month and day swapped.
+func TestADateToComeTellsTheOrder(t *testing.T) {
+	for date, swapped := range map[string]bool{
+		"3/6/2024": false, "1/2/2025": false, "12/1/2024": false, "10/4/2025": true, "6/5/2025": false, "04-10-2025": true, "10-04-2025": false,
+	} {
+		d := dateReader{asOf: "2025-05-05", order: new(dateOrder)}
+		_, err := d.parse(date, 0)
+		require.NoError(t, err)
+		if err := d.order.check(); swapped {
+			require.ErrorContains(t, err, date)
+		} else {
+			require.NoError(t, err, date)
+		}
+	}
+}
+
+func TestEmptyDatesOfPrograms(t *testing.T) {
+	d := dateReader{asOf: "2025-01-01"}
+	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z"} {
+		got, err := d.parse(in, 2019)
+		require.NoError(t, err, in)
+		require.Equal(t, record.Value{}, got, in)
+	}
+	got, err := d.parse("1970-01-01", 1970)
+	require.NoError(t, err)
+	require.Equal(t, "1970-01-01", got.Text, "the identifier has that year")
+}
+
+func TestATimeAfterADateIsDropped(t *testing.T) {
+	d := dateReader{asOf: "2025-01-01"}
+	for in, want := range map[string]string{
+		"24-09-2019 00:00": "2019-09-24", "9/24/2019 12:00:00 AM": "2019-09-24", "24-Sep-2019 00:00:00.000": "2019-09-24",
+		"24-OCT-2019": "2019-10-24",
+	} {
+		got, err := d.parse(in, 0)
+		require.NoError(t, err, in)
+		require.Equal(t, want, got.Text, in)
+	}
+	for _, in := range []string{"24-09-2019 noon", "24-09-2019 0000", "12:00", " 12:00"} {
+		_, err := d.parse(in, 0)
+		require.ErrorIs(t, err, errDate, in)
+	}
+}
+
 func TestTwoDigitYearFollowsTheIdentifier(t *testing.T) {
 	d := dateReader{asOf: "2021-03-31"}
 	got, err := d.parse("13-01-13", 1913)
@@ -103,7 +174,7 @@ func TestCapitalIsWholeRupees(t *testing.T) {
 	for in, want := range map[string]int64{
 		"100000.00": 100000, "989630.99": 989630, "0": 0, "0.00": 0, "9.9E+9": 9_900_000_000, "1.5e3": 1500,
 		"1,00,000": 100000, " 5 ": 5, "9007199254740992": 1 << 53, "12.": 12,
-		"1,00,00,000.50": 10000000, "100,000": 100000, "100000,50": 100000, "100000,5": 100000, "1,5E+6": 1500000, "0,5": 0,
+		"1,00,00,000.50": 10000000, "100,000": 100000, "100000,50": 100000, "100000,5": 100000, "1500.125": 1500, "100.000": 100, "0.125": 0, "1,5E+6": 1500000, "0,5": 0,
 	} {
 		got, err := parseCapital(in)
 		require.NoError(t, err, in)
@@ -115,7 +186,7 @@ func TestCapitalIsWholeRupees(t *testing.T) {
 		require.Equal(t, record.Value{}, got)
 	}
 	for _, in := range []string{"-5", "1e99", "Rs 5", "1.2.3", "0x10", "Inf", "9007199254740993", "99999999999999999999", "५",
-		"1000,000", "1,0000", "1,00,00", "1,,000", ",000", "1,000,", "100000,500", "1,2.5", "1.000,50"} {
+		"1000,000", "1,0000", "1,00,00", "1,,000", ",000", "1,000,", "100000,500", "1,2.5", "1.000,50", "1.500", "#########"} {
 		_, err := parseCapital(in)
 		require.ErrorIs(t, err, errCapital, in)
 	}
