@@ -15,6 +15,7 @@ func Statements() map[string]string {
 		"search_forgiving": forgivingStatement,
 		"search_llps":      searchLLPStatement,
 		"search_number":    searchNumberStatement,
+		"like_number":      likeNumberStatement,
 	}
 }
 

@@ -55,28 +55,10 @@ func (c *call) search(name string, limit int) answer {
 			return matches
 		}
 	}
+	if like, some := c.likeNumber(name); some {
+		return like
+	}
 	return c.forgive(name, limit)
-}
-
-// numberIn returns the CIN or LLPIN that a name is, or the CIN that stands in it, in its canonical form; "" if there
-// is none. Only letters and digits count: people paste "CIN: U12345 MH 2010 PTC 123456".
-func numberIn(name string) string {
-	kept := make([]byte, 0, len(name))
-	for i := range len(name) {
-		if c := name[i]; c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
-			kept = append(kept, c)
-		}
-	}
-	only := string(kept)
-	if llpin, ok := ident.LLPIN(only); ok {
-		return llpin
-	}
-	for at := 0; at+ident.CINLength <= len(only); at++ {
-		if cin, ok := ident.CIN(only[at : at+ident.CINLength]); ok {
-			return cin
-		}
-	}
-	return ""
 }
 
 // limit reads the number of matches that the client wants.
@@ -128,13 +110,6 @@ const searchLLPStatement = `
 SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
   (SELECT json_group_array(json_object('value', llpin, 'label', llp_name, 'type', 'llp'))
     FROM llp WHERE llpin = ?1)`
-
-// searchNumberStatement finds the company or LLP with exactly the number ?1.
-const searchNumberStatement = `
-SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
-  (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type)) FROM (
-    SELECT cin AS value, company_name AS label, 'company' AS type FROM company WHERE cin = ?1 UNION ALL
-    SELECT llpin, llp_name, 'llp' FROM llp WHERE llpin = ?1))`
 
 // searchStatement finds the names that match best. It returns one row: the release, and the
 // matches in order as a JSON array. schema/migrations/registry has the tables;

@@ -101,8 +101,13 @@ func suggestions(query, lines string) string {
 		label, lines, _ = strings.Cut(lines, "\x1e")
 		s.Add(name, label)
 	}
+	return headerList(s.Labels())
+}
+
+// headerList returns names as the value of the header.
+func headerList(labels []string) string {
 	var value []byte
-	for _, label := range s.Labels() {
+	for _, label := range labels {
 		before := len(value)
 		if before > 0 {
 			value = append(value, ", "...)

@@ -40,6 +40,7 @@ func newSearcher(t testing.TB, records []searchtest.Record) *searcher {
 	return &searcher{c, prepared{
 		searchStatement:       searchtest.Prepare(t, c, searchStatement),
 		searchNumberStatement: searchtest.Prepare(t, c, searchNumberStatement),
+		likeNumberStatement:   searchtest.Prepare(t, c, likeNumberStatement),
 		forgivingStatement:    searchtest.Prepare(t, c, forgivingStatement),
 	}, newReference(records)}
 }
@@ -253,7 +254,7 @@ func TestSearchTakesANumberForAName(t *testing.T) {
 		require.Len(t, got, 1, query)
 		require.Equal(t, want, got[0].Value, query)
 	}
-	for _, statement := range []string{searchNumberStatement, searchLLPStatement} {
+	for _, statement := range []string{searchNumberStatement, searchLLPStatement, likeNumberStatement} {
 		require.Zero(t, s.indexReads(t, statement))
 	}
 }
@@ -277,7 +278,7 @@ func (s *searcher) indexReads(t *testing.T, statement string) (matches int) {
 			require.Contains(t, line, "SCAN search_index VIRTUAL TABLE INDEX 64:M", "a match in the order of rowids")
 			matches++
 		}
-		for _, table := range []string{"n", "s", "search_name"} {
+		for _, table := range []string{"n", "s", "search_name", "company", "llp"} {
 			require.False(t, strings.HasPrefix(line+" ", "SCAN "+table+" "), line)
 		}
 	}

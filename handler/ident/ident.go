@@ -33,6 +33,26 @@ func CIN(s string) (string, bool) {
 	return s, true
 }
 
+// Legible returns a text of about CINLength characters with the letters that look like a digit as that digit where a CIN
+// has one, and the reverse.
+func Legible(s string) string {
+	const digitLike, letterLike = "O0I1L1S5Z2B8Q0", "0O1I5S2Z8B"
+	b := []byte(s)
+	for i := range b {
+		pairs := letterLike
+		if i >= CINLength || cinPattern[i] == '9' {
+			pairs = digitLike
+		}
+		for p := 0; p < len(pairs); p += 2 {
+			if b[i] == pairs[p] {
+				b[i] = pairs[p+1]
+				break
+			}
+		}
+	}
+	return string(b)
+}
+
 // RegistrationNumber returns the last six characters of a CIN in its canonical form.
 func RegistrationNumber(cin string) string { return cin[len(cin)-6:] }
 

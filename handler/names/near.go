@@ -6,6 +6,7 @@ import "slices"
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words []string
+	heard bool       // the words are in Latin letters what was typed in others
 	same  [][]string // synonyms of each word
 	both  []string   // each word but the last, joined with the next one
 	kept  [][]string // less of the words
@@ -44,7 +45,10 @@ const (
 
 // NewSuggestions prepares for a query that Query made.
 func NewSuggestions(query string) *Suggestions {
-	s := &Suggestions{words: suggestible(query)}
+	s := &Suggestions{words: heard(query)}
+	if s.heard = len(s.words) > 0; !s.heard {
+		s.words = suggestible(query)
+	}
 	s.kept = less(s.words)
 	for i, w := range s.words {
 		s.same = append(s.same, synonyms(w))
@@ -105,7 +109,7 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	for i, typed := range s.words {
 		costs[i] = costAbsent
 		for _, word := range words {
-			costs[i] = min(costs[i], wordCost(typed, word, i == len(s.words)-1))
+			costs[i] = min(costs[i], s.wordCost(typed, word, i == len(s.words)-1))
 			if slices.Contains(s.same[i], word) {
 				costs[i] = min(costs[i], costSpelling)
 			}
@@ -132,7 +136,7 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 		}
 		for j := 1; j < len(words); j++ {
 			if one, other := words[j-1], words[j]; one[0] == typed[0] && near(len(one)+len(other), len(typed)) {
-				costs[i] = min(costs[i], wordCost(typed, one+other, false))
+				costs[i] = min(costs[i], s.wordCost(typed, one+other, false))
 			}
 		}
 		if i == len(s.both) {
@@ -142,7 +146,7 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 			if word[0] != typed[0] || !near(len(word), len(s.both[i])) {
 				continue
 			}
-			if cost := wordCost(s.both[i], word, false); cost < costAbsent {
+			if cost := s.wordCost(s.both[i], word, false); cost < costAbsent {
 				costs[i], costs[i+1] = min(costs[i], cost), min(costs[i+1], costSpelling)
 			}
 		}
@@ -173,6 +177,13 @@ func cutWord(name string) (word, rest string) {
 		}
 	}
 	return name, ""
+}
+
+func (s *Suggestions) wordCost(typed, word string, last bool) int {
+	if s.heard {
+		return heardCost(typed, word)
+	}
+	return wordCost(typed, word, last)
 }
 
 // wordCost is what a typed word differs from a word of a name, costAbsent if it is another word. The

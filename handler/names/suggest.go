@@ -19,9 +19,14 @@ const maxSounds = 6
 //   - that begins with the words of the query but for one or two at its end, such as a place, or one at its
 //     beginning, or that is the first of two words;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
-//     does, or that has a word with the same beginning of five letters.
+//     does, or that has a word with the same beginning of five letters;
+//   - for a query in an Indic script, whose words sound the same, or all but one.
 func LikeTerms(query string) (terms string, count int) {
 	var l list
+	if words := heard(query); len(words) > 0 {
+		l.likeHeard(words)
+		return l.String(), l.count
+	}
 	words := suggestible(query)
 	whole := words
 	words = words[:min(len(words), likeWords)]
@@ -199,15 +204,18 @@ func (l *list) all(expressions []string) {
 const noName = `\"` + markSound + `\"`
 
 // suggestible returns the words of a query by which names like it are found. The legal ending and what follows
-// it, such as an address, are left out, and so is the word "the" at the beginning.
+// it, such as an address, are left out, and so are the word "the" at the beginning and a pincode at the end.
 func suggestible(query string) []string {
 	words := strings.Split(query, " ")
 	words = words[:len(words)-endingOf(words)]
 	for n := len(words); n > 1 && (nearly(words[n-1], private) || nearly(words[n-1], limited)); n-- {
 		words = words[:n-1]
 	}
-	if len(words) > 1 && words[0] == "the" {
+	for len(words) > 1 && slices.Contains(leading, words[0]) {
 		words = words[1:]
+	}
+	if last := words[len(words)-1]; len(words) > 1 && isPincode(last) {
+		words = words[:len(words)-1]
 	}
 	kept := make([]string, 0, len(words))
 	for i, w := range words {
@@ -219,6 +227,13 @@ func suggestible(query string) []string {
 		}
 	}
 	return kept
+}
+
+// leading are words before a name that are not part of it: M/s in full, and the beginning of a site's address.
+var leading = []string{"the", "messrs", "http", "https", "www"}
+
+func isPincode(word string) bool {
+	return len(word) == 6 && word[0] != '0' && strings.Trim(word, "0123456789") == ""
 }
 
 // nearly reports whether a word is a misspelling of the other, or its beginning.

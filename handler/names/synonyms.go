@@ -9,14 +9,14 @@ var synonymous = [...][]string{
 	{"9", "nine"}, {"10", "ten"}, {"100", "hundred"}, {"1st", "first"}, {"2nd", "second"}, {"3rd", "third"},
 	{"bombay", "mumbai"}, {"madras", "chennai"}, {"calcutta", "kolkata"}, {"baroda", "vadodara"}, {"poona", "pune"},
 	{"pondicherry", "puducherry", "pondy"}, {"bangalore", "bengaluru"}, {"gurgaon", "gurugram"}, {"simla", "shimla"},
-	{"orissa", "odisha"},
+	{"orissa", "odisha"}, {"om", "aum"},
 }
 
 // shortened are the first words of each list, which people write for one of the others. Names are not made longer
 // by them, as by those of long, which are certain.
 var shortened = [...][]string{
 	{"inds", "industries"}, {"engrs", "engineers"}, {"svcs", "services"}, {"soln", "solutions"},
-	{"const", "construction", "constructions"},
+	{"const", "construction", "constructions"}, {"fpc", "producer"}, {"fpo", "producer"},
 }
 
 // synonyms returns the words that a typed word may stand for, nil if it is only itself.

@@ -1,0 +1,171 @@
+package handler
+
+import (
+	"strings"
+
+	"regedge/handler/fastbytes"
+	"regedge/handler/ident"
+)
+
+// searchNumberStatement finds the company or LLP with exactly the number ?1.
+const searchNumberStatement = `
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT json_group_array(json_object('value', value, 'label', label, 'type', type)) FROM (
+    SELECT cin AS value, company_name AS label, 'company' AS type FROM company WHERE cin = ?1 UNION ALL
+    SELECT llpin, llp_name, 'llp' FROM llp WHERE llpin = ?1))`
+
+// likeNumberStatement finds the names of the first companies and LLPs that have one of the numbers ?1, a JSON array,
+// with the record separator between them.
+const likeNumberStatement = `
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT group_concat(label, char(30)) FROM (
+    SELECT replace(coalesce(company_name, llp_name), char(30), ' ') AS label
+    FROM json_each(?1) typed
+    LEFT JOIN company ON cin = typed.value
+    LEFT JOIN llp ON llpin = typed.value
+    WHERE label IS NOT NULL
+    ORDER BY typed.key LIMIT ` + maxNumberSuggestions + `))`
+
+// maxNumberSuggestions is as names.MaxSuggestions.
+const maxNumberSuggestions = "3"
+
+// numberIn returns the CIN or LLPIN that a name is, or the CIN that stands in it, in its canonical form; "" if there
+// is none. In a CIN only letters and digits count: people paste "CIN: U12345 MH 2010 PTC 123456". An LLPIN has a hyphen
+// or nothing in its middle, or its kind before it: "abc 1234" may be a name.
+func numberIn(name string) string {
+	only := lettersAndDigits(name)
+	if number, said := strings.CutPrefix(only, "LLPIN"); said || isInOnePiece(name) {
+		if llpin, ok := ident.LLPIN(number); ok {
+			return llpin
+		}
+	}
+	for at := 0; at+ident.CINLength <= len(only); at++ {
+		if cin, ok := ident.CIN(only[at : at+ident.CINLength]); ok {
+			return cin
+		}
+	}
+	return ""
+}
+
+// lettersAndDigits returns the ASCII letters and digits of a text, also full-width ones, in upper case.
+func lettersAndDigits(s string) string {
+	const wide = '！' - '!'
+	kept := make([]byte, 0, len(s))
+	for _, r := range s {
+		if r > wide {
+			r -= wide
+		}
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			kept = append(kept, byte(r))
+		}
+	}
+	return fastbytes.Upper(string(kept))
+}
+
+// isInOnePiece reports whether nothing but a dash divides a text.
+func isInOnePiece(s string) bool {
+	s = strings.Trim(s, " .,;:()\"'")
+	return !strings.ContainsAny(s, " \t\u00a0.,;:/_") || strings.ContainsAny(s, "-‐‑–—")
+}
+
+// likeNumber suggests the names of what has a number that is nearly the one which was given in place of a name. It
+// reports whether there are any.
+func (c *call) likeNumber(name string) (answer, bool) {
+	numbers := numbersLike(lettersAndDigits(name))
+	if numbers == nil {
+		return answer{}, false
+	}
+	row, failure := c.read(likeNumberStatement, text(`["`+strings.Join(numbers, `","`)+`"]`))
+	if row == nil {
+		return failure, true
+	}
+	if row[0].Text == "" {
+		return answer{}, false
+	}
+	c.suggestions = headerList(strings.Split(row[0].Text, "\x1e"))
+	return nothing(), true
+}
+
+// numbersLike returns the numbers that people may have meant by one that is not in the registry, likely ones first: an LLPIN
+// as it is, and the CINs that differ in what is misread or mistaken for something else, in one digit, or by one
+// character too many or too few. It returns nil for what is no number.
+func numbersLike(only string) []string {
+	if llpin, ok := ident.LLPIN(only); ok {
+		return []string{llpin}
+	}
+	only = strings.TrimPrefix(only, "CIN")
+	const fewestDigits, fewestLetters = 12, 3 // of 15 and 6
+	if len(only) < ident.CINLength-1 || len(only) > ident.CINLength+1 ||
+		countDigits(ident.Legible(only)) < fewestDigits || len(only)-countDigits(only) < fewestLetters {
+		return nil
+	}
+	var l numberList
+	switch len(only) {
+	case ident.CINLength:
+		l.other(only)
+		l.other(ident.Legible(only))
+	case ident.CINLength - 1:
+		for at := range ident.CINLength {
+			for _, c := range []byte("UL0123456789") {
+				l.add(only[:at] + string(rune(c)) + only[at:])
+			}
+		}
+	default:
+		for at := range len(only) {
+			l.add(only[:at] + only[at+1:])
+		}
+	}
+	return l.numbers
+}
+
+func countDigits(s string) (n int) {
+	for i := range len(s) {
+		if s[i] >= '0' && s[i] <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// numberList collects CINs, each once.
+type numberList struct{ numbers []string }
+
+// add adds a text if it is a CIN. The lists are short, and made for few queries.
+func (l *numberList) add(s string) {
+	if cin, ok := ident.CIN(s); ok {
+		for _, known := range l.numbers {
+			if known == cin {
+				return
+			}
+		}
+		l.numbers = append(l.numbers, cin)
+	}
+}
+
+// stateCodes and ownerships are those that CINs have, without a space between them.
+const (
+	stateCodes = "MHDLKATNUPGJTGWBHRRJKLMPPBBRORCTAPJHASUKHPJKGACHPYMLMNTRNLARMZSKANDNDDLDLHLAURTZ"
+	ownerships = "PTCPLCOPCNPLFTCFLCSGCGOIULTULLGATGAPPLN"
+)
+
+// other adds a CIN and those that differ from it in one part.
+func (l *numberList) other(cin string) {
+	l.add(cin)
+	for _, listing := range []string{"U", "L"} {
+		l.add(listing + cin[1:])
+	}
+	for at := 0; at < len(ownerships); at += 3 {
+		l.add(cin[:12] + ownerships[at:at+3] + cin[15:])
+	}
+	for at := 1; at < len(cin); at++ { // neighbours swapped
+		l.add(cin[:at-1] + cin[at:at+1] + cin[at-1:at] + cin[at+1:])
+	}
+	for at := 0; at < len(stateCodes); at += 2 {
+		l.add(cin[:6] + stateCodes[at:at+2] + cin[8:])
+	}
+	for at := range len(cin) {
+		for _, digit := range "0123456789" {
+			l.add(cin[:at] + string(digit) + cin[at+1:])
+		}
+	}
+}
