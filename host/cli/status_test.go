@@ -54,6 +54,7 @@ func TestStatusEndsThoughTheRegistryHangs(t *testing.T) {
 // TestWhatCanBeTakenIsSaid: what a change before still has to take is not there to be taken again.
 func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
 		io.WriteString(w, `{"id":1,"name":"Acme","balance":10,"deducting":4}`)
 	}))
 	defer server.Close()
@@ -71,6 +72,7 @@ func TestWhatCanBeTakenIsSaid(t *testing.T) {
 // TestWhatIsQuestionedIsWritten: what is written off of a node, and names that could steer a terminal in quotes.
 func TestWhatIsQuestionedIsWritten(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
 		io.WriteString(w, `{"data":[{"name":"pune","epoch":2,"leased":7,"stale":1}]}`)
 	}))
 	defer server.Close()
