@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ type relay struct {
 	primary  string // host:port
 	output   *output
 	told     atomic.Pointer[string] // the error that was logged last, nil once the primary was reached
+	patience time.Duration          // how long a primary may take for its first word
 	served   sync.WaitGroup
 	ctx      context.Context // of the connections
 	end      func()
@@ -48,7 +50,7 @@ func openRelay(config *Config, output *output) (*relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: listener, primary: to.Host, output: output}
+	r := &relay{listener: listener, primary: to.Host, output: output, patience: handshakeTimeout}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	to.Host = listener.Addr().String()
 	config.Primary = to.String()
@@ -75,8 +77,8 @@ func (r *relay) pass(near net.Conn) {
 	defer near.Close()
 	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
 	far, err := dialer.DialContext(r.ctx, "tcp", r.primary)
-	r.tell(err)
 	if err != nil {
+		r.tell(err)
 		return
 	}
 	ended, end := context.WithCancel(r.ctx)
@@ -86,7 +88,21 @@ func (r *relay) pass(near net.Conn) {
 		defer end()
 		_, _ = io.Copy(far, near)
 	})
-	_, _ = io.Copy(near, far)
+	// A primary that hangs accepts connections. sqld waits for its side of the handshake without an end.
+	_ = far.SetReadDeadline(time.Now().Add(r.patience))
+	first := make([]byte, 1<<10)
+	n, err := far.Read(first)
+	if err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			r.tell(errors.New("it takes connections and says nothing"))
+		}
+		return
+	}
+	r.tell(nil)
+	_ = far.SetReadDeadline(time.Time{})
+	if _, err = near.Write(first[:n]); err == nil {
+		_, _ = io.Copy(near, far)
+	}
 }
 
 // tell logs why the primary is not reached, once until that changes: sqld sees only that its connection ended.

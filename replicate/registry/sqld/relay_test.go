@@ -1,0 +1,34 @@
+package sqld
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+)
+
+// TestAPrimaryThatSaysNothingIsLeft, so that sqld connects again: it would wait for the handshake without an end.
+func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	log := new(testkit.Log)
+	config := &Config{Primary: "http://" + silent.Addr().String()}
+	r, err := openRelay(config, &output{to: log})
+	require.NoError(t, err)
+	defer r.close()
+	conn, err := net.Dial("tcp", r.listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("hello"))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = conn.Read(make([]byte, 1))
+	var late net.Error
+	require.False(t, err == nil || errors.As(err, &late) && late.Timeout(), "%v", err)
+	require.Contains(t, log.String(), "takes connections and says nothing")
+}
