@@ -30,7 +30,9 @@ func limited(r Request) Request {
 }
 
 func TestRequestSurvivesItsHTTPForm(t *testing.T) {
-	for _, want := range []Request{live(), sandbox(), keyed(), limited(live()), limited(keyed())} {
+	ended := live() // without a rate of its own
+	ended.LimitedUntil = 1_790_000_000_000
+	for _, want := range []Request{live(), sandbox(), keyed(), limited(live()), limited(keyed()), ended} {
 		path, query, _ := strings.Cut(want.Target(), "?")
 		require.Equal(t, ChargePath, path)
 		got, err := ParseRequest(query)
@@ -61,6 +63,7 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		"overflowing number":      strings.Replace(good, "account=7", "account=99999999999999999999", 1),
 		"half of a key":           good + "&idempotency=" + keyed().IdempotencyHash,
 		"a key of another length": good + "&idempotency=0&target=0",
+		"half of a target":        good + "&idempotency=" + keyed().IdempotencyHash + "&target=0",
 		"a key in capitals":       good + "&idempotency=" + strings.ToUpper(keyed().IdempotencyHash) + "&target=" + keyed().TargetHash,
 		"a key at the sandbox":    "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&idempotency=" + keyed().IdempotencyHash + "&target=" + keyed().TargetHash,
 		"a rate of no key":        "id=1&sandbox=1&client=::1&endpoint=llps&outcome=found&rate=30&key_rate=7",
@@ -162,7 +165,7 @@ func TestNumbersAreDigitsAlone(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for _, text := range []string{
-		"", "-1", "+1", " 1", "1 ", "1_000", "0x1", "1.0", "٣", "9223372036854775808", "9999999999999999999", "18446744073709551616",
+		"", "-1", "+1", " 1", "1 ", "1_000", "0x1", "1.0", "٣", ":", "7/", "9223372036854775808", "9999999999999999999", "18446744073709551616",
 	} {
 		_, ok := parseNumber(text)
 		require.False(t, ok, text)

@@ -75,7 +75,7 @@ func TestNamesAreThoseOfTheContract(t *testing.T) {
 	require.Equal(t, "unknown", Outcome(4).String())
 	for code, status := range map[string]int{
 		"": 200, "insufficient_credits": 402, "rate_limit_exceeded": 429, "monthly_volume_exceeded": 429, "key_credits_exceeded": 429,
-		"not_found_cap_exceeded": 429, "metering_unavailable": 503, "teapot": 0,
+		"not_found_cap_exceeded": 429, "metering_unavailable": 503, "idempotency_key_reused": 422, "teapot": 0,
 	} {
 		require.Equal(t, status, Status(code), code)
 	}

@@ -28,6 +28,10 @@ func TestKey(t *testing.T) {
 			require.False(t, ValidKey(string(wrong)), "character %d", i)
 		}
 	})
+	t.Run("a checksum in capitals is another", func(t *testing.T) {
+		key := NewKey(func(p []byte) { clear(p) })
+		require.False(t, ValidKey(strings.Replace(key, "31Op7", "31OP7", 1)))
+	})
 	for _, in := range []string{"", SandboxKey, key[1:], key + "0", strings.ToUpper(key), key[:len(key)-1] + "é"} {
 		require.False(t, ValidKey(in), in)
 	}
@@ -65,6 +69,7 @@ func TestBearer(t *testing.T) {
 		{[]string{"Bearer "}, "", false},
 		{[]string{"Bearer k"}, "k", true},
 		{[]string{"bearer   k "}, "k", true},
+		{[]string{"\tBearer k\t"}, "k", true},
 		{[]string{"Basic k"}, "", true},
 		{[]string{"k"}, "", true},
 		{[]string{"Bearer k", "Bearer k"}, "", true},
