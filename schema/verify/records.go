@@ -152,7 +152,9 @@ func (v *verifier) checkPlaces(places []int64) error {
 		if err := name.BindInt64(1, place); err != nil {
 			return err
 		}
-		name.Step()
+		if !name.Step() {
+			return name.Err()
+		}
 		value, terms := name.ColumnText(0), append([]string{""}, strings.Fields(search.Terms(name.ColumnText(1)))...)
 		if err := name.Reset(); err != nil {
 			return err
@@ -164,6 +166,9 @@ func (v *verifier) checkPlaces(places []int64) error {
 			return err
 		}
 		if !found.Step() {
+			if err := found.Err(); errors.Is(err, sqlite3.INTERRUPT) {
+				return err
+			}
 			if lost++; lost == 1 {
 				first = value
 			}

@@ -1,11 +1,14 @@
 package verify
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit/sampletest"
@@ -95,6 +98,40 @@ func TestThoroughFindsWhatASampleMayNot(t *testing.T) {
 	report, err := File(t.Context(), changed(t, `PRAGMA writable_schema = on; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'partner') WHERE name = 'pincode'`), Thorough)
 	if err == nil {
 		require.False(t, report.Whole(), "a damaged file")
+	}
+}
+
+// patience is a context that is done after it was asked some times.
+type patience struct {
+	context.Context
+	left int
+}
+
+func (p *patience) Err() error {
+	if p.left--; p.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAnInterruptedVerificationFindsNothing, wherever it is interrupted.
+func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
+	path := changed(t, "")
+	for _, depth := range []Depth{Quick, Thorough} {
+		for asked := 0; ; asked += asked/6 + 1 {
+			db, err := schema.OpenFile(path, true)
+			require.NoError(t, err)
+			held, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			report, err := onConnection(&patience{t.Context(), asked}, held, depth)
+			require.Empty(t, report.Problems, "asked %d times", asked)
+			require.NoError(t, errors.Join(held.Close(), db.Close()))
+			if err == nil {
+				require.Greater(t, asked, 10)
+				break
+			}
+			require.ErrorIs(t, err, sqlite3.INTERRUPT)
+		}
 	}
 }
 
