@@ -11,6 +11,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/load"
+	"regedge/schema/importer/record"
 )
 
 func TestRejectsReplaceNothingButRejects(t *testing.T) {
@@ -98,6 +101,43 @@ func TestRejectsAreBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoRowIsListedBehindOneThatIsNot: the last row says how many follow.
+func TestNoRowIsListedBehindOneThatIsNot(t *testing.T) {
+	r, err := openRejects(filepath.Join(t.TempDir(), "rejects.csv"), nil)
+	require.NoError(t, err)
+	defer r.close()
+	require.NoError(t, r.begin())
+	r.bytes = maxRejectBytes - 100
+	for _, raw := range []string{strings.Repeat("x", 100), "short"} {
+		r.add("file", &record.Reject{Line: 1, Reason: "wrong", Raw: raw})
+	}
+	require.EqualValues(t, 0, r.rows)
+	require.EqualValues(t, 2, r.more)
+}
+
+// TestRejectsAreInTheFileOnceTheirRecordsAre written: the process may end before the import.
+func TestRejectsAreInTheFileOnceTheirRecordsAre(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rejects.csv")
+	r, err := openRejects(path, nil)
+	require.NoError(t, err)
+	defer r.close()
+	require.NoError(t, r.begin())
+	of := tally{files: []FileReport{newFileReport("file", "")}, rejects: r}
+	of.reject(0, []record.Reject{{Line: 7, Reason: "wrong", Raw: "row"}})
+	require.NoError(t, of.written(load.NewWritten(1)))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(content), "file,7,wrong,row\n")
+}
+
+// TestProgressEndsAtTheTotal, which standard input is no part of.
+func TestProgressEndsAtTheTotal(t *testing.T) {
+	var told Progress
+	of := tally{progress: func(p Progress) { told = p }, present: Progress{Bytes: 300, Total: 100}}
+	of.tell()
+	require.EqualValues(t, 100, told.Bytes)
 }
 
 // TestRejectsAreInertInASpreadsheet opens the rejects with each separator that spreadsheets split by.
