@@ -2,8 +2,10 @@ package push
 
 import (
 	"database/sql"
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,6 +66,22 @@ func TestADatabaseThatCannotBeReadIsNoEmptyOne(t *testing.T) {
 		_, err := hashes(t.Context(), sides[0], []span{{0, allBuckets, 1}})
 		require.Equal(t, sides[0] != whole, err != nil)
 	}
+}
+
+// TestNoSideIsReadOnOnceBothAreGivenUp: its database may be closed next.
+func TestNoSideIsReadOnOnceBothAreGivenUp(t *testing.T) {
+	here, there := &side{}, &side{}
+	ended := false
+	_, _, err := both(here, there, "read", func(a *side) (int, error) {
+		if a == there {
+			return 0, errors.New("away")
+		}
+		time.Sleep(10 * time.Millisecond)
+		ended = true
+		return 1, nil
+	})
+	require.EqualError(t, err, "read of the primary: away")
+	require.True(t, ended)
 }
 
 // TestEveryDifferenceIsFoundBeyondTheRangesOfOneQuery: more than 1,000 parts differ at a level.
