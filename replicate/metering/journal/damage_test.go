@@ -85,6 +85,18 @@ func TestWhatWasNotDurableMayBeTorn(t *testing.T) {
 	require.Positive(t, found.Torn)
 }
 
+// TestWhatWasWrittenDuringASyncMayBeTorn: the mark that follows says how far the sync went.
+func TestWhatWasWrittenDuringASyncMayBeTorn(t *testing.T) {
+	s := surveyor{survey: survey{begin: -1}}
+	s.add(&frame{at: 0, kind: frameEnd})
+	s.add(&frame{at: 8, kind: frameRecord, record: make([]byte, 10)})
+	s.add(&frame{at: 56, gap: 30, kind: frameSynced, record: positionRecord(26)})
+	found := s.finish(72, 72)
+	require.EqualValues(t, 26, found.synced)
+	require.EqualValues(t, 26, found.end)
+	require.False(t, found.damaged())
+}
+
 // TestADamagedSnapshotIsRebuilt flips each bit of a snapshot: the segment before, whose end says that it
 // is complete, has the same.
 func TestADamagedSnapshotIsRebuilt(t *testing.T) {
@@ -278,6 +290,27 @@ func TestDamageInTheArchiveIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDamageInAMendedArchiveIsTold: its file says anew how far it was durable.
+func TestDamageInAMendedArchiveIsTold(t *testing.T) {
+	name, d := archiveName(archiveDay), newDisk()
+	j, _, _, _ := opened(t, d, &recorder{})
+	for seq := uint64(1); seq <= 3; seq++ {
+		require.NoError(t, j.Archive(1, batchOf(seq), archiveDay, archiveDay))
+		if seq == 2 {
+			require.NoError(t, j.archive.sync())
+		}
+	}
+	for _, at := range []int{len(archived(1, batchOf(1))), 0} { // the second batch, then the first
+		flip(d, name, at+frameHead+1)
+		damaged, err := j.CheckArchive()
+		require.NoError(t, err)
+		require.Equal(t, []string{name}, damaged)
+	}
+	require.Nil(t, archivedBatch(t, j, 1, 1))
+	require.Nil(t, archivedBatch(t, j, 1, 2))
+	require.NotNil(t, archivedBatch(t, j, 1, 3))
 }
 
 // TestWhatWasNotDurableInTheArchiveMayBeTorn: a power cut may leave holes behind the last sync.

@@ -251,3 +251,23 @@ func TestLeasesOfOtherMonthsAreParkedWhileTheyMatter(t *testing.T) {
 		require.Len(t, all.parked[volumePool(1, 0)], c.parked, name)
 	}
 }
+
+// TestANewSessionForgetsWhatWasDryInOtherMonths: the ledger may be a restored one.
+func TestANewSessionForgetsWhatWasDryInOtherMonths(t *testing.T) {
+	edge, _ := granted(t, 5)
+	parked := edge.leases.park(volumePool(1, syncproto.Month(start)+1), lease{window: syncproto.Month(start) + 1, known: true, dry: true})
+	edge.openSession(start, &syncproto.Reply{Session: 9, Generation: 1, Live: 1})
+	require.False(t, parked.dry)
+}
+
+// TestAWordOfAnotherSessionEndsNone: it may be of the one before, on its way for long.
+func TestAWordOfAnotherSessionEndsNone(t *testing.T) {
+	edge, _ := granted(t, 5)
+	for _, c := range []struct {
+		session uint64
+		open    bool
+	}{{edge.session.id + 1, true}, {edge.session.id, false}} {
+		edge.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: c.session, Generation: 1, Live: 1}, false)
+		require.Equal(t, c.open, edge.session.open())
+	}
+}

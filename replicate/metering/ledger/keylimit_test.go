@@ -39,6 +39,13 @@ func TestTheFirstHourOfAMonth(t *testing.T) {
 	require.EqualValues(t, 31*24, firstHour(january1970+1))
 }
 
+func TestTheNewestMonthMayBeTheCurrentOne(t *testing.T) {
+	k := &keyLimit{spent: map[int32]int64{5: 1, 6: 2, 8: 3}}
+	for upTo, newest := range map[int32]int32{4: 0, 5: 5, 6: 6, 7: 6, 9: 8} {
+		require.Equal(t, newest, k.newest(upTo), "up to %d", upTo)
+	}
+}
+
 // TestAKeyKeepsTheMonthsNearTheClock, however many others edges with wrong clocks report.
 func TestAKeyKeepsTheMonthsNearTheClock(t *testing.T) {
 	l := New(1)

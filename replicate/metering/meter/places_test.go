@@ -2,8 +2,12 @@ package meter
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
 )
 
 // fill has an account wait as often as it may.
@@ -117,6 +121,23 @@ func TestAnAccountWhosePlaceIsFreeMayTakeOneAgain(t *testing.T) {
 	}
 	require.Empty(t, w.of)
 	require.Empty(t, w.vain)
+}
+
+// TestWhoIsDecidedDidNotWaitInVain
+func TestWhoIsDecidedDidNotWaitInVain(t *testing.T) {
+	m, err := Open(Config{State: t.TempDir(), WaitLimit: time.Minute})
+	require.NoError(t, err)
+	defer m.Close()
+	verdicts := make(chan charge.Verdict)
+	go func() {
+		verdicts <- m.Charge(t.Context(), charge.Request{ID: "1", Account: 7, Key: 1, PerMinute: 60, Endpoint: charge.LLPs, Outcome: charge.Found})
+	}()
+	require.Eventually(t, func() bool { return m.Waiting() == 1 }, time.Minute, time.Millisecond)
+	for _, status := range []syncproto.Status{syncproto.Fresh, syncproto.Retired} {
+		require.NoError(t, m.apply(m.now(), &syncproto.Reply{Status: status, Session: 5, Epoch: 1, Generation: 1, Live: 1}, false))
+	}
+	require.Equal(t, charge.MeteringUnavailable, (<-verdicts).Code)
+	require.False(t, m.waiters.inVain(7))
 }
 
 // TestAnAnswerEndsTheTimeInVain, also of the half a minute before.

@@ -283,6 +283,9 @@ func TestATextOrAListMayEndAMessage(t *testing.T) {
 	d = syncproto.NewDecoder([]byte{2, 0, 0})
 	require.Equal(t, 2, d.Count(2))
 	require.False(t, d.Failed())
+	d = syncproto.NewDecoder([]byte{3, 0, 0})
+	require.Zero(t, d.Count(3), "more elements than bytes that follow")
+	require.True(t, d.Failed())
 }
 
 func TestABatchIsEmptyWithoutContent(t *testing.T) {
