@@ -147,3 +147,12 @@ func rankOf(name, suggestions string) int {
 	}
 	return names.MaxSuggestions + 1
 }
+
+func TestOfEquallyLikeNamesTheFirstInSearchOrderIsSuggested(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U72900ZZ2015PTC000001", Name: "BRIGHTWAVA LIMITED", Status: "STRUCK OFF"},
+		{Value: "U72900ZZ2015PTC000002", Name: "BRIGHTWAVB LIMITED", Status: "ACTIVE"},
+	})
+	_, suggested := s.search(t, "brightwavx limited", 5)
+	require.Equal(t, `"BRIGHTWAVB LIMITED", "BRIGHTWAVA LIMITED"`, suggested)
+}
