@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/schema"
+	"regedge/schema/extsort"
 	"regedge/schema/importer/load"
 )
 
@@ -256,4 +257,16 @@ func TestALogThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 	require.Equal(t, "ok", state)
 	require.NoError(t, db.QueryRow("SELECT count(*) FROM company").Scan(&n))
 	require.Equal(t, 1, n)
+}
+
+// TestRecordsThatAreNotWrittenAreLetGo: they hold memory and a file.
+func TestRecordsThatAreNotWrittenAreLetGo(t *testing.T) {
+	k, left := newIntake(nil), extsort.New(t.TempDir(), 1000)
+	require.NoError(t, left.Add([]byte("key"), nil))
+	k.complete <- ordered{nil, left}
+	close(k.complete)
+	require.NoError(t, k.end())
+	rows, err := left.Rows()
+	require.NoError(t, err)
+	require.False(t, rows.Next(), "it is closed")
 }
