@@ -241,3 +241,13 @@ func TestATermOf64NamesIsCommon(t *testing.T) {
 	require.Equal(t, []string{"64"}, texts(t, c, `SELECT names FROM search_common WHERE term = '"=common"'`))
 	require.Empty(t, texts(t, c, `SELECT names FROM search_common WHERE term = '"=rarer"'`))
 }
+
+// TestTheLengthOfANameIsInCharacters: the shorter of two names comes first.
+func TestTheLengthOfANameIsInCharacters(t *testing.T) {
+	c := searchtest.Open(t)
+	searchtest.Put(t, c,
+		searchtest.Record{Value: "U10000GJ2000PTC000001", Name: "AAAAA", Status: "ACTIVE"},
+		searchtest.Record{Value: "U10000GJ2000PTC000002", Name: "ZZ\u00c9\u00c9", Status: "ACTIVE"})
+	refresh(t, c)
+	require.Equal(t, []string{"U10000GJ2000PTC000002", "U10000GJ2000PTC000001"}, order(t, c))
+}
