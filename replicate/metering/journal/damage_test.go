@@ -97,6 +97,16 @@ func TestWhatWasWrittenDuringASyncMayBeTorn(t *testing.T) {
 	require.False(t, found.damaged())
 }
 
+// TestASegmentIsCompleteOnceItWasClosed, unless the journal went on in it, since no other could begin.
+func TestASegmentIsCompleteOnceItWasClosed(t *testing.T) {
+	for written, complete := range map[int64]bool{16: true, 17: false} {
+		s := surveyor{survey: survey{begin: -1}}
+		s.add(&frame{at: 0, kind: frameEnd})
+		s.add(&frame{at: 8, kind: frameClosed})
+		require.Equal(t, complete, s.finish(16, written).complete(), "%d bytes", written)
+	}
+}
+
 // TestADamagedSnapshotIsRebuilt flips each bit of a snapshot: the segment before, whose end says that it
 // is complete, has the same.
 func TestADamagedSnapshotIsRebuilt(t *testing.T) {

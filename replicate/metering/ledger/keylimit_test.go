@@ -74,4 +74,11 @@ func TestAKeyKeepsTheMonthsNearTheClock(t *testing.T) {
 	spend(24_317, -1<<62)
 	spend(24_317, -1<<62)
 	require.EqualValues(t, -maxSpent, k.spent[24_317])
+
+	again := keyMonth{7, 24_370}
+	require.Contains(t, l.changes.pastMonths, again)
+	now = syncproto.EndOfMonth(again.month - 1) // the clock was set
+	spend(again.month, 5)
+	require.EqualValues(t, 5, k.spent[again.month])
+	require.NotContains(t, l.changes.pastMonths, again)
 }
