@@ -83,6 +83,7 @@ func TestShortNamesAreNotForgiven(t *testing.T) {
 		r := b.get("/v1/search/companies?name=" + name)
 		require.Equal(t, 200, r.Status)
 		require.Equal(t, again && len([]rune(names.Query(unescaped(name)))) > prefixOnlyRunes, len(b.registry.asked) == 2, name)
+		require.Equal(t, charge.NotFound, b.meter.asked[0].Outcome, name)
 	}
 }
 
