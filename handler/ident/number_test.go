@@ -20,7 +20,7 @@ func TestCINNumber(t *testing.T) {
 	} {
 		require.Equal(t, want, CINNumber(cin), cin)
 	}
-	for _, cin := range []string{"", "x", "U74999SK2016XYZ013232", "U74999SK1799PTC013232", "U74999SK2056PTC013232", "A74999SK2016PTC013232", "U74999SK2016LCF013232"} {
+	for _, cin := range []string{"", "x", "U74999SK2016XYZ013232", "U74999SK1799PTC013232", "U74999SK2056PTC013232", "A74999SK2016PTC013232", "U74999SK2016LCF013232", "U7499XSK2016PTC013232", "U74999S12016PTC013232"} {
 		n := CINNumber(cin)
 		require.GreaterOrEqual(t, n, int64(2<<60), cin)
 		require.Less(t, n, int64(4<<60), cin)
