@@ -172,11 +172,17 @@ type person struct {
 	Name    string // of the account
 }
 
-// readPeople lists the users of an account, or all users for account 0.
+// selectPerson selects what scanPerson reads.
+const selectPerson = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, u.created_at, coalesce(a.name, '') FROM user u
+	LEFT JOIN account a ON a.id = u.account`
+
+// readPeople lists the users of an account.
 func (d *Dashboard) readPeople(ctx context.Context, account int64) ([]person, error) {
-	const query = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, u.created_at, coalesce(a.name, '') FROM user u
-		LEFT JOIN account a ON a.id = u.account WHERE ?1 = 0 OR u.account = ?1 ORDER BY u.operator DESC, u.email LIMIT 500`
-	rows, err := d.config.Ledger.QueryContext(ctx, query, account)
+	return d.queryPeople(ctx, selectPerson+` WHERE u.account = ? ORDER BY u.email LIMIT 500`, account)
+}
+
+func (d *Dashboard) queryPeople(ctx context.Context, query string, args ...any) ([]person, error) {
+	rows, err := d.config.Ledger.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

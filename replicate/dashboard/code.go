@@ -2,11 +2,11 @@ package dashboard
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
 	"database/sql"
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -36,11 +36,13 @@ func (d *Dashboard) newTwoFactorSecret() string {
 	return base32Form.EncodeToString(random)
 }
 
-// newRecoveryCodes makes codes of 80 bits. They are random enough to be stored as plain hashes.
-func newRecoveryCodes() []string {
+// newRecoveryCodes makes codes of 80 bits from the secret of the session's cookie, which is random enough for
+// them to be stored as plain hashes. The same form with the same secret of the app gives the same codes.
+func newRecoveryCodes(v *visit, secret string) []string {
 	codes := make([]string, recoveryCodes)
 	for i := range codes {
-		text := strings.ToLower(rand.Text()[:16])
+		text := fmt.Sprintf("recovery code %d %s %s", i, v.field("token"), secret)
+		text = strings.ToLower(base32Form.EncodeToString(macOf(v.secret, text))[:16])
 		codes[i] = text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
 	}
 	return codes
@@ -110,6 +112,18 @@ func putTwoFactor(ctx context.Context, tx *sql.Tx, now, u int64, secret string, 
 		}
 	}
 	return err
+}
+
+// holdsCodes reports whether all these codes are a user's recovery codes, and none was used.
+func holdsCodes(ctx context.Context, db *sql.DB, u int64, codes []string) (bool, error) {
+	for _, code := range codes {
+		var held bool
+		const query = `SELECT EXISTS (SELECT 1 FROM recovery_code WHERE hash = ? AND user = ?)`
+		if err := db.QueryRowContext(ctx, query, hashOf(typed(code)), u).Scan(&held); err != nil || !held {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // dropTwoFactor switches two-factor authentication of a user off.

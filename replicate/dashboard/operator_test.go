@@ -2,7 +2,10 @@ package dashboard_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,4 +189,38 @@ func TestActivityIsPaged(t *testing.T) {
 	second := b.get("/activity?before=" + id).body
 	require.Contains(t, second, "row 9.")
 	require.NotContains(t, second, "row 10.")
+}
+
+// TestPeopleAreListedByPages, operators first, and found by a part of their address.
+func TestPeopleAreListedByPages(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	account := w.account("Acme", 0)
+	for i := range 120 {
+		w.exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES (?, 'x', ?, 0, 0)`, fmt.Sprintf("p+%03d@example.com", i), account)
+	}
+	address := regexp.MustCompile(`<th scope="row">([^<]+)</th>`)
+	more := regexp.MustCompile(`<a href="(/people\?after=[^"]+)">More</a>`)
+	var found []string
+	for next, pages := "/people", 1; next != ""; pages++ {
+		p := b.get(next)
+		require.Equal(t, http.StatusOK, p.StatusCode)
+		rows := address.FindAllStringSubmatch(p.body, -1)
+		require.LessOrEqual(t, len(rows), 50)
+		for _, row := range rows {
+			found = append(found, html.UnescapeString(row[1]))
+		}
+		next = ""
+		if link := more.FindStringSubmatch(p.body); link != nil {
+			next = html.UnescapeString(link[1])
+		}
+		require.LessOrEqual(t, pages, 3)
+	}
+	require.Len(t, found, 121)
+	require.Equal(t, "operator@example.com", found[0])
+	require.True(t, slices.IsSorted(found[1:]))
+
+	require.Len(t, address.FindAllString(b.get("/people?q=P%2B09").body, -1), 10)
+	require.Contains(t, b.get("/people?q=x%25").text(), "Nobody’s e-mail address has “x%” in it.")
+	require.Equal(t, http.StatusNotFound, b.get("/people?after=x").StatusCode)
 }

@@ -6,28 +6,60 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/notice"
 )
 
+// peopleRows is how many people a page lists.
+const peopleRows = 50
+
 type peopleData struct {
 	People      []person
 	Self        int64
 	Link, Email string
+	Query       string
+	After       string // the cursor of the next page, empty on the last one
 }
 
 func (d *Dashboard) peoplePage(v *visit) (answer, error) { return d.people(v, "", peopleData{}) }
 
 func (d *Dashboard) people(v *visit, words string, data peopleData) (answer, error) {
+	query := v.r.URL.Query()
+	data.Self, data.Query = v.user.ID, strings.TrimSpace(printable(query.Get("q"), maxName))
 	var err error
-	data.Self = v.user.ID
-	data.People, err = d.readPeople(v.r.Context(), 0)
+	data.People, data.After, err = d.readPeoplePage(v.r.Context(), data.Query, query.Get("after"))
 	a := answer{page: "people", title: "People", error: words, data: data}
 	if words != "" {
 		a.status = http.StatusUnprocessableEntity
 	}
 	return a, err
+}
+
+// readPeoplePage lists everybody whose e-mail address contains search, operators first. The cursor of a page
+// is the place of its last person: 0 for an operator and 1 for an owner, then the address.
+func (d *Dashboard) readPeoplePage(ctx context.Context, search, after string) (people []person, next string, err error) {
+	if after == "" {
+		after = "0"
+	}
+	const statement = selectPerson + ` WHERE instr(u.email, lower(?1)) > 0 AND (1 - u.operator, u.email) > (?2, ?3)
+		ORDER BY 1 - u.operator, u.email LIMIT ?4`
+	role, err := strconv.Atoi(after[:1])
+	if err != nil {
+		return nil, "", errMissing
+	}
+	people, err = d.queryPeople(ctx, statement, search, role, after[1:], peopleRows+1)
+	if len(people) <= peopleRows {
+		return people, "", err
+	}
+	people = people[:peopleRows]
+	last := people[peopleRows-1]
+	if next = "1"; last.Operator {
+		next = "0"
+	}
+	return people, next + last.Email, err
 }
 
 func (d *Dashboard) inviteOperator(v *visit) (answer, error) {
@@ -45,8 +77,7 @@ func (d *Dashboard) somebodyElse(v *visit) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	const query = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator, u.created_at, coalesce(a.name, '') FROM user u
-		LEFT JOIN account a ON a.id = u.account WHERE u.id = ? AND u.id <> ?`
+	const query = selectPerson + ` WHERE u.id = ? AND u.id <> ?`
 	p, err := scanPerson(d.config.Ledger.QueryRowContext(v.r.Context(), query, id, v.user.ID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return person{}, errMissing

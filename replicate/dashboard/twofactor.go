@@ -90,11 +90,16 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 	if _, words, err := d.checkCurrent(v, turn, false); words != "" || err != nil {
 		return d.enrolmentOr(v, secret, words, err)
 	}
+	codes := newRecoveryCodes(v, secret)
+	shown := answer{page: "recovery-codes", title: "Recovery codes", data: codes}
+	// Sent twice, as by two clicks, the form shows its codes again: they are shown nowhere else.
+	if done, err := holdsCodes(v.r.Context(), d.config.Ledger, v.user.ID, codes); done || err != nil {
+		return shown, err
+	}
 	step, err := stepOf(secret, typed(v.field("code")), 0, d.now())
 	if err != nil || step == 0 {
 		return d.enrolmentOr(v, secret, "The code is wrong. Is the clock of the device right?", err)
 	}
-	codes := newRecoveryCodes()
 	act := v.act("switch on two-factor authentication", v.user.Account, "")
 	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
 		if on, err := hasTwoFactor(ctx, tx, v.user.ID); err != nil || on {
@@ -109,7 +114,12 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 		}
 		return d.forgetAttempts(ctx, tx, now, v, v.user.Email)
 	})
-	return answer{page: "recovery-codes", title: "Recovery codes", data: codes}, err
+	if errors.Is(err, errOldForm) { // the first of two that were sent at once was faster
+		if done, err := holdsCodes(v.r.Context(), d.config.Ledger, v.user.ID, codes); done || err != nil {
+			return shown, err
+		}
+	}
+	return shown, err
 }
 
 func (d *Dashboard) enrolmentOr(v *visit, secret, words string, err error) (answer, error) {
@@ -139,6 +149,9 @@ func (d *Dashboard) switchOffTwoFactor(v *visit) (answer, error) {
 		return errors.Join(dropTwoFactor(ctx, tx, v.user.ID), d.forgetAttempts(ctx, tx, now, v, v.user.Email))
 	})
 	if errors.Is(err, errCode) {
+		if view, err := d.readTwoFactor(v.r.Context(), v.user.ID); err != nil || !view.On {
+			return see("/settings", "one-factor"), err // the form was sent twice
+		}
 		return d.settings(v, "This code is wrong, or it was used already.")
 	}
 	return see("/settings", "one-factor"), err

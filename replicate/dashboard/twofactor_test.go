@@ -90,6 +90,40 @@ func TestTwoFactorIsSwitchedOnByPasswordAndCode(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/two-factor/off", nil).StatusCode, "a form needs its token")
 }
 
+// TestSwitchingTwoFactorTwiceShowsTheSameCodes sends its forms twice, as two clicks do: the browser shows the second
+// answer alone, and the recovery codes are shown nowhere else.
+func TestSwitchingTwoFactorTwiceShowsTheSameCodes(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	a := &app{world: w, secret: secretField.FindStringSubmatch(b.get("/settings/two-factor").body)[1]}
+	form := b.form("secret", a.secret, "current", password, "code", a.code(0))
+	on := func() page { return b.do(http.MethodPost, "/settings/two-factor", form) }
+	codes := recoveryCodes.FindAllString(on().body, -1)
+	require.Len(t, codes, 10)
+	w.pass(5 * time.Minute) // the answer is loaded again later
+	again := on()
+	require.Equal(t, http.StatusOK, again.StatusCode, again.text())
+	require.Equal(t, codes, recoveryCodes.FindAllString(again.body, -1))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'switch on two-factor authentication'`))
+	require.Equal(t, 10, w.count(`SELECT count(*) FROM recovery_code`))
+
+	form.Set("current", "wrong words in here")
+	require.NotContains(t, on().body, codes[0], "the password is asked for again")
+	form.Set("current", password)
+	b.get("/settings")
+	other := b.form("secret", a.secret, "current", password, "code", a.code(0))
+	require.Empty(t, recoveryCodes.FindString(b.do(http.MethodPost, "/settings/two-factor", other).body), "another form has other codes")
+	w.browser().enter("acme@example.com", codes[0])
+	require.Equal(t, http.StatusUnprocessableEntity, on().StatusCode, "one code was used")
+
+	b.get("/settings")
+	off := b.form("current", password, "code", codes[1])
+	for range 2 {
+		p := b.do(http.MethodPost, "/settings/two-factor/off", off)
+		require.Contains(t, p.text(), "Two-factor authentication is off.")
+	}
+}
+
 func TestACodeIsGoodOnce(t *testing.T) {
 	w := newWorld(t)
 	b := w.operator()
