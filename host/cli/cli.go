@@ -121,6 +121,9 @@ func misuse(err error) error {
 	if flag, _, found := strings.Cut(err.Error(), ": expected "); found && strings.HasSuffix(err.Error(), "but got \"EOL\" (<EOL>)") {
 		err = fmt.Errorf("%s needs a value", flag)
 	}
+	if hint.Of(err) != "" {
+		return err
+	}
 	return hint.With(err, "see %s", help)
 }
 

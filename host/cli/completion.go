@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -85,7 +86,7 @@ func candidates(at *kong.Node, words []string) []candidate {
 			continue
 		}
 		for _, child := range at.Children {
-			if child.Name == word {
+			if child.Name == word || slices.Contains(child.Aliases, word) {
 				at, flags = child, append(flags, child.Flags...)
 				break
 			}

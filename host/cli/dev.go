@@ -29,6 +29,9 @@ type devCommand struct {
 
 // Validate refuses to serve tokens and passwords to the network: dev's writer has no TLS.
 func (c *devCommand) Validate() error {
+	if err := checkAddress("--writer-listen", c.WriterListen); err != nil {
+		return err
+	}
 	if !isLoopback(c.WriterListen) {
 		return fmt.Errorf("--writer-listen %s is reached from other machines, and tokens go over it in the clear: only regedge writer can be open to them", c.WriterListen)
 	}
@@ -112,6 +115,7 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 	if err != nil {
 		return nil, err
 	}
+	closers.Add(centre.Close)
 	if n.hooks, err = flags.notices(centre, config, nil); err != nil {
 		return nil, err
 	}

@@ -125,6 +125,9 @@ type edgeFlags struct {
 
 // Validate refuses contradicting flags.
 func (f *edgeFlags) Validate() error {
+	if err := checkAddress("--listen", f.Listen); err != nil {
+		return err
+	}
 	if (f.TLSCert == "") != (f.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key go together")
 	}

@@ -133,6 +133,9 @@ type tlsFlags struct {
 }
 
 func (f *tlsFlags) check(address string) error {
+	if err := checkAddress("--listen", address); err != nil {
+		return err
+	}
 	if (f.TLSCert == "") != (f.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key go together")
 	}
@@ -169,6 +172,21 @@ func readTLS(certFile, keyFile string) (*tls.Config, error) {
 	return config, nil
 }
 
+// addressHint says what an address to listen on is.
+const addressHint = "%s is HOST:PORT, with an address of this machine and a port that this user may open, such as 127.0.0.1:8080"
+
+// checkAddress refuses what no address to listen on looks like. Whether it can be opened is seen later.
+func checkAddress(flag, address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err == nil {
+		return nil
+	}
+	return hint.With(fmt.Errorf("%s: %w", flag, err), addressHint, flag)
+}
+
 // isLoopback reports whether an address to listen on stays within this machine. A name
 // other than localhost may not.
 func isLoopback(address string) bool {
@@ -194,7 +212,7 @@ func (m *Main) listen(name, flag, address string) (net.Listener, error) {
 	}
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("listen for the %s: %w", name, err),
-			"%s is HOST:PORT, with an address of this machine and a port that this user may open, such as 127.0.0.1:8080", flag)
+			addressHint, flag)
 	}
 	if m.Listening != nil {
 		m.Listening(name, listener.Addr())
@@ -211,6 +229,9 @@ type metricsFlags struct {
 func (f *metricsFlags) check() error {
 	if f.Pprof && f.Metrics == "" {
 		return errors.New("--pprof needs --metrics, the address at which profiles are served")
+	}
+	if f.Metrics != "" {
+		return checkAddress("--metrics", f.Metrics)
 	}
 	return nil
 }

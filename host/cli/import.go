@@ -17,6 +17,7 @@ import (
 
 	"regedge/host/hint"
 	"regedge/schema/importer"
+	"regedge/schema/verify"
 )
 
 type importCommand struct {
@@ -61,18 +62,46 @@ func limitMemory() {
 // Run imports the files and prints how many rows of each were new, changed or rejected.
 func (c *importCommand) Run(ctx context.Context, m *Main) error {
 	limitMemory()
-	if len(c.Files)+len(c.Pincodes) > 0 {
-		if err := c.importFiles(ctx, m); err != nil {
-			return err
-		}
+	if len(c.Files)+len(c.Pincodes) == 0 {
+		return c.verify(ctx, m)
 	}
-	if c.Verify {
-		return verifyFile(ctx, m, c.Registry, c.JSON)
+	report, err := c.importFiles(ctx, m)
+	if report == nil {
+		return err
 	}
-	return nil
+	if err == nil && c.Verify && c.JSON {
+		return c.verifyInto(ctx, m, report)
+	}
+	if err = errors.Join(c.print(m, report, nil), err); err != nil || !c.Verify {
+		return err
+	}
+	return c.verify(ctx, m)
 }
 
-func (c *importCommand) importFiles(ctx context.Context, m *Main) error {
+func (c *importCommand) verify(ctx context.Context, m *Main) error {
+	return verifyFile(ctx, c.Registry, func(verified *verify.Report) error {
+		if c.JSON {
+			return printJSON(m.Stdout, verified)
+		}
+		return writeVerified(m, verified)
+	})
+}
+
+// verifyInto prints one JSON document of both, also when the registry could not be verified.
+func (c *importCommand) verifyInto(ctx context.Context, m *Main, report *importer.Report) error {
+	printed := false
+	err := verifyFile(ctx, c.Registry, func(verified *verify.Report) error {
+		printed = true
+		return c.print(m, report, verified)
+	})
+	if !printed {
+		err = errors.Join(c.print(m, report, nil), err)
+	}
+	return err
+}
+
+// importFiles returns no report when nothing was imported. An error beside one says that no row was taken.
+func (c *importCommand) importFiles(ctx context.Context, m *Main) (*importer.Report, error) {
 	bar := newProgress(m.Stderr, "importing", "B")
 	report, err := importer.Run(ctx, importer.Config{
 		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,
@@ -81,32 +110,32 @@ func (c *importCommand) importFiles(ctx context.Context, m *Main) error {
 	})
 	bar.finish()
 	if err != nil {
-		return explainImport(ctx, err, report.Release)
-	}
-	if err := c.print(m, &report); err != nil {
-		return err
-	}
-	if rejected := rejectedRows(&report); rejected > 0 && c.Rejects == "" {
-		fmt.Fprintf(m.Stderr, "rows that could not be taken: %d; --rejects FILE would keep them\n", rejected)
+		return nil, explainImport(ctx, err, report.Release)
 	}
 	if nothingTaken(&report) {
-		return hint.With(errors.New("no row could be taken"), "the table above, and a rejects file, give the reasons")
+		err = hint.With(errors.New("no row could be taken"), "the table above, and a rejects file, give the reasons")
 	}
-	return nil
+	return &report, err
 }
 
-func (c *importCommand) print(m *Main, report *importer.Report) error {
-	if !c.JSON {
+// print prints what was imported, and in JSON what was verified after it unless that is nil.
+func (c *importCommand) print(m *Main, report *importer.Report, verified *verify.Report) (err error) {
+	if c.JSON {
+		err = printJSON(m.Stdout, struct {
+			*importer.Report
+			Total    importer.FileReport `json:"total"`
+			Elapsed  float64             `json:"elapsed_seconds"`
+			Verified *verify.Report      `json:"verified,omitempty"`
+		}{report, report.Total(), report.Elapsed.Seconds(), verified})
+	} else {
 		var table strings.Builder
 		_ = report.WriteTable(&table) // a Builder takes all
-		_, err := io.WriteString(m.Stdout, shownLines(table.String()))
-		return err
+		_, err = io.WriteString(m.Stdout, shownLines(table.String()))
 	}
-	return printJSON(m.Stdout, struct {
-		*importer.Report
-		Total   importer.FileReport `json:"total"`
-		Elapsed float64             `json:"elapsed_seconds"`
-	}{report, report.Total(), report.Elapsed.Seconds()})
+	if rejected := rejectedRows(report); err == nil && rejected > 0 && c.Rejects == "" {
+		fmt.Fprintf(m.Stderr, "rows that could not be taken: %d; --rejects FILE would keep them\n", rejected)
+	}
+	return err
 }
 
 // explainImport adds hints. release is that which was written in spite of the error, if any: else

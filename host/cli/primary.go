@@ -32,7 +32,7 @@ func (c *primaryCommand) Validate() error {
 	if c.CA == "" || c.Cert == "" || c.Key == "" {
 		return errors.New("--tls-ca, --tls-cert and --tls-key are needed: regedge trust makes them")
 	}
-	return c.sqldFlags.check()
+	return errors.Join(checkAddress("--listen", c.Listen), checkAddress("--replication", c.Replication), c.sqldFlags.check())
 }
 
 // Run runs the primary until ctx is done.

@@ -19,11 +19,13 @@ import (
 
 // pushFlags are the flags of push and rollback.
 type pushFlags struct {
-	registryFlags
-	Releases string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
-	Primary  string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
-	DryRun   bool   `env:"-" help:"Print what differs and write nothing."`
-	JSON     bool   `name:"json" env:"-" help:"Print the result as one JSON object instead of a table; progress and errors go to standard error as without it."`
+	Registry          string `required:"" placeholder:"URL" help:"The registry's primary."`
+	RegistryToken     string `placeholder:"TOKEN" help:"Token of the primary, that may write."`
+	RegistryTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the primary; it wins over the token itself."`
+	Releases          string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
+	Primary           string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
+	DryRun            bool   `env:"-" help:"Print what differs and write nothing."`
+	JSON              bool   `name:"json" env:"-" help:"Print the result as one JSON object instead of a table; progress and errors go to standard error as without it."`
 }
 
 type pushCommand struct {

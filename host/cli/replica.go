@@ -46,7 +46,7 @@ func (c *replicaCommand) Validate() error {
 	if given != 0 && given != 3 {
 		return errors.New("--tls-ca, --tls-cert and --tls-key go together")
 	}
-	return c.sqldFlags.check()
+	return errors.Join(checkAddress("--listen", c.Listen), c.sqldFlags.check())
 }
 
 // Run runs the replica until ctx is done.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -32,4 +33,22 @@ func TestASecondWriterEndsWithACodeOfItsOwn(t *testing.T) {
 	code := <-c.ended
 	c.ended <- code // for the end of the test
 	require.Equal(t, exitFailure, code, "the first one ends")
+}
+
+// TestAServiceThatFailsWhileItStartsGivesTheLedgerUp: the next start would wait for it.
+func TestAServiceThatFailsWhileItStartsGivesTheLedgerUp(t *testing.T) {
+	dir := t.TempDir()
+	first := startDev(dir)
+	require.True(t, first.await(first.greeted), first.stderr.String())
+	require.Equal(t, exitOK, first.halt())
+	registry := filepath.Join(dir, "registry.db")
+	require.NoError(t, os.Rename(registry, registry+".kept"))
+	require.NoError(t, os.WriteFile(registry, []byte("no database at all, but some words"), 0o600))
+	require.Equal(t, exitFailure, <-startDev(dir).ended)
+
+	require.NoError(t, os.Rename(registry+".kept", registry))
+	again := startDev(dir)
+	require.True(t, again.await(again.greeted), again.stderr.String())
+	require.Equal(t, exitOK, again.halt())
+	require.NotContains(t, again.stderr.String(), "was not given up")
 }

@@ -217,7 +217,7 @@ func TestFlagsOfTracesAreChecked(t *testing.T) {
 		{"a header for nobody", "needs --traces", exitMisuse, []string{"--traces-header-file", secret}},
 		{"a header in the clear", "in the clear", exitMisuse, []string{"--traces", "http://192.0.2.1:4318", "--traces-header-file", secret}},
 		{"a header that is none", "holds no header lines", exitFailure, []string{"--traces", "https://192.0.2.1", "--traces-header-file", secret}},
-		{"as many as may be", "--listen is HOST:PORT", exitFailure, []string{"--traces-asked", "100", "--traces-share", "1", "--listen", "nowhere"}},
+		{"as many as may be", "--listen is HOST:PORT", exitFailure, []string{"--traces-asked", "100", "--traces-share", "1", "--listen", "192.0.2.1:0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := startDev(t.TempDir(), c.flags...)

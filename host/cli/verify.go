@@ -14,20 +14,16 @@ import (
 	"regedge/schema/verify"
 )
 
-// verifyFile reads a registry file and prints what it holds. The error is that it is not whole.
-func verifyFile(ctx context.Context, m *Main, path string, asJSON bool) error {
+// verifyFile reads a registry file and has shown what it holds. The error is that it is not whole.
+func verifyFile(ctx context.Context, path string, show func(*verify.Report) error) error {
 	report, err := verify.File(ctx, path, verify.Thorough)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.With(err, "--registry names the file to verify")
 	case err != nil:
 		return err
-	case asJSON:
-		err = printJSON(m.Stdout, &report)
-	default:
-		err = writeVerified(m, &report)
 	}
-	if err != nil || report.Whole() {
+	if err = show(&report); err != nil || report.Whole() {
 		return err
 	}
 	return hint.With(fmt.Errorf("%s is not whole: problems: %d", path, len(report.Problems)),

@@ -79,6 +79,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
+	closers.Add(centre.Close)
 	listReleases, err := c.releases(&closers)
 	if err != nil {
 		return err

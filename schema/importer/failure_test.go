@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"os"
@@ -34,6 +35,8 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
+		"a tar archive":                 {archived("companies.csv", headerA+rowA), "is a tar archive: unpack it"},
+		"a compressed tar archive":      {gzipped(archived("companies.csv", headerA+rowA)), "is a tar archive: unpack it"},
 		"an older spreadsheet":          {"\xd0\xcf\x11\xe0rest", "spreadsheet"},
 		"one known column":              {"Email,x\na@example.com,1\n", "its columns are Email, x; docs/import-formats.md lists"},
 		"UTF-16":                        {"\xff\xfeC\x00I\x00", "UTF-16"},
@@ -52,6 +55,16 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 			require.ErrorIs(t, err, os.ErrNotExist, "nothing was written")
 		})
 	}
+}
+
+// archived is a tar archive of one file.
+func archived(name, content string) string {
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	_ = w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))})
+	_, _ = w.Write([]byte(content))
+	_ = w.Close()
+	return archive.String()
 }
 
 // zstdWindow is a file of one byte whose frame asks for a window of 2^(10+exponent) bytes, which a

@@ -172,6 +172,27 @@ func TestAWriterStartsAsSoonAsTheOneBeforeHasEnded(t *testing.T) {
 	})
 }
 
+// TestAWriterThatNeverRanGivesTheLedgerUp: what failed before it served would keep the next one waiting.
+func TestAWriterThatNeverRanGivesTheLedgerUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, _ := openUnrun(t)
+		require.NoError(t, before.Close())
+		began := time.Now()
+		next, err := Open(t.Context(), before.config)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began))
+
+		next.config.Access.Close()
+		broken := next.config
+		require.NoError(t, next.Close())
+		_, err = Open(t.Context(), broken)
+		require.Error(t, err)
+		holder, err := ledger.ReadHolder(t.Context(), broken.Ledger)
+		require.NoError(t, err)
+		require.Zero(t, holder.PID, "nor does one that could not be opened")
+	})
+}
+
 // TestWhoHoldsTheLedgerIsNamed: the operator has to find it.
 func TestWhoHoldsTheLedgerIsNamed(t *testing.T) {
 	holder := ledger.Holder{Host: "centre-1", PID: 4711, Since: 1_790_000_000_000, Heard: 1_790_000_060_000}

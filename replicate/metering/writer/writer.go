@@ -83,6 +83,7 @@ type Writer struct {
 	gate      *ownerGate
 
 	generation uint64
+	started    atomic.Bool // Run was called, or it never will be
 	fenced     atomic.Bool
 	away       atomic.Bool  // the ledger's files are no longer where they were
 	unwritten  atomic.Int32 // commits in a row that failed, and not for what they wrote
@@ -114,6 +115,9 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		}
 	}
 	if err := w.prepare(ctx); err != nil {
+		if w.generation != 0 {
+			w.noteEnd()
+		}
 		if ctx.Err() != nil { // what was interrupted is of no interest
 			err = ctx.Err()
 		}
@@ -223,9 +227,19 @@ func loadTokens(ctx context.Context, db *sql.DB) (map[[32]byte]string, error) {
 	return tokens, rows.Err()
 }
 
+// Close gives the ledger up when Run was never called, as in a command that fails between the two: else the
+// next writer would wait some seconds for this one.
+func (w *Writer) Close() error {
+	if !w.started.Swap(true) {
+		w.noteEnd()
+	}
+	return nil
+}
+
 // Run commits operations until ctx ends. It is called once. It returns ErrFenced when another
 // writer took the ledger, and nil when ctx ended.
 func (w *Writer) Run(ctx context.Context) error {
+	w.started.Store(true)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	defer w.startProjector(ctx)()

@@ -18,6 +18,7 @@ var (
 	errEmpty       = errors.New("the file is empty: was it fetched whole?")
 	errDirectory   = errors.New("is a directory: name the files in it, such as DIR/*.csv.gz")
 	errSpreadsheet = errors.New("is a spreadsheet or a zip archive: export or unpack it, as CSV in UTF-8")
+	errTar         = errors.New("is a tar archive: unpack it and import the files in it")
 	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
 	errPage        = errors.New("is a web page or XML, not a list: was the download refused? Fetch it again, as CSV")
@@ -101,11 +102,16 @@ func (s *File) Open(stdin io.Reader, asOf string) error {
 	return nil
 }
 
+// tarMark is where the header of a tar archive says "ustar" (POSIX.1-1988 and GNU).
+const tarMark = 257
+
 // checkText refuses the beginning of a file that is text in another encoding, or none.
 func checkText(start []byte) error {
 	zeros := bytes.Count(start, []byte{0})
 	first, _, _ := bytes.Cut(start, []byte("\n"))
 	switch {
+	case len(start) > tarMark && bytes.HasPrefix(start[tarMark:], []byte("ustar")):
+		return errTar
 	case bytes.HasPrefix(start, []byte{0xff, 0xfe, 0, 0}), bytes.HasPrefix(start, []byte{0, 0, 0xfe, 0xff}), zeros > len(start)*5/8:
 		return errUTF32
 	case bytes.HasPrefix(start, []byte{0xff, 0xfe}), bytes.HasPrefix(start, []byte{0xfe, 0xff}), zeros > len(start)*3/8:
