@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"regedge/internal/testkit/browser"
 )
 
@@ -100,6 +102,28 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		p.RequireAccessible(axe, v.Name+" a record")
 		p.openOperation(base)
 		p.RequireAccessible(axe, v.Name+" a call in the reference")
+	}
+	p.RequireClean(base)
+}
+
+// TestNothingMovesWhenSamplesBecomeTabs: before their script has run, samples take the room that they take as tabs.
+func TestNothingMovesWhenSamplesBecomeTabs(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	for _, v := range browser.Views {
+		p.As(v)
+		for _, path := range []string{"/guides/first-call", "/reference"} {
+			p.open(base + path)
+			p.WaitFor(`!document.querySelector(".samples:not(.tabbed)")`)
+			moved := p.Eval(`[...document.querySelectorAll(".samples")].filter(group => {
+				const tabbed = group.offsetHeight;
+				group.querySelector(".choice").remove();
+				group.querySelectorAll(".sample").forEach(sample => sample.hidden = false);
+				group.classList.remove("tabbed");
+				return Math.abs(group.offsetHeight - tabbed) > 2;
+			}).length.toString()`)
+			require.Equal(t, "0", moved, v.Name+" "+path)
+		}
 	}
 	p.RequireClean(base)
 }
