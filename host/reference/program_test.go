@@ -107,6 +107,28 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	}
 }
 
+// TestSnippetsOfTheReadmesRun runs them as they stand, but for the address of the service.
+func TestSnippetsOfTheReadmesRun(t *testing.T) {
+	base := behindProxy(t, service(t))
+	for language, folder := range libraryFolders {
+		t.Run(language, func(t *testing.T) {
+			readme, err := os.ReadFile(filepath.Join(clients, folder, "README.md"))
+			require.NoError(t, err)
+			found := regexp.MustCompile("(?s)```(?:go|python|ts)\n(.*?)```").FindStringSubmatch(string(readme))
+			require.NotNil(t, found)
+			code := found[1]
+			require.Contains(t, code, "http://127.0.0.1:8080")
+			code = strings.ReplaceAll(code, "http://127.0.0.1:8080", base)
+			if language == "go" {
+				install := regexp.MustCompile("`(go mod edit[^`]*)`").FindStringSubmatch(string(readme))
+				require.NotNil(t, install)
+				code = "// " + strings.Join(strings.Fields(install[1]), " ") + "\n" + code
+			}
+			require.Contains(t, runWithLibrary(t, language, code), "SANDBOX EVERY FIELD")
+		})
+	}
+}
+
 // libraryFolders are those of the client libraries, by the names of their samples.
 var libraryFolders = map[string]string{"go": "go", "python": "python", "javascript": "typescript"}
 
