@@ -127,3 +127,21 @@ func TestNothingMovesWhenSamplesBecomeTabs(t *testing.T) {
 	}
 	p.RequireClean(base)
 }
+
+// TestTablesFitOnAPhone: what is beside the edge of a phone is easily missed.
+func TestTablesFitOnAPhone(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	for _, v := range browser.Views {
+		if v.Width > 500 {
+			continue
+		}
+		p.As(v)
+		for _, path := range pagePaths {
+			p.open(base + path)
+			wide := p.Eval(`[...document.querySelectorAll(".scroll")].filter(table => table.scrollWidth > table.clientWidth).length.toString()`)
+			require.Equal(t, "0", wide, v.Name+" "+path)
+		}
+	}
+	p.RequireClean(base)
+}
