@@ -25,6 +25,7 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Equal(t, w.clock().AddDate(0, 0, 30), *keys[0].Expires)
 	at := fmt.Sprint("/keys/", keys[0].ID)
 	require.Contains(t, b.get("/keys").body, "19 Nov 2026, 12:30</time>")
+	require.Contains(t, b.seen.body, `<th scope="row"><a href="`+at+`">server</a></th>`, "a phone shows the first column alone")
 
 	require.Contains(t, b.submit(at, at+"/name", "name", "billing").text(), "The key is renamed.")
 	require.Contains(t, b.seen.body, "<h1>billing</h1>")
