@@ -92,6 +92,9 @@ func (d *Dashboard) removePage(v *visit) (answer, error) {
 
 func (d *Dashboard) removePerson(v *visit) (answer, error) {
 	p, err := d.somebodyElse(v)
+	if id, _ := v.id(); errors.Is(err, errMissing) && id > 0 && id != v.user.ID {
+		return see("/people", "removed"), nil // the form was sent twice
+	}
 	if err != nil {
 		return answer{}, err
 	}

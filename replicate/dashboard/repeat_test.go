@@ -70,6 +70,13 @@ func TestAFormThatIsSentTwiceChangesOnce(t *testing.T) {
 		require.Contains(t, owner.do(http.MethodPost, "/keys/1/revoke", revoke).text(), "The key is revoked.")
 	}
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'revoke key'`))
+
+	operator.get("/people/1/remove")
+	remove := operator.form()
+	for range 2 {
+		require.Contains(t, operator.do(http.MethodPost, "/people/1/remove", remove).text(), "can no longer sign in")
+	}
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'remove person'`))
 }
 
 // TestEveryFormHasATokenOfItsOwn: one token for two forms would make the second one a repetition.
