@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,4 +120,16 @@ func TestOldReplyIsRefused(t *testing.T) {
 	require.Zero(t, again.Epoch())
 	require.NoError(t, again.Exchange(t.Context()))
 	require.Greater(t, again.Epoch(), first.Epoch())
+}
+
+// TestASyncFollowsNoRedirect: token and messages are for the writer alone.
+func TestASyncFollowsNoRedirect(t *testing.T) {
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	_, err := meter.OverHTTP(server.URL, "token", nil).Sync(t.Context(), []byte("message"))
+	require.ErrorContains(t, err, "307")
+	require.Zero(t, asked.Load())
 }

@@ -136,11 +136,15 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 		return 0, nil, wrote.Load(), err
 	}
 	defer response.Body.Close()
-	if response.StatusCode < 300 && response.Header.Get(RequestIDHeader) == "" { // another service's success is none
-		return response.StatusCode, nil, true, ErrStranger
+	switch status = response.StatusCode; {
+	case response.Header.Get(RequestIDHeader) != "":
+	case status < 300: // another service's success is none
+		return status, nil, true, ErrStranger
+	case status < 400:
+		return status, nil, false, fmt.Errorf("%w: it redirects to %s", ErrStranger, response.Header.Get("Location"))
 	}
 	content, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	return response.StatusCode, content, true, err
+	return status, content, true, err
 }
 
 // readProblem returns the error of a problem document.

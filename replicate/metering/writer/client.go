@@ -31,7 +31,9 @@ func NewClient(url, token string, client *http.Client) *Client {
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second}
 	}
-	return &Client{url: strings.TrimRight(url, "/"), token: token, http: client}
+	direct := *client // a redirect would take the token elsewhere, and make a GET of a change
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{url: strings.TrimRight(url, "/"), token: token, http: &direct}
 }
 
 // AddAccount makes an account on a plan, without credits.

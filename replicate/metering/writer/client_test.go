@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,4 +120,18 @@ func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 	s := scripted{answers(http.StatusOK, "<html>")}
 	_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).Health(t.Context())
 	require.ErrorIs(t, err, ErrStranger, "a service that numbers its answers, too")
+}
+
+// TestNoRedirectIsFollowed: the token is for the writer alone.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	_, err := NewClient(server.URL, "token", nil).ChangeCredits(t.Context(), 1, CreditChange{Amount: 5})
+	require.ErrorIs(t, err, ErrStranger)
+	require.NotErrorIs(t, err, ErrUncertain)
+	require.ErrorContains(t, err, "it redirects to "+other.URL)
+	require.Zero(t, asked.Load())
 }
