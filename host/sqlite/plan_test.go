@@ -67,6 +67,10 @@ var wantSteps = map[string][]string{
 	"search_companies": {"USING INTEGER PRIMARY KEY (rowid=?)"},
 	"search_forgiving": {"USING INTEGER PRIMARY KEY (rowid=?)", "USING PRIMARY KEY (term=?)"},
 	"search_llps":      {"USING INDEX sqlite_autoindex_llp_1 (llpin=?)"},
+	"like_number": {
+		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
+		"USING INDEX sqlite_autoindex_llp_1 (llpin=?)",
+	},
 	"search_number": {
 		"USING INDEX sqlite_autoindex_company_1 (cin=?)",
 		"USING INDEX sqlite_autoindex_llp_1 (llpin=?)",
@@ -76,7 +80,7 @@ var wantSteps = map[string][]string{
 // freeScans lists the allowed scans, none of which reads a whole table that grows: constant rows,
 // intermediate results with a limit, matches of the full-text index, elements of a JSON parameter, and
 // releases, of which the newest comes first.
-var freeScans = regexp.MustCompile(`^SCAN (CONSTANT ROW|\(subquery-\d+\)|release|search_index VIRTUAL TABLE INDEX \d+:M\d+|[a-z] VIRTUAL TABLE INDEX 1:)$`)
+var freeScans = regexp.MustCompile(`^SCAN (CONSTANT ROW|\(subquery-\d+\)|release|search_index VIRTUAL TABLE INDEX \d+:M\d+|([a-z]|typed) VIRTUAL TABLE INDEX 1:)$`)
 
 // gathered matches the common table expressions of the search, which have limits of their own.
 var gathered = regexp.MustCompile(`^SCAN (near|few|held|exact|whole|starts|start|phrase|ordered|words|found|inside|best|b|c|f|forgiven|near)$`)
