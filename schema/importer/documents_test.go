@@ -22,6 +22,7 @@ const madeUpDocument = `{"companyData":{"company":"MADE-UP RESORTS PRIVATE LIMIT
   {"cin":"ABD-0345","designation":"Designated Partner","roleEffectiveDate":"02/01/2021","cessationDate":"03/01/2022"},
   {"cin":"F01234","designation":"Director"}]},
 {"DIN":"ABCDE1234F","FirstName":"MADE-UP","LastName":"SECRETARY"},
+{"DIN":"00000000","FirstName":"MADE-UP","LastName":"NOBODY"},
 {"DIN":"123456789","FirstName":"MADE-UP","LastName":"NUMBER","emailAddress":"private2@example.com"}]}`
 
 func TestCompanyDocuments(t *testing.T) {
@@ -36,8 +37,8 @@ func TestCompanyDocuments(t *testing.T) {
 			w := newFixture(t)
 			f := w.text("2025-05-05", text)
 			require.Equal(t, "company documents", f.Format)
-			require.EqualValues(t, []int64{8, 4}, []int64{f.Read, f.New})
-			require.Equal(t, map[string]int64{"person without a DIN": 1, "role at a foreign company": 1}, f.LeftOut)
+			require.EqualValues(t, []int64{9, 4}, []int64{f.Read, f.New})
+			require.Equal(t, map[string]int64{"person without a DIN": 2, "role at a foreign company": 1}, f.LeftOut)
 			require.Equal(t, map[string]int64{"invalid date": 1, "invalid DIN": 1}, f.Rejected)
 			require.Equal(t, "MADE-UP RESORTS PRIVATE LIMITED|ACTIVE|2006-02-23|Company limited by Shares|Non-govt company|Private|ROC Goa|1000000|"+
 				"989630|0|Hotels|-|-|Goa|403516|1 BEACH ROAD|Calangute|office@example.com|2025-05-05|-",

@@ -37,8 +37,8 @@ const acceptPause = 100 * time.Millisecond
 // lostAfter is how long data may stay without an acknowledgement, where the system can be told.
 const lostAfter = 30 * time.Second
 
-// openRelay gives the server another address for its primary.
-func openRelay(config *Config, output *output) (*relay, error) {
+// openRelay gives the server another address for its primary, which may take patience for its first word.
+func openRelay(config *Config, output *output, patience time.Duration) (*relay, error) {
 	to, err := url.Parse(config.Primary)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func openRelay(config *Config, output *output) (*relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: listener, primary: to.Host, output: output, patience: handshakeTimeout}
+	r := &relay{listener: listener, primary: to.Host, output: output, patience: patience}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	to.Host = listener.Addr().String()
 	config.Primary = to.String()

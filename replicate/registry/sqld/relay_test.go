@@ -2,6 +2,7 @@ package sqld
 
 import (
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	defer silent.Close()
 	log := new(testkit.Log)
 	config := &Config{Primary: "http://" + silent.Addr().String()}
-	r, err := openRelay(config, &output{to: log})
+	r, err := openRelay(config, &output{to: log}, time.Second)
 	require.NoError(t, err)
 	defer r.close()
 	conn, err := net.Dial("tcp", r.listener.Addr().String())
@@ -31,4 +32,31 @@ func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	var late net.Error
 	require.False(t, err == nil || errors.As(err, &late) && late.Timeout(), "%v", err)
 	require.Contains(t, log.String(), "takes connections and says nothing")
+}
+
+// TestAConnectionMayBeSilentAfterItsFirstWord: a replica waits for the next change as long as there is none.
+func TestAConnectionMayBeSilentAfterItsFirstWord(t *testing.T) {
+	primary, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer primary.Close()
+	config := &Config{Primary: "http://" + primary.Addr().String()}
+	r, err := openRelay(config, &output{to: new(testkit.Log)}, 500*time.Millisecond)
+	require.NoError(t, err)
+	defer r.close()
+	near, err := net.Dial("tcp", r.listener.Addr().String())
+	require.NoError(t, err)
+	defer near.Close()
+	far, err := primary.Accept()
+	require.NoError(t, err)
+	defer far.Close()
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Minute)))
+	for _, word := range []string{"one", "two"} {
+		_, err = far.Write([]byte(word))
+		require.NoError(t, err)
+		heard := make([]byte, len(word))
+		_, err = io.ReadFull(near, heard)
+		require.NoError(t, err)
+		require.Equal(t, word, string(heard))
+		time.Sleep(2 * r.patience)
+	}
 }

@@ -77,7 +77,7 @@ func (s *Server) start() (err error) {
 		}
 	}
 	if s.Relay {
-		if r.relay, err = openRelay(&config, r.output); err != nil {
+		if r.relay, err = openRelay(&config, r.output, handshakeTimeout); err != nil {
 			return fmt.Errorf("open the way to the primary: %w", err)
 		}
 	}
