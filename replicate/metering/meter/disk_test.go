@@ -150,20 +150,26 @@ func (f hangingFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// TestARepeatIsNotAnsweredFromAFailedWrite has the write of a charge hang and fail while the same
-// request comes again. The repeat is answered only by a charge of its own.
-func TestARepeatIsNotAnsweredFromAFailedWrite(t *testing.T) {
-	c := startCentre(t, nil)
+// startOnHangingDisk starts an edge whose disk hangs when it is told to, and has it charge an account once.
+func startOnHangingDisk(t *testing.T) (c *centre, e *edge, disk hangingDir, account int64) {
+	c = startCentre(t, nil)
 	node, err := c.client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
 	c.connect("one")
-	e := &edge{name: "one", token: node.Token, state: t.TempDir()}
-	disk := newHangingDir(t, e.state)
+	e = &edge{name: "one", token: node.Token, state: t.TempDir()}
+	disk = newHangingDir(t, e.state)
 	c.files = disk
 	c.run(e)
-	defer func() { e.stop() }()
-	account := c.account("scale", 10)
+	account = c.account("scale", 10)
 	require.Equal(t, "", e.found(account))
+	return c, e, disk, account
+}
+
+// TestARepeatIsNotAnsweredFromAFailedWrite has the write of a charge hang and fail while the same
+// request comes again. The repeat is answered only by a charge of its own.
+func TestARepeatIsNotAnsweredFromAFailedWrite(t *testing.T) {
+	c, e, disk, account := startOnHangingDisk(t)
+	defer func() { e.stop() }()
 	c.cutAfterReport(e, account, 1)
 
 	r := request(account, charge.Found)
@@ -250,17 +256,8 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 
 // TestMetricsDoNotWaitForTheDisk: a scrape, and the report to the writer, must say how an edge is whose disk hangs.
 func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
-	c := startCentre(t, nil)
-	node, err := c.client.AddNode(t.Context(), "one")
-	require.NoError(t, err)
-	c.connect("one")
-	e := &edge{name: "one", token: node.Token, state: t.TempDir()}
-	disk := newHangingDir(t, e.state)
-	c.files = disk
-	c.run(e)
+	_, e, disk, account := startOnHangingDisk(t)
 	defer func() { e.stop() }()
-	account := c.account("scale", 10)
-	require.Equal(t, "", e.found(account))
 
 	r := request(account, charge.Found)
 	disk.id.Store(&r.ID)

@@ -63,10 +63,9 @@ const syncPath = "/v1/sync"
 // maxRefusal bounds how much of the writer's error response goes into the error, in bytes.
 const maxRefusal = 500
 
-// OverHTTP sends messages to the writer at url with the edge's token. It follows no redirect: token and messages
-// are for the writer alone. The client needs no
-// timeout, since every message has a deadline of its own. A client whose transport is
-// writer.InProcess talks to a writer in the same process.
+// OverHTTP sends messages to the writer at url with the edge's token. It follows no redirect: token and
+// messages are for the writer alone. The client needs no timeout, since every message has a deadline of its
+// own. A client whose transport is writer.InProcess talks to a writer in the same process.
 func OverHTTP(url, token string, client *http.Client) Transport {
 	if client == nil {
 		client = &http.Client{}
