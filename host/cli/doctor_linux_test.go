@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -242,10 +245,11 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 // connections.
 func TestDoctorLooksBehindTheGateOfAPrimary(t *testing.T) {
 	s := startStage(t, "access")
-	replica := func() *diagnosed {
-		return diagnose(t, time.Now, "replica", "--timeout", "2s", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
+	replicaOf := func(primary string) *diagnosed {
+		return diagnose(t, time.Now, "replica", "--timeout", "2s", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+primary,
 			"--jwt-key", s.replicaKey, "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
 	}
+	replica := func() *diagnosed { return replicaOf(s.primary.GRPC) }
 	replica().says(doctor.OK, "primary", "each side trusts the other", "")
 	noted, err := os.ReadFile(filepath.Join(s.primary.Dir, "regedge.lock"))
 	require.NoError(t, err)
@@ -257,6 +261,15 @@ func TestDoctorLooksBehindTheGateOfAPrimary(t *testing.T) {
 	replica().says(doctor.Wrong, "primary", "accepts connections and does not answer", "it hangs")
 	require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
 	replica().says(doctor.OK, "primary", "each side trusts the other", "")
+
+	// A gate that does not reach its sqld says so.
+	own, err := tls.LoadX509KeyPair(s.own.Cert, s.own.Key)
+	require.NoError(t, err)
+	gate := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Grpc-Status", "14") }))
+	gate.EnableHTTP2, gate.TLS = true, &tls.Config{Certificates: []tls.Certificate{own}}
+	gate.StartTLS()
+	defer gate.Close()
+	replicaOf(gate.Listener.Addr().String()).says(doctor.Wrong, "primary", "the database behind it does not", "the log of regedge primary")
 }
 
 func TestDoctorFindsADiskThatIsNearlyFull(t *testing.T) {
