@@ -46,6 +46,7 @@ func paths(t *testing.T) (list []string) {
 }
 
 func TestEveryEdgeAnswersAsASingleProcess(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	f.push(f.before)
 	f.push(f.after)

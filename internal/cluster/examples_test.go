@@ -10,6 +10,7 @@ import (
 )
 
 func TestEveryExampleIsTrueAtAnEdgeOfACluster(t *testing.T) {
+	t.Parallel()
 	f := start(t, "--trusted-proxy", "127.0.0.1")
 	f.push(f.before)
 	f.inStep()

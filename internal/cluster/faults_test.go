@@ -18,35 +18,37 @@ import (
 	"regedge/schema"
 )
 
-// TestNoLookupFailsWhenAPartDoes breaks one part after another under the same load, so that late
-// effects of a fault are found as well.
+// fault disturbs a cluster, and returns the time from its end until the edges were in step again.
+type fault struct {
+	name string
+	run  func(*testing.T) time.Duration
+}
+
+func TestNoLookupFailsWhileReleasesChange(t *testing.T) {
+	t.Parallel()
+	f := start(t, "--access-max-age", "1h", "--max-lag", "1h")
+	f.push(f.before)
+	l := f.underLoad(t)
+	l.disturbed(t,
+		fault{"a push of 1%", func(t *testing.T) time.Duration { return f.pushed(t, f.after) }},
+		fault{"a push of everything", func(t *testing.T) time.Duration { return f.pushed(t, f.whole) }},
+		fault{"a rollback", func(*testing.T) time.Duration { return f.rollback("") }},
+		fault{"a push killed half-way and resumed", f.killedPush})
+}
+
 func TestNoLookupFailsWhenAPartDoes(t *testing.T) {
 	t.Parallel()
 	f := start(t, "--access-max-age", "1h", "--max-lag", "1h")
 	f.push(f.before)
-	l := f.newTraffic(manyAccounts)
-	l.start()
-	l.through(t, 150)
-	for _, fault := range []struct {
-		name string
-		run  func(*testing.T) time.Duration
-	}{
-		{"a push of 1%", func(t *testing.T) time.Duration { return f.pushed(t, f.after) }},
-		{"a push of everything", func(t *testing.T) time.Duration { return f.pushed(t, f.whole) }},
-		{"a rollback", func(*testing.T) time.Duration { return f.rollback("") }},
-		{"a push killed half-way and resumed", f.killedPush},
-		{"a replica killed and restarted", f.replicaKilled},
-		{"a primary killed and restarted", f.primaryKilled},
-		{"a primary killed, and a replica of it without its database", f.databaseLost},
-		{"a replica's directory deleted and rebuilt", f.replicaDeleted},
-		{"a replica's file overwritten", func(t *testing.T) time.Duration { return f.replicaOverwritten(t, l) }},
-		{"an edge killed and restarted", func(t *testing.T) time.Duration { return f.edgeKilled(t, l) }},
-	} {
-		if !t.Run(fault.name, func(t *testing.T) { l.disturbed(t, fault.run) }) {
-			break
-		}
-	}
-	l.end(t)
+	f.push(f.after) // for a way back and forth
+	l := f.underLoad(t)
+	l.disturbed(t,
+		fault{"a replica killed and restarted", f.replicaKilled},
+		fault{"a primary killed and restarted", f.primaryKilled},
+		fault{"a primary killed, and a replica of it without its database", f.databaseLost},
+		fault{"a replica's directory deleted and rebuilt", f.replicaDeleted},
+		fault{"a replica's file overwritten", func(t *testing.T) time.Duration { return f.replicaOverwritten(t, l) }},
+		fault{"an edge killed and restarted", func(t *testing.T) time.Duration { return f.edgeKilled(t, l) }})
 }
 
 // TestNoLookupFailsWhileTheCentreIsCutOff cuts the network between one edge and the centre for a minute.
@@ -55,19 +57,33 @@ func TestNoLookupFailsWhileTheCentreIsCutOff(t *testing.T) {
 	f := start(t, "--access-max-age", "1h", "--max-lag", "1h")
 	f.push(f.before)
 	f.push(f.after) // for a way back and forth
+	l := f.underLoad(t)
+	l.disturbed(t, fault{"cut off", func(t *testing.T) time.Duration { return f.cut(t, l) }})
+}
+
+// underLoad begins to look up.
+func (f *fixture) underLoad(t *testing.T) *traffic {
 	l := f.newTraffic(manyAccounts)
 	l.start()
 	l.through(t, 150)
-	l.disturbed(t, func(t *testing.T) time.Duration { return f.cut(t, l) })
+	return l
+}
+
+// disturbed requires that no lookup is wrong through one fault after another, under the same load, so that
+// late effects of a fault are found as well. Then it ends the load.
+func (l *traffic) disturbed(t *testing.T, faults ...fault) {
+	t.Helper()
+	for _, fault := range faults {
+		if !t.Run(fault.name, func(t *testing.T) { l.rightThrough(t, fault) }) {
+			break
+		}
+	}
 	l.end(t)
 }
 
-// disturbed requires that no lookup is wrong through a fault, which returns the time from the repair until the edges
-// were in step again.
-func (l *traffic) disturbed(t *testing.T, fault func(*testing.T) time.Duration) {
-	t.Helper()
+func (l *traffic) rightThrough(t *testing.T, fault fault) {
 	phase := l.begin()
-	recovery := fault(t)
+	recovery := fault.run(t)
 	l.through(t, 100)
 	t.Logf("in step after %v; %s", recovery.Round(time.Millisecond), phase.describe())
 	l.mu.Lock()

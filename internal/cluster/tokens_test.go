@@ -20,6 +20,7 @@ import (
 // TestReadTokensAreRenewed: regedge trust renew reaches a running edge, with a token that may manage
 // nodes only.
 func TestReadTokensAreRenewed(t *testing.T) {
+	t.Parallel()
 	f := startAt(t, "", []placed{{name: "east"}})
 	operator, err := f.Client.AddToken(t.Context(), "renew", writer.RoleNodes, time.Hour)
 	require.NoError(t, err)
