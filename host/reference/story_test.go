@@ -2,9 +2,12 @@ package reference_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/reference"
@@ -99,7 +102,24 @@ func TestLanguagesAreChosenOnce(t *testing.T) {
 	require.Equal(t, "curl,curl", p.Eval(shown))
 	p.Click(`[role=tab][data-language=python]`)
 	require.Equal(t, "python,python", p.Eval(shown))
-	p.Do(chromedp.KeyEvent("ArrowRight"))
+
+	p.Eval(`navigator.clipboard.writeText = async (text) => { window.copied = text }, ""`)
+	p.Click(".copy")
+	p.WaitFor(`document.querySelector(".copy").textContent === "Copied"`)
+	require.Equal(t, p.Eval(`document.querySelector(".sample:not([hidden]) code").innerText`), p.Eval("copied"))
+
+	languages := strings.Split(p.Eval(`[...document.querySelector(".samples").querySelectorAll("[role=tab]")].map((tab) => tab.dataset.language).join()`), ",")
+	python, last := slices.Index(languages, "python"), len(languages)-1
+	p.Eval(`document.querySelector("[role=tab][data-language=python]").focus(), ""`)
+	for _, move := range []struct {
+		key string
+		to  int
+	}{{kb.ArrowLeft, python - 1}, {kb.End, last}, {kb.ArrowRight, 0}, {kb.ArrowLeft, last}, {kb.Home, 0}, {kb.ArrowRight, 1}} {
+		p.Do(chromedp.KeyEvent(move.key))
+		require.Equal(t, languages[move.to]+","+languages[move.to], p.Eval(shown))
+		require.Equal(t, languages[move.to], p.Eval("document.activeElement.dataset.language"), "it has the focus")
+	}
+	p.Click(`[role=tab][data-language=python]`)
 	p.open(base + "/guides/sandbox")
 	require.Equal(t, "python", p.Eval(shown))
 	p.RequireClean(base)

@@ -41,6 +41,18 @@ func unitFiles(t *testing.T) []string {
 	return files
 }
 
+// confined are lines that every unit has. The exposure that systemd-analyze computes from them would allow to miss a
+// few.
+var confined = []string{
+	`Type=(notify|exec|oneshot)`, `UMask=0077`, `MemoryMax=\d+[MG]`, `CapabilityBoundingSet=`, `AmbientCapabilities=`,
+	`NoNewPrivileges=yes`, `LockPersonality=yes`, `PrivateDevices=yes`, `PrivateTmp=yes`, `PrivateUsers=yes`,
+	`ProtectClock=yes`, `ProtectControlGroups=yes`, `ProtectHome=yes`, `ProtectHostname=yes`, `ProtectKernelLogs=yes`,
+	`ProtectKernelModules=yes`, `ProtectKernelTunables=yes`, `ProtectProc=invisible`, `ProtectSystem=strict`,
+	`RemoveIPC=yes`, `RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6`, `RestrictNamespaces=yes`,
+	`RestrictRealtime=yes`, `RestrictSUIDSGID=yes`, `SystemCallArchitectures=native`,
+	`SystemCallFilter=@system-service`, `SystemCallFilter=~@privileged @resources`,
+}
+
 func TestUnitsAreConfined(t *testing.T) {
 	users := map[string][]string{}
 	for _, file := range unitFiles(t) {
@@ -55,12 +67,20 @@ func TestUnitsAreConfined(t *testing.T) {
 		require.LessOrEqual(t, exposure, maxExposure, "%s: %s", name, said)
 		unit, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, line := range []string{`CapabilityBoundingSet=`, `MemoryMax=\d+[MG]`, `Type=(notify|exec|oneshot)`} {
+		for _, line := range confined {
 			require.Regexp(t, `(?m)^`+line+`$`, string(unit), name)
+		}
+		if strings.Contains(string(unit), "\nType=notify\n") {
+			require.Regexp(t, `(?m)^WatchdogSec=`, string(unit), "%s: one that hangs is started again", name)
 		}
 		user := regexp.MustCompile(`(?m)^User=(.*)$`).FindStringSubmatch(string(unit))
 		require.NotNil(t, user, name)
 		users[user[1]] = append(users[user[1]], name)
+	}
+	for _, facesClients := range []string{"regedge-edge.service", "regedge-meter.service"} {
+		unit, err := os.ReadFile(filepath.Join(unitsDir, facesClients))
+		require.NoError(t, err)
+		require.Contains(t, string(unit), "\nInaccessiblePaths=-/etc/regedge/trust\n", "%s sees no signing keys", facesClients)
 	}
 	// Those that share a user write to the same files.
 	require.Equal(t, map[string][]string{

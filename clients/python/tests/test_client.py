@@ -1,6 +1,10 @@
 """Run by `python3 -m unittest discover -s tests` in clients/python."""
 
+import os
 import socket
+import ssl
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -49,7 +53,7 @@ def problem(status, code, retry_after=None):
 class Service:
     """Answers the n-th attempt with the n-th step, and every later one with the last."""
 
-    def __init__(self, *steps):
+    def __init__(self, *steps, tls=None):
         self.keys, self.asked, service = [], None, self
 
         class Handler(BaseHTTPRequestHandler):
@@ -65,11 +69,13 @@ class Service:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()
 
-    def client(self, path="", **options):
-        client = Client("http://127.0.0.1:%d%s" % (self.server.server_port, path), **options)
+    def client(self, path="", scheme="http", **options):
+        client = Client("%s://127.0.0.1:%d%s" % (scheme, self.server.server_port, path), **options)
         client.pauses = []
         client._sleep = client.pauses.append
         return client
@@ -120,8 +126,10 @@ class ClientTest(unittest.TestCase):
         with Service(problem(503, "overloaded")) as service, service.client(max_retries=7) as client:
             with self.assertRaises(ApiError):
                 client.company("x")
-            for pause, most in zip(client.pauses, (0.25, 0.5, 1, 2, 4, 8, 8)):
+            bounds = (0.25, 0.5, 1, 2, 4, 8, 8)
+            for pause, most in zip(client.pauses, bounds):
                 self.assertTrue(most / 2 <= pause <= most, client.pauses)
+            self.assertNotEqual(tuple(client.pauses), bounds, "they are random")
 
     def test_no_pause_is_longer_than_max_wait(self):
         with Service(lost, problem(503, "overloaded"), found) as service, service.client(max_wait=0.001) as client:
@@ -143,6 +151,7 @@ class ClientTest(unittest.TestCase):
                 client.company("a/b?c")
             self.assertEqual(service.asked.path, "/api/v1/companies/a%2Fb%3Fc")
             self.assertEqual([service.asked.headers[name] for name in other], ["Bearer mine", "00-trace"])
+            self.assertRegex(service.asked.headers["User-Agent"], r"^regedge-python/\d+\.\d+\.\d+$")
             client.search("a & b", limit=1)
             self.assertEqual(service.asked.path, "/api/v1/search/companies?name=a+%26+b&limit=1")
 
@@ -160,6 +169,45 @@ class ClientTest(unittest.TestCase):
                     client.find_llp("AAA-0001")
                 else:
                     self.assertRaises(UnansweredError, client.find_llp, "AAA-0001")
+
+    def test_an_answer_without_an_end_is_given_up(self):
+        sent = []
+
+        def endless(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(1 << 40))
+            handler.end_headers()
+            handler.close_connection = True
+            try:
+                for _ in range(1 << 10):  # 64 MiB
+                    handler.wfile.write(b" " * (1 << 16))
+                    sent.append(1 << 16)
+            except OSError:
+                pass  # the client has closed the connection
+
+        with Service(endless) as service, service.client(max_retries=0) as client:
+            with self.assertRaises(UnansweredError):
+                client.company("x")
+        self.assertLess(sum(sent), 32 << 20)
+
+    def test_a_certificate_is_checked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, certificate = os.path.join(folder, "key"), os.path.join(folder, "certificate")
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+                 "-subj", "/CN=made up", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                check=True, capture_output=True,
+            )
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate, key)
+            known = ssl.create_default_context(cafile=certificate)
+        with Service(found, tls=tls) as service:
+            with service.client(scheme="https", context=known) as client:
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+            with service.client(scheme="https", max_retries=0) as client, self.assertRaises(UnansweredError) as raised:
+                client.find_llp("AAA-0001")
+            self.assertIsInstance(raised.exception.__cause__, ssl.SSLCertVerificationError)
+            self.assertEqual(len(service.keys), 1)
 
     def test_a_key_that_cannot_be_sent_spoils_no_later_call(self):
         with Service(found) as service, service.client(max_retries=0) as client:

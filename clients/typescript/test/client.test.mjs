@@ -111,6 +111,19 @@ test("headers of the options replace none of the call", async () => {
   ]);
 });
 
+test("pauses are random, from half of what doubles to the whole", async (t) => {
+  const pauses = [];
+  t.mock.method(globalThis, "setTimeout", (done, pause) => {
+    if (pause !== 10_000) pauses.push(pause); // the time-out of an attempt
+    queueMicrotask(done);
+  });
+  await new Client({ fetch: async () => new Response("{}", { status: 503 }), maxRetries: 7 }).company("x").catch(() => {});
+  const bounds = [250, 500, 1000, 2000, 4000, 8000, 8000];
+  assert.equal(pauses.length, bounds.length);
+  pauses.forEach((pause, i) => assert.ok(bounds[i] / 2 <= pause && pause <= bounds[i], String(pauses)));
+  assert.notDeepEqual(pauses, bounds);
+});
+
 test("a call leaves no timer and no listener", async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
