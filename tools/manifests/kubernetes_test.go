@@ -96,6 +96,11 @@ func TestContainersAreConfined(t *testing.T) {
 		require.Equal(t, core.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
 		require.False(t, *pod.AutomountServiceAccountToken)
 		require.False(t, *pod.EnableServiceLinks, "they would set REGEDGE_… variables")
+		for _, v := range pod.Volumes {
+			if v.Secret != nil {
+				require.EqualValues(t, 0o440, *v.Secret.DefaultMode, "%s/%s", set.Name, v.Name)
+			}
+		}
 		for _, c := range pod.Containers {
 			name := set.Name + "/" + c.Name
 			require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, name)
@@ -104,10 +109,42 @@ func TestContainersAreConfined(t *testing.T) {
 			require.NotNil(t, c.StartupProbe, name)
 			require.NotNil(t, c.LivenessProbe, name)
 			require.NotNil(t, c.ReadinessProbe, name)
+			if c.ReadinessProbe.HTTPGet != nil {
+				require.Equal(t, "/healthz", c.StartupProbe.HTTPGet.Path, name)
+				require.Equal(t, "/healthz", c.LivenessProbe.HTTPGet.Path, "%s: one that waits for others is not killed", name)
+				require.Equal(t, "/readyz", c.ReadinessProbe.HTTPGet.Path, name)
+			}
 			require.NotZero(t, c.Resources.Limits.Memory().Value(), name)
 			require.NotZero(t, c.Resources.Requests.Cpu().MilliValue(), name)
 		}
 	}
+}
+
+// TestOnlyWhoNeedsItReachesAPod: nothing does but what a policy lets in, which is anybody for lookups alone.
+func TestOnlyWhoNeedsItReachesAPod(t *testing.T) {
+	both := []network.PolicyType{network.PolicyTypeIngress, network.PolicyTypeEgress}
+	open := map[string][]int32{}
+	for _, p := range readCluster(t).policies {
+		require.ElementsMatch(t, both, p.Spec.PolicyTypes, p.Name)
+		if p.Name == "nothing" {
+			require.Empty(t, p.Spec.PodSelector.MatchLabels)
+			require.Empty(t, p.Spec.Ingress)
+			require.Empty(t, p.Spec.Egress)
+			continue
+		}
+		for _, rule := range p.Spec.Ingress {
+			require.NotEmpty(t, rule.Ports, p.Name)
+			for _, port := range rule.Ports {
+				if len(rule.From) == 0 {
+					open[p.Name] = append(open[p.Name], port.Port.IntVal)
+				}
+			}
+		}
+		for _, rule := range p.Spec.Egress {
+			require.NotEmpty(t, rule.Ports, p.Name)
+		}
+	}
+	require.Equal(t, map[string][]int32{"edge": {8080}}, open)
 }
 
 // TestReferencesLeadSomewhere: volumes, secrets, the files in them, ports, and selectors.
