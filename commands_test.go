@@ -1,0 +1,93 @@
+package regedge_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	// goTest is a command that runs some tests or benchmarks, up to the end of its line.
+	goTest = regexp.MustCompile("(?:go test|GOTESTSUM\\) --) [^\n`]*")
+	// selected is what it says of which: -run or -bench, and a pattern.
+	selected = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
+	// fuzzed is what a command of scripts/fuzz.sh says of which.
+	fuzzed   = regexp.MustCompile(`fuzz\.sh \S+ '([^']+)'`)
+	inFolder = regexp.MustCompile(`(?:^| )(\./[\w/]+)`)
+)
+
+// TestNamedTestsExist: each test, benchmark and fuzz target that a script or a document names, since the go command calls it a
+// success when there is none of a name.
+func TestNamedTestsExist(t *testing.T) {
+	files := []string{"Makefile", ".ci/run"}
+	for _, pattern := range []string{"scripts/*.sh", "*.md", "docs/*.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	named := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, command := range fuzzed.FindAllStringSubmatch(string(content), -1) {
+			for alternative := range strings.SplitSeq(command[1], "|") {
+				named++
+				require.True(t, anyIn(t, tests(t), "Fuzz", regexp.MustCompile(alternative)), "%s: %s", file, alternative)
+			}
+		}
+		for _, command := range goTest.FindAllString(strings.ReplaceAll(string(content), "$$", "$"), -1) {
+			folders := inFolder.FindAllStringSubmatch(command, -1)
+			for _, choice := range selected.FindAllStringSubmatch(command, -1) {
+				kind := map[string]string{"run": "Test", "bench": "Benchmark"}[choice[1]]
+				for alternative := range strings.SplitSeq(choice[2], "|") {
+					if alternative == "^$" || len(folders) == 0 {
+						continue
+					}
+					name, err := regexp.Compile(strings.SplitN(alternative, "/", 2)[0])
+					require.NoError(t, err, "%s: %s", file, command)
+					named++
+					require.True(t, anyIn(t, tests(t, folders...), kind, name), "%s: %s: nothing is called %s", file, command, alternative)
+				}
+			}
+		}
+	}
+	require.Greater(t, named, 20)
+}
+
+// tests lists the files with tests in folders, by default in all.
+func tests(t *testing.T, folders ...[]string) (files []string) {
+	t.Helper()
+	for _, folder := range folders {
+		found, err := filepath.Glob(filepath.Join(folder[1], "*_test.go"))
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	if len(folders) == 0 {
+		for _, file := range sourceFiles(t) {
+			if strings.HasSuffix(file, "_test.go") {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// anyIn reports whether a file declares a test, benchmark or fuzz target of such a name.
+func anyIn(t *testing.T, files []string, kind string, name *regexp.Regexp) bool {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func (` + kind + `\w*)\(`)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range declared.FindAllSubmatch(content, -1) {
+			if name.Match(found[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
