@@ -149,6 +149,9 @@ func TestTheReferenceTriesACall(t *testing.T) {
 	p.WaitFor(outcome + `.includes('"STRUCK_OFF"')`)
 	p.Type(`#getCompany [data-in=header]`, "one-of-mine")
 	require.Contains(t, p.Eval(`document.querySelector("#getCompany .sample code").innerText`), `-H "Idempotency-Key: one-of-mine"`)
+	p.Eval(`const asked = fetch; fetch = (path, how) => { sent = how.headers["Idempotency-Key"]; return asked(path, how) }, sent = ""`)
+	p.Click("#getCompany .try button")
+	p.WaitFor(`sent === "one-of-mine"`)
 	p.RequireClean(base)
 }
 

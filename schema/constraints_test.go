@@ -1,0 +1,121 @@
+package schema
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDatabasesRefuseWhatCannotBe: a mistake of the program ends a transaction there, before it is money.
+func TestDatabasesRefuseWhatCannotBe(t *testing.T) {
+	const ledger = `
+		INSERT INTO account (id, name, email, plan, suspended, created_at, bought) VALUES (1, 'made-up', '', 'scale', 0, 1, 10);
+		INSERT INTO credit_entry (account, at, kind, amount, note) VALUES (1, 1, 'bought', 10, '');
+		INSERT INTO audit (at, actor, address, act, detail) VALUES (1, '', '', 'made up', '');
+		INSERT INTO api_key (account, name, hash, shown, created_at) VALUES (1, '', x'01', '', 1);
+		INSERT INTO user (id, email, password, account, operator, created_at) VALUES (1, 'a@example.com', '', 1, 0, 1);
+		INSERT INTO notice_target (id, account, channel, low, low_told, created_at) VALUES (1, 1, 'webhook', 0, 0, 1);
+		INSERT INTO notice_target (id, account, channel, user, low, low_told, created_at) VALUES (2, 1, 'mail', 1, 0, 0, 1);
+		INSERT INTO notice (id, target, kind, about, at, body) VALUES ('1', 1, 'low', '2026-11', 1, '{}');
+		INSERT INTO lease (node, epoch, kind, subject, time_window, granted, spent, returned, ends_at, lost) VALUES ('east', 1, 1, 1, 0, 1, 0, 0, 1, 0)`
+	const access = `
+		INSERT INTO plan VALUES ('scale', 1, 1, 1, 1, 1);
+		INSERT INTO account (id, plan) VALUES (1, 'scale');
+		INSERT INTO api_key (id, account, hash) VALUES (1, 1, x'01')`
+	const registry = `
+		INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('a', 1, 0, 0, 0, 0, 0);
+		INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, 'a', 0, 't', 't', 0)`
+	filled := map[Database]string{Ledger: ledger, Access: access, Registry: registry}
+	for _, c := range []struct {
+		database  Database
+		statement string
+		says      string
+	}{
+		{Ledger, "UPDATE account SET bought = -1", "CHECK"},
+		{Ledger, "UPDATE account SET compensated = -1", "CHECK"},
+		{Ledger, "UPDATE account SET spent = -1", "CHECK"},
+		{Ledger, "UPDATE account SET lost = -1", "CHECK"},
+		{Ledger, "UPDATE account SET leased = -1", "CHECK"},
+		{Ledger, "UPDATE account SET deducting = -1", "CHECK"},
+		{Ledger, "UPDATE account SET bought = 'ten'", "INTEGER"},
+		{Ledger, "UPDATE lease SET beyond = -1", "CHECK"},
+		{Ledger, "UPDATE credit_entry SET amount = 5", "credit entries are never changed"},
+		{Ledger, "DELETE FROM credit_entry", "credit entries are never deleted"},
+		{Ledger, "INSERT INTO credit_entry (account, at, kind, amount, note) VALUES (1, 1, 'given', 10, '')", "CHECK"},
+		{Ledger, "UPDATE audit SET detail = 'other'", "the audit log is never changed"},
+		{Ledger, "DELETE FROM audit", "the audit log is never cut"},
+		{Ledger, "INSERT INTO writer (id, generation, restoring) VALUES (2, 0, 0)", "CHECK"},
+		{Ledger, "INSERT INTO api_key (account, name, hash, shown, created_at) VALUES (1, '', x'01', '', 1)", "UNIQUE"},
+		{Ledger, "INSERT INTO user (email, password, account, operator, created_at) VALUES ('a@example.com', '', 1, 0, 1)", "UNIQUE"},
+		{Ledger, "INSERT INTO user (email, password, operator, created_at) VALUES ('b@example.com', '', 0, 1)", "CHECK"},
+		{Ledger, "INSERT INTO user (email, password, account, operator, created_at) VALUES ('b@example.com', '', 1, 1, 1)", "CHECK"},
+		{Ledger, "INSERT INTO invitation (hash, email, operator, resets, expires_at) VALUES (x'01', 'b@example.com', 0, 0, 1)", "CHECK"},
+		{Ledger, "INSERT INTO operator_token VALUES ('some', x'01', 'any', 1, 2)", "CHECK"},
+		{Ledger, "INSERT INTO owner_token (account, name, hash, role, made_by, created_at, ends_at) VALUES (1, '', x'01', 'nodes', '', 1, 2)", "CHECK"},
+		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (1, 'webhook', 0, 0, 1)", "UNIQUE"},
+		{Ledger, "INSERT INTO notice_target (account, channel, user, low, low_told, created_at) VALUES (1, 'mail', 1, 0, 0, 1)", "UNIQUE"},
+		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (1, 'mail', 0, 0, 1)", "CHECK"},
+		{Ledger, "INSERT INTO notice (id, target, kind, about, at, body) VALUES ('2', 1, 'low', '2026-11', 1, '{}')", "UNIQUE"},
+		{Access, "INSERT INTO api_key (id, account, hash) VALUES (2, 1, x'01')", "UNIQUE"},
+		{Access, "INSERT INTO heartbeat VALUES (2, 0)", "CHECK"},
+		{Registry, "UPDATE pushing SET claimed = 'other'", "CHECK"},
+		{Registry, "INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (2, 'a', 0, 't', 't', 0)", "CHECK"},
+		{Registry, "INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('a', 2, 0, 0, 0, 0, 0)", "UNIQUE"},
+		{Registry, "INSERT INTO heartbeat VALUES (2, 0)", "CHECK"},
+	} {
+		db, ctx := openTemp(t), context.Background()
+		require.NoError(t, Migrate(ctx, db, c.database))
+		_, err := db.Exec(filled[c.database])
+		require.NoError(t, err)
+		_, err = db.Exec(c.statement)
+		require.ErrorContains(t, err, c.says, c.statement)
+	}
+}
+
+// TestNoIDIsGivenTwice: what an edge still names belongs to nobody else, also when its row is gone.
+func TestNoIDIsGivenTwice(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	require.NoError(t, Migrate(ctx, db, Ledger))
+	_, err := db.Exec("INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 1)")
+	require.NoError(t, err)
+	for _, table := range []struct{ name, insert string }{
+		{"api_key", "INSERT INTO api_key (account, name, hash, shown, created_at) VALUES (1, '', x'01', '', 1)"},
+		{"user", "INSERT INTO user (email, password, operator, created_at) VALUES ('a@example.com', '', 1, 1)"},
+		{"owner_token", "INSERT INTO owner_token (account, name, hash, role, made_by, created_at, ends_at) VALUES (1, '', x'01', 'all', '', 1, 2)"},
+		{"account", "INSERT INTO account (name, email, plan, suspended, created_at) VALUES ('', '', 'scale', 0, 1)"},
+	} {
+		var ids [2]int64
+		for i := range ids {
+			result, err := db.Exec(table.insert)
+			require.NoError(t, err)
+			ids[i], err = result.LastInsertId()
+			require.NoError(t, err)
+			_, err = db.Exec("DELETE FROM "+table.name+" WHERE id = ?", ids[i])
+			require.NoError(t, err)
+		}
+		require.Greater(t, ids[1], ids[0], table.name)
+	}
+}
+
+// TestTablesThatGrowAreReadThroughAnIndex, where a statement looks for the rows of an account, a user or a time.
+func TestTablesThatGrowAreReadThroughAnIndex(t *testing.T) {
+	for database, columns := range map[Database][][2]string{
+		Ledger: {
+			{"api_key", "account"}, {"credit_entry", "account"}, {"idempotent_change", "at"}, {"owner_token", "account"},
+			{"user", "account"}, {"invitation", "email"}, {"invitation", "account"}, {"session", "user"}, {"recovery_code", "user"},
+			{"sign_in", "user"}, {"device", "user"}, {"audit", "account"}, {"notice", "target"}, {"usage", "account"}, {"request_log", "key"},
+		},
+		Access:   {{"api_key", "hash"}, {"api_key", "old_hash"}},
+		Registry: {{"appointment", "cin"}, {"appointment", "din"}, {"partner", "llpin"}, {"search_name", "value"}, {"content", "bucket"}},
+	} {
+		db, ctx := openTemp(t), context.Background()
+		require.NoError(t, Migrate(ctx, db, database))
+		for _, c := range columns {
+			var id, parent, unused int
+			var plan string
+			require.NoError(t, db.QueryRow("EXPLAIN QUERY PLAN SELECT 1 FROM "+c[0]+" WHERE "+c[1]+" = ?", 1).Scan(&id, &parent, &unused, &plan))
+			require.Regexp(t, `^SEARCH `+c[0]+` USING .*\(`+c[1]+`=\?\)`, plan)
+		}
+	}
+}
