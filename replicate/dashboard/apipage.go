@@ -3,6 +3,7 @@ package dashboard
 import (
 	"html/template"
 	"strings"
+	"sync"
 
 	"regedge/replicate/metering/writer"
 	"regedge/web/apidoc"
@@ -11,12 +12,18 @@ import (
 // ownRole is the role of the calls that owners' tokens open.
 const ownRole = "owner"
 
-// makeAPIPages makes the references of the writer's API. Their samples name tokens that are none, and there
-// are no forms to try a call: there is no sandbox of accounts.
-func (d *Dashboard) makeAPIPages() error {
+// apiPages are the references of the writer's API, with apidoc.Base in them.
+type apiPages struct {
+	all string
+	own string // what owners' tokens open
+}
+
+// makeAPIPages makes them once for the process. Their samples name tokens that are none, and there are no forms to
+// try a call: there is no sandbox of accounts.
+var makeAPIPages = sync.OnceValues(func() (apiPages, error) {
 	all, err := apidoc.Render(apidoc.Config{Document: writer.Document(), Path: writer.DocumentPath, Token: "reg_operator_…"})
 	if err != nil {
-		return err
+		return apiPages{}, err
 	}
 	own, err := apidoc.Render(apidoc.Config{
 		Document: writer.Document(), Path: writer.DocumentPath, Token: "reg_owner_…", Role: ownRole,
@@ -24,18 +31,17 @@ func (d *Dashboard) makeAPIPages() error {
 		Description: "A change takes an `Idempotency-Key` of 16 to 128 characters and is made once under it. Unknown fields and " +
 			"parameters are refused. Times are RFC 3339 in UTC, credits whole numbers.",
 	})
-	d.api, d.ownAPI = string(all), string(own)
-	return err
-}
+	return apiPages{string(all), string(own)}, err
+})
 
 // apiPage shows the writer's API. It holds no secret, but is for those who have a token.
 func (d *Dashboard) apiPage(v *visit) (answer, error) {
-	return d.reference(v, "Writer API", d.api), nil
+	return d.reference(v, "Writer API", d.api.all), nil
 }
 
 // ownAPIPage shows the calls that an owner's token opens.
 func (d *Dashboard) ownAPIPage(v *visit) (answer, error) {
-	return d.reference(v, "Your account by API", d.ownAPI), nil
+	return d.reference(v, "Your account by API", d.api.own), nil
 }
 
 func (d *Dashboard) reference(v *visit, title, page string) answer {

@@ -55,8 +55,7 @@ type Dashboard struct {
 	client    *writer.Client
 	passwords *passwords
 	templates templates
-	api       string // the page of the writer's API, with apidoc.Base in it
-	ownAPI    string // of it, what owners' tokens open
+	api       apiPages
 	assets    map[string]web.Asset
 	pages     http.Handler
 }
@@ -75,7 +74,7 @@ func New(config Config) (*Dashboard, error) {
 	if d.templates, err = loadTemplates(); err != nil {
 		return nil, fmt.Errorf("read pages of the dashboard: %w", err)
 	}
-	if err := d.makeAPIPages(); err != nil {
+	if d.api, err = makeAPIPages(); err != nil {
 		return nil, fmt.Errorf("read the document of the API: %w", err)
 	}
 	d.pages = d.routes()
