@@ -163,8 +163,10 @@ func TestAnOwnersFirstDay(t *testing.T) {
 	key := h.makeKey("billing server")
 	require.Regexp(t, `^reg_live_[0-9A-Za-z]{38}$`, key)
 	h.WaitFor(`!document.querySelector("[data-copy]").hidden`) // with scripts there is a button to copy
+	h.Eval(`navigator.clipboard.writeText = async (text) => { window.copied = text }, ""`)
 	h.Click("[data-copy]")
-	h.WaitFor(`document.querySelector("#secret-said").textContent !== ""`)
+	h.WaitFor(`document.querySelector("#secret-said").textContent === "Copied."`)
+	require.Equal(t, key, h.Eval("copied"))
 
 	visitor := browser.New(t)
 	h.openReference(visitor, key)

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"flag"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/writer"
@@ -84,19 +86,34 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// shipLedger runs Litestream on the ledger with the intervals of deploy/litestream, into a directory.
+// shipLedger runs Litestream on the ledger as deploy/litestream has it, but into a directory, and with a validation that
+// a test can wait for.
 func (c *cluster) shipLedger(litestream string) *testkit.Process {
-	config := c.path("litestream.yml")
+	content, err := os.ReadFile("../../deploy/litestream/litestream.yml")
+	require.NoError(c.t, err)
+	var config struct {
+		Addr       string         `yaml:"addr"`
+		Validation map[string]any `yaml:"validation"`
+		Snapshot   map[string]any `yaml:"snapshot"`
+		DBs        []struct {
+			Path            string         `yaml:"path"`
+			MonitorInterval string         `yaml:"monitor-interval"`
+			Replica         map[string]any `yaml:"replica"`
+		} `yaml:"dbs"`
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	require.NoError(c.t, decoder.Decode(&config))
+	require.Len(c.t, config.DBs, 1)
 	metrics := testkit.FreePort(c.t)
-	require.NoError(c.t, os.WriteFile(config, fmt.Appendf(nil, `
-addr: %s
-validation: {interval: 200ms}
-dbs:
-  - path: %s
-    monitor-interval: 200ms
-    replica: {type: file, path: %s, sync-interval: 200ms}
-`, metrics, c.path("ledger.db"), c.path("shipped")), 0o600))
-	p := &testkit.Process{Program: litestream, Args: []string{"replicate", "-config", config}}
+	ledger := &config.DBs[0]
+	config.Addr, config.Validation["interval"], ledger.Path = metrics, "200ms", c.path("ledger.db")
+	ledger.Replica = map[string]any{"type": "file", "path": c.path("shipped"), "sync-interval": ledger.Replica["sync-interval"]}
+	content, err = yaml.Marshal(config)
+	require.NoError(c.t, err)
+	file := c.path("litestream.yml")
+	require.NoError(c.t, os.WriteFile(file, content, 0o600))
+	p := &testkit.Process{Program: litestream, Args: []string{"replicate", "-config", file}}
 	c.t.Cleanup(p.Kill)
 	require.NoError(c.t, p.Start())
 	eventually(c.t, func() bool {
