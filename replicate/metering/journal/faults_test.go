@@ -135,7 +135,7 @@ func (f *faultyFile) Close() error {
 func life(d Dir) (archived []uint64, told error) {
 	k := &recorder{}
 	nothing := func([]byte) error { return nil }
-	j, _, err := Open(d, k, nothing, nothing)
+	j, _, err := open(d, k, nothing, nothing)
 	if err != nil {
 		return nil, err
 	}
@@ -363,11 +363,11 @@ func TestWhatIsMissingIsSaidInItsPlace(t *testing.T) {
 	flip(d, segmentName(1), where(d, segmentName(1), "charge 1"))
 	var replayed []string
 	each := func(r []byte) error { replayed = append(replayed, string(r)); return nil }
-	_, _, err := Open(d, k, each, each)
+	_, _, err := open(d, k, each, each)
 	require.NoError(t, err)
 	require.Equal(t, []string{"charge 0", "", "charge 2", "charge 3"}, replayed)
 	refused := errors.New("refused")
-	_, _, err = Open(d, k, each, func(r []byte) error {
+	_, _, err = open(d, k, each, func(r []byte) error {
 		if len(r) == 0 {
 			return refused
 		}

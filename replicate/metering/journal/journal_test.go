@@ -21,7 +21,7 @@ import (
 // opened opens a disk's journal and returns what it replayed.
 func opened(t *testing.T, d Dir, k *recorder) (j *Journal, ids, records []string, found Replayed) {
 	t.Helper()
-	j, found, err := Open(d, k,
+	j, found, err := open(d, k,
 		func(r []byte) error { return collect(&ids, r) }, func(r []byte) error { return collect(&records, r) })
 	require.NoError(t, err)
 	return j, ids, records, found
@@ -109,7 +109,7 @@ func TestWhatIsReplayedIsMadeDurable(t *testing.T) {
 	require.NotZero(t, d.dirSyncs, "the file may not be in the directory yet")
 
 	d.syncErr = errors.New("the disk is gone")
-	_, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
+	_, _, err := open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
 	require.ErrorIs(t, err, d.syncErr)
 }
 
@@ -406,7 +406,7 @@ func TestAFileThatFailedToSyncIsCopiedWhenItsDayComesAgain(t *testing.T) {
 
 func FuzzReplay(f *testing.F) {
 	d, k := newDisk(), &recorder{}
-	j, _, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
+	j, _, err := open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
 	require.NoError(f, err)
 	require.NoError(f, put(j, k, "record", true))
 	f.Add(d.files[segmentName(1)].Bytes())

@@ -96,7 +96,7 @@ func TestRecordsOfEveryLengthAreToldFromNotes(t *testing.T) {
 		}{{"first " + record, true}, {"not durable", false}} {
 			at := where(d, segmentName(1), c.of)
 			flip(d, segmentName(1), at)
-			_, found, err := Open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
+			_, found, err := open(d, k, func([]byte) error { return nil }, func([]byte) error { return nil })
 			require.NoError(t, err)
 			require.Equal(t, c.lost, found.Lost, "%s of records such as %s", c.of, record)
 			flip(d, segmentName(1), at)

@@ -39,11 +39,15 @@ func New(owner Owner) *Journal {
 	}
 }
 
-// Open opens a journal that is not open: see the function Open. What was appended meanwhile is forgotten. It calls
-// ready with the owner's lock held, before anything is written to it. After an error it can be called
-// again; dir is not closed.
+// Open reads the journal in dir and continues it, in a journal that is not open; what was appended before is
+// forgotten. The records of the newest segment go to replay, after those of the segment before it went to ids;
+// an error of either ends it. An empty directory becomes a journal without records. Where the newest segment is
+// damaged, replay gets what can be read, and an empty record in place of what can't: see Replayed.
+//
+// Open calls ready with the owner's lock held, before anything is written to the journal. After an error it can
+// be called again; dir is not closed.
 func (j *Journal) Open(dir Dir, ids, replay func(record []byte) error, ready func(*Replayed)) (Replayed, error) {
-	opened, found, err := Open(dir, j.owner, ids, replay)
+	opened, found, err := open(dir, j.owner, ids, replay)
 	if err != nil {
 		return found, err
 	}
@@ -62,11 +66,9 @@ func (j *Journal) Open(dir Dir, ids, replay func(record []byte) error, ready fun
 	return found, nil
 }
 
-// Open reads the journal in dir and continues it. The records of the newest segment go to
-// replay, after those of the segment before it went to ids; an error of either ends it. An
-// empty directory becomes a journal without records. Where the newest segment is damaged, replay
-// gets what can be read, and an empty record in place of what can't: see Replayed.
-func Open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
+// open returns a journal of its own that continues the one in dir, so that reading the files needs no lock of
+// the one that will take it over.
+func open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
 	j := New(owner)
 	j.dir, j.archive.dir, j.stuck = dir, dir, nil
 	var found Replayed

@@ -216,7 +216,8 @@ func TestReportedBatchesOutliveADamagedSegment(t *testing.T) {
 			dir, err = journal.OpenDir(state)
 			require.NoError(t, err)
 			ignore := func([]byte) error { return nil }
-			j, _, err := journal.Open(dir, noOwner{&sync.Mutex{}}, ignore, ignore)
+			j := journal.New(noOwner{&sync.Mutex{}})
+			_, err = j.Open(dir, ignore, ignore, func(*journal.Replayed) {})
 			require.NoError(t, err)
 			for seq := uint64(1); seq <= batches; seq++ {
 				b, err := j.Batch(epoch, seq)

@@ -249,7 +249,8 @@ func TestAStateDirectoryThatCannotBeReadIsGivenBack(t *testing.T) {
 	dir, err := journal.OpenDir(state)
 	require.NoError(t, err)
 	m, _ := logged()
-	j, _, err := journal.Open(dir, owner{m}, nil, nil)
+	j := journal.New(owner{m})
+	_, err = j.Open(dir, nil, nil, func(*journal.Replayed) {})
 	require.NoError(t, err)
 	j.Append([]byte{0xff}, false) // no record
 	require.NoError(t, j.Commit())
