@@ -49,33 +49,11 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.DatabaseTokenFile, c.RegistryTokenFile, c.AccessTokenFile, c.smtpFlags.PasswordFile); err != nil {
 		return err
 	}
-	config := writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}
-	if config.OperatorToken, err = c.bearerToken(); err != nil {
-		return hint.With(err, "make one, such as by openssl rand -hex 24, and give it as REGEDGE_TOKEN or --token-file; commands then use it")
-	}
-	tokens, err := c.tokenEnds(m.Now)
+	config, tracing, err := c.config(ctx, m, log, &closers)
 	if err != nil {
 		return err
 	}
-	config.Metrics.MustRegister(tokens)
-	tracer, tracing, err := c.tracer(ctx, "writer", log, config.Metrics)
-	if err != nil {
-		return err
-	}
-	if tracer != nil {
-		config.Tracer = tracer
-	}
-	if err := c.openDatabases(&config, &closers); err != nil {
-		return err
-	}
-	slow := time.AfterFunc(firstAnswer, func() {
-		log.Warn("the ledger has not been opened yet: does its server answer, or has another program locked it?", "ledger", c.Database, "seconds", firstAnswer.Seconds())
-	})
-	centre, err := writer.Open(ctx, config)
-	slow.Stop()
-	if errors.Is(err, writer.ErrHeld) {
-		return hint.With(err, "stop that one, or start this one with --take-over, which ends it")
-	}
+	centre, err := c.open(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -104,6 +82,41 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	services := append(tracing, service.Service{Name: "writer", Run: centre.Run}, notices)
 	services = append(services, heartbeats...)
 	return service.Run(ctx, append(services, service.HTTP("api", listener, c.withProfiles(pages.Handler(), config.OperatorToken), log))...)
+}
+
+// config is the writer's configuration, with its databases open, and the services that send its traces.
+func (c *writerCommand) config(ctx context.Context, m *Main, log *slog.Logger, closers *service.Closers) (config writer.Config, tracing []service.Service, err error) {
+	config = writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}
+	if config.OperatorToken, err = c.bearerToken(); err != nil {
+		return config, nil, hint.With(err, "make one, such as by openssl rand -hex 24, and give it as REGEDGE_TOKEN or --token-file; commands then use it")
+	}
+	tokens, err := c.tokenEnds(m.Now)
+	if err != nil {
+		return config, nil, err
+	}
+	config.Metrics.MustRegister(tokens)
+	tracer, tracing, err := c.tracer(ctx, "writer", log, config.Metrics)
+	if err != nil {
+		return config, nil, err
+	}
+	if tracer != nil {
+		config.Tracer = tracer
+	}
+	err = c.openDatabases(&config, closers)
+	return config, tracing, err
+}
+
+// open opens the writer, and logs when that takes long.
+func (c *writerCommand) open(ctx context.Context, config writer.Config) (*writer.Writer, error) {
+	slow := time.AfterFunc(firstAnswer, func() {
+		config.Logger.Warn("the ledger has not been opened yet: does its server answer, or has another program locked it?", "ledger", c.Database, "seconds", firstAnswer.Seconds())
+	})
+	defer slow.Stop()
+	centre, err := writer.Open(ctx, config)
+	if errors.Is(err, writer.ErrHeld) {
+		return nil, hint.With(err, "stop that one, or start this one with --take-over, which ends it")
+	}
+	return centre, err
 }
 
 // withProfiles serves Go's profiles as well, if they are asked for, to who has the token.
