@@ -80,6 +80,26 @@ func TestWordsArePlain(t *testing.T) {
 	}
 }
 
+// TestPackageCommentsNameFilesThatExist: a list of files that names one which is gone misleads.
+func TestPackageCommentsNameFilesThatExist(t *testing.T) {
+	named, lists := regexp.MustCompile(`\b[a-z_]+\.go\b`), 0
+	for _, path := range sourceFiles(t) {
+		if filepath.Ext(path) != ".go" {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		comment, _, _ := strings.Cut(string(content), "\npackage ")
+		if _, list, found := strings.Cut(comment, "// # Files\n"); found {
+			lists++
+			for _, file := range named.FindAllString(list, -1) {
+				require.FileExists(t, filepath.Join(filepath.Dir(path), file), path)
+			}
+		}
+	}
+	require.Greater(t, lists, 4)
+}
+
 // TestDocumentsNameFilesThatExist: what tells people where to look must lead there.
 func TestDocumentsNameFilesThatExist(t *testing.T) {
 	named := regexp.MustCompile("`([a-z][A-Za-z0-9_-]*/[A-Za-z0-9_./-]+\\.[a-z]+)`")

@@ -1,6 +1,19 @@
 // Package cli is the command line of the whole service in one executable: the edge node, the central
 // writer, the importer, and the operators' commands. It has one file a command, and joins the parts
 // that other packages implement.
+//
+// # Files
+//
+// Begin with main.go, which runs a command, and cli.go, which lists all commands. A file without a
+// command serves several:
+//
+//	flags.go, paths.go, signingkeys.go     flags of databases, TLS and metrics; checks of paths and files
+//	sqld.go, smtp.go, traces.go            flags of sqld, of the mail server and of traces
+//	operator.go, changing.go, confirm.go, listing.go   calls of the writer's API: one, one that changes
+//	                                       something, one that asks first, one that lists
+//	ends.go, readtokens.go                 until when tokens and certificates are good
+//	explain.go, doctorclient.go, doctormachine.go      what status and doctor find
+//	stages.go, pushed.go, terminal.go      progress and results of a push; what a terminal is
 package cli
 
 import (

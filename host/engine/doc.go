@@ -22,4 +22,15 @@
 //     (see snapshot for what this requires of the guest's allocator).
 //
 // Strings pass between guest and host as UTF-8. Those of the guest are validated.
+//
+// # Files
+//
+//	engine.go, service.go          the Engine, how it is made, and Answer
+//	native.go, screen.go, bill.go  the handler as plain Go; refusals without an instance; what was charged
+//	pool.go, instance.go, exchange.go, snapshot.go   instances, and one request in an instance
+//	component.go, imports.go       the core module in the component, and the functions that it imports
+//	abi.go, handles.go             the canonical ABI: memory, strings, handles
+//	types.go, fields.go, outgoing.go, io.go          wasi:http and wasi:io
+//	environment.go                 clocks and randomness
+//	sqlite.go, meter.go            databases; the meter, which the guest calls by HTTP
 package engine

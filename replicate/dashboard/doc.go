@@ -18,4 +18,21 @@
 //     at the sign-in costs one core and the memory of one hash.
 //   - Neither an answer nor its time tells whether an e-mail address is known.
 //   - An owner sees only what belongs to their account; everything else answers 404.
+//
+// # Files
+//
+//	routes.go                      all pages and forms, and who may see each
+//	visit.go, page.go              a request and its answer; templates and how a page is written
+//	config.go                      what a dashboard needs
+//
+//	signin.go, secondstep.go, session.go, device.go    signing in
+//	throttle.go, lane.go           how often, and how many passwords are hashed at once
+//	password.go, guessable.go, code.go, qr.go          passwords and codes
+//	invitation.go, settings.go, twofactor.go, agent.go a person's own sign-in
+//
+//	account.go, chart.go, usage.go, requests.go, credits.go   an account's overview, calls and credits
+//	keys.go, keyform.go, keychange.go, tokens.go       keys, and tokens of the API
+//	webhooks.go, mails.go          notices
+//	accounts.go, edges.go, people.go, activity.go      pages of operators (releases are in edges.go)
+//	apipage.go                     the reference of the writer's API
 package dashboard
