@@ -103,7 +103,7 @@ func TestANewConnectionIsNoWayOut(t *testing.T) {
 	}
 	require.False(t, connect())
 	for range 2 * unpaidBurst {
-		s.paces.unpaidAddress.note(s.shares.place("192.0.2.1"), time.Now())
+		s.paces.unpaidAddress.note(s.shares.slot("192.0.2.1"), time.Now())
 	}
 	require.True(t, connect())
 }

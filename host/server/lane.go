@@ -36,7 +36,7 @@ func (l *lane) enter(hello *tls.ClientHelloInfo) (unchanged *tls.Config, err err
 	}
 	turn := make(chan struct{}, 1) // a trusted proxy's connections are of many clients
 	if c.address != "" {
-		turn = l.turns[l.of.shares.place(c.address)%laneTurns]
+		turn = l.turns[l.of.shares.slot(c.address)%laneTurns]
 	}
 	if err := waitFor(hello.Context(), turn); err != nil {
 		return nil, err

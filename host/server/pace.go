@@ -29,7 +29,7 @@ type pace struct {
 	burst    int64
 	interval time.Duration
 	longest  time.Duration // that who comes early is held up
-	due      [places]atomic.Int64
+	due      [slots]atomic.Int64
 }
 
 // paceStart is the time from which due is counted: no clock that is set changes that. It lies back so far that
@@ -37,24 +37,24 @@ type pace struct {
 var paceStart = time.Now().Add(-time.Hour)
 
 // note counts one and returns how early it comes.
-func (p *pace) note(place uint16, now time.Time) time.Duration {
+func (p *pace) note(slot uint16, now time.Time) time.Duration {
 	at := int64(now.Sub(paceStart))
 	for {
-		due := p.due[place].Load()
+		due := p.due[slot].Load()
 		next := min(max(due, at-p.burst*int64(p.interval))+int64(p.interval), at+int64(p.longest))
-		if p.due[place].CompareAndSwap(due, next) {
+		if p.due[slot].CompareAndSwap(due, next) {
 			return time.Duration(max(next-at, 0))
 		}
 	}
 }
 
 // early returns how early one would come, less its interval.
-func (p *pace) early(place uint16, now time.Time) time.Duration {
-	return time.Duration(max(p.due[place].Load()-int64(now.Sub(paceStart)), 0))
+func (p *pace) early(slot uint16, now time.Time) time.Duration {
+	return time.Duration(max(p.due[slot].Load()-int64(now.Sub(paceStart)), 0))
 }
 
 // paces hold up who asks or connects far more than is answered for it. due is in nanoseconds since
-// paceStart, by the place of an address or a key.
+// paceStart, by the slot of an address or a key.
 type paces struct{ unpaidAddress, unpaidKey, connections pace }
 
 func newPaces() *paces {
@@ -84,9 +84,9 @@ func (s *Server) pace(e *exchange, from *peer) {
 		return
 	}
 	now := time.Now()
-	hold := s.paces.unpaidAddress.note(s.shares.place(network(e.client)), now)
+	hold := s.paces.unpaidAddress.note(s.shares.slot(network(e.client)), now)
 	if key := keyOf(&e.request); e.response.Status == http.StatusTooManyRequests && isLive(key) {
-		hold = max(hold, s.paces.unpaidKey.note(s.shares.place(key), now))
+		hold = max(hold, s.paces.unpaidKey.note(s.shares.slot(key), now))
 	}
 	from.conn.hold(hold)
 }
@@ -97,11 +97,11 @@ func (s *Server) early(from *peer) time.Duration {
 	if from.conn == nil || from.conn.address == "" {
 		return 0
 	}
-	return s.paces.unpaidAddress.early(s.shares.place(from.conn.address), time.Now())
+	return s.paces.unpaidAddress.early(s.shares.slot(from.conn.address), time.Now())
 }
 
 // paceConnection counts a new connection, and holds it up if it has to.
 func (s *Server) paceConnection(c *counted) {
-	place, now := s.shares.place(c.address), time.Now()
-	c.hold(max(s.paces.connections.note(place, now), s.paces.unpaidAddress.early(place, now)))
+	slot, now := s.shares.slot(c.address), time.Now()
+	c.hold(max(s.paces.connections.note(slot, now), s.paces.unpaidAddress.early(slot, now)))
 }

@@ -171,12 +171,12 @@ func TestAKeyIsPacedFromManyAddresses(t *testing.T) {
 		answered("198.51.100.1", unknown, 401)
 	}
 	now := time.Now()
-	require.Positive(t, s.paces.unpaidKey.early(s.shares.place(key), now))
-	require.Zero(t, s.paces.unpaidKey.early(s.shares.place(unknown), now), "anybody can send it")
-	require.Positive(t, s.paces.unpaidAddress.early(s.shares.place("198.51.100.1"), now))
-	require.LessOrEqual(t, s.paces.unpaidAddress.early(s.shares.place("198.51.100.1"), now), longestHold, "and no longer")
-	require.Zero(t, s.paces.unpaidAddress.early(s.shares.place("10.0.0.1"), now), "the proxy")
-	require.Zero(t, s.paces.unpaidAddress.early(s.shares.place("192.0.2.7"), now))
+	require.Positive(t, s.paces.unpaidKey.early(s.shares.slot(key), now))
+	require.Zero(t, s.paces.unpaidKey.early(s.shares.slot(unknown), now), "anybody can send it")
+	require.Positive(t, s.paces.unpaidAddress.early(s.shares.slot("198.51.100.1"), now))
+	require.LessOrEqual(t, s.paces.unpaidAddress.early(s.shares.slot("198.51.100.1"), now), longestHold, "and no longer")
+	require.Zero(t, s.paces.unpaidAddress.early(s.shares.slot("10.0.0.1"), now), "the proxy")
+	require.Zero(t, s.paces.unpaidAddress.early(s.shares.slot("192.0.2.7"), now))
 }
 
 // TestWhoComesEarlyWaitsForTheNextInterval, with a burst before and a longest time.
@@ -190,7 +190,7 @@ func TestWhoComesEarlyWaitsForTheNextInterval(t *testing.T) {
 	second := time.Second
 	require.Equal(t, []time.Duration{0, 0, 0, second, 2 * second, 3 * second, 4 * second, 4 * second, 4 * second}, waits)
 	require.Equal(t, 4*second, p.early(7, now))
-	require.Zero(t, p.early(8, now), "another place")
+	require.Zero(t, p.early(8, now), "another slot")
 	require.Equal(t, 2*second, p.note(7, now.Add(3*second)))
 	require.Zero(t, p.early(7, now.Add(5*second)))
 }

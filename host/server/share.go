@@ -22,8 +22,8 @@ import (
 // own: there are few for an account, and while they wait they make nobody's share smaller.
 //
 // The lookups of addresses and of keys are counted by a count-min sketch each, so that there is nothing to fill
-// up: two rows of counts, in which a hash with a secret seed gives each address or key a place. The smaller
-// count is its own: only who shares both places with others shares what they get.
+// up: two rows of counts, in which a hash with a secret seed gives each address or key a slot. The smaller
+// count is its own: only who shares both slots with others shares what they get.
 type shares struct {
 	limit      int64
 	waiting    func() int
@@ -36,19 +36,19 @@ type shares struct {
 	addresses, keys parties
 }
 
-// places is the length of a row. Beside 100 busy keys, 1.5 of 1,000 others share a place in one row, and
+// slots is the length of a row. Beside 100 busy keys, 1.5 of 1,000 others share a slot in one row, and
 // 2 of 1,000,000 in both.
-const places = 1 << 16
+const slots = 1 << 16
 
-// pair is the place of an address, or a key, in each row.
+// pair is the slot of an address, or a key, in each row.
 type pair [2]uint16
 
 // parties counts the lookups in flight of addresses, or of keys: a count-min sketch.
 type parties struct {
-	busy  atomic.Int64 // places of the first row with a count
-	count [2][places]atomic.Int64
-	// doubt is above zero for suspects, see suspicion. It has the places of the first row.
-	doubt [places]atomic.Int32
+	busy  atomic.Int64 // slots of the first row with a count
+	count [2][slots]atomic.Int64
+	// doubt is above zero for suspects, see suspicion. It has the slots of the first row.
+	doubt [slots]atomic.Int32
 }
 
 // suspicion is how many requests of an address or key are screened after one was refused. It decides
@@ -78,7 +78,7 @@ func (s *shares) trust(t ticket) {
 	}
 }
 
-// ticket is a lookup in flight, with the places in which it is counted. A stranger has no key.
+// ticket is a lookup in flight, with the slots in which it is counted. A stranger has no key.
 type ticket struct {
 	address, key pair
 	stranger     bool
@@ -148,8 +148,8 @@ func (s *shares) pair(text string) pair {
 	return pair{uint16(hash), uint16(hash >> 16)}
 }
 
-// place is the one in the first row.
-func (s *shares) place(text string) uint16 { return s.pair(text)[0] }
+// slot is the one in the first row.
+func (s *shares) slot(text string) uint16 { return s.pair(text)[0] }
 
 func (p *parties) enter(at pair, limit, sure int64) (may bool) {
 	first, second := p.count[0][at[0]].Add(1), p.count[1][at[1]].Add(1)

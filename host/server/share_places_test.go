@@ -42,7 +42,7 @@ func TestFewShareThePlacesOfOthers(t *testing.T) {
 		s.keys.leave(at)
 	}
 	require.Less(t, refused, customers/1000, "a row alone refuses 15 of 1,000")
-	require.EqualValues(t, s.keys.busy.Load(), places-idle(&s.keys, 0))
+	require.EqualValues(t, s.keys.busy.Load(), slots-idle(&s.keys, 0))
 	for attacker := range 1000 {
 		at := s.pair(fmt.Sprint("attacker ", attacker))
 		for range 10 {
@@ -50,8 +50,8 @@ func TestFewShareThePlacesOfOthers(t *testing.T) {
 		}
 	}
 	require.Zero(t, s.keys.busy.Load())
-	require.Equal(t, places, idle(&s.keys, 0))
-	require.Equal(t, places, idle(&s.keys, 1), "what has left counts for nobody")
+	require.Equal(t, slots, idle(&s.keys, 0))
+	require.Equal(t, slots, idle(&s.keys, 1), "what has left counts for nobody")
 }
 
 // TestWhoHasFewIsNotRefused lets 300 others come back from waiting all at once.
@@ -77,7 +77,7 @@ func TestWhoHasFewIsNotRefused(t *testing.T) {
 	require.False(t, enter("newcomer", 0))
 }
 
-// idle counts the places of a row without a count.
+// idle counts the slots of a row without a count.
 func idle(p *parties, row int) (n int) {
 	for i := range p.count[row] {
 		if p.count[row][i].Load() == 0 {

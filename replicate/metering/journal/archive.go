@@ -71,17 +71,17 @@ func (j *Journal) ArchiveReplayed(epoch uint64, batch *syncproto.Batch, day int3
 }
 
 func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) error {
-	var turned error
+	var started error
 	if a.day != day {
-		turned = a.turn(day)
+		started = a.startDay(day)
 	}
 	at := len(a.unsaved)
 	a.mark()
 	a.unsaved = appendFrame(a.unsaved, frameRecord, batchRecord(epoch, batch))
 	switch {
-	case turned != nil:
+	case started != nil:
 		a.broken = true
-		return turned
+		return started
 	case a.file == nil || a.broken:
 		return a.syncFile()
 	}
@@ -135,9 +135,9 @@ func (a *reportArchive) placed(from int) []byte {
 	return frames
 }
 
-// turn continues in the file of day. What could not be made durable in the file before is
+// startDay continues in the file of day. What could not be made durable in the file before is
 // still in unsaved and is written to the new one.
-func (a *reportArchive) turn(day int32) error {
+func (a *reportArchive) startDay(day int32) error {
 	if a.day != 0 {
 		_, _ = a.finish(), a.closeFile()
 		a.unmark()

@@ -246,7 +246,7 @@ func TestLeasesOfOtherMonthsAreParkedWhileTheyMatter(t *testing.T) {
 	} {
 		clear(all.parked)
 		atHand := c.lease
-		all.turn(volumePool(1, month+1), &atHand)
+		all.switchTo(volumePool(1, month+1), &atHand)
 		require.Equal(t, lease{window: month + 1}, atHand, name)
 		require.Len(t, all.parked[volumePool(1, 0)], c.parked, name)
 	}

@@ -32,7 +32,7 @@ func (s *EdgeState) Charge(now int64, r *charge.Request, again bool) Answer {
 		return s.chargeSandbox(now, r, id)
 	}
 	a := s.leases.accounts.ensure(r.Account)
-	of, v := s.turnRates(now, r, a)
+	of, v := s.startRates(now, r, a)
 	if !again {
 		if of.exceeded() {
 			return Answer{Verdict: exceededRate(v, now)}
@@ -124,8 +124,8 @@ type gate struct {
 func (s *EdgeState) gates(now int64, r *charge.Request, a *account) [3]gate {
 	month, day := syncproto.Month(now), syncproto.Day(now)
 	notFound := s.leases.keys.ensure(r.Key)
-	s.leases.turn(volumePool(r.Account, month), &a.volume)
-	s.leases.turn(notFoundPool(r.Key, day), notFound)
+	s.leases.switchTo(volumePool(r.Account, month), &a.volume)
+	s.leases.switchTo(notFoundPool(r.Key, day), notFound)
 	target := a.target()
 	return [3]gate{
 		{volumePool(r.Account, month), &a.volume, target, true, charge.MonthlyVolumeExceeded},

@@ -257,7 +257,7 @@ func TestPastLeasesOfAKeyThatTheSweepDoesNotReachAreClosed(t *testing.T) {
 		edge.leases.park(notFoundPool(1, 0), lease{window: today - 20 + n, known: true, granted: 5})
 	}
 	edge.leases.granted += 5 * maxWindows
-	edge.leases.turn(notFoundPool(1, today), edge.leases.keys.get(1))
+	edge.leases.switchTo(notFoundPool(1, today), edge.leases.keys.get(1))
 	edge.Apply(start, rowsOf(edge, today), false)
 	require.False(t, edge.leases.keys.get(1).known, "it would be one too many")
 	require.Len(t, acknowledged(edge, start).Returns, 2+maxWindows, "with those of the account, which is idle")

@@ -25,8 +25,8 @@ type rate struct {
 	listed       bool  // in rates
 }
 
-// turn begins another minute when now is in one.
-func (r *rate) turn(now int64) {
+// advance begins another minute when now is in one.
+func (r *rate) advance(now int64) {
 	if m := syncproto.Minute(now); r.minute != m {
 		r.minute, r.count, r.reported = m, 0, 0
 	}
@@ -62,10 +62,10 @@ func (s *EdgeState) rateVerdict(r *rate, now int64) charge.Verdict {
 // limits are the rates that a request counts to: its account's, and its key's or nil.
 type limits struct{ account, key *rate }
 
-// turnRates prepares the rates of a request, and starts its verdict with the values of the one that has fewer left.
-func (s *EdgeState) turnRates(now int64, r *charge.Request, a *account) (limits, charge.Verdict) {
+// startRates prepares the rates of a request, and starts its verdict with the values of the one that has fewer left.
+func (s *EdgeState) startRates(now int64, r *charge.Request, a *account) (limits, charge.Verdict) {
 	a.rate.limit, a.lastUsed = int32(min(r.PerMinute, 1<<30)), now
-	a.rate.turn(now)
+	a.rate.advance(now)
 	of := limits{account: &a.rate}
 	if r.KeyPerMinute == 0 {
 		return of, s.rateVerdict(of.account, now)
@@ -97,7 +97,7 @@ func (s *EdgeState) Exceeded(now int64, r *charge.Request) (v charge.Verdict, ex
 	if a == nil {
 		return v, false
 	}
-	of, v := s.turnRates(now, r, a)
+	of, v := s.startRates(now, r, a)
 	return exceededRate(v, now), of.exceeded()
 }
 
@@ -121,7 +121,7 @@ func (all *rates) ofKey(key, now int64) *rate {
 		r = &rate{}
 		all.keys[key] = r
 	}
-	r.turn(now)
+	r.advance(now)
 	return r
 }
 

@@ -26,8 +26,8 @@ func windowless(p syncproto.Pool) syncproto.Pool {
 // inUse reports whether a lease has something that must not be forgotten.
 func (l *lease) inUse() bool { return l.open() || l.since > 0 }
 
-// turn makes the lease of p's window the one at hand.
-func (all *leases) turn(p syncproto.Pool, atHand *lease) {
+// switchTo makes the lease of p's window the one at hand.
+func (all *leases) switchTo(p syncproto.Pool, atHand *lease) {
 	//mutant:lease-of-a-future-window-believed
 	if atHand.window == p.Window {
 		return

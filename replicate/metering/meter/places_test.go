@@ -67,7 +67,7 @@ func TestEachAccountGetsHalfOfWhatIsFree(t *testing.T) {
 		now := int64(1000)
 		for range after {
 			now += vainMillis
-			later.turn(now)
+			later.forgetOld(now)
 		}
 		require.Len(t, fill(&later, 1, now), places, "%d times half a minute later", after)
 	}
@@ -99,12 +99,12 @@ func TestAClockThatWentBackBeginsAnew(t *testing.T) {
 	var w waiters
 	w.leave(w.enter(1, 1_000_000), false)
 	require.True(t, w.inVain(1))
-	w.turn(1_000_000 + vainMillis - 1)
+	w.forgetOld(1_000_000 + vainMillis - 1)
 	require.Contains(t, w.vain, int64(1))
-	w.turn(1000)
+	w.forgetOld(1000)
 	require.NotContains(t, w.vain, int64(1))
 	require.True(t, w.inVain(1))
-	w.turn(1000 + vainMillis)
+	w.forgetOld(1000 + vainMillis)
 	require.False(t, w.inVain(1))
 }
 

@@ -26,9 +26,9 @@ type waiters struct {
 	mu   sync.Mutex
 	line []*waiter     // the longest first
 	of   map[int64]int // by account
-	// vain are the accounts that waited in vain since turned, vainBefore those of the time before.
+	// vain are the accounts that waited in vain since vainSince, vainBefore those of the time before.
 	vain, vainBefore map[int64]struct{}
-	turned           int64
+	vainSince        int64
 }
 
 // waiter is a request that waits. gone is closed when it has to give up its place.
@@ -45,7 +45,7 @@ func (w *waiters) enter(account, now int64) *waiter {
 	if w.of == nil {
 		w.of, w.vain = map[int64]int{}, map[int64]struct{}{}
 	}
-	w.turn(now)
+	w.forgetOld(now)
 	own, free := w.of[account], MaxWaiting-len(w.line)
 	vain := w.inVain(account)
 	if vain {
@@ -90,10 +90,10 @@ func (w *waiters) drop(dropped *waiter) {
 	}
 }
 
-// turn forgets who waited in vain long ago. A clock that went back begins anew.
-func (w *waiters) turn(now int64) {
-	if past := now - w.turned; past < 0 || past >= vainMillis {
-		w.vain, w.vainBefore, w.turned = map[int64]struct{}{}, w.vain, now
+// forgetOld forgets who waited in vain long ago. A clock that went back begins anew.
+func (w *waiters) forgetOld(now int64) {
+	if past := now - w.vainSince; past < 0 || past >= vainMillis {
+		w.vain, w.vainBefore, w.vainSince = map[int64]struct{}{}, w.vain, now
 	}
 }
 

@@ -68,7 +68,7 @@ func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
 	dir := t.TempDir()
 	ledger, access := fillKeys(t, dir, 5*comparedRows), openAccess(t, dir)
 	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
-	require.NoError(t, p.turn(t.Context()))
+	require.NoError(t, p.update(t.Context()))
 	for name, spoil := range map[string][]string{
 		"empty":            {`DELETE FROM api_key`, `DELETE FROM account`, `DELETE FROM plan`},
 		"some are missing": {`DELETE FROM api_key WHERE abs(random()) % 3 = 0`},
@@ -85,7 +85,7 @@ func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
 			require.NoError(t, err, name)
 		}
 		p.compareAll()
-		require.NoError(t, p.turn(t.Context()), name)
+		require.NoError(t, p.update(t.Context()), name)
 		want, have := contents(t, ledger, access)
 		require.Equal(t, want, have, name)
 	}
@@ -97,7 +97,7 @@ func TestARevocationDoesNotWaitForAComparison(t *testing.T) {
 	dir := t.TempDir()
 	ledger, access := fillKeys(t, dir, 3*comparedRows), openAccess(t, dir)
 	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
-	require.NoError(t, p.turn(t.Context()))
+	require.NoError(t, p.update(t.Context()))
 	revoked := int64(1 + rand.IntN(3*comparedRows))
 	pages := 0
 	p.compareAll()

@@ -24,7 +24,7 @@ const (
 	tableLimit = time.Minute
 	// endGrace is how long a statement under way may go on when the writer ends.
 	endGrace = time.Second
-	// The pause after a failed turn doubles from leastPause to mostPause.
+	// The pause after a failed update doubles from leastPause to mostPause.
 	leastPause = 500 * time.Millisecond
 	mostPause  = 8 * time.Second
 )
@@ -116,7 +116,7 @@ func (p *projector) behind() (changes int, age time.Duration) {
 // run projects until ctx ends.
 func (p *projector) run(ctx context.Context) {
 	for pause := time.Duration(0); ; {
-		err := p.turn(ctx)
+		err := p.update(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -149,8 +149,8 @@ func (p *projector) logOutcome(err error) {
 	}
 }
 
-// turn projects what is pending. It returns the last error; what failed stays pending.
-func (p *projector) turn(ctx context.Context) error {
+// update projects what is pending. It returns the last error; what failed stays pending.
+func (p *projector) update(ctx context.Context) error {
 	if err := p.migrate(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (p *projector) migrate(ctx context.Context) error {
 
 // projectPending projects the pending rows, those that take access away first, then in the order of
 // their tables. A row that fails does not hold up the others, but a server that does not answer
-// ends the turn.
+// ends the update.
 func (p *projector) projectPending(ctx context.Context) (last error) {
 	p.mu.Lock()
 	rows := slices.Clone(p.pending)

@@ -39,10 +39,10 @@ const (
 	maxRequestsBody    = 1 << 20
 	storeInterval      = 2 * time.Second
 	trimInterval       = time.Minute
-	// idleTurns is after how many turns without a request old ones are looked for: an hour.
-	idleTurns = int(time.Hour / storeInterval)
+	// idleTicks is after how many ticks without a request old ones are looked for: an hour.
+	idleTicks = int(time.Hour / storeInterval)
 	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in one, and
-	// mostExpired in a turn.
+	// mostExpired at a tick.
 	trimmedKeys, expired, mostExpired = 200, 10_000, 1_000_000
 	// searched is how many requests of all keys are searched for a page, and searchedKeys how many keys of an account.
 	searched, searchedKeys = 10_000, 50
@@ -98,11 +98,11 @@ type requestLog struct {
 	waiting []loggedRequest
 	most    int // of all keys
 
-	turning sync.Mutex // held by turn, which owns the others
+	ticking sync.Mutex // held by tick, which owns the others
 	// grown are the keys that got requests since they were trimmed.
 	grown   map[int64]bool
 	trimmed time.Time
-	idle    int // turns in a row with nothing to trim
+	idle    int // ticks in a row with nothing to trim
 }
 
 type loggedRequest struct {
@@ -146,7 +146,7 @@ func (l *requestLog) start(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if err := l.turn(ctx); err != nil && ctx.Err() == nil {
+				if err := l.tick(ctx); err != nil && ctx.Err() == nil {
 					l.w.config.Logger.Warn("the last requests of keys were not stored", "error", err)
 				}
 			}
@@ -155,10 +155,10 @@ func (l *requestLog) start(ctx context.Context) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// turn stores some of what waits, and trims once a minute.
-func (l *requestLog) turn(ctx context.Context) error {
-	l.turning.Lock()
-	defer l.turning.Unlock()
+// tick stores some of what waits, and trims once a minute.
+func (l *requestLog) tick(ctx context.Context) error {
+	l.ticking.Lock()
+	defer l.ticking.Unlock()
 	l.mu.Lock()
 	n := min(len(l.waiting), MaxRequests)
 	batch := slices.Clone(l.waiting[:n])
@@ -169,7 +169,7 @@ func (l *requestLog) turn(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.idle++; len(l.grown) == 0 && l.idle < idleTurns {
+	if l.idle++; len(l.grown) == 0 && l.idle < idleTicks {
 		return nil
 	}
 	now := l.w.config.Now()
@@ -247,7 +247,7 @@ func (l *requestLog) expire(ctx context.Context, first string) error {
 			return err
 		}
 	}
-	return nil // the next turn goes on
+	return nil // the next tick goes on
 }
 
 // Requests of a key or an account are found by the primary key, of all keys by the index of ids, newest first. What is

@@ -39,7 +39,7 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 		{ID: requestID(now.Add(time.Hour), 7), Key: key.ID, Endpoint: "llps"},       // by a clock that is ahead
 		{ID: requestID(now.Add(-8*24*time.Hour), 8), Key: key.ID, Endpoint: "llps"}, // too old
 	}))
-	require.NoError(t, w.requests.turn(t.Context()))
+	require.NoError(t, w.requests.tick(t.Context()))
 
 	p, err := client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{})
 	require.NoError(t, err)
@@ -79,13 +79,13 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 	clock.pass(keptFor + 2*time.Second)
 	newest := Served{ID: requestID(clock.now(), 9), Key: key.ID, Endpoint: "llps", Status: 200}
 	require.NoError(t, edge.SendRequests(t.Context(), []Served{newest}))
-	require.NoError(t, w.requests.turn(t.Context()))
+	require.NoError(t, w.requests.tick(t.Context()))
 	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
 	require.NoError(t, err)
 	require.Equal(t, []string{newest.ID}, ids(p), "after a week they are gone")
 	clock.pass(keptFor + 2*time.Second)
-	for range idleTurns {
-		require.NoError(t, w.requests.turn(t.Context()))
+	for range idleTicks {
+		require.NoError(t, w.requests.tick(t.Context()))
 	}
 	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAnOwnersTokenSeesItsOwnRequests(t *testing.T) {
 	require.NoError(t, clientOf(w, node.Token).SendRequests(t.Context(), []Served{
 		{ID: mine, Key: key.ID, Endpoint: "llps", Status: 200}, {ID: foreign, Key: other.ID, Endpoint: "llps", Status: 200},
 	}))
-	require.NoError(t, w.requests.turn(t.Context()))
+	require.NoError(t, w.requests.tick(t.Context()))
 	token, err := client.AddOwnerToken(t.Context(), account, "t", RoleRead, time.Hour)
 	require.NoError(t, err)
 	owner := clientOf(w, token.Token)
@@ -137,17 +137,17 @@ func TestTheLogOfRequestsIsBounded(t *testing.T) {
 		return n
 	}
 	send(quiet.ID, 0, 3)
-	require.NoError(t, w.requests.turn(t.Context()))
+	require.NoError(t, w.requests.tick(t.Context()))
 	for n := range 8 { // more than waits
 		send(key.ID, n*MaxRequests, (n+1)*MaxRequests)
 	}
 	require.LessOrEqual(t, len(w.requests.waiting), maxWaitingRequests)
 	for range 8 {
-		require.NoError(t, w.requests.turn(t.Context()))
+		require.NoError(t, w.requests.tick(t.Context()))
 	}
 	require.Greater(t, stored(key.ID), KeptRequests)
 	clock.pass(trimInterval)
-	require.NoError(t, w.requests.turn(t.Context()))
+	require.NoError(t, w.requests.tick(t.Context()))
 	require.Equal(t, KeptRequests, stored(key.ID))
 	require.Equal(t, 3, stored(quiet.ID))
 	p, err := client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{Limit: 1})
@@ -157,7 +157,7 @@ func TestTheLogOfRequestsIsBounded(t *testing.T) {
 	w.requests.most = 150
 	clock.pass(trimInterval)
 	send(quiet.ID, 3, 5)
-	require.NoError(t, w.requests.turn(t.Context()))
+	require.NoError(t, w.requests.tick(t.Context()))
 	require.Equal(t, 148, stored(key.ID), "of all keys")
 	require.Equal(t, 2, stored(quiet.ID), "its oldest were the oldest of all")
 }
@@ -316,7 +316,7 @@ func TestAnEdgeSendsSoManyRequestsAtATime(t *testing.T) {
 func TestTheLogOfRequestsIsTrimmedAlsoAfterAClockWasSetBack(t *testing.T) {
 	w, _ := openUnrun(t)
 	w.requests.trimmed = w.config.Now().Add(time.Hour)
-	w.requests.idle = idleTurns
-	require.NoError(t, w.requests.turn(t.Context()))
+	w.requests.idle = idleTicks
+	require.NoError(t, w.requests.tick(t.Context()))
 	require.Equal(t, w.config.Now(), w.requests.trimmed)
 }

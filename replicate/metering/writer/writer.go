@@ -159,7 +159,7 @@ func (w *Writer) prepare(ctx context.Context) error {
 	// Most of the time the access database is up to date within moments; else Run goes on with it.
 	ctx, cancel := context.WithTimeout(ctx, projectWait)
 	defer cancel()
-	err = w.projector.turn(ctx)
+	err = w.projector.update(ctx)
 	switch {
 	case hangs(err):
 		w.config.Logger.Info("the access database is brought up to date beside the service")
