@@ -5,7 +5,8 @@ type Table struct {
 	Name    string
 	Key     []string // columns of the primary key
 	Columns []string // the columns that a source may give, in the order of Record.Values
-	// Units partition the columns: each is taken from one source as a whole.
+	// Units partition the columns: each is taken from one source as a whole. An address is four units
+	// (RATIONALE.md, "Why are imports merged field by field?").
 	Units    []Unit
 	Required []int  // columns that a new record must have
 	Lack     string // why a record without those is rejected
