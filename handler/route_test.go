@@ -53,7 +53,8 @@ func TestUnescape(t *testing.T) {
 	}
 }
 
-// TestEveryOccurrenceOfAParameterCounts: one that cannot be decoded is not hidden by the next. Its name may be encoded.
+// TestEveryOccurrenceOfAParameterCounts: one that cannot be decoded is not hidden by the
+// next. Its name may be encoded.
 func TestEveryOccurrenceOfAParameterCounts(t *testing.T) {
 	for _, c := range []struct {
 		query, value string

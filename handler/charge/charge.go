@@ -41,7 +41,8 @@ type Request struct {
 	PerMinute int64
 	// KeyPerMinute is the key's own rate, 0 for none.
 	KeyPerMinute int64
-	// LimitedUntil is when the month ends whose credits the key has spent, in Unix milliseconds; 0 if it may go on.
+	// LimitedUntil is when the month ends whose credits the key has spent, in Unix
+	// milliseconds; 0 if it may go on.
 	LimitedUntil int64
 	Endpoint     Endpoint
 	Outcome      Outcome

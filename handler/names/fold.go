@@ -132,9 +132,9 @@ func appendRune(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, r)
 }
 
-// appendPair appends the letter at a place of greek or cyrillic.
-func appendPair(b []byte, letters string, place int) []byte {
-	if letter := letters[2*place : 2*place+2]; letter != "·" {
+// appendPair appends the letter with an index in greek or cyrillic.
+func appendPair(b []byte, letters string, index int) []byte {
+	if letter := letters[2*index : 2*index+2]; letter != "·" {
 		return append(b, letter...)
 	}
 	return append(b, ' ')

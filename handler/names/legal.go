@@ -23,7 +23,7 @@ var endings = []ending{
 }
 
 // minBefore is how many bytes a word must have before an ending inside it. With fewer, the
-// whole is a word of its own.
+// whole is a word of its own, such as UNLIMITED.
 const minBefore = 3
 
 // cutEnding removes the legal ending from words, however it is spaced (PR IVATE LIMITED,
@@ -64,7 +64,7 @@ func (e *ending) cut(words []string) ([]string, bool) {
 func (e *ending) cutWithin(words []string, left string) ([]string, bool) {
 	last := words[len(words)-1]
 	head, ok := strings.CutSuffix(last, left)
-	if !ok || !e.within || len(head) < minBefore || last == "unlimited" {
+	if !ok || !e.within || len(head) < minBefore {
 		return nil, false
 	}
 	rest := append([]string{}, words...)

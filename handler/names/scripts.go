@@ -2,8 +2,9 @@ package names
 
 import "strings"
 
-// indic has, for each place in a block of U+0900 to U+0D7F, what its letter sounds like in Latin letters. The nine
-// scripts have the same letters at the same places of their blocks, which have 128 each. A dot stands for nothing.
+// indic has, for each offset in a block of U+0900 to U+0D7F, what its letter sounds like in Latin letters.
+// The nine scripts have the same letters at the same offsets of their blocks, which have 128 each. A dot
+// stands for nothing.
 var indic = strings.Fields(
 	". n n . a a a i i u u ri li e e e " +
 		"ai o o o au k kh g gh n ch chh j jh n t " +
@@ -17,7 +18,7 @@ var indic = strings.Fields(
 const (
 	firstIndic, lastIndic = 0x900, 0xD7F
 	indicBlock            = 0x80
-	// Places of a block: consonants, those of them that are said with the lips, vowel signs, and marks.
+	// Offsets in a block: consonants, those of them that are said with the lips, vowel signs, and marks.
 	firstConsonant, lastConsonant = 0x15, 0x39
 	firstLabial, lastLabial       = 0x2A, 0x2E
 	firstNukta, lastNukta         = 0x58, 0x5F
@@ -25,8 +26,8 @@ const (
 	firstSign, lastSign           = 0x3E, 0x4D
 )
 
-// inLatin writes a form in the Latin letters that it sounds like. It reports false for a form without letters of an
-// Indic script.
+// inLatin writes a form in the Latin letters that it sounds like. It reports false for a form
+// without letters of an Indic script.
 func inLatin(form string) (string, bool) {
 	if !strings.ContainsFunc(form, isIndic) {
 		return "", false
@@ -38,21 +39,21 @@ func inLatin(form string) (string, bool) {
 			b = append(b, string(r)...)
 			continue
 		}
-		place := r % indicBlock
-		next := rune(-1) // the place of the next letter
+		offset := r % indicBlock
+		next := rune(-1) // the offset of the next letter
 		if i+1 < len(runes) && isIndic(runes[i+1]) {
 			next = runes[i+1] % indicBlock
 		}
-		switch latin := indic[place]; {
-		case place == anusvara && next >= firstLabial && next <= lastLabial:
+		switch latin := indic[offset]; {
+		case offset == anusvara && next >= firstLabial && next <= lastLabial:
 			b = append(b, 'm')
-		case place == jay && next == nukta:
+		case offset == jay && next == nukta:
 			b = append(b, 'z')
 		case latin != ".":
 			b = append(b, latin...)
 		}
-		if isIndicConsonant(place) && next >= 0 && next != nukta && (next < firstSign || next > lastSign) ||
-			place == nukta && next >= 0 && (next < firstSign || next > lastSign) {
+		if isIndicConsonant(offset) && next >= 0 && next != nukta && (next < firstSign || next > lastSign) ||
+			offset == nukta && next >= 0 && (next < firstSign || next > lastSign) {
 			b = append(b, 'a') // the vowel that is not written
 		}
 	}
@@ -61,12 +62,12 @@ func inLatin(form string) (string, bool) {
 
 func isIndic(r rune) bool { return r >= firstIndic && r <= lastIndic }
 
-func isIndicConsonant(place rune) bool {
-	return place >= firstConsonant && place <= lastConsonant || place >= firstNukta && place <= lastNukta
+func isIndicConsonant(offset rune) bool {
+	return offset >= firstConsonant && offset <= lastConsonant || offset >= firstNukta && offset <= lastNukta
 }
 
-// heard returns the words of a form in an Indic script by which names that sound like them are found, without the legal
-// ending; nil for a form in other scripts.
+// heard returns the words of a form in an Indic script by which names that sound like them are found, without
+// the legal ending; nil for a form in other scripts.
 func heard(query string) []string {
 	latin, ok := inLatin(query)
 	if !ok {

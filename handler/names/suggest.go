@@ -10,8 +10,8 @@ const maxSounds = 6
 
 // LikeTerms select the names that are like the query, a form that Query made: a JSON array of
 // expressions, of which a name fulfils one, and their number. They find a name
-//   - that has all words of the query but one, and, if these are not several, another that begins or ends as that
-//     one does;
+//   - that has all words of the query but one, and, if these are not several, another that begins
+//     or ends as that one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
 //   - whose words sound the same;

@@ -12,8 +12,8 @@ var synonymous = [...][]string{
 	{"orissa", "odisha"}, {"om", "aum"},
 }
 
-// shortened are the first words of each list, which people write for one of the others. Names are not made longer
-// by them, as by those of long, which are certain.
+// shortened are the first words of each list, which people write for one of the others. Names are not made
+// longer by them, as by those of long, which are certain.
 var shortened = [...][]string{
 	{"inds", "industries"}, {"engrs", "engineers"}, {"svcs", "services"}, {"soln", "solutions"},
 	{"const", "construction", "constructions"}, {"fpc", "producer"}, {"fpo", "producer"},

@@ -53,16 +53,6 @@ func Refresh(c *sqlite3.Conn) (change Change, err error) {
 	return change, c.Exec(`DELETE FROM search_pending`)
 }
 
-// Rebuild builds the index anew from the tables company and llp, and deletes the marks. It is one
-// transaction, as Refresh is.
-func Rebuild(c *sqlite3.Conn) (change Change, err error) {
-	defer c.Savepoint().Release(&err)
-	if change, err = rebuild(c); err != nil {
-		return Change{}, err
-	}
-	return change, c.Exec(`DELETE FROM search_pending`)
-}
-
 func countPending(c *sqlite3.Conn) (count int64, all bool, err error) {
 	count, err = number(c, `SELECT count(*) FROM search_pending`)
 	if err != nil || count == 0 {

@@ -27,7 +27,7 @@ const integrityCheck = `INSERT INTO search_index (search_index) VALUES ('integri
 
 // twin is an index of the same names at the same places, made by FTS5.
 const twin = `
-CREATE VIRTUAL TABLE temp.twin USING fts5 (terms, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '=.^_$!~'");
+CREATE VIRTUAL TABLE temp.twin USING fts5 (terms, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '` + names.TermMarks + `'");
 CREATE VIRTUAL TABLE temp.twin_rows USING fts5vocab (temp, twin, instance);
 CREATE VIRTUAL TABLE temp.index_rows USING fts5vocab (main, search_index, instance)`
 
