@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"regedge/handler/ident"
 	"regedge/host/server"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 )
 
@@ -74,13 +74,6 @@ func (l *feeds) Accept() (net.Conn, error) {
 func (l *feeds) Close() error   { return nil }
 func (l *feeds) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// processorTime is what this process has used, which others do not make longer.
-func processorTime(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
 // BenchmarkRefusalByTheServer is the cost of a refusal from the bytes of its request to those of its
 // answer, with its log line and its metrics: all but the kernel's part. The peer is a trusted proxy, which is
 // never held up.
@@ -132,10 +125,10 @@ func BenchmarkRefusalByTheServer(b *testing.B) {
 			}}
 			b.ReportAllocs()
 			b.ResetTimer()
-			begun := processorTime(b)
+			begun := testkit.ProcessorTime(b)
 			listener.conns <- conn
 			<-conn.closed
-			b.ReportMetric(float64(processorTime(b)-begun)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(testkit.ProcessorTime(b)-begun)/float64(b.N), "cpu-ns/op")
 			b.StopTimer()
 			cancel()
 			<-done
@@ -161,12 +154,12 @@ func BenchmarkRefusalByTheServer(b *testing.B) {
 		}
 		b.ReportAllocs()
 		b.ResetTimer()
-		begun := processorTime(b)
+		begun := testkit.ProcessorTime(b)
 		for _, conn := range over {
 			listener.conns <- conn
 		}
 		<-over[b.N-1].closed
-		b.ReportMetric(float64(processorTime(b)-begun)/float64(b.N), "cpu-ns/op")
+		b.ReportMetric(float64(testkit.ProcessorTime(b)-begun)/float64(b.N), "cpu-ns/op")
 		b.StopTimer()
 		cancel()
 		<-done

@@ -19,6 +19,7 @@ import (
 	"regedge/host/edge"
 	"regedge/host/service"
 	"regedge/host/tracing"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
@@ -51,9 +52,9 @@ func BenchmarkTraces(b *testing.B) {
 	times := map[*benchNode][]float64{}
 	for b.Loop() {
 		for _, n := range nodes {
-			begun := processorTime(b)
+			begun := testkit.ProcessorTime(b)
 			n.turn(b)
-			times[n] = append(times[n], float64(processorTime(b)-begun)/traceTurn)
+			times[n] = append(times[n], float64(testkit.ProcessorTime(b)-begun)/traceTurn)
 		}
 	}
 	base := median(times[off])

@@ -14,6 +14,7 @@ import (
 	"regedge/handler"
 	"regedge/host/engine"
 	"regedge/host/server"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 )
 
@@ -47,9 +48,9 @@ func BenchmarkCores(b *testing.B) {
 			runtime.GOMAXPROCS(c.cores)
 			c.ask(b, component, lookup, turn/8) // warm
 			before := lockWaits()
-			used := processorTime(b)
+			used := testkit.ProcessorTime(b)
 			c.ask(b, component, lookup, turn)
-			used, waited := processorTime(b)-used, lockWaits()-before
+			used, waited := testkit.ProcessorTime(b)-used, lockWaits()-before
 			if n == 0 {
 				alone = used
 			}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"regedge/handler/charge"
 	"regedge/host/engine"
 	"regedge/host/server"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
@@ -79,19 +79,13 @@ type spent struct{ clock, processor time.Duration }
 
 // together measures one turn of lookups by all callers.
 func together(b *testing.B, answerer server.Answerer, lookup *handler.Request) spent {
-	begin, used := time.Now(), processorTime(b)
+	begin, used := time.Now(), testkit.ProcessorTime(b)
 	var running sync.WaitGroup
 	for range callers {
 		running.Go(func() { ask(b, answerer, lookup, turn/callers) })
 	}
 	running.Wait()
-	return spent{time.Since(begin), processorTime(b) - used}
-}
-
-func processorTime(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return spent{time.Since(begin), testkit.ProcessorTime(b) - used}
 }
 
 func ask(b *testing.B, answerer server.Answerer, request *handler.Request, times int) {

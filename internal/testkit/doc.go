@@ -1,5 +1,6 @@
-// Package testkit runs the child processes of tests and benchmarks and keeps what they log.
+// Package testkit has what tests and benchmarks of several packages use: child processes and what they log,
+// ports, scripts of a fuzzer's choices, processor time.
 //
-// Its subpackages do the same for what needs more: sqldtest runs libSQL servers, browser drives
+// Its subpackages have what needs more: sqldtest runs libSQL servers, browser drives
 // Chromium, searchtest builds databases to search in. Nothing of the product imports this package or those.
 package testkit

@@ -2,53 +2,14 @@ package lease
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/syncproto"
 )
-
-// script draws choices from the bytes of a fuzzer. Drawn empty, it gives zeros.
-type script struct{ rest []byte }
-
-// scriptOf is a script of random choices, as long as a fuzzer takes long to find.
-func scriptOf(seed uint64) []byte {
-	random := rand.New(rand.NewPCG(seed, 1))
-	choices := make([]byte, 400)
-	for i := range choices {
-		choices[i] = byte(random.Uint32())
-	}
-	return choices
-}
-
-func (s *script) byte() byte {
-	if len(s.rest) == 0 {
-		return 0
-	}
-	b := s.rest[0]
-	s.rest = s.rest[1:]
-	return b
-}
-
-func (s *script) below(n int) int { return int(s.byte()) % n }
-
-// near draws a number about n, or one at the ends of what a message may hold.
-func (s *script) near(n int64) int64 {
-	const largest = 1<<47 - 1
-	switch b := s.byte(); {
-	case b < 128:
-		return min(max(n+int64(b)-64, 0), largest)
-	case b < 192:
-		return int64(b - 128)
-	case b < 224:
-		return largest - int64(b-192)
-	default:
-		return int64(1) << (b - 224)
-	}
-}
 
 // player has an edge live through a script, with a writer that replies whatever it likes.
 type player struct {
@@ -69,12 +30,12 @@ type player struct {
 // edge (G3) or has it spend more than it was told of (G1), and that a restart finds the same.
 func FuzzReplies(f *testing.F) {
 	for seed := range uint64(300) {
-		f.Add(scriptOf(seed))
+		f.Add(testkit.RandomScript(seed))
 	}
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		edge, log := granted(t, 100)
 		p := &player{t: t, edge: edge, log: log, now: start, told: map[int64]int64{1: 100}, took: map[int64]int64{}, by: map[string]int64{}}
-		for s := (&script{choices}); len(s.rest) > 0; {
+		for s := testkit.NewScript(choices); s.More(); {
 			p.step(s)
 			require.NoError(t, p.edge.Check())
 			for _, account := range []int64{1, 2} {
@@ -85,8 +46,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-func (p *player) step(s *script) {
-	switch s.below(8) {
+func (p *player) step(s *testkit.Script) {
+	switch s.Below(8) {
 	case 0, 1:
 		p.charge(s)
 	case 2:
@@ -96,18 +57,18 @@ func (p *player) step(s *script) {
 	case 4, 5, 6:
 		p.reply(s)
 	case 7:
-		if s.below(4) == 0 {
+		if s.Below(4) == 0 {
 			p.restart()
 		} else {
-			p.now += int64(s.below(200)-100) * 3_600_000
+			p.now += int64(s.Below(200)-100) * 3_600_000
 		}
 	}
 }
 
-func (p *player) charge(s *script) {
+func (p *player) charge(s *testkit.Script) {
 	p.ids++
-	r := request(fmt.Sprint("id", p.ids), charge.Outcome(1+s.below(3)))
-	r.Account, r.PerMinute = int64(1+s.below(2)), 1<<30
+	r := request(fmt.Sprint("id", p.ids), charge.Outcome(1+s.Below(3)))
+	r.Account, r.PerMinute = int64(1+s.Below(2)), 1<<30
 	r.Key = r.Account
 	if a := p.edge.Charge(p.now, r, false); a.Verdict.Code == "" && r.Outcome == charge.Found {
 		p.took[r.Account]++
@@ -115,8 +76,8 @@ func (p *player) charge(s *script) {
 	}
 }
 
-func (p *player) void(s *script) {
-	id := fmt.Sprint("id", 1+s.below(p.ids+1))
+func (p *player) void(s *testkit.Script) {
+	id := fmt.Sprint("id", 1+s.Below(p.ids+1))
 	if _, err := p.edge.Void(p.now, id); err == nil && p.by[id] != 0 {
 		p.took[p.by[id]]--
 		delete(p.by, id)
@@ -147,24 +108,24 @@ func (p *player) giveBack(b *syncproto.Batch) {
 
 // reply gives the edge a reply that a decoder accepts: a right one with some mistakes, or an old
 // one again.
-func (p *player) reply(s *script) {
+func (p *player) reply(s *testkit.Script) {
 	r := p.right()
-	for range s.below(3) {
+	for range s.Below(3) {
 		p.spoil(s, r)
 	}
-	for range s.below(4) {
+	for range s.Below(4) {
 		r.Upto++
 		r.Rows = append(r.Rows, p.row(s, r.Upto))
 	}
-	if len(p.old) > 0 && s.below(4) == 0 {
-		again := *p.old[s.below(len(p.old))]
+	if len(p.old) > 0 && s.Below(4) == 0 {
+		again := *p.old[s.Below(len(p.old))]
 		r = &again
 	}
 	decoded, err := syncproto.DecodeReply(r.Encode())
 	require.NoError(p.t, err)
 	p.old = append(p.old, decoded)
 	p.note(decoded.Rows)
-	ofSync := p.sent && s.below(2) == 0
+	ofSync := p.sent && s.Below(2) == 0
 	p.edge.Apply(p.now, decoded, ofSync)
 	p.sent = p.sent && !ofSync
 }
@@ -182,24 +143,24 @@ func (p *player) right() *syncproto.Reply {
 	return r
 }
 
-func (p *player) spoil(s *script, r *syncproto.Reply) {
-	switch s.below(8) {
+func (p *player) spoil(s *testkit.Script, r *syncproto.Reply) {
+	switch s.Below(8) {
 	case 0:
-		r.Status = syncproto.Status(1 + s.below(int(syncproto.Retired)))
+		r.Status = syncproto.Status(1 + s.Below(int(syncproto.Retired)))
 	case 1:
-		r.Session = uint64(s.near(int64(r.Session)))
+		r.Session = uint64(s.Near(int64(r.Session)))
 	case 2:
-		r.Epoch = uint64(s.near(int64(r.Epoch)))
+		r.Epoch = uint64(s.Near(int64(r.Epoch)))
 	case 3:
-		r.Generation = uint64(s.near(int64(r.Generation)))
+		r.Generation = uint64(s.Near(int64(r.Generation)))
 	case 4:
-		r.Applied = uint64(s.near(int64(r.Applied)))
+		r.Applied = uint64(s.Near(int64(r.Applied)))
 	case 5:
-		r.Since = min(uint64(s.near(int64(r.Since))), r.Upto)
+		r.Since = min(uint64(s.Near(int64(r.Since))), r.Upto)
 	case 6:
-		r.Declare, r.Live = true, 1+s.near(0)/2
+		r.Declare, r.Live = true, 1+s.Near(0)/2
 	case 7:
-		r.Others = []syncproto.Rate{{Subject: 1, Minute: s.near(syncproto.Minute(p.now)), Count: s.near(5)}}
+		r.Others = []syncproto.Rate{{Subject: 1, Minute: s.Near(syncproto.Minute(p.now)), Count: s.Near(5)}}
 	}
 }
 
@@ -219,18 +180,18 @@ func (p *player) note(rows []syncproto.Row) {
 	}
 }
 
-func (p *player) row(s *script, version uint64) syncproto.Row {
-	pool := syncproto.Pool{Kind: syncproto.Kind(1 + s.below(3)), Subject: int64(1 + s.below(2))}
+func (p *player) row(s *testkit.Script, version uint64) syncproto.Row {
+	pool := syncproto.Pool{Kind: syncproto.Kind(1 + s.Below(3)), Subject: int64(1 + s.Below(2))}
 	switch pool.Kind {
 	case syncproto.Volume:
-		pool.Window = syncproto.Month(p.now) + int32(s.below(3)) - 1
+		pool.Window = syncproto.Month(p.now) + int32(s.Below(3)) - 1
 	case syncproto.NotFound:
-		pool.Window = syncproto.Day(p.now) + int32(s.below(3)) - 1
+		pool.Window = syncproto.Day(p.now) + int32(s.Below(3)) - 1
 	}
-	flags := s.byte()
+	flags := s.Byte()
 	return syncproto.Row{
-		Version: version, Pool: pool, Granted: s.near(100), UntilMillis: p.now + s.near(leaseMillis) - s.near(0),
-		Recall: flags&1 != 0, Dry: flags&2 != 0, Balance: s.near(100) - s.near(0),
+		Version: version, Pool: pool, Granted: s.Near(100), UntilMillis: p.now + s.Near(leaseMillis) - s.Near(0),
+		Recall: flags&1 != 0, Dry: flags&2 != 0, Balance: s.Near(100) - s.Near(0),
 	}
 }
 

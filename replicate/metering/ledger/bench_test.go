@@ -4,13 +4,13 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
 	"regedge/schema"
@@ -90,7 +90,7 @@ func BenchmarkApply(b *testing.B) {
 	c := benchClient(l, now, "edge-1", 1, rows)
 	commit(now)
 	var took []time.Duration
-	used := processorTime(b)
+	used := testkit.ProcessorTime(b)
 	for b.Loop() {
 		begin := time.Now()
 		now += 1000
@@ -98,14 +98,8 @@ func BenchmarkApply(b *testing.B) {
 		commit(now)
 		took = append(took, time.Since(begin))
 	}
-	used = processorTime(b) - used
+	used = testkit.ProcessorTime(b) - used
 	slices.Sort(took)
 	b.ReportMetric(rows/took[len(took)/2].Seconds(), "rows/s")
 	b.ReportMetric(rows*float64(len(took))/used.Seconds(), "rows/processor-s")
-}
-
-func processorTime(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -1,57 +1,16 @@
 package ledger_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
 )
-
-// script draws choices from the bytes of a fuzzer. Drawn empty, it gives zeros.
-type script struct{ rest []byte }
-
-// scriptOf is a script of random choices, as long as a fuzzer takes long to find.
-func scriptOf(seed uint64) []byte {
-	random := rand.New(rand.NewPCG(seed, 1))
-	choices := make([]byte, 400)
-	for i := range choices {
-		choices[i] = byte(random.Uint32())
-	}
-	return choices
-}
-
-func (s *script) byte() byte {
-	if len(s.rest) == 0 {
-		return 0
-	}
-	b := s.rest[0]
-	s.rest = s.rest[1:]
-	return b
-}
-
-func (s *script) below(n int) int { return int(s.byte()) % n }
-
-func (s *script) one(in int) bool { return s.below(in) == 1 }
-
-// near draws a number about n, or one at the ends of what a message may hold.
-func (s *script) near(n int64) int64 {
-	const largest = 1<<47 - 1
-	switch b := s.byte(); {
-	case b < 128:
-		return min(max(n+int64(b)-64, 0), largest)
-	case b < 192:
-		return int64(b - 128)
-	case b < 224:
-		return largest - int64(b-192)
-	default:
-		return int64(1) << (b - 224)
-	}
-}
 
 // liar is an edge that sends whatever it likes, beside an honest one.
 type liar struct {
@@ -68,42 +27,42 @@ type liar struct {
 // serve more than was bought and compensated (G1).
 func FuzzMessages(f *testing.F) {
 	for seed := range uint64(300) {
-		f.Add(scriptOf(seed))
+		f.Add(testkit.RandomScript(seed))
 	}
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		l := &liar{fixture: newFixture(t, 3, "honest", "liar"), now: at, last: &syncproto.Reply{}}
 		l.honest = l.start(emptyDisk())
 		l.exchange("honest", l.honest, 2)
-		for s := (&script{choices}); len(s.rest) > 0; {
+		for s := testkit.NewScript(choices); s.More(); {
 			l.step(s)
 			l.check()
 		}
 	})
 }
 
-func (l *liar) step(s *script) {
+func (l *liar) step(s *testkit.Script) {
 	e := l.l.Edge("liar")
-	switch s.below(8) {
+	switch s.Below(8) {
 	case 0:
 		l.deliver(syncproto.Message{Hello: l.hello(s)})
 	case 1, 2, 3:
 		l.deliver(syncproto.Message{Sync: l.sync(s)})
 	case 4:
 		if len(l.sent) > 0 {
-			l.deliver(l.sent[s.below(len(l.sent))])
+			l.deliver(l.sent[s.Below(len(l.sent))])
 		}
 	case 5:
 		if _, a := l.ask(l.honest); a.Verdict.Code == "" {
 			l.served++
 		}
 	case 6:
-		l.talk(1 + s.below(3))
+		l.talk(1 + s.Below(3))
 	case 7:
-		switch s.below(16) {
+		switch s.Below(16) {
 		case 0:
-			require.NoError(l.t, l.l.Retire(l.now, e.Name, s.one(2)))
+			require.NoError(l.t, l.l.Retire(l.now, e.Name, s.One(2)))
 		case 1:
-			l.l.ChangeCredits(l.now, 1, -s.near(50), ledger.EntryBought, "")
+			l.l.ChangeCredits(l.now, 1, -s.Near(50), ledger.EntryBought, "")
 		case 2:
 			l.l.Restore()
 		}
@@ -134,57 +93,57 @@ func (l *liar) talk(times int) {
 	}
 }
 
-func (l *liar) hello(s *script) *syncproto.Hello {
+func (l *liar) hello(s *testkit.Script) *syncproto.Hello {
 	return &syncproto.Hello{
-		Epoch: uint64(s.near(int64(l.last.Epoch))), Boot: uint64(s.below(4)), Sealed: uint64(s.near(int64(l.last.Applied))),
-		Acked: uint64(s.near(int64(l.last.Applied))), Granted: s.near(0), Generation: uint64(s.near(3)), NowMillis: l.now,
+		Epoch: uint64(s.Near(int64(l.last.Epoch))), Boot: uint64(s.Below(4)), Sealed: uint64(s.Near(int64(l.last.Applied))),
+		Acked: uint64(s.Near(int64(l.last.Applied))), Granted: s.Near(0), Generation: uint64(s.Near(3)), NowMillis: l.now,
 	}
 }
 
-func (l *liar) sync(s *script) *syncproto.Sync {
-	m := &syncproto.Sync{Session: l.last.Session, Seen: uint64(s.near(int64(l.last.Upto)))}
-	if s.one(2) {
+func (l *liar) sync(s *testkit.Script) *syncproto.Sync {
+	m := &syncproto.Sync{Session: l.last.Session, Seen: uint64(s.Near(int64(l.last.Upto)))}
+	if s.One(2) {
 		m.Batch = l.batch(s)
 	}
-	for range s.below(3) {
-		m.Wants = append(m.Wants, syncproto.Want{Pool: l.pool(s), Target: s.near(20), Urgent: s.one(2)})
+	for range s.Below(3) {
+		m.Wants = append(m.Wants, syncproto.Want{Pool: l.pool(s), Target: s.Near(20), Urgent: s.One(2)})
 	}
-	if s.one(4) {
-		m.Rates = []syncproto.Rate{{Subject: 1, Minute: s.near(syncproto.Minute(l.now)), Count: s.near(10)}}
+	if s.One(4) {
+		m.Rates = []syncproto.Rate{{Subject: 1, Minute: s.Near(syncproto.Minute(l.now)), Count: s.Near(10)}}
 	}
-	for range s.below(3) {
-		m.Declared = append(m.Declared, syncproto.Declared{Pool: l.pool(s), Granted: s.near(10)})
+	for range s.Below(3) {
+		m.Declared = append(m.Declared, syncproto.Declared{Pool: l.pool(s), Granted: s.Near(10)})
 	}
-	m.DeclaredLast = s.one(4)
+	m.DeclaredLast = s.One(4)
 	return m
 }
 
-func (l *liar) batch(s *script) *syncproto.Batch {
-	b := &syncproto.Batch{Seq: l.last.Applied + 1, Of: uint64(s.near(int64(l.last.Epoch)))}
-	if s.one(8) {
-		b.Seq = uint64(s.near(int64(b.Seq)))
+func (l *liar) batch(s *testkit.Script) *syncproto.Batch {
+	b := &syncproto.Batch{Seq: l.last.Applied + 1, Of: uint64(s.Near(int64(l.last.Epoch)))}
+	if s.One(8) {
+		b.Seq = uint64(s.Near(int64(b.Seq)))
 	}
-	for range s.below(4) {
+	for range s.Below(4) {
 		usage := syncproto.Usage{
-			Account: int64(1 + s.below(2)), Key: 1, Hour: syncproto.Hour(l.now) + int32(s.below(3)-1)*24*31,
-			Endpoint: charge.Companies, Outcome: charge.Outcome(1 + s.below(3)), Count: s.near(10),
+			Account: int64(1 + s.Below(2)), Key: 1, Hour: syncproto.Hour(l.now) + int32(s.Below(3)-1)*24*31,
+			Endpoint: charge.Companies, Outcome: charge.Outcome(1 + s.Below(3)), Count: s.Near(10),
 		}
-		usage.Count = min(max(usage.Count-s.near(10), -syncproto.MaxCount), syncproto.MaxCount)
+		usage.Count = min(max(usage.Count-s.Near(10), -syncproto.MaxCount), syncproto.MaxCount)
 		b.Usage = append(b.Usage, usage)
 	}
-	for range s.below(3) {
-		b.Returns = append(b.Returns, syncproto.Return{Pool: l.pool(s), Units: s.near(10), Close: s.one(2)})
+	for range s.Below(3) {
+		b.Returns = append(b.Returns, syncproto.Return{Pool: l.pool(s), Units: s.Near(10), Close: s.One(2)})
 	}
 	return b
 }
 
-func (l *liar) pool(s *script) syncproto.Pool {
-	p := syncproto.Pool{Kind: syncproto.Kind(1 + s.below(3)), Subject: int64(1 + s.below(2))}
+func (l *liar) pool(s *testkit.Script) syncproto.Pool {
+	p := syncproto.Pool{Kind: syncproto.Kind(1 + s.Below(3)), Subject: int64(1 + s.Below(2))}
 	switch p.Kind {
 	case syncproto.Volume:
-		p.Window = syncproto.Month(l.now) + int32(s.below(3)-1)
+		p.Window = syncproto.Month(l.now) + int32(s.Below(3)-1)
 	case syncproto.NotFound:
-		p.Window = syncproto.Day(l.now) + int32(s.below(3)-1)
+		p.Window = syncproto.Day(l.now) + int32(s.Below(3)-1)
 	}
 	return p
 }

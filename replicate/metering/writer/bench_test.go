@@ -10,13 +10,13 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/syncproto"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
@@ -128,14 +128,14 @@ func BenchmarkEdges(b *testing.B) {
 	}
 	syncAll(ctx, b, edges)
 	const rounds = 5
-	used, begin, seconds := cpu(b), time.Now(), 0.0
+	used, begin, seconds := testkit.ProcessorTime(b), time.Now(), 0.0
 	for b.Loop() {
 		for range rounds {
 			syncAll(ctx, b, edges)
 		}
 		seconds += rounds
 	}
-	b.ReportMetric((cpu(b)-used).Seconds()/seconds, "cores")
+	b.ReportMetric((testkit.ProcessorTime(b)-used).Seconds()/seconds, "cores")
 	b.ReportMetric(time.Since(begin).Seconds()/seconds, "s/round")
 }
 
@@ -173,11 +173,4 @@ func fill(b *testing.B, dir string) {
 		require.NoError(b, err)
 	}
 	require.NoError(b, tx.Commit())
-}
-
-// cpu is the processor time of this process.
-func cpu(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
