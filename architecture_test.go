@@ -177,8 +177,9 @@ func TestOnePackageNamesTheLibSQLDriver(t *testing.T) {
 	}
 }
 
-// TestOnePackageNamesTheTracesSDK: all others make spans through the interfaces of go.opentelemetry.io/otel/trace.
-// gRPC, which the library's own way over HTTP brings with it, is not in the program.
+// TestOnePackageNamesTheTracesSDK: all others make spans through the interfaces of
+// go.opentelemetry.io/otel/trace. gRPC, which the library's own way over HTTP brings
+// with it, is not in the program.
 func TestOnePackageNamesTheTracesSDK(t *testing.T) {
 	for _, line := range goList(t, "{{range .Imports}}{{$.ImportPath}} {{.}}\n{{end}}", "./...") {
 		from, to, _ := strings.Cut(line, " ")

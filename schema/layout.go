@@ -63,8 +63,8 @@ func makeLayout(steps []migration) (list []column, err error) {
 	return list, statement.Err()
 }
 
-// checkLayout refuses a database that was made while a migration had not yet all of its tables and columns: before
-// the first release, migrations grow. Without this check, what uses them would fail one by one, later.
+// checkLayout refuses a database that was made while a migration had not yet all of its tables and columns:
+// before the first release, migrations grow. Without this check, what uses them would fail one by one, later.
 func checkLayout(ctx context.Context, db *sql.DB, database Database, steps []migration) error {
 	want, err := layout(steps)
 	if err != nil {

@@ -59,8 +59,8 @@ func migrate(ctx context.Context, db *sql.DB, database Database, steps []migrati
 	return nil
 }
 
-// Check returns nil if db is at the version that this program knows, with all tables and columns. It is for programs that
-// must not migrate: the error is a *NewerError for a newer database, an *OtherError for one
+// Check returns nil if db is at the version that this program knows, with all tables and columns. It is for
+// programs that must not migrate: the error is a *NewerError for a newer database, an *OtherError for one
 // that is not the expected one, and else names the commands that migrate it.
 func Check(ctx context.Context, db *sql.DB, database Database) error {
 	steps, err := migrations(files, database)

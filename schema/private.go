@@ -21,8 +21,8 @@ func OpenPrivate(path string) (*sql.DB, error) {
 	return OpenFile(path, false)
 }
 
-// leaveToOwner gives the WAL and its index, when root makes them by opening the file of another user, to that user,
-// who could not open the file any more. SQLite's own VFS does so, too.
+// leaveToOwner gives the WAL and its index, when root makes them by opening the file of another user, to that
+// user, who could not open the file any more. SQLite's own VFS does so, too.
 func leaveToOwner(c *sqlite3.Conn, path string) error {
 	if os.Geteuid() != 0 {
 		return nil

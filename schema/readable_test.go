@@ -94,8 +94,8 @@ func TestAnOlderDatabaseIsMigrated(t *testing.T) {
 	}
 }
 
-// TestLookupsReadTheOldestReadableVersion prepares each statement of the lookups on a database of that version: edges are
-// upgraded before the databases that they read.
+// TestLookupsReadTheOldestReadableVersion prepares each statement of the lookups on a database of that
+// version: edges are upgraded before the databases that they read.
 func TestLookupsReadTheOldestReadableVersion(t *testing.T) {
 	prepared := 0
 	for name, statement := range handler.Statements() {

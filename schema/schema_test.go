@@ -259,7 +259,8 @@ func TestReadOnlyFileIsNeverWritten(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestALaterConnectionMakesNoFile where the database was moved away: what it wrote there would be another database.
+// TestALaterConnectionMakesNoFile where the database was moved away: what it wrote
+// there would be another database.
 func TestALaterConnectionMakesNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?mode=rwc.db")
 	db, err := OpenFile(path, false)

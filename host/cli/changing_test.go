@@ -53,7 +53,8 @@ func TestAChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	require.EqualValues(t, 101, a.Bought)
 }
 
-// TestEveryChangeIsRepeatedUntilItIsAnswered runs each command that changes something, and loses the first answer.
+// TestEveryChangeIsRepeatedUntilItIsAnswered runs each command that changes
+// something, and loses the first answer.
 func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	c := startCentre(t)
@@ -150,8 +151,8 @@ func TestAnUncertainChangeIsToldAsSuch(t *testing.T) {
 	require.Contains(t, other.stderr.String(), "belongs to another change")
 }
 
-// TestARepeatedCommandSaysTheSame: a time from now would be another one the next time, so the hint names it, and
-// what was taken away already is not asked about.
+// TestARepeatedCommandSaysTheSame: a time from now would be another one the next time, so the hint names it,
+// and what was taken away already is not asked about.
 func TestARepeatedCommandSaysTheSame(t *testing.T) {
 	t.Parallel()
 	c := startCentre(t)

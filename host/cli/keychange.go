@@ -39,8 +39,8 @@ func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
 
 func (m *moment) set() bool { return !m.at.IsZero() || m.from != 0 }
 
-// pin is the moment when it is read now, in whole seconds if it was given from now: the command has to give that
-// time when it is run again.
+// pin is the moment when it is read now, in whole seconds if it was given from now: the command has to give
+// that time when it is run again.
 func (m *moment) pin(c *changing, flag string) *time.Time {
 	at := m.after(time.Now())
 	if m.from != 0 {

@@ -49,8 +49,8 @@ func endOf(t *testing.T, p *program) int {
 	}
 }
 
-// TestASecretComesFromAPipe, as a shell's <(command) is one, also from one that is opened late; one that is silent is
-// given up.
+// TestASecretComesFromAPipe, as a shell's <(command) is one, also from one that is opened late;
+// one that is silent is given up.
 func TestASecretComesFromAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

@@ -34,8 +34,9 @@ func TestAnOperatorIsToldOfAChangeThatEdgesDoNotKnow(t *testing.T) {
 	require.False(t, key.Active())
 }
 
-// TestAWriterStartsWithoutItsPrimaries, which refuse connections, or take them and never answer. It writes heartbeats
-// there, projects what edges need to know of accounts, and lists releases; the ledger needs neither.
+// TestAWriterStartsWithoutItsPrimaries, which refuse connections, or take them and never
+// answer. It writes heartbeats there, projects what edges need to know of accounts, and lists
+// releases; the ledger needs neither.
 func TestAWriterStartsWithoutItsPrimaries(t *testing.T) {
 	t.Parallel()
 	hanging := sqldtest.Primary(t)

@@ -69,7 +69,8 @@ func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	require.Contains(t, said, "Take 6 credits")
 }
 
-// TestWhatIsQuestionedIsWritten: what is written off of a node, and names that could steer a terminal in quotes.
+// TestWhatIsQuestionedIsWritten: what is written off of a node, and names that
+// could steer a terminal in quotes.
 func TestWhatIsQuestionedIsWritten(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(writer.RequestIDHeader, "R")

@@ -109,7 +109,8 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 // errBehind means that a primary's gate does not reach its sqld.
 var errBehind = errors.New("the primary does not answer")
 
-// greet makes a replica's first call of a primary. Any answer but that of the gate in its name shows that it is there.
+// greet makes a replica's first call of a primary. Any answer but that of the gate in
+// its name shows that it is there.
 func greet(ctx context.Context, address string, config *tls.Config) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)

@@ -144,7 +144,8 @@ func TestRequestsAreKeptUntilAReportArrives(t *testing.T) {
 	require.Len(t, n.requests.take(), 1)
 }
 
-// TestAMeterThatIsNotMeasuredIsNotOpen: its directory is free for the next attempt, and only one has it at a time.
+// TestAMeterThatIsNotMeasuredIsNotOpen: its directory is free for the next attempt,
+// and only one has it at a time.
 func TestAMeterThatIsNotMeasuredIsNotOpen(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	first, err := OpenMeter(metrics, meter.Config{State: t.TempDir(), Writer: away{}})

@@ -8,13 +8,15 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Bounds of what is remembered between two reports: of each key the newest keptOfKey, of the first keptKeys keys.
+// Bounds of what is remembered between two reports: of each key the newest
+// keptOfKey, of the first keptKeys keys.
 const (
 	keptOfKey = 32
 	keptKeys  = 1024
 )
 
-// requestLog remembers the last requests of keys until they are sent to the writer. It is safe for concurrent use.
+// requestLog remembers the last requests of keys until they are sent to the writer.
+// It is safe for concurrent use.
 type requestLog struct {
 	mu   sync.Mutex
 	keys map[int64]*keyLog
@@ -59,8 +61,8 @@ func (l *requestLog) note(s server.Served) {
 	of.count++
 }
 
-// take returns what is remembered, as much as the writer takes at a time, and forgets it: the newest of each key first,
-// so that no key is left out for another.
+// take returns what is remembered, as much as the writer takes at a time, and forgets it: the newest of each
+// key first, so that no key is left out for another.
 func (l *requestLog) take() []writer.Served {
 	l.mu.Lock()
 	keys := l.keys

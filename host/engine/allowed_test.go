@@ -12,8 +12,8 @@ import (
 	"regedge/schema"
 )
 
-// TestAKeyIsAnsweredOnlyAtItsAddresses: what is cached of a key for one client says nothing about another, and an
-// instance that served one forgets its address.
+// TestAKeyIsAnsweredOnlyAtItsAddresses: what is cached of a key for one client says nothing about another,
+// and an instance that served one forgets its address.
 func TestAKeyIsAnsweredOnlyAtItsAddresses(t *testing.T) {
 	for engine, a := range answerers(t) {
 		t.Run(engine, func(t *testing.T) {

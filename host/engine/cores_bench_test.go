@@ -23,9 +23,9 @@ type crowd struct{ cores, goroutines int }
 
 func (c crowd) String() string { return fmt.Sprintf("%d-cores-%d-goroutines", c.cores, c.goroutines) }
 
-// BenchmarkCores measures what lookups of the component, metered and journalled, cost on one core and on two (or all
-// that there are), without HTTP. All crowds take turns; each figure is a median of the turns: processor time beside that of
-// one goroutine on one core, and the time that goroutines waited for locks.
+// BenchmarkCores measures what lookups of the component, metered and journalled, cost on one core and on two
+// (or all that there are), without HTTP. All crowds take turns; each figure is a median of the turns:
+// processor time beside that of one goroutine on one core, and the time that goroutines waited for locks.
 func BenchmarkCores(b *testing.B) {
 	w := newFixture(b)
 	lookup := request("/v1/companies/"+sampletest.CompanyEveryField, w.key)

@@ -106,7 +106,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	p.RequireClean(base)
 }
 
-// TestNothingMovesWhenSamplesBecomeTabs: before their script has run, samples take the room that they take as tabs.
+// TestNothingMovesWhenSamplesBecomeTabs: before their script has run, samples take
+// the room that they take as tabs.
 func TestNothingMovesWhenSamplesBecomeTabs(t *testing.T) {
 	base := service(t)
 	p := newTab(t)

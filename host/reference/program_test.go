@@ -56,7 +56,8 @@ func TestProgramsOfTheGuidesRun(t *testing.T) {
 	require.Equal(t, len(files), ran, "each program is run")
 }
 
-// TestAProgramNamesTheSandboxKeyOnce, where it calls: a function that takes a key uses the one that it is given.
+// TestAProgramNamesTheSandboxKeyOnce, where it calls: a function that takes a key
+// uses the one that it is given.
 func TestAProgramNamesTheSandboxKeyOnce(t *testing.T) {
 	for name := range prints {
 		programs, err := reference.Programs("http://localhost", name)

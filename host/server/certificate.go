@@ -37,7 +37,8 @@ type certificate struct {
 	modified time.Time // of the certificate's file; of the one that reads
 }
 
-// get returns the certificate in use. One handshake waits for the files to be read, and not for a disk that hangs.
+// get returns the certificate in use. One handshake waits for the files to be read,
+// and not for a disk that hangs.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if read := c.reread(); read != nil {
 		select {

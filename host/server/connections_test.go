@@ -138,8 +138,8 @@ func TestDeadlinesAreSetOnlyWhenTheyMatter(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-// TestWhatArrivesAtAnEndedConnectionIsNoRequest: it is read to the end, since a reset would take the last answer
-// from the client.
+// TestWhatArrivesAtAnEndedConnectionIsNoRequest: it is read to the end, since a reset would take
+// the last answer from the client.
 func TestWhatArrivesAtAnEndedConnectionIsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

@@ -248,8 +248,8 @@ func TestAClientWaitsForOneHandshakeOfAnother(t *testing.T) {
 	require.Less(t, before.Load(), int32(many/2), "handshakes of another address came first")
 }
 
-// TestAHandshakeThatGivesUpTakesNobodysTurn has one wait behind others until its time is up. Its address gets in
-// when they have ended.
+// TestAHandshakeThatGivesUpTakesNobodysTurn has one wait behind others until its time is up. Its address
+// gets in when they have ended.
 func TestAHandshakeThatGivesUpTakesNobodysTurn(t *testing.T) {
 	lane := max(1, runtime.GOMAXPROCS(0)/2)
 	var computing atomic.Int32

@@ -17,8 +17,8 @@ import (
 	"regedge/handler"
 )
 
-// plain is HTTP/1.1 on fasthttp, without TLS or after its handshake. It takes about half of the processor time of net/http
-// (docs/performance.md, "What was tried and left").
+// plain is HTTP/1.1 on fasthttp, without TLS or after its handshake. It takes about half of the processor
+// time of net/http (docs/performance.md, "What was tried and left").
 type plain struct {
 	*fasthttp.Server
 	connections *connections

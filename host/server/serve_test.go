@@ -72,7 +72,8 @@ func TestNoLookupBeginsOnceConnectionsAreClosed(t *testing.T) {
 	require.Zero(t, s.inFlight.Load())
 }
 
-// TestASuspectIsTrustedAgain after 32 requests that are not refused, and what the screen could not do is logged.
+// TestASuspectIsTrustedAgain after 32 requests that are not refused, and what the
+// screen could not do is logged.
 func TestASuspectIsTrustedAgain(t *testing.T) {
 	screened, status := 0, 429
 	refuses := false
@@ -155,7 +156,8 @@ func TestNobodyPaysForARefusal(t *testing.T) {
 	}
 }
 
-// TestAKeyIsPacedFromManyAddresses, by its refusals alone, and a client behind a trusted proxy by its own address.
+// TestAKeyIsPacedFromManyAddresses, by its refusals alone, and a client behind a
+// trusted proxy by its own address.
 func TestAKeyIsPacedFromManyAddresses(t *testing.T) {
 	s, _ := without(t, Config{})
 	key := ident.NewKey(func(p []byte) { clear(p) })

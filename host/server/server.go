@@ -95,7 +95,8 @@ type Config struct {
 	NewRequestID func() string
 	// Tracer, if not nil, traces lookups.
 	Tracer Tracer
-	// Served, if not nil, receives each lookup with a live key. It is called on the way of each answer, so it has to be quick.
+	// Served, if not nil, receives each lookup with a live key. It is called on the way of each
+	// answer, so it has to be quick.
 	Served func(Served)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

@@ -168,7 +168,8 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	return statement, nil
 }
 
-// enter makes sure that a read transaction is open, which with hold may be of any age. A new one may invalidate the cache.
+// enter makes sure that a read transaction is open, which with hold may be of any age. A new
+// one may invalidate the cache.
 func (c *connection) enter(now time.Time, hold bool) error {
 	began, err := c.tx.enter(now, hold)
 	if err != nil || !began {

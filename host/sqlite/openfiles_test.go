@@ -85,8 +85,8 @@ func TestAConnectionToAReplacedFileIsClosed(t *testing.T) {
 	require.Empty(t, testkit.OpenFiles(t, path))
 }
 
-// TestAConnectionOnlyReads: it recovers no log and creates no file, whatever its statements are. Its cache is as large
-// as it should be.
+// TestAConnectionOnlyReads: it recovers no log and creates no file, whatever its statements are. Its
+// cache is as large as it should be.
 func TestAConnectionOnlyReads(t *testing.T) {
 	s := openSmall(t, 1)
 	c := s.slots[0].idle
@@ -157,7 +157,8 @@ func TestAStatementWithoutItsTransactionFails(t *testing.T) {
 	require.False(t, c.tx.open)
 }
 
-// TestAHeldTransactionIsOfAnyAge: one that its time is over for is neither renewed when a hold begins, nor while it lasts.
+// TestAHeldTransactionIsOfAnyAge: one that its time is over for is neither renewed when a
+// hold begins, nor while it lasts.
 func TestAHeldTransactionIsOfAnyAge(t *testing.T) {
 	s, writer := openWatched(t, pushingTable)
 	require.EqualValues(t, 1, valueOf(t, s))

@@ -38,7 +38,8 @@ func valueOf(t *testing.T, s source) int64 {
 	return dst.Values[0].Int
 }
 
-// TestAHoldThatComesTooLateHoldsNothing: records of a push are visible already. The connections go on as before.
+// TestAHoldThatComesTooLateHoldsNothing: records of a push are visible already.
+// The connections go on as before.
 func TestAHoldThatComesTooLateHoldsNothing(t *testing.T) {
 	s, writer := openWatched(t, pushingTable)
 	require.NoError(t, writer.Exec("UPDATE pushing SET dirty = 1"))

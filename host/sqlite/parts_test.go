@@ -139,7 +139,8 @@ func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 	require.Contains(t, log.String(), "answers again")
 }
 
-// TestARefusedTokenIsLoggedOnce, and is named when the copy grows old: a replica that nobody asks follows no more.
+// TestARefusedTokenIsLoggedOnce, and is named when the copy grows old: a replica
+// that nobody asks follows no more.
 func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	r, log := replicaAt(time.Unix(1000, 0), view{beat: 1}, nil)
 	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken)

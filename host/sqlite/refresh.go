@@ -120,8 +120,8 @@ func (r *Replica) followReleases(next *view) {
 	next.unreleased = !r.released
 }
 
-// follows reports whether a file follows its endpoint, by their heartbeats. One that is ahead of the clock was written
-// while the writer's was ahead, and is older than one that is not.
+// follows reports whether a file follows its endpoint, by their heartbeats. One that is ahead of the clock
+// was written while the writer's was ahead, and is older than one that is not.
 func (r *Replica) follows(file, endpoint int64) bool {
 	if r.isAhead(file) != r.isAhead(endpoint) {
 		return r.isAhead(endpoint)

@@ -8,8 +8,8 @@ import (
 	"regedge/handler"
 )
 
-// maxCachedResults bounds the results that a connection caches, at about half a KiB each, or less than one KiB. It
-// covers the API keys in use on an edge at a time.
+// maxCachedResults bounds the results that a connection caches, at about half a KiB each, or less than one
+// KiB. It covers the API keys in use on an edge at a time.
 const maxCachedResults = 2048
 
 // maxCachedBytes bounds the texts of one cached result: a key's hash, and its networks (288 bytes at most).

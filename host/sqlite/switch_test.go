@@ -204,8 +204,8 @@ func TestACopyWithoutAHeartbeatIsRead(t *testing.T) {
 	require.False(t, known)
 }
 
-// TestReadsDoNotGoBackToAFileThatStoodStill when the endpoint, which was read in its place, misses a check or is
-// gone: the file would undo revocations.
+// TestReadsDoNotGoBackToAFileThatStoodStill when the endpoint, which was read in its place, misses a check or
+// is gone: the file would undo revocations.
 func TestReadsDoNotGoBackToAFileThatStoodStill(t *testing.T) {
 	endpoint := &failing{Store: open(t, sqlite.Config{Path: accessCopy(t, 2, 0)})}
 	w := new(replicaFixture)

@@ -121,7 +121,8 @@ func TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead(t *testing.T) {
 	require.Equal(t, 10*time.Second, age)
 }
 
-// TestTheNewestHeartbeatIsRemembered, although what is read meanwhile is older: nothing older than it takes its place.
+// TestTheNewestHeartbeatIsRemembered, although what is read meanwhile is older: nothing
+// older than it takes its place.
 func TestTheNewestHeartbeatIsRemembered(t *testing.T) {
 	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: accessFile(t, `INSERT INTO heartbeat VALUES (1, 500000)`),
 		Connections: 1, Now: func() time.Time { return time.UnixMilli(600_000) }})
@@ -228,8 +229,8 @@ func TestAHoldThatFailsSaysNothing(t *testing.T) {
 	require.True(t, s.held.Load())
 }
 
-// TestAnEndpointsResultIsWhole, or an error: of a row behind others, or of a caller that has gone. It is closed with its
-// connections.
+// TestAnEndpointsResultIsWhole, or an error: of a row behind others, or of a caller that has gone. It
+// is closed with its connections.
 func TestAnEndpointsResultIsWhole(t *testing.T) {
 	s := openSmall(t, 1)
 	db, err := driver.Open("file:" + s.config.Path + "?mode=ro")

@@ -112,7 +112,8 @@ func (b *largeBench) measureSearch(ctx context.Context) error {
 	return b.measureSuggestions(ctx, s)
 }
 
-// measureSuggestions times misspelt searches, most of which are empty and have suggestions: of each kind, and all.
+// measureSuggestions times misspelt searches, most of which are empty and have
+// suggestions: of each kind, and all.
 func (b *largeBench) measureSuggestions(ctx context.Context, s *searching) error {
 	var all []time.Duration
 	for _, kind := range []struct {

@@ -19,8 +19,9 @@ import (
 )
 
 // plain is the server that one would write by hand for lookups of companies, to compare with: net/http,
-// encoding/json and SQLite, with the statements, fields and headers of an edge. It has no leases, no search, no free
-// retries and no isolation. A charge is as durable as an edge's: in the kernel before the answer, and synced soon.
+// encoding/json and SQLite, with the statements, fields and headers of an edge. It has no leases,
+// no search, no free retries and no isolation. A charge is as durable as an edge's: in the kernel
+// before the answer, and synced soon.
 type plain struct {
 	readers chan *plainReader
 	charges chan *plainCharge

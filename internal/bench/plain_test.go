@@ -38,8 +38,8 @@ type fixed struct{}
 func (fixed) UnixMilli() int64 { return 1_763_700_000_000 }
 func (fixed) Read(p []byte)    { clear(p) }
 
-// TestThePlainServerAnswersAsAnEdge with the same members of a company and header fields, or the comparison would be
-// one of different work.
+// TestThePlainServerAnswersAsAnEdge with the same members of a company and header fields, or the comparison
+// would be one of different work.
 func TestThePlainServerAnswersAsAnEdge(t *testing.T) {
 	registry, access := sampletest.Registry(t), filepath.Join(t.TempDir(), "access.db")
 	key := ident.NewKey(fixed{}.Read)

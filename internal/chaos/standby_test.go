@@ -34,8 +34,8 @@ const (
 	purchasePause = 100 * time.Millisecond
 )
 
-// shippedWithin bounds the age of the changes that the loss of the machine may cost (docs/operations.md, the same):
-// a second, and what a busy machine adds.
+// shippedWithin bounds the age of the changes that the loss of the machine may cost (docs/operations.md, the
+// same): a second, and what a busy machine adds.
 var shippedWithin = flag.Duration("shipped", 3*time.Second, "the age of changes that the loss of the writer's machine may cost")
 
 func findLitestream(t *testing.T) string {

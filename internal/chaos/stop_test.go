@@ -34,8 +34,8 @@ const (
 )
 
 // TestEveryAnswerOfAStoppedEdgeIsSpent stops an edge by SIGTERM while clients ask it, and starts it again. What
-// the ledger has as spent is then what clients received, no more and no less: in the clear, with TLS, and as streams
-// of HTTP/2.
+// the ledger has as spent is then what clients received, no more and no less: in the clear, with
+// TLS, and as streams of HTTP/2.
 func TestEveryAnswerOfAStoppedEdgeIsSpent(t *testing.T) {
 	for name, edge := range map[string]func(*cluster) *process{
 		"plain": func(c *cluster) *process { return c.run("one") },

@@ -212,8 +212,8 @@ func (f *fixture) replicaDeleted(t *testing.T) time.Duration {
 	return f.follows()
 }
 
-// replicaOverwritten overwrites most of an edge's registry, which the replica then copies anew. Lookups of what was
-// there fail meanwhile.
+// replicaOverwritten overwrites most of an edge's registry, which the replica then copies anew. Lookups of
+// what was there fail meanwhile.
 func (f *fixture) replicaOverwritten(t *testing.T, l *traffic) time.Duration {
 	e := f.Edges[1]
 	l.down.Store(e.Name, true)

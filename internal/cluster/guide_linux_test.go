@@ -54,8 +54,8 @@ func (g *operatorsGuide) commands(contains string) string {
 	return ""
 }
 
-// TestTheGuideUnderSystemd follows the operators' guide on a machine with systemd, as root, with the units as they are
-// shipped: a centre and an edge, a release, what is said to do when something was lost, and a stop.
+// TestTheGuideUnderSystemd follows the operators' guide on a machine with systemd, as root, with the units as
+// they are shipped: a centre and an edge, a release, what is said to do when something was lost, and a stop.
 func TestTheGuideUnderSystemd(t *testing.T) {
 	t.Parallel()
 	regedge, err := program()

@@ -25,7 +25,8 @@ type machine struct {
 	before string // runs before each script
 }
 
-// bootMachine boots systemd beside this one (testdata/machine.sh). The test is skipped where that can't be done.
+// bootMachine boots systemd beside this one (testdata/machine.sh). The test is
+// skipped where that can't be done.
 func bootMachine(t *testing.T, programs ...string) *machine {
 	t.Helper()
 	if os.Getuid() != 0 {

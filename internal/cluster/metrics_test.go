@@ -131,7 +131,8 @@ const (
 	tableBegin = "| metric | at | kind and unit | labels | meaning |\n|---|---|---|---|---|\n"
 )
 
-// metricsAreExplained requires that the guide has a row for each metric of each kind of process, with what the metric says of itself, and no other row.
+// metricsAreExplained requires that the guide has a row for each metric of each kind of process, with what
+// the metric says of itself, and no other row.
 func (f *fixture) metricsAreExplained() {
 	f.t.Helper()
 	pages := f.pages()

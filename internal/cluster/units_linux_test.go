@@ -41,8 +41,8 @@ func unitFiles(t *testing.T) []string {
 	return files
 }
 
-// confined are lines that every unit has. The exposure that systemd-analyze computes from them would allow to miss a
-// few.
+// confined are lines that every unit has. The exposure that systemd-analyze computes from
+// them would allow to miss a few.
 var confined = []string{
 	`Type=(notify|exec|oneshot)`, `UMask=0077`, `MemoryMax=\d+[MG]`, `CapabilityBoundingSet=`, `AmbientCapabilities=`,
 	`NoNewPrivileges=yes`, `LockPersonality=yes`, `PrivateDevices=yes`, `PrivateTmp=yes`, `PrivateUsers=yes`,

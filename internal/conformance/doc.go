@@ -20,11 +20,12 @@
 //
 // "given" makes an account for this vector alone; {key} and {second} are two of its live keys,
 // {revoked} a revoked one. Its options are plan=ID, credits=N, suspended, and for {key} alone allowed=NETWORK,
-// per_minute=N and spent, of its month's credits. "client ADDRESS" sets the client's address; without it every vector has its own. "times N" sends the next
-// request N times: the last answer is compared, the others must have the same status. "advance
-// DURATION" moves the meter's clock, on a host for this vector alone. "outage NAME" sends the vector to a host of which a part
-// has failed: registry (it cannot be read), record (one of its companies is too large), writer
-// (it was never reached) or room (the host already serves as many requests as it may).
+// per_minute=N and spent, of its month's credits. "client ADDRESS" sets the client's address; without it
+// every vector has its own. "times N" sends the next request N times: the last answer is compared, the
+// others must have the same status. "advance DURATION" moves the meter's clock, on a host for this vector
+// alone. "outage NAME" sends the vector to a host of which a part has failed: registry (it cannot be read),
+// record (one of its companies is too large), writer (it was never reached) or room (the host already
+// serves as many requests as it may).
 //
 // The body is compared byte by byte with the vector's, ignoring the latter's indentation. {id}
 // stands for the request id, which must be the same everywhere in an answer, and {release} for

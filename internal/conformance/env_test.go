@@ -198,8 +198,8 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 	return Account{Key: keys[0].Secret, Second: keys[1].Secret, Revoked: keys[2].Secret, Expired: expired.Secret}
 }
 
-// limitKey says in the access database that a key has spent the credits of its month, as the writer does when edges
-// have reported them.
+// limitKey says in the access database that a key has spent the credits of its month, as the writer does
+// when edges have reported them.
 func (env *testEnv) limitKey(t *testing.T, id int64) {
 	db, err := schema.OpenFile(env.access, false)
 	require.NoError(t, err)

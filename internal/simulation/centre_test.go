@@ -237,8 +237,8 @@ func (c *centre) save() {
 
 // mayCover is by account how much the ledger may have compensated after the backup was restored:
 // what it had compensated, and what operators gave since. It is nil when edges can't show
-// everything that the backup lacks, and when it lacks what a backup before it lacked. Edges may still hold what forged
-// replies granted.
+// everything that the backup lacks, and when it lacks what a backup before it lacked. Edges may still
+// hold what forged replies granted.
 func (c *centre) mayCover(announced bool) counts {
 	s, b := c.sim, c.backup
 	if s.rogue != nil || !announced || s.copied || s.restoredSilently || b.disturbed != s.disturbed || b.restoring || s.awaitsEdges {

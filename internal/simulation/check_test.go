@@ -361,8 +361,8 @@ func (s *sim) volumeClaimed(id int64, code string) bool {
 	return s.claimedVolume[id] >= leastVolume && volumeGone[code]
 }
 
-// volumeGone are the answers where false claims used up the volume. Of the last units, one edge may hold that of the
-// credits and another that of the volume, each recalled for the other.
+// volumeGone are the answers where false claims used up the volume. Of the last units, one edge may hold that
+// of the credits and another that of the volume, each recalled for the other.
 var volumeGone = map[string]bool{charge.MonthlyVolumeExceeded: true, charge.MeteringUnavailable: true}
 
 // leastVolume is a part of the monthly volume of the plan "scale": a false claim may use up the rest of it.

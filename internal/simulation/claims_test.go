@@ -4,15 +4,16 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// mostClaimed bounds, with the units that are claimed in most cases, one claim of the rogue: more than any account has.
+// mostClaimed bounds, with the units that are claimed in most cases, one claim of the
+// rogue: more than any account has.
 const (
 	mostClaimed = 1 << 40
 	fewClaimed  = 40
 )
 
-// claim has the rogue say that the ledger was restored from a backup, though it was not: it comes with an epoch,
-// batches, grants or a generation that the ledger never had. Then it declares leases of any account, or leaves the
-// others waiting.
+// claim has the rogue say that the ledger was restored from a backup, though it was not: it comes with an
+// epoch, batches, grants or a generation that the ledger never had. Then it declares leases of any account,
+// or leaves the others waiting.
 func (r *rogue) claim() {
 	s := r.sim
 	h := &syncproto.Hello{Boot: s.random.Uint64(), Epoch: r.known.Epoch, Sealed: r.known.Applied, Acked: r.known.Applied,
@@ -49,8 +50,8 @@ func (r *rogue) declaration() *syncproto.Sync {
 	return m
 }
 
-// noteClaims adds up what a message of the rogue can make a ledger believe that waits for declarations: leases, and
-// what was spent and returned of them.
+// noteClaims adds up what a message of the rogue can make a ledger believe that waits for declarations:
+// leases, and what was spent and returned of them.
 func (s *sim) noteClaims(m *syncproto.Sync) {
 	for _, d := range m.Declared {
 		s.noteClaim(d.Pool, d.Granted)

@@ -13,12 +13,12 @@ import (
 // refusedKey is the key of which a rogue node reports usage that the ledger's database refuses.
 const refusedKey = accounts*keysOfAccount + rogueKeys + 1
 
-// crowdHangs is how long a statement hangs while messages gather that are then committed together. An edge may wait
-// longer for the writer.
+// crowdHangs is how long a statement hangs while messages gather that are then committed together. An edge
+// may wait longer for the writer.
 const crowdHangs = promptly / 2
 
-// crowd has the writer commit a message that its database refuses together with one of an edge. The edge is answered as
-// if nothing else had come.
+// crowd has the writer commit a message that its database refuses together with one of an edge. The edge is
+// answered as if nothing else had come.
 func (s *sim) crowd(e *edge) {
 	r := s.rogue
 	if r.retired || s.restored || s.depth > 0 || s.centre.former != nil ||

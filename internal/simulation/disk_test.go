@@ -26,8 +26,8 @@ type inode struct {
 	data   []byte
 	onDisk []byte
 	end    int // of what was written; zeros may follow
-	// cut is the lowest size to which the file was truncated since the last sync, -1 for none; cutMeanwhile since the
-	// one that is under way began.
+	// cut is the lowest size to which the file was truncated since the last sync, -1 for none; cutMeanwhile
+	// since the one that is under way began.
 	cut, cutMeanwhile int
 	// poisoned says that a sync failed: nothing more reaches the disk, whatever later syncs
 	// of the same process return.
@@ -62,8 +62,8 @@ type disk struct {
 	// archiveRotten says that bits flipped in reported batches, and flipped how many did in all. batchesLost are
 	// those, by epoch and number, that the edge could not send again; recordsLost says that it lost others.
 	archiveRotten, recordsLost bool
-	// abandoned says that a forged reply, or what the retired edge reported with another disk, had it drop what it had not
-	// reported.
+	// abandoned says that a forged reply, or what the retired edge reported with another disk, had it
+	// drop what it had not reported.
 	abandoned   bool
 	flipped     int
 	batchesLost map[[2]uint64]bool
@@ -148,8 +148,9 @@ func (d *disk) names() []string {
 }
 
 // losePower leaves the file as any subset of its dirty pages makes it: each is as the disk had
-// it, as memory had it or, where the file was truncated, zeros. Where the file grew it may be what a removed file had
-// at that place. The length is the old one, the new one or one between. It reports whether anything written was lost.
+// it, as memory had it or, where the file was truncated, zeros. Where the file grew it may be what a
+// removed file had at that place. The length is the old one, the new one or one between. It reports
+// whether anything written was lost.
 func (n *inode) losePower(random *rand.Rand, freed [][]byte) bool {
 	n.fold()
 	written := n.data[:n.end]

@@ -16,11 +16,13 @@
 //   - an edge's disk is full, fails to sync, or is erased, swapped or replaced by an older
 //     copy. The process may end in the middle of a write. In half of the runs segments of the
 //     journal are written through memory. Pages that were not synced reach the disk at any
-//     time and in any order, and a power cut leaves any subset of them, or what a removed file had there. Bits flip in what was durable,
-//     in records, snapshots and heads of frames, and in the batches that were reported;
+//     time and in any order, and a power cut leaves any subset of them, or what a removed file had
+//     there. Bits flip in what was durable, in records, snapshots and heads of frames, and in the
+//     batches that were reported;
 //   - the ledger's database fails at any statement, hangs for up to 18 s, commits and returns an error,
 //     ends with its writer, or is restored from a backup;
-//   - the ledger's database refuses a row of the rogue node's, whose message is committed together with an edge's;
+//   - the ledger's database refuses a row of the rogue node's, whose message is
+//     committed together with an edge's;
 //   - the access database hangs, so that no call to it returns before its deadline, fails at a write, or
 //     refuses the row of an account;
 //   - requests of operators and the answers to them are lost. An operator asks for the same change again
@@ -58,21 +60,22 @@
 //  10. A rogue node takes no credit that was not leased to it, and undoes no charge of an edge. Nonsense is
 //     refused, and fences its node and no other. What is compensated after a restore that it claimed, it
 //     declared.
-//  11. Forged replies take no more than they say: an edge charges no more than they granted, and loses no charge unless
-//     they ended its epoch. Once the writer answers again, the edge serves, and the books balance.
+//  11. Forged replies take no more than they say: an edge charges no more than they granted, and loses no
+//     charge unless they ended its epoch. Once the writer answers again, the edge serves, and the books
+//     balance.
 //  12. Of the reported batches, no more are missing in a restored ledger than bits flipped.
 //  13. A second writer that is started by mistake leaves the first alone.
-//  14. What a key with monthly credits spent is the sum of its usage; it is refused once it reached them, and not before.
+//  14. What a key with monthly credits spent is the sum of its usage; it is refused once it
+//     reached them, and not before.
 //
 // At the end, without faults, everything settles: the usage of an edge is exactly what its
-// clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a disk
-// that is gone and is covered by lost; and every account can spend its balance to the last
-// credit.
+// clients were charged, less what a power cut took before its sync, what flipped bits took, or what was on a
+// disk that is gone and is covered by lost; and every account can spend its balance to the last credit.
 //
 // # What is left to others
 //
-// Edges have no databases here. Replicas of access and registry beside real edges, which lag, stop or are replaced, are
-// in internal/cluster, and the files that an edge reads in host/sqlite.
+// Edges have no databases here. Replicas of access and registry beside real edges, which lag, stop or are
+// replaced, are in internal/cluster, and the files that an edge reads in host/sqlite.
 //
 // # Mutants
 //

@@ -13,8 +13,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// A segment has some fifty charges, or in some runs a few, so that edges have more reported batches in their archive
-// alone.
+// A segment has some fifty charges, or in some runs a few, so that edges have more reported
+// batches in their archive alone.
 const segmentBytes, smallSegmentBytes = 4096, 768
 
 // timeoutMillis is how long an edge waits for an answer that is not held back.
@@ -57,8 +57,8 @@ type edge struct {
 	replied                   bool             // the reply to the pending message arrived
 	batch                     *syncproto.Batch // the newest that was sent, in batchEpoch
 	batchEpoch                uint64
-	// asks counts its messages but for those of watches, and askedLast is how many there were with the last that was
-	// answered; spentAt is by account how many there were before the last charge.
+	// asks counts its messages but for those of watches, and askedLast is how many there were with the last that
+	// was answered; spentAt is by account how many there were before the last charge.
 	asks, askedLast uint64
 	spentAt         map[int64]uint64
 	messages        [][]byte
@@ -331,8 +331,8 @@ func (e *edge) stale(message, reply []byte) []byte {
 	return r.Encode()
 }
 
-// standsForCopy reports whether a message is of an empty disk beside an earlier one of the node. Who gives it an epoch
-// of that one makes an older copy of it.
+// standsForCopy reports whether a message is of an empty disk beside an earlier one of the node. Who gives it
+// an epoch of that one makes an older copy of it.
 func (e *edge) standsForCopy(m *syncproto.Message) bool {
 	return m.Hello != nil && m.Hello.Epoch == 0 && e.aside != nil
 }

@@ -6,11 +6,12 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// forged answers an edge's message as somebody does who passes for its writer, under TLS and with what the message
-// says: a stranger at the writer's address, or a damaged centre. The writer may have got the message, too.
+// forged answers an edge's message as somebody does who passes for its writer, under TLS and
+// with what the message says: a stranger at the writer's address, or a damaged centre. The
+// writer may have got the message, too.
 //
-// It is not done to an edge on an older copy of its disk: a forged reply that confirms the copy has it report again what
-// the original reported.
+// It is not done to an edge on an older copy of its disk: a forged reply that confirms the copy has it report
+// again what the original reported.
 func (e *edge) forged(message []byte) []byte {
 	s := e.sim
 	m, err := syncproto.DecodeMessage(message)
@@ -106,8 +107,9 @@ func (s *sim) forgedRow(version uint64) syncproto.Row {
 	return row
 }
 
-// noteForged records what a forged reply allows an edge: to spend what it grants, to refuse accounts that it calls
-// empty, to forget batches that it acknowledges, and when it ends the epoch, or says so, what is not reported.
+// noteForged records what a forged reply allows an edge: to spend what it grants, to refuse
+// accounts that it calls empty, to forget batches that it acknowledges, and when it ends the epoch,
+// or says so, what is not reported.
 func (e *edge) noteForged(m *syncproto.Message, r *syncproto.Reply) {
 	s := e.sim
 	s.forged, e.misled, e.mayExceed = true, true, true
@@ -123,9 +125,9 @@ func (e *edge) noteForged(m *syncproto.Message, r *syncproto.Reply) {
 }
 
 // noteTrue notices, after forged replies, what a true one tells the edge: a Hello has the writer say everything
-// again, and one that takes back what was forged has the edge say Hello. When the writer's numbers have grown past
-// those that were forged, the edge can't see it: then what was forged may stand until its process ends, or the
-// writer's.
+// again, and one that takes back what was forged has the edge say Hello. When the writer's numbers have
+// grown past those that were forged, the edge can't see it: then what was forged may stand until its
+// process ends, or the writer's.
 func (e *edge) noteTrue(message, reply []byte) {
 	if !e.misled {
 		return

@@ -9,7 +9,8 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// limitedAccounts is how many of the accounts have a key with monthly credits: the one that the first edge's clients use.
+// limitedAccounts is how many of the accounts have a key with monthly credits: the one that
+// the first edge's clients use.
 const limitedAccounts = 2
 
 func limitedKey(account int64) int64 { return account*keysOfAccount + 1 }
@@ -24,8 +25,8 @@ func (s *sim) limitKeys() {
 	}
 }
 
-// limitKey has an operator change what a key may spend in a month. The writer adds up what it has spent; while its clock is
-// ahead it may miss some.
+// limitKey has an operator change what a key may spend in a month. The writer adds up what it has spent;
+// while its clock is ahead it may miss some.
 func (s *sim) limitKey(account int64) {
 	if account > limitedAccounts || s.centre.skew.Load() > 0 {
 		return
@@ -65,8 +66,8 @@ func (s *sim) limitsIn(month int32) (all []limit) {
 	return all
 }
 
-// checkLimits checks that what keys spent is the sum of their usage, and that none is refused before its month's credits
-// are spent.
+// checkLimits checks that what keys spent is the sum of their usage, and that none is refused before
+// its month's credits are spent.
 func (s *sim) checkLimits() {
 	for _, k := range s.limitsIn(syncproto.Month(s.clock.Load())) {
 		switch {

@@ -242,8 +242,8 @@ func (s *sim) cutOff(r *request) {
 	}
 }
 
-// learned notes that a client has learned now of a charge that was made before. In an epoch that has ended it may have
-// been reported, which a restored ledger is not told again.
+// learned notes that a client has learned now of a charge that was made before. In an epoch that has ended it
+// may have been reported, which a restored ledger is not told again.
 func (s *sim) learned(e *edge, r *request) {
 	r.state = served
 	if r.Outcome != charge.Found {

@@ -88,8 +88,8 @@ func (s *sim) sell(kind fault, id, amount int64) {
 	s.request(s.saleOf(id, amount))
 }
 
-// sellBehindACut cuts an edge off that refused an account, and sells the account credits. The edge believes for two
-// seconds, and no longer, that there are none.
+// sellBehindACut cuts an edge off that refused an account, and sells the account credits. The edge believes
+// for two seconds, and no longer, that there are none.
 func (s *sim) sellBehindACut(e *edge) {
 	for id := int64(1); id <= accounts && s.depth == 0 && e.process != nil; id++ {
 		e.exchange()
@@ -107,8 +107,8 @@ func (s *sim) sellBehindACut(e *edge) {
 	}
 }
 
-// takeWhileReturning has an operator take what is left of an account while an edge gives units of it back. For the
-// writer the edge still holds these, and nobody anything else; the edge holds none, and has to ask.
+// takeWhileReturning has an operator take what is left of an account while an edge gives units of it back.
+// For the writer the edge still holds these, and nobody anything else; the edge holds none, and has to ask.
 func (s *sim) takeWhileReturning(e *edge) {
 	for id := int64(1); id <= accounts && s.depth < maxDepth; id++ {
 		if !e.returns(id) {

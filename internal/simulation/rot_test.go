@@ -41,8 +41,8 @@ func isArchive(name string) bool {
 	return strings.HasPrefix(name, "batches-") && strings.HasSuffix(name, ".log")
 }
 
-// rotArchive flips bits in the batches that an edge has reported. A ledger that is restored lacks those that can't be
-// read any more: as many as bits flipped, at most.
+// rotArchive flips bits in the batches that an edge has reported. A ledger that is restored lacks those that
+// can't be read any more: as many as bits flipped, at most.
 func (s *sim) rotArchive(e *edge) {
 	filled := s.fillArchive(e)
 	if !s.rotOne(e, isArchive, func(n *inode) int { return n.end }) {
@@ -65,8 +65,8 @@ func (s *sim) rotArchive(e *edge) {
 	}
 }
 
-// fillArchive has an edge report more batches than its journal keeps, undisturbed, after a backup of the ledger. It
-// does nothing in runs with large segments.
+// fillArchive has an edge report more batches than its journal keeps, undisturbed, after a backup of the
+// ledger. It does nothing in runs with large segments.
 func (s *sim) fillArchive(e *edge) bool {
 	if s.segmentBytes != smallSegmentBytes || s.depth > 0 || s.awaitsEdges {
 		return false

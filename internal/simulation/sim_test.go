@@ -327,8 +327,8 @@ func (s *sim) unsuspend() {
 const (
 	// settleRounds is for how many rounds everything may settle.
 	settleRounds = 40
-	// idleRounds is after how many rounds without a commit, or a forged reply that an edge has to recover from, nothing
-	// more is expected to happen.
+	// idleRounds is after how many rounds without a commit, or a forged reply that an edge has to recover from,
+	// nothing more is expected to happen.
 	idleRounds = 4
 )
 

@@ -30,7 +30,8 @@ import (
 var mutantOn, _ = strconv.Atoi(os.Getenv("` + mutantVariable + `"))
 `
 
-// TestTheSimulationFindsMutants breaks the code and expects the simulation to see it. All mutants are in one program.
+// TestTheSimulationFindsMutants breaks the code and expects the simulation to see it.
+// All mutants are in one program.
 func TestTheSimulationFindsMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: runs the simulation once for every mutant")
@@ -49,8 +50,8 @@ func TestTheSimulationFindsMutants(t *testing.T) {
 	}
 }
 
-// simulateMutant runs the simulation with a mutant, of a number from 1, and returns what it printed. With 0 there is
-// none, and few runs.
+// simulateMutant runs the simulation with a mutant, of a number from 1, and returns what it printed. With
+// 0 there is none, and few runs.
 func simulateMutant(program string, number, steps int) (string, error) {
 	seeds := mutantSeeds
 	if number == 0 {
@@ -65,8 +66,8 @@ func simulateMutant(program string, number, steps int) (string, error) {
 	return string(out), err
 }
 
-// buildMutants builds the simulation with all mutants. Beside each function that a mutant changes stands a copy with
-// the change, which the function calls first of all when the mutant is on.
+// buildMutants builds the simulation with all mutants. Beside each function that a mutant changes stands a
+// copy with the change, which the function calls first of all when the mutant is on.
 func buildMutants(t *testing.T) string {
 	marks := findMarks(t)
 	var edits []edit
@@ -136,8 +137,8 @@ func (m *mark) callOf(fn *ast.FuncDecl, name string) (call string, named [][]edi
 
 // apply makes edits in a text.
 func apply(text string, edits []edit) string {
-	// From the end, so that offsets stay right; of two edits at one offset, the later in the list stands later in the
-	// text.
+	// From the end, so that offsets stay right; of two edits at one offset, the later in the
+	// list stands later in the text.
 	edits = slices.Clone(edits)
 	slices.Reverse(edits)
 	slices.SortStableFunc(edits, func(a, b edit) int { return b.from - a.from })
@@ -147,8 +148,8 @@ func apply(text string, edits []edit) string {
 	return text
 }
 
-// overlay writes edited copies of files, and new ones, and the list for the flag -overlay that puts them in the place of
-// the originals.
+// overlay writes edited copies of files, and new ones, and the list for the flag -overlay that puts them
+// in the place of the originals.
 func overlay(t *testing.T, edits []edit, added map[string]string) string {
 	byFile := map[string][]edit{}
 	for _, e := range edits {

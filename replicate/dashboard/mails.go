@@ -26,8 +26,8 @@ type mailData struct {
 
 func (d *Dashboard) mailPage(v *visit) (answer, error) { return d.mailWith(v, "", "0") }
 
-// mailWith shows the page. low is what was typed, if anything was; of an owner who has switched no mail on it is
-// what the form proposes.
+// mailWith shows the page. low is what was typed, if anything was; of an owner who has switched no mail on
+// it is what the form proposes.
 func (d *Dashboard) mailWith(v *visit, words, low string) (answer, error) {
 	if !d.config.Mail {
 		return answer{}, errMissing

@@ -90,8 +90,8 @@ func TestTwoFactorIsSwitchedOnByPasswordAndCode(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/two-factor/off", nil).StatusCode, "a form needs its token")
 }
 
-// TestSwitchingTwoFactorTwiceShowsTheSameCodes sends its forms twice, as two clicks do: the browser shows the second
-// answer alone, and the recovery codes are shown nowhere else.
+// TestSwitchingTwoFactorTwiceShowsTheSameCodes sends its forms twice, as two clicks do: the browser shows the
+// second answer alone, and the recovery codes are shown nowhere else.
 func TestSwitchingTwoFactorTwiceShowsTheSameCodes(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)

@@ -63,8 +63,9 @@ func Run(ctx context.Context, db *sql.DB, now func() time.Time, log *slog.Logger
 // older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
 // heartbeats that were written while the clock was ahead make readers refuse the copy until the right
 // time has caught up. So it goes back once the clock returns to where it has been for most of the time, or
-// has been behind for so long that readers refuse the copy anyway, as too old. A machine that starts with a wrong
-// clock, which is set right then, is known by the heartbeat of the run before: the clock comes back to soon after it.
+// has been behind for so long that readers refuse the copy anyway, as too old. A machine that
+// starts with a wrong clock, which is set right then, is known by the heartbeat of the run before:
+// the clock comes back to soon after it.
 type beatClock struct {
 	before    time.Time // the last heartbeat of the run before, zero without one
 	hasBefore bool      // it was looked for
@@ -78,8 +79,8 @@ type beatClock struct {
 	back   bool // the next heartbeat is to go back
 }
 
-// heldOffset is what a clock has beyond the time since the service began, in milliseconds, and for how long in all.
-// A clock that is adjusted little by little takes it along.
+// heldOffset is what a clock has beyond the time since the service began, in milliseconds, and for how long
+// in all. A clock that is adjusted little by little takes it along.
 type heldOffset struct {
 	millis int64
 	held   time.Duration

@@ -129,8 +129,8 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 	}
 }
 
-// TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore: heartbeats go back as soon as the clock is set right. One
-// that was off for long, and is set back then, is not.
+// TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore: heartbeats go back as soon as the clock is set
+// right. One that was off for long, and is set back then, is not.
 func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
 	const minute, month = time.Minute, 30 * 24 * time.Hour
 	for name, c := range map[string]struct {

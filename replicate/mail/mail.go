@@ -244,7 +244,8 @@ func (c *Carrier) send(s *session, n notice.Notice) (outcome notice.Outcome, usa
 	return notice.Outcome{Result: inWords(err)}, code != 0 && code != 421
 }
 
-// answerOf returns the code with which a message was refused, 0 for none, and whether it was its address, for good.
+// answerOf returns the code with which a message was refused, 0 for none, and whether
+// it was its address, for good.
 func answerOf(err error) (code int, refused bool) {
 	var sending *gomail.SendError
 	if errors.As(err, &sending) {

@@ -393,7 +393,8 @@ func TestWhatEachMessageSays(t *testing.T) {
 	}
 }
 
-// TestAServerThatClosesIsAskedNoMore: after 421 the other messages wait for the next connection, without an attempt.
+// TestAServerThatClosesIsAskedNoMore: after 421 the other messages wait for the next
+// connection, without an attempt.
 func TestAServerThatClosesIsAskedNoMore(t *testing.T) {
 	o := newOffice(t, mailtest.Options{})
 	o.SetMail(2, 0)

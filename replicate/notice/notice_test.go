@@ -412,8 +412,8 @@ func TestAClockThatWasWrongPutsNothingOff(t *testing.T) {
 	require.Zero(t, o.Send(notice.Webhook))
 }
 
-// TestWhatIsFoundIsToldToNobodyElse: the webhook is removed between a look and what came of it, and the next one
-// that is made has its number.
+// TestWhatIsFoundIsToldToNobodyElse: the webhook is removed between a look and what came of it, and the next
+// one that is made has its number.
 func TestWhatIsFoundIsToldToNobodyElse(t *testing.T) {
 	o := noticetest.New(t)
 	changing := false

@@ -44,7 +44,8 @@ const (
 	guarantee   = "Guarantee and association Company"
 )
 
-// kinds have the official files' shares in per cent. See company for one-person companies, which exist since 2014.
+// kinds have the official files' shares in per cent. See company for one-person
+// companies, which exist since 2014.
 var kinds = newShares([]share[kind]{
 	{kind{"PTC", byShares, nonGovt, "Private", private}, 80.6},
 	{kind{"OPC", byShares, nonGovt, "One Person Company", onePerson}, 8.5},

@@ -20,8 +20,8 @@ type DirectorsConfig struct {
 	Overwrite bool
 }
 
-// Directors writes made-up directors and appointments for given companies: the files directors.csv and appointments.csv, in the proportions of Run.
-// The same configuration gives the same bytes.
+// Directors writes made-up directors and appointments for given companies: the files directors.csv and
+// appointments.csv, in the proportions of Run. The same configuration gives the same bytes.
 func Directors(ctx context.Context, config DirectorsConfig) (Summary, error) {
 	if err := os.MkdirAll(config.Out, 0o755); err != nil {
 		return Summary{}, fmt.Errorf("make the folder to write to: %w", err)

@@ -4,8 +4,8 @@
 // The same configuration gives the same bytes. A company follows from the seed and its number
 // alone, and rows are written one by one, so that memory does not grow with the data. The
 // proportions (states, years, classes, capital, statuses, lengths of names, how often words and
-// names are repeated) follow the real files, and so do their defects: pincodes of zeros, replacement characters,
-// malformed CINs, runs of spaces, words split where an old form ended its line.
+// names are repeated) follow the real files, and so do their defects: pincodes of zeros, replacement
+// characters, malformed CINs, runs of spaces, words split where an old form ended its line.
 //
 // No one in the data is real: the names of people end in "(MADE-UP)", roads are made up, DINs
 // begin with 9 and LLPINs with Z, as no issued one does.

@@ -238,8 +238,8 @@ func TestADraftThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 	require.NoFileExists(t, w.registry+load.DraftSuffix)
 }
 
-// TestALogThatWasLeftBehindIsNotTakenIn imports to the place of a registry that was removed without its log, which
-// a reader had kept.
+// TestALogThatWasLeftBehindIsNotTakenIn imports to the place of a registry that was removed without its
+// log, which a reader had kept.
 func TestALogThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 	w := newFixture(t)
 	first, second := w.file(headerA+rowA), w.file(manyCompanies(300))

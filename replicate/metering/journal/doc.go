@@ -24,22 +24,21 @@
 // process. When Sync returns nil, what was written before it started is durable and survives
 // a power cut. Anything written later may be lost in a power cut, in part and out of order:
 // any page may hold its old content, its new content, zeros, or what its blocks had in another file,
-// whatever became of the pages around it. Open cuts a segment where the first of this can't be read, so that no record
-// behind such a hole comes back. Replayed.Torn says
-// how much was cut; pages that came back as zeros don't count, since they look like space that
-// was never written. A segment whose
-// snapshot was not durable is dropped: the one before it still has everything.
+// whatever became of the pages around it. Open cuts a segment where the first of this can't be read, so that
+// no record behind such a hole comes back. Replayed.Torn says how much was cut; pages that came back as zeros
+// don't count, since they look like space that was never written. A segment whose snapshot was not durable is
+// dropped: the one before it still has everything.
 //
 // # Damage
 //
 // What was durable can be lost all the same: a bit flips, or a file is overwritten. After each sync a
 // frame says how far the segment is durable; a record says it of the snapshot before it. So a
 // hole in front of either is no power cut's, and Open tells it apart: Replayed.Damaged. The frames behind it
-// are used. The segment is renamed to end in .corrupt once a new one has begun, with what could be read. A snapshot
-// with a hole is not needed when the segment before is complete: its records are replayed in place of
-// it, and nothing is lost. Where records of the state are lost (Replayed.Lost), package lease ends the
-// epoch: see EdgeState.Damaged. Damage behind the last such frame can't be told from what a power cut
-// leaves. In the archive each batch stands for itself; those that can be read are used. Its files say, too, how far
+// are used. The segment is renamed to end in .corrupt once a new one has begun, with what could be read. A
+// snapshot with a hole is not needed when the segment before is complete: its records are replayed in place
+// of it, and nothing is lost. Where records of the state are lost (Replayed.Lost), package lease ends the
+// epoch: see EdgeState.Damaged. Damage behind the last such frame can't be told from what a power cut leaves.
+// In the archive each batch stands for itself; those that can be read are used. Its files say, too, how far
 // they are durable: CheckArchive finds what was damaged, and keeps such a file with .corrupt at its end.
 //
 // # Locks

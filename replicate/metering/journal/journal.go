@@ -212,8 +212,8 @@ func (j *Journal) check() error {
 	return nil
 }
 
-// Replaced counts the segments that were deleted, replaced or cut short by somebody else. It takes no lock: it is
-// read for metrics, also while a write hangs.
+// Replaced counts the segments that were deleted, replaced or cut short by somebody else. It takes no lock:
+// it is read for metrics, also while a write hangs.
 func (j *Journal) Replaced() int64 { return j.replaced.Load() }
 
 // Full reports whether Rotate is due: the segment has limit bytes, or nothing can be written to it.

@@ -326,8 +326,8 @@ func TestBatchIsArchivedDespiteDiskErrors(t *testing.T) {
 	})
 }
 
-// archiveFailedToSync is a journal that could not sync the file of a former process, in which it went on, and which has
-// batch 1.
+// archiveFailedToSync is a journal that could not sync the file of a former process, in which it
+// went on, and which has batch 1.
 func archiveFailedToSync(t *testing.T) (d *disk, k *recorder, again *Journal, failed *bytes.Buffer) {
 	t.Helper()
 	d, k = newDisk(), &recorder{}
@@ -354,8 +354,8 @@ func TestAnArchiveThatFailedToSyncIsCopied(t *testing.T) {
 	}
 }
 
-// TestADayBeginsAfterASyncThatFailed: the file of the new day is not there yet to be copied, nor is one that was deleted,
-// and that of the day before is still to be distrusted.
+// TestADayBeginsAfterASyncThatFailed: the file of the new day is not there yet to be copied, nor is one that
+// was deleted, and that of the day before is still to be distrusted.
 func TestADayBeginsAfterASyncThatFailed(t *testing.T) {
 	d, k, again, failed := archiveFailedToSync(t)
 	d.syncErr = errors.New("input/output error")

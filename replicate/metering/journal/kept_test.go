@@ -25,7 +25,8 @@ func TestABatchThatADiskRefusedTwiceIsKept(t *testing.T) {
 	}
 }
 
-// TestABatchUnderADayLongPastIsKept for a week of reports: it was replayed with a clock that was a month behind.
+// TestABatchUnderADayLongPastIsKept for a week of reports: it was replayed with a
+// clock that was a month behind.
 func TestABatchUnderADayLongPastIsKept(t *testing.T) {
 	for after, kept := range map[int32]bool{1: true, archiveDays: true, archiveDays + 1: false} {
 		d, k := newDisk(), &recorder{}

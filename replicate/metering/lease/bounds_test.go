@@ -229,7 +229,8 @@ func TestHeadroomIsThatOfAllAccounts(t *testing.T) {
 	require.Equal(t, Headroom{Credits: 550, Short: 1}, headroom(edge, start), "the least of all, and what is not in use is not short")
 }
 
-// TestLeasesOfOtherMonthsAreParkedWhileTheyMatter: what the writer said of them, not those that were never used.
+// TestLeasesOfOtherMonthsAreParkedWhileTheyMatter: what the writer said of them,
+// not those that were never used.
 func TestLeasesOfOtherMonthsAreParkedWhileTheyMatter(t *testing.T) {
 	all := newLeases()
 	month := syncproto.Month(start)

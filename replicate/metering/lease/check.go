@@ -7,8 +7,8 @@ import (
 	"regedge/handler/charge"
 )
 
-// Check verifies the invariants 1 to 5 of the package comment, and that what is remembered is bounded. Its error names those that
-// do not hold.
+// Check verifies the invariants 1 to 5 of the package comment, and that what is remembered is bounded. Its
+// error names those that do not hold.
 func (s *EdgeState) Check() error {
 	return errors.Join(s.leases.check(), s.outbox.check(), s.usage.check(), s.checkUnreported(), s.keyed.check())
 }

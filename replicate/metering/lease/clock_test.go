@@ -165,7 +165,8 @@ func TestAForgottenLeaseDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// TestALeaseIsNotForgottenByClocksThatWereWrongInTurn: first the writer's, when it was heard last, then the edge's.
+// TestALeaseIsNotForgottenByClocksThatWereWrongInTurn: first the writer's, when it
+// was heard last, then the edge's.
 func TestALeaseIsNotForgottenByClocksThatWereWrongInTurn(t *testing.T) {
 	const years = 400 * 24 * 60 * 60 * 1000
 	edge, _ := granted(t, 50)

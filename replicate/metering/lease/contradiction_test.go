@@ -9,8 +9,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// TestAReplyThatTakesBackEndsTheSession has a stranger answer once in the writer's place. When the writer answers
-// again, the edge has it say everything anew.
+// TestAReplyThatTakesBackEndsTheSession has a stranger answer once in the writer's place. When the writer
+// answers again, the edge has it say everything anew.
 func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 	for name, forge := range map[string]func(*syncproto.Reply){
 		"a batch acknowledged": func(r *syncproto.Reply) { r.Applied++ },
@@ -42,8 +42,8 @@ func TestAReplyThatTakesBackEndsTheSession(t *testing.T) {
 	}
 }
 
-// TestAnEdgeWithLostRecordsIsNotRetiredByAStranger: what the writer says of it is taken for Superseded, and that
-// takes a retirement back as well.
+// TestAnEdgeWithLostRecordsIsNotRetiredByAStranger: what the writer says of it is taken for Superseded, and
+// that takes a retirement back as well.
 func TestAnEdgeWithLostRecordsIsNotRetiredByAStranger(t *testing.T) {
 	edge, _ := granted(t, 50)
 	edge.Damaged()
@@ -72,8 +72,8 @@ func TestASessionHasOneEpoch(t *testing.T) {
 	}
 }
 
-// TestNoReplyUsesUpAllEpochs, and none leads an edge where its writer's next number is not believed: that can be far
-// from what a disk that was emptied, or is an older copy, knows.
+// TestNoReplyUsesUpAllEpochs, and none leads an edge where its writer's next number is not believed: that can
+// be far from what a disk that was emptied, or is an older copy, knows.
 func TestNoReplyUsesUpAllEpochs(t *testing.T) {
 	edge := New(&recordLog{})
 	edge.Boot(1)
@@ -99,7 +99,8 @@ func TestNoReplyUsesUpAllEpochs(t *testing.T) {
 	require.Less(t, last, uint64(syncproto.MaxUnits-32*maxEpochLeap), "there is room for the writer's next numbers")
 }
 
-// TestTheSumOfGrantsStaysWithinAMessage grants more than a writer would: the edge must still be able to greet it.
+// TestTheSumOfGrantsStaysWithinAMessage grants more than a writer would: the edge
+// must still be able to greet it.
 func TestTheSumOfGrantsStaysWithinAMessage(t *testing.T) {
 	edge, _ := granted(t, syncproto.MaxUnits)
 	_, err := syncproto.DecodeMessage(syncproto.Message{Hello: edge.Hello(start)}.Encode())

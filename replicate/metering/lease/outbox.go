@@ -36,8 +36,8 @@ func (o *outbox) news(applied uint64) bool {
 	return applied > o.applied || o.inflight != nil && applied >= o.inflight.Seq
 }
 
-// returning are the leases of which units are on their way to the writer. It does not know yet that it can grant them
-// again.
+// returning are the leases of which units are on their way to the writer. It does not know yet
+// that it can grant them again.
 func (o *outbox) returning() (of map[syncproto.Pool]bool) {
 	if o.inflight == nil {
 		return nil

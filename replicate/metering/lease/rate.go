@@ -62,7 +62,8 @@ func (s *EdgeState) rateVerdict(r *rate, now int64) charge.Verdict {
 // limits are the rates that a request counts to: its account's, and its key's or nil.
 type limits struct{ account, key *rate }
 
-// startRates prepares the rates of a request, and starts its verdict with the values of the one that has fewer left.
+// startRates prepares the rates of a request, and starts its verdict with the values
+// of the one that has fewer left.
 func (s *EdgeState) startRates(now int64, r *charge.Request, a *account) (limits, charge.Verdict) {
 	a.rate.limit, a.lastUsed = int32(min(r.PerMinute, 1<<30)), now
 	a.rate.advance(now)
@@ -101,16 +102,16 @@ func (s *EdgeState) Exceeded(now int64, r *charge.Request) (v charge.Verdict, ex
 	return exceededRate(v, now), of.exceeded()
 }
 
-// rates lists the subjects with requests that the writer does not know of, and counts those of keys with rates of
-// their own.
+// rates lists the subjects with requests that the writer does not know of, and counts those of
+// keys with rates of their own.
 type rates struct {
 	listed []int64 // subjects
 	keys   map[int64]*rate
 	minute int64 // in which the keys were looked through last
 }
 
-// ofKey returns the rate of a key for the minute of now. Those of keys without requests in this minute and the one
-// before are forgotten.
+// ofKey returns the rate of a key for the minute of now. Those of keys without requests in this minute and
+// the one before are forgotten.
 func (all *rates) ofKey(key, now int64) *rate {
 	if m := syncproto.Minute(now); m != all.minute {
 		all.minute = m

@@ -141,8 +141,8 @@ func TestARecallOfNothingIsNotUrgent(t *testing.T) {
 	require.Empty(t, acknowledged(edge, start).Returns)
 }
 
-// TestALeaseThatHasNothingThoughThereIsMoreIsClosed: its units are at neither side, and would be for the rest of the
-// month.
+// TestALeaseThatHasNothingThoughThereIsMoreIsClosed: its units are at neither side, and would
+// be for the rest of the month.
 func TestALeaseThatHasNothingThoughThereIsMoreIsClosed(t *testing.T) {
 	volume := volumePool(1, syncproto.Month(start))
 	closed := syncproto.Return{Pool: volume, Close: true}

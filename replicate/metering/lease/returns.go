@@ -106,11 +106,11 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 	return r.list
 }
 
-// closeUnexplained closes leases of volume of which this edge holds nothing, and of which the writer neither grants
-// more nor says that nothing is left: it counts units as held here that are not. Its ledger had taken their month for
-// past, by a wrong clock, and forgot what was spent and returned; restored from a backup, it was told again what was
-// granted. Closed, they begin anew. This batch has all that is unreported, so a lease that is closed for nothing loses
-// nothing.
+// closeUnexplained closes leases of volume of which this edge holds nothing, and of which the writer neither
+// grants more nor says that nothing is left: it counts units as held here that are not. Its ledger had taken
+// their month for past, by a wrong clock, and forgot what was spent and returned; restored from a backup, it
+// was told again what was granted. Closed, they begin anew. This batch has all that is unreported, so a lease
+// that is closed for nothing loses nothing.
 func (s *EdgeState) closeUnexplained(r *returnList) {
 	for _, p := range slices.SortedFunc(maps.Keys(s.returns.unexplained), syncproto.Pool.Compare) {
 		if len(r.list) == syncproto.MaxReturns {
@@ -185,8 +185,8 @@ func (s *EdgeState) sweep(now int64) {
 // sweeps reports whether idle and past leases are returned now.
 func (s *EdgeState) sweeps() bool { return !s.declaration.active && s.Serving() }
 
-// sweepWindows lists what the writer grants nothing in, of an account or key that has leases in too many windows: it may
-// be long until the sweep comes to it.
+// sweepWindows lists what the writer grants nothing in, of an account or key that has leases in too many
+// windows: it may be long until the sweep comes to it.
 func (s *EdgeState) sweepWindows(now int64, p syncproto.Pool) {
 	if s.sweeps() {
 		s.endOthers(now, p)

@@ -28,7 +28,8 @@ type session struct {
 	// syncs counts the messages of Sync, and answeredSync is how many there were with the last that was answered.
 	syncs, answeredSync uint64
 	awaited             bool // a request waits for the next one that is answered
-	// sentSeen and sentApplied are what the last message of Sync said, or followed from, of seen and outbox.applied.
+	// sentSeen and sentApplied are what the last message of Sync said, or followed
+	// from, of seen and outbox.applied.
 	sentSeen, sentApplied uint64
 	latest                int64 // the newest time that was seen of this edge's clock
 	met                   bool  // a reply arrived in this run, since the clock was last set back
@@ -40,9 +41,9 @@ func (s *session) begin(id uint64) { s.id, s.seen, s.complete = id, 0, false }
 
 func (s *session) open() bool { return s.id != 0 }
 
-// contradicts reports whether a reply to Sync takes back what replies of this session said before the message was
-// sent: then somebody else than the writer has answered. In a new session the writer says again all that it
-// knows.
+// contradicts reports whether a reply to Sync takes back what replies of this session said before
+// the message was sent: then somebody else than the writer has answered. In a new session the
+// writer says again all that it knows.
 func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
 	if !s.session.open() || r.Session != s.session.id {
 		return false
@@ -52,9 +53,9 @@ func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
 		r.Status == syncproto.OK && before != syncproto.OK || before == syncproto.Retired && r.Status != syncproto.Retired
 }
 
-// ofOtherEpoch reports whether a reply of this session names another epoch. A session has one, and the writer gives
-// a new one with a new session: a batch that was sent in the session of an earlier epoch would count there, and
-// again in the new one.
+// ofOtherEpoch reports whether a reply of this session names another epoch. A session has one, and the writer
+// gives a new one with a new session: a batch that was sent in the session of an earlier epoch would count
+// there, and again in the new one.
 func (s *EdgeState) ofOtherEpoch(r *syncproto.Reply) bool {
 	return s.session.open() && r.Session == s.session.id && r.Epoch != s.standing.epoch
 }
@@ -65,9 +66,9 @@ func (s *EdgeState) Connected(now int64) bool {
 	return s.session.met && s.session.open() && within(now-s.session.contact, contactMillis)
 }
 
-// mayRefuse reports whether a refusal of an account by what the writer said is still true. It was asked since the
-// newest charge of the account here, which may have taken the last unit: else "nothing here" and "nothing elsewhere"
-// need not be of one moment, and the owner may have bought credits between.
+// mayRefuse reports whether a refusal of an account by what the writer said is still true. It was asked since
+// the newest charge of the account here, which may have taken the last unit: else "nothing here" and "nothing
+// elsewhere" need not be of one moment, and the owner may have bought credits between.
 func (s *EdgeState) mayRefuse(now int64, a *account) bool {
 	//mutant:refusal-not-asked-since
 	if s.session.answeredSync <= a.lastTaken {

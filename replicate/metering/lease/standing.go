@@ -31,11 +31,11 @@ func (s *EdgeState) Epoch() uint64 { return s.standing.epoch }
 
 // No reply uses up all numbers of epochs, of which a message holds those below 1<<47 (syncproto.MaxUnits).
 const (
-	// anyEpoch is up to where any number may follow any other: forged replies can have led the writer far from what a
-	// disk that was emptied, or is an older copy, knows.
+	// anyEpoch is up to where any number may follow any other: forged replies can have led the writer far from
+	// what a disk that was emptied, or is an older copy, knows.
 	anyEpoch = 1 << 46
-	// maxEpochLeap is by how much a number may exceed anyEpoch, or one beyond it: more than the writer's numbers grow in
-	// a thousand restores.
+	// maxEpochLeap is by how much a number may exceed anyEpoch, or one beyond it: more than the writer's
+	// numbers grow in a thousand restores.
 	maxEpochLeap = 1 << 40
 )
 

@@ -116,8 +116,8 @@ func (s *EdgeState) spend(u use, units int64) {
 	s.usage.current.add(u, units)
 }
 
-// takeOfWindow spends units of the lease of a window, which may have been forgotten since they were charged. A void
-// makes it again: the writer counts the unit as held here.
+// takeOfWindow spends units of the lease of a window, which may have been forgotten since they were charged.
+// A void makes it again: the writer counts the unit as held here.
 func (s *EdgeState) takeOfWindow(p syncproto.Pool, units int64) {
 	l := s.leases.find(p)
 	if l == nil && units < 0 {

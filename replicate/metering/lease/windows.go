@@ -84,7 +84,8 @@ func (all *leases) eachParked(p syncproto.Pool, visit func(syncproto.Pool, *leas
 	}
 }
 
-// endOthers closes the parked leases of p's account or key in whose windows the writer grants no more, or not yet.
+// endOthers closes the parked leases of p's account or key in whose windows the
+// writer grants no more, or not yet.
 func (s *EdgeState) endOthers(now int64, p syncproto.Pool) {
 	s.leases.keepParked(p, func(l *lease) bool {
 		p.Window = l.window
@@ -92,8 +93,8 @@ func (s *EdgeState) endOthers(now int64, p syncproto.Pool) {
 	})
 }
 
-// ended reports whether a lease of pool p can be forgotten: the writer grants nothing in its window, and has ended
-// it. One that the writer has is listed to be closed.
+// ended reports whether a lease of pool p can be forgotten: the writer grants nothing in its window, and has
+// ended it. One that the writer has is listed to be closed.
 func (s *EdgeState) ended(now int64, p syncproto.Pool, l *lease) bool {
 	if p.Open(now) {
 		return false

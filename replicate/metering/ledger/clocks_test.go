@@ -167,9 +167,9 @@ func TestAPoolThatIsOpenAgainIsKept(t *testing.T) {
 	require.EqualValues(t, 3, loaded.Spent(volume))
 }
 
-// TestClocksThatWereAheadAtOnce has an edge, and the writer that it hears, take this month and day for long past,
-// and the writer's clock be right first. Nothing is spent again then, and the ledger does not take itself
-// for restored. The edge is heard by its own clock only when that is right again, or earlier.
+// TestClocksThatWereAheadAtOnce has an edge, and the writer that it hears, take this month and day for long
+// past, and the writer's clock be right first. Nothing is spent again then, and the ledger does not take
+// itself for restored. The edge is heard by its own clock only when that is right again, or earlier.
 func TestClocksThatWereAheadAtOnce(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		t.Run(fmt.Sprint("heard by the wrong clock: ", early), func(t *testing.T) {

@@ -74,7 +74,8 @@ func TestWhatWasSpentBeyondALeaseIsNotedByItsNumber(t *testing.T) {
 	require.Zero(t, l.Account(1).Credits().Lost)
 }
 
-// TestNoMoreIsTakenBackThanWasSpent, although another edge took back what it had spent from a lease that it closed.
+// TestNoMoreIsTakenBackThanWasSpent, although another edge took back what it had
+// spent from a lease that it closed.
 func TestNoMoreIsTakenBackThanWasSpent(t *testing.T) {
 	l := newLedger(t, 1, 100, "one", "two")
 	one, two := newSpender(t, l, "one", 1), newSpender(t, l, "two", 2)

@@ -178,9 +178,9 @@ func (j *jumping) setRight() {
 	}
 }
 
-// TestClocksThatJump has a writer and two edges with clocks that are wrong by days to years, in any order, while messages are
-// lost, late and repeated, edges are killed, and charges voided. Nothing is spent twice, no ledger takes itself for
-// restored, and everyone is served once the clocks are right.
+// TestClocksThatJump has a writer and two edges with clocks that are wrong by days to years, in any order,
+// while messages are lost, late and repeated, edges are killed, and charges voided. Nothing is spent twice,
+// no ledger takes itself for restored, and everyone is served once the clocks are right.
 func TestClocksThatJump(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

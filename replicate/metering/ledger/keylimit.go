@@ -14,13 +14,13 @@ import (
 // MaxKeyCredits bounds the credits that a key may be limited to in a month.
 const MaxKeyCredits = maxCredits
 
-// keptMonths is how many months of a key are counted: those nearest to the writer's clock. Edges report this month
-// and the last one; the others are of clocks that are wrong, and must not displace these.
+// keptMonths is how many months of a key are counted: those nearest to the writer's clock. Edges report this
+// month and the last one; the others are of clocks that are wrong, and must not displace these.
 const keptMonths = 6
 
-// keyLimit bounds the credits that a key spends in a UTC month. It is soft: nothing is leased for it. What edges
-// report is counted, and when it reaches the limit they are told, through the access database, that the key is
-// limited until the month ends.
+// keyLimit bounds the credits that a key spends in a UTC month. It is soft: nothing is leased for it. What
+// edges report is counted, and when it reaches the limit they are told, through the access database, that the
+// key is limited until the month ends.
 type keyLimit struct {
 	credits int64
 	spent   map[int32]int64 // by month
@@ -75,8 +75,8 @@ func (k *keyLimit) newest(upTo int32) (newest int32) {
 	return newest
 }
 
-// LimitKey sets how many credits a key may spend in a month, up to MaxKeyCredits; 0 takes the limit away. What the key
-// spent in this month and the last one counts: it is read from the transaction.
+// LimitKey sets how many credits a key may spend in a month, up to MaxKeyCredits; 0 takes the limit away.
+// What the key spent in this month and the last one counts: it is read from the transaction.
 func (l *Ledger) LimitKey(ctx context.Context, tx *sql.Tx, now, key, credits int64) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM key_month WHERE key = ?`, key); err != nil {
 		return fmt.Errorf("forget what key %d spent: %w", key, err)
@@ -100,8 +100,8 @@ func (l *Ledger) LimitKey(ctx context.Context, tx *sql.Tx, now, key, credits int
 }
 
 const (
-	// selectLastHour has the key as ?1, and the writer's hour as ?2. A writer's clock that is ahead is no reason to miss
-	// the months before, nor is an edge's.
+	// selectLastHour has the key as ?1, and the writer's hour as ?2. A writer's clock that is ahead is no reason
+	// to miss the months before, nor is an edge's.
 	selectLastHour = `SELECT min(coalesce((SELECT max(hour) FROM usage WHERE account = k.account), ?2), ?2) FROM api_key k WHERE k.id = ?1`
 	selectKeySpent = `SELECT u.hour, sum(u.count) FROM api_key k CROSS JOIN usage u ON u.account = k.account AND u.hour >= ?2 AND u.key = k.id
 		WHERE k.id = ?1 AND u.outcome = ?3 GROUP BY u.hour`
@@ -148,8 +148,8 @@ func (l *Ledger) countKey(now int64, u *syncproto.Usage) {
 	month, current := syncproto.MonthOfHour(u.Hour), syncproto.Month(now)
 	//mutant:limited-key-not-counted
 	k.count(month, u.Count)
-	// Another month begins when the clocks of an edge and the writer say so. One that is wrong alone gives a key no other
-	// month's credits.
+	// Another month begins when the clocks of an edge and the writer say so. One that is wrong alone gives a
+	// key no other month's credits.
 	if month <= current && (month > k.month || k.month > current) {
 		k.month = month
 	}
@@ -173,8 +173,8 @@ func (l *Ledger) forgetMonth(of keyMonth) {
 	l.changes.pastMonths[of] = true
 }
 
-// reviewKeyLimits brings the limits back to a month in which edges report, when they are of one that is to come: the
-// writer's clock was ahead.
+// reviewKeyLimits brings the limits back to a month in which edges report, when they are of one that is to
+// come: the writer's clock was ahead.
 func (l *Ledger) reviewKeyLimits(current int32) {
 	for key, k := range l.keyLimits {
 		if k.month > current {

@@ -46,8 +46,8 @@ func TestNewsThatDoNotFitAReplyComeWithTheNext(t *testing.T) {
 	require.Empty(t, l.Sync(at, e, s).Rows)
 }
 
-// TestNewsAreToldByWhatAnEdgeCanHaveSeen: one that says it has seen more gets those that follow, and a delayed message
-// brings nothing back.
+// TestNewsAreToldByWhatAnEdgeCanHaveSeen: one that says it has seen more gets those that follow, and a
+// delayed message brings nothing back.
 func TestNewsAreToldByWhatAnEdgeCanHaveSeen(t *testing.T) {
 	l := newLedger(t, 1, 100, "one")
 	one := newSpender(t, l, "one", 1)

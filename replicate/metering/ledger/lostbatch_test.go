@@ -10,8 +10,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// TestALostBatchLeavesNothingLeased has an edge that lost reported batches resend what it has to a ledger from a
-// backup. What they had spent and returned must not stay leased to it, where nobody can spend it.
+// TestALostBatchLeavesNothingLeased has an edge that lost reported batches resend what it has to a ledger
+// from a backup. What they had spent and returned must not stay leased to it, where nobody can spend it.
 func TestALostBatchLeavesNothingLeased(t *testing.T) {
 	f := newFixture(t, 1, "one")
 	n := f.start(emptyDisk())
@@ -40,8 +40,8 @@ func TestCreditsBeyondTheMostCanBeTaken(t *testing.T) {
 	require.Equal(t, int64(most), l.Account(1).Credits().Left())
 }
 
-// TestCreditsThatSomebodyElseGrantedAreNotLeasedTwice has an edge take grants from a stranger, and spend or return
-// some of them, before it greets its writer: only what it still holds is leased to it.
+// TestCreditsThatSomebodyElseGrantedAreNotLeasedTwice has an edge take grants from a stranger, and spend or
+// return some of them, before it greets its writer: only what it still holds is leased to it.
 func TestCreditsThatSomebodyElseGrantedAreNotLeasedTwice(t *testing.T) {
 	for name, recall := range map[string]bool{"spent": false, "returned": true} {
 		t.Run(name, func(t *testing.T) {

@@ -2,8 +2,8 @@ package ledger
 
 import "regedge/replicate/metering/syncproto"
 
-// rate counts the requests of an account, or of a key with a rate of its own, in a minute, by edge. It is not stored: the rate
-// limit is approximate.
+// rate counts the requests of an account, or of a key with a rate of its own, in a minute, by edge. It is not
+// stored: the rate limit is approximate.
 type rate struct {
 	minute int64
 	total  int64
@@ -42,8 +42,8 @@ func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	}
 }
 
-// holders are the leases of the edges that serve the subject of a rate: of the account's credits, or of the key's
-// not-found lookups, without which no edge answers a key. ok is false for one that is not known.
+// holders are the leases of the edges that serve the subject of a rate: of the account's credits, or of the
+// key's not-found lookups, without which no edge answers a key. ok is false for one that is not known.
 func (l *Ledger) holders(r syncproto.Rate) (leases []*Lease, ok bool) {
 	if key := syncproto.KeyOf(r.Subject); key != 0 {
 		p := l.pools[syncproto.Pool{Kind: syncproto.NotFound, Subject: key, Window: syncproto.Day(60_000 * r.Minute)}]
@@ -75,8 +75,8 @@ func (e *Edge) listRate(subject int64) {
 	}
 }
 
-// tellRate lists the rate of a pool's subject for an edge that gets a lease of it, or a session: from then on the edge
-// may get such requests, and others have counted some in this minute.
+// tellRate lists the rate of a pool's subject for an edge that gets a lease of it, or a session: from then on
+// the edge may get such requests, and others have counted some in this minute.
 func (l *Ledger) tellRate(e *Edge, of syncproto.Pool) {
 	subject := of.Subject
 	switch of.Kind {

@@ -48,8 +48,8 @@ func TestASessionGoesOnAfterAStepThatWasNotCommitted(t *testing.T) {
 	require.True(t, one.e.IsLive(at))
 }
 
-// contested returns two edges of which the first holds the only credit and the second waits for it, at a ledger that
-// was read again after a step that was not committed.
+// contested returns two edges of which the first holds the only credit and the second waits for it, at a
+// ledger that was read again after a step that was not committed.
 func contested(t *testing.T) (one, two *spender) {
 	old, db, commit := onFile(t)
 	_, err := db.Exec(`INSERT INTO node (name, token_hash, created_at) VALUES ('two', x'01', 0)`)
@@ -184,8 +184,8 @@ func TestARowThatCannotBeWrittenFailsTheCommit(t *testing.T) {
 	require.ErrorContains(t, commit(), "write accounts")
 }
 
-// TestARecallGoesOnAfterAStepThatWasNotCommitted: the node that holds what another one waits for gets the news of all its
-// leases anew, and would else keep it.
+// TestARecallGoesOnAfterAStepThatWasNotCommitted: the node that holds what another one waits for gets the
+// news of all its leases anew, and would else keep it.
 func TestARecallGoesOnAfterAStepThatWasNotCommitted(t *testing.T) {
 	one, _ := contested(t)
 	rows := one.sync(syncproto.Sync{}).Rows
@@ -209,7 +209,8 @@ func TestARepeatedHelloIsNoCopyAfterAStepThatWasNotCommitted(t *testing.T) {
 	require.Equal(t, syncproto.Superseded, again(l, one).Status)
 }
 
-// TestANodeLivesOnAfterAStepThatWasNotCommitted, also before its next message: the grants of others are shared with it.
+// TestANodeLivesOnAfterAStepThatWasNotCommitted, also before its next message: the grants
+// of others are shared with it.
 func TestANodeLivesOnAfterAStepThatWasNotCommitted(t *testing.T) {
 	never := func(*ledger.Ledger, *spender) {}
 	l, one := resumed(t, never, never)

@@ -176,9 +176,9 @@ func (f syncedFile) Sync() error {
 	return err
 }
 
-// TestReportedBatchesOutliveADamagedSegment has an edge find its only segment damaged, after the archive of what it
-// reported was lost. The batches are durable there again before the segment is set aside, also when the disk is full
-// at first.
+// TestReportedBatchesOutliveADamagedSegment has an edge find its only segment damaged, after the archive
+// of what it reported was lost. The batches are durable there again before the segment is set aside, also
+// when the disk is full at first.
 func TestReportedBatchesOutliveADamagedSegment(t *testing.T) {
 	for name, full := range map[string]bool{"with room": false, "on a full disk": true} {
 		t.Run(name, func(t *testing.T) {

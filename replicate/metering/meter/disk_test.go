@@ -254,7 +254,8 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 	}
 }
 
-// TestMetricsDoNotWaitForTheDisk: a scrape, and the report to the writer, must say how an edge is whose disk hangs.
+// TestMetricsDoNotWaitForTheDisk: a scrape, and the report to the writer, must say
+// how an edge is whose disk hangs.
 func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
 	_, e, disk, account := startOnHangingDisk(t)
 	defer func() { e.stop() }()

@@ -31,8 +31,8 @@ func (m *Meter) Exchange(ctx context.Context) error {
 	return err
 }
 
-// Beside a writer whose disk is full, exchanges that change nothing succeed between others that fail: at most lostLines
-// lines tell of it in lostSpan.
+// Beside a writer whose disk is full, exchanges that change nothing succeed between others that fail: at most
+// lostLines lines tell of it in lostSpan.
 const (
 	lostLines = 4
 	lostSpan  = time.Minute

@@ -78,9 +78,9 @@ func (o owner) Drop(record []byte) { o.m.state.Drop(record) }
 func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 
 // Charge decides on a request and charges it. It waits for the writer only when this edge
-// holds no lease for it, at most Config.WaitLimit, and with few others of its account. It is idempotent by the request's id. When
-// Charge returns, the charge is written to the journal and survives the end of the process;
-// Flush makes it durable.
+// holds no lease for it, at most Config.WaitLimit, and with few others of its account. It is idempotent by
+// the request's id. When Charge returns, the charge is written to the journal and survives the end of the
+// process; Flush makes it durable.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	v := m.charge(ctx, &r)
 	m.stats.count(v.Code)

@@ -13,9 +13,9 @@ const MaxWaiting = 128
 const vainMillis = 30_000
 
 // waiters counts the requests that wait for a lease. An account may have half as many as there are
-// free places (the dynamic threshold by which switches share a buffer): 43 if it is alone, 28 if it is the second,
-// so that several accounts leave room for others. One whose last credits are at an edge that is away would else fill the edge with requests
-// that wait in vain.
+// free places (the dynamic threshold by which switches share a buffer): 43 if it is alone, 28 if it is the
+// second, so that several accounts leave room for others. One whose last credits are at an edge that is away
+// would else fill the edge with requests that wait in vain.
 //
 // Many accounts with one request each fill all places, too. So who has waited in vain keeps out of the
 // second half of the places for a while, and for an account that has not, and has no place, the one

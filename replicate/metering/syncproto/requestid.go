@@ -2,16 +2,16 @@ package syncproto
 
 import "strings"
 
-// A request id, as handler.NewRequestID makes it: 26 characters of Crockford's base 32, of which the first 10 are
-// the time in milliseconds.
+// A request id, as handler.NewRequestID makes it: 26 characters of Crockford's base 32, of which the first 10
+// are the time in milliseconds.
 const (
 	requestIDLength = 26
 	requestIDTime   = 10
 	crockford       = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 )
 
-// RequestMillis returns the time in a request id, Unix milliseconds. ok is false for an id without one. It does not
-// look at the characters behind the time.
+// RequestMillis returns the time in a request id, Unix milliseconds. ok is false for an id without one. It
+// does not look at the characters behind the time.
 func RequestMillis(id string) (millis int64, ok bool) {
 	if len(id) != requestIDLength {
 		return 0, false
@@ -31,7 +31,8 @@ func IsRequestID(text string) bool {
 	return len(text) == requestIDLength && strings.Trim(text, crockford) == ""
 }
 
-// RequestIDsFrom is a text before the ids of all requests from a time on, Unix milliseconds, and behind all others.
+// RequestIDsFrom is a text before the ids of all requests from a time on, Unix
+// milliseconds, and behind all others.
 func RequestIDsFrom(millis int64) string {
 	var id [requestIDTime]byte
 	for i := requestIDTime - 1; i >= 0; i-- {

@@ -129,8 +129,8 @@ type Rate struct {
 	Count   int64
 }
 
-// keyRates is beyond every id of an account. A program that does not know of keys' rates takes what is above it for
-// unknown accounts.
+// keyRates is beyond every id of an account. A program that does not know of keys' rates takes what is
+// above it for unknown accounts.
 const keyRates = 1 << 52
 
 // OfKey is the subject of a key's rate.

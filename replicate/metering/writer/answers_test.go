@@ -187,7 +187,8 @@ func TestACallerThatLeavesIsNotToldThatEdgesKnow(t *testing.T) {
 	require.False(t, awaitProjection(ended, &pendingRow{projected: make(chan struct{})}))
 }
 
-// TestAKeyThatSpentItsMonthIsProjectedBehindRevocations, and compared when nobody knows whether that was stored.
+// TestAKeyThatSpentItsMonthIsProjectedBehindRevocations, and compared when nobody
+// knows whether that was stored.
 func TestAKeyThatSpentItsMonthIsProjectedBehindRevocations(t *testing.T) {
 	w := &Writer{projector: projectorOf(t, nil)}
 	require.NoError(t, w.projector.compareIfAsked(t.Context()))

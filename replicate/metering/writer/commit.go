@@ -240,8 +240,8 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	return w.outcome(ctx, err)
 }
 
-// projectKeys tells edges of keys that have spent the credits of their month, or may go on, after a commit. Their limit is
-// soft: revocations go first.
+// projectKeys tells edges of keys that have spent the credits of their month, or may go on, after a commit.
+// Their limit is soft: revocations go first.
 func (w *Writer) projectKeys(keys []int64, err error) {
 	for _, key := range keys {
 		if err != nil {

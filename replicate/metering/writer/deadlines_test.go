@@ -108,8 +108,8 @@ func answers(status int, body string) func(*http.Request) (*http.Response, error
 	}
 }
 
-// TestAChangeThatMayHaveBeenMadeStaysUncertain, whatever becomes of later attempts, until the writer itself says
-// what it did.
+// TestAChangeThatMayHaveBeenMadeStaysUncertain, whatever becomes of later attempts, until the
+// writer itself says what it did.
 func TestAChangeThatMayHaveBeenMadeStaysUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retried := func(limit time.Duration, script ...func(*http.Request) (*http.Response, error)) (left int, err error) {

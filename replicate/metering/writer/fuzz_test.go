@@ -30,8 +30,9 @@ func askAs(t *testing.T, w *writer.Writer, bearer, method, target, body string) 
 	return reply.StatusCode, reply.Header.Get("Content-Type"), string(content)
 }
 
-// FuzzBodies sends any body to every call of operators and owners that changes something. The writer never answers
-// 500, and stays ready: a change that its ledger can't store would fail the commit of everybody else's.
+// FuzzBodies sends any body to every call of operators and owners that changes something. The
+// writer never answers 500, and stays ready: a change that its ledger can't store would fail
+// the commit of everybody else's.
 func FuzzBodies(f *testing.F) {
 	client, _, w := start(f, f.TempDir())
 	_, err := client.AddAccount(f.Context(), "made-up", "", "starter")

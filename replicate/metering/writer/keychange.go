@@ -22,7 +22,8 @@ func (c *Client) AddKeyWith(ctx context.Context, account int64, settings KeySett
 	return changeOnce[NewKey](ctx, c, "add key", http.MethodPost, "/v1/accounts/"+decimal(account)+"/keys", settings)
 }
 
-// ChangeKey changes a key's name, end or limits. It returns ErrKeyEnded for a key that was revoked or has expired.
+// ChangeKey changes a key's name, end or limits. It returns ErrKeyEnded for a key
+// that was revoked or has expired.
 func (c *Client) ChangeKey(ctx context.Context, id int64, change KeyChange) (Key, error) {
 	return changeOnce[Key](ctx, c, "change key", http.MethodPatch, "/v1/keys/"+decimal(id), change)
 }
@@ -84,8 +85,8 @@ func checkMonthlyCredits(credits int64) error {
 	return nil
 }
 
-// checkKeyChange checks what of a change needs no key, and returns the networks as they are stored, in hexadecimal, nil to
-// leave them.
+// checkKeyChange checks what of a change needs no key, and returns the networks as they are stored, in
+// hexadecimal, nil to leave them.
 func checkKeyChange(c *KeyChange) (allowed any, err error) {
 	if c.Expires != nil && c.NeverExpires {
 		return nil, fmt.Errorf("%w: a key expires at a time or never", ErrMalformed)
@@ -106,8 +107,8 @@ func checkKeyChange(c *KeyChange) (allowed any, err error) {
 	return allowed, nil
 }
 
-// checkKeyRate refuses a new rate of a key beyond its plan's. The rate that it has may be beyond a plan that was
-// changed since.
+// checkKeyRate refuses a new rate of a key beyond its plan's. The rate that it has may be beyond
+// a plan that was changed since.
 func checkKeyRate(ctx context.Context, tx *sql.Tx, nowMillis int64, k *Key, perMinute *int64) error {
 	if perMinute == nil || *perMinute == k.PerMinute {
 		return nil

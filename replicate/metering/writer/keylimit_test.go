@@ -194,8 +194,8 @@ func TestAClockThatIsAheadForAWhileGivesAKeyNoOtherMonth(t *testing.T) {
 	e.wantLimit(k.ID, end, "and when it is right again")
 }
 
-// TestAClockThatWasAheadAtBothIsForgotten, once the writer's is right again: what the key spent in the true month counts,
-// and it is not refused for the month to come.
+// TestAClockThatWasAheadAtBothIsForgotten, once the writer's is right again: what the key spent in the true
+// month counts, and it is not refused for the month to come.
 func TestAClockThatWasAheadAtBothIsForgotten(t *testing.T) {
 	_, clock, e, k := reportingLimited(t, 5)
 	right := clock.now()

@@ -45,7 +45,8 @@ func TestAMessageWaitsWhileThereIsNoNews(t *testing.T) {
 	require.True(t, w.due(heldOperation("two", &syncproto.Sync{Session: session})))
 }
 
-// TestAFileThatCannotBeLookedAtIsNotAway: a writer would book nothing any more after one bad moment of its disk.
+// TestAFileThatCannotBeLookedAtIsNotAway: a writer would book nothing any more
+// after one bad moment of its disk.
 func TestAFileThatCannotBeLookedAtIsNotAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))

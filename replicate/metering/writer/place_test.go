@@ -35,8 +35,8 @@ func becomes(t *testing.T, w *writer.Writer, status int, words string) {
 	}, time.Minute, 20*time.Millisecond, words)
 }
 
-// TestALedgerThatIsAwayIsNotWritten: what was answered would be lost with the writer's end. What was answered before
-// is there for the next one.
+// TestALedgerThatIsAwayIsNotWritten: what was answered would be lost with the writer's end. What was answered
+// before is there for the next one.
 func TestALedgerThatIsAwayIsNotWritten(t *testing.T) {
 	for name, c := range map[string]struct{ takeAway, putBack func(path string) error }{
 		"moved": {

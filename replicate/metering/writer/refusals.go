@@ -8,7 +8,8 @@ import (
 const (
 	// refusalsPause is the shortest time between two lines about one kind of failure.
 	refusalsPause = time.Minute
-	// refusalsOver is how long ago the last one has to be until they count as over: on a full disk some calls succeed.
+	// refusalsOver is how long ago the last one has to be until they count as over: on a
+	// full disk some calls succeed.
 	refusalsOver = 10 * time.Second
 )
 

@@ -58,7 +58,8 @@ func TestRefusedMessagesAreToldOnce(t *testing.T) {
 	require.Contains(t, log.String(), `"messages of edges are taken again" refused=21`)
 }
 
-// TestCommitsThatFailAreToldOnce, and when they succeed again; what is refused for its content is told each time.
+// TestCommitsThatFailAreToldOnce, and when they succeed again; what is refused for
+// its content is told each time.
 func TestCommitsThatFailAreToldOnce(t *testing.T) {
 	w, _ := openUnrun(t)
 	log := new(testkit.Log)

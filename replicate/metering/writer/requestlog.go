@@ -24,16 +24,16 @@ import (
 // RequestsPath is where edges send the requests that they answered, and where operators read them.
 const RequestsPath = "/v1/requests"
 
-// Bounds of the log of requests. It is a log, not money: what is beyond them is dropped, and what is in memory when a
-// process ends is lost.
+// Bounds of the log of requests. It is a log, not money: what is beyond them is dropped, and what is in
+// memory when a process ends is lost.
 const (
 	// KeptRequests is how many requests of a key are kept, but for those of the last minute.
 	KeptRequests = 200
 	// keptInAll is how many are kept of all keys, about 150 MB: the ledger is backed up and shipped as a whole.
 	keptInAll = 1_000_000
 	keptFor   = 7 * 24 * time.Hour
-	// MaxRequests is how many requests an edge sends at a time, and how many are stored at a time. More wait, up to
-	// maxWaitingRequests.
+	// MaxRequests is how many requests an edge sends at a time, and how many are stored at a time. More
+	// wait, up to maxWaitingRequests.
 	MaxRequests        = 2000
 	maxWaitingRequests = 5 * MaxRequests
 	maxRequestsBody    = 1 << 20
@@ -41,10 +41,11 @@ const (
 	trimInterval       = time.Minute
 	// idleTicks is after how many ticks without a request old ones are looked for: an hour.
 	idleTicks = int(time.Hour / storeInterval)
-	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in one, and
-	// mostExpired at a tick.
+	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in
+	// one, and mostExpired at a tick.
 	trimmedKeys, expired, mostExpired = 200, 10_000, 1_000_000
-	// searched is how many requests of all keys are searched for a page, and searchedKeys how many keys of an account.
+	// searched is how many requests of all keys are searched for a page, and
+	// searchedKeys how many keys of an account.
 	searched, searchedKeys = 10_000, 50
 	// clockAhead is how much later than now a request may be, by the clock of its edge.
 	clockAhead = time.Minute
@@ -250,9 +251,10 @@ func (l *requestLog) expire(ctx context.Context, first string) error {
 	return nil // the next tick goes on
 }
 
-// Requests of a key or an account are found by the primary key, of all keys by the index of ids, newest first. What is
-// before ?1 is asked for, and what matches ?2; ?4 is 0, or the key, and ?5 the account. A search of all
-// keys reads the index alone for what does not match. Of an account, active keys come first, then the newest.
+// Requests of a key or an account are found by the primary key, of all keys by the index of ids,
+// newest first. What is before ?1 is asked for, and what matches ?2; ?4 is 0, or the key, and ?5 the
+// account. A search of all keys reads the index alone for what does not match. Of an account, active
+// keys come first, then the newest.
 const (
 	requestColumns  = `SELECT r.id, k.account, r.key, r.node, r.endpoint, r.status, r.code, r.credits `
 	requestsMatch   = ` WHERE r.id < ?1 AND (?2 = '%%' OR r.id LIKE ?2 ESCAPE '\' OR r.code LIKE ?2 ESCAPE '\') AND (?4 = 0 OR r.key = ?4) AND (?5 = 0 OR k.account = ?5)`
@@ -265,7 +267,8 @@ const (
 	requestsOfAll = requestColumns + `FROM (SELECT key, id FROM request_log INDEXED BY request_log_by_id
 			WHERE id < ?1 AND id >= ?4 AND (?2 = '%%' OR id LIKE ?2 ESCAPE '\' OR code LIKE ?2 ESCAPE '\') ORDER BY id DESC LIMIT ?3) f
 		CROSS JOIN request_log r ON r.key = f.key AND r.id = f.id CROSS JOIN api_key k ON k.id = r.key` + requestsNewest
-	// searchedPart is the last of the next requests that a search of all keys reads, ?2 of them; NULL when there are fewer.
+	// searchedPart is the last of the next requests that a search of all keys reads, ?2 of
+	// them; NULL when there are fewer.
 	searchedPart = `SELECT (SELECT id FROM request_log INDEXED BY request_log_by_id WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2 - 1)`
 )
 
@@ -289,8 +292,9 @@ func (c *Client) SendRequests(ctx context.Context, served []Served) error {
 	return err
 }
 
-// ListRequests is RequestPage, from the ledger itself. A search of all keys reads a part of the log for a page, so that
-// it takes no longer than another: a page may then have few requests or none, and a Next at which the search goes on.
+// ListRequests is RequestPage, from the ledger itself. A search of all keys reads a part of the log for
+// a page, so that it takes no longer than another: a page may then have few requests or none, and a
+// Next at which the search goes on.
 func ListRequests(ctx context.Context, db querier, of RequestQuery, q ListQuery) (Page[Request], error) {
 	if q.Limit == 0 {
 		q.Limit = defaultPage

@@ -13,9 +13,9 @@ import (
 	"regedge/schema"
 )
 
-// fullLog is a ledger whose log of requests has as many as are kept, of 5,000 keys of 1,000 accounts over a week. Of
-// 100 requests 12 found nothing, and 2 were over their rate; of a million 10 were without credits. Account 1 has
-// the most keys that an owner can make in a week, and so 140,000 requests.
+// fullLog is a ledger whose log of requests has as many as are kept, of 5,000 keys of 1,000 accounts over a
+// week. Of 100 requests 12 found nothing, and 2 were over their rate; of a million 10 were without credits.
+// Account 1 has the most keys that an owner can make in a week, and so 140,000 requests.
 func fullLog(b *testing.B, now time.Time) *sql.DB {
 	db, err := schema.OpenFile(filepath.Join(b.TempDir(), "ledger.db"), false)
 	require.NoError(b, err)
@@ -80,8 +80,8 @@ func BenchmarkRequestLog(b *testing.B) {
 	}
 }
 
-// BenchmarkRequestLogStore stores what the writer stores at a time, and deletes it again, with the index that searches
-// read and with one of ids alone.
+// BenchmarkRequestLogStore stores what the writer stores at a time, and deletes it again, with the index that
+// searches read and with one of ids alone.
 func BenchmarkRequestLogStore(b *testing.B) {
 	now := time.Now()
 	db := fullLog(b, now)

@@ -102,8 +102,8 @@ func (c *checked) BeginTx(ctx context.Context, options driver.TxOptions) (tx dri
 	return checkedTx{c}, nil
 }
 
-// Close implements driver.Conn. For a connection that was late the driver would send its server one more call, and
-// wait for the answer for ever; the server drops such a connection by itself.
+// Close implements driver.Conn. For a connection that was late the driver would send its server one more
+// call, and wait for the answer for ever; the server drops such a connection by itself.
 func (c *checked) Close() error {
 	if c.late {
 		return nil

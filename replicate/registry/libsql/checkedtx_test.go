@@ -21,7 +21,8 @@ func (idle) ExecContext(ctx context.Context, _ string, _ []driver.NamedValue) (d
 
 func (idle) Close() error { panic("the server is asked once more") }
 
-// TestAConnectionThatWasLateIsNotUsedAgain, also when the transaction in which it was late was taken back in time.
+// TestAConnectionThatWasLateIsNotUsedAgain, also when the transaction in which it
+// was late was taken back in time.
 func TestAConnectionThatWasLateIsNotUsedAgain(t *testing.T) {
 	c := &checked{connection: idle{}, limit: callLimit}
 	_, err := c.QueryContext(t.Context(), "SELECT 1", nil)

@@ -69,7 +69,8 @@ func TestAnAddressThatIsNoURL(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheDriverAreToldApart by the texts of sqld and of the gate. Only what is refused is not tried again.
+// TestErrorsOfTheDriverAreToldApart by the texts of sqld and of the gate. Only what
+// is refused is not tried again.
 func TestErrorsOfTheDriverAreToldApart(t *testing.T) {
 	all := []error{libsql.ErrUnauthorized, libsql.ErrForwarded, libsql.ErrRefused}
 	for text, want := range map[string][]error{

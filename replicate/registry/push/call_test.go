@@ -252,8 +252,8 @@ func TestASnapshotLeavesNoFileOpen(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreInTheOrderOfTheirTime, whatever their releases are called; those that a rollback may need stay
-// when that can't be asked.
+// TestSnapshotsAreInTheOrderOfTheirTime, whatever their releases are called; those that a rollback may need
+// stay when that can't be asked.
 func TestSnapshotsAreInTheOrderOfTheirTime(t *testing.T) {
 	dir := t.TempDir()
 	for hour, release := range []string{"c", "a", "b"} {

@@ -203,8 +203,8 @@ func dumped() (queries []string) {
 	)
 }
 
-// same requires that the primary holds what a snapshot holds, and checks every term of its search index. It reads a
-// copy of the primary's file: over HTTP it takes ten times as long.
+// same requires that the primary holds what a snapshot holds, and checks every term of its search index. It
+// reads a copy of the primary's file: over HTTP it takes ten times as long.
 func (f *fixture) same(release string) {
 	f.t.Helper()
 	near, err := schema.OpenFile(snapshotPath(f.snapshots, release), true)

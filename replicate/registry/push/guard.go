@@ -26,8 +26,8 @@ const selectKinds = `SELECT kind, count(*) FROM content GROUP BY kind`
 // selectOrigin tells when the snapshot's release ?1 was made, and whether its file ever held release ?2.
 const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`
 
-// confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that goes on after an interruption
-// was confirmed when it began.
+// confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that goes on after an
+// interruption was confirmed when it began.
 func (p *pusher) confirm(ctx context.Context, before state) (err error) {
 	if p.blank || before.pushing == p.config.Release {
 		return nil

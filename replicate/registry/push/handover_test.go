@@ -101,8 +101,8 @@ func TestEdgesSeeAPushBeforeItsFirstRecord(t *testing.T) {
 	require.Greater(t, holdPause, 2*time.Second, "two looks of an edge")
 }
 
-// TestAClaimBeginsAnewAndKeepsTheSearch: transactions are numbered from 1 again, and the search has the places that
-// it had, or those of the next generation, of which there are eight.
+// TestAClaimBeginsAnewAndKeepsTheSearch: transactions are numbered from 1 again, and the search has the
+// places that it had, or those of the next generation, of which there are eight.
 func TestAClaimBeginsAnewAndKeepsTheSearch(t *testing.T) {
 	f := newFixture(t)
 	require.NoError(t, schema.Migrate(t.Context(), f.client, schema.Registry))
@@ -326,8 +326,8 @@ func TestAFileThatIsHandedOverSaysThatItsPushIsComplete(t *testing.T) {
 	require.True(t, strings.HasSuffix(digest, hash), digest)
 }
 
-// TestEveryKindOfRecordIsGuarded: when many of it would go, the push is confirmed. What another push left undone
-// excuses nothing.
+// TestEveryKindOfRecordIsGuarded: when many of it would go, the push is confirmed. What another
+// push left undone excuses nothing.
 func TestEveryKindOfRecordIsGuarded(t *testing.T) {
 	p := ofSnapshot(t).toCopy(t, "")
 	p.report.Counts = noCounts()
@@ -363,8 +363,8 @@ func TestAReleaseIsOnTheStackOnce(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, kept, "one that was current twice is kept once")
 }
 
-// TestAPushReadsItsSnapshotAlone. A dry run reads the file itself, and closes it; a primary that it can't read is no
-// empty one.
+// TestAPushReadsItsSnapshotAlone. A dry run reads the file itself, and closes it; a primary that
+// it can't read is no empty one.
 func TestAPushReadsItsSnapshotAlone(t *testing.T) {
 	registry := registryFile(t)
 	release, err := Prepare(t.Context(), registry, nil)

@@ -126,8 +126,8 @@ type pusher struct {
 
 // Run pushes a release. After an error, also when ctx is done, every transaction was written whole
 // or not at all, and another Run with the same release continues. Errors wrap ErrTakenOver,
-// ErrNotPushed, ErrNoSnapshot, ErrDiffers, ErrNotTaken, sqld.ErrForeign, what Confirm returned, libsql.ErrUnauthorized and
-// *schema.NewerError.
+// ErrNotPushed, ErrNoSnapshot, ErrDiffers, ErrNotTaken, sqld.ErrForeign, what Confirm returned,
+// libsql.ErrUnauthorized and *schema.NewerError.
 func Run(ctx context.Context, config Config) (report Report, err error) {
 	started := config.Now()
 	if config.Pause == nil {

@@ -192,8 +192,8 @@ func TestAPushThatWasTakenOverHandsNothingOver(t *testing.T) {
 	require.Equal(t, first.Release, list[0].ID)
 }
 
-// TestASearchOfOtherTermsIsWrittenAnewBesideASeed, although few changes become many by that. A file that is handed over
-// has the terms of its program.
+// TestASearchOfOtherTermsIsWrittenAnewBesideASeed, although few changes become many by that. A file that is
+// handed over has the terms of its program.
 func TestASearchOfOtherTermsIsWrittenAnewBesideASeed(t *testing.T) {
 	f := newFixture(t)
 	f.run(f.whole(f.snapshot()))

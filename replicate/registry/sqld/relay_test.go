@@ -12,7 +12,8 @@ import (
 	"regedge/internal/testkit"
 )
 
-// TestAPrimaryThatSaysNothingIsLeft, so that sqld connects again: it would wait for the handshake without an end.
+// TestAPrimaryThatSaysNothingIsLeft, so that sqld connects again: it would wait for
+// the handshake without an end.
 func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -81,8 +81,8 @@ func (s Seed) foreign(owner *syscall.Stat_t) error {
 }
 
 // Put hands the file over, which is gone then. It becomes the primary's user's, and is whole from the first
-// moment. When it lies on another file system, copied copies it; otherwise it is moved. Errors wrap ErrNoPrimary,
-// ErrForeign, or are those of the file system and of copied.
+// moment. When it lies on another file system, copied copies it; otherwise it is moved. Errors wrap
+// ErrNoPrimary, ErrForeign, or are those of the file system and of copied.
 func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) error {
 	owner, err := s.owner()
 	if err != nil {
@@ -108,7 +108,8 @@ func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) e
 	return nil
 }
 
-// openFolder opens the folder of the seed, and makes it if there is none. What a push that was killed left in it goes.
+// openFolder opens the folder of the seed, and makes it if there is none. What a push
+// that was killed left in it goes.
 func (s Seed) openFolder(owner *syscall.Stat_t) (folder *os.Root, place *os.File, err error) {
 	dir, err := os.OpenRoot(string(s))
 	if err != nil {

@@ -161,7 +161,8 @@ func TestWhereNoPrimaryRunsIsSaid(t *testing.T) {
 	require.ErrorContains(t, err, "root")
 }
 
-// TestASeedThatCantBeTakenLeavesTheDatabase: it is served on, and after a restart, and what is wrong is said once.
+// TestASeedThatCantBeTakenLeavesTheDatabase: it is served on, and after a restart,
+// and what is wrong is said once.
 func TestASeedThatCantBeTakenLeavesTheDatabase(t *testing.T) {
 	log := &testkit.Log{}
 	primary := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t), Log: log})

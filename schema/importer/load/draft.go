@@ -78,8 +78,8 @@ const (
 	draftFinal  = `PRAGMA journal_mode=wal`
 )
 
-// publish makes the draft the registry, durably. The database must be closed. The log of a registry that was removed
-// without it goes first: whoever opened the new one would apply it.
+// publish makes the draft the registry, durably. The database must be closed. The log of a registry that was
+// removed without it goes first: whoever opened the new one would apply it.
 func (d *draft) publish() error {
 	err := errors.Join(d.file.Sync(), removeBeside(d.target))
 	if err == nil {

@@ -28,9 +28,9 @@ type row struct {
 	fields []string
 }
 
-// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF; other separators too). encoding/csv does not do for
-// three reasons: a reject needs the raw row, the size of a row must be limited, and a stray
-// quote must not swallow the rows after it.
+// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF; other separators too). encoding/csv does not
+// do for three reasons: a reject needs the raw row, the size of a row must be limited, and a stray quote must
+// not swallow the rows after it.
 type rowReader struct {
 	in        *bufio.Reader
 	separator byte     // between fields
@@ -83,8 +83,9 @@ func (r *rowReader) hasColumns(text string) bool {
 		len(fields) >= r.needed && strings.TrimSpace(strings.Join(fields[min(r.columns, len(fields)):], "")) == ""
 }
 
-// joinQuoted adds lines to a row until its quoted field is closed. If it never is, or the row has not the fields of the
-// header then, the quote was a stray one: the lines after the first are queued, to be read as rows of their own.
+// joinQuoted adds lines to a row until its quoted field is closed. If it never is, or the row has not
+// the fields of the header then, the quote was a stray one: the lines after the first are queued, to
+// be read as rows of their own.
 func (r *rowReader) joinQuoted(first string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {

@@ -26,7 +26,8 @@ type splitter struct {
 	again int    // how often a part was read again
 }
 
-// maxAgain bounds the parts that are read again after a document that was cut off, each of maxDocumentBytes at most.
+// maxAgain bounds the parts that are read again after a document that was cut off,
+// each of maxDocumentBytes at most.
 const maxAgain = 1000
 
 func newSplitter(in io.Reader) *splitter {
@@ -56,8 +57,8 @@ func (s *splitter) next() (text []byte, line int, err error) {
 	}
 }
 
-// resume goes back to the second line of a document that does not end, if another begins there: it costs its first
-// line then. It reports whether it did.
+// resume goes back to the second line of a document that does not end, if another begins there: it costs its
+// first line then. It reports whether it did.
 func (s *splitter) resume(text []byte, line int) bool {
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	if !bytes.HasPrefix(rest, []byte("{")) || s.again == maxAgain {

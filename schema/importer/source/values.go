@@ -169,8 +169,8 @@ func parseCapital(s string) (record.Value, error) {
 	return record.NumberOf(int64(math.Trunc(f))), nil
 }
 
-// withoutCommas reads the commas of a number: between groups of two or three digits, the last of three, or one as the
-// decimal mark. It reports false for any other, which could be either.
+// withoutCommas reads the commas of a number: between groups of two or three digits, the last of three, or
+// one as the decimal mark. It reports false for any other, which could be either.
 func withoutCommas(s string) (string, bool) {
 	whole, fraction, dotted := strings.Cut(s, ".")
 	groups := strings.Split(whole, ",")
