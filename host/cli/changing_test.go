@@ -102,14 +102,20 @@ func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	require.EqualValues(t, 91, a.Bought+a.Compensated, "100 bought, 10 taken, and one refunded: each once")
 }
 
-// changingCommands lists the commands that take the name of a change, as "account add".
-func changingCommands(t *testing.T) (paths []string) {
+// commandTree is the command line.
+func commandTree(t *testing.T) *kong.Node {
 	t.Helper()
 	var line commands
 	parser, err := kong.New(&line, kong.DefaultEnvars(environmentPrefix), kong.ExplicitGroups(groups), kong.Bind(&Main{}),
 		kong.Vars{"default_plan": writer.DefaultPlan})
 	require.NoError(t, err)
-	for _, leaf := range parser.Model.Leaves(false) {
+	return parser.Model.Node
+}
+
+// changingCommands lists the commands that take the name of a change, as "account add".
+func changingCommands(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, leaf := range commandTree(t).Leaves(false) {
 		for _, flag := range slices.Concat(leaf.AllFlags(true)...) {
 			if flag.Name == "idempotency-key" {
 				path := leaf.Name
