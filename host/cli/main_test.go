@@ -310,6 +310,22 @@ func TestAWriterThatHangsIsExplained(t *testing.T) {
 	require.Contains(t, hint.Of(o.explain(late)), "is it another service")
 }
 
+// TestANameServerThatHangsIsExplained: neither the writer nor the registry was asked, and the name may be right.
+func TestANameServerThatHangsIsExplained(t *testing.T) {
+	o := &operator{Writer: "http://centre.example:8081"}
+	p := &pushFlags{Registry: "http://centre.example:8181"}
+	s := &statusCommand{Registry: p.Registry}
+	for want, name := range map[string]*net.DNSError{
+		"the name servers of this machine do not say what centre.example is": {Name: "centre.example", Err: "i/o timeout", IsTimeout: true},
+		"there is no machine of the name centre.example":                     {Name: "centre.example", Err: "no such host", IsNotFound: true},
+	} {
+		err := &url.Error{Op: "Get", URL: o.Writer, Err: &net.OpError{Op: "dial", Err: name}}
+		for _, explained := range []error{o.explain(err), p.explain(err), s.explainRegistry(err)} {
+			require.Contains(t, hint.Of(explained), want)
+		}
+	}
+}
+
 // TestAFileSteersNoTerminal, neither by its header in an error nor by a value in the report.
 func TestAFileSteersNoTerminal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "companies.csv")

@@ -54,9 +54,12 @@ func (o *operator) explain(err error) error {
 	var asked *url.Error
 	var stranger x509.UnknownAuthorityError
 	var otherName x509.HostnameError
+	var name *net.DNSError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &name):
+		return explainName(err, name, "--writer or REGEDGE_WRITER")
 	case errors.Is(err, writer.ErrUnauthorized):
 		return hint.With(err, "is REGEDGE_TOKEN the operator's token of the writer at %s?", o.Writer)
 	case errors.Is(err, writer.ErrTokenEnded):
@@ -83,6 +86,14 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "what listens at %s does not answer as a writer does: is it another service, or should the address begin with https://? Set --writer or REGEDGE_WRITER", o.Writer)
 	}
 	return err
+}
+
+// explainName adds a hint to an error of resolving a name. setting is where the name comes from.
+func explainName(err error, name *net.DNSError, setting string) error {
+	if name.IsNotFound {
+		return hint.With(err, "there is no machine of the name %s: check its spelling in %s", name.Name, setting)
+	}
+	return hint.With(err, "the name servers of this machine do not say what %s is: are they reached, and do they work (/etc/resolv.conf; getent hosts %[1]s)?", name.Name)
 }
 
 // unknown adds to the error for what there is not the command that lists what there is. The writer's answer names in

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -207,9 +208,12 @@ func (c *rollbackCommand) confirm(ctx context.Context, m *Main, report *push.Rep
 func (f *pushFlags) explain(err error) error {
 	var newer *schema.NewerError
 	var refused *os.SyscallError
+	var name *net.DNSError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &name):
+		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
 	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return hint.With(err, "does the primary's machine hang, or its disk? There: regedge doctor, and the log of regedge-primary@registry. Then run the same command again: what was written is whole, and it goes on from there")
 	case errors.Is(err, libsql.ErrAnswer):

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -142,6 +143,10 @@ func (s *status) wrong() error {
 func (c *statusCommand) explainRegistry(err error) error {
 	if err == nil {
 		return nil
+	}
+	var name *net.DNSError
+	if errors.As(err, &name) {
+		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
 	}
 	return hint.With(err, "is the registry's server running at %s, and is the token one of its own (a primary takes those that write, a replica those that only read)? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }

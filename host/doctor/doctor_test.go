@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -42,6 +44,30 @@ func TestAnAddressOnAllInterfacesIsReachedOnTheLoopback(t *testing.T) {
 	} {
 		require.Equal(t, want, Dialable(address))
 	}
+}
+
+// TestANameServerThatHangsIsNoWrongName: only an answer says that there is no such machine.
+func TestANameServerThatHangsIsNoWrongName(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	before := net.DefaultResolver
+	defer func() { net.DefaultResolver = before }()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", silent.LocalAddr().String())
+	}}
+	e := exam()
+	e.Timeout = 100 * time.Millisecond
+	require.False(t, e.connects(t.Context(), "writer", "centre.example.org:8081"))
+	require.Equal(t, Wrong, e.Findings[0].Level)
+	require.Contains(t, e.Findings[0].Found, "do not say what centre.example.org is")
+	require.Contains(t, e.Findings[0].Do, "/etc/resolv.conf")
+	require.NotContains(t, e.Findings[0].Do, "spelling")
+
+	e = exam()
+	require.False(t, e.connects(t.Context(), "writer", "centre..example.org:8081"))
+	require.Contains(t, e.Findings[0].Found, "the name centre..example.org can't be resolved")
+	require.Contains(t, e.Findings[0].Do, "spelling")
 }
 
 func TestATokenThatWasRenewedCounts(t *testing.T) {

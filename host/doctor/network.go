@@ -50,6 +50,9 @@ func (e *Exam) connects(ctx context.Context, what, address string) bool {
 	}
 	var name *net.DNSError
 	switch {
+	case errors.As(err, &name) && !name.IsNotFound:
+		e.Wrong(what, "the name may be right: are the name servers of this machine reached, and do they work (/etc/resolv.conf; getent hosts "+name.Name+")? A firewall that drops packets looks like this",
+			"the name servers do not say what %s is: %v", name.Name, name.Err)
 	case errors.As(err, &name):
 		e.Wrong(what, "check the spelling, and the name servers of this machine (getent hosts "+name.Name+")", "the name %s can't be resolved: %v", name.Name, name.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
