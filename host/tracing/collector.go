@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 
@@ -17,6 +18,16 @@ const tracesPath = "v1/traces"
 
 // maxReply bounds how much of a collector's answer is read, so that its connection can be used again.
 const maxReply = 64 << 10
+
+// sniffed is how much of an answer tells its type (http.DetectContentType).
+const sniffed = 512
+
+// isPage reports whether a media type means a web page. Whoever sends one took no spans, whatever the status;
+// other types than the protocol's are let pass, since collectors are careless with them.
+func isPage(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return kind == "text/html" || kind == "application/xhtml+xml"
+}
 
 // collector sends spans over HTTP. It is the client of the library's exporter: its own client over HTTP
 // brings gRPC with it.
@@ -64,9 +75,13 @@ func (c *collector) UploadTraces(ctx context.Context, spans []*tracepb.ResourceS
 		return err
 	}
 	defer response.Body.Close()
+	start, _ := io.ReadAll(io.LimitReader(response.Body, sniffed))
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxReply))
-	if response.StatusCode/100 != 2 {
+	switch {
+	case response.StatusCode/100 != 2:
 		return fmt.Errorf("%s answered %s", c.address, response.Status)
+	case isPage(response.Header.Get("Content-Type")), isPage(http.DetectContentType(start)):
+		return fmt.Errorf("%s answered with a web page: another service listens there, or a proxy or a sign-in page is between", c.address)
 	}
 	return nil
 }

@@ -3,10 +3,13 @@ package tracing_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -232,6 +235,39 @@ func TestACollectorThatRefuses(t *testing.T) {
 	require.Equal(t, 1, strings.Count(f.log.String(), "the collector takes no traces"))
 	require.Equal(t, 1, strings.Count(f.log.String(), "takes traces again"))
 	require.NotContains(t, f.log.String(), "secret")
+}
+
+// TestAWebPageIsNoCollector: a sign-in page or a wrong address answers 200, too, and the spans are gone.
+func TestAWebPageIsNoCollector(t *testing.T) {
+	var answer atomic.Value
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, body, _ := strings.Cut(answer.Load().(string), "|")
+		w.Header().Set("Content-Type", kind)
+		io.WriteString(w, body)
+	}))
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	await := func(name, reason string, want int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return f.value(t, name, reason) == float64(want) }, time.Minute, time.Millisecond, f.log.String())
+	}
+	answer.Store("")
+	stop := f.run(t)
+	for n, page := range []string{
+		"text/html; charset=utf-8|", "text/plain|<!DOCTYPE html><title>Sign in</title>", "application/xhtml+xml|<html/>", "TEXT/HTML|x",
+	} {
+		answer.Store(page)
+		f.span("lost")
+		await(dropped, "collector", n+1)
+	}
+	for n, reply := range []string{"application/x-protobuf|", "application/json|{}", "|", "text/plain|ok"} {
+		answer.Store(reply)
+		f.span("kept")
+		await(sent, "", n+1)
+	}
+	stop()
+	require.Contains(t, f.log.String(), "answered with a web page")
+	require.EqualValues(t, 4, f.value(t, dropped, "collector"))
 }
 
 func TestTheEnvironmentDescribesTheProcess(t *testing.T) {
