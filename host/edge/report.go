@@ -40,7 +40,7 @@ type Reporter struct {
 
 // NewClient returns a client for Reporter, with a deadline for each request.
 func NewClient(writerURL, token string) *writer.Client {
-	return writer.NewClient(writerURL, token, &http.Client{Timeout: reportTimeout})
+	return writer.NewClient(writerURL, token, &http.Client{Timeout: reportTimeout}).ForNode()
 }
 
 // Report returns the service that tells the writer the state of this node. A report that

@@ -143,7 +143,10 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	case status < 400:
 		return status, nil, false, fmt.Errorf("%w: it redirects to %s", ErrStranger, response.Header.Get("Location"))
 	}
-	content, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err = io.ReadAll(io.LimitReader(response.Body, c.most+1))
+	if int64(len(content)) > c.most {
+		return status, nil, true, fmt.Errorf("%w: its answer has more than %d bytes", ErrStranger, c.most)
+	}
 	return status, content, true, err
 }
 

@@ -14,12 +14,16 @@ import (
 // maxAnswer bounds a response, in bytes: it has room for a month's usage of a busy account.
 const maxAnswer = 64 << 20
 
+// maxNodeAnswer bounds a response to a node: it has room for the tokens of its replicas.
+const maxNodeAnswer = 256 << 10
+
 // Client calls a writer's API as an operator. Its methods return the errors of this package
 // (ErrNotFound, ErrTooManyKeys, …), wrapped with the action and with the writer's detail. A change is
 // made under an Idempotency-Key of its own, and its error is ErrUncertain when it may have been made.
 type Client struct {
 	url, token string
 	http       *http.Client
+	most       int64 // of an answer, in bytes
 	// For Retrying.
 	retryFor time.Duration
 	notice   func(err error, pause time.Duration)
@@ -33,7 +37,15 @@ func NewClient(url, token string, client *http.Client) *Client {
 	}
 	direct := *client // a redirect would take the token elsewhere, and make a GET of a change
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{url: strings.TrimRight(url, "/"), token: token, http: &direct}
+	return &Client{url: strings.TrimRight(url, "/"), token: token, http: &direct, most: maxAnswer}
+}
+
+// ForNode returns a client for the calls of a node, which expects short answers alone: what the writer sends must
+// not cost an edge the memory that its lookups need.
+func (c *Client) ForNode() *Client {
+	node := *c
+	node.most = maxNodeAnswer
+	return &node
 }
 
 // AddAccount makes an account on a plan, without credits.

@@ -122,6 +122,51 @@ func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 	require.ErrorIs(t, err, ErrStranger, "a service that numbers its answers, too")
 }
 
+// TestANodeReadsShortAnswers: an endless one must not cost an edge its memory. Operators may read long ones.
+func TestANodeReadsShortAnswers(t *testing.T) {
+	for length, long := range map[int]bool{maxNodeAnswer: false, maxNodeAnswer + 1: true, 64 << 20: true} {
+		read := &counted{Reader: io.LimitReader(spaces{}, int64(length)-int64(len(`{}`)))}
+		endless := func(r *http.Request) (*http.Response, error) {
+			response, err := answers(http.StatusOK, "")(r)
+			response.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{}`), read))
+			return response, err
+		}
+		s := scripted{endless}
+		_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).ForNode().Report(t.Context(), Report{})
+		if !long {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrStranger)
+		require.ErrorContains(t, err, "more than")
+		require.Less(t, read.bytes, 2*maxNodeAnswer)
+	}
+	s := scripted{answers(http.StatusOK, `[]`+strings.Repeat(" ", maxNodeAnswer))}
+	_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).Reports(t.Context())
+	require.NoError(t, err)
+}
+
+// spaces are without an end.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+type counted struct {
+	io.Reader
+	bytes int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bytes += n
+	return n, err
+}
+
 // TestNoRedirectIsFollowed: the token is for the writer alone.
 func TestNoRedirectIsFollowed(t *testing.T) {
 	var asked atomic.Int64
