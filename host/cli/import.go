@@ -107,6 +107,9 @@ func (c *importCommand) importFiles(ctx context.Context, m *Main) (*importer.Rep
 		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,
 		Stdin: m.Stdin, Now: m.Now,
 		Progress: func(p importer.Progress) { bar.set(p.Bytes, p.Total) },
+		Waiting: func(file string) {
+			fmt.Fprintf(m.Stderr, "regedge: waiting for %s: nothing happens there; a pipe needs somebody at its other end\n", shownLines(file))
+		},
 	})
 	bar.finish()
 	if err != nil {

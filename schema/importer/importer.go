@@ -36,6 +36,9 @@ type Config struct {
 	Rejects string
 	// Progress, if set, is called from time to time in the goroutine of Run.
 	Progress func(Progress)
+	// Waiting, if set, is called with what a file is called for people that gives nothing for some seconds, such as a
+	// pipe that nobody writes to: once for each, in any goroutine.
+	Waiting func(file string)
 
 	Stdin  io.Reader        // read for "-"
 	Now    func() time.Time // time.Now when nil
@@ -57,7 +60,7 @@ type Progress struct {
 // table in key order. On an error, or when ctx ends, the registry is as it was before, unless
 // the report names a release.
 func Run(ctx context.Context, config Config) (Report, error) {
-	r, err := newRun(config)
+	r, err := newRun(ctx, config)
 	if err != nil {
 		return Report{}, err
 	}
@@ -65,7 +68,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	if err := r.inspect(); err != nil {
 		return Report{}, withHint(err)
 	}
-	if r.tally.rejects, err = openRejects(config.Rejects, r.taken()); err != nil {
+	if r.tally.rejects, err = openRejects(ctx, config.Rejects, r.taken(), r.config.Waiting); err != nil {
 		return Report{}, err
 	}
 	if err := r.openStore(ctx); err != nil {
@@ -89,6 +92,7 @@ func (e *RegistryError) Unwrap() error { return e.Err }
 
 // run is one call of Run.
 type run struct {
+	ctx     context.Context // of Run
 	config  Config
 	started time.Time
 	sources []*source.File // in the order of the configuration
@@ -102,15 +106,18 @@ type run struct {
 
 var errTwiceStdin = errors.New("standard input (-) can be read only once")
 
-func newRun(config Config) (*run, error) {
+func newRun(ctx context.Context, config Config) (*run, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
 	if config.Random == nil {
 		config.Random = rand.Reader
 	}
+	if config.Waiting == nil {
+		config.Waiting = func(string) {}
+	}
 	r := &run{
-		config: config, started: config.Now(), offices: source.NewOffices(),
+		ctx: ctx, config: config, started: config.Now(), offices: source.NewOffices(),
 		tally: tally{progress: config.Progress},
 	}
 	r.intake = newIntake(r)
@@ -123,7 +130,13 @@ func newRun(config Config) (*run, error) {
 		return nil, fmt.Errorf("registry %s: an import writes a file: name one, then push it", config.Registry)
 	}
 	for i, name := range slices.Concat(config.Pincodes, config.Files) {
-		r.sources = append(r.sources, source.NewFile(i, name, r.intake.send, r.offices))
+		file := source.NewFile(i, name, r.intake.send, r.offices)
+		called := name
+		if name == source.Stdin {
+			called = "the standard input"
+		}
+		file.Waiting = func() { r.config.Waiting(called) }
+		r.sources = append(r.sources, file)
 	}
 	if len(r.sources) == 0 {
 		return nil, errors.New("no files to import")
@@ -186,7 +199,7 @@ func (r *run) taken() (list []string) {
 }
 
 func (r *run) open(i int) error {
-	return r.sources[i].Open(r.config.Stdin, r.config.AsOf)
+	return r.sources[i].Open(r.ctx, r.config.Stdin, r.config.AsOf)
 }
 
 func (r *run) openStore(ctx context.Context) (err error) {

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"regedge/schema/importer/record"
 	"regedge/schema/importer/source"
@@ -32,18 +34,23 @@ type rejectsFile struct {
 }
 
 // openRejects opens the rejects file without changing it. To overwrite nothing of value, it
-// refuses the files in taken, and any that is neither empty nor an earlier rejects file.
-func openRejects(path string, taken []string) (*rejectsFile, error) {
+// refuses the files in taken, and any that is neither empty nor an earlier rejects file. A pipe may have nobody who reads
+// it: waiting is called when that takes long, and the end of ctx ends it.
+func openRejects(ctx context.Context, path string, taken []string, waiting func(string)) (*rejectsFile, error) {
 	if path == "" {
 		return &rejectsFile{}, nil
 	}
-	flags := os.O_RDWR | os.O_CREATE
+	flags, special := os.O_RDWR|os.O_CREATE, false
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		flags = os.O_WRONLY // a device or a pipe: nothing to overwrite
+		flags, special = os.O_WRONLY, true // a device or a pipe: nothing to overwrite
 	}
-	f, err := os.OpenFile(path, flags, 0o666)
+	open := func() (*os.File, error) { return os.OpenFile(path, flags, 0o666) }
+	f, err := source.Await(ctx, func() { waiting(path) }, open)
 	if err != nil {
 		return nil, fmt.Errorf("create the rejects file: %w", err)
+	}
+	if special {
+		context.AfterFunc(ctx, func() { f.SetDeadline(time.Unix(1, 0)) }) // ends a write that nobody reads
 	}
 	if err := checkReplaceable(f, taken); err != nil {
 		return nil, cmp.Or(fmt.Errorf("the rejects file %s %w: name another file", path, err), f.Close())

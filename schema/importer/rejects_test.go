@@ -105,7 +105,7 @@ func TestRejectsAreBounded(t *testing.T) {
 
 // TestNoRowIsListedBehindOneThatIsNot: the last row says how many follow.
 func TestNoRowIsListedBehindOneThatIsNot(t *testing.T) {
-	r, err := openRejects(filepath.Join(t.TempDir(), "rejects.csv"), nil)
+	r, err := openRejects(t.Context(), filepath.Join(t.TempDir(), "rejects.csv"), nil, nil)
 	require.NoError(t, err)
 	defer r.close()
 	require.NoError(t, r.begin())
@@ -120,7 +120,7 @@ func TestNoRowIsListedBehindOneThatIsNot(t *testing.T) {
 // TestRejectsAreInTheFileOnceTheirRecordsAre written: the process may end before the import.
 func TestRejectsAreInTheFileOnceTheirRecordsAre(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rejects.csv")
-	r, err := openRejects(path, nil)
+	r, err := openRejects(t.Context(), path, nil, nil)
 	require.NoError(t, err)
 	defer r.close()
 	require.NoError(t, r.begin())

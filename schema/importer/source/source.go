@@ -3,11 +3,13 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
@@ -45,10 +47,13 @@ type File struct {
 	consumed atomic.Int64
 	// Once is set by Open for what can be opened only once: standard input, or a pipe.
 	Once bool
+	// Waiting, if set, is called once when nothing has come out of the file for some seconds, in any goroutine.
+	Waiting func()
 
 	closers []func()
 	text    *bufio.Reader // uncompressed, without a byte order mark
 	sheet   *sheet        // nil for documents
+	told    sync.Once     // that it waits
 }
 
 // NewFile makes the file with an index in the run. What is read of it goes to send in batches,
@@ -59,12 +64,13 @@ func NewFile(number int, name string, send func(*Batch) error, offices *Offices)
 	return s
 }
 
-// Open opens the file and recognises its compression and its format.
-func (s *File) Open(stdin io.Reader, asOf string) error {
-	in, err := s.file(stdin)
+// Open opens the file and recognises its compression and its format. The end of ctx ends it, and what reads the file.
+func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
+	in, err := s.file(ctx, stdin)
 	if err != nil {
 		return err
 	}
+	in = newPatientReader(ctx, in, s.waits)
 	s.consumed.Store(0)
 	if s.text, err = s.uncompress(&countingReader{in, &s.consumed}); err != nil {
 		return err
@@ -143,14 +149,21 @@ func (s *File) Close() {
 	s.closers, s.text, s.sheet = nil, nil, nil
 }
 
-func (s *File) file(stdin io.Reader) (io.Reader, error) {
+// waits tells once that nothing comes out of the file.
+func (s *File) waits() {
+	if s.Waiting != nil {
+		s.told.Do(s.Waiting)
+	}
+}
+
+func (s *File) file(ctx context.Context, stdin io.Reader) (io.Reader, error) {
 	if s.Once = s.Name == Stdin; s.Once {
 		if stdin == nil {
 			return nil, errEmpty
 		}
 		return stdin, nil
 	}
-	f, err := os.Open(s.Name)
+	f, err := Await(ctx, s.waits, func() (*os.File, error) { return os.Open(s.Name) })
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return nil, path.Err // the caller names the file
