@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -279,6 +280,6 @@ func (f *meterFlags) openMeter(metrics prometheus.Registerer, config meter.Confi
 		return nil, err
 	}
 	config.State, config.JournalSync = f.State, f.JournalSync
-	config.Writer = meter.OverHTTP(f.Writer, token, nil)
+	config.Writer = meter.OverHTTP(f.Writer, token, &http.Client{Transport: edge.ToWriter})
 	return edge.OpenMeter(metrics, config)
 }

@@ -148,6 +148,9 @@ func (c *statusCommand) explainRegistry(err error) error {
 	if errors.As(err, &name) {
 		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return hint.With(err, "nothing answered for %s within %v: do the name servers of this machine answer, is the machine on, does its server hang?", c.Registry, registryPatience)
+	}
 	return hint.With(err, "is the registry's server running at %s, and is the token one of its own (a primary takes those that write, a replica those that only read)? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }
 

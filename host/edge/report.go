@@ -24,7 +24,12 @@ const (
 	recheckInterval = 100 * time.Millisecond
 	// reportTimeout bounds one report.
 	reportTimeout = 5 * time.Second
+	// dialLimit is for a connection to the writer, less than what a report or a message of the meter may take.
+	dialLimit = 4 * time.Second
 )
+
+// ToWriter is the transport of what a node sends to the writer.
+var ToWriter = writer.DialWithin(dialLimit)
 
 // Reporter is how a node sends reports.
 type Reporter struct {
@@ -40,7 +45,7 @@ type Reporter struct {
 
 // NewClient returns a client for Reporter, with a deadline for each request.
 func NewClient(writerURL, token string) *writer.Client {
-	return writer.NewClient(writerURL, token, &http.Client{Timeout: reportTimeout}).ForNode()
+	return writer.NewClient(writerURL, token, &http.Client{Timeout: reportTimeout, Transport: ToWriter}).ForNode()
 }
 
 // Report returns the service that tells the writer the state of this node. A report that

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,11 +30,22 @@ type Client struct {
 	notice   func(err error, pause time.Duration)
 }
 
+// DialWithin returns a transport like http.DefaultTransport that gives a connection up after a limit. With one below
+// the deadline of a request, its error says what is missing: a name server that answers, or a machine.
+func DialWithin(limit time.Duration) *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext
+	return transport
+}
+
+// operatorDial has room for a first name server that does not answer, which costs 5 s.
+var operatorDial = DialWithin(8 * time.Second)
+
 // NewClient makes a client of the writer at url. With a nil HTTP client, requests have a timeout
 // of 10 s. An HTTP client whose transport is InProcess calls a writer in the same process.
 func NewClient(url, token string, client *http.Client) *Client {
 	if client == nil {
-		client = &http.Client{Timeout: 10 * time.Second}
+		client = &http.Client{Timeout: 10 * time.Second, Transport: operatorDial}
 	}
 	direct := *client // a redirect would take the token elsewhere, and make a GET of a change
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

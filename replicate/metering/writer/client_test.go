@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -120,6 +121,27 @@ func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 	s := scripted{answers(http.StatusOK, "<html>")}
 	_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).Health(t.Context())
 	require.ErrorIs(t, err, ErrStranger, "a service that numbers its answers, too")
+}
+
+// TestANameServerThatHangsIsNamed: a deadline alone says as little as that a writer hangs, which was never asked.
+func TestANameServerThatHangsIsNamed(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	before := net.DefaultResolver
+	defer func() { net.DefaultResolver = before }()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", silent.LocalAddr().String())
+	}}
+	client := NewClient("http://centre.example.org:8081", "token", &http.Client{Timeout: time.Minute, Transport: DialWithin(100 * time.Millisecond)})
+	_, err = client.Accounts(t.Context())
+	var name *net.DNSError
+	require.ErrorAs(t, err, &name)
+	require.Equal(t, "centre.example.org", name.Name)
+
+	ordinary := NewClient("http://writer", "token", nil).http
+	require.Same(t, operatorDial, ordinary.Transport)
+	require.Greater(t, ordinary.Timeout, 8*time.Second)
 }
 
 // TestANodeReadsShortAnswers: an endless one must not cost an edge its memory. Operators may read long ones.

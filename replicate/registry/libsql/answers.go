@@ -3,8 +3,10 @@ package libsql
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"time"
 )
 
 const (
@@ -17,12 +19,23 @@ const (
 // The driver reads an answer whole, however long it is, with http.DefaultClient, and takes no other client.
 func init() { http.DefaultClient.Transport = boundedAnswers{} }
 
-// boundedAnswers is http.DefaultTransport, which ends answers to the driver that are too long.
+// boundedAnswers is http.DefaultTransport, which ends answers to the driver that are too long. Its connections are
+// given up before the calls for which they are wanted, so that an error says what is missing: a name server that
+// answers, or a machine.
 type boundedAnswers struct{}
+
+// dialLimit has room for a first name server that does not answer, which costs 5 s.
+const dialLimit = 8 * time.Second
+
+var transport = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext
+	return t
+}()
 
 // RoundTrip implements http.RoundTripper.
 func (boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := http.DefaultTransport.RoundTrip(r)
+	answer, err := transport.RoundTrip(r)
 	switch {
 	case err != nil || !strings.HasSuffix(r.URL.Path, "/v2/pipeline"):
 	case answer.StatusCode == http.StatusOK:
