@@ -123,6 +123,8 @@ func inWords(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.As(err, &unknown) && !unknown.IsNotFound: // which says nothing about the name
+		return "no name server said where the host is"
 	case errors.Is(err, errNotPublic), errors.As(err, &unknown):
 		return errNotPublic.Error()
 	case errors.As(err, &certificate):

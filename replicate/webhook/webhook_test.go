@@ -235,6 +235,18 @@ func TestWhyThereIsNoAnswerIsSaid(t *testing.T) {
 	}
 }
 
+// TestANameServerThatHangsSaysNothingAboutAHost, so that no owner looks for a mistake in a right address.
+func TestANameServerThatHangsSaysNothingAboutAHost(t *testing.T) {
+	for want, err := range map[string]*net.DNSError{
+		"no name server said where the host is":           {Name: "hooks.example", Err: "i/o timeout", IsTimeout: true},
+		"the host is unknown, or not at a public address": {Name: "hooks.example", Err: "no such host", IsNotFound: true},
+	} {
+		require.Equal(t, want, inWords(&net.OpError{Op: "dial", Err: err}))
+	}
+	broken := &net.DNSError{Name: "hooks.example", Err: "server misbehaving", IsTemporary: true}
+	require.Equal(t, "no name server said where the host is", inWords(&net.OpError{Op: "dial", Err: broken}))
+}
+
 // TestOneSlowReceiverHoldsUpNoOther has one that does not answer until the others have.
 func TestOneSlowReceiverHoldsUpNoOther(t *testing.T) {
 	r := newReceiver(t)
