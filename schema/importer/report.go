@@ -128,6 +128,10 @@ func (r *Report) WriteTable(w io.Writer) error {
 // advice says what to do about rejects that are not clear by themselves. Corrected rows can be imported
 // as a file of their own, with the header.
 var advice = map[string]string{
+	"invalid CIN":              "; correct the row: a letter may stand for a digit, or it is a row of sums",
+	"invalid capital":          "; write whole rupees, as 150000 or 1,50,000",
+	"invalid date":             "; write it as YYYY-MM-DD",
+	"no companyData":           "; docs/import-formats.md, \"Formats\", says what a document has",
 	"unknown status":           "; docs/contract.md, \"Statuses\", lists those that are known",
 	"row cut off":              "; was the file fetched whole? Fetch it again",
 	"wrong number of fields":   "; is there a separator in a value without quotes?",

@@ -30,16 +30,16 @@ func isMadeUp(key string) bool { return len(key) == ident.CINLength && key[6:8] 
 // foreign company too.
 func takeCompany(s *sheet) (record.Record, error) {
 	id := s.get(fieldCIN)
-	if cin, ok := ident.CIN(id); ok {
+	if cin, ok := cinOf(id); ok {
 		return s.company(cin)
 	}
-	if llpin, ok := ident.LLPIN(id); ok {
+	if llpin, ok := llpinOf(id); ok {
 		return s.llpOfCompanies(llpin)
 	}
 	if isForeign(id) {
 		return record.Record{}, &omission{"foreign company"}
 	}
-	return record.Record{}, &rejection{badCIN, cut(id, 40)}
+	return record.Record{}, &rejection{badCIN, shown(id, 40)}
 }
 
 // isForeign reports whether id numbers a foreign company: F and 4 to 8 digits.
@@ -53,10 +53,10 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	r := reading{dates: s.dates, year: cinYear(cin)}
 	v[record.CompanyName] = r.name(s.get(fieldName))
 	v[record.CompanyStatus] = r.status(companyStatus, s.get(fieldStatus))
-	v[record.CompanyIncorporation] = r.date(s.get(fieldDate))
-	v[record.CompanyAuthorized] = r.capital(s.get(fieldAuthorized))
-	v[record.CompanyPaidUp] = r.capital(s.get(fieldPaidUp))
-	v[record.CompanyListed] = r.flag(s.get(fieldListed))
+	v[record.CompanyIncorporation] = r.date(r.of(s, fieldDate))
+	v[record.CompanyAuthorized] = r.capital(r.of(s, fieldAuthorized))
+	v[record.CompanyPaidUp] = r.capital(r.of(s, fieldPaidUp))
+	v[record.CompanyListed] = r.flag(r.of(s, fieldListed))
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
@@ -81,7 +81,7 @@ func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 	r := reading{dates: s.dates}
 	v[record.LLPName] = r.name(s.get(fieldName))
 	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
-	v[record.LLPIncorporation] = r.date(s.get(fieldDate))
+	v[record.LLPIncorporation] = r.date(r.of(s, fieldDate))
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
@@ -94,9 +94,9 @@ func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 
 // takeContact reads a row of our CSV of companies' contacts.
 func takeContact(s *sheet) (record.Record, error) {
-	cin, ok := ident.CIN(s.get(fieldCIN))
+	cin, ok := cinOf(s.get(fieldCIN))
 	if !ok {
-		return record.Record{}, &rejection{badCIN, cut(s.get(fieldCIN), 40)}
+		return record.Record{}, &rejection{badCIN, shown(s.get(fieldCIN), 40)}
 	}
 	v := make([]record.Value, record.CompanyColumns)
 	v[record.CompanyEmail] = s.email(s.get(fieldEmail))
@@ -137,9 +137,17 @@ func orElse(v, other record.Value) record.Value {
 
 // reading parses the values of one record and keeps the first error.
 type reading struct {
-	dates dateReader
-	year  int // hint for dates
-	err   error
+	dates  dateReader
+	year   int    // hint for dates
+	sheet  *sheet // nil in documents
+	column field  // of the value that of returned last
+	err    error
+}
+
+// of returns a field of the current row, and keeps its column for a reject.
+func (r *reading) of(s *sheet, f field) string {
+	r.sheet, r.column = s, f
+	return s.get(f)
 }
 
 func (r *reading) refuse(reason, detail string) {
@@ -185,9 +193,14 @@ func (r *reading) flag(s string) record.Value {
 	return r.check(v, err, s)
 }
 
+// check keeps an error of a value, with its column: some records have two dates, or two capitals.
 func (r *reading) check(v record.Value, err error, s string) record.Value {
-	if err != nil {
-		r.refuse(err.Error(), s)
+	if err == nil || r.err != nil {
+		return v
+	}
+	r.refuse(err.Error(), s)
+	if refused, _ := asRejection(r.err); r.sheet != nil {
+		refused.detail += " in " + r.sheet.column(r.column)
 	}
 	return v
 }
@@ -240,15 +253,15 @@ func takeListedLLP(s *sheet) (record.Record, error) {
 
 // llp reads the fields that both formats of LLPs have.
 func (s *sheet) llp() (record.Record, error) {
-	llpin, ok := ident.LLPIN(s.get(fieldLLPIN))
+	llpin, ok := llpinOf(s.get(fieldLLPIN))
 	if !ok {
-		return record.Record{}, &rejection{badLLPIN, cut(s.get(fieldLLPIN), 20)}
+		return record.Record{}, &rejection{badLLPIN, shown(s.get(fieldLLPIN), 20)}
 	}
 	v := make([]record.Value, record.LLPColumns)
 	r := reading{dates: s.dates}
 	v[record.LLPName] = r.name(s.get(fieldName))
 	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
-	v[record.LLPIncorporation] = r.date(s.get(fieldDate))
-	v[record.LLPContribution] = r.capital(s.get(fieldContribution))
+	v[record.LLPIncorporation] = r.date(r.of(s, fieldDate))
+	v[record.LLPContribution] = r.capital(r.of(s, fieldContribution))
 	return record.New(record.LLPTable, v, llpin), r.err
 }

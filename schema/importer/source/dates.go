@@ -85,7 +85,7 @@ func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either 
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
 // DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
-// write it, or YYYY/MM/DD. A time after it is dropped. No value is NULL, and neither is one of emptyDates
+// write it, or YYYY/MM/DD; with blanks the month is a word. A time after it is dropped. No value is NULL, and neither is one of emptyDates
 // unless the record's identifier has its year.
 //
 // A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
@@ -111,7 +111,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	first, rest, _ := strings.Cut(s, sign)
 	second, third, ok := strings.Cut(rest, sign)
 	if !ok {
-		return record.Value{}, errDate
+		return d.parseWords(s, year)
 	}
 	yearText, month, day := orderParts(sign, first, second, third)
 	if sign == "/" || len(first) != 4 {
@@ -122,6 +122,28 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 		return record.Value{}, nil
 	}
 	return v, err
+}
+
+// parseWords reads a date whose month is a word, between blanks: "24 September 2019", "24th Sep. 2019" or "September 24, 2019".
+func (d dateReader) parseWords(s string, year int) (record.Value, error) {
+	parts := strings.FieldsFunc(s, func(c rune) bool { return c == ' ' || c == ',' || c == '.' })
+	if len(parts) == 4 && isTime(parts[3]) {
+		parts = parts[:3]
+	}
+	if len(parts) != 3 {
+		return record.Value{}, errDate
+	}
+	day, month := parts[0], parts[1]
+	if strings.Trim(day, "0123456789") == day {
+		day, month = month, day
+	}
+	if isDigits(month) {
+		return record.Value{}, errDate
+	}
+	for _, ordinal := range []string{"st", "nd", "rd", "th"} {
+		day = strings.TrimSuffix(day, ordinal)
+	}
+	return d.join(parts[2], month, day, year)
 }
 
 // emptyDates are what programs write for no date, such as the first days that spreadsheets and clocks know.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"regedge/handler/ident"
 	"regedge/schema/importer/record"
 )
 
@@ -85,16 +84,16 @@ func (d *documents) settle(rec record.Record, err error, raw string) error {
 
 func (d *documents) company(c gjson.Result) (record.Record, error) {
 	id := c.Get("cin").String()
-	if cin, ok := ident.CIN(id); ok {
+	if cin, ok := cinOf(id); ok {
 		return d.companyOf(cin, c)
 	}
-	if llpin, ok := ident.LLPIN(id); ok {
+	if llpin, ok := llpinOf(id); ok {
 		return d.llpOf(llpin, c)
 	}
 	if isForeign(id) {
 		return record.Record{}, &omission{"foreign company"}
 	}
-	return record.Record{}, &rejection{badCIN, cut(clean(id), 40)}
+	return record.Record{}, &rejection{badCIN, shown(clean(id), 40)}
 }
 
 func (d *documents) companyOf(cin string, c gjson.Result) (record.Record, error) {
@@ -194,7 +193,7 @@ func (d *documents) director(p gjson.Result) error {
 		if hasNoDIN(id) || !isDigits(strings.TrimSpace(id)) {
 			return d.out.leaveOut("person without a DIN")
 		}
-		return d.out.reject(record.Reject{Line: d.line, Reason: badDIN, Detail: cut(id, 20), Raw: notKept})
+		return d.out.reject(record.Reject{Line: d.line, Reason: badDIN, Detail: shown(id, 20), Raw: notKept})
 	}
 	v := make([]record.Value, record.DirectorColumns)
 	r := reading{dates: d.dates}
@@ -233,10 +232,10 @@ func (d *documents) role(din string, name record.Value, role gjson.Result) (reco
 	began := r.date(role.Get("roleEffectiveDate").String())
 	ended := r.date(role.Get("cessationDate").String())
 	id := role.Get("cin").String()
-	if cin, ok := ident.CIN(id); ok {
+	if cin, ok := cinOf(id); ok {
 		return appointment(cin, din, role.Get("designation").String(), began, ended, ""), r.err
 	}
-	if llpin, ok := ident.LLPIN(id); ok {
+	if llpin, ok := llpinOf(id); ok {
 		if name.Kind == record.Null {
 			r.refuse(record.NoName, "")
 		}
@@ -245,5 +244,5 @@ func (d *documents) role(din string, name record.Value, role gjson.Result) (reco
 	if isForeign(id) {
 		return record.Record{}, &omission{"role at a foreign company"}
 	}
-	return record.Record{}, &rejection{badCIN, cut(clean(id), 40)}
+	return record.Record{}, &rejection{badCIN, shown(clean(id), 40)}
 }

@@ -19,6 +19,8 @@ type format struct {
 	// usual columns are not required, but a file hardly lacks them: another publisher named them otherwise.
 	usual   []field
 	columns map[string]field // by squashed header
+	// portal has the names of the MCA portal's page of a company, for those that columns has not.
+	portal map[string]field
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
 	take func(s *sheet) (record.Record, error)
@@ -101,6 +103,11 @@ var companyFormat = &format{
 		"principalbusinessactivity":         fieldPrincipal,
 		"emailaddr":                         fieldEmail,
 		"emailaddress":                      fieldEmail,
+	},
+	portal: map[string]field{
+		"roccode": fieldROC, "rocname": fieldROC, "classofcompany": fieldClass, "dateofincorporation": fieldDate,
+		"registeredaddress": fieldAddress, "emailid": fieldEmail, "whetherlistedornot": fieldListed,
+		"companystatusforefiling": fieldStatus,
 	},
 }
 
@@ -213,6 +220,9 @@ func recognise(header []string) (*format, []int, error) {
 		return nil, nil, fmt.Errorf("%w: its columns are %s; nearest are %s, which also need %s (docs/import-formats.md)",
 			errHeader, columns, f.Name, strings.Join(lacks, " and "))
 	}
+	if isNumber := func(s string) bool { _, cin := cinOf(s); _, llpin := llpinOf(s); return cin || llpin }; slices.ContainsFunc(header, isNumber) {
+		return nil, nil, fmt.Errorf("%w: the first row is data, %s; put the header above it", errHeader, columns)
+	}
 	return nil, nil, fmt.Errorf("%w: its columns are %s; docs/import-formats.md lists the known ones", errHeader, columns)
 }
 
@@ -267,7 +277,7 @@ func (f *format) places(header []string) ([]int, error) {
 		places[i] = -1
 	}
 	for i, name := range header {
-		meaning, ok := f.columns[squash(name)]
+		meaning, ok := f.meaning(name)
 		if !ok {
 			continue
 		}
@@ -278,6 +288,23 @@ func (f *format) places(header []string) ([]int, error) {
 		places[meaning] = i
 	}
 	return places, nil
+}
+
+// meaning is the field of a column by its name, which may have the unit after it: "Paid up Capital (Rs.)".
+func (f *format) meaning(name string) (field, bool) {
+	short := squash(name)
+	if meaning, ok := f.columns[short]; ok {
+		return meaning, true
+	}
+	if meaning, ok := f.portal[short]; ok {
+		return meaning, true
+	}
+	before, unit, _ := strings.Cut(name, "(")
+	if unit = squash(unit); unit != "rs" && unit != "inrs" && unit != "inr" {
+		return 0, false
+	}
+	meaning, ok := f.columns[squash(before)]
+	return meaning, ok && (meaning == fieldAuthorized || meaning == fieldPaidUp || meaning == fieldContribution)
 }
 
 // lacking says which usual columns a header lacks, and which of its columns are not read; "" if it lacks none.

@@ -3,49 +3,36 @@ package source
 import (
 	"strings"
 
-	"regedge/handler/ident"
 	"regedge/schema/importer/record"
 )
-
-// noDIN fills the column in some files where a person has none. Read as a DIN it would make all of these one person.
-const noDIN = "00000000"
-
-// dinOf returns the canonical form of a DIN. It reports false if s is not one.
-func dinOf(s string) (string, bool) {
-	din, ok := ident.DIN(s)
-	return din, ok && din != noDIN
-}
-
-// hasNoDIN reports whether a DIN's column says that there is none.
-func hasNoDIN(s string) bool { return isNone(s) || strings.Trim(s, "0 ") == "" }
 
 // takeDirector reads a row of our CSV of directors.
 func takeDirector(s *sheet) (record.Record, error) {
 	din, ok := dinOf(s.get(fieldDIN))
 	if !ok {
-		return record.Record{}, &rejection{badDIN, cut(s.get(fieldDIN), 20)}
+		return record.Record{}, &rejection{badDIN, shown(s.get(fieldDIN), 20)}
 	}
 	v := make([]record.Value, record.DirectorColumns)
 	r := reading{dates: s.dates}
 	v[record.DirectorName] = r.name(s.get(fieldName))
-	v[record.DirectorDisqualified] = r.flag(s.get(fieldDisqualified))
+	v[record.DirectorDisqualified] = r.flag(r.of(s, fieldDisqualified))
 	v[record.DirectorDesignation] = cleanValue(s.get(fieldDesignation))
-	v[record.DirectorAppointed] = r.date(s.get(fieldDate))
+	v[record.DirectorAppointed] = r.date(r.of(s, fieldDate))
 	return record.New(record.DirectorTable, v, din), r.err
 }
 
 // takeAppointment reads a row of our CSV of appointments.
 func takeAppointment(s *sheet) (record.Record, error) {
-	cin, ok := ident.CIN(s.get(fieldCIN))
+	cin, ok := cinOf(s.get(fieldCIN))
 	if !ok {
-		return record.Record{}, &rejection{badCIN, cut(s.get(fieldCIN), 40)}
+		return record.Record{}, &rejection{badCIN, shown(s.get(fieldCIN), 40)}
 	}
 	din, ok := dinOf(s.get(fieldDIN))
 	if !ok {
-		return record.Record{}, &rejection{badDIN, cut(s.get(fieldDIN), 20)}
+		return record.Record{}, &rejection{badDIN, shown(s.get(fieldDIN), 20)}
 	}
 	r := reading{dates: s.dates}
-	began, ended := r.date(s.get(fieldDate)), r.date(s.get(fieldEnd))
+	began, ended := r.date(r.of(s, fieldDate)), r.date(r.of(s, fieldEnd))
 	return appointment(cin, din, s.get(fieldDesignation), began, ended, s.get(fieldReason)), r.err
 }
 
@@ -60,21 +47,21 @@ func appointment(cin, din, designation string, began, ended record.Value, reason
 
 // takePartner reads a row of our CSV of partners.
 func takePartner(s *sheet) (record.Record, error) {
-	llpin, ok := ident.LLPIN(s.get(fieldLLPIN))
+	llpin, ok := llpinOf(s.get(fieldLLPIN))
 	if !ok {
-		return record.Record{}, &rejection{badLLPIN, cut(s.get(fieldLLPIN), 20)}
+		return record.Record{}, &rejection{badLLPIN, shown(s.get(fieldLLPIN), 20)}
 	}
 	din := ""
 	if id := s.get(fieldDIN); !hasNoDIN(id) {
 		if din, ok = dinOf(id); !ok {
-			return record.Record{}, &rejection{badDIN, cut(id, 20)}
+			return record.Record{}, &rejection{badDIN, shown(id, 20)}
 		}
 	}
 	r := reading{dates: s.dates}
 	name := r.name(s.get(fieldName))
-	joined, left := r.date(s.get(fieldDate)), r.date(s.get(fieldEnd))
+	joined, left := r.date(r.of(s, fieldDate)), r.date(r.of(s, fieldEnd))
 	status, err := partnerStatus(s.get(fieldStatus))
-	r.check(status, err, s.get(fieldStatus))
+	r.check(status, err, r.of(s, fieldStatus))
 	return partner(llpin, din, name, status, joined, left), r.err
 }
 

@@ -19,6 +19,7 @@ type sheet struct {
 	places  []int
 	header  []string
 	rows    *rowReader
+	above   int      // rows above the header
 	ahead   *rowRead // the first row after the header, until run takes it
 	dates   dateReader
 	fields  []string // of the current row, UTF-8
@@ -33,9 +34,9 @@ type rowRead struct {
 }
 
 // separators are tried in this order. Spreadsheets of countries with a decimal comma write semicolons.
-const separators = ",;\t"
+const separators = ",;\t|"
 
-// newSheet reads the header and recognises the separator and the format by it. A file without a row
+// newSheet looks for the header and recognises the separator and the format by it. A file without a row
 // after its header is an error: nobody means to import nothing.
 func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet, error) {
 	s := &sheet{rows: newRowReader(in), dates: dateReader{asOf, new(dateOrder)}, out: out, offices: offices}
@@ -46,8 +47,23 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 	if err != nil {
 		return nil, fmt.Errorf("read the header: %w", err)
 	}
+	if err := s.takeHeader(first.raw); err != nil {
+		if err = s.seekHeader(first.raw, err); err != nil {
+			return nil, err
+		}
+	}
+	next, err := s.rows.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errOnlyHeader
+	}
+	s.ahead = &rowRead{next, err}
+	return s, nil
+}
+
+// takeHeader recognises a row as the header.
+func (s *sheet) takeHeader(raw string) (err error) {
 	for _, separator := range []byte(separators) {
-		header := toUTF8(splitFields(first.raw, separator, nil))
+		header := toUTF8(splitFields(raw, separator, nil))
 		format, places, unknown := recognise(header)
 		if unknown == nil || separator == separators[0] {
 			s.header, s.format, s.places, err = header, format, places, unknown
@@ -57,15 +73,46 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 			break
 		}
 	}
-	if err != nil {
-		return nil, err
+	return err
+}
+
+// maxAbove is how many rows may stand above a header: a title, the date of a report, Excel's "sep=,".
+const maxAbove = 20
+
+// seekHeader looks for the header in the rows after the first one, which is none for the reason err. The rows above it
+// must be no data: they fill less than half of its columns. If there is none, it returns the reason that helps most.
+func (s *sheet) seekHeader(first string, err error) error {
+	above := []string{first}
+	for len(above) <= maxAbove {
+		r, end := s.rows.next()
+		if end != nil {
+			return err
+		}
+		unknown := s.takeHeader(r.raw)
+		if unknown == nil {
+			if slices.ContainsFunc(above, s.mayBeData) {
+				return err
+			}
+			s.above = len(above)
+			return nil
+		}
+		if near, _ := nearest(s.header); near != nil && len(above) == 1 {
+			err = unknown
+		}
+		above = append(above, r.raw)
 	}
-	next, err := s.rows.next()
-	if errors.Is(err, io.EOF) {
-		return nil, errOnlyHeader
+	return err
+}
+
+// mayBeData reports whether a row above the header fills at least half of its columns.
+func (s *sheet) mayBeData(raw string) bool {
+	filled := 0
+	for _, field := range splitFields(raw, s.rows.separator, nil) {
+		if strings.TrimSpace(field) != "" {
+			filled++
+		}
 	}
-	s.ahead = &rowRead{next, err}
-	return s, nil
+	return 2*filled >= len(s.header)
 }
 
 func (s *sheet) next() (row, error) {
@@ -79,6 +126,11 @@ func (s *sheet) next() (row, error) {
 // run reads to the end of the file. It returns the first error of the source or the outlet; a
 // rejected row is not an error.
 func (s *sheet) run() error {
+	for range s.above {
+		if err := s.out.leaveOut("row above the header"); err != nil {
+			return err
+		}
+	}
 	for {
 		r, err := s.next()
 		switch {
@@ -157,13 +209,25 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, "" if the file has no such column.
+// get returns a field of the current row, "" if the file has no such column. The formula ="text", by which a
+// spreadsheet is made to keep a text as it is, is that text.
 func (s *sheet) get(f field) string {
-	if i := s.places[f]; i >= 0 {
-		return s.fields[i]
+	i := s.places[f]
+	if i < 0 {
+		return ""
 	}
-	return ""
+	value := s.fields[i]
+	if len(value) > len(`=""`) && value[0] == '=' && value[1] == '"' && value[len(value)-1] == '"' {
+		return value[2 : len(value)-1]
+	}
+	return value
 }
+
+// column is the name of a field's column, for a reject of a value that stands there.
+func (s *sheet) column(f field) string { return cut(clean(s.header[s.places[f]]), maxColumnShown) }
+
+// maxColumnShown is how much of a column's name a reject shows, in bytes.
+const maxColumnShown = 40
 
 // notKept replaces a raw row in the rejects file that may have personal contacts.
 const notKept = "(not kept: the row may hold personal contact details)"

@@ -118,6 +118,8 @@ func checkText(start []byte) error {
 	switch {
 	case len(start) > tarMark && bytes.HasPrefix(start[tarMark:], []byte("ustar")):
 		return errTar
+	case zeros == len(start):
+		return errZeros
 	case bytes.HasPrefix(start, []byte{0xff, 0xfe, 0, 0}), bytes.HasPrefix(start, []byte{0, 0, 0xfe, 0xff}), zeros > len(start)*5/8:
 		return errUTF32
 	case bytes.HasPrefix(start, []byte{0xff, 0xfe}), bytes.HasPrefix(start, []byte{0xfe, 0xff}), zeros > len(start)*3/8:

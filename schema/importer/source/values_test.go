@@ -145,6 +145,21 @@ func TestATimeAfterADateIsDropped(t *testing.T) {
 	}
 }
 
+func TestAMonthMayBeAWord(t *testing.T) {
+	d := dateReader{asOf: "2025-01-01"}
+	for _, in := range []string{
+		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00",
+	} {
+		got, err := d.parse(in, 0)
+		require.NoError(t, err, in)
+		require.Equal(t, "2019-09-24", got.Text, in)
+	}
+	for _, in := range []string{"24 9 2019", "9 24 2019", "September 2019", "31 September 2019", "24 Someday 2019", "24 Sep 2019 soon", "1 lakh 5"} {
+		_, err := d.parse(in, 0)
+		require.ErrorIs(t, err, errDate, in)
+	}
+}
+
 func TestTwoDigitYearFollowsTheIdentifier(t *testing.T) {
 	d := dateReader{asOf: "2021-03-31"}
 	got, err := d.parse("13-01-13", 1913)

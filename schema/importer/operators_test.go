@@ -1,0 +1,106 @@
+package importer
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAHeaderMayStandBelowATitle, or below the line that tells Excel its separator.
+func TestAHeaderMayStandBelowATitle(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		above int64
+	}{
+		"Excel's separator":       {"sep=,\r\n" + headerA + rowA, 1},
+		"another separator":       {"sep=|\n" + strings.ReplaceAll("CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,A,Active\n", ",", "|"), 1},
+		"a title and blank lines": {"Company Master Data\n\n\nas on,31-03-2025\n,,,,,,,,,,,,,,,\n" + headerA + rowA, 3},
+		"none":                    {headerA + rowA, 0},
+	} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", c.text)
+		require.EqualValues(t, 1, f.New, name)
+		require.Equal(t, c.above, f.LeftOut["row above the header"], name)
+	}
+}
+
+// TestNoDataAreLeftOutAboveAHeader: they would be lost.
+func TestNoDataAreLeftOutAboveAHeader(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"rows":               {rowA + rowA + headerA + rowA, "the first row is data"},
+		"a header far below": {strings.Repeat("Title\n", 30) + headerA + rowA, "its columns are Title"},
+		"a header that lacks something": {
+			"Title\n" + strings.Replace(headerA, "CompanyStatus", "Condition", 1) + rowA, "which also need companystatus",
+		},
+	} {
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(c.text)))
+		require.ErrorContains(t, err, c.want, name)
+		require.Empty(t, w.registryFiles(), name)
+	}
+}
+
+// TestNumbersAreReadAsSpreadsheetsLeaveThem: as texts, with blanks, or with what can't be seen.
+func TestNumbersAreReadAsSpreadsheetsLeaveThem(t *testing.T) {
+	const number = "U55101GA2006PTC900001"
+	for _, cell := range []string{
+		`="` + number + `"`, `"=""` + number + `"""`, "'" + number, "U55101 GA 2006 PTC 900001", number + "\u00a0", "\u200b" + number, "\ufeff" + number,
+	} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", headerA+cell+strings.TrimPrefix(rowA, number))
+		require.EqualValues(t, 1, f.New, "%q %v", cell, f.First)
+		require.Equal(t, wantA, w.row(companyColumnsQuery, number), "%q", cell)
+	}
+	w := newFixture(t)
+	w.run("2025-05-05", w.file("llpin,llp_name,status,incorporation_date\nABD 0346,A LLP,Active,2020-01-01\n"),
+		w.file("din,name,disqualified\n0000 1235,A,no\n1236.0,B,no\n'1237,C,no\n12 38,D,no\n1.2E+03,E,no\n"))
+	require.Equal(t, "ABD-0346", w.row("SELECT llpin FROM llp"))
+	require.Equal(t, []string{"00001235", "00001236", "00001237"}, w.rows("SELECT din FROM director ORDER BY din"))
+}
+
+// TestARejectShowsWhatCantBeSeen in a number, and that there is none.
+func TestARejectShowsWhatCantBeSeen(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", headerA+"U55101GA2006РTC900001"+rowA[21:]+rowA)
+	require.Equal(t, `line 2: "U55101GA2006\u0420TC900001"`, f.First["invalid CIN"], "a Cyrillic letter")
+	require.Equal(t, "line 2: empty", w.text("2025-05-05", headerA+rowA[21:]+rowA).First["invalid CIN"])
+}
+
+// TestARejectNamesTheColumn, since there are two capitals, and says what to do.
+func TestARejectNamesTheColumn(t *testing.T) {
+	w := newFixture(t)
+	report := w.run("2025-05-05", w.file(headerA+strings.Replace(rowA, "989630.99", "10 lakh", 1)+
+		strings.Replace(rowA, "2006-02-23", "soon", 1)+strings.Replace(rowA, "Unlisted", "perhaps", 1)+rowA))
+	require.Equal(t, map[string]string{
+		"invalid capital": "line 2: 10 lakh in PaidupCapital", "invalid date": "line 3: soon in CompanyRegistrationdate_date",
+		"invalid yes or no": "line 4: perhaps in Listingstatus",
+	}, report.Files[0].First)
+	require.Contains(t, w.rejected(), ",2,invalid capital: 10 lakh in PaidupCapital,")
+	var table strings.Builder
+	require.NoError(t, report.WriteTable(&table))
+	require.Contains(t, table.String(), "10 lakh in PaidupCapital; write whole rupees")
+	require.Contains(t, table.String(), "; write it as YYYY-MM-DD")
+}
+
+// TestThePortalsNamesOfColumnsAreKnown, and the unit after a capital's name, unless it is not the rupee.
+func TestThePortalsNamesOfColumnsAreKnown(t *testing.T) {
+	const header = "CIN,Company Name,ROC Code,Company Category,Company SubCategory,Class of Company,Authorised Capital(Rs),Paid up Capital (in Rs.)," +
+		"Date of Incorporation,Registered Address,Whether Listed or not,Company Status(for efiling),State,I,N,CompanyIndustrialClassification\n"
+	w := newFixture(t)
+	require.Empty(t, w.text("2025-05-05", header+rowA).Lacking)
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+
+	w = newFixture(t)
+	f := w.text("2025-05-05", strings.Replace(header, "(in Rs.)", "(Rs. in lakhs)", 1)+rowA)
+	require.Contains(t, f.Lacking, "Paid up Capital (Rs. in lakhs)")
+	require.Equal(t, "1000000|-", w.row("SELECT authorized_capital, paid_up_capital FROM company"))
+}
+
+// TestAFileOfZeroBytesIsNoText: a download that was begun and never written, perhaps.
+func TestAFileOfZeroBytesIsNoText(t *testing.T) {
+	w := newFixture(t)
+	_, err := Run(context.Background(), w.config("2025-05-05", w.file(strings.Repeat("\x00", 10000))))
+	require.ErrorContains(t, err, "zero bytes")
+}

@@ -1,0 +1,68 @@
+package source
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"regedge/handler/ident"
+)
+
+// cinOf returns the canonical form of a CIN, also of one with what bare drops. It reports false if s is not one.
+func cinOf(s string) (string, bool) {
+	if cin, ok := ident.CIN(s); ok {
+		return cin, true
+	}
+	return ident.CIN(bare(s))
+}
+
+// llpinOf is the same for an LLPIN.
+func llpinOf(s string) (string, bool) {
+	if llpin, ok := ident.LLPIN(s); ok {
+		return llpin, true
+	}
+	return ident.LLPIN(bare(s))
+}
+
+// noDIN fills the column in some files where a person has none. Read as a DIN it would make all of these one person.
+const noDIN = "00000000"
+
+// dinOf is the same for a DIN. Some spreadsheets add ".0" to it. With blanks inside it must have all its digits.
+func dinOf(s string) (string, bool) {
+	din, ok := ident.DIN(s)
+	if !ok {
+		plain := bare(s)
+		whole, isFraction := strings.CutSuffix(plain, ".0")
+		if isFraction || len(plain) == ident.DINLength || len(strings.Fields(s)) == 1 {
+			din, ok = ident.DIN(whole)
+		}
+	}
+	return din, ok && din != noDIN
+}
+
+// hasNoDIN reports whether a DIN's column says that there is none.
+func hasNoDIN(s string) bool { return isNone(s) || strings.Trim(s, "0 ") == "" }
+
+// bare returns a number without blanks, without signs that can't be seen, such as web pages have, and without the
+// apostrophe by which a spreadsheet is made to keep a text as it is.
+func bare(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
+			return -1
+		}
+		return c
+	}, s)
+	return strings.TrimPrefix(s, "'")
+}
+
+// shown is a number for a reject, of at most max bytes. Letters outside ASCII are escaped: a Cyrillic one looks like ours.
+func shown(number string, max int) string {
+	switch {
+	case strings.TrimSpace(number) == "":
+		return "empty"
+	case strings.IndexFunc(number, func(c rune) bool { return c >= utf8.RuneSelf }) >= 0:
+		number = strconv.QuoteToASCII(number)
+	}
+	return cut(number, max)
+}
