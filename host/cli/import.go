@@ -26,6 +26,7 @@ type importCommand struct {
 	Pincodes []string `env:"-" type:"path" placeholder:"FILE" help:"Post office directories, for the districts. They may stand among the files, too."`
 	AsOf     string   `env:"-" placeholder:"DATE" help:"The date of the files, YYYY-MM-DD. By default today."`
 	Rejects  string   `env:"-" type:"path" placeholder:"FILE" help:"Where rows go that can't be taken, with line and reason."`
+	Most     *int64   `name:"max-rejected" env:"-" placeholder:"N" help:"Fail, and change nothing, if more rows than this can't be taken. By default any number may be rejected, but not all."`
 	Verify   bool     `env:"-" help:"Read the whole registry and say whether it is whole: after the import of the files, or alone."`
 	JSON     bool     `name:"json" env:"-" help:"Print JSON instead of a table."`
 }
@@ -37,6 +38,9 @@ func (c *importCommand) Validate() error {
 	}
 	if len(c.Files)+len(c.Pincodes) == 0 && !c.Verify {
 		return errors.New("expected \"<files> ...\": what to import, or --verify")
+	}
+	if c.Most != nil && *c.Most < 0 {
+		return errors.New("--max-rejected is 0 or more")
 	}
 	if c.AsOf == "" {
 		return nil
@@ -104,7 +108,7 @@ func (c *importCommand) verifyInto(ctx context.Context, m *Main, report *importe
 func (c *importCommand) importFiles(ctx context.Context, m *Main) (*importer.Report, error) {
 	bar := newProgress(m.Stderr, "importing", "B")
 	report, err := importer.Run(ctx, importer.Config{
-		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects,
+		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects, MaxRejected: c.Most,
 		Stdin: m.Stdin, Now: m.Now,
 		Progress: func(p importer.Progress) { bar.set(p.Bytes, p.Total) },
 		Waiting: func(file string) {
@@ -151,6 +155,8 @@ func explainImport(ctx context.Context, err error, release string) error {
 		return hint.With(fmt.Errorf("release %s was written, then: %w", release, err), "the registry is whole; regedge import --verify says so")
 	case ctx.Err() != nil:
 		return hint.With(errors.New("interrupted: the registry is as it was before"), "the same command begins again")
+	case errors.Is(err, importer.ErrTooManyRejected):
+		return hint.With(err, "the registry is as it was; --rejects FILE lists the rows, and --max-rejected allows more")
 	case errors.Is(err, fs.ErrNotExist) && ofRegistry:
 		return hint.With(err, "make that folder first, or name another with --registry")
 	case errors.Is(err, fs.ErrNotExist):

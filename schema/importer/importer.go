@@ -34,6 +34,8 @@ type Config struct {
 	// Rejects is the path of the rejects file; empty for none. An earlier one is
 	// overwritten, any other file is refused.
 	Rejects string
+	// MaxRejected, if set, is how many rows may be rejected. With more the registry stays as it was.
+	MaxRejected *int64
 	// Progress, if set, is called from time to time in the goroutine of Run.
 	Progress func(Progress)
 	// Waiting, if set, is called with what a file is called for people that gives nothing for some seconds, such as a
@@ -226,6 +228,9 @@ func (r *run) finish() error {
 			return err
 		}
 	}
+	if err := r.checkRejected(); err != nil {
+		return err
+	}
 	id, err := load.NewReleaseID(r.started, r.config.Random)
 	if err != nil {
 		return err
@@ -237,6 +242,19 @@ func (r *run) finish() error {
 	r.report.Held = held
 	return err
 }
+
+// checkRejected fails if more rows were rejected than the configuration allows.
+func (r *run) checkRejected() error {
+	rejected := (&Report{Files: r.tally.files}).Total().Rejected
+	most := r.config.MaxRejected
+	if most == nil || sum(rejected) <= *most {
+		return nil
+	}
+	return fmt.Errorf("%w: %d, of at most %d (%s)", ErrTooManyRejected, sum(rejected), *most, reasons(rejected))
+}
+
+// ErrTooManyRejected is the error of a run with more rejects than Config.MaxRejected.
+var ErrTooManyRejected = errors.New("too many rows were rejected")
 
 // withHint adds what the operator can do about an error of the machine.
 func withHint(err error) error {

@@ -104,3 +104,24 @@ func TestAFileOfZeroBytesIsNoText(t *testing.T) {
 	_, err := Run(context.Background(), w.config("2025-05-05", w.file(strings.Repeat("\x00", 10000))))
 	require.ErrorContains(t, err, "zero bytes")
 }
+
+// TestMoreRejectsThanAreAllowedChangeNothing, into no registry and into one that is there; the rejects are listed.
+func TestMoreRejectsThanAreAllowedChangeNothing(t *testing.T) {
+	w := newFixture(t)
+	bad := w.file(headerA + rowA + "x" + rowA + strings.Replace(rowA, "Active", "Actve", 1))
+	run := func(most int64) error {
+		config := w.config("2025-06-05", bad)
+		config.MaxRejected = &most
+		_, err := Run(t.Context(), config)
+		return err
+	}
+	require.ErrorIs(t, run(1), ErrTooManyRejected)
+	require.ErrorContains(t, run(0), "2, of at most 0 (invalid CIN 1, unknown status 1)")
+	require.Contains(t, w.rejected(), ",3,invalid CIN: x")
+	require.Empty(t, w.registryFiles())
+	w.text("2025-05-05", headerA+strings.Replace(rowA, "Active", "Strike Off", 1))
+	require.ErrorIs(t, run(1), ErrTooManyRejected)
+	require.Equal(t, "STRUCK_OFF|1", w.row("SELECT status, (SELECT count(*) FROM release) FROM company"))
+	require.NoError(t, run(2))
+	require.Equal(t, "ACTIVE|2", w.row("SELECT status, (SELECT count(*) FROM release) FROM company"))
+}

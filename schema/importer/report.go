@@ -128,7 +128,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 // advice says what to do about rejects that are not clear by themselves. Corrected rows can be imported
 // as a file of their own, with the header.
 var advice = map[string]string{
-	"invalid CIN":              "; correct the row: a letter may stand for a digit, or it is a row of sums",
 	"invalid capital":          "; write whole rupees, as 150000 or 1,50,000",
 	"invalid date":             "; write it as YYYY-MM-DD",
 	"no companyData":           "; docs/import-formats.md, \"Formats\", says what a document has",
@@ -141,12 +140,16 @@ var advice = map[string]string{
 }
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {
-	if len(counts) == 0 {
-		return
+	if len(counts) > 0 {
+		fmt.Fprintf(w, "%s: %s\n", title, reasons(counts))
 	}
+}
+
+// reasons lists counts, as "invalid CIN 2, no name 1".
+func reasons(counts map[string]int64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%s %d", reason, counts[reason]))
 	}
-	fmt.Fprintf(w, "%s: %s\n", title, strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
