@@ -2,7 +2,9 @@ package schema
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -20,4 +22,15 @@ func Refused(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, " constraint failed") || strings.Contains(text, "cannot store ") ||
 		strings.Contains(text, "datatype mismatch")
+}
+
+// OfDisk adds to an error of a disk what to look at: some full ones, such as a tmpfs, say only that there was an error.
+func OfDisk(err error) error {
+	switch {
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: make room on the disk (df)", err)
+	case errors.Is(err, sqlite3.IOERR):
+		return fmt.Errorf("%w: is the disk full (df), or broken (dmesg)?", err)
+	}
+	return err
 }

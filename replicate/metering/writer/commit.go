@@ -268,7 +268,9 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	if schema.Refused(err) {
 		w.config.Logger.Error("the ledger can't be written", "error", err)
 	} else {
-		w.unbooked.note(func(count int) { w.config.Logger.Error("the ledger can't be written", "failed", count, "error", err) })
+		w.unbooked.note(func(count int) {
+			w.config.Logger.Error("the ledger can't be written", "failed", count, "error", schema.OfDisk(err))
+		})
 	}
 	old := w.ledger
 	//mutant:failed-commit-answered

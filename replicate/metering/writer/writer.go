@@ -121,7 +121,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		if ctx.Err() != nil { // what was interrupted is of no interest
 			err = ctx.Err()
 		}
-		return nil, fmt.Errorf("open writer: %w", err)
+		return nil, fmt.Errorf("open writer: %w", schema.OfDisk(err))
 	}
 	w.gate = newOwnerGate(w.config.Now)
 	w.offenders = newOffenders(w.config.Now, w.config.Logger)

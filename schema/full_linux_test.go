@@ -1,0 +1,44 @@
+package schema_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+// TestAFullDiskIsNamed: SQLite calls it an I/O error where the index of a WAL has no room.
+func TestAFullDiskIsNamed(t *testing.T) {
+	for _, room := range []string{"size=64k", "size=1m"} {
+		dir := t.TempDir()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, room); err != nil {
+			t.Skip("a file system can't be mounted here: ", err)
+		}
+		t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+		db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+		if err == nil {
+			err = fill(db)
+			require.NoError(t, db.Close())
+		}
+		require.ErrorContains(t, schema.OfDisk(err), "(df)")
+	}
+	other := errors.New("another")
+	require.Equal(t, other, schema.OfDisk(other))
+	require.NoError(t, schema.OfDisk(nil))
+	require.ErrorContains(t, schema.OfDisk(&os.PathError{Err: syscall.ENOSPC}), "make room")
+}
+
+// fill writes until that fails.
+func fill(db *sql.DB) error {
+	_, err := db.Exec(`CREATE TABLE t (content)`)
+	for err == nil {
+		_, err = db.Exec(`INSERT INTO t VALUES (zeroblob(50000))`)
+	}
+	return err
+}
