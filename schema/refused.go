@@ -24,7 +24,8 @@ func Refused(err error) bool {
 		strings.Contains(text, "datatype mismatch")
 }
 
-// OfDisk adds to an error of a disk what to look at: some full ones, such as a tmpfs, say only that there was an error.
+// OfDisk adds to an error of a disk what to look at: some full ones, such as a tmpfs, say only that
+// there was an error.
 func OfDisk(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):

@@ -74,7 +74,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	heartbeats, err := c.heartbeats(&c.accessFlags, config.Access, m, log, &closers)
+	heartbeats, err := c.heartbeats(&c.accessFlags, config.Access, m, centre.ClockAgrees, log, &closers)
 	if err != nil {
 		return err
 	}
@@ -165,9 +165,9 @@ func (f *heartbeatFlags) check() error {
 }
 
 // heartbeats are the services that write heartbeats into the replicated databases.
-func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
+func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, agrees func() bool, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
 	if isRemote(access.Access) {
-		list = append(list, heartbeatService("access", db, m.Now, log))
+		list = append(list, heartbeatService("access", db, m.Now, agrees, log))
 	}
 	if f.Registry == "" {
 		return list, nil
@@ -177,12 +177,12 @@ func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, lo
 		return nil, err
 	}
 	closers.Add(registry.Close)
-	return append(list, heartbeatService("registry", registry, m.Now, log)), nil
+	return append(list, heartbeatService("registry", registry, m.Now, agrees, log)), nil
 }
 
-func heartbeatService(database string, db *sql.DB, now func() time.Time, log *slog.Logger) service.Service {
+func heartbeatService(database string, db *sql.DB, now func() time.Time, agrees func() bool, log *slog.Logger) service.Service {
 	return service.Service{Name: database + " heartbeat", Run: func(ctx context.Context) error {
-		heartbeat.Run(ctx, db, now, log.With("database", database))
+		heartbeat.Run(ctx, db, now, agrees, log.With("database", database))
 		return nil
 	}}
 }

@@ -28,12 +28,13 @@ const (
 const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?1)
 ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
-// Run writes heartbeats into a database, one a second, until ctx is done. What fails is logged and tried again.
-func Run(ctx context.Context, db *sql.DB, now func() time.Time, log *slog.Logger) {
+// Run writes heartbeats into a database, one a second, until ctx is done. What fails is logged and tried
+// again. agrees reports whether most of the edges have the time of now; nil does not know.
+func Run(ctx context.Context, db *sql.DB, now func() time.Time, agrees func() bool, log *slog.Logger) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	noted := failureLog{log: log}
-	var clock beatClock
+	clock := beatClock{agrees: agrees}
 	began := time.Now()
 	for {
 		limited, cancel := context.WithTimeout(ctx, timeout)
@@ -63,10 +64,13 @@ func Run(ctx context.Context, db *sql.DB, now func() time.Time, log *slog.Logger
 // older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
 // heartbeats that were written while the clock was ahead make readers refuse the copy until the right
 // time has caught up. So it goes back once the clock returns to where it has been for most of the time, or
-// has been behind for so long that readers refuse the copy anyway, as too old. A machine that
+// has been behind for so long that readers refuse the copy anyway, as too old; or once most of the
+// readers have its time: they took no heartbeat that is ahead of theirs. A machine that
 // starts with a wrong clock, which is set right then, is known by the heartbeat of the run before:
 // the clock comes back to soon after it.
 type beatClock struct {
+	agrees func() bool // may be nil
+
 	before    time.Time // the last heartbeat of the run before, zero without one
 	hasBefore bool      // it was looked for
 	leapt     bool      // the clock of the start was long after it
@@ -94,8 +98,8 @@ func (h *heldOffset) near(millis int64) bool {
 const (
 	// clockJump is by how much a clock that is right may be off.
 	clockJump = 5 * time.Second
-	// clockPatience is how long a clock may be behind, or elsewhere until that may be usual. It is the default of
-	// --access-max-age.
+	// clockPatience is how long a clock may be behind, or elsewhere until that may be usual. It is the
+	// default of --access-max-age.
 	clockPatience = 10 * time.Minute
 	// startPatience is how long after the last heartbeat of the run before a machine may start.
 	startPatience = time.Hour
@@ -142,7 +146,7 @@ func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
 	if c.other.held > max(c.usual.held, clockPatience) {
 		c.usual, c.other, c.ahead = c.other, c.usual, false
 	}
-	c.back = c.back || c.behind > 0 && (since-c.behind > clockPatience || c.goesOn(at, since))
+	c.back = c.back || c.behind > 0 && (since-c.behind > clockPatience || c.goesOn(at, since) || c.agrees != nil && c.agrees())
 	return c.back
 }
 

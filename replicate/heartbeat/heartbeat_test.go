@@ -26,7 +26,7 @@ func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		Run(ctx, db, time.Now, slog.New(slog.NewTextHandler(log, nil)))
+		Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
 	}()
 	t.Cleanup(func() { stop(); <-ended })
 	says := func(text string) {
@@ -167,6 +167,38 @@ func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
 			beat(minute, c.back)
 			require.Equal(t, c.goesBack, beat(minute+time.Second, c.back) == 0)
 		})
+	}
+}
+
+// TestTheClockOfMostEdgesEndsTheWait of a writer that was started with a clock that was ahead: these
+// took no heartbeat that was ahead of theirs. A clock that they do not have is not followed back.
+func TestTheClockOfMostEdgesEndsTheWait(t *testing.T) {
+	const month = 30 * 24 * time.Hour
+	for _, agree := range []bool{true, false} {
+		start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+		db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+		require.NoError(t, err)
+		defer db.Close()
+		require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+		_, err = db.Exec(putHeartbeat, start.Add(month).UnixMilli(), false) // of the run before, which was ahead
+		require.NoError(t, err)
+		agrees := false
+		clock := beatClock{agrees: func() bool { return agrees }}
+		beat := func(second time.Duration, ahead time.Duration) time.Duration {
+			since := second * time.Second
+			at := start.Add(since + ahead)
+			require.NoError(t, clock.read(t.Context(), db))
+			var beat int64
+			require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat))
+			clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
+			return time.UnixMilli(beat).Sub(at)
+		}
+		require.Zero(t, beat(1, month))
+		require.Zero(t, beat(2, month), "the clock that nobody has is followed while it goes on")
+		agrees = agree
+		require.Greater(t, beat(3, 0), month-time.Minute)
+		require.Equal(t, agree, beat(4, 0) == 0)
+		require.Equal(t, agree, beat(5, 0) == 0)
 	}
 }
 

@@ -38,8 +38,8 @@ type Config struct {
 	MaxRejected *int64
 	// Progress, if set, is called from time to time in the goroutine of Run.
 	Progress func(Progress)
-	// Waiting, if set, is called with what a file is called for people that gives nothing for some seconds, such as a
-	// pipe that nobody writes to: once for each, in any goroutine.
+	// Waiting, if set, is called with what a file is called for people that gives nothing for some
+	// seconds, such as a pipe that nobody writes to: once for each, in any goroutine.
 	Waiting func(file string)
 
 	Stdin  io.Reader        // read for "-"

@@ -33,9 +33,9 @@ type rejectsFile struct {
 	rows, bytes, more int64
 }
 
-// openRejects opens the rejects file without changing it. To overwrite nothing of value, it
-// refuses the files in taken, and any that is neither empty nor an earlier rejects file. A pipe may have nobody who reads
-// it: waiting is called when that takes long, and the end of ctx ends it.
+// openRejects opens the rejects file without changing it. To overwrite nothing of value, it refuses the
+// files in taken, and any that is neither empty nor an earlier rejects file. A pipe may have nobody who
+// reads it: waiting is called when that takes long, and the end of ctx ends it.
 func openRejects(ctx context.Context, path string, taken []string, waiting func(string)) (*rejectsFile, error) {
 	if path == "" {
 		return &rejectsFile{}, nil

@@ -30,8 +30,9 @@ type Client struct {
 	notice   func(err error, pause time.Duration)
 }
 
-// DialWithin returns a transport like http.DefaultTransport that gives a connection up after a limit. With one below
-// the deadline of a request, its error says what is missing: a name server that answers, or a machine.
+// DialWithin returns a transport like http.DefaultTransport that gives a connection up after a limit.
+// With one below the deadline of a request, its error says what is missing: a name server that answers,
+// or a machine.
 func DialWithin(limit time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext
@@ -52,8 +53,8 @@ func NewClient(url, token string, client *http.Client) *Client {
 	return &Client{url: strings.TrimRight(url, "/"), token: token, http: &direct, most: maxAnswer}
 }
 
-// ForNode returns a client for the calls of a node, which expects short answers alone: what the writer sends must
-// not cost an edge the memory that its lookups need.
+// ForNode returns a client for the calls of a node, which expects short answers alone: what the writer
+// sends must not cost an edge the memory that its lookups need.
 func (c *Client) ForNode() *Client {
 	node := *c
 	node.most = maxNodeAnswer

@@ -38,7 +38,8 @@ const stuckAfter = 5 * time.Second
 const failuresInARow = 2
 
 // serveReady answers 200 while this writer holds the ledger, can read it, and commits. An access
-// database that is behind is named, but the ledger is served without it.
+// database that is behind and a clock that is wrong are named, but the ledger is served: no node spends
+// more than it was lent, and one that is not served at all could spend nothing.
 func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeLimit)
 	defer cancel()
@@ -58,6 +59,9 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 		http.Error(rw, "the ledger can't be written: the writer's log says why", http.StatusServiceUnavailable)
 	default:
 		io.WriteString(rw, "ready\n")
+		if wrong := w.clocks.wrong(); wrong != "" {
+			fmt.Fprintln(rw, wrong)
+		}
 		if changes, age := w.projector.behind(); age > projectWait {
 			fmt.Fprintf(rw, "the access database misses %d changes, the oldest for %.0f s\n", changes, age.Seconds())
 		}

@@ -76,7 +76,7 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
-		ledgerState{w.config.Ledger}, operatorTokens{w}, ledgerFiles{w.location.path})
+		ledgerState{w.config.Ledger}, operatorTokens{w}, w.clocks, ledgerFiles{w.location.path})
 	if w.config.Backup != "" {
 		m.registry.MustRegister(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
 			func() float64 { return fileAge(w.config.Backup, w.config.Now()) }))

@@ -50,6 +50,7 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		w.fail(rw, r, ErrMalformed)
 		return
 	}
+	w.clocks.note(name, message)
 	r, span := w.traceSync(r, name, message)
 	reply, err := w.exchange(r.Context(), name, message)
 	endSync(span, err)

@@ -87,6 +87,7 @@ type Writer struct {
 	fenced     atomic.Bool
 	away       atomic.Bool  // the ledger's files are no longer where they were
 	unwritten  atomic.Int32 // commits in a row that failed, and not for what they wrote
+	clocks     *nodeClocks
 	// turned is when the commit loop last finished something, nil before Run.
 	turned atomic.Pointer[time.Time]
 
@@ -125,6 +126,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 	}
 	w.gate = newOwnerGate(w.config.Now)
 	w.offenders = newOffenders(w.config.Now, w.config.Logger)
+	w.clocks = newNodeClocks(w.config.Now, w.config.Logger)
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
 	w.metrics.watch(w)
 	w.reports.w = w
@@ -294,6 +296,7 @@ func (w *Writer) everySecond(ctx context.Context) {
 	}
 	w.refreshTokens(ctx)
 	w.logAwaited()
+	w.clocks.tell()
 	w.releaseNews()
 }
 

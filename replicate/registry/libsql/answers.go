@@ -19,9 +19,9 @@ const (
 // The driver reads an answer whole, however long it is, with http.DefaultClient, and takes no other client.
 func init() { http.DefaultClient.Transport = boundedAnswers{} }
 
-// boundedAnswers is http.DefaultTransport, which ends answers to the driver that are too long. Its connections are
-// given up before the calls for which they are wanted, so that an error says what is missing: a name server that
-// answers, or a machine.
+// boundedAnswers is http.DefaultTransport, which ends answers to the driver that are too long. Its
+// connections are given up before the calls for which they are wanted, so that an error says what is
+// missing: a name server that answers, or a machine.
 type boundedAnswers struct{}
 
 // dialLimit has room for a first name server that does not answer, which costs 5 s.

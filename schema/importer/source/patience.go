@@ -9,8 +9,9 @@ import (
 // patience is how long nothing may come out of a file until that is told.
 const patience = 2 * time.Second
 
-// Await does what may wait for ever, such as to open a pipe or to read a disk that hangs, until ctx is done: then it
-// goes on waiting in a goroutine that the process's end ends. waiting is called when it takes long.
+// Await does what may wait for ever, such as to open a pipe or to read a disk that hangs, until ctx is
+// done: then it goes on waiting in a goroutine that the process's end ends. waiting is called when it
+// takes long.
 func Await[T any](ctx context.Context, waiting func(), act func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -47,7 +47,8 @@ type File struct {
 	consumed atomic.Int64
 	// Once is set by Open for what can be opened only once: standard input, or a pipe.
 	Once bool
-	// Waiting, if set, is called once when nothing has come out of the file for some seconds, in any goroutine.
+	// Waiting, if set, is called once when nothing has come out of the file for some seconds, in any
+	// goroutine.
 	Waiting func()
 
 	closers []func()
@@ -64,7 +65,8 @@ func NewFile(number int, name string, send func(*Batch) error, offices *Offices)
 	return s
 }
 
-// Open opens the file and recognises its compression and its format. The end of ctx ends it, and what reads the file.
+// Open opens the file and recognises its compression and its format. The end of ctx ends it, and what
+// reads the file.
 func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	in, err := s.file(ctx, stdin)
 	if err != nil {
