@@ -147,9 +147,11 @@ class ClientTest(unittest.TestCase):
     def test_what_is_asked_for(self):
         other = {"Authorization": "Bearer other", "traceparent": "00-trace"}
         with Service(found) as service, service.client("/api/", api_key="mine", headers=other) as client:
-            with self.assertRaises(RegedgeError):
-                client.company("a/b?c")
-            self.assertEqual(service.asked.path, "/api/v1/companies/a%2Fb%3Fc")
+            for call, kind in ((client.director, "directors"), (client.llp, "llps"), (client.company, "companies")):
+                with self.assertRaises(RegedgeError):
+                    call("a/b?c")
+                self.assertEqual(service.asked.path, "/api/v1/%s/a%%2Fb%%3Fc" % kind)
+            self.assertEqual(service.asked.headers["Accept"], "application/json")
             self.assertEqual([service.asked.headers[name] for name in other], ["Bearer mine", "00-trace"])
             self.assertRegex(service.asked.headers["User-Agent"], r"^regedge-python/\d+\.\d+\.\d+$")
             client.search("a & b", limit=1)
@@ -256,6 +258,30 @@ class ClientTest(unittest.TestCase):
                 client.company("x")
             self.assertEqual(len(service.keys), 1)
 
+    def test_a_connection_that_takes_the_place_of_an_idle_one_is_new(self):
+        def silent(handler):
+            handler.close_connection = True
+
+        with Service(found, silent) as service, service.client(max_retries=1) as client:
+            client.find_llp("AAA-0001")
+            with self.assertRaises(UnansweredError):
+                client.find_llp("AAA-0001")
+            self.assertEqual(len(service.keys), 1 + 2 + 1, "only the idle one was tried for nothing")
+
+    def test_an_answer_of_another_program_is_an_error_without_a_code(self):
+        for body in (b"[]", b'"busy"', b"<html>", b""):
+
+            def foreign(handler):
+                handler.send_response(502)
+                handler.send_header("Content-Length", str(len(body)))
+                handler.end_headers()
+                handler.wfile.write(body)
+
+            with self.subTest(body), Service(foreign) as service, service.client(max_retries=0) as client:
+                with self.assertRaises(ApiError) as raised:
+                    client.company("x")
+                self.assertEqual((raised.exception.status, raised.exception.code), (502, ""))
+
     def test_no_service_is_an_unanswered_call(self):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
@@ -303,9 +329,14 @@ class ClientTest(unittest.TestCase):
             ('"open', []),
             ("token", []),
             ('"a" "b"', []),
+            ('"a", b', []),
         ):
             with self.subTest(value):
                 self.assertEqual(headers.suggestions(value), want)
+
+    def test_each_rate_limit_is_read_from_its_header(self):
+        limit = headers.rate_limit({"RateLimit-Limit": "60", "RateLimit-Remaining": "59", "RateLimit-Reset": "7"})
+        self.assertEqual((limit.limit, limit.remaining, limit.reset), (60, 59, 7))
 
     def test_retry_after_is_seconds_or_a_date(self):
         for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999 00:00:00 GMT", 0, 0)):
