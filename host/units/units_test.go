@@ -3,6 +3,7 @@ package units
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,4 +65,52 @@ func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
 	require.NotContains(t, list[2].Arguments, "--restored", "a flag for a single start")
 	require.Equal(t, []string{"REGEDGE_TOKEN=a b", "REGEDGE_LISTEN=0.0.0.0:443", "REGEDGE_METRICS=x=y"}, list[3].Environment)
 	require.Contains(t, list[3].Arguments, "/var/lib/regedge/replica-access")
+}
+
+// TestServicesOfUnitsComeBack: what ends or hangs is started again for as long as it takes, and what it writes is
+// for its own user.
+func TestServicesOfUnitsComeBack(t *testing.T) {
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.Join("../../deploy/systemd", name))
+		require.NoError(t, err)
+		return string(content)
+	}
+	says := func(name string, lines ...string) {
+		for _, line := range lines {
+			require.Contains(t, read(name), "\n"+line+"\n", name)
+		}
+	}
+	files, err := filepath.Glob("../../deploy/systemd/*.service")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := filepath.Base(file)
+		says(name, "UMask=0077")
+		unit := read(name)
+		for _, wanted := range regexp.MustCompile(`(?m)^Wants=(.*)$`).FindAllStringSubmatch(unit, -1) {
+			says(name, "After="+wanted[1])
+		}
+		made := regexp.MustCompile(`(?m)^StateDirectory=(.*)$`).FindStringSubmatch(unit)
+		for _, used := range regexp.MustCompile(` /var/lib/(regedge/[a-z%-]+)`).FindAllStringSubmatch(unit, -1) {
+			require.NotNil(t, made, name)
+			require.Contains(t, strings.Fields(made[1]), used[1], name)
+		}
+		if name == "regedge-renew.service" { // by its timer
+			continue
+		}
+		says(name, "StartLimitIntervalSec=0", "Restart=always", "RestartSec=1", "StateDirectoryMode=0700", "WantedBy=multi-user.target")
+		if name != "regedge-litestream.service" { // which says nothing of itself
+			says(name, "Type=notify", "WatchdogSec=1min", "TimeoutStartSec=10min")
+		}
+	}
+	says("regedge-renew.timer", "OnBootSec=5min", "OnUnitActiveSec=12h", "WantedBy=timers.target")
+	for _, name := range []string{"edge", "meter"} {
+		says("regedge-"+name+".service", "InaccessiblePaths=-/etc/regedge/trust")
+	}
+	for _, name := range []string{"edge", "meter", "primary@", "replica@"} {
+		says("regedge-"+name+".service", "LimitNOFILE=65536")
+	}
+	for _, name := range []string{"primary@", "replica@"} { // regedge asks its sqld to end itself
+		says("regedge-"+name+".service", "KillMode=mixed")
+	}
 }
