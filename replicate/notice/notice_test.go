@@ -61,6 +61,8 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 	require.Empty(t, look(), "of a plan without calls, none are used")
 	o.Exec(`UPDATE plan SET monthly_volume = 10000`)
 
+	o.Exec(`UPDATE account SET spent = 50`)
+	require.Empty(t, look(), "as much as the threshold is enough")
 	o.Exec(`UPDATE account SET spent = 51`)
 	require.Equal(t, []string{notice.LowBalance}, look())
 	require.Empty(t, look(), "once")
@@ -398,6 +400,21 @@ func (failing) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
 	return outcomes
 }
 
+func TestANoticeIsGivenUpAfterItsLastAttempt(t *testing.T) {
+	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
+	o.SetWebhook(1, "https://example.com", 0, "")
+	require.NoError(t, o.Test(o.Webhook(1)))
+	for i := range notice.MaxAttempts {
+		require.Equal(t, 1, o.Send(notice.Webhook), i)
+		if next := o.Last(o.Webhook(1)).Next; i < notice.MaxAttempts-1 {
+			require.NotNil(t, next, i)
+			o.Now = *next
+		} else {
+			require.Nil(t, next)
+		}
+	}
+}
+
 // TestAClockThatWasWrongPutsNothingOff: an attempt failed while the clock was a year ahead.
 func TestAClockThatWasWrongPutsNothingOff(t *testing.T) {
 	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
@@ -488,6 +505,7 @@ func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 	require.NoError(t, o.Test(o.Mail(1)))
 	require.Equal(t, 1, o.Send(notice.Mail))
 	o.SetMail(1, 1000)
+	require.NoError(t, o.Test(o.Mail(1)))
 	for _, c := range []struct {
 		pass time.Duration
 		want int
@@ -495,7 +513,8 @@ func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 		o.Now = o.Now.Add(c.pass)
 		o.Exec(`UPDATE notice_target SET low_told = 0`) // there is something to tell
 		require.NoError(t, o.Sender.Look(t.Context()))
-		require.Equal(t, c.want, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test'`))
+		require.Equal(t, c.want, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test' AND next_at IS NULL`))
+		require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test' AND next_at IS NOT NULL`), "what waits is kept")
 	}
 }
 
