@@ -41,6 +41,18 @@ func TestRequestsAreToldToOtherEdges(t *testing.T) {
 	require.Empty(t, alone.Sync(start).Rates)
 }
 
+// TestCountsThatDoNotFitAMessageComeWithTheNext.
+func TestCountsThatDoNotFitAMessageComeWithTheNext(t *testing.T) {
+	edge := together(t)
+	for key := int64(1); key <= syncproto.MaxRates+1; key++ {
+		edge.countRate(syncproto.OfKey(key), edge.rates.ofKey(key, start))
+	}
+	require.Len(t, edge.takeRates(start), syncproto.MaxRates)
+	last := syncproto.Rate{Subject: syncproto.OfKey(syncproto.MaxRates + 1), Minute: syncproto.Minute(start), Count: 1}
+	require.Equal(t, []syncproto.Rate{last}, edge.takeRates(start))
+	require.Empty(t, edge.takeRates(start))
+}
+
 // TestRequestsAtOtherEdgesCount in their minute only.
 func TestRequestsAtOtherEdgesCount(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -80,5 +80,9 @@ func TestAKeyKeepsTheMonthsNearTheClock(t *testing.T) {
 	now = syncproto.EndOfMonth(again.month - 1) // the clock was set
 	spend(again.month, 5)
 	require.EqualValues(t, 5, k.spent[again.month])
+	require.EqualValues(t, again.month, k.month)
 	require.NotContains(t, l.changes.pastMonths, again)
+	now = syncproto.EndOfMonth(24_316) // it was set wrongly, and is right again
+	spend(24_317, 1)
+	require.EqualValues(t, 24_317, k.month, "the credits of a month to come count")
 }

@@ -105,6 +105,11 @@ func TestWindows(t *testing.T) {
 	require.EqualValues(t, -1, syncproto.Minute(-1))
 }
 
+func TestTheSubjectOfARateIsAKeyOrAnAccount(t *testing.T) {
+	require.EqualValues(t, 7, syncproto.KeyOf(syncproto.OfKey(7)))
+	require.Zero(t, syncproto.KeyOf(7))
+}
+
 // newer turns a message into one of a later version, with fields that this one does not know.
 func newer(encoded []byte, versions byte) []byte {
 	b := append([]byte(nil), encoded...)
