@@ -144,10 +144,11 @@ type reading struct {
 	err    error
 }
 
-// of returns a field of the current row, and keeps its column for a reject.
+// of returns a field of the current row without the apostrophe by which a spreadsheet keeps a text, which no date or
+// amount has, and keeps its column for a reject.
 func (r *reading) of(s *sheet, f field) string {
 	r.sheet, r.column = s, f
-	return s.get(f)
+	return strings.TrimPrefix(s.get(f), "'")
 }
 
 func (r *reading) refuse(reason, detail string) {
