@@ -20,7 +20,7 @@ func logStale(t *testing.T) {
 	}
 }
 
-func TestStaleSource(t *testing.T) {
+func TestASourceThatChangedSinceTheBuildIsNamed(t *testing.T) {
 	const hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 	for name, test := range map[string]struct {
 		files map[string]string

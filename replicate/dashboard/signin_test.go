@@ -212,7 +212,7 @@ func TestAttemptsAtTheSameTimeAreCounted(t *testing.T) {
 	require.Equal(t, 4, refused, "ten may try: %v", statuses)
 }
 
-func TestSessionsEnd(t *testing.T) {
+func TestSessionsEndWithoutUseAndInAnyCaseAfterSevenDays(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)
 	operator := w.operator()

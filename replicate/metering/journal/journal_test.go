@@ -43,7 +43,7 @@ func put(j *Journal, k *recorder, record string, droppable bool) error {
 	return j.Write(g)
 }
 
-func TestReplay(t *testing.T) {
+func TestWhatWasAppendedIsReplayed(t *testing.T) {
 	for name, dir := range map[string]func(t *testing.T) Dir{
 		"memory": func(*testing.T) Dir { return newDisk() },
 		"file system": func(t *testing.T) Dir {

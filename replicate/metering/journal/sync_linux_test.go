@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSyncer(t *testing.T) {
+func TestFilesAreSyncedSideBySideAndAFailureIsOfOneFile(t *testing.T) {
 	for name, s := range map[string]*syncer{"in the background": newSyncer(), "by fdatasync": {mu: NewLock(RankDisk)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(s.close)

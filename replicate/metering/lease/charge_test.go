@@ -147,7 +147,7 @@ func headroom(edge *EdgeState, now int64) Headroom {
 	return h
 }
 
-func TestHeadroom(t *testing.T) {
+func TestHeadroomIsHowLongLeasesLastAtTheirUse(t *testing.T) {
 	edge, _ := granted(t, 100)
 	require.Equal(t, Headroom{Credits: 100, LeastMillis: -1}, headroom(edge, start), "nothing is in use")
 	spend := func(from, to int) {

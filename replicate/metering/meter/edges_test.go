@@ -262,7 +262,7 @@ func TestNewSegmentsLoseNothing(t *testing.T) {
 	eventually(t, func() bool { return c.read(account).Spent == charges+1 }, "everything is reported")
 }
 
-func TestRetiredNode(t *testing.T) {
+func TestARetiredNodeIsWrittenOffAndItsLateReportIsBooked(t *testing.T) {
 	c := startCentre(t, nil)
 	e := c.edge("one")
 	account := c.account("scale", 100)
@@ -288,7 +288,7 @@ func TestRetiredNode(t *testing.T) {
 	require.Equal(t, charge.MeteringUnavailable, e.found(account))
 }
 
-func TestAdjustments(t *testing.T) {
+func TestCreditsThatAreTakenAndASuspensionRecallLeases(t *testing.T) {
 	c := startCentre(t, nil)
 	e := c.edge("one")
 	account := c.account("scale", 100)

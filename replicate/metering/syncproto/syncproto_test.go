@@ -88,7 +88,7 @@ func TestNumbersFitADatabase(t *testing.T) {
 	}
 }
 
-func TestWindows(t *testing.T) {
+func TestMonthsAndDaysBeginAtMidnightUTC(t *testing.T) {
 	at := func(s string) int64 {
 		parsed, err := time.Parse(time.RFC3339, s)
 		require.NoError(t, err)

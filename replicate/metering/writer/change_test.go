@@ -94,7 +94,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	require.ErrorContains(t, err, "never cut")
 }
 
-func TestInvitations(t *testing.T) {
+func TestASecondInvitationReplacesTheFirstAndNeitherIsStored(t *testing.T) {
 	dir := t.TempDir()
 	client, _, _ := start(t, dir)
 	db := openLedger(t, dir)

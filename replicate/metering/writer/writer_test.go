@@ -119,7 +119,7 @@ func TestTheClientReturnsTheErrorsOfTheServer(t *testing.T) {
 	require.ErrorIs(t, err, writer.ErrUnauthorized, "the token of an edge is no operators' token")
 }
 
-func TestCredits(t *testing.T) {
+func TestABalanceIsTheSumOfItsEntriesAndNeverNegative(t *testing.T) {
 	client, _, _ := start(t, t.TempDir())
 	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestTheAccessDatabaseIsProjected(t *testing.T) {
 	})
 }
 
-func TestNodes(t *testing.T) {
+func TestANodeGetsAnotherTokenAndIsRetired(t *testing.T) {
 	client, _, _ := start(t, t.TempDir())
 	first, err := client.AddNode(t.Context(), "edge-1")
 	require.NoError(t, err)
@@ -264,7 +264,7 @@ func TestAFencedWriterDoesNotAnswerFromMemory(t *testing.T) {
 	require.ErrorIs(t, <-done, writer.ErrFenced)
 }
 
-func TestMetrics(t *testing.T) {
+func TestMetricsAreShownWithAToken(t *testing.T) {
 	client, _, w := start(t, t.TempDir())
 	_, err := client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
