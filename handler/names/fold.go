@@ -99,6 +99,8 @@ const (
 	firstMark     = 0x300 // combining accents, to 0x36F
 	wideFirst     = 0xFF01
 	wideLast      = 0xFF5E // full-width forms of "!" to "~"
+	firstEmoji    = 0x1F000
+	lastEmoji     = 0x1FAFF
 )
 
 // appendRune appends the form of a rune outside ASCII.
@@ -126,8 +128,8 @@ func appendRune(b []byte, r rune) []byte {
 		return b // accents, joiners and apostrophes
 	case r >= wideFirst && r <= wideLast:
 		return appendASCII(b, byte(r-wideFirst+'!'))
-	case r >= 0x2000 && r < 0x2C00, r >= 0x3000 && r < 0x3003, r == 0xFEFF, r == 0xFE0F:
-		return append(b, ' ') // punctuation, symbols, arrows, spaces
+	case r >= 0x2000 && r < 0x2C00, r >= 0x3000 && r < 0x3003, r == 0xFEFF, r == 0xFE0F, r >= firstEmoji && r <= lastEmoji:
+		return append(b, ' ') // punctuation, symbols, arrows, spaces, emoji
 	}
 	return utf8.AppendRune(b, r)
 }

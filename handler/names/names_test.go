@@ -92,6 +92,7 @@ func TestQueryKeepsAnUnfinishedLastWord(t *testing.T) {
 		{"globe p ltd", "globe private limited"},
 		{"pvt ltd", "private limited"},
 		{"co", "co"},
+		{"octaphores \U0001F3E2", "octaphores"},
 	} {
 		require.Equal(t, c.want, names.Query(c.in), c.in)
 	}

@@ -101,6 +101,7 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"greentourism consultency":                  "GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED",
 		"puducherry gra nites":                      "PUDUCHERRY GRANITES LIMITED",
 		"the old tribe of humans":                   "TRIBE OF HUMANS FOUNDATION",
+		"himachal pradesh peer networks":            "PEER NETWORKS PRIVATE LIMITED",
 		"the hospitalty rupam":                      "",
 		"peer srinagar":                             "",
 		"peer networks himachal pradesh shimla":     "",

@@ -16,8 +16,8 @@ const maxSounds = 6
 //     the same letter;
 //   - whose words sound the same;
 //   - that has other words for the same, such as 9 for nine;
-//   - that begins with the words of the query but for one or two at its end, such as a place, or one at its
-//     beginning, or that is the first of two words;
+//   - that begins with the words of the query but for one or two at its end or at its beginning, such as a
+//     place, or that is the first of two words;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word with the same beginning of five letters;
 //   - for a query in an Indic script, whose words sound the same, or all but one.
@@ -155,16 +155,16 @@ func (l *list) likeLess(words []string) {
 	}
 }
 
-// less returns the words without the last one, without the last two, and without the first, as far as
-// two are left: fewer begin too many names. Of two words it returns the first.
+// less returns the words without one or two at the end or at the beginning, such as a place, as far as two
+// are left: fewer begin too many names. Of two words it returns the first.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
 	if n := len(words); n == fewest {
 		kept = append(kept, words[:1])
 	} else if n > fewest {
 		kept = append(kept, words[:n-1], words[1:])
-		if n-1 > fewest {
-			kept = append(kept, words[:n-2])
+		if n-2 >= fewest {
+			kept = append(kept, words[:n-2], words[2:])
 		}
 	}
 	return kept
