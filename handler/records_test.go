@@ -19,7 +19,7 @@ type tables struct{ *sql.DB }
 
 func newTables(t *testing.T, database schema.Database, inserted string) tables {
 	t.Helper()
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "tables.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "tables.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(context.Background(), db, database))

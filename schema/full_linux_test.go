@@ -21,7 +21,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 			t.Skip("a file system can't be mounted here: ", err)
 		}
 		t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
-		db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+		db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 		if err == nil {
 			err = fill(db)
 			require.NoError(t, db.Close())

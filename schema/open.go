@@ -21,36 +21,41 @@ import (
 // busyTimeout is how long a statement waits for another writer, in milliseconds.
 const busyTimeout = 10_000
 
-// OpenFile opens the SQLite database in the file at path, for use through database/sql.
-// Every connection has FTS5, the function cin_number (ident.CINNumber), foreign keys and a busy
-// timeout of 10 s. A writable file is made if it is missing, in WAL mode, and transactions take
-// the write lock when they begin. A read-only file must exist; it is neither written nor
+// OpenFile opens the SQLite database in the file at path for use through database/sql, and makes it if it
+// is missing. Every connection has FTS5, the function cin_number (ident.CINNumber), foreign keys, WAL mode
+// and a busy timeout of 10 s. Transactions take the write lock when they begin.
+func OpenFile(path string) (*sql.DB, error) {
+	// Made here, since a later connection would make an empty one where the file was moved away.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return open(path, false)
+}
+
+// OpenReadOnly opens a database as OpenFile does, but the file must exist, and is neither written nor
 // checkpointed.
-func OpenFile(path string, readonly bool) (*sql.DB, error) {
+func OpenReadOnly(path string) (*sql.DB, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() { // which SQLite calls an I/O error
+		err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return open(path, true)
+}
+
+// open opens a file that is there.
+func open(path string, readonly bool) (*sql.DB, error) {
 	name, err := FileURI(path, readonly)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
-	if readonly {
-		info, err := os.Stat(path)
-		if err == nil && info.IsDir() { // which SQLite calls an I/O error
-			err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("open database: %w", err)
-		}
-	}
-	if !readonly { // made here, since a later connection would make an empty one where the file was moved away
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-		if err == nil {
-			err = file.Close()
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("open database: %w", err)
-		}
-		name = strings.Replace(name, "?mode=rwc", "?mode=rw", 1)
-	}
-	db, err := driver.Open(name, func(c *sqlite3.Conn) error {
+	db, err := driver.Open(strings.Replace(name, "?mode=rwc", "?mode=rw", 1), func(c *sqlite3.Conn) error {
 		if err := Prepare(c, readonly); err != nil {
 			return err
 		}

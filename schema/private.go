@@ -18,7 +18,7 @@ func OpenPrivate(path string) (*sql.DB, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
-	return OpenFile(path, false)
+	return OpenFile(path)
 }
 
 // leaveToOwner gives the WAL and its index, when root makes them by opening the file of another user, to that

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"database/sql"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,8 +53,8 @@ func TestRootLeavesADatabaseToItsOwner(t *testing.T) {
 	require.NoError(t, Migrate(t.Context(), db, Access))
 	require.NoError(t, db.Close())
 	require.NoError(t, os.Chown(path, owner, owner))
-	for _, readonly := range []bool{true, false} {
-		db, err := OpenFile(path, readonly)
+	for _, open := range []func(string) (*sql.DB, error){OpenReadOnly, OpenFile} {
+		db, err := open(path)
 		require.NoError(t, err)
 		for range 3 { // connections of its own
 			c, err := db.Conn(t.Context())

@@ -16,7 +16,7 @@ import (
 
 func openTemp(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := OpenFile(filepath.Join(t.TempDir(), "a ?#%.db"), false)
+	db, err := OpenFile(filepath.Join(t.TempDir(), "a ?#%.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
@@ -72,7 +72,7 @@ func TestADatabaseFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 
 func TestMigrateWaitsForAnotherWriter(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "access.db"), context.Background()
-	other, err := OpenFile(path, false)
+	other, err := OpenFile(path)
 	require.NoError(t, err)
 	defer other.Close()
 	writing, err := other.BeginTx(ctx, nil)
@@ -80,7 +80,7 @@ func TestMigrateWaitsForAnotherWriter(t *testing.T) {
 	_, err = writing.Exec("CREATE TABLE foreign_table (x)")
 	require.NoError(t, err)
 
-	db, err := OpenFile(path, false)
+	db, err := OpenFile(path)
 	require.NoError(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
@@ -238,13 +238,13 @@ func FuzzStatementsKeepEveryByte(f *testing.F) {
 
 func TestReadOnlyFileIsNeverWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
-	_, err := OpenFile(path, true)
+	_, err := OpenReadOnly(path)
 	require.Error(t, err, "a missing file is not made")
-	w, err := OpenFile(path, false)
+	w, err := OpenFile(path)
 	require.NoError(t, err)
 	defer w.Close()
 	require.NoError(t, Migrate(context.Background(), w, Access))
-	r, err := OpenFile(path, true)
+	r, err := OpenReadOnly(path)
 	require.NoError(t, err)
 	defer r.Close()
 	require.NoError(t, Check(context.Background(), r, Access))
@@ -263,7 +263,7 @@ func TestReadOnlyFileIsNeverWritten(t *testing.T) {
 // there would be another database.
 func TestALaterConnectionMakesNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?mode=rwc.db")
-	db, err := OpenFile(path, false)
+	db, err := OpenFile(path)
 	require.NoError(t, err)
 	defer db.Close()
 	db.SetMaxIdleConns(0)

@@ -186,7 +186,7 @@ func startV8(t *testing.T, meterURL string) (address string) {
 func emptyDatabase(t *testing.T, database schema.Database) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "database.db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, database))
 	require.NoError(t, db.Close())

@@ -34,7 +34,7 @@ func TestTheAuditNamesTheClientBehindATrustedProxy(t *testing.T) {
 				return response
 			}
 			require.Equal(t, http.StatusOK, through("/v1/accounts", `{"name":"Acme","plan":"growth"}`).StatusCode)
-			ledger, err := schema.OpenFile(centre.path("ledger.db"), false)
+			ledger, err := schema.OpenFile(centre.path("ledger.db"))
 			require.NoError(t, err)
 			defer ledger.Close()
 			var address string

@@ -21,7 +21,7 @@ import (
 // of user.
 func (h *household) seed() (owner, operator, guest []string) {
 	h.T.Helper()
-	ledger, err := schema.OpenFile(filepath.Join(h.dir, "ledger.db"), false)
+	ledger, err := schema.OpenFile(filepath.Join(h.dir, "ledger.db"))
 	require.NoError(h.T, err)
 	defer ledger.Close()
 	account := h.account("Acme Traders of the Made-Up Long Name", 250_000)

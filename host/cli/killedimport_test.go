@@ -186,7 +186,7 @@ type someCINs string
 // sampleOf chooses companies of the registry after the import into base.
 func sampleOf(t *testing.T, path, base string) (cins someCINs) {
 	t.Helper()
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	require.NoError(t, err)
 	defer db.Close()
 	changed := "%NEWER%"
@@ -233,7 +233,7 @@ func tryState(t *testing.T, path string) (string, error) {
 }
 
 func queryState(path, statement string, args ...any) (string, error) {
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	if err != nil {
 		return "", err
 	}

@@ -174,7 +174,7 @@ func TestARollbackIsAskedOnce(t *testing.T) {
 func TestABrokenRegistryIsNotPushed(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	registry := onlyCompany(t)
-	db, err := schema.OpenFile(registry, false)
+	db, err := schema.OpenFile(registry)
 	require.NoError(t, err)
 	_, err = db.Exec(`DELETE FROM search_name WHERE value = (SELECT min(cin) FROM company)`)
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ func TestAnInvitationsTokenReachesNoLog(t *testing.T) {
 	path := writer.InvitationPath + invitation.Token
 	require.Contains(t, exchange(t, c.addr("writer"), "GET", path), "200 OK")
 
-	ledger, err := schema.OpenFile(c.path("ledger.db"), false)
+	ledger, err := schema.OpenFile(c.path("ledger.db"))
 	require.NoError(t, err)
 	defer ledger.Close()
 	_, err = ledger.ExecContext(t.Context(), `ALTER TABLE invitation RENAME TO mislaid`)

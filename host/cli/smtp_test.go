@@ -17,7 +17,7 @@ import (
 func (c *centre) wantsMail(t *testing.T) {
 	t.Helper()
 	account, _ := c.account(t, 10)
-	ledger, err := schema.OpenFile(c.path("ledger.db"), false)
+	ledger, err := schema.OpenFile(c.path("ledger.db"))
 	require.NoError(t, err)
 	defer ledger.Close()
 	for _, statement := range []string{
@@ -44,7 +44,7 @@ func TestTheWriterTellsAnOwnerByMail(t *testing.T) {
 	require.True(t, c.await(func() bool { return strings.Contains(metricsOf(t, c.url()+"/metrics"), sent) }))
 
 	// Who got as many as a day allows gets no more.
-	ledger, err := schema.OpenFile(c.path("ledger.db"), false)
+	ledger, err := schema.OpenFile(c.path("ledger.db"))
 	require.NoError(t, err)
 	defer ledger.Close()
 	for i := range mail.PerDay {

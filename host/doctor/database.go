@@ -58,7 +58,7 @@ func (e *Exam) LibSQL(ctx context.Context, s Server) {
 // File looks at the file of a replica, or of a database of one machine, beside its owner.
 func (e *Exam) File(ctx context.Context, database schema.Database, path string, maxAge time.Duration) {
 	what := string(database) + " file"
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Wrong(what, "a replica makes it once it reaches its primary: look at the replica's log", "%s is not there", path)

@@ -37,7 +37,7 @@ func (e *Exam) Answers(ctx context.Context, what, address string) {
 // Ledger looks who holds the ledger, and whether that process is heard.
 func (e *Exam) Ledger(ctx context.Context, file string) {
 	const what = "ledger"
-	db, err := schema.OpenFile(file, true)
+	db, err := schema.OpenReadOnly(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Wrong(what, "a new writer makes it; if there was one, restore its backup (docs/operations.md, \"Backup and restore\")", "%s is not there", file)

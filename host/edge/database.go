@@ -53,7 +53,7 @@ func OpenFile(ctx context.Context, kind schema.Database, path string) (Database,
 }
 
 func checkFile(ctx context.Context, kind schema.Database, path string) error {
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		makes := map[schema.Database]string{schema.Registry: "import", schema.Access: "writer"}
 		return hint.With(err, "regedge %s makes the %s database; or try regedge dev, which makes its own", makes[kind], kind)

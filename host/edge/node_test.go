@@ -59,7 +59,7 @@ func emptyNode(t *testing.T) *Node {
 	t.Helper()
 	open := func(kind schema.Database) Database {
 		path := filepath.Join(t.TempDir(), "file.db")
-		db, err := schema.OpenFile(path, false)
+		db, err := schema.OpenFile(path)
 		require.NoError(t, err)
 		require.NoError(t, schema.Migrate(t.Context(), db, kind))
 		require.NoError(t, db.Close())
@@ -216,7 +216,7 @@ func TestAFileIsOpenWhileItIsServed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file.db")
 		_, err := OpenFile(t.Context(), kind, path)
 		require.Contains(t, hint.Of(err), makes, "what makes a file that is missing")
-		db, err := schema.OpenFile(path, false)
+		db, err := schema.OpenFile(path)
 		require.NoError(t, err)
 		require.NoError(t, schema.Migrate(t.Context(), db, kind))
 		require.NoError(t, db.Close())

@@ -33,7 +33,7 @@ func replicaOf(t *testing.T, now time.Time, beat *time.Time, maxLag time.Duratio
 	dir := t.TempDir()
 	if beat != nil {
 		require.NoError(t, os.MkdirAll(filepath.Dir(sqld.File(dir)), 0o700))
-		db, err := schema.OpenFile(sqld.File(dir), false)
+		db, err := schema.OpenFile(sqld.File(dir))
 		require.NoError(t, err)
 		require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 		_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, beat.UnixMilli())

@@ -72,7 +72,7 @@ func newScreened(t testing.TB) screened {
 func openAccess(t testing.TB) edge.Database {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "access.db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	run := func(statement string, args ...any) {

@@ -108,10 +108,10 @@ type benchCentre struct {
 func newBenchCentre(b *testing.B) *benchCentre {
 	dir := b.TempDir()
 	c := &benchCentre{access: filepath.Join(dir, "access.db")}
-	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(b, err)
 	b.Cleanup(func() { ledger.Close() })
-	access, err := schema.OpenFile(c.access, false)
+	access, err := schema.OpenFile(c.access)
 	require.NoError(b, err)
 	b.Cleanup(func() { access.Close() })
 	const token = "operator-token-of-bench"

@@ -26,7 +26,7 @@ func TestAKeyIsAnsweredOnlyAtItsAddresses(t *testing.T) {
 			for len(list) < 256 { // the longest list is cached too
 				list = network.Append(list, make([]byte, 16), 128)
 			}
-			db, err := schema.OpenFile(a.path, false)
+			db, err := schema.OpenFile(a.path)
 			require.NoError(t, err)
 			defer db.Close()
 			_, err = db.Exec(`UPDATE api_key SET allowed = ? WHERE id = 21`, list)

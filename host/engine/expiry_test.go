@@ -15,7 +15,7 @@ import (
 // keyUntil adds a key to the fixture, as the writer projects it.
 func (w *fixture) keyUntil(t *testing.T, id, ends int64, old string, oldEnds int64) string {
 	t.Helper()
-	db, err := schema.OpenFile(w.path, false)
+	db, err := schema.OpenFile(w.path)
 	require.NoError(t, err)
 	defer db.Close()
 	key := ident.NewKey((&sequence{next: byte(id)}).Read)

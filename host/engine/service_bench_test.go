@@ -102,9 +102,9 @@ func ask(b *testing.B, answerer server.Answerer, request *handler.Request, times
 // runMeter runs a writer and a meter in this process, with an account that has no limits.
 func runMeter(b *testing.B, account int64) *meter.Meter {
 	dir := b.TempDir()
-	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(b, err)
-	access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	access, err := schema.OpenFile(filepath.Join(dir, "access.db"))
 	require.NoError(b, err)
 	central, err := writer.Open(b.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: "operator-token-of-bench"})
 	require.NoError(b, err)

@@ -95,7 +95,7 @@ func newFixture(t testing.TB) *fixture {
 	w.registry.Database = registry
 	w.path = filepath.Join(t.TempDir(), "access.db")
 	path := w.path
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	hash := sha256.Sum256([]byte(w.key))

@@ -69,7 +69,7 @@ func newDatabases(t testing.TB) (databases map[string]Database, key string) {
 func newDatabase(t testing.TB, database schema.Database, script string) *sqlite.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), string(database)+".db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), db, database))

@@ -21,7 +21,7 @@ import (
 func accessCopy(t *testing.T, number int, ago time.Duration) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	_, err = db.Exec("INSERT INTO heartbeat VALUES (1, ?)", time.Now().Add(-ago).UnixMilli())

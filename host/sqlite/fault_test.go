@@ -68,7 +68,7 @@ func readWhileCut(t *testing.T, path string) {
 }
 
 func refreshWhileCut(t *testing.T, path string) {
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	defer db.Close() // it stays open, and is used for the push only
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))

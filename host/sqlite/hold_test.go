@@ -34,7 +34,7 @@ func startPushed(t *testing.T) *pushed {
 	p := &pushed{t: t}
 	path := filepath.Join(t.TempDir(), "data")
 	var err error
-	p.db, err = schema.OpenFile(path, false)
+	p.db, err = schema.OpenFile(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { p.db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), p.db, schema.Registry))

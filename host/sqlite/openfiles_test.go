@@ -235,7 +235,7 @@ func TestAReplicaThatIsNotTakenOrClosedLeavesNoFileOpen(t *testing.T) {
 func accessFile(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	_, err = db.Exec(script)

@@ -235,7 +235,7 @@ func TestRowsOfAnEndpointAreClosed(t *testing.T) {
 // TestASuspectStatementIsForgottenWithItsFile: another file took its place, and is whole.
 func TestASuspectStatementIsForgottenWithItsFile(t *testing.T) {
 	damaged, whole := openSmall(t, 1), filepath.Join(t.TempDir(), "whole.db")
-	db, err := schema.OpenFile(whole, false)
+	db, err := schema.OpenFile(whole)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	require.NoError(t, db.Close())

@@ -35,7 +35,7 @@ func plan(t *testing.T, path, statement string) []string {
 func migrated(t *testing.T, kind schema.Database) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), string(kind)+".db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, kind))
 	require.NoError(t, db.Close())

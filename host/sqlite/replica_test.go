@@ -242,7 +242,7 @@ func TestAWholeFileIsReadOnWhileItDoesNotFollow(t *testing.T) {
 	w := startReplica(t, sqlite.ReplicaConfig{})
 	begun := time.Now().UnixMilli()
 	still := filepath.Join(t.TempDir(), "still")
-	db, err := schema.OpenFile(still, false)
+	db, err := schema.OpenFile(still)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	_, err = db.Exec("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", begun)
@@ -278,7 +278,7 @@ func TestEndpointIsTheFallbackForACorruptFile(t *testing.T) {
 	source, err := os.ReadFile(sqld.File(w.near.Dir))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(broken, source, 0o600))
-	db, err := schema.OpenFile(broken, false)
+	db, err := schema.OpenFile(broken)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	_, err = db.Exec(fmt.Sprintf("INSERT OR REPLACE INTO heartbeat VALUES (1, %d)", time.Now().UnixMilli()))
@@ -395,7 +395,7 @@ func TestAnEdgeMayStartBeforeItsReplica(t *testing.T) {
 
 func TestDatabaseOfALaterVersionIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	_, err = db.Exec("INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version")
@@ -409,7 +409,7 @@ func TestDatabaseOfALaterVersionIsRefused(t *testing.T) {
 // TestADatabaseOneVersionOlderOrNewerIsRead allows edges to be upgraded one after another.
 func TestADatabaseOneVersionOlderOrNewerIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
@@ -442,7 +442,7 @@ func ignoreEndpoint(err error) error {
 
 func TestAnotherDatabaseIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	require.NoError(t, db.Close())

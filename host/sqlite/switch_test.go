@@ -154,7 +154,7 @@ func (e *failing) Query(ctx context.Context, statement string, args []handler.Va
 func registryCopy(t *testing.T, released bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
 	_, err = db.Exec("INSERT INTO heartbeat (id, beat) VALUES (1, ?)", time.Now().UnixMilli())
@@ -190,7 +190,7 @@ func TestARegistryThatIsBeingFilledDoesNotTakeThePlaceOfOneWithARelease(t *testi
 // TestACopyWithoutAHeartbeatIsRead, of an unknown age.
 func TestACopyWithoutAHeartbeatIsRead(t *testing.T) {
 	path := accessCopy(t, 2, 0)
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	_, err = db.Exec("DROP TABLE heartbeat")
 	require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestReadsDoNotGoBackToAFileThatStoodStill(t *testing.T) {
 	endpoint.err = nil
 	require.Error(t, w.Refresh())
 	require.EqualValues(t, 2, w.read(t))
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	_, err = db.Exec("UPDATE plan SET per_minute = 3")
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 func registryFile(t *testing.T, change string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
 	_, err = db.Exec(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('one', 1, 0, 0, 0, 0, 0);
@@ -38,7 +38,7 @@ func TestTheAgeOfAHeldReleaseIsThatOfItsFile(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	require.True(t, r.view.Load().file.held.Load())
-	writer, err := schema.OpenFile(path, false)
+	writer, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	defer writer.Close()
 	_, err = writer.Exec(`UPDATE heartbeat SET beat = 590000`)
@@ -142,7 +142,7 @@ func TestAFileIsReadFromItsFirstReleaseOn(t *testing.T) {
 	defer r.Close()
 	var dst handler.Result
 	require.ErrorIs(t, r.Query(t.Context(), "SELECT id FROM release", nil, &dst), ErrUnreleased)
-	writer, err := schema.OpenFile(path, false)
+	writer, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	defer writer.Close()
 	_, err = writer.Exec(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('one', 1, 0, 0, 0, 0, 0)`)

@@ -136,7 +136,7 @@ func (d *dataset) paths(folder string, summary generate.Summary) []string {
 }
 
 func readCINs(registry string) ([]string, error) {
-	db, err := schema.OpenFile(registry, true)
+	db, err := schema.OpenReadOnly(registry)
 	if err != nil {
 		return nil, err
 	}

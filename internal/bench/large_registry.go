@@ -92,7 +92,7 @@ func (r *registry) drop() error {
 
 // look reads all CINs, a sample of the names, and the number of records of each kind.
 func (r *registry) look() error {
-	db, err := schema.OpenFile(r.path("registry.db"), true)
+	db, err := schema.OpenReadOnly(r.path("registry.db"))
 	if err != nil {
 		return err
 	}

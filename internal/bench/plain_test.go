@@ -44,7 +44,7 @@ func TestThePlainServerAnswersAsAnEdge(t *testing.T) {
 	registry, access := sampletest.Registry(t), filepath.Join(t.TempDir(), "access.db")
 	key := ident.NewKey(fixed{}.Read)
 	hash := ident.Hash(key)
-	db, err := schema.OpenFile(access, false)
+	db, err := schema.OpenFile(access)
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
@@ -95,7 +95,7 @@ func TestThePlainServerAnswersAsAnEdge(t *testing.T) {
 		}
 	}
 	var charged int
-	ledger, err := schema.OpenFile(charges, true)
+	ledger, err := schema.OpenReadOnly(charges)
 	require.NoError(t, err)
 	defer ledger.Close()
 	require.NoError(t, ledger.QueryRow("SELECT count(*) FROM charge WHERE account = 7").Scan(&charged))

@@ -120,7 +120,7 @@ func TestWriterWithLockedLedger(t *testing.T) {
 	a := c.account(1000)
 	require.Equal(t, http.StatusOK, a.asks(p, 5))
 
-	db, err := schema.OpenFile(c.path("ledger.db"), false)
+	db, err := schema.OpenFile(c.path("ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
 	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{}) // takes the write lock
@@ -170,7 +170,7 @@ func TestWriterWithDamagedLedger(t *testing.T) {
 
 // copyLedger makes a backup of a ledger that is in use.
 func copyLedger(t *testing.T, from, to string) {
-	db, err := schema.OpenFile(from, false)
+	db, err := schema.OpenFile(from)
 	require.NoError(t, err)
 	defer db.Close()
 	_, err = db.Exec(`VACUUM INTO ?`, to)

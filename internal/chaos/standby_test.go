@@ -153,7 +153,7 @@ func TestLitestreamTellsThatTheLedgerIsNotShipped(t *testing.T) {
 	require.Regexp(t, `(?m)^validation:.*\n  interval: \d+s$`, string(settings), "without it there is no such metric")
 
 	dir, address := t.TempDir(), testkit.FreePort(t)
-	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
 	_, err = db.Exec(`CREATE TABLE made_up (n INTEGER)`)

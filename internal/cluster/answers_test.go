@@ -146,7 +146,7 @@ func TestTheRealCompaniesReachEveryEdge(t *testing.T) {
 // some are lookups and searches spread over a registry.
 func some(t *testing.T, registry string) (paths []string) {
 	t.Helper()
-	db, err := schema.OpenFile(registry, true)
+	db, err := schema.OpenReadOnly(registry)
 	require.NoError(t, err)
 	defer db.Close()
 	rows, err := db.Query("SELECT cin, company_name FROM company WHERE rowid % 200 = 0")

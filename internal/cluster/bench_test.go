@@ -56,7 +56,7 @@ func BenchmarkPush(b *testing.B) {
 // countRows counts the records of a registry.
 func countRows(b *testing.B, registry string) (rows int64) {
 	b.Helper()
-	db, err := schema.OpenFile(registry, true)
+	db, err := schema.OpenReadOnly(registry)
 	require.NoError(b, err)
 	defer db.Close()
 	require.NoError(b, db.QueryRow(`SELECT (SELECT count(*) FROM company) + (SELECT count(*) FROM llp) + (SELECT count(*) FROM director)
@@ -82,7 +82,7 @@ func newRegistry(b testing.TB, dir string, companies int) string {
 // change changes one company in oneIn, adds a release, and returns the number of changed ones.
 func change(b *testing.B, registry string, oneIn int) (rows int64) {
 	b.Helper()
-	db, err := schema.OpenFile(registry, false)
+	db, err := schema.OpenFile(registry)
 	require.NoError(b, err)
 	defer db.Close()
 	changed, err := db.Exec(fmt.Sprintf("UPDATE company SET paid_up_capital = coalesce(paid_up_capital, 0) + 1 WHERE rowid %% %d = 0", oneIn))
@@ -149,7 +149,7 @@ func BenchmarkStatement(b *testing.B) {
 	plain, err := sqlite.Open(sqlite.Config{Path: registry})
 	require.NoError(b, err)
 	defer plain.Close()
-	db, err := schema.OpenFile(registry, true)
+	db, err := schema.OpenReadOnly(registry)
 	require.NoError(b, err)
 	defer db.Close()
 	var cin string

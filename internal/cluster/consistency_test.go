@@ -161,7 +161,7 @@ func (f *fixture) intact(t *testing.T, token string) {
 	require.NoError(t, f.open(f.Primaries["registry"], token).QueryRow("PRAGMA integrity_check").Scan(&said))
 	require.Equal(t, "ok", strings.ToLower(said))
 	for _, s := range []*sqld.Server{f.Primaries["registry"], f.Edges[0].Replicas["registry"], f.Edges[1].Replicas["registry"]} {
-		db, err := schema.OpenFile(sqld.File(s.Dir), true)
+		db, err := schema.OpenReadOnly(sqld.File(s.Dir))
 		require.NoError(t, err)
 		defer db.Close()
 		require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&said))

@@ -57,7 +57,7 @@ func (f *fixture) makeWhole() {
 	require.NoError(f.t, err)
 	f.whole = f.before + ".whole"
 	require.NoError(f.t, os.WriteFile(f.whole, content, 0o600))
-	db, err := schema.OpenFile(f.whole, false)
+	db, err := schema.OpenFile(f.whole)
 	require.NoError(f.t, err)
 	defer db.Close()
 	for _, change := range []string{
@@ -83,7 +83,7 @@ func (f *fixture) importFile(registry, asOf, file string) {
 // changes are sources that change some companies in all their parts: contact, board, and
 // the names of its directors.
 func (f *fixture) changes() (appointments, directors, contacts [][]string) {
-	db, err := schema.OpenFile(f.before, true)
+	db, err := schema.OpenReadOnly(f.before)
 	require.NoError(f.t, err)
 	defer db.Close()
 	rows, err := db.Query(`SELECT a.cin, a.din, d.name FROM appointment a JOIN director d USING (din) JOIN company USING (cin)
@@ -107,7 +107,7 @@ func (f *fixture) changes() (appointments, directors, contacts [][]string) {
 // watched are the companies that tests look up: those that differ between before and after, and some
 // others.
 func (f *fixture) watched() (cins []string) {
-	db, err := schema.OpenFile(f.before, true)
+	db, err := schema.OpenReadOnly(f.before)
 	require.NoError(f.t, err)
 	defer db.Close()
 	rows, err := db.Query(`SELECT cin FROM company WHERE cin IN (SELECT DISTINCT cin FROM appointment ORDER BY cin LIMIT 40)

@@ -115,7 +115,7 @@ func (r *releases) change(which string) {
 	r.b.Helper()
 	n := len(r.mark) + 1
 	mark := fmt.Sprintf("R%dX", n)
-	db, err := schema.OpenFile(r.registry, false)
+	db, err := schema.OpenFile(r.registry)
 	require.NoError(r.b, err)
 	defer db.Close()
 	conn, err := db.Conn(r.b.Context())

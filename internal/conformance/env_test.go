@@ -79,10 +79,10 @@ func newTestEnv(t *testing.T) *testEnv {
 	env := &testEnv{registry: path, access: filepath.Join(dir, "access.db"), clock: &simClock{now: start}, dir: dir}
 	env.release = readRelease(t, path)
 
-	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { ledger.Close() })
-	access, err := schema.OpenFile(env.access, false)
+	access, err := schema.OpenFile(env.access)
 	require.NoError(t, err)
 	t.Cleanup(func() { access.Close() })
 	central, err := writer.Open(ctx, writer.Config{Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: env.clock.Now})
@@ -129,7 +129,7 @@ func (env *testEnv) without(t *testing.T, part string) *testEnv {
 		failed.meter = env.newMeter(t, t.TempDir(), unreachable{})
 	case "registry":
 		failed.registry = filepath.Join(t.TempDir(), "registry.db")
-		db, err := schema.OpenFile(failed.registry, false)
+		db, err := schema.OpenFile(failed.registry)
 		require.NoError(t, err)
 		defer db.Close()
 		_, err = db.Exec(`CREATE TABLE other (x)`)
@@ -141,7 +141,7 @@ func (env *testEnv) without(t *testing.T, part string) *testEnv {
 		content, err := os.ReadFile(env.registry)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(failed.registry, content, 0o644))
-		db, err := schema.OpenFile(failed.registry, false)
+		db, err := schema.OpenFile(failed.registry)
 		require.NoError(t, err)
 		defer db.Close()
 		_, err = db.Exec(`UPDATE company SET website = ? WHERE cin = ?`, strings.Repeat("w", handler.MaxBody), sampletest.CompanyEveryField)
@@ -153,7 +153,7 @@ func (env *testEnv) without(t *testing.T, part string) *testEnv {
 }
 
 func readRelease(t *testing.T, path string) string {
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	require.NoError(t, err)
 	defer db.Close()
 	var id string
@@ -201,7 +201,7 @@ func (env *testEnv) newAccount(t *testing.T, given Given) Account {
 // limitKey says in the access database that a key has spent the credits of its month, as the writer does
 // when edges have reported them.
 func (env *testEnv) limitKey(t *testing.T, id int64) {
-	db, err := schema.OpenFile(env.access, false)
+	db, err := schema.OpenFile(env.access)
 	require.NoError(t, err)
 	defer db.Close()
 	month := syncproto.Month(env.clock.Now().UnixMilli())

@@ -24,7 +24,7 @@ func parameters(query string) int {
 // TestQueriesFindTheirRowsByAnIndex holds that no page reads a whole table that grows
 // with use.
 func TestQueriesFindTheirRowsByAnIndex(t *testing.T) {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))

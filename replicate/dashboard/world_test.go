@@ -44,7 +44,7 @@ type world struct {
 
 func newWorld(t testing.TB, change ...func(*dashboard.Config)) *world {
 	t.Helper()
-	ledger, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	ledger, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	return newWorldOn(t, ledger, change...)
 }
@@ -54,7 +54,7 @@ func newWorldOn(t testing.TB, ledger *sql.DB, change ...func(*dashboard.Config))
 	t.Helper()
 	w := &world{t: t, ledger: ledger, now: time.Date(2026, 10, 20, 12, 30, 0, 0, time.UTC)}
 	var err error
-	w.access, err = schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	w.access, err = schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 	require.NoError(t, err)
 	w.writer, err = writer.Open(t.Context(), writer.Config{Ledger: w.ledger, Access: w.access, OperatorToken: token, Now: w.clock})
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 		"within 5 s":     {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 			require.NoError(t, err)
 			defer db.Close()
 			require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
@@ -146,7 +146,7 @@ func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
 		"ahead, and off for long":          {5 * time.Hour, month, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 			require.NoError(t, err)
 			defer db.Close()
 			var clock beatClock
@@ -176,7 +176,7 @@ func TestTheClockOfMostEdgesEndsTheWait(t *testing.T) {
 	const month = 30 * 24 * time.Hour
 	for _, agree := range []bool{true, false} {
 		start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-		db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+		db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 		require.NoError(t, err)
 		defer db.Close()
 		require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))

@@ -20,7 +20,7 @@ func TestWhatIsGeneratedImports(t *testing.T) {
 			registry := filepath.Join(out, "registry.db")
 			importGenerated(t, out, registry, summary)
 
-			db, err := schema.OpenFile(registry, true)
+			db, err := schema.OpenReadOnly(registry)
 			require.NoError(t, err)
 			defer db.Close()
 			for table, least := range map[string]int{"company": 2990, "llp": 174, "director": 2900, "appointment": 6500, "partner": 350, "pincode": 250} {

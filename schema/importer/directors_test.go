@@ -66,7 +66,7 @@ func TestCompaniesAreInTheRowsOfTheirCINs(t *testing.T) {
 	w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
 	w.text("2025-02-01", "CIN,CompanyName,CompanyStatus\nU11111GA2020PTC000000,MADE-UP ZERO,Active\n")
 	copied := filepath.Join(w.folder, "copy.db")
-	db, err := schema.OpenFile(w.registry, false)
+	db, err := schema.OpenFile(w.registry)
 	require.NoError(t, err)
 	defer db.Close()
 	_, err = db.Exec("VACUUM INTO ?1", copied)

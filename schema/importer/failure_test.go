@@ -146,7 +146,7 @@ func TestNothingOfAFileThatIsCutOffIsWritten(t *testing.T) {
 
 func TestNewerDatabaseIsNotTouched(t *testing.T) {
 	w := newFixture(t)
-	db, err := schema.OpenFile(w.registry, false)
+	db, err := schema.OpenFile(w.registry)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
 	_, err = db.Exec("INSERT INTO schema_version SELECT 999, 0, max(database) FROM schema_version")
@@ -160,7 +160,7 @@ func TestNewerDatabaseIsNotTouched(t *testing.T) {
 
 func TestAnotherDatabaseIsNotTouched(t *testing.T) {
 	w := newFixture(t)
-	db, err := schema.OpenFile(w.registry, false)
+	db, err := schema.OpenFile(w.registry)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, schema.Access))
 	require.NoError(t, db.Close())
@@ -245,7 +245,7 @@ func TestALogThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 	first, second := w.file(headerA+rowA), w.file(manyCompanies(300))
 	_, err := Run(t.Context(), w.config("2025-05-05", first))
 	require.NoError(t, err)
-	reader, err := schema.OpenFile(w.registry, true)
+	reader, err := schema.OpenReadOnly(w.registry)
 	require.NoError(t, err)
 	defer reader.Close()
 	tx, err := reader.Begin()
@@ -262,7 +262,7 @@ func TestALogThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 
 	_, err = Run(t.Context(), w.config("2025-05-05", first))
 	require.NoError(t, err)
-	db, err := schema.OpenFile(w.registry, true)
+	db, err := schema.OpenReadOnly(w.registry)
 	require.NoError(t, err)
 	defer db.Close()
 	var state string

@@ -126,7 +126,7 @@ func (w *fixture) row(query string, args ...any) string {
 // exec runs SQL on the registry.
 func (w *fixture) exec(script string) {
 	w.t.Helper()
-	db, err := schema.OpenFile(w.registry, false)
+	db, err := schema.OpenFile(w.registry)
 	require.NoError(w.t, err)
 	defer db.Close()
 	_, err = db.Exec(script)
@@ -135,7 +135,7 @@ func (w *fixture) exec(script string) {
 
 func (w *fixture) rows(query string, args ...any) (list []string) {
 	w.t.Helper()
-	db, err := schema.OpenFile(w.registry, true)
+	db, err := schema.OpenReadOnly(w.registry)
 	require.NoError(w.t, err)
 	defer db.Close()
 	rows, err := db.Query(query, args...)

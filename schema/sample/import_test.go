@@ -177,7 +177,7 @@ func (i *imported) run(t *testing.T, at int64, asOf string, pincodes, files []st
 	})
 	require.NoError(t, err)
 	if i.db == nil {
-		i.db, err = schema.OpenFile(registry, true)
+		i.db, err = schema.OpenReadOnly(registry)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, i.db.Close()) })
 	}

@@ -47,7 +47,7 @@ func (r *Report) Whole() bool { return len(r.Problems) == 0 }
 // not be: there is no such file, it is another database, or ctx is done.
 func File(ctx context.Context, path string, depth Depth) (report Report, err error) {
 	started := time.Now()
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	if err != nil {
 		return report, err
 	}

@@ -19,7 +19,7 @@ import (
 func changed(t *testing.T, script string) string {
 	t.Helper()
 	path := sampletest.Registry(t)
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	_, err = db.Exec(script)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
 	path := changed(t, "")
 	for _, depth := range []Depth{Quick, Thorough} {
 		for asked := 0; ; asked += asked/6 + 1 {
-			db, err := schema.OpenFile(path, true)
+			db, err := schema.OpenReadOnly(path)
 			require.NoError(t, err)
 			held, err := db.Conn(t.Context())
 			require.NoError(t, err)

@@ -25,7 +25,7 @@ type Office struct {
 
 // New makes an office that tells in these ways.
 func New(t testing.TB, ways ...notice.Way) *Office {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))

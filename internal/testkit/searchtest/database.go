@@ -23,7 +23,7 @@ func Open(t testing.TB) *sqlite3.Conn {
 // Create makes an empty registry database in a file.
 func Create(t testing.TB, path string) *sqlite3.Conn {
 	t.Helper()
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
 	require.NoError(t, db.Close())

@@ -19,7 +19,7 @@ import (
 // benchLedger is a ledger in a file, with edges and with accounts that have credits.
 func benchLedger(b *testing.B, accounts, edges int) (*ledger.Ledger, func(now int64)) {
 	ctx := context.Background()
-	db, err := schema.OpenFile(filepath.Join(b.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(b.TempDir(), "ledger.db"))
 	require.NoError(b, err)
 	b.Cleanup(func() { db.Close() })
 	require.NoError(b, schema.Migrate(ctx, db, schema.Ledger))

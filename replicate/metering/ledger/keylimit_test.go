@@ -14,7 +14,7 @@ import (
 
 // TestTheSumOfAKeyReadsItsAccountsMonths, and not all usage: no other change is made meanwhile.
 func TestTheSumOfAKeyReadsItsAccountsMonths(t *testing.T) {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))

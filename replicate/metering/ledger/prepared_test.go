@@ -16,7 +16,7 @@ import (
 // prepared statements.
 func onFile(t *testing.T) (l *ledger.Ledger, db *sql.DB, commit func() error) {
 	t.Helper()
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))

@@ -308,10 +308,10 @@ func TestCreditsThatAreTakenAndASuspensionRecallLeases(t *testing.T) {
 
 func TestSecondWriterStopsTheFirst(t *testing.T) {
 	c := startCentre(t, nil)
-	ledger, err := schema.OpenFile(c.dir+"/ledger.db", false)
+	ledger, err := schema.OpenFile(c.dir + "/ledger.db")
 	require.NoError(t, err)
 	defer ledger.Close()
-	access, err := schema.OpenFile(c.dir+"/access.db", false)
+	access, err := schema.OpenFile(c.dir + "/access.db")
 	require.NoError(t, err)
 	defer access.Close()
 	second, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: operatorToken, TakeOver: true})

@@ -47,9 +47,9 @@ func startCentre(t *testing.T, now func() time.Time) *centre {
 }
 
 func (c *centre) start(restored bool) {
-	ledger, err := schema.OpenFile(filepath.Join(c.dir, "ledger.db"), false)
+	ledger, err := schema.OpenFile(filepath.Join(c.dir, "ledger.db"))
 	require.NoError(c.t, err)
-	access, err := schema.OpenFile(filepath.Join(c.dir, "access.db"), false)
+	access, err := schema.OpenFile(filepath.Join(c.dir, "access.db"))
 	require.NoError(c.t, err)
 	w, err := writer.Open(c.t.Context(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Now: c.now, Restored: restored, Logger: c.log,

@@ -157,7 +157,7 @@ func syncAll(ctx context.Context, b *testing.B, edges []*testEdge) {
 
 // fill makes a ledger with edges and accounts.
 func fill(b *testing.B, dir string) {
-	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(b, err)
 	defer db.Close()
 	require.NoError(b, schema.Migrate(b.Context(), db, schema.Ledger))

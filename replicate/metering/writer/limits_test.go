@@ -100,10 +100,10 @@ func TestBodiesAreReadUpToTheirLimit(t *testing.T) {
 // TestAWriterWhoseClockWasSetBackLooksAtTheLedger: the time at which it knew that it holds it is in the
 // future, and another writer may have taken it since.
 func TestAWriterWhoseClockWasSetBackLooksAtTheLedger(t *testing.T) {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
-	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 	require.NoError(t, err)
 	defer access.Close()
 	w, err := Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: db, Access: access})
@@ -170,10 +170,10 @@ func TestAMisspeltFieldIsRefused(t *testing.T) {
 
 // TestTokensThatCannotBeReadAreReadLater, since one of them may have ended.
 func TestTokensThatCannotBeReadAreReadLater(t *testing.T) {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
-	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 	require.NoError(t, err)
 	defer access.Close()
 	w, err := Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: db, Access: access})
@@ -202,10 +202,10 @@ func TestATokenThatEndedDoesNotEndLater(t *testing.T) {
 
 // TestAWriterWithoutWorkNoticesThatAnotherOneTookTheLedger: operators and edges would else go on with it.
 func TestAWriterWithoutWorkNoticesThatAnotherOneTookTheLedger(t *testing.T) {
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	defer db.Close()
-	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"), false)
+	access, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
 	require.NoError(t, err)
 	defer access.Close()
 	w, err := Open(t.Context(), Config{OperatorToken: firstOperator, Ledger: db, Access: access})

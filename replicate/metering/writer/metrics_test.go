@@ -42,10 +42,10 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	config := Config{OperatorToken: firstOperator, Metrics: prometheus.NewRegistry(), Backup: filepath.Join(dir, "backup.db")}
 	config.Metrics.MustRegister(collectors.NewGoCollector())
 	var err error
-	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
 	defer config.Ledger.Close()
-	config.Access, err = schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	config.Access, err = schema.OpenFile(filepath.Join(dir, "access.db"))
 	require.NoError(t, err)
 	defer config.Access.Close()
 	w, err := Open(t.Context(), config)

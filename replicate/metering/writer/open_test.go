@@ -81,7 +81,7 @@ func (o otherDriver) Open(string) (driver.Conn, error) { return o.Connect(contex
 func TestAConnectionToAServerIsNotKeptIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+		access, err := schema.OpenFile(filepath.Join(dir, "access.db"))
 		require.NoError(t, err)
 		defer access.Close()
 		name, err := schema.FileURI(filepath.Join(dir, "ledger.db"), false)

@@ -97,7 +97,7 @@ type stopped struct {
 // startOnce runs a writer on files in dir, with databases of its own.
 func startOnce(t *testing.T, dir string) (*writer.Client, stopped) {
 	open := func(name string) *sql.DB {
-		db, err := schema.OpenFile(filepath.Join(dir, name), false)
+		db, err := schema.OpenFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		return db
 	}

@@ -21,7 +21,7 @@ var benchKeys = flag.Int("keys", 200_000, "keys of BenchmarkFirstStart, two for 
 // fillKeys makes a ledger with accounts and keys, two for each account.
 func fillKeys(t testing.TB, dir string, keys int) *sql.DB {
 	t.Helper()
-	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
@@ -39,7 +39,7 @@ func fillKeys(t testing.TB, dir string, keys int) *sql.DB {
 
 func openAccess(t testing.TB, dir string) *sql.DB {
 	t.Helper()
-	db, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	db, err := schema.OpenFile(filepath.Join(dir, "access.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db

@@ -17,7 +17,7 @@ import (
 // week. Of 100 requests 12 found nothing, and 2 were over their rate; of a million 10 were without credits.
 // Account 1 has the most keys that an owner can make in a week, and so 140,000 requests.
 func fullLog(b *testing.B, now time.Time) *sql.DB {
-	db, err := schema.OpenFile(filepath.Join(b.TempDir(), "ledger.db"), false)
+	db, err := schema.OpenFile(filepath.Join(b.TempDir(), "ledger.db"))
 	require.NoError(b, err)
 	b.Cleanup(func() { db.Close() })
 	require.NoError(b, schema.Migrate(b.Context(), db, schema.Ledger))

@@ -36,10 +36,10 @@ func openUnrun(t testing.TB) (w *Writer, clock *fakeClock) {
 	clock = &fakeClock{start: time.Now()}
 	config.Now = clock.now
 	var err error
-	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"), false)
+	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { config.Ledger.Close() })
-	config.Access, err = schema.OpenFile(filepath.Join(dir, "access.db"), false)
+	config.Access, err = schema.OpenFile(filepath.Join(dir, "access.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { config.Access.Close() })
 	w, err = Open(t.Context(), config)

@@ -21,7 +21,7 @@ import (
 func projectorOf(t *testing.T, jitter func(time.Duration) time.Duration) *projector {
 	t.Helper()
 	open := func(database schema.Database) *sql.DB {
-		db, err := schema.OpenFile(filepath.Join(t.TempDir(), string(database)+".db"), false)
+		db, err := schema.OpenFile(filepath.Join(t.TempDir(), string(database)+".db"))
 		require.NoError(t, err)
 		t.Cleanup(func() { db.Close() })
 		require.NoError(t, schema.Migrate(t.Context(), db, database))

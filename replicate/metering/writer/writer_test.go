@@ -41,7 +41,7 @@ func start(t testing.TB, dir string) (*writer.Client, *sql.DB, *writer.Writer) {
 func openDatabases(t testing.TB, dir string) (ledger, access *sql.DB) {
 	t.Helper()
 	open := func(name string) *sql.DB {
-		db, err := schema.OpenFile(filepath.Join(dir, name), false)
+		db, err := schema.OpenFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		t.Cleanup(func() { db.Close() })
 		return db
@@ -173,7 +173,7 @@ func TestTheAccessDatabaseIsProjected(t *testing.T) {
 		require.Equal(t, 7, count(t, access, `SELECT per_minute FROM plan WHERE id = 'scale'`))
 	})
 	t.Run("and reconciled at the next start", func(t *testing.T) {
-		access, err := schema.OpenFile(filepath.Join(dir, "access.db"), false)
+		access, err := schema.OpenFile(filepath.Join(dir, "access.db"))
 		require.NoError(t, err)
 		_, err = access.Exec(`DELETE FROM api_key`)
 		require.NoError(t, err)

@@ -166,7 +166,7 @@ func TestASnapshotOfAReleaseIsMadeOnce(t *testing.T) {
 func TestAReleaseThatCannotNameAFileIsRefused(t *testing.T) {
 	registry, dir := registryFile(t), filepath.Join(t.TempDir(), "snapshots")
 	for _, id := range []string{"../up", "a/b", "", "a.b", "a b", strings.Repeat("a", 65)} {
-		db, err := schema.OpenFile(registry, false)
+		db, err := schema.OpenFile(registry)
 		require.NoError(t, err)
 		_, err = db.Exec(`UPDATE release SET id = ? WHERE seq = (SELECT max(seq) FROM release)`, id)
 		require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestAnOlderSnapshotKeepsItsPlace(t *testing.T) {
 // openRegistry opens a registry file for reading until the end of the test.
 func openRegistry(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db

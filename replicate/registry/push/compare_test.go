@@ -16,7 +16,7 @@ import (
 // further changes.
 func contentFile(t *testing.T, changes string) *sql.DB {
 	t.Helper()
-	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "content.db"), false)
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "content.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))

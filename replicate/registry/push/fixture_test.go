@@ -163,7 +163,7 @@ func (f *fixture) push() Report {
 // CINs and LLPINs whose search entries may differ.
 func (f *fixture) edit(changed []string, statements ...string) {
 	f.t.Helper()
-	db, err := schema.OpenFile(f.registry, false)
+	db, err := schema.OpenFile(f.registry)
 	require.NoError(f.t, err)
 	defer db.Close()
 	conn, err := db.Conn(f.t.Context())
@@ -207,11 +207,11 @@ func dumped() (queries []string) {
 // reads a copy of the primary's file: over HTTP it takes ten times as long.
 func (f *fixture) same(release string) {
 	f.t.Helper()
-	near, err := schema.OpenFile(snapshotPath(f.snapshots, release), true)
+	near, err := schema.OpenReadOnly(snapshotPath(f.snapshots, release))
 	require.NoError(f.t, err)
 	defer near.Close()
 	copied := f.copied()
-	far, err := schema.OpenFile(copied, false)
+	far, err := schema.OpenFile(copied)
 	require.NoError(f.t, err)
 	defer far.Close()
 	for _, query := range dumped() {

@@ -37,7 +37,7 @@ func TestAnEarlierHandOverLeavesNothingInTheNextFile(t *testing.T) {
 	p := ofSnapshot(t)
 	path := filepath.Join(t.TempDir(), "seed.part")
 	require.NoError(t, p.makeSeed(t.Context(), path))
-	left, err := schema.OpenFile(path, false)
+	left, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	_, err = left.Exec(`UPDATE company SET city = 'LEFT OVER'`)
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestAnEarlierHandOverLeavesNothingInTheNextFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path+"-wal", log, 0o600))
 
 	require.NoError(t, p.makeSeed(t.Context(), path))
-	made, err := schema.OpenFile(path, true)
+	made, err := schema.OpenReadOnly(path)
 	require.NoError(t, err)
 	defer made.Close()
 	require.Equal(t, []string{"[{0 true}]"}, dump(t, made, `SELECT count(*) FROM company WHERE city = 'LEFT OVER'`))
@@ -137,7 +137,7 @@ func (p *pusher) toCopy(t *testing.T, changes string) *pusher {
 	registry := registryFile(t)
 	_, err := Prepare(t.Context(), registry, nil)
 	require.NoError(t, err)
-	primary, err := schema.OpenFile(registry, false)
+	primary, err := schema.OpenFile(registry)
 	require.NoError(t, err)
 	t.Cleanup(func() { primary.Close() })
 	_, err = primary.Exec(changes)
@@ -216,7 +216,7 @@ func TestAReleaseOfTheSameSecondIsNotOlder(t *testing.T) {
 // TestASnapshotOfANewerProgramIsNotPushed: this one does not know all of its tables.
 func TestASnapshotOfANewerProgramIsNotPushed(t *testing.T) {
 	p := ofSnapshot(t)
-	db, err := schema.OpenFile(snapshotPath(p.config.Snapshots, p.config.Release), false)
+	db, err := schema.OpenFile(snapshotPath(p.config.Snapshots, p.config.Release))
 	require.NoError(t, err)
 	_, err = db.Exec(`INSERT INTO schema_version SELECT 99, 0, max(database) FROM schema_version`)
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 func onFile(t *testing.T, script string) (p *pusher, pauses *int) {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := schema.OpenFile(filepath.Join(dir, "primary.db"), false)
+	db, err := schema.OpenFile(filepath.Join(dir, "primary.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))

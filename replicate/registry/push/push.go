@@ -148,7 +148,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 
 func openLocal(ctx context.Context, config *Config) (*sql.DB, error) {
 	if config.DryRun && config.File != "" {
-		return schema.OpenFile(config.File, true)
+		return schema.OpenReadOnly(config.File)
 	}
 	return openSnapshot(ctx, config.Snapshots, config.Release)
 }

@@ -20,7 +20,7 @@ import (
 // list reads one column of the registry file.
 func (f *fixture) list(query string) (values []string) {
 	f.t.Helper()
-	db, err := schema.OpenFile(f.registry, true)
+	db, err := schema.OpenReadOnly(f.registry)
 	require.NoError(f.t, err)
 	defer db.Close()
 	for _, line := range dump(f.t, db, query) {
@@ -100,7 +100,7 @@ func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
 	f := newFixture(t)
 	f.push()
 	there := func(query string) string {
-		db, err := schema.OpenFile(sqld.File(f.server.Dir), true)
+		db, err := schema.OpenReadOnly(sqld.File(f.server.Dir))
 		require.NoError(t, err)
 		defer db.Close()
 		return strings.Join(dump(t, db, query), "")
@@ -356,7 +356,7 @@ func TestPushRefuses(t *testing.T) {
 
 func (f *fixture) exec(statement string) {
 	f.t.Helper()
-	db, err := schema.OpenFile(f.registry, false)
+	db, err := schema.OpenFile(f.registry)
 	require.NoError(f.t, err)
 	defer db.Close()
 	_, err = db.Exec(statement)
@@ -366,7 +366,7 @@ func (f *fixture) exec(statement string) {
 // eachTable calls test with every table that is pushed, and a registry.
 func eachTable(t *testing.T, test func(*sql.DB, table)) {
 	t.Helper()
-	db, err := schema.OpenFile(newFixture(t).registry, true)
+	db, err := schema.OpenReadOnly(newFixture(t).registry)
 	require.NoError(t, err)
 	defer db.Close()
 	for _, list := range content.Tables {

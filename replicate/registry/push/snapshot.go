@@ -41,7 +41,7 @@ func Prepare(ctx context.Context, path string, progress func(Progress)) (release
 	if err != nil || complete {
 		return release, err
 	}
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func Prepare(ctx context.Context, path string, progress func(Progress)) (release
 
 // look reads the newest release of a registry file, and whether all of its records have hashes.
 func look(ctx context.Context, path string) (release string, complete bool, err error) {
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	if err != nil {
 		return "", false, err
 	}
@@ -146,7 +146,7 @@ func copyFile(ctx context.Context, path, target string, progress func(Progress))
 			err = errors.Join(err, removeDatabase(unfinished))
 		}
 	}()
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Pro
 
 // settle makes a copy one file that nobody changes.
 func settle(ctx context.Context, path string) error {
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	if err != nil {
 		return err
 	}
@@ -240,14 +240,14 @@ func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
-	db, err := schema.OpenFile(path, true)
+	db, err := schema.OpenReadOnly(path)
 	if err != nil || schema.Check(ctx, db, schema.Registry) == nil {
 		return db, err
 	}
 	if err := db.Close(); err != nil {
 		return nil, err
 	}
-	if db, err = schema.OpenFile(path, false); err != nil {
+	if db, err = schema.OpenFile(path); err != nil {
 		return nil, err
 	}
 	if err = schema.Migrate(ctx, db, schema.Registry); err == nil {
@@ -256,7 +256,7 @@ func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
 	if err = errors.Join(err, db.Close(), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	return schema.OpenFile(path, true)
+	return schema.OpenReadOnly(path)
 }
 
 func snapshotPath(dir, release string) string { return filepath.Join(dir, release+snapshotSuffix) }

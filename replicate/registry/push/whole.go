@@ -77,7 +77,7 @@ func (p *pusher) makeSeed(ctx context.Context, path string) error {
 	if err := p.copySnapshot(ctx, path); err != nil {
 		return err
 	}
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func openStore(ctx context.Context, path string, draft *draft, now int64) (*Stor
 	if draft != nil {
 		file, tuning = draft.path(), draftTuning
 	}
-	db, err := schema.OpenFile(file, false)
+	db, err := schema.OpenFile(file)
 	if err != nil {
 		return nil, err
 	}

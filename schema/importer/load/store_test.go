@@ -17,7 +17,7 @@ import (
 func openConn(t *testing.T) *sqlite3.Conn {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.db")
-	db, err := schema.OpenFile(path, false)
+	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(context.Background(), db, schema.Registry))
 	require.NoError(t, db.Close())
