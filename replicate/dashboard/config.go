@@ -54,6 +54,7 @@ type Dashboard struct {
 	lookups   string // origin of ReferenceURL
 	client    *writer.Client
 	passwords *passwords
+	finished  finished
 	templates templates
 	api       apiPages
 	assets    map[string]web.Asset

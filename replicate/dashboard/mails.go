@@ -24,7 +24,13 @@ type mailData struct {
 	PerDay     int
 }
 
-func (d *Dashboard) mailPage(v *visit) (answer, error) { return d.mailWith(v, "", "0") }
+func (d *Dashboard) mailPage(v *visit) (answer, error) {
+	low, err := d.proposedLow(v)
+	if err != nil {
+		return answer{}, err
+	}
+	return d.mailWith(v, "", low)
+}
 
 // mailWith shows the page. low is what was typed, if anything was; of an owner who has switched no mail on
 // it is what the form proposes.

@@ -5,8 +5,11 @@ import (
 	"net/url"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/writer"
 )
 
 // form returns a form of the page that is open, with its token, to be sent any number of times.
@@ -94,4 +97,65 @@ func TestEveryFormHasATokenOfItsOwn(t *testing.T) {
 	}
 	require.Greater(t, forms, 8)
 	require.Len(t, seen, forms)
+}
+
+// TestAFormThatEndsItsSessionCanComeTwice sends forms twice with the cookies of the first time, as two clicks do,
+// and once more with those of the answer.
+func TestAFormThatEndsItsSessionCanComeTwice(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	const next = "four other words here"
+	for _, c := range []struct {
+		page, to, words, act string
+		fields               []string
+	}{
+		{"/settings", "/settings/password", "The password is changed, and every other browser is signed out.", "change password", []string{"current", password, "password", next}},
+		{"/settings", "/sign-out", "You are signed out.", "sign out", nil},
+		{"/sign-in", "/sign-in", "Sign out", "sign in", []string{"email", "acme@example.com", "password", next}},
+		{"/settings", "/settings/sign-out-everywhere", "You are signed out in every browser.", "sign out everywhere", nil},
+	} {
+		acts := w.count(`SELECT count(*) FROM audit WHERE act = ?`, c.act)
+		b.get(c.page)
+		form, first := b.form(c.fields...), b.cookies()
+		require.Contains(t, b.do(http.MethodPost, c.to, form).text(), c.words, c.to)
+		require.Contains(t, b.do(http.MethodPost, c.to, form).text(), c.words, c.to+" with the cookies of the answer")
+		b.setCookies(first)
+		require.Contains(t, b.do(http.MethodPost, c.to, form).text(), c.words, c.to+" with the cookies of the first time")
+		require.Equal(t, acts+1, w.count(`SELECT count(*) FROM audit WHERE act = ?`, c.act), c.to)
+	}
+
+	invitation, err := w.client.Invite(t.Context(), "new@example.com", account)
+	require.NoError(t, err)
+	guest := w.browser()
+	guest.get(writer.InvitationPath + invitation.Token)
+	form := guest.form("password", next)
+	for range 2 {
+		require.Contains(t, guest.do(http.MethodPost, writer.InvitationPath+invitation.Token, form).text(), "Welcome.")
+	}
+}
+
+// TestAFormThatEndedItsSessionIsNoKey: with anything else than the same form within a minute, and once the session that
+// it began has ended, it is refused as ever.
+func TestAFormThatEndedItsSessionIsNoKey(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	b.get("/settings")
+	form := b.form("current", password, "password", "four other words here")
+	require.Contains(t, b.do(http.MethodPost, "/settings/password", form).text(), "The password is changed")
+
+	other := b.form("current", password, "password", "quite other words here")
+	other.Set("token", form.Get("token"))
+	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/password", other).StatusCode, "other values")
+	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/sign-out-everywhere", form).StatusCode, "another form")
+	foreign := b.do(http.MethodPost, "/settings/password", form, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") })
+	require.Equal(t, http.StatusForbidden, foreign.StatusCode)
+	w.pass(time.Minute)
+	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/password", form).StatusCode, "a minute later")
+
+	b.get("/settings")
+	form = b.form("current", "four other words here", "password", "quite other words here")
+	require.Contains(t, b.do(http.MethodPost, "/settings/password", form).text(), "The password is changed")
+	b.submit("/settings", "/settings/sign-out-everywhere")
+	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/password", form).StatusCode, "its session has ended")
+	require.NotContains(t, b.get("/").text(), "Sign out")
 }

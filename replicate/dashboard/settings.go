@@ -58,7 +58,7 @@ func (d *Dashboard) signOutEverywhere(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	d.setCookie(v.w, v.r, d.sessionCookie(v.r), "")
+	d.leaveSession(v)
 	return see("/sign-in", "everywhere"), nil
 }
 

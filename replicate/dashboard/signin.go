@@ -57,6 +57,7 @@ func signInAgain(status int, email, words string) answer {
 
 // enterSession sets the cookies of a new session and of a new device, and deletes the guest cookie.
 func (d *Dashboard) enterSession(v *visit, secret string) {
+	v.moved, v.began = true, secret
 	d.setCookie(v.w, v.r, d.sessionCookie(v.r), secret)
 	d.setCookie(v.w, v.r, d.guestCookie(v.r), "")
 	if v.device != "" {
@@ -64,6 +65,12 @@ func (d *Dashboard) enterSession(v *visit, secret string) {
 		device.MaxAge = int(deviceLife / time.Second)
 		http.SetCookie(v.w, device)
 	}
+}
+
+// leaveSession deletes the cookie of a session that has ended.
+func (d *Dashboard) leaveSession(v *visit) {
+	v.moved = true
+	d.setCookie(v.w, v.r, d.sessionCookie(v.r), "")
 }
 
 // checkSignIn starts a session for an e-mail address and its password, and returns the
@@ -189,6 +196,6 @@ func (d *Dashboard) signOut(v *visit) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	d.setCookie(v.w, v.r, d.sessionCookie(v.r), "")
+	d.leaveSession(v)
 	return see("/sign-in", "signed-out"), nil
 }

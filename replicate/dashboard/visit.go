@@ -22,6 +22,8 @@ type visit struct {
 	session session
 	secret  string // of the session or guest cookie; form tokens derive from it
 	device  string // of a new device cookie
+	moved   bool   // the form began or ended a session
+	began   string // the secret of the session that began
 }
 
 // act makes the audit log's entry for something that this visitor does to an account.
@@ -168,14 +170,39 @@ func (d *Dashboard) answer(v *visit, who role, h handler) (answer, error) {
 		return answer{}, err
 	}
 	if v.r.Method == http.MethodPost {
-		if err := d.checkForm(v); err != nil {
-			return answer{}, err
-		}
+		return d.answerForm(v, who, h)
 	}
+	return v.handle(who, h)
+}
+
+// handle calls the handler if the visitor may see the page.
+func (v *visit) handle(who role, h handler) (answer, error) {
 	if a, err := v.may(who); err != nil || a.to != "" {
 		return a, err
 	}
 	return h(v)
+}
+
+// answerForm answers a form, and one that began or ended a session and comes twice as the first time: also
+// when both come at once and the second finds its session ended only while it is handled.
+func (d *Dashboard) answerForm(v *visit, who role, h handler) (answer, error) {
+	refused := d.checkForm(v)
+	if refused != nil && !errors.Is(refused, errOldForm) {
+		return answer{}, refused
+	}
+	if a, again, err := d.again(v); again || err != nil {
+		return a, err
+	}
+	if refused != nil {
+		return answer{}, refused
+	}
+	a, err := v.handle(who, h)
+	if v.moved && err == nil {
+		d.finished.put(v, d.now(), a)
+	} else if before, again, failed := d.again(v); again {
+		return before, failed
+	}
+	return a, err
 }
 
 // identify finds the session, or else sets the guest cookie that form tokens derive from.

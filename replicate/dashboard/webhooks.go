@@ -64,6 +64,10 @@ func (d *Dashboard) webhookWith(v *visit, words string, data webhookData) (answe
 	data.Hook, data.MaxURL, data.Attempts = hook, webhook.MaxURL, notice.MaxAttempts
 	if hook != nil && data.Typed == "" && data.Low == "" {
 		data.Typed, data.Low = hook.URL, strconv.FormatInt(hook.Low, 10)
+	} else if hook == nil && words == "" {
+		if data.Low, err = d.proposedLow(v); err != nil {
+			return answer{}, err
+		}
 	}
 	a := answer{page: "webhook", title: "Webhook", error: words, data: data}
 	if words != "" {
@@ -101,6 +105,12 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 
 // badLow is what is said of a balance that is none.
 const badLow = "The balance is a whole number of credits, 0 for never."
+
+// proposedLow is a tenth of what is left: the form of an owner who has chosen no balance yet begins with it.
+func (d *Dashboard) proposedLow(v *visit) (string, error) {
+	a, err := d.client.Account(v.r.Context(), v.user.Account)
+	return strconv.FormatInt(max(a.Balance, 0)/10, 10), err
+}
 
 // lowOf reads the balance below which an owner is told.
 func lowOf(typed string) (int64, error) {

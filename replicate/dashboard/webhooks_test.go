@@ -88,6 +88,22 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.submit("/settings/webhook", "/settings/webhook/secret").StatusCode)
 }
 
+// TestTheBalanceOfANoticeIsProposed: a tenth of what is left, until the owner chooses one.
+func TestTheBalanceOfANoticeIsProposed(t *testing.T) {
+	w := newWorld(t, withMail)
+	b, _ := w.owner("Acme", 1000)
+	for _, path := range []string{"/settings/webhook", "/settings/mail"} {
+		require.Contains(t, b.get(path).body, `name="low" value="100"`, path)
+	}
+	require.Contains(t, b.setWebhook("http://example.com", "").body, `name="low" value=""`, "what was typed stays")
+	b.setWebhook("https://example.com", "0")
+	b.setMail("7")
+	require.Contains(t, b.get("/settings/webhook").body, `name="low" value="0"`)
+	require.Contains(t, b.get("/settings/mail").body, `name="low" value="7"`)
+	poor, _ := w.owner("Poor", 0)
+	require.Contains(t, poor.get("/settings/webhook").body, `name="low" value="0"`)
+}
+
 func TestTheWebhookPageNamesEachEvent(t *testing.T) {
 	b, _ := newWorld(t).owner("Acme", 0)
 	p := b.get("/settings/webhook")

@@ -148,6 +148,22 @@ type browser struct {
 	seen    page
 }
 
+// cookies are those that the browser has now.
+func (b *browser) cookies() []*http.Cookie {
+	address, err := url.Parse(b.server.URL)
+	require.NoError(b.t, err)
+	return b.http.Jar.Cookies(address)
+}
+
+// setCookies takes the browser back to the cookies that it had.
+func (b *browser) setCookies(had []*http.Cookie) {
+	address, err := url.Parse(b.server.URL)
+	require.NoError(b.t, err)
+	b.http.Jar, err = cookiejar.New(nil)
+	require.NoError(b.t, err)
+	b.http.Jar.SetCookies(address, had)
+}
+
 // page is an answer, read.
 type page struct {
 	*http.Response
