@@ -6,10 +6,10 @@ cd "$(dirname "$0")/.."
 
 # Debian: chromium for the browser tests, systemd to check the units and to run them, iproute2 for the
 # tests with networks of their own, Python for its client library, curl for the samples of the reference,
-# openssl and sqlite3 for the commands of the guide; the component's toolchain is installed by wasm/build.sh, which
+# openssl and sqlite3 for the commands of the guide, zsh and fish for the completion; the component's toolchain is installed by wasm/build.sh, which
 # names its packages.
 packages="chromium iproute2 systemd"
-for tool in python3 curl openssl sqlite3; do
+for tool in python3 curl openssl sqlite3 zsh fish; do
     command -v $tool >/dev/null || packages="$packages $tool"
 done
 missing=

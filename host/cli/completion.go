@@ -27,20 +27,30 @@ Put that line into the shell's configuration to have it in every shell.`
 // completionScripts ask the program itself for the candidates, so that they never get out of date.
 var completionScripts = map[string]string{
 	"bash": `_regedge() {
-    local candidates
+    local candidates last="${COMP_WORDS[COMP_CWORD]}"
+    [[ $last != = ]] || last=
     candidates=$(regedge complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)
-    COMPREPLY=($(compgen -W "$candidates" -- "${COMP_WORDS[COMP_CWORD]}"))
+    COMPREPLY=($(compgen -W "$candidates" -- "$last"))
 }
 complete -o default -F _regedge regedge
 `,
 	"zsh": `_regedge() {
     local -a candidates
-    candidates=("${(@f)$(regedge complete -- "${(@)words[2,CURRENT]}" 2>/dev/null | sed 's/:/\\:/g; s/	/:/')}")
+    candidates=("${(@f)$(regedge complete -- "${(@)words[2,CURRENT]}" 2>/dev/null | sed 's/:/\\:/g; s/	$//; s/	/:/')}")
     if [[ -n $candidates ]]; then _describe regedge candidates; else _files; fi
 }
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }
 compdef _regedge regedge
 `,
-	"fish": `complete -c regedge -a '(regedge complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+	"fish": `function __regedge_complete
+    set -l found (regedge complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c regedge -f -a '(__regedge_complete)'
 `,
 }
 
@@ -78,7 +88,9 @@ func candidates(at *kong.Node, words []string) []candidate {
 	var open *kong.Flag // the last typed word, when it is a flag that waits for its value
 	for _, word := range typed {
 		if open != nil {
-			open = nil
+			if word != "=" { // bash makes three words of --engine=native
+				open = nil
+			}
 			continue
 		}
 		if strings.HasPrefix(word, "-") {
@@ -92,15 +104,21 @@ func candidates(at *kong.Node, words []string) []candidate {
 			}
 		}
 	}
+	name, begun, joined := strings.Cut(last, "=")
 	switch {
 	case open != nil:
-		return values(open.Value, last)
+		return values(open.Value, strings.TrimPrefix(last, "="), "")
+	case joined:
+		if flag := waiting(flags, name); flag != nil {
+			return values(flag.Value, begun, name+"=")
+		}
+		return nil
 	case strings.HasPrefix(last, "-"):
 		return flagsWith(flags, last)
 	case len(at.Children) > 0:
 		return commandsWith(at.Children, last)
 	case len(at.Positional) > 0:
-		return values(at.Positional[0], last)
+		return values(at.Positional[0], last, "")
 	}
 	return nil
 }
@@ -115,10 +133,11 @@ func waiting(flags []*kong.Flag, word string) *kong.Flag {
 	return nil
 }
 
-func values(of *kong.Value, prefix string) (found []candidate) {
+// values are those of a list that begin with prefix, after what stands before them in their word.
+func values(of *kong.Value, prefix, before string) (found []candidate) {
 	for _, value := range of.EnumSlice() {
 		if value != "" && strings.HasPrefix(value, prefix) {
-			found = append(found, candidate{value, ""})
+			found = append(found, candidate{before + value, ""})
 		}
 	}
 	return found
