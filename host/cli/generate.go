@@ -61,7 +61,8 @@ func (c *generateCommand) imports(summary generate.Summary) string {
 		}
 		return line + "\n"
 	}
-	text := command(newest, "[!c]*", "contacts", "companies-[!2]*")
+	// Without [!…]: to zsh an exclamation mark is a command of its history.
+	text := command(newest, "[abd-z]*", "contacts", "companies-[a-z]*")
 	if older != "" {
 		text = command(older, "companies-2021-*") + text
 	}
