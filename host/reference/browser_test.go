@@ -140,9 +140,50 @@ func TestTablesFitOnAPhone(t *testing.T) {
 		p.As(v)
 		for _, path := range pagePaths {
 			p.open(base + path)
-			wide := p.Eval(`[...document.querySelectorAll(".scroll")].filter(table => table.scrollWidth > table.clientWidth).length.toString()`)
-			require.Equal(t, "0", wide, v.Name+" "+path)
+			wide := p.Eval(`[...document.querySelectorAll(".scroll")].filter(table => table.scrollWidth > table.clientWidth).map(table =>
+				table.ariaLabel + ": " + table.scrollWidth + " in " + table.clientWidth).join("; ")`)
+			require.Empty(t, wide, v.Name+" "+path)
 		}
 	}
 	p.RequireClean(base)
+}
+
+// TestTabsAreOneLineOnASmallPhone, with the button beside them.
+func TestTabsAreOneLineOnASmallPhone(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.As(browser.View{Width: 360, Height: 740})
+	for _, path := range []string{"/", "/guides/first-call", "/reference"} {
+		p.open(base + path)
+		p.WaitFor(`document.querySelector(".samples .choice") && !document.querySelector(".samples:not(.tabbed)")`)
+		require.Empty(t, p.Eval(`[...document.querySelectorAll(".samples .choice")].filter(choice =>
+			choice.offsetHeight > 48 || choice.scrollWidth > choice.clientWidth).map(choice =>
+			choice.offsetHeight + " high, " + choice.scrollWidth + " in " + choice.clientWidth).join("; ")`), path)
+	}
+	p.RequireClean(base)
+}
+
+// TestCodesInTablesBreakAtTheirJoints: insufficient_credits breaks after the underscore, and nowhere else.
+func TestCodesInTablesBreakAtTheirJoints(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.As(browser.View{Width: 360, Height: 740})
+	for _, path := range []string{"/", "/problems", "/guides/errors", "/guides/credits-and-limits", "/guides/moving"} {
+		p.open(base + path)
+		broken := p.Eval(`(() => {
+			const words = [];
+			for (const code of document.querySelectorAll(".scroll tbody code")) {
+				for (const text of code.childNodes) {
+					for (const word of (text.data ?? "").matchAll(/\w+/g)) {
+						const range = document.createRange();
+						range.setStart(text, word.index);
+						range.setEnd(text, word.index + word[0].length);
+						if (new Set([...range.getClientRects()].map(r => r.top)).size > 1) words.push(word[0]);
+					}
+				}
+			}
+			return words.join(" ");
+		})()`)
+		require.Empty(t, broken, path)
+	}
 }

@@ -89,13 +89,24 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cache-Control", "no-cache")
 	header.Set("Vary", "Accept, Accept-Encoding")
-	content := body.Bytes()
+	content := table.ReplaceAllFunc(body.Bytes(), breakCodes)
 	if web.AcceptsGzip(r.Header) { // there are no secrets in these pages
 		header.Set("Content-Encoding", "gzip")
 		content = web.Gzip(content, gzip.BestSpeed)
 	}
 	w.WriteHeader(status)
 	w.Write(content)
+}
+
+// In tables codes and paths may break at their joints: on a phone they are wider than their column.
+var (
+	table = regexp.MustCompile(`(?s)<tbody>.*?</tbody>`)
+	code  = regexp.MustCompile(`<code>[^<]*</code>`)
+	joint = regexp.MustCompile(`\w[_/]`)
+)
+
+func breakCodes(rows []byte) []byte {
+	return code.ReplaceAllFunc(rows, func(c []byte) []byte { return joint.ReplaceAll(c, []byte("$0<wbr>")) })
 }
 
 // hostForm is a host with an optional port: names, IPv4 and IPv6 in brackets.

@@ -129,8 +129,8 @@ type View struct {
 var Views = []View{
 	{"desktop-light", 1280, 800, false},
 	{"desktop-dark", 1280, 800, true},
-	{"phone-light", 390, 844, false},
-	{"phone-dark", 390, 844, true},
+	{"phone-light", 360, 740, false},
+	{"phone-dark", 360, 740, true},
 }
 
 // As emulates a view.

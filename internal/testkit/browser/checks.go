@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,10 +97,17 @@ func (p *Tab) RequireUnderscores(field string) {
 	require.False(p.T, bytes.Equal(picture("a b"), picture("a_b")), "%s shows no underscores", field)
 }
 
-// Picture takes a screenshot of the whole page. Nothing is compared.
+// maxPicture is the height in pixels up to which Chromium takes a picture.
+const maxPicture = 16_000
+
+// Picture takes a screenshot of the whole page, or of its beginning. Nothing is compared.
 func (p *Tab) Picture(name string, v View) {
 	p.T.Helper()
-	png, err := chromedp.Run(p, chromedp.FullScreenshot(100))
+	take := chromedp.FullScreenshot(100)
+	if p.Eval("String(document.documentElement.scrollHeight > "+strconv.Itoa(maxPicture)+")") == "true" {
+		take = chromedp.CaptureScreenshot()
+	}
+	png, err := chromedp.Run(p, take)
 	require.NoError(p.T, err)
 	require.NoError(p.T, os.WriteFile(filepath.Join(*screens, name+"-"+v.Name+".png"), png, 0o644))
 }

@@ -1,5 +1,5 @@
 // The pages work without this file. It copies what stands in a field, shows times in the reader's zone,
-// brings the link of the page into view, and says which tables are wider than the screen.
+// brings the link of the page into view, and makes lists of tables that are wider than a phone.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const field = document.getElementById(button.dataset.copy);
   const said = document.getElementById(button.dataset.copy + "-said");
@@ -34,13 +34,30 @@ if (zone !== "UTC") {
 // On a phone the links of the head are wider than the screen.
 document.querySelector(".head nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 
-// A table that is wider than the screen says so.
+// A table that is wider than a phone becomes a list, in which each cell has the name of its column. One that is
+// wider than another screen says so.
+const phone = matchMedia("(max-width: 40rem)");
 for (const scroll of document.querySelectorAll(".scroll")) {
+  const columns = [...scroll.querySelectorAll("thead th")].map((th) => (th.querySelector(".hidden") ? "" : th.textContent));
+  for (const row of scroll.querySelectorAll("tbody tr")) {
+    [...row.cells].forEach((cell, i) => (cell.dataset.column = columns[i]));
+  }
   const hint = document.createElement("p");
   hint.className = "sideways";
   hint.textContent = "Scroll sideways for more columns →";
   scroll.before(hint);
+  const isWide = () => scroll.scrollWidth > scroll.clientWidth + 1;
+  const fit = () => {
+    scroll.classList.remove("stacked");
+    scroll.classList.toggle("stacked", phone.matches && isWide());
+    hint.hidden = !isWide();
+  };
+  let width = -1;
   new ResizeObserver(() => {
-    hint.hidden = scroll.scrollWidth <= scroll.clientWidth + 1;
+    if (scroll.clientWidth !== width) {
+      width = scroll.clientWidth;
+      requestAnimationFrame(fit); // it changes the height, of which the observer would hear at once
+    }
   }).observe(scroll);
+  fit();
 }
