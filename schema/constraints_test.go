@@ -98,7 +98,8 @@ func TestNoIDIsGivenTwice(t *testing.T) {
 	}
 }
 
-// TestTablesThatGrowAreReadThroughAnIndex, where a statement looks for the rows of an account, a user or a time.
+// TestTablesThatGrowAreReadThroughAnIndex, where a statement looks for the rows of
+// an account, a user or a time.
 func TestTablesThatGrowAreReadThroughAnIndex(t *testing.T) {
 	for database, columns := range map[Database][][2]string{
 		Ledger: {

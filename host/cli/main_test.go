@@ -286,7 +286,8 @@ func TestSeenTellsARestartFromNever(t *testing.T) {
 	require.Equal(t, "2026-11-22T10:00:00Z", seen(writer.Node{Epoch: 3, Seen: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}))
 }
 
-// TestCookiesAreSecureBehindAProxyWithTLS: people reach the pages over TLS, though the writer does not speak it.
+// TestCookiesAreSecureBehindAProxyWithTLS: people reach the pages over TLS, though
+// the writer does not speak it.
 func TestCookiesAreSecureBehindAProxyWithTLS(t *testing.T) {
 	for secure, flags := range map[bool][]string{true: {"--behind-tls"}, false: nil} {
 		c := startCentre(t, flags...)
@@ -310,7 +311,8 @@ func TestAWriterThatHangsIsExplained(t *testing.T) {
 	require.Contains(t, hint.Of(o.explain(late)), "is it another service")
 }
 
-// TestANameServerThatHangsIsExplained: neither the writer nor the registry was asked, and the name may be right.
+// TestANameServerThatHangsIsExplained: neither the writer nor the registry was
+// asked, and the name may be right.
 func TestANameServerThatHangsIsExplained(t *testing.T) {
 	o := &operator{Writer: "http://centre.example:8081"}
 	p := &pushFlags{Registry: "http://centre.example:8181"}

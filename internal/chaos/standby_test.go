@@ -86,8 +86,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// shipLedger runs Litestream on the ledger as deploy/litestream has it, but into a directory, and with a validation that
-// a test can wait for.
+// shipLedger runs Litestream on the ledger as deploy/litestream has it, but into a directory, and with a
+// validation that a test can wait for.
 func (c *cluster) shipLedger(litestream string) *testkit.Process {
 	content, err := os.ReadFile("../../deploy/litestream/litestream.yml")
 	require.NoError(c.t, err)

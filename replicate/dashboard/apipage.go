@@ -18,8 +18,8 @@ type apiPages struct {
 	own string // what owners' tokens open
 }
 
-// makeAPIPages makes them once for the process. Their samples name tokens that are none, and there are no forms to
-// try a call: there is no sandbox of accounts.
+// makeAPIPages makes them once for the process. Their samples name tokens that are none, and there are no
+// forms to try a call: there is no sandbox of accounts.
 var makeAPIPages = sync.OnceValues(func() (apiPages, error) {
 	all, err := apidoc.Render(apidoc.Config{Document: writer.Document(), Path: writer.DocumentPath, Token: "reg_operator_…"})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAPipeIsOpenedOnce: what was read from it to recognise its format is gone the second time, and nobody may write
-// to it again.
+// TestAPipeIsOpenedOnce: what was read from it to recognise its format is gone the second time, and
+// nobody may write to it again.
 func TestAPipeIsOpenedOnce(t *testing.T) {
 	w := newFixture(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -36,8 +36,8 @@ func TestAPipeIsOpenedOnce(t *testing.T) {
 	require.EqualValues(t, 5000, report.Files[0].Read)
 }
 
-// TestWhatIsSilentIsNamedAndCanBeInterrupted: a pipe that nobody writes to, or no more, standard input that gives
-// nothing, and rejects that nobody reads. The registry is as it was.
+// TestWhatIsSilentIsNamedAndCanBeInterrupted: a pipe that nobody writes to, or no more, standard input that
+// gives nothing, and rejects that nobody reads. The registry is as it was.
 func TestWhatIsSilentIsNamedAndCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

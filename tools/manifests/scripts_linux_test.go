@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noted stands for regedge in a container: it notes that it runs and how it ends, and lasts as long as its file.
+// noted stands for regedge in a container: it notes that it runs and how it ends,
+// and lasts as long as its file.
 const noted = `#!/bin/bash
 trap 'echo "$1 ends" >>"$LOG"; exit 0' TERM
 touch "$RUN/$1$$"

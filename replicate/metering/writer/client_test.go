@@ -123,7 +123,8 @@ func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 	require.ErrorIs(t, err, ErrStranger, "a service that numbers its answers, too")
 }
 
-// TestANameServerThatHangsIsNamed: a deadline alone says as little as that a writer hangs, which was never asked.
+// TestANameServerThatHangsIsNamed: a deadline alone says as little as that a writer
+// hangs, which was never asked.
 func TestANameServerThatHangsIsNamed(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)

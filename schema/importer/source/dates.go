@@ -27,12 +27,12 @@ type dateReader struct {
 	order *dateOrder
 }
 
-// dateOrder counts by which dates of a file month and day are told apart: those with slashes, which are read with the
-// month first, and the others, which are read with the day first. A nil one counts nothing.
+// dateOrder counts by which dates of a file month and day are told apart: those with slashes, which are read
+// with the month first, and the others, which are read with the day first. A nil one counts nothing.
 type dateOrder struct{ slashes, others orderCount }
 
-// orderCount counts dates that are right as they are read, dates that are only right with month and day swapped, and
-// dates that can be read in either order.
+// orderCount counts dates that are right as they are read, dates that are only right with month and day
+// swapped, and dates that can be read in either order.
 type orderCount struct {
 	asRead, swapped, either int
 	example                 string // of swapped
@@ -68,8 +68,8 @@ func (d dateReader) isToCome(yearText string, month, day int) bool {
 	return err == nil && len(yearText) == 4 && formatDate(year, month, day) > d.asOf
 }
 
-// check fails for a file most of whose dates have month and day swapped, as far as that can be told, and that has dates that can
-// be read in either order: most of these would be wrong.
+// check fails for a file most of whose dates have month and day swapped, as far as that can be told, and that
+// has dates that can be read in either order: most of these would be wrong.
 func (o *dateOrder) check() error {
 	const advice = "write them as YYYY-MM-DD or "
 	switch {
@@ -85,8 +85,8 @@ func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either 
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
 // DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
-// write it, or YYYY/MM/DD; with blanks the month is a word. A time after it is dropped. No value is NULL, and neither is one of emptyDates
-// unless the record's identifier has its year.
+// write it, or YYYY/MM/DD; with blanks the month is a word. A time after it is dropped. No value is NULL, and
+// neither is one of emptyDates unless the record's identifier has its year.
 //
 // A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
 // the two digits. Otherwise it is the latest year for which the date is not after the file's
@@ -124,7 +124,8 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	return v, err
 }
 
-// parseWords reads a date whose month is a word, between blanks: "24 September 2019", "24th Sep. 2019" or "September 24, 2019".
+// parseWords reads a date whose month is a word, between blanks: "24 September 2019", "24th Sep.
+// 2019" or "September 24, 2019".
 func (d dateReader) parseWords(s string, year int) (record.Value, error) {
 	parts := strings.FieldsFunc(s, func(c rune) bool { return c == ' ' || c == ',' || c == '.' })
 	if len(parts) == 4 && isTime(parts[3]) {

@@ -79,8 +79,9 @@ func (s *sheet) takeHeader(raw string) (err error) {
 // maxAbove is how many rows may stand above a header: a title, the date of a report, Excel's "sep=,".
 const maxAbove = 20
 
-// seekHeader looks for the header in the rows after the first one, which is none for the reason err. The rows above it
-// must be no data: they fill less than half of its columns. If there is none, it returns the reason that helps most.
+// seekHeader looks for the header in the rows after the first one, which is none for the reason err.
+// The rows above it must be no data: they fill less than half of its columns. If there is none, it
+// returns the reason that helps most.
 func (s *sheet) seekHeader(first string, err error) error {
 	above := []string{first}
 	for len(above) <= maxAbove {
