@@ -2,17 +2,15 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release rehome images cluster cluster-down
 
-# Most tests wait for processes and deadlines, so more packages than processors are tested at once.
-WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+# Most tests wait for processes and deadlines, so more of them than processors run at once.
+WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
 # Tested first, since they take longest: at the end one of them would run alone.
 LONGEST := ./host/cli ./internal/simulation ./host/reference ./internal/conformance ./internal/chaos ./replicate/registry/push
-# Tested alone, and few of its tests at once: each runs a dozen processes, and a lookup that waits a second for a
-# processor fails.
+# Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
 CROWDED := $(shell go list ./internal/cluster)
-FEW := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Packages with locks and goroutines, tested under the race detector as well.
 RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
@@ -40,10 +38,10 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@sh wasm/build.sh --check-if-installed
 	@failed=; set -x; \
 	$(GOTESTSUM) -- -p $(WAITING) -timeout 15m $$(go list $(LONGEST) $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
-	$(GOTESTSUM) -- -parallel $(FEW) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
+	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests ./... || failed="$$failed manifests"; \
-	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- $(RACE_FLAGS) -p $(WAITING) -timeout 15m $(RACE) || failed="$$failed race"; \
+	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
 	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }
