@@ -226,3 +226,15 @@ func TestAFileIsOpenWhileItIsServed(t *testing.T) {
 		require.Empty(t, testkit.OpenFiles(t, path))
 	}
 }
+
+// TestAnEdgeReadsNoLongAnswerOfTheWriter: what it sends must not cost the memory that lookups need.
+func TestAnEdgeReadsNoLongAnswerOfTheWriter(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "made-up")
+		_, _ = w.Write([]byte("{}" + strings.Repeat(" ", 1<<20)))
+	}))
+	defer server.Close()
+	_, err := NewClient(server.URL, "token").Report(t.Context(), writer.Report{})
+	require.ErrorIs(t, err, writer.ErrStranger)
+	require.ErrorContains(t, err, "more than")
+}

@@ -17,6 +17,7 @@ func TestAHeaderMayStandBelowATitle(t *testing.T) {
 		"Excel's separator":       {"sep=,\r\n" + headerA + rowA, 1},
 		"another separator":       {"sep=|\n" + strings.ReplaceAll("CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,A,Active\n", ",", "|"), 1},
 		"a title and blank lines": {"Company Master Data\n\n\nas on,31-03-2025\n,,,,,,,,,,,,,,,\n" + headerA + rowA, 3},
+		"twenty lines":            {strings.Repeat("Title\n", 20) + headerA + rowA, 20},
 		"none":                    {headerA + rowA, 0},
 	} {
 		w := newFixture(t)
@@ -30,7 +31,7 @@ func TestAHeaderMayStandBelowATitle(t *testing.T) {
 func TestNoDataAreLeftOutAboveAHeader(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"rows":               {rowA + rowA + headerA + rowA, "the first row is data"},
-		"a header far below": {strings.Repeat("Title\n", 30) + headerA + rowA, "its columns are Title"},
+		"a header far below": {strings.Repeat("Title\n", 21) + headerA + rowA, "its columns are Title"},
 		"a header that lacks something": {
 			"Title\n" + strings.Replace(headerA, "CompanyStatus", "Condition", 1) + rowA, "which also need companystatus",
 		},
