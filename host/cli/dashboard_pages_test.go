@@ -224,4 +224,6 @@ func TestATableThatIsWiderThanAPhoneBecomesAList(t *testing.T) {
 	h.WaitFor(table + `.classList.contains("stacked")`)
 	require.Equal(t, `"Last heard"`, h.Eval(`getComputedStyle(document.querySelector("tbody td:nth-child(3)"), "::before").content`))
 	require.Equal(t, "none", h.Eval(`getComputedStyle(document.querySelector("tbody th"), "::before").display`), "what the row is about needs no name")
+	require.Empty(t, h.Eval(`[...document.querySelectorAll("tbody td")].filter(cell =>
+		parseFloat(getComputedStyle(cell, "::before").height) > cell.clientHeight).map(cell => cell.dataset.column).join()`), "a name of two lines lies over no other cell")
 }
