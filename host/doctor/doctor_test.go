@@ -1,12 +1,12 @@
 package doctor
 
 import (
-	"context"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 func exam() *Exam {
@@ -48,14 +48,7 @@ func TestAnAddressOnAllInterfacesIsReachedOnTheLoopback(t *testing.T) {
 
 // TestANameServerThatHangsIsNoWrongName: only an answer says that there is no such machine.
 func TestANameServerThatHangsIsNoWrongName(t *testing.T) {
-	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer silent.Close()
-	before := net.DefaultResolver
-	defer func() { net.DefaultResolver = before }()
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", silent.LocalAddr().String())
-	}}
+	testkit.NameServerHangs(t)
 	e := exam()
 	e.Timeout = 100 * time.Millisecond
 	require.False(t, e.connects(t.Context(), "writer", "centre.example.org:8081"))

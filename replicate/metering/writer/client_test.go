@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // TestAClientAsksForWhatItIsTold: a name can't lead to another path, and an address may end in a slash.
@@ -126,16 +128,9 @@ func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 // TestANameServerThatHangsIsNamed: a deadline alone says as little as that a writer
 // hangs, which was never asked.
 func TestANameServerThatHangsIsNamed(t *testing.T) {
-	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer silent.Close()
-	before := net.DefaultResolver
-	defer func() { net.DefaultResolver = before }()
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", silent.LocalAddr().String())
-	}}
+	testkit.NameServerHangs(t)
 	client := NewClient("http://centre.example.org:8081", "token", &http.Client{Timeout: time.Minute, Transport: DialWithin(100 * time.Millisecond)})
-	_, err = client.Accounts(t.Context())
+	_, err := client.Accounts(t.Context())
 	var name *net.DNSError
 	require.ErrorAs(t, err, &name)
 	require.Equal(t, "centre.example.org", name.Name)
