@@ -137,7 +137,7 @@ func together(t *testing.T, w *writer.Writer, ledger *sql.DB, first func(), send
 	var all sync.WaitGroup
 	all.Go(first)
 	// The loop has the first message when it stays at one thing for longer than any takes.
-	awaitMetric(t, w, `regedge_writer_loop_seconds ([1-9]|0\.[1-9]).*\n`)
+	awaitMetric(t, w, `regedge_writer_loop_seconds ([1-9]|0\.[1-9])[0-9.]*\n`)
 	for i, f := range send {
 		all.Go(func() { results[i] = f() })
 	}
