@@ -11,8 +11,9 @@ PACKAGES := ./... ./testdata
 LONGEST := ./host/cli ./internal/simulation ./host/reference ./internal/conformance ./internal/chaos ./replicate/registry/push
 # Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
 CROWDED := $(shell go list ./internal/cluster)
-# Packages with locks and goroutines, tested under the race detector as well.
-RACE := ./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
+# Packages with locks and goroutines, tested under the race detector as well; those that take longest first.
+RACE := ./replicate/metering/meter ./host/server ./schema/importer ./replicate/registry/push ./replicate/metering/writer \
+	./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 
 # SQLite itself, which is Go translated from C, is left out: with it this stage takes twice as long, and
@@ -41,7 +42,7 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests ./... || failed="$$failed manifests"; \
-	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
+	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -p $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
 	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }

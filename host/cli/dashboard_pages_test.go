@@ -90,12 +90,10 @@ func (h *household) everyPage(look func(name string, v browser.View)) {
 		case "guest":
 			submit(h.Tab, ".who button", heading("Sign in"))
 		}
-		for _, v := range browser.Views {
-			h.As(v)
-			for _, path := range who.pages {
-				h.Open(h.dashboard + path)
+		for _, path := range who.pages {
+			h.InEachView(func() { h.Open(h.dashboard + path) }, func(v browser.View) {
 				look("dashboard-"+who.name+"-"+nameOf(path), v)
-			}
+			})
 		}
 		if who.name == "owner" {
 			secret := h.makeKey("newest")

@@ -92,17 +92,14 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	axe := browser.Axe(t)
 	base := service(t)
 	p := newTab(t)
-	for _, v := range browser.Views {
-		p.As(v)
-		for _, path := range pagePaths {
-			p.open(base + path)
-			p.RequireAccessible(axe, v.Name+" "+path)
-		}
-		p.openRecord(base)
-		p.RequireAccessible(axe, v.Name+" a record")
-		p.openOperation(base)
-		p.RequireAccessible(axe, v.Name+" a call in the reference")
+	look := func(where string, open func()) {
+		p.InEachView(open, func(v browser.View) { p.RequireAccessible(axe, v.Name+" "+where) })
 	}
+	for _, path := range pagePaths {
+		look(path, func() { p.open(base + path) })
+	}
+	look("a record", func() { p.openRecord(base) })
+	look("a call in the reference", func() { p.openOperation(base) })
 	p.RequireClean(base)
 }
 

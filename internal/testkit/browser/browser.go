@@ -151,6 +151,19 @@ func (p *Tab) As(v View) {
 	})
 }
 
+// InEachView opens a page on each width, and looks at it in both colour schemes: these are a matter of
+// styles alone, for which a page need not be opened again.
+func (p *Tab) InEachView(open func(), look func(View)) {
+	p.T.Helper()
+	for _, v := range Views {
+		p.As(v)
+		if !v.Dark {
+			open()
+		}
+		look(v)
+	}
+}
+
 // InZone puts the pages into a time zone, such as Asia/Kolkata.
 func (p *Tab) InZone(name string) {
 	p.T.Helper()
