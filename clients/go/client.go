@@ -24,7 +24,7 @@ const (
 	defaultMaxWait = 30 * time.Second
 )
 
-// Config is what a client is made of. The zero value calls `regedge dev` with the sandbox key.
+// Config configures a client. The zero value calls `regedge dev` with the sandbox key.
 type Config struct {
 	// BaseURL is the address of the service, without /v1. The default is DefaultBaseURL.
 	BaseURL string

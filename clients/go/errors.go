@@ -56,7 +56,7 @@ type Error struct {
 	Type string
 	// Title and Detail are for people and may change.
 	Title, Detail string
-	// RequestID is what support needs to find the call. Empty when the answer has none.
+	// RequestID identifies the call to support. Empty when the answer has none.
 	RequestID string
 	// RetryAfter is how long the service asks to wait, or 0.
 	RetryAfter time.Duration

@@ -12,7 +12,7 @@ import (
 // Result is a success: data, and what the service said beside it.
 type Result[T any] struct {
 	Data T
-	// RequestID is what support needs to find the call.
+	// RequestID identifies the call to support.
 	RequestID string
 	// CreditsRemaining is the balance after this call; nil with the sandbox key.
 	CreditsRemaining *int64
@@ -30,7 +30,7 @@ type Result[T any] struct {
 	Attempts int
 }
 
-// RateLimit is what is left of the current minute. While an edge can't know it, it sends the limit
+// RateLimit is the rest of the current minute's limit. While an edge can't know it, it sends the limit
 // alone, and the other fields are nil.
 type RateLimit struct {
 	Limit     *int

@@ -186,7 +186,7 @@ func (s *Suggestions) wordCost(typed, word string, last bool) int {
 	return wordCost(typed, word, last)
 }
 
-// wordCost is what a typed word differs from a word of a name, costAbsent if it is another word. The
+// wordCost is the distance of a typed word from a word of a name, costAbsent if it is another word. The
 // last typed word may be a beginning.
 func wordCost(typed, word string, last bool) int {
 	if typed == word {

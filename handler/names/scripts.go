@@ -120,7 +120,7 @@ func firstLetters(word string) string {
 	return word[:prefixLen(word, 1)]
 }
 
-// heardCost is what a word that was heard differs from a word of a name.
+// heardCost is the distance of a word that was heard from a word of a name.
 func heardCost(typed, word string) int {
 	if !isPlainWord(typed) || !isPlainWord(word) {
 		return wordCost(typed, word, false)

@@ -60,7 +60,7 @@ func (c *completionCommand) Run(m *Main) error {
 	return err
 }
 
-// completeCommand is what the scripts call.
+// completeCommand is the command that the completion scripts call.
 type completeCommand struct {
 	Words []string `arg:"" optional:"" help:"The words typed so far; the last one is not complete."`
 }
@@ -133,7 +133,7 @@ func waiting(flags []*kong.Flag, word string) *kong.Flag {
 	return nil
 }
 
-// values are those of a list that begin with prefix, after what stands before them in their word.
+// values returns the values of a list that begin with prefix, after what stands before them in their word.
 func values(of *kong.Value, prefix, before string) (found []candidate) {
 	for _, value := range of.EnumSlice() {
 		if value != "" && strings.HasPrefix(value, prefix) {

@@ -30,7 +30,7 @@ type statusCommand struct {
 	Explain           bool          `env:"-" help:"Say what is wrong with each node and what to do about it; exit with 1 when something is."`
 }
 
-// status is what the command shows.
+// status is the command's output.
 type status struct {
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`

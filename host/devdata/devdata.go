@@ -42,7 +42,7 @@ type Data struct {
 	Secrets
 }
 
-// Secrets are what dev shows its developer.
+// Secrets are the credentials that dev shows its developer.
 type Secrets struct {
 	OperatorToken string `json:"operator_token"`
 	NodeToken     string `json:"node_token"`

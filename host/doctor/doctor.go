@@ -17,7 +17,7 @@ const (
 	Wrong Level = "wrong" // it does not work, or will not within a week
 )
 
-// Finding is what was found out about one thing.
+// Finding is the result of one check.
 type Finding struct {
 	Service string `json:"service"` // edge, writer, primary, replica, client
 	What    string `json:"what"`    // the part of it, such as "token of the registry"

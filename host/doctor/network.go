@@ -169,7 +169,7 @@ func (e *Exam) Ready(ctx context.Context, what, address, path string, secure boo
 	return false
 }
 
-// firstLine is what an answer says, for people.
+// firstLine returns an answer's first line, for people.
 func firstLine(body []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	if len(line) > 300 {

@@ -153,7 +153,7 @@ func (t *Trust) read(name, block string) ([]byte, error) {
 	return found.Bytes, nil
 }
 
-// Right is what a token allows.
+// Right is the access that a token allows.
 type Right string
 
 // The rights, as sqld writes them. ReadOnly is good at the replicas alone, ReadWrite at the primary alone.

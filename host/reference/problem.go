@@ -77,7 +77,7 @@ func requestOf(code, path string) string {
 	return fmt.Sprintf("%s %s HTTP/1.1\n%s", method, path, authorization)
 }
 
-// advice is what the page of a code adds to the table of codes.
+// advice is the text that a code's page adds to the table of codes.
 type advice struct {
 	// Means says what happened, in one or two sentences.
 	Means string

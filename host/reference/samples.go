@@ -101,7 +101,7 @@ func Samples(url string) []Sample {
 	return samples
 }
 
-// samplesJSON is what the pages' scripts fill samples from.
+// samplesJSON is the data from which the pages' scripts fill samples.
 func samplesJSON() []byte {
 	text, err := json.Marshal(sampleTemplates)
 	if err != nil {

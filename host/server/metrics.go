@@ -111,7 +111,7 @@ func problemCode(body []byte) []byte {
 	return code
 }
 
-// outcome is what became of a request, in terms of who has to do something.
+// outcome classifies the result of a request by who has to do something.
 type outcome uint8
 
 const (

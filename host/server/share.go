@@ -148,7 +148,7 @@ func (s *shares) pair(text string) pair {
 	return pair{uint16(hash), uint16(hash >> 16)}
 }
 
-// slot is the one in the first row.
+// slot returns the slot in the first row.
 func (s *shares) slot(text string) uint16 { return s.pair(text)[0] }
 
 func (p *parties) enter(at pair, limit, sure int64) (may bool) {

@@ -19,7 +19,7 @@ const selectPushing = `SELECT release <> '' OR dirty, dirty FROM pushing`
 // the file: held ones keep its owner from beginning it anew.
 const holdBytes = 1 << 30
 
-// pushing is what a state of the database says about a push.
+// pushing is the state of a push, as the database itself records it.
 type pushing struct{ underWay, dirty bool }
 
 // readPushing reads it through a source. A database that no push has written to has none.

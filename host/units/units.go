@@ -17,14 +17,14 @@ import (
 type Service struct {
 	Name     string // of the unit, without .service
 	Instance string // what follows the @ in it
-	// Command is that of regedge, such as edge.
+	// Command is the command of regedge that the unit runs, such as edge.
 	Command   string
 	Arguments []string
 	// Environment lists NAME=VALUE, as os.Environ does.
 	Environment []string
 }
 
-// commands are those of regedge that are services of a cluster.
+// commands are the commands of regedge that run as services of a cluster.
 var commands = []string{"primary", "writer", "replica", "edge"}
 
 // onceOnly are arguments for a single start.
@@ -60,7 +60,7 @@ func Read(dir string) (list []Service, err error) {
 	return list, nil
 }
 
-// unit is what is read of a unit: the values of each setting, in order.
+// unit holds the values of each setting of a unit file, in order.
 type unit map[string][]string
 
 // parse reads the settings of a unit. A line that ends in a backslash continues in the next.
@@ -95,7 +95,7 @@ func (u unit) instances(file string) (list []string) {
 	return list
 }
 
-// service is what a unit runs, nil for what is no service of a cluster or is not used here.
+// service returns the service that a unit runs, nil if it is no service of a cluster or not used here.
 func (u unit) service(name, instance string) (*Service, error) {
 	words := strings.Fields(strings.ReplaceAll(last(u["ExecStart"]), "%i", instance))
 	if len(words) < 2 || !slices.Contains(commands, words[1]) {

@@ -27,7 +27,7 @@ const Stale = 2 * time.Second
 // checkLimit bounds the search for an order of a part of a subject's calls.
 const checkLimit = time.Minute
 
-// Kind is what was asked, and answered. The comments of the models say what each means there.
+// Kind is the kind of a call and its answer. The comments of the models say what each means there.
 type Kind int
 
 // Call is a call with its answer. Times are since the start of the history.

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	Dir, ImportPath, Export, Name string
 	GoFiles                       []string

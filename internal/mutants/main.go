@@ -103,7 +103,7 @@ func inOrder(atOnce int, mutants []*mutant, try func(*mutant) outcome, show func
 	}
 }
 
-// outcome is what the tests make of a mutant, and which of them found it.
+// outcome is the result of the tests for a mutant, and which of them found it.
 type outcome struct{ result, by string }
 
 // runner runs the tests of a package against mutants.

@@ -217,7 +217,7 @@ func irregularCompanies() table {
 	return t
 }
 
-// contacts are those of made-up companies only. E-mail addresses use the domains that RFC 2606
+// contacts returns contacts, of made-up companies only. E-mail addresses use the domains that RFC 2606
 // reserves; phone numbers begin with 0, which no subscriber's number does.
 func contacts() table {
 	t := newTable("cin,email,phone,website")

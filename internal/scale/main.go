@@ -15,7 +15,7 @@ import (
 // (docs/scale.md says where each is from). Sizes are in bytes, rates in bytes a second.
 const (
 	registryBytes = 4.6e9
-	// percentBytes is what the primary wrote to its disk for a push of 1% of the companies. Its log,
+	// percentBytes is the number of bytes that the primary wrote for a push of 1% of the companies. Its log,
 	// which is what goes to a replica, is a part of that: an upper bound.
 	percentBytes = 1.2e9
 	// streamRate is the rate of one replica that copies a registry, primary and replica on two cores.
@@ -32,7 +32,7 @@ const (
 // counts are the numbers of edges in the table.
 var counts = []int{1, 10, 100, 1000}
 
-// release is what a push sends to each edge.
+// release is the data that a push sends to each edge.
 type release struct {
 	name  string
 	bytes float64

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ProcessorTime is what this process has used, which other processes do not make longer.
+// ProcessorTime is the processor time that this process has used. Other processes do not add to it.
 func ProcessorTime(t testing.TB) time.Duration {
 	var used syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))

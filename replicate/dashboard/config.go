@@ -16,7 +16,7 @@ import (
 	"regedge/web"
 )
 
-// Config is what a Dashboard needs. Writer, Ledger and OperatorToken must be set.
+// Config configures a Dashboard. Writer, Ledger and OperatorToken are required.
 type Config struct {
 	// Writer applies the changes. It must be running.
 	Writer *writer.Writer

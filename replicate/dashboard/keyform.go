@@ -10,7 +10,7 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// keyForm is what the forms of keys hold, as typed.
+// keyForm holds the fields of the key forms, as typed.
 type keyForm struct {
 	Name, Days, Addresses     string
 	PerMinute, MonthlyCredits string
@@ -65,7 +65,7 @@ const (
 // errLimits is returned for limits that are none.
 var errLimits = errors.New("not a limit")
 
-// networks are what was typed as such; the writer checks them.
+// networks returns the typed networks; the writer checks them.
 func (f keyForm) networks() []string {
 	list := strings.FieldsFunc(f.Addresses, func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
 	return append([]string{}, list...) // empty, and not null, for everywhere

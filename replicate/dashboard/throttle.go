@@ -39,13 +39,13 @@ func (e *throttledError) tell(v *visit) string {
 
 func (e *throttledError) Error() string { return "too many attempts to sign in" }
 
-// counter is what an attempt counts for.
+// counter is a key under which attempts are counted.
 type counter struct {
 	subject string
 	limit   int64
 }
 
-// counters are those of an attempt, with a code or without; the first ends with a success.
+// counters returns the counters of an attempt, with a code or without; the first ends with a success.
 func counters(v *visit, email string, device []byte, known, code bool) []counter {
 	if known {
 		return []counter{{"device:" + hex.EncodeToString(device), attemptsPerDevice}}

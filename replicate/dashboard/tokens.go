@@ -46,7 +46,7 @@ type newTokenData struct {
 	Base string // of the writer's API
 }
 
-// makerName is who made a token, as its owner sees it: operators are not named.
+// makerName names the person who made a token, as its owner sees it: operators are not named.
 func makerName(by string) string {
 	if strings.Contains(by, "@") {
 		return by

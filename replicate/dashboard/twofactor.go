@@ -15,7 +15,7 @@ import (
 // issuer is the name of the service in an authenticator app.
 const issuer = "regedge"
 
-// twoFactorView is what the settings show of it.
+// twoFactorView is the state of two-factor sign-in on the settings page.
 type twoFactorView struct {
 	On    bool
 	Since time.Time

@@ -59,7 +59,7 @@ type usageLine struct {
 	writer.UsageSum
 }
 
-// usageAsked is what a request of the page or of the CSV asks for.
+// usageAsked holds the parameters of a request for the page or the CSV.
 type usageAsked struct {
 	query writer.UsageSumQuery
 	names map[int64]string // of the account's keys

@@ -103,7 +103,7 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 	return d.changeWebhook(v, v.act("set webhook", v.user.Account, fmt.Sprintf("at %s, below %d credits", hostOf(hook.URL), low)), hook, false)
 }
 
-// badLow is what is said of a balance that is none.
+// badLow is the error for an invalid balance.
 const badLow = "The balance is a whole number of credits, 0 for never."
 
 // proposedLow is a tenth of what is left: the form of an owner who has chosen no balance yet begins with it.
@@ -121,7 +121,7 @@ func lowOf(typed string) (int64, error) {
 	return low, err
 }
 
-// hostOf is what the audit log keeps of an address, whose path may be a secret.
+// hostOf returns the part of an address that the audit log keeps; the path may be a secret.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

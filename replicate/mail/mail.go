@@ -42,7 +42,7 @@ const (
 	maxAnswers = 1 << 20
 )
 
-// Config is what a Carrier needs. Host, Port and From must be set.
+// Config configures a Carrier. Host, Port and From are required.
 type Config struct {
 	Host     string
 	Port     int

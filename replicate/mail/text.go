@@ -28,7 +28,7 @@ var (
 	errContent = errors.New("the notice can't be read")
 )
 
-// content is what a notice says.
+// content is the content of a notice.
 type content struct {
 	Timestamp time.Time
 	Account   int64

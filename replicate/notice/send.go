@@ -37,7 +37,7 @@ type Notice struct {
 	account  int64
 }
 
-// State is what became of an attempt.
+// State is the result of an attempt.
 type State int
 
 // The states. A notice that failed is tried again until MaxAttempts, one that was refused is given up, and
@@ -69,7 +69,7 @@ type Way struct {
 	PerDay int
 }
 
-// Config is what a Sender needs. Ledger and Commit must be set.
+// Config configures a Sender. Ledger and Commit are required.
 type Config struct {
 	// Ledger is the writer's database, for reading.
 	Ledger *sql.DB

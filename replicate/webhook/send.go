@@ -27,7 +27,7 @@ const (
 	SignatureHeader = "Webhook-Signature"
 )
 
-// Config is what a Carrier needs; its zero value will do.
+// Config configures a Carrier. The zero value is valid.
 type Config struct {
 	// Private allows HTTP and addresses that are not public, for development.
 	Private bool

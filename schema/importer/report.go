@@ -16,7 +16,7 @@ import (
 // Held counts the records of a release.
 type Held = load.Held
 
-// Report is what a run did.
+// Report sums up a run.
 type Report struct {
 	Files   []FileReport  `json:"files"`   // in the order of the configuration
 	Release string        `json:"release"` // id of the release that was written, empty if nothing changed

@@ -17,7 +17,7 @@ const everyRecord = "*"
 // updates.
 const rebuildShare = 10
 
-// Change is what Refresh did.
+// Change reports what Refresh did.
 type Change struct {
 	Rebuilt          bool  // the index was built anew
 	Removed, Written int64 // rows of search_name

@@ -20,7 +20,7 @@ const (
 	Thorough Depth = true
 )
 
-// Report is what was found.
+// Report lists the findings.
 type Report struct {
 	Release string  `json:"release"` // the newest; empty if there is none
 	Tables  []Table `json:"tables"`

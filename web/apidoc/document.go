@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is what is shown of an OpenAPI document (3.1). Members that are not named here are ignored.
+// document holds the parts of an OpenAPI document (3.1) that are shown. All others are ignored.
 type document struct {
 	Info struct{ Title, Version, Summary, Description string }
 	Tags []struct{ Name, Description string }
@@ -154,7 +154,7 @@ func (d *document) resolve() error {
 	return nil
 }
 
-// operations are those that the item has, by method.
+// operations returns the item's operations by method.
 func (item *pathItem) operations() (all []entry[*operation]) {
 	for _, o := range []entry[*operation]{
 		{"GET", item.Get}, {"POST", item.Post}, {"PUT", item.Put}, {"PATCH", item.Patch}, {"DELETE", item.Delete},

@@ -17,7 +17,7 @@ type field struct {
 	Values      []string // if there are only some
 	Description template.HTML
 	Example     string
-	Each        bool // Fields are those of each member of a list
+	Each        bool // Fields belong to each member of a list
 	Fields      []field
 }
 

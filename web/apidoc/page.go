@@ -38,7 +38,7 @@ type Config struct {
 // the page replaces it.
 const Base = "https://base.invalid"
 
-// page is what the template shows.
+// page is the template's data.
 type page struct {
 	Config
 	Version, Base  string
@@ -64,7 +64,7 @@ type operationView struct {
 	Body                            []field
 	Answers                         []answer
 	Headers                         []headerUse
-	Own, Common                     []problem // Common are those of every operation of the document
+	Own, Common                     []problem // Common can occur in every operation of the document
 	Samples                         []Sample
 	Examples                        []example
 }

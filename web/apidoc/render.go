@@ -38,7 +38,7 @@ func Render(config Config) (template.HTML, error) {
 	return template.HTML(b.String()), nil
 }
 
-// fieldList is what the list of fields shows.
+// fieldList is the data of the template for a list of fields.
 type fieldList struct {
 	Fields []field
 	Sent   bool // by the client: shows which must be there, in place of those that may be missing

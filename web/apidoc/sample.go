@@ -22,7 +22,7 @@ type Sample struct {
 	HTML template.HTML
 }
 
-// samples are those of one operation, curl first.
+// samples returns the code samples of one operation, curl first.
 func (p *page) samples(d *document, v operationView, parameters []parameter, body *schema) ([]Sample, error) {
 	curl, err := d.curl(v, parameters, body)
 	if err != nil {

@@ -61,7 +61,7 @@ func (c *Collector) Answer(status int) {
 	c.status = status
 }
 
-// Spans are those that came so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Collector) Named(name string) (found []Span) {
 	return found
 }
 
-// Headers are those of the requests so far.
+// Headers returns the headers of the requests received so far.
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,7 @@ func Check(t testing.TB, base, root string) {
 	s.checkDocument()
 }
 
-// texts are what clients read, by where it is.
+// texts returns the documents that clients read, by path.
 func (s *Site) texts(root string) map[string]string {
 	texts := map[string]string{"/openapi.yaml": s.page("/openapi.yaml")}
 	pages := []string{"/"}
@@ -94,7 +94,7 @@ func targets(text string) []string {
 	return slices.Compact(found)
 }
 
-// numbers are what looks like a CIN, an LLPIN or a DIN.
+// numbers returns what looks like a CIN, an LLPIN or a DIN.
 func numbers(text string) []string {
 	found := number.FindAllString(text, -1)
 	slices.Sort(found)

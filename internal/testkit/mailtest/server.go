@@ -24,7 +24,7 @@ const (
 	Password = "a password of the mail server's own"
 )
 
-// Message is what the server got.
+// Message is a message that the server received.
 type Message struct {
 	From, To, Raw string
 	TLS           bool
@@ -129,7 +129,7 @@ func (s *Server) Behave(f func(Stage, *smtp.Conn) error) {
 	s.behave = f
 }
 
-// Messages are what the server has got whole.
+// Messages returns the messages that the server has received whole.
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()

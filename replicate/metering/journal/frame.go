@@ -39,7 +39,7 @@ type fileOf uint64
 func segmentFile(number uint64) fileOf { return fileOf(number) }
 func archiveFile(day int32) fileOf     { return fileOf(1<<63 | uint64(uint32(day))) }
 
-// mask is what the head of a frame at an offset is masked by: the finalizer of splitmix64.
+// mask is the value that masks the head of a frame at an offset: the finalizer of splitmix64.
 func (f fileOf) mask(at int64) uint64 {
 	if f == 0 {
 		return 0

@@ -2,7 +2,7 @@ package journal
 
 import "slices"
 
-// Group is what is written to the segment by one write: the records that were appended since
+// Group is the content of one write to the segment: the records that were appended since
 // the write before it.
 type Group struct {
 	bytes   []byte

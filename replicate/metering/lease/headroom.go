@@ -10,7 +10,7 @@ const (
 
 // Headroom tells how long the leases of this edge last without the writer.
 type Headroom struct {
-	// Credits is what may still be spent, over all accounts.
+	// Credits is the number of credits that can still be spent, over all accounts.
 	Credits int64
 	// Short counts the accounts in use whose lease ends within a minute at their present
 	// use, though the writer may have more for them.

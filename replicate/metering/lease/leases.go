@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// floorUnits is what an idle account keeps, so that an occasional request of it need not
+	// floorUnits is the lease that an idle account keeps, so that an occasional request of it need not
 	// wait for the writer.
 	floorUnits = 16
 	// notFoundUnits is the target of a key's not-found lease, of a cap of 100 a day.
@@ -38,7 +38,7 @@ type lease struct {
 	recalled bool // the writer wants back all that is held
 }
 
-// held is what may still be spent or returned.
+// held is the number of credits that can still be spent or returned.
 func (l *lease) held() int64 { return l.granted - l.spent - l.returned }
 
 // open reports whether there is something to close at the writer: the lease, or units that a void brought
@@ -72,10 +72,10 @@ func (l *lease) apply(r *syncproto.Row, acked uint64) int64 {
 	return added
 }
 
-// account is what this edge knows of one account.
+// account is this edge's state of one account.
 type account struct {
 	credits, volume lease
-	// balance is what the writer said last, less the charges of batches that it has
+	// balance is the last balance from the writer, less the charges of batches that it has
 	// acknowledged since; unreported are the charges of no acknowledged batch.
 	balance, unreported int64
 	lastUsed            int64  // Unix milliseconds
@@ -90,7 +90,7 @@ func (a *account) used(now int64) {
 	a.lastUsed = now
 }
 
-// target is what a lease of an account in use should hold: the charges of ten minutes,
+// target is the size that a lease of an account in use should have: the charges of ten minutes,
 // and at least a minute at the full rate.
 func (a *account) target() int64 {
 	return max(floorUnits, int64(a.rate.limit), int64(a.demand.current), int64(a.demand.previous))

@@ -40,7 +40,7 @@ func (r *rate) total() int64 {
 	return int64(r.count)
 }
 
-// left is what may still be asked in the minute.
+// left is the number of requests still allowed in the minute.
 func (r *rate) left() int64 { return max(int64(r.limit)-r.total(), 0) }
 
 func (r *rate) exceeded() bool { return r.left() == 0 }

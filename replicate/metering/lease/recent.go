@@ -11,7 +11,7 @@ import (
 // requests a second, twice the time in which a component charges, retries and voids.
 const recentLimit = 1 << 17
 
-// fate is what became of a request id.
+// fate is the outcome of a request id.
 type fate uint8
 
 const (

@@ -91,7 +91,7 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 	return nil
 }
 
-// Balance is what could be taken from an account: what is left or leased, less what earlier adjustments
+// Balance is the amount that could be taken from an account: left or leased, less what earlier adjustments
 // still have to take. Of that, edges may have spent some that they have not reported.
 // It is 0 for an unknown account.
 func (l *Ledger) Balance(id int64) int64 {

@@ -16,7 +16,7 @@ const (
 	liveMillis = 60_000
 )
 
-// Plan is what an account of this plan may do.
+// Plan holds the limits of an account of this plan.
 type Plan struct {
 	ID                      string
 	APIAccess, Email, Phone bool
@@ -35,24 +35,24 @@ type Account struct {
 	postedHour int32
 }
 
-// Pool is what leases are cut from.
+// Pool is the stock that leases are granted from.
 type Pool struct {
 	ID          syncproto.Pool
 	Limit       int64 // bought, or the plan's volume, or the cap
 	Compensated int64
 	Spent, Lost int64
 	Leased      int64
-	// Deducting is what a negative adjustment still has to take.
+	// Deducting is the amount that a negative adjustment still has to take.
 	Deducting int64
 	leases    []*Lease
 	touched   bool
 }
 
-// Left is what can be granted. It is negative after the limit of a quota was lowered below
+// Left is the amount that can be granted. It is negative after the limit of a quota was lowered below
 // what is spent and leased.
 func (p *Pool) Left() int64 { return p.Limit + p.Compensated - p.Spent - p.Leased - p.Lost }
 
-// Balance is what the account can still spend.
+// Balance is the number of credits that the account can still spend.
 func (p *Pool) Balance() int64 { return p.Left() + p.Leased }
 
 // Lease is the right of one edge, in one epoch, to spend units of a pool.
@@ -75,7 +75,7 @@ type Lease struct {
 	toldBalance int64
 }
 
-// Outstanding is what the edge may still spend or return.
+// Outstanding is the amount that the edge may still spend or return.
 func (l *Lease) Outstanding() int64 { return l.Granted - l.Spent - l.Returned }
 
 // Epoch is one lifetime of an edge's state directory.

@@ -13,7 +13,7 @@ import (
 // two.
 const chunk = 128
 
-// table is what is written to one table: args holds the columns of all rows in sequence. The
+// table collects the rows to be written to one table: args holds the columns of all rows in sequence. The
 // statement has %s in place of the rows.
 type table struct {
 	name, statement string

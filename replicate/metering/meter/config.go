@@ -28,7 +28,7 @@ type Transport interface {
 	Sync(ctx context.Context, message []byte) ([]byte, error)
 }
 
-// Config is what a Meter needs. State and Writer must be set.
+// Config configures a Meter. State and Writer are required.
 type Config struct {
 	// State is the state directory: the journal and its lock. One process owns it.
 	State string

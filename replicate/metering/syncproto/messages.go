@@ -6,7 +6,7 @@ import (
 	"regedge/handler/charge"
 )
 
-// Message is what an edge sends: exactly one of Hello and Sync is set.
+// Message is a message of an edge to the writer: exactly one of Hello and Sync is set.
 type Message struct {
 	// Number differs for each message of an edge; the count begins at a random number in each
 	// run of its process. The reply repeats it, so that a reply which a proxy replays is not

@@ -24,7 +24,7 @@ const (
 	MaxMessage = 8 << 20
 )
 
-// Kind is what a lease lets an edge spend. The numbers are stored and never change.
+// Kind is the kind of unit that a lease lets an edge spend. The numbers are stored and never change.
 type Kind uint8
 
 // The kinds.
@@ -232,6 +232,6 @@ type Row struct {
 	Recall bool
 	// Dry says that nothing is left to grant and nothing is leased elsewhere.
 	Dry bool
-	// Balance is what the account can still spend, for Credits.
+	// Balance is the number of credits that the account can still spend, for Credits.
 	Balance int64
 }

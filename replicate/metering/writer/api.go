@@ -30,7 +30,7 @@ type Account struct {
 	Lost        int64     `json:"lost"`
 	Leased      int64     `json:"leased"`
 	Left        int64     `json:"left"`
-	// Deducting is what a negative adjustment still has to take, as soon as leases are
+	// Deducting is the amount that a negative adjustment still has to take, as soon as leases are
 	// returned.
 	Deducting int64 `json:"deducting"`
 	// Balance is Left + Leased: what the account can still spend.

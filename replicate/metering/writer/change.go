@@ -126,7 +126,7 @@ func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor stri
 	return r.WithContext(WithAct(r.Context(), act))
 }
 
-// actorOf is who makes the request's change.
+// actorOf names the caller who makes the request's change.
 func actorOf(r *http.Request) string {
 	if act, ok := r.Context().Value(actKey{}).(*Act); ok {
 		return act.Actor

@@ -7,7 +7,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// document is what Document returns.
+// document is the OpenAPI document of the writer's API.
 //
 //go:embed openapi.yaml
 var document []byte

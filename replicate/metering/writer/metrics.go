@@ -14,7 +14,7 @@ import (
 	"regedge/schema"
 )
 
-// metrics are what /metrics shows.
+// metrics holds the metrics that /metrics exports.
 type metrics struct {
 	registry                 *prometheus.Registry
 	groups, messages, failed prometheus.Counter

@@ -127,7 +127,7 @@ func countIn[K comparable](counts map[K]gateCount, key K, now time.Time, window 
 	return c
 }
 
-// Network is what a client address counts under: IPv6 by /64, since one person usually has all of it.
+// Network returns the prefix by which a client address is counted: for IPv6 a /64, which one person usually has.
 func Network(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err == nil && addr.Is6() && !addr.Is4In6() {
@@ -145,7 +145,7 @@ type ownerToken struct {
 	suspended   bool
 }
 
-// actor is who did something, for the audit log.
+// actor names the caller for the audit log.
 func (t ownerToken) actor() string { return fmt.Sprintf("%s%d (%s)", OwnerActor, t.id, t.name) }
 
 // OwnerActor begins the actor of what was done with an owner's token.

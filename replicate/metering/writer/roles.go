@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Role is what an operators' token may do.
+// Role is the set of calls that an operators' token may make.
 type Role string
 
 // The roles. RoleAccounts and RoleNodes may read as well. Plans, tokens and the invitation of
@@ -61,7 +61,7 @@ func (t operatorToken) check(needed Role) error {
 	return &detailed{ErrForbidden, fmt.Sprintf("the token %s has the role %s, and this needs %s", t.name, t.role, needed)}
 }
 
-// actor is who did something, for the audit log.
+// actor names the caller for the audit log.
 func (t operatorToken) actor() string {
 	if t.name == "" {
 		return operatorActor

@@ -87,7 +87,7 @@ const (
 type UsageSumQuery struct {
 	Account int64
 	Days    Days
-	// By is what the sums are for: any of ByDay, ByKey and ByEndpoint.
+	// By lists what usage is grouped by: any of ByDay, ByKey and ByEndpoint.
 	By []string
 	// Key and Endpoint select one of them; 0 selects all.
 	Key      int64

@@ -26,7 +26,7 @@ const minToken = 16
 // streams after some seconds, and a transaction on one would fail.
 const streamIdle = 2 * time.Second
 
-// Config is what a Writer needs. Ledger, Access and OperatorToken must be set.
+// Config configures a Writer. Ledger, Access and OperatorToken are required.
 type Config struct {
 	// Ledger and Access are the two databases, local files or remote libSQL. The writer migrates
 	// them; the caller closes them.

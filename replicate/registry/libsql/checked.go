@@ -38,7 +38,7 @@ func (c checkedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// connection is what the driver's connections implement.
+// connection lists the interfaces that the driver's connections implement.
 type connection interface {
 	driver.Conn
 	driver.ConnPrepareContext

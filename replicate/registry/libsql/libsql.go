@@ -55,7 +55,7 @@ func Commit(ctx context.Context, db *sql.DB, statements []Statement) error {
 	return Explain(err)
 }
 
-// OnlyReplication is what the gate before a primary answers to every other call.
+// OnlyReplication is the answer of the gate before a primary to every other call.
 const OnlyReplication = "this port is for replication only"
 
 // Explain adds ErrUnauthorized, ErrForwarded or ErrRefused to an error of the driver, which has no

@@ -23,7 +23,7 @@ const (
 	movedShare = 5
 )
 
-// state is what the primary holds from earlier pushes.
+// state is the state of the primary after earlier pushes.
 type state struct {
 	current    string // newest release
 	pushing    string // release whose push is not complete, or empty

@@ -51,7 +51,7 @@ type Config struct {
 	Pause func(ctx context.Context, d time.Duration)
 }
 
-// Stage is what a push is doing.
+// Stage is the current stage of a push.
 type Stage int
 
 // The stages of a push. Their units are records, but for pages of a file while it is copied, parts
@@ -82,7 +82,7 @@ type Count struct {
 	Added, Changed, Removed int64
 }
 
-// Report is what a push did, or, in a dry run, would do.
+// Report sums up what a push did or, in a dry run, would do.
 type Report struct {
 	Release        string
 	Counts         []Count

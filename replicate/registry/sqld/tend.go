@@ -94,5 +94,5 @@ func (s *Server) restart(r *run, why string, signal os.Signal, first ...func() e
 	}
 }
 
-// signs are what sqld logs when it drops a database, and at each request for it afterwards.
+// signs are the lines that sqld logs when it drops a database, and at each request for it afterwards.
 var signs = [][]byte{[]byte("error resetting namespace"), []byte("NamespaceDoesntExist")}

@@ -58,7 +58,7 @@ type touchKey struct {
 	key   string
 }
 
-// outcome is what became of a record: whether it is New, has Changed a row, or left it Unchanged.
+// outcome says how a record was stored: whether it is New, has Changed a row, or left it Unchanged.
 type outcome int
 
 const (

@@ -2,7 +2,7 @@ package record
 
 import "strings"
 
-// Record is what one row or document of a source says about one row of a table.
+// Record holds the values that one row or document of a source gives for one row of a table.
 type Record struct {
 	Table  *Table
 	Key    [2]string // the second is empty in a table whose primary key is one column

@@ -147,7 +147,7 @@ func (d dateReader) parseWords(s string, year int) (record.Value, error) {
 	return d.join(parts[2], month, day, year)
 }
 
-// emptyDates are what programs write for no date, such as the first days that spreadsheets and clocks know.
+// emptyDates are dates that programs write for none, such as the first days of spreadsheets and of clocks.
 var emptyDates = map[string]bool{"1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
 // isTime reports whether s is a time of day, such as 00:00 or 12:00:00 AM.

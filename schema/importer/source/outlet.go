@@ -2,7 +2,7 @@ package source
 
 import "regedge/schema/importer/record"
 
-// Batch is what was read from one file since the last batch.
+// Batch holds the records read from one file since the last batch.
 type Batch struct {
 	File     int // index in the run
 	Records  []record.Entry

@@ -42,7 +42,7 @@ type rowReader struct {
 	fields    []string // reused by splitFields
 }
 
-// line is what readLine returned.
+// line is the result of readLine.
 type line struct {
 	text string
 	err  error

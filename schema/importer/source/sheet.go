@@ -27,7 +27,7 @@ type sheet struct {
 	offices *Offices
 }
 
-// rowRead is what rowReader.next returned.
+// rowRead is the result of rowReader.next.
 type rowRead struct {
 	row
 	err error

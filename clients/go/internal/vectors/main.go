@@ -22,7 +22,7 @@ type request struct {
 	Limit                       int
 }
 
-// outcome is what all libraries return of a call, in one form.
+// outcome is the result of a call in a form that all libraries share.
 type outcome struct {
 	Data             any       `json:"data,omitempty"`
 	RequestID        string    `json:"request_id"`
