@@ -266,7 +266,9 @@ func (f *fixture) copied() string {
 // baseDir is where base makes its registry, below a folder that TestMain removes.
 var baseDir string
 
+// TestMain runs the tests in India's time zone, so that a local time passed off as UTC is noticed.
 func TestMain(m *testing.M) {
+	time.Local = time.FixedZone("IST", 5*3600+1800)
 	var err error
 	if baseDir, err = os.MkdirTemp("", "regedge-push-"); err != nil {
 		panic(err)

@@ -134,8 +134,6 @@ func TestAPushIsConfirmedFromAShareOn(t *testing.T) {
 			p.report.Counts[k-1].Removed = 0
 		}
 	}
-	defer func(zone *time.Location) { time.Local = zone }(time.Local)
-	time.Local = time.FixedZone("IST", 5*3600+1800)
 	require.Equal(t, "2026-01-02T03:04:05Z", day(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Unix()))
 }
 
