@@ -10,6 +10,7 @@ import (
 	"net"
 	netmail "net/mail"
 	"net/textproto"
+	"regexp"
 	"sync"
 	"time"
 
@@ -259,6 +260,9 @@ func answerOf(err error) (code int, refused bool) {
 	return code, false
 }
 
+// ends are the two ends of a connection in an error: its port here is another each time.
+var ends = regexp.MustCompile(` (tcp|udp) \S+->\S+:`)
+
 // report logs a failure that the operator can mend, once until another one or a success. An answer of the
 // server is told by its code: its text may repeat addresses, or what signs in.
 func (c *Carrier) report(err error) {
@@ -268,7 +272,7 @@ func (c *Carrier) report(err error) {
 		c.said = ""
 		return
 	}
-	words := err.Error()
+	words := ends.ReplaceAllString(err.Error(), ":")
 	if code, _ := answerOf(err); code != 0 {
 		words = fmt.Sprintf("it answered %d", code)
 	}

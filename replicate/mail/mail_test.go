@@ -182,6 +182,9 @@ func TestAServerThatHangsIsLeft(t *testing.T) {
 			o.test()
 			require.Equal(t, 1, o.send())
 			require.Equal(t, "the mail server did not answer in time", o.last().Last, security)
+			o.Now = *o.last().Next
+			require.Equal(t, 1, o.send())
+			require.Equal(t, 1, strings.Count(o.log.String(), "can't be sent"), "once, though each connection has another port: %s", o.log)
 		}
 	})
 }
