@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/schema"
@@ -32,6 +33,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 	require.Equal(t, other, schema.OfDisk(other))
 	require.NoError(t, schema.OfDisk(nil))
 	require.ErrorContains(t, schema.OfDisk(&os.PathError{Err: syscall.ENOSPC}), "make room")
+	require.ErrorContains(t, schema.OfDisk(sqlite3.BUSY), "another program", "a lock does not say whose it is")
 }
 
 // fill writes until that fails.

@@ -24,12 +24,14 @@ func Refused(err error) bool {
 		strings.Contains(text, "datatype mismatch")
 }
 
-// OfDisk adds to an error of a disk what to look at: some full ones, such as a tmpfs, say only that
-// there was an error.
+// OfDisk adds to an error of a database's file what to look at: some full disks, such as a tmpfs, say only
+// that there was an error, and a lock does not say whose it is.
 func OfDisk(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: make room on the disk (df)", err)
+	case errors.Is(err, sqlite3.BUSY):
+		return fmt.Errorf("%w: another program keeps it so (fuser): a sqlite3 left open, a Litestream stopped half-way?", err)
 	case errors.Is(err, sqlite3.IOERR):
 		return fmt.Errorf("%w: is the disk full (df), or broken (dmesg)?", err)
 	}

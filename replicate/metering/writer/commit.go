@@ -268,9 +268,7 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	if schema.Refused(err) {
 		w.config.Logger.Error("the ledger can't be written", "error", err)
 	} else {
-		w.unbooked.note(func(count int) {
-			w.config.Logger.Error("the ledger can't be written", "failed", count, "error", schema.OfDisk(err))
-		})
+		w.logUnwritten(err)
 	}
 	old := w.ledger
 	//mutant:failed-commit-answered
@@ -290,6 +288,16 @@ func (w *Writer) noteWrite(err error) {
 	case !errors.Is(err, ledger.ErrFenced) && !schema.Refused(err):
 		w.unwritten.Add(1)
 	}
+}
+
+// logUnwritten logs why the ledger can't be written, now and then.
+func (w *Writer) logUnwritten(err error) {
+	if errors.Is(err, errAway) { // which was logged
+		return
+	}
+	w.unbooked.note(func(count int) {
+		w.config.Logger.Error("the ledger can't be written", "failed", count, "error", schema.OfDisk(err))
+	})
 }
 
 // load reads the ledger.

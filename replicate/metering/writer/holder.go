@@ -84,17 +84,16 @@ func (w *Writer) beat(ctx context.Context) {
 		return
 	}
 	now := w.now()
-	err := w.commitBeat(ctx, now)
-	if err == nil {
-		w.unwritten.Store(0)
-	} else {
-		w.unwritten.Add(1)
-	}
-	switch {
+	switch err := w.commitBeat(ctx, now); {
 	case err == nil:
 		w.confirmed = now
+		w.noteWrite(nil)
 	case errors.Is(err, ledger.ErrFenced):
 		w.fenced.Store(true)
+	case ctx.Err() == nil:
+		w.metrics.failed.Inc()
+		w.unwritten.Add(1)
+		w.logUnwritten(err)
 	}
 }
 

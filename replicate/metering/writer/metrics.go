@@ -36,7 +36,7 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 		groups:   counter("regedge_writer_groups_total", "Groups of edges' messages committed together."),
 		messages: counter("regedge_writer_messages_total", "Edges' messages in those groups."),
 		commits:  newCommits(),
-		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown."),
+		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown, and signs of life that could not be written."),
 	}
 	m.gather = m.registry
 	m.registry.MustRegister(held, m.groups, m.messages, m.failed, unresolvedCharges{ledger},

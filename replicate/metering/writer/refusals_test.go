@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -78,4 +81,35 @@ func TestCommitsThatFailAreToldOnce(t *testing.T) {
 		require.ErrorIs(t, w.outcome(t.Context(), refused), ErrUnavailable)
 	}
 	require.Equal(t, 3, lines(), log.String())
+}
+
+// TestAnIdleWriterSaysThatItsLedgerCannotBeWritten, in its log and its metrics: it is not ready then, and
+// nothing else would tell why.
+func TestAnIdleWriterSaysThatItsLedgerCannotBeWritten(t *testing.T) {
+	w, _ := openUnrun(t)
+	log := new(testkit.Log)
+	w.config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	fails := func() string {
+		recorder := httptest.NewRecorder()
+		w.metrics.handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return regexp.MustCompile(`(?m)^regedge_writer_failed_groups_total .*$`).FindString(recorder.Body.String())
+	}
+	_, err := w.config.Ledger.Exec(`CREATE TRIGGER full BEFORE UPDATE ON writer BEGIN SELECT RAISE(FAIL, 'made-up words'); END`)
+	require.NoError(t, err)
+	for range 3 {
+		w.everySecond(t.Context())
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "the ledger can't be written"), log.String())
+	require.Contains(t, log.String(), "made-up words")
+	require.Equal(t, "regedge_writer_failed_groups_total 3", fails())
+	require.EqualValues(t, 3, w.unwritten.Load())
+
+	_, err = w.config.Ledger.Exec(`DROP TRIGGER full`)
+	require.NoError(t, err)
+	w.unbooked.last = w.unbooked.last.Add(-refusalsOver)
+	w.everySecond(t.Context())
+	require.Contains(t, log.String(), `"the ledger is written again" failed=3`)
+	require.NoError(t, os.Rename(w.location.path, w.location.path+".away"))
+	w.everySecond(t.Context())
+	require.Equal(t, "regedge_writer_failed_groups_total 4", fails(), "one that is away can't be written either")
 }

@@ -282,6 +282,7 @@ func (w *Writer) startProjector(ctx context.Context) (stop func()) {
 // failed before.
 func (w *Writer) everySecond(ctx context.Context) {
 	if w.inPlace(ctx) != nil {
+		w.metrics.failed.Inc()
 		w.save(ctx)
 		w.ledger = nil
 		w.releaseNews()
