@@ -102,7 +102,8 @@ func (f *smtpFlags) carrier(dashboardURL string, config writer.Config) (*mail.Ca
 
 // notices is the service that tells owners, at their addresses and, when smtp names a mail server, by e-mail.
 func (f *dashboardFlags) notices(centre *writer.Writer, config writer.Config, smtp *smtpFlags) (service.Service, error) {
-	ways := []notice.Way{{Channel: notice.Webhook, Carrier: webhook.New(webhook.Config{Private: f.PrivateWebhooks, Now: config.Now})}}
+	hooks := webhook.New(webhook.Config{Private: f.PrivateWebhooks, Now: config.Now, Logger: config.Logger})
+	ways := []notice.Way{{Channel: notice.Webhook, Carrier: hooks}}
 	carrier, err := smtp.carrier(f.DashboardURL, config)
 	if err != nil {
 		return service.Service{}, err

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -35,12 +36,17 @@ type Config struct {
 	Trust *tls.Config
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
+	// Logger gets why no call is answered; nil discards it.
+	Logger *slog.Logger
 }
 
 // Carrier calls owners' addresses. It is a notice.Carrier.
 type Carrier struct {
 	config Config
 	client *http.Client
+
+	mu   sync.Mutex
+	said string // why no call was answered, as it was logged; "" once one was
 }
 
 // New makes a Carrier.
@@ -48,7 +54,10 @@ func New(config Config) *Carrier {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Carrier{config, newClient(config.Private, config.Trust)}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Carrier{config: config, client: newClient(config.Private, config.Trust)}
 }
 
 // Carry calls the addresses of all notices at once, so that a slow one holds up no other.
@@ -64,7 +73,27 @@ func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outc
 		})
 	}
 	all.Wait()
+	c.report(outcomes)
 	return outcomes
+}
+
+// report logs that none of some calls was answered, once until one is or there is another reason. It may be
+// the fault of one owner's server, or of the writer's network.
+func (c *Carrier) report(outcomes []notice.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reason := ""
+	for _, o := range outcomes {
+		if isStatus(o.Result) {
+			c.said = ""
+			return
+		}
+		reason = o.Result
+	}
+	if reason != c.said {
+		c.said = reason
+		c.config.Logger.Warn("no webhook is reached", "calls", len(outcomes), "reason", reason)
+	}
 }
 
 // SecretPrefix begins a secret, as Standard Webhooks write it; 24 random bytes in base64 follow.
@@ -75,7 +104,10 @@ func Secret(random [24]byte) string {
 	return SecretPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
 
-func isSuccess(result string) bool { return len(result) == 3 && result[0] == '2' }
+func isSuccess(result string) bool { return isStatus(result) && result[0] == '2' }
+
+// isStatus reports whether a result is the status of an answer. All others are words.
+func isStatus(result string) bool { return len(result) == 3 }
 
 // attempt sends a notice once and returns the status, or in words why there is none.
 func (c *Carrier) attempt(ctx context.Context, n notice.Notice) string {

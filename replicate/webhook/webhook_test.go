@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/noticetest"
 	"regedge/replicate/notice"
 )
@@ -233,6 +235,34 @@ func TestWhyThereIsNoAnswerIsSaid(t *testing.T) {
 		require.Equal(t, want, o.last().Last)
 		r.Close()
 	}
+}
+
+// TestThatNoWebhookIsReachedIsLoggedOnce, until one is: the fault may be in the writer's network, which no
+// owner can mend. An answer that is no success is of the owner's server.
+func TestThatNoWebhookIsReachedIsLoggedOnce(t *testing.T) {
+	log := new(testkit.Log)
+	carrier := New(Config{Private: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	answers := httptest.NewServer(http.NotFoundHandler())
+	defer answers.Close()
+	refuses := httptest.NewServer(http.NotFoundHandler())
+	refuses.Close()
+	carry := func(addresses ...string) {
+		var list []notice.Notice
+		for _, address := range addresses {
+			list = append(list, notice.Notice{ID: "a", URL: address, Secret: Secret([24]byte{1})})
+		}
+		carrier.Carry(t.Context(), list)
+	}
+	logged := func() int { return strings.Count(log.String(), "no webhook is reached") }
+	carry(refuses.URL, answers.URL)
+	require.Zero(t, logged(), "one was answered")
+	carry(refuses.URL, refuses.URL)
+	carry(refuses.URL)
+	require.Equal(t, 1, logged())
+	require.Contains(t, log.String(), `calls=2 reason="no connection"`)
+	carry(answers.URL)
+	carry(refuses.URL)
+	require.Equal(t, 2, logged(), "again")
 }
 
 // TestANameServerThatHangsSaysNothingAboutAHost, so that no owner looks for a mistake in a right address.
