@@ -24,8 +24,8 @@ type accountCommands struct {
 type accountAdd struct {
 	changing
 	Name  string `arg:"" help:"Name of the account."`
-	Plan  string `env:"-" default:"${default_plan}" help:"Its plan (${default})."`
-	Email string `env:"-" help:"E-mail address of its owner."`
+	Plan  string `env:"-" default:"${default_plan}" placeholder:"PLAN" help:"Its plan (${default})."`
+	Email string `env:"-" placeholder:"EMAIL" help:"E-mail address of its owner."`
 }
 
 // Run makes an account.

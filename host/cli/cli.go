@@ -68,13 +68,13 @@ var errHelpShown = errors.New("help shown")
 // it shows the help.
 func (m *Main) parse(args []string) (run func(context.Context) error, err error) {
 	var line commands
-	parser, err := kong.New(&line,
+	parser, err := kong.New(&line, append(slices.Clone(valueReaders),
 		kong.Name("regedge"), kong.Description(description),
 		kong.Writers(m.Stdout, m.Stderr), kong.DefaultEnvars(environmentPrefix),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Exit(func(int) { panic(errHelpShown) }),
 		kong.ExplicitGroups(groups), kong.Bind(m), kong.Vars{"default_plan": writer.DefaultPlan},
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +120,10 @@ func misuse(err error) error {
 	}
 	if flag, _, found := strings.Cut(err.Error(), ": expected "); found && strings.HasSuffix(err.Error(), "but got \"EOL\" (<EOL>)") {
 		err = fmt.Errorf("%s needs a value", flag)
+	}
+	// Help is the only flag of one letter, so every other letter would be like it.
+	if unknown, _, found := strings.Cut(err.Error(), `, did you mean "-h"?`); found {
+		err = errors.New(unknown)
 	}
 	if hint.Of(err) != "" {
 		return err

@@ -24,7 +24,7 @@ type creditAdd struct {
 	Account    int64  `arg:"" help:"Id of the account."`
 	Amount     int64  `arg:"" help:"Credits, at least 1."`
 	Compensate bool   `env:"-" help:"Book them as compensation, not as bought."`
-	Note       string `env:"-" help:"Why, for the journal."`
+	Note       string `env:"-" placeholder:"TEXT" help:"Why, for the journal."`
 }
 
 // Validate refuses an amount that adds nothing.
@@ -41,7 +41,7 @@ type creditTake struct {
 	Account int64  `arg:"" help:"Id of the account."`
 	Amount  int64  `arg:"" help:"Credits, at least 1."`
 	AtMost  bool   `env:"-" help:"Take what there is when the account has fewer. Without it that is an error."`
-	Note    string `env:"-" help:"Why, for the journal."`
+	Note    string `env:"-" placeholder:"TEXT" help:"Why, for the journal."`
 }
 
 // Validate refuses an amount that takes nothing.

@@ -12,7 +12,8 @@ import (
 )
 
 type keyCommands struct {
-	Add    keyAdd    `cmd:"" aliases:"create" help:"Make a key and show it, once."`
+	Add    keyAdd    `cmd:"" help:"Make a key and show it, once."`
+	Create keyAdd    `cmd:"" hidden:"" help:"The same as add, which the dashboard calls create."`
 	List   keyList   `cmd:"" help:"List the keys of an account, revoked and expired ones too."`
 	Rename keyRename `cmd:"" help:"Give a key another name."`
 	Expire keyExpire `cmd:"" help:"Set or take away the time at which a key ends by itself."`
@@ -27,7 +28,7 @@ type keyCommands struct {
 type keyAdd struct {
 	changing
 	Account int64    `arg:"" help:"Id of the account."`
-	Name    string   `env:"-" help:"What the key is for."`
+	Name    string   `env:"-" placeholder:"NAME" help:"What the key is for."`
 	Expires moment   `env:"-" placeholder:"WHEN" help:"When the key ends by itself: a date (its beginning, UTC), a time such as 2027-01-31T12:00:00Z, or from now, such as 720h. By default never."`
 	Allow   []string `env:"-" placeholder:"NETWORK" help:"A network (192.0.2.0/24, 2001:db8::/32) or address from which it may be used; up to 16, by default all."`
 

@@ -18,8 +18,8 @@ type planCommands struct {
 type planAdd struct {
 	changing
 	ID            string `arg:"" help:"Name of the plan."`
-	PerMinute     int64  `env:"-" required:"" help:"Requests a minute."`
-	MonthlyVolume int64  `env:"-" required:"" help:"Charged calls a month."`
+	PerMinute     int64  `env:"-" required:"" placeholder:"N" help:"Requests a minute."`
+	MonthlyVolume int64  `env:"-" required:"" placeholder:"N" help:"Charged calls a month."`
 	API           bool   `env:"-" default:"true" negatable:"" help:"Includes API access (${default})."`
 	Email         bool   `env:"-" help:"Includes company e-mail addresses."`
 	Phone         bool   `env:"-" help:"Includes company phone numbers."`
@@ -55,8 +55,8 @@ func (c *planList) Run(ctx context.Context, m *Main) error {
 type planChange struct {
 	changing
 	ID            string `arg:"" help:"Name of the plan."`
-	PerMinute     *int64 `env:"-" help:"Requests a minute."`
-	MonthlyVolume *int64 `env:"-" help:"Charged calls a month."`
+	PerMinute     *int64 `env:"-" placeholder:"N" help:"Requests a minute."`
+	MonthlyVolume *int64 `env:"-" placeholder:"N" help:"Charged calls a month."`
 	API           *bool  `env:"-" negatable:"" help:"Includes API access."`
 	Email         *bool  `env:"-" negatable:"" help:"Includes company e-mail addresses."`
 	Phone         *bool  `env:"-" negatable:"" help:"Includes company phone numbers."`

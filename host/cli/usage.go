@@ -18,9 +18,9 @@ import (
 type usageCommand struct {
 	operator
 	CSV     bool      `env:"-" help:"Print CSV instead of a table."`
-	Account int64     `env:"-" help:"Of this account only."`
-	From    time.Time `env:"-" format:"2006-01-02" placeholder:"DATE" help:"From this day on, YYYY-MM-DD, UTC."`
-	To      time.Time `env:"-" format:"2006-01-02" placeholder:"DATE" help:"Before this day, YYYY-MM-DD, UTC."`
+	Account int64     `env:"-" placeholder:"ID" help:"Of this account only."`
+	From    time.Time `env:"-" placeholder:"DATE" help:"From this day on, YYYY-MM-DD, UTC."`
+	To      time.Time `env:"-" placeholder:"DATE" help:"Before this day, YYYY-MM-DD, UTC."`
 	By      []string  `env:"-" enum:"day,key,endpoint" placeholder:"day,key,endpoint" help:"Sum an account's usage by these, in place of its hours: of the last 30 days, or of up to 400 from --from to --to."`
 }
 

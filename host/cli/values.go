@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// valueReaders read numbers, days and durations. Kong's own readers would take 0100 for 64, and name
+// Go's types and layouts in their errors.
+var valueReaders = []kong.Option{
+	kong.KindMapper(reflect.Int, wholeNumber),
+	kong.KindMapper(reflect.Int64, wholeNumber),
+	kong.KindMapper(reflect.Uint64, value(digits, func(text string) (any, error) {
+		return strconv.ParseUint(text, 10, 64)
+	})),
+	kong.TypeMapper(reflect.TypeFor[time.Time](), value("a day, YYYY-MM-DD", func(text string) (any, error) {
+		return time.Parse(time.DateOnly, text)
+	})),
+	kong.TypeMapper(reflect.TypeFor[time.Duration](), value("a duration, such as 36h, 10m or 5s", func(text string) (any, error) {
+		return time.ParseDuration(text)
+	})),
+}
+
+const digits = "a whole number in digits, such as 1000"
+
+// wholeNumber reads an int or an int64.
+var wholeNumber = value(digits, func(text string) (any, error) {
+	return strconv.ParseInt(text, 10, 64)
+})
+
+// value reads what is described in words, by parse.
+func value(words string, parse func(string) (any, error)) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("a", &text); err != nil {
+			return err
+		}
+		read, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("expected %s, but got %q", words, text)
+		}
+		target.Set(reflect.ValueOf(read).Convert(target.Type()))
+		return nil
+	}
+}
