@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -45,26 +45,41 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 	return table.Flush()
 }
 
-// imports are the commands that import the files: those of the older format have a date of their own.
+// imports are the commands that import the files: those of the older format have a date of their own. Their
+// patterns are stars alone: other signs mean different things to sh, zsh and fish.
 func (c *generateCommand) imports(summary generate.Summary) string {
-	older, newest := "", ""
+	type release struct{ asOf, files string }
+	var older, newest release
 	for _, f := range summary.Files {
-		newest = max(newest, f.AsOf)
-		if strings.HasPrefix(f.Name, "companies-2021-") {
-			older = f.AsOf
+		of, name, kind := &newest, f.Name, strings.Index(f.Name, companiesPrefix)
+		if kind >= 0 {
+			name = f.Name[:kind] + companiesPrefix + "*" + strings.TrimLeft(f.Name[kind:], "abcdefghijklmnopqrstuvwxyz-")
+		}
+		if strings.HasPrefix(f.Name, generate.OlderPrefix) {
+			of = &older
+		}
+		if of.asOf = max(of.asOf, f.AsOf); !strings.Contains(of.files, "/"+name) {
+			of.files += " " + forShell(c.Out) + "/" + name
 		}
 	}
-	command := func(asOf string, patterns ...string) string {
-		line := "  regedge import --registry registry.db --as-of " + asOf
-		for _, pattern := range patterns {
-			line += " " + filepath.Join(c.Out, pattern) + map[string]string{"none": ".csv", "gzip": ".csv.gz", "zstd": ".csv.zst"}[c.Compress]
+	text := ""
+	for _, r := range []release{older, newest} {
+		if r.files != "" {
+			text += "  regedge import --registry registry.db --as-of " + r.asOf + r.files + "\n"
 		}
-		return line + "\n"
-	}
-	// Without [!…]: to zsh an exclamation mark is a command of its history.
-	text := command(newest, "[abd-z]*", "contacts", "companies-[a-z]*")
-	if older != "" {
-		text = command(older, "companies-2021-*") + text
 	}
 	return text
 }
+
+// companiesPrefix begins the name of a registrar's file of companies.
+const companiesPrefix = "companies-"
+
+// forShell quotes a path for sh, bash, zsh and fish, where it needs that.
+func forShell(path string) string {
+	if plainPath.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./@%+:,-]+$`)

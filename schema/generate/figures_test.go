@@ -82,7 +82,7 @@ func TestOlderFilesGlueMoreNames(t *testing.T) {
 	require.NoError(t, err)
 	glued, names := 0, 0
 	for _, f := range made.Files {
-		if strings.HasPrefix(f.Name, "companies-2021-") {
+		if strings.HasPrefix(f.Name, OlderPrefix) {
 			for _, row := range readRows(t, out, f.Name) {
 				names++
 				glued += strings.Count(row["Company_Name"], "PRIVATELIMITED")

@@ -135,6 +135,10 @@ func (g *generator) run(ctx context.Context) error {
 // ErrExists is returned for an existing file, which may be another program's.
 var ErrExists = errors.New("the file is there already")
 
+// OlderPrefix begins the names of the files of the older format. No other file begins with it, so that a
+// pattern finds all others.
+const OlderPrefix = "2021-companies-"
+
 func (g *generator) create(name, header, end string) (*output, error) {
 	o, err := create(g.Out, name, g.Compress, header, end)
 	if err != nil {

@@ -54,7 +54,7 @@ func (g *generator) registrar(ctx context.Context, name string, of []int, counts
 	if err != nil {
 		return err
 	}
-	older, err := g.create("companies-2021-"+file, formatB, "\r\n")
+	older, err := g.create(OlderPrefix+file, formatB, "\r\n")
 	if err != nil {
 		return err
 	}
