@@ -46,8 +46,15 @@ func OpenReadOnly(path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	return open(path, true)
+	db, err := open(path, true)
+	if errors.Is(err, sqlite3.NOTADB) {
+		return nil, fmt.Errorf("open database %s: %w", path, ErrNoDatabase)
+	}
+	return db, err
 }
+
+// ErrNoDatabase says that a file is something else than a database, such as an official file.
+var ErrNoDatabase = errors.New("this file is no database")
 
 // open opens a file that is there.
 func open(path string, readonly bool) (*sql.DB, error) {

@@ -41,7 +41,12 @@ func (c *devCommand) Validate() error {
 // Run serves everything from one directory until ctx is done.
 func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	var closers service.Closers
-	defer func() { err = errors.Join(err, closers.Close()) }()
+	defer func() {
+		err = errors.Join(err, closers.Close())
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) { // in whatever was under way
+			err = errors.New("stopped before it was ready")
+		}
+	}()
 	log, logging := c.logger(m, true, &closers)
 
 	listening, err := c.open(m, &closers)

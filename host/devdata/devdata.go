@@ -31,6 +31,8 @@ const (
 	nodeFolder   = "node"
 )
 
+const otherDir = "--data DIR chooses another"
+
 // Data is an open data directory. Its secrets are kept in a file that only its owner can
 // read, because a developer wants to see them again; only dev keeps secrets.
 type Data struct {
@@ -61,10 +63,13 @@ type Secrets struct {
 func Open(ctx context.Context, dir, registry string, now func() time.Time, out io.Writer, closers *service.Closers) (*Data, error) {
 	d := &Data{dir: dir, registry: registry}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, hint.With(fmt.Errorf("make data directory: %w", err), "--data DIR chooses another")
+		return nil, hint.With(fmt.Errorf("make data directory: %w", err), otherDir)
 	}
 	var err error
 	if d.Node, err = journal.OpenDir(d.StateDir()); err != nil {
+		if !errors.Is(err, journal.ErrInUse) {
+			return nil, hint.With(err, otherDir)
+		}
 		return nil, edge.ExplainInUse(err, dir)
 	}
 	closers.Add(service.IgnoreClosed(d.Node))

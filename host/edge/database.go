@@ -55,8 +55,10 @@ func OpenFile(ctx context.Context, kind schema.Database, path string) (Database,
 func checkFile(ctx context.Context, kind schema.Database, path string) error {
 	db, err := schema.OpenReadOnly(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		makes := map[schema.Database]string{schema.Registry: "import", schema.Access: "writer"}
 		return hint.With(err, "regedge %s makes the %s database; or try regedge dev, which makes its own", makes[kind], kind)
+	}
+	if errors.Is(err, schema.ErrNoDatabase) {
+		return hint.With(err, "regedge %s makes the %s database", makes[kind], kind)
 	}
 	if err != nil {
 		return err
@@ -66,6 +68,9 @@ func checkFile(ctx context.Context, kind schema.Database, path string) error {
 	}
 	return nil
 }
+
+// makes names the command that makes a database.
+var makes = map[schema.Database]string{schema.Registry: "import", schema.Access: "writer"}
 
 const (
 	// idleStreams is how many connections to an endpoint are kept for the next lookups:
