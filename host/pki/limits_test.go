@@ -173,3 +173,14 @@ func TestALinkIsThisMachines(t *testing.T) {
 	}
 	require.NoFileExists(t, filepath.Join(dir, "ca.key"))
 }
+
+// TestACertificateWhoseKeyCanNotBeStoredIsNotMade: nobody could use it.
+func TestACertificateWhoseKeyCanNotBeStoredIsNotMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	trust, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "edge.key"), 0o700)) // in its place
+	_, _, err = trust.Certificate("edge")
+	require.ErrorContains(t, err, "edge.key")
+	require.NoFileExists(t, filepath.Join(dir, "edge.crt"))
+}
