@@ -222,6 +222,10 @@ func TestCreditsAddUp(t *testing.T) {
 		{"2026-10-20", "bought", "", "1000", "900", "first"},
 		{"2026-10-20", "spent", "'=HYPERLINK(\"x\")", "-42", "858", ""},
 	}, rows)
+
+	w.pass(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Sub(w.clock()))
+	b.requireIn("acme@example.com")
+	require.Contains(t, b.get("/credits?month=2026-10").body, `"/credits?month=2026-11"`, "a month that has just begun")
 }
 
 // TestAnOwnerMayTryASearch at the edge that serves the reference, which nothing else on the page may call.

@@ -1,15 +1,18 @@
 package dashboard_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
 )
 
@@ -99,6 +102,25 @@ func TestGuessesFromManyAddressesAreBounded(t *testing.T) {
 	w.pass(15 * time.Minute)
 	w.browser().requireIn("owner@example.com")
 	require.Zero(t, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`), "a success is not counted")
+}
+
+// TestABrowserIsKnownForAYear after somebody has signed in there, and then a stranger.
+func TestABrowserIsKnownForAYear(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	known, stranger := w.browser().requireIn("owner@example.com"), w.browser()
+	for _, c := range []struct {
+		pass time.Duration
+		want int
+	}{{year - time.Millisecond, http.StatusOK}, {year, http.StatusTooManyRequests}} {
+		known.submit("/settings", "/sign-out")
+		w.pass(c.pass)
+		for range 10 {
+			stranger.signIn("owner@example.com", "wrong words in here")
+		}
+		require.Equal(t, c.want, known.signIn("owner@example.com", password).StatusCode)
+	}
 }
 
 func TestADeviceIsForgottenWithItsUser(t *testing.T) {
@@ -272,6 +294,29 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 	require.Contains(t, second.get("/").body, "<h1>Sign in</h1>")
 	require.Equal(t, http.StatusUnprocessableEntity, w.browser().signIn("acme@example.com", password).StatusCode)
 	require.Equal(t, http.StatusOK, w.browser().signIn("acme@example.com", next).StatusCode)
+}
+
+// TestAPasswordThatIsChangedMeanwhileLetsNobodyIn: the sessions of the old one have ended, and this one would begin
+// after that.
+func TestAPasswordThatIsChangedMeanwhileLetsNobodyIn(t *testing.T) {
+	var w *world
+	var soon atomic.Bool
+	w = newWorld(t, func(c *dashboard.Config) {
+		c.Random = func(p []byte) {
+			rand.Read(p)
+			if soon.Swap(false) { // the password was right, and this is the secret of the session
+				w.exec(`UPDATE user SET password = ?`, w.dashboard.HashAt("another four plain words", 1, 64, 1))
+			}
+		}
+	})
+	w.person("owner@example.com", w.account("Acme", 0))
+	b := w.browser()
+	b.get("/sign-in")
+	soon.Store(true)
+	p := b.post("/sign-in", "email", "owner@example.com", "password", password)
+	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
+	require.Zero(t, w.count(`SELECT count(*) FROM session`))
+	require.Equal(t, http.StatusOK, b.signIn("owner@example.com", "another four plain words").StatusCode)
 }
 
 func TestGuessingTheCurrentPasswordIsBounded(t *testing.T) {

@@ -54,6 +54,7 @@ func TestADirectoryHasOneServer(t *testing.T) {
 	first := sqldtest.Primary(t)
 	second := &sqld.Server{Config: first.Config}
 	require.ErrorIs(t, second.Start(), sqld.ErrInUse)
+	require.Len(t, testkit.OpenFiles(t, filepath.Join(first.Dir, lockName)), 1, "who was refused keeps nothing open")
 	sqldtest.Await(t, first, "")
 	first.Stop()
 	require.NoError(t, second.Start())
