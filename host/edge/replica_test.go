@@ -21,6 +21,7 @@ import (
 	"regedge/host/hint"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
@@ -66,6 +67,15 @@ func TestANodeIsNotReadyWithAnOldReplica(t *testing.T) {
 	n.config.Access = replicaOf(t, now, &old, time.Second)
 	require.NoError(t, n.config.Access.Query(t.Context(), "SELECT 1", nil, &handler.Result{}))
 	require.ErrorContains(t, n.Ready(), "access replica: ")
+}
+
+// TestAReportSaysHowOldAReplicaIs, in milliseconds.
+func TestAReportSaysHowOldAReplicaIs(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	beat := now.Add(-1500 * time.Millisecond)
+	n := emptyNode(t)
+	n.config.Access = replicaOf(t, now, &beat, 0)
+	require.Equal(t, []writer.Replica{{Database: "access", AgeMillis: 1500}}, n.report(t.Context(), Reporter{}, "").Replicas)
 }
 
 // TestAReplicasMetricsSayHowItIsRead.

@@ -1,0 +1,38 @@
+package sqld
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAServerThatHangsIsKilled some time after it was asked to end: whoever stops it waits until then.
+func TestAServerThatHangsIsKilled(t *testing.T) {
+	command := exec.Command("sh", "-c", "trap '' INT; echo deaf; exec sleep 600")
+	said, err := command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	defer command.Process.Kill()
+	_, err = bufio.NewReader(said).ReadString('\n')
+	require.NoError(t, err)
+	killed, tooLong := make(chan struct{}), time.After(30*time.Second)
+	go func() { _ = command.Wait(); close(killed) }()
+	synctest.Test(t, func(t *testing.T) {
+		r := &run{command: command, ended: make(chan struct{})}
+		go func() {
+			defer close(r.ended)
+			time.Sleep(2 * stopLimit)
+			select {
+			case <-killed:
+			case <-tooLong:
+				t.Error("it still runs")
+			}
+		}()
+		r.end(os.Interrupt)
+	})
+}
