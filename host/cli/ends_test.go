@@ -56,6 +56,24 @@ func TestTheEndOfTheServedCertificateIsShown(t *testing.T) {
 	require.InDelta(t, (2*365*aDay - time.Hour).Seconds(), gathered(t, shown)["edge.crt"], 2)
 }
 
+// TestOfAServedChainTheFirstEndIsShown: clients refuse the whole then.
+func TestOfAServedChainTheFirstEndIsShown(t *testing.T) {
+	at := time.Now()
+	now := func() time.Time { return at }
+	made, err := pki.Create(t.TempDir(), now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("edge", "127.0.0.1")
+	require.NoError(t, err)
+	own, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	authority, err := os.ReadFile(made.AuthorityFile()) // which ends later
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cert, append(own, authority...), 0o600))
+	config, err := server.NewTLS(cert, key, now)
+	require.NoError(t, err)
+	require.InDelta(t, (2 * 365 * aDay).Seconds(), gathered(t, servedEnds(config, cert, now))["edge.crt"], 2)
+}
+
 func TestTheEndsOfAPrimarysCertificatesAreShown(t *testing.T) {
 	dir := t.TempDir()
 	made, err := pki.Create(dir, time.Now)

@@ -69,6 +69,32 @@ func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	require.Contains(t, said, "Take 6 credits")
 }
 
+// TestUsageIsSummedBeforeTheDayOfTo, as it is listed: the writer's days include the last.
+func TestUsageIsSummedBeforeTheDayOfTo(t *testing.T) {
+	asked := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query().Get("from") + " to " + r.URL.Query().Get("to")
+		w.Header().Set(writer.RequestIDHeader, "R")
+		io.WriteString(w, `{"data":[{"day":"2026-02-28","found":3}]}`)
+	}))
+	defer server.Close()
+	var out testkit.Log
+	m := &Main{Stdout: &out, Stderr: &out, Environ: func() []string { return nil }, Now: time.Now}
+	code := m.Run(t.Context(), []string{"usage", "--writer", server.URL, "--token", "a token", "--account", "1", "--by", "day", "--from", "2026-02-27", "--to", "2026-03-01"})
+	require.Equal(t, exitOK, code, out.String())
+	require.Equal(t, "2026-02-27 to 2026-02-28", asked)
+	require.Regexp(t, `(?m)^2026-02-28 +3 +0 +0$`, out.String())
+}
+
+// TestARetiredNodeIsNothingElse: that it was fenced before asks nobody to do something.
+func TestARetiredNodeIsNothingElse(t *testing.T) {
+	for want, n := range map[string]writer.Node{
+		"retired": {Retired: true, Fenced: true, Live: true}, "fenced": {Fenced: true, Live: true}, "live": {Live: true}, "away": {},
+	} {
+		require.Equal(t, want, nodeState(n))
+	}
+}
+
 // TestWhatIsQuestionedIsWritten: what is written off of a node, and names that
 // could steer a terminal in quotes.
 func TestWhatIsQuestionedIsWritten(t *testing.T) {
