@@ -15,7 +15,7 @@ import (
 // column is a column of a table.
 type column struct{ table, name string }
 
-// layouts are the lists that layout has made, by the text of the migrations: making one costs some 5 ms.
+// layouts caches layout's results by the text of the migrations: one takes some 5 ms to make.
 var layouts sync.Map
 
 // layout lists the columns of the tables that migrations make.
@@ -49,7 +49,7 @@ func makeLayout(steps []migration) (list []column, err error) {
 			return nil, fmt.Errorf("apply migration %s in memory: %w", s.name, err)
 		}
 	}
-	// Without those of the search index, which FTS5 makes as it likes.
+	// Without the tables of the search index, which FTS5 creates on its own terms.
 	const query = `SELECT t.name, c.name FROM pragma_table_list t JOIN pragma_table_info(t.name) c
 		WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT GLOB 'sqlite_*' ORDER BY t.name, c.cid`
 	statement, _, err := c.Prepare(query)
@@ -63,8 +63,8 @@ func makeLayout(steps []migration) (list []column, err error) {
 	return list, statement.Err()
 }
 
-// checkLayout refuses a database that was made while a migration had not yet all of its tables and columns:
-// before the first release, migrations grow. Without this check, what uses them would fail one by one, later.
+// checkLayout refuses a database made when a migration lacked some of its present tables and columns: before
+// the first release, migrations grow. Without this check, statements would fail one by one, later.
 func checkLayout(ctx context.Context, db *sql.DB, database Database, steps []migration) error {
 	want, err := layout(steps)
 	if err != nil {
@@ -81,13 +81,13 @@ func checkLayout(ctx context.Context, db *sql.DB, database Database, steps []mig
 		database, strings.Join(missing, ", "), fromWhat[database])
 }
 
-// fromWhat says what fills a database that is made anew.
+// fromWhat says how a new database gets its content.
 var fromWhat = map[Database]string{
 	Registry: ", by an import",
 	Access:   ", empty: the writer fills it from the ledger",
 }
 
-// missingOf says in words which tables and columns a database lacks.
+// missingOf describes the tables and columns that a database lacks.
 func missingOf(ctx context.Context, db *sql.DB, want []column) (missing []string, err error) {
 	const query = `SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
 		WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL %'`

@@ -60,8 +60,8 @@ func migrate(ctx context.Context, db *sql.DB, database Database, steps []migrati
 }
 
 // Check returns nil if db is at the version that this program knows, with all tables and columns. It is for
-// programs that must not migrate: the error is a *NewerError for a newer database, an *OtherError for one
-// that is not the expected one, and else names the commands that migrate it.
+// programs that must not migrate: the error is a *NewerError for a newer database, an *OtherError for an
+// unexpected one, and otherwise names the commands that migrate it.
 func Check(ctx context.Context, db *sql.DB, database Database) error {
 	steps, err := migrations(files, database)
 	if err != nil {

@@ -25,7 +25,7 @@ const busyTimeout = 10_000
 // is missing. Every connection has FTS5, the function cin_number (ident.CINNumber), foreign keys, WAL mode
 // and a busy timeout of 10 s. Transactions take the write lock when they begin.
 func OpenFile(path string) (*sql.DB, error) {
-	// Made here, since a later connection would make an empty one where the file was moved away.
+	// Create the file here only: otherwise a later connection would create an empty one after a move.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err == nil {
 		err = file.Close()
@@ -40,7 +40,7 @@ func OpenFile(path string) (*sql.DB, error) {
 // checkpointed.
 func OpenReadOnly(path string) (*sql.DB, error) {
 	info, err := os.Stat(path)
-	if err == nil && info.IsDir() { // which SQLite calls an I/O error
+	if err == nil && info.IsDir() { // SQLite reports only an I/O error
 		err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	}
 	if err != nil {
@@ -116,8 +116,8 @@ func cinNumber(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultInt64(ident.CINNumber(string(args[0].RawText())))
 }
 
-// FreeRow returns an SQL expression for a rowid of table: the value of the SQL expression row, or
-// NULL, which means any, if another row has it.
+// FreeRow returns an SQL expression for a new rowid of table: the value of the SQL expression row, or,
+// if that is taken, NULL, for which SQLite picks one.
 func FreeRow(table, row string) string {
 	return fmt.Sprintf("(SELECT iif(EXISTS (SELECT 1 FROM %s WHERE rowid = wanted), NULL, wanted) FROM (SELECT %s AS wanted))", table, row)
 }

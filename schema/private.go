@@ -21,21 +21,21 @@ func OpenPrivate(path string) (*sql.DB, error) {
 	return OpenFile(path)
 }
 
-// leaveToOwner gives the WAL and its index, when root makes them by opening the file of another user, to that
-// user, who could not open the file any more. SQLite's own VFS does so, too.
+// leaveToOwner gives the WAL and its index to the file's owner when root creates them by opening the file: the
+// owner could not open it any more otherwise. SQLite's own VFS does the same.
 func leaveToOwner(c *sqlite3.Conn, path string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil // a file of a connection that failed
+		return nil // the connection has failed
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	if owner.Uid == 0 {
 		return nil
 	}
-	if err := c.Exec("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil { // which makes them
+	if err := c.Exec("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil { // creates both files
 		return err
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
@@ -47,8 +47,8 @@ func leaveToOwner(c *sqlite3.Conn, path string) error {
 	return nil
 }
 
-// makePrivate makes the file and the WAL's index where they are missing, since the driver
-// would give them another mode.
+// makePrivate creates the file and the WAL's index if missing, since the driver would give
+// them another mode.
 func makePrivate(path string) error {
 	if err := makeFile(path, 0o600); err != nil {
 		return err

@@ -22,7 +22,7 @@ func CheckReadable(ctx context.Context, db *sql.DB, database Database) error {
 	if err := Readable(database, database, version); err != nil || database != Access {
 		return err
 	}
-	steps, err := migrations(files, database) // readers use all of access; what of the registry they do not is for push
+	steps, err := migrations(files, database) // readers use all of access; push alone uses the rest of registry
 	if err != nil {
 		return err
 	}

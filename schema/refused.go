@@ -9,9 +9,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Refused reports whether err is a database's refusal of what a statement would write: a check, a
-// type, a key or a trigger. It would be refused again, and the transaction can't have been committed.
-// All other errors, such as a full disk, say nothing about the content. Servers send the text alone.
+// Refused reports whether the database refused a statement's content: by a check, a type, a key or a
+// trigger. A retry would be refused too, and the transaction can't have been committed. All other
+// errors, such as a full disk, say nothing about the content. Servers send only the error's text.
 func Refused(err error) bool {
 	if err == nil {
 		return false
@@ -24,8 +24,8 @@ func Refused(err error) bool {
 		strings.Contains(text, "datatype mismatch")
 }
 
-// OfDisk adds to an error of a database's file what to look at: some full disks, such as a tmpfs, say only
-// that there was an error, and a lock does not say whose it is.
+// OfDisk adds a hint to a disk error: some full disks, such as a tmpfs, report only an I/O error, and a lock
+// does not say whose it is.
 func OfDisk(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):

@@ -2,9 +2,9 @@ package schema
 
 import "strings"
 
-// statements splits the text of a migration at the semicolons that end its statements, not at
-// those in quotes, in comments, or between CREATE TRIGGER and its END. Statements are run one
-// by one, so that an error tells which one failed.
+// statements splits a migration at the semicolons that end its statements, ignoring semicolons in
+// quotes, in comments, or between CREATE TRIGGER and its END. Statements are run one by one, so
+// that an error tells which one failed.
 func statements(text string) []string {
 	var list []string
 	var words []string // the bare words of the statement so far, in upper case

@@ -1,10 +1,10 @@
-// Package content keeps a hash of each record of a registry (tables content and content_part), by
+// Package content keeps a hash of each record of a registry (tables content and content_part), from
 // which a push finds the records that differ from the primary's.
 //
 // A record is a company with its appointments and directors list, an LLP with its partners, a
-// director, a pincode, or an entry of the search. The tables are whole while content_whole has its
-// row: then content has exactly one row for each record that is not in content_pending, with the
-// hash of what the record holds. Fill makes them from all records, with triggers that mark what
-// changes from then on, and Refresh hashes only that, so that a change of 1% does not cost a walk
-// through all of India. At a primary there are no such triggers, and only push writes the tables.
+// director, a pincode, or a search entry. The tables are complete while content_whole has its row:
+// then content has exactly one row, with the hash of the record's content, for each record that is
+// not in content_pending. Fill builds them from all records and installs triggers that mark later
+// changes. Refresh hashes only marked records, so a change of 1% costs no scan of the whole registry.
+// A primary has no such triggers: there only push writes the tables.
 package content

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// sortBytes is the memory that sorting the hashes takes; the rest goes to a temporary file.
+	// sortBytes is the memory budget for sorting the hashes; the rest spills to a temporary file.
 	sortBytes = 64 << 20
-	// reportEach is how many records pass between two calls of Progress.
+	// reportEach is the number of records between two calls of Progress.
 	reportEach = 10_000
 )
 
-// Progress receives how many records were hashed, of how many.
+// Progress receives the number of records hashed so far, and the total.
 type Progress func(done, total int64)
 
 // selectTotal counts the records.
@@ -29,18 +29,18 @@ const insertHash = `INSERT INTO content (bucket, kind, key, hash) VALUES (?1, ?2
 const fillParts = `INSERT INTO content_part (part, records, low, high)
 SELECT bucket >> 20, count(*), sum(hash & 4294967295), sum(hash >> 32) FROM content GROUP BY bucket >> 20`
 
-// Forget empties the tables, so that the next Fill makes them.
+// Forget empties the tables; the next Fill rebuilds them.
 func Forget(c *sqlite3.Conn) error {
 	if err := Untrack(c); err != nil {
 		return err
 	}
-	// Without the row the triggers on content leave content_part alone.
+	// While content_whole is empty, the triggers on content leave content_part alone.
 	return c.Exec(`DELETE FROM content_whole; DELETE FROM content; DELETE FROM content_part; DELETE FROM content_pending`)
 }
 
-// Fill hashes all records. It is one transaction, or part of the one that is open on the connection.
-// Temporary files are made in folder. The hashes are sorted before they are inserted: inserted in the
-// order of the records, each would go to another page of the table, and all of India took 8 minutes.
+// Fill hashes all records, in one transaction or as part of the one open on the connection. Temporary
+// files go to folder. The hashes are sorted before they are inserted: inserted in record order, each
+// would touch a different page of the table, and all of India took 8 minutes.
 func Fill(c *sqlite3.Conn, folder string, progress Progress) (err error) {
 	defer c.Savepoint().Release(&err)
 	if err := Forget(c); err != nil {

@@ -17,7 +17,7 @@ const (
 	LLP      Kind = 2
 	Director Kind = 3
 	Pincode  Kind = 4
-	Entry    Kind = 5 // an entry of the search
+	Entry    Kind = 5 // a search entry
 )
 
 // Kinds lists all kinds, in the order in which they are hashed and shown.
@@ -82,8 +82,8 @@ var Tables = map[Kind][]Table{
 	},
 }
 
-// dates are the columns that tell from which source a value comes. Only imports read them, and an
-// import changes them in every record that it confirms, so they are not compared.
+// dates are the columns that record the source of each value. Only imports read them, and an import
+// changes them in every record that it confirms, so they are not compared.
 var dates = []string{"as_of", "older"}
 
 // compared are the columns that are hashed: all but the dates.
@@ -91,8 +91,8 @@ func (t *Table) compared() []string {
 	return slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(dates, c) })
 }
 
-// scan selects rows as their key and a JSON array of the compared columns, in the order of the keys:
-// all, or those of the records ?1, a JSON array of keys.
+// scan returns a query for rows as key and JSON array of the compared columns, in key order: all
+// rows, or those whose keys are in ?1, a JSON array.
 func (t *Table) scan(all bool) string {
 	where, order := "", t.Key
 	if !all {

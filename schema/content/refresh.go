@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// together is how many marked records are read by one statement.
+	// together is the batch size: the number of marked records that one statement reads.
 	together = 2000
-	// fillShare is one over the share of marked records above which Refresh forgets the hashes: to
-	// fill the tables anew is cheaper then.
+	// fillShare: with more than 1/fillShare of the records marked, Refresh drops all hashes, since a
+	// new Fill is cheaper.
 	fillShare = 5
 )
 
-// State is how far the hashes of a registry are complete.
+// State tells whether the hashes of a registry are complete.
 type State struct {
 	Whole   bool  // the tables were filled
 	Pending int64 // records that were marked since
@@ -37,7 +37,7 @@ func Look(c *sqlite3.Conn) (s State, err error) {
 	return s, err
 }
 
-// track makes triggers that mark each record that changes, whoever changes it.
+// track creates triggers that mark every changed record, whatever program changes it.
 func track(c *sqlite3.Conn) error {
 	for _, k := range Kinds {
 		for i := range Tables[k] {
@@ -49,7 +49,7 @@ func track(c *sqlite3.Conn) error {
 	return nil
 }
 
-// Untrack removes the triggers, from a copy that nobody changes any more.
+// Untrack removes the triggers from a copy that will not change any more.
 func Untrack(c *sqlite3.Conn) error {
 	for _, k := range Kinds {
 		for i := range Tables[k] {
@@ -65,8 +65,8 @@ func Untrack(c *sqlite3.Conn) error {
 
 func (t *Table) trigger(event string) string { return "mark_" + t.Name + "_" + event }
 
-// triggers mark the records whose compared columns change. Most rows that an import writes get
-// another date and nothing else.
+// triggers mark the records whose compared columns change. In most rows that an import writes, only
+// the date changes.
 func (t *Table) triggers(k Kind) string {
 	var differs []string
 	for _, column := range t.compared() {
@@ -84,8 +84,8 @@ func (t *Table) triggers(k Kind) string {
 		mark("UPDATE", "WHEN "+strings.Join(differs, " OR "), "OLD", "NEW")
 }
 
-// Refresh hashes the marked records and deletes the marks. Without hashes it does nothing but that.
-// It is part of the transaction that is open on the connection.
+// Refresh hashes the marked records and deletes the marks. If the hashes are not whole, or too many
+// records are marked, it empties the tables instead. It joins the connection's open transaction.
 func Refresh(c *sqlite3.Conn) (err error) {
 	defer c.Savepoint().Release(&err)
 	state, err := Look(c)
@@ -141,7 +141,7 @@ func refresh(c *sqlite3.Conn, k Kind) (err error) {
 	}
 }
 
-// marked reads the next marked keys after one.
+// marked reads the next batch of marked keys after the given one.
 func marked(c *sqlite3.Conn, k Kind, after string) (keys []string, err error) {
 	s, _, err := c.Prepare(fmt.Sprintf(`SELECT key FROM content_pending WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT %d`, together))
 	if err != nil {
@@ -157,7 +157,7 @@ func marked(c *sqlite3.Conn, k Kind, after string) (keys []string, err error) {
 	return keys, s.Err()
 }
 
-// hashWriter has the statements that change single hashes.
+// hashWriter holds the statements that write or delete one hash.
 type hashWriter struct{ put, drop *sqlite3.Stmt }
 
 func newHashWriter(c *sqlite3.Conn) (w hashWriter, err error) {
@@ -170,7 +170,7 @@ func newHashWriter(c *sqlite3.Conn) (w hashWriter, err error) {
 
 func (w *hashWriter) close() error { return errors.Join(w.put.Close(), w.drop.Close()) }
 
-// write puts the hash of a record that is held, and drops that of another.
+// write stores a record's hash if the registry holds the record, and deletes it otherwise.
 func (w *hashWriter) write(r Record, hash int64, held bool) error {
 	s := w.drop
 	if held {

@@ -22,8 +22,8 @@ func (c *cursor) next() error {
 	return nil
 }
 
-// walk calls each with the key and the content of every record of a kind, or only of those that keys,
-// a JSON array, names. A record's content is its rows, each after the number of its table. Both
+// walk calls each with the key and the content of every record of a kind, or only of the records in
+// keys, a JSON array. A record's content is its rows, each preceded by the number of its table. Both
 // arguments are valid until each returns.
 func walk(c *sqlite3.Conn, k Kind, keys string, each func(key, content []byte) error) (err error) {
 	var cursors []*cursor

@@ -9,16 +9,16 @@ import (
 
 // Rows iterates over the records of a sorter in order.
 type Rows struct {
-	runs       []*reader // a heap: the first has the least record
-	texts      []byte    // of a sorter that has no runs
-	index      []entry   // of texts, the records still to be returned
+	runs       []*reader // a heap: the first run has the smallest record
+	texts      []byte    // the records in memory, if there are no runs
+	index      []entry   // the records of texts still to be returned
 	key, value []byte
 	err        error
 }
 
-// Rows ends the adding of records and returns an iterator over them. Several iterators may be
-// used at a time, each in a goroutine of its own, but call Rows in one goroutine only. After
-// Close they fail, unless all records were in memory.
+// Rows ends the adding of records and returns an iterator over them. Several iterators may be used
+// concurrently, one per goroutine, but Rows itself must be called from one goroutine. After Close
+// they fail, unless all records were in memory.
 func (s *Sorter) Rows() (*Rows, error) {
 	if err := s.end(); err != nil {
 		return nil, err
@@ -113,11 +113,11 @@ func (r *Rows) sink(i int) {
 
 // reader reads one run, with a buffer.
 type reader struct {
-	number     int // an earlier run's records of a key come first
+	number     int // of equal keys, the earlier run's records come first
 	file       io.ReaderAt
-	at, end    int64 // of what is not yet in buffer
+	at, end    int64 // the part of the run not yet in buffer
 	buffer     []byte
-	left       []byte // of buffer
+	left       []byte // the unread part of buffer
 	prefix     uint64
 	key, value []byte
 }

@@ -19,14 +19,14 @@ type Sorter struct {
 	folder string
 	budget int
 	texts  []byte  // the records in memory, end to end
-	index  []entry // of them
+	index  []entry // the records in texts
 	runs   []section
 	spill  spillFile
 	count  int64
-	ended  bool // no more records are added
+	ended  bool // no more records may be added
 }
 
-// entry has the offset of a record in texts, and the first bytes of its key.
+// entry holds a record's offset in texts and the first bytes of its key.
 type entry struct {
 	prefix uint64
 	start  uint32
@@ -73,8 +73,8 @@ func (s *Sorter) Add(key, value []byte) error {
 	return nil
 }
 
-// smallBuffer is the first size of a buffer. The second is the whole budget: each size between
-// would be garbage at once.
+// smallBuffer is a buffer's first size. It then grows to the whole budget at once: every size in
+// between would only make garbage.
 const smallBuffer = 64 << 10
 
 func (s *Sorter) grow() {

@@ -37,8 +37,7 @@ var designations = newShares([]share[string]{
 // per company.
 const freshShare = 0.45
 
-// boards appoints directors to companies, in one pass: a director is written with the first
-// appointment.
+// boards appoints directors to companies in one pass: a director is written on first appointment.
 type boards struct {
 	seed                    uint64
 	names                   *namer

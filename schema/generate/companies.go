@@ -130,7 +130,7 @@ func (g *generator) company(i int64, state, serial, count int) company {
 func (c *company) capitals(r *random) {
 	c.authorized = authorizedCapitals.draw(r)
 	switch u := r.unit(); {
-	case u < 0.03: // a few have nearly all: the tail falls as 1/x, as that of the official figures
+	case u < 0.03: // a few hold nearly all: the tail falls as 1/x, as in the official figures
 		c.authorized = int64(min(largeCapital/math.Pow(1-r.unit(), 1/largeFall), mostCapital)) / 100000 * 100000
 	case u < 0.06:
 		c.authorized = int64(1+r.skewed(400)) * 50000

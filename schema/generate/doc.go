@@ -1,8 +1,8 @@
 // Package generate writes made-up data in the official formats, for tests and benchmarks that
-// need more or other data than the real files.
+// need more data than the real files have, or different data.
 //
-// The same configuration gives the same bytes. A company follows from the seed and its number
-// alone, and rows are written one by one, so that memory does not grow with the data. The
+// The same configuration gives the same bytes. A company depends only on the seed and its number,
+// and rows are written one by one, so memory does not grow with the data. The
 // proportions (states, years, classes, capital, statuses, lengths of names, how often words and
 // names are repeated) follow the real files, and so do their defects: pincodes of zeros, replacement
 // characters, malformed CINs, runs of spaces, words split where an old form ended its line.

@@ -12,7 +12,7 @@ import (
 // MostCompanies keeps the registration numbers of the largest state within six digits.
 const MostCompanies = 5_000_000
 
-// reportEvery is after how many records progress is reported and cancellation checked.
+// reportEvery is the number of records between progress reports and checks for cancellation.
 const reportEvery = 4096
 
 // Config says what Run writes.
@@ -21,8 +21,8 @@ type Config struct {
 	Seed      uint64 // another seed gives other data
 	Out       string // folder; made if it is not there
 	Compress  Compression
-	// OlderShare is the share, 0 to 1, of companies that are in files of the older format
-	// (B) too, among those incorporated by then.
+	// OlderShare is the share, 0 to 1, of companies that are also in files of the older format
+	// (B), among those incorporated by then.
 	OlderShare float64
 	// Overwrite replaces files of the same names; without it they give ErrExists.
 	Overwrite bool

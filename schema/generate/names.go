@@ -7,9 +7,9 @@ import (
 
 const (
 	// coinedWords is the number of invented words that several names share. They are the middle of the
-	// vocabulary, from rank 250 to 8,000: below the trades, above the words that one name has alone.
+	// vocabulary, rank 250 to 8,000: rarer than trades, more common than words that occur in one name.
 	coinedWords = 8000
-	// coinedShift is the rank of the commonest of them.
+	// coinedShift is the rank of the most common coined word.
 	coinedShift = 250
 	// lineEnd is the line length of an old form: longer names have a stray space there.
 	lineEnd = 40
@@ -62,8 +62,8 @@ func (n *namer) word(b []byte, r *random) []byte {
 	return coin(b, r, pick(r, coinedLengths))
 }
 
-// coinedLengths are numbers of middle syllables to choose from. Two make a million words, too few for
-// the millions of names of a country that have one alone.
+// coinedLengths are the possible numbers of middle syllables. Two give a million words, too few for
+// a country with millions of names that have a word of their own.
 var coinedLengths = []int{1, 2, 2, 2, 3}
 
 // company returns the name of company number i. A few have the name of an earlier company.
@@ -75,7 +75,7 @@ func (n *namer) company(i int64, form form) string {
 	}
 	b := n.opening(make([]byte, 0, 64), &r)
 	trades := n.tradeWords(&r)
-	if trades == 0 { // else many names would be one common word
+	if trades == 0 { // else many names would be just one common word
 		b = coin(append(b, ' '), &r, pick(&r, coinedLengths))
 	}
 	for k := trades; k > 0; k-- {
@@ -91,8 +91,8 @@ func (n *namer) company(i int64, form form) string {
 	return spoil(&r, b)
 }
 
-// sameName is the share of companies that take the name of an earlier one. As many again have one by
-// chance.
+// sameName is the share of companies that take an earlier company's name. As many again share a name
+// by chance.
 const sameName = 0.0003
 
 // trade appends a word for what a company does: a common one, or one from the middle of the vocabulary.

@@ -44,7 +44,7 @@ func (r *random) below(n int) int { return int(r.next() % uint64(n)) }
 // chance is true with probability p.
 func (r *random) chance(p float64) bool { return r.unit() < p }
 
-// skewed is in [0, n), small numbers more often: the density falls with the root.
+// skewed is in [0, n), with small numbers more likely: the density at x falls as 1/√x.
 func (r *random) skewed(n int) int {
 	u := r.unit()
 	return int(u * u * float64(n))

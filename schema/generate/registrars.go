@@ -32,8 +32,7 @@ func (g *generator) companies(ctx context.Context) error {
 	return nil
 }
 
-// stateCounts divides the companies among the states. The first gets the rest that rounding
-// leaves.
+// stateCounts divides the companies among the states. The first also gets the rounding remainder.
 func stateCounts(companies int) []int {
 	counts, left := make([]int, len(states)), companies
 	sum := 0.0

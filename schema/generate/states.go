@@ -44,8 +44,8 @@ var stateShares = newShares(states)
 // firstYear begins years.
 const firstYear = 1947
 
-// years is how many companies of the official files were incorporated in each year from
-// firstYear on. The last one is not over.
+// years is the number of companies in the official files incorporated in each year from
+// firstYear on. The last year is incomplete.
 var years = []int{8, 5, 12, 7, 7, 5, 2, 3, 7, 10, 9, 10, 10, 13, 18, 22, 64, 26, 58, 72, 25, 26, 38, 39, 63, 59, 78, 77, 90,
 	88, 68, 88, 79, 128, 229, 231, 283, 329, 407, 387, 485, 543, 396, 316, 395, 458, 514, 648, 839, 718, 745, 586, 596, 644, 474,
 	420, 580, 864, 1171, 1228, 1282, 1146, 1046, 1236, 1268, 1370, 1349, 941, 1120, 1334, 1697, 2103, 2309, 2620, 3568, 3792,

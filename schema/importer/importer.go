@@ -38,8 +38,8 @@ type Config struct {
 	MaxRejected *int64
 	// Progress, if set, is called from time to time in the goroutine of Run.
 	Progress func(Progress)
-	// Waiting, if set, is called with what a file is called for people that gives nothing for some
-	// seconds, such as a pipe that nobody writes to: once for each, in any goroutine.
+	// Waiting, if set, is called with the display name of a file that yields nothing for some
+	// seconds, such as a pipe without a writer: once per file, in any goroutine.
 	Waiting func(file string)
 
 	Stdin  io.Reader        // read for "-"
@@ -49,8 +49,8 @@ type Config struct {
 
 // Progress tells how far a run is.
 type Progress struct {
-	// Bytes/Total is the share of the work that is done. Total is the size of the files as
-	// stored, without standard input.
+	// Bytes/Total is the fraction of the work that is done. Total is the stored size of the
+	// files, without standard input.
 	Bytes, Total int64
 	Rows         int64  // read so far
 	Written      int64  // records merged into the database so far
@@ -221,7 +221,7 @@ func (r *run) close() {
 	}
 }
 
-// finish makes the next release of what was written.
+// finish turns the written records into the next release.
 func (r *run) finish() error {
 	for i := range r.tally.files {
 		if err := r.tally.files[i].check(); err != nil {
@@ -277,7 +277,7 @@ func withHint(err error) error {
 	return err
 }
 
-// isDamage reports whether an error says that compressed data are not what was compressed.
+// isDamage reports whether an error means that compressed data is corrupt.
 func isDamage(err error) bool {
 	var corrupt flate.CorruptInputError
 	return errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch) || errors.As(err, &corrupt)

@@ -12,7 +12,7 @@ const maxCellBytes = 2000
 // cutMark ends a cell that was cut.
 const cutMark = "… (cut)"
 
-// inertRow is a row of CSV that no spreadsheet takes for more than text.
+// inertRow is a CSV row that every spreadsheet treats as plain text.
 func inertRow(cells ...string) string {
 	for i, cell := range cells {
 		if len(cell) > maxCellBytes {
@@ -24,9 +24,9 @@ func inertRow(cells ...string) string {
 }
 
 // inert puts an apostrophe before each character that begins a formula, at the start of the cell and
-// after what a spreadsheet of another language may take for the end of a cell, as in a rejected row
-// "x;=HYPERLINK(...)" (https://owasp.org/www-community/attacks/CSV_Injection). Spaces and quotes
-// before it are passed over, since some programs drop them.
+// after a separator of another locale, as in a rejected row "x;=HYPERLINK(...)"
+// (https://owasp.org/www-community/attacks/CSV_Injection). Spaces and quotes before the formula are
+// skipped, since some programs drop them.
 func inert(cell string) string {
 	if !strings.ContainsAny(cell, formulas) {
 		return cell
@@ -44,8 +44,8 @@ func inert(cell string) string {
 	return safe.String()
 }
 
-// formulas begin a formula, the last four in their wide forms; tab and carriage return let one begin
-// after them.
+// formulas are the characters that begin a formula, the last four being full-width forms; a formula
+// may also follow a tab or a carriage return.
 const (
 	formulas   = "=+-@\t\r＝＋－＠"
 	separators = ";\t\r\n|"

@@ -30,8 +30,8 @@ var usualStages = []stage{
 	{source.RankPartners, nil, []*record.Table{record.PartnerTable}},
 }
 
-// emptyStages are for a registry without companies: they come after directors and
-// appointments, so that each is written once, with its directors list.
+// emptyStages are for a registry without companies: companies come after directors and
+// appointments, so that each company is written once, with its directors list.
 var emptyStages = []stage{
 	{source.RankContacts, record.Searched, nil},
 	{source.RankDirectors, nil, []*record.Table{record.DirectorTable}},
@@ -39,8 +39,8 @@ var emptyStages = []stage{
 	{source.RankPartners, nil, []*record.Table{record.PartnerTable}},
 }
 
-// intake is the reading half of a run: one goroutine parses, another sorts. It reads the next
-// stage while the one before is written.
+// intake is the reading half of a run: one goroutine parses, another sorts. The next stage is
+// read while the previous one is written.
 type intake struct {
 	run      *run
 	stages   []stage
@@ -60,7 +60,7 @@ type message struct {
 	endOf *stage
 }
 
-// ordered are all records of a table.
+// ordered holds all records of a table, sorted.
 type ordered struct {
 	table  *record.Table
 	sorter *extsort.Sorter
@@ -146,7 +146,7 @@ func (k *intake) parse() error {
 	return nil
 }
 
-// order adds the records of the batches to the sorters, and the rest to the report.
+// order adds the records of each batch to the sorters, and everything else to the report.
 func (k *intake) order() error {
 	gathered := merge.NewSorters(k.run.config.Registry)
 	defer gathered.Close()

@@ -84,8 +84,8 @@ func (r *run) writeTable(ctx context.Context, list ordered) error {
 	return cmp.Or(r.settle(w), r.store.EndTable(list.table))
 }
 
-// settleRecords is how many records are applied before what depends on them is brought up to
-// date: it bounds what is remembered of them.
+// settleRecords is the number of records applied between two calls of Settle: it bounds the
+// memory of pending updates.
 const settleRecords = 50_000
 
 // writeBatch applies a batch.

@@ -29,13 +29,13 @@ const (
 type rejectsFile struct {
 	file *os.File
 	out  *bufio.Writer // nil until begin
-	// rows and bytes were written, more rows were not.
+	// rows and bytes count what was written, more the rows that were not.
 	rows, bytes, more int64
 }
 
 // openRejects opens the rejects file without changing it. To overwrite nothing of value, it refuses the
-// files in taken, and any that is neither empty nor an earlier rejects file. A pipe may have nobody who
-// reads it: waiting is called when that takes long, and the end of ctx ends it.
+// files in taken, and any file that is neither empty nor an earlier rejects file. Opening a pipe blocks
+// until it has a reader: waiting is called if that takes long, and the end of ctx cancels it.
 func openRejects(ctx context.Context, path string, taken []string, waiting func(string)) (*rejectsFile, error) {
 	if path == "" {
 		return &rejectsFile{}, nil
@@ -50,7 +50,7 @@ func openRejects(ctx context.Context, path string, taken []string, waiting func(
 		return nil, fmt.Errorf("create the rejects file: %w", err)
 	}
 	if special {
-		context.AfterFunc(ctx, func() { f.SetDeadline(time.Unix(1, 0)) }) // ends a write that nobody reads
+		context.AfterFunc(ctx, func() { f.SetDeadline(time.Unix(1, 0)) }) // unblocks a write that nobody reads
 	}
 	if err := checkReplaceable(f, taken); err != nil {
 		return nil, cmp.Or(fmt.Errorf("the rejects file %s %w: name another file", path, err), f.Close())

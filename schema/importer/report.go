@@ -20,17 +20,17 @@ type Held = load.Held
 type Report struct {
 	Files   []FileReport  `json:"files"`   // in the order of the configuration
 	Release string        `json:"release"` // id of the release that was written, empty if nothing changed
-	Held    Held          `json:"held"`    // what the registry has now
+	Held    Held          `json:"held"`    // record counts of the newest release
 	Elapsed time.Duration `json:"-"`
 }
 
 // FileReport counts the rows of one file, or the parts of its documents. A post office counts
-// as what became of its pincode.
+// under the outcome of its pincode.
 type FileReport struct {
 	Name   string `json:"name"`
 	Format string `json:"format,omitempty"`
-	// Lacking has the usual columns of the format that the file has not, and its columns that are not read. What
-	// they would hold stays as it was.
+	// Lacking lists the format's usual columns that the file lacks, and the file's columns that are not read.
+	// The values of those columns stay as they were.
 	Lacking string `json:"lacking,omitempty"`
 
 	Read      int64 `json:"read"` // = New + Changed + Unchanged + all Rejected + all LeftOut
@@ -39,7 +39,7 @@ type FileReport struct {
 	Unchanged int64 `json:"unchanged"`
 
 	Rejected map[string]int64  `json:"rejected"`             // by reason: invalid
-	First    map[string]string `json:"first_rejected"`       // by reason: the line of the first, and what it has
+	First    map[string]string `json:"first_rejected"`       // by reason: line and content of the first
 	LeftOut  map[string]int64  `json:"left_out"`             // by reason: not data of this service
 	Unread   map[string]int64  `json:"values_taken_as_none"` // invalid optional values, by kind; their rows count above
 }

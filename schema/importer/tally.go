@@ -20,7 +20,7 @@ type tally struct {
 	present   Progress       // Bytes read so far
 	positions []int64        // bytes read of each file
 	gathered  int64          // records that were read
-	shown     int64          // the greatest Bytes that was reported
+	shown     int64          // the greatest Bytes reported so far
 }
 
 // read counts a batch, except its records, which are counted when they are merged.

@@ -13,8 +13,8 @@ import (
 )
 
 // Builder builds the whole index anew, in memory that does not grow with the registry: it sorts
-// names and collects their terms in files. Only Install uses the database, so the other steps
-// may run beside other work. A Builder is for one goroutine at a time; call Add, Prepare and
+// names and collects their terms in files. Only Install uses the database, so the other steps may
+// run in parallel with other work. Use a Builder from one goroutine at a time; call Add, Prepare and
 // Install in this order, and Close at the end, also after an error.
 type Builder struct {
 	names    *extsort.Sorter
@@ -26,7 +26,7 @@ type Builder struct {
 // namesBudget is the memory, in bytes, in which names are sorted.
 const namesBudget = 24 << 20
 
-// NewBuilder makes a builder whose files are in folder. They take some hundred bytes a name.
+// NewBuilder makes a builder with its files in folder. They take about a hundred bytes per name.
 func NewBuilder(folder string) *Builder {
 	return &Builder{names: extsort.New(folder, namesBudget), postings: newPostings(folder)}
 }
@@ -78,8 +78,8 @@ func (b *Builder) each(do func(place int64, e *entry) error) error {
 	return rows.Err()
 }
 
-// Install replaces the index of a database by the prepared one, and deletes the marks. It is one
-// transaction, as Refresh is.
+// Install replaces a database's index with the prepared one and deletes the marks, in one
+// transaction, like Refresh.
 func (b *Builder) Install(c *sqlite3.Conn) (change Change, err error) {
 	defer c.Savepoint().Release(&err)
 	if change, err = b.install(c); err != nil {
@@ -93,7 +93,7 @@ func (b *Builder) install(c *sqlite3.Conn) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("count names: %w", err)
 	}
-	// delete-all also discards what FTS5 has not written yet.
+	// delete-all also discards changes that FTS5 has not flushed yet.
 	if err := c.Exec(`DELETE FROM search_name; DELETE FROM search_common;
 		INSERT INTO search_index (search_index) VALUES ('delete-all')`); err != nil {
 		return Change{}, fmt.Errorf("empty the index: %w", err)
@@ -162,7 +162,7 @@ func entryOfKey(key []byte) entry {
 	}
 }
 
-// records selects all records that the index may have.
+// records selects all records that the index may contain.
 const records = `
 SELECT cin, company_name, status FROM company UNION ALL
 SELECT llpin, llp_name, status FROM llp`

@@ -18,8 +18,8 @@ func Check(c *sqlite3.Conn) error {
 	return checkTerms(c)
 }
 
-// checkRows compares the rows of search_name with the records. Both are read as they lie in the file, and
-// compared by sums over their entries: equal sums are of equal entries, but for an accident of
+// checkRows compares the rows of search_name with the records. Both are read in file order and compared
+// by the sums of their entries' hashes: equal sums mean equal entries, except with a probability of
 // one in 2^64.
 func checkRows(c *sqlite3.Conn) error {
 	seed := maphash.MakeSeed()
@@ -63,13 +63,13 @@ func rowOf(rows *sqlite3.Stmt) (place int64, e entry) {
 	return place, formed(rows.ColumnText(1), rows.ColumnText(2), rows.ColumnText(3), place >= inactivePlace)
 }
 
-// recordsByValue selects all records that the index may have, by CIN and LLPIN.
+// recordsByValue selects all records that the index may contain, by CIN and LLPIN.
 const recordsByValue = records + ` ORDER BY 1`
 
 const rowsByValue = `SELECT place, value, name, label FROM search_name ORDER BY value`
 
-// differingRow walks the records and the rows of search_name side by side, and describes the first that
-// differs. It reads back and forth in the file, some minutes at the country's size.
+// differingRow walks the records and the rows of search_name in parallel and describes the first
+// difference. Its reads are random, which takes some minutes at the country's size.
 func differingRow(c *sqlite3.Conn) error {
 	want, _, err := c.Prepare(recordsByValue)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"regedge/handler/names"
 )
 
-// termSums stand for a set of pairs of a term and the place of a name that has it. Terms are divided into
-// parts by their hash; of each part, the hashes of the pairs are added up. Sets with equal sums are
-// equal, but for an accident of one in 2^64.
+// termSums represents a set of pairs: a term, and the place of a name that has it. Terms are divided
+// into parts by hash; each part sums the hashes of its pairs. Sets with equal sums are equal, except
+// with a probability of one in 2^64.
 type termSums struct {
 	seed maphash.Seed
 	sums [termParts]uint64
 }
 
-// termParts: where the sums of a part differ, its terms are compared one by one, in memory. They are some
-// thousands in a registry of the country's size.
+// termParts is the number of parts. If the sums of a part differ, its terms are compared one by one, in
+// memory: some thousands in a registry of the country's size.
 const termParts = 1 << 12
 
 // add adds a pair.
@@ -99,7 +99,7 @@ func eachIndexed(c *sqlite3.Conn, do func(term []byte, place int64)) error {
 	return rows.Err()
 }
 
-// differingTerm reads all again, and describes the first term of a part that differs.
+// differingTerm reads everything again and describes the first difference in a part.
 func differingTerm(c *sqlite3.Conn, seed maphash.Seed, part uint64) error {
 	type places struct{ names, sum int64 }
 	collect := func(each func(*sqlite3.Conn, func([]byte, int64)) error) (map[string]places, error) {

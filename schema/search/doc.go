@@ -1,7 +1,7 @@
-// Package search keeps the search index of a registry database up to date: the tables
-// search_name and search_index, which have each company and LLP under its name in the form of
-// package names, at a place that is its rank. docs/search.md explains the whole; its section
-// "Keeping it up to date" is this package.
+// Package search keeps the search index of a registry database up to date: the tables search_name
+// and search_index, which list each company and LLP under its name, normalised by package names, at
+// a place that gives its rank. docs/search.md explains the search; its section "Keeping it up to
+// date" describes this package.
 //
 // Read search.go first: Refresh either updates the index row by row (update.go, by FTS5's own
 // statements) or builds it anew (builder.go). A Builder sorts the names (entry.go), collects
@@ -16,5 +16,5 @@
 //   - search_index has, for each row of search_name and for nothing else, the terms of its
 //     name under its place.
 //
-// They are true of every record that is not in search_pending.
+// They hold for every record that is not in search_pending.
 package search

@@ -79,6 +79,6 @@ func (e *entry) ceiling() int64 {
 	return inactivePlace
 }
 
-// Terms returns the text of a name's row in search_index, by which FTS5 inserts and deletes it.
-// Push needs it to bring the index of one database to another.
+// Terms returns the text of a name's row in search_index, which FTS5 needs to insert or delete it.
+// Push uses it to copy the index from one database to another.
 func Terms(name string) string { return string(names.AppendTerms(nil, name)) }

@@ -74,8 +74,8 @@ func (b *Builder) writeTerms(c *sqlite3.Conn) error {
 	return errors.Join(w.data(averagesRow, averages), w.data(structureRow, structureOf(cookie, pages)))
 }
 
-// structureOf returns a structure with one segment, of the given number of pages, on the second
-// level, where FTS5 has a segment that it merged from others.
+// structureOf returns a structure with one segment of the given number of pages, on the second
+// level, where FTS5 puts merged segments.
 func structureOf(cookie []byte, pages int64) []byte {
 	content := append([]byte(nil), cookie...)
 	for _, n := range []uint64{
@@ -169,7 +169,7 @@ func (w *termWriter) first(term []byte, page int64, skips bool) error {
 		w.firstInsert.BindInt64(3, number), w.firstInsert.Exec())
 }
 
-// bindBlob binds an empty blob as an empty blob, not as NULL.
+// bindBlob binds a blob; an empty one stays an empty blob and does not become NULL.
 func bindBlob(s *sqlite3.Stmt, at int, content []byte) error {
 	if len(content) == 0 {
 		return s.BindZeroBlob(at, 0)

@@ -61,7 +61,7 @@ const (
 	smallGroup = 64 << 10
 	// longestName is more than the terms of a usual name, in bytes.
 	longestName = 16 << 10
-	// postingBudget is small, in bytes, since the sorter gets its records in sorted runs.
+	// postingBudget, in bytes, is small, since the sorter gets its records in sorted runs.
 	postingBudget = 1 << 20
 )
 
@@ -113,8 +113,8 @@ func (p *postings) id(text []byte) uint32 {
 	return next
 }
 
-// grow makes room for the terms of one more name. A group that is not small gets all the room
-// that it may need at once: to grow step by step would leave garbage.
+// grow makes room for the terms of one more name. A group that is not small gets its maximal
+// size at once: growing step by step would leave garbage.
 func (p *postings) grow() {
 	room := len(p.pairs) + len(p.text)
 	switch {

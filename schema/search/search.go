@@ -10,10 +10,10 @@ import (
 // changed in name or status. Run it in the transaction that changes the record.
 const Mark = `INSERT INTO search_pending (value) VALUES (?1)`
 
-// everyRecord is the mark of all records. Interrupted imports of earlier versions left it in files.
+// everyRecord marks all records at once. Interrupted imports of earlier versions left it in files.
 const everyRecord = "*"
 
-// rebuildShare is one over the share of changed records above which a rebuild is cheaper than
+// rebuildShare: with more than 1/rebuildShare of the records changed, a rebuild is cheaper than
 // updates.
 const rebuildShare = 10
 
@@ -24,8 +24,8 @@ type Change struct {
 }
 
 // Refresh brings the index up to date with the marked records, and deletes the marks. Without
-// marks it writes nothing. It is one transaction, or part of the one that is open on the
-// connection: after an error nothing has changed. The connection needs FTS5.
+// marks it writes nothing. It runs in one transaction, or within the one open on the connection:
+// after an error nothing has changed. The connection needs FTS5.
 func Refresh(c *sqlite3.Conn) (change Change, err error) {
 	pending, all, err := countPending(c)
 	if err != nil {

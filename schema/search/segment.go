@@ -6,19 +6,19 @@ import (
 )
 
 // segment writes the terms of an index in the format of FTS5 (SQLite's ext/fts5, version 4 of the
-// format, detail=none; CheckedSQLite), as one segment: the result of merging a whole index with
-// FTS5. To sort the terms of millions of names and write them takes a fraction of the time in
-// which FTS5 collects them.
+// format, detail=none; CheckedSQLite), as one segment: the same result as merging a whole index in
+// FTS5. Sorting and writing the terms of millions of names takes a fraction of the time that FTS5
+// needs to collect them.
 //
-// A leaf is a page of terms, each followed by the list of its places. A list may continue over
-// many leaves; then a skip list has the first place of each, by which a search skips leaves.
-// The table of first terms finds the leaf of a term.
+// A leaf is a page of terms, each followed by the list of its places. A list may span many leaves;
+// then a skip list has the first place of each, so that a search can skip leaves. The table of
+// first terms finds the leaf of a term.
 type segment struct {
 	pageBytes int
 	sink      pageSink
 
 	leaf       []byte // the current page, its header first
-	offsets    []byte // of the terms in it; they become its footer
+	offsets    []byte // of the page's terms; they become its footer
 	lastOffset int
 	page       int64  // number of the current page, from 1
 	term       []byte // the last one written
@@ -51,7 +51,7 @@ type skipLevel struct {
 
 const (
 	leafHeader = 4
-	// fewestSkips is how many further pages a list must have to get a skip list.
+	// fewestSkips is the number of further pages from which a list gets a skip list.
 	fewestSkips = 4
 )
 
@@ -154,8 +154,8 @@ func (s *segment) flushLeaf() error {
 	return nil
 }
 
-// endFirst writes the first term of firstPage, now that it is known whether the last list of
-// that page has a skip list.
+// endFirst writes the first term of firstPage, once it is known whether the page's last list
+// has a skip list.
 func (s *segment) endFirst() error {
 	if s.firstPage == 0 {
 		return nil

@@ -101,7 +101,7 @@ func (u *updater) close() {
 	}
 }
 
-// removeOld deletes the rows that are out of date, and collects the entries to insert in fresh.
+// removeOld deletes the outdated rows, and collects in fresh the entries to insert.
 func (u *updater) removeOld() error {
 	for u.marked.Step() {
 		value := u.marked.ColumnText(0)
@@ -120,7 +120,7 @@ func (u *updater) removeOld() error {
 	return u.marked.Err()
 }
 
-// removeUnlike deletes the row of value unless it is as wanted, and reports whether it is.
+// removeUnlike deletes the row of value unless it equals the wanted one, and reports whether it does.
 func (u *updater) removeUnlike(value string, want *entry, wanted bool) (same bool, err error) {
 	if err := u.row.BindText(1, value); err != nil {
 		return false, err
@@ -157,18 +157,18 @@ func (u *updater) insertInOrder(e *entry) error {
 }
 
 const (
-	// spreadPlaces is the least stretch of places that is spread anew.
+	// spreadPlaces is the smallest range of places that is respaced.
 	spreadPlaces = 64 * placeGap
-	// spreadGap is the distance that rows need have there afterwards: else a longer stretch is spread.
+	// spreadGap is the minimal gap between rows afterwards; below it, a larger range is respaced.
 	spreadGap = placeGap / 2
-	// mostSpread bounds the rows of a stretch.
+	// mostSpread is the maximal number of rows in a range.
 	mostSpread = 1 << 16
 )
 
-// spread inserts e where its neighbours are too close: it moves the rows about it to places at equal
-// distances, so that the others keep theirs. Companies of one group, such as those of ten solar parks, have
-// names next to each other; to build the index anew for them would change the place of every name, and a push
-// would bring them all. It returns errFull if there are too many rows about it.
+// spread inserts e where its neighbours are too close: it respaces the rows around it evenly, and all other
+// rows keep their places. Companies of one group, such as ten solar parks, have adjacent names; rebuilding the
+// index for them would change the place of every name, and a push would send them all. It returns errFull if
+// there are too many rows around e.
 func (u *updater) spread(e *entry) error {
 	before, _, err := u.neighbours(e)
 	if err != nil {
@@ -200,7 +200,7 @@ func (u *updater) spread(e *entry) error {
 			}
 		}
 		u.change.Removed += int64(len(at))
-		u.change.Written += int64(len(at)) // and e, which the caller counts
+		u.change.Written += int64(len(at)) // e itself is counted by the caller
 		return nil
 	}
 }
@@ -267,7 +267,7 @@ func (u *updater) nearestTo(low, middle int64, inactive bool) (entry, int64, err
 	return formed(u.nearest.ColumnText(1), u.nearest.ColumnText(2), u.nearest.ColumnText(3), inactive), u.nearest.ColumnInt64(0), nil
 }
 
-// writer has the statements that change the index, and a buffer for terms.
+// writer holds the statements that change the index, and a buffer for terms.
 type writer struct {
 	nameInsert, nameDelete   *sqlite3.Stmt
 	indexInsert, indexDelete *sqlite3.Stmt

@@ -9,8 +9,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// tables are the tables with a count in each release, in the order of its columns, and how their
-// rows are put in order for the digest.
+// tables are the tables whose rows each release counts, in the order of its columns, and the sort
+// order of their rows for the digest.
 var tables = []struct{ name, count, order string }{
 	{"company", "companies", "cin"},
 	{"llp", "llps", "llpin"},
@@ -65,8 +65,8 @@ func (v *verifier) checkRelease() error {
 	return nil
 }
 
-// countUnlinked counts what names a record that is not there. Each walks in the order of the keys that it
-// looks for. Ungrouped, SQLite would look for companies in the order of directors: five times the time.
+// countUnlinked counts dangling references. Each query looks up keys in key order. Without the grouping,
+// SQLite would look up companies in the order of directors, which takes five times as long.
 func (v *verifier) countUnlinked() error {
 	v.report.Unlinked = map[string]int64{}
 	for what, query := range map[string]string{

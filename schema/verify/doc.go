@@ -1,9 +1,9 @@
-// Package verify reads a registry file and says whether it is whole.
+// Package verify reads a registry file and reports whether it is whole.
 //
-// Whole means: the file is a registry with a release and nothing after it; each table has as many
-// records as the release says; every company and LLP has its entry in the search, and no entry
-// stands alone; directors lists and districts follow from what they are derived from; the sums of a
-// pushed snapshot are right. What is not whole is a Report.Problem, in a sentence.
+// Whole means: the file is a registry with a release and no later changes; each table has as many
+// records as the release says; every company and LLP has its search entry, and every entry its
+// record; directors lists and districts match the rows that they are derived from; the sums of a
+// pushed snapshot are right. Each violation is one of Report.Problems, in a sentence.
 //
 // Quick takes seconds for a registry of the whole country: it counts, compares the search with the
 // records, and looks closer at a sample. Thorough reads everything, SQLite's own structures too, and

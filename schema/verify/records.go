@@ -13,8 +13,7 @@ import (
 	"regedge/schema/search"
 )
 
-// checkSearch walks the companies and LLPs and the entries of the search side by side, by CIN and
-// LLPIN.
+// checkSearch walks companies and LLPs in parallel with the search entries, by CIN and LLPIN.
 func (v *verifier) checkSearch() error {
 	entries, _, err := v.conn.Prepare(`SELECT value FROM search_name ORDER BY value`)
 	if err != nil {
@@ -61,7 +60,7 @@ func (v *verifier) checkSearch() error {
 	return entries.Err()
 }
 
-// hasForm reports whether the name of a company or LLP can be searched for: one of signs alone can not.
+// hasForm reports whether the name of a company or LLP is searchable: a name of signs alone is not.
 func (v *verifier) hasForm(value string) (named bool, err error) {
 	one, _, err := v.conn.Prepare(`SELECT company_name FROM company WHERE cin = ?1 UNION ALL SELECT llp_name FROM llp WHERE llpin = ?1`)
 	if err != nil {
@@ -77,8 +76,8 @@ func (v *verifier) hasForm(value string) (named bool, err error) {
 	return named, one.Err()
 }
 
-// derived compares what is derived of companies: their directors lists and districts. A district
-// without an entry for its pincode is as its source named it.
+// derived checks the derived columns of companies: directors lists and districts. If the directory
+// lacks the pincode, the district is the one that its source named.
 var derived = `SELECT cin, directors IS coalesce(` + directors.Of("company.cin") + `, ''),
   district IS coalesce((SELECT p.district FROM pincode p WHERE p.pincode = company.pincode), district) FROM company`
 
@@ -105,16 +104,16 @@ func (v *verifier) compareDerived(query string, args ...string) error {
 	return err
 }
 
-// sample is how many companies and LLPs a quick check looks at closely, at least, and at their entries of the
-// search: it finds what is wrong in one of 300 with a certainty of 96%.
+// sample is the minimal number of companies and LLPs that a quick check examines closely, with their search
+// entries: a fault in one of 300 is found with a probability of 96%.
 const sample = 1000
 
-// sampleEvery is how many companies and LLPs there are for each one of the sample.
+// sampleEvery returns n such that every n-th company or LLP is in the sample.
 func (v *verifier) sampleEvery() int {
 	return max(1, int(v.report.Tables[0].Records+v.report.Tables[1].Records)/sample)
 }
 
-// checkSample checks the companies of the sample, and its entries of the search.
+// checkSample checks the companies of the sample, and the sample's search entries.
 func (v *verifier) checkSample() error {
 	list, err := json.Marshal(v.sample)
 	if err != nil {
@@ -182,7 +181,7 @@ func (v *verifier) checkPlaces(places []int64) error {
 }
 
 // checkTerms compares the whole index with the names. It needs a temporary table, which query_only
-// would refuse; the file stays read-only.
+// would forbid; the file stays read-only.
 func (v *verifier) checkTerms() error {
 	if err := v.conn.Exec(`PRAGMA query_only = off`); err != nil {
 		return err

@@ -24,11 +24,11 @@ const (
 type Report struct {
 	Release string  `json:"release"` // the newest; empty if there is none
 	Tables  []Table `json:"tables"`
-	// Unlinked counts records that name a record that the registry does not have, by what they are.
-	// They are kept for the day on which that is imported, and answered by no lookup. Thorough only.
+	// Unlinked counts records that refer to a record that the registry lacks, by kind. They are kept
+	// until that record is imported, and no lookup returns them. Thorough only.
 	Unlinked map[string]int64 `json:"unlinked,omitempty"`
 	Problems []string         `json:"problems"` // empty if the registry is whole
-	// Unfinished says that there is no release, or something after it.
+	// Unfinished means that there is no release, or that there are changes after it.
 	Unfinished bool          `json:"-"`
 	Elapsed    time.Duration `json:"-"`
 }
@@ -43,8 +43,8 @@ type Table struct {
 // Whole reports whether nothing is wrong.
 func (r *Report) Whole() bool { return len(r.Problems) == 0 }
 
-// File verifies the registry in the file at path, which is only read. The error says why it could
-// not be: there is no such file, it is another database, or ctx is done.
+// File verifies the registry in the file at path, which is only read. It fails if the file could not
+// be checked: it does not exist, it is another database, or ctx is done.
 func File(ctx context.Context, path string, depth Depth) (report Report, err error) {
 	started := time.Now()
 	db, err := schema.OpenReadOnly(path)

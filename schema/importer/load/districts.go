@@ -8,8 +8,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// The directory says in which district a company's pincode lies. While it does not know the pincode, or
-// there is none, the newest source that names a district decides: only then is column district merged.
+// A company's district follows from its pincode, by the directory. If there is no pincode, or the directory
+// lacks it, the newest source that names a district decides: only then is column district merged.
 
 // mergeCompany merges a company's values of a source of date asOf into its state.
 func (s *Store) mergeCompany(said []record.Value, asOf string) (did merge.Effect) {
@@ -59,8 +59,8 @@ func (s *Store) readDistricts() error {
 	return nil
 }
 
-// putDistricts updates the districts of the companies in the pincodes ?1, a JSON array. What they have
-// is derived from then on, so that the date of a named one goes.
+// putDistricts updates the districts of the companies in the pincodes ?1, a JSON array. Their district
+// is derived from then on, so the date of a district that a source named is removed.
 const putDistricts = `UPDATE company SET district = (SELECT p.district FROM pincode p WHERE p.pincode = company.pincode),
   older = nullif(json_remove(older, '$.district'), '{}')
 WHERE pincode IN (SELECT value FROM json_each(?1))`

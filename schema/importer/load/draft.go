@@ -14,9 +14,9 @@ import (
 // DraftSuffix follows the registry's path in the name of its draft.
 const DraftSuffix = ".importing"
 
-// draft is the file in which a registry is made that was not there: its pages are written once,
-// without a log, and a run that does not end leaves no registry. The file is locked until close,
-// so that no other run takes it; that of a killed process is emptied by the next run.
+// draft is the file in which a new registry is built: its pages are written once, without a
+// journal, and an interrupted run leaves no registry. The file is locked until close, so that no
+// other run takes it; the draft of a killed process is emptied by the next run.
 type draft struct {
 	target string
 	file   *os.File // nil once it is closed
@@ -27,7 +27,7 @@ type draft struct {
 func draftOf(target string) (*draft, error) {
 	info, err := os.Lstat(target)
 	if err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // SQLite says what is wrong, if anything
+		return nil, nil // opening it then reports what is wrong, if anything
 	}
 	d := &draft{target: target}
 	if _, err := os.Stat(filepath.Dir(target)); err != nil {
@@ -59,7 +59,7 @@ func (d *draft) take() error {
 	return d.file.Truncate(0)
 }
 
-// removeBeside removes what SQLite keeps beside a database file.
+// removeBeside removes the files that SQLite keeps beside a database file.
 func removeBeside(path string) error {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,14 +72,14 @@ func removeBeside(path string) error {
 func (d *draft) path() string { return d.target + DraftSuffix }
 
 // draftTuning writes no journal and syncs nothing: a draft that was not completed is useless.
-// draftFinal makes it what schema.OpenFile makes of a new file.
+// draftFinal gives the draft the settings that schema.OpenFile gives a new file.
 const (
 	draftTuning = `PRAGMA locking_mode=exclusive; PRAGMA journal_mode=off; PRAGMA synchronous=off; ` + usualCache
 	draftFinal  = `PRAGMA journal_mode=wal`
 )
 
-// publish makes the draft the registry, durably. The database must be closed. The log of a registry that was
-// removed without it goes first: whoever opened the new one would apply it.
+// publish makes the draft the registry, durably. The database must be closed. A WAL left behind by a removed
+// registry is deleted first: SQLite would otherwise apply it to the new file.
 func (d *draft) publish() error {
 	err := errors.Join(d.file.Sync(), removeBeside(d.target))
 	if err == nil {
@@ -96,8 +96,7 @@ func (d *draft) publish() error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// close removes the draft unless it was published. A nil draft, or a closed one, has nothing to
-// close.
+// close removes the draft unless it was published. It does nothing for a nil or closed draft.
 func (d *draft) close() error {
 	if d == nil || d.file == nil {
 		return nil

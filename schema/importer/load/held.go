@@ -29,9 +29,9 @@ func (s *Store) held() (h Held, err error) {
 	return h, cmp.Or(read.Err(), read.Reset())
 }
 
-// Lacking says in lines for an operator what lookups answer while the registry has no directors, no
-// LLPs or no partners, which the published files do not hold; it is empty for a registry with all
-// of them, and for an empty one.
+// Lacking explains to an operator, in lines, what lookups answer while the registry has no directors,
+// LLPs or partners, which the published files lack. It is empty for a registry that has them all,
+// and for an empty registry.
 func (h Held) Lacking() string {
 	if h == (Held{}) {
 		return ""

@@ -24,15 +24,15 @@ type indexBuild struct {
 	failure error         // valid after wait
 }
 
-// errDropped ends the building of an index that is not needed any more.
+// errDropped stops the build of an index that is no longer needed.
 var errDropped = errors.New("search index dropped")
 
 func newIndexBuild(folder string) *indexBuild {
 	return &indexBuild{builder: search.NewBuilder(folder), read: make(chan struct{})}
 }
 
-// start collects and sorts the names of records, of sources of date asOf, and their terms.
-// Call it once at most.
+// start collects and sorts the names of records from sources of date asOf, and their terms.
+// Call it at most once.
 func (x *indexBuild) start(lists []merge.Sorted, asOf string) {
 	x.wait.Go(func() {
 		for _, list := range lists {

@@ -30,9 +30,8 @@ func NewReleaseID(now time.Time, random io.Reader) (string, error) {
 }
 
 // Finish ends a run: if anything changed since the newest release, it brings the search index and the
-// hashes of records up to date and writes the next release under id. It reports whether it did, and what
-// the newest release holds. Whoever reads the registry sees all of the run from then on, and nothing of
-// it before.
+// hashes of records up to date and writes the next release under id. It reports whether it did so, and
+// the record counts of the newest release. Readers see all of the run from then on, and none of it before.
 func (s *Store) Finish(id string) (released bool, held Held, err error) {
 	begun, err := s.exists(`SELECT 1 FROM unreleased`) // by an earlier version of this program
 	if err == nil && (begun || s.changed) {
@@ -69,8 +68,8 @@ func (s *Store) release(id string) (err error) {
 	return s.exec(`DELETE FROM unreleased`)
 }
 
-// publish leaves the registry in one file. A draft takes the registry's name, unless there is
-// nothing in it.
+// publish leaves the registry in one file: it checkpoints the WAL, or renames the draft to the
+// registry's name if a release was written.
 func (s *Store) publish(released bool) error {
 	if s.draft == nil {
 		if err := s.exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
@@ -88,9 +87,9 @@ func (s *Store) publish(released bool) error {
 	return s.draft.publish()
 }
 
-// StartBulk begins the one transaction of the run, and finds out which tables are empty. Those
-// are filled without looking for rows, and the search index and the index of appointments are
-// then built once, at the end.
+// StartBulk begins the run's one transaction and finds out which tables are empty. Empty tables
+// are filled without lookups, and the search index and the index of appointments are then built
+// once, at the end.
 func (s *Store) StartBulk() error {
 	if err := s.begin(); err != nil {
 		return err
@@ -131,16 +130,16 @@ func (s *Store) EndTable(t *record.Table) error {
 	return nil
 }
 
-// The page cache of an import holds the upper levels of the indexes of the whole country. To
-// build an index, SQLite sorts in as much memory again as the cache may have: so the cache is
-// small then.
+// The page cache of an import holds the upper levels of the whole country's indexes. While
+// SQLite builds an index, it sorts in as much memory again as the cache limit, so the cache is
+// kept small then.
 const (
 	usualCache  = `PRAGMA cache_size=-65536`
 	littleCache = `PRAGMA cache_size=-16384`
 )
 
-// The index of appointments by director, as in the schema. To fill it in the order of the
-// companies would cost more than all other work on an appointment.
+// The index of appointments by director, as in the schema. Filling it in company order would
+// cost more than all other work on an appointment.
 const (
 	createIndex = `CREATE INDEX IF NOT EXISTS appointment_by_director ON appointment (din)`
 	dropIndex   = `DROP INDEX IF EXISTS appointment_by_director`

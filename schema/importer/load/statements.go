@@ -79,8 +79,7 @@ func finish(statement *sqlite3.Stmt) error {
 	return statement.Reset()
 }
 
-// columnValue reads a column. A text equal to that of said is shared with it, not copied:
-// most are.
+// columnValue reads a column. A text equal to said's is shared, not copied: most are equal.
 func columnValue(statement *sqlite3.Stmt, i int, said record.Value) record.Value {
 	switch statement.ColumnType(i) {
 	case sqlite3.INTEGER:

@@ -21,7 +21,7 @@ import (
 // writes only what changes. Use it from one goroutine. Close it.
 type Store struct {
 	path   string
-	db     *sql.DB       // nil in a store of newStore
+	db     *sql.DB       // nil if made by newStore
 	pinned *sql.Conn     // of db, in use until Close
 	conn   *sqlite3.Conn // the connection below pinned
 	now    int64         // Unix seconds: last_updated of everything that this run changes
@@ -31,21 +31,21 @@ type Store struct {
 	mark    *sqlite3.Stmt // marks a record for the search index
 	known   map[*record.Table]*merge.State
 	tx      sqlite3.Txn
-	open    bool // tx is
+	open    bool // whether tx is open
 	touched map[touchKey]bool
-	changed bool                   // by this run
-	fresh   map[*record.Table]bool // empty when the run began: no row is looked for
+	changed bool                   // this run changed something
+	fresh   map[*record.Table]bool // tables that were empty when the run began: no lookups
 	names   *indexBuild            // set when the search index is built anew
-	// staleLists are companies (CINs) whose directors lists Settle has to update,
-	// changedDirectors those directors (DINs) whose companies are to be added.
+	// staleLists has the companies (CINs) whose directors lists Settle must update;
+	// changedDirectors has the directors (DINs) whose companies it must add first.
 	staleLists, changedDirectors map[string]bool
 	putList                      *sqlite3.Stmt
 	findCompanies                *sqlite3.Stmt
 	prepared                     []*sqlite3.Stmt
-	districts                    map[string]string // of each pincode
+	districts                    map[string]string // by pincode
 	onlyDistrict                 []record.Value    // buffer of mergeCompany
 	folder                       string            // for temporary files
-	draft                        *draft            // nil for a file that was there
+	draft                        *draft            // nil for a registry that existed
 }
 
 type tableStatements struct {
@@ -125,8 +125,8 @@ func storeOf(ctx context.Context, db *sql.DB, path, tuning string, now int64) (*
 	return s, nil
 }
 
-// tuning suits a single bulk writer: its commit is not synced (a power cut may undo it, never
-// break the file), the move of the log into the file is.
+// tuning suits a single bulk writer: the commit is not synced (a power cut may undo it, but never
+// corrupts the file); the checkpoint of the WAL is.
 const tuning = `PRAGMA synchronous=normal; ` + usualCache
 
 func newStore(conn *sqlite3.Conn, now int64, folder string) (*Store, error) {
@@ -195,9 +195,8 @@ func (s *Store) closeDatabase() error {
 	return err
 }
 
-// apply merges the records of one key, of sources of date asOf, into the database, and
-// counts what became of each. Records that lack what a new row must
-// have are rejected.
+// apply merges the records of one key, from sources of date asOf, into the database and counts
+// their outcomes. Records without a column that a new row needs are rejected.
 func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	first := &group[0].Record
 	t, now := first.Table, s.known[first.Table]
@@ -252,7 +251,7 @@ func (s *Store) merge(t *record.Table, said []record.Value, asOf string) merge.E
 	return s.known[t].Merge(t, said, asOf)
 }
 
-// indexed returns what the search index holds of a record: its name and status, or nothing.
+// indexed returns the values that the search index has of a record: its name and status, or none.
 func indexed(t *record.Table, s *merge.State) (name, status record.Value) {
 	switch t {
 	case record.CompanyTable:
@@ -343,9 +342,9 @@ func (s *Store) noteTouched(r *record.Record) {
 	}
 }
 
-// Settle brings up to date what depends on the records that were applied: directors lists, and
-// last_updated of touched records. Call it from time to time, since it bounds what is remembered,
-// and after each table.
+// Settle updates the data derived from applied records: directors lists, and last_updated of
+// touched records. Call it after each table, and from time to time to bound the memory of
+// pending updates.
 func (s *Store) Settle() error {
 	s.rest()
 	if err := s.updateLists(); err != nil {

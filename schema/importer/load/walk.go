@@ -11,14 +11,14 @@ import (
 )
 
 // walk finds the rows of a table for ascending keys. It steps from row to row, which costs a
-// fraction of a search for each key, and searches if more than maxSteps rows lie between two
-// keys. This connection may write the rows at and before the last key meanwhile.
+// fraction of a search per key, and searches if more than maxSteps rows lie between two keys.
+// Meanwhile this connection may write rows up to and including the last key.
 type walk struct {
 	table     *record.Table
 	statement *sqlite3.Stmt
 	asked     [2]string // the last key, while started
-	started   bool      // no row lies between asked and the current one
-	on        bool      // the statement is on a row, at asked or after it
+	started   bool      // the current row is the first one at or after asked
+	on        bool      // the statement is on a row
 }
 
 // maxSteps is how many rows a walk steps over before it searches, which costs about as much.

@@ -22,7 +22,7 @@ func appendKey(dst []byte, r *record.Record) []byte {
 
 // appendEntry appends the rest of an entry. A column is 0 for NULL, 1 and an integer, or the
 // length of a text plus 1 (a text is never empty) and the text. The raw row is kept only for
-// an entry that may be rejected for what it lacks.
+// an entry that may be rejected for a missing column.
 func appendEntry(dst []byte, p *record.Entry) []byte {
 	dst = binary.AppendUvarint(dst, uint64(p.File))
 	dst = binary.AppendUvarint(dst, uint64(p.Line))

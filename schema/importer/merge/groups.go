@@ -17,7 +17,7 @@ type Groups struct {
 	failure error // valid after wait
 }
 
-// ReadGroups begins to read rows. Batches is closed at their end, or after an error, which Err returns.
+// ReadGroups starts reading rows. Batches is closed at the end or on an error, which Err returns.
 func ReadGroups(t *record.Table, rows *extsort.Rows) *Groups {
 	g := &Groups{Batches: make(chan []record.Entry, 1), quit: make(chan struct{})}
 	g.wait.Go(func() {

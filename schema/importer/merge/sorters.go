@@ -22,8 +22,8 @@ var budgets = map[*record.Table]int{
 	record.CompanyTable: 32 << 20, record.LLPTable: 8 << 20, record.DirectorTable: 16 << 20, record.AppointmentTable: 32 << 20, record.PartnerTable: 8 << 20,
 }
 
-// NewSorters makes sorters whose temporary files are beside the registry: a disk with room for
-// the one has room for the others.
+// NewSorters makes sorters with temporary files beside the registry: a disk that has room for the
+// registry has room for them.
 func NewSorters(registry string) *Sorters {
 	return &Sorters{folder: filepath.Dir(registry), sorters: map[*record.Table]*extsort.Sorter{}}
 }

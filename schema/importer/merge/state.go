@@ -88,9 +88,9 @@ func (s *State) Drop(t *record.Table, column int) {
 	}
 }
 
-// MergeNew resets the state and merges the records of one key, of sources of date asOf. It
-// reports false if none of them has all that a new row must have. Records before the first
-// that does are dropped, as load.Store does.
+// MergeNew resets the state and merges the records of one key, from sources of date asOf. It
+// reports false if none of them is complete enough for a new row. Records before the first
+// complete one are dropped, as load.Store does.
 func (s *State) MergeNew(group []record.Entry, asOf string) (exists bool) {
 	s.Reset()
 	for i := range group {

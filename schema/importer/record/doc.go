@@ -1,5 +1,5 @@
-// Package record defines what the stages of an import pass on: the tables that an import
-// fills, and records of their rows.
+// Package record defines the data that the stages of an import share: the tables that an import
+// fills, and records for their rows.
 //
 // It is a package of its own so that source, merge and load agree on it and need not import
 // one another.

@@ -16,8 +16,8 @@ func New(t *Table, values []Value, key ...string) Record {
 	return r
 }
 
-// BatchRecords is how many records pass from one stage of an import to the next at a time:
-// enough for the stages to run side by side, few enough to bound the memory.
+// BatchRecords is the number of records that one import stage hands to the next at a time:
+// enough for the stages to run in parallel, few enough to bound the memory.
 const BatchRecords = 5000
 
 // Reject is a row that can't be taken.

@@ -9,7 +9,7 @@ type Table struct {
 	// (RATIONALE.md, "Why are imports merged field by field?").
 	Units    []Unit
 	Required []int  // columns that a new record must have
-	Lack     string // why a record without those is rejected
+	Lack     string // why a record without them is rejected
 	// Stamped tables have last_updated.
 	Stamped bool
 	// Row is an SQL expression for the rowid of a new row, used unless another row has it, with
@@ -21,8 +21,8 @@ type Table struct {
 type Unit struct {
 	Name    string // in the JSON of column older
 	Columns []int
-	// Always is set for a unit that every record of the table has a say in, even if all its
-	// columns are NULL. Without it, NULL means that the source does not know.
+	// Always is set if every record of the table counts for this unit, even with all its columns
+	// NULL. Otherwise NULL means that the source does not know.
 	Always bool
 	// Compare orders two states of equal date; the greater wins.
 	Compare func(a, b []Value) int
@@ -163,10 +163,10 @@ var PartnerTable = &Table{
 	},
 }
 
-// Tables lists all tables. In one without units each column is a unit.
+// Tables lists all tables. In a table without units, each column is a unit.
 var Tables = withUnits(CompanyTable, LLPTable, DirectorTable, AppointmentTable, PartnerTable)
 
-// Searched lists the tables whose names the search finds.
+// Searched lists the tables whose names are in the search index.
 var Searched = []*Table{CompanyTable, LLPTable}
 
 func withUnits(list ...*Table) []*Table {

@@ -7,8 +7,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// address is a registered office in parts. The district is in the words of the source. It counts for an
-// office without a pincode that the directory knows.
+// address is a registered office in parts. The district is as the source spells it. It is used if the
+// directory lacks the office's pincode, or there is none.
 type address struct {
 	line     record.Value
 	city     record.Value
@@ -17,9 +17,9 @@ type address struct {
 	district string
 }
 
-// named returns the district that the address names, as the post office directory spells it: at the
-// district's place, after "Dist.", or by its city, which is the last line, or the end of it, where there is
-// no other. state is the record's.
+// named returns the district that the address names, as the post office directory spells it: in the
+// district's position, after "Dist.", or from its city, which is the last line, or the end of it, if no
+// city is given. state is the record's.
 func (a *address) named(state record.Value) record.Value {
 	name := districtOf(a.district, state.Text)
 	if name == "" {
@@ -105,9 +105,9 @@ func parseCurrentAddress(s string) address {
 		if city != "" || pincode.Kind == record.Null {
 			a.city = cityName(city, a.state.Text)
 			break
-		} // else a pincode alone stands in the city's place, and the city before it
+		} // else the city's position holds only a pincode, and the city comes before it
 	}
-	if a.city.Kind == record.Null { // the only place that the address names
+	if a.city.Kind == record.Null { // the district is the only place that the address names
 		a.city = cleanValue(a.district)
 	}
 	a.line = joinLines(splitLines(strings.Join(parts, ",")), a.city.Text, a.city.Text+a.pincode.Text)
@@ -152,8 +152,8 @@ func parseOlderAddress(s string) (a address, ok bool) {
 
 func lastWord(s string) string { return s[strings.LastIndexAny(s, " ,")+1:] }
 
-// splitLines splits the lines of an address at commas and at runs of three spaces, which
-// separate the two lines of an MCA form, and drops empty ones.
+// splitLines splits an address at commas and at runs of three spaces, which separate the two
+// lines of an MCA form, and drops empty lines.
 func splitLines(s string) []string {
 	var lines []string
 	for _, part := range strings.Split(s, ",") {
@@ -166,7 +166,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// joinLines joins the lines, without a last one that only repeats the place in one of its forms.
+// joinLines joins the lines, dropping a last line that only repeats the place in one of its forms.
 func joinLines(lines []string, place ...string) record.Value {
 	if n := len(lines); n > 0 && slices.ContainsFunc(place, func(p string) bool { return p != "" && squash(p) == squash(lines[n-1]) }) {
 		lines = lines[:n-1]

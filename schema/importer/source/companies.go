@@ -19,8 +19,8 @@ const (
 	madeUpCIN  = "CIN of a made-up company"
 )
 
-// madeUpState is the state code of the sandbox's companies (docs/contract.md, "Sandbox"). A registry that
-// had such a CIN would show the sandbox key another record than a live key.
+// madeUpState is the state code of the sandbox's companies (docs/contract.md, "Sandbox"). If a registry had
+// such a CIN, a sandbox key and a live key would get different records for it.
 const madeUpState = "ZZ"
 
 // isMadeUp reports whether key, the number of a record, is a CIN with that code.
@@ -144,8 +144,8 @@ type reading struct {
 	err    error
 }
 
-// of returns a field of the current row without the apostrophe by which a spreadsheet keeps a text, which no date or
-// amount has, and keeps its column for a reject.
+// of returns a field of the current row, without a leading apostrophe (a spreadsheet's mark for text, never
+// part of a date or amount), and remembers its column for a reject.
 func (r *reading) of(s *sheet, f field) string {
 	r.sheet, r.column = s, f
 	return strings.TrimPrefix(s.get(f), "'")
@@ -194,7 +194,7 @@ func (r *reading) flag(s string) record.Value {
 	return r.check(v, err, s)
 }
 
-// check keeps an error of a value, with its column: some records have two dates, or two capitals.
+// check keeps the first error, with its column, since some records have two dates or two capitals.
 func (r *reading) check(v record.Value, err error, s string) record.Value {
 	if err == nil || r.err != nil {
 		return v
@@ -206,7 +206,7 @@ func (r *reading) check(v record.Value, err error, s string) record.Value {
 	return v
 }
 
-// asRejection tells a rejected row from an error of the machine.
+// asRejection distinguishes a rejected row from an I/O or system error.
 func asRejection(err error) (*rejection, bool) {
 	var r *rejection
 	ok := errors.As(err, &r)

@@ -23,19 +23,19 @@ var monthNumbers = map[string]int{
 
 // dateReader parses the dates of one file.
 type dateReader struct {
-	asOf  string // YYYY-MM-DD: dates with a two-digit year are not after it
+	asOf  string // YYYY-MM-DD: two-digit years give dates up to this day
 	order *dateOrder
 }
 
-// dateOrder counts by which dates of a file month and day are told apart: those with slashes, which are read
-// with the month first, and the others, which are read with the day first. A nil one counts nothing.
+// dateOrder counts, to detect swapped months and days, a file's dates with slashes, which are read month
+// first, and its other dates, which are read day first. A nil dateOrder counts nothing.
 type dateOrder struct{ slashes, others orderCount }
 
-// orderCount counts dates that are right as they are read, dates that are only right with month and day
-// swapped, and dates that can be read in either order.
+// orderCount counts dates that are valid as read, dates that are valid only with month and day swapped,
+// and dates that are valid in either order.
 type orderCount struct {
 	asRead, swapped, either int
-	example                 string // of swapped
+	example                 string // one of the swapped dates
 }
 
 // note counts a date whose year has four digits or comes last. yearText is its year as written.
@@ -68,8 +68,8 @@ func (d dateReader) isToCome(yearText string, month, day int) bool {
 	return err == nil && len(yearText) == 4 && formatDate(year, month, day) > d.asOf
 }
 
-// check fails for a file most of whose dates have month and day swapped, as far as that can be told, and that
-// has dates that can be read in either order: most of these would be wrong.
+// check fails if most of the file's unambiguous dates have month and day swapped and it also has
+// ambiguous ones: most of these would be misread.
 func (o *dateOrder) check() error {
 	const advice = "write them as YYYY-MM-DD or "
 	switch {

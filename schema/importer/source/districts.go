@@ -32,7 +32,7 @@ func readDistricts(table string) map[string][]place {
 	return list
 }
 
-// formerStates are the states under which the register knows places that are in another one now.
+// formerStates are the states under which the register lists places that now belong to another state.
 var formerStates = map[string]string{
 	"Dadra and Nagar Haveli": "Dadra and Nagar Haveli and Daman and Diu",
 	"Daman and Diu":          "Dadra and Nagar Haveli and Daman and Diu",
@@ -43,9 +43,9 @@ var formerStates = map[string]string{
 	"Madhya Pradesh":         "Chhattisgarh",
 }
 
-// districtOf returns the district that a text names, as the post office directory spells it: one of
-// the state, or, if the state has none of that name, the only one of the country. It is "" for any
-// other text, and for a name that two states share in a third or in none.
+// districtOf returns the district that a text names, as the post office directory spells it: the
+// state's own, or, if the state has none of that name, the country's only one. It is "" for any other
+// text, and for a name that several other states share.
 func districtOf(text, state string) string {
 	if district := districtIn(text, state); district != "" {
 		return district
@@ -72,7 +72,7 @@ func districtIn(text, state string) string {
 	return ""
 }
 
-// longestCode is the length of the longest state's code in the register, of five letters, with its brackets.
+// longestCode is the length of the register's longest state code, five letters, with its brackets.
 const longestCode = 7
 
 // districtKey squashes a text without a state's code in brackets, as in "Raigarh(MH)", and takes a name
@@ -88,17 +88,17 @@ func districtKey(text string) string {
 	return key
 }
 
-// isDistrict reports whether a part of an address is a district. The MCA register picks districts from
-// a list and never writes them all in capitals, unlike many cities.
+// isDistrict reports whether a part of an address is a district. The MCA register takes districts from
+// a list and, unlike many cities, never writes them in all capitals.
 func isDistrict(part string) bool {
 	return part != strings.ToUpper(part) && districts[districtKey(part)] != nil
 }
 
-// homonyms are cities that have the name of a district in which most of them does not lie.
+// homonyms are cities that share a district's name but lie mostly outside that district.
 var homonyms = map[string]bool{"newdelhi": true}
 
-// cityDistrict returns the district that a city gives its name to, "" if there is none. The number of a
-// postal zone, or a pincode, may follow the city.
+// cityDistrict returns the district named after a city, "" if there is none. A postal zone number or a
+// pincode may follow the city.
 func cityDistrict(city, state string) string {
 	city = strings.TrimRight(city, " .-0123456789")
 	if homonyms[squash(city)] {
@@ -107,13 +107,13 @@ func cityDistrict(city, state string) string {
 	return districtOf(city, state)
 }
 
-// districtWords are the most words of a district's name.
+// districtWords is the largest number of words in a district's name.
 const districtWords = 3
 
-// saidDistrict returns the district that follows "Dist.", "Distt." or "District" in a text, also where a
-// word is written together with it, "" if there is none.
+// saidDistrict returns the district that follows "Dist.", "Distt." or "District" in a text, even if
+// joined to another word, "" if there is none.
 func saidDistrict(text, state string) string {
-	if !strings.Contains(text, "ist") && !strings.Contains(text, "IST") { // of most lines
+	if !strings.Contains(text, "ist") && !strings.Contains(text, "IST") { // false for most lines
 		return ""
 	}
 	words := addressWords(text)
@@ -131,8 +131,8 @@ func saidDistrict(text, state string) string {
 	return ""
 }
 
-// endDistrict returns the district of the state that the last words of a text name, before the state where it
-// is repeated, "" if there is none.
+// endDistrict returns the district of the state that the last words of a text name (before the state, if the
+// text repeats it), "" if there is none.
 func endDistrict(text, state string) string {
 	words := addressWords(strings.TrimRight(text, " .-0123456789"))
 	for n := min(districtWords, len(words)); n > 0; n-- {

@@ -66,8 +66,8 @@ func (d *documents) document(doc gjson.Result) error {
 	return nil
 }
 
-// settle passes a record on, or counts why there is none. raw is what the rejects file may
-// have of it.
+// settle passes a record on, or counts it as rejected or left out. raw is the text that the
+// rejects file may contain.
 func (d *documents) settle(rec record.Record, err error, raw string) error {
 	if err == nil {
 		return d.out.record(d.line, rec, raw)
@@ -215,7 +215,7 @@ func (d *documents) director(p gjson.Result) error {
 	return nil
 }
 
-// personRaw and roleRaw are what the rejects file may have of a person.
+// personRaw and roleRaw return the parts of a person that the rejects file may contain.
 func personRaw(din, name string) string { return JoinFields([]string{din, name}) }
 
 func roleRaw(din string, role gjson.Result) string {

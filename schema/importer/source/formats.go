@@ -16,10 +16,10 @@ type format struct {
 	// those are never written to the rejects file.
 	personal bool
 	required []field
-	// usual columns are not required, but a file hardly lacks them: another publisher named them otherwise.
+	// usual columns are not required, but if one is missing, the publisher probably named it differently.
 	usual   []field
 	columns map[string]field // by squashed header
-	// portal has the names of the MCA portal's page of a company, for those that columns has not.
+	// portal has the column names of the MCA portal's company page that are not in columns.
 	portal map[string]field
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
@@ -27,7 +27,7 @@ type format struct {
 	Rank Rank
 }
 
-// Rank orders the files of a run: those that others refer to come first.
+// Rank orders the files of a run: files come after the files that they refer to.
 type Rank int
 
 // The ranks, by what the files hold.
@@ -194,7 +194,7 @@ var PincodeFormat = &format{
 // documentFormat is JSON: it is recognised by its first character.
 var documentFormat = &format{Name: "company documents", personal: true, Rank: RankCompanies}
 
-// formats is searched in order: a file has the first format whose required columns it has.
+// formats is searched in order: a file has the first format whose required columns are all present.
 var formats = []*format{
 	companyFormat, PincodeFormat, llpFormat, llpListFormat, partnerFormat, appointmentFormat, directorFormat, contactFormat,
 }
@@ -226,8 +226,8 @@ func recognise(header []string) (*format, []int, error) {
 	return nil, nil, fmt.Errorf("%w: its columns are %s; docs/import-formats.md lists the known ones", errHeader, columns)
 }
 
-// nearest returns the format of which a header has the most columns, at least two or its key, and the
-// required columns that it lacks.
+// nearest returns the format that shares the most columns with a header, at least two or its key, and
+// the required columns that the header lacks.
 func nearest(header []string) (best *format, lacks []string) {
 	most := 1
 	for _, f := range formats {
@@ -307,7 +307,7 @@ func (f *format) meaning(name string) (field, bool) {
 	return meaning, ok && (meaning == fieldAuthorized || meaning == fieldPaidUp || meaning == fieldContribution)
 }
 
-// lacking says which usual columns a header lacks, and which of its columns are not read; "" if it lacks none.
+// lacking lists the usual columns that a header lacks, and its columns that are not read; "" if none lack.
 func (f *format) lacking(header []string, places []int) string {
 	var lacks, others []string
 	for _, usual := range f.usual {

@@ -9,8 +9,8 @@ import (
 	"regedge/handler/ident"
 )
 
-// cinOf returns the canonical form of a CIN, also of one with what bare drops. It
-// reports false if s is not one.
+// cinOf returns the canonical form of a CIN, ignoring the characters that bare drops. It
+// reports false if s is not a CIN.
 func cinOf(s string) (string, bool) {
 	if cin, ok := ident.CIN(s); ok {
 		return cin, true
@@ -26,12 +26,12 @@ func llpinOf(s string) (string, bool) {
 	return ident.LLPIN(bare(s))
 }
 
-// noDIN fills the column in some files where a person has none. Read as a DIN it would
-// make all of these one person.
+// noDIN stands in some files for a person without a DIN. Read as a DIN, it would merge all
+// of them into one person.
 const noDIN = "00000000"
 
-// dinOf is the same for a DIN. Some spreadsheets add ".0" to it. With blanks
-// inside it must have all its digits.
+// dinOf is the same for a DIN. Some spreadsheets append ".0". A DIN with blanks inside must
+// have all its digits.
 func dinOf(s string) (string, bool) {
 	din, ok := ident.DIN(s)
 	if !ok {
@@ -47,8 +47,8 @@ func dinOf(s string) (string, bool) {
 // hasNoDIN reports whether a DIN's column says that there is none.
 func hasNoDIN(s string) bool { return isNone(s) || strings.Trim(s, "0 ") == "" }
 
-// bare returns a number without blanks, without signs that can't be seen, such as web pages have, and without
-// the apostrophe by which a spreadsheet is made to keep a text as it is.
+// bare returns a number without blanks, invisible characters (common on web pages), and a leading
+// apostrophe (a spreadsheet's mark for text).
 func bare(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
@@ -59,8 +59,8 @@ func bare(s string) string {
 	return strings.TrimPrefix(s, "'")
 }
 
-// shown is a number for a reject, of at most max bytes. Letters outside ASCII are escaped: a
-// Cyrillic one looks like ours.
+// shown is a number for a reject, of at most max bytes. Non-ASCII letters are escaped, since
+// a Cyrillic letter may look like a Latin one.
 func shown(number string, max int) string {
 	switch {
 	case strings.TrimSpace(number) == "":

@@ -7,11 +7,11 @@ type Batch struct {
 	File     int // index in the run
 	Records  []record.Entry
 	Rejects  []record.Reject
-	Read     int // all rows or parts of documents, whatever became of them
+	Read     int // all rows or parts of documents, whatever their outcome
 	Offices  int // post offices among Read: counted by pincode, written later
 	LeftOut  map[string]int64
 	Notes    map[string]int64
-	Position int64 // bytes of the file as stored that were read
+	Position int64 // bytes read of the stored file
 }
 
 // outlet collects what a reader finds in one file and sends it on in batches.
@@ -53,7 +53,7 @@ func (o *outlet) leaveOut(reason string) error {
 	return o.count()
 }
 
-// office counts a post office, which went to Offices.
+// office counts a post office; its data is in Offices.
 func (o *outlet) office() error {
 	o.present.Offices++
 	return o.count()

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// patience is how long nothing may come out of a file until that is told.
+// patience is how long a file may yield nothing before waiting is called.
 const patience = 2 * time.Second
 
-// Await does what may wait for ever, such as to open a pipe or to read a disk that hangs, until ctx is
-// done: then it goes on waiting in a goroutine that the process's end ends. waiting is called when it
-// takes long.
+// Await runs act, which may block for ever (opening a pipe, reading from a hung disk), until ctx is done.
+// act then stays blocked in its goroutine, which ends with the process. waiting is called once if act
+// takes longer than patience.
 func Await[T any](ctx context.Context, waiting func(), act func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -37,13 +37,13 @@ func Await[T any](ctx context.Context, waiting func(), act func() (T, error)) (T
 	}
 }
 
-// patientReader reads until its context is done, whether or not what it reads from answers.
+// patientReader reads until its context is done, even if the underlying reader hangs.
 type patientReader struct {
 	ctx     context.Context
 	in      io.Reader
 	waiting func()
-	own     []byte // what a read goes to: after the context's end nobody else may have it
-	left    []byte // of it, what was not given away
+	own     []byte // the read buffer, never the caller's: a hung read may still write to it
+	left    []byte // the part of own not yet returned
 	err     error  // that came with it
 }
 

@@ -11,8 +11,8 @@ import (
 const (
 	// maxRowBytes is the limit of one row. The longest real one is under 1 KB.
 	maxRowBytes = 64 << 10
-	// maxRowLines is the limit of lines in one row, so that a quote which is never closed
-	// costs that row and not the rest of the file.
+	// maxRowLines is the limit of lines in one row, so that an unclosed quote costs only that
+	// row and not the rest of the file.
 	maxRowLines = 16
 )
 
@@ -28,17 +28,17 @@ type row struct {
 	fields []string
 }
 
-// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF; other separators too). encoding/csv does not
-// do for three reasons: a reject needs the raw row, the size of a row must be limited, and a stray quote must
-// not swallow the rows after it.
+// rowReader splits a CSV file into rows (RFC 4180, LF or CRLF; other separators too). encoding/csv is not
+// enough: a reject needs the raw row, the size of a row must be limited, and a stray quote must not swallow
+// the rows after it.
 type rowReader struct {
 	in        *bufio.Reader
 	separator byte     // between fields
 	columns   int      // of the header, 0 until it was read
-	needed    int      // fields of a row at least
+	needed    int      // minimum number of fields in a row
 	line      int      // lines taken from in
 	cutOff    bool     // the last line has no end
-	queue     []line   // lines that were read ahead and are read again
+	queue     []line   // lines read ahead, to be read again
 	fields    []string // reused by splitFields
 }
 
@@ -83,9 +83,9 @@ func (r *rowReader) hasColumns(text string) bool {
 		len(fields) >= r.needed && strings.TrimSpace(strings.Join(fields[min(r.columns, len(fields)):], "")) == ""
 }
 
-// joinQuoted adds lines to a row until its quoted field is closed. If it never is, or the row has not
-// the fields of the header then, the quote was a stray one: the lines after the first are queued, to
-// be read as rows of their own.
+// joinQuoted adds lines to a row until its quoted field is closed. If it never closes, or the row then
+// does not fit the header, the quote was a stray one: the lines after the first are queued, to be
+// read as rows of their own.
 func (r *rowReader) joinQuoted(first string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
@@ -108,7 +108,7 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 	return first, errOpenQuote
 }
 
-// readLine returns one line without its end. Of a line over maxRowBytes it returns the
+// readLine returns one line without its end. For a line over maxRowBytes it returns the
 // beginning, and errRowTooLong.
 func (r *rowReader) readLine() (string, error) {
 	if len(r.queue) > 0 {
@@ -134,7 +134,7 @@ func (r *rowReader) readLine() (string, error) {
 		}
 		r.line++
 		r.cutOff = err == io.EOF
-		part = bytes.TrimPrefix(part, utf8Mark) // of another file that was appended
+		part = bytes.TrimPrefix(part, utf8Mark) // the mark of another file that was appended
 		if len(part) > maxRowBytes {
 			return string(part[:200]), errRowTooLong
 		}

@@ -36,8 +36,8 @@ type rowRead struct {
 // separators are tried in this order. Spreadsheets of countries with a decimal comma write semicolons.
 const separators = ",;\t|"
 
-// newSheet looks for the header and recognises the separator and the format by it. A file without a row
-// after its header is an error: nobody means to import nothing.
+// newSheet looks for the header and recognises separator and format by it. A file without a row after
+// its header is an error: nobody wants to import nothing.
 func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet, error) {
 	s := &sheet{rows: newRowReader(in), dates: dateReader{asOf, new(dateOrder)}, out: out, offices: offices}
 	first, err := s.rows.next()
@@ -79,9 +79,9 @@ func (s *sheet) takeHeader(raw string) (err error) {
 // maxAbove is how many rows may stand above a header: a title, the date of a report, Excel's "sep=,".
 const maxAbove = 20
 
-// seekHeader looks for the header in the rows after the first one, which is none for the reason err.
-// The rows above it must be no data: they fill less than half of its columns. If there is none, it
-// returns the reason that helps most.
+// seekHeader looks for the header after the first row, which is not a header because of err. The rows
+// above the header must not be data: they fill less than half of its columns. Without a header it
+// returns the most helpful error.
 func (s *sheet) seekHeader(first string, err error) error {
 	above := []string{first}
 	for len(above) <= maxAbove {
@@ -210,8 +210,8 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, "" if the file has no such column. The formula ="text", by which a
-// spreadsheet is made to keep a text as it is, is that text.
+// get returns a field of the current row, "" if the file has no such column. The formula ="text", which
+// makes a spreadsheet keep text unchanged, is read as that text.
 func (s *sheet) get(f field) string {
 	i := s.places[f]
 	if i < 0 {
@@ -224,7 +224,7 @@ func (s *sheet) get(f field) string {
 	return value
 }
 
-// column is the name of a field's column, for a reject of a value that stands there.
+// column is the name of a field's column, for a reject of its value.
 func (s *sheet) column(f field) string { return cut(clean(s.header[s.places[f]]), maxColumnShown) }
 
 // maxColumnShown is how much of a column's name a reject shows, in bytes.
@@ -233,11 +233,11 @@ const maxColumnShown = 40
 // notKept replaces a raw row in the rejects file that may have personal contacts.
 const notKept = "(not kept: the row may hold personal contact details)"
 
-// maxKept bounds what is kept of a row, in bytes: rejects wait in batches.
+// maxKept bounds the part of a rejected row that is kept, in bytes, since rejects queue in batches.
 const maxKept = 4000
 
-// keep returns what the rejects file may have of a row, cut: in a personal format only the columns
-// that are read, since others may be contacts.
+// keep returns the part of a row that the rejects file may contain, truncated: in a personal format
+// only the columns that are read, since others may be contacts.
 func (s *sheet) keep(r row) string {
 	if s.format.personal && (r.fields == nil || !s.fits()) {
 		return notKept

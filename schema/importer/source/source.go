@@ -43,9 +43,9 @@ type File struct {
 	offices  *Offices
 	Size     int64 // bytes as stored, 0 when not known
 	Format   *format
-	Lacking  string // usual columns that its header lacks, and which it has instead
+	Lacking  string // usual columns that the header lacks, and its columns that are not read
 	consumed atomic.Int64
-	// Once is set by Open for what can be opened only once: standard input, or a pipe.
+	// Once is set by Open for an input that can be opened only once: standard input, or a pipe.
 	Once bool
 	// Waiting, if set, is called once when nothing has come out of the file for some seconds, in any
 	// goroutine.
@@ -54,19 +54,19 @@ type File struct {
 	closers []func()
 	text    *bufio.Reader // uncompressed, without a byte order mark
 	sheet   *sheet        // nil for documents
-	told    sync.Once     // that it waits
+	told    sync.Once     // guards the call of Waiting
 }
 
-// NewFile makes the file with an index in the run. What is read of it goes to send in batches,
-// which may block, and to offices.
+// NewFile makes the file with index number in the run. Its records go to send in batches, which
+// may block, and its post offices to offices.
 func NewFile(number int, name string, send func(*Batch) error, offices *Offices) *File {
 	s := &File{Name: name, offices: offices}
 	s.out = newOutlet(number, s.consumed.Load, send)
 	return s
 }
 
-// Open opens the file and recognises its compression and its format. The end of ctx ends it, and what
-// reads the file.
+// Open opens the file and recognises its compression and format. The end of ctx cancels it, and later
+// reads of the file.
 func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	in, err := s.file(ctx, stdin)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	return nil
 }
 
-// tarMark is where the header of a tar archive says "ustar" (POSIX.1-1988 and GNU).
+// tarMark is the offset of "ustar" in the header of a tar archive (POSIX.1-1988 and GNU).
 const tarMark = 257
 
 // checkText refuses the beginning of a file that is text in another encoding, or none.
@@ -153,7 +153,7 @@ func (s *File) Close() {
 	s.closers, s.text, s.sheet = nil, nil, nil
 }
 
-// waits tells once that nothing comes out of the file.
+// waits calls Waiting, if set, at most once.
 func (s *File) waits() {
 	if s.Waiting != nil {
 		s.told.Do(s.Waiting)

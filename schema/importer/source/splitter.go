@@ -21,9 +21,9 @@ var (
 // of an array.
 type splitter struct {
 	in    *bufio.Reader
-	rest  []byte // what is read again, before in
-	line  int    // of the byte that is read next, from 1
-	again int    // how often a part was read again
+	rest  []byte // text to read again, before in
+	line  int    // line of the next byte, from 1
+	again int    // number of parts read again
 }
 
 // maxAgain bounds the parts that are read again after a document that was cut off,
@@ -57,8 +57,8 @@ func (s *splitter) next() (text []byte, line int, err error) {
 	}
 }
 
-// resume goes back to the second line of a document that does not end, if another begins there: it costs its
-// first line then. It reports whether it did.
+// resume goes back to the second line of an unterminated document if another one begins there, so that only
+// the first line is lost. It reports whether it did.
 func (s *splitter) resume(text []byte, line int) bool {
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	if !bytes.HasPrefix(rest, []byte("{")) || s.again == maxAgain {

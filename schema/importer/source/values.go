@@ -29,7 +29,7 @@ const maxNone = 16
 
 // isNone reports whether s means "no value".
 func isNone(s string) bool {
-	if len(s) > maxNone || strings.HasPrefix(s, "##") { // ### is a number for which a spreadsheet's column was too narrow
+	if len(s) > maxNone || strings.HasPrefix(s, "##") { // ### is a number too wide for a spreadsheet's column
 		return false
 	}
 	var b [maxNone]byte
