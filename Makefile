@@ -2,22 +2,22 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release rehome images cluster cluster-down
 
-# Most tests wait for processes and deadlines, so more of them than processors run at once.
+# Most tests wait for processes and deadlines, so more of them run in parallel than there are processors.
 WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
-# Tested first, since they take longest: at the end one of them would run alone.
+# Tested first, since they take longest: started last, one would run alone at the end.
 LONGEST := ./host/cli ./internal/simulation ./host/reference ./internal/conformance ./internal/chaos ./replicate/registry/push
-# Tested alone: it runs a dozen processes, and a lookup that waits a second for a processor fails.
+# Tested alone: it runs a dozen processes, and a lookup fails if it waits a second for a processor.
 CROWDED := $(shell go list ./internal/cluster)
 # Packages with locks and goroutines, tested under the race detector as well; those that take longest first.
 RACE := ./replicate/metering/meter ./host/server ./schema/importer ./replicate/registry/push ./replicate/metering/writer \
 	./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 
-# SQLite itself, which is Go translated from C, is left out: with it this stage takes twice as long, and
-# two goroutines on one connection are seen without. What vet has to say, it said in the first stage.
+# SQLite itself, which is Go translated from C, is left out: it would double the time of this stage, and two
+# goroutines on one connection are detected without it. Vet has already run in the first stage.
 RACE_FLAGS := -race -short -vet=off -gcflags=github.com/ncruces/go-sqlite3-wasm/v6=-race=false
 
 # The libSQL server, Litestream and promtool that make tools installs, for tests.
@@ -104,7 +104,7 @@ rehome: ## Give the module the path of its repository: make rehome MODULE=github
 images: ## Build container images of the centre and of an edge (deploy/container)
 	sh scripts/images.sh $(VERSION)
 
-# PORT=8080 answers lookups at 8080 and 8082, and has the writer at 8081; else at free ports.
+# PORT=8080 serves lookups at 8080 and 8082 and the writer at 8081; without PORT the ports are free ones.
 cluster: ## Run a whole cluster on this machine: primaries, writer, two edges with replicas (PORT=8080 at fixed ports)
 	go build -o build/bin/regedge ./cmd/regedge
 	go build -o build/bin/cluster ./internal/cluster/run

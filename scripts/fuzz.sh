@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fuzzes every target for as long as the first argument says, such as 10s or 1h; with a second one,
-# those whose name it matches (an extended regular expression), and the others after one that fails. What it
-# finds is kept in testdata/fuzz of the package: mend it, and commit the input with the correction.
+# Fuzzes every target for the duration in the first argument, such as 10s or 1h. A second argument, an
+# extended regular expression, selects targets by name. A failing target does not stop the others. Failing
+# inputs are kept in the package's testdata/fuzz: fix the bug and commit the input with the fix.
 set -eu
 cd "$(dirname "$0")/.."
 output=$(mktemp)
@@ -15,8 +15,8 @@ fuzz() {
     [ "$(tail -n 1 "$output" | cut -d ' ' -f 1)" != status ]
 }
 
-# lateEnd says whether the last run failed only since Go up to 1.26 can take the end of the time for a
-# failure (go.dev/issue/75804): it names no input and says nothing but the deadline.
+# lateEnd reports whether the last run failed only because Go up to 1.26 can take the end of the fuzz time for
+# a failure (go.dev/issue/75804): the output names no input and shows only the deadline.
 lateEnd() {
     ! grep -q -e 'Failing input' -e panic "$output" &&
         [ "$(sed -n '/^--- FAIL/,/^FAIL$/p' "$output" | sed '1d;$d')" = '    context deadline exceeded' ]

@@ -4,9 +4,9 @@
 #
 #     sh scripts/images.sh [VERSION]
 #
-# It has regedge for amd64 and arm64, cross-compiled, and sqld for both, whose digests
-# deploy/container/sqld.sha256 pins. REGEDGE_BASE is the image that they begin with: Debian 12, or
-# another with bash, env, mkdir and the C library (2.34 or newer).
+# The context has regedge for amd64 and arm64, cross-compiled, and sqld for both, pinned by digest in
+# deploy/container/sqld.sha256. REGEDGE_BASE is the base image: Debian 12, or another with bash, env,
+# mkdir and the C library (2.34 or newer).
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:-devel}
@@ -38,7 +38,7 @@ for tool in buildah podman docker; do
     fi
     for image in centre edge; do
         for arch in ${REGEDGE_ARCHES:-amd64 arm64}; do
-            # The format of docker, since the other one has no health checks.
+            # Docker's image format, since OCI's has no health checks.
             format=--format=docker
             [ "$tool" != docker ] || format=
             "$tool" build $format --platform "linux/$arch" --build-arg "BASE=${REGEDGE_BASE:-docker.io/library/debian:12-slim}" \

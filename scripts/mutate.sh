@@ -25,9 +25,9 @@ mkdir "$work/tree" "$work/bin" "$work/tmp"
 git ls-files -z -co --exclude-standard | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
     tar cf - --null -T - | tar xf - -C "$work/tree"
 
-# To gremlins a mutant that does not compile is one that the tests found: go test ends with 1 for
-# both. It takes 2 for a mutant that could not be tested. And it leaves out what Go's coverage has no
-# block for, conditions of a switch and constants, so let it take every line for covered.
+# Gremlins counts a mutant that does not compile as found: go test exits with 1 for both. It reads exit
+# code 2 as a mutant that could not be tested. It also skips code without a block in Go's coverage
+# (conditions of a switch, constants), so tell it that every line is covered.
 cat >"$work/bin/go" <<SH
 #!/bin/sh
 [ "\$1" = test ] || exec $(command -v go) "\$@"

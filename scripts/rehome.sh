@@ -3,8 +3,8 @@
 #
 #     sh scripts/rehome.sh github.com/you/regedge
 #
-# It rewrites go.mod, those of the modules below, and every import. The path stands in go.mod alone;
-# everything else asks for it or is rewritten here. Then go install MODULE/cmd/regedge@VERSION takes it.
+# It rewrites go.mod, the go.mod of nested modules, and every import. Only go.mod defines the path;
+# everything else reads it or is rewritten here. Then go install MODULE/cmd/regedge@VERSION works.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ case $to in
 esac
 [ "$to" != "$from" ] || { echo "rehome: the module is there already" >&2; exit 2; }
 
-# Only with one of these folders behind it is the name a path of the module, and not the program's.
+# Only before one of these folders is the name the module's path, and not the program's name.
 folders=$(git ls-files '*.go' | sed -n 's#/.*##p' | sort -u | tr '\n' '|')
 old=$(printf '%s' "$from" | sed 's/[.]/\\./g')
 git ls-files -z | xargs -0 grep -lIE -e "$old/($folders)" -- | while read -r file; do

@@ -25,7 +25,7 @@ go test -count=1 -timeout 10m -run EveryChargeOfAStop ./host/server -stops 50
 CGO_ENABLED=0 go build -C tools/litestream -o ../../build/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
 # A customer beside every attack on an edge, for a minute each.
 go test -count=1 -timeout 1h -v -run BesideAttackers ./internal/chaos -alone -attack 1m -p99 25ms
-# The chaos has histories of clients and operators, which must have an order, and programs with a planted
-# fault each, whose histories must not. An edge is stopped under load 50 times, and each answer is spent once.
+# Chaos: histories of clients and operators must be linearizable, and those of programs with a planted fault
+# must not. An edge is stopped under load 50 times, and each answer is spent once.
 LITESTREAM=$PWD/build/bin/litestream go test -count=1 -timeout 2h -v ./internal/chaos -rounds "${ROUNDS:-50}" -histories "${HISTORIES:-50}" -stops "${STOPS:-50}" -planted -shipped 1s
 sh scripts/fuzz.sh "${FUZZ:-1h}"

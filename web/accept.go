@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// AcceptsHTML reports whether a request's header names HTML among what it accepts, as that of a browser
-// does which opens a page. Programs that accept everything, or do not say, want something else.
+// AcceptsHTML reports whether a request's Accept header names HTML, as a browser's does when it opens a
+// page. Programs that accept everything, or send no Accept, want something else.
 func AcceptsHTML(header http.Header) bool {
 	for _, value := range header.Values("Accept") {
 		for part := range strings.SplitSeq(value, ",") {

@@ -48,7 +48,7 @@ func Gzip(text []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// Serve answers 304 to a browser that has this very file. Browsers ask each time, so
+// Serve answers 304 to a browser that has this very file. Browsers revalidate each time, so
 // that a new version of the program never meets files of an old one.
 func (a Asset) Serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", a.contentType)

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clients are the connections of a load, served by one thread. With a core for itself that thread
-// polls and never sleeps: waking it would cost the server several microseconds for each answer,
-// which a client on another machine would not.
+// clients are the connections of a load, served by one thread. On a core of its own that thread polls
+// and never sleeps: waking it would cost the server several microseconds per answer, which a client
+// on another machine would not.
 type clients struct {
 	load
 	poll      int // epoll(7)
@@ -117,7 +117,7 @@ func (c *clients) run() error {
 	return nil
 }
 
-// patience is how long after the end of a load its last answers may arrive.
+// patience is the timeout for the last answers after the end of a load.
 const patience = 10 * time.Second
 
 func (c *clients) send(one *client) error {

@@ -32,7 +32,7 @@ type dataset struct {
 	tokens   tokens
 }
 
-// importTime is the time of an import of all files into an empty database.
+// importTime is the duration of an import of all files into an empty database.
 type importTime struct {
 	Rows   int64
 	Length time.Duration
@@ -75,7 +75,7 @@ func (o options) prepare(ctx context.Context) (*dataset, error) {
 	return set, nil
 }
 
-// prepareRegistry imports the companies into an empty database, each time, because that time is one
+// prepareRegistry imports the companies into an empty database, in every run since the duration is one
 // of the figures, and then made-up directors.
 func (o options) prepareRegistry(ctx context.Context, set *dataset) (err error) {
 	if o.reuse {

@@ -13,8 +13,8 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Two servers take turns in slices. Other work on a shared machine usually lasts longer than a slice,
-// and so affects both alike.
+// Two servers take turns in time slices. Other work on a shared machine usually lasts longer than a
+// slice, so it affects both alike.
 const (
 	sliceLength    = 200 * time.Millisecond
 	slicesARound   = 25
@@ -73,7 +73,7 @@ func (t turns) ratio() string {
 	return fmt.Sprintf("%.3f (%.3f to %.3f)", middle(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4])
 }
 
-// spread is the least and the median of some times.
+// spread formats the minimum and the median of some times.
 func spread(times []time.Duration) string {
 	sorted := slices.Sorted(slices.Values(times))
 	return fmt.Sprintf("%.1f µs at least, median %.1f", sorted[0].Seconds()*1e6, middle(sorted).Seconds()*1e6)

@@ -108,8 +108,8 @@ func (b *largeBench) importChanged(ctx context.Context, again spent) error {
 	return nil
 }
 
-// change copies the current files with another value in one row of a hundred, which wins over the
-// one in the database.
+// change copies the current files with a new value in one row of a hundred, which replaces the one in
+// the database.
 func (r *registry) change() (files []string, err error) {
 	if err := os.MkdirAll(r.path("changed"), 0o755); err != nil {
 		return nil, err

@@ -112,8 +112,8 @@ func (b *largeBench) measureSearch(ctx context.Context) error {
 	return b.measureSuggestions(ctx, s)
 }
 
-// measureSuggestions times misspelt searches, most of which are empty and have
-// suggestions: of each kind, and all.
+// measureSuggestions times misspelt searches, by kind and in all. Most of them are empty and have
+// suggestions.
 func (b *largeBench) measureSuggestions(ctx context.Context, s *searching) error {
 	var all []time.Duration
 	for _, kind := range []struct {
@@ -150,8 +150,8 @@ func misspeltQueries(names []string, count int, misspell func(*rand.Rand, string
 	return list
 }
 
-// best is the least time of each query over several rounds: other work on the machine only adds to
-// it. The first round warms up.
+// best is the minimum time of each query over several rounds, since other work on the machine only
+// adds to it. The first round warms up.
 func (s *searching) best(ctx context.Context, queries []string, rounds int) ([]time.Duration, error) {
 	least := make([]time.Duration, len(queries))
 	for range rounds {
@@ -213,7 +213,7 @@ func typedQueries(names []string, count int) (list []string) {
 	return list
 }
 
-// worstQueries are queries that are no names, and those that are hardest to answer.
+// worstQueries are queries that are no names, and queries that are hard to answer.
 var worstQueries = []string{
 	"limited", "private", "private limited", "pvt ltd", "limited private", "limited p", "private l", "ltd", "llp", "lim", "li", "l",
 	"a", "e", "s", "ab", "a b", "a b c d e f g", "in", "india", "india limited", "india private limited", "and", "and sons", "the",

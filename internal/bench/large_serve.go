@@ -107,8 +107,8 @@ func (r *registry) warm() error {
 	return err
 }
 
-// measurePoint measures one registry: the least of the medians of several rounds, since other work on
-// the machine only adds to them.
+// measurePoint measures one registry: the minimum over the medians of several rounds, since other work
+// on the machine only adds to them.
 func (b *largeBench) measurePoint(ctx context.Context, r *registry, rounds int) (point, error) {
 	p := point{names: int(r.counts["company"] + r.counts["llp"])}
 	edge, err := r.startEdge(ctx, serverCore, r.program, "wazero", "errors")
@@ -229,7 +229,7 @@ func (b *largeBench) measureHotPath(ctx context.Context) error {
 type loaded struct {
 	best    outcome
 	rates   []float64 // of all rounds, sorted
-	floor   turns     // beside a constant body from net/http
+	floor   turns     // in turns with a constant body from net/http
 	private int64     // anonymous memory, in bytes
 	log     int64     // size of the largest write-ahead log afterwards, in bytes
 }

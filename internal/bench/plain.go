@@ -18,7 +18,7 @@ import (
 	"regedge/replicate/metering/meter"
 )
 
-// plain is the server that one would write by hand for lookups of companies, to compare with: net/http,
+// plain is a hand-written server for company lookups, as a baseline: net/http,
 // encoding/json and SQLite, with the statements, fields and headers of an edge. It has no leases,
 // no search, no free retries and no isolation. A charge is as durable as an edge's: in the kernel
 // before the answer, and synced soon.
@@ -31,7 +31,7 @@ type plain struct {
 	left    map[int64]int64 // credits, by account
 }
 
-// plainReader has a statement on a connection of its own for each database.
+// plainReader has one statement per database, each on a connection of its own.
 type plainReader struct{ access, company *sqlite3.Stmt }
 
 type plainCharge struct {
@@ -53,7 +53,7 @@ type plainMeta struct {
 	Sandbox   bool   `json:"sandbox"`
 }
 
-// plainCompany has no pointers to what is there in every row.
+// plainCompany has pointers only for fields that a row may lack.
 type plainCompany struct {
 	CIN            string  `json:"cin"`
 	Name           string  `json:"company_name"`
@@ -82,7 +82,7 @@ type plainCompany struct {
 }
 
 const (
-	plainReaders = 8 // requests that read at once
+	plainReaders = 8 // concurrent reads
 	plainCredits = 1 << 40
 	plainExposed = "X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Credits-Remaining, X-Registry-Release"
 )
@@ -121,7 +121,7 @@ func plainStatement(path, sql string) (statement *sqlite3.Stmt, err error) {
 	return statement, err
 }
 
-// commit writes the charges that wait, in one transaction.
+// commit writes the queued charges in one transaction.
 func (p *plain) commit(db *sqlite3.Conn, insert *sqlite3.Stmt) {
 	for first := range p.charges {
 		group := []*plainCharge{first}
@@ -147,7 +147,7 @@ func syncEvery(path string, pause time.Duration) {
 	}
 }
 
-// admit counts a request, and returns what is left of its account's rate and credits.
+// admit counts a request, and returns its account's remaining rate and credits.
 func (p *plain) admit(account, perMinute, minute int64) (rate, credits int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,7 +181,7 @@ func nullable[T any](s *sqlite3.Stmt, n int, of func(int) T) *T {
 	return new(of(n))
 }
 
-// read reads a company, and the release that it is of.
+// read reads a company, and the current release.
 func (r *plainReader) read(cin string) (c plainCompany, release string, err error) {
 	s := r.company
 	defer s.Reset()

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The server under test has a core for itself, unless it is one on both; everything else shares the other.
+// The server under test has a core to itself, unless it runs on both; everything else shares the other core.
 const (
 	serverCore = 0
 	loadCore   = 1

@@ -178,7 +178,7 @@ func (d *dataset) lookup(buf []byte, random *rand.Rand) []byte {
 // constantBodySize is about the size of a company, in bytes.
 const constantBodySize = 1100
 
-// serveConstant is the least that a server costs: net/http with a constant body.
+// serveConstant is the floor of a server's cost: net/http with a constant body.
 func serveConstant(ctx context.Context, address string) error {
 	body := make([]byte, constantBodySize)
 	length := strconv.Itoa(len(body))

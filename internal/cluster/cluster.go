@@ -23,7 +23,7 @@ type Config struct {
 	// Log returns the writer for the output of a process; nil discards all output.
 	Log func(name string) io.Writer
 	// Lookups are the addresses on which the first edges answer lookups, Writer is the writer's.
-	// Free ports are used where one is missing.
+	// Missing addresses get free ports.
 	Lookups []string
 	Writer  string
 	// Host is the IP address that the centre listens on, 127.0.0.1 if empty.

@@ -3,5 +3,5 @@
 // docs/operations.md prescribes for many machines.
 //
 // All connections between the centre and an edge pass through a Gate, which can be shut. The
-// tests break one part after another; make cluster runs a cluster for a person to try.
+// tests break one part after another; make cluster runs a cluster to try by hand.
 package cluster

@@ -118,7 +118,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	return s, token, s.Await(ctx, token)
 }
 
-// reads is the gate before a replica's port for queries, as regedge replica has it.
+// reads is the gate in front of a replica's query port, as in regedge replica.
 func (c *Cluster) reads(name, database string) (*sqld.Reads, error) {
 	admit, err := pki.Verifier(c.trust.ReplicaKeyFile(database), time.Now)
 	if err != nil {

@@ -30,7 +30,7 @@ type Kit struct {
 	// Advance moves the meter's clock, and returns once the meter's verdicts are complete
 	// again. It is called only on a kit that Fresh returned.
 	Advance func(*testing.T, time.Duration)
-	// Release is the id of the registry's release.
+	// Release is the registry's release id.
 	Release string
 	// Fresh returns a kit of a host of its own. A vector that moves the clock runs on one, so that
 	// every vector starts at the same time, whichever ran before it.

@@ -3,10 +3,10 @@
 //
 //	go run ./internal/districts -data ../shared/data
 //
-// Its sources: the official post office directory (pincodes/*), whose names of districts are those
-// that the service answers with; the official files of companies (companies/*/*), in which a text at the
-// place of the district counts as a spelling if it is written nearly as the district of its pincodes;
-// and spellings.txt, by hand.
+// Its sources: the official post office directory (pincodes/*), whose district names the service returns;
+// the official files of companies (companies/*/*), where a text in the district's position counts as a
+// spelling if it is close to the name of the district of its pincodes; and spellings.txt, maintained by
+// hand.
 package main
 
 import (

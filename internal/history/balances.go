@@ -5,7 +5,7 @@ import "time"
 // The calls of Balances.
 const (
 	Bought  Kind = iota + 1 // an operator gave Units credits
-	Taking                  // an operator began to take Units credits: as leases come back, or fewer
+	Taking                  // an operator began to take up to Units credits, as leases come back
 	Took                    // an operator read that this is done, and Units were taken
 	Served                  // a client got an answer for a credit
 	Refused                 // a client got 402
@@ -14,14 +14,14 @@ const (
 	Counted                 // an operator read that Units calls were charged, while nobody else calls
 )
 
-// balance is the state of an account. left is what can be spent at most: cut is how much less it may
-// be, since calls without an answer may have been charged; taking is how much an operator is about to
-// take, and assumed how much of that must have been taken already. served and unanswered count the
-// calls: what is charged beyond a lease costs no credit, but is counted as usage.
+// balance is the state of an account. left is the maximum that can be spent; the true value may be
+// lower by up to cut, since unanswered calls may have been charged. taking is the amount that an
+// operator is about to take, assumed the part of it that must be gone already. served and unanswered
+// count calls: a charge beyond a lease costs no credit, but counts as usage.
 type balance struct{ left, cut, taking, assumed, served, unanswered int64 }
 
-// Balances is the model of an account's credits. A 200 needs a credit, wherever it is; a 402 is said
-// only when there is none, anywhere, or there was none within the last two seconds (G1, G5, G6).
+// Balances is the model of an account's credits. A 200 needs a credit, wherever it is; a 402 is allowed
+// only if there is none anywhere, or was none at some time in the last two seconds (G1, G5, G6).
 func Balances() Model {
 	return Model{
 		name: "the credits",
@@ -60,8 +60,8 @@ func stepBalance(state any, c Call) (bool, any) {
 	return b.left >= 0 && b.cut >= 0, b
 }
 
-// take takes credits, or finds that some which were assumed to be taken were not: calls without an
-// answer must have spent those.
+// take takes credits. With units negative, more was assumed taken than was: unanswered calls must
+// have spent the difference.
 func (b *balance) take(units int64) {
 	if units < 0 {
 		b.cut += units

@@ -1,10 +1,10 @@
-// Package history records what clients and operators of a running cluster asked and what they were
-// told, and checks that it is linearizable: that there is an order of all calls, each at a moment
-// between its beginning and its end, in which a simple sequential model gives the same answers.
+// Package history records the calls of clients and operators of a running cluster, with their answers,
+// and checks that the history is linearizable: that all calls can be ordered, each at a moment between
+// its beginning and its end, so that a simple sequential model gives the same answers.
 //
-// There are two models, of what docs/design.md, "Guarantees", promises: the credits of an account
-// (Balances, for G1, G5 and G6), and whether a key may ask (Keys, for G8). Where a guarantee allows
-// an older state than that of the call's beginning, the call counts as begun that much earlier.
+// There are two models of the promises in docs/design.md, "Guarantees": the credits of an account
+// (Balances, for G1, G5 and G6), and whether a key is admitted (Keys, for G8). Where a guarantee
+// allows a state from before the call began, the call counts as begun that much earlier.
 package history
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Stale is how old the state behind an answer may be: a 402 is believed for a second since the edge
-// asked, and a superseded writer finds out within another (G5); edges know of a change of access
-// within two (G8).
+// Stale is the maximum age of the state behind an answer: an edge relies on a 402 for a second after
+// it asked, a superseded writer notices within another (G5); edges learn of an access change within
+// two (G8).
 const Stale = 2 * time.Second
 
-// checkLimit bounds the search for an order of a part of a subject's calls.
+// checkLimit is the time limit of the search for an order, per part of a subject's calls.
 const checkLimit = time.Minute
 
 // Kind is the kind of a call and its answer. The comments of the models say what each means there.
@@ -73,11 +73,11 @@ type Model struct {
 	name  string
 	kinds map[Kind]string
 	init  any
-	// step returns the state after a call, and whether the call can be answered so in the state before.
+	// step returns the next state, and whether the call's answer is possible in the given state.
 	step func(state any, c Call) (possible bool, next any)
-	// early is by how much a kind of call counts as begun earlier. These calls change nothing: each is
-	// checked beside the others, and not beside those of them that it overlaps, since any order of
-	// many that overlap would have to be tried.
+	// early is the time by which a kind of call counts as begun earlier. These calls change nothing, so
+	// overlapping ones are put into different parts: otherwise every order of them would have to be
+	// tried.
 	early map[Kind]time.Duration
 }
 
@@ -102,7 +102,7 @@ func (m Model) Check(calls []Call) (err error) {
 	return err
 }
 
-// parts divides the calls of a subject: each part has all that change something, and of the others some
+// parts divides a subject's calls: each part has all calls that change something, and some of the others
 // that do not overlap.
 func (m Model) parts(calls []Call) (parts [][]Call) {
 	var changes []Call

@@ -16,8 +16,8 @@ const (
 // access is the state of a key.
 type access struct{ made, revoked, suspended bool }
 
-// Keys is the model of what a key may do. A client learns of a change at most two seconds after the
-// operator was told that it is made (G8).
+// Keys is the model of whether a key is admitted. A change takes effect for clients at most two seconds
+// after the operator's call has returned (G8).
 func Keys() Model {
 	return Model{
 		name: "the key",

@@ -9,9 +9,9 @@ import (
 // edit inserts text at an offset of a file, after taking cut bytes out.
 type edit struct {
 	offset, cut int
-	closes      bool // ends what another edit began: inner ones come first
-	size        int  // of the node that it is about, in bytes
-	order       int  // among the edits of one node
+	closes      bool // closes a bracket that another edit opened: inner ones come first
+	size        int  // size of the edited node, in bytes
+	order       int  // order among the edits of one node
 	text        string
 }
 

@@ -66,7 +66,7 @@ func run(folder string, operators, planted int, seed uint64, parallel int, skip,
 	return nil
 }
 
-// choose takes n mutants of one sort at random: all with 0, but no planted ones.
+// choose picks n mutants of one sort at random; n = 0 means all of gremlins' sort and no planted ones.
 func choose(random *rand.Rand, found []*mutant, planted bool, n int, only *regexp.Regexp) (list []*mutant) {
 	for _, m := range found {
 		if m.planted == planted && only.MatchString(fmt.Sprintf("%s:%d:%d", m.file, m.line, m.col)) {
@@ -82,8 +82,8 @@ func choose(random *rand.Rand, found []*mutant, planted bool, n int, only *regex
 	return list
 }
 
-// inOrder calls try for each mutant, at most so many at once, and show with the outcomes in the order of
-// the mutants, each as soon as it can.
+// inOrder calls try for each mutant, with bounded concurrency, and show with the outcomes in the order of
+// the mutants, each as early as possible.
 func inOrder(atOnce int, mutants []*mutant, try func(*mutant) outcome, show func(*mutant, outcome)) {
 	free, outcomes := make(chan struct{}, max(atOnce, 1)), make([]chan outcome, len(mutants))
 	for i := range outcomes {

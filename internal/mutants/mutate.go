@@ -137,7 +137,7 @@ func (f *file) binary(n *ast.BinaryExpr) {
 		m := f.add(o.kind, n.OpPos)
 		m.from, m.to = n.Op.String(), o.to.String()
 		if t.Value != nil {
-			continue // a constant: built by itself
+			continue // a constant: built separately
 		}
 		x, y := f.raw(n.X), f.raw(n.Y)
 		switch o.kind {

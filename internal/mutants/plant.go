@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// plant adds the mistakes that gremlins does not make: a statement that is not there, a condition
-// that is never true, two arguments in the wrong order, a function that returns at once.
+// plant adds the mistakes that gremlins does not make: a missing statement, a condition that is
+// never true, two swapped arguments, a function that returns at once.
 func (f *file) plant(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BlockStmt:

@@ -40,10 +40,10 @@ type release struct {
 
 var releases = []release{{"1% of the companies", percentBytes}, {"a full release", registryBytes}}
 
-// spread is a way by which a release reaches all edges.
+// spread is a way to distribute a release to all edges.
 type spread struct {
 	name, color string
-	// sent is how many bytes leave the primary for n edges, took how long until all have them.
+	// sent is the number of bytes that leave the primary for n edges, took the time until all have them.
 	sent func(r release, n int) float64
 	took func(r release, n int) time.Duration
 }

@@ -35,8 +35,8 @@
 //
 // # What is checked
 //
-// After every step, by a checker that reads the database and counts the answers that clients
-// got, and shares no code with the ledger (G1 to G8 are in docs/design.md, "Guarantees"):
+// After every step a checker reads the database and counts the clients' answers. It shares no
+// code with the ledger (G1 to G8 are in docs/design.md, "Guarantees"):
 //
 //  1. spent ≤ bought + compensated, and what clients got ≤ the same (G1).
 //  2. bought + compensated = left + leased + spent + lost, none of them negative; leased and

@@ -20,8 +20,7 @@ import (
 const (
 	// stopLimit is how long a process may take to stop before it is killed.
 	stopLimit = 15 * time.Second
-	// outputLimit is how long the output of a process that ended may be held open by one that
-	// it started.
+	// outputLimit is how long a child's child may hold its output open after the child has ended.
 	outputLimit = 5 * time.Second
 	// tailBytes is how much of a process's output is kept for error messages.
 	tailBytes = 20_000

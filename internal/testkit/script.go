@@ -2,13 +2,13 @@ package testkit
 
 import "math/rand/v2"
 
-// Script draws choices from the bytes of a fuzzer. Drawn empty, it gives zeros.
+// Script draws choices from a fuzzer's bytes. Once they are used up, it gives zeros.
 type Script struct{ rest []byte }
 
 // NewScript is the script of a fuzzer's bytes.
 func NewScript(choices []byte) *Script { return &Script{choices} }
 
-// RandomScript returns the bytes of a script of random choices, as long as a fuzzer takes long to find.
+// RandomScript returns the bytes of a script of random choices, of a length that a fuzzer takes long to find.
 func RandomScript(seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 1))
 	choices := make([]byte, 400)
@@ -36,7 +36,7 @@ func (s *Script) Below(n int) int { return int(s.Byte()) % n }
 // One is true once in so many draws.
 func (s *Script) One(in int) bool { return s.Below(in) == 1 }
 
-// Near draws a number about n, or one at the ends of what a message between edge and writer may hold.
+// Near draws a number near n, or one at the limits of a message between edge and writer.
 func (s *Script) Near(n int64) int64 {
 	const largest = 1<<47 - 1
 	switch b := s.Byte(); {

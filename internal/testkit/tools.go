@@ -10,8 +10,8 @@ import (
 // as .ci/run sets it: on a machine on which make tools ran, a test that skips would hide a failure.
 const RequireTools = "REGEDGE_TOOLS"
 
-// MissingTool skips a test for which something is not installed that make tools installs, and says
-// what. With RequireTools it fails the test.
+// MissingTool skips a test that needs a tool of make tools which is not installed, and names it. With
+// RequireTools it fails the test.
 func MissingTool(t testing.TB, what ...any) {
 	t.Helper()
 	if toolsRequired() {

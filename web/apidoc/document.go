@@ -13,7 +13,7 @@ type document struct {
 	Tags []struct{ Name, Description string }
 	// Security names the schemes of operations that name none.
 	Security []map[string][]string
-	// Paths are in the order of the document, as the members of all that is ordered.
+	// Paths are in document order, like the members of every ordered value.
 	Paths      ordered[pathItem]
 	Components struct {
 		SecuritySchemes ordered[struct{ Description string }] `yaml:"securitySchemes"`

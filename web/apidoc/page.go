@@ -27,15 +27,14 @@ type Config struct {
 	Token string
 	// Try adds forms that send calls, with Token in them.
 	Try bool
-	// ProblemPages is the path below which every code has a page, such as /problems/. Empty if there
-	// are none.
+	// ProblemPages is the path prefix of the codes' pages, such as /problems/; empty if there are none.
 	ProblemPages string
-	// ErrorsPage is the address of the page about all of them.
+	// ErrorsPage is the address of the page about all codes.
 	ErrorsPage string
 }
 
-// Base stands in a page for the address of the service, such as https://api.example.com. Whoever serves
-// the page replaces it.
+// Base is the placeholder in a page for the address of the service, such as https://api.example.com. The
+// server of the page replaces it.
 const Base = "https://base.invalid"
 
 // page is the template's data.
@@ -229,7 +228,7 @@ func (v *operationView) addSuccess(d *document, status string, r *response) erro
 		if err != nil {
 			return err
 		}
-		if len(v.Answers) == 0 && a.Fields == nil { // what comes otherwise, or with another success, is the same
+		if len(v.Answers) == 0 && a.Fields == nil { // other media types and successes have the same content
 			if s != nil && s.Items != nil {
 				a.Kind = "A list. Each member has:"
 				s = s.Items
@@ -338,7 +337,7 @@ func headersOf(o *operation) (list []headerUse) {
 	return list
 }
 
-// among names the statuses of a header, or shorter those that it does not come with. It is empty for all.
+// among lists the statuses of a header, or, if shorter, those without it. It is empty for all statuses.
 func among(on []string, all ordered[response]) string {
 	var without []string
 	for _, r := range all {

@@ -41,7 +41,7 @@ func Render(config Config) (template.HTML, error) {
 // fieldList is the data of the template for a list of fields.
 type fieldList struct {
 	Fields []field
-	Sent   bool // by the client: shows which must be there, in place of those that may be missing
+	Sent   bool // by the client: shows the required fields, not the optional ones
 	Open   bool // shows the fields within them at once
 }
 

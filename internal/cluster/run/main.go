@@ -65,7 +65,7 @@ func portOf(args []string) (port int, valid bool) {
 	return port, err == nil && port > 0 && port+2 < 1<<16
 }
 
-// addresses returns those of the writer and of the edges' lookups; free ones are used for port 0.
+// addresses returns the addresses of the writer and of the edges' lookups; port 0 gives free ones.
 func addresses(port int) (writer string, lookups []string) {
 	if port == 0 {
 		return "", nil

@@ -63,8 +63,8 @@ func New(t *testing.T) *Tab {
 	return p
 }
 
-// WithoutAddress drops the header that gives the tab its address: the lookups take it from no page of another
-// origin.
+// WithoutAddress drops the header that gives the tab its address: lookups do not accept that header from pages
+// of another origin.
 func (p *Tab) WithoutAddress() {
 	command(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{}})
 }
@@ -146,13 +146,13 @@ func (p *Tab) As(v View) {
 	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme},
-			{Name: "prefers-reduced-motion", Value: "reduce"}, // colours are looked at, not their changing
+			{Name: "prefers-reduced-motion", Value: "reduce"}, // check final colours, not transitions
 		},
 	})
 }
 
-// InEachView opens a page on each width, and looks at it in both colour schemes: these are a matter of
-// styles alone, for which a page need not be opened again.
+// InEachView opens a page at each width and checks it in both colour schemes. A scheme changes only
+// styles, so the page need not be opened again.
 func (p *Tab) InEachView(open func(), look func(View)) {
 	p.T.Helper()
 	for _, v := range Views {

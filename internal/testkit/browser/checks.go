@@ -86,8 +86,8 @@ func NeedScreens(t *testing.T) {
 	require.NoError(t, os.MkdirAll(*screens, 0o755))
 }
 
-// RequireUnderscores holds that a text field shows underscores: with one it looks otherwise than with a
-// space. While a page is still being drawn, one text may look otherwise each time; then it looks again.
+// RequireUnderscores checks that a text field shows underscores: an underscore must not look like a
+// space. While a page is still being drawn, the same text may look different each time; then it retries.
 func (p *Tab) RequireUnderscores(field string) {
 	p.T.Helper()
 	picture := func(value string) []byte {

@@ -54,7 +54,7 @@ func Start(t testing.TB) *Collector {
 	return c
 }
 
-// Answer makes it answer with a status from now on. Only what it answers with 200 is kept.
+// Answer sets the status of its answers from now on. Only requests answered with 200 are kept.
 func (c *Collector) Answer(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *Collector) Spans() []Span {
 	return append([]Span(nil), c.spans...)
 }
 
-// Named are the spans of a name, of those that came so far.
+// Named returns the spans received so far with the given name.
 func (c *Collector) Named(name string) (found []Span) {
 	for _, s := range c.Spans() {
 		if s.Name == name {

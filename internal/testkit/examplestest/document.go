@@ -17,8 +17,8 @@ import (
 // of the search's parameter.
 var shown = regexp.MustCompile("`([^`]+)`")
 
-// checkDocument compares the examples of the OpenAPI document: those of a 200 with the answers to
-// the calls that their summaries name, those of problems with what the pages' calls are answered.
+// checkDocument compares the examples of the OpenAPI document: examples of a 200 with the answers to
+// the calls that their summaries name, examples of problems with the answers to the pages' calls.
 func (s *Site) checkDocument() {
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(s.page("/openapi.yaml")))
 	require.NoError(s.t, err)

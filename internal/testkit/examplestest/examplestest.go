@@ -101,7 +101,7 @@ func numbers(text string) []string {
 	return slices.Compact(found)
 }
 
-// ofProblem are the codes whose page shows a call that gets them with the sandbox key.
+// ofProblem are the codes whose page shows a call that provokes them with the sandbox key.
 var ofProblem = []string{
 	handler.InvalidCIN, handler.InvalidDIN, handler.InvalidLLPIN, handler.InvalidQuery,
 	handler.CompanyNotFound, handler.DirectorNotFound, handler.LLPNotFound,
@@ -123,11 +123,11 @@ func neverFound(value string) bool {
 	return slices.Contains([]string{handler.SandboxNoCompany, handler.SandboxNoDirector, handler.SandboxNoLLP}, value)
 }
 
-// notNumbers are digits and letters that have the form of a number and are none: the first ones of
-// a series, and a date in the name of a release.
+// notNumbers look like numbers of records but are none: the first ones of a series, and a date in
+// the name of a release.
 var notNumbers = regexp.MustCompile(`^(?:AAA-\d{4}|00000001|20\d{6})$`)
 
-// requireKnown requires that a number which a text shows is found, or is one that never is.
+// requireKnown requires that a number in a text is found, or is known to be absent.
 func (s *Site) requireKnown(where, number string) {
 	if neverFound(number) || notNumbers.MatchString(number) {
 		return
@@ -203,7 +203,7 @@ func (s *Site) normal(text string) (value map[string]any) {
 	return value
 }
 
-// forget drops what differs from call to call.
+// forget drops the parts that differ from call to call.
 func forget(answer map[string]any) {
 	if meta, ok := answer["meta"].(map[string]any); ok {
 		delete(meta, "request_id")

@@ -1,5 +1,5 @@
-// Package mailtest is a mail server on loopback, for tests of what sends mail. It speaks the protocol, by TLS
-// too, keeps what it gets, and misbehaves as a test says.
+// Package mailtest is a mail server on loopback, for tests of code that sends mail. It speaks SMTP, with or
+// without TLS, keeps received messages, and misbehaves as a test says.
 package mailtest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// User and Password are those that the server lets in, if it wants any.
+// User and Password are the credentials that the server accepts, if it requires sign-in.
 const (
 	User     = "notices@regedge.example"
 	Password = "a password of the mail server's own"
@@ -28,7 +28,7 @@ const (
 type Message struct {
 	From, To, Raw string
 	TLS           bool
-	User          string // who had signed in
+	User          string // the signed-in user
 }
 
 // Stage is a moment of a message.
@@ -46,8 +46,8 @@ const (
 type Options struct {
 	Implicit bool // TLS from the first byte
 	NoTLS    bool
-	OldTLS   bool // none after 1.1
-	SignIn   bool // clients have to
+	OldTLS   bool // TLS 1.1 at most
+	SignIn   bool // clients must sign in
 }
 
 // Server is a mail server.

@@ -23,7 +23,7 @@ type Office struct {
 	config notice.Config
 }
 
-// New makes an office that tells in these ways.
+// New makes an office that delivers notices in these ways.
 func New(t testing.TB, ways ...notice.Way) *Office {
 	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func New(t testing.TB, ways ...notice.Way) *Office {
 	return o
 }
 
-// Open starts another sender, as a writer that starts again does.
+// Open starts another sender, as a restarted writer does.
 func (o *Office) Open(ways ...notice.Way) {
 	o.config.Ways = ways
 	o.Sender = notice.New(o.config)
@@ -115,7 +115,7 @@ func (o *Office) Test(target notice.Target) error {
 	return o.Commit(o.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error { return notice.PutTest(ctx, tx, now, target) })
 }
 
-// Look finds notices, and returns the kinds of those for the target that wait. They are not sent.
+// Look finds notices, and returns the kinds of those pending for the target. They are not sent.
 func (o *Office) Look(target notice.Target) (kinds []string) {
 	o.Helper()
 	require.NoError(o, o.Sender.Look(o.Context()))
