@@ -15,38 +15,37 @@ import (
 
 const (
 	archivePrefix = "batches-"
-	copySuffix    = ".new" // of the copy of a file that is to replace it
+	copySuffix    = ".new" // of a temporary copy that is to replace a file
 	// archiveDays is how long reported batches are kept, at least: as long as a backup of the ledger
 	// may be old.
 	archiveDays = 7
 	// archiveRead is how many batches one pass over the files reads into memory.
 	archiveRead = 256
-	// maxUnsaved is how many bytes of batches wait for their sync at most.
+	// maxUnsaved bounds the bytes of batches that wait for their sync.
 	maxUnsaved = 1 << 20
 )
 
-// reportArchive holds the reported batches in a file for each UTC day. What is not durable
-// yet is held in memory as well and written again after a failed write or sync, since a disk
-// may lose what it failed to sync.
+// reportArchive holds the reported batches in a file for each UTC day. Batches that are not durable yet
+// are kept in memory as well and rewritten after a failed write or sync: a disk may lose what it failed
+// to sync.
 type reportArchive struct {
 	mu      Lock
 	dir     Dir
 	file    File
 	day     int32
 	saved   int64                          // durable bytes of the file
-	marked  int64                          // of which a frame says so
-	unsaved []byte                         // the frames that follow them, without masks
-	broken  bool                           // what follows them in the file may differ from unsaved
-	suspect map[int32]bool                 // the days whose files have batches of which a sync failed
+	marked  int64                          // how much of it a frame records
+	unsaved []byte                         // the frames after saved, without masks
+	broken  bool                           // the file behind saved may differ from unsaved
+	suspect map[int32]bool                 // the days whose files had a failed sync
 	swept   int32                          // the day on which old files were last deleted
 	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence
 }
 
-// Archive stores a batch that the writer acknowledged, under the day of its report, and once
-// a day deletes those that are too old today. The two days differ when a clock is wrong: day
-// is the later one by the clocks of edge and writer, today the earlier one. It is durable
-// before the segment that sealed it is deleted. After an error it is stored once the disk
-// works again.
+// Archive stores a batch that the writer acknowledged, under the day of its report, and once a day
+// deletes batches that are too old. With a wrong clock, two days differ: day is the later one by the
+// clocks of edge and writer, today the earlier one. The batch is durable before the segment that sealed
+// it is deleted. After an error it is stored once the disk works again.
 func (j *Journal) Archive(epoch uint64, batch *syncproto.Batch, day, today int32) error {
 	if err := j.ArchiveReplayed(epoch, batch, day); err != nil {
 		return err
@@ -59,8 +58,8 @@ func (j *Journal) Archive(epoch uint64, batch *syncproto.Batch, day, today int32
 	return nil
 }
 
-// ArchiveReplayed stores a batch whose acknowledgement was replayed. It deletes none: the
-// ledger may have been restored from a backup while this edge was down, and lack old ones.
+// ArchiveReplayed stores a batch whose acknowledgement was replayed. It deletes no old ones: a ledger
+// that was restored from a backup while this edge was down may need them.
 func (j *Journal) ArchiveReplayed(epoch uint64, batch *syncproto.Batch, day int32) error {
 	j.archive.mu.Lock()
 	defer j.archive.mu.Unlock()
@@ -99,10 +98,10 @@ func batchRecord(epoch uint64, b *syncproto.Batch) []byte {
 	return e.Bytes
 }
 
-// positionRecord is the record of a frame frameSynced.
+// positionRecord is the record of a frameSynced frame.
 func positionRecord(at int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(at)) }
 
-// mark appends a frame that says how far the file is durable, if none does.
+// mark appends a frame with the file's durable length, unless one has it.
 func (a *reportArchive) mark() {
 	if a.file != nil && a.marked < a.saved {
 		a.marked = a.saved
@@ -110,7 +109,7 @@ func (a *reportArchive) mark() {
 	}
 }
 
-// unmark takes such frames out of what is to be written to another file.
+// unmark removes those frames from what is written to another file.
 func (a *reportArchive) unmark() {
 	kept := a.unsaved[:0]
 	for rest := a.unsaved; len(rest) > 0; {
@@ -135,8 +134,8 @@ func (a *reportArchive) placed(from int) []byte {
 	return frames
 }
 
-// startDay continues in the file of day. What could not be made durable in the file before is
-// still in unsaved and is written to the new one.
+// startDay switches to the file of day. Batches that did not become durable in the previous file are
+// still in unsaved and are written to the new one.
 func (a *reportArchive) startDay(day int32) error {
 	if a.day != 0 {
 		_, _ = a.finish(), a.closeFile()
@@ -172,8 +171,8 @@ func (a *reportArchive) open() error {
 	return nil
 }
 
-// copy puts a copy of the file, up to its last batch, in its place: a disk that failed to sync the
-// file once may keep the rest from being durable, whatever later syncs return.
+// copy replaces the file by a copy that ends at its last batch: after one failed sync, the disk may
+// keep the rest from being durable, whatever later syncs return.
 func (a *reportArchive) copy(good int64) error {
 	name := archiveName(a.day)
 	from, err := a.dir.Open(name)
@@ -201,8 +200,8 @@ func (a *reportArchive) dropOld(today int32) error {
 		return nil
 	}
 	days, err := a.days()
-	// Those of the newest days that have any are kept in any case: with a clock that was behind, a batch that is
-	// replayed stands under a day long past.
+	// The newest days with batches are always kept: with a clock that was behind, a replayed batch may be
+	// filed under a day long past.
 	for _, d := range days[:max(len(days)-archiveDays-1, 0)] {
 		if d < today-archiveDays {
 			err = errors.Join(err, a.dir.Remove(archiveName(d)))
@@ -226,7 +225,7 @@ func (a *reportArchive) close() error {
 	return errors.Join(a.finish(), a.closeFile())
 }
 
-// finish makes every batch durable, and the file say so.
+// finish makes every batch durable, and marks the file so.
 func (a *reportArchive) finish() error {
 	if err := a.syncFile(); err != nil {
 		return err
@@ -299,8 +298,8 @@ func (a *reportArchive) days() ([]int32, error) {
 	return days, nil
 }
 
-// Batch finds a batch in the archive; nil when there is none. After an error it may be there,
-// and can't be read now.
+// Batch finds a batch in the archive; nil when there is none. On an error it may exist, but can't be
+// read now.
 func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	j.archive.mu.Lock()
 	defer j.archive.mu.Unlock()
@@ -326,8 +325,8 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)
 }
 
-// each passes the batches of one day to found that can be read. What is no frame between them stays,
-// since every batch was acknowledged on its own.
+// each passes the readable batches of one day to found. Damage between frames is skipped: every batch
+// was acknowledged on its own.
 func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Batch)) (kept, error) {
 	names, err := a.dir.List()
 	if err != nil || !slices.Contains(names, archiveName(day)) {
@@ -341,10 +340,10 @@ func (a *reportArchive) each(day int32, found func(epoch uint64, b *syncproto.Ba
 	return eachBatch(archiveFile(day), file, found)
 }
 
-// kept tells what there is of a file of the archive.
+// kept describes the readable content of an archive file.
 type kept struct {
 	end     int64 // of the last frame
-	damaged int   // places that can't be read and were durable: the file says so behind them
+	damaged int   // unreadable places that were durable: a later frame proves it
 }
 
 func eachBatch(of fileOf, from io.Reader, found func(epoch uint64, b *syncproto.Batch)) (kept, error) {

@@ -9,10 +9,9 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// CheckArchive reads all batches of the archive, and returns the names of the files in which some that
-// were durable can't be read any more. Such a file is kept with .corrupt at its end, for the operator; its
-// place takes one with the batches that can be read, so that each damage is found once. Nothing else waits
-// while files are read.
+// CheckArchive reads the whole archive and returns the names of files in which durable batches can't be
+// read any more. Such a file is kept for the operator with .corrupt at its end, and replaced by one with
+// its readable batches, so that each damage is reported once. Reading blocks nothing else.
 func (j *Journal) CheckArchive() (damaged []string, err error) {
 	a := &j.archive
 	a.mu.Lock()
@@ -37,7 +36,7 @@ func (j *Journal) CheckArchive() (damaged []string, err error) {
 	return damaged, nil
 }
 
-// mend sets a damaged file aside. The file may have been written while it was read: it is read again.
+// mend sets a damaged file aside, after a second read under the lock: the first may have raced a write.
 func (a *reportArchive) mend(day int32, damaged *[]string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,7 +78,7 @@ func (a *reportArchive) copyTo(to, from string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// writeReadable makes a durable file, which says so, of the batches of a day that can be read.
+// writeReadable writes the readable batches of a day to a durable file that is marked so.
 func (a *reportArchive) writeReadable(name string, day int32) error {
 	file, err := a.create(name)
 	if err != nil {

@@ -77,7 +77,7 @@ func (h head) plausible(limit int) bool {
 	return h.kind() >= frameRecord && h.kind() <= frameClosed && h.size() <= limit
 }
 
-// sums reports whether the checksum is that of head and record.
+// sums reports whether the checksum matches head and record.
 func (h head) sums(record []byte) bool {
 	var first [4]byte
 	binary.LittleEndian.PutUint32(first[:], uint32(h))
@@ -88,20 +88,20 @@ func (h head) sums(record []byte) bool {
 // frame is one valid frame of a file.
 type frame struct {
 	at     int64 // its offset
-	gap    int64 // the bytes before it that are no frame, 0 for none
+	gap    int64 // the damaged bytes before it, 0 for none
 	kind   byte
 	record []byte
 }
 
 func (f *frame) end() int64 { return f.at + frameHead + int64(len(f.record)) }
 
-// reader reads the frames of a file, and finds those behind bytes that are none.
+// reader reads the frames of a file and skips damage between them.
 type reader struct {
 	file   fileOf
 	from   *bufio.Reader
 	record []byte
 	at     int64  // offset of what is read next
-	rest   []byte // the bytes from there on, once anything was no frame; else nil
+	rest   []byte // the bytes from there on, once damage was found; else nil
 	unread int64  // at the end: the bytes behind the last frame, without the zeros at the end
 }
 
@@ -109,8 +109,7 @@ func newReader(file fileOf, r io.Reader) *reader {
 	return &reader{file: file, from: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// next returns the next frame, whose record is valid until the next call. io.EOF when there is
-// none any more.
+// next returns the next frame, whose record is valid until the next call; io.EOF at the end.
 func (r *reader) next() (frame, error) {
 	if r.rest == nil {
 		f, read, err := r.stream()

@@ -44,8 +44,8 @@ type current struct {
 	file    File
 	number  uint64
 	size    int64    // of its whole frames
-	marked  int64    // how many of them the segment itself says are durable
-	unclean bool     // part of a failed write may follow them
+	marked  int64    // how many of them the segment itself records as durable
+	unclean bool     // part of a failed write may follow size
 	stuck   error    // nothing is written until Rotate: a sync failed, or the segment is damaged
 	unsaved bool     // something was written since the last sync
 	damaged []string // files that are set aside once a new segment has begun
@@ -132,9 +132,9 @@ func (j *Journal) write(bytes []byte) error {
 	return nil
 }
 
-// mark writes into the segment that its first size bytes are durable. A reader then knows that what
-// it can't read there was damaged, while a power cut may have taken what follows. It is written
-// for the next sync, or none: where it is missing, less is known.
+// mark records in the segment that its first size bytes are durable. An unreadable place before that is
+// damage; a power cut may have taken what follows. The mark is synced with the next sync; without it,
+// replay can tell less.
 func (j *Journal) mark(size int64) {
 	if size <= j.marked {
 		return
@@ -190,13 +190,12 @@ func (j *Journal) Commit() error {
 	return g.err
 }
 
-// Check looks whether the segment was deleted, replaced or cut short by somebody else: then
-// nothing is written until Rotate has begun a new segment. What was in the
-// lost one is in its snapshot.
+// Check looks whether somebody else deleted, replaced or truncated the segment. Then nothing is written
+// until Rotate has begun a new one, whose snapshot has the content of the lost one.
 func (j *Journal) Check() {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	_ = j.check() // it is the error of the next write
+	_ = j.check() // the next write returns it
 }
 
 func (j *Journal) check() error {
@@ -225,18 +224,18 @@ func (j *Journal) Full(limit int64) bool {
 
 const (
 	probeName = "probe.tmp"
-	// probeBytes is more than a group of charges has: a few bytes fit where a block is not full.
+	// probeBytes exceeds a group of charges: fewer bytes may fit into a block's free end.
 	probeBytes = 64 << 10
 )
 
-// Probe reports whether the disk takes as much as a group of charges again. It writes to a file of its own: a
-// segment holds the request ids of the last minutes, so one that begins too soon would forget some.
+// Probe reports whether the disk can store a group of charges again. It writes to a scratch file, not to a
+// new segment: rotating too soon would forget request ids of the last minutes.
 func (j *Journal) Probe() error {
 	file, err := j.dir.Append(probeName)
 	if err != nil {
 		return fmt.Errorf("try the disk: %w", err)
 	}
-	// Without its name, nothing is left of it however the process ends.
+	// Unlinked at once, so that the file is gone however the process ends.
 	if err = j.dir.Remove(probeName); err == nil {
 		_, err = file.Write(make([]byte, probeBytes))
 	}

@@ -46,7 +46,7 @@ const (
 	windowShare = 64
 )
 
-// Mapped has a file written through memory, from its end on.
+// Mapped returns a File that appends to file through memory.
 func Mapped(file Mappable) (File, error) {
 	size, err := file.Size()
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapWhereSafe has a file written through memory on file systems where that was tried, and
-// else leaves it to system calls. Where a file system or a device checksums what is written,
-// a thread that touches a page under writeback waits for the disk, and Go's scheduler does
-// not know.
+// mapWhereSafe maps a file into memory on file systems where that was tested, and uses system calls on
+// others. Where a file system or a device checksums its writes, a thread that touches a page under
+// writeback blocks on the disk without Go's scheduler knowing.
 func mapWhereSafe(file osFile) (File, error) {
 	var system unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &system); err != nil {

@@ -15,13 +15,13 @@ type Replayed struct {
 	Torn int64
 	// Unfinished are segments that were dropped, since a crash came before they began.
 	Unfinished []string
-	// Damaged are segments that were durable and can't be read as a whole. Those with request ids alone
-	// are set aside. The others are set aside by Rotate, which has to be called before anything can
-	// be written.
+	// Damaged are segments that were durable and can't be read completely. One that is needed only for
+	// request ids is set aside at once; any other by Rotate, which must run before anything can be
+	// written.
 	Damaged []string
-	// Lost says that records of the state are among what can't be read.
+	// Lost says that some of the unreadable records held state.
 	Lost bool
-	// IDsLost says that records are among it that only matter for their request ids.
+	// IDsLost says that some of them matter only for their request ids.
 	IDsLost bool
 }
 
@@ -39,10 +39,10 @@ func New(owner Owner) *Journal {
 	}
 }
 
-// Open reads the journal in dir and continues it, in a journal that is not open; what was appended before is
-// forgotten. The records of the newest segment go to replay, after those of the segment before it went to ids;
-// an error of either ends it. An empty directory becomes a journal without records. Where the newest segment is
-// damaged, replay gets what can be read, and an empty record in place of what can't: see Replayed.
+// Open reads the journal in dir and continues it. The Journal must not be open; records appended to it
+// before are discarded. The records of the segment before the newest go to ids, then those of the newest to
+// replay; an error of either ends Open. An empty directory becomes a journal without records. For a damaged
+// newest segment, replay gets the readable records, and an empty one in place of the rest: see Replayed.
 //
 // Open calls ready with the owner's lock held, before anything is written to the journal. After an error it can
 // be called again; dir is not closed.
@@ -66,8 +66,8 @@ func (j *Journal) Open(dir Dir, ids, replay func(record []byte) error, ready fun
 	return found, nil
 }
 
-// open returns a journal of its own that continues the one in dir, so that reading the files needs no lock of
-// the one that will take it over.
+// open returns a separate journal that continues the one in dir: the files are read without the locks of the
+// Journal that takes it over.
 func open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal, Replayed, error) {
 	j := New(owner)
 	j.dir, j.archive.dir, j.stuck = dir, dir, nil
@@ -101,9 +101,9 @@ func open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal
 	return j, found, nil
 }
 
-// drop removes a segment that did not begin: a crash came before its snapshot was durable, and the
-// one before still has everything. Where there is none, one without any frame was no segment, or is
-// one no more: it is set aside, unless it is no longer than the first segment is in the beginning.
+// drop removes a segment whose snapshot was not durable before a crash: the segment before still has
+// everything. Without such a segment, a file that holds no frame, but more bytes than a frame's head,
+// is set aside as damaged.
 func (j *Journal) drop(s *survey, found *Replayed) error {
 	before, err := j.surveyBefore(s.number)
 	if err != nil {
@@ -149,7 +149,7 @@ func (j *Journal) replay(newest, before *survey, found *Replayed, ids, replay fu
 	found.Lost = newest.gaps > newest.snapshotGaps || newest.snapshotGaps > 0 && (before == nil || !before.complete())
 	found.IDsLost = found.Lost || before != nil && before.damaged()
 	if newest.snapshotGaps > 0 && before != nil {
-		// All of the segment before, and what follows the snapshot, are what the snapshot would be.
+		// The segment before has the records that the damaged snapshot summed up.
 		for _, part := range []struct {
 			of   *survey
 			from int64

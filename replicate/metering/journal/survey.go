@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// survey tells what there is of a segment. What can't be read was damaged where the segment itself
-// says that it was durable: a snapshot is, before the first record is written behind it, and so is
-// what precedes a frame frameSynced or frameClosed. Anything else may be the work of a power cut.
+// survey describes what a segment holds. An unreadable place counts as damaged where the segment shows
+// that it was durable: in the snapshot if a record follows it, and before a frameSynced or frameClosed.
+// Any other may come from a power cut.
 type survey struct {
 	name   string
 	number uint64
 	begin  int64 // where the records behind the snapshot begin, or the first that can be read
-	synced int64 // so many bytes were durable
+	synced int64 // bytes known to be durable
 	end    int64 // where the segment ends: a power cut took what followed
 	torn   int64 // bytes behind the end, but for zeros
 
 	began  bool // the snapshot was durable
 	closed bool // everything was durable, and nothing follows
-	// gaps counts the places that were damaged, snapshotGaps those of them with nothing but parts of the
-	// snapshot.
+	// gaps counts the damaged places, snapshotGaps those of them that lie wholly within the snapshot.
 	gaps, snapshotGaps int
 }
 
@@ -39,7 +38,7 @@ type surveyor struct {
 	last  byte // kind of the last frame
 }
 
-// gap is a place between two frames that is none.
+// gap is a range of bytes between two frames.
 type gap struct{ from, to int64 }
 
 // survey reads the segment in a file.
@@ -102,7 +101,7 @@ func (s *surveyor) add(f *frame) {
 	s.last = f.kind
 }
 
-// finish judges the gaps. read is where the last frame ends, written what is not zero.
+// finish judges the gaps. read is where the last frame ends, written where non-zero bytes end.
 func (s *surveyor) finish(read, written int64) *survey {
 	s.end = read
 	for _, g := range s.gaps {
@@ -121,7 +120,7 @@ func (s *surveyor) finish(read, written int64) *survey {
 	return &s.survey
 }
 
-// onlySnapshot reports whether a gap had no record behind the snapshot in it.
+// onlySnapshot reports whether a gap lies wholly within the snapshot.
 func (s *surveyor) onlySnapshot(g gap) bool {
 	if s.ended {
 		return g.from < s.begin
