@@ -11,14 +11,13 @@ type Applied struct {
 	News bool
 	// Forked says that the state directory was an older copy; its leases are void.
 	Forked bool
-	// Abandoned says the same of a retired edge: what it did not report is dropped, and
-	// covered by what the writer counts as lost.
+	// Abandoned says the same of a retired edge: its unreported usage is dropped; the units that the
+	// writer counts as lost cover it.
 	Abandoned bool
 }
 
-// Apply takes the writer's reply to Hello, Sync or Watch. Replies may be repeated, delayed
-// and overtaken: one that is not newer than what is known changes nothing. ofSync says that
-// it answers the message of Sync.
+// Apply takes the writer's reply to Hello, Sync or Watch. Replies may be repeated, delayed and
+// overtaken: one without anything newer changes nothing. ofSync says that it answers a message of Sync.
 func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 	if s.standing.damaged && r.Status == syncproto.OK { // the writer does not know what was lost here
 		ended := *r
@@ -115,7 +114,7 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 		return Applied{}
 	}
 	s.noteContact(now, r)
-	if ofSync && len(r.Rows) < syncproto.MaxRows { // else there is more to know
+	if ofSync && len(r.Rows) < syncproto.MaxRows { // else more rows follow
 		s.session.answered, s.session.answeredSync = s.session.sent, s.session.syncs
 		applied.News = applied.News || s.session.awaited
 		s.session.awaited = false
@@ -178,8 +177,8 @@ func (s *EdgeState) applyNews(applied uint64, acknowledged bool, rows []syncprot
 	}
 }
 
-// newRows picks the rows that are news, and advances to the version that they reach. A lease that is one too
-// many is not taken: its row comes again when it is wanted.
+// newRows filters the rows for news, and advances to their version. A row of a new lease in one window too
+// many is skipped: it is sent again when the lease is wanted.
 func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	if r.Since > s.session.seen || r.Upto <= s.session.seen {
 		return nil

@@ -154,9 +154,9 @@ const (
 	ask                // only the writer knows
 )
 
-// check decides whether a gate lets the request pass. That nothing is left is believed only
-// while the writer was just asked, and since the last unit went from here, except for the not-found
-// cap: a day's lookups don't come back. This holds as long as the cap is a constant; if it could be
+// check decides whether a gate lets the request pass. It believes that nothing is left only if the
+// writer said so just now, and after the last unit was spent here. The not-found cap is the exception,
+// since a day's lookups don't come back. This holds as long as the cap is a constant; if it could be
 // raised during a day, an edge without contact would go on refusing.
 func (s *EdgeState) check(g *gate, now int64, a *account) decision {
 	l := g.lease

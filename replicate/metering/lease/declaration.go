@@ -11,8 +11,7 @@ type declaration struct {
 	pending int // accounts and keys in the message under way
 }
 
-// demand follows what a reply says of the declaration. total is the number of accounts and
-// keys.
+// demand updates the declaration as a reply asks. total is the number of accounts and keys.
 func (d *declaration) demand(wanted, ofSync bool, total int) {
 	switch {
 	case !wanted:

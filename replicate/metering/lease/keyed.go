@@ -24,7 +24,7 @@ func parseHash(text string) (h shortHash) {
 	return h
 }
 
-// keyedName names what is not charged again: the caller's API key, and the hash of its
+// keyedName is the key of a charge that is remembered: the caller's API key, and the hash of its
 // Idempotency-Key.
 type keyedName struct {
 	key  int64
@@ -45,17 +45,17 @@ type keyed struct {
 // Idempotency-Key, oldest first.
 type keyedCharges struct {
 	queue []keyed
-	first int // place of queue[0] among all that there were
+	first int // queue[0]'s number, counting all charges ever put
 	index map[keyedName]int
 }
 
 func newKeyedCharges() keyedCharges { return keyedCharges{index: map[keyedName]int{}} }
 
-// live reports whether a charge is still remembered at now. One that is ahead of the clock, which was
-// set back, ends too.
+// live reports whether a charge is still remembered at now. One far in the future, after the clock was
+// set back, is not.
 func (k *keyed) live(now int64) bool { return now-k.at < keyedMillis && k.at-now < keyedMillis }
 
-// find returns the charge of a name that stands at now, or nil. It is valid until the next put.
+// find returns a name's charge if it is live and not voided, or nil. It is valid until the next put.
 func (c *keyedCharges) find(name keyedName, now int64) *keyed {
 	place, ok := c.index[name]
 	if !ok {
@@ -79,15 +79,15 @@ func (c *keyedCharges) put(k keyed) {
 	c.queue = append(c.queue, k)
 }
 
-// forget removes the name of a place, unless a newer charge has it.
+// forget drops a place's name from the index, unless a newer charge has it.
 func (c *keyedCharges) forget(place int) {
 	if name := c.queue[place-c.first].name; c.index[name] == place {
 		delete(c.index, name)
 	}
 }
 
-// void notes that a charge was taken back, or could not be written, or that it stands again. That is
-// rare, so the charge is looked for.
+// void notes that a charge was taken back, could not be written, or stands again. That is rare, so a
+// linear search will do.
 func (c *keyedCharges) void(id string, voided bool) {
 	for i := len(c.queue) - 1; i >= 0; i-- {
 		if c.queue[i].id == id {
@@ -112,7 +112,7 @@ func (c *keyedCharges) check() error {
 func nameOf(r *charge.Request) keyedName { return keyedName{r.Key, parseHash(r.IdempotencyHash)} }
 
 // chargedBefore decides on a request whose Idempotency-Key was charged for already. decided is false if it
-// has to be charged: what was not found is free, so a record that was found since then is not paid.
+// must be charged: a not-found lookup was free, so a record found since then is not paid for.
 func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) (_ Answer, decided bool) {
 	k := s.keyed.find(nameOf(r), now)
 	switch {
@@ -137,7 +137,7 @@ func (s *EdgeState) keep(now int64, r *charge.Request) {
 	s.keyed.put(keyed{name: nameOf(r), target: parseHash(r.TargetHash), id: r.ID, at: now, outcome: r.Outcome})
 }
 
-// encode appends what a record has of a charge's Idempotency-Key beyond the charge itself.
+// encode appends the Idempotency-Key fields, which a charge's record lacks.
 func (k *keyed) encode(e *syncproto.Encoder) {
 	e.Text(string(k.name.hash[:]))
 	e.Text(string(k.target[:]))

@@ -18,7 +18,7 @@ const (
 	idleMillis = 24 * 60 * 60 * 1000
 	// renewMillis is how long before its end a lease in use is renewed.
 	renewMillis = 6 * 60 * 60 * 1000
-	// mostGranted is where the sum of an epoch's grants stops: the next one does not overflow it.
+	// mostGranted caps the sum of an epoch's grants, so that the next one can't overflow it.
 	mostGranted = 1 << 62
 	// sweepParts is the number of syncs in which a sweep visits every account: about ten
 	// minutes at one sync a second.
@@ -29,8 +29,8 @@ const (
 type lease struct {
 	granted, spent, returned int64
 	until                    int64 // Unix milliseconds; nothing is spent from then on
-	// since is the batch that closed the lease of before, or the newest one that any writer had at the first
-	// row of this one. What a writer says that does not have that batch is about the lease of before.
+	// since is the batch that closed the previous lease of the pool, or the newest batch that any writer had
+	// at this one's first row. A row from a writer without that batch is about the previous lease.
 	since    uint64
 	window   int32
 	known    bool // the writer has sent a row of this lease
@@ -54,10 +54,9 @@ func (l *lease) usable(now int64, window int32) bool {
 	return l.window == window && l.held() > 0 && now < l.until && l.until-now <= absurdMillis
 }
 
-// apply takes the writer's row and returns the units that it added. Grants are sums, so a
-// row that was repeated or overtaken adds nothing. Only of a lease for a window can the sum
-// be less: the writer took that window for past, by a wrong clock, and begins again. acked is
-// the newest batch that any writer has.
+// apply takes the writer's row and returns the units that it added. Grants are sums, so a repeated or
+// overtaken row adds nothing. The sum shrinks only for a windowed lease: by a wrong clock the writer
+// took its window for past, and begins again. acked is the newest batch that any writer has.
 func (l *lease) apply(r *syncproto.Row, acked uint64) int64 {
 	if r.Pool.Window != 0 && r.Granted < l.granted {
 		*l = lease{window: l.window, since: l.since}
@@ -79,7 +78,7 @@ type account struct {
 	// acknowledged since; unreported are the charges of no acknowledged batch.
 	balance, unreported int64
 	lastUsed            int64  // Unix milliseconds
-	lastTaken           uint64 // messages of Sync in this run before the newest charge
+	lastTaken           uint64 // messages of Sync in this run at the newest charge
 	rate                rate
 	demand              demand
 }
@@ -139,8 +138,7 @@ func newLeases() leases {
 	return leases{accounts: newRoster[account](), keys: newRoster[lease](), parked: map[syncproto.Pool][]*lease{}}
 }
 
-// clear ends all leases, as a new epoch does. Accounts keep what was counted of them in
-// this minute.
+// clear ends all leases, as a new epoch does. Accounts keep this minute's request counts.
 func (l *leases) clear() {
 	for _, a := range l.accounts.all() {
 		*a = account{rate: a.rate, lastUsed: a.lastUsed} // lastUsed: or a sweep would drop the rate
@@ -190,8 +188,8 @@ func (l *leases) ensure(p syncproto.Pool) *lease {
 	return l.park(p, lease{window: p.Window})
 }
 
-// forgetDry forgets which accounts had nothing left. That was said in another session and
-// may have changed before the first news of this one arrive.
+// forgetDry forgets which accounts were exhausted: an earlier session said so, and it may have changed
+// before this one's first news.
 func (l *leases) forgetDry() {
 	for _, a := range l.accounts.all() {
 		a.credits.dry, a.volume.dry = false, false

@@ -31,13 +31,13 @@ func (o *outbox) behind() bool { return o.applied < o.sealed && !o.unreadable }
 // others under their numbers.
 func (o *outbox) abandoned() bool { return o.acked > o.sealed }
 
-// news reports whether a sequence that the writer applied says more than is known.
+// news reports whether the writer has applied more than is known here.
 func (o *outbox) news(applied uint64) bool {
 	return applied > o.applied || o.inflight != nil && applied >= o.inflight.Seq
 }
 
-// returning are the leases of which units are on their way to the writer. It does not know yet
-// that it can grant them again.
+// returning lists the leases with units on their way back: the writer does not know yet that it can
+// grant them again.
 func (o *outbox) returning() (of map[syncproto.Pool]bool) {
 	if o.inflight == nil {
 		return nil
@@ -119,8 +119,8 @@ func (s *EdgeState) applySeal(batch *syncproto.Batch) {
 	s.doubts.reported(batch.Unresolved)
 }
 
-// acknowledge takes the batches up to applied for reported, and folds the one in flight
-// into the balances. It returns that one, nil when it was not among them.
+// acknowledge marks the batches up to applied as reported, and settles the one in flight in the
+// balances. It returns that batch, nil when it is not among them.
 func (s *EdgeState) acknowledge(applied uint64) *Reported {
 	o := &s.outbox
 	o.applied = applied

@@ -102,16 +102,16 @@ func (s *EdgeState) Exceeded(now int64, r *charge.Request) (v charge.Verdict, ex
 	return exceededRate(v, now), of.exceeded()
 }
 
-// rates lists the subjects with requests that the writer does not know of, and counts those of
-// keys with rates of their own.
+// rates lists the subjects with requests that the writer does not know of, and has the counts of keys
+// with rates of their own.
 type rates struct {
 	listed []int64 // subjects
 	keys   map[int64]*rate
-	minute int64 // in which the keys were looked through last
+	minute int64 // in which idle keys were last dropped
 }
 
-// ofKey returns the rate of a key for the minute of now. Those of keys without requests in this minute and
-// the one before are forgotten.
+// ofKey returns the rate of a key for the minute of now. It drops the keys without requests in this minute
+// and the last.
 func (all *rates) ofKey(key, now int64) *rate {
 	if m := syncproto.Minute(now); m != all.minute {
 		all.minute = m
@@ -176,8 +176,8 @@ func (s *EdgeState) takeRates(now int64) []syncproto.Rate {
 	return rates
 }
 
-// noteOthers takes the counts of other edges. Those of a key that this edge serves are noted before its first
-// request of the minute: the writer tells them once.
+// noteOthers takes the counts of other edges. For a key that this edge serves they are noted even before its
+// first request of the minute: the writer sends them once.
 func (s *EdgeState) noteOthers(now int64, rates []syncproto.Rate) {
 	for _, o := range rates {
 		if key := syncproto.KeyOf(o.Subject); key != 0 && s.leases.keys.get(key) != nil {

@@ -176,8 +176,8 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	return s.replaySnapshot(tag, d)
 }
 
-// replaySeal applies a seal. Where seals before it were lost, or the beginning of its epoch, what they
-// reported can't be told from what they did not: none of it is reported again.
+// replaySeal applies a seal. When earlier seals or the start of its epoch were lost, reported usage
+// can't be told from unreported usage: none of it is reported again.
 func (s *EdgeState) replaySeal(epoch uint64, batch *syncproto.Batch) {
 	if epoch != s.standing.epoch {
 		s.applyEpoch(epoch, true)
@@ -256,7 +256,7 @@ func readKeyed(d *syncproto.Decoder) (entry, keyed) {
 	return e, k
 }
 
-// valid reports whether a charge that was read can be one.
+// valid reports whether a decoded charge is possible.
 func (e *entry) valid() bool {
 	return e.account >= 1 && e.key >= 1 && e.outcome >= charge.Found && e.outcome <= charge.NotFound
 }

@@ -14,7 +14,7 @@ type returns struct {
 	excess   []syncproto.Pool // idle leases, to be reduced to their floor
 	closing  []int64          // idle accounts
 	notOpen  []syncproto.Pool // leases in whose windows the writer grants nothing
-	// unexplained may be leases of volume of which the writer counts units as held here that are not.
+	// unexplained are volume leases of which the writer may count units as held here that are not.
 	unexplained map[syncproto.Pool]bool
 }
 
@@ -44,7 +44,7 @@ type returnList struct {
 
 func newReturnList() *returnList { return &returnList{index: map[syncproto.Pool]int{}} }
 
-// put adds a return, of at most what a message can say. A close replaces an earlier return of the same lease.
+// put adds a return of at most a message's units. A close replaces an earlier return of the same lease.
 func (r *returnList) put(n syncproto.Return) {
 	n.Units = min(n.Units, syncproto.MaxUnits) // a void may bring back one more than any grant
 	if i, ok := r.index[n.Pool]; ok {
@@ -106,11 +106,11 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 	return r.list
 }
 
-// closeUnexplained closes leases of volume of which this edge holds nothing, and of which the writer neither
-// grants more nor says that nothing is left: it counts units as held here that are not. Its ledger had taken
-// their month for past, by a wrong clock, and forgot what was spent and returned; restored from a backup, it
-// was told again what was granted. Closed, they begin anew. This batch has all that is unreported, so a lease
-// that is closed for nothing loses nothing.
+// closeUnexplained closes volume leases that are empty here although the writer neither grants more nor says
+// that nothing is left: it counts units as held here that are not. By a wrong clock, its ledger had taken
+// their month for past and forgotten what was spent and returned; restored from a backup, it was told again
+// what was granted. A closed lease begins anew. This batch has all unreported usage, so that closing one for
+// nothing loses nothing.
 func (s *EdgeState) closeUnexplained(r *returnList) {
 	for _, p := range slices.SortedFunc(maps.Keys(s.returns.unexplained), syncproto.Pool.Compare) {
 		if len(r.list) == syncproto.MaxReturns {
@@ -126,9 +126,9 @@ func (s *EdgeState) closeUnexplained(r *returnList) {
 // unexplained reports whether a lease of volume has nothing, though the writer said that there is more.
 func (l *lease) unexplained() bool { return l.known && l.granted > 0 && l.held() <= 0 && !l.dry }
 
-// allReturns closes every account and returns what keys hold, as far as it fits into a
-// batch: for a superseded epoch. Of a damaged one it is not known what is held: the writer takes what it
-// knows to be left of the leases that are closed.
+// allReturns closes every account and returns what keys hold, as far as it fits into a batch: for a
+// superseded epoch. In a damaged epoch the held units are unknown: the writer takes back what it knows
+// to be left of the closed leases.
 func (s *EdgeState) allReturns() []syncproto.Return {
 	r := newReturnList()
 	if s.standing.damaged {
@@ -185,8 +185,8 @@ func (s *EdgeState) sweep(now int64) {
 // sweeps reports whether idle and past leases are returned now.
 func (s *EdgeState) sweeps() bool { return !s.declaration.active && s.Serving() }
 
-// sweepWindows lists what the writer grants nothing in, of an account or key that has leases in too many
-// windows: it may be long until the sweep comes to it.
+// sweepWindows lists the leases in windows without grants, of an account or key that has too many: the
+// regular sweep may be far off.
 func (s *EdgeState) sweepWindows(now int64, p syncproto.Pool) {
 	if s.sweeps() {
 		s.endOthers(now, p)

@@ -28,10 +28,9 @@ type session struct {
 	// syncs counts the messages of Sync, and answeredSync is how many there were with the last that was answered.
 	syncs, answeredSync uint64
 	awaited             bool // a request waits for the next one that is answered
-	// sentSeen and sentApplied are what the last message of Sync said, or followed
-	// from, of seen and outbox.applied.
+	// sentSeen and sentApplied are seen and outbox.applied as of the last message of Sync.
 	sentSeen, sentApplied uint64
-	latest                int64 // the newest time that was seen of this edge's clock
+	latest                int64 // the newest reading of this edge's clock
 	met                   bool  // a reply arrived in this run, since the clock was last set back
 	live                  int64 // edges in contact with the writer, at least 1
 }
@@ -66,9 +65,9 @@ func (s *EdgeState) Connected(now int64) bool {
 	return s.session.met && s.session.open() && within(now-s.session.contact, contactMillis)
 }
 
-// mayRefuse reports whether a refusal of an account by what the writer said is still true. It was asked since
-// the newest charge of the account here, which may have taken the last unit: else "nothing here" and "nothing
-// elsewhere" need not be of one moment, and the owner may have bought credits between.
+// mayRefuse reports whether the writer's word that an account is empty still holds. The writer must have
+// been asked since the account's newest charge here, which may have taken the last unit: else "nothing here"
+// and "nothing elsewhere" need not be of one moment, and the owner may have bought credits between.
 func (s *EdgeState) mayRefuse(now int64, a *account) bool {
 	//mutant:refusal-not-asked-since
 	if s.session.answeredSync <= a.lastTaken {
@@ -144,7 +143,7 @@ func (s *EdgeState) openSession(now int64, r *syncproto.Reply) {
 	}
 }
 
-// noteContact takes from a reply what any reply says.
+// noteContact applies the fields that every reply has.
 func (s *EdgeState) noteContact(now int64, r *syncproto.Reply) {
 	s.session.contact, s.session.met, s.session.live = now, true, r.Live
 	if r.Generation != s.standing.generation {

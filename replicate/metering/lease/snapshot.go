@@ -174,7 +174,7 @@ func (s *EdgeState) replaySnapshot(tag byte, d *syncproto.Decoder) func() {
 	return nil
 }
 
-// readHead reads the head of a snapshot. Only the request ids stay of the state before it.
+// readHead reads the head of a snapshot. It replaces all state but the request ids.
 func (s *EdgeState) readHead(d *syncproto.Decoder) func() {
 	fresh := New(s.log)
 	fresh.recent, fresh.session.boot = s.recent, s.session.boot

@@ -29,12 +29,12 @@ func (s *EdgeState) Standing() syncproto.Status { return s.standing.status }
 // Epoch is the current epoch, 0 before the first contact.
 func (s *EdgeState) Epoch() uint64 { return s.standing.epoch }
 
-// No reply uses up all numbers of epochs, of which a message holds those below 1<<47 (syncproto.MaxUnits).
+// No reply may use up all epoch numbers, which a message holds below 1<<47 (syncproto.MaxUnits).
 const (
-	// anyEpoch is up to where any number may follow any other: forged replies can have led the writer far from
-	// what a disk that was emptied, or is an older copy, knows.
+	// anyEpoch is the limit up to which any number may follow any other: forged replies can have led the
+	// writer far from what an emptied or outdated disk knows.
 	anyEpoch = 1 << 46
-	// maxEpochLeap is by how much a number may exceed anyEpoch, or one beyond it: more than the writer's
+	// maxEpochLeap bounds the step beyond anyEpoch, or beyond a greater epoch: more than the writer's
 	// numbers grow in a thousand restores.
 	maxEpochLeap = 1 << 40
 )
@@ -103,13 +103,12 @@ func (s *EdgeState) abandon(applied uint64) {
 	s.dropUsage()
 }
 
-// Damaged is called after Replay when records were lost: any of them, but none in part. What was
-// replayed is reported; a charge that was lost is not, at the service's cost. The leases may have
-// been spent, so none is used: the edge gives all of them back, as far as the writer knows that
-// something is left of them, and asks for a new epoch. When even the epoch was lost, the state is that
-// of an empty directory. What was charged in earlier epochs may have been reported in the last batches of
-// one of them: only of those of the current epoch does the writer see when they are missing here. So none
-// of it is reported.
+// Damaged is called after Replay when whole records were lost, whichever they are. What was replayed is
+// reported; a lost charge is not, at the service's cost. The leases may have been spent, so none is used:
+// the edge gives all of them back, as far as the writer knows that something is left of them, and asks
+// for a new epoch. When even the epoch was lost, the state is like an empty directory's. Charges of
+// earlier epochs may be in batches that were lost here, which the writer notices only for the current
+// epoch. So none of them is reported.
 func (s *EdgeState) Damaged() {
 	s.leases.clear()
 	s.returns = returns{}
@@ -129,6 +128,6 @@ func (s *EdgeState) Damaged() {
 	s.eachUnreported(s.addUnreported)
 }
 
-// Forget is called at the start, after request ids were lost: those of before now that are not remembered
-// count as too old.
+// Forget is called at the start, after request ids were lost: unknown ids from before now count as too
+// old.
 func (s *EdgeState) Forget(now int64) { s.recent.forgotten = max(s.recent.forgotten, now) }
