@@ -92,8 +92,7 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 }
 
 // Balance is the amount that could be taken from an account: left or leased, less what earlier adjustments
-// still have to take. Of that, edges may have spent some that they have not reported.
-// It is 0 for an unknown account.
+// still have to take. Edges may have spent some of it unreported. It is 0 for an unknown account.
 func (l *Ledger) Balance(id int64) int64 {
 	a := l.accounts[id]
 	if a == nil {
@@ -102,9 +101,8 @@ func (l *Ledger) Balance(id int64) int64 {
 	return a.credits.Left() + a.credits.Leased - a.credits.Deducting
 }
 
-// ChangeCredits adds credits, as bought or as compensated, or takes bought ones away: at
-// once what is left, the rest as leases are returned. Its errors are ErrNoAccount and
-// ErrAmount.
+// ChangeCredits adds credits, as bought or as compensated, or takes bought ones away: what is left at
+// once, the rest as leases are returned. Its errors are ErrNoAccount and ErrAmount.
 func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) error {
 	a := l.accounts[id]
 	if a == nil {
@@ -133,8 +131,8 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 	return nil
 }
 
-// AddEdge makes an edge. A restored ledger awaits it like the others: it may have been lost with the
-// ledger, and hold leases. Its error is ErrTaken.
+// AddEdge makes an edge. A restored ledger awaits its declaration too: the edge may have been lost with
+// the ledger, and hold leases. Its error is ErrTaken.
 func (l *Ledger) AddEdge(name string) error {
 	if l.edges[name] != nil {
 		return ErrTaken
@@ -188,8 +186,8 @@ func (l *Ledger) Out(e *Edge) (all, stale int64) {
 	return all, stale
 }
 
-// IsLive reports whether the edge sent a message within the last minute, or within the next one
-// by a clock that was set back.
+// IsLive reports whether the edge sent a message within the last minute, or up to a minute in the
+// future, by a clock that was set back.
 func (e *Edge) IsLive(now int64) bool {
 	age := now - e.Seen
 	return !e.Retired && e.Seen != 0 && age < liveMillis && age > -liveMillis
@@ -203,9 +201,8 @@ func (e *Edge) Applied() uint64 {
 	return 0
 }
 
-// sweep drops the pools of past windows, once a day. A window is past when it is so by the
-// clocks of both the writer and an edge: one that is wrong must not make what was spent in this
-// month forgotten.
+// sweep drops the pools of past windows, once a day. A window is past only when the clocks of both the
+// writer and an edge say so: one wrong clock must not erase what was spent this month.
 func (l *Ledger) sweep(now, edges int64) {
 	day := syncproto.Day(min(now, edges))
 	if l.sweptDay > syncproto.Day(now) {

@@ -35,8 +35,8 @@ type usageKey struct {
 	outcome      charge.Outcome
 }
 
-// Changes are the changes that are not in the database yet. Rows are written in their state
-// at the time of Flush; usage is added to the rows in the database.
+// Changes are the changes that are not in the database yet. Flush writes rows in their state at that
+// time; it adds usage to the rows in the database.
 type Changes struct {
 	Restoring  *bool
 	leapIDs    bool // a restore began

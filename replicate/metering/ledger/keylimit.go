@@ -15,12 +15,12 @@ import (
 const MaxKeyCredits = maxCredits
 
 // keptMonths is how many months of a key are counted: those nearest to the writer's clock. Edges report this
-// month and the last one; the others are of clocks that are wrong, and must not displace these.
+// month and the last; others come from wrong clocks, and must not displace these.
 const keptMonths = 6
 
-// keyLimit bounds the credits that a key spends in a UTC month. It is soft: nothing is leased for it. What
-// edges report is counted, and when it reaches the limit they are told, through the access database, that the
-// key is limited until the month ends.
+// keyLimit bounds the credits that a key spends in a UTC month. It is soft: nothing is leased for it.
+// Reported charges are counted; at the limit, edges learn from the access database that the key is limited
+// until the month ends.
 type keyLimit struct {
 	credits int64
 	spent   map[int32]int64 // by month
@@ -65,7 +65,7 @@ func (l *Ledger) LoadKeyLimits(ctx context.Context, db Queryer, now int64) error
 	return nil
 }
 
-// newest is the last month up to one in which the key spent credits, 0 for none.
+// newest is the last month, up to a given one, in which the key spent credits; 0 for none.
 func (k *keyLimit) newest(upTo int32) (newest int32) {
 	for month := range k.spent {
 		if month <= upTo {
@@ -82,7 +82,7 @@ func (l *Ledger) LimitKey(ctx context.Context, tx *sql.Tx, now, key, credits int
 		return fmt.Errorf("forget what key %d spent: %w", key, err)
 	}
 	k := &keyLimit{credits: credits, spent: map[int32]int64{}}
-	l.changes.keys[key] = 0 // so that the change is known to be one, and replaces what was said of the limit before
+	l.changes.keys[key] = 0 // marks a change, and replaces what was said of the limit before
 	if credits == 0 {
 		delete(l.keyLimits, key)
 		return nil
@@ -100,8 +100,8 @@ func (l *Ledger) LimitKey(ctx context.Context, tx *sql.Tx, now, key, credits int
 }
 
 const (
-	// selectLastHour has the key as ?1, and the writer's hour as ?2. A writer's clock that is ahead is no reason
-	// to miss the months before, nor is an edge's.
+	// selectLastHour has the key as ?1, and the writer's hour as ?2. A clock that is ahead, an edge's or the
+	// writer's, must not hide the months before.
 	selectLastHour = `SELECT min(coalesce((SELECT max(hour) FROM usage WHERE account = k.account), ?2), ?2) FROM api_key k WHERE k.id = ?1`
 	selectKeySpent = `SELECT u.hour, sum(u.count) FROM api_key k CROSS JOIN usage u ON u.account = k.account AND u.hour >= ?2 AND u.key = k.id
 		WHERE k.id = ?1 AND u.outcome = ?3 GROUP BY u.hour`
@@ -132,7 +132,7 @@ func (k *keyLimit) sum(ctx context.Context, tx *sql.Tx, now, key int64) error {
 // firstHour is the first hour of a month.
 func firstHour(month int32) int32 { return syncproto.Hour(syncproto.EndOfMonth(month - 1)) }
 
-// maxSpent bounds what is counted of a month: a broken edge may report more and more, or take it back.
+// maxSpent bounds the count of a month: a broken edge may report ever more, or take it back.
 const maxSpent = 1 << 60
 
 func (k *keyLimit) count(month int32, credits int64) {
@@ -148,8 +148,8 @@ func (l *Ledger) countKey(now int64, u *syncproto.Usage) {
 	month, current := syncproto.MonthOfHour(u.Hour), syncproto.Month(now)
 	//mutant:limited-key-not-counted
 	k.count(month, u.Count)
-	// Another month begins when the clocks of an edge and the writer say so. One that is wrong alone gives a
-	// key no other month's credits.
+	// Another month begins when the clocks of both an edge and the writer say so. One wrong clock alone does
+	// not give a key another month's credits.
 	if month <= current && (month > k.month || k.month > current) {
 		k.month = month
 	}
@@ -162,7 +162,7 @@ func (l *Ledger) countKey(now int64, u *syncproto.Usage) {
 	l.settleKeyLimit(u.Key, k)
 }
 
-// farthest is the month of a key that is farthest from one.
+// farthest is the key's month that is farthest from the given one.
 func (k *keyLimit) farthest(from int32) int32 {
 	return slices.MaxFunc(sortedKeys(k.spent), func(a, b int32) int { return cmp.Compare(max(a-from, from-a), max(b-from, from-b)) })
 }
@@ -173,8 +173,8 @@ func (l *Ledger) forgetMonth(of keyMonth) {
 	l.changes.pastMonths[of] = true
 }
 
-// reviewKeyLimits brings the limits back to a month in which edges report, when they are of one that is to
-// come: the writer's clock was ahead.
+// reviewKeyLimits moves limits of a future month back to a month in which edges report: the writer's clock
+// was ahead.
 func (l *Ledger) reviewKeyLimits(current int32) {
 	for key, k := range l.keyLimits {
 		if k.month > current {
@@ -184,7 +184,7 @@ func (l *Ledger) reviewKeyLimits(current int32) {
 	}
 }
 
-// settleKeyLimit notes when edges have to be told something else of a key.
+// settleKeyLimit notes when edges need a new limit of a key.
 func (l *Ledger) settleKeyLimit(key int64, k *keyLimit) {
 	until := int64(0)
 	if k.spent[k.month] >= k.credits {
@@ -196,7 +196,7 @@ func (l *Ledger) settleKeyLimit(key int64, k *keyLimit) {
 	}
 }
 
-// ChangedKeys lists the keys of which edges have to be told something else, once the changes are committed.
+// ChangedKeys lists the keys whose limits edges must learn once the changes are committed.
 func (l *Ledger) ChangedKeys() []int64 { return sortedKeys(l.changes.keys) }
 
 func keyRows(c *Changes) table {

@@ -30,7 +30,7 @@ type Account struct {
 	Plan      string
 	Suspended bool
 	credits   *Pool
-	// posted is how much of what was spent is in the credit entries, as of postedHour.
+	// posted is the part of the spending that the credit entries have, as of postedHour.
 	posted     int64
 	postedHour int32
 }
@@ -218,8 +218,8 @@ const sessionBits = 24
 // have had the same generation, and its session numbers must not come again.
 func (l *Ledger) BeginSessions(random uint64) { l.sessions = random }
 
-// Resume continues the sessions of old, whose last steps were not committed, for certain. Every
-// lease is news, as it was before those steps, and what edges wait for is still wanted.
+// Resume continues the sessions of old, whose last steps are certain not to be committed. Every lease
+// is news, as it was before those steps, and the wants of edges stay.
 func (l *Ledger) Resume(old *Ledger) {
 	for name, e := range l.edges {
 		before := old.edges[name]
@@ -240,9 +240,8 @@ func (l *Ledger) Resume(old *Ledger) {
 	}
 }
 
-// CarryOver takes from old what is not in the database. It is called when the same writer
-// loads the ledger again after a commit of unknown outcome, so that no session number is
-// used twice.
+// CarryOver takes from old what is not in the database. The same writer calls it when it loads the
+// ledger again after a commit of unknown outcome, so that no session number is used twice.
 func (l *Ledger) CarryOver(old *Ledger) {
 	l.sessions = old.sessions
 	for name, e := range l.edges {

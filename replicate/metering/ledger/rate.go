@@ -14,7 +14,7 @@ type rate struct {
 // the sum over all edges must fit into a reply.
 const maxRate = 1 << 32
 
-// takeRates notes an edge's counts, and lists their subjects for the other edges that may get such requests.
+// takeRates notes an edge's counts, and lists their subjects for the other edges that may serve them.
 func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	l.forgetRates(syncproto.Minute(now))
 	for _, r := range rates {
@@ -42,8 +42,8 @@ func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	}
 }
 
-// holders are the leases of the edges that serve the subject of a rate: of the account's credits, or of the
-// key's not-found lookups, without which no edge answers a key. ok is false for one that is not known.
+// holders are the leases of the edges that may serve a rate's subject: of the account's credits, or of the
+// key's not-found lookups, which every edge needs to serve a key. ok is false for an unknown subject.
 func (l *Ledger) holders(r syncproto.Rate) (leases []*Lease, ok bool) {
 	if key := syncproto.KeyOf(r.Subject); key != 0 {
 		p := l.pools[syncproto.Pool{Kind: syncproto.NotFound, Subject: key, Window: syncproto.Day(60_000 * r.Minute)}]
@@ -59,7 +59,7 @@ func (l *Ledger) holders(r syncproto.Rate) (leases []*Lease, ok bool) {
 	return a.credits.leases, true
 }
 
-// listRate lists a subject for every other edge that may get requests of it.
+// listRate lists a subject for every other edge that may serve it.
 func listRate(subject int64, holders []*Lease, from *Edge) {
 	for _, h := range holders {
 		if h.edge != from && h.edge.current == h.epoch {
@@ -75,8 +75,8 @@ func (e *Edge) listRate(subject int64) {
 	}
 }
 
-// tellRate lists the rate of a pool's subject for an edge that gets a lease of it, or a session: from then on
-// the edge may get such requests, and others have counted some in this minute.
+// tellRate lists the rate of a pool's subject for an edge that gets a lease of it, or a session: from then
+// on the edge may serve it, and others have counted requests of this minute.
 func (l *Ledger) tellRate(e *Edge, of syncproto.Pool) {
 	subject := of.Subject
 	switch of.Kind {

@@ -6,8 +6,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// enterRestore starts a restore because edge e has shown that the ledger is older than it
-// was: nothing is granted until every edge has declared its leases, this one in any case.
+// enterRestore starts a restore because edge e has shown that the ledger lost data: nothing is granted
+// until every edge has declared its leases, this one in any case.
 func (l *Ledger) enterRestore(e *Edge) {
 	if !l.Restoring {
 		l.Restore()
@@ -80,9 +80,9 @@ func (l *Ledger) Awaited() []string {
 // account can have, and sums of it do not overflow.
 const maxInPool = 4 * maxCredits
 
-// grantRetroactively books a grant that the edge has received and that was lost with the
-// ledger. What the pool can't cover is compensated when all edges have reported: until then
-// another edge may yet report that it had returned these units.
+// grantRetroactively books a grant that the edge has and that the ledger has lost. What the pool can't
+// cover is compensated when all edges have reported: until then another edge may still report that it
+// had returned these units.
 func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	p := h.pool
 	if units = min(units, maxInPool-p.Leased-p.Spent-p.Lost); units <= 0 {
@@ -97,8 +97,8 @@ func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	}
 }
 
-// cover compensates what the leases exceed a pool of credits by: the edges were free to spend it. Of a quota
-// it compensates what was spent beyond the limit: a node may have made that up, and a greater limit, of another
+// cover compensates leases that exceed a pool of credits: edges were free to spend them. For a quota it
+// compensates the spending beyond the limit: a node may have made that up, and a greater limit, of another
 // plan, has to be of use to the account.
 func (l *Ledger) cover(p *Pool) {
 	if short := -p.Left(); short > 0 && p.ID.Kind == syncproto.Credits {
@@ -108,8 +108,8 @@ func (l *Ledger) cover(p *Pool) {
 	}
 }
 
-// maxMissing is how far the id of an account that was lost with the ledger may be beyond those that
-// are known: several leaps of ids. An edge that makes ids up must not use up all there are.
+// maxMissing bounds how far the id of an account that was lost with the ledger may be beyond the known
+// ones: several leaps of ids. An edge that makes ids up must not exhaust them.
 const maxMissing = 8 * MaxRestoredLeap
 
 // restoredPlan is the plan of an account that a restored ledger lacks: the one of the first migration without

@@ -85,8 +85,8 @@ func (l *Ledger) share(now int64, p *Pool) int64 {
 	return max(left/(2*l.Live(now)), 1)
 }
 
-// dry reports whether the edge can get nothing beyond what it holds: nothing is left and
-// nothing is leased elsewhere.
+// dry reports whether the edge can get nothing more: nothing is left in the pool and nothing is leased
+// elsewhere.
 func (l *Ledger) dry(h *Lease) bool {
 	p := h.pool
 	return !l.Restoring && p.Left() <= 0 && p.Deducting == 0 && p.Leased-max(h.Outstanding(), 0) == 0

@@ -18,11 +18,11 @@ const (
 	MaxRestoredLeap = 1 << 30
 )
 
-// TakeGeneration makes the caller the ledger's writer: from then on every transaction of an
-// earlier writer fails with ErrFenced. leap is a random number, at most MaxLeap. With restored
-// the ledger came back from a backup: leap is at most MaxRestoredLeap, to skip the generations
-// and epochs that were lost with the ledger and that edges may still show, ids leap likewise, and the
-// edges have to declare their leases. by is the process that takes it.
+// TakeGeneration makes the caller the ledger's writer: from then on every transaction of an earlier
+// writer fails with ErrFenced. leap is a random number, at most MaxLeap. restored says that the ledger
+// came back from a backup: then leap is at most MaxRestoredLeap, to skip the generations and epochs
+// that were lost and that edges may still show, ids leap likewise, and the edges have to declare their
+// leases. by is the process that takes it.
 func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool, by Holder) (uint64, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -52,14 +52,14 @@ func TakeGeneration(ctx context.Context, db *sql.DB, leap uint64, restored bool,
 	return generation, nil
 }
 
-// leapIDs makes the next accounts, keys and users get ids that nobody had: between the backup and its
-// restore some were given, and edges still report usage of them. The step is more than anybody makes
-// in between. Its second part is random, like the generation, so that the same backup restored twice
-// gives different ids.
+// leapIDs skips ids for the next accounts, keys and users: some were given between the backup and its
+// restore, and edges still report usage of them. The step is more than anybody makes in between. Its
+// second part is random, like the generation, so that the same backup restored twice gives different
+// ids.
 const leapIDs = `UPDATE sqlite_sequence SET seq = seq + (1 << 20) + (SELECT generation FROM writer) % (1 << 30)`
 
-// Guard returns ErrFenced unless the ledger still has the generation. It takes the write
-// lock, so that the answer holds until the transaction ends, whose commit is a sign of life.
+// Guard returns ErrFenced unless the ledger still has the generation. It takes the write lock, so the
+// answer holds until the transaction ends; its commit is a sign of life.
 func Guard(ctx context.Context, tx *sql.Tx, generation uint64, now int64) error {
 	result, err := tx.ExecContext(ctx, `UPDATE writer SET heard = max(heard + 1, ?) WHERE generation = ?`, now, generation)
 	if err != nil {

@@ -135,8 +135,8 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	}
 }
 
-// supersede ends an epoch whose edge holds other leases than are known here: the edge is told to return
-// everything, and continues in a new one. A restored ledger learns from declarations what is held.
+// supersede ends an epoch whose edge holds leases that differ from the ledger's: the edge is told to
+// return everything, and continues in a new one. A restored ledger learns the leases from declarations.
 func (l *Ledger) supersede(e *Edge, epoch *Epoch) {
 	if epoch.Number == e.Epoch && !e.Retired {
 		e.Epoch++

@@ -2,15 +2,14 @@ package ledger
 
 import "fmt"
 
-// maxBeyond is where the count of what was spent beyond a lease stops: a broken edge may report
-// more and more, and the sum must not overflow.
+// maxBeyond caps the count of units spent beyond a lease: a broken edge may report ever more, and the
+// sum must not overflow.
 const maxBeyond = 1 << 60
 
-// spend books units that the edge spent. They are debited as far as the lease reaches; the
-// rest is counted as beyond it. Negative units are voids. They first reduce what is beyond
-// the lease; after that the edge holds the units again. When it can't, they return to the
-// pool (the epoch is over) or are compensated (the lease was written off). spend returns the
-// change of what is beyond the lease.
+// spend books units that the edge spent. They are debited as far as the lease reaches; the rest is
+// counted as beyond it. Negative units are voids. They first reduce the count beyond the lease; after
+// that the edge holds the units again. When it can't, they return to the pool (the epoch is over) or
+// are compensated (the lease was written off). spend returns the change of the count beyond the lease.
 func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	p := h.pool
 	if units > h.Outstanding() && l.Restoring && !h.Lost {
@@ -45,11 +44,11 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	return beyond
 }
 
-// voidable is how much of what its pool spent an edge may take back by voids: not what was spent from the
-// leases of other edges. A restored ledger may know less than the edge. What was spent from leases that
-// were closed since is of no edge any more.
+// voidable is how many of its pool's spent units an edge may take back by voids: not those spent from
+// other edges' leases. A restored ledger may know less than the edge. Units spent from leases that were
+// closed since belong to no edge.
 func (l *Ledger) voidable(h *Lease) int64 {
-	byEdge := map[*Edge]int64{} // of all its epochs: one may have taken back what another spent
+	byEdge := map[*Edge]int64{} // of all its epochs: a void in one may be of another's charge
 	for _, other := range h.pool.leases {
 		if other.edge != h.edge {
 			byEdge[other.edge] += other.Spent
@@ -62,8 +61,8 @@ func (l *Ledger) voidable(h *Lease) int64 {
 	return max(spent, 0)
 }
 
-// settleVoids brings voids that exceed what was spent from a lease, which is about to end, to the edge's other
-// leases: else their charges could be taken back twice. What is outstanding of them stays.
+// settleVoids moves voids beyond a lease's spending, before the lease ends, to the edge's other leases: else
+// their charges could be taken back twice. Their outstanding units stay.
 func (l *Ledger) settleVoids(h *Lease) {
 	for _, other := range h.pool.leases {
 		if units := min(-h.Spent, other.Spent); units > 0 && other.edge == h.edge {
@@ -127,9 +126,9 @@ func (l *Ledger) compensate(p *Pool, units int64, note string) {
 	l.touch(p)
 }
 
-// deduct takes what is left for a negative adjustment. The rest waits for recalled leases;
-// what no lease holds any more was spent and can't be taken. A restored ledger does not know
-// what is left before its edges have reported.
+// deduct takes left units for a negative adjustment. The rest waits for recalled leases; what no lease
+// holds any more was spent and can't be taken. A restored ledger does not know what is left before its
+// edges have reported.
 func (l *Ledger) deduct(p *Pool) {
 	if p.Deducting == 0 || l.Restoring {
 		return

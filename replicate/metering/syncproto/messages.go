@@ -8,9 +8,9 @@ import (
 
 // Message is a message of an edge to the writer: exactly one of Hello and Sync is set.
 type Message struct {
-	// Number differs for each message of an edge; the count begins at a random number in each
-	// run of its process. The reply repeats it, so that a reply which a proxy replays is not
-	// taken for the answer to another message.
+	// Number differs for each message of an edge; the count begins at a random number in each run of
+	// its process. The reply repeats it, so that a reply replayed by a proxy is not taken for the
+	// answer to another message.
 	Number uint64
 	Hello  *Hello
 	Sync   *Sync

@@ -23,8 +23,8 @@ func (r *Reply) Encode() []byte {
 	return e.Bytes
 }
 
-// DecodeReply reads a reply of at most MaxMessage bytes. What an edge says again in its messages is bounded as
-// there, since the writer would refuse these for ever. Its errors are ErrMalformed, and
+// DecodeReply reads a reply of at most MaxMessage bytes. Values that an edge repeats in its messages have
+// the bounds of messages, or the writer would refuse these for ever. Its errors are ErrMalformed, and
 // ErrVersion for a reply that only a newer program can read.
 func DecodeReply(b []byte) (*Reply, error) {
 	d := NewDecoder(b)

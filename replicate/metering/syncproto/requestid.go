@@ -31,8 +31,8 @@ func IsRequestID(text string) bool {
 	return len(text) == requestIDLength && strings.Trim(text, crockford) == ""
 }
 
-// RequestIDsFrom is a text before the ids of all requests from a time on, Unix
-// milliseconds, and behind all others.
+// RequestIDsFrom is a text that sorts before the ids of all requests from a time (Unix milliseconds)
+// on, and after all others.
 func RequestIDsFrom(millis int64) string {
 	var id [requestIDTime]byte
 	for i := requestIDTime - 1; i >= 0; i-- {

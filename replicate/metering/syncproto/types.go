@@ -129,14 +129,14 @@ type Rate struct {
 	Count   int64
 }
 
-// keyRates is beyond every id of an account. A program that does not know of keys' rates takes what is
-// above it for unknown accounts.
+// keyRates is greater than any account id. A program that does not know keys' rates takes ids above it
+// for unknown accounts.
 const keyRates = 1 << 52
 
 // OfKey is the subject of a key's rate.
 func OfKey(key int64) int64 { return keyRates + key }
 
-// KeyOf returns the key of a rate's subject, 0 for that of an account.
+// KeyOf returns the key of a rate's subject, 0 for an account.
 func KeyOf(subject int64) int64 { return max(subject-keyRates, 0) }
 
 // Declared is a lease that the edge holds, with the sum of its grants.

@@ -8,9 +8,9 @@ import (
 const (
 	// Version is the version of the messages that this program writes.
 	Version = 1
-	// newest is the newest version that it reads. A version adds fields only at the end of a
-	// message, and uses no values before them that the version before it does not know. So a
-	// program can read a message that is one version newer, and skip the end.
+	// newest is the newest version that it reads. A version adds fields only at the end of a message,
+	// and puts no values before them that the previous version does not know. So a program can read a
+	// message that is one version newer, and skip the end.
 	newest = Version + 1
 )
 
