@@ -17,8 +17,8 @@ const (
 	// DefaultWaitLimit is how long a request waits for the writer before it is answered
 	// 503: docs/design.md, "Guarantees", G5.
 	DefaultWaitLimit = time.Second
-	// DefaultLastReport is long enough for a writer that has just started, and short enough for who
-	// stops an edge while there is none.
+	// DefaultLastReport is long enough for a writer that has just started, and short enough for an
+	// operator who stops an edge without a writer.
 	DefaultLastReport = 5 * time.Second
 )
 

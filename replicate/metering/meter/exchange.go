@@ -31,8 +31,8 @@ func (m *Meter) Exchange(ctx context.Context) error {
 	return err
 }
 
-// Beside a writer whose disk is full, exchanges that change nothing succeed between others that fail: at most
-// lostLines lines tell of it in lostSpan.
+// When the writer's disk is full, exchanges without changes succeed between others that fail: at most
+// lostLines log lines per lostSpan say so.
 const (
 	lostLines = 4
 	lostSpan  = time.Minute
@@ -56,7 +56,7 @@ func (m *Meter) writerLost(err error) {
 	m.announce()
 }
 
-// Why an exchange fails although the writer may be reached.
+// Reasons why an exchange fails although the writer may be reachable.
 var (
 	errToken   = errors.New("the token is refused")
 	errNoReply = errors.New("not a reply")
@@ -65,7 +65,7 @@ var (
 	errAnotherReply = errors.New("the writer's reply answers another message: is there a cache between?")
 )
 
-// lostBy is why an exchange failed, for an operator.
+// lostBy says why an exchange failed, for an operator.
 func lostBy(err error) string {
 	switch {
 	case errors.Is(err, errToken):
@@ -169,8 +169,8 @@ func (m *Meter) logStanding(before, after syncproto.Status, applied lease.Applie
 	}
 }
 
-// archive stores an acknowledged batch for a ledger that is restored from a backup. Of the
-// clocks of edge and writer, the one that is wrong must not make it too old.
+// archive stores an acknowledged batch for a ledger that is restored from a backup. A wrong clock, of
+// edge or writer, must not make the batch too old.
 func (m *Meter) archive(batch lease.Reported, now, writers int64) error {
 	day, today := syncproto.Day(max(now, writers)), syncproto.Day(min(now, writers))
 	//mutant:reported-batches-not-archived

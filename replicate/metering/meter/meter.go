@@ -35,10 +35,10 @@ type Meter struct {
 	stats       counters
 	waiters     waiters
 	recovered   journal.Replayed // what Open found; valid once opened is closed
-	replaced    int64            // segments of which the log says so
-	lostBy      []string         // why exchanges failed since the last good one, as the log says
+	replaced    int64            // replaced segments already logged
+	lostBy      []string         // the reasons logged since the last good exchange
 	lostSince   time.Time        // since when lostTold counts
-	lostTold    int              // lines of the log that said so
+	lostTold    int              // log lines about failures since
 	opened      chan struct{}    // closed once the journal is open
 	// waiting is the span of a traced request that began to wait since the last sync, nil for none.
 	waiting atomic.Pointer[trace.SpanContext]
@@ -77,9 +77,9 @@ func (o owner) Drop(record []byte) { o.m.state.Drop(record) }
 
 func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 
-// Charge decides on a request and charges it. It waits for the writer only when this edge
-// holds no lease for it, at most Config.WaitLimit, and with few others of its account. It is idempotent by
-// the request's id. When Charge returns, the charge is written to the journal and survives the end of the
+// Charge decides on a request and charges it. It waits for the writer only when this edge holds no lease
+// for the request, at most Config.WaitLimit, and among few others of its account. It is idempotent by the
+// request's id. When Charge returns, the charge is written to the journal and survives the end of the
 // process; Flush makes it durable.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	v := m.charge(ctx, &r)
@@ -131,7 +131,7 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 }
 
 // await waits until a change of the leases decides the request, or for Config.WaitLimit. It does not
-// wait if too many do, or no longer when it has to make room.
+// wait when too many do, and stops when it has to make room.
 func (m *Meter) await(ctx context.Context, r *charge.Request, a lease.Answer, changed <-chan struct{}) (_ lease.Answer, group *journal.Group) {
 	m.noteWait(ctx)
 	m.wake()

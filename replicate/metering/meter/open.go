@@ -22,9 +22,8 @@ func Open(config Config) (*Meter, error) {
 	return m, nil
 }
 
-// OpenLater is Open for a disk that may be full or read-only: then the meter refuses live keys
-// as it does when the disk fails later, and Run opens it once the disk can be written. Any other error is
-// that of Open.
+// OpenLater is Open for a disk that may be full or read-only: then the meter refuses live keys, as when
+// the disk fails later, and Run opens it once the disk is writable. It returns any other error of Open.
 func OpenLater(config Config) (*Meter, error) {
 	m := newMeter(config)
 	err := m.open()
@@ -35,7 +34,7 @@ func OpenLater(config Config) (*Meter, error) {
 	return m, nil
 }
 
-// mayRecover reports whether an error of the state directory ends without anybody changing the configuration.
+// mayRecover reports whether an error of the state directory may pass without a change of configuration.
 func mayRecover(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}, func(of error) bool { return errors.Is(err, of) })
 }
@@ -50,8 +49,7 @@ func (m *Meter) isOpen() bool {
 	}
 }
 
-// open opens the journal. After an error it may be open all the same: then everything that is left to do
-// is done by the loops of Run.
+// open opens the journal. Despite an error the journal may be open: then the loops of Run do the rest.
 func (m *Meter) open() error {
 	dir, err := m.config.openDir()
 	if err != nil {
@@ -68,7 +66,7 @@ func (m *Meter) open() error {
 	m.recovered = found
 	close(m.opened)
 	m.logRecovered()
-	// First, since Rotate sets the segment aside that has them, and no error may keep the others out.
+	// First, since Rotate sets aside the segment that has them. An error with one must not stop the rest.
 	for _, batch := range state.TakeReplayed() {
 		err = errors.Join(err, m.journal.ArchiveReplayed(batch.Epoch, batch.Batch, syncproto.Day(m.now())))
 	}
@@ -98,7 +96,7 @@ func (m *Meter) begin(state *lease.EdgeState, found *journal.Replayed) {
 	m.lastMessage.Store(binary.LittleEndian.Uint64(random[8:]))
 }
 
-// logRecovered tells an operator what was not whole in the journal.
+// logRecovered tells an operator about damage in the journal.
 func (m *Meter) logRecovered() {
 	log, found := m.config.Logger, &m.recovered
 	if found.Torn > 0 {

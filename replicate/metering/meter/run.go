@@ -13,8 +13,8 @@ const (
 	syncPause = time.Second
 	// holdPause is how long the writer may hold a watch open.
 	holdPause = 15 * time.Second
-	// greetPause is before a Hello that follows another message, so that a writer with
-	// unexpected answers is not flooded.
+	// greetPause precedes a Hello that follows another message, so that unexpected replies don't lead
+	// to a flood.
 	greetPause = 10 * time.Millisecond
 	// lastPause is between two attempts to report at the end.
 	lastPause = 100 * time.Millisecond
@@ -28,11 +28,10 @@ const (
 	checkPause = time.Second / 2
 )
 
-// Run exchanges messages with the writer and syncs the journal until ctx ends. At the end it
-// reports what is unreported, if the writer answers within Config.LastReport, and logs how many charges
-// are left. It only repeats the steps
-// Exchange, Watch, Flush, Rotate and CheckFile: the simulation calls them itself. Two calls of one step
-// must not overlap.
+// Run exchanges messages with the writer and syncs the journal until ctx ends. It then reports
+// unreported usage, if the writer answers within Config.LastReport, and logs how many charges are left.
+// It only repeats the steps Exchange, Watch, Flush, Rotate and CheckFile: the simulation calls them
+// itself. Two calls of one step must not overlap.
 func (m *Meter) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){m.flushLoop, m.exchangeLoop, m.watchLoop, m.archiveLoop} {
@@ -43,7 +42,7 @@ func (m *Meter) Run(ctx context.Context) error {
 	return nil
 }
 
-// reportRest reports what is unreported, again and again while the writer does not answer.
+// reportRest reports unreported usage, with retries while the writer does not answer.
 func (m *Meter) reportRest(ctx context.Context) {
 	last, cancel := context.WithTimeout(ctx, m.config.LastReport)
 	defer cancel()
@@ -114,7 +113,7 @@ func (m *Meter) flushLoop(ctx context.Context) {
 		case m.journal.Full(m.config.SegmentBytes):
 			tried = time.Now()
 			m.Rotate()
-		case m.diskError.Load() != nil: // an edge that is not ready may hear of no charge to try with
+		case m.diskError.Load() != nil: // an edge that is not ready may get no charge to try it with
 			tried = time.Now()
 			m.noteDisk(m.journal.Probe())
 		}
@@ -129,7 +128,7 @@ func (m *Meter) archiveLoop(ctx context.Context) {
 	}
 }
 
-// CheckArchive tells an operator which of the reported batches can't be read any more. A ledger that is
+// CheckArchive tells an operator which reported batches can't be read any more: a ledger that is
 // restored from a backup would lack them.
 func (m *Meter) CheckArchive() {
 	damaged, err := m.journal.CheckArchive()
@@ -218,9 +217,9 @@ func (m *Meter) Flush() error {
 	return err
 }
 
-// CheckFile looks whether somebody else deleted, replaced or cut the journal's file. A new segment then
-// begins at the next Rotate, with all that is in memory: charges of the lost one are lost only if
-// the process ends before.
+// CheckFile looks whether somebody else deleted, replaced or truncated the journal's file. The next
+// Rotate then begins a new segment from memory: the lost one's charges are gone only if the process
+// ends before.
 func (m *Meter) CheckFile() {
 	m.journal.Check()
 	if n := m.journal.Replaced(); n > m.replaced {

@@ -45,9 +45,8 @@ func (m *Meter) Ready() error {
 	return nil
 }
 
-// noteSkew estimates how far the writer's clock is from this one. The writer read it at some
-// time between sent and received: the skew is the least that this allows. All times are Unix
-// milliseconds.
+// noteSkew estimates the skew between the writer's clock and this one. The writer read its clock
+// between sent and received: the skew is the least that this allows. All times are Unix milliseconds.
 func (m *Meter) noteSkew(sent, received, writers int64) {
 	switch {
 	case writers < sent:
@@ -69,7 +68,7 @@ func (m *Meter) noteDisk(err error) {
 		}
 		return
 	}
-	if failure := err; m.diskError.Swap(&failure) == nil { // a variable of its own: err would be on the heap each time
+	if failure := err; m.diskError.Swap(&failure) == nil { // its own variable: err would be on the heap each time
 		m.config.Logger.Error("the journal can't be written: live keys are answered 503", "error", err)
 	}
 }
@@ -97,8 +96,8 @@ type Stats struct {
 	Crowded                        int64 // requests that did not wait, since too many did
 	Waiting                        int   // requests that wait now
 	Doubted                        int64 // verdicts that may not have reached the component
-	Unresolved                     int   // charges with such a verdict that are not reported to the writer yet
-	Replaced                       int64 // segments of the journal that were deleted, replaced or cut
+	Unresolved                     int   // charges with such a verdict, not yet reported to the writer
+	Replaced                       int64 // segments of the journal that were deleted, replaced or truncated
 	Unsettled                      int64 // charges that the writer may not have
 	Accounts                       int   // accounts with a lease here
 	Unreachable                    bool  // the last exchange with the writer failed

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer makes the spans of syncs. Sample, of an empty traceparent, says whether one is traced that no
-// traced request waits for.
+// Tracer makes the spans of syncs. Sample, of an empty traceparent, decides whether to trace a sync
+// that no traced request waits for.
 type Tracer interface {
 	trace.Tracer
 	Sample(traceparent string) (parent trace.SpanContext, sampled bool)
@@ -29,8 +29,8 @@ func (m *Meter) noteWait(ctx context.Context) {
 	m.waiting.Store(&waits)
 }
 
-// traceSync starts the span of a sync, if it is traced. What the sync decides on is not older than the
-// wait of a request whose trace it joins.
+// traceSync starts the span of a sync, if it is traced. It joins the trace of a request whose wait
+// began before it.
 func (m *Meter) traceSync(ctx context.Context) (context.Context, trace.Span) {
 	if m.config.Tracer == nil {
 		return ctx, nil

@@ -8,25 +8,25 @@ import (
 // MaxWaiting bounds the requests that wait for a lease at once.
 const MaxWaiting = 128
 
-// vainMillis is how long an account that waited in vain gets fewer places, at least; at most twice as
-// long. It begins anew with each request that can't be decided here.
+// vainMillis is how long an account that waited in vain gets fewer places: at least this, at most twice
+// as long. It begins anew with each request that can't be decided here.
 const vainMillis = 30_000
 
-// waiters counts the requests that wait for a lease. An account may have half as many as there are
-// free places (the dynamic threshold by which switches share a buffer): 43 if it is alone, 28 if it is the
-// second, so that several accounts leave room for others. One whose last credits are at an edge that is away
-// would else fill the edge with requests that wait in vain.
+// waiters counts the requests that wait for a lease. An account may have half as many as there are free
+// places (the dynamic threshold by which switches share a buffer): 43 if it is alone, 28 if it is the
+// second, so several accounts leave room for others. Otherwise an account whose last credits are at an
+// unreachable edge would fill this one with requests that wait in vain.
 //
-// Many accounts with one request each fill all places, too. So who has waited in vain keeps out of the
-// second half of the places for a while, and for an account that has not, and has no place, the one
-// that has waited longest gives up its own: accounts can do this to others once, not again and again.
+// Many accounts with one request each fill all places, too. So an account that waited in vain stays out
+// of the second half of the places for a while; and when an account without vain waits finds no place,
+// the longest waiter gives up its own: accounts can do this to others once, not repeatedly.
 //
 // The lock is taken only by requests that can't be decided here, and nothing is called under it.
 type waiters struct {
 	mu   sync.Mutex
 	line []*waiter     // the longest first
 	of   map[int64]int // by account
-	// vain are the accounts that waited in vain since vainSince, vainBefore those of the time before.
+	// vain are the accounts that waited in vain since vainSince, vainBefore those of the previous period.
 	vain, vainBefore map[int64]struct{}
 	vainSince        int64
 }
@@ -66,7 +66,7 @@ func (w *waiters) enter(account, now int64) *waiter {
 	return entered
 }
 
-// leave frees a place, if it was not given up. decided says that its account did not wait in vain.
+// leave frees a place that was not given up. decided says that its account did not wait in vain.
 func (w *waiters) leave(left *waiter, decided bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *waiters) drop(dropped *waiter) {
 	}
 }
 
-// forgetOld forgets who waited in vain long ago. A clock that went back begins anew.
+// forgetOld drops accounts whose vain waits are old. A clock that went back begins anew.
 func (w *waiters) forgetOld(now int64) {
 	if past := now - w.vainSince; past < 0 || past >= vainMillis {
 		w.vain, w.vainBefore, w.vainSince = map[int64]struct{}{}, w.vain, now
