@@ -2,10 +2,10 @@ package writer
 
 import "time"
 
-// Projected is part of what edges learn of through the access database.
+// Projected is the part of an answer that tells whether edges know of a change.
 type Projected struct {
-	// Pending says that the change is stored, but edges do not know of it yet: the access database
-	// can't be reached. It will be brought there.
+	// Pending says that the change is stored, but not projected for edges yet, since the access
+	// database can't be reached. That follows.
 	Pending bool `json:"pending,omitempty"`
 }
 
@@ -37,8 +37,8 @@ type Account struct {
 	Balance int64 `json:"balance"`
 	// Keys is the number of active keys: neither revoked nor expired.
 	Keys int `json:"keys"`
-	// Owners are the e-mail addresses of those who sign in for the account, Invited those with an open
-	// invitation who do not yet, both in their order.
+	// Owners are the e-mail addresses that sign in for the account, Invited those with an open
+	// invitation that don't yet, both sorted.
 	Owners  []string `json:"owners"`
 	Invited []string `json:"invited"`
 }
@@ -61,10 +61,10 @@ type Key struct {
 	Created time.Time  `json:"created"`
 	Revoked *time.Time `json:"revoked"`
 	// Expires is when the key ends by itself, nil for never. Edges refuse it from then on by their own
-	// clocks. Expired says that this is past by the writer's.
+	// clocks. Expired says that it is past by the writer's clock.
 	Expires *time.Time `json:"expires"`
 	Expired bool       `json:"expired"`
-	// OldShown and OldEnds are of the secret before the last rotation, empty and nil when it has ended.
+	// OldShown and OldEnds describe the secret before the last rotation, empty and nil once it has ended.
 	OldShown string     `json:"old_shown"`
 	OldEnds  *time.Time `json:"old_ends"`
 	// Allowed are the networks from which it may be used, in CIDR form; none for all.
@@ -153,8 +153,8 @@ type CreditChange struct {
 	Amount int64  `json:"amount"`
 	Kind   string `json:"kind"` // Bought (also when empty) or Compensated
 	Note   string `json:"note"`
-	// AtMost says that of a negative Amount only what the account has shall be taken. Without it an
-	// Amount beyond the balance is refused with ErrBeyondBalance.
+	// AtMost caps a negative Amount at the account's balance. Without it, an Amount beyond the balance
+	// is refused with ErrBeyondBalance.
 	AtMost bool `json:"at_most,omitempty"`
 }
 
@@ -174,7 +174,7 @@ type Node struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 	Retired bool      `json:"retired"`
-	// Fenced says that all messages of this edge are refused, since the ledger could not store some.
+	// Fenced says that all of this edge's messages are refused, since the ledger could not store some.
 	Fenced  bool   `json:"fenced,omitempty"`
 	Epoch   uint64 `json:"epoch"`   // 0 before the first contact
 	Applied uint64 `json:"applied"` // sequence of the newest batch of Epoch

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// ErrUncertain is returned, beside the cause, for a change that may have been made: it was sent, and the
-// answer did not come or did not say. The same call under the same Idempotency-Key is the same change.
+// ErrUncertain is returned, beside the cause, for a change that may have been made: it was sent, and no
+// answer, or no clear one, came. A retry under the same Idempotency-Key is the same change.
 var ErrUncertain = errors.New("the change may have been made, or not")
 
 // NewIdempotencyKey makes the name of a change.
@@ -43,7 +43,7 @@ const (
 	mostRetryPause  = 4 * time.Second
 )
 
-// changeOnce calls what changes something, under an Idempotency-Key.
+// changeOnce makes a call that changes something, under an Idempotency-Key.
 func changeOnce[T any](ctx context.Context, c *Client, act, method, path string, body any) (T, error) {
 	key, ok := ctx.Value(idempotencyKeyName{}).(string)
 	if !ok {
@@ -57,7 +57,7 @@ func changeOnce[T any](ctx context.Context, c *Client, act, method, path string,
 		if err == nil || !uncertain || certain(err) {
 			return answer, err
 		}
-		if !errors.Is(err, ErrUncertain) { // not this attempt, but one before
+		if !errors.Is(err, ErrUncertain) { // uncertain before, not now
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 		if time.Since(begun)+pause > c.retryFor || ctx.Err() != nil {
@@ -72,7 +72,7 @@ func changeOnce[T any](ctx context.Context, c *Client, act, method, path string,
 	}
 }
 
-// certain reports whether the writer itself said that it did not make the change, nor before.
+// certain reports whether the writer itself said that it never made the change.
 func certain(err error) bool {
 	for _, e := range apiErrors {
 		if errors.Is(err, e.err) && !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrFenced) {
@@ -82,7 +82,7 @@ func certain(err error) bool {
 	return false
 }
 
-// call asks for something that changes nothing, or that may be done any number of times.
+// call makes a call that changes nothing, or is idempotent.
 func call[T any](ctx context.Context, c *Client, act, method, path string, body any) (T, error) {
 	return exchange[T](ctx, c, act, method, path, "", body)
 }

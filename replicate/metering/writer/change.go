@@ -15,7 +15,7 @@ import (
 	"regedge/replicate/metering/ledger"
 )
 
-// look reads the ledger in memory, and the database in the same state.
+// look reads the ledger in memory, and the database as of the same commit.
 func (w *Writer) look(r *http.Request, read changeFunc) error {
 	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
 	defer cancel()
@@ -61,8 +61,7 @@ func WithAct(ctx context.Context, act Act) context.Context {
 	return context.WithValue(ctx, actKey{}, &act)
 }
 
-// setActAccount names the account of the request's act, from within a change whose path
-// does not have it.
+// setActAccount names the account of the request's act, from a change whose path lacks it.
 func setActAccount(r *http.Request, account int64) {
 	if act, ok := r.Context().Value(actKey{}).(*Act); ok {
 		act.Account = account
@@ -106,9 +105,9 @@ func truncateDetail(detail string) string {
 	return strings.ToValidUTF8(detail, "")
 }
 
-// withRequestAct adds an act to a request that changes something and has none. The body is
-// its detail, and the token's owner its actor: no body of this API carries a secret, but the one whose
-// handler hides it.
+// withRequestAct adds an act to a request that changes something and has none. Its detail is the body,
+// and its actor the token's owner. Only one body of this API carries a secret, and its handler hides
+// it.
 func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor string, body []byte) *http.Request {
 	if _, ok := r.Context().Value(actKey{}).(*Act); ok || r.Method == http.MethodGet {
 		return r

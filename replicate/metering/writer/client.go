@@ -30,9 +30,8 @@ type Client struct {
 	notice   func(err error, pause time.Duration)
 }
 
-// DialWithin returns a transport like http.DefaultTransport that gives a connection up after a limit.
-// With one below the deadline of a request, its error says what is missing: a name server that answers,
-// or a machine.
+// DialWithin returns a transport like http.DefaultTransport with a connect timeout. Below a request's
+// deadline, its error says which did not answer: the name server or the machine.
 func DialWithin(limit time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext
@@ -48,13 +47,13 @@ func NewClient(url, token string, client *http.Client) *Client {
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second, Transport: operatorDial}
 	}
-	direct := *client // a redirect would take the token elsewhere, and make a GET of a change
+	direct := *client // a redirect would send the token elsewhere, and turn a change into a GET
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{url: strings.TrimRight(url, "/"), token: token, http: &direct, most: maxAnswer}
 }
 
-// ForNode returns a client for the calls of a node, which expects short answers alone: what the writer
-// sends must not cost an edge the memory that its lookups need.
+// ForNode returns a client for the calls of a node, with a lower limit on answers: the writer must not
+// cost an edge the memory that its lookups need.
 func (c *Client) ForNode() *Client {
 	node := *c
 	node.most = maxNodeAnswer
@@ -72,8 +71,8 @@ func (c *Client) Accounts(ctx context.Context) ([]Account, error) {
 	return everything(ctx, c.AccountPage)
 }
 
-// AccountPage lists accounts by id. The search looks into names and e-mail addresses, of those who sign in
-// too, and is an account's number.
+// AccountPage lists accounts by id. The search matches names, e-mail addresses, sign-in addresses too, and
+// an account's number.
 func (c *Client) AccountPage(ctx context.Context, q ListQuery) (Page[Account], error) {
 	return call[Page[Account]](ctx, c, "list accounts", http.MethodGet, q.encode("/v1/accounts", nil), nil)
 }

@@ -31,15 +31,15 @@ type operation struct {
 	readOnly bool
 	// finish, if set, is the last part of the transaction, when the ledger's rows are written.
 	finish changeFunc
-	// ended, if set, is told how the commit ended, whether or not the caller still waits.
+	// ended, if set, gets the commit's outcome, whether or not the caller still waits.
 	ended func(error)
 
 	reply *syncproto.Reply
 	done  chan error
 	// span is the span of the request, nil if it is not traced.
 	span trace.Span
-	// claimed is set once: by Run when it begins with the operation, or by the caller when it gives up
-	// before that. So a change whose caller was told that it failed is not made later.
+	// claimed is set once: by Run when it starts the operation, or by a caller that gives up before
+	// that. So a change that was reported as failed is not made later.
 	claimed atomic.Bool
 }
 
@@ -76,7 +76,7 @@ func (w *Writer) submit(ctx context.Context, op *operation) error {
 	}
 }
 
-// awaitOutcome waits for an operation that Run has begun with.
+// awaitOutcome waits for an operation that Run has started.
 func (w *Writer) awaitOutcome(op *operation) error {
 	limit := time.NewTimer(outcomeLimit)
 	defer limit.Stop()
@@ -218,8 +218,8 @@ func (w *Writer) confirm(ctx context.Context, now int64) error {
 	return nil
 }
 
-// flush commits what changed. After an error the ledger is loaded again. When the outcome is unknown,
-// the edges' next messages tell what was applied.
+// flush commits the changes. After an error the ledger is loaded again. When the outcome is unknown,
+// the edges' next messages show what was applied.
 func (w *Writer) flush(ctx context.Context, now int64) error {
 	if !w.ledger.Changed() {
 		return w.confirm(ctx, now)
@@ -240,7 +240,7 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	return w.outcome(ctx, err)
 }
 
-// projectKeys tells edges of keys that have spent the credits of their month, or may go on, after a commit.
+// projectKeys projects keys that have spent their month's credits, or may be used again, after a commit.
 // Their limit is soft: revocations go first.
 func (w *Writer) projectKeys(keys []int64, err error) {
 	for _, key := range keys {

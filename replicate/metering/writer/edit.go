@@ -25,7 +25,7 @@ type edit[A any] struct {
 	committed func(A)
 }
 
-// given is the answer of a change that makes it itself.
+// given returns the answer that the change itself has set.
 func given[A any](answer *A) func(context.Context, *sql.Tx, int64, *ledger.Ledger) (A, error) {
 	return func(context.Context, *sql.Tx, int64, *ledger.Ledger) (A, error) { return *answer, nil }
 }
@@ -91,7 +91,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 	return answer, nil
 }
 
-// awaitProjection waits until edges can know of a changed row, and reports whether they can.
+// awaitProjection waits until a changed row is projected, and reports whether it was in time.
 func awaitProjection(ctx context.Context, row *pendingRow) bool {
 	if row == nil {
 		return true

@@ -30,11 +30,11 @@ func (w *Writer) health(r *http.Request, _ httprouter.Params) (any, error) {
 	return h, nil
 }
 
-// stuckAfter is how long the commit loop, which has something to do every second, may take for one
-// thing before the writer is not ready.
+// stuckAfter is how long one turn of the commit loop, which has work every second, may take before the
+// writer is not ready.
 const stuckAfter = 5 * time.Second
 
-// failuresInARow is how many commits have to fail until the writer is not ready: one may meet a lock.
+// failuresInARow is how many commits must fail in a row before the writer is not ready: one may meet a lock.
 const failuresInARow = 2
 
 // serveReady answers 200 while this writer holds the ledger, can read it, and commits. An access
@@ -68,7 +68,7 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 	}
 }
 
-// stuck is how long the commit loop has been at one thing, 0 before Run.
+// stuck is how long the commit loop's current turn has taken, 0 before Run.
 func (w *Writer) stuck() time.Duration {
 	if turned := w.turned.Load(); turned != nil {
 		return time.Since(*turned)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// silentAfter is how long a writer has to be silent until another one takes the ledger unasked.
-	// A writer that runs shows itself at least once a second.
+	// silentAfter is how long a writer must be silent before another one takes the ledger unasked. A
+	// running writer gives a sign of life at least once a second.
 	silentAfter = 3 * time.Second
 	// holderPause is the time between two looks at the other writer.
 	holderPause = 200 * time.Millisecond
@@ -32,9 +32,9 @@ func (w *Writer) self() ledger.Holder {
 	return ledger.Holder{Host: host, PID: int64(os.Getpid()), Since: w.now(), Heard: w.now()}
 }
 
-// awaitSilence returns when no other writer runs on the ledger: it has ended in order, or shows no
-// sign of life for some seconds. That is seen by changes, not by comparing clocks of two machines.
-// It returns ErrHeld, with who runs where, when it does show one and this one was not told to take over.
+// awaitSilence returns when no other writer runs on the ledger: it has ended in order, or gives no sign
+// of life for some seconds. It watches for changes rather than compare the clocks of two machines. It
+// returns ErrHeld, with the holder, if the other runs and this one was not told to take over.
 func (w *Writer) awaitSilence(ctx context.Context) error {
 	first, err := ledger.ReadHolder(ctx, w.config.Ledger)
 	if err != nil || first.PID == 0 {
@@ -70,7 +70,7 @@ func (w *Writer) awaitSilence(ctx context.Context) error {
 	}
 }
 
-// describe says who holds a ledger, for people.
+// describe names the holder of a ledger, for people.
 func describe(h ledger.Holder) string {
 	return fmt.Sprintf("process %d at %s, since %s, last heard %s", h.PID, h.Host, clockTime(h.Since), clockTime(h.Heard))
 }
@@ -109,7 +109,7 @@ func (w *Writer) commitBeat(ctx context.Context, now int64) error {
 	return tx.Commit()
 }
 
-// noteEnd lets the next writer start at once. It is tried once: otherwise that one waits.
+// noteEnd lets the next writer start at once. It tries once: on failure the next one waits.
 func (w *Writer) noteEnd() {
 	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 	defer cancel()

@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// IdempotencyHeader names a change, so that the same call again is the same change: it is made once,
-// and answered again as the first time (draft-ietf-httpapi-idempotency-key-header-07). Every changing
-// call takes it: 16 to 128 printable characters of ASCII, best a random UUID.
+// IdempotencyHeader identifies a change: a repeated call makes it only once, and gets the first answer
+// again (draft-ietf-httpapi-idempotency-key-header-07). Every changing call takes it: 16 to 128
+// printable characters of ASCII, best a random UUID.
 const IdempotencyHeader = "Idempotency-Key"
 
-// ReplayedHeader is "true" in an answer that was given before.
+// ReplayedHeader is "true" in a repeated answer.
 const ReplayedHeader = "Idempotent-Replayed"
 
 const (
@@ -34,10 +34,10 @@ const (
 // errRepeated ends the transaction of a change that was made before.
 var errRepeated = errors.New("the change was made before")
 
-// idempotency is the identity of a change that its client may ask for again. A nil one is of a client
-// that gave none.
+// idempotency is the identity of a change that its client may retry. It is nil without an
+// Idempotency-Key.
 type idempotency struct {
-	id       [sha256.Size]byte // of who asks, and the Idempotency-Key
+	id       [sha256.Size]byte // of the caller and the Idempotency-Key
 	request  [sha256.Size]byte // of method, path and body
 	seal     cipher.AEAD       // encrypts the answer, under a key that derives from the Idempotency-Key
 	replayed bool
@@ -86,8 +86,8 @@ func validIdempotencyKey(key string) bool {
 	return len(key) >= 16 && len(key) <= 128
 }
 
-// recall reads the answer to the same change into answer and returns errRepeated, or ErrKeyReused when
-// the Idempotency-Key is of another one. It returns nil for a change that was not made yet.
+// recall reads the stored answer of the same change into answer and returns errRepeated, or
+// ErrKeyReused when the Idempotency-Key belongs to another change. It returns nil for a new change.
 func (i *idempotency) recall(ctx context.Context, tx *sql.Tx, now int64, answer any) error {
 	if i == nil {
 		return nil
@@ -114,7 +114,7 @@ func (i *idempotency) recall(ctx context.Context, tx *sql.Tx, now int64, answer 
 	return errRepeated
 }
 
-// keep stores the answer in the transaction of its change, and drops some that are too old.
+// keep stores the answer in the transaction of its change, and drops some expired ones.
 func (i *idempotency) keep(ctx context.Context, tx *sql.Tx, now int64, answer any) error {
 	if i == nil {
 		return nil

@@ -45,7 +45,7 @@ func (c *Client) Invite(ctx context.Context, email string, account int64) (Invit
 	return c.invite(ctx, email, account, false)
 }
 
-// InviteAndReset is Invite, for a person who has lost what makes the codes: accepting the invitation also
+// InviteAndReset is Invite for a person who has lost their authenticator: accepting the invitation also
 // switches two-factor authentication off.
 func (c *Client) InviteAndReset(ctx context.Context, email string, account int64) (Invitation, error) {
 	return c.invite(ctx, email, account, true)

@@ -77,7 +77,7 @@ func checkPerMinute(ctx context.Context, tx *sql.Tx, plan string, perMinute int6
 	return nil
 }
 
-// checkMonthlyCredits refuses a key's limit that is none.
+// checkMonthlyCredits refuses an invalid limit of a key.
 func checkMonthlyCredits(credits int64) error {
 	if credits < 0 || credits > ledger.MaxKeyCredits {
 		return fmt.Errorf("%w: a key's credits of a month are 0 to %d", ErrMalformed, int64(ledger.MaxKeyCredits))
@@ -85,8 +85,8 @@ func checkMonthlyCredits(credits int64) error {
 	return nil
 }
 
-// checkKeyChange checks what of a change needs no key, and returns the networks as they are stored, in
-// hexadecimal, nil to leave them.
+// checkKeyChange checks the key-independent parts of a change, and returns the networks as they are
+// stored, in hexadecimal, nil to leave them.
 func checkKeyChange(c *KeyChange) (allowed any, err error) {
 	if c.Expires != nil && c.NeverExpires {
 		return nil, fmt.Errorf("%w: a key expires at a time or never", ErrMalformed)
@@ -107,8 +107,8 @@ func checkKeyChange(c *KeyChange) (allowed any, err error) {
 	return allowed, nil
 }
 
-// checkKeyRate refuses a new rate of a key beyond its plan's. The rate that it has may be beyond
-// a plan that was changed since.
+// checkKeyRate refuses a new rate of a key beyond its plan's. Its present rate may exceed a plan that
+// was changed since.
 func checkKeyRate(ctx context.Context, tx *sql.Tx, nowMillis int64, k *Key, perMinute *int64) error {
 	if perMinute == nil || *perMinute == k.PerMinute {
 		return nil

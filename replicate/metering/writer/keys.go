@@ -115,7 +115,7 @@ func (w *Writer) listKeys(r *http.Request, p httprouter.Params) (any, error) {
 	return pageOf(q, keys, func(k Key) string { return decimal(k.ID) }), err
 }
 
-// checkKeySettings checks what of a new key needs no account, and returns the networks as they are stored.
+// checkKeySettings checks the account-independent parts of a new key, and returns the stored networks.
 func checkKeySettings(k *KeySettings) (allowed string, err error) {
 	if err := checkName("a key's name", k.Name, false); err != nil {
 		return "", err

@@ -10,11 +10,11 @@ import (
 )
 
 // errAway means that the ledger's file, or its write-ahead log, was removed, moved or replaced. SQLite would
-// go on writing to those that it has open, which nobody finds after the writer's end.
+// go on writing to its open files, which nobody finds after the writer's end.
 var errAway = errors.New("the ledger's file or its log (-wal) was removed, moved or replaced under the running writer: nothing is booked any more")
 
-// location is where the ledger's files lie. It is zero for a server, and for a database that lies in no file
-// system: in memory, or where the driver was told to keep it.
+// location is where the ledger's files lie. It is zero for a server, and for a database outside the file
+// system: in memory, or where the driver keeps it.
 type location struct {
 	path string
 	file fs.FileInfo
@@ -51,8 +51,8 @@ func (l *location) check() error {
 	return errors.Join(same(l.path, l.file), same(l.path+"-wal", l.log))
 }
 
-// same is errAway, wrapped, if the file at a path is gone or another one. There may have been none. What
-// can't be looked at, such as on a network's disk for a moment, may be there: the commit itself will tell.
+// same is errAway, wrapped, if the file at a path is gone or replaced. A nil was means none. A file that
+// can't be examined, as on a network disk for a moment, may be there: the commit itself will tell.
 func same(path string, was fs.FileInfo) error {
 	if was == nil {
 		return nil
@@ -67,8 +67,8 @@ func same(path string, was fs.FileInfo) error {
 	return nil
 }
 
-// inPlace is an error once the ledger's files are away, for as long as this writer runs: what it would go on
-// with is partly in a log that is lost.
+// inPlace returns an error once the ledger's files are away, for as long as this writer runs: part of its
+// state is in a log that is lost.
 func (w *Writer) inPlace(ctx context.Context) error {
 	if w.away.Load() {
 		return errAway
@@ -83,8 +83,8 @@ func (w *Writer) inPlace(ctx context.Context) error {
 	return err
 }
 
-// save puts what was committed into the ledger's file, wherever that lies now, through the connection that
-// has it open. It is called again while a transaction, or a reader, holds the log.
+// save puts committed data into the ledger's file, wherever that is now, through the open connection. It
+// is retried while a transaction, or a reader, holds the log.
 func (w *Writer) save(ctx context.Context) {
 	if w.conn == nil || w.saved {
 		return

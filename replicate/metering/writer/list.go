@@ -39,8 +39,8 @@ type Page[T any] struct {
 // pageParams are the parameters of every route that answers a Page.
 var pageParams = []string{"search", "limit", "cursor"}
 
-// checkQuery refuses parameters that a route does not have, and one that is given twice: a misspelt filter
-// must not look as if nothing were filtered.
+// checkQuery refuses unknown parameters of a route, and repeated ones: a misspelt filter must not look as
+// if nothing were filtered.
 func checkQuery(r *http.Request, params []string) error {
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -72,7 +72,7 @@ func readListQuery(r *http.Request) (ListQuery, error) {
 	return q, checkLine("a search", q.Search, maxSearch)
 }
 
-// pattern is the search as a pattern for LIKE with the escape \, which everything matches when it is empty.
+// pattern is the search as a pattern for LIKE with the escape \; an empty search matches everything.
 func (q ListQuery) pattern() string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(q.Search) + "%"
 }
@@ -89,7 +89,7 @@ func (q ListQuery) number(first int64) (int64, error) {
 	return id, nil
 }
 
-// more is how many rows are asked of the database: one more than the page has tells whether it is the last.
+// more is how many rows to read: one more than the page holds shows whether it is the last.
 func (q ListQuery) more() int { return q.Limit + 1 }
 
 // pageOf cuts rows to a page. cursor names a row.
@@ -123,7 +123,7 @@ func (q ListQuery) encode(path string, others url.Values) string {
 }
 
 // AllOf reads pages from the query on until there are limit rows, or all of them with limit 0. next is the
-// cursor of what follows, empty at the end. q.Limit is not used.
+// cursor of the rest, empty at the end. q.Limit is not used.
 func AllOf[T any](ctx context.Context, q ListQuery, limit int, read func(context.Context, ListQuery) (Page[T], error)) (rows []T, next string, err error) {
 	rows = []T{}
 	for {

@@ -62,7 +62,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.gather, promhttp.HandlerOpts{})
 }
 
-// watch registers what is read at each scrape, without the commit loop, which may hang just then.
+// watch registers what a scrape reads without the commit loop, which may hang just then.
 func (m *metrics) watch(w *Writer) {
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)

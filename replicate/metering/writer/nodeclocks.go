@@ -16,12 +16,12 @@ const (
 	// clockNear is how far the clocks of a node and of the writer may be apart; beyond it a node is not
 	// ready.
 	clockNear = 5 * time.Second
-	// clockHeard is how long the clock of a node that is not heard counts.
+	// clockHeard is how long a silent node's clock counts.
 	clockHeard = time.Minute
 )
 
-// nodeClocks knows the clocks of the nodes by their messages. Which of two times is right nobody can
-// know, but when most of the nodes have another one than the writer, it is the writer's that is wrong.
+// nodeClocks estimates the nodes' clocks from their messages. Of two times, nobody can know the right
+// one; but when most of the nodes disagree with the writer, the writer's clock is wrong.
 type nodeClocks struct {
 	now    func() time.Time
 	log    *slog.Logger
@@ -55,8 +55,7 @@ func (c *nodeClocks) note(node string, m syncproto.Message) {
 	c.byNode[node] = nodeClock{time.UnixMilli(millis).Sub(c.began) - since, since}
 }
 
-// ahead returns by how much the writer's clock is ahead of each node's that was heard lately, the least
-// first.
+// ahead returns by how much the writer's clock is ahead of each node heard lately, in ascending order.
 func (c *nodeClocks) ahead() []time.Duration {
 	since := time.Since(c.began)
 	own := c.now().Sub(c.began.Round(0)) - since
@@ -74,8 +73,8 @@ func (c *nodeClocks) ahead() []time.Duration {
 	return list
 }
 
-// off returns by how much the writer's clock is ahead of most of the nodes'; ok is false while none is
-// heard. Of two that are in the middle, the nearer one counts.
+// off returns by how much the writer's clock is ahead of the median node's; ok is false without nodes.
+// Of two in the middle, the nearer one counts.
 func (c *nodeClocks) off() (by time.Duration, ok bool) {
 	list := c.ahead()
 	if len(list) == 0 {
@@ -88,7 +87,7 @@ func (c *nodeClocks) off() (by time.Duration, ok bool) {
 	return high, true
 }
 
-// agrees reports whether more than half of the nodes that are heard have the writer's time.
+// agrees reports whether more than half of the heard nodes have the writer's time.
 func (c *nodeClocks) agrees() bool {
 	list := c.ahead()
 	near := 0
@@ -100,7 +99,7 @@ func (c *nodeClocks) agrees() bool {
 	return 2*near > len(list)
 }
 
-// wrong says for people that the clock is not that of the nodes, or "".
+// wrong says for people that the clock differs from the nodes', or "".
 func (c *nodeClocks) wrong() string {
 	by, ok := c.off()
 	switch {

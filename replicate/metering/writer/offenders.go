@@ -11,7 +11,7 @@ const (
 	// fenceAfter is how many messages of a node may be refused before all are. An honest node sends
 	// none that is malformed, or that the ledger can't store; each of the latter costs a reload.
 	fenceAfter = 5
-	// offencesLast is how long a node has to send nothing of that kind until it counts from 0 again.
+	// offencesLast is how long a node must send nothing of that kind before its count restarts at 0.
 	offencesLast = 10 * time.Minute
 )
 

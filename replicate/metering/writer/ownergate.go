@@ -17,7 +17,7 @@ import (
 // Limits of requests with owners' tokens. Owners are customers, and share the writer with the edges.
 const (
 	// wrongWindow and wrongsPerAddress bound requests with unknown tokens from one client address, like
-	// sign-ins. A token that has been let in before is let in from there all the same.
+	// sign-ins. A token that has been accepted before still is.
 	wrongWindow      = 15 * time.Minute
 	wrongsPerAddress = 30
 	// ownerWindow and requestsPerToken bound the requests with one token.
@@ -31,7 +31,7 @@ const (
 	maxGateEntries = 10_000
 )
 
-// throttledError is ErrTooMany with the time after which it ends.
+// throttledError is ErrTooMany with the time to wait.
 type throttledError struct {
 	wait time.Duration
 	text string
@@ -49,7 +49,7 @@ type ownerGate struct {
 	wrongs  map[string]gateCount            // by network of the client
 	asked   map[int64]gateCount             // by number of the token
 	changes map[int64]gateCount             // by number of the account
-	let     map[[sha256.Size]byte]time.Time // tokens that were let in
+	let     map[[sha256.Size]byte]time.Time // tokens that were accepted
 }
 
 type gateCount struct {
@@ -61,7 +61,7 @@ func newOwnerGate(now func() time.Time) *ownerGate {
 	return &ownerGate{now: now, wrongs: map[string]gateCount{}, asked: map[int64]gateCount{}, changes: map[int64]gateCount{}, let: map[[sha256.Size]byte]time.Time{}}
 }
 
-// before refuses a token that was never let in, from an address that has sent too many unknown ones.
+// before refuses a token that was never accepted, from an address that has sent too many unknown ones.
 func (g *ownerGate) before(address string, hash [sha256.Size]byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,8 +105,8 @@ func (g *ownerGate) change(account int64) error {
 	return &throttledError{changeWindow - g.now().Sub(c.since), fmt.Sprintf("the tokens of an account may make %d changes a day", changesPerAccount)}
 }
 
-// countIn counts one more in the window of a key. When there are too many keys, it forgets those whose
-// window is over, and all if that does not help.
+// countIn counts one more in the window of a key. When there are too many keys, it drops expired
+// windows, and all if that does not help.
 func countIn[K comparable](counts map[K]gateCount, key K, now time.Time, window time.Duration) gateCount {
 	c, known := counts[key]
 	if !known && len(counts) >= maxGateEntries {
@@ -148,18 +148,18 @@ type ownerToken struct {
 // actor names the caller for the audit log.
 func (t ownerToken) actor() string { return fmt.Sprintf("%s%d (%s)", OwnerActor, t.id, t.name) }
 
-// OwnerActor begins the actor of what was done with an owner's token.
+// OwnerActor begins the actor of acts with an owner's token.
 const OwnerActor = "owner's token "
 
 type ownerKey struct{}
 
-// ownerOf returns the owner's token of a request; others have none.
+// ownerOf returns the owner's token of a request, if it has one.
 func ownerOf(r *http.Request) (ownerToken, bool) {
 	t, ok := r.Context().Value(ownerKey{}).(ownerToken)
 	return t, ok
 }
 
-// checkOwn hides the keys of other accounts from an owner's token: they are missing.
+// checkOwn hides other accounts' keys from an owner's token, as not found.
 func checkOwn(r *http.Request, k Key) error {
 	if t, ok := ownerOf(r); ok && t.account != k.Account {
 		return notFound("key", k.ID)
@@ -170,7 +170,7 @@ func checkOwn(r *http.Request, k Key) error {
 const selectOwner = `SELECT t.id, t.account, t.name, t.role, t.ends_at, a.suspended FROM owner_token t
 	JOIN account a ON a.id = t.account WHERE t.hash = ?`
 
-// asOwner finds the owner's token of a request and who that is, for the audit log. Changes need RoleAll
+// asOwner finds the owner's token of a request and its actor for the audit log. Changes need RoleAll
 // and an account that is not suspended.
 func (w *Writer) asOwner(r *http.Request, _ Role) (*http.Request, string, error) {
 	hash, ok := tokenHash(r)

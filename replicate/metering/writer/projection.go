@@ -96,8 +96,8 @@ func (p *projector) compareTables(ctx context.Context) (failed error) {
 }
 
 // eachDifference compares a table in the order of the ids, some rows at a time, and calls write with
-// what differs: the rows that the access database lacks or has otherwise, and the ids of those that the
-// ledger does not have. It returns the first error of write, and goes on after all but a deadline.
+// the differences: rows that the access database lacks or that differ there, and the ids of rows that
+// the ledger lacks. It returns the first error of write, and goes on after all but a deadline.
 func (p *projector) eachDifference(ctx context.Context, t projected, write func(puts []row, drops []any) error) (failed error) {
 	for after := t.before; after != nil; {
 		want, have, err := p.readSome(ctx, t, after)
@@ -195,8 +195,8 @@ func differences(want, have []row) (puts []row, drops []any) {
 }
 
 // inBatches calls write with some items at a time. When a batch fails, its items are written one by one,
-// so that one that is refused does not hold up the others; after a deadline nothing more is written. It
-// returns the first error, or that of the deadline.
+// so that a refused one does not block the rest; after a deadline nothing more is written. It returns
+// the first error, or the deadline's.
 func inBatches[T any](items []T, size int, write func([]T) error) (failed error) {
 	for batch := range slices.Chunk(items, size) {
 		err := write(batch)

@@ -46,7 +46,7 @@ type projector struct {
 	mu        sync.Mutex
 	pending   []*pendingRow
 	compare   bool      // compare both databases
-	comparing bool      // this goes on
+	comparing bool      // it is running
 	since     time.Time // when compare was set
 }
 
@@ -149,7 +149,7 @@ func (p *projector) logOutcome(err error) {
 	}
 }
 
-// update projects what is pending. It returns the last error; what failed stays pending.
+// update projects what is pending. It returns the last error; failed rows stay pending.
 func (p *projector) update(ctx context.Context) error {
 	if err := p.migrate(ctx); err != nil {
 		return err
@@ -261,8 +261,8 @@ func (p *projector) compareIfAsked(ctx context.Context) error {
 	return nil
 }
 
-// bounded returns a context for a statement, which ends after limit, and endGrace after ctx: what is
-// under way when the writer ends is finished.
+// bounded returns a context for a statement, which ends after limit, and endGrace after ctx: a running
+// statement may finish when the writer ends.
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	statement, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endGrace, cancel) })

@@ -8,12 +8,12 @@ import (
 const (
 	// refusalsPause is the shortest time between two lines about one kind of failure.
 	refusalsPause = time.Minute
-	// refusalsOver is how long ago the last one has to be until they count as over: on a
-	// full disk some calls succeed.
+	// refusalsOver is how long ago the last failure must be for them to count as over: on a full disk
+	// some calls succeed.
 	refusalsOver = 10 * time.Second
 )
 
-// refusals tells of failures that come many times a second once, and then now and then how many there were.
+// refusals logs failures that come many times a second: once at first, then now and then with their number.
 type refusals struct {
 	mu           sync.Mutex
 	count        int // since they began

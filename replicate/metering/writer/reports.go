@@ -70,7 +70,7 @@ type reportStore struct {
 	w      *Writer
 	mu     sync.Mutex
 	byEdge map[string]Report
-	tokens map[string]map[string]string // what PassReadTokens left for edges, by node and database
+	tokens map[string]map[string]string // left by PassReadTokens for edges, by node and database
 }
 
 // put stores a report.
@@ -125,8 +125,8 @@ type ReportAnswer struct {
 	ReadTokens map[string]string `json:"read_tokens,omitempty"`
 }
 
-// PassReadTokens leaves tokens for an edge's replicas, by database, which the edge gets with the answer
-// to its next report. The writer keeps them in memory until it ends.
+// PassReadTokens leaves tokens for an edge's replicas, by database, which the edge gets in the answer
+// to its next report. The writer keeps them in memory.
 func (c *Client) PassReadTokens(ctx context.Context, node string, tokens map[string]string) error {
 	path := "/v1/nodes/" + url.PathEscape(node) + "/read-tokens"
 	_, err := changeOnce[struct{}](ctx, c, "pass tokens on", http.MethodPut, path, ReportAnswer{tokens})

@@ -24,30 +24,30 @@ import (
 // RequestsPath is where edges send the requests that they answered, and where operators read them.
 const RequestsPath = "/v1/requests"
 
-// Bounds of the log of requests. It is a log, not money: what is beyond them is dropped, and what is in
-// memory when a process ends is lost.
+// Bounds of the request log. It is a log, not money: requests beyond them are dropped, and those in
+// memory when a process ends are lost.
 const (
 	// KeptRequests is how many requests of a key are kept, but for those of the last minute.
 	KeptRequests = 200
 	// keptInAll is how many are kept of all keys, about 150 MB: the ledger is backed up and shipped as a whole.
 	keptInAll = 1_000_000
 	keptFor   = 7 * 24 * time.Hour
-	// MaxRequests is how many requests an edge sends at a time, and how many are stored at a time. More
-	// wait, up to maxWaitingRequests.
+	// MaxRequests bounds the requests that an edge sends at a time, and those stored at a time. The
+	// rest is queued, up to maxWaitingRequests.
 	MaxRequests        = 2000
 	maxWaitingRequests = 5 * MaxRequests
 	maxRequestsBody    = 1 << 20
 	storeInterval      = 2 * time.Second
 	trimInterval       = time.Minute
-	// idleTicks is after how many ticks without a request old ones are looked for: an hour.
+	// idleTicks is the number of ticks without a request before old ones are searched: an hour.
 	idleTicks = int(time.Hour / storeInterval)
-	// trimmedKeys is how many keys are trimmed in one transaction, expired how many requests are dropped in
-	// one, and mostExpired at a tick.
+	// trimmedKeys bounds the keys that one transaction trims, expired the requests that one drops, and
+	// mostExpired those dropped in a tick.
 	trimmedKeys, expired, mostExpired = 200, 10_000, 1_000_000
 	// searched is how many requests of all keys are searched for a page, and
 	// searchedKeys how many keys of an account.
 	searched, searchedKeys = 10_000, 50
-	// clockAhead is how much later than now a request may be, by the clock of its edge.
+	// clockAhead is how far in the future a request may be, by its edge's clock.
 	clockAhead = time.Minute
 )
 
@@ -74,7 +74,7 @@ type Served struct {
 	Credits  int    `json:"credits,omitempty"`
 }
 
-// timeOfRequest returns the time in a request id; ok is false for what is none.
+// timeOfRequest returns the time in a request id; ok is false for an invalid id.
 func timeOfRequest(id string) (at time.Time, ok bool) {
 	if !syncproto.IsRequestID(id) {
 		return at, false
@@ -83,7 +83,7 @@ func timeOfRequest(id string) (at time.Time, ok bool) {
 	return time.UnixMilli(millis).UTC(), true
 }
 
-// firstRequestAt is before the ids of all requests from a time on.
+// firstRequestAt sorts before the ids of all requests from a time on.
 func firstRequestAt(at time.Time) string { return syncproto.RequestIDsFrom(at.UnixMilli()) }
 
 func (s *Served) valid(now time.Time) bool {
@@ -92,7 +92,7 @@ func (s *Served) valid(now time.Time) bool {
 		s.Status >= 100 && s.Status < 600 && len(s.Code) <= 64 && Printable(s.Code) && s.Credits >= 0 && s.Credits <= 1
 }
 
-// requestLog holds what edges sent until it is stored.
+// requestLog queues the edges' requests until they are stored.
 type requestLog struct {
 	w       *Writer
 	mu      sync.Mutex
@@ -111,7 +111,7 @@ type loggedRequest struct {
 	Node string `json:"node"`
 }
 
-// put takes requests of an edge. What is malformed or too much is dropped: the edge could do nothing about it.
+// put takes requests of an edge. Malformed or excess ones are dropped: the edge could do nothing about it.
 func (l *requestLog) put(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	node, ok := l.w.edgeOf(r)
 	if !ok {
@@ -135,7 +135,7 @@ func (l *requestLog) put(rw http.ResponseWriter, r *http.Request, _ httprouter.P
 	io.WriteString(rw, "{}\n")
 }
 
-// start stores what edges send until ctx ends or the returned function is called, which waits for the end.
+// start stores queued requests until ctx ends or the returned function is called, which waits for the end.
 func (l *requestLog) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -156,7 +156,7 @@ func (l *requestLog) start(ctx context.Context) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// tick stores some of what waits, and trims once a minute.
+// tick stores some queued requests, and trims once a minute.
 func (l *requestLog) tick(ctx context.Context) error {
 	l.ticking.Lock()
 	defer l.ticking.Unlock()
@@ -181,7 +181,7 @@ func (l *requestLog) tick(ctx context.Context) error {
 	return l.trim(ctx, now)
 }
 
-// storeRequests keeps only requests of keys that there are.
+// storeRequests skips requests of unknown keys.
 const storeRequests = `INSERT INTO request_log (key, id, node, endpoint, status, code, credits)
 	SELECT k.id, value ->> 'id', value ->> 'node', value ->> 'endpoint', value ->> 'status', coalesce(value ->> 'code', ''), coalesce(value ->> 'credits', 0)
 	FROM json_each(?) CROSS JOIN api_key k ON k.id = value ->> 'key' WHERE true ON CONFLICT DO NOTHING`
@@ -233,7 +233,7 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 	return l.expire(ctx, max(first, firstRequestAt(now.Add(-keptFor))))
 }
 
-// expire drops what is before an id, some at a time: other changes wait meanwhile.
+// expire drops the requests before an id, in parts: other changes wait meanwhile.
 func (l *requestLog) expire(ctx context.Context, first string) error {
 	for range mostExpired / expired {
 		var more bool

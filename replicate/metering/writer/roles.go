@@ -34,7 +34,7 @@ const (
 // Roles lists the roles that a token can have.
 func Roles() []Role { return []Role{RoleRead, RoleAccounts, RoleNodes, RoleAll} }
 
-// includes reports whether a token with role r may do what needs another role.
+// includes reports whether role r covers the needed one.
 func (r Role) includes(needed Role) bool {
 	return needed != "" && needed != owners && (r == RoleAll || needed == RoleRead || needed == r)
 }
@@ -69,8 +69,8 @@ func (t operatorToken) actor() string {
 	return "token " + t.name
 }
 
-// operatorOf returns the operators' token that a request carries. It compares with all of them, in a
-// time that does not depend on where they differ.
+// operatorOf returns the operators' token that a request carries. It compares with all of them, in
+// constant time.
 func (w *Writer) operatorOf(r *http.Request) (found operatorToken, err error) {
 	hash, ok := tokenHash(r)
 	if !ok {

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// sumsAtOnce is how many sums of usage are made at the same time. One of a year of a large account takes
-	// a second or more of a processor that the edges' messages need too.
+	// sumsAtOnce is how many sums of usage run at the same time. One over a year of a large account takes a
+	// second or more of a processor that the edges' messages need too.
 	sumsAtOnce = 2
 	// sumWait is how long a request waits for its turn.
 	sumWait = 10 * time.Second
-	// sumPlaces is how many accounts are told apart, by number.
+	// sumPlaces is the number of queues that accounts are spread over.
 	sumPlaces = 256
 )
 
-// sumTurns lets sums of usage be made one after another for each account, and few of all accounts.
+// sumTurns runs the sums of each account one after another, and few of all accounts at once.
 type sumTurns struct {
 	wait time.Duration
 	all  chan struct{}

@@ -14,8 +14,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// Tracer makes the spans of requests. Sample says whether one is traced, and under which span of the
-// edge or the client, by its traceparent; both may be empty.
+// Tracer makes the spans of requests. Sample decides whether to trace a request, and under which span
+// of the edge or the client, by its traceparent; both may be empty.
 type Tracer interface {
 	trace.Tracer
 	Sample(traceparent string) (parent trace.SpanContext, sampled bool)

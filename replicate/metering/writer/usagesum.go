@@ -94,8 +94,8 @@ type UsageSumQuery struct {
 	Endpoint charge.Endpoint
 }
 
-// UsageSum counts requests by outcome. Day, Key and Endpoint are set if the sum is by them. A call that was
-// taken back counts -1 in the hour in which that was reported, which may be another day.
+// UsageSum counts requests by outcome. Day, Key and Endpoint are set when the sum is grouped by them. A
+// voided call counts -1 in the hour in which the void was reported, which may be on another day.
 type UsageSum struct {
 	Day      string `json:"day,omitempty"` // UTC, such as 2026-01-31
 	Key      int64  `json:"key,omitempty"`
@@ -115,8 +115,8 @@ type UsageSums struct {
 	Page[UsageSum]
 }
 
-// usageCursor is the place of a sum in their order: day since 1970, key and endpoint, 0 for what is not
-// summed by.
+// usageCursor is the place of a sum in their order: day since 1970, key and endpoint, 0 where the sum
+// is not grouped by it.
 type usageCursor [3]int64
 
 func (c usageCursor) String() string { return fmt.Sprintf("%d.%d.%d", c[0], c[1], c[2]) }

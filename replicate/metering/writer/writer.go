@@ -60,12 +60,12 @@ type Writer struct {
 	config    Config
 	local     bool     // the ledger is a file, not a server
 	location  location // of that file; owned by Run
-	saved     bool     // it has all that was committed, since its files are away; owned by Run
+	saved     bool     // it has all commits since its files are away; owned by Run
 	ops       chan *operation
 	ended     chan struct{}  // closed when Run has returned
 	held      []*operation   // owned by Run
 	ledger    *ledger.Ledger // owned by Run; nil while it can't be read
-	last      *ledger.Ledger // the one before, for CarryOver; owned by Run
+	last      *ledger.Ledger // the previous one, for CarryOver; owned by Run
 	wrote     bool           // it committed since the last beat; owned by Run
 	confirmed int64          // when this writer last saw that it holds the ledger; owned by Run
 	awaited   string         // the edges that a restore waits for, as last logged; owned by Run
@@ -79,14 +79,14 @@ type Writer struct {
 	projector *projector
 	offenders *offenders
 	refusals  refusals // of edges' messages
-	unbooked  refusals // commits that failed, and not for what they wrote
+	unbooked  refusals // commits that failed for reasons other than their content
 	gate      *ownerGate
 
 	generation uint64
 	started    atomic.Bool // Run was called, or it never will be
 	fenced     atomic.Bool
 	away       atomic.Bool  // the ledger's files are no longer where they were
-	unwritten  atomic.Int32 // commits in a row that failed, and not for what they wrote
+	unwritten  atomic.Int32 // the same in a row, for readiness
 	clocks     *nodeClocks
 	// turned is when the commit loop last finished something, nil before Run.
 	turned atomic.Pointer[time.Time]
@@ -99,10 +99,10 @@ type Writer struct {
 	tokensChanged atomic.Bool
 }
 
-// Open migrates the ledger and takes a new generation of it, which stops an older writer. From one that
-// still runs it takes the ledger only with TakeOver, else it returns ErrHeld. It begins to bring the
-// access database up to date, and after two seconds leaves that to Run, so that the writer starts while
-// a server of that database is down, and with any number of keys.
+// Open migrates the ledger and takes a new generation of it, which stops an older writer. From a
+// running writer it takes the ledger only with TakeOver, else it returns ErrHeld. It starts to update
+// the access database, and after two seconds leaves that to Run, so that the writer starts while that
+// database's server is down, and with any number of keys.
 func Open(ctx context.Context, config Config) (*Writer, error) {
 	if len(config.OperatorToken) < minToken {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
@@ -173,8 +173,8 @@ func (w *Writer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// jitter returns a random duration between half of d and d, so that retries of several writers, or of
-// one that restarts, do not fall together.
+// jitter returns a random duration between half of d and d, so that retries of several writers, or of a
+// restarting one, do not coincide.
 func (w *Writer) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(w.random32())*time.Microsecond%(d/2)
 }
@@ -229,8 +229,8 @@ func loadTokens(ctx context.Context, db *sql.DB) (map[[32]byte]string, error) {
 	return tokens, rows.Err()
 }
 
-// Close gives the ledger up when Run was never called, as in a command that fails between the two: else the
-// next writer would wait some seconds for this one.
+// Close gives the ledger up when Run was never called, as in a command that fails in between: else the next
+// writer would wait some seconds for this one.
 func (w *Writer) Close() error {
 	if !w.started.Swap(true) {
 		w.noteEnd()
