@@ -1,4 +1,4 @@
-// Package heartbeat writes the time into a replicated database, by which readers of its replicas know how old
+// Package heartbeat writes the time into a replicated database, so that readers of its replicas know how old
 // their copy is. It decides when a heartbeat may go back after a clock was wrong (RATIONALE.md, "When may a
 // heartbeat go back?").
 package heartbeat
@@ -19,8 +19,8 @@ const (
 	interval = time.Second
 	// timeout bounds one heartbeat.
 	timeout = 5 * time.Second
-	// lockedPatience is how long a heartbeat may find the database locked until that is an error: a
-	// push holds the lock for as long as one of its transactions takes, and sqld ends those of 5 s.
+	// lockedPatience is how long the database may be locked before a heartbeat reports an error: a push
+	// holds the lock during each of its transactions, and sqld ends those of 5 s.
 	lockedPatience = 15 * time.Second
 )
 
@@ -28,8 +28,8 @@ const (
 const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?1)
 ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
-// Run writes heartbeats into a database, one a second, until ctx is done. What fails is logged and tried
-// again. agrees reports whether most of the edges have the time of now; nil does not know.
+// Run writes a heartbeat into a database each second until ctx is done. Failures are logged and retried.
+// agrees reports whether most of the edges have the time of now; nil does not know.
 func Run(ctx context.Context, db *sql.DB, now func() time.Time, agrees func() bool, log *slog.Logger) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -62,52 +62,52 @@ func Run(ctx context.Context, db *sql.DB, now func() time.Time, agrees func() bo
 
 // beatClock decides when a heartbeat may go back. Readers take the copy with the older heartbeat for the
 // older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
-// heartbeats that were written while the clock was ahead make readers refuse the copy until the right
-// time has caught up. So it goes back once the clock returns to where it has been for most of the time, or
-// has been behind for so long that readers refuse the copy anyway, as too old; or once most of the
-// readers have its time: they took no heartbeat that is ahead of theirs. A machine that
-// starts with a wrong clock, which is set right then, is known by the heartbeat of the run before:
-// the clock comes back to soon after it.
+// heartbeats that were written while the clock was ahead make readers refuse the copy until the right time
+// has caught up. So it goes back in three cases: the clock returns to where it has been for most of the
+// time; it has been behind for so long that readers refuse the copy anyway, as too old; or most of the
+// readers have its time, and so took no heartbeat from the future. A machine that starts with a wrong
+// clock, which is then set right, is recognised by the previous run's heartbeat: the clock returns to soon
+// after it.
 type beatClock struct {
 	agrees func() bool // may be nil
 
-	before    time.Time // the last heartbeat of the run before, zero without one
+	before    time.Time // the previous run's last heartbeat, zero without one
 	hasBefore bool      // it was looked for
-	leapt     bool      // the clock of the start was long after it
+	leapt     bool      // the clock at the start was long after it
 
 	usual, other heldOffset
 	seen         time.Duration // when the clock was read last, since the service began
-	ahead        bool          // heartbeats were written that are ahead of the usual clock
+	ahead        bool          // heartbeats were written while the clock was ahead of usual
 	// behind is since when the clock has been behind the heartbeats, 0 while it is not.
 	behind time.Duration
 	back   bool // the next heartbeat is to go back
 }
 
-// heldOffset is what a clock has beyond the time since the service began, in milliseconds, and for how long
-// in all. A clock that is adjusted little by little takes it along.
+// heldOffset is a clock's offset from the time since the service began, in milliseconds, and how long the
+// clock has had it in all. It follows a clock that is adjusted gradually.
 type heldOffset struct {
 	millis int64
 	held   time.Duration
 }
 
-// near reports whether a clock is where it was.
+// near reports whether a clock still has this offset.
 func (h *heldOffset) near(millis int64) bool {
 	return millis-h.millis <= clockJump.Milliseconds() && h.millis-millis <= clockJump.Milliseconds()
 }
 
 const (
-	// clockJump is by how much a clock that is right may be off.
+	// clockJump is how far off a right clock may be.
 	clockJump = 5 * time.Second
 	// clockPatience is how long a clock may be behind, or elsewhere until that may be usual. It is the
 	// default of --access-max-age.
 	clockPatience = 10 * time.Minute
-	// startPatience is how long after the last heartbeat of the run before a machine may start.
+	// startPatience is how long a machine may take to start again after the previous run's last heartbeat.
 	startPatience = time.Hour
-	// clockTrust is for how long the clock of the service's start counts as having been there before.
+	// clockTrust is how long the clock at the start counts as held before.
 	clockTrust = time.Minute
 )
 
-// read reads the last heartbeat of the run before, once.
+// read reads the previous run's last heartbeat, once.
 func (c *beatClock) read(ctx context.Context, db *sql.DB) error {
 	if c.hasBefore {
 		return nil
@@ -124,7 +124,7 @@ func (c *beatClock) read(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// mayGoBack takes the clock's time, and the time since the service began, which no clock changes.
+// mayGoBack takes the clock's time, and the monotonic time since the service began.
 func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
 	millis := at.UnixMilli() - since.Milliseconds()
 	if c.usual.held == 0 {
@@ -150,7 +150,7 @@ func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
 	return c.back
 }
 
-// goesOn reports whether the clock is where that of the run before would be.
+// goesOn reports whether the clock continues the previous run's.
 func (c *beatClock) goesOn(at time.Time, since time.Duration) bool {
 	passed := at.Sub(c.before)
 	return c.leapt && passed >= since && passed < since+startPatience
@@ -171,8 +171,8 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	}
 }
 
-// failureLog logs when heartbeats begin to fail and when they no longer do. A registry that nothing
-// was pushed to yet, and a lock that a push holds for a moment, are no errors.
+// failureLog logs when heartbeats begin to fail and when they recover. A registry without a first push,
+// and a brief lock by a push, are no errors.
 type failureLog struct {
 	log         *slog.Logger
 	said        bool      // that they fail, or wait for the tables

@@ -4,5 +4,5 @@
 // nothing that an owner has written, and the address is one that signs in. The connection is encrypted, by
 // STARTTLS or from its first byte, and the server's certificate is checked; without that nothing is sent.
 //
-// A message whose acceptance was not heard is sent again, under the same Message-ID.
+// Without the server's acceptance a message is sent again, under the same Message-ID.
 package mail

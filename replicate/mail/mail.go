@@ -37,7 +37,7 @@ const (
 	answerLimit = 20 * time.Second
 	// batchLimit bounds a connection with all its messages.
 	batchLimit = time.Minute
-	// quitLimit bounds the farewell, after which nothing matters.
+	// quitLimit bounds the goodbye, after which nothing matters.
 	quitLimit = time.Second
 	// maxAnswers bounds what a mail server may say on one connection, in bytes.
 	maxAnswers = 1 << 20
@@ -60,7 +60,7 @@ type Config struct {
 	Limit time.Duration
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
-	// Logger gets why messages can't be sent; nil discards it.
+	// Logger gets the reasons of failures; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -89,8 +89,8 @@ func New(config Config) *Carrier {
 	return &Carrier{config: config}
 }
 
-// Carry sends the messages one after another on one connection. When that breaks, those behind it wait for
-// the next, without an attempt.
+// Carry sends the messages one after another on one connection. When that breaks, the rest wait for the
+// next one, without an attempt.
 func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, batchLimit)
 	defer cancel()
@@ -183,8 +183,8 @@ func (s *session) open(ctx context.Context, network, address string, c *Carrier)
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// bounded is a connection of which only so much is read. It remembers what ended it, which the library tells
-// in words alone.
+// bounded is a connection with a limit on the bytes read. It keeps the error that ended it, which the
+// library returns only as text.
 type bounded struct {
 	net.Conn
 	left  int
@@ -223,7 +223,7 @@ func (s *session) hangUp() {
 	}
 }
 
-// send sends one message and reports whether the connection can be used on.
+// send sends one message and reports whether the connection can be used again.
 func (c *Carrier) send(s *session, n notice.Notice) (outcome notice.Outcome, usable bool) {
 	message, err := c.compose(n)
 	if err != nil {
@@ -245,8 +245,8 @@ func (c *Carrier) send(s *session, n notice.Notice) (outcome notice.Outcome, usa
 	return notice.Outcome{Result: inWords(err)}, code != 0 && code != 421
 }
 
-// answerOf returns the code with which a message was refused, 0 for none, and whether
-// it was its address, for good.
+// answerOf returns the code with which a message was refused, 0 for none, and whether its address was
+// refused for good.
 func answerOf(err error) (code int, refused bool) {
 	var sending *gomail.SendError
 	if errors.As(err, &sending) {
@@ -263,8 +263,8 @@ func answerOf(err error) (code int, refused bool) {
 // ends are the two ends of a connection in an error: its port here is another each time.
 var ends = regexp.MustCompile(` (tcp|udp) \S+->\S+:`)
 
-// report logs a failure that the operator can mend, once until another one or a success. An answer of the
-// server is told by its code: its text may repeat addresses, or what signs in.
+// report logs a failure that the operator can mend, once until another one or a success. Of a server's
+// answer it logs the code: the text may repeat addresses or credentials.
 func (c *Carrier) report(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,7 +283,7 @@ func (c *Carrier) report(err error) {
 	c.config.Logger.Warn("mail to owners can't be sent", "server", c.config.Host, "port", c.config.Port, "error", words)
 }
 
-// inWords tells an owner why a message was not sent, without what they need not know of the mail server.
+// inWords tells an owner why a message was not sent, without details of the mail server.
 func inWords(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }

@@ -17,10 +17,10 @@ import (
 // SettingsPath is the page of the dashboard where an owner switches mail on and off.
 const SettingsPath = "/settings/mail"
 
-// minutes is how a message writes a time, in UTC.
+// minutes is the format of a time in a message, in UTC.
 const minutes = "2 January 2006, 15:04 UTC"
 
-// maxName bounds what a message repeats of a name that an owner or operator has chosen, in characters.
+// maxName bounds a name chosen by an owner or operator in a message, in characters.
 const maxName = 100
 
 var (
@@ -69,8 +69,7 @@ func (c *Carrier) compose(n notice.Notice) (*gomail.Msg, error) {
 	return message, nil
 }
 
-// validAddress reports whether an address is one without a name, and without anything that a header could
-// be broken with.
+// validAddress reports whether an address has no name, and nothing that could break a header.
 func validAddress(text string) bool {
 	parsed, err := netmail.ParseAddress(text)
 	return err == nil && parsed.Address == text && !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })

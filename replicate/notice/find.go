@@ -39,16 +39,16 @@ const (
 		WHERE k.limited_until > ?1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?1) AND (t.channel = ?2 OR t.channel = ?3)`
 )
 
-// finding looks for what is to be told on the channels that this writer has.
+// finding looks for events to notify on the channels that this writer has.
 type finding struct {
 	channels [2]any // nil for one that it has not
 	events   []event
-	// told and again are the targets that are told now of a low balance, and those whose balance is no
-	// longer low, so that the next time is told again.
+	// told and again are the targets that are notified now of a low balance, and those whose balance
+	// recovered, so that the next time is notified again.
 	told, again []int64
 }
 
-// find also finds what was told already, other than of balances: that is dropped when it is stored.
+// find also finds events that were notified already, except for balances: store drops them.
 func (f *finding) find(ctx context.Context, db querier, now int64) error {
 	for _, look := range []func(context.Context, querier, int64) error{f.balances, f.capped, f.ending, f.spent} {
 		if err := look(ctx, db, now); err != nil {
@@ -106,7 +106,7 @@ func (f *finding) ending(ctx context.Context, db querier, now int64) error {
 	})
 }
 
-// spent finds the keys that have spent the credits of their month, which is the one that ends when they go on.
+// spent finds the keys that have spent their month's credits; the month ends when they may be used again.
 func (f *finding) spent(ctx context.Context, db querier, now int64) error {
 	args := append([]any{now}, f.channels[:]...)
 	return each(ctx, db, selectSpent, args, func(rows *sql.Rows) error {
@@ -125,7 +125,7 @@ type keyRow struct {
 	name, shown         string
 }
 
-// data adds the key to what its owner is told. Its secret is not stored, so it can't be in there.
+// data adds the key to an event's data. Its secret is not stored, so it can't be in there.
 func (k keyRow) data(more map[string]any) map[string]any {
 	more["key"], more["name"], more["begins"] = k.id, k.name, ident.LivePrefix+k.shown
 	return more
@@ -146,7 +146,7 @@ func each(ctx context.Context, db querier, query string, args []any, f func(*sql
 	return rows.Err()
 }
 
-// news leaves only what was not told before.
+// news drops events that were notified before.
 func (f *finding) news(ctx context.Context, db querier) error {
 	var news []event
 	for _, e := range f.events {
@@ -163,7 +163,7 @@ func (f *finding) news(ctx context.Context, db querier) error {
 	return nil
 }
 
-// store stores what was found, and drops what is too old, in a transaction.
+// store stores the events, and drops expired notices, in a transaction.
 func (f *finding) store(ctx context.Context, tx *sql.Tx, now int64) error {
 	for _, e := range f.events {
 		if _, err := e.put(ctx, tx, now); err != nil {

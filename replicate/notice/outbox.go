@@ -21,27 +21,27 @@ const (
 )
 
 const (
-	// maxWaiting bounds the notices of a target that wait to be delivered, and maxStored all of them: what comes
-	// then is not told. An owner's program can have a key end soon, at another time, every minute.
+	// maxWaiting bounds the undelivered notices of a target, and maxStored all of them: further events are
+	// dropped. An owner's program can have a key end soon, at another time, every minute.
 	maxWaiting = 100
 	maxStored  = 1000
-	// testsKept is how many tests of a target are kept beside those that wait: more than Way.PerDay counts.
+	// testsKept is how many tests of a target are kept beside queued ones: more than Way.PerDay counts.
 	testsKept = 100
 )
 
-// ErrFull is returned for a test that would have to wait behind too many notices.
+// ErrFull is returned for a test when too many notices are queued.
 var ErrFull = errors.New("too many notices wait to be delivered")
 
 // event is something to tell a target.
 type event struct {
 	target, account int64
 	kind            string
-	about           string // by which it is told once
+	about           string // the key against repeats
 	data            map[string]any
 }
 
 // put stores a notice, due at once, and reports whether it is new and there was room. A target that was
-// removed meanwhile is told nothing, and neither is another account that has its number now.
+// removed meanwhile gets nothing, nor does another account that has its number now.
 func (e event) put(ctx context.Context, tx *sql.Tx, now int64) (stored bool, err error) {
 	id := "evt_" + rand.Text()
 	body, err := json.Marshal(map[string]any{
@@ -63,7 +63,7 @@ func (e event) put(ctx context.Context, tx *sql.Tx, now int64) (stored bool, err
 	return n == 1, err
 }
 
-// PutTest asks for a test, in a transaction. It returns ErrFull when too many notices wait.
+// PutTest queues a test, in a transaction. It returns ErrFull when too many notices are queued.
 func PutTest(ctx context.Context, tx *sql.Tx, now int64, t Target) error {
 	const drop = `DELETE FROM notice WHERE id IN (SELECT id FROM notice
 		WHERE target = ? AND kind = ? AND next_at IS NULL ORDER BY at DESC, id LIMIT -1 OFFSET ?)`
@@ -77,7 +77,7 @@ func PutTest(ctx context.Context, tx *sql.Tx, now int64, t Target) error {
 	return err
 }
 
-// Delivery is a notice and how its delivery goes.
+// Delivery is a notice with the state of its delivery.
 type Delivery struct {
 	ID, Kind  string
 	At        time.Time

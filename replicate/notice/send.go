@@ -13,7 +13,7 @@ import (
 const (
 	lookEvery = 30 * time.Second
 	sendEvery = 2 * time.Second
-	// atOnce is how many targets a carrier is asked to tell at the same time, each of one notice.
+	// atOnce is how many targets a carrier notifies at the same time, each of one notice.
 	atOnce = 16
 	// MaxAttempts and the pauses between them, from firstPause on four times as long each time up to
 	// longestPause, make about two days.
@@ -40,8 +40,8 @@ type Notice struct {
 // State is the result of an attempt.
 type State int
 
-// The states. A notice that failed is tried again until MaxAttempts, one that was refused is given up, and
-// an attempt that was not made does not count.
+// The states. A failed notice is retried until MaxAttempts, a refused one is given up, and an attempt that
+// was not made does not count.
 const (
 	Failed State = iota
 	Delivered
@@ -65,7 +65,7 @@ type Carrier interface {
 type Way struct {
 	Channel Channel
 	Carrier Carrier
-	// PerDay bounds the notices that a target gets within 24 hours; 0 does not. What is beyond waits.
+	// PerDay bounds the notices that a target gets within 24 hours; 0 does not. The rest is queued.
 	PerDay int
 }
 
@@ -75,7 +75,7 @@ type Config struct {
 	Ledger *sql.DB
 	// Commit changes it in a transaction of the writer.
 	Commit func(ctx context.Context, change func(ctx context.Context, tx *sql.Tx, nowMillis int64) error) error
-	// Ways are the channels that there are; targets of others are told nothing.
+	// Ways are the available channels; targets of other channels get nothing.
 	Ways []Way
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
@@ -92,10 +92,10 @@ type Sender struct {
 	rounds   map[Channel]*round
 }
 
-// round is where a channel's attempts are. It belongs to whoever sends.
+// round is the state of a channel's attempts. The sender owns it.
 type round struct {
 	after int64 // the target that had the last turn
-	// tried are attempts whose outcomes are not stored. While they can't be, nothing is sent: all of it would be
+	// tried are attempts whose outcomes are not stored. Until they are, nothing is sent: all of it would be
 	// due again at once.
 	tried    []Notice
 	outcomes []Outcome
@@ -125,8 +125,8 @@ func New(config Config) *Sender {
 	return s
 }
 
-// Run finds and delivers notices until ctx ends. It goes on after errors of the ledger. A channel that is slow
-// holds up no other.
+// Run finds and delivers notices until ctx ends. It goes on after errors of the ledger. A slow channel
+// delays no other.
 func (s *Sender) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.repeat(ctx, lookEvery, s.Look) })
@@ -142,7 +142,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
-// repeat acts until ctx ends. It logs an error once until there is another one or a success.
+// repeat calls act until ctx ends. It logs an error once until another one or a success.
 func (s *Sender) repeat(ctx context.Context, every time.Duration, act func(context.Context) error) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -162,7 +162,7 @@ func (s *Sender) repeat(ctx context.Context, every time.Duration, act func(conte
 	}
 }
 
-// Look finds what is to be told, and stores it.
+// Look finds new events, and stores their notices.
 func (s *Sender) Look(ctx context.Context) error {
 	var f finding
 	for i, w := range s.config.Ways {
@@ -178,15 +178,15 @@ func (s *Sender) Look(ctx context.Context) error {
 	return s.config.Commit(ctx, f.store)
 }
 
-// selectDue finds of each target of a channel the notice that is due for longest. It has the channel, the time,
-// ahead, the target that had the last turn, and a limit. Targets take turns: one with many notices and a server
-// that never answers must not keep others waiting.
+// selectDue finds the notice of each target of a channel that has been due for longest. It has the channel,
+// the time, ahead, the target that had the last turn, and a limit. Targets take turns: one with many notices
+// and a server that never answers must not delay the others.
 const selectDue = `SELECT e.id, e.kind, e.body, e.attempts, t.id, t.account, a.name, t.url, t.secret, coalesce(u.email, ''), min(e.next_at)
 	FROM notice_target t CROSS JOIN notice e ON e.target = t.id JOIN account a ON a.id = t.account LEFT JOIN user u ON u.id = t.user
 	WHERE t.channel = ?1 AND e.next_at IS NOT NULL AND (e.next_at <= ?2 OR e.next_at > ?2 + ?3)
 	GROUP BY t.id ORDER BY t.id <= ?4, t.id LIMIT ?5`
 
-// ahead is longer than any notice is put off: one that is due later was put off by a clock that was wrong.
+// ahead exceeds every delay of a notice: one due later was put off by a wrong clock.
 const ahead = 2 * day
 
 // Send makes one attempt for each target of a channel that has a notice due, and returns how many.
@@ -263,7 +263,7 @@ func (s *Sender) note(ctx context.Context, channel Channel, r *round) error {
 	return nil
 }
 
-// tell counts an attempt, and logs what is given up.
+// tell counts an attempt, and logs a notice that is given up.
 func (s *Sender) tell(channel Channel, n Notice, o Outcome) {
 	outcome := "failed"
 	switch {
@@ -305,7 +305,7 @@ func pauseAfter(attempts int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// within leaves the notices whose targets may get one more now, and has the others wait until they may.
+// within returns the notices whose targets may get one more now, and puts the rest off until they may.
 func (s *Sender) within(ctx context.Context, w Way, due []Notice) (now []Notice, err error) {
 	if w.PerDay == 0 {
 		return due, nil

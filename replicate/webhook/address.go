@@ -20,8 +20,8 @@ const MaxURL = 500
 // ErrURL is returned for an address that can't be called, with the reason.
 var ErrURL = errors.New("that address can't be used")
 
-// CheckURL checks an address as it is typed. private allows HTTP and addresses that are not public. What a
-// name resolves to is checked when it is called.
+// CheckURL checks an address as typed. private allows HTTP and addresses that are not public. The name's
+// IP address is checked at the call.
 func CheckURL(text string, private bool) error {
 	u, err := url.Parse(text)
 	switch {
@@ -48,7 +48,7 @@ func CheckURL(text string, private bool) error {
 }
 
 // reserved are the networks that are not reached over the internet, or that lead into others (IANA's
-// registries of special-purpose addresses), beside those that netip knows.
+// registries of special-purpose addresses), beyond those that netip knows.
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),

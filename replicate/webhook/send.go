@@ -60,7 +60,7 @@ func New(config Config) *Carrier {
 	return &Carrier{config: config, client: newClient(config.Private, config.Trust)}
 }
 
-// Carry calls the addresses of all notices at once, so that a slow one holds up no other.
+// Carry calls the addresses of all notices at once, so that a slow one delays no other.
 func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outcome {
 	outcomes := make([]notice.Outcome, len(list))
 	var all sync.WaitGroup
@@ -96,7 +96,7 @@ func (c *Carrier) report(outcomes []notice.Outcome) {
 	}
 }
 
-// SecretPrefix begins a secret, as Standard Webhooks write it; 24 random bytes in base64 follow.
+// SecretPrefix begins a secret, as in Standard Webhooks; 24 random bytes in base64 follow.
 const SecretPrefix = "whsec_"
 
 // Secret writes 24 random bytes as a secret for signatures.
@@ -109,7 +109,7 @@ func isSuccess(result string) bool { return isStatus(result) && result[0] == '2'
 // isStatus reports whether a result is the status of an answer. All others are words.
 func isStatus(result string) bool { return len(result) == 3 }
 
-// attempt sends a notice once and returns the status, or in words why there is none.
+// attempt sends a notice once and returns the status, or the reason why there is none.
 func (c *Carrier) attempt(ctx context.Context, n notice.Notice) string {
 	if err := CheckURL(n.URL, c.config.Private); err != nil {
 		return err.Error()
@@ -149,7 +149,7 @@ func Sign(secret, id, timestamp string, body []byte) (string, error) {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// inWords tells an owner why there was no answer, without what they need not know of the writer's network.
+// inWords tells an owner why there was no answer, without details of the writer's network.
 func inWords(err error) string {
 	var unknown *net.DNSError // as for a name of the writer's own network
 	var certificate *tls.CertificateVerificationError
