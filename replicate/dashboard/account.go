@@ -97,7 +97,7 @@ type keyView struct {
 	Last     string // last use, in words
 }
 
-// Begins and BeginsOld are the parts of the secrets that are kept.
+// Begins and BeginsOld are the stored beginnings of the secrets.
 func (k keyView) Begins() string    { return ident.LivePrefix + k.Shown + "…" }
 func (k keyView) BeginsOld() string { return ident.LivePrefix + k.OldShown + "…" }
 
@@ -145,7 +145,7 @@ func (d *Dashboard) countsByKey(ctx context.Context, query string, args ...any) 
 	return counts, rows.Err()
 }
 
-// lastUse says when a key was last used. Usage is kept by the hour.
+// lastUse formats when a key was last used. Usage is kept by the hour.
 func lastUse(hour int64, k writer.Key, now time.Time) string {
 	current := int64(syncproto.Hour(now.UnixMilli()))
 	switch {

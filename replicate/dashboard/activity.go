@@ -35,10 +35,10 @@ type activityData struct {
 	Before   string // the cursor of the next page, empty on the last one
 }
 
-// byOwnToken says that an entry was made with a token of an owner: nobody else's name begins so.
+// byOwnToken says that an entry was made with an owner's token: no other actor begins so.
 const byOwnToken = `a.actor LIKE 'owner''s token %'`
 
-// byOperator says that an entry is no owner's, nor that of one who was removed since.
+// byOperator says that an entry is neither an owner's nor a removed owner's.
 const byOperator = `u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + `
 	AND a.actor NOT IN (SELECT actor FROM audit WHERE account = ?1 AND act = 'accept invitation')`
 
@@ -93,8 +93,8 @@ func (d *Dashboard) readActivity(ctx context.Context, query string, account, bef
 	return list, rows.Err()
 }
 
-// acts describes requests to the writer's API, which the audit log holds as method and
-// path. What a * stands for is appended when named is set.
+// acts describes requests to the writer's API, which the audit log holds as method and path. With named
+// set, the part matched by * is appended.
 var acts = []struct {
 	request, words string
 	named          bool
@@ -147,8 +147,8 @@ func (a activity) Agent() string {
 	return ""
 }
 
-// Particulars lists the non-empty members of the detail, or the detail itself when it is
-// not a JSON object. Of a sign-in it is the browser.
+// Particulars lists the non-empty members of the detail, or the detail itself if it is not a JSON
+// object. For a sign-in it is the browser.
 func (a activity) Particulars() string {
 	if agent := a.Agent(); agent != "" {
 		return browserName(agent)
@@ -170,7 +170,7 @@ func (a activity) Particulars() string {
 	return strings.Join(said, ", ")
 }
 
-// particular says one member of the detail in words: life_seconds of 7776000 is a life of 90 days.
+// particular puts one member of the detail into words: life_seconds of 7776000 is a life of 90 days.
 func particular(name string, value any) string {
 	name, inSeconds := strings.CutSuffix(name, "_seconds")
 	if seconds, err := strconv.ParseInt(fmt.Sprint(value), 10, 64); inSeconds && err == nil {
@@ -179,7 +179,7 @@ func particular(name string, value any) string {
 	return fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), value)
 }
 
-// inWords says a number of seconds in the largest unit of which it is a whole number.
+// inWords formats seconds in the largest unit of which they are a whole number.
 func inWords(seconds int64) string {
 	n, unit := seconds, "second"
 	for _, larger := range []struct {

@@ -8,10 +8,10 @@ const (
 	passwordAct = "enter password"
 )
 
-// sign is a text in a User-Agent, and the name that people know it by.
+// sign is a text in a User-Agent, and the common name of its browser or system.
 type sign struct{ text, name string }
 
-// browsers and systems are looked for in this order: most browsers name older ones as well (RFC 9110,
+// browsers and systems are searched in this order: most browsers name older ones as well (RFC 9110,
 // section 10.1.5, lets them).
 var (
 	browsers = []sign{
@@ -25,8 +25,7 @@ var (
 	}
 )
 
-// browserName says a User-Agent as people would, such as "Chrome on Linux". One that is not known is
-// returned as it is.
+// browserName formats a User-Agent, such as "Chrome on Linux". An unknown one is returned as it is.
 func browserName(agent string) string {
 	browser, system := named(browsers, agent), named(systems, agent)
 	switch {

@@ -9,17 +9,17 @@ import (
 	"regedge/web/apidoc"
 )
 
-// ownRole is the role of the calls that owners' tokens open.
+// ownRole is the role of the calls for owners' tokens.
 const ownRole = "owner"
 
 // apiPages are the references of the writer's API, with apidoc.Base in them.
 type apiPages struct {
 	all string
-	own string // what owners' tokens open
+	own string // the calls for owners' tokens
 }
 
-// makeAPIPages makes them once for the process. Their samples name tokens that are none, and there are no
-// forms to try a call: there is no sandbox of accounts.
+// makeAPIPages makes them once for the process. Their samples have made-up tokens, and no form tries a
+// call: there is no sandbox of accounts.
 var makeAPIPages = sync.OnceValues(func() (apiPages, error) {
 	all, err := apidoc.Render(apidoc.Config{Document: writer.Document(), Path: writer.DocumentPath, Token: "reg_operator_…"})
 	if err != nil {
@@ -34,12 +34,12 @@ var makeAPIPages = sync.OnceValues(func() (apiPages, error) {
 	return apiPages{string(all), string(own)}, err
 })
 
-// apiPage shows the writer's API. It holds no secret, but is for those who have a token.
+// apiPage shows the writer's API. It holds no secret, but is for holders of a token.
 func (d *Dashboard) apiPage(v *visit) (answer, error) {
 	return d.reference(v, "Writer API", d.api.all), nil
 }
 
-// ownAPIPage shows the calls that an owner's token opens.
+// ownAPIPage shows the calls for an owner's token.
 func (d *Dashboard) ownAPIPage(v *visit) (answer, error) {
 	return d.reference(v, "Your account by API", d.api.own), nil
 }

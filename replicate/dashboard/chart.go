@@ -10,7 +10,7 @@ import (
 const (
 	// chartDays is how many days the chart of an account shows; on a phone it shows the last phoneDays.
 	chartDays, phoneDays = 30, 14
-	// maxBars is how many days have bars of their own: in a longer range, a bar is a week.
+	// maxBars is how many days get a bar each: in a longer range, a bar is a week.
 	maxBars = 62
 )
 
@@ -31,8 +31,8 @@ func (c dayCalls) Period() string {
 // Total is every call of the day.
 func (c dayCalls) Total() int64 { return c.Found + c.NotFound + c.Failed }
 
-// add counts calls. A call that was voided comes as a negative count of its hour, which
-// may be another day's: no bar is below zero.
+// add counts calls. A voided call is a negative count in its hour, possibly on another day: no bar goes
+// below zero.
 func (c *dayCalls) add(outcome charge.Outcome, count int64) {
 	switch count = max(count, 0); outcome {
 	case charge.Found:
@@ -183,8 +183,8 @@ func labelEvery(step float64) int {
 	return every
 }
 
-// draw lays out days on a drawing of the given width. what says what it shows, and unit of how
-// long a bar is.
+// draw lays out days on a drawing of the given width. what names its subject, and unit the length of a
+// bar.
 func draw(days []dayCalls, width int, what, unit string) drawing {
 	d := drawing{Width: width, Height: drawingHeight, Left: plotLeft, Right: width - plotRight, Base: plotBottom}
 	most, total := int64(0), int64(0)

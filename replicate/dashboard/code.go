@@ -20,11 +20,11 @@ const (
 	codeDrift = 1
 	// secretBytes is the length of its secret (RFC 4226, section 4).
 	secretBytes = 20
-	// recoveryCodes is how many codes let a person in who has lost the app, each once.
+	// recoveryCodes is the number of one-time codes for a person who lost the app.
 	recoveryCodes = 10
 )
 
-// errCode says that a code is wrong, or was used.
+// errCode says that a code is wrong or used.
 var errCode = errors.New("wrong code")
 
 var base32Form = base32.StdEncoding.WithPadding(base32.NoPadding)
@@ -48,13 +48,13 @@ func newRecoveryCodes(v *visit, secret string) []string {
 	return codes
 }
 
-// typed is a code without the spaces and hyphens that people type.
+// typed is a code without spaces and hyphens.
 func typed(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(code))
 }
 
-// stepOf finds the step of an app's code after the one that was used last, 0 for none. Every step
-// is compared, whichever fits.
+// stepOf finds the step of an app's code after the last used one, 0 for none. It always compares all
+// steps.
 func stepOf(secret, code string, used int64, now time.Time) (found int64, err error) {
 	present := now.Unix() / int64(codeStep/time.Second)
 	for step := present - codeDrift; step <= present+codeDrift; step++ {
@@ -69,8 +69,8 @@ func stepOf(secret, code string, used int64, now time.Time) (found int64, err er
 	return found, nil
 }
 
-// useCode uses a code of the app or a recovery code up. It returns errCode when the code is wrong or was
-// used, and changes nothing then.
+// useCode uses up a code of the app or a recovery code. For a wrong or used code it returns errCode and
+// changes nothing.
 func useCode(ctx context.Context, tx *sql.Tx, now, u int64, code string) error {
 	code = typed(code)
 	var secret string
@@ -114,7 +114,7 @@ func putTwoFactor(ctx context.Context, tx *sql.Tx, now, u int64, secret string, 
 	return err
 }
 
-// holdsCodes reports whether all these codes are a user's recovery codes, and none was used.
+// holdsCodes reports whether all these codes are a user's unused recovery codes.
 func holdsCodes(ctx context.Context, db *sql.DB, u int64, codes []string) (bool, error) {
 	for _, code := range codes {
 		var held bool
@@ -133,7 +133,7 @@ func dropTwoFactor(ctx context.Context, tx *sql.Tx, u int64) error {
 	return errors.Join(codes, factor)
 }
 
-// hasTwoFactor reports whether a user signs in with a code as well.
+// hasTwoFactor reports whether a user also signs in with a code.
 func hasTwoFactor(ctx context.Context, tx *sql.Tx, u int64) (on bool, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM two_factor WHERE user = ?)`, u).Scan(&on)
 	return on, err

@@ -34,9 +34,9 @@ type Config struct {
 	URL string
 	// PrivateWebhooks allows webhooks over HTTP and at addresses that are not public, for development.
 	PrivateWebhooks bool
-	// Mail says that owners can have notices by e-mail.
+	// Mail says that e-mail notices are available.
 	Mail bool
-	// Secure says that people reach the pages over TLS, also when a proxy ends it.
+	// Secure says that visitors use TLS, also when a proxy ends it.
 	Secure bool
 	// Client returns a request's client address; nil takes the connection's.
 	Client func(*http.Request) string

@@ -46,8 +46,8 @@ SELECT days.day * 86400000 + 86399999, 'spent', days.key, coalesce(k.name, ''), 
 UNION ALL
 SELECT 0, 'balance', 0, '', '', bought + compensated - spent - lost, '' FROM account WHERE id = ?1`
 
-// readCredits reads an account's credits between two days. It computes balances backwards
-// from the current one, so that the last line always equals it.
+// readCredits reads an account's credits between two days. It computes balances backwards from the
+// current one, so the last line always equals that.
 func (d *Dashboard) readCredits(ctx context.Context, account int64, from, to time.Time) (statement, error) {
 	rows, err := d.config.Ledger.QueryContext(ctx, selectCredits, account, from.UnixMilli(), from.Unix()/3600, charge.Found)
 	if err != nil {

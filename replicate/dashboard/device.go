@@ -9,11 +9,11 @@ import (
 )
 
 // A browser in which somebody has signed in keeps a device cookie (OWASP, "Slow Down Online Guessing
-// Attacks with Device Cookies"). Its attempts to sign in are counted on their own, so that strangers,
-// also those behind the same address, can't lock it out. The cookie lets nobody in.
+// Attacks with Device Cookies"). Its sign-in attempts are counted separately, so that strangers, even
+// behind the same address, can't lock it out. The cookie alone signs nobody in.
 const (
 	deviceLife = 365 * 24 * time.Hour
-	// maxDevices is how many browsers of a user are known; the one that was used longest ago goes.
+	// maxDevices is how many browsers of a user are known; the least recently used one is dropped.
 	maxDevices = 20
 )
 
@@ -62,7 +62,7 @@ func (d *Dashboard) noteDevice(ctx context.Context, tx *sql.Tx, now, u int64, v 
 	return nil
 }
 
-// forgetDevices makes all browsers of a user strangers.
+// forgetDevices drops all known browsers of a user.
 func forgetDevices(ctx context.Context, tx *sql.Tx, u int64) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM device WHERE user = ?`, u)
 	return err

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// finishedKept is how long a form that began or ended a session may come a second time.
+	// finishedKept is how long a form that began or ended a session may be sent again.
 	finishedKept = time.Minute
 	// maxFinished bounds how many of them are kept.
 	maxFinished = 1000
 )
 
-// finished keeps the answers to forms that began or ended a session. Sent twice, as by two clicks, such a form
-// comes the second time in a session that is no more, or in another one: it is answered as the first time.
+// finished keeps the answers to forms that began or ended a session. When such a form is sent twice, as by
+// two clicks, the second arrives in a session that is gone, or in another one: it gets the first answer.
 type finished struct {
 	mu    sync.Mutex
 	forms map[[sha256.Size]byte]ending
 }
 
-// ending is how a form was answered. Only the same form, with its token and all that was typed, finds it.
+// ending is a form's answer. Only the same form, with its token and all its fields, finds it.
 type ending struct {
 	at     time.Time
 	to     answer
@@ -53,7 +53,7 @@ func (f *finished) get(v *visit, now time.Time) (ending, bool) {
 	return e, found && now.Sub(e.at) < finishedKept
 }
 
-// again returns the answer to a form that was sent before, unless the session that it began has ended since.
+// again returns the answer to a form that was sent before, unless the session it began has ended.
 func (d *Dashboard) again(v *visit) (answer, bool, error) {
 	e, found := d.finished.get(v, d.now())
 	if !found {

@@ -15,12 +15,12 @@ import (
 //go:embed common-passwords.txt
 var commonPasswords string
 
-// minLeft is how many characters a password must have besides what everybody would guess.
+// minLeft is how many characters a password must have besides the guessable ones.
 const minLeft = 4
 
-// guessable reports whether a password is one of those that are tried first (NIST SP 800-63B, section
-// 5.1.1.2): a common one, a sequence, or words about the user, with no more than a few characters or
-// digits before and after.
+// guessable reports whether a password would be tried first (NIST SP 800-63B, section 5.1.1.2): a
+// common one, a sequence, or words about the user, with no more than a few characters or digits before
+// and after.
 func guessable(password string, about ...string) bool {
 	plain := lettersAndDigits(password)
 	if sequence(plain) {
@@ -36,7 +36,7 @@ func guessable(password string, about ...string) bool {
 	return false
 }
 
-// weak reports whether a password is common, also when it is repeated or stands between digits.
+// weak reports whether a password is common, even if repeated or between digits.
 func weak(form string) bool {
 	form = unit(form)
 	core := unit(strings.TrimFunc(form, unicode.IsDigit))
@@ -45,8 +45,8 @@ func weak(form string) bool {
 
 func common(form string) bool { return strings.Contains(commonPasswords, "\n"+form+"\n") }
 
-// lettersAndDigits is the form in which passwords are compared: compatible characters of Unicode are one,
-// case and all other characters do not matter.
+// lettersAndDigits normalizes passwords for comparison: compatible characters of Unicode are one, case is
+// ignored, and all others are dropped.
 func lettersAndDigits(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) {
@@ -59,7 +59,7 @@ func lettersAndDigits(text string) string {
 // unmasked undoes the usual replacements of letters.
 var unmasked = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 
-// unit is the shortest text that makes form when it is repeated.
+// unit is the shortest text whose repetition is form.
 func unit(form string) string {
 	for n := 1; n <= len(form)/2; n++ {
 		if len(form)%n == 0 && form == strings.Repeat(form[:n], len(form)/n) {

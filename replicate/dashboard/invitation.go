@@ -10,7 +10,7 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// errInvitation does not tell apart unknown, used and expired invitations.
+// errInvitation is the same for unknown, used and expired invitations.
 var errInvitation = &refusal{http.StatusNotFound, "This invitation can't be used",
 	"It was already used, it is older than three days, or a newer one replaced it. Ask for a new one."}
 
@@ -44,8 +44,8 @@ func (d *Dashboard) findInvitation(ctx context.Context, db interface {
 	return i, err
 }
 
-// invitationPage asks for a password. A GET does not use the invitation up, because mail
-// programs follow links too.
+// invitationPage asks for a password. A GET does not use up the invitation: mail programs follow links
+// too.
 func (d *Dashboard) invitationPage(v *visit) (answer, error) {
 	i, err := d.findInvitation(v.r.Context(), d.config.Ledger, v.params.ByName("token"))
 	if err != nil {
@@ -82,9 +82,9 @@ func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
 	return see("/", "welcome"), nil
 }
 
-// accept uses an invitation up: it creates the user, or sets a new password and ends the
-// sessions of the existing one, and starts a session. With two-factor authentication, unless
-// the invitation resets it, there is none and the secret is empty: they sign in with a code.
+// accept uses up an invitation: it creates the user, or sets the existing one's password and ends their
+// sessions, and starts a session. A user with two-factor authentication, unless the invitation resets
+// it, gets no session and an empty secret: they sign in with a code.
 func (d *Dashboard) accept(v *visit, token, password string) (string, error) {
 	turn, err := d.passwords.enter()
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 )
 
 // chosenEnd reads the field days: when a key shall end, nil for never. A form that is sent again gives the
-// same end only within the same minute: after that it was sent with other values.
+// same end only within the same minute: later its values differ.
 func (d *Dashboard) chosenEnd(v *visit) (*time.Time, error) {
 	chosen := v.line("days")
 	if chosen == "" {
@@ -32,7 +32,7 @@ func (d *Dashboard) chosenEnd(v *visit) (*time.Time, error) {
 	return &end, nil
 }
 
-// endWords tells the audit log of an end.
+// endWords formats an end for the audit log.
 func endWords(end *time.Time) string {
 	if end == nil {
 		return ""
@@ -70,7 +70,7 @@ func (d *Dashboard) changeOwnKey(v *visit, act, detail, done string, change writ
 	return see(fmt.Sprint("/keys/", k.ID), orPending(changed, done)), endedRefusal(err)
 }
 
-// endedRefusal answers that a key is gone which ended since the page was shown.
+// endedRefusal answers that a key has ended since the page was shown.
 func endedRefusal(err error) error {
 	if errors.Is(err, writer.ErrKeyEnded) {
 		return errMissing
@@ -98,7 +98,7 @@ func (d *Dashboard) changeKeyEnd(v *visit) (answer, error) {
 	return d.changeOwnKey(v, "change end of key", detail, "end", writer.KeyChange{Expires: end, NeverExpires: end == nil})
 }
 
-// changeKeyAddresses says from where a key may be used.
+// changeKeyAddresses sets from where a key may be used.
 func (d *Dashboard) changeKeyAddresses(v *visit) (answer, error) {
 	var form keyForm
 	form.keep(v)
@@ -114,7 +114,7 @@ func (d *Dashboard) changeKeyAddresses(v *visit) (answer, error) {
 	return a, err
 }
 
-// changeKeyLimits says how much may be asked with a key.
+// changeKeyLimits sets a key's rate and credit limits.
 func (d *Dashboard) changeKeyLimits(v *visit) (answer, error) {
 	var form keyForm
 	form.keep(v)

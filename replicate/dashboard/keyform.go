@@ -28,7 +28,7 @@ func limitText(limit int64) string {
 	return strconv.FormatInt(limit, 10)
 }
 
-// keep replaces what the visitor's form holds: other forms of the page stay as they are.
+// keep takes over the fields of the visitor's form: the page's other forms stay as they are.
 func (f *keyForm) keep(v *visit) {
 	for name, field := range map[string]*string{
 		"name": &f.Name, "days": &f.Days, "addresses": &f.Addresses, "per-minute": &f.PerMinute, "monthly-credits": &f.MonthlyCredits,
@@ -39,7 +39,7 @@ func (f *keyForm) keep(v *visit) {
 	}
 }
 
-// Limited says that a new key is to have limits: the part of the form that holds them is unfolded.
+// Limited says that a new key's limits are unfolded: some are filled in.
 func (f keyForm) Limited() bool { return f.Addresses+f.PerMinute+f.MonthlyCredits != "" }
 
 // Ends lists the ends that a key can be given.
@@ -56,13 +56,13 @@ type choice struct {
 	Selected     bool
 }
 
-// Messages about limits that are none.
+// Messages about invalid limits.
 const (
 	wordsNetworks = "Those are not networks or addresses: write up to 16, such as 192.0.2.0/24, 2001:db8::/32."
 	wordsLimits   = "A limit is a number, and requests a minute are at most those of your plan. Leave a limit empty for none."
 )
 
-// errLimits is returned for limits that are none.
+// errLimits is returned for invalid limits.
 var errLimits = errors.New("not a limit")
 
 // networks returns the typed networks; the writer checks them.
@@ -93,7 +93,7 @@ func limitOf(typed string) (int64, error) {
 	return limit, nil
 }
 
-// limitWords tells the audit log of a new key's limits.
+// limitWords formats a new key's limits for the audit log.
 func limitWords(s writer.KeySettings) string {
 	words := ""
 	if s.PerMinute > 0 {

@@ -20,8 +20,8 @@ const (
 // errBusy says that too many wait for the hashing lane.
 var errBusy = errors.New("too many sign-ins at once")
 
-// lane computes one hash at a time, so that a crowd at the sign-in takes 64 MiB and one core from the
-// lookups and the writer beside it, and no more.
+// lane computes one hash at a time, so that a crowd at the sign-in takes at most 64 MiB and one core
+// from the lookups and the writer beside it.
 type lane struct {
 	places chan struct{} // taken by those that wait and the one that computes
 	one    chan struct{}
@@ -31,13 +31,13 @@ func newLane() *lane {
 	return &lane{places: make(chan struct{}, hashPlaces), one: make(chan struct{}, 1)}
 }
 
-// turn is a request's place in the queue of the lane. Only who has one can hash.
+// turn is a request's place in the lane's queue. Hashing needs one.
 type turn struct {
 	of *passwords
 }
 
-// enter takes a place, and returns errBusy at once when there is none. It comes before anything that
-// costs, such as counting the attempt in the ledger. leave gives the place back.
+// enter takes a place, or returns errBusy at once. It comes before anything expensive, such as counting
+// the attempt in the ledger. leave gives the place back.
 func (p *passwords) enter() (*turn, error) {
 	select {
 	case p.lane.places <- struct{}{}:
@@ -61,8 +61,7 @@ func (t *turn) hash(ctx context.Context, password string) (string, error) {
 	return encodeHash(p.cost, salt, hash), nil
 }
 
-// matches compares a password with its stored form. What is stored and can't be read
-// matches nothing.
+// matches compares a password with its stored form. An unreadable stored form matches nothing.
 func (t *turn) matches(ctx context.Context, stored, password string) (bool, error) {
 	c, salt, want, err := decodeHash(stored)
 	if err != nil {

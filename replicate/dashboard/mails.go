@@ -32,8 +32,8 @@ func (d *Dashboard) mailPage(v *visit) (answer, error) {
 	return d.mailWith(v, "", low)
 }
 
-// mailWith shows the page. low is what was typed, if anything was; of an owner who has switched no mail on
-// it is what the form proposes.
+// mailWith shows the page. low is the typed balance, if any; for an owner without mail it is the proposed
+// one.
 func (d *Dashboard) mailWith(v *visit, words, low string) (answer, error) {
 	if !d.config.Mail {
 		return answer{}, errMissing

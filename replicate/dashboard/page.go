@@ -110,7 +110,7 @@ var done = map[string]string{
 // pendingWords is the message for a change that edges do not know of yet.
 const pendingWords = "pending"
 
-// orPending is the message for a change: done, unless edges do not know of it yet.
+// orPending is the message for a change: done, or pending until edges know of it.
 func orPending(change interface{ IsPending() bool }, done string) string {
 	if change.IsPending() {
 		return pendingWords
@@ -197,8 +197,8 @@ func number(n int64) string {
 
 func day(t time.Time) string { return t.Format("2 Jan 2006") }
 
-// dayHere and minuteHere show a moment: in UTC, and where scripts run in the reader's zone, with UTC when
-// it is pointed at.
+// dayHere and minuteHere show a moment: in UTC, or with scripts in the reader's zone, with UTC as the
+// tooltip.
 func dayHere(t time.Time) template.HTML    { return moment(t, "day", day(t)) }
 func minuteHere(t time.Time) template.HTML { return moment(t, "minute", t.Format("2 Jan 2006, 15:04")) }
 

@@ -37,8 +37,7 @@ type passwords struct {
 	random func([]byte)
 	cost   cost // of new hashes
 	lane   *lane
-	// decoy is compared with when the e-mail address is unknown: it takes the same time and
-	// never matches.
+	// decoy is compared for an unknown e-mail address: it takes the same time and never matches.
 	decoy string
 	// computed counts the hashes, so that a test can see that a decoy costs one too.
 	computed atomic.Int64
@@ -54,7 +53,7 @@ func newPasswords(random func([]byte), c cost) *passwords {
 	return p
 }
 
-// outdated reports whether a stored form is of another cost than new ones.
+// outdated reports whether a stored form differs from new ones in its cost.
 func (p *passwords) outdated(stored string) bool {
 	c, _, _, err := decodeHash(stored)
 	return err == nil && c != p.cost
@@ -93,8 +92,8 @@ func decodeHash(stored string) (c cost, salt, hash []byte, err error) {
 	return c, salt, hash, nil
 }
 
-// fitPassword returns what is wrong with a new password of a user with this e-mail address and account,
-// or "". Length makes a password hard to guess; the other checks only stop the obvious.
+// fitPassword returns why a new password of a user with this e-mail address and account is refused, or
+// "". Length makes a password hard to guess; the other checks only stop the obvious.
 func fitPassword(password, email, account string) string {
 	length := utf8.RuneCountInString(password)
 	distinct := map[rune]bool{}

@@ -11,8 +11,8 @@ import (
 // quietZone is the margin that ISO/IEC 18004 wants around a QR code, in modules.
 const quietZone = 4
 
-// qrCode is a QR code as SVG draws it, within the page: the policy of the pages allows no data: URL, and an
-// image of its own would have the secret in its address.
+// qrCode is a QR code as inline SVG: the pages' policy allows no data: URL, and a separate image would have
+// the secret in its address.
 type qrCode struct {
 	Size int    // width and height, in modules
 	Path string // of the dark modules

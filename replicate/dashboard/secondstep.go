@@ -13,8 +13,8 @@ import (
 // codeWait is how long a person may take for the code after the password.
 const codeWait = 5 * time.Minute
 
-// wantsCode is the error of a sign-in whose password was right, of a user with two-factor authentication.
-// The secret continues it: it is in the form that asks for the code.
+// wantsCode is the error of a sign-in with the right password, of a user with two-factor authentication.
+// The form for the code has the secret, which continues the sign-in.
 type wantsCode struct{ secret string }
 
 func (*wantsCode) Error() string { return "a code is wanted" }

@@ -57,8 +57,8 @@ func hashOf(secret string) []byte {
 	return sum[:]
 }
 
-// formToken makes the token of one form, with a number of its own. It derives from the secret of the
-// cookie, against forgery, and names what the form changes: sent twice, the form changes it once.
+// formToken makes the token of one form, with its own number. It derives from the cookie's secret,
+// against forgery, and identifies the change: a form that is sent twice makes it once.
 func (d *Dashboard) formToken(secret string) string {
 	var random [16]byte
 	d.config.Random(random[:])
@@ -66,7 +66,7 @@ func (d *Dashboard) formToken(secret string) string {
 	return number + "." + formMAC(secret, number)
 }
 
-// validFormToken reports whether a token is of a form that was made with this secret.
+// validFormToken reports whether a form token was made with this secret.
 func validFormToken(secret, token string) bool {
 	number, mac, _ := strings.Cut(token, ".")
 	return secret != "" && hmac.Equal([]byte(mac), []byte(formMAC(secret, number)))
@@ -76,15 +76,14 @@ func formMAC(secret, number string) string {
 	return base64.RawURLEncoding.EncodeToString(macOf(secret, "form "+number))
 }
 
-// macOf derives 32 bytes, which only who knows the secret of the cookie can, from a text that says what for.
+// macOf derives 32 bytes, which needs the cookie's secret, from a text that names their purpose.
 func macOf(secret, text string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }
 
-// The cookies of a session, and of a browser that is not signed in, for its forms. The third one is the
-// device cookie.
+// The cookies of a session, of a browser that is not signed in, for its forms, and of a device.
 func (d *Dashboard) sessionCookie(r *http.Request) string { return d.cookieName(r, "regedge") }
 func (d *Dashboard) guestCookie(r *http.Request) string   { return d.cookieName(r, "regedge-guest") }
 
@@ -170,8 +169,7 @@ func (s *session) lasts(now time.Time, operator bool) bool {
 	return now.Sub(s.Created) < life && now.Sub(s.Seen) < sessionIdle
 }
 
-// begin stores a new session within a transaction, and deletes expired ones. Its browser becomes a known
-// one.
+// begin stores a new session within a transaction, and deletes expired ones. Its browser becomes known.
 func (d *Dashboard) begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *visit) error {
 	const ended = `DELETE FROM session WHERE created_at <= ? OR seen_at <= ?`
 	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds()); err != nil {

@@ -93,8 +93,8 @@ func (d *Dashboard) changePassword(v *visit) (answer, error) {
 	return d.putPassword(v, stored, renewed)
 }
 
-// checkCurrent checks the password that the visitor entered again, and returns its stored form, or what to
-// tell them. It counts as an attempt to sign in: of entering a code as well if code is set.
+// checkCurrent checks the re-entered password, and returns its stored form, or a message. It counts as an
+// attempt to sign in, and to enter a code if code is set.
 func (d *Dashboard) checkCurrent(v *visit, turn *turn, code bool) (stored, words string, err error) {
 	err = d.countAttempt(v, v.user.Email, code)
 	var throttled *throttledError

@@ -82,7 +82,7 @@ func (d *Dashboard) checkSignIn(v *visit, email, password string) (string, error
 	if len(password) > maxForm || email == "" {
 		password = ""
 	}
-	if err := d.checkAttempts(v, email); err != nil { // it takes nobody's turn
+	if err := d.checkAttempts(v, email); err != nil { // before it takes a place
 		return "", err
 	}
 	turn, err := d.passwords.enter()

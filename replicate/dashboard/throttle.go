@@ -12,11 +12,11 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Attempts to sign in are counted in windows. Those of a browser that the user has signed in with count
-// for it alone. Those of any other count for its client address and the e-mail address together, so that
-// a stranger locks nobody else out; for the client address, against trying one password on many users;
-// and, far higher, for the e-mail address, against guessing from many client addresses. An unknown
-// e-mail address counts like a known one.
+// Attempts to sign in are counted in windows. Those of a known browser of the user count for it alone.
+// All others count for the client address and the e-mail address together, so that a stranger locks
+// nobody else out; for the client address, against trying one password on many users; and, far higher,
+// for the e-mail address, against guessing from many client addresses. An unknown e-mail address counts
+// like a known one.
 const (
 	attemptWindow        = 15 * time.Minute
 	attemptsPerDevice    = 10
@@ -62,8 +62,7 @@ func counters(v *visit, email string, device []byte, known, code bool) []counter
 	return list
 }
 
-// hashed is a subject that does not reveal the e-mail address: people type passwords into that field,
-// too.
+// hashed is a subject that hides the e-mail address: people type passwords into that field, too.
 func hashed(kind, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return kind + hex.EncodeToString(sum[:attemptSubjectLength])
@@ -149,10 +148,9 @@ func (d *Dashboard) forgetAttempts(ctx context.Context, tx *sql.Tx, now int64, v
 	return uncount(ctx, tx, all[1:])
 }
 
-// uncountPassword uncounts an attempt whose password was right, and that waits for a code or changes the
-// password. What counts for
-// this browser alone, or for this pair of addresses, stays: who knows the password could guess codes without
-// end if each of them began it at zero.
+// uncountPassword uncounts an attempt with the right password that waits for a code or changes the password.
+// The counts of this browser, or of this pair of addresses, stay: otherwise somebody with the password could
+// guess codes without end, each from zero.
 func (d *Dashboard) uncountPassword(ctx context.Context, tx *sql.Tx, now int64, v *visit, email string) error {
 	device := d.deviceOf(v)
 	known, err := knowsDevice(ctx, tx, device, email, now)

@@ -92,7 +92,7 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 	}
 	codes := newRecoveryCodes(v, secret)
 	shown := answer{page: "recovery-codes", title: "Recovery codes", data: codes}
-	// Sent twice, as by two clicks, the form shows its codes again: they are shown nowhere else.
+	// A form that is sent twice, as by two clicks, shows its codes again: they are shown nowhere else.
 	if done, err := holdsCodes(v.r.Context(), d.config.Ledger, v.user.ID, codes); done || err != nil {
 		return shown, err
 	}
@@ -114,7 +114,7 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 		}
 		return d.forgetAttempts(ctx, tx, now, v, v.user.Email)
 	})
-	if errors.Is(err, errOldForm) { // the first of two that were sent at once was faster
+	if errors.Is(err, errOldForm) { // the first of two simultaneous ones was faster
 		if done, err := holdsCodes(v.r.Context(), d.config.Ledger, v.user.ID, codes); done || err != nil {
 			return shown, err
 		}

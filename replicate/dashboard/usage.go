@@ -66,8 +66,8 @@ type usageAsked struct {
 	keys  []writer.Key
 }
 
-// readUsageAsked reads the query. An error of the range is returned as words for people, with the last
-// days in its place; a key of another account is missing.
+// readUsageAsked reads the query. For an invalid range it returns a message, and the last days instead;
+// a key of another account is not found.
 func (d *Dashboard) readUsageAsked(v *visit, account int64) (asked usageAsked, words string, err error) {
 	given := v.r.URL.Query()
 	asked = usageAsked{query: writer.UsageSumQuery{Account: account}, names: map[int64]string{}}

@@ -59,8 +59,8 @@ type answer struct {
 	to     string // path of a redirect, 303
 	// searches says that the page's script may call the lookups.
 	searches bool
-	// packed allows gzip. A page with text that a stranger chooses must not be: its length would tell what
-	// else is in it, such as the token of a form (BREACH).
+	// packed allows gzip. A page with text chosen by a stranger must not have it: its length would reveal
+	// other parts of it, such as the token of a form (BREACH).
 	packed bool
 }
 
@@ -183,8 +183,8 @@ func (v *visit) handle(who role, h handler) (answer, error) {
 	return h(v)
 }
 
-// answerForm answers a form, and one that began or ended a session and comes twice as the first time: also
-// when both come at once and the second finds its session ended only while it is handled.
+// answerForm answers a form. A form that began or ended a session gets the first answer again when sent
+// twice, even at once, when the second finds its session ended only while it is handled.
 func (d *Dashboard) answerForm(v *visit, who role, h handler) (answer, error) {
 	refused := d.checkForm(v)
 	if refused != nil && !errors.Is(refused, errOldForm) {
@@ -268,9 +268,9 @@ func (d *Dashboard) harden(v *visit) {
 // sameOrigin checks Sec-Fetch-Site, or else Origin.
 var sameOrigin = http.NewCrossOriginProtection()
 
-// checkForm parses the form of a POST and refuses it unless it comes from one of our pages:
-// by its origin, and by its token, which also stops clients that send no origin. The token is the
-// Idempotency-Key of what the form changes.
+// checkForm parses the form of a POST and refuses it unless it comes from one of our pages: by its
+// origin, and by its token, which also stops clients that send no origin. The token is the
+// Idempotency-Key of the form's change.
 func (d *Dashboard) checkForm(v *visit) error {
 	if sameOrigin.Check(v.r) != nil {
 		return errForeign

@@ -21,7 +21,7 @@ const webhookPath = "/settings/webhook"
 // deliveriesShown is how many events the page lists: the newest.
 const deliveriesShown = 20
 
-// maxLow bounds the balance below which an owner is told.
+// maxLow bounds the balance below which an owner is notified.
 const maxLow = 1_000_000_000_000
 
 type webhookData struct {
@@ -106,13 +106,13 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 // badLow is the error for an invalid balance.
 const badLow = "The balance is a whole number of credits, 0 for never."
 
-// proposedLow is a tenth of what is left: the form of an owner who has chosen no balance yet begins with it.
+// proposedLow is a tenth of the credits left, for the form of an owner without a chosen balance.
 func (d *Dashboard) proposedLow(v *visit) (string, error) {
 	a, err := d.client.Account(v.r.Context(), v.user.Account)
 	return strconv.FormatInt(max(a.Balance, 0)/10, 10), err
 }
 
-// lowOf reads the balance below which an owner is told.
+// lowOf parses the balance below which an owner is notified.
 func lowOf(typed string) (int64, error) {
 	low, err := strconv.ParseInt(typed, 10, 64)
 	if err == nil && (low < 0 || low > maxLow) {
@@ -143,7 +143,7 @@ func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
 }
 
 func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook notice.Target, renew bool) (answer, error) {
-	// The secret is of the form: sent twice, the form sets it once, and shows it each time.
+	// The secret derives from the form: sent twice, the form sets it once, and shows it each time.
 	secret, taken := webhook.Secret([24]byte(macOf(v.secret, "webhook "+v.field("token")))), false
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) (err error) {
 		taken, err = notice.SetWebhook(ctx, tx, now, hook, secret, renew)
