@@ -12,9 +12,9 @@ import (
 )
 
 // Reserve finds a free TCP port of host, an IP address of this machine, and returns both as
-// "host:port". On Linux the kernel gives the port to no socket that asks for a free one until
-// release, which may be called twice, while servers that name the port can listen on it, one
-// after another. On other systems the port was free at the time of the call, nothing more.
+// "host:port". On Linux, until release, which may be called twice, the kernel gives the port to no
+// socket that asks for a free one, while servers that name the port can listen on it, one after
+// another. On other systems the port was free at the time of the call, nothing more.
 func Reserve(host string) (address string, release func(), err error) {
 	ip, err := netip.ParseAddr(host)
 	if err == nil {

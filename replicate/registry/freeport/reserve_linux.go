@@ -10,7 +10,7 @@ import (
 )
 
 // reserve binds a socket that never listens. Since it and the server set SO_REUSEADDR, the server can
-// bind the same port (socket(7)), but the kernel does not choose a port for others that a socket has.
+// bind the same port (socket(7)), but the kernel does not choose a bound port for others.
 func reserve(ip netip.Addr) (string, func(), error) {
 	family, any := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Addr: four(ip)})
 	if !ip.Unmap().Is4() {

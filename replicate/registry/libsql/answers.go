@@ -12,16 +12,15 @@ import (
 const (
 	// maxAnswer bounds an answer, in bytes. sqld gives at most 10 MB of rows.
 	maxAnswer = 64 << 20
-	// maxRefusal is how much is read of an answer that is an error: it gets into the log.
+	// maxRefusal bounds how much of an error response is read: it is logged.
 	maxRefusal = 4 << 10
 )
 
 // The driver reads an answer whole, however long it is, with http.DefaultClient, and takes no other client.
 func init() { http.DefaultClient.Transport = boundedAnswers{} }
 
-// boundedAnswers is http.DefaultTransport, which ends answers to the driver that are too long. Its
-// connections are given up before the calls for which they are wanted, so that an error says what is
-// missing: a name server that answers, or a machine.
+// boundedAnswers is http.DefaultTransport with a limit on answers to the driver. Its connect timeout is
+// shorter than the calls', so that an error says which did not answer: the name server or the machine.
 type boundedAnswers struct{}
 
 // dialLimit has room for a first name server that does not answer, which costs 5 s.

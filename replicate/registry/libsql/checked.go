@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// ErrAnswer says that a server's answer is none that the driver knows, such as one without results.
+// ErrAnswer says that the driver does not know a server's answer, such as one without results.
 var ErrAnswer = errors.New("the server's answer is not that of a libSQL server")
 
 // ErrSilent says that a server took a call and did not answer it. A change may have been made, or be made yet.
 var ErrSilent = errors.New("the libSQL server does not answer")
 
-// callLimit bounds one call of a context without an end, so that a server that hangs hangs nobody else. The
-// longest calls, of a schema's migration in all of India, take minutes.
+// callLimit bounds a call whose context has no deadline, so that a hanging server does not hang the caller.
+// The longest calls, of a schema's migration in all of India, take minutes.
 const callLimit = 5 * time.Minute
 
 // checkedConnector makes connections that mend three defects of the driver. It takes the first result of an
-// answer without looking whether there is one, which ends the process. It asks the server to wait until
-// it has all that an earlier answer came from: a replica whose primary began anew counts from the beginning,
-// so such a connection would wait for ever. And its calls have no deadline. A connection whose time was up
-// is not used again.
+// answer without checking that there is one, which ends the process. It asks the server to wait until it has
+// the data of an earlier answer: a replica whose primary began anew counts from the beginning, so such a
+// connection would wait for ever. And its calls have no deadline. A connection is not used again after a
+// timeout.
 type checkedConnector struct {
 	driver.Connector
 	limit time.Duration
@@ -57,8 +57,8 @@ type checked struct {
 // IsValid implements driver.Validator.
 func (c *checked) IsValid() bool { return !c.late }
 
-// begin begins a call, and returns its context and what has to be called when it ends: that turns a panic
-// into an error, names an answer that is no JSON, and notes that its time was up.
+// begin begins a call, and returns its context and a function to call at its end: that turns a panic into
+// an error, names an answer that is not JSON, and notes a timeout.
 func (c *checked) begin(ctx context.Context) (context.Context, func(err *error)) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, ErrSilent)
 	return ctx, func(err *error) {
@@ -102,8 +102,8 @@ func (c *checked) BeginTx(ctx context.Context, options driver.TxOptions) (tx dri
 	return checkedTx{c}, nil
 }
 
-// Close implements driver.Conn. For a connection that was late the driver would send its server one more
-// call, and wait for the answer for ever; the server drops such a connection by itself.
+// Close implements driver.Conn. After a timeout the driver would send its server one more call, and wait
+// for the answer for ever; the server drops such a connection by itself.
 func (c *checked) Close() error {
 	if c.late {
 		return nil

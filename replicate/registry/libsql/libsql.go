@@ -10,15 +10,15 @@ import (
 
 // Errors of a server, as Commit and Explain return them.
 var (
-	// ErrUnauthorized means that the server refuses the token, or a write with a token that may
-	// only read, or all that a replica forwards to its primary.
+	// ErrUnauthorized means that the server refuses the token, or a write with a read-only token, or
+	// any call that a replica forwards to its primary.
 	ErrUnauthorized = errors.New("the libSQL server refuses the token")
-	// ErrForwarded is an ErrUnauthorized that is not about the token: a replica forwards what it can't
-	// answer itself, and its primary takes replication alone. Each read meets it until the replica has
-	// a copy, afterwards only writes do.
+	// ErrForwarded is an ErrUnauthorized that is not about the token: a replica forwards calls that it
+	// can't answer itself, and its primary accepts only replication. Every read gets it until the
+	// replica has a copy, afterwards only writes do.
 	ErrForwarded = fmt.Errorf("the replica has no copy yet, or was sent more than a read (%w)", ErrUnauthorized)
-	// ErrRefused means that the database refuses a statement: it will be refused again. After
-	// every other error the same may succeed later.
+	// ErrRefused means that the database refuses a statement: a retry fails too. After every other
+	// error a retry may succeed.
 	ErrRefused = errors.New("the database refuses a statement")
 )
 

@@ -16,7 +16,7 @@ const (
 	// names with the gaps between them.
 	generationBits = 28
 	generations    = 8
-	// holdPause is how long after its claim a push writes the first record. An edge looks each second.
+	// holdPause is the time from a push's claim to its first record. An edge looks each second.
 	holdPause = 3 * time.Second
 	// movedShare: when more than one in so many entries has moved, the file's index was rebuilt,
 	// and the whole search is written in a new generation.
@@ -27,7 +27,7 @@ const (
 type state struct {
 	current    string // newest release
 	pushing    string // release whose push is not complete, or empty
-	dirty      bool   // records of that push were written
+	dirty      bool   // records of that release were written
 	pushed     bool   // whether anything was pushed before
 	generation int64
 	terms      int64 // termsMark of the program that pushed
@@ -70,8 +70,8 @@ func (s *state) needsNewGeneration(changes []change) bool {
 	return moved > s.names/movedShare
 }
 
-// begin claims the primary for this push, and gives the edges time to see that before the first record
-// is written: they hold the release before until the push is complete.
+// begin claims the primary for this push, and gives the edges time to notice before the first record is
+// written: they keep the previous release until the push is complete.
 func (p *pusher) begin(ctx context.Context, before state) error {
 	list := []libsql.Statement{
 		{SQL: `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, ?1, ?3, ?2, ?2, 0)
@@ -106,9 +106,8 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 	return p.commit(ctx, p.moveSearch(before))
 }
 
-// moveSearch makes the hash of every search entry differ, so that all are written again. If the
-// terms of the entries are not those that this program makes, it could not delete them one by one,
-// and the index is emptied at once.
+// moveSearch makes the hash of every search entry differ, so that all are written again. If the entries
+// have another program's terms, they can't be deleted one by one, and the index is emptied at once.
 func (p *pusher) moveSearch(before state) []libsql.Statement {
 	list := []libsql.Statement{
 		{SQL: `UPDATE search_push SET generation = ?1, terms = ?2`, Args: []any{p.generation, termsMark()}},

@@ -14,10 +14,10 @@ const (
 	firstParts = 4096
 	// mostParts is the most parts that a differing range is divided into.
 	mostParts = 64
-	// partRecords is about how many records the smallest parts have: to divide them once more
-	// would transfer as much as it saves.
+	// partRecords is about how many records the smallest parts have: dividing them further would
+	// transfer as much as it saves.
 	partRecords = 4
-	// listed: a range of at most so many records is compared record by record.
+	// listed: a range of at most this many records is compared record by record.
 	listed = 2 * partRecords
 	// maxRanges is the most ranges of one query: with mostParts parts of some 25 bytes each, its
 	// result stays below sqld's limit (10 MB).
@@ -64,9 +64,9 @@ const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
 const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c.key, c.hash), char(10)), '')
 FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
 
-// compare calls visit with each record that differs. It compares a few of the first parts to the end
-// before the next ones, so that its memory does not grow with the number of differences, and reports
-// how many of the differing parts are done.
+// compare calls visit with each record that differs. It finishes a few of the first parts before the
+// next ones, so that its memory does not grow with the number of differences, and reports how many of
+// the differing parts are done.
 func compare(ctx context.Context, here, there *side, visit func(change), progress func(done, total int)) error {
 	const width = allBuckets / firstParts
 	parts, small, err := divide(ctx, here, there, []span{{0, allBuckets, math.MaxInt64}}, width)

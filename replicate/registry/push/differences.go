@@ -8,8 +8,8 @@ import (
 	"regedge/replicate/registry/libsql"
 )
 
-// compare finds the records that differ, and counts them. Of more than limit it keeps no list: the
-// file is handed over whole then.
+// compare finds the records that differ, and counts them. Beyond limit it keeps no list: the file is
+// then handed over whole.
 func (p *pusher) compare(ctx context.Context, limit int) (changes []change, err error) {
 	before := p.there.received
 	defer func() { p.report.Compared += p.there.received - before }()
@@ -52,8 +52,8 @@ func (p *pusher) count(c change) {
 	}
 }
 
-// foresee counts for a dry run what a push would write beside the differences: the whole search, where it is
-// written again.
+// foresee counts for a dry run what a push would write besides the differences: the whole search, if it is
+// rewritten.
 func (p *pusher) foresee(ctx context.Context) error {
 	if !p.report.NewGeneration {
 		return nil
@@ -85,8 +85,8 @@ func (p *pusher) countAll(ctx context.Context) error {
 	return rows.Err()
 }
 
-// listLimit is how many records may differ for them to be written one by one; 0 for a primary
-// without records.
+// listLimit is how many differing records are still written one by one; 0 for a primary without
+// records.
 func (p *pusher) listLimit(ctx context.Context) (int, error) {
 	if p.config.PrimaryDir == "" {
 		return math.MaxInt, nil

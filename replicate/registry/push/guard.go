@@ -26,8 +26,8 @@ const selectKinds = `SELECT kind, count(*) FROM content GROUP BY kind`
 // selectOrigin tells when the snapshot's release ?1 was made, and whether its file ever held release ?2.
 const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`
 
-// confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that goes on after an
-// interruption was confirmed when it began.
+// confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that continues an
+// interrupted one was confirmed when that began.
 func (p *pusher) confirm(ctx context.Context, before state) (err error) {
 	if p.blank || before.pushing == p.config.Release {
 		return nil
@@ -77,7 +77,7 @@ func (p *pusher) removesShare(k kind, had int64) bool { return p.removed(k)*remo
 
 func (p *pusher) removed(k kind) int64 { return p.report.Counts[k-1].Removed }
 
-// removals lists the kinds of which more than their share goes, by the exact numbers.
+// removals lists the kinds that lose more than their share, by the exact numbers.
 func (p *pusher) removals(ctx context.Context) (list []string, err error) {
 	rows, err := p.config.Primary.QueryContext(ctx, selectKinds)
 	if err != nil {

@@ -9,9 +9,8 @@ const (
 	// batchRecords is how many records one transaction writes, unless more have to be written
 	// together. A call then has about 1 MB.
 	batchRecords = 2000
-	// togetherRecords is the most that are written together: what sqld accepts in one call. A
-	// larger set is cut, and an answer may for some seconds show a director's new name beside a
-	// company's old row.
+	// togetherRecords is the most that are written together: sqld's limit for one call. A larger set is
+	// cut, and an answer may for some seconds show a director's new name beside a company's old row.
 	togetherRecords = 20_000
 )
 

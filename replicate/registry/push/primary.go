@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// attempts is how often a transaction is tried while the primary is unreachable, with pauses
-	// that double from firstPause: half a minute in all.
+	// attempts bounds the attempts at a transaction while the primary is unreachable, with pauses that
+	// double from firstPause: half a minute in all.
 	attempts   = 8
 	firstPause = 250 * time.Millisecond
 	// callLimit is the timeout of one call.
 	callLimit = time.Minute
 )
 
-// claim fails, by a CHECK of the table, when another push has taken over, and its transaction with
-// it.
+// claim fails, by a CHECK of the table, when another push has taken over; its transaction fails too.
 const claim = `UPDATE pushing SET claimed = ?1, batch = ?2, dirty = 1 WHERE id = 1`
 
-// commit runs one transaction of the push exactly once: before it is tried again, committed tells
-// whether only the answer was lost.
+// commit runs one transaction of the push exactly once: before a retry, committed tells whether only
+// the answer was lost.
 func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 	p.sequence++
 	list = append([]libsql.Statement{{SQL: claim, Args: []any{p.token, p.sequence}}}, list...)
@@ -60,8 +59,8 @@ func (p *pusher) committed(ctx context.Context) (bool, error) {
 	return batch == p.sequence, libsql.Explain(err)
 }
 
-// call calls try until it succeeds, with pauses, while the primary is unreachable. After
-// ErrRefused, ErrUnauthorized and ErrTakenOver it does not try again.
+// call retries try with pauses while the primary is unreachable. After ErrRefused, ErrUnauthorized and
+// ErrTakenOver it does not retry.
 func (p *pusher) call(ctx context.Context, try func(context.Context) error) (err error) {
 	wait := firstPause
 	for attempt := range attempts {

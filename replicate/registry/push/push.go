@@ -30,8 +30,8 @@ type Config struct {
 	File string
 	// Primary is the registry at the primary, as libsql.Open opens it. The caller closes it.
 	Primary *sql.DB
-	// PrimaryDir, if set, is the directory of the primary, on this machine: it takes a whole database from
-	// there (sqld.Seed), for a push of which more than a twentieth differs.
+	// PrimaryDir, if set, is the directory of the primary, on this machine: there it takes a whole
+	// database (sqld.Seed), for a push in which more than a twentieth differs.
 	PrimaryDir sqld.Seed
 	// DryRun compares and writes nothing.
 	DryRun bool
@@ -44,7 +44,7 @@ type Config struct {
 	Ask func(Report) error
 	// Progress, if set, is called as the push goes on.
 	Progress func(Progress)
-	// Failed, if set, is called when a call of the primary failed that is tried again after a pause.
+	// Failed, if set, is called when a call of the primary failed and will be retried after a pause.
 	Failed func(err error, attempt, attempts int, pause time.Duration)
 	Now    func() time.Time
 	// Pause waits between attempts; it is time.Sleep, cut short by ctx, when nil.
@@ -64,7 +64,7 @@ const (
 	HandingOver
 )
 
-// Progress counts what is done in a stage, and what is to do in all.
+// Progress counts the finished units of a stage, and their total.
 type Progress struct {
 	Stage       Stage
 	Done, Total int64

@@ -61,8 +61,8 @@ func releases(ctx context.Context, db *sql.DB) (list []Release, err error) {
 // pushed to it since it was created.
 var ErrNoEarlier = errors.New("no other release was current at the primary before")
 
-// selectPrevious reads the release that a rollback goes back to: that of a rollback that was
-// interrupted, the current one after an interrupted push, and else the one before the current one.
+// selectPrevious reads the release that a rollback goes back to: the interrupted rollback's, if there
+// is one; the current one after an interrupted push; else the one before the current one.
 const selectPrevious = `SELECT coalesce(
   (SELECT iif(back, release, (SELECT release FROM release_stack ORDER BY depth DESC LIMIT 1)) FROM pushing WHERE release <> ''),
   (SELECT release FROM release_stack ORDER BY depth DESC LIMIT 1 OFFSET 1), '')`
@@ -104,7 +104,7 @@ func stacked(ctx context.Context, db *sql.DB, n int) (list []string, err error) 
 	return list, rows.Err()
 }
 
-// stack are the statements that make the release of this push the top of release_stack.
+// stack returns the statements that put this push's release on top of release_stack.
 func (p *pusher) stack() (list []libsql.Statement) {
 	if p.config.Rollback {
 		list = append(list, libsql.Statement{SQL: `DELETE FROM release_stack

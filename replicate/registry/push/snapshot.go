@@ -33,9 +33,9 @@ var ErrUnfinished = errors.New("the registry has changes without a release: comp
 // ErrNoSnapshot means that a release can't be pushed, since its snapshot is not kept.
 var ErrNoSnapshot = errors.New("no snapshot")
 
-// Prepare returns the newest release of the registry file at path, and hashes in it the records that
-// were not hashed yet: all of them before the first push of a file, and none after an import that
-// has kept the hashes. Only that writes to the file.
+// Prepare returns the newest release of the registry file at path, and hashes the records in it that
+// lack a hash: all of them before the first push of a file, and none after an import that has kept the
+// hashes. Only the hashing writes to the file.
 func Prepare(ctx context.Context, path string, progress func(Progress)) (release string, err error) {
 	release, complete, err := look(ctx, path)
 	if err != nil || complete {
@@ -98,7 +98,7 @@ func withConn(ctx context.Context, db *sql.DB, do func(*sqlite3.Conn) error) err
 	})
 }
 
-// hashRecords hashes what has no hash yet, in one transaction.
+// hashRecords hashes the records without a hash, in one transaction.
 func hashRecords(c *sqlite3.Conn, folder string, progress func(Progress)) (err error) {
 	tx, err := c.BeginImmediate()
 	if err != nil {
@@ -287,8 +287,8 @@ func Snapshots(dir string) ([]string, error) {
 	return list, nil
 }
 
-// Prune removes the snapshots in dir but keep: those of the releases that rollbacks of the primary
-// go back to first. As many of the newest ones stay too, which may be for another primary.
+// Prune removes the snapshots in dir but keep: those that rollbacks of the primary would use first. As
+// many of the newest ones stay too, which may be for another primary.
 func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 	list, err := Snapshots(dir)
 	if err != nil {
@@ -309,10 +309,10 @@ func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 	return pruneHandedOver(dir)
 }
 
-// abandonedAfter is how old a file is that a push which was killed has left.
+// abandonedAfter is the age from which a file is a killed push's leftover.
 const abandonedAfter = 24 * time.Hour
 
-// pruneHandedOver removes what pushes that were killed left of files to be handed over.
+// pruneHandedOver removes hand-over files left by killed pushes.
 func pruneHandedOver(dir string) error {
 	parts, err := filepath.Glob(filepath.Join(dir, handedOver))
 	if err != nil {

@@ -27,14 +27,14 @@ const (
 	seedPause   = 200 * time.Millisecond
 	// copyBytes is how much of the file is copied between two calls of Progress.
 	copyBytes = 32 << 20
-	// handedOver is how a file is called among the snapshots while it is made to be handed over.
+	// handedOver is the name, among the snapshots, of a file being made for a hand-over.
 	handedOver = "handover-*.part"
 )
 
 // ErrNotTaken means that no primary has taken the file that was handed over.
 var ErrNotTaken = errors.New("no primary takes the file")
 
-// kept are the tables whose rows the primary has and a file that is handed over lacks.
+// kept are the tables with rows of the primary that a handed-over file lacks.
 var kept = []struct{ name, columns string }{
 	{"release", "seq, id, released_at, companies, llps, directors, appointments, partners, digest, pushed_at"},
 	{"release_stack", "depth, release"},
@@ -42,10 +42,10 @@ var kept = []struct{ name, columns string }{
 	{"pushing", "id, release, back, token, claimed, batch"},
 }
 
-// handOver brings the release to the primary as a file: a copy of the snapshot, with what the primary
-// knows of earlier releases, takes the place of its database. So readers have the release before or
-// this one, never both. The file has the release's row already, and nothing is written afterwards. It is
-// made among the snapshots: what happens in the primary's directory can be another user's doing.
+// handOver brings the release to the primary as a file: a copy of the snapshot, with the primary's rows
+// about earlier releases, replaces its database. So readers have the previous release or this one, never
+// both. The file has the release's row already, and nothing is written afterwards. It is made among the
+// snapshots: another user may control the primary's directory.
 func (p *pusher) handOver(ctx context.Context) error {
 	made, err := os.CreateTemp(p.config.Snapshots, handedOver) // pushes to other primaries may share the folder
 	if err != nil {

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// A replica's file that something overwrote is copied anew from the primary. sqld notices damage only when
-// it writes to the file itself, and goes on for ever where the damage lies elsewhere. SQLite keeps no
-// checksums of pages, so there are two signs: the header is gone, or a statement found a page that
-// is none.
+// A replica's damaged file is copied anew from the primary. sqld notices damage only where it writes to
+// the file itself, and otherwise goes on for ever. SQLite keeps no checksums of pages, so there are two
+// signs: the header is gone, or a statement found an invalid page.
 
 const (
 	// lookPause lies between two looks at the header of a replica's file.
 	lookPause = 500 * time.Millisecond
-	// copyPause lies between two copies because of what statements found: a copy of a country takes
+	// copyPause is the least time between two copies because of statements: a copy of a country takes
 	// minutes, and loads the primary.
 	copyPause = 5 * time.Minute
 )
@@ -31,7 +30,7 @@ type header struct {
 	good bool     // whether it had its header once: a new file is empty at first
 }
 
-// gone reports whether the file has lost its header. A file that is missing, or another one, is sqld's work.
+// gone reports whether the file has lost its header. A missing or replaced file is sqld's doing.
 func (h *header) gone() bool {
 	now, err := os.Stat(h.path)
 	if err != nil {
@@ -68,8 +67,8 @@ func (h *header) close() {
 	h.file, h.good = nil, false
 }
 
-// The signs of damage in an answer of sqld: to a statement, and to a request that got no further. In a
-// row's values quotes are escaped, so that no data reads like the first ones.
+// The signs of damage in an answer of sqld: to a statement, and to a request that failed before. In a
+// row's values quotes are escaped, so that no data looks like the first ones.
 var (
 	damagedStatement = [][]byte{[]byte(`"code":"SQLITE_CORRUPT"`), []byte(`"code":"SQLITE_NOTADB"`)}
 	damagedDatabase  = [][]byte{[]byte("file is not a database"), []byte("database disk image is malformed")}
@@ -91,7 +90,7 @@ type watchedBody struct {
 	io.ReadCloser
 	signs [][]byte
 	found func()
-	seam  []byte // the end of what was read before, and the beginning of what was read now
+	seam  []byte // the end of the previous read, and the beginning of this one
 }
 
 // Read implements io.Reader.
@@ -118,7 +117,7 @@ func (s *Server) copyAnew(r *run, because string) {
 	s.restart(r, "the replica's file is damaged ("+because+"): it is removed, and copied anew", os.Kill, s.discard)
 }
 
-// mayCopy reports whether a copy because of what a statement found may begin now.
+// mayCopy reports whether a copy because of a statement may begin now.
 func (s *Server) mayCopy(now time.Time) bool {
 	if !s.copied.IsZero() && now.Sub(s.copied) < copyPause {
 		return false

@@ -54,8 +54,8 @@ const (
 	unavailable       = 14
 )
 
-// loopback is where a server listens behind its gate. The port stays reserved while the gate is open:
-// between the choice of a free port and the server's start the kernel could give it to any process.
+// loopback is where a server listens behind its gate. Its port stays reserved while the gate is open:
+// the kernel could else give it away before the server starts.
 const loopback = "127.0.0.1"
 
 // gate is the replication port of a primary. It passes replicationCalls to sqld, which listens behind
@@ -128,8 +128,8 @@ func onlyHTTP2() *http.Protocols {
 	return p
 }
 
-// connection is an edge's connection to the gate. Each has its own to sqld, so that one whose calls
-// make sqld close it ends nobody else's.
+// connection is an edge's connection to the gate. Each has its own to sqld, so that one closed by sqld
+// for its calls ends no other.
 type connection struct {
 	proxy  *httputil.ReverseProxy
 	logged sync.Once

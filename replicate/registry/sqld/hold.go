@@ -15,7 +15,7 @@ const (
 	// lockName is the file in a server's directory that is locked while a regedge runs a server there.
 	// It holds the server's process id and birth.
 	lockName = "regedge.lock"
-	// lockPatience is how long a regedge that was killed may still hold its lock.
+	// lockPatience is how long a killed regedge may still hold its lock.
 	lockPatience = 2 * time.Second
 	lockPause    = 10 * time.Millisecond
 )
@@ -26,8 +26,8 @@ var ErrInUse = errors.New("another regedge runs a server in this directory")
 // hold is the right to run a server in a directory. It ends with this process at the latest.
 type hold struct{ file *os.File }
 
-// takeDir locks a directory, and ends the server that a regedge which was killed has left there: it
-// would keep the addresses and write the same files.
+// takeDir locks a directory, and ends a server left there by a killed regedge: it would keep the
+// addresses and write the same files.
 func takeDir(dir string, output *output) (*hold, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (h *hold) note(pid int) error {
 // release lets another process run a server here. The server must have ended.
 func (h *hold) release() { h.file.Close() }
 
-// endOrphan ends the process that a lock file names, if it still runs. The birth tells it from a later
-// process of the same id. On Linux it was already asked to end when its parent died.
+// endOrphan ends the process that a lock file names, if it still runs. Its birth distinguishes it from
+// a later process with the same id. On Linux it was already asked to end when its parent died.
 func endOrphan(path string, output *output) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const (
 	// maxLine bounds a line that is kept until it is complete, in bytes.
 	maxLine = 64 << 10
-	// forwardedEvery is how often a line about statements that a replica forwards is written at most.
+	// forwardedEvery is the least time between two lines about forwarded statements.
 	forwardedEvery = time.Minute
 )
 
@@ -21,8 +21,8 @@ const (
 // behind a gate. It does so with every statement while it has no copy yet, and with those that write.
 var forwarded = []byte(libsql.OnlyReplication)
 
-// output forwards what a process writes, line by line, and looks for signs in it. In place of lines
-// with forwarded there is one that says what they mean.
+// output forwards a process's output, line by line, and looks for signs in it. It replaces lines with
+// forwarded by one that explains them.
 type output struct {
 	doubted chan struct{} // has an element once a sign was seen
 	now     func() time.Time
@@ -30,7 +30,7 @@ type output struct {
 	mu   sync.Mutex
 	to   io.Writer // may be nil
 	part []byte    // of a line that is not complete
-	told time.Time // when forwarded statements were told about
+	told time.Time // when forwarded statements were last reported
 }
 
 func newOutput(to io.Writer) *output {

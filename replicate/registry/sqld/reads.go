@@ -28,8 +28,8 @@ type Reads struct {
 }
 
 // fileFunctions are the functions and tables with which sqld 0.24 reads and writes files, with its own
-// rights and for a token that may only read, or would load code. A statement can name them in this
-// way alone, in whatever case: SQL has no escapes in names, and sqld no function that runs a text.
+// rights and even for a read-only token, or would load code. A statement can name them only literally,
+// in any case: SQL has no escapes in names, and sqld no function that runs a text.
 var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension", "sqlite3mc_", "fts3_tokenizer"}
 
 // The paths of the gate: statements in JSON, and what has none.
@@ -154,8 +154,8 @@ func (g *readGate) tell(what string) {
 
 var errTouchesFiles = errors.New("a function that touches files")
 
-// harmless reads a request and writes it anew, so that the server reads what was looked at. It returns an
-// errTouchesFiles when a statement names one of fileFunctions.
+// harmless reads a request and encodes it anew, so that the server reads exactly what was checked. It
+// returns an errTouchesFiles when a statement names one of fileFunctions.
 func harmless(body io.Reader) ([]byte, error) {
 	decoder := json.NewDecoder(body)
 	decoder.UseNumber()

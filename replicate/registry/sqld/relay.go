@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// relay passes a replica's connections on to its primary, byte by byte, and ends those whose other side has
-// gone without a word: a machine that lost its power, a network that forgot the connection. The replica
-// waits there for the next changes and sends nothing meanwhile; the probes of sqld 0.24 take over ten
-// minutes where nobody answers them. TLS stays between both ends.
+// relay passes a replica's connections on to its primary, byte by byte, and ends those whose other side is
+// silently gone: a machine that lost its power, a network that forgot the connection. The replica waits
+// there for the next changes and sends nothing meanwhile; the probes of sqld 0.24 take over ten minutes
+// when unanswered. TLS stays between both ends.
 type relay struct {
 	listener net.Listener
 	primary  string // host:port
@@ -105,7 +105,7 @@ func (r *relay) pass(near net.Conn) {
 	}
 }
 
-// tell logs why the primary is not reached, once until that changes: sqld sees only that its connection ended.
+// tell logs why the primary is unreachable, once per cause: sqld sees only that its connection ended.
 func (r *relay) tell(err error) {
 	switch {
 	case err == nil:

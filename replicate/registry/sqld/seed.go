@@ -80,9 +80,9 @@ func (s Seed) foreign(owner *syscall.Stat_t) error {
 	return fmt.Errorf("%s: %w, %s", string(s), ErrForeign, name)
 }
 
-// Put hands the file over, which is gone then. It becomes the primary's user's, and is whole from the first
-// moment. When it lies on another file system, copied copies it; otherwise it is moved. Errors wrap
-// ErrNoPrimary, ErrForeign, or are those of the file system and of copied.
+// Put hands the file over and removes it. The new file belongs to the primary's user, and is whole from the
+// first moment. On another file system copied copies it; otherwise it is moved. Errors wrap ErrNoPrimary,
+// ErrForeign, or are those of the file system and of copied.
 func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) error {
 	owner, err := s.owner()
 	if err != nil {
@@ -108,8 +108,8 @@ func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) e
 	return nil
 }
 
-// openFolder opens the folder of the seed, and makes it if there is none. What a push
-// that was killed left in it goes.
+// openFolder opens the folder of the seed, and makes it if there is none. It removes what a killed push
+// left there.
 func (s Seed) openFolder(owner *syscall.Stat_t) (folder *os.Root, place *os.File, err error) {
 	dir, err := os.OpenRoot(string(s))
 	if err != nil {
@@ -182,7 +182,7 @@ func ignoreMissing(err error) error {
 // Waits reports whether a seed lies there that the primary has not taken.
 func (s Seed) Waits() bool { return exists(SeedFile(string(s))) }
 
-// Withdraw removes a seed that was not taken. It is fs.ErrNotExist when the primary has taken it meanwhile.
+// Withdraw removes a seed that was not taken. It returns fs.ErrNotExist if the primary has taken it.
 func (s Seed) Withdraw() error {
 	dir, err := os.OpenRoot(string(s))
 	if err != nil {
@@ -192,8 +192,8 @@ func (s Seed) Withdraw() error {
 	return dir.Remove(filepath.Join(seedFolder, seedName))
 }
 
-// awaitSeed restarts a primary that has taken a seed. Its replicas find another log then, and copy the new
-// database from its beginning. What can't be taken is said once, and nothing of the old database is touched.
+// awaitSeed restarts a primary that has taken a seed. Its replicas then find another log, and copy the new
+// database from its beginning. An unusable seed is logged once, and the old database is left alone.
 func (s *Server) awaitSeed(r *run) {
 	ticks := time.NewTicker(seedPause)
 	defer ticks.Stop()

@@ -98,8 +98,8 @@ func (s *Server) start() (err error) {
 	return nil
 }
 
-// start starts the process on a thread that lives as long as the process: the kernel takes the end of
-// the thread that started it for the death of its parent.
+// start starts the process on a thread that lives as long as the process: the kernel takes that
+// thread's end for the death of its parent.
 func (r *run) start(enter func() error) error {
 	started := make(chan error)
 	go func() {
