@@ -58,7 +58,7 @@ func (c *call) authenticate(req *Request) (caller, problem) {
 	if ends := row[7].Int; ends != 0 && c.Clock.UnixMilli() >= ends {
 		return caller{}, problem{code: InvalidAPIKey}
 	}
-	// First of the refusals that know the key: who took it learns nothing about the account.
+	// Checked before the account, so that a stolen key reveals nothing about it.
 	if allowed := network.List(row[8].Text); allowed != "" {
 		if client := req.ClientAddr(); !allowed.Contains(client) {
 			return caller{}, addressProblem(client)

@@ -9,9 +9,9 @@ import (
 )
 
 // companyStatement reads the company whose CIN is ?1. ?2 and ?3 say whether the plan includes
-// e-mail and phone: the columns of a plan that does not are never read. ?4 is ident.CINNumber
-// of the CIN, the row that the company has unless another company took it. The second half
-// runs only if the company is not in that row, and returns NULLs if there is no such company.
+// e-mail and phone: columns outside the plan are never read. ?4 is ident.CINNumber of the CIN,
+// the company's rowid unless another company has taken it. The second half runs only if the
+// company is not in that row, and returns NULLs if there is no such company.
 const companyStatement = companyColumns + `
 FROM company c WHERE c.rowid = ?4 AND c.cin = ?1
 UNION ALL` + companyColumns + `
@@ -154,8 +154,8 @@ func maskEmail(email string) string {
 // shorter number they would be most of it.
 const minPhoneDigits = 8
 
-// countryCode is the only country code that is kept. Without a list of them all the length of
-// another one is unknown, and one digit too many would be part of the number.
+// countryCode is the only country code that is not masked. The length of another one is unknown
+// without a list of all, and one digit too many would reveal part of the number.
 const countryCode = "+91"
 
 // maskPhone keeps the last four digits, and India's country code if there is one:

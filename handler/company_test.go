@@ -120,8 +120,8 @@ func (c connection) Query(statement string, args []Value) (*Result, error) {
 	return result, s.Err()
 }
 
-// TestACompanyIsFoundInAnyRow looks a company up that is in the row of its number, and one
-// whose row another company took, as the numbers of unknown kinds of CIN may collide.
+// TestACompanyIsFoundInAnyRow looks up a company in the row of its number, and one whose row
+// is taken by another: the hashes of CINs of unknown kinds may collide.
 func TestACompanyIsFoundInAnyRow(t *testing.T) {
 	const (
 		usual   = "U72900KA2015PTC990001"

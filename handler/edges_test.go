@@ -136,7 +136,7 @@ func TestTextThatIsNoUTF8IsWrittenAsSuch(t *testing.T) {
 	require.Equal(t, "\"caf\uFFFD \\\"noir\\\"\"", string(w.buf))
 }
 
-// twice is a store whose answers have every row twice.
+// twice is a store that returns every row twice.
 type twice struct{ *canned }
 
 func (s twice) Query(statement string, args []Value) (*Result, error) {

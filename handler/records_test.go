@@ -74,7 +74,7 @@ func (d tables) Query(statement string, args []Value) (*Result, error) {
 	return result, rows.Err()
 }
 
-// TestEachSecretOfAKeyHasItsOwnEnd: that before the last rotation is valid beside the new one until its own.
+// TestEachSecretOfAKeyHasItsOwnEnd: after a rotation the old secret stays valid until its own expiry.
 func TestEachSecretOfAKeyHasItsOwnEnd(t *testing.T) {
 	old := ident.NewKey(func(p []byte) { clear(p) })
 	hash, oldHash := ident.Hash(liveKey), ident.Hash(old)

@@ -8,8 +8,8 @@ import (
 	"regedge/handler/names"
 )
 
-// sandboxRecord returns the columns that a record's statement would have for a made-up record, and
-// nil if value, in its canonical form, is the number of none.
+// sandboxRecord returns the columns of the made-up record with a number, in its canonical form, as
+// the record's statement would; nil if there is none.
 func sandboxRecord(value string) []Value {
 	switch value {
 	case SandboxDirector, SandboxColleague, SandboxResigned:
@@ -56,8 +56,8 @@ func sandboxMatch(number string) []byte {
 }
 
 // sandboxMatches finds the made-up records whose names match, at most limit, best first, and
-// returns them as a JSON array and their number. Only a query that begins with the word SANDBOX
-// finds any, so that they are not among the matches of other names. name has no blanks around it.
+// returns them as a JSON array and their count. Only a query that begins with the word SANDBOX
+// finds any, so that they never mix with other names. name has no spaces around it.
 func sandboxMatches(name string, limit int) (matches []byte, count int) {
 	if len(name) < len(sandboxWord)-1 || !fastbytes.EqualFold(name[:len(sandboxWord)-1], sandboxWord[:len(sandboxWord)-1]) {
 		return nil, 0 // spares other queries the next step
@@ -98,7 +98,7 @@ func withMatches(made []byte, search answer) answer {
 	return found(made)
 }
 
-// noSandboxTier is after the tiers of sandboxTier.
+// noSandboxTier is what sandboxTier returns when no rule matches.
 const noSandboxTier = 4
 
 // sandboxTier tells by which of the rules of docs/contract.md, "Search order", a form matches a

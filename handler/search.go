@@ -44,7 +44,7 @@ func (c *call) searchCompanies() answer {
 	return c.search(name, limit)
 }
 
-// search finds the matches of a valid name, or what has the number that was given in place of one.
+// search finds the matches of a valid name, or the record whose CIN or LLPIN was given in place of one.
 func (c *call) search(name string, limit int) answer {
 	matches := c.list(searchStatement, searchArgs(name, limit)...)
 	if matches.outcome != charge.NotFound {
@@ -209,7 +209,7 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
       ORDER BY b.tier, b.place
       LIMIT ?9 + 0))`
 
-// What the text of a name n must be for the first tiers, each beside those before it.
+// The tests of a name n for the first tiers; each excludes those before it.
 const (
 	isExact = `(n.name = ?1 OR n.name IN (?1 || ' private limited', ?1 || ' limited', ?1 || ' llp', ?1 || ' opc private limited'))`
 	isWhole = `(substr(n.name, 1, length(?1) + 1) = ?1 || ' ')`

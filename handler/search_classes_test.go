@@ -35,8 +35,8 @@ func TestSearchByClassOfQuery(t *testing.T) {
 	}
 }
 
-// wantFoundOrSuggested are the shares of the classes of testdata/search/people.tsv whose company must be the first
-// match, or the first suggestion where nothing matches.
+// wantFoundOrSuggested are the shares of each class of testdata/search/people.tsv whose company must be the
+// first match, or the first suggestion if nothing matches.
 var wantFoundOrSuggested = map[string]float64{
 	"a word or town too many": 0.85, "abbreviations": 0.95, "an identifier": 0.9, "beginnings": 1, "city renamed": 1,
 	"full name": 1, "initials": 0.95, "joined": 1, "number or word": 0.85, "one typo": 0.95, "other scripts": 0.85, "pasted": 0.85,

@@ -130,7 +130,7 @@ func (s *searcher) judgeSuggestions(t *testing.T, set []meant) {
 	for kind, want := range map[string]float64{"typo": wantTypos, "spelling": wantSpellings, "place": wantMore, "article": wantMore} {
 		n := sum[kind]
 		if n == nil {
-			continue // of what is derived
+			continue // of the derived queries
 		}
 		require.GreaterOrEqual(t, float64(n.three)/float64(n.empty), want, kind)
 		require.Greater(t, 10*n.empty, 8*n.asked, "most misspelt queries match no name")

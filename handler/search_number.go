@@ -26,12 +26,12 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
     WHERE label IS NOT NULL
     ORDER BY typed.key LIMIT ` + maxNumberSuggestions + `))`
 
-// maxNumberSuggestions is as names.MaxSuggestions.
+// maxNumberSuggestions is names.MaxSuggestions, in SQL.
 const maxNumberSuggestions = "3"
 
-// numberIn returns the CIN or LLPIN that a name is, or the CIN that stands in it, in its canonical form; "" if there
-// is none. In a CIN only letters and digits count: people paste "CIN: U12345 MH 2010 PTC 123456". An LLPIN has a hyphen
-// or nothing in its middle, or its kind before it: "abc 1234" may be a name.
+// numberIn returns the canonical form of a name that is a CIN or LLPIN, or contains a CIN; else "". In a
+// CIN only letters and digits count: people paste "CIN: U12345 MH 2010 PTC 123456". An LLPIN needs a
+// hyphen or nothing in its middle, or "LLPIN" before it: "abc 1234" may be a name.
 func numberIn(name string) string {
 	only := lettersAndDigits(name)
 	if number, said := strings.CutPrefix(only, "LLPIN"); said || isInOnePiece(name) {
@@ -62,14 +62,14 @@ func lettersAndDigits(s string) string {
 	return fastbytes.Upper(string(kept))
 }
 
-// isInOnePiece reports whether nothing but a dash divides a text.
+// isInOnePiece reports whether a text has no separators, or a dash among them.
 func isInOnePiece(s string) bool {
 	s = strings.Trim(s, " .,;:()\"'")
 	return !strings.ContainsAny(s, " \t\u00a0.,;:/_") || strings.ContainsAny(s, "-‐‑–—")
 }
 
-// likeNumber suggests the names of what has a number that is nearly the one which was given in place of a name. It
-// reports whether there are any.
+// likeNumber suggests the names of records whose numbers resemble the one given in place of a name. It
+// reports whether it has an answer: suggestions, or a failure.
 func (c *call) likeNumber(name string) (answer, bool) {
 	numbers := numbersLike(lettersAndDigits(name))
 	if numbers == nil {
@@ -86,9 +86,9 @@ func (c *call) likeNumber(name string) (answer, bool) {
 	return nothing(), true
 }
 
-// numbersLike returns the numbers that people may have meant by one that is not in the registry, likely ones first: an LLPIN
-// as it is, and the CINs that differ in what is misread or mistaken for something else, in one digit, or by one
-// character too many or too few. It returns nil for what is no number.
+// numbersLike returns the numbers that an unknown one may have been meant as, likely ones first: an LLPIN
+// as it is, and the CINs that differ in look-alikes, in one part, in one digit, or by one character too
+// many or too few. It returns nil for text that is no number.
 func numbersLike(only string) []string {
 	if llpin, ok := ident.LLPIN(only); ok {
 		return []string{llpin}
@@ -142,7 +142,7 @@ func (l *numberList) add(s string) {
 	}
 }
 
-// stateCodes and ownerships are those that CINs have, without a space between them.
+// stateCodes and ownerships are the codes in CINs, without separators.
 const (
 	stateCodes = "MHDLKATNUPGJTGWBHRRJKLMPPBBRORCTAPJHASUKHPJKGACHPYMLMNTRNLARMZSKANDNDDLDLHLAURTZ"
 	ownerships = "PTCPLCOPCNPLFTCFLCSGCGOIULTULLGATGAPPLN"

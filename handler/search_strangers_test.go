@@ -11,8 +11,8 @@ import (
 	"regedge/handler/names"
 )
 
-// wantOfStrangers are the shares of the classes of testdata/search/strangers.tsv whose company must be among the first
-// five matches, or among the suggestions where nothing matches. Acronyms are not looked for.
+// wantOfStrangers are the shares of each class of testdata/search/strangers.tsv whose company must be among
+// the first five matches, or among the suggestions if nothing matches. Acronyms are not searched for.
 var wantOfStrangers = map[string]float64{
 	"CIN, L for U": 1, "CIN, O for 0": 1, "CIN, first letter lost": 1, "CIN, spaced": 1, "CIN, two digits swapped": 1,
 	"CIN, wrong state": 1, "OCR, a digit": 0.95, "OCR, letters": 0.95, "a space inside a word": 0.95, "a vowel left out": 0.95,

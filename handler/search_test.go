@@ -178,7 +178,7 @@ func vary(random *rand.Rand, name string) string {
 	return strings.ToLower(strings.Join(words, "-"))
 }
 
-// TestSearchForgives checks what people type that no name has as it stands.
+// TestSearchForgives checks typed queries that no name contains as they stand.
 func TestSearchForgives(t *testing.T) {
 	s := newSearcher(t, []searchtest.Record{
 		{Value: "U10000GJ2000PTC000001", Name: "TOP RANKERS EDUTECH AND MEDIA PRIVATE LIMITED", Status: "ACTIVE"},

@@ -243,7 +243,7 @@ func TestRoutesAndMethodsComeBeforeKeys(t *testing.T) {
 	require.Empty(t, b.meter.asked)
 }
 
-// TestTheMetersRefusalWins over what the lookup found, and is answered with what the meter said.
+// TestTheMetersRefusalWins over the lookup's result, and the answer has the meter's headers.
 func TestTheMetersRefusalWins(t *testing.T) {
 	b := newBench()
 	b.meter.verdict.Code, b.meter.verdict.RetryAfter = charge.InsufficientCredits, charge.Unsent

@@ -54,7 +54,7 @@ func get[T any](ctx context.Context, c *Client, target string, options []CallOpt
 // newIdempotencyKey has 128 random bits.
 func newIdempotencyKey() string {
 	var random [16]byte
-	rand.Read(random[:]) // never fails since Go 1.24, and panics or fails before only without a kernel's randomness
+	rand.Read(random[:]) // never fails since Go 1.24; before, only if the kernel has no random numbers
 	return hex.EncodeToString(random[:])
 }
 
@@ -133,8 +133,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// retryable reports whether the same call may succeed later. A used up month, day or balance is
-// not waited for, but the caller may: RetryAfter says how long.
+// retryable reports whether the same call may succeed later. For a used-up month or day the wait is
+// beyond MaxWait and left to the caller: RetryAfter says how long.
 func retryable(problem *Error) bool {
 	switch problem.Status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -143,8 +143,8 @@ func retryable(problem *Error) bool {
 	return problem.Status >= 500
 }
 
-// randomPause is between half and all of what has doubled with each attempt, so that clients that
-// failed together don't come back together.
+// randomPause is exponential backoff with jitter: between half and all of the pause, so that clients
+// that failed together don't retry together.
 func randomPause(attempts int) time.Duration {
 	pause := longestPause
 	if attempts < 6 {

@@ -84,8 +84,8 @@ func New(config Config) (*Client, error) {
 	return &Client{config: config, base: strings.TrimRight(config.BaseURL, "/"), sleep: sleep}, nil
 }
 
-// newHTTPClient keeps as many idle connections as an edge lets one address open with ease. It
-// follows no redirect: the API has none, and a key must not go elsewhere.
+// newHTTPClient keeps far fewer idle connections than an edge allows one address. It follows no
+// redirect: the API has none, and a key must not go to another host.
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64

@@ -56,7 +56,7 @@ func number(header http.Header, name string) *int {
 	return &n
 }
 
-// longestRetryAfter bounds what is read, as seconds of more than a Duration holds would be none.
+// longestRetryAfter caps the seconds that are read: more would overflow a Duration.
 const longestRetryAfter = 10 * 365 * 24 * time.Hour
 
 // retryAfter reads seconds or a date (RFC 9110, section 10.2.3).

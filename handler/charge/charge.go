@@ -48,12 +48,11 @@ type Request struct {
 	Outcome      Outcome
 	// IdempotencyHash and TargetHash are hashes (HashLength) of the client's Idempotency-Key and of the
 	// request's target; both are empty for a request without that header, and for the sandbox
-	// key. What was charged for a key of the caller and a target is not charged again: the
-	// verdict is then Replayed.
+	// key. A repeated pair of one API key is not charged again: the verdict is then Replayed.
 	IdempotencyHash, TargetHash string
 }
 
-// Unsent is the value of a number of a Verdict that is not sent to the client.
+// Unsent marks a number of a Verdict that is not sent to the client.
 const Unsent = -1
 
 // Verdict is the meter's answer to a Request.

@@ -10,8 +10,8 @@ import (
 	"regedge/handler/directors"
 )
 
-// TestTheOrderOfAList is that of docs/contract.md, "Company": by date, oldest first, then those
-// without one, and by DIN where dates are equal. The rows are inserted in another order.
+// TestTheOrderOfAList checks the order of docs/contract.md, "Company": by date, oldest first, then
+// directors without a date, and by DIN for equal dates. The rows are inserted in another order.
 func TestTheOrderOfAList(t *testing.T) {
 	var dins []string
 	for _, line := range listOf(t, `

@@ -33,8 +33,8 @@ func CIN(s string) (string, bool) {
 	return s, true
 }
 
-// Legible returns a text of about CINLength characters with the letters that look like a digit as that digit
-// where a CIN has one, and the reverse.
+// Legible corrects look-alikes in a text of about CINLength characters: a letter that looks like a digit
+// becomes that digit where a CIN has digits, and the reverse.
 func Legible(s string) string {
 	const digitLike, letterLike = "O0I1L1S5Z2B8Q0", "0O1I5S2Z8B"
 	b := []byte(s)

@@ -7,8 +7,8 @@ import "strings"
 type Forgiven struct {
 	// Terms selects the candidates; NoTerms if the query has no word of minInside characters.
 	Terms string
-	// Inside are the words that a name has anywhere, spaces ignored, and Begins those that
-	// begin a word of it. Both are JSON arrays.
+	// Inside are words to find anywhere in a name, spaces ignored; Begins, words to find at
+	// the beginning of a word. Both are JSON arrays.
 	Inside, Begins string
 }
 

@@ -6,10 +6,10 @@ import "slices"
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words []string
-	heard bool       // the words are in Latin letters what was typed in others
+	heard bool       // the words are transliterated
 	same  [][]string // synonyms of each word
 	both  []string   // each word but the last, joined with the next one
-	kept  [][]string // less of the words
+	kept  [][]string // the words without the first or last ones; see less
 	found [MaxSuggestions]suggestion
 	count int
 }
@@ -35,8 +35,8 @@ const (
 	// fewer, one may be.
 	maxLetters = 2
 	shortWord  = 4
-	// Of queries of at least this many words, a name may lack one, but not the first, if the others
-	// are nearly right. (It may lack others if it begins with what is left: see less.)
+	// A name may lack one word of a query of at least this many words, but not the first, if the others
+	// are nearly right. (For names that begin with fewer words, see less.)
 	absentOf = 3
 	// Of longer names and words only the beginning is compared.
 	maxNameWords = 24
@@ -94,8 +94,8 @@ func (s *Suggestions) Labels() []string {
 	return labels
 }
 
-// cost is the sum of what the words of the query differ from the name's words that are most like them.
-// It reports false for a name that is not like the query.
+// cost is the sum of the distances of the query's words from their nearest words in the name. It
+// reports false for a name that is not like the query.
 func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	var room [maxNameWords]string
 	words := room[:0]
@@ -128,7 +128,7 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
 }
 
-// join lowers the costs of words that the name has as two words, and of neighbours that it has as one.
+// join lowers the costs of a word that the name writes as two, and of two words that it writes as one.
 func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 	for i, typed := range s.words {
 		if costs[i] != costAbsent {
@@ -153,11 +153,11 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 	}
 }
 
-// near reports whether two lengths may be those of the same word.
+// near reports whether words of these lengths may be the same word.
 func near(a, b int) bool { return a-b <= maxLetters && b-a <= maxLetters }
 
-// beginsWithLess reports whether a name begins with the words of the query but for one or two, or is the one
-// that is left.
+// beginsWithLess reports whether a name begins with one of the shortened queries in kept; it must equal
+// one of a single word.
 func (s *Suggestions) beginsWithLess(words []string) bool {
 	for _, kept := range s.kept {
 		if len(kept) == 1 && len(words) == 2 && words[1] == "opc" {

@@ -83,8 +83,8 @@ func TestSuggestionsAreInTheOrderOfLikeness(t *testing.T) {
 	}, s.Labels())
 }
 
-// TestSuggestionsMayLackAWord: at the end two, such as a place, and at the beginning one, if the name begins
-// with the others; elsewhere one of three.
+// TestSuggestionsMayLackAWord: the last two, such as a place, or the first one, if the name begins with the
+// others; elsewhere one of three.
 func TestSuggestionsMayLackAWord(t *testing.T) {
 	for query, want := range map[string]string{
 		"peer networks srinagar":                    "PEER NETWORKS PRIVATE LIMITED",
@@ -187,7 +187,7 @@ func FuzzSuggestions(f *testing.F) {
 	})
 }
 
-// TestDistanceIsThatOfTheWholeTable compares distance with the definition, without its bounds.
+// TestDistanceIsThatOfTheWholeTable compares distance with a full table, computed without bounds.
 func TestDistanceIsThatOfTheWholeTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	word := func() string {

@@ -18,8 +18,7 @@ import (
 // NoTerms is the empty list.
 const NoTerms = "[]"
 
-// maxTerms bounds a list. Of the runs of characters in a longer text, as many are taken at even
-// distances.
+// maxTerms bounds a list. Of a longer text, this many runs of characters are taken, evenly spaced.
 const maxTerms = 8
 
 // ExactTerms selects the names that equal the query, or would without their legal ending.

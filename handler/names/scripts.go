@@ -2,9 +2,8 @@ package names
 
 import "strings"
 
-// indic has, for each offset in a block of U+0900 to U+0D7F, what its letter sounds like in Latin letters.
-// The nine scripts have the same letters at the same offsets of their blocks, which have 128 each. A dot
-// stands for nothing.
+// indic transliterates the letter at each offset of a block in U+0900 to U+0D7F. The nine scripts have
+// the same letters at the same offsets of their blocks of 128. A dot stands for nothing.
 var indic = strings.Fields(
 	". n n . a a a i i u u ri li e e e " +
 		"ai o o o au k kh g gh n ch chh j jh n t " +
@@ -26,8 +25,8 @@ const (
 	firstSign, lastSign           = 0x3E, 0x4D
 )
 
-// inLatin writes a form in the Latin letters that it sounds like. It reports false for a form
-// without letters of an Indic script.
+// inLatin transliterates a form to Latin letters. It reports false for a form without letters of an
+// Indic script.
 func inLatin(form string) (string, bool) {
 	if !strings.ContainsFunc(form, isIndic) {
 		return "", false
@@ -66,8 +65,8 @@ func isIndicConsonant(offset rune) bool {
 	return offset >= firstConsonant && offset <= lastConsonant || offset >= firstNukta && offset <= lastNukta
 }
 
-// heard returns the words of a form in an Indic script by which names that sound like them are found, without
-// the legal ending; nil for a form in other scripts.
+// heard transliterates the words of a query in an Indic script, without the legal ending, to find names
+// by their sound. It returns nil for other scripts.
 func heard(query string) []string {
 	latin, ok := inLatin(query)
 	if !ok {
@@ -85,8 +84,8 @@ func isHeardEnding(word string) bool {
 	return sound == soundKey(private) || sound == soundKey(limited) || sound == soundKey("pvt") || sound == soundKey("ltd")
 }
 
-// likeHeard asks for names whose words all sound like those that were heard, or all but one, which begins with
-// a letter of the same sound.
+// likeHeard asks for names that have the sounds of all words, or of all but one and a word that begins
+// like that one.
 func (l *list) likeHeard(words []string) {
 	words = words[:min(len(words), likeWords)]
 	if len(words) == 1 {
@@ -107,7 +106,7 @@ func (l *list) likeHeard(words []string) {
 	}
 }
 
-// firstLetters are the letters with which names may write the first sound of a word that was heard.
+// firstLetters are the letters with which names may spell the first sound of a transliterated word.
 func firstLetters(word string) string {
 	for _, alike := range [...]string{"kcq", "sczx", "jzgs", "zjs", "gj", "vwb", "bv", "fp", "pf", "td", "dt"} {
 		if word[:1] == alike[:1] {
@@ -120,7 +119,7 @@ func firstLetters(word string) string {
 	return word[:prefixLen(word, 1)]
 }
 
-// heardCost is the distance of a word that was heard from a word of a name.
+// heardCost is the distance of a transliterated word from a word of a name.
 func heardCost(typed, word string) int {
 	if !isPlainWord(typed) || !isPlainWord(word) {
 		return wordCost(typed, word, false)
@@ -144,6 +143,6 @@ func heardCost(typed, word string) int {
 const (
 	// shortSound is the least length of a sound of which one letter may be wrong.
 	shortSound = 3
-	// costHeard is the most that other vowels cost.
+	// costHeard caps the cost of different vowels.
 	costHeard = 3
 )

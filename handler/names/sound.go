@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A word's sound is what is left of it when the ways in which Indian names are written are the
-// same: its consonants, without aspiration and doubling, after a mark for a vowel at its
-// beginning. Shree, Shri and Sri are "sr"; Chaudhary and Choudhury are "kdr".
+// A word's sound is a phonetic key, the same for all usual spellings of an Indian name: its
+// consonants, without aspiration and doubling, after a mark for a vowel at its beginning. Shree,
+// Shri and Sri are "sr"; Chaudhary and Choudhury are "kdr".
 //
 // The index has the sound of each word, and keys of the first word of a name. The keys are its
 // sound, and the sound without one of its letters: two words whose keys meet differ in vowels, in
@@ -34,7 +34,7 @@ func appendSounds(dst []byte, word string, first bool) []byte {
 	return dst
 }
 
-// isCommon reports whether a word says nothing about a name.
+// isCommon reports whether a word is too common to tell names apart.
 func isCommon(word string) bool {
 	return word == "and" || word == private || word == limited || word == "llp"
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxSounds is how many words of a query a suggestion is looked for by.
+// maxSounds bounds the words of a query that suggestions are searched by.
 const maxSounds = 6
 
 // LikeTerms select the names that are like the query, a form that Query made: a JSON array of
@@ -15,9 +15,9 @@ const maxSounds = 6
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
 //   - whose words sound the same;
-//   - that has other words for the same, such as 9 for nine;
-//   - that begins with the words of the query but for one or two at its end or at its beginning, such as a
-//     place, or that is the first of two words;
+//   - that has synonyms of the words, such as 9 for nine;
+//   - that begins with the query without its last or first word or two, such as a place, or equals the
+//     first of two words;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word with the same beginning of five letters;
 //   - for a query in an Indic script, whose words sound the same, or all but one.
@@ -65,9 +65,9 @@ func (l *list) likeWord(word string) {
 	l.element(quoted(markBegin+word[:prefixLen(word, beginLen)]) + " AND " + end)
 }
 
-// likeOthers asks for names that have the other words, and one that begins or ends as words[at] does. The
-// expressions are by how much of it is right: with more, fewer names are found. Several others are
-// asked for by the pairs of their beginnings, of which there are fewer names than of common words.
+// likeOthers asks for names that have the other words, and one that begins or ends as words[at] does, with
+// one expression for each part of it that may be right. Several others are asked for by the pairs of
+// their beginnings, which fewer names have than common words.
 func (l *list) likeOthers(words []string, at int) {
 	word, others := words[at], slices.Delete(slices.Clone(words), at, at+1)
 	known := pairsOf(others)
@@ -108,8 +108,8 @@ func pairsOf(words []string) []string {
 	return terms
 }
 
-// likeBegins asks for names of which a word begins with three letters of words[at], and others with the
-// first letter of the others.
+// likeBegins asks for names with a word that begins with three letters of words[at], and words that begin
+// with the first letters of the others.
 func (l *list) likeBegins(words []string, at int) {
 	var terms []string
 	for i, other := range words {
@@ -120,7 +120,7 @@ func (l *list) likeBegins(words []string, at int) {
 	l.all(terms)
 }
 
-// likeSynonyms asks for names that have the words, or others for them.
+// likeSynonyms asks for names that have the words or their synonyms.
 func (l *list) likeSynonyms(words []string) {
 	var terms []string
 	some := false
@@ -139,8 +139,8 @@ func (l *list) likeSynonyms(words []string) {
 	}
 }
 
-// likeLess asks for names that begin with two and more of the words, without the others, and for a name that
-// is one of two.
+// likeLess asks for names that begin with one of the shortened queries of less; they must equal one of a
+// single word.
 func (l *list) likeLess(words []string) {
 	for _, kept := range less(words) {
 		if len(kept) == 1 {
@@ -155,8 +155,8 @@ func (l *list) likeLess(words []string) {
 	}
 }
 
-// less returns the words without one or two at the end or at the beginning, such as a place, as far as two
-// are left: fewer begin too many names. Of two words it returns the first.
+// less returns the words without the last or the first one or two, such as a place, while at least two
+// remain: fewer begin too many names. Of two words it returns the first.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
 	if n := len(words); n == fewest {
@@ -173,7 +173,7 @@ func less(words []string) (kept [][]string) {
 // quoted is a term as an expression in JSON.
 func quoted(term string) string { return `\"` + term + `\"` }
 
-// likeSounds asks for names with words that sound as those of the query.
+// likeSounds asks for names with words that sound like the query's.
 func (l *list) likeSounds(words []string) {
 	var terms []string
 	for _, w := range words {
@@ -185,10 +185,10 @@ func (l *list) likeSounds(words []string) {
 	l.all(terms)
 }
 
-// all asks for names that fulfil all of the expressions, the rarest first if possible. FTS5 reads the lists
-// of all parts of an AND in step. So each part is asked for beside one expression that has all
-// before it: it is read only at their names, which takes a half to a fifth of the time where it is
-// common. FTS5 would join the parts of nested ANDs, but for the NOT between them.
+// all asks for names that match all of the expressions, the rarest first if possible. FTS5 reads the lists
+// of all parts of an AND in step. So the ANDs are nested: a common part is read only at the names that
+// match the parts before it, in a half to a fifth of the time. The NOT between them keeps FTS5 from
+// flattening the nested ANDs.
 func (l *list) all(expressions []string) {
 	all := expressions[0]
 	for i, expression := range expressions[1:] {

@@ -2,8 +2,7 @@ package names
 
 import "slices"
 
-// synonymous are words that names and queries have for the same: numbers, and cities before and after they were
-// renamed.
+// synonymous lists words of the same meaning: numbers, and the old and new names of cities.
 var synonymous = [...][]string{
 	{"1", "one"}, {"2", "two"}, {"3", "three"}, {"4", "four"}, {"5", "five"}, {"6", "six"}, {"7", "seven"}, {"8", "eight"},
 	{"9", "nine"}, {"10", "ten"}, {"100", "hundred"}, {"1st", "first"}, {"2nd", "second"}, {"3rd", "third"},
@@ -12,8 +11,8 @@ var synonymous = [...][]string{
 	{"orissa", "odisha"}, {"om", "aum"},
 }
 
-// shortened are the first words of each list, which people write for one of the others. Names are not made
-// longer by them, as by those of long, which are certain.
+// shortened lists abbreviations, each with the words that it may stand for. Unlike those of long, which are
+// certain, they are not expanded in names.
 var shortened = [...][]string{
 	{"inds", "industries"}, {"engrs", "engineers"}, {"svcs", "services"}, {"soln", "solutions"},
 	{"const", "construction", "constructions"}, {"fpc", "producer"}, {"fpo", "producer"},

@@ -117,7 +117,7 @@ func AppendTerms(dst []byte, form string) []byte {
 // first.
 var legalEndings = []string{" opc private limited", " private limited", " limited", " llp"}
 
-// whole is what the term of a whole name has of a form.
+// whole returns a form without legal ending and spaces, cut to wholeLen.
 func whole(form string) string {
 	for _, ending := range legalEndings {
 		if core, ok := strings.CutSuffix(form, ending); ok {

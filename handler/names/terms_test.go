@@ -140,7 +140,7 @@ func TestForgivenWordsAreSingular(t *testing.T) {
 	}
 }
 
-// TestALegalEndingMayBeLeftOut of a whole name, and has no say where names are forgiven.
+// TestALegalEndingMayBeLeftOut of a whole name, and is ignored by Forgive too.
 func TestALegalEndingMayBeLeftOut(t *testing.T) {
 	for _, ending := range []string{"", " llp", " limited", " private limited", " opc private limited"} {
 		require.True(t, selects(t, ExactTerms("acme foods"), Terms("acme foods"+ending)), ending)

@@ -12,7 +12,7 @@ const (
 	lengthV6 = 16
 )
 
-// List is a list of networks in the form in which the access database has it: of each the length of its address
+// List is a list of networks as the access database stores it: for each, the length of its address
 // (4 or 16), the bits of its prefix, and the address. The empty list has no network.
 type List string
 

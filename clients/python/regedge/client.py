@@ -185,7 +185,7 @@ def _retryable(status: int) -> bool:
 
 
 def _pause(attempt: int) -> float:
-    """Half to all of what doubles with each attempt: clients that failed together come back apart."""
+    """Exponential backoff with jitter, so that clients that failed together don't retry together."""
     longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
     return random.uniform(longest / 2, longest)
 

@@ -173,7 +173,7 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Half to all of what doubles with each attempt: clients that failed together come back apart. */
+/** Exponential backoff with jitter, so that clients that failed together don't retry together. */
 function randomPause(attempts: number): number {
   const longest = Math.min(longestPause, firstPause * 2 ** (attempts - 1));
   return longest * (0.5 + Math.random() / 2);
