@@ -100,7 +100,7 @@ func accountsTable(table *tabwriter.Writer, accounts []writer.Account) {
 	}
 }
 
-// owners lists who signs in for an account, and who is invited to.
+// owners lists the people with a sign-in for an account, and those invited.
 func owners(a writer.Account) string {
 	list := slices.Clone(a.Owners)
 	for _, email := range a.Invited {

@@ -21,7 +21,7 @@ import (
 	"regedge/replicate/registry/sqld"
 )
 
-// way is a way to send a statement. send returns once it was answered, and release ends what it holds.
+// way is a way to send a statement. send returns once it was answered; release frees its locks.
 type way struct {
 	name string
 	send func(ctx context.Context, statement string) (release func())

@@ -18,12 +18,12 @@ const retryFor = 30 * time.Second
 type changing struct {
 	operator
 	IdempotencyKey string `env:"-" placeholder:"KEY" help:"Name of this change, 16 to 128 characters, to run the command again: under one name the writer makes it once and gives the same answer for 7 days. By default each run is a new change."`
-	again          string // what else the command has to say to be the same change
+	again          string // flags to add when the command is run again
 }
 
-// change makes one change through the writer's API and prints the result, as show does. It repeats the
-// call while no answer says whether the change was made, which makes it once. look is the command that
-// shows what was changed, for an operator who is told that it is uncertain.
+// change makes one change through the writer's API and prints the result, as show does. It retries the
+// call, with one idempotency key, until an answer says whether the change was made. look is the command
+// that shows the result, for the hint when it stays uncertain.
 func change[T any](ctx context.Context, m *Main, c *changing, look string,
 	call func(context.Context, *writer.Client) (T, error), text func(*tabwriter.Writer, T)) error {
 	key := c.IdempotencyKey

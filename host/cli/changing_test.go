@@ -20,8 +20,8 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// loseAnswers returns the address of a proxy to the writer that passes every request on, and cuts the
-// first answers to changes off. asked counts the changes.
+// loseAnswers returns the address of a proxy to the writer that forwards every request, but drops the
+// first answers to changes. asked counts the changes.
 func (c *centre) loseAnswers(t *testing.T, first int64) (address string, asked *atomic.Int64) {
 	t.Helper()
 	to, err := url.Parse(c.url())
@@ -130,8 +130,8 @@ func changingCommands(t *testing.T) (paths []string) {
 	return paths
 }
 
-// TestAnUncertainChangeIsToldAsSuch interrupts a command whose answers are all lost. It names the
-// command that shows the outcome, and the same change by its name is made once.
+// TestAnUncertainChangeIsToldAsSuch interrupts a command that gets no answer. Its error names the
+// command that shows the outcome, and a retry under the idempotency key makes the change once.
 func TestAnUncertainChangeIsToldAsSuch(t *testing.T) {
 	t.Parallel()
 	c := startCentre(t)
@@ -157,8 +157,8 @@ func TestAnUncertainChangeIsToldAsSuch(t *testing.T) {
 	require.Contains(t, other.stderr.String(), "belongs to another change")
 }
 
-// TestARepeatedCommandSaysTheSame: a time from now would be another one the next time, so the hint names it,
-// and what was taken away already is not asked about.
+// TestARepeatedCommandSaysTheSame: the hint gives a relative time as a fixed one, and a retry does not ask to
+// confirm a removal that is already done.
 func TestARepeatedCommandSaysTheSame(t *testing.T) {
 	t.Parallel()
 	c := startCentre(t)

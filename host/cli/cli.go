@@ -131,10 +131,9 @@ func misuse(err error) error {
 	return hint.With(err, "see %s", help)
 }
 
-// checkEnvironment refuses a variable that stands for a flag of the command line alone: it was
-// meant for us and would do nothing. Others with our prefix it names in a warning: a container
-// platform sets such ones for a service that is called regedge, and a misspelt one would be ignored
-// silently.
+// checkEnvironment refuses a variable named after a flag that has none: it was meant for us and
+// would do nothing. It warns of other unknown variables with our prefix: they may be misspelt, or
+// set by a container platform for a service called regedge.
 func (m *Main) checkEnvironment(root *kong.Node) error {
 	var known []string
 	lineOnly := map[string]string{} // flags without a variable, by the name that it would have
@@ -162,7 +161,7 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 	return nil
 }
 
-// nearest asks whether a known variable was meant that differs in at most two letters.
+// nearest suggests a known variable that differs in at most two letters, or returns "".
 func nearest(name string, known []string) string {
 	for _, k := range known {
 		if levenshtein.ComputeDistance(name, k) <= 2 {

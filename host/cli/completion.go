@@ -77,8 +77,8 @@ func (c *completeCommand) Run(m *Main, line *kong.Context) error {
 
 type candidate struct{ word, does string }
 
-// candidates returns what the last of words may become: a command, a flag, or a value of a list.
-// Where a file or free text is expected there are none.
+// candidates returns the completions of the last word: commands, flags, or values of a list. There
+// are none for a file or free text.
 func candidates(at *kong.Node, words []string) []candidate {
 	if len(words) == 0 {
 		words = []string{""}
@@ -123,7 +123,7 @@ func candidates(at *kong.Node, words []string) []candidate {
 	return nil
 }
 
-// waiting returns the flag of a word such as --listen that needs a value after it, or nil.
+// waiting returns the flag that a word such as --listen names, if it takes a value, or nil.
 func waiting(flags []*kong.Flag, word string) *kong.Flag {
 	for _, flag := range flags {
 		if word == "--"+flag.Name && !flag.IsBool() {
@@ -133,7 +133,7 @@ func waiting(flags []*kong.Flag, word string) *kong.Flag {
 	return nil
 }
 
-// values returns the values of a list that begin with prefix, after what stands before them in their word.
+// values returns the values of a list that begin with prefix, each with before in front, such as "--engine=".
 func values(of *kong.Value, prefix, before string) (found []candidate) {
 	for _, value := range of.EnumSlice() {
 		if value != "" && strings.HasPrefix(value, prefix) {

@@ -12,16 +12,16 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// removing are the flags of a change that takes something away from somebody.
+// removing are the flags of a change that needs a confirmation, since it takes something away.
 type removing struct {
 	changing
 	Yes bool `env:"-" help:"Do not ask. Needed where there is no terminal to ask at."`
 }
 
-// confirm asks once, at a terminal, whether a change is meant. question reads from the writer what the
-// change will do, and fails for one that cannot be made: a thing that is unknown, or gone already. A
-// command that is run again under its --idempotency-key may find the thing gone by its own first run, which the
-// writer then answers again.
+// confirm asks for confirmation at a terminal. question reads from the writer what the change will do,
+// and fails if it cannot be made: the thing is unknown, or gone (errGone). A command run again under its
+// --idempotency-key goes on then: its own first run may have removed the thing, and the writer repeats
+// that answer.
 func (c *removing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
 	if c.IdempotencyKey != "" && c.Yes {
 		return nil
@@ -51,10 +51,10 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 	return nil
 }
 
-// errGone is of a question about what is gone already.
+// errGone means that the thing in question is gone already.
 var errGone = errors.New("it is gone already")
 
-// gone is an error that says so in its own words.
+// gone makes an error match errGone and keeps its text.
 type gone struct{ error }
 
 func (gone) Is(target error) bool { return target == errGone }

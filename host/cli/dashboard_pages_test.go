@@ -135,7 +135,7 @@ func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
 	h.everyPage(func(name string, v browser.View) {
 		h.RequireAccessible(axe, v.Name+" "+name)
 		require.Equal(t, "fits", h.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`), "%s on %s", name, v.Name)
-		if v.Width < 500 { // what is beside the edge of a phone is easily missed
+		if v.Width < 500 { // content beyond a phone's edge is easily missed
 			h.WaitFor(`![...document.querySelectorAll(".scroll")].some(table => table.scrollWidth > table.clientWidth + 1)`)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// promptly is within what a change must reach every edge (guarantees G5 and G8).
+// promptly is how soon a change must reach every edge (guarantees G5 and G8).
 const promptly = 2 * time.Second
 
 // household is regedge dev with a tab in front of its pages.
@@ -77,7 +77,7 @@ func heading(words string) string {
 	return fmt.Sprintf("document.readyState !== 'loading' && document.querySelector('h1')?.textContent === %q", words)
 }
 
-// reload shows a page again and again until it says what is waited for.
+// reload reloads a page until it shows the expected text.
 func reload(tab *browser.Tab, url, condition string) {
 	tab.T.Helper()
 	require.Eventually(tab.T, func() bool {

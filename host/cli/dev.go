@@ -69,7 +69,7 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	if tracer != nil { // a nil pointer would be no nil interface
+	if tracer != nil { // an interface that holds a nil pointer is not nil
 		n.config.Tracer, n.tracer = tracer, tracer
 	}
 	if n.data, err = devdata.Open(ctx, c.Data, c.Registry, m.Now, m.Stdout, &closers); err != nil {

@@ -35,7 +35,7 @@ type doctorFlags struct {
 	Timeout time.Duration `env:"-" default:"5s" help:"How long an answer may take (${default})."`
 }
 
-// check refuses a time-out that no answer can keep.
+// check refuses a timeout that is not positive.
 func (f *doctorFlags) check() error {
 	if f.Timeout <= 0 {
 		return errors.New("--timeout must be positive")
@@ -133,7 +133,7 @@ type databaseExam struct {
 	name, token, tokenFile string
 	replica                string        // directory of the replica on this machine, empty for none
 	maxAge                 time.Duration // of the copy at a libSQL server
-	// left is until the tokens of the running service end, by database; nil if that is not known.
+	// left is how long the running service's tokens are still valid, by database; nil if unknown.
 	left map[string]time.Duration
 }
 
@@ -206,7 +206,7 @@ func (c *doctorWriter) Run(ctx context.Context, m *Main) error {
 	return tell(m, e.Findings, c.JSON)
 }
 
-// heartbeatLate is the age of the heartbeat at a primary from which the writer does not write it.
+// heartbeatLate is the age of a primary's heartbeat that shows that the writer does not write it.
 const heartbeatLate = 30 * time.Second
 
 type doctorPrimary struct {

@@ -82,7 +82,7 @@ func (c *doctorMachine) examine(ctx context.Context, program string, s units.Ser
 	return found.Findings
 }
 
-// serviceName is the name of a service in a list of several: that of its unit, or else what was found.
+// serviceName is the name of a service in a list: COMMAND@INSTANCE for a template's unit, else found.
 func serviceName(s units.Service, found string) string {
 	if s.Instance != "" {
 		return fmt.Sprintf("%s@%s", s.Command, s.Instance)

@@ -11,12 +11,12 @@ import (
 	"regedge/host/pki"
 )
 
-// ends shows when what this process holds ends: a metric with one series for each of them, in seconds
-// from now, below zero once it has ended.
+// ends is a metric of the time until this process's tokens or certificates expire, one series each, in
+// seconds, negative once expired.
 type ends struct {
 	desc *prometheus.Desc
 	now  func() time.Time
-	// at returns when each ends, by the label's value. One without an end is left out.
+	// at returns the expiry times by the label's value, without those that never expire.
 	at func() map[string]time.Time
 }
 
@@ -32,7 +32,7 @@ func (e *ends) Collect(to chan<- prometheus.Metric) {
 
 var certificateDesc = prometheus.NewDesc("regedge_certificate_ends_seconds", "Until a certificate in use ends: at a primary or replica its own and the authority's, by file; at an edge or writer with TLS the one that it serves.", []string{"file"}, nil)
 
-// servedEnds shows the end of the certificate that config serves at the moment; file is its name.
+// servedEnds shows when the certificate that config serves now expires; file is its name.
 func servedEnds(config *tls.Config, file string, now func() time.Time) prometheus.Collector {
 	return &ends{certificateDesc, now, func() map[string]time.Time {
 		chain, err := config.GetCertificate(&tls.ClientHelloInfo{})
@@ -51,7 +51,7 @@ func servedEnds(config *tls.Config, file string, now func() time.Time) prometheu
 
 var writerTokenDesc = prometheus.NewDesc("regedge_writer_database_token_ends_seconds", "Until the writer's token for a database ends; left out for one without an end.", []string{"database"}, nil)
 
-// tokenEnds shows how long the writer's tokens for its databases are good.
+// tokenEnds shows when the writer's tokens for its databases expire.
 func (c *writerCommand) tokenEnds(now func() time.Time) (prometheus.Collector, error) {
 	at := map[string]time.Time{}
 	for database, given := range map[string][2]string{

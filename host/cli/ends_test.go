@@ -34,7 +34,7 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 
 const aDay = 24 * time.Hour
 
-// TestTheEndOfTheServedCertificateIsShown: also that of one that was renewed meanwhile.
+// TestTheEndOfTheServedCertificateIsShown, also after a renewal.
 func TestTheEndOfTheServedCertificateIsShown(t *testing.T) {
 	dir, at := t.TempDir(), time.Now()
 	now := func() time.Time { return at }
@@ -116,7 +116,7 @@ func TestTheEndsOfTokensAreShown(t *testing.T) {
 	require.InDelta(t, (30 * aDay).Seconds(), got["access"], 5)
 }
 
-// TestATokenWithoutAnEndStays: the writer passes on tokens that end, to replace others that do.
+// TestATokenWithoutAnEndStays: the writer's tokens replace only tokens that expire.
 func TestATokenWithoutAnEndStays(t *testing.T) {
 	made, err := pki.Create(t.TempDir(), time.Now)
 	require.NoError(t, err)

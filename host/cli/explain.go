@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// reportLate is the age of a node's report from which its figures are old: one comes every 2 s.
+	// reportLate is the age at which a node's report is stale: one comes every 2 s.
 	reportLate = 10 * time.Second
-	// replicaLate is the age of a replica that is worth a look: heartbeats come every second.
+	// replicaLate is the replica age that is reported: heartbeats come every second.
 	replicaLate = 10 * time.Second
 	// replicaOld is the age at which an edge is not ready by default.
 	replicaOld = 10 * time.Minute
-	// manyUnsettled is how many charges without an answer of the writer are worth a look.
+	// manyUnsettled is the number of unacknowledged charges that is reported.
 	manyUnsettled = 10_000
 )
 
@@ -86,7 +86,7 @@ func (s *status) explainReport(e *doctor.Exam, name string, r *writer.Report) {
 	}
 }
 
-// ago is how long a time is past, as of the status.
+// ago is the time since t, as of the status.
 func (s *status) ago(t time.Time) string {
 	if t.IsZero() {
 		return "before the writer's start"

@@ -71,11 +71,11 @@ func openRemote(address, token, tokenFile string) (*sql.DB, error) {
 	return libsql.Open(address, token)
 }
 
-// firstAnswer is how long a server may take to answer a question that costs nothing.
+// firstAnswer is the timeout of a first, trivial query.
 const firstAnswer = 10 * time.Second
 
-// openAnswering opens a libSQL server that answers. Without that a command would wait for one that hangs, and
-// say nothing.
+// openAnswering opens a libSQL server and checks that it answers: a command would wait silently for one
+// that hangs.
 func openAnswering(ctx context.Context, address, token, tokenFile string) (*sql.DB, error) {
 	db, err := openRemote(address, token, tokenFile)
 	if err != nil {
@@ -175,7 +175,7 @@ func readTLS(certFile, keyFile string) (*tls.Config, error) {
 // addressHint says what an address to listen on is.
 const addressHint = "%s is HOST:PORT, with an address of this machine and a port that this user may open, such as 127.0.0.1:8080"
 
-// checkAddress refuses what no address to listen on looks like. Whether it can be opened is seen later.
+// checkAddress checks the form of an address to listen on. Opening it comes later.
 func checkAddress(flag, address string) error {
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {
@@ -248,8 +248,8 @@ func (m *Main) listenForMetrics(address string, closers *service.Closers) (net.L
 	return listener, err
 }
 
-// checkPageURL refuses what links can't begin with, and cuts trailing slashes, since the
-// links add their own. An empty address is fine.
+// checkPageURL refuses an address that links can't start with, and cuts trailing slashes, since
+// the links add their own. An empty address is fine.
 func checkPageURL(flag string, address *string) error {
 	if *address == "" {
 		return nil

@@ -91,7 +91,7 @@ func (c *importCommand) verify(ctx context.Context, m *Main) error {
 	})
 }
 
-// verifyInto prints one JSON document of both, also when the registry could not be verified.
+// verifyInto prints one JSON document of the import and its verification, even if that failed.
 func (c *importCommand) verifyInto(ctx context.Context, m *Main, report *importer.Report) error {
 	printed := false
 	err := verifyFile(ctx, c.Registry, func(verified *verify.Report) error {
@@ -125,7 +125,7 @@ func (c *importCommand) importFiles(ctx context.Context, m *Main) (*importer.Rep
 	return &report, err
 }
 
-// print prints what was imported, and in JSON what was verified after it unless that is nil.
+// print prints the report, and in JSON also the verification, unless that is nil.
 func (c *importCommand) print(m *Main, report *importer.Report, verified *verify.Report) (err error) {
 	if c.JSON {
 		err = printJSON(m.Stdout, struct {
@@ -145,8 +145,8 @@ func (c *importCommand) print(m *Main, report *importer.Report, verified *verify
 	return err
 }
 
-// explainImport adds hints. release is that which was written in spite of the error, if any: else
-// the registry is as it was.
+// explainImport adds hints. release is the one written despite the error; if empty, the registry
+// is unchanged.
 func explainImport(ctx context.Context, err error, release string) error {
 	var registry *importer.RegistryError
 	ofRegistry := errors.As(err, &registry)

@@ -13,7 +13,7 @@ import (
 	"regedge/schema/importer"
 )
 
-// TestAnImportThatFailsSaysWhatItChanged which is nothing, unless there is a release.
+// TestAnImportThatFailsSaysWhatItChanged: nothing, unless there is a release.
 func TestAnImportThatFailsSaysWhatItChanged(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

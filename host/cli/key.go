@@ -36,7 +36,7 @@ type keyAdd struct {
 	MonthlyCredits int64 `env:"-" placeholder:"N" help:"Credits that it may spend in a UTC month; by default any number."`
 }
 
-// Validate refuses an end that a repeated command would move.
+// Validate refuses an expiry that would move when the command is repeated.
 func (c *keyAdd) Validate() error {
 	return c.Expires.checkRepeated(&c.changing, "--expires", time.Now())
 }
@@ -113,7 +113,7 @@ func keyState(k writer.Key) string {
 	return "active"
 }
 
-// keyLimits says what limits a key by itself, beside its account.
+// keyLimits lists the key's own limits, beside those of its account.
 func keyLimits(k writer.Key) string {
 	var limits []string
 	if k.PerMinute > 0 {

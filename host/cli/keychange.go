@@ -28,7 +28,7 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// checkRepeated refuses a time from now in a change that has a name: said again, it would be another change.
+// checkRepeated refuses a time from now together with --idempotency-key: a repeat would be another change.
 func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
 	if c.IdempotencyKey == "" || m.from == 0 {
 		return nil
@@ -39,8 +39,8 @@ func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
 
 func (m *moment) set() bool { return !m.at.IsZero() || m.from != 0 }
 
-// pin is the moment when it is read now, in whole seconds if it was given from now: the command has to give
-// that time when it is run again.
+// pin resolves the moment now. A time from now becomes a fixed one in whole seconds, which the command must
+// give when it is run again.
 func (m *moment) pin(c *changing, flag string) *time.Time {
 	at := m.after(time.Now())
 	if m.from != 0 {
@@ -50,7 +50,7 @@ func (m *moment) pin(c *changing, flag string) *time.Time {
 	return &at
 }
 
-// after is the moment when it is read now.
+// after resolves the moment as of now.
 func (m *moment) after(now time.Time) time.Time {
 	if m.from != 0 {
 		return now.Add(m.from)
@@ -146,7 +146,7 @@ type keyRotate struct {
 	Overlap time.Duration `env:"-" default:"24h" help:"How long the old secret stays valid, 0s to 720h (${default})."`
 }
 
-// Validate refuses an overlap that the writer does not take.
+// Validate refuses an overlap that the writer would refuse.
 func (c *keyRotate) Validate() error {
 	if c.Overlap < 0 || c.Overlap > writer.MaxOverlap {
 		return fmt.Errorf("--overlap is 0s to %v", writer.MaxOverlap)
@@ -154,7 +154,7 @@ func (c *keyRotate) Validate() error {
 	return nil
 }
 
-// Run gives a key a new secret. Without an overlap it asks: whoever uses the old one is refused at once.
+// Run gives a key a new secret. Without an overlap it asks first: the old one stops working at once.
 func (c *keyRotate) Run(ctx context.Context, m *Main) error {
 	if c.Overlap == 0 {
 		if err := c.confirm(ctx, m, rotateQuestion(c.ID)); err != nil {

@@ -33,7 +33,7 @@ const registryState = `SELECT (SELECT count(*) FROM release), (SELECT count(*) F
   (SELECT count(*) FROM company WHERE company_name LIKE '%NEWER%'), (SELECT count(*) FROM search_name WHERE name LIKE '%newer%'),
   (SELECT count(*) FROM unreleased) + (SELECT count(*) FROM search_pending), (SELECT count(*) FROM search_name) - (SELECT count(*) FROM llp)`
 
-// sampleState is the same of some companies, so that a reader looks at many more moments.
+// sampleState is the same for a few companies, so that a reader can query far more often.
 const sampleState = `SELECT (SELECT count(*) FROM release), count(c.cin), sum(c.company_name LIKE '%NEWER%'), sum(n.name LIKE '%newer%'),
   (SELECT count(*) FROM unreleased) + (SELECT count(*) FROM search_pending), count(n.value)
   FROM json_each(?1) s LEFT JOIN company c ON c.cin = s.value LEFT JOIN search_name n ON n.value = s.value`

@@ -41,7 +41,7 @@ func Execute() {
 	}
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends what does not end by the first, such as a read of a pipe that is silent
+		stop() // a second signal kills a process that the first can't stop, say in a read from a silent pipe
 	}()
 	code := program.Run(ctx, os.Args[1:])
 	stop()
@@ -97,7 +97,7 @@ func (m *Main) complain(err error) {
 	}
 }
 
-// shownLines replaces what a terminal would obey: an error may repeat what a file or another machine said.
+// shownLines replaces control characters: an error may quote text of a file or another machine.
 func shownLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !writer.Printable(string(r)) {

@@ -96,8 +96,8 @@ func explainName(err error, name *net.DNSError, setting string) error {
 	return hint.With(err, "the name servers of this machine do not say what %s is: are they reached, and do they work (/etc/resolv.conf; getent hosts %[1]s)?", name.Name)
 }
 
-// unknown adds to the error for what there is not the command that lists what there is. The writer's answer
-// names in its words alone what that is.
+// unknown adds to a not-found error a hint with the command that lists what exists. Only the text of the
+// writer's answer says what kind of thing was not found.
 func unknown(err error) error {
 	for _, known := range []struct{ what, lists string }{
 		{"account", "regedge account list shows the accounts"},

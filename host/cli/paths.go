@@ -15,8 +15,8 @@ import (
 	"regedge/host/hint"
 )
 
-// checkPaths refuses a pipe, a socket or a device where a flag or an argument names a file, and anything but a
-// directory where it names one: to open a pipe that nobody writes to waits for ever, and no signal ends that.
+// checkPaths refuses a pipe, socket or device where a file is expected, and anything but a directory where
+// that is expected: opening a pipe without a writer blocks for ever, and no signal ends that.
 func checkPaths(parsed *kong.Context) error {
 	for _, flag := range parsed.Flags() {
 		if path, ok := flag.Target.Interface().(string); ok && !mayBePipe(flag) {
@@ -35,8 +35,8 @@ func checkPaths(parsed *kong.Context) error {
 	return nil
 }
 
-// mayBePipe: secrets come from a shell's <(command), too, and readSecret does not wait for ever; rejects go to
-// /dev/stdout.
+// mayBePipe: secrets may come from a shell's <(command), since readSecret has a timeout; rejects may go
+// to /dev/stdout.
 func mayBePipe(flag *kong.Flag) bool {
 	return strings.HasSuffix(flag.Name, "-file") || flag.Name == "rejects"
 }
@@ -44,7 +44,7 @@ func mayBePipe(flag *kong.Flag) bool {
 func checkPath(what, meant, path string) error {
 	info, err := os.Stat(path)
 	if path == "" || err != nil {
-		return nil // the command says so
+		return nil // the command reports it
 	}
 	mode := info.Mode()
 	switch {
@@ -69,14 +69,14 @@ func kindOf(mode fs.FileMode) string {
 }
 
 const (
-	// maxSecret bounds what is read of a file that holds a secret, in bytes.
+	// maxSecret bounds the size of a secret's file, in bytes.
 	maxSecret = 64 << 10
 	// pipePatience is how long a pipe may be silent.
 	pipePatience = 5 * time.Second
 	pipePause    = 20 * time.Millisecond
 )
 
-// readSecret reads a file that holds a secret, or what a pipe gives until it is closed.
+// readSecret reads a secret from a file, or from a pipe until it is closed.
 func readSecret(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -84,7 +84,7 @@ func readSecret(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	end := time.Now().Add(pipePatience)
-	_ = file.SetReadDeadline(end) // which a regular file does not take, and does not need
+	_ = file.SetReadDeadline(end) // fails for a regular file, which needs none
 	for {
 		content, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
 		switch info, _ := file.Stat(); {

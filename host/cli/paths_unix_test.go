@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAPipeInPlaceOfAFileIsNamed: to open one that nobody writes to waits for ever, and no signal ends that.
+// TestAPipeInPlaceOfAFileIsNamed: opening a pipe without a writer blocks for ever, and no signal ends that.
 func TestAPipeInPlaceOfAFileIsNamed(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
@@ -49,8 +49,8 @@ func endOf(t *testing.T, p *program) int {
 	}
 }
 
-// TestASecretComesFromAPipe, as a shell's <(command) is one, also from one that is opened late;
-// one that is silent is given up.
+// TestASecretComesFromAPipe, such as a shell's <(command), also if its writer opens it late; a silent pipe
+// times out.
 func TestASecretComesFromAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

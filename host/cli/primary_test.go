@@ -40,7 +40,7 @@ var statements = []string{
 	"SELECT randomblob(1) FROM probe", "COMMIT", "END", "ROLLBACK", "RELEASE s",
 }
 
-// attackers is how many send each statement at once.
+// attackers is how many connections send each statement at once.
 const attackers = 6
 
 // lockTime is how long a transaction may hold a lock before sqld ends it.

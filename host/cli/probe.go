@@ -22,7 +22,7 @@ func (c *probeCommand) Help() string {
 with 1 when it is not, and says why. It takes its address from the variables of the service.`
 }
 
-// Validate refuses a time-out that no answer can keep.
+// Validate refuses a timeout that is not positive.
 func (c *probeCommand) Validate() error {
 	if c.Timeout <= 0 {
 		return errors.New("--timeout must be positive")

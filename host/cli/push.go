@@ -101,8 +101,8 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) (err error) {
 	return push.Prune(ctx, c.Releases, primary, c.Keep)
 }
 
-// prepare looks whether the file is whole and makes the snapshot, unless there is one, for which it has
-// looked before. A dry run compares the file itself.
+// prepare checks the file and makes the snapshot, unless there is one of a file checked earlier. A dry
+// run compares the file itself.
 func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress)) (release string, err error) {
 	if kept, err := push.Kept(ctx, c.File, c.Releases); err != nil || !kept {
 		if err := refuseBroken(ctx, c.File); err != nil {
@@ -149,7 +149,7 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 		return f.explain(err)
 	}
 	if config.Rollback {
-		report.Doubts = nil // it is asked about in any case
+		report.Doubts = nil // a rollback always asks
 	}
 	if f.JSON {
 		return printJSON(m.Stdout, pushedOf(&report, f.DryRun))
@@ -176,7 +176,7 @@ func (c *pushCommand) confirm(ctx context.Context, m *Main, report *push.Report)
 		"if that is meant, give --yes %s, the number of records that would go; --dry-run shows more", number)
 }
 
-// askedAfter is a question that is asked after finish.
+// askedAfter wraps a question so that finish is called before it.
 func askedAfter(finish func(), question func(push.Report) error) func(push.Report) error {
 	if question == nil {
 		return nil

@@ -46,7 +46,7 @@ func companiesAt(t *testing.T, primary *sqld.Server) (n int) {
 	return n
 }
 
-// asksFor is what a push that needs a confirmation ends with.
+// asksFor is the error of a push that needs a confirmation.
 var asksFor = regexp.MustCompile(`give --yes (\d+), the number of records that would go`)
 
 func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {

@@ -29,7 +29,7 @@ func ranForPrograms(t *testing.T, args ...string) (result pushed, stdout, stderr
 	return result, stdout, stderr, code
 }
 
-// TestAPushTellsProgramsWhatItDid on standard output, and people on standard error how far it is.
+// TestAPushTellsProgramsWhatItDid on standard output, and shows its progress on standard error.
 func TestAPushTellsProgramsWhatItDid(t *testing.T) {
 	t.Parallel()
 	primary := sqldtest.Primary(t)

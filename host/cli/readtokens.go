@@ -27,7 +27,7 @@ func (c *edgeCommand) loadReadTokens(now func() time.Time, log *slog.Logger) (*r
 	return &readTokens{map[string]*libsql.Token{"registry": libsql.NewToken(registry), "access": libsql.NewToken(access)}, now, log}, err
 }
 
-// renew takes a token that ends later than the one in use.
+// renew switches to a token if it expires later than the one in use.
 func (t *readTokens) renew(database, token string) {
 	current, known := t.byDatabase[database]
 	if !known || current.String() == token {
@@ -42,7 +42,7 @@ func (t *readTokens) renew(database, token string) {
 
 var readTokenDesc = prometheus.NewDesc("regedge_read_token_ends_seconds", "Until the edge's token for a replica ends; left out for one without an end.", []string{"database"}, nil)
 
-// ends shows how long the tokens in use are good.
+// ends shows when the tokens in use expire.
 func (t *readTokens) ends() prometheus.Collector {
 	return &ends{readTokenDesc, t.now, func() map[string]time.Time {
 		at := map[string]time.Time{}

@@ -30,10 +30,10 @@ type smtpFlags struct {
 // The ports of message submission (RFC 8314), and of a relay.
 var smtpPorts = map[string]int{"starttls": 587, "implicit": 465, "none": 25}
 
-// hostName is a name that DNS may know.
+// hostName matches a valid DNS name.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 
-// check refuses what would send no mail, or secrets in the clear.
+// check refuses flags that could send no mail, or would send secrets unencrypted.
 func (f *smtpFlags) check(dashboardURL string) error {
 	if f.Host == "" {
 		if f.From+f.User+f.Password+f.PasswordFile != "" {
@@ -77,7 +77,7 @@ func (f *smtpFlags) server() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// carrier is the mail server's, nil without one. The flags were checked.
+// carrier returns the carrier of e-mail, nil without a mail server. The flags were checked.
 func (f *smtpFlags) carrier(dashboardURL string, config writer.Config) (*mail.Carrier, error) {
 	if f == nil || f.Host == "" {
 		return nil, nil
@@ -100,7 +100,7 @@ func (f *smtpFlags) carrier(dashboardURL string, config writer.Config) (*mail.Ca
 	}), nil
 }
 
-// notices is the service that tells owners, at their addresses and, when smtp names a mail server, by e-mail.
+// notices is the service that notifies owners: by webhook and, when smtp names a mail server, by e-mail.
 func (f *dashboardFlags) notices(centre *writer.Writer, config writer.Config, smtp *smtpFlags) (service.Service, error) {
 	hooks := webhook.New(webhook.Config{Private: f.PrivateWebhooks, Now: config.Now, Logger: config.Logger})
 	ways := []notice.Way{{Channel: notice.Webhook, Carrier: hooks}}

@@ -43,7 +43,7 @@ func TestTheWriterTellsAnOwnerByMail(t *testing.T) {
 	const sent = `regedge_writer_notices_total{channel="mail",outcome="delivered"} 1`
 	require.True(t, c.await(func() bool { return strings.Contains(metricsOf(t, c.url()+"/metrics"), sent) }))
 
-	// Who got as many as a day allows gets no more.
+	// Beyond the daily limit nobody gets more.
 	ledger, err := schema.OpenFile(c.path("ledger.db"))
 	require.NoError(t, err)
 	defer ledger.Close()

@@ -29,8 +29,8 @@ type sqldFlags struct {
 // check refuses profiles without an address.
 func (f *sqldFlags) check() error { return (&metricsFlags{f.Metrics, f.Pprof}).check() }
 
-// program finds sqld, and checks that this process may read the files, which sqld's own error does
-// not name, and no signing key beside them.
+// program finds sqld. It checks that this process can read the files, since sqld's own error does not
+// name them, and that it can read no signing key beside them.
 func (f *sqldFlags) program(jwtKey string) (string, error) {
 	if err := refuseSigningKeys(jwtKey, f.CA, f.Cert, f.Key); err != nil {
 		return "", err
@@ -55,8 +55,8 @@ func (f *sqldFlags) tls() *sqld.TLSFiles {
 	return &sqld.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}
 }
 
-// run runs sqld until ctx is done, and serves metrics, if they are asked for. These show the ends of the
-// certificates, which are read once, at the start.
+// run runs sqld until ctx is done, and serves metrics, if enabled. They show when the certificates expire,
+// as read at the start.
 func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
@@ -78,7 +78,7 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 	return service.Run(ctx, services...)
 }
 
-// certificateEnds returns when the certificates of replication end, by the name of their file.
+// certificateEnds returns when the certificates of replication expire, by file name.
 func (f *sqldFlags) certificateEnds() (map[string]time.Time, error) {
 	at := map[string]time.Time{}
 	for _, file := range []string{f.CA, f.Cert} {

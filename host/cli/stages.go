@@ -8,15 +8,15 @@ import (
 	"regedge/replicate/registry/push"
 )
 
-// lineEvery is how often a line of progress is written where no terminal is.
+// lineEvery is how often a line of progress is written without a terminal.
 const lineEvery = 5 * time.Second
 
-// stages shows how far a push is: a bar on a terminal, and lines elsewhere, which begin with the
-// first second and end with each stage.
+// stages shows the progress of a push: a bar on a terminal, elsewhere a line every lineEvery and at
+// the end of each stage.
 type stages struct {
 	to      io.Writer
 	now     func() time.Time
-	act     string // what the last stage is called
+	act     string // name of the last stage
 	stage   push.Stage
 	bar     *progress // nil before the first stage
 	began   time.Time // of the stage
@@ -60,7 +60,7 @@ func (s *stages) set(p push.Progress) {
 // failed says that a call of the primary failed, and when the next attempt follows.
 func (s *stages) failed(err error, attempt, attempts int, pause time.Duration) {
 	if s.bar != nil && s.bar.bar != nil {
-		s.finish() // or the line would be written into the bar
+		s.finish() // so that the line is not written into the bar
 	}
 	fmt.Fprintf(s.to, "a call of the primary failed (attempt %d of %d, the next in %v): %v\n", attempt, attempts, pause.Round(time.Second/4), err)
 }

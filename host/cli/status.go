@@ -35,14 +35,14 @@ type status struct {
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
-	// Findings are there with --explain.
+	// Findings are set with --explain.
 	Findings []doctor.Finding `json:"findings,omitempty"`
 	// empty says that the registry has no release, failed why it could not be queried.
 	empty  bool
 	failed error
 }
 
-// registryPatience is how long the registry's server may take: the nodes are shown whether or not it answers.
+// registryPatience is the timeout for the registry's server: the nodes are shown whether or not it answers.
 const registryPatience = 5 * time.Second
 
 // nodeStatus is a node and its last report, nil when there is none.
@@ -82,7 +82,7 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 		} else {
 			err = c.explain(err)
 		}
-		if !c.Watch || !shown { // a watch that began goes on while the writer is away
+		if !c.Watch || !shown { // a running watch survives an outage of the writer
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
@@ -220,7 +220,7 @@ func lacking(r *push.Release) string {
 	return ""
 }
 
-// reported is how old the figures of a node are: those of its last report.
+// reported is the age of a node's last report.
 func (s *status) reported(r *writer.Report) string {
 	switch {
 	case r == nil:
@@ -231,7 +231,7 @@ func (s *status) reported(r *writer.Report) string {
 	return s.ago(r.At)
 }
 
-// unsettled is how many of an edge's charges the writer may not have, by its last report.
+// unsettled is the number of unacknowledged charges in an edge's last report.
 func unsettled(r *writer.Report) string {
 	if r == nil {
 		return "-"

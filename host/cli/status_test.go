@@ -51,7 +51,7 @@ func TestStatusEndsThoughTheRegistryHangs(t *testing.T) {
 	require.Contains(t, out.String(), "pune")
 }
 
-// TestWhatCanBeTakenIsSaid: what a change before still has to take is not there to be taken again.
+// TestWhatCanBeTakenIsSaid: credits that an earlier change still has to take cannot be taken again.
 func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(writer.RequestIDHeader, "R")
@@ -95,8 +95,8 @@ func TestARetiredNodeIsNothingElse(t *testing.T) {
 	}
 }
 
-// TestWhatIsQuestionedIsWritten: what is written off of a node, and names that
-// could steer a terminal in quotes.
+// TestWhatIsQuestionedIsWritten: the question says how much of a node is written off, and quotes
+// names with control characters.
 func TestWhatIsQuestionedIsWritten(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(writer.RequestIDHeader, "R")
@@ -112,7 +112,7 @@ func TestWhatIsQuestionedIsWritten(t *testing.T) {
 	require.Equal(t, ` ("a\x1b[2J")`, named("a\x1b[2J"))
 }
 
-// TestWhatIsWrongWithANodeIsSaid, and what is not is not.
+// TestWhatIsWrongWithANodeIsSaid, and nothing else.
 func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	replica := func(age time.Duration) func(*nodeStatus) {

@@ -74,7 +74,7 @@ func (f *traceFlags) tracer(ctx context.Context, name string, log *slog.Logger, 
 	return tracer, []service.Service{{Name: "traces", Run: tracer.Run}}, nil
 }
 
-// readHeader reads header lines from a file; none from no file. Its error does not quote the file, which
+// readHeader reads header lines from a file, if there is one. Its error does not quote the file, which
 // holds a secret.
 func readHeader(file string) (http.Header, error) {
 	if file == "" {

@@ -14,7 +14,7 @@ import (
 	"regedge/schema/verify"
 )
 
-// verifyFile reads a registry file and has shown what it holds. The error is that it is not whole.
+// verifyFile verifies a registry file and shows the report. It fails if the file is damaged.
 func verifyFile(ctx context.Context, path string, show func(*verify.Report) error) error {
 	report, err := verify.File(ctx, path, verify.Thorough)
 	switch {
@@ -30,8 +30,8 @@ func verifyFile(ctx context.Context, path string, show func(*verify.Report) erro
 		"import the same files into a new registry, or restore the file from a copy")
 }
 
-// refuseBroken fails for a registry that is not whole, by a quick look: edges would serve what a push
-// brings them. A registry without a release, or with changes after it, is for the push to explain.
+// refuseBroken fails for a damaged registry, by a quick check: edges would serve the damage after a push.
+// A registry without a release, or with changes after it, is left to the push, which explains it.
 func refuseBroken(ctx context.Context, path string) error {
 	report, err := verify.File(ctx, path, verify.Quick)
 	if err != nil || report.Whole() || report.Unfinished {

@@ -119,7 +119,7 @@ func (c *writerCommand) open(ctx context.Context, config writer.Config) (*writer
 	return centre, err
 }
 
-// withProfiles serves Go's profiles as well, if they are asked for, to who has the token.
+// withProfiles also serves Go's profiles, if enabled, to requests with the token.
 func (c *writerCommand) withProfiles(pages http.Handler, token string) http.Handler {
 	if !c.Pprof {
 		return pages
@@ -156,7 +156,7 @@ type heartbeatFlags struct {
 	RegistryTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
 }
 
-// check refuses a file, which has no replicas.
+// check refuses a file: it has no replicas.
 func (f *heartbeatFlags) check() error {
 	if f.Registry != "" && !isRemote(f.Registry) {
 		return errors.New("--registry is the URL of the primary here: a file needs no heartbeat")

@@ -56,10 +56,9 @@ type Secrets struct {
 	Sampled bool `json:"sampled"`
 }
 
-// Open locks the directory for this process; the first start makes it. registry is the path of a
-// registry database; "" is one in the directory, into which the first start without another imports
-// the sample that is embedded in the program, telling out; when interrupted, it is resumed. closers
-// gets what must be closed.
+// Open locks the directory for this process, and makes it if needed. registry is the path of a registry
+// database; "" means one in the directory, into which the first start imports the embedded sample,
+// reporting to out; an interrupted import is resumed. What must be closed is added to closers.
 func Open(ctx context.Context, dir, registry string, now func() time.Time, out io.Writer, closers *service.Closers) (*Data, error) {
 	d := &Data{dir: dir, registry: registry}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -11,7 +11,7 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// What the first start makes, so that a developer can look something up at once.
+// The demo data of the first start, so that a developer can look something up at once.
 const (
 	demoAccount = "demo"
 	demoPlan    = "scale"
@@ -23,8 +23,8 @@ const (
 	Operator = "operator@example.com"
 )
 
-// Provision makes, through the writer's API, what an earlier start has not made yet: the
-// node, an account with a key and credits, and the sign-ins of an owner and an operator.
+// Provision makes through the writer's API, unless an earlier start has: the node, an account
+// with a key and credits, and the sign-ins of an owner and an operator.
 func (d *Data) Provision(ctx context.Context, w *writer.Client, pages *dashboard.Dashboard) error {
 	if d.NodeToken == "" {
 		if err := d.makeNode(ctx, w); err != nil {

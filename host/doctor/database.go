@@ -21,7 +21,7 @@ type Server struct {
 	Database schema.Database
 	Address  string
 	Token    string
-	// MaxAge is the age of the newest heartbeat from which the copy is too old; 0 does not look.
+	// MaxAge is the maximum age of the newest heartbeat; 0 means that it is not checked.
 	MaxAge time.Duration
 }
 
@@ -30,7 +30,7 @@ const (
 	selectRelease = "SELECT id FROM release ORDER BY seq DESC LIMIT 1"
 )
 
-// lagging is the age of a copy that is worth a look: heartbeats come every second.
+// lagging is the age of a copy that is reported: heartbeats come every second.
 const lagging = 10 * time.Second
 
 // LibSQL asks a libSQL server with its token: how old its newest heartbeat is, and which release it has.
@@ -55,7 +55,7 @@ func (e *Exam) LibSQL(ctx context.Context, s Server) {
 	e.contents(ctx, db, s, s.Address)
 }
 
-// File looks at the file of a replica, or of a database of one machine, beside its owner.
+// File examines a database file, of a replica or local, while its owner runs.
 func (e *Exam) File(ctx context.Context, database schema.Database, path string, maxAge time.Duration) {
 	what := string(database) + " file"
 	db, err := schema.OpenReadOnly(path)
@@ -76,7 +76,7 @@ func (e *Exam) File(ctx context.Context, database schema.Database, path string, 
 	e.contents(ctx, db, Server{Database: database, MaxAge: maxAge}, path)
 }
 
-// contents notes the age and the release of a database that was opened, which is at place.
+// contents notes the age and the release of an open database; place is its file or address.
 func (e *Exam) contents(ctx context.Context, db *sql.DB, s Server, place string) {
 	what := string(s.Database)
 	release := ""
@@ -139,7 +139,7 @@ func (e *Exam) queryFailed(what string, s Server, place string, err error) {
 	}
 }
 
-// refused notes that a libSQL server refuses the token, and why as far as the token itself shows.
+// refused notes that a libSQL server refuses the token, and the reason if the token itself shows it.
 func (e *Exam) refused(what string, s Server, place string) {
 	do := "make one with the keys of this cluster, at the centre: regedge trust token " + string(s.Database) + " (--read-only for an edge)"
 	ends, has := pki.Ends(s.Token)
@@ -153,15 +153,15 @@ func (e *Exam) refused(what string, s Server, place string) {
 	}
 }
 
-// The times before the end of a token for a database at which that is a finding. An edge's lives for 30
-// days and is renewed twice a day.
+// How long before its expiry a database token becomes a finding. An edge's lives for 30 days and is
+// renewed twice a day.
 const (
 	tokenSoon = 10 * 24 * time.Hour
 	tokenNow  = 3 * 24 * time.Hour
 	doRenew   = "is the timer at the centre running (systemctl list-timers regedge-renew.timer), and its operators' token good? By hand: regedge trust token --read-only"
 )
 
-// Token notes when a token for a database ends.
+// Token notes when a token for a database expires.
 func (e *Exam) Token(database schema.Database, token string) {
 	what := "token of " + string(database)
 	if ends, has := pki.Ends(token); has {
@@ -171,8 +171,8 @@ func (e *Exam) Token(database schema.Database, token string) {
 	}
 }
 
-// Renewed notes when the token ends that a running edge uses, which has left to go, in place of the one
-// that it was started with. It returns whether that one is still good too.
+// Renewed notes when the renewed token of a running edge expires, with left to go. It returns whether the
+// token that the edge was started with is still valid.
 func (e *Exam) Renewed(database schema.Database, started string, left time.Duration) (good bool) {
 	what := "token of " + string(database)
 	e.end(what+" in use", e.Now().Add(left), tokenSoon, tokenNow, doRenew)
@@ -202,6 +202,6 @@ func (e *Exam) Size(what, file string) {
 	e.OK(what, "%s has %s", file, text)
 }
 
-// largeLog is the size of a write-ahead log that is worth a look, in bytes: that of the alarm
+// largeLog is the size of a write-ahead log that is reported, in bytes, as for the alarm
 // RegedgeLedgerLogLarge.
 const largeLog = 256 << 20

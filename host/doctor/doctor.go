@@ -1,5 +1,5 @@
-// Package doctor looks at a part of a cluster for regedge doctor: whether what is configured is there,
-// is reached and trusted, how old it is, and when it ends. It changes nothing.
+// Package doctor examines a service of a cluster for regedge doctor: whether all that it is configured
+// with exists, is reachable and trusted, how old it is, and when it expires. It changes nothing.
 package doctor
 
 import (
@@ -66,13 +66,13 @@ func CountWrong(findings []Finding) (wrong int) {
 	return wrong
 }
 
-// The times before an end at which it is a finding: those of the alarms.
+// How long before an expiry it becomes a finding: as for the alarms.
 const (
 	endsSoon = 30 * 24 * time.Hour
 	endsNow  = 7 * 24 * time.Hour
 )
 
-// end notes when something ends: with now to go it is Wrong, with soon to go Soon.
+// end notes when something expires: within now it is Wrong, within soon it is Soon.
 func (e *Exam) end(what string, ends time.Time, soon, now time.Duration, do string) {
 	left := ends.Sub(e.Now())
 	switch at := ends.UTC().Format(time.RFC3339); {

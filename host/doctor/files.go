@@ -18,7 +18,7 @@ import (
 // serverName is the name in the certificate of every primary.
 const serverName = "sqld"
 
-// Certificate looks at a certificate, its key and, unless it is empty, the authority that it must be of.
+// Certificate checks a certificate, its key and, unless authorityFile is empty, that authority issued it.
 func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	switch {
@@ -45,7 +45,7 @@ func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
 	e.end(what, cert.NotAfter, endsSoon, endsNow, do)
 }
 
-// issued notes a certificate that is not of the authority.
+// issued notes a certificate that the authority did not issue.
 func (e *Exam) issued(what string, cert *x509.Certificate, certFile, authorityFile string) bool {
 	text, err := os.ReadFile(authorityFile)
 	pool := x509.NewCertPool()
@@ -60,8 +60,8 @@ func (e *Exam) issued(what string, cert *x509.Certificate, certFile, authorityFi
 	return err == nil
 }
 
-// Replication connects to the replication port of a primary, with the certificate by which replicas
-// and primary know each other. address is a URL or host:port.
+// Replication connects to the replication port of a primary with a replica's certificate (mutual TLS).
+// address is a URL or host:port.
 func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, certFile, keyFile string) {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		address = hostPort(u)
@@ -87,7 +87,7 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 		_ = conn.SetDeadline(time.Now().Add(e.Timeout))
 		_, err = conn.Read(make([]byte, 1)) // the server's first frame, or why it refuses this certificate
 	}
-	if err == nil { // of the gate; what is behind it?
+	if err == nil { // the gate answers; does sqld behind it?
 		err = greet(ctx, address, dialer.Config)
 	}
 	var alert tls.AlertError
@@ -109,8 +109,8 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 // errBehind means that a primary's gate does not reach its sqld.
 var errBehind = errors.New("the primary does not answer")
 
-// greet makes a replica's first call of a primary. Any answer but that of the gate in
-// its name shows that it is there.
+// greet makes a replica's first call of a primary. Any answer but the gate's own
+// "unavailable" shows that sqld is up.
 func greet(ctx context.Context, address string, config *tls.Config) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
@@ -134,8 +134,8 @@ func greet(ctx context.Context, address string, config *tls.Config) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// The shares of a disk, or of its files, that should be free. A large disk is not full while it has
-// enough for a whole registry and its log.
+// The fractions of a disk's space and inodes that should be free. A large disk is not full while it has
+// room for a whole registry and its log.
 const (
 	freeLow, freeLowBytes   = 0.15, 30e9
 	freeFew, freeFewBytes   = 0.05, 10e9

@@ -18,7 +18,7 @@ import (
 // maxAnswer bounds an answer that is read, in bytes.
 const maxAnswer = 1 << 20
 
-// hostPort is the address of a URL to connect to.
+// hostPort is the host and port that a URL connects to.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
@@ -30,7 +30,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// Dialable is an address at which this machine reaches what listens on address.
+// Dialable is the address to dial, from this machine, a server that listens on address.
 func Dialable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
@@ -39,8 +39,8 @@ func Dialable(address string) string {
 	return address
 }
 
-// connects notes why nothing listens at host:port, and returns whether something does. A listener
-// whose process hangs is one: the kernel accepts for it.
+// connects returns whether something listens at host:port, and notes why not. A process that hangs
+// still counts: the kernel accepts for it.
 func (e *Exam) connects(ctx context.Context, what, address string) bool {
 	dialer := net.Dialer{Timeout: e.Timeout}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -70,7 +70,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
 }
 
-// silent notes why a request to what listens at address got no answer.
+// silent notes why a request to a listening address got no answer.
 func (e *Exam) silent(what, address string, err error) {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -110,13 +110,13 @@ func namesOf(c *x509.Certificate) []string {
 type answer struct {
 	status int
 	body   []byte
-	date   time.Time // by the clock of the server, zero when it did not say
-	asked  time.Time // the middle between sending and receiving
+	date   time.Time // by the server's clock, zero if not sent
+	asked  time.Time // halfway between sending and receiving
 	took   time.Duration
 }
 
-// ask sends a request and reads the answer. An own process, which is reached by an address of this
-// machine, is believed whatever its certificate says.
+// ask sends a request and reads the answer. The certificate of an own process, reached by an address of
+// this machine, is not verified.
 func (e *Exam) ask(ctx context.Context, method, address, token string, own bool) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
@@ -146,7 +146,7 @@ func (e *Exam) ask(ctx context.Context, method, address, token string, own bool)
 // ReadyPath is where services say whether they are ready.
 const ReadyPath = "/readyz"
 
-// Ready asks a service of this machine, which listens on address, for path: whether it is ready.
+// Ready checks the readiness page, at path, of a service of this machine that listens on address.
 func (e *Exam) Ready(ctx context.Context, what, address, path string, secure bool) bool {
 	address = Dialable(address)
 	if !e.connects(ctx, what, address) {

@@ -34,7 +34,7 @@ func (e *Exam) Answers(ctx context.Context, what, address string) {
 	e.OK(what, "%s answers in %v", u.Host, a.took.Round(100*time.Microsecond))
 }
 
-// Ledger looks who holds the ledger, and whether that process is heard.
+// Ledger checks which process holds the ledger, and whether it is alive.
 func (e *Exam) Ledger(ctx context.Context, file string) {
 	const what = "ledger"
 	db, err := schema.OpenReadOnly(file)
@@ -65,10 +65,10 @@ func (e *Exam) Ledger(ctx context.Context, file string) {
 	}
 }
 
-// backupOld is the age of a backup that is daily: that of the alarm RegedgeBackupOld.
+// backupOld is the age at which a daily backup is reported, as for the alarm RegedgeBackupOld.
 const backupOld = 26 * time.Hour
 
-// Backup looks how old the ledger's last backup is.
+// Backup checks the age of the ledger's last backup.
 func (e *Exam) Backup(file string) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -86,8 +86,8 @@ func (e *Exam) Backup(file string) {
 // tokenLeft is a line of an edge's metrics.
 var tokenLeft = regexp.MustCompile(`^regedge_read_token_ends_seconds\{database="(\w+)"\} (\S+)$`)
 
-// TokensLeft asks a running edge of this machine, by its metrics, how long the tokens that it uses are
-// still good, by database: the writer has given it newer ones. It is empty without metrics.
+// TokensLeft reads from the metrics of a running edge of this machine how long its tokens are still
+// valid, by database: the writer may have renewed them. It is empty without metrics.
 func (e *Exam) TokensLeft(ctx context.Context, metrics string) map[string]time.Duration {
 	left := map[string]time.Duration{}
 	if metrics == "" {

@@ -11,10 +11,10 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// maxSkew is how far the clocks of an edge and of the writer may be apart.
+// maxSkew is the maximum clock skew between an edge and the writer.
 const maxSkew = 5 * time.Second
 
-// TokenKind says who calls the writer with a token.
+// TokenKind says whose token is used to call the writer.
 type TokenKind int
 
 // The kinds of tokens.
@@ -58,7 +58,7 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 	return e.writerToken(ctx, address, token, kind)
 }
 
-// clock compares this machine's clock with the one that an answer was dated by, to the second.
+// clock compares this machine's clock with the Date of an answer, to the second.
 func (e *Exam) clock(a *answer) {
 	if a.date.IsZero() {
 		return

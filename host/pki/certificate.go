@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// authorityLife is longer than any machine of the cluster is in use.
+	// authorityLife is longer than any machine stays in use.
 	authorityLife = 20 * 365 * 24 * time.Hour
 	// certificateLife is how long a machine's certificate is valid.
 	certificateLife = 2 * 365 * 24 * time.Hour
@@ -64,8 +64,8 @@ func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, er
 
 // Certificate makes NAME.crt and NAME.key in the folder, replacing older ones, and returns
 // their paths. hosts are the names and addresses at which a primary is reached; an edge,
-// which only connects, has none. It returns ErrName for a name that is no file's, or whose
-// files are the folder's own.
+// which only connects, has none. It returns ErrName for a name that is not a valid file name, or
+// whose files are the folder's own.
 func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || slices.Contains(SigningKeys, name+".key") {
 		return "", "", fmt.Errorf("make certificate of %q: %w", name, ErrName)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// ReadTokenLife is how long an edge's tokens for its replicas are good. They are renewed long before.
+// ReadTokenLife is the lifetime of an edge's tokens for its replicas. They are renewed long before.
 const ReadTokenLife = 30 * 24 * time.Hour
 
-// Ends returns when a token ends, false for one without an end. It does not check the signature.
+// Ends returns when a token expires, false for one without an expiry. It does not check the signature.
 func Ends(token string) (time.Time, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -28,7 +28,7 @@ func Ends(token string) (time.Time, bool) {
 	return time.Unix(claims.Exp, 0).UTC(), true
 }
 
-// CertificateEnd returns when the first of the certificates in a PEM file ends.
+// CertificateEnd returns the earliest expiry of the certificates in a PEM file.
 func CertificateEnd(path string) (end time.Time, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 // ErrExists is returned by Create when the folder already holds keys.
 var ErrExists = errors.New("the folder holds keys already")
 
-// ErrKeptElsewhere is returned by Create when the folder holds an authority without its key, such as that of
-// an edge, or of a cluster whose ca.key is kept apart.
+// ErrKeptElsewhere is returned by Create when the folder holds an authority without its key, as at an edge,
+// or when ca.key is kept elsewhere.
 var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose key is elsewhere: make the keys in another folder")
 
-// ErrName is returned for a machine's name that can't be that of its files.
+// ErrName is returned for a machine's name that can't name its files.
 var ErrName = errors.New("a machine's name must do as the name of its files, and not be one of the folder's own: ca, registry, access, registry-replica, access-replica")
 
 // ErrLife is returned for a token that would have ended already.
 var ErrLife = errors.New("a token is good for some time")
 
-// Databases are the replicated databases: each has a key pair for its primary's tokens, and one for
-// those of its replicas.
+// Databases are the replicated databases: each has one key pair for its primary's tokens and one for
+// its replicas' tokens.
 var Databases = []string{"registry", "access"}
 
 const (
@@ -88,7 +88,7 @@ func (t *Trust) path(name string) string { return filepath.Join(t.dir, name) }
 func (t *Trust) PrimaryKeyFile(database string) string { return t.path(database + ".pub") }
 
 // ReplicaKeyFile is the file for --auth-jwt-key-file of a database's replicas: the public key of the
-// tokens that only read. The primary does not know it, since a token that only reads takes locks there.
+// read-only tokens. The primary must not accept those: even a read takes locks there.
 func (t *Trust) ReplicaKeyFile(database string) string { return t.path(replicaKey(database) + ".pub") }
 
 // replicaKey is the name of the key pair of a database's replicas.
@@ -156,7 +156,7 @@ func (t *Trust) read(name, block string) ([]byte, error) {
 // Right is the access that a token allows.
 type Right string
 
-// The rights, as sqld writes them. ReadOnly is good at the replicas alone, ReadWrite at the primary alone.
+// The rights, as sqld writes them. ReadOnly is valid only at replicas, ReadWrite only at the primary.
 const (
 	ReadOnly  Right = "ro"
 	ReadWrite Right = "rw"

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Limits of the small servers. An edge's sync request is held open for longer than any of
-// the writer's other answers takes, so writing has no limit here: the writer bounds it.
+// Limits of the small servers. There is no write timeout: the writer holds an edge's sync
+// request open for longer than any other, and bounds it itself.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 30 * time.Second
@@ -58,8 +58,8 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 	}}
 }
 
-// unusedConns are a server's connections on which no request came yet. Browsers and Go's client open
-// some in advance, and Shutdown waits 5 s for one.
+// unusedConns are a server's connections without a request yet. Browsers and Go's client open some in
+// advance, and Shutdown would wait 5 s for each.
 type unusedConns struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}

@@ -104,7 +104,7 @@ func TestAStopWaitsForRequestsInFlight(t *testing.T) {
 	}
 }
 
-// TestRequestsLearnOfTheStop: those that wait for news, as an edge's sync does, end at once.
+// TestRequestsLearnOfTheStop: long polls, such as an edge's sync, end at once.
 func TestRequestsLearnOfTheStop(t *testing.T) {
 	begun := make(chan struct{})
 	address, log, stop := started(t, func(w http.ResponseWriter, r *http.Request) {

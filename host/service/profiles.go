@@ -5,7 +5,7 @@ import (
 	"net/http/pprof"
 )
 
-// ProfilesPath is below which Profiles are served.
+// ProfilesPath is the path prefix of Profiles.
 const ProfilesPath = "/debug/pprof/"
 
 // Profiles returns a handler of Go's profiles for go tool pprof, below ProfilesPath: processor, heap,

@@ -30,9 +30,9 @@ var commands = []string{"primary", "writer", "replica", "edge"}
 // onceOnly are arguments for a single start.
 var onceOnly = []string{"--restored", "--take-over"}
 
-// Read returns the services whose units are in dir, the centre's first. A unit that has no environment
-// file is left out: it was copied and is not used here. An instance of a template is one whose
-// environment file there is.
+// Read returns the services whose units are in dir, the centre's first. A unit without an environment
+// file is left out: it was copied but is not used here. A template has an instance for each environment
+// file.
 func Read(dir string) (list []Service, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "regedge-*.service"))
 	if err != nil {
@@ -76,8 +76,8 @@ func parse(content string) unit {
 	return u
 }
 
-// instances lists the instances of a template for which there is an environment file, or one without a
-// name for a unit that is no template.
+// instances lists the instances of a template that have an environment file; for other units, one with
+// an empty name.
 func (u unit) instances(file string) (list []string) {
 	if !strings.HasSuffix(file, "@.service") {
 		return []string{""}
@@ -121,7 +121,7 @@ func (u unit) service(name, instance string) (*Service, error) {
 	return s, nil
 }
 
-// expand puts in the variables of a word, and the source of a credential in place of its copy.
+// expand substitutes the variables in a word, and a credential's source for its copy.
 func (u unit) expand(word, instance string, environment []string) string {
 	for _, credential := range u["LoadCredential"] {
 		id, path, _ := strings.Cut(credential, ":")

@@ -67,8 +67,8 @@ func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
 	require.Contains(t, list[3].Arguments, "/var/lib/regedge/replica-access")
 }
 
-// TestServicesOfUnitsComeBack: what ends or hangs is started again for as long as it takes, and what it writes is
-// for its own user.
+// TestServicesOfUnitsComeBack: a service that ends or hangs is restarted without limit, and its files are for
+// its own user.
 func TestServicesOfUnitsComeBack(t *testing.T) {
 	read := func(name string) string {
 		content, err := os.ReadFile(filepath.Join("../../deploy/systemd", name))
