@@ -33,13 +33,13 @@ type Database interface {
 // some more for those that wait for the disk.
 func maxStatements() int { return 2 * runtime.GOMAXPROCS(0) }
 
-// readTxTime is how long a read transaction is kept open for later lookups, which so save
+// readTxTime is how long a read transaction is kept open and shared by later lookups, to save
 // its locks: a hundred lookups of a busy node, and far less than the 2 s within which a
 // revoked key must be refused (guarantee G8).
 const readTxTime = 10 * time.Millisecond
 
-// cachesResults says for which database results are kept while it does not change. Every
-// request asks the access database for its key, and the registry for something else.
+// cachesResults says whether results are cached until the database changes. Requests repeat
+// their key's query of the access database, but query the registry for different things.
 func cachesResults(kind schema.Database) bool { return kind == schema.Access }
 
 // OpenFile opens a database file for lookups after it has checked the schema's version.
@@ -73,11 +73,11 @@ func checkFile(ctx context.Context, kind schema.Database, path string) error {
 var makes = map[schema.Database]string{schema.Registry: "import", schema.Access: "writer"}
 
 const (
-	// idleStreams is how many connections to an endpoint are kept for the next lookups:
-	// opening one costs the server as much as a statement.
+	// idleStreams is the size of the connection pool of an endpoint: opening a connection
+	// costs the server as much as a statement.
 	idleStreams = 32
-	// streamIdle is how long one is kept unused. The server forgets it after some seconds,
-	// and a lookup on it would fail.
+	// streamIdle is how long an idle connection is kept. The server drops it after some
+	// seconds, and a lookup on it would fail.
 	streamIdle = 2 * time.Second
 )
 
@@ -87,7 +87,7 @@ type ReplicaConfig struct {
 	// Endpoint is the server, which Close closes.
 	Endpoint *sql.DB
 	// Dir is the directory of the sqld replica on this machine, whose file is read. Without
-	// it the endpoint is read alone.
+	// it, only the endpoint is read.
 	Dir string
 	// MaxAge refuses statements while the copy is older; 0 never does.
 	MaxAge time.Duration
@@ -123,7 +123,7 @@ func OpenReplica(config ReplicaConfig) (Database, error) {
 	return &replicaDatabase{opened, config.Database, config.MaxLag}, nil
 }
 
-// errNoCopy stands for a page of sqld's words about the statement that its primary refused.
+// errNoCopy replaces sqld's long error about the statement that its primary refused.
 var errNoCopy = errors.New("the replica has no copy of the database yet")
 
 // endpoint is a libSQL server that says when it refuses the token, and when it has no copy yet.
@@ -141,9 +141,9 @@ func (e endpoint) Query(ctx context.Context, statement string, args []handler.Va
 	return err
 }
 
-// keep is how long the replica's file is read on while it does not follow: a registry's as long as the
-// node is ready with it. That of the access database no longer than a replica takes to copy it anew,
-// since keys that were revoked meanwhile work on.
+// keep is how far the replica's file may lag before the endpoint is read instead: for the registry, as far
+// as the node stays ready; for the access database, where revoked keys would go on working, only as long
+// as a replica takes to copy it anew.
 func keep(config ReplicaConfig) time.Duration {
 	if config.Database == schema.Registry {
 		return config.MaxLag

@@ -36,7 +36,7 @@ type Config struct {
 	DocsURL string
 	// Pages adds the pages for people: start page, reference, guides and problems.
 	Pages func(*httprouter.Router)
-	// Proxies are the networks that are believed about a client's address.
+	// Proxies are the trusted proxies, whose headers name the client's address.
 	Proxies server.Proxies
 	// MaxInFlight is the most requests that are answered at once; more get 503.
 	MaxInFlight int
@@ -152,7 +152,7 @@ const readyTimeout = 2 * time.Second
 // releaseStatement finds the current release.
 const releaseStatement = "SELECT id FROM release ORDER BY seq DESC LIMIT 1"
 
-// Ready is nil when everything that a lookup needs works, and else says what does not.
+// Ready returns nil if everything that a lookup needs works, else an error that names the failure.
 func (n *Node) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()

@@ -34,8 +34,8 @@ import (
 	"regedge/schema"
 )
 
-// TestARegistryIsReadOnAsLongAsTheNodeIsReady, and an access database only until its replica is back: keys that
-// were revoked meanwhile work on.
+// TestARegistryIsReadOnAsLongAsTheNodeIsReady, and an access database only for DefaultKeep: revoked keys
+// would go on working.
 func TestARegistryIsReadOnAsLongAsTheNodeIsReady(t *testing.T) {
 	for database, want := range map[schema.Database]time.Duration{schema.Registry: 10 * time.Minute, schema.Access: sqlite.DefaultKeep} {
 		require.Equal(t, want, keep(ReplicaConfig{Database: database, MaxLag: 10 * time.Minute}), database)
@@ -124,7 +124,7 @@ func TestAnAgeThatIsNotKnownIsReportedAsSuch(t *testing.T) {
 	require.EqualValues(t, -1, families[at].Metric[0].GetGauge().GetValue())
 }
 
-// TestARefusedTokenIsRemembered until the writer takes it: one that can't be asked says nothing about it.
+// TestARefusedTokenIsRemembered until the writer accepts it; a network error tells nothing about it.
 func TestARefusedTokenIsRemembered(t *testing.T) {
 	n := emptyNode(t)
 	for _, answer := range []struct {

@@ -27,8 +27,8 @@ import (
 	"regedge/schema"
 )
 
-// replicaOf opens an access database that a replica has copied, whose newest heartbeat is of a time, or is not
-// there. Nobody answers at its endpoint.
+// replicaOf opens a replica's access database with the given newest heartbeat, or none. Nobody answers at its
+// endpoint.
 func replicaOf(t *testing.T, now time.Time, beat *time.Time, maxLag time.Duration) Database {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestTheDatabaseThatCanNotBeReadIsNamed(t *testing.T) {
 	require.ErrorContains(t, n.Ready(), "access database: it can't be read")
 }
 
-// TestBothDatabasesAreLookedAtEachSecond, and what is wrong is logged.
+// TestBothDatabasesAreLookedAtEachSecond, and errors are logged.
 func TestBothDatabasesAreLookedAtEachSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

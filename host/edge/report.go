@@ -24,7 +24,7 @@ const (
 	recheckInterval = 100 * time.Millisecond
 	// reportTimeout bounds one report.
 	reportTimeout = 5 * time.Second
-	// dialLimit is for a connection to the writer, less than what a report or a message of the meter may take.
+	// dialLimit is the timeout of a connection to the writer, below that of a report or a meter's message.
 	dialLimit = 4 * time.Second
 )
 
@@ -37,7 +37,7 @@ type Reporter struct {
 	Client *writer.Client
 	// Address is where the node serves, as operators see it.
 	Address string
-	// Renew takes a new token for a replica; it must be set where the writer passes tokens on.
+	// Renew is called with a new token for a replica; it must be set if the writer sends any.
 	Renew func(database, token string)
 	// Version is the program's version.
 	Version string
@@ -80,8 +80,8 @@ func (n *Node) Report(r Reporter) service.Service {
 	}}
 }
 
-// noteToken remembers whether the writer refuses this node's token, by the outcome of a report, and logs
-// it when that changes. A writer that can't be asked says nothing about it.
+// noteToken records from a report's result whether the writer refuses this node's token, and logs a
+// change. Errors of the network tell nothing about it.
 func (n *Node) noteToken(err error) {
 	switch refused := errors.Is(err, writer.ErrUnauthorized); {
 	case refused && !n.refused.Swap(true):
@@ -95,7 +95,7 @@ func (n *Node) noteToken(err error) {
 func (n *Node) meterReady() error {
 	err := n.config.Meter.Ready()
 	if err != nil && n.refused.Load() {
-		if errors.Is(err, meter.ErrNoEpoch) { // it was reached
+		if errors.Is(err, meter.ErrNoEpoch) { // the writer was reached
 			return errRefused
 		}
 		return fmt.Errorf("%w; %w", err, errRefused)

@@ -8,27 +8,27 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Bounds of what is remembered between two reports: of each key the newest
-// keptOfKey, of the first keptKeys keys.
+// Bounds of the log between two reports: the newest keptOfKey requests of each
+// of the first keptKeys keys.
 const (
 	keptOfKey = 32
 	keptKeys  = 1024
 )
 
-// requestLog remembers the last requests of keys until they are sent to the writer.
+// requestLog keeps the last requests of keys until they are sent to the writer.
 // It is safe for concurrent use.
 type requestLog struct {
 	mu   sync.Mutex
 	keys map[int64]*keyLog
 }
 
-// keyLog are the last requests of a key. Those of another 32 are overwritten.
+// keyLog is a ring buffer of the last requests of a key.
 type keyLog struct {
 	served [keptOfKey]served
-	count  int // of all that there were
+	count  int // of all requests, also overwritten ones
 }
 
-// served is a server.Served that holds on to no request's memory.
+// served is a copy of a server.Served that keeps no request's memory alive.
 type served struct {
 	id       [26]byte
 	endpoint string
@@ -37,7 +37,7 @@ type served struct {
 	credits  int8
 }
 
-// note remembers a request.
+// note adds a request.
 func (l *requestLog) note(s server.Served) {
 	if len(s.ID) != len(served{}.id) {
 		return
@@ -61,8 +61,8 @@ func (l *requestLog) note(s server.Served) {
 	of.count++
 }
 
-// take returns what is remembered, as much as the writer takes at a time, and forgets it: the newest of each
-// key first, so that no key is left out for another.
+// take empties the log and returns the most that the writer takes in one call, the newest request of each
+// key first, so that no key crowds out another.
 func (l *requestLog) take() []writer.Served {
 	l.mu.Lock()
 	keys := l.keys
@@ -86,7 +86,7 @@ func (l *requestLog) take() []writer.Served {
 	return taken
 }
 
-// send sends what is remembered. What does not arrive is lost: it is a log.
+// send empties the log to the writer. There is no retry: it is only a log.
 func (l *requestLog) send(ctx context.Context, to *writer.Client) {
 	if taken := l.take(); len(taken) > 0 {
 		_ = to.SendRequests(ctx, taken)

@@ -136,7 +136,7 @@ func refusals() map[string]*handler.Request {
 	}
 }
 
-// useUpRates leaves nothing of the minute of the sandbox and of the live key.
+// useUpRates uses up the current minute's rate of the sandbox and of the live key.
 func (s screened) useUpRates(t testing.TB) {
 	t.Helper()
 	for range handler.SandboxPerMinute {

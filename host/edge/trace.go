@@ -14,8 +14,8 @@ import (
 	"regedge/host/server"
 )
 
-// traced puts what makes the spans of a lookup around the parts of an engine. Without a tracer nothing is
-// put anywhere.
+// traced wraps the parts of an engine so that they make the spans of a lookup. Without a tracer it returns
+// them unchanged.
 func (n *Node) traced(parts engine.Parts) engine.Parts {
 	if n.config.Tracer == nil {
 		return parts
@@ -35,7 +35,7 @@ func tracerOf(ctx context.Context) trace.Tracer {
 	return span.TracerProvider().Tracer("regedge")
 }
 
-// end ends a span with an error, or nil. Its text goes to the log, with the request id.
+// end ends a span. err only sets its status: the text goes to the log, with the request id.
 func end(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, "")
@@ -69,7 +69,7 @@ func (t tracedAnswerer) Answer(ctx context.Context, request *handler.Request, re
 	return err
 }
 
-// tracedDatabase makes a span of each statement. All read.
+// tracedDatabase makes a span of each statement.
 type tracedDatabase struct {
 	engine.Database
 	name string

@@ -29,7 +29,7 @@ import (
 const (
 	// traceTurn is the number of lookups that one node answers before it is the other's turn.
 	traceTurn = 1000
-	// manyTraces is a share of which the cost stands out from the noise. No span is dropped.
+	// manyTraces is a share large enough to measure its cost. No span is dropped.
 	manyTraces = .3
 )
 

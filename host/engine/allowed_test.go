@@ -12,8 +12,8 @@ import (
 	"regedge/schema"
 )
 
-// TestAKeyIsAnsweredOnlyAtItsAddresses: what is cached of a key for one client says nothing about another,
-// and an instance that served one forgets its address.
+// TestAKeyIsAnsweredOnlyAtItsAddresses: a cached key does not admit other clients, and an instance forgets
+// the client's address after each request.
 func TestAKeyIsAnsweredOnlyAtItsAddresses(t *testing.T) {
 	for engine, a := range answerers(t) {
 		t.Run(engine, func(t *testing.T) {

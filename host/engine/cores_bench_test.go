@@ -18,7 +18,7 @@ import (
 	"regedge/internal/testkit/sampletest"
 )
 
-// crowd is so many goroutines that look something up at once, on so many cores.
+// crowd is a number of goroutines that make lookups concurrently, and a number of cores.
 type crowd struct{ cores, goroutines int }
 
 func (c crowd) String() string { return fmt.Sprintf("%d-cores-%d-goroutines", c.cores, c.goroutines) }

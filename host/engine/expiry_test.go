@@ -30,8 +30,8 @@ func (w *fixture) keyUntil(t *testing.T, id, ends int64, old string, oldEnds int
 	return key
 }
 
-// TestASecretEndsByTheEdgesClock: nothing comes from the centre here, and both engines refuse a key at its
-// end, and the secret from before a rotation at its own, with the answer that an unknown key gets.
+// TestASecretEndsByTheEdgesClock: without the centre, both engines refuse a key at its expiry, and the secret
+// from before a rotation at its own, with the same answer as for an unknown key.
 func TestASecretEndsByTheEdgesClock(t *testing.T) {
 	now := stopped{}.UnixMilli()
 	for engine, a := range answerers(t) {

@@ -41,7 +41,7 @@ func TestARequestLeavesNothingBehind(t *testing.T) {
 	require.Nil(t, x.response)
 }
 
-// TestAnAnswerThatIsNotGivenIsEmpty: what was in the response before must not be sent.
+// TestAnAnswerThatIsNotGivenIsEmpty: the content of an earlier response must not be sent.
 func TestAnAnswerThatIsNotGivenIsEmpty(t *testing.T) {
 	e, err := New(context.Background(), hostileConfig(t, newLedger()))
 	require.NoError(t, err)

@@ -139,7 +139,7 @@ func TestHeaderFieldsOfAGuestAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestSpareMemoryStaysAligned: what is taken is rounded up, and no more than there is.
+// TestSpareMemoryStaysAligned: sizes are rounded up, but never beyond the end.
 func TestSpareMemoryStaysAligned(t *testing.T) {
 	s := span{ptr: 64, size: 32}
 	for _, c := range []struct{ size, ptr, left uint32 }{{1, 64, 24}, {8, 72, 16}, {9, 80, 0}} {

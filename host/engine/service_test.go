@@ -212,8 +212,8 @@ func blank(r *handler.Response) {
 	}
 }
 
-// TestABillSaysWhatWasCharged, alike in both engines: for a company, a 404, a sandbox request, and
-// one that nobody is known for.
+// TestABillSaysWhatWasCharged, alike in both engines: for a company, a 404, a sandbox request, and an
+// unauthenticated one.
 func TestABillSaysWhatWasCharged(t *testing.T) {
 	w := newFixture(t)
 	component, err := engine.NewComponent(t.Context(), w.parts(), engine.Limits{})

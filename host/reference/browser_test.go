@@ -126,7 +126,7 @@ func TestNothingMovesWhenSamplesBecomeTabs(t *testing.T) {
 	p.RequireClean(base)
 }
 
-// TestTablesFitOnAPhone: what is beside the edge of a phone is easily missed.
+// TestTablesFitOnAPhone: content beyond a phone's edge is easily missed.
 func TestTablesFitOnAPhone(t *testing.T) {
 	base := service(t)
 	p := newTab(t)

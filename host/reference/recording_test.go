@@ -23,7 +23,7 @@ type recorded struct {
 	Body    map[string]any    `json:"body"`
 }
 
-// fixedHeaders are the headers that are recorded, with what takes their place where they differ each time.
+// fixedHeaders are the recorded headers, with a fixed value for those that differ each time.
 var fixedHeaders = map[string]string{
 	"Content-Type": "", "X-Request-Id": exampleID, "X-Registry-Release": "recorded",
 	"RateLimit-Limit": "30", "RateLimit-Remaining": "29", "RateLimit-Reset": "42",

@@ -80,7 +80,7 @@ func New(config Config) (*Site, error) {
 	return s, nil
 }
 
-// Routes adds the pages to a router, and the page for paths that are none.
+// Routes adds the pages to a router, and the not-found page.
 func (s *Site) Routes(router *httprouter.Router) {
 	router.GET("/", s.start)
 	router.GET("/reference", s.reference)

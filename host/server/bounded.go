@@ -137,7 +137,7 @@ func countedOf(conn net.Conn) *counted {
 	}
 }
 
-// hold holds up the next read, longer the more requests of the connection ask for it.
+// hold delays the next read. The delays of several requests add up, to longestHolds.
 func (c *counted) hold(more time.Duration) {
 	if c == nil || c.address == "" || more <= 0 {
 		return
@@ -148,13 +148,12 @@ func (c *counted) hold(more time.Duration) {
 
 var start = time.Now()
 
-// sinceStart is the time of holds, which a clock that is set does not change.
+// sinceStart is the monotonic clock of holds.
 func sinceStart() time.Duration { return time.Since(start) }
 
 func (c *counted) heldUntil() time.Duration { return time.Duration(c.until.Load()) }
 
-// wait returns when the connection is no longer held up: at once when it is closed or the server stops. It says
-// how long that took.
+// wait returns how long it took, once the connection is no longer held up, is closed, or the server stops.
 func (c *counted) wait() (took time.Duration) {
 	if c == nil || c.until.Load() == 0 {
 		return 0
@@ -183,8 +182,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write implements net.Conn. It returns early only if the client takes the data, or did not for so long
-// that the connection ends.
+// Write implements net.Conn. It counts as writing until the client takes the data, or the write times
+// out, which ends the connection.
 func (c *counted) Write(p []byte) (int, error) {
 	c.leaveLane()
 	c.of.writing.Add(1)
@@ -203,8 +202,8 @@ func (c *counted) leaveLane() {
 	}
 }
 
-// stream counts a stream of HTTP/2 whose answer was given to net/http: it ends when the client has
-// taken the answer, or after a time within which it has not.
+// stream counts an HTTP/2 stream whose answer was given to net/http as writing, until the client has
+// taken the answer or the stream has timed out.
 func (c *counted) stream(ended context.Context, within time.Duration) {
 	if c == nil {
 		return
@@ -228,7 +227,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite tells the client that nothing more comes.
+// CloseWrite closes the sending side of the connection.
 func (c *counted) CloseWrite() error {
 	if half, ok := c.Conn.(halfCloser); ok {
 		return half.CloseWrite()

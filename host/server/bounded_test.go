@@ -93,7 +93,7 @@ func TestAConnectionIsHeldUpForSecondsAtMost(t *testing.T) {
 	}
 }
 
-// TestANewConnectionIsNoWayOut for an address that is held up.
+// TestANewConnectionIsNoWayOut: reconnecting does not end a hold.
 func TestANewConnectionIsNoWayOut(t *testing.T) {
 	s, _ := without(t, Config{})
 	connect := func() bool {

@@ -12,12 +12,12 @@ import (
 const (
 	// receiveBytes is room for some requests. The kernel doubles it.
 	receiveBytes = 64 << 10
-	// unsentBytes bounds what the client has no room for yet, not what is on its way: a fast client far
-	// away is as fast as without.
+	// unsentBytes bounds data not yet sent, not data in flight: the throughput of a distant client
+	// stays the same.
 	unsentBytes = 128 << 10
 )
 
-// boundBuffers bounds the buffers of a connection. One that is no socket has none.
+// boundBuffers bounds the kernel's buffers of a connection that is a socket.
 func boundBuffers(conn net.Conn) {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {

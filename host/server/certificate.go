@@ -12,7 +12,7 @@ import (
 // used within a minute, without a restart.
 const certificateCheckInterval = time.Minute
 
-// certificatePatience is how long a handshake waits for the files.
+// certificatePatience is a handshake's timeout for reading the files.
 const certificatePatience = time.Second
 
 // NewTLS reads a certificate chain and its key, in PEM. The configuration reloads them when the
@@ -34,11 +34,11 @@ type certificate struct {
 	checked time.Time
 	reading bool // the files are being read
 
-	modified time.Time // of the certificate's file; of the one that reads
+	modified time.Time // of the certificate's file; owned by the reading goroutine
 }
 
-// get returns the certificate in use. One handshake waits for the files to be read,
-// and not for a disk that hangs.
+// get returns the certificate in use. The handshake that starts a reload waits for it,
+// with a timeout, in case the disk hangs.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if read := c.reread(); read != nil {
 		select {
@@ -51,7 +51,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// reread begins to read the files when that is due, and returns what is closed at its end; else nil.
+// reread starts a reload if it is due, and returns a channel that is closed at its end; else nil.
 func (c *certificate) reread() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *certificate) load() error {
 		return nil
 	}
 	if key, err := os.Stat(c.keyFile); err == nil && (!info.Mode().IsRegular() || !key.Mode().IsRegular()) {
-		return fmt.Errorf("%s and %s are not both files", c.certFile, c.keyFile) // a pipe would be waited for
+		return fmt.Errorf("%s and %s are not both files", c.certFile, c.keyFile) // opening a pipe could block
 	}
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {

@@ -145,7 +145,7 @@ func (c *connection) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// halfCloser is a connection, with TLS or without, that can tell the client that nothing more comes.
+// halfCloser is a connection, with TLS or without, whose sending side can be closed alone.
 type halfCloser interface{ CloseWrite() error }
 
 // lingerTime is how long a client has to read the last answer and stop sending.

@@ -159,7 +159,7 @@ func TestWhatArrivesAtAnEndedConnectionIsNoRequest(t *testing.T) {
 	})
 }
 
-// TestAConnectionThatIsHandedOverTooLateIsClosed: nobody would.
+// TestAConnectionThatIsHandedOverTooLateIsClosed: else it would leak.
 func TestAConnectionThatIsHandedOverTooLateIsClosed(t *testing.T) {
 	client, server := net.Pipe()
 	h := newHandOver(nil)
@@ -171,7 +171,7 @@ func TestAConnectionThatIsHandedOverTooLateIsClosed(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestWhoConnectsDuringTheEndIsToldSo: the connection would else wait for a request that nobody answers.
+// TestWhoConnectsDuringTheEndIsToldSo: else the connection would wait for a request that nobody answers.
 func TestWhoConnectsDuringTheEndIsToldSo(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -219,7 +219,7 @@ func newHandOverClosed() net.Listener {
 	return h
 }
 
-// TestAConnectionThatBeginsToWaitDuringTheEndIsEnded: the drain has looked at it before.
+// TestAConnectionThatBeginsToWaitDuringTheEndIsEnded: the drain saw it while it was still busy.
 func TestAConnectionThatBeginsToWaitDuringTheEndIsEnded(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()

@@ -48,7 +48,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	exchanges.Put(e)
 }
 
-// refuseStream refuses a request that is none.
+// refuseStream refuses a malformed request.
 func (s *Server) refuseStream(e *exchange, client, code string) {
 	e.client, e.route = client, routeInvalid
 	s.refuse(e, code)

@@ -21,7 +21,7 @@ import (
 	"regedge/host/server"
 )
 
-// answer reads what becomes of a stream: its status, its fields as "name: value", or how it ended.
+// answer reads the result of a stream: its status and fields as "name: value", or how it ended.
 func (c *http2Client) answer(t *testing.T, stream uint32) (status string, fields []string, body string) {
 	t.Helper()
 	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(time.Minute)))
@@ -50,7 +50,7 @@ func (c *http2Client) answer(t *testing.T, stream uint32) (status string, fields
 	}
 }
 
-// ping waits until the server has answered a ping, and so has done what follows from all it wrote before.
+// ping waits until the server has answered a ping, and so has processed everything sent before.
 func (c *http2Client) ping(t *testing.T) {
 	t.Helper()
 	require.NoError(t, c.conn.SetDeadline(time.Now().Add(time.Minute)))
@@ -64,8 +64,8 @@ func (c *http2Client) ping(t *testing.T) {
 	}
 }
 
-// TestMalformedRequestsAreRefusedOverHTTP2 sends what no client library sends, of which net/http would answer
-// most in its own way or with a reset.
+// TestMalformedRequestsAreRefusedOverHTTP2 sends requests that no client library sends. net/http would
+// answer most of them in its own way or with a reset.
 func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 	r := startSecure(t, server.Config{Answerer: echo, MaxTargetBytes: 100, MaxHeaderBytes: 1000})
 	fields := func(method, authority, path string, more ...string) []string {

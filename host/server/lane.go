@@ -49,7 +49,7 @@ func (l *lane) enter(hello *tls.ClientHelloInfo) (unchanged *tls.Config, err err
 	return nil, nil
 }
 
-// waitFor takes a place in a channel.
+// waitFor acquires a place in a channel, or fails when ctx is done.
 func waitFor(ctx context.Context, places chan<- struct{}) error {
 	select {
 	case places <- struct{}{}:

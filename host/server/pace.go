@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Answers that nobody pays for are refusals, pages, and what is no request. Each address may have
-// unpaidBurst of them at once and one per unpaidInterval from then on, and so may each key. Beyond that
-// answers stay the same, but their connection is not read until the next one is due, for longestHold at
-// most: thousands of connections that ask without pause then cost a small part of a processor. With
-// HTTP/2 the holds of a connection's streams add up. New connections of the address wait as well, so
-// that they are no way out, and are paced themselves: a handshake costs as much as ten lookups.
+// The unpaid answers (refusals, pages, and answers to malformed requests) are rate-limited for each
+// address and each key: a burst of unpaidBurst, then one per unpaidInterval. Beyond the limit answers stay
+// the same, but their connection is not read until the next one is due, for longestHold at most:
+// thousands of busy connections then cost a small part of a processor. With HTTP/2 the holds of a
+// connection's streams add up. New connections of the address wait too, so that reconnecting does not
+// help, and have a rate limit of their own: a handshake costs as much as ten lookups.
 //
 // Trusted proxies are never held up: their connections carry the requests of others.
 const (
@@ -23,17 +23,17 @@ const (
 	longestHolds = 10 * time.Second
 )
 
-// pace says how often something may happen: burst times at once, then once per interval (a leaky bucket, as in
-// the generic cell rate algorithm: due is when the next one would be in time).
+// pace is a rate limit: a burst, then one per interval (a leaky bucket by the generic cell rate
+// algorithm: due is the earliest time at which the next one conforms).
 type pace struct {
 	burst    int64
 	interval time.Duration
-	longest  time.Duration // that who comes early is held up
+	longest  time.Duration // hold of an early one
 	due      [slots]atomic.Int64
 }
 
-// paceStart is the time from which due is counted: no clock that is set changes that. It lies back so far that
-// a due of 0 is long past.
+// paceStart is the origin of due, on the monotonic clock. It is an hour back, so that a due of 0 is long
+// past.
 var paceStart = time.Now().Add(-time.Hour)
 
 // note counts one and returns how early it comes.
@@ -48,12 +48,12 @@ func (p *pace) note(slot uint16, now time.Time) time.Duration {
 	}
 }
 
-// early returns how early one would come, less its interval.
+// early returns how early the next one would come, without counting it.
 func (p *pace) early(slot uint16, now time.Time) time.Duration {
 	return time.Duration(max(p.due[slot].Load()-int64(now.Sub(paceStart)), 0))
 }
 
-// paces hold up who asks or connects far more than is answered for it. due is in nanoseconds since
+// paces are the rate limits of unpaid answers and of connections. due is in nanoseconds since
 // paceStart, by the slot of an address or a key.
 type paces struct{ unpaidAddress, unpaidKey, connections pace }
 
@@ -91,8 +91,8 @@ func (s *Server) pace(e *exchange, from *peer) {
 	from.conn.hold(hold)
 }
 
-// early returns how early a request of a connection with HTTP/2 comes. If it does, the streams take turns:
-// a hundred at once from each of many connections would make others wait.
+// early returns how early a request over HTTP/2 comes. The streams of its connection take turns if it is
+// early: a hundred at once from each of many connections would make others wait.
 func (s *Server) early(from *peer) time.Duration {
 	if from.conn == nil || from.conn.address == "" {
 		return 0

@@ -26,7 +26,7 @@ func (s *Server) newPages() *httprouter.Router {
 	return router
 }
 
-// page answers a request for one of the host's pages. It returns false if the path is none.
+// page answers a request for one of the host's pages. It returns false if there is no page at the path.
 func (s *Server) page(e *exchange) bool {
 	at, err := url.ParseRequestURI(e.request.Target)
 	if err != nil {
@@ -50,9 +50,9 @@ func (s *Server) page(e *exchange) bool {
 	return true
 }
 
-// missingPage answers a browser's request for a path that is none, if there is a page for that. It
-// returns false otherwise: programs get the answerer's problem document, and so does everyone below
-// the API's path.
+// missingPage answers a browser's request for an unknown path with the not-found page, if there is
+// one. It returns false otherwise: programs get the Answerer's problem document, and so does everyone
+// below the API's path.
 func (s *Server) missingPage(e *exchange, at *url.URL) bool {
 	if s.pages.NotFound == nil || e.request.Method != http.MethodGet && e.request.Method != http.MethodHead ||
 		at.Path == "/v1" || strings.HasPrefix(at.Path, "/v1/") {

@@ -29,7 +29,7 @@ func (s *Server) newPlain(listener net.Listener) transport {
 		Handler:        s.answerPlain,
 		ErrorHandler:   s.refusePlain,
 		HeaderReceived: withoutBody,
-		ReadTimeout:    s.config.ReadHeaderTimeout, // a body is not read
+		ReadTimeout:    s.config.ReadHeaderTimeout, // no body is read
 		WriteTimeout:   s.config.WriteTimeout,
 		IdleTimeout:    s.config.IdleTimeout,
 		ReadBufferSize: s.config.MaxHeaderBytes,

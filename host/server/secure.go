@@ -48,8 +48,8 @@ func (s *Server) newSecure(listener net.Listener) transport {
 	}
 }
 
-// unreadHeaders is how many times MaxHeaderBytes is read of a header. What is longer than one is refused;
-// what is longer than this is also left unread, and a connection ends with one of twice that.
+// unreadHeaders times MaxHeaderBytes is read of a header. Longer than MaxHeaderBytes it is refused; longer
+// than this, the rest is left unread; and twice this ends the connection.
 const unreadHeaders = 4
 
 // passedOn is HTTP/2 on a connection that is not of type tls.Conn, see streams.
@@ -59,8 +59,8 @@ func passedOn() *http.Protocols {
 	return p
 }
 
-// streamError counts a stream or a connection that net/http ended, and logs it. what is one of a few
-// words of net/http.
+// streamError counts and logs a stream or a connection that net/http ended. what is one of net/http's
+// fixed texts.
 func (s *Server) streamError(what string) {
 	s.metrics.streamErrors.Inc()
 	s.config.Log.Info("a stream or a connection with HTTP/2 was ended", "error", what)

@@ -129,8 +129,8 @@ func TestErrorNamesAMissingCertificate(t *testing.T) {
 	require.ErrorContains(t, err, "nowhere.pem")
 }
 
-// TestNoHandshakeWaitsForAPipe in place of the certificate, which nobody writes to;
-// what is there afterwards is read.
+// TestNoHandshakeWaitsForAPipe without a writer in place of the certificate; a file
+// that replaces it is read.
 func TestNoHandshakeWaitsForAPipe(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	certFile, keyFile := writeCertificate(t, dir, 1)

@@ -52,7 +52,7 @@ func lookedUp(s *Server, address, key string) *exchange {
 	return e
 }
 
-// TestAnAnswerWithoutAStatusIsNone: what is no final status breaks the connection, or its client.
+// TestAnAnswerWithoutAStatusIsNone: any but a final status breaks the connection, or its client.
 func TestAnAnswerWithoutAStatusIsNone(t *testing.T) {
 	for got, want := range map[int]int{0: 500, 100: 500, 199: 500, 200: 200, 599: 599, 600: 500} {
 		s, log := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { a.Status = got; return nil })})
@@ -136,7 +136,7 @@ func TestOutcomesAreCountedByWhoHasToDoSomething(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForARefusal, a page, or what is no request; sandbox and accounts have their own rates.
+// TestNobodyPaysForARefusal, a page, or a malformed request; sandbox and accounts have their own rates.
 func TestNobodyPaysForARefusal(t *testing.T) {
 	account, sandbox := Bill{Account: 1, Key: 1}, Bill{Sandbox: true}
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestAKeyIsPacedFromManyAddresses(t *testing.T) {
 	require.Zero(t, s.paces.unpaidAddress.early(s.shares.slot("192.0.2.7"), now))
 }
 
-// TestWhoComesEarlyWaitsForTheNextInterval, with a burst before and a longest time.
+// TestWhoComesEarlyWaitsForTheNextInterval, after a burst, for a limited time.
 func TestWhoComesEarlyWaitsForTheNextInterval(t *testing.T) {
 	p := &pace{burst: 3, interval: time.Second, longest: 4 * time.Second}
 	now := time.Now()
@@ -222,7 +222,7 @@ func TestAPageGetsAllFieldsOfItsRequest(t *testing.T) {
 	}
 }
 
-// TestARefusedLargePageCountsNoLonger: the others would have no place after as many refusals.
+// TestARefusedLargePageCountsNoLonger: else refusals would use up all places.
 func TestARefusedLargePageCountsNoLonger(t *testing.T) {
 	s, _ := without(t, Config{Pages: func(r *httprouter.Router) {
 		r.GET("/large", func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
@@ -243,7 +243,7 @@ func TestARefusedLargePageCountsNoLonger(t *testing.T) {
 	require.EqualValues(t, maxLarge, s.large.Load())
 }
 
-// TestWhatTheLibrarySaysIsLoggedWithoutWhatClientsSent, and only for those who look for it.
+// TestWhatTheLibrarySaysIsLoggedWithoutWhatClientsSent, and only at level debug.
 func TestWhatTheLibrarySaysIsLoggedWithoutWhatClientsSent(t *testing.T) {
 	var log bytes.Buffer
 	quiet{slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}.Printf("error when serving %q", "SECRET")

@@ -15,8 +15,8 @@ var endpointNames = [routeCount]string{
 	routeSearchCompanies: "search_companies", routeSearchLLPs: "search_llps",
 }
 
-// noteServed tells of a lookup on which the meter gave a verdict: what was refused
-// before that is of no known key.
+// noteServed reports a lookup that reached the meter: one refused earlier has no
+// known key.
 func (s *Server) noteServed(e *exchange, code string) {
 	if s.config.Served == nil || e.bill.Account == 0 {
 		return

@@ -13,23 +13,22 @@ import (
 	"regedge/handler/ident"
 )
 
-// shares decides who may have a lookup in flight. While a quarter of the limit is free, anybody
-// may. Then nobody gets more than the limit divided by those who have lookups in flight and one who
-// may come, or a few while there is room for that. Counted are addresses and, since an account may ask
-// from many, keys. Requests without
-// the form of a live key, such as those of the sandbox, get a quarter of the limit in all: they cost
-// nothing, so customers must not wait for them. Lookups that wait for a lease have places of their
-// own: there are few for an account, and while they wait they make nobody's share smaller.
+// shares divides the lookups in flight fairly. While a quarter of the limit is free, anybody may have
+// more. Then nobody gets more than the limit divided by the number of active clients and one newcomer, or
+// a few while there is room. Clients are counted by address and, since an account may use many, by key.
+// Requests without the form of a live key, such as the sandbox's, get a quarter of the limit in all:
+// they cost nothing, so customers must not wait for them. Lookups that wait for a lease have places of
+// their own: an account has few, and while they wait they make nobody's share smaller.
 //
-// The lookups of addresses and of keys are counted by a count-min sketch each, so that there is nothing to fill
-// up: two rows of counts, in which a hash with a secret seed gives each address or key a slot. The smaller
-// count is its own: only who shares both slots with others shares what they get.
+// The counts of addresses and of keys are a count-min sketch each, of fixed size: two rows of counters, in
+// which a hash with a secret seed gives each address or key a slot. The smaller counter is taken: only
+// those that collide in both rows share a share.
 type shares struct {
 	limit      int64
 	waiting    func() int
 	maxWaiting int64
-	inFlight   *atomic.Int64 // those that are refused at once too
-	// admitted are in flight and may go on. Those that are being refused must take nobody's place.
+	inFlight   *atomic.Int64 // also lookups that are refused at once
+	// admitted are in flight and not being refused: a refusal must take nobody's place.
 	admitted        atomic.Int64
 	strangers       atomic.Int64
 	seed            maphash.Seed
@@ -40,7 +39,7 @@ type shares struct {
 // 2 of 1,000,000 in both.
 const slots = 1 << 16
 
-// pair is the slot of an address, or a key, in each row.
+// pair is the slots of an address, or a key, in both rows.
 type pair [2]uint16
 
 // parties counts the lookups in flight of addresses, or of keys: a count-min sketch.
@@ -55,7 +54,7 @@ type parties struct {
 // what a request costs, never its answer: to screen one that is not refused adds about 5 µs.
 const suspicion = 32
 
-// learn makes a suspect of an address or key that was refused.
+// learn marks a refused address or key as a suspect.
 func (s *shares) learn(t ticket, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests && t.stranger:
@@ -113,12 +112,12 @@ func (s *shares) enter(q *handler.Request, client string) (t ticket, may bool) {
 		return t, false
 	}
 	t.admitted = true
-	// Those that wait are in flight again when they have waited, so their number is no help here.
+	// Waiting lookups are not subtracted here: they resume at any moment.
 	return t, s.admitted.Add(1) <= s.limit+s.maxWaiting
 }
 
-// sure is how many lookups anybody may have in flight whatever their share is. When those who wait for
-// a lease have waited they count again, all at once: a share of one would refuse whoever has two.
+// sure is how many lookups anybody may have in flight, whatever their share. Lookups that have got
+// their lease count again, all at once: a share of one would refuse every client with two.
 func (s *shares) sure(all int64) int64 {
 	free := s.limit - s.limit/4
 	switch room := s.limit + s.maxWaiting; {

@@ -9,8 +9,8 @@ import (
 	"regedge/handler"
 )
 
-// Tracer makes the spans of lookups. Sample says whether one is traced, and under which span of its
-// client, by its traceparent; both may be empty.
+// Tracer makes the spans of lookups. Sample decides whether one is traced, and returns the client's span
+// from its traceparent; both may be empty.
 type Tracer interface {
 	trace.Tracer
 	Sample(traceparent string) (parent trace.SpanContext, sampled bool)
@@ -56,7 +56,7 @@ func (s *Server) scheme() string {
 	return "https"
 }
 
-// endTrace ends the span of a lookup, with what the log line has of it but for the client's address.
+// endTrace ends the span of a lookup, with the fields of its log line except the client's address.
 func (e *exchange) endTrace() {
 	about := append(make([]attribute.KeyValue, 0, 8),
 		semconv.HTTPResponseStatusCode(e.response.Status), attribute.String("regedge.request_id", e.id))

@@ -20,7 +20,7 @@ import (
 	"regedge/internal/testkit/collector"
 )
 
-// everyOther traces every other request, so that a traced request is followed by one in its memory that is not.
+// everyOther traces every other request, so that an untraced request reuses a traced one's memory.
 type everyOther struct {
 	*tracing.Tracer
 	mu   sync.Mutex

@@ -15,8 +15,8 @@ import (
 	"regedge/host/sqlite"
 )
 
-// TestABusyStoreSeesCommits keeps connections at work. No statement fails, and soon all see what the
-// owner has committed, whose log can be emptied.
+// TestABusyStoreSeesCommits keeps connections busy. No statement fails, all soon see the owner's
+// commits, and the owner can checkpoint its WAL.
 func TestABusyStoreSeesCommits(t *testing.T) {
 	path, writer := newFile(t, people)
 	require.NoError(t, writer.BusyTimeout(10*time.Second))

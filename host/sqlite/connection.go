@@ -25,8 +25,8 @@ const (
 
 // cacheKiB returns the size of the page cache of a slot's connection. The inner pages of a
 // file's B-trees are about a hundredth of it: with these cached, a lookup reads only leaves,
-// even beside searches, which read many pages. The second half of the slots are used while the
-// others wait for the disk; they get an eighth of that.
+// even beside searches, which read many pages. The second half of the slots is used only while
+// the first waits for the disk; it gets an eighth of that.
 func (c Config) cacheKiB(at int, fileBytes int64) int {
 	size := min(mostCacheKiB, fileBytes/(100<<10))
 	if at > 0 && at >= c.Connections/2 {

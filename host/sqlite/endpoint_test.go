@@ -32,7 +32,7 @@ func accessCopy(t *testing.T, number int, ago time.Duration) string {
 	return path
 }
 
-// exchanged is an endpoint whose copy can be exchanged.
+// exchanged is an endpoint with a replaceable copy.
 type exchanged struct{ atomic.Pointer[sqlite.Store] }
 
 func (e *exchanged) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
@@ -68,7 +68,7 @@ func TestAnEndpointOlderThanWhatWasReadIsNotRead(t *testing.T) {
 	}
 }
 
-// TestWhyTheNextFileIsNotReadIsSaid: without it an operator knows only that the one before stands still.
+// TestWhyTheNextFileIsNotReadIsSaid: else an operator knows only that the open file lags.
 func TestWhyTheNextFileIsNotReadIsSaid(t *testing.T) {
 	path := accessCopy(t, 1, time.Minute)
 	endpoint := new(exchanged)

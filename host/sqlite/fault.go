@@ -5,14 +5,14 @@ import (
 	"runtime/debug"
 )
 
-// errFault is the error of a statement that touched memory which its file no longer has.
+// errFault is the error of a statement that read mapped memory beyond the end of its file.
 var errFault = errors.New("the index of the database's WAL was cut short while it was in use")
 
-// guard calls f, which uses a connection. SQLite maps the index of the WAL; where another process cuts that
-// file short, its memory raises a signal (SIGBUS), of which Go makes a panic of the goroutine, if asked
-// to, instead of the end of the process. The connection can't be used any more after errFault.
+// guard calls f, which uses a connection. SQLite maps the index of the WAL into memory; if another process
+// truncates that file, an access raises SIGBUS. SetPanicOnFault turns it into a panic of the goroutine, so
+// that the process survives. The connection can't be used after errFault.
 //
-// The signal's panic names an address, like no other panic of SQLite.
+// Only the signal's panic has an address.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -7,22 +7,21 @@ import (
 	"regedge/handler"
 )
 
-// A push writes its records in many transactions. Readers that took each state as it comes would
-// answer with records of one release beside others of the next. So the table pushing says when a push
-// begins (its release is not empty) and when its first records have been written (dirty), with some
-// seconds between both: until then all connections of a Store begin a read transaction, and they keep
-// it until the push has ended.
+// A push writes its records in many transactions. Readers that followed each of them would mix records
+// of two releases. So the table pushing says when a push begins (its release is not empty) and when its
+// first records have been written (dirty), some seconds later: in between, all connections of a Store
+// begin a read transaction, and keep that snapshot until the push has ended.
 
 const selectPushing = `SELECT release <> '' OR dirty, dirty FROM pushing`
 
-// holdBytes is how large the write-ahead log may grow while transactions are held, beside the size of
-// the file: held ones keep its owner from beginning it anew.
+// holdBytes is how much larger than the file the write-ahead log may grow while transactions are held:
+// they keep its owner from restarting the log.
 const holdBytes = 1 << 30
 
 // pushing is the state of a push, as the database itself records it.
 type pushing struct{ underWay, dirty bool }
 
-// readPushing reads it through a source. A database that no push has written to has none.
+// readPushing reads it from a source. It is zero for a database that was never pushed to.
 func readPushing(s source) (p pushing, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
@@ -55,8 +54,7 @@ func (n newest) Query(ctx context.Context, statement string, args []handler.Valu
 	return err
 }
 
-// connectionAside returns the connection beside the slots, and opens it again after it broke. The caller
-// holds aside.
+// connectionAside returns the connection beside the slots, reopened if it broke. The caller holds aside.
 func (s *Store) connectionAside() (c *connection, err error) {
 	s.mu.Lock()
 	closed := s.closed
@@ -144,8 +142,8 @@ func (s *Store) holdSlot(ctx context.Context, at int) (clean bool, err error) {
 	return result.Rows() == 0 || result.Values[1].Int == 0, nil
 }
 
-// letGo ends what hold began: at once for idle connections, and after their statement for the others. Slots
-// that lost their connection get a new one when they are needed.
+// letGo ends the held transactions: of idle connections at once, of others after their statement. Slots that
+// lost their connection get a new one when they are next used.
 func (s *Store) letGo() {
 	if !s.held.Swap(false) {
 		return
@@ -179,7 +177,7 @@ func (s *Store) logBytes() int64 {
 	return log.Size() - file.Size()
 }
 
-// followPush makes the store hold the release that it answers from while a push is under way.
+// followPush makes the store hold its current release while a push is under way.
 func (r *Replica) followPush(s *Store) {
 	now, err := readPushing(newest{s})
 	if err != nil {
@@ -204,7 +202,7 @@ func (r *Replica) followPush(s *Store) {
 	}
 }
 
-// tellMixed logs once for a push that answers may mix two releases until it ends.
+// tellMixed logs, once for a push, that answers may mix two releases until it ends.
 func (r *Replica) tellMixed(why string) {
 	if !r.mixed {
 		r.mixed = true

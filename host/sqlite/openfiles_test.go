@@ -100,7 +100,7 @@ func TestAConnectionOnlyReads(t *testing.T) {
 	require.Equal(t, -s.config.cacheKiB(0, c.file.Size()), size.ColumnInt(0))
 }
 
-// TestABrokenConnectionIsClosed. What is held has no limit in time that could be over when it is let go.
+// TestABrokenConnectionIsClosed. A held one keeps no deadline, which could pass before it is let go.
 func TestABrokenConnectionIsClosed(t *testing.T) {
 	var dst handler.Result
 	damaged := openDamaged(t)
@@ -126,7 +126,7 @@ func TestABrokenConnectionIsClosed(t *testing.T) {
 	for _, p := range s.slots {
 		require.Nil(t, p.idle.limit.ctx)
 	}
-	// Neither the end of a hold nor a timer leaves a connection behind whose transaction can't be ended.
+	// A connection that can't end its transaction is closed, by letGo as well as by the timer.
 	open, c := len(testkit.OpenFiles(t, s.config.Path)), s.slots[0].idle
 	refuseTransactions(t, s.slots[1].idle)
 	s.letGo()
@@ -157,8 +157,8 @@ func TestAStatementWithoutItsTransactionFails(t *testing.T) {
 	require.False(t, c.tx.open)
 }
 
-// TestAHeldTransactionIsOfAnyAge: one that its time is over for is neither renewed when a
-// hold begins, nor while it lasts.
+// TestAHeldTransactionIsOfAnyAge: an expired one is not renewed when a hold begins, nor while
+// it lasts.
 func TestAHeldTransactionIsOfAnyAge(t *testing.T) {
 	s, writer := openWatched(t, pushingTable)
 	require.EqualValues(t, 1, valueOf(t, s))
@@ -174,7 +174,7 @@ func TestAHeldTransactionIsOfAnyAge(t *testing.T) {
 	require.EqualValues(t, 2, valueOf(t, s))
 }
 
-// TestAStatementThatFailedBeginsAnew: it would go on behind the row where it ended.
+// TestAStatementThatFailedBeginsAnew: else it would continue after the row where it failed.
 func TestAStatementThatFailedBeginsAnew(t *testing.T) {
 	s := openSmall(t, 1)
 	var dst handler.Result
@@ -244,5 +244,5 @@ func accessFile(t *testing.T, script string) string {
 	return path
 }
 
-// panicsOnFault tells what guard asks for, and should have taken back.
+// panicsOnFault returns the SetPanicOnFault setting, which guard should have restored.
 func panicsOnFault() bool { return debug.SetPanicOnFault(false) }

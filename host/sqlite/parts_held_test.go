@@ -121,7 +121,7 @@ func TestAConnectionThatBreaksWhileHeldIsNotReplaced(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldIsLetGo by idle connections at once, and by one in use when it is released.
+// TestWhatIsHeldIsLetGo: by idle connections at once, by a busy one on release.
 func TestWhatIsHeldIsLetGo(t *testing.T) {
 	s, writer := openWatched(t, pushingTable)
 	held, err := s.hold(t.Context())
@@ -232,7 +232,7 @@ func TestRowsOfAnEndpointAreClosed(t *testing.T) {
 	}
 }
 
-// TestASuspectStatementIsForgottenWithItsFile: another file took its place, and is whole.
+// TestASuspectStatementIsForgottenWithItsFile when an undamaged file replaces it.
 func TestASuspectStatementIsForgottenWithItsFile(t *testing.T) {
 	damaged, whole := openSmall(t, 1), filepath.Join(t.TempDir(), "whole.db")
 	db, err := schema.OpenFile(whole)
@@ -251,7 +251,7 @@ func TestASuspectStatementIsForgottenWithItsFile(t *testing.T) {
 	require.NoError(t, next.file.Close())
 }
 
-// TestAHoldIsNotHeldUpByAConnectionThatBreaks while it waits for all of them: lookups would wait with it.
+// TestAHoldIsNotHeldUpByAConnectionThatBreaks while it waits for all connections: lookups would wait too.
 func TestAHoldIsNotHeldUpByAConnectionThatBreaks(t *testing.T) {
 	s, _ := openWatched(t, pushingTable)
 	c, err := s.acquire(t.Context())

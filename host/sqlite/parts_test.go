@@ -118,7 +118,7 @@ func TestStatementsGoToTheEndpointOnlyWhenItCanBeRead(t *testing.T) {
 	}
 }
 
-// TestAnEndpointThatIsSilentIsLoggedOnce, and its return if its silence was.
+// TestAnEndpointThatIsSilentIsLoggedOnce, and so is its recovery.
 func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 	r, log := replicaAt(time.Unix(1000, 0), view{}, nil)
 	lines := func() int { return strings.Count(log.String(), "\n") }
@@ -139,8 +139,8 @@ func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 	require.Contains(t, log.String(), "answers again")
 }
 
-// TestARefusedTokenIsLoggedOnce, and is named when the copy grows old: a replica
-// that nobody asks follows no more.
+// TestARefusedTokenIsLoggedOnce, and is named when the copy is too old: a replica
+// without queries stops following.
 func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	r, log := replicaAt(time.Unix(1000, 0), view{beat: 1}, nil)
 	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken)
@@ -158,7 +158,7 @@ func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken, "it is silent now")
 }
 
-// TestASwitchIsLoggedAndCounted, and nothing that is as before.
+// TestASwitchIsLoggedAndCounted, and nothing is without a change.
 func TestASwitchIsLoggedAndCounted(t *testing.T) {
 	file, other := &Store{}, &Store{}
 	away := errors.New("away")
@@ -207,7 +207,7 @@ func TestWhatAPushSaysIsRead(t *testing.T) {
 	require.Equal(t, pushing{true, true}, got, "its release was completed otherwise")
 }
 
-// TestARegistryWithoutAReleaseIsRefusedAfterOneWithIt: the old data is better.
+// TestARegistryWithoutAReleaseIsRefusedAfterOneWithIt: the old data is better than none.
 func TestARegistryWithoutAReleaseIsRefusedAfterOneWithIt(t *testing.T) {
 	r, _ := replicaAt(time.Unix(1000, 0), view{}, nil)
 	empty, filled, away := &scripted{}, &scripted{values: []handler.Value{{Kind: handler.Integer, Int: 1}}}, &scripted{err: errMissing}

@@ -27,21 +27,21 @@ type source interface {
 }
 
 // Refresh checks the endpoint, which keeps the replica awake, and the file, and decides which of
-// them is read from now on. Its error is why the file is not, or why neither is; it is for the log
-// and is returned at each call.
+// them is read from now on. Its error is why the file is not read, or neither; it is for the log and
+// is returned at each call.
 func (r *Replica) Refresh() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil
 	}
-	if r.isAhead(r.newest) { // this clock was ahead too when it was read
+	if r.isAhead(r.newest) { // this clock was also ahead when the beat was read
 		r.newest = 0
 	}
 	before := r.view.Load()
 	next := r.check(before)
-	// A statement may find the file corrupt meanwhile. Its view has the same file, and the statement that
-	// was suspect at the beginning of the check may be well: it is taken into the next one.
+	// A statement may have found the file corrupt since the check began (reportCorrupt): its view is newer,
+	// so its suspect is carried over if the file is still the same.
 	for !r.view.CompareAndSwap(before, next) {
 		before = r.view.Load()
 		if before.file == next.file {
@@ -54,7 +54,7 @@ func (r *Replica) Refresh() error {
 			r.config.Log.Error("close the old file", "database", r.config.Database, "error", err)
 		}
 	}
-	if !r.isAhead(next.beat) { // else all right ones would seem older
+	if !r.isAhead(next.beat) { // else all correct ones would seem older
 		r.newest = max(r.newest, next.beat)
 	}
 	r.logSwitch(before, next)
@@ -79,7 +79,7 @@ func (r *Replica) check(before *view) *view {
 	file.beat, file.err = r.checkFile(before, next)
 	r.choose(before, next, file, endpoint)
 	if before.remote && next.remote && before.endpoint == nil && isSilence(endpoint.err) && r.failures < maxMissed {
-		next.endpoint, next.beat = nil, before.beat // statements have more time than a check
+		next.endpoint, next.beat = nil, before.beat // not given up yet: statements have a longer timeout than a check
 	}
 	if r.config.Database == schema.Registry {
 		r.followReleases(next)
@@ -87,14 +87,14 @@ func (r *Replica) check(before *view) *view {
 	return next
 }
 
-// choose decides whether statements go to the file or to the endpoint: to the file, unless it can't be read
-// or does not follow, or is older than what the endpoint has answered (reads never go back in time).
+// choose decides whether statements go to the file or to the endpoint: to the file, unless it can't be
+// read, lags behind, or is older than an answer of the endpoint (reads never go back in time).
 func (r *Replica) choose(before, next *view, file, endpoint probe) {
 	back := before.remote && file.beat < r.newest
 	switch {
 	case r.config.File == "":
 		next.remote, next.beat, next.why = true, endpoint.beat, endpoint.err
-	case back && file.err == nil && endpoint.err != nil: // neither: the view has no endpoint
+	case back && file.err == nil && endpoint.err != nil: // neither can be read
 		next.remote, next.beat, next.why = true, r.newest, errors.Join(stuck(next.unopened), endpoint.err)
 	case file.err == nil && !back && (endpoint.err != nil || r.follows(file.beat, endpoint.beat)):
 		next.beat = file.beat
@@ -108,8 +108,7 @@ func (r *Replica) choose(before, next *view, file, endpoint probe) {
 	}
 }
 
-// followReleases looks whether a registry has a release by now, and holds the one that it has while a push is
-// under way.
+// followReleases checks whether a registry has a release yet, and holds it while a push is under way.
 func (r *Replica) followReleases(next *view) {
 	if next.file != nil {
 		if !r.released {
@@ -120,8 +119,8 @@ func (r *Replica) followReleases(next *view) {
 	next.unreleased = !r.released
 }
 
-// follows reports whether a file follows its endpoint, by their heartbeats. One that is ahead of the clock
-// was written while the writer's was ahead, and is older than one that is not.
+// follows reports whether a file keeps up with its endpoint, by their heartbeats. A heartbeat ahead of our
+// clock is from when the writer's clock was ahead, and is older than one that is not.
 func (r *Replica) follows(file, endpoint int64) bool {
 	if r.isAhead(file) != r.isAhead(endpoint) {
 		return r.isAhead(endpoint)
@@ -129,7 +128,7 @@ func (r *Replica) follows(file, endpoint int64) bool {
 	return endpoint-file <= r.config.Keep.Milliseconds()
 }
 
-// stuck is why the file is not read that does not follow, and, if another took its place, why that one is not.
+// stuck is the error of a file that lags, joined with why a file that replaced it can't be read, if any.
 func stuck(unopened error) error {
 	if unopened == nil {
 		return errStuck
@@ -154,12 +153,12 @@ func (r *Replica) checkEndpoint() (int64, error) {
 	return beat, r.checkReleased(r.config.Endpoint)
 }
 
-// silentError is why a check of the endpoint got no answer.
+// silentError wraps the error of a failed query of the endpoint.
 type silentError struct{ error }
 
 func (e silentError) Unwrap() error { return e.error }
 
-// isSilence reports whether the endpoint did not answer, and did not say why not either.
+// isSilence reports whether a check failed without an answer that says why.
 func isSilence(err error) bool {
 	var silent silentError
 	var newer *schema.NewerError
@@ -213,7 +212,7 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 	if openErr != nil {
 		if before.file != nil {
 			next.unopened = openErr
-			return fileBeat, err // keep the one that is open
+			return fileBeat, err // keep the open one
 		}
 		return 0, openErr
 	}
@@ -254,7 +253,7 @@ func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 		err = r.checkReleased(opened)
 	}
 	if err == nil && r.released && r.config.Database == schema.Registry && r.view.Load().file != nil {
-		// The one that is open is whole, which is better than the middle of a push.
+		// The open file has a whole release, which is better than the middle of a push.
 		if now, failed := readPushing(newest{opened}); failed == nil && now.dirty {
 			err = errPushed
 		}
@@ -294,7 +293,7 @@ func corrupt(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }
 
-// maxMissed is from how many failed checks of the endpoint in a row on no statement is sent there.
+// maxMissed failed checks in a row make the endpoint unusable for statements.
 const maxMissed = 3
 
 // maxFailures is how many checks of the endpoint in a row may fail before that is logged. A replica

@@ -16,11 +16,11 @@ import (
 const (
 	// checkTimeout bounds a query of Refresh, which is called every second.
 	checkTimeout = 900 * time.Millisecond
-	// DefaultKeep is how long a whole file is read on that does not follow its endpoint: a replica that
-	// copies its database anew is back sooner.
+	// DefaultKeep is how far a file may lag behind its endpoint and still be read: a replica that copies
+	// its database anew catches up sooner.
 	DefaultKeep = 30 * time.Second
-	// maxAhead is how far a heartbeat may be ahead of this clock: as far as the two clocks may
-	// differ while an edge is ready. The age of a copy whose heartbeat is further is unknown.
+	// maxAhead is how far a heartbeat may be ahead of this clock: the clock skew that a ready edge
+	// may have. Beyond it the age of the copy is unknown.
 	maxAhead = 5 * time.Second
 )
 
@@ -34,8 +34,8 @@ var (
 	ErrTooOld = errors.New("the replica is too far behind its primary")
 	// ErrAhead means that the heartbeat is ahead of this clock, so that the age is unknown.
 	ErrAhead = errors.New("the replica's heartbeat is ahead of the clock")
-	// ErrUnreleased means that the registry is being filled for the first time. Answers from
-	// it would say "not found" wrongly.
+	// ErrUnreleased means that the registry is being filled for the first time: a "not found"
+	// from it could be wrong.
 	ErrUnreleased = errors.New("the registry has no release yet")
 )
 
@@ -59,9 +59,9 @@ type ReplicaConfig struct {
 	ReadTx time.Duration
 	// CacheResults keeps results while the database does not change; see Config.
 	CacheResults bool
-	// Keep is how much older than the endpoint's heartbeat the file's may be before statements go to the
-	// endpoint; DefaultKeep when 0. The file answers in microseconds and whatever the replica is busy
-	// with, the endpoint only when the replica has time.
+	// Keep is how far the file's heartbeat may lag behind the endpoint's before statements go to the
+	// endpoint; DefaultKeep when 0. The file answers in microseconds even while the replica is busy; the
+	// endpoint does not.
 	Keep time.Duration
 	// MaxAge makes Query fail once the copy is older; 0 means any age is good.
 	MaxAge time.Duration
@@ -79,7 +79,7 @@ type Replica struct {
 	newest int64 // newest heartbeat that was read and not ahead of the clock, Unix milliseconds
 	// released is set once a registry with a release was read.
 	released bool
-	// mixed is set while a push is under way whose records this edge sees already.
+	// mixed is set while this edge already sees records of an unfinished push.
 	mixed bool
 	// failures counts the checks in a row in which the endpoint did not answer.
 	failures int
@@ -102,7 +102,7 @@ type view struct {
 	unreleased bool
 	// endpoint is why the endpoint can't be used, or nil.
 	endpoint error
-	// unopened is why a file that took the place of the one that is read can't be read, or nil.
+	// unopened is why a file that replaced the open one can't be read, or nil.
 	unopened error
 }
 
@@ -177,7 +177,7 @@ func (r *Replica) queryEndpoint(ctx context.Context, v *view, statement string, 
 // reportCorrupt sends statements to the endpoint until this one runs on the file again.
 func (r *Replica) reportCorrupt(v *view, statement string, args []handler.Value, err error) {
 	if v.suspect != nil && v.remote == (v.endpoint == nil) {
-		return // as it is already
+		return // nothing to change
 	}
 	next := *v
 	next.suspect = &failedStatement{statement, append([]handler.Value(nil), args...), err}
@@ -201,7 +201,7 @@ func (r *Replica) Age() (time.Duration, bool) {
 // Ahead reports whether the heartbeat is ahead of the clock, so that the age is unknown.
 func (r *Replica) Ahead() bool { return r.isAhead(r.view.Load().beat) }
 
-// isAhead reports whether a heartbeat is further ahead of this clock than clocks differ.
+// isAhead reports whether a heartbeat is more than maxAhead ahead of this clock.
 func (r *Replica) isAhead(beat int64) bool { return r.sinceBeat(beat) < -maxAhead }
 
 func (r *Replica) sinceBeat(beat int64) time.Duration {
@@ -243,7 +243,7 @@ func (r *Replica) Ready(limit time.Duration) error {
 	}
 	if err := r.tooOld(v, limit); err != nil {
 		err = fmt.Errorf("%w: by %v", err, r.sinceBeat(v.beat).Abs().Round(time.Second))
-		if r.refused.Load() { // a replica that nobody asks follows no more
+		if r.refused.Load() { // a replica without queries stops following
 			err = fmt.Errorf("%w; %w", err, ErrToken)
 		}
 		return err

@@ -91,7 +91,7 @@ type Store struct {
 	mu    sync.Mutex
 	slots []slot      // the first free one is taken: its cache is warm
 	held  atomic.Bool // transactions are kept; see hold
-	// gathers is set while hold waits for all tokens: none may be kept from it.
+	// gathers is set while hold waits for all tokens: no slot may keep one as lost.
 	gathers bool
 	file    os.FileInfo // the file that idle connections have open
 	index   os.FileInfo // of the WAL, as Open found it; nil if there was none
@@ -106,7 +106,7 @@ type slot struct {
 	taken bool
 	idle  *connection // nil if it is in use or not open
 	renew bool        // end the transaction on release
-	lost  bool        // its connection broke while transactions are held: a new one would see a push; taken
+	lost  bool        // broke during a hold; a new connection would see the push. taken is set too
 }
 
 // Open opens the file and reads its schema once. It fails for a missing file or one that is no

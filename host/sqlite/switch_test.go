@@ -16,8 +16,8 @@ import (
 	"regedge/schema"
 )
 
-// TestTheFileBeforeIsClosed when another one took its place: the disk would keep its room for as long as
-// the edge runs.
+// TestTheFileBeforeIsClosed when it is replaced: else its disk space would stay in use for as long as the
+// edge runs.
 func TestTheFileBeforeIsClosed(t *testing.T) {
 	path := accessCopy(t, 2, time.Minute)
 	w := new(replicaFixture)
@@ -111,7 +111,7 @@ func TestAFileFromTheFutureIsNotTheNewest(t *testing.T) {
 	require.NoError(t, w.Ready(time.Minute))
 }
 
-// TestAFileThatDoesNotFollowIsReadForAWhile, and then the endpoint, if that can be read.
+// TestAFileThatDoesNotFollowIsReadForAWhile, then the endpoint, if it can be read.
 func TestAFileThatDoesNotFollowIsReadForAWhile(t *testing.T) {
 	away := errors.New("away")
 	for name, c := range map[string]struct {
@@ -204,8 +204,8 @@ func TestACopyWithoutAHeartbeatIsRead(t *testing.T) {
 	require.False(t, known)
 }
 
-// TestReadsDoNotGoBackToAFileThatStoodStill when the endpoint, which was read in its place, misses a check or
-// is gone: the file would undo revocations.
+// TestReadsDoNotGoBackToAFileThatStoodStill when the endpoint that replaced it fails a check or is gone: the
+// file would undo revocations.
 func TestReadsDoNotGoBackToAFileThatStoodStill(t *testing.T) {
 	endpoint := &failing{Store: open(t, sqlite.Config{Path: accessCopy(t, 2, 0)})}
 	w := new(replicaFixture)

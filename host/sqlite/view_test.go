@@ -31,7 +31,7 @@ func registryFile(t *testing.T, change string) string {
 
 const begun = `INSERT INTO pushing (id, release, back, token, claimed, batch, dirty) VALUES (1, 'two', 0, 't', 't', 1, 0);`
 
-// TestTheAgeOfAHeldReleaseIsThatOfItsFile: a push may take an hour, and the replica follows.
+// TestTheAgeOfAHeldReleaseIsThatOfItsFile: a push may take an hour, during which the file still follows.
 func TestTheAgeOfAHeldReleaseIsThatOfItsFile(t *testing.T) {
 	path := registryFile(t, begun)
 	r, err := OpenReplica(ReplicaConfig{Database: schema.Registry, File: path, Connections: 1, ReadTx: time.Hour, Now: func() time.Time { return time.UnixMilli(600_000) }})
@@ -49,7 +49,7 @@ func TestTheAgeOfAHeldReleaseIsThatOfItsFile(t *testing.T) {
 	require.Equal(t, 10*time.Second, age)
 }
 
-// TestAFileInTheMiddleOfAPushIsTakenOnlyWhereNoneIsOpen, and none that is older than what was read.
+// TestAFileInTheMiddleOfAPushIsTakenOnlyWhereNoneIsOpen, and never one older than the last read.
 func TestAFileInTheMiddleOfAPushIsTakenOnlyWhereNoneIsOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		change string
@@ -105,7 +105,7 @@ func TestASuspectStatementKeepsItsFileFromBeingRead(t *testing.T) {
 	require.Same(t, failed, next.suspect)
 }
 
-// TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead last, and the file stays.
+// TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead last, and the file stays open.
 func TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead(t *testing.T) {
 	closed := openSmall(t, 1)
 	require.NoError(t, closed.Close())
@@ -121,8 +121,8 @@ func TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead(t *testing.T) {
 	require.Equal(t, 10*time.Second, age)
 }
 
-// TestTheNewestHeartbeatIsRemembered, although what is read meanwhile is older: nothing
-// older than it takes its place.
+// TestTheNewestHeartbeatIsRemembered even while an older copy is read, so that no other
+// older one replaces it.
 func TestTheNewestHeartbeatIsRemembered(t *testing.T) {
 	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: accessFile(t, `INSERT INTO heartbeat VALUES (1, 500000)`),
 		Connections: 1, Now: func() time.Time { return time.UnixMilli(600_000) }})
@@ -167,7 +167,7 @@ func (e *beats) Query(_ context.Context, statement string, _ []handler.Value, ds
 	return nil
 }
 
-// TestAnEndpointIsReadFromTheNewestHeartbeatOn, and not when it does not tell.
+// TestAnEndpointIsReadFromTheNewestHeartbeatOn, and not while it is away.
 func TestAnEndpointIsReadFromTheNewestHeartbeatOn(t *testing.T) {
 	away := errors.New("away")
 	for name, c := range map[string]struct {
@@ -213,7 +213,7 @@ func TestAnErrorOfTheFileIsToldWhenTheEndpointFailsToo(t *testing.T) {
 	require.EqualValues(t, 1, r.view.Load().suspect.args[0].Int)
 }
 
-// TestAHoldThatFailsSaysNothing: it is tried again a second later.
+// TestAHoldThatFailsSaysNothing: there is a retry a second later.
 func TestAHoldThatFailsSaysNothing(t *testing.T) {
 	s, _ := openWatched(t, pushingTable)
 	s.config.Timeout = time.Millisecond

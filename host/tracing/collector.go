@@ -19,11 +19,11 @@ const tracesPath = "v1/traces"
 // maxReply bounds how much of a collector's answer is read, so that its connection can be used again.
 const maxReply = 64 << 10
 
-// sniffed is how much of an answer tells its type (http.DetectContentType).
+// sniffed is how much of an answer is needed to detect its type (http.DetectContentType).
 const sniffed = 512
 
-// isPage reports whether a media type means a web page. Whoever sends one took no spans, whatever the status;
-// other types than the protocol's are let pass, since collectors are careless with them.
+// isPage reports whether a media type means a web page: its sender took no spans, whatever the status. Other
+// unexpected types are accepted, since collectors are careless with them.
 func isPage(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return kind == "text/html" || kind == "application/xhtml+xml"
@@ -61,7 +61,7 @@ func (c *collector) Stop(context.Context) error { return nil }
 
 // UploadTraces implements otlptrace.Client. It tries once: a later batch says as much.
 func (c *collector) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans}) // on the wire, an ExportTraceServiceRequest
+	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans}) // same encoding as ExportTraceServiceRequest
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)
 	}

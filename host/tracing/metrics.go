@@ -2,7 +2,7 @@ package tracing
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what becomes of spans. They are there without a tracer, too.
+// Metrics count sent and dropped spans. They exist without a tracer, too.
 type Metrics struct {
 	sent, refused prometheus.Counter
 	crowded, lost prometheus.Counter

@@ -59,7 +59,7 @@ func (q *queue) OnEnd(span sdk.ReadOnlySpan) {
 	q.noteFull()
 }
 
-// noteFull wakes Run if there is a whole batch.
+// noteFull wakes Run if there is a full batch.
 func (q *queue) noteFull() {
 	if len(q.spans) < maxBatch {
 		return
@@ -97,7 +97,7 @@ func (t *Tracer) Run(ctx context.Context) error {
 	return nil
 }
 
-// take returns the next batch, which may be empty. If there is another whole one, full says so.
+// take returns the next batch, which may be empty, and signals full if another full batch remains.
 func (q *queue) take() (batch []sdk.ReadOnlySpan) {
 	for len(batch) < maxBatch && len(q.spans) > 0 {
 		batch = append(batch, <-q.spans)

@@ -81,7 +81,7 @@ func describe(ctx context.Context, config Config) (*resource.Resource, error) {
 	return about, nil
 }
 
-// threshold is the number below which that share of the 64-bit numbers is.
+// threshold is the number that this share of the 64-bit numbers is below.
 func threshold(share float64) uint64 {
 	if share >= 1 {
 		return math.MaxUint64
@@ -109,7 +109,7 @@ func (t *Tracer) Sample(traceparent string) (parent trace.SpanContext, sampled b
 	return parent, t.asked.take()
 }
 
-// flagAt is where the second hex digit of the flags is, whose lowest bit asks for a trace.
+// flagAt is the index of the last hex digit of the flags: its lowest bit asks for a trace.
 const flagAt = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0")
 
 // asks reports whether a traceparent may ask for a trace, at less cost than parse.
@@ -124,7 +124,7 @@ func parse(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), from))
 }
 
-// limit lets through so many in each second of the clock.
+// limit is a rate limit: most in each second of the clock.
 type limit struct {
 	most int
 	now  func() time.Time
@@ -144,7 +144,7 @@ func (l *limit) spent() bool {
 	return l.taken >= l.most
 }
 
-// take takes one of what spent has found, unless others have taken all of it meanwhile.
+// take takes one of this second's; false if others have taken the last meanwhile.
 func (l *limit) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -183,7 +183,7 @@ func TestAllSpansAreSentAtTheEnd(t *testing.T) {
 	require.Empty(t, f.log.String())
 }
 
-// TestSpansAreSentWithoutAnEnd sends a batch that is not full.
+// TestSpansAreSentWithoutAnEnd sends a batch that is not full while the tracer runs.
 func TestSpansAreSentWithoutAnEnd(t *testing.T) {
 	c := collector.Start(t)
 	f := newFixture(t, tracing.Config{Endpoint: c.URL})

@@ -12,7 +12,7 @@ import (
 const (
 	exportPrefix = "regedge:"
 	// ExportSteps is the i32 global that holds the steps left. It is negative after a trap
-	// for want of steps.
+	// because none were left.
 	ExportSteps  = exportPrefix + "steps"
 	exportGlobal = exportPrefix + "global:"
 )
