@@ -177,7 +177,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// diskSpace returns the space that is free for a process without privileges.
+// diskSpace is the space that is free for a process without privileges.
 type diskSpace struct {
 	size, free       uint64 // bytes
 	files, filesFree uint64 // 0 where files are not counted
