@@ -66,6 +66,7 @@ func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 		{"account", "suspend", "1", "--yes"},
 		{"account", "resume", "1"},
 		{"key", "add", "1"},
+		{"key", "create", "1"},
 		{"key", "rename", "1", "main"},
 		{"key", "expire", "1", "--never"},
 		{"key", "allow", "1", "192.0.2.0/24"},
