@@ -35,6 +35,7 @@ func TestAWholeRegistryHasNoProblem(t *testing.T) {
 		require.Empty(t, report.Problems)
 		require.True(t, report.Whole())
 		require.NotEmpty(t, report.Release)
+		require.Positive(t, report.Elapsed)
 		require.Equal(t, "company", report.Tables[0].Name)
 		require.Positive(t, report.Tables[0].Records)
 		if depth == Thorough {
