@@ -29,11 +29,18 @@ func TestAFullDiskIsNamed(t *testing.T) {
 		}
 		require.ErrorContains(t, schema.OfDisk(err), "(df)")
 	}
+}
+
+// TestADiskErrorSaysWhatToDo, whoever reports it.
+func TestADiskErrorSaysWhatToDo(t *testing.T) {
+	for _, full := range []error{sqlite3.FULL, &os.PathError{Err: syscall.ENOSPC}} {
+		require.ErrorContains(t, schema.OfDisk(full), "make room")
+	}
+	require.ErrorContains(t, schema.OfDisk(sqlite3.IOERR), "dmesg")
+	require.ErrorContains(t, schema.OfDisk(sqlite3.BUSY), "another program", "a lock does not say whose it is")
 	other := errors.New("another")
 	require.Equal(t, other, schema.OfDisk(other))
 	require.NoError(t, schema.OfDisk(nil))
-	require.ErrorContains(t, schema.OfDisk(&os.PathError{Err: syscall.ENOSPC}), "make room")
-	require.ErrorContains(t, schema.OfDisk(sqlite3.BUSY), "another program", "a lock does not say whose it is")
 }
 
 // fill writes until that fails.
