@@ -16,15 +16,20 @@ import (
 // wantsMail makes a person in the ledger of the writer, with a test message that waits.
 func (c *centre) wantsMail(t *testing.T) {
 	t.Helper()
+	c.wants(t, `INSERT INTO user (id, email, password, account, operator, created_at) VALUES (70, 'ada@example.com', '', ?1, 0, ?2)`,
+		`INSERT INTO notice_target (id, account, channel, user, low, low_told, created_at) VALUES (7, ?1, 'mail', 70, 0, 0, ?2)`)
+}
+
+// wants makes target 7 in the ledger of the writer, by statements with an account and a time, with a test
+// message that waits.
+func (c *centre) wants(t *testing.T, target ...string) {
+	t.Helper()
 	account, _ := c.account(t, 10)
 	ledger, err := schema.OpenFile(c.path("ledger.db"))
 	require.NoError(t, err)
 	defer ledger.Close()
-	for _, statement := range []string{
-		`INSERT INTO user (id, email, password, account, operator, created_at) VALUES (70, 'ada@example.com', '', ?1, 0, ?2)`,
-		`INSERT INTO notice_target (id, account, channel, user, low, low_told, created_at) VALUES (7, ?1, 'mail', 70, 0, 0, ?2)`,
-		`INSERT INTO notice (id, target, kind, about, at, body, next_at) VALUES ('evt_A', 7, 'test', '', ?2, '{"account": ' || ?1 || '}', ?2)`,
-	} {
+	const message = `INSERT INTO notice (id, target, kind, about, at, body, next_at) VALUES ('evt_A', 7, 'test', '', ?2, '{"account": ' || ?1 || '}', ?2)`
+	for _, statement := range append(target, message) {
 		_, err := ledger.ExecContext(t.Context(), statement, account, time.Now().UnixMilli())
 		require.NoError(t, err)
 	}
@@ -62,6 +67,16 @@ func TestTheWriterTellsAnOwnerByMail(t *testing.T) {
 		return strings.HasPrefix(last, "waits")
 	}), "%d messages", len(server.Messages()))
 	require.Len(t, server.Messages(), 1)
+	require.Equal(t, exitOK, c.halt())
+}
+
+func TestTheWriterLogsThatNoWebhookIsReached(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t)
+	c.wants(t, `INSERT INTO notice_target (id, account, channel, url, secret, low, low_told, created_at)
+		VALUES (7, ?1, 'webhook', 'https://127.0.0.1:1/hook', 'whsec_AAAA', 0, 0, ?2)`)
+	require.True(t, c.await(func() bool { return strings.Contains(c.stderr.String(), "no webhook is reached") }), c.stderr.String())
+	require.NotContains(t, c.stderr.String(), "/hook", "the path may be a secret")
 	require.Equal(t, exitOK, c.halt())
 }
 
