@@ -25,6 +25,7 @@ type relay struct {
 	served   sync.WaitGroup
 	ctx      context.Context // of the connections
 	end      func()
+	held     sync.RWMutex // while it is locked, nothing of the primary is passed on
 }
 
 // keepalive ends a connection after half a minute without a sign of the other side, as the gate of a primary
@@ -33,6 +34,9 @@ var keepalive = net.KeepAliveConfig{Enable: true, Idle: pingTimeout, Interval: 5
 
 // acceptPause lies between an error and the next connection.
 const acceptPause = 100 * time.Millisecond
+
+// holdLimit is how long hold waits.
+const holdLimit = time.Second
 
 // lostAfter is how long data may stay without an acknowledgement, where the system can be told.
 const lostAfter = 30 * time.Second
@@ -100,9 +104,44 @@ func (r *relay) pass(near net.Conn) {
 	}
 	r.tell(nil)
 	_ = far.SetReadDeadline(time.Time{})
-	if _, err = near.Write(first[:n]); err == nil {
-		_, _ = io.Copy(near, far)
+	to := heldWriter{near, &r.held}
+	if _, err = to.Write(first[:n]); err == nil {
+		_, _ = io.Copy(to, far)
 	}
+}
+
+// hold keeps back what the primary sends, until release. It reports false if the server takes nothing for holdLimit.
+// A nil relay holds nothing.
+func (r *relay) hold() bool {
+	if r == nil {
+		return true
+	}
+	// Who waits for the lock would keep other connections waiting as well.
+	for began := time.Now(); !r.held.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > holdLimit {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *relay) release() {
+	if r != nil {
+		r.held.Unlock()
+	}
+}
+
+// heldWriter writes while nobody holds the relay.
+type heldWriter struct {
+	io.Writer
+	held *sync.RWMutex
+}
+
+// Write implements io.Writer.
+func (w heldWriter) Write(p []byte) (int, error) {
+	w.held.RLock()
+	defer w.held.RUnlock()
+	return w.Writer.Write(p)
 }
 
 // tell logs why the primary is unreachable, once per cause: sqld sees only that its connection ended.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -60,4 +61,34 @@ func TestAConnectionMayBeSilentAfterItsFirstWord(t *testing.T) {
 		require.Equal(t, word, string(heard))
 		time.Sleep(2 * r.patience)
 	}
+}
+
+// TestAHeldRelayPassesNothingOn, until it is released; it is not held beside a server that takes nothing.
+func TestAHeldRelayPassesNothingOn(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	r := &relay{}
+	require.True(t, r.hold())
+	passed := make(chan error)
+	go func() {
+		_, err := heldWriter{far, &r.held}.Write([]byte("x"))
+		passed <- err
+	}()
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	_, err := near.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	r.release()
+	require.Eventually(t, func() bool {
+		free := r.held.TryLock()
+		if free {
+			r.held.Unlock()
+		}
+		return !free
+	}, time.Minute, time.Millisecond, "it is being written")
+	require.False(t, r.hold())
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = near.Read(make([]byte, 1))
+	require.NoError(t, err)
+	require.NoError(t, <-passed)
+	require.True(t, r.hold())
 }

@@ -92,6 +92,7 @@ func (s *Server) start() (err error) {
 	switch {
 	case s.Primary != "":
 		go s.tend(r)
+		go s.keepLogShort(r)
 	case s.GRPC != "":
 		go s.awaitSeed(r)
 	}

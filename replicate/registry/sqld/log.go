@@ -1,0 +1,176 @@
+package sqld
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+const (
+	// logPause lies between two looks at the write-ahead log of a replica.
+	logPause = 10 * time.Second
+	// logLimit is how large the log may stay, in bytes.
+	logLimit = 64 << 20
+	// logSettle is how long the server has to write what it has got, before the log is emptied.
+	logSettle = 500 * time.Millisecond
+)
+
+// errLogInUse means that the log can't be emptied now, since somebody reads or writes it.
+var errLogInUse = errors.New("the write-ahead log is in use")
+
+// keepLogShort empties the replica's write-ahead log when it is large. The server writes what it copies in
+// transactions as large as the primary's, and a whole database in one. While an edge has the database open,
+// SQLite keeps the file of the log at its largest size, which was as much as the registry once more.
+func (s *Server) keepLogShort(r *run) {
+	look := time.NewTicker(logPause)
+	defer look.Stop()
+	for {
+		select {
+		case <-r.ended:
+			return
+		case <-look.C:
+		}
+		switch freed, err := r.emptyLog(File(s.Dir), logLimit); {
+		case err == nil && freed > 0:
+			r.output.say(fmt.Sprintf("emptied the write-ahead log: %d MB of disk are free again", freed>>20))
+		case err != nil && !errors.Is(err, errLogInUse):
+			r.output.say("can't empty the write-ahead log: " + err.Error())
+		}
+	}
+}
+
+// emptyLog empties the log of the server's database, if it is larger than limit, and returns how many bytes that
+// freed. Others may read and write the database meanwhile. Errors wrap errLogInUse, or are those of SQLite and the file
+// system.
+func (r *run) emptyLog(path string, limit int64) (freed int64, err error) {
+	log, err := os.Stat(path + "-wal")
+	if err != nil || log.Size() <= limit {
+		return 0, nil // without a log there is nothing to empty
+	}
+	l, err := openLog(path)
+	if err != nil {
+		return 0, busy(err)
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if err := l.copy(); err != nil {
+		return 0, err
+	}
+	// What the log held must be on the disk before the log is gone; the server may not have waited for that.
+	if err := l.database.Sync(); err != nil {
+		return 0, err
+	}
+	// A server that waits for 100 ms to write takes its database for damaged, and copies it anew. A file system
+	// takes longer to free some gigabytes (0.5 s for 3 GB).
+	if !r.relay.hold() {
+		return 0, errLogInUse
+	}
+	defer r.relay.release()
+	time.Sleep(logSettle)
+	if err := l.copy(); err != nil || r.hasEnded() {
+		return 0, errors.Join(err, errLogInUse)
+	}
+	if _, _, err := l.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err != nil {
+		return 0, busy(err)
+	}
+	return log.Size(), nil
+}
+
+// hasEnded reports whether the process has ended: another one may run by now.
+func (r *run) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// sharedLog is a database that another process uses, with its log and the log's index.
+type sharedLog struct {
+	database, log, index *os.File
+	conn                 *sqlite3.Conn // waits for no lock, since the server might wait for it meanwhile
+}
+
+func openLog(path string) (l *sharedLog, err error) {
+	l = &sharedLog{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	files := []struct {
+		path string
+		file **os.File
+	}{{path, &l.database}, {path + "-wal", &l.log}, {path + "-shm", &l.index}}
+	for _, f := range files {
+		if *f.file, err = os.Open(f.path); err != nil {
+			return l, err
+		}
+	}
+	if l.conn, err = sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE); err != nil {
+		return l, err
+	}
+	// Closed as the last one, a connection would remove the log by its name, which may be another file by then.
+	if _, err := l.conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
+		return l, err
+	}
+	if err := l.conn.BusyTimeout(0); err != nil {
+		return l, err
+	}
+	// The first statement that reads opens the log.
+	if err := l.conn.Exec("SELECT count(*) FROM sqlite_schema"); err != nil {
+		return l, err
+	}
+	// The server may have replaced all three meanwhile, and the connection opened one of each kind. A file that was
+	// open all the time can't be taken for another.
+	for _, f := range files {
+		if same, err := isAt(*f.file, f.path); err != nil || !same {
+			return l, errors.Join(errLogInUse, err)
+		}
+	}
+	return l, nil
+}
+
+// close closes the connection first: until then the files keep others from being taken for them.
+func (l *sharedLog) close() (err error) {
+	if l.conn != nil {
+		err = l.conn.Close()
+	}
+	for _, f := range []*os.File{l.database, l.log, l.index} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}
+
+// copy copies what of the log is not in the database yet, without a lock that the server waits for. It returns nil
+// once all of it is there.
+func (l *sharedLog) copy() error {
+	frames, copied, err := l.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+	if err == nil && copied < frames {
+		return errLogInUse
+	}
+	return busy(err)
+}
+
+// isAt reports whether a path names an open file.
+func isAt(file *os.File, path string) (bool, error) {
+	open, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(open, now), err
+}
+
+// busy turns SQLite's refusals because of others into errLogInUse.
+func busy(err error) error {
+	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.LOCKED) {
+		return errLogInUse
+	}
+	return err
+}
