@@ -74,15 +74,34 @@ func (b *Builder) writeTerms(c *sqlite3.Conn) error {
 	return errors.Join(w.data(averagesRow, averages), w.data(structureRow, structureOf(cookie, pages)))
 }
 
-// structureOf returns a structure with one segment of the given number of pages, on the second
-// level, where FTS5 puts merged segments.
+const (
+	// mergedSegments is how many segments of a level FTS5 merges into one of the next ("automerge").
+	mergedSegments = 4
+	// updatePages is about how many pages a change of a few names writes, as a segment of the first level.
+	updatePages = 4
+)
+
+// levelOf is the level that a segment would have, had FTS5 merged it from segments of changes. The first is 0; merged
+// segments begin at 1. On a lower level it would be merged with the first changes: a dozen of them wrote the whole index
+// again, a fifth of a registry.
+func levelOf(pages int64) (level uint64) {
+	level = 1
+	for size := int64(updatePages * mergedSegments); size < pages; size *= mergedSegments {
+		level++
+	}
+	return level
+}
+
+// structureOf returns a structure with one segment of the given number of pages.
 func structureOf(cookie []byte, pages int64) []byte {
+	level := levelOf(pages)
+	numbers := []uint64{level + 1, 1, uint64(pages)} // levels, segments, leaves ever written
+	for range level {
+		numbers = append(numbers, 0, 0) // merging, segments
+	}
+	numbers = append(numbers, 0, 1, segmentID, 1, uint64(pages)) // the last level, its segment, its first and last page
 	content := append([]byte(nil), cookie...)
-	for _, n := range []uint64{
-		2, 1, uint64(pages), // levels, segments, leaves ever written
-		0, 0, // the first level: merging, segments
-		0, 1, segmentID, 1, uint64(pages), // the second, its segment, its first and last page
-	} {
+	for _, n := range numbers {
 		content = appendVarint(content, n)
 	}
 	return content

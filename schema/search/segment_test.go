@@ -131,3 +131,28 @@ func TestListsThatFTS5GivesASkipListHaveOne(t *testing.T) {
 		require.Equal(t, texts(t, c, fmt.Sprintf(first, "temp.twin_idx")), texts(t, c, fmt.Sprintf(first, "search_index_idx")), count)
 	}
 }
+
+// TestFewChangesDoNotWriteTheIndexAgain: FTS5 merges the segments of changes with each other, and leaves the one that
+// was built as it is.
+func TestFewChangesDoNotWriteTheIndexAgain(t *testing.T) {
+	c := searchtest.Open(t)
+	records := longLists(4000)
+	searchtest.Put(t, c, records...)
+	require.True(t, refresh(t, c).Rebuilt)
+	const segments = `SELECT segid || ' ' || count(*) FROM search_index_idx GROUP BY segid ORDER BY segid`
+	built := texts(t, c, segments)
+	require.Len(t, built, 1)
+	for range 40 {
+		for n := range 10 {
+			records[n*7].Name += " AND SONS"
+			searchtest.Put(t, c, records[n*7])
+		}
+		change, err := search.Refresh(c)
+		require.NoError(t, err)
+		require.False(t, change.Rebuilt)
+	}
+	require.NoError(t, search.Check(c))
+	require.Contains(t, texts(t, c, segments), built[0])
+	require.Less(t, len(texts(t, c, segments)), 40, "segments of changes are merged")
+	require.NoError(t, c.Exec(integrityCheck))
+}
