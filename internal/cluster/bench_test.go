@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -76,6 +77,7 @@ func newRegistry(b testing.TB, dir string, companies int) string {
 	}
 	_, err = importer.Run(b.Context(), config)
 	require.NoError(b, err)
+	require.NoError(b, os.RemoveAll(out))
 	return config.Registry
 }
 

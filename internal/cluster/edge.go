@@ -20,6 +20,7 @@ type Edge struct {
 	Metrics  string // URL of the metrics
 	Replicas map[string]*sqld.Server
 	gates    []*Gate
+	links    map[string]*Gate // between the replicas and their primaries, by database
 }
 
 // AddEdge registers an edge at the writer and starts its replicas and the edge itself. It does
@@ -30,7 +31,7 @@ func (c *Cluster) AddEdge(ctx context.Context, name string) (*Edge, error) {
 
 // AddEdgeAt is AddEdge in another network, whose Host this process must be able to reach.
 func (c *Cluster) AddEdgeAt(ctx context.Context, name string, place Place) (*Edge, error) {
-	e := &Edge{Name: name, Place: place, Replicas: make(map[string]*sqld.Server)}
+	e := &Edge{Name: name, Place: place, Replicas: make(map[string]*sqld.Server), links: make(map[string]*Gate)}
 	c.Edges = append(c.Edges, e)
 	if err := c.startEdge(ctx, e, len(c.Edges)-1); err != nil {
 		return nil, fmt.Errorf("start edge %s: %w", name, err)
@@ -97,6 +98,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	if err != nil {
 		return nil, "", err
 	}
+	e.links[database] = gate
 	name := "replica-" + e.Name + "-" + database
 	s := &sqld.Server{Config: sqld.Config{
 		Program: c.Sqld, Dir: c.path(name), TLS: tls, Primary: "https://" + gate.Address(),
@@ -136,6 +138,9 @@ func (e *Edge) gate(target string) (*Gate, error) {
 	}
 	return g, err
 }
+
+// Replicated is the number of bytes that went between the edge's replica of a database and its primary.
+func (e *Edge) Replicated(database string) int64 { return e.links[database].Passed() }
 
 // Cut cuts the network between the edge and the centre: the edge's sync and its replicas.
 func (e *Edge) Cut() {

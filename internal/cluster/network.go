@@ -5,6 +5,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"regedge/replicate/registry/freeport"
 )
@@ -64,6 +65,7 @@ type Gate struct {
 	place    Place
 	listener net.Listener
 	target   string
+	passed   atomic.Int64 // bytes in both directions
 
 	mu   sync.Mutex
 	shut bool
@@ -87,6 +89,9 @@ func newGate(place Place, target string) (*Gate, error) {
 
 // Address is the address that the gate listens on.
 func (g *Gate) Address() string { return g.listener.Addr().String() }
+
+// Passed is the number of bytes that went through in both directions.
+func (g *Gate) Passed() int64 { return g.passed.Load() }
 
 // Shut closes all connections, and from now on every new one at once.
 func (g *Gate) Shut() {
@@ -141,12 +146,24 @@ func (g *Gate) forward(near net.Conn) {
 	var both sync.WaitGroup
 	for from, to := range map[net.Conn]net.Conn{near: far, far: near} {
 		both.Go(func() {
-			io.Copy(to, from)
+			io.Copy(to, counted{from, &g.passed})
 			near.Close()
 			far.Close()
 		})
 	}
 	both.Wait()
+}
+
+// counted adds the bytes that are read to a number.
+type counted struct {
+	io.Reader
+	bytes *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
 }
 
 // add registers connections for Shut, and reports whether the gate is open.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,11 +21,15 @@ import (
 	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/cluster"
 	"regedge/schema"
 	"regedge/schema/search"
 )
 
-var releaseCompanies = flag.Int("companies", 20_000, "companies of the registry that BenchmarkReleases pushes")
+var (
+	releaseCompanies = flag.Int("companies", 20_000, "companies of the registry that BenchmarkReleases pushes")
+	releasePushes    = flag.Int("pushes", 10, "pushes of 1% after which BenchmarkReleases measures the disks")
+)
 
 const (
 	// listed is how many companies of each release have names that one search finds.
@@ -71,7 +76,11 @@ func BenchmarkReleases(b *testing.B) {
 		r.change("true")
 		r.push("everything changed")
 		stop()
-		r.addEdge()
+		r.addEdges("a new edge", "west")
+		r.removeEdge(1)
+		r.addEdges("two new edges at once", "north", "south")
+		r.absent(2)
+		r.manyPushes()
 	}
 	r.summary()
 }
@@ -105,7 +114,7 @@ func startReleases(b testing.TB, companies int) *releases {
 	r.dir = r.Primaries["registry"].Dir
 	r.registry = newRegistry(b, b.TempDir(), companies)
 	_, r.key = r.account(1)
-	fmt.Fprintln(r.rows, "WHAT\tTIME\tCURRENT AT THE EDGE\tMEMORY\tWRITTEN BY THE PRIMARY")
+	fmt.Fprintln(r.rows, "WHAT\tTIME\tCURRENT AT THE EDGE\tMEMORY\tPRIMARY WRITES\tSENDS TO THE EDGES\tITS PROCESSOR TIME")
 	return r
 }
 
@@ -185,25 +194,25 @@ func (r *releases) run(what string, args, env []string) {
 	r.b.Helper()
 	r.setPushing(true)
 	defer r.setPushing(false)
-	pid, before := r.written()
+	before := r.primary()
 	command := r.command(args, env)
 	began := time.Now()
 	memory, out, err := runWatched(command)
 	require.NoError(r.b, err, out)
 	took := time.Since(began)
+	require.NoError(r.b, r.Edges[0].Ready(r.b.Context()))
+	r.current(r.Edges[0])
+	r.row(what, fmt.Sprintf("%.1f s", took.Seconds()), time.Since(began), fmt.Sprintf("%d MB", memory>>10), before)
+}
+
+// current waits until an edge answers from the newest release.
+func (r *releases) current(e *cluster.Edge) {
+	r.b.Helper()
 	release := r.release()
-	ctx := r.b.Context()
-	require.NoError(r.b, r.Edges[0].Ready(ctx))
 	require.Eventually(r.b, func() bool {
-		a, err := fetch(http.DefaultClient, r.Edges[0].URL, "/v1/companies/"+r.cins[0], r.key)
+		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+r.cins[0], r.key)
 		return err == nil && a.release == release
 	}, 20*time.Minute, 20*time.Millisecond)
-	arrived := time.Since(began)
-	now, after := r.written()
-	if now != pid {
-		before = 0 // it was started again
-	}
-	r.row("%s\t%.1f s\t%.1f s\t%d MB\t%d MB\n", what, took.Seconds(), arrived.Seconds(), memory>>10, (after-before)>>20)
 }
 
 // runWatched runs a command, and returns its output and the most memory that it had, in KiB. What
@@ -249,10 +258,50 @@ func (r *releases) setPushing(now bool) {
 	r.pushing = now
 }
 
-// written is how much the process of the primary has written to its disk.
-func (r *releases) written() (pid int, bytes int64) {
-	pid = r.Primaries["registry"].PID()
-	return pid, figure(fmt.Sprintf("/proc/%d/io", pid), writeBytes)
+// work is what the process of the primary has done.
+type work struct {
+	pid     int
+	written int64         // bytes, to its disk
+	sent    int64         // bytes between it and the replicas of all edges
+	busy    time.Duration // of processors
+}
+
+func (r *releases) primary() (w work) {
+	w.pid = r.Primaries["registry"].PID()
+	w.written = figure(fmt.Sprintf("/proc/%d/io", w.pid), writeBytes)
+	w.busy = busy(w.pid)
+	for _, e := range r.Edges {
+		w.sent += e.Replicated("registry")
+	}
+	return w
+}
+
+// since is the work since before. A process that was started again began from nothing.
+func (w work) since(before work) work {
+	w.sent -= before.sent
+	if w.pid == before.pid {
+		w.written -= before.written
+		w.busy -= before.busy
+	}
+	return w
+}
+
+// busy is the processor time of a process (proc_pid_stat(5): utime and stime, in hundredths of a second).
+func busy(pid int) time.Duration {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	var ticks time.Duration
+	for _, field := range fields[11:13] {
+		n, _ := strconv.Atoi(field)
+		ticks += time.Duration(n)
+	}
+	return ticks * 10 * time.Millisecond
 }
 
 // lookUp asks the edge until the function that it returns is called.
@@ -304,23 +353,63 @@ func (r *releases) judge(a answer, err error, took time.Duration) {
 	}
 }
 
-// addEdge measures a new edge, from its registration to its first answer.
-func (r *releases) addEdge() {
+// addEdges measures new edges, from their registration until the last of them has answered.
+func (r *releases) addEdges(what string, names ...string) {
 	r.b.Helper()
-	began := time.Now()
-	e, err := r.AddEdge(r.b.Context(), "west")
-	require.NoError(r.b, err)
-	require.Eventually(r.b, func() bool {
-		a, err := fetch(http.DefaultClient, e.URL, "/v1/companies/"+r.cins[0], r.key)
-		return err == nil && a.status == http.StatusOK
-	}, 20*time.Minute, 20*time.Millisecond)
-	r.row("a new edge\t\t%.1f s\t\t\n", time.Since(began).Seconds())
+	before, began := r.primary(), time.Now()
+	first := len(r.Edges)
+	for _, name := range names {
+		_, err := r.AddEdge(r.b.Context(), name)
+		require.NoError(r.b, err)
+	}
+	for _, e := range r.Edges[first:] {
+		r.current(e)
+	}
+	r.row(what, "", time.Since(began), "", before)
+}
+
+// removeEdge ends an edge, and removes its files.
+func (r *releases) removeEdge(n int) {
+	r.b.Helper()
+	e := r.Edges[n]
+	e.Stop()
+	for _, replica := range e.Replicas {
+		replica.Stop()
+		require.NoError(r.b, os.RemoveAll(replica.Dir))
+	}
+}
+
+// absent measures how an edge becomes current whose replica did not run during two pushes.
+func (r *releases) absent(n int) {
+	r.b.Helper()
+	replica := r.Edges[n].Replicas["registry"]
+	replica.Stop()
+	for range 2 {
+		r.change(onePercent)
+		r.push("1%, with an edge away")
+	}
+	before, began := r.primary(), time.Now()
+	require.NoError(r.b, replica.Start())
+	r.current(r.Edges[n])
+	r.row("the edge comes back", "", time.Since(began), "", before)
+}
+
+// manyPushes pushes 1% again and again.
+func (r *releases) manyPushes() {
+	r.b.Helper()
+	for n := range *releasePushes {
+		r.change(onePercent)
+		r.push(fmt.Sprintf("1%%, push %d of %d", n+1, *releasePushes))
+	}
 }
 
 // row adds a row to the table, and shows it at once: at the country's size each takes minutes.
-func (r *releases) row(format string, values ...any) {
-	fmt.Fprintf(os.Stderr, format, values...)
-	fmt.Fprintf(r.rows, format, values...)
+func (r *releases) row(what, took string, current time.Duration, memory string, before work) {
+	done := r.primary().since(before)
+	row := fmt.Sprintf("%s\t%s\t%.1f s\t%s\t%d MB\t%d MB\t%.1f s\n", what, took, current.Seconds(), memory,
+		done.written>>20, done.sent>>20, done.busy.Seconds())
+	fmt.Fprint(os.Stderr, row)
+	fmt.Fprint(r.rows, row)
 }
 
 func (r *releases) summary() {
@@ -332,8 +421,12 @@ func (r *releases) summary() {
 	fmt.Printf("\n%d companies, a registry of %d MB\n%s", *releaseCompanies, info.Size()>>20, r.table.String())
 	fmt.Printf("requests meanwhile: %d, failed %d, mixed two releases %d; p99 quiet %v, during a push %v\n",
 		r.asked, r.failed, r.mixed, p99(r.quiet), p99(r.busy))
+	last := r.Edges[len(r.Edges)-1]
 	fmt.Printf("disk, times the registry: primary %.2f, replica %.2f, new edge's %.2f\n",
-		size(r.dir), size(r.Edges[0].Replicas["registry"].Dir), size(r.Edges[1].Replicas["registry"].Dir))
+		size(r.dir), size(r.Edges[0].Replicas["registry"].Dir), size(last.Replicas["registry"].Dir))
+	for _, dir := range []string{r.dir, r.Edges[0].Replicas["registry"].Dir, last.Replicas["registry"].Dir} {
+		fmt.Println(largest(dir))
+	}
 	require.Zero(r.b, r.mixed)
 }
 
@@ -357,4 +450,21 @@ func sizeOf(dir string) (bytes int64) {
 		return nil
 	})
 	return bytes
+}
+
+// largest names the files of a folder that take more than a hundredth of it.
+func largest(dir string) string {
+	whole := sizeOf(dir)
+	var names []string
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // removed meanwhile
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Size() > whole/100 {
+			name, _ := filepath.Rel(dir, path)
+			names = append(names, fmt.Sprintf("%s %d MB", name, info.Size()>>20))
+		}
+		return nil
+	})
+	return filepath.Base(dir) + ": " + strings.Join(names, ", ")
 }
