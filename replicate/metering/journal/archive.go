@@ -21,6 +21,8 @@ const (
 	archiveDays = 7
 	// archiveRead is how many batches one pass over the files reads into memory.
 	archiveRead = 256
+	// copyPiece is how many bytes are copied at once.
+	copyPiece = 1 << 20
 	// maxUnsaved bounds the bytes of batches that wait for their sync.
 	maxUnsaved = 1 << 20
 )
@@ -179,16 +181,13 @@ func (a *reportArchive) copy(good int64) error {
 	if err != nil {
 		return err
 	}
-	content, err := io.ReadAll(io.LimitReader(from, good))
-	err = errors.Join(err, from.Close(), a.dir.Remove(name+copySuffix))
+	defer from.Close()
+	to, err := a.create(name + copySuffix)
 	if err != nil {
 		return err
 	}
-	to, err := a.dir.Append(name + copySuffix)
-	if err != nil {
-		return err
-	}
-	_, err = to.Write(content)
+	// Only through Write: a file system that shares the blocks would copy those that it failed to write.
+	_, err = io.CopyBuffer(struct{ io.Writer }{to}, io.LimitReader(from, good), make([]byte, copyPiece))
 	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return err
 	}

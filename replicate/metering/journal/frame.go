@@ -1,8 +1,7 @@
 package journal
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -95,94 +94,121 @@ type frame struct {
 
 func (f *frame) end() int64 { return f.at + frameHead + int64(len(f.record)) }
 
-// reader reads the frames of a file and skips damage between them.
+// reader reads the frames of a file and skips damage between them. It holds at most two of the largest
+// frames in memory, however long the file or the damage is.
 type reader struct {
 	file   fileOf
-	from   *bufio.Reader
-	record []byte
-	at     int64  // offset of what is read next
-	rest   []byte // the bytes from there on, once damage was found; else nil
+	from   io.Reader
+	at     int64  // offset of the end of the last frame
+	buffer []byte // has ahead in it
+	ahead  []byte // what was read of the file and is not passed yet
+	ended  bool   // the file has nothing behind ahead
 	unread int64  // at the end: the bytes behind the last frame, without the zeros at the end
 }
 
+// readAhead is how many bytes a reader reads at once, at least.
+const readAhead = 64 << 10
+
 func newReader(file fileOf, r io.Reader) *reader {
-	return &reader{file: file, from: bufio.NewReaderSize(r, 1<<16)}
+	return &reader{file: file, from: r}
 }
 
 // next returns the next frame, whose record is valid until the next call; io.EOF at the end.
 func (r *reader) next() (frame, error) {
-	if r.rest == nil {
-		f, read, err := r.stream()
-		if err != errNoFrame {
-			return f, err
+	limit := maxRecord // of a frame that follows the last one
+	for gap := int64(0); ; {
+		record, kind, err := r.frameAt(r.at+gap, limit)
+		if err == nil {
+			f := frame{at: r.at + gap, gap: gap, kind: kind, record: record}
+			r.at, r.ahead, r.unread = f.end(), r.ahead[frameHead+len(record):], 0
+			return f, nil
 		}
-		more, err := io.ReadAll(r.from)
+		if err != errNoFrame {
+			return frame{}, err
+		}
+		if len(r.ahead) == 0 {
+			return frame{}, io.EOF
+		}
+		if r.ahead[0] != 0 {
+			r.unread = gap + 1
+		}
+		r.ahead, gap = r.ahead[1:], gap+1
+		zeros, err := r.passZeros()
 		if err != nil {
 			return frame{}, err
 		}
-		r.rest = append(read, more...)
+		gap, limit = gap+zeros, maxSearched
 	}
-	return r.search()
 }
 
 // errNoFrame says that there is no frame at an offset.
 var errNoFrame = errors.New("no frame")
 
-// stream reads the frame that follows the last one. After errNoFrame it returns what it read.
-func (r *reader) stream() (f frame, read []byte, err error) {
-	var first [frameHead]byte
-	if n, err := io.ReadFull(r.from, first[:]); err == io.ErrUnexpectedEOF {
-		return frame{}, first[:n], errNoFrame
-	} else if err != nil {
-		return frame{}, nil, err
+// frameAt reads the frame at an offset, where ahead begins, whose record has at most limit bytes. The end of a
+// record, or of a head, may be zeros. It passes nothing.
+func (r *reader) frameAt(at int64, limit int) (record []byte, kind byte, err error) {
+	if err := r.fill(frameHead); err != nil || len(r.ahead) < frameHead {
+		return nil, 0, cmp.Or(err, errNoFrame)
 	}
-	h := head(binary.LittleEndian.Uint64(first[:]) ^ r.file.mask(r.at))
-	if !h.plausible(maxRecord) {
-		return frame{}, first[:], errNoFrame
+	h := head(binary.LittleEndian.Uint64(r.ahead) ^ r.file.mask(at))
+	if !h.plausible(limit) {
+		return nil, 0, errNoFrame
 	}
-	if cap(r.record) < h.size() {
-		r.record = make([]byte, h.size())
+	end := frameHead + h.size()
+	if err := r.fill(end); err != nil || len(r.ahead) < end {
+		return nil, 0, cmp.Or(err, errNoFrame)
 	}
-	r.record = r.record[:h.size()]
-	n, err := io.ReadFull(r.from, r.record)
-	if err == io.EOF || err == io.ErrUnexpectedEOF || err == nil && !h.sums(r.record) {
-		return frame{}, append(first[:], r.record[:n]...), errNoFrame
+	record = r.ahead[frameHead:end]
+	if !h.sums(record) {
+		return nil, 0, errNoFrame
 	}
-	if err != nil {
-		return frame{}, nil, err
-	}
-	f = frame{at: r.at, kind: h.kind(), record: r.record}
-	r.at = f.end()
-	return f, nil, nil
+	return record, h.kind(), nil
 }
 
-// search finds the next frame in rest.
-func (r *reader) search() (frame, error) {
-	rest := bytes.TrimRight(r.rest, "\x00")
-	limit := maxRecord // of a frame that follows the last one
-	for gap := 0; gap < len(rest); gap++ {
-		// The end of a record, or of a head, may be zeros: all of rest is searched.
-		if record, kind, ok := r.frameAt(gap, limit); ok {
-			f := frame{at: r.at + int64(gap), gap: int64(gap), kind: kind, record: record}
-			r.at, r.rest = f.end(), r.rest[gap+frameHead+len(record):]
-			return f, nil
+// passZeros passes zeros, as a hole of gigabytes has them, up to where a frame's head may begin: one of eight
+// zeros is as unlikely as a wrong match of mask and checksum.
+func (r *reader) passZeros() (passed int64, err error) {
+	for {
+		if err := r.fill(frameHead); err != nil || len(r.ahead) < frameHead {
+			return passed, err
 		}
-		limit = maxSearched
+		n := zerosAt(r.ahead)
+		if n < frameHead {
+			return passed, nil
+		}
+		n -= frameHead - 1 // the last ones may begin a head
+		r.ahead, passed = r.ahead[n:], passed+int64(n)
 	}
-	r.unread = int64(len(rest))
-	return frame{}, io.EOF
 }
 
-// frameAt returns the record of the frame at an index of rest, if there is one.
-func (r *reader) frameAt(index, limit int) (record []byte, kind byte, ok bool) {
-	if len(r.rest)-index < frameHead {
-		return nil, 0, false
+// zerosAt counts the zeros at the beginning of p.
+func zerosAt(p []byte) int {
+	n := 0
+	for len(p)-n >= 8 && binary.LittleEndian.Uint64(p[n:]) == 0 {
+		n += 8
 	}
-	h := head(binary.LittleEndian.Uint64(r.rest[index:]) ^ r.file.mask(r.at+int64(index)))
-	end := index + frameHead + h.size()
-	if !h.plausible(limit) || end > len(r.rest) {
-		return nil, 0, false
+	for n < len(p) && p[n] == 0 {
+		n++
 	}
-	record = r.rest[index+frameHead : end]
-	return record, h.kind(), h.sums(record)
+	return n
+}
+
+// fill reads until ahead has n bytes, or the file ends.
+func (r *reader) fill(n int) error {
+	for len(r.ahead) < n && !r.ended {
+		if cap(r.ahead) < n || cap(r.ahead) == len(r.ahead) {
+			if len(r.buffer) < 2*n { // twice, so that ahead is not moved again for every few bytes
+				r.buffer = make([]byte, max(readAhead, 2*n))
+			}
+			r.ahead = r.buffer[:copy(r.buffer, r.ahead)]
+		}
+		got, err := r.from.Read(r.ahead[len(r.ahead):cap(r.ahead)])
+		r.ahead = r.ahead[:len(r.ahead)+got]
+		if err == io.EOF {
+			r.ended = true
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
