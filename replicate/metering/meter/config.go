@@ -92,6 +92,7 @@ func (c Config) openDir() (journal.Dir, error) {
 			return nil, err
 		}
 	}
+	dir = tellingDir{dir, c.Now, c.Logger}
 	if c.Synced != nil {
 		dir = timedDir{dir, c.Now, c.Synced}
 	}

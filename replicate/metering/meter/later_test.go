@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -159,4 +160,30 @@ func TestADiskThatFailsIsNotTriedAllTheTime(t *testing.T) {
 	require.Greater(t, disk.begun.Load(), before, "a new segment would mend it")
 	require.LessOrEqual(t, disk.begun.Load()-before, 2+int64(time.Since(began).Seconds()))
 	disk.failing.Store(false)
+}
+
+// TestALongFileIsReadWithAWord now and then, since the edge does nothing else meanwhile; a short one without.
+func TestALongFileIsReadWithAWord(t *testing.T) {
+	state := t.TempDir()
+	path := filepath.Join(state, "batches-00020000.log")
+	var log testkit.Log
+	var seconds atomic.Int64
+	open := func() *meter.Meter {
+		m, err := meter.Open(meter.Config{
+			State: state, Writer: newBooks(t, 10), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Now: func() time.Time { return time.Unix(seconds.Add(1), 0) },
+		})
+		require.NoError(t, err)
+		return m
+	}
+	require.NoError(t, os.WriteFile(path, []byte{1}, 0o600))
+	m := open()
+	m.CheckArchive()
+	require.Empty(t, log.String())
+	require.NoError(t, os.Truncate(path, 16<<20))
+	m.CheckArchive()
+	require.Contains(t, log.String(), "is being read")
+	require.Contains(t, log.String(), "file=batches-00020000.log")
+	require.Contains(t, log.String(), "of_bytes=16777216")
+	require.NoError(t, m.Close())
 }
