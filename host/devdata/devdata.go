@@ -66,10 +66,10 @@ func Open(ctx context.Context, dir, registry string, now func() time.Time, out i
 	}
 	var err error
 	if d.Node, err = journal.OpenDir(d.StateDir()); err != nil {
-		if !errors.Is(err, journal.ErrInUse) {
-			return nil, hint.With(err, otherDir)
+		if explained := edge.ExplainState(err, dir); hint.Of(explained) != "" {
+			return nil, explained
 		}
-		return nil, edge.ExplainInUse(err, dir)
+		return nil, hint.With(err, otherDir)
 	}
 	closers.Add(service.IgnoreClosed(d.Node))
 	if err := d.load(); err != nil || registry != "" {

@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -76,4 +78,15 @@ func TestATokenThatWasRenewedCounts(t *testing.T) {
 	e = exam()
 	require.True(t, e.Renewed("registry", "", 2*24*time.Hour))
 	require.Equal(t, Wrong, e.Findings[0].Level)
+}
+
+// TestWhatIsNoFileInAStateDirectoryIsWrong: an edge does not start with it.
+func TestWhatIsNoFileInAStateDirectoryIsWrong(t *testing.T) {
+	for _, name := range []string{"journal-0000000000000003.log", "batches-00020784.log"} {
+		e, dir := exam(), t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		e.State(dir)
+		require.Equal(t, Wrong, e.Findings[0].Level)
+		require.Contains(t, e.Findings[0].Found, name)
+	}
 }

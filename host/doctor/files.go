@@ -137,11 +137,12 @@ func greet(ctx context.Context, address string, config *tls.Config) error {
 // The fractions of a disk's space and inodes that should be free. A large disk is not full while it has
 // room for a whole registry and its log.
 const (
-	freeLow, freeLowBytes   = 0.15, 30e9
-	freeFew, freeFewBytes   = 0.05, 10e9
-	filesLow                = 0.02
-	doFull                  = "make room or enlarge it: du -xh --max-depth=2 on it shows what takes it"
-	corruptSuffix, segments = ".corrupt", "journal-"
+	freeLow, freeLowBytes = 0.15, 30e9
+	freeFew, freeFewBytes = 0.05, 10e9
+	filesLow              = 0.02
+	doFull                = "make room or enlarge it: du -xh --max-depth=2 on it shows what takes it"
+	corruptSuffix         = ".corrupt"
+	segments, batches     = "journal-", "batches-"
 )
 
 // Disk notes how much is free where dir is, or will be made.
@@ -201,19 +202,24 @@ func (e *Exam) State(dir string) {
 
 func (e *Exam) journal(dir string, entries []fs.DirEntry) {
 	var size uint64
-	var corrupt []string
+	var corrupt, foreign []string
 	count := 0
 	for _, entry := range entries {
 		switch info, err := entry.Info(); {
 		case err != nil:
 		case strings.HasSuffix(entry.Name(), corruptSuffix):
 			corrupt = append(corrupt, entry.Name())
+		case !entry.Type().IsRegular() && (strings.HasPrefix(entry.Name(), segments) || strings.HasPrefix(entry.Name(), batches)):
+			foreign = append(foreign, entry.Name())
 		case strings.HasPrefix(entry.Name(), segments):
 			count, size = count+1, size+uint64(info.Size())
 		}
 	}
 	if len(corrupt) > 0 {
 		e.Wrong("journal", "the edge's log says whether charges may be lost; check disk and memory (smartctl -a, dmesg), then move these files out of the directory", "damaged segments were set aside in %s: %s", dir, strings.Join(corrupt, ", "))
+	}
+	if len(foreign) > 0 {
+		e.Wrong("journal", "move them out of the directory, and see what made them there; in place of a link, put the file that it leads to", "a pipe, a directory or a link is in %s where the edge keeps a file: %s", dir, strings.Join(foreign, ", "))
 	}
 	e.OK("state", "%s has %d segments of the journal, %s", dir, count, inUnits(size))
 }

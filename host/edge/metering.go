@@ -2,6 +2,7 @@ package edge
 
 import (
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +22,7 @@ func OpenMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter
 	config.Synced = func(took time.Duration) { syncs.Observe(took.Seconds()) }
 	opened, err := meter.OpenLater(config)
 	if err != nil {
-		return nil, ExplainInUse(err, config.State)
+		return nil, ExplainState(err, config.State)
 	}
 	if err := errors.Join(metrics.Register(syncs), metrics.Register(&meterCollector{opened, meterMetrics()})); err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -29,10 +30,15 @@ func OpenMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter
 	return opened, nil
 }
 
-// ExplainInUse adds a hint to the error of a state directory that another process owns.
-func ExplainInUse(err error, dir string) error {
-	if errors.Is(err, journal.ErrInUse) {
+// ExplainState adds a hint to the error of a state directory that can't be opened.
+func ExplainState(err error, dir string) error {
+	switch {
+	case errors.Is(err, journal.ErrInUse):
 		return hint.With(err, "another regedge runs on %s: stop it, or choose another directory", dir)
+	case errors.Is(err, journal.ErrNotAFile):
+		return hint.With(err, "move it out of the directory, and see what made it there; in place of a link, put the file that it leads to")
+	case errors.Is(err, fs.ErrPermission):
+		return hint.With(err, "let the user that this runs as read and write %s and every file in it (ls -la, chown)", dir)
 	}
 	return err
 }

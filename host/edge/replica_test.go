@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,4 +171,16 @@ func TestAMeterThatIsNotMeasuredIsNotOpen(t *testing.T) {
 	defer second.Close()
 	_, err = OpenMeter(prometheus.NewRegistry(), config)
 	require.Equal(t, "another regedge runs on "+config.State+": stop it, or choose another directory", hint.Of(err))
+}
+
+// TestAStateDirectoryThatCanNotBeOpenedSaysWhatToDo, and which file is the reason.
+func TestAStateDirectoryThatCanNotBeOpenedSaysWhatToDo(t *testing.T) {
+	state := t.TempDir()
+	pipe := filepath.Join(state, "batches-00020784.log")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, err := OpenMeter(prometheus.NewRegistry(), meter.Config{State: state, Writer: away{}})
+	require.ErrorContains(t, err, pipe+" is a named pipe")
+	require.Contains(t, hint.Of(err), "move it out of the directory")
+	denied := ExplainState(&fs.PathError{Op: "open", Path: pipe, Err: syscall.EACCES}, state)
+	require.Contains(t, hint.Of(denied), "read and write "+state)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +54,10 @@ var ErrInUse = errors.New("the state directory is in use by another process")
 // ErrReplaced is returned for a file that was deleted, replaced or cut short by somebody else.
 var ErrReplaced = errors.New("the file was deleted, replaced or cut short by another process")
 
+// ErrNotAFile is returned by OpenDir and Append where a directory, a pipe or a link has the name of a file of the
+// journal.
+var ErrNotAFile = errors.New("not a file of the journal")
+
 const lockName = "lock"
 
 // osDir is a Dir in the file system. It holds the lock file open.
@@ -63,7 +68,8 @@ type osDir struct {
 }
 
 // OpenDir opens the directory at path, making it durably when missing (mode 0700), and locks it.
-// ErrInUse when another process has the lock, which ends with that process.
+// ErrInUse when another process has the lock, which ends with that process. ErrNotAFile when something in it is
+// not what its name says: a journal that was left out would be taken for an empty one.
 func OpenDir(path string) (Dir, error) {
 	if err := makeDir(path); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
@@ -79,7 +85,55 @@ func OpenDir(path string) (Dir, error) {
 		}
 		return nil, fmt.Errorf("lock state directory %s: %w", path, err)
 	}
-	return &osDir{path, lock, newSyncer()}, nil
+	d := &osDir{path: path, lock: lock}
+	if err := d.checkNames(); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	d.syncer = newSyncer()
+	return d, nil
+}
+
+// ownName matches the names of segments and batches, and not those of an operator's copies.
+var ownName = regexp.MustCompile(`^(journal|batches)-[0-9]+\.log$`)
+
+// checkNames checks that segments and batches are files.
+func (d *osDir) checkNames() error {
+	entries, err := os.ReadDir(d.path)
+	for _, e := range entries {
+		if ownName.MatchString(e.Name()) {
+			err = errors.Join(err, d.checkName(e.Name()))
+		}
+	}
+	return err
+}
+
+// checkName checks that a name is free or a file's own: to open a pipe may wait for ever, and to write through a link
+// may cut a file that is somebody else's.
+func (d *osDir) checkName(name string) error {
+	path := filepath.Join(d.path, name)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is %s, %w", path, kindOf(info.Mode()), ErrNotAFile)
+	}
+	return nil
+}
+
+func kindOf(mode os.FileMode) string {
+	switch mode.Type() {
+	case os.ModeDir:
+		return "a directory"
+	case os.ModeNamedPipe:
+		return "a named pipe"
+	case os.ModeSymlink:
+		return "a symbolic link"
+	}
+	return "a device or a socket"
 }
 
 // makeDir makes a directory, and those above it that are missing. It syncs the parent of each
@@ -119,6 +173,9 @@ func (d *osDir) Open(name string) (io.ReadCloser, error) {
 }
 
 func (d *osDir) Append(name string) (File, error) {
+	if err := d.checkName(name); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
