@@ -334,6 +334,7 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	said, err := command.CombinedOutput()
 	require.NoError(t, err, string(said))
 	require.Contains(t, string(said), "ok     writer: writer: it listens at "+c.addr("writer")+" and is ready")
+	require.Contains(t, string(said), "SOON   writer: standby: no standby is set up here, and no backup is watched")
 
 	put("edge.env", "# an edge\nREGEDGE_LISTEN="+closed+"\nREGEDGE_WRITER="+c.url()+"\nREGEDGE_TOKEN=wrong\n")
 	put("replica-access.env", "SQLD_HTTP_LISTEN_ADDR="+closed+"\nSQLD_PRIMARY_GRPC_URL=https://127.0.0.1:1\n")
@@ -344,6 +345,13 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	require.Contains(t, out, "WRONG  replica@access: configuration: ")
 	require.Contains(t, out, ".pub", "the file that is missing is named")
 	require.NotContains(t, out, "primary@", "there is no environment file of one")
+	require.NotContains(t, out, "litestream")
+
+	put("litestream.env", "")
+	put("litestream.yml", "addr: "+closed+"\n")
+	out, _ = run()
+	require.Contains(t, out, "WRONG  litestream: standby: nothing listens at "+closed)
+	require.NotContains(t, out, "no standby")
 }
 
 func TestStatusExplains(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"regedge/host/doctor"
@@ -45,11 +46,34 @@ func (c *doctorMachine) Run(ctx context.Context, m *Main) error {
 	for _, s := range services {
 		findings = append(findings, c.examine(ctx, program, s)...)
 	}
+	shipped, err := c.examineStandby(ctx, m, services)
+	if err != nil {
+		return err
+	}
+	findings = append(findings, shipped...)
 	own := m.Environ()
 	if len(services) == 0 || hasVariable(own, environmentPrefix+"_WRITER") {
 		findings = append(findings, c.examine(ctx, program, units.Service{Name: "client", Command: "client", Environment: own})...)
 	}
 	return tell(m, findings, c.JSON)
+}
+
+// examineStandby looks whether the ledger of this machine is shipped. It needs nothing of a service's environment.
+func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []units.Service) ([]doctor.Finding, error) {
+	config, err := units.Shipping(c.Units)
+	if err != nil {
+		return nil, err
+	}
+	writer := slices.IndexFunc(services, func(s units.Service) bool { return s.Command == "writer" })
+	e := c.exam(m, "litestream")
+	switch {
+	case config != "":
+		e.Standby(ctx, config)
+	case writer >= 0:
+		e.Service = "writer"
+		e.NoStandby(hasVariable(services[writer].Environment, environmentPrefix+"_BACKUP"))
+	}
+	return e.Findings, nil
 }
 
 // passedOn are the variables of this process that the examination of a service needs.

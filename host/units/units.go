@@ -60,6 +60,31 @@ func Read(dir string) (list []Service, err error) {
 	return list, nil
 }
 
+// Shipping returns the configuration file of the Litestream that ships a ledger from this machine, by a unit in
+// dir; empty for none. As in Read, a unit without its environment file is not used here.
+func Shipping(dir string) (config string, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "regedge-*.service"))
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read unit: %w", err)
+		}
+		u := parse(string(content))
+		words := strings.Fields(last(u["ExecStart"]))
+		if len(words) < 2 || filepath.Base(words[0]) != "litestream" || words[1] != "replicate" {
+			continue
+		}
+		environment := last(u["EnvironmentFile"])
+		if _, err := os.Stat(environment); environment != "" && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if at := slices.Index(words, "-config"); at > 0 && at+1 < len(words) {
+			return words[at+1], nil
+		}
+	}
+	return "", err
+}
+
 // unit holds the values of each setting of a unit file, in order.
 type unit map[string][]string
 

@@ -40,6 +40,18 @@ func TestOnlyWhatAMachineRunsIsRead(t *testing.T) {
 	require.Empty(t, list)
 }
 
+// TestALedgerIsShippedWhereTheUnitIsUsed, which is copied to every machine.
+func TestALedgerIsShippedWhereTheUnitIsUsed(t *testing.T) {
+	dir, _ := machine(t, nil)
+	config, err := Shipping(dir)
+	require.NoError(t, err)
+	require.Empty(t, config)
+	dir, etc := machine(t, map[string]string{"litestream.env": ""})
+	config, err = Shipping(dir)
+	require.NoError(t, err)
+	require.Equal(t, etc+"/litestream.yml", config)
+}
+
 func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
 	dir, etc := machine(t, map[string]string{
 		"edge.env":             "# comment\n REGEDGE_TOKEN='a b'\nREGEDGE_LISTEN=\"0.0.0.0:443\"\nREGEDGE_METRICS=x=y\n",
