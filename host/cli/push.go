@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -209,11 +211,15 @@ func (f *pushFlags) explain(err error) error {
 	var newer *schema.NewerError
 	var refused *os.SyscallError
 	var name *net.DNSError
+	var asked *url.Error
+	var stranger x509.UnknownAuthorityError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &name):
 		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
+	case errors.As(err, &stranger):
+		return hint.With(err, "set SSL_CERT_FILE to the ca.crt that signed the certificate at %s", f.Registry)
 	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return hint.With(err, "does the primary's machine hang, or its disk? There: regedge doctor, and the log of regedge-primary@registry. Then run the same command again: what was written is whole, and it goes on from there")
 	case errors.Is(err, libsql.ErrAnswer):
@@ -238,6 +244,8 @@ func (f *pushFlags) explain(err error) error {
 		return hint.With(err, "see which one should win, and run that again")
 	case errors.As(err, &newer):
 		return hint.With(err, "push with the newest regedge that was pushed with before")
+	case errors.As(err, &asked):
+		return hint.With(err, "what listens at %s does not answer as a registry's primary does: is it another service, should the address begin with http:// or https://, or did the primary end just now (its log)? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	}
 	return err
 }

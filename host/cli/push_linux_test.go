@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -183,4 +184,29 @@ func TestABrokenRegistryIsNotPushed(t *testing.T) {
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "is not whole, and nothing was written: companies and LLPs that the search does not have: 1")
 	require.NoDirExists(t, filepath.Join(filepath.Dir(registry), "releases"))
+}
+
+// TestAPushToAnotherServiceSaysWhatToCheck: "malformed HTTP response" alone says nobody what to do.
+func TestAPushToAnotherServiceSaysWhatToCheck(t *testing.T) {
+	t.Parallel()
+	registry := onlyCompany(t)
+	for _, greeting := range []string{"SSH-2.0-OpenSSH_9.2\r\n", "220 mail ESMTP\r\n", "\x15\x03\x01\x00\x02\x02\x16", ""} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = conn.Write([]byte(greeting))
+				_ = conn.Close()
+			}
+		}()
+		code, said := ran("push", registry, "--registry", "http://"+listener.Addr().String())
+		require.NoError(t, listener.Close())
+		require.Equal(t, exitFailure, code, said)
+		require.Contains(t, said, "hint: what listens at http://"+listener.Addr().String()+" does not answer as a registry's primary does")
+	}
 }
