@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"strings"
 	"time"
 
 	"regedge/host/doctor"
+	"regedge/host/sqlite"
+	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
@@ -47,6 +50,8 @@ func (s *status) explainNode(e *doctor.Exam, n nodeStatus) {
 		e.Wrong(n.Name, "is its machine on, does it reach the writer? There: regedge doctor. It serves on its leases until they end; if it is gone for good: regedge node retire "+n.Name, "it is away, last seen %s; %d credits are leased to it", s.ago(n.Seen), n.Leased)
 	case r == nil:
 		e.Soon(n.Name, "wait some seconds; regedge meter, beside Spin, sends none", "it has not reported its state since the writer's start")
+	case strings.Contains(r.Ready, meter.ErrSkew.Error()), strings.Contains(r.Ready, sqlite.ErrAhead.Error()):
+		e.Wrong(n.Name, "compare date -u there and at the writer, and mend NTP on the machine that is wrong (timedatectl): with all nodes at once it is the writer's", "it is not ready: %s (as of %s)", r.Ready, s.ago(r.At))
 	case r.Ready != "":
 		e.Wrong(n.Name, "at its machine: regedge doctor", "it is not ready: %s (as of %s)", r.Ready, s.ago(r.At))
 	case s.At.Sub(r.At) > reportLate:
@@ -68,7 +73,7 @@ func (s *status) explainReport(e *doctor.Exam, name string, r *writer.Report) {
 		age := time.Duration(replica.AgeMillis) * time.Millisecond
 		switch {
 		case replica.AgeMillis < 0:
-			e.Wrong(name, "does the writer write heartbeats (its log), and do the clocks agree (date -u)?", "the age of its %s is unknown", replica.Database)
+			e.Wrong(name, "does the writer write heartbeats (its log)? Else its clock is ahead, or this node's behind: compare date -u on both machines, and mend NTP on the one that is wrong (timedatectl)", "the age of its %s is unknown", replica.Database)
 		case age > replicaOld:
 			e.Wrong(name, "all nodes at once: the writer or the primaries; one: its network, and the log of its regedge-replica@"+replica.Database, "its %s is %v behind", replica.Database, age.Round(time.Second))
 		case age > replicaLate:

@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/doctor"
+	"regedge/host/sqlite"
 	"regedge/internal/testkit"
+	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/push"
 )
@@ -159,6 +161,25 @@ func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
 	retired := status{At: at, Nodes: []nodeStatus{{Node: writer.Node{Retired: true}}}}
 	require.Empty(t, retired.explain())
 	require.Equal(t, "there is none", (&status{}).explain()[0].Found)
+}
+
+// TestAWrongClockIsExplained: regedge doctor at the node would say no more than where to look.
+func TestAWrongClockIsExplained(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	n := nodeStatus{Node: writer.Node{Name: "pune", Live: true, Epoch: 1}}
+	for _, wrong := range []error{meter.ErrSkew, sqlite.ErrAhead} {
+		n.Report = &writer.Report{At: at, Ready: "access replica: " + wrong.Error() + ": 1h0m0s"}
+		found := (&status{At: at, Nodes: []nodeStatus{n}}).explain()
+		require.Equal(t, doctor.Wrong, found[0].Level)
+		for _, part := range []string{"date -u", "NTP", "the writer's"} {
+			require.Contains(t, found[0].Do, part)
+		}
+	}
+	n.Report = &writer.Report{At: at, Replicas: []writer.Replica{{Database: "access", AgeMillis: -1}}}
+	found := (&status{At: at, Nodes: []nodeStatus{n}}).explain()
+	for _, part := range []string{"heartbeats", "date -u", "NTP"} {
+		require.Contains(t, found[len(found)-1].Do, part)
+	}
 }
 
 func TestColumnsHoldWhatTheirHeadsSay(t *testing.T) {
