@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -167,4 +168,26 @@ func TestShutdownRightAfterStart(t *testing.T) {
 			require.Error(t, err)
 		}
 	})
+}
+
+// TestARefusalIsSentLongAfterTheLastAnswer, whose time to be written has passed.
+func TestARefusalIsSentLongAfterTheLastAnswer(t *testing.T) {
+	const limit = time.Second
+	r := start(t, server.Config{Answerer: fine, WriteTimeout: limit})
+	conn, err := r.dial()
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n"))
+	require.NoError(t, err)
+	answers := bufio.NewReader(conn)
+	first, err := http.ReadResponse(answers, nil)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, first.Body)
+	require.NoError(t, err)
+	time.Sleep(limit + 100*time.Millisecond)
+	_, err = conn.Write([]byte("no request\r\n\r\n"))
+	require.NoError(t, err)
+	refusal, err := http.ReadResponse(answers, nil)
+	require.NoError(t, err)
+	require.Equal(t, 400, refusal.StatusCode)
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -143,4 +144,16 @@ func TestResultCacheIsBounded(t *testing.T) {
 		require.LessOrEqual(t, len(query("SELECT ?1", fmt.Sprint(i))), maxCachedResults)
 	}
 	require.Len(t, query("SELECT ?1", "a"), maxCachedResults)
+}
+
+// TestACallerWaitsForAConnectionNoLongerThanAStatementMayTake, and not at all for one that is free.
+func TestACallerWaitsForAConnectionNoLongerThanAStatementMayTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{tokens: make(chan struct{}, 1), config: Config{Timeout: 7 * time.Second}}
+		began := time.Now()
+		require.NoError(t, s.takeToken(t.Context()))
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, s.takeToken(t.Context()), ErrTimeout)
+		require.Equal(t, 7*time.Second, time.Since(began))
+	})
 }
