@@ -9,13 +9,15 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-const (
+// logSettle is how long the server has to write what it has got, before the log is emptied.
+const logSettle = 500 * time.Millisecond
+
+// Variables for tests.
+var (
 	// logPause lies between two looks at the write-ahead log of a replica.
 	logPause = 10 * time.Second
 	// logLimit is how large the log may stay, in bytes.
-	logLimit = 64 << 20
-	// logSettle is how long the server has to write what it has got, before the log is emptied.
-	logSettle = 500 * time.Millisecond
+	logLimit int64 = 64 << 20
 )
 
 // errLogInUse means that the log can't be emptied now, since somebody reads or writes it.
