@@ -25,11 +25,12 @@ func TestAReplicasLogIsEmptied(t *testing.T) {
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER, filler BLOB)")
 	log := &testkit.Log{}
 	replica := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t), Primary: "http://" + primary.GRPC, Relay: true, Log: log})
+	near := sqldtest.Open(t, replica)
 	has := func(rows int) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			var n int
-			err := sqldtest.Open(t, replica).QueryRow("SELECT count(*) FROM probe").Scan(&n)
+			err := near.QueryRow("SELECT count(*) FROM probe").Scan(&n)
 			return err == nil && n == rows
 		}, time.Minute, 20*time.Millisecond)
 	}
