@@ -53,6 +53,18 @@ func TestEachDifferenceIsFoundAmongManyRecords(t *testing.T) {
 	require.Empty(t, found)
 }
 
+// TestAPartIsDividedWhicheverSideHasMore: an answer that lists thousands of records could be beyond sqld's limit.
+func TestAPartIsDividedWhicheverSideHasMore(t *testing.T) {
+	many := &side{db: contentFile(t, "")}
+	few := &side{db: contentFile(t, "DELETE FROM content WHERE key <> 'c100'")}
+	for _, sides := range [][2]*side{{many, few}, {few, many}} {
+		parts, listed, err := divide(t.Context(), sides[0], sides[1], []span{{0, allBuckets, 1}}, allBuckets/firstParts)
+		require.NoError(t, err)
+		require.Equal(t, []span{{0, allBuckets / firstParts, 20_000}}, parts)
+		require.Empty(t, listed)
+	}
+}
+
 // TestADatabaseThatCannotBeReadIsNoEmptyOne: everything would be written, or deleted.
 func TestADatabaseThatCannotBeReadIsNoEmptyOne(t *testing.T) {
 	whole := &side{db: contentFile(t, "")}
