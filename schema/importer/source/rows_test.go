@@ -99,7 +99,7 @@ func TestLongRowCostsOneRow(t *testing.T) {
 		"alone":          "a,b\n" + long + "\nc,d\n",
 		"after a quote":  "a,b\n" + long + "\nc,d\n",
 		"at the end":     "a,b\n" + long,
-		"just too long":  "a,b\n" + strings.Repeat("y", maxRowBytes+1) + "\nc,d\n",
+		"just too long":  "a,b\n" + strings.Repeat("y", maxRowBytes) + "\nc,d\n", // with its end
 		"longest taken":  "a,b\n" + strings.Repeat("y", maxRowBytes-1) + "\nc,d\n",
 		"in open quotes": "a,b\n\"" + long + "\n\"c\",d\n",
 	} {
