@@ -81,6 +81,18 @@ func TestBothEndsOfALinkShowCertificates(t *testing.T) {
 	require.ErrorContains(t, err, key+" holds no certificate")
 }
 
+// TestNoClientHoldsTheGateForEver: neither one that says nothing, nor one that reads nothing.
+func TestNoClientHoldsTheGateForEver(t *testing.T) {
+	s := (&gate{output: newOutput(io.Discard)}).server(&tls.Config{})
+	for what, limit := range map[string]time.Duration{
+		"handshake and header": s.ReadHeaderTimeout, "no call": s.IdleTimeout,
+		"silence": s.HTTP2.SendPingTimeout, "no answer to a ping": s.HTTP2.PingTimeout, "nothing read": s.HTTP2.WriteByteTimeout,
+	} {
+		require.Positive(t, limit, what)
+		require.LessOrEqual(t, limit, 2*time.Minute, what)
+	}
+}
+
 // TestQueriesArePassedOnWithTheGatesOwnToken, and refused with the status that says why.
 func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 	config := Config{HTTP: "127.0.0.1:0", Reads: &Reads{Token: "of the gate", Admit: func(token string) bool { return token == "good" }}}
