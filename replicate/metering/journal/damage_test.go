@@ -323,6 +323,27 @@ func TestDamageInAMendedArchiveIsTold(t *testing.T) {
 	require.NotNil(t, archivedBatch(t, j, 1, 3))
 }
 
+// TestADamagedFileIsSetAsideDurably, with what can be read of it: the power may be cut next.
+func TestADamagedFileIsSetAsideDurably(t *testing.T) {
+	name, d := archiveName(archiveDay), newDisk()
+	j, _, _, _ := opened(t, d, &recorder{})
+	for seq := uint64(1); seq <= 2; seq++ {
+		require.NoError(t, j.Archive(1, batchOf(seq), archiveDay, archiveDay))
+	}
+	require.NoError(t, j.Close())
+	flip(d, name, frameHead+1) // in the first batch
+	was := d.files[name].String()
+	j, _, _, _ = opened(t, d, &recorder{})
+	damaged, err := j.CheckArchive()
+	require.NoError(t, err)
+	require.Equal(t, []string{name}, damaged)
+	d.cutPower()
+	require.Contains(t, d.files, name+corruptSuffix)
+	require.Equal(t, was, d.files[name+corruptSuffix].String())
+	again, _, _, _ := opened(t, d, &recorder{})
+	require.NotNil(t, archivedBatch(t, again, 1, 2))
+}
+
 // TestWhatWasNotDurableInTheArchiveMayBeTorn: a power cut may leave holes behind the last sync.
 func TestWhatWasNotDurableInTheArchiveMayBeTorn(t *testing.T) {
 	d := newDisk()
