@@ -66,6 +66,29 @@ func TestWhatIsBoughtLaterIsNotTaken(t *testing.T) {
 	require.Zero(t, a.Deducting)
 }
 
+// TestTakingFromAnAccountNeverGivesItCredits: an edge has spent some of what is to be taken from it.
+func TestTakingFromAnAccountNeverGivesItCredits(t *testing.T) {
+	client, _, w := start(t, t.TempDir())
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 100})
+	require.NoError(t, err)
+	edge := nodes(t, client, w, "edge")[0]
+	want := syncproto.Want{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: a.ID}, Target: 16, Urgent: true}
+	edge.send(syncproto.Message{Sync: &syncproto.Sync{Session: edge.session, Wants: []syncproto.Want{want}}})
+	all := writer.CreditChange{Amount: -1000, AtMost: true}
+	_, err = client.ChangeCredits(t.Context(), a.ID, all)
+	require.NoError(t, err)
+	status, _ := edge.report(lookups(a.ID, 1, 6))
+	require.Equal(t, http.StatusOK, status)
+	for range 2 {
+		a, err = client.ChangeCredits(t.Context(), a.ID, all)
+		require.NoError(t, err)
+		require.EqualValues(t, 10, a.Balance)
+		require.EqualValues(t, 16, a.Deducting)
+	}
+}
+
 func (s *speaker) greet() {
 	status, reply := s.send(syncproto.Message{Hello: &syncproto.Hello{Boot: 1}})
 	require.Equal(s.t, http.StatusOK, status)
