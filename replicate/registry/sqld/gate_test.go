@@ -81,12 +81,16 @@ func TestBothEndsOfALinkShowCertificates(t *testing.T) {
 	require.ErrorContains(t, err, key+" holds no certificate")
 }
 
-// TestNoClientHoldsTheGateForEver: neither one that says nothing, nor one that reads nothing.
-func TestNoClientHoldsTheGateForEver(t *testing.T) {
+// TestNoClientHoldsAGateForEver: neither one that says nothing, nor one that reads nothing.
+func TestNoClientHoldsAGateForEver(t *testing.T) {
 	s := (&gate{output: newOutput(io.Discard)}).server(&tls.Config{})
+	reads, err := openReads(&Config{HTTP: "127.0.0.1:0", Reads: &Reads{}}, newOutput(io.Discard), nil)
+	require.NoError(t, err)
+	defer reads.close()
 	for what, limit := range map[string]time.Duration{
 		"handshake and header": s.ReadHeaderTimeout, "no call": s.IdleTimeout,
 		"silence": s.HTTP2.SendPingTimeout, "no answer to a ping": s.HTTP2.PingTimeout, "nothing read": s.HTTP2.WriteByteTimeout,
+		"header of a query": reads.web.ReadHeaderTimeout, "query": reads.web.ReadTimeout, "no query": reads.web.IdleTimeout,
 	} {
 		require.Positive(t, limit, what)
 		require.LessOrEqual(t, limit, 2*time.Minute, what)
