@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,4 +36,21 @@ func TestAServerThatHangsIsKilled(t *testing.T) {
 		}()
 		r.end(os.Interrupt)
 	})
+}
+
+// TestAServerThatWasStoppedIsNotStartedAgain, for a sign of damage that was seen just before.
+func TestAServerThatWasStoppedIsNotStartedAgain(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700))
+	s := &Server{Config: Config{Program: program, Dir: t.TempDir()}}
+	defer s.Kill()
+	require.NoError(t, s.Start())
+	before := s.current()
+	s.Kill()
+	s.copyAnew(before, "it has no header")
+	require.Zero(t, s.PID())
+	require.NoError(t, s.Start())
+	started := s.PID()
+	s.copyAnew(before, "it has no header")
+	require.Equal(t, started, s.PID(), "nor is a later one, for what an earlier one had")
 }
