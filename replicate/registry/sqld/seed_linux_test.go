@@ -149,6 +149,17 @@ func TestNoLinkLeadsASeedOutOfTheDirectory(t *testing.T) {
 	requireContent(t, precious, "precious")
 }
 
+// TestAPrimarysUserIsNotTheOneOfALinksFile: whoever has the directory chooses where a link there leads.
+func TestAPrimarysUserIsNotTheOneOfALinksFile(t *testing.T) {
+	dir := primaryDir(t, t.TempDir())
+	lock := filepath.Join(string(dir), "regedge.lock")
+	require.NoError(t, os.Remove(lock))
+	require.NoError(t, os.Symlink(fileOf(t, "of another user"), lock))
+	require.ErrorContains(t, dir.Check(), "regedge.lock is not a file")
+	require.ErrorContains(t, dir.Put(fileOf(t, "made"), notCopied(t)), "regedge.lock is not a file")
+	require.NoFileExists(t, sqld.SeedFile(string(dir)))
+}
+
 // TestWhereNoPrimaryRunsIsSaid, and whose directory it is, before anything is made.
 func TestWhereNoPrimaryRunsIsSaid(t *testing.T) {
 	require.ErrorIs(t, sqld.Seed(t.TempDir()).Check(), sqld.ErrNoPrimary)
