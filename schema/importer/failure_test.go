@@ -130,6 +130,16 @@ func TestMisuseIsNamed(t *testing.T) {
 	}
 }
 
+// TestTomorrowIsTheNextDayInUTC, wherever the import runs.
+func TestTomorrowIsTheNextDayInUTC(t *testing.T) {
+	evening := time.Date(2026, 3, 31, 20, 0, 0, 0, time.UTC)
+	for name, hours := range map[string]int{"UTC": 0, "Almaty": 5, "Anchorage": -9} {
+		now := evening.In(time.FixedZone(name, hours*3600))
+		require.NoError(t, checkAsOf("2026-04-01", now), name)
+		require.ErrorContains(t, checkAsOf("2026-04-02", now), "is yet to come", name)
+	}
+}
+
 func TestASourceMaySpeakOfTomorrow(t *testing.T) {
 	w := newFixture(t)
 	report := w.run(w.now.AddDate(0, 0, 2).Format(time.DateOnly), w.file(headerA+rowA)) // a day passes before it runs
