@@ -316,6 +316,9 @@ func TestTheAgeOfWhatTheProjectionMisses(t *testing.T) {
 	since := p.since
 	p.compareAll()
 	require.Equal(t, since, p.since, "it is asked for since the first time")
+	p.since = time.Now().Add(-2 * time.Hour)
+	_, age = p.behind()
+	require.GreaterOrEqual(t, age, 2*time.Hour, "a comparison counts too")
 }
 
 // TestAGroupIsBoundedAndTakesWhatWaits.
