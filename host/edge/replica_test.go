@@ -142,6 +142,23 @@ func TestBothDatabasesAreLookedAtEachSecond(t *testing.T) {
 	})
 }
 
+// TestAConnectionThatAnEndpointMayHaveDroppedIsNotUsed: a lookup on it would fail.
+func TestAConnectionThatAnEndpointMayHaveDroppedIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := libsql.Open("http://127.0.0.1:1", "") // nobody answers there
+		require.NoError(t, err)
+		opened, err := OpenReplica(ReplicaConfig{Database: schema.Access, Endpoint: db, Now: time.Now})
+		require.NoError(t, err)
+		defer opened.Close()
+		conn, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		require.Equal(t, 1, db.Stats().Idle)
+		time.Sleep(2 * streamIdle)
+		require.Zero(t, db.Stats().Idle)
+	})
+}
+
 // TestRequestsAreKeptUntilAReportArrives.
 func TestRequestsAreKeptUntilAReportArrives(t *testing.T) {
 	n := emptyNode(t)
