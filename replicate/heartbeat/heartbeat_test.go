@@ -99,6 +99,7 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 		"ahead twice":       {{0, 0, 0}, {1, hour, hour}, {2, 2 * hour, 2 * hour}, {3, 1, 1}, {4, hour, hour}, {5, 0, 0}},
 		// The clock that was right has been set back: heartbeats stand still until it is right again.
 		"behind for a while": {{0, 0, 0}, {10, -hour, -10}, {patience, -hour, -patience}, {patience + 1, 0, 0}},
+		"behind twice":       {{0, 0, 0}, {10, -hour, -10}, {100, 0, 0}, {patience + 20, -hour, 80 - patience}, {patience + 21, 0, 0}},
 		"behind for good":    {{0, 0, 0}, {10, -hour, -10}, {patience + 10, -hour, -patience - 10}, {patience + 11, -hour, -hour}, {patience + 12, -hour, -hour}},
 		"ahead at the start": {{0, hour, hour}, {1, 0, hour - 1}, {patience + 1, 0, hour - patience - 1}, {patience + 2, 0, 0}},
 		"ahead, then behind": {{0, 0, 0}, {1, hour, hour}, {2, -hour, hour - 1}, {3, 0, 0}},
