@@ -38,6 +38,17 @@ func TestAServerThatHangsIsKilled(t *testing.T) {
 	})
 }
 
+// TestADirectoryIsWaitedForWhileItsServerEnds: a killed regedge may hold its lock for a moment.
+func TestADirectoryIsWaitedForWhileItsServerEnds(t *testing.T) {
+	dir := t.TempDir()
+	first, err := takeDir(dir, newOutput(nil))
+	require.NoError(t, err)
+	time.AfterFunc(10*lockPause, first.release)
+	second, err := takeDir(dir, newOutput(nil))
+	require.NoError(t, err)
+	second.release()
+}
+
 // TestAServerThatWasStoppedIsNotStartedAgain, for a sign of damage that was seen just before.
 func TestAServerThatWasStoppedIsNotStartedAgain(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
