@@ -295,6 +295,31 @@ func TestOneSlowReceiverHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, 2, <-sent)
 }
 
+// TestAnAnswerIsNotReadToItsEnd: it may have none, and its status is known.
+func TestAnAnswerIsNotReadToItsEnd(t *testing.T) {
+	left := make(chan struct{})
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(make([]byte, 64<<10))
+		<-r.Context().Done()
+		close(left)
+	}))
+	defer endless.Close()
+	carrier := New(Config{Private: true})
+	carrier.client.Timeout = time.Hour
+	got := make(chan []notice.Outcome)
+	go func() {
+		got <- carrier.Carry(t.Context(), []notice.Notice{{ID: "a", URL: endless.URL, Secret: Secret([24]byte{1})}})
+	}()
+	select {
+	case outcomes := <-got:
+		require.Equal(t, []notice.Outcome{{State: notice.Delivered, Result: "200"}}, outcomes)
+	case <-time.After(attemptLimit):
+		endless.CloseClientConnections()
+		require.Fail(t, "the answer is still read")
+	}
+	<-left
+}
+
 func TestTheSenderRunsUntilItsContextEnds(t *testing.T) {
 	r := newReceiver(t)
 	o := newOffice(t, Config{Private: true, Trust: r.trust()})
