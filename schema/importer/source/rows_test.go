@@ -88,6 +88,14 @@ func TestARowOfSeveralLinesMayLackWhatIsNotRead(t *testing.T) {
 	}
 }
 
+// TestARowOfSeveralLinesHasTheLimitOfOne.
+func TestARowOfSeveralLinesHasTheLimitOfOne(t *testing.T) {
+	half := strings.Repeat("x", maxRowBytes/2)
+	got := readRows(t, "a,\"b\n"+half+"\n"+half+"\nc\",d\n")
+	require.Equal(t, readRow{1, nil, errOpenQuote.Error()}, got[0])
+	require.Equal(t, readRow{2, []string{half}, ""}, got[1])
+}
+
 func TestStrayQuoteAtTheEnd(t *testing.T) {
 	got := readRows(t, "a,b\nc,\"d\ne,f\n")
 	require.Equal(t, []readRow{{1, []string{"a", "b"}, ""}, {2, nil, errOpenQuote.Error()}, {3, []string{"e", "f"}, ""}}, got)
