@@ -117,11 +117,15 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 			require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 			start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 			var clock beatClock
+			var before int64
 			for _, s := range steps {
 				since := time.Duration(s.second) * time.Second
 				at := start.Add(since + time.Duration(s.ahead)*time.Second)
+				goesBack := clock.mayGoBack(at, since)
 				var beat int64
-				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat))
+				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), goesBack).Scan(&beat))
+				require.True(t, goesBack || beat > before, "a copy with it is the newer one")
+				before = beat
 				clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
 				require.WithinDuration(t, start.Add(since+time.Duration(s.want)*time.Second), time.UnixMilli(beat), 20*time.Millisecond,
 					"at second %d", s.second)
