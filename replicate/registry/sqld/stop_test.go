@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,21 @@ func TestAServerThatHangsIsKilled(t *testing.T) {
 		}()
 		r.end(os.Interrupt)
 	})
+}
+
+// TestADatabaseIsWholeWithAllItsFiles, but for those that SQLite makes again.
+func TestADatabaseIsWholeWithAllItsFiles(t *testing.T) {
+	for files, want := range map[string]bool{
+		"data client_wal_index data-wal data-shm": true, "data client_wal_index data-wal": true, "data client_wal_index": true,
+		"data client_wal_index data-shm": false, "data data-wal data-shm": false, "client_wal_index data-wal data-shm": false,
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Dir(File(dir)), 0o700))
+		for name := range strings.FieldsSeq(files) {
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(File(dir)), name), nil, 0o600))
+		}
+		require.Equal(t, want, whole(dir), files)
+	}
 }
 
 // TestADirectoryIsWaitedForWhileItsServerEnds: a killed regedge may hold its lock for a moment.
