@@ -62,10 +62,10 @@ func New(config Config) (*Client, error) {
 	}
 	base, err := url.Parse(config.BaseURL)
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("BaseURL: %w", err)
-	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
+	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
 		return nil, fmt.Errorf("BaseURL: want an address such as %s, got %q", DefaultBaseURL, config.BaseURL)
+	case strings.HasSuffix(strings.TrimRight(config.BaseURL, "/"), "/v1"):
+		return nil, fmt.Errorf("BaseURL: want the address without /v1, which each call adds; got %q", config.BaseURL)
 	case strings.ContainsFunc(config.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, errors.New("APIKey: it has a character that no key has, such as a space or a line end")
 	}

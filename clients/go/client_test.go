@@ -225,6 +225,15 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 			t.Errorf("%+v: got %v, want an error", config, c)
 		}
 	}
+	for address, want := range map[string]string{
+		"127.0.0.1:8080":             `BaseURL: want an address such as http://127.0.0.1:8080, got "127.0.0.1:8080"`,
+		"https://api.example.org/v1": `BaseURL: want the address without /v1, which each call adds; got "https://api.example.org/v1"`,
+		"http://127.0.0.1:8080/v1/":  `BaseURL: want the address without /v1, which each call adds; got "http://127.0.0.1:8080/v1/"`,
+	} {
+		if _, err := New(Config{BaseURL: address}); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", address, err, want)
+		}
+	}
 }
 
 func TestSuggestions(t *testing.T) {

@@ -57,6 +57,8 @@ class Client:
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"base_url: want an address such as {DEFAULT_BASE_URL}, got {base_url!r}")
+        if base_url.rstrip("/").endswith("/v1"):
+            raise ValueError(f"base_url: want the address without /v1, which each call adds; got {base_url!r}")
         if not api_key or any(not "!" <= c <= "~" for c in api_key):
             raise ValueError("api_key: it is empty, or has a character that no key has, such as a line end")
         if timeout <= 0 or max_retries < 0 or max_wait < 0:

@@ -320,6 +320,9 @@ class ClientTest(unittest.TestCase):
         for arguments in ({"base_url": "localhost:8080"}, {"api_key": "reg_live_x\n"}, {"timeout": 0}, {"max_retries": -1}):
             with self.subTest(arguments), self.assertRaises(ValueError):
                 Client(**arguments)
+        for address in ("https://api.example.org/v1", "http://127.0.0.1:8080/v1/"):
+            with self.subTest(address), self.assertRaisesRegex(ValueError, "without /v1, which each call adds"):
+                Client(address)
 
     def test_suggestions(self):
         for value, want in (

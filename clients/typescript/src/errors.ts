@@ -80,6 +80,14 @@ export class UnansweredError extends RegedgeError {
     readonly idempotencyKey: string,
     readonly attempts: number,
   ) {
-    super(`no answer after ${attempts} attempts: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    super(`no answer after ${attempts} attempts: ${reason(cause)}`, { cause });
   }
+}
+
+/** Says why a fetch failed: Node.js puts that into the cause of its error, which itself says "fetch failed". */
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  return `${error.message}: ${cause.message || (cause as { code?: string }).code || cause.name}`;
 }

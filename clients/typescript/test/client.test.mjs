@@ -145,6 +145,13 @@ test("a call without an answer says under which key to ask again", async (t) => 
   const error = await client.director("1", { idempotencyKey: "mine" }).catch((error) => error);
   assert.ok(error instanceof UnansweredError, String(error));
   assert.deepEqual([error.idempotencyKey, error.attempts], ["mine", 2]);
+  const closed = createServer();
+  await new Promise((done) => closed.listen(0, "127.0.0.1", done));
+  const { port } = closed.address();
+  await new Promise((done) => closed.close(done));
+  const nobody = new Client({ baseUrl: `http://127.0.0.1:${port}`, maxRetries: 0 });
+  const refused = await nobody.director("1").catch((error) => error);
+  assert.match(refused.message, /^no answer after 1 attempts: fetch failed: .*ECONNREFUSED/);
 });
 
 test("an attempt that hangs is repeated", async (t) => {
@@ -180,6 +187,9 @@ test("redirects are not followed", async (t) => {
 test("options that cannot work are refused", () => {
   for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { timeout: 0 }, { maxRetries: -1 }]) {
     assert.throws(() => new Client(options), undefined, JSON.stringify(options));
+  }
+  for (const baseUrl of ["https://api.example.org/v1", "http://127.0.0.1:8080/v1/"]) {
+    assert.throws(() => new Client({ baseUrl }), /without \/v1, which each call adds/);
   }
 });
 
