@@ -134,6 +134,7 @@ func TestEveryPageOfTheDashboardIsAccessible(t *testing.T) {
 	h.Missing("/none")
 	h.everyPage(func(name string, v browser.View) {
 		h.RequireAccessible(axe, v.Name+" "+name)
+		h.RequireWholePlaceholders(v.Name + " " + name)
 		require.Equal(t, "fits", h.Eval(`document.documentElement.scrollWidth <= innerWidth ? "fits" : "is " + document.documentElement.scrollWidth + " wide"`), "%s on %s", name, v.Name)
 		if v.Width < 500 { // content beyond a phone's edge is easily missed
 			h.WaitFor(`![...document.querySelectorAll(".scroll")].some(table => table.scrollWidth > table.clientWidth + 1)`)
@@ -158,6 +159,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/webhook", "/settings/api"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
+		h.RequireWholePlaceholders(path)
 	}
 }
 

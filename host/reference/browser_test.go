@@ -93,7 +93,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
 	look := func(where string, open func()) {
-		p.InEachView(open, func(v browser.View) { p.RequireAccessible(axe, v.Name+" "+where) })
+		p.InEachView(open, func(v browser.View) {
+			p.RequireAccessible(axe, v.Name+" "+where)
+			p.RequireWholePlaceholders(v.Name + " " + where)
+		})
 	}
 	for _, path := range pagePaths {
 		look(path, func() { p.open(base + path) })

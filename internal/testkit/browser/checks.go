@@ -106,6 +106,29 @@ func (p *Tab) RequireUnderscores(field string) {
 	require.Fail(p.T, "the same text never looks the same", field)
 }
 
+// RequireWholePlaceholders checks that every placeholder fits into its field, also in a part of the page that
+// is folded: a field does not scroll before something is typed into it.
+func (p *Tab) RequireWholePlaceholders(where string) {
+	p.T.Helper()
+	require.Empty(p.T, p.Eval(`(() => {
+		const folded = [...document.querySelectorAll("details:not([open])")];
+		folded.forEach(part => part.open = true);
+		const cut = [...document.querySelectorAll("input[placeholder]")].filter(field => field.checkVisibility()).flatMap(field => {
+			const style = getComputedStyle(field), text = document.createElement("span");
+			text.textContent = field.placeholder;
+			text.style.cssText = "position: absolute; white-space: pre";
+			text.style.font = style.font;
+			document.body.append(text);
+			const needs = text.getBoundingClientRect().width;
+			text.remove();
+			const has = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+			return needs <= has ? [] : [field.placeholder + ": " + Math.ceil(needs) + " in " + has];
+		});
+		folded.forEach(part => part.open = false);
+		return cut.join("; ");
+	})()`), where)
+}
+
 // maxPicture is the height in pixels up to which Chromium takes a picture.
 const maxPicture = 16_000
 
