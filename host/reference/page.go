@@ -127,7 +127,13 @@ func (s *Site) base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
+// missing redirects a browser from a mistyped path to the page that is meant, or says that there is none.
 func (s *Site) missing(w http.ResponseWriter, r *http.Request) {
+	if page := s.meant(r.URL.Path); page != "" && web.AcceptsHTML(r.Header) {
+		w.Header().Set("Vary", "Accept")
+		web.Redirect(w, r, page)
+		return
+	}
 	s.show(w, r, http.StatusNotFound, "missing", page{Title: "No such page"})
 }
 

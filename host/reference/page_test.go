@@ -111,6 +111,14 @@ func TestEveryCodeHasAPageWithAdvice(t *testing.T) {
 	}
 }
 
+func TestPagesOfNothingFoundNameTheSandbox(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	for code, number := range map[string]string{handler.CompanyNotFound: "U72900ZZ2015PTC000001", handler.DirectorNotFound: "99999901", handler.LLPNotFound: "ZZZ-0001"} {
+		body := bodyOf(t, get(t, site, "/problems/"+code))
+		require.Contains(t, body, "With a live key "+number+" and the other made-up records of the guides are not found", code)
+	}
+}
+
 func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
 	site := newSite(t, reference.Config{})
 	for _, path := range allPaths() {
@@ -138,7 +146,7 @@ func TestUnknownPagesAreMissing(t *testing.T) {
 // TestMistypedAddressesAnswerEveryoneInTheirWay asks the whole service.
 func TestMistypedAddressesAnswerEveryoneInTheirWay(t *testing.T) {
 	base := service(t)
-	for _, path := range []string{"/nowhere", "/guides/none", "/problems/none", "/reference/", "/assets/none.js"} {
+	for _, path := range []string{"/nowhere", "/guides/none", "/problems/none", "/references/", "/assets/none.js"} {
 		for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8", "*/*": "application/problem+json"} {
 			request, err := http.NewRequest(http.MethodGet, base+path, nil)
 			require.NoError(t, err)
@@ -157,6 +165,46 @@ func TestMistypedAddressesAnswerEveryoneInTheirWay(t *testing.T) {
 				requireStrictPolicy(t, response.Header.Get("Content-Security-Policy"))
 			}
 		}
+	}
+}
+
+// TestNearlyRightAddressesLeadToThePage: with a slash at their end, in capitals, under another name or without the
+// folder. Programs are told that there is nothing, as at any other path.
+func TestNearlyRightAddressesLeadToThePage(t *testing.T) {
+	base := service(t)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ask := func(path, accept string) (status int, to string) {
+		request, err := http.NewRequest(http.MethodGet, base+path, nil)
+		require.NoError(t, err)
+		request.Header.Set("Accept", accept)
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		if accept != "*/*" && response.StatusCode == http.StatusPermanentRedirect {
+			require.Equal(t, []string{"Accept"}, response.Header.Values("Vary"), path)
+			require.Equal(t, "no-cache", response.Header.Get("Cache-Control"), path)
+		}
+		return response.StatusCode, response.Header.Get("Location")
+	}
+	for path, want := range map[string]string{
+		"/reference/": "/reference", "/Reference": "/reference", "/reference/?a=b": "/reference?a=b", "/api": "/reference", "/docs": "/guides",
+		"/guide": "/guides", "/guides/": "/guides", "/guides//search": "/guides/search", "/guide/first-call/": "/guides/first-call", "/sandbox": "/guides/sandbox",
+		"/problem": "/problems", "/problems/": "/problems", "/problems/company_not_found/": "/problems/company_not_found",
+		"/Problem/LLP_not_found": "/problems/llp_not_found", "/llp_not_found": "/problems/llp_not_found", "/errors": "/guides/errors",
+		"/index.html": "/", "/openapi": "/openapi.json", "//reference//": "/reference", "/%72eference/": "/reference",
+	} {
+		status, to := ask(path, "text/html,*/*;q=0.8")
+		require.Equal(t, http.StatusPermanentRedirect, status, path)
+		require.Equal(t, want, to, path)
+		status, _ = ask(path, "*/*")
+		require.Equal(t, http.StatusNotFound, status, path)
+		status, _ = ask(to, "text/html,*/*;q=0.8")
+		require.Equal(t, http.StatusOK, status, to)
+	}
+	for _, path := range []string{"//evil.example", "//evil.example/", "/guides/none/", "/v1/", "/v1/companies/", "/assets/style.css/", "/\\evil.example"} {
+		status, to := ask(path, "text/html,*/*;q=0.8")
+		require.Equal(t, http.StatusNotFound, status, path)
+		require.Empty(t, to, path)
 	}
 }
 

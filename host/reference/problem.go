@@ -89,6 +89,11 @@ type advice struct {
 	Retry string
 }
 
+// sandboxAlone is the advice about a number of the examples, which newcomers look up with a live key.
+func sandboxAlone(number string) string {
+	return "With a live key " + number + " and the other made-up records of the guides are not found: they answer the sandbox key alone. Take a number that a search has found."
+}
+
 const (
 	retryNever = "No. The same call gets the same answer."
 	retryAfter = "Yes, after the seconds in Retry-After."
@@ -217,6 +222,7 @@ var advices = map[string]advice{
 	handler.CompanyNotFound: {
 		Means: "The CIN is well formed, but the registry holds no such company. The call was free and counts towards the daily cap of 100 not-found calls.",
 		Do: []string{
+			sandboxAlone("U72900ZZ2015PTC000001"),
 			"Look for the company by its name with /v1/search/companies: a company that changed its activity, state or form has a new CIN.",
 			"See X-Registry-Release for the release of the registry that was read.",
 		},
@@ -225,6 +231,7 @@ var advices = map[string]advice{
 	handler.DirectorNotFound: {
 		Means: "The DIN is well formed, but the registry holds no such director. The call was free and counts towards the daily cap of 100 not-found calls.",
 		Do: []string{
+			sandboxAlone("99999901"),
 			"Compare the number with its source: a lost digit still makes a well-formed DIN.",
 			"If no DIN is found at all, this registry has no persons: the government's published files hold none. Ask whoever runs the service.",
 		},
@@ -233,6 +240,7 @@ var advices = map[string]advice{
 	handler.LLPNotFound: {
 		Means: "The LLPIN is well formed, but the registry holds no such LLP. The call was free and counts towards the daily cap of 100 not-found calls.",
 		Do: []string{
+			sandboxAlone("ZZZ-0001"),
 			"Look for the LLP by its name with /v1/search/companies, which finds LLPs too.",
 			"To check numbers without an error for those that do not exist, use /v1/search/llps.",
 			"If hardly any LLPIN is found, this registry may have been made of companies alone. Ask whoever runs the service.",

@@ -41,6 +41,7 @@ type Site struct {
 	config    Config
 	pages     pages
 	documents map[string]web.Asset // by path
+	paths     map[string]bool      // of pages and documents
 	assets    map[string]web.Asset // by file name
 	calls     string               // the reference, with apidoc.Base in it
 }
@@ -70,7 +71,7 @@ func New(config Config) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read OpenAPI document: %w", err)
 	}
-	s.calls = string(calls)
+	s.calls, s.paths = string(calls), s.allPaths()
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, fmt.Errorf("read files of the pages: %w", err)
 	}
