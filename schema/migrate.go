@@ -73,6 +73,8 @@ func Check(ctx context.Context, db *sql.DB, database Database) error {
 		return err
 	case version > len(steps):
 		return &NewerError{database, version, len(steps)}
+	case version == 0:
+		return fmt.Errorf("the %s database is %w", database, ErrEmpty)
 	case version < len(steps):
 		return fmt.Errorf("the %s database has schema version %d, this program needs %d: let its owner (import, push or writer) of this version open it once",
 			database, version, len(steps))

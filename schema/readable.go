@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -10,6 +11,9 @@ import (
 // Migrations of replicated databases only add, so that a reader can also use one version more
 // than it knows, and edges can be upgraded one after another.
 var oldestReadable = map[Database]int{Registry: 1, Access: 1}
+
+// ErrEmpty says that a database has no tables.
+var ErrEmpty = errors.New("empty (schema version 0): let its owner (import, push or writer) fill it")
 
 // CheckReadable returns nil if this program can read db: it is the expected database (else an
 // *OtherError), at most one version newer than this program knows (else a *NewerError),
@@ -43,6 +47,8 @@ func Readable(database, found Database, version int) error {
 		return &OtherError{database, found}
 	case version > len(steps)+1:
 		return &NewerError{database, version, len(steps) + 1}
+	case version == 0:
+		return fmt.Errorf("the %s database is %w", database, ErrEmpty)
 	case version < oldest:
 		return fmt.Errorf("the %s database has schema version %d, this program needs %d: let its owner (import, push or writer) of this version open it once",
 			database, version, oldest)

@@ -18,6 +18,7 @@ import (
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
+	"regedge/schema"
 )
 
 type devCommand struct {
@@ -47,6 +48,11 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 			err = errors.New("stopped before it was ready")
 		}
 	}()
+	if c.Registry != "" { // before anything is made
+		if err := edge.CheckFile(ctx, schema.Registry, c.Registry); err != nil {
+			return err
+		}
+	}
 	log, logging := c.logger(m, true, &closers)
 
 	listening, err := c.open(m, &closers)

@@ -44,7 +44,7 @@ func cachesResults(kind schema.Database) bool { return kind == schema.Access }
 
 // OpenFile opens a database file for lookups after it has checked the schema's version.
 func OpenFile(ctx context.Context, kind schema.Database, path string) (Database, error) {
-	if err := checkFile(ctx, kind, path); err != nil {
+	if err := CheckFile(ctx, kind, path); err != nil {
 		return nil, err
 	}
 	return sqlite.Open(sqlite.Config{
@@ -52,7 +52,8 @@ func OpenFile(ctx context.Context, kind schema.Database, path string) (Database,
 	})
 }
 
-func checkFile(ctx context.Context, kind schema.Database, path string) error {
+// CheckFile checks that there is a database file which OpenFile can open.
+func CheckFile(ctx context.Context, kind schema.Database, path string) error {
 	db, err := schema.OpenReadOnly(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return hint.With(err, "regedge %s makes the %s database; or try regedge dev, which makes its own", makes[kind], kind)
@@ -64,7 +65,11 @@ func checkFile(ctx context.Context, kind schema.Database, path string) error {
 		return err
 	}
 	if err := errors.Join(schema.CheckReadable(ctx, db, kind), db.Close()); err != nil {
-		return fmt.Errorf("open database %s: %w", path, err)
+		err = fmt.Errorf("open database %s: %w", path, err)
+		if errors.Is(err, schema.ErrEmpty) {
+			return hint.With(err, "regedge %s fills the %s database", makes[kind], kind)
+		}
+		return err
 	}
 	return nil
 }
