@@ -98,6 +98,9 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	case args[0] == "help": // as in help push
 		args = append(slices.Clone(args[1:]), "--help")
 	}
+	if args, err = prepareArguments(args, parser.Model.Node); err != nil {
+		return nil, err
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return nil, misuse(err)

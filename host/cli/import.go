@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,9 @@ func (c *importCommand) Validate() error {
 	}
 	if len(c.Files)+len(c.Pincodes) == 0 && !c.Verify {
 		return errors.New("expected \"<files> ...\": what to import, or --verify")
+	}
+	if slices.Contains(c.Files, "") {
+		return errors.New("one of the files has an empty name: is it from a variable of the shell that is not set?")
 	}
 	if c.Most != nil && *c.Most < 0 {
 		return errors.New("--max-rejected is 0 or more")
