@@ -17,7 +17,11 @@ type auditCommand struct {
 func (c *auditCommand) Run(ctx context.Context, m *Main) error {
 	return list(ctx, m, &c.listing, func(w *writer.Client) reading[writer.AuditEntry] {
 		return func(ctx context.Context, q writer.ListQuery) (writer.Page[writer.AuditEntry], error) {
-			return w.AuditPage(ctx, c.Account, q)
+			page, err := w.AuditPage(ctx, c.Account, q)
+			if err == nil && len(page.Data) == 0 {
+				err = checkKnown(ctx, w, c.Account, 0)
+			}
+			return page, err
 		}
 	}, func(table *tabwriter.Writer, entries []writer.AuditEntry) {
 		row(table, "ID", "AT", "WHO", "FROM", "ACCOUNT", "ACT", "DETAIL")

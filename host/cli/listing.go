@@ -29,6 +29,22 @@ func (l *listing) Validate() error {
 	return nil
 }
 
+// checkKnown returns an error if there is no such account or key. A list of what they did is empty either way.
+// 0 stands for none.
+func checkKnown(ctx context.Context, w *writer.Client, account, key int64) error {
+	if account != 0 {
+		if _, err := w.Account(ctx, account); err != nil {
+			return err
+		}
+	}
+	if key != 0 {
+		if _, err := w.Key(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // list prints rows of a list, and on standard error how to go on when there are more.
 func list[T any](ctx context.Context, m *Main, l *listing, read func(*writer.Client) reading[T],
 	text func(*tabwriter.Writer, []T)) error {

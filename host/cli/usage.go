@@ -42,7 +42,11 @@ func (c *usageCommand) Run(ctx context.Context, m *Main) error {
 	}
 	var csvErr error
 	err := show(m, &c.operator, func(w *writer.Client) ([]writer.UsageRow, error) {
-		return w.Usage(ctx, writer.UsageQuery{Account: c.Account, From: c.From, To: c.To})
+		rows, err := w.Usage(ctx, writer.UsageQuery{Account: c.Account, From: c.From, To: c.To})
+		if err == nil && len(rows) == 0 {
+			err = checkKnown(ctx, w, c.Account, 0)
+		}
+		return rows, err
 	}, func(table *tabwriter.Writer, rows []writer.UsageRow) {
 		if c.CSV {
 			csvErr = usageCSV(m.Stdout, rows)
