@@ -14,6 +14,7 @@ import (
 
 type accountCommands struct {
 	Add     accountAdd     `cmd:"" help:"Make an account, without credits."`
+	Create  accountAdd     `cmd:"" hidden:"" help:"The same as add, which the dashboard calls create."`
 	List    accountList    `cmd:"" help:"List accounts, or find them by name, number or e-mail address."`
 	Change  accountChange  `cmd:"" help:"Change an account's name, e-mail address or plan."`
 	Suspend accountSuspend `cmd:"" help:"Suspend an account: its keys get 403."`

@@ -61,6 +61,7 @@ func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	missing := changingCommands(t)
 	for _, args := range [][]string{
 		{"account", "add", "Acme"},
+		{"account", "create", "Another"},
 		{"account", "change", "1", "--name", "Acme Data"},
 		{"account", "invite", "owner@example.com", "--account", "1"},
 		{"account", "suspend", "1", "--yes"},

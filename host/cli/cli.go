@@ -78,6 +78,7 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	if err != nil {
 		return nil, err
 	}
+	showExamples(parser.Model.Node)
 	defer func() {
 		switch cause := recover(); cause {
 		case nil:

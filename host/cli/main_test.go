@@ -43,13 +43,14 @@ func TestMain(m *testing.M) {
 //	halt                 stop it and wait for its end
 //	get STATUS PATH KEY  look PATH up with KEY; the body is then in the file body
 //	fails CODE COMMAND…  run COMMAND, which must exit with CODE
+//	examples COMMAND     run the examples in the help of a command
 //	pick NAME REGEXP     set NAME to the first group of REGEXP in the last output
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"boot": boot, "halt": halt, "get": get, "fails": fails, "pick": pick,
+			"boot": boot, "halt": halt, "get": get, "fails": fails, "pick": pick, "examples": runExamples,
 		},
 	})
 }
