@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 
 	"regedge/handler"
@@ -221,11 +222,29 @@ func (n *devNode) notice() string {
 	return ""
 }
 
-// programName is how the program was started, as a user can type it again. go run puts its
-// build into a folder named go-build.
+// programName is how the program was started, as a user can type it again.
 func programName() string {
-	if path, err := os.Executable(); err == nil && strings.Contains(path, "go-build") {
+	path, err := os.Executable()
+	if err != nil {
+		return "regedge"
+	}
+	return typedName(path)
+}
+
+// typedName returns what starts the program at a path: its name alone where a shell finds that. go run puts its
+// build into a folder named go-build.
+func typedName(path string) string {
+	if strings.Contains(path, "go-build") {
 		return "go run ./host"
 	}
-	return "regedge"
+	this, err := os.Stat(path)
+	if err != nil {
+		return "regedge"
+	}
+	if found, err := exec.LookPath("regedge"); err == nil {
+		if other, err := os.Stat(found); err == nil && os.SameFile(this, other) {
+			return "regedge"
+		}
+	}
+	return forShell(path)
 }
