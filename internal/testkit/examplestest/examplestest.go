@@ -54,7 +54,7 @@ func Check(t testing.TB, base, root string) {
 // texts returns the documents that clients read, by path.
 func (s *Site) texts(root string) map[string]string {
 	texts := map[string]string{"/openapi.yaml": s.page("/openapi.yaml")}
-	pages := []string{"/"}
+	pages := []string{"/", "/reference"}
 	for _, from := range []string{"/", "/guides/errors"} {
 		for _, match := range regexp.MustCompile(`href="(/(?:guides|problems)/[^"]*)"`).FindAllStringSubmatch(s.page(from), -1) {
 			pages = append(pages, match[1])
@@ -64,7 +64,7 @@ func (s *Site) texts(root string) map[string]string {
 		texts[path] = plain(s.page(path))
 	}
 	require.Greater(s.t, len(texts), 30, "pages")
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "clients/*.md", "clients/*/README.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(s.t, err)
 		require.NotEmpty(s.t, paths)
@@ -170,13 +170,20 @@ func (s *Site) do(request *http.Request) (status int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// checkStart compares the answer that the start page shows beside its call.
+// checkStart compares the answer that the start page shows beside its call, and searches for the names to try.
 func (s *Site) checkStart() {
 	page := s.page("/")
 	shown := regexp.MustCompile(`(?s)data-samples="([^"]*)".*<pre class="answer"[^>]*>(.*?)</pre>`).FindStringSubmatch(page)
 	require.NotNil(s.t, shown, "the start page shows no answer")
 	_, got := s.call(html.UnescapeString(shown[1]))
 	s.requireSame("/", plain(shown[2]), got)
+	names := regexp.MustCompile(`data-query="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	require.NotEmpty(s.t, names, "the start page has no names to try")
+	for _, name := range names {
+		status, got := s.call("/v1/search/companies?name=" + escaped(html.UnescapeString(name[1])))
+		require.Equal(s.t, http.StatusOK, status, name[1])
+		require.NotEmpty(s.t, s.normal(got)["data"], name[1])
+	}
 }
 
 // checkProblems compares the answers that the pages of codes show beside their calls.
