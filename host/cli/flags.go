@@ -90,6 +90,9 @@ func openAnswering(ctx context.Context, address, token, tokenFile string) (*sql.
 	if ctx.Err() == nil && limited.Err() != nil {
 		err = fmt.Errorf("%w (%s, in %v)", libsql.ErrSilent, address, firstAnswer)
 	}
+	if call := new(url.Error); errors.As(err, &call) && !errors.Is(err, libsql.ErrSilent) {
+		err = call // without what the driver says of its statement
+	}
 	return nil, errors.Join(libsql.Explain(err), db.Close())
 }
 
