@@ -117,6 +117,7 @@ func TestPagesOfNothingFoundNameTheSandbox(t *testing.T) {
 		body := bodyOf(t, get(t, site, "/problems/"+code))
 		require.Contains(t, body, "With a live key "+number+" and the other made-up records of the guides are not found", code)
 	}
+	require.Contains(t, bodyOf(t, get(t, site, "/reference")), "A live key\ngets 404 for them")
 }
 
 func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {

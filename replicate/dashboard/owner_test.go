@@ -70,6 +70,7 @@ func TestAKeyIsShownOnceAndRevoked(t *testing.T) {
 	b, account := w.owner("Acme", 0)
 	require.Contains(t, b.get("/").body, "Create the first one")
 	p := b.submit("/keys", "/keys", "name", "billing server")
+	require.Contains(t, p.text(), "the made-up records of the examples are 404")
 	secret := regexp.MustCompile(`value="(reg_live_[^"]+)"`).FindStringSubmatch(p.body)
 	require.NotNil(t, secret, p.body)
 	require.True(t, ident.ValidKey(secret[1]))
