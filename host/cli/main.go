@@ -35,6 +35,7 @@ import (
 
 // Execute runs the program on the arguments and the environment of this process, and ends it.
 func Execute() {
+	dropEmptyVariables()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	program := &Main{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ, Now: time.Now,
@@ -46,6 +47,16 @@ func Execute() {
 	code := program.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
+}
+
+// dropEmptyVariables takes an empty variable of ours for one that is not set, as a container's file often has:
+// kong would read an empty path as the current directory, and not take the default.
+func dropEmptyVariables() {
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, environmentPrefix+"_") {
+			os.Unsetenv(name)
+		}
+	}
 }
 
 // The exit codes of the program.
