@@ -53,6 +53,14 @@ type accountChange struct {
 	Plan  *string `env:"-" help:"New plan."`
 }
 
+// Validate refuses a change of nothing.
+func (c *accountChange) Validate() error {
+	if c.Name == nil && c.Email == nil && c.Plan == nil {
+		return errors.New("--name, --email or --plan says what changes")
+	}
+	return nil
+}
+
 // Run changes what was named.
 func (c *accountChange) Run(ctx context.Context, m *Main) error {
 	return changeAccount(ctx, m, &c.changing, c.ID, writer.AccountChange{Name: c.Name, Email: c.Email, Plan: c.Plan})

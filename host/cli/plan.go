@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -60,6 +61,14 @@ type planChange struct {
 	API           *bool  `env:"-" negatable:"" help:"Includes API access."`
 	Email         *bool  `env:"-" negatable:"" help:"Includes company e-mail addresses."`
 	Phone         *bool  `env:"-" negatable:"" help:"Includes company phone numbers."`
+}
+
+// Validate refuses a change of nothing.
+func (c *planChange) Validate() error {
+	if c.PerMinute == nil && c.MonthlyVolume == nil && c.API == nil && c.Email == nil && c.Phone == nil {
+		return errors.New("--per-minute, --monthly-volume, --api, --email or --phone says what changes")
+	}
+	return nil
 }
 
 // Run changes the given fields of an existing plan.

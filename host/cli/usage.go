@@ -40,6 +40,9 @@ func (c *usageCommand) Run(ctx context.Context, m *Main) error {
 	if len(c.By) > 0 {
 		return c.sum(ctx, m)
 	}
+	if !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To) {
+		return errors.New("the last day is before the first one: --to is the day after it")
+	}
 	var csvErr error
 	err := show(m, &c.operator, func(w *writer.Client) ([]writer.UsageRow, error) {
 		rows, err := w.Usage(ctx, writer.UsageQuery{Account: c.Account, From: c.From, To: c.To})
