@@ -18,9 +18,10 @@ regedge dev --listen 127.0.0.1:9000 --writer-listen 127.0.0.1:9001`,
 regedge edge --registry registry.db --access access.db --state state \
   --writer http://127.0.0.1:8081 --token-file mumbai.token
 # on replicas of this machine, which regedge replica keeps
-regedge edge --registry http://127.0.0.1:8281 --access http://127.0.0.1:8282 \
-  --registry-replica replica-registry --access-replica replica-access \
-  --state state --writer https://centre.example.org:8443 --token-file mumbai.token`,
+regedge edge --state state --token-file mumbai.token \
+  --registry http://127.0.0.1:8281 --registry-replica replica-registry \
+  --access http://127.0.0.1:8282 --access-replica replica-access \
+  --writer https://centre.example.org:8443`,
 	"meter": `
 regedge meter --state state --writer https://centre.example.org:8443 \
   --token-file mumbai.token --meter-token-file meter.token`,
@@ -34,13 +35,15 @@ regedge replica --dir replica-registry --listen 127.0.0.1:8281 \
   --tls-ca ca.crt --tls-cert edge-mumbai.crt --tls-key edge-mumbai.key`,
 	"writer": `
 # everything in files of this machine
-regedge writer --database ledger.db --access access.db --token-file operator.token
+regedge writer --database ledger.db --access access.db \
+  --token-file operator.token
 # access on its primary, for edges elsewhere
-regedge writer --listen 0.0.0.0:8443 --tls-cert writer.crt --tls-key writer.key \
+regedge writer --listen 0.0.0.0:8443 \
+  --tls-cert writer.crt --tls-key writer.key \
   --database ledger.db --access http://127.0.0.1:8182 \
   --access-token-file access.token --token-file operator.token`,
 	"import": `
-regedge import --registry registry.db --pincodes pincodes.csv companies-*.csv
+regedge import --registry registry.db pincodes.csv companies-*.csv
 regedge import --registry registry.db --as-of 2025-05-05 \
   --rejects rejects.csv companies-*.csv llps.csv
 regedge import --registry registry.db --verify    # is it whole?`,
@@ -48,7 +51,7 @@ regedge import --registry registry.db --verify    # is it whole?`,
 export REGEDGE_REGISTRY=http://127.0.0.1:8181    # the registry's primary
 regedge push registry.db --dry-run    # what differs
 regedge push registry.db
-regedge push registry.db --yes 1250    # 1,250 records go, and that is meant`,
+regedge push registry.db --yes 1250    # 1,250 records may go`,
 	"rollback": `
 export REGEDGE_REGISTRY=http://127.0.0.1:8181    # the registry's primary
 regedge rollback --releases releases --dry-run    # what would change
@@ -97,13 +100,13 @@ regedge key limit 1 --per-minute 30 --monthly-credits 5000
 regedge key limit 1 --monthly-credits 0    # no limit any more`,
 	"key requests": `
 regedge key requests --account 1 --limit 20
-regedge key requests --search 01KADN4XQ0V8R5T2M7C3B9HZ6E    # by request id`,
+regedge key requests --search 01KADN4XQ0V8R5T2M7C3B9HZ6E    # by id`,
 	"key revoke": `
 regedge key revoke 1    # asks first
 regedge key revoke 1 --yes`,
 	"plan add": `
 regedge plan add trial --per-minute 30 --monthly-volume 500
-regedge plan add partner --per-minute 600 --monthly-volume 500000 --email --phone`,
+regedge plan add partner --per-minute 600 --monthly-volume 500000 --email`,
 	"plan change": `
 regedge plan change growth --per-minute 600
 regedge plan change starter --email`,
@@ -136,11 +139,11 @@ regedge trust operator add olga --role accounts`,
 regedge trust operator end prometheus`,
 	"node add": `
 regedge node add mumbai
-regedge node add frankfurt --trust trust    # also its databases' tokens and certificate`,
+regedge node add frankfurt --trust trust    # and its other credentials`,
 	"node token": `
 regedge node token mumbai`,
 	"node retire": `
-regedge node retire mumbai --old-epochs    # after it lost its disk; asks first
+regedge node retire mumbai --old-epochs    # it lost its disk; asks first
 regedge node retire mumbai    # for ever; asks first`,
 	"status": `
 regedge status
@@ -151,8 +154,8 @@ regedge doctor
 regedge doctor --json
 regedge doctor client    # the way to the writer, and the nodes`,
 	"doctor edge": `
-regedge doctor edge --registry registry.db --access access.db --state state \
-  --writer http://127.0.0.1:8081 --token-file mumbai.token`,
+regedge doctor edge --registry registry.db --access access.db \
+  --state state --writer http://127.0.0.1:8081 --token-file mumbai.token`,
 	"doctor client": `
 regedge doctor client
 regedge doctor client --registry http://127.0.0.1:8181`,

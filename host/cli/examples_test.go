@@ -39,7 +39,7 @@ func TestExamplesOfTheHelpAreCommands(t *testing.T) {
 			require.Equal(t, group, args[0])
 		}
 		for line := range strings.SplitSeq(text, "\n") {
-			require.LessOrEqual(t, len(line), 92, line)
+			require.LessOrEqual(t, len(line), 76, "an indented line of a terminal: %s", line)
 		}
 	}
 }
