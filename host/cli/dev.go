@@ -25,7 +25,7 @@ import (
 type devCommand struct {
 	edgeFlags
 	WriterListen string `default:"127.0.0.1:8081" placeholder:"ADDR" help:"Address of the dashboard and of the writer's API, for the operator's commands (${default})."`
-	Registry     string `type:"path" placeholder:"FILE" help:"Registry database of your own, from regedge import, to serve in place of the sample."`
+	Registry     string `placeholder:"FILE" help:"Registry database of your own, from regedge import, to serve in place of the sample."`
 	Data         string `default:"data" type:"path" placeholder:"DIR" help:"Directory of the databases; made on the first start (${default})."`
 }
 
@@ -36,6 +36,9 @@ func (c *devCommand) Validate() error {
 	}
 	if !isLoopback(c.WriterListen) {
 		return fmt.Errorf("--writer-listen %s is reached from other machines, and tokens go over it in the clear: only regedge writer can be open to them", c.WriterListen)
+	}
+	if isRemote(c.Registry) { // such as REGEDGE_REGISTRY of the operators' commands
+		return errors.New("--registry is a file here: regedge edge serves a registry of a libSQL server")
 	}
 	return c.edgeFlags.Validate()
 }

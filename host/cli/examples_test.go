@@ -17,7 +17,6 @@ import (
 // one of its group. The script examples.txtar runs those that it can.
 func TestExamplesOfTheHelpAreCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
-	t.Setenv("REGEDGE_REGISTRY", "http://127.0.0.1:1") // some export it
 	for _, file := range []string{"registry.pub", "registry-replica.pub", "ca.crt", "primary.crt", "primary.key", "edge-mumbai.crt", "edge-mumbai.key"} {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 	}
@@ -29,18 +28,29 @@ func TestExamplesOfTheHelpAreCommands(t *testing.T) {
 		return next(nil)
 	})
 	for words, text := range examples {
-		require.True(t, commands[words], words)
-		require.LessOrEqual(t, strings.Count(text, "\nregedge "), 3, words)
-		lines := split(t, text)
-		require.Len(t, lines, strings.Count(text, "\nregedge "), words)
-		group, _, _ := strings.Cut(words, " ")
-		for _, args := range lines {
-			requireParsed(t, args)
-			require.Equal(t, group, args[0])
-		}
-		for line := range strings.SplitSeq(text, "\n") {
-			require.LessOrEqual(t, len(line), 76, "an indented line of a terminal: %s", line)
-		}
+		t.Run(words, func(t *testing.T) {
+			require.True(t, commands[words], words)
+			require.LessOrEqual(t, strings.Count(text, "\nregedge "), 3)
+			exported(t, text)
+			lines := split(t, text)
+			require.Len(t, lines, strings.Count(text, "\nregedge "))
+			group, _, _ := strings.Cut(words, " ")
+			for _, args := range lines {
+				requireParsed(t, args)
+				require.Equal(t, group, args[0])
+			}
+			for line := range strings.SplitSeq(text, "\n") {
+				require.LessOrEqual(t, len(line), 76, "an indented line of a terminal: %s", line)
+			}
+		})
+	}
+}
+
+// exported sets the variable of the primary for the commands of a text that exports it.
+func exported(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(text, "export REGEDGE_REGISTRY=") {
+		t.Setenv("REGEDGE_REGISTRY", "http://127.0.0.1:1")
 	}
 }
 
@@ -67,21 +77,22 @@ var called = regexp.MustCompile(`(?m)^(?: {4,}.*?\$\(|[A-Z_]+=\$\(| {4,})(?:rege
 
 // TestCommandsOfTheDocumentsParse: those that stand in lines of their own, for people to paste.
 func TestCommandsOfTheDocumentsParse(t *testing.T) {
-	t.Setenv("REGEDGE_REGISTRY", "http://127.0.0.1:1") // the guide for operators exports it
 	found := 0
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
-			content, err := os.ReadFile(file)
-			require.NoError(t, err)
-			for _, call := range called.FindAllStringSubmatch(strings.ReplaceAll(string(content), "\\\n", " "), -1) {
-				for _, args := range split(t, "regedge "+call[1]) {
-					found++
-					t.Log(filepath.Base(file), args)
-					requireParsed(t, args)
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				content, err := os.ReadFile(file)
+				require.NoError(t, err)
+				exported(t, string(content))
+				for _, call := range called.FindAllStringSubmatch(strings.ReplaceAll(string(content), "\\\n", " "), -1) {
+					for _, args := range split(t, "regedge "+call[1]) {
+						found++
+						requireParsed(t, args)
+					}
 				}
-			}
+			})
 		}
 	}
 	require.Greater(t, found, 30)
