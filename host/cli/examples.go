@@ -51,7 +51,7 @@ regedge import --registry registry.db --verify    # is it whole?`,
 export REGEDGE_REGISTRY=http://127.0.0.1:8181    # the registry's primary
 regedge push registry.db --dry-run    # what differs
 regedge push registry.db
-regedge push registry.db --yes 1250    # 1,250 records may go`,
+regedge push registry.db --yes 1250    # 1,250 records are meant to go`,
 	"rollback": `
 export REGEDGE_REGISTRY=http://127.0.0.1:8181    # the registry's primary
 regedge rollback --releases releases --dry-run    # what would change
