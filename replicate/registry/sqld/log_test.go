@@ -123,3 +123,25 @@ func TestALogThatIsReadIsLeft(t *testing.T) {
 	require.NoError(t, db.QueryRow("SELECT count(*) FROM probe").Scan(&n))
 	require.Equal(t, 5001, n)
 }
+
+// TestALogIsEmptiedAndNotRemoved: the last connection to a database removes the log by its name, which may be that of
+// another database by then.
+func TestALogIsEmptiedAndNotRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, unused := filepath.Join(dir, "data"), filepath.Join(dir, "copy")
+	db, err := schema.OpenFile(file)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec("CREATE TABLE probe (n INTEGER, filler BLOB); " + large)
+	require.NoError(t, err)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		content, err := os.ReadFile(file + suffix)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(unused+suffix, content, 0o600))
+	}
+	freed, err := sqld.EmptyLog(unused, 0)
+	require.NoError(t, err)
+	require.Positive(t, freed)
+	require.Zero(t, logSize(t, unused))
+}
