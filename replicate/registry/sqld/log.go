@@ -29,6 +29,7 @@ var errLogInUse = errors.New("the write-ahead log is in use")
 func (s *Server) keepLogShort(r *run) {
 	look := time.NewTicker(logPause)
 	defer look.Stop()
+	said := "" // the error that was logged last
 	for {
 		select {
 		case <-r.ended:
@@ -38,8 +39,10 @@ func (s *Server) keepLogShort(r *run) {
 		switch freed, err := r.emptyLog(File(s.Dir), logLimit); {
 		case err == nil && freed > 0:
 			r.output.say(fmt.Sprintf("emptied the write-ahead log: %d MB of disk are free again", freed>>20))
-		case err != nil && !errors.Is(err, errLogInUse):
-			r.output.say("can't empty the write-ahead log: " + err.Error())
+			said = ""
+		case err != nil && !errors.Is(err, errLogInUse) && err.Error() != said:
+			said = err.Error()
+			r.output.say("can't empty the write-ahead log: " + said)
 		}
 	}
 }
