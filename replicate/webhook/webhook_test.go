@@ -320,6 +320,14 @@ func TestAnAnswerIsNotReadToItsEnd(t *testing.T) {
 	<-left
 }
 
+// TestAnAnswerWithALongHeaderIsNone: the writer would keep it in memory.
+func TestAnAnswerWithALongHeaderIsNone(t *testing.T) {
+	long := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Long", strings.Repeat("x", 64<<10)) }))
+	defer long.Close()
+	got := New(Config{Private: true}).Carry(t.Context(), []notice.Notice{{ID: "a", URL: long.URL, Secret: Secret([24]byte{1})}})
+	require.Equal(t, []notice.Outcome{{State: notice.Failed, Result: "no connection"}}, got)
+}
+
 func TestTheSenderRunsUntilItsContextEnds(t *testing.T) {
 	r := newReceiver(t)
 	o := newOffice(t, Config{Private: true, Trust: r.trust()})
