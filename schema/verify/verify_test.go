@@ -136,6 +136,13 @@ func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
 	}
 }
 
+// TestAPartWhoseRecordsAreGoneIsWhole: its sums are zero.
+func TestAPartWhoseRecordsAreGoneIsWhole(t *testing.T) {
+	report, err := File(t.Context(), changed(t, `INSERT INTO content_part VALUES (5, 0, 0, 0); INSERT INTO content_whole VALUES (1)`), Thorough)
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+}
+
 func TestRecordsThatNameAMissingOneAreCounted(t *testing.T) {
 	unlinked := func(script string) map[string]int64 {
 		report, err := File(t.Context(), changed(t, script), Thorough)
