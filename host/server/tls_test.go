@@ -2,12 +2,14 @@ package server_test
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 
 	"regedge/host/server"
 )
@@ -24,6 +26,24 @@ func TestTLSIsAtLeastVersion12(t *testing.T) {
 		if err == nil {
 			require.NoError(t, conn.Close())
 		}
+	}
+}
+
+// TestHTTP2IsSpokenWithItsSuitesOnly (RFC 9113, section 9.2.2).
+func TestHTTP2IsSpokenWithItsSuitesOnly(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: fine})
+	trust := r.client.Transport.(*http.Transport).TLSClientConfig
+	for served, suites := range map[bool][]uint16{
+		true:  {tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256},
+		false: {tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA},
+	} {
+		conn, err := tls.Dial("tcp", r.addr, &tls.Config{RootCAs: trust.RootCAs, MaxVersion: tls.VersionTLS12, CipherSuites: suites, NextProtos: []string{"h2"}})
+		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+		_, _ = io.WriteString(conn, http2.ClientPreface) // who is refused may have been hung up on
+		_, err = conn.Read(make([]byte, 1))
+		require.Equal(t, served, err == nil, "%v", err)
+		_ = conn.Close()
 	}
 }
 
