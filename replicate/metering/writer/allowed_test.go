@@ -2,6 +2,7 @@ package writer
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,10 @@ func TestAKeyIsLimitedToNetworks(t *testing.T) {
 	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{Allowed: &most})
 	require.NoError(t, err)
 	require.Equal(t, most, changed.Allowed)
+	twice := append(slices.Clone(most), most...)
+	changed, err = client.ChangeKey(t.Context(), k.ID, KeyChange{Allowed: &twice})
+	require.NoError(t, err)
+	require.Equal(t, most, changed.Allowed, "a network that is given twice is one")
 	for _, wrong := range [][]string{{"office"}, {""}, {"192.0.2.0/33"}, {"fe80::1%eth0"}, {"::ffff:192.0.2.0/120"}, append(most, "10.99.0.0/16")} {
 		_, err = client.ChangeKey(t.Context(), k.ID, KeyChange{Allowed: &wrong})
 		require.ErrorIs(t, err, ErrMalformed, "%q", wrong)
