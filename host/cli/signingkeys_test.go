@@ -26,9 +26,12 @@ func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
 	databases := []string{"--registry", filepath.Join(dir, "registry.db"), "--access", filepath.Join(dir, "access.db")}
 	plain := []string{"--listen", "127.0.0.1:0", "--token", operatorToken}
 	secret := filepath.Join(dir, "trust", "token")
+	onlyKey := append(slices.Clone(plain), "--tls-cert", filepath.Join(t.TempDir(), "machine.crt"), "--tls-key", key)
 	for command, flags := range map[string][]string{
 		"writer":                                 append(writerFiles, tls...),
 		"edge":                                   slices.Concat(edge, databases, tls),
+		"writer with only its key there":         slices.Concat(writerFiles, onlyKey),
+		"edge with only its key there":           slices.Concat(edge, databases, onlyKey),
 		"writer with the ledger's token there":   slices.Concat(writerFiles, plain, []string{"--database-token-file", secret}),
 		"writer with the registry's token there": slices.Concat(writerFiles, plain, []string{"--registry-token-file", secret}),
 		"edge with the registry's token there":   slices.Concat(edge, databases, plain, []string{"--registry-token-file", secret}),
