@@ -2,10 +2,13 @@ package heartbeat
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -222,4 +225,30 @@ func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "behind=1h0m0s"))
 	require.Contains(t, log.String(), "taken back\"")
+}
+
+// hanging is a database that never answers.
+type hanging struct{ driver.Conn }
+
+func (h hanging) Connect(context.Context) (driver.Conn, error) { return h, nil }
+func (hanging) Driver() driver.Driver                          { return nil }
+func (hanging) Close() error                                   { return nil }
+func (hanging) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestADatabaseThatHangsIsAnError: an operator is told, though no call comes back by itself.
+func TestADatabaseThatHangsIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(testkit.Log)
+		db := sql.OpenDB(hanging{})
+		defer db.Close()
+		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		defer end()
+		go Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		time.Sleep(timeout + time.Millisecond)
+		synctest.Wait()
+		require.Contains(t, log.String(), `msg="no heartbeat"`)
+	})
 }
