@@ -321,6 +321,30 @@ func TestTheAgeOfWhatTheProjectionMisses(t *testing.T) {
 	require.GreaterOrEqual(t, age, 2*time.Hour, "a comparison counts too")
 }
 
+// TestALedgersFileHasEverythingOnceNobodyReadsItsLog, which may be lost: until then it is tried again.
+func TestALedgersFileHasEverythingOnceNobodyReadsItsLog(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	reader, err := w.config.Ledger.Conn(t.Context())
+	require.NoError(t, err)
+	defer reader.Close()
+	_, err = reader.ExecContext(t.Context(), `BEGIN; SELECT count(*) FROM attempt`)
+	require.NoError(t, err)
+	tx, end, err := w.begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.ExecContext(t.Context(), `INSERT INTO attempt (subject, since, count) VALUES ('x', 0, 1)`)
+	require.NoError(t, errors.Join(err, tx.Commit()))
+	end()
+	_, err = w.conn.ExecContext(t.Context(), `PRAGMA busy_timeout = 0`)
+	require.NoError(t, err)
+	w.save(t.Context())
+	require.False(t, w.saved)
+	_, err = reader.ExecContext(t.Context(), `ROLLBACK`)
+	require.NoError(t, err)
+	w.save(t.Context())
+	require.True(t, w.saved)
+}
+
 // TestAGroupIsBoundedAndTakesWhatWaits.
 func TestAGroupIsBoundedAndTakesWhatWaits(t *testing.T) {
 	w := &Writer{ops: make(chan *operation, 2*maxGroup)}
