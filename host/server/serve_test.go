@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -50,6 +51,18 @@ func lookedUp(s *Server, address, key string) *exchange {
 	e.request.Headers = append(e.request.Headers, handler.Header{Name: "Authorization", Value: "Bearer " + key})
 	s.serve(e, address)
 	return e
+}
+
+// TestAnAnswerDuringTheEndIsTheLastOfItsConnection, over HTTP/2: net/http makes a GOAWAY of the field.
+func TestAnAnswerDuringTheEndIsTheLastOfItsConnection(t *testing.T) {
+	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { a.Status = http.StatusOK; return nil })})
+	for draining, want := range map[bool]string{false: "", true: "close"} {
+		s.draining.Store(draining)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://h/v1/llps/AAA-0001", nil))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, want, w.Header().Get("Connection"))
+	}
 }
 
 // TestAnAnswerWithoutAStatusIsNone: any but a final status breaks the connection, or its client.
