@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"regedge/host/hint"
 	"regedge/replicate/registry/libsql"
@@ -222,6 +225,10 @@ func (f *pushFlags) explain(err error) error {
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt that signed the certificate at %s", f.Registry)
 	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return hint.With(err, "does the primary's machine hang, or its disk? There: regedge doctor, and the log of regedge-primary@registry. Then run the same command again: what was written is whole, and it goes on from there")
+	case libsql.OfDisk(err):
+		return hint.With(err, "is the disk of the primary's machine full (df), or broken (dmesg)? There: regedge doctor. Then run the same command again: what was written is whole, and it goes on from there")
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR), errors.Is(err, syscall.ENOSPC):
+		return hint.With(err, "is a disk full (df), that of --releases or of the registry file, or broken (dmesg)? Then run the same command again")
 	case errors.Is(err, libsql.ErrAnswer):
 		return hint.With(err, "does another service listen at %s, or a network's sign-in page? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.As(err, &refused):

@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"crypto/rand"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
@@ -209,4 +214,52 @@ func TestAPushToAnotherServiceSaysWhatToCheck(t *testing.T) {
 		require.Equal(t, exitFailure, code, said)
 		require.Contains(t, said, "hint: what listens at http://"+listener.Addr().String()+" does not answer as a registry's primary does")
 	}
+}
+
+// small mounts a file system of a size, and returns a function that gives it another.
+func small(t *testing.T, size string) (dir string, resize func(string)) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "small")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("skipped: a small file system can't be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir, func(size string) { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size="+size)) }
+}
+
+// TestAPushToAFullDiskSaysWhichAndGoesOn once there is room: the disk of the snapshots, and the primary's.
+func TestAPushToAFullDiskSaysWhichAndGoesOn(t *testing.T) {
+	t.Parallel()
+	registry := filepath.Join(t.TempDir(), "registry.db")
+	_, err := sample.Import(t.Context(), registry, nil)
+	require.NoError(t, err)
+	releases, growReleases := small(t, "256k")
+	data, growData := small(t, "10m")
+	primary := sqldtest.Start(t, sqld.Config{HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t), Dir: filepath.Join(data, "primary")})
+	push := []string{"push", registry, "--registry", primary.URL(), "--releases", releases}
+
+	code, said := ran(push...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "make snapshot in "+releases)
+	require.Equal(t, 1, strings.Count(said, "disk I/O error"), said)
+	require.Contains(t, said, "hint: is a disk full (df), that of --releases")
+	left, err := os.ReadDir(releases)
+	require.NoError(t, err)
+	require.Empty(t, left, "what was copied is removed again")
+
+	growReleases("100m")
+	filler, err := os.Create(filepath.Join(data, "filler"))
+	require.NoError(t, err)
+	_, err = io.Copy(filler, rand.Reader)
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.NoError(t, filler.Close())
+	code, said = ran(push...)
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "hint: is the disk of the primary's machine full")
+
+	growData("200m")
+	code, said = ran(push...)
+	require.Equal(t, exitOK, code, said)
+	require.Greater(t, companiesAt(t, primary), 100)
 }

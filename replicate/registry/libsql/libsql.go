@@ -58,6 +58,12 @@ func Commit(ctx context.Context, db *sql.DB, statements []Statement) error {
 // OnlyReplication is the answer of the gate before a primary to every other call.
 const OnlyReplication = "this port is for replication only"
 
+// OfDisk reports whether an error says that the server's disk is full or fails.
+func OfDisk(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "SQLite error: disk I/O error") || strings.Contains(text, "SQLite error: database or disk is full")
+}
+
 // Explain adds ErrUnauthorized, ErrForwarded or ErrRefused to an error of the driver, which has no
 // types for them. The texts are those of sqld 0.24 and of the gate.
 func Explain(err error) error {

@@ -126,7 +126,7 @@ func Snapshot(ctx context.Context, path, dir string, progress func(Progress)) (r
 		return release, nil
 	}
 	if err := copyFile(ctx, path, target, progress); err != nil {
-		return "", fmt.Errorf("make snapshot: %w", err)
+		return "", fmt.Errorf("make snapshot in %s: %w", dir, err)
 	}
 	return release, nil
 }
@@ -168,7 +168,11 @@ func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Pro
 	if err := c.Exec(`BEGIN; SELECT 1 FROM release`); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Exec(`COMMIT`)) }()
+	defer func() {
+		if end := c.Exec(`COMMIT`); err == nil {
+			err = end
+		}
+	}()
 	name, err := schema.FileURI(path, false)
 	if err != nil {
 		return err
@@ -177,7 +181,11 @@ func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Pro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, copying.Close()) }()
+	defer func() {
+		if end := copying.Close(); err == nil { // else it says the same again
+			err = end
+		}
+	}()
 	for done := false; !done; {
 		if err := ctx.Err(); err != nil {
 			return err
