@@ -69,7 +69,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	v[record.CompanyEmail] = s.email(s.get(fieldEmail))
 	a := parseAddress(s.get(fieldAddress))
 	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyPincode] = a.line, a.city, a.pincode
-	v[record.CompanyState] = orElse(stateName(s.get(fieldState)), a.state)
+	v[record.CompanyState] = orElse(s.state(), a.state)
 	v[record.CompanyDistrict] = a.named(v[record.CompanyState])
 	return record.New(record.CompanyTable, v, cin), nil
 }
@@ -88,7 +88,7 @@ func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 	v[record.LLPActivity] = orElse(cleanValue(s.get(fieldActivity)), cleanValue(s.get(fieldPrincipal)))
 	a := parseAddress(s.get(fieldAddress))
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
-	v[record.LLPState] = orElse(stateName(s.get(fieldState)), a.state)
+	v[record.LLPState] = orElse(s.state(), a.state)
 	return record.New(record.LLPTable, v, llpin), nil
 }
 
@@ -109,6 +109,16 @@ func (s *sheet) email(text string) record.Value {
 	v, ok := parseEmail(text)
 	if !ok {
 		s.out.note("e-mail")
+	}
+	return v
+}
+
+// state reads the column of the state. What can't be one is counted.
+func (s *sheet) state() record.Value {
+	text := s.get(fieldState)
+	v := stateName(text)
+	if v.Kind == record.Null && !isNone(text) {
+		s.out.note("state")
 	}
 	return v
 }
@@ -160,7 +170,7 @@ func (r *reading) refuse(reason, detail string) {
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
 	switch {
-	case v.Kind == record.Null || isNone(s):
+	case v.Kind == record.Null || isNone(s) || isSheetError(s):
 		r.refuse(record.NoName, v.Text)
 	case utf8.RuneCountInString(v.Text) > maxName:
 		r.refuse("name too long", "")
@@ -224,7 +234,7 @@ func takeLLP(s *sheet) (record.Record, error) {
 	v[record.LLPActivity] = cleanValue(s.get(fieldActivity))
 	v[record.LLPLine] = cleanValue(s.get(fieldLine))
 	v[record.LLPCity] = cleanValue(s.get(fieldCity))
-	v[record.LLPState] = stateName(s.get(fieldState))
+	v[record.LLPState] = s.state()
 	v[record.LLPPincode] = parsePincode(s.get(fieldPincode))
 	if v[record.LLPPincode].Kind == record.Null && !isNone(s.get(fieldPincode)) {
 		s.out.note("pincode")
@@ -248,7 +258,7 @@ func takeListedLLP(s *sheet) (record.Record, error) {
 	}
 	a := parseAddress(s.get(fieldAddress))
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
-	v[record.LLPState] = orElse(stateName(s.get(fieldState)), a.state)
+	v[record.LLPState] = orElse(s.state(), a.state)
 	return rec, nil
 }
 

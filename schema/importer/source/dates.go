@@ -85,7 +85,7 @@ func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either 
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
 // DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
-// write it, or YYYY/MM/DD; with blanks the month is a word. A time after it is dropped. No value is NULL, and
+// write it, or YYYY/MM/DD; with blanks the month is a word. A time after it is dropped, but see isMidnightOfIndia. No value is NULL, and
 // neither is one of emptyDates unless the record's identifier has its year.
 //
 // A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
@@ -96,11 +96,13 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	if isNone(s) {
 		return record.Value{}, nil
 	}
-	if len(s) > 10 && (s[10] == 'T' || s[10] == ' ') && s[4] == '-' {
-		s = s[:10]
-	}
 	if at := strings.IndexAny(s, " T"); at > 0 && isTime(s[at+1:]) {
-		s = s[:at]
+		if isMidnightOfIndia(s[at+1:]) {
+			return d.dayAfter(s[:at], year)
+		}
+		if s = s[:at]; isNone(s) {
+			return record.Value{}, nil
+		}
 	}
 	sign := "-"
 	if strings.Contains(s, "/") {
@@ -150,9 +152,32 @@ func (d dateReader) parseWords(s string, year int) (record.Value, error) {
 // emptyDates are dates that programs write for none, such as the first days of spreadsheets and of clocks.
 var emptyDates = map[string]bool{"1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
-// isTime reports whether s is a time of day, such as 00:00 or 12:00:00 AM.
+// isTime reports whether s is a time of day, such as 00:00, 12:00:00 AM, 00:00:00+05:30 or 00:00:00 IST.
 func isTime(s string) bool {
+	for _, zone := range []string{"IST", "UTC", "GMT"} {
+		s = strings.TrimSuffix(s, zone)
+	}
 	return strings.Contains(s, ":") && strings.Trim(s, "0123456789:.+ AMPZampz") == ""
+}
+
+// isMidnightOfIndia reports whether s is the time of UTC at which a day begins in India: programs write a date
+// without a time of day so, as 2006-02-22T18:30:00.000Z for 23 February.
+func isMidnightOfIndia(s string) bool {
+	time, ok := strings.CutSuffix(s, "Z")
+	return ok && strings.TrimSuffix(time, ".000") == "18:30:00"
+}
+
+// dayAfter parses a date and returns the next one.
+func (d dateReader) dayAfter(s string, year int) (record.Value, error) {
+	v, err := d.parse(s, 0)
+	if err != nil || v.Kind == record.Null {
+		return v, err
+	}
+	day, err := time.Parse(time.DateOnly, v.Text)
+	if err != nil {
+		return record.Value{}, errDate
+	}
+	return d.parse(day.AddDate(0, 0, 1).Format(time.DateOnly), year)
 }
 
 // orderParts returns the parts of a date by their order.

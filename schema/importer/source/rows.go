@@ -147,11 +147,11 @@ func isOpen(text string, separator byte) bool {
 	for strings.IndexByte(text, '"') >= 0 {
 		if body, quoted := strings.CutPrefix(text, `"`); quoted {
 			for {
-				_, rest, closed := strings.Cut(body, `"`)
+				before, rest, closed := strings.Cut(body, `"`)
 				if !closed {
 					return true
 				}
-				if body, closed = strings.CutPrefix(rest, `"`); !closed {
+				if body, closed = strings.CutPrefix(rest, `"`); !closed && !isEscaped(before, rest, separator) {
 					break
 				}
 			}
@@ -164,6 +164,12 @@ func isOpen(text string, separator byte) bool {
 		text = rest
 	}
 	return false
+}
+
+// isEscaped reports whether a quote within a quoted field, between before and rest, does not end it but was
+// written as \", as some databases export it. One before a separator could be either, and ends it.
+func isEscaped(before, rest string, separator byte) bool {
+	return strings.HasSuffix(before, `\`) && rest != "" && rest[0] != separator && rest[0] != '\r' && rest[0] != '\n'
 }
 
 // splitFields appends the fields of a row to fields. A quoted field loses its quotes; a
@@ -191,7 +197,7 @@ func splitFields(text string, separator byte, fields []string) []string {
 // quotedField splits off the quoted field at the beginning of text. rest is what follows its
 // separator; more is false for the last field of the row.
 func quotedField(text string, separator byte) (field, rest string, more bool) {
-	body, doubled := text[1:], false
+	body, doubled, escaped := text[1:], false, false
 	end := 0
 	for {
 		n := strings.IndexByte(body[end:], '"')
@@ -200,13 +206,22 @@ func quotedField(text string, separator byte) (field, rest string, more bool) {
 			break
 		}
 		end += n
-		if !strings.HasPrefix(body[end+1:], `"`) {
-			break
+		switch {
+		case strings.HasPrefix(body[end+1:], `"`):
+			doubled = true
+			end += 2
+			continue
+		case isEscaped(body[:end], body[end+1:], separator):
+			escaped = true
+			end++
+			continue
 		}
-		doubled = true
-		end += 2
+		break
 	}
 	field = body[:end]
+	if escaped {
+		field = strings.ReplaceAll(field, `\"`, `"`)
+	}
 	if doubled {
 		field = strings.ReplaceAll(field, `""`, `"`)
 	}

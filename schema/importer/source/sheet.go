@@ -141,6 +141,8 @@ func (s *sheet) run() error {
 			err = &rejection{err.Error(), ""}
 		case err != nil:
 			return fmt.Errorf("read after line %d: %w", r.line, err)
+		case strings.IndexByte(r.raw, 0) >= 0:
+			err = &rejection{"zero bytes", "the row is damaged"}
 		default:
 			s.fields = toUTF8(r.fields)
 			err = s.takeRow(r)

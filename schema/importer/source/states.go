@@ -64,7 +64,7 @@ func makeStates(names map[string]string) map[string]string {
 }
 
 // stateName returns the name of a state given by name or code. No value is NULL; an unknown
-// state is kept, in title case.
+// state is kept, in title case, unless isNoPlace.
 func stateName(s string) record.Value {
 	if isNone(s) {
 		return record.Value{}
@@ -72,7 +72,19 @@ func stateName(s string) record.Value {
 	if name, ok := states[squash(s)]; ok {
 		return record.TextOf(name)
 	}
+	if isNoPlace(s) {
+		return record.Value{}
+	}
 	return record.TextOf(properCase(clean(s)))
+}
+
+// maxState is longer than the name of every state, in bytes.
+const maxState = 60
+
+// isNoPlace reports whether s can't be the name of a state, but is perhaps the address, in a row whose values are
+// shifted by a column.
+func isNoPlace(s string) bool {
+	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isSheetError(s)
 }
 
 // rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -49,11 +50,18 @@ func isNone(s string) bool {
 	return noneWords[string(b[:n])]
 }
 
-// clean trims s, replaces runs of white space and control characters by one space, and
-// repairs typographic signs that a wrong conversion broke (see mendSigns).
+// clean trims s, replaces runs of white space and control characters by one space, the entities of web
+// pages by their characters, and repairs typographic signs that a wrong conversion broke (see mendSigns).
 func clean(s string) string {
 	if isCleanASCII(s) {
 		return s
+	}
+	for strings.IndexByte(s, '&') >= 0 {
+		plain := entities.Replace(s)
+		if plain == s {
+			break
+		}
+		s = plain
 	}
 	if strings.ContainsRune(s, utf8.RuneError) {
 		s = mendSigns(s)
@@ -81,13 +89,22 @@ func isCleanASCII(s string) bool {
 	before := byte(' ')
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c < ' ' || c >= 0x7f || c == ' ' && before == ' ' {
+		if c < ' ' || c >= 0x7f || c == ';' || c == ' ' && before == ' ' {
 			return false
 		}
 		before = c
 	}
 	return s == "" || before != ' '
 }
+
+// entities are those that web pages need in texts. A list that was copied from a page may keep them.
+var entities = strings.NewReplacer("&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#039;", "'", "&#38;", "&",
+	"&#34;", `"`, "&lt;", "<", "&gt;", ">", "&nbsp;", " ", "&#160;", " ")
+
+// sheetErrors are what a spreadsheet shows for a formula that failed. Its #N/A is no value.
+var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}
+
+func isSheetError(s string) bool { return slices.Contains(sheetErrors, strings.TrimSpace(s)) }
 
 // signMends repairs signs whose UTF-8 bytes, such as E2 80 93, appear in the sources as U+FFFD,
 // "x80", "x93". Any other U+FFFD, whose original is unknown, becomes a space.
@@ -100,7 +117,7 @@ func mendSigns(s string) string { return signMends.Replace(s) }
 
 // cleanValue is clean as a column: NULL for no value.
 func cleanValue(s string) record.Value {
-	if isNone(s) {
+	if isNone(s) || isSheetError(s) {
 		return record.Value{}
 	}
 	return record.TextOf(clean(s))

@@ -1,0 +1,170 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// disturbance is what stands in a row in the place of a value, and what becomes of it: the value that is read, "-" for
+// none, or the reason and detail of a reject.
+type disturbance struct{ place, cell, want string }
+
+// TestADisturbedCellIsReadRightOrRejected: each in a row of its own, of one file. A reject names the line and, of amounts
+// and dates, the column.
+func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
+	const capital, date, name, state, status = "1000000.00", "2006-02-23", "MADE-UP RESORTS   PRIVATE LIMITED", ",goa,", ",Active,"
+	column := map[string]string{capital: "authorized_capital", date: "incorporation_date", name: "company_name", state: "state", status: "status"}
+	list := []disturbance{
+		{capital, "1e5", "100000"}, {capital, "1.0E+05", "100000"}, {capital, "+100000", "100000"}, {capital, `"100,000.00"`, "100000"},
+		{capital, "#N/A", "-"}, {capital, "--", "-"}, {capital, "Nil", "-"}, {capital, "00100000", "100000"},
+		{date, "5-Jan-21", "2021-01-05"}, {date, "NA", "-"}, {date, "2006-02-23T00:00:00+05:30", "2006-02-23"},
+		{date, "2006-02-23T10:00:00Z", "2006-02-23"}, {date, "2006-02-22T18:30:00.000Z", "2006-02-23"}, {date, "2006-02-28T18:30:00Z", "2006-03-01"},
+		{date, "2006-02-23 00:00:00 IST", "2006-02-23"}, {date, "23-02-2006 00:00:00 IST", "2006-02-23"}, {date, "2006-02-23 00:00:00+00", "2006-02-23"},
+		{date, "2/23/2006 12:00:00 AM +05:30", "2006-02-23"}, {date, "0000-00-00 00:00:00", "-"}, {date, "2006-Feb-23", "2006-02-23"},
+		{name, "A &amp; B LIMITED", "A & B LIMITED"}, {name, "A &amp;amp; B&#39;S&nbsp;LIMITED", "A & B'S LIMITED"}, {name, "A &B; LIMITED", "A &B; LIMITED"},
+		{name, `"A \"B\" LIMITED"`, `A "B" LIMITED`}, {name, `"A, \"B\" AND ""C"" LIMITED"`, `A, "B" AND "C" LIMITED`}, {name, `"A\"`, `A\`},
+		{name, "\"A\nB LIMITED\"", "A B LIMITED"}, {name, "\x93A\x94 CAF\xc9", "“A” CAFÉ"}, {name, "REF LIMITED #1", "REF LIMITED #1"},
+		{state, `,"1 Beach Road, Goa",`, "Goa"}, {state, ",403516,", "Goa"}, {state, ",#NAME?,", "Goa"}, {state, ",Kamarupa,", "Kamarupa"},
+		{status, ",active ,", "ACTIVE"}, {status, ",Active.,", "ACTIVE"},
+
+		{name, "#NAME?", "no name: #NAME?"}, {name, "#REF!", "no name: #REF!"}, {name, "A\x00B LIMITED", "zero bytes: the row is damaged"},
+		{status, ",ACTV,", "unknown status: ACTV"}, {status, ",सक्रिय,", "unknown status: सक्रिय"}, {status, ",,", "unknown status"},
+	}
+	for _, amount := range []string{
+		"Rs. 1,00,000", "1.5 lakh", "₹ 10 Cr", "(5,000)", "-5000", "1,00,000/-", "INR 100000", "1 00 000", "१०००००", "100000.00 Dr", "10%", "#REF!", "=1+1", "1e16", "10.000.000",
+	} {
+		list = append(list, disturbance{capital, `"` + amount + `"`, "invalid capital: " + amount + " in AuthorizedCapital"})
+	}
+	for _, day := range []string{
+		"45291", "38771.0", "2021-13-05", "31/02/2020", "23/Feb/2006", "Thu Feb 23 2006", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
+		"2006-02-23 (approx)", "2006-02-23 soon", "23—02—2006", "#VALUE!", "2006-W08-4", "2100-12-31T18:30:00Z", "2006-02-30T18:30:00Z",
+	} {
+		list = append(list, disturbance{date, day, "invalid date: " + day + " in CompanyRegistrationdate_date"})
+	}
+	file, lines, line := headerA, make([]int, len(list)), 2
+	for i, d := range list {
+		row := strings.NewReplacer("900001", fmt.Sprint(900001+i), d.place, d.cell).Replace(rowA)
+		lines[i] = line
+		line += strings.Count(row, "\n")
+		file += row
+	}
+	w := newFixture(t)
+	f := w.text("2025-05-05", file)
+	require.EqualValues(t, len(list), f.Read)
+	require.Equal(t, map[string]int64{"state": 3}, f.Unread)
+	rejects := w.rejected()
+	for i, d := range list {
+		got := w.row("SELECT "+column[d.place]+" FROM company WHERE cin = ?", fmt.Sprintf("U55101GA2006PTC%d", 900001+i))
+		if got != "no row" {
+			require.Equal(t, d.want, got, "%q", d.cell)
+			continue
+		}
+		require.Contains(t, strings.ReplaceAll(rejects, `"`, ""), fmt.Sprintf(",%d,%s,", lines[i], d.want), "%q", d.cell)
+	}
+}
+
+// TestADisturbedCINIsReadRightOrRejected: the importer guesses no digit.
+func TestADisturbedCINIsReadRightOrRejected(t *testing.T) {
+	bad := []string{
+		"U551O1GA2006PTC900001", "U55101GA2006PTC9OOOO1", "U55101GA2006PTC90000l", "U55101GA2006PTC900001.", "CIN:U55101GA2006PTC900001", "U-55101-GA-2006-PTC-900001",
+		"U55101GA2006PTC900001U55101GA2006PTC900002", "Ｕ55101GA2006PTC900001", "NA", "", "MADE-UP LIMITED", "Total",
+	}
+	file := headerA
+	for i, cell := range []string{"u55101ga2006ptc90000%d", " U55101GA2006PTC90000%d ", "U55101 GA2006PTC 90000%d", "\"U55101GA2006PTC90000%d\""} {
+		file += fmt.Sprintf(cell, i) + strings.TrimPrefix(rowA, "U55101GA2006PTC900001")
+	}
+	for _, cell := range bad {
+		file += strings.Replace(rowA, "U55101GA2006PTC900001", cell, 1)
+	}
+	w := newFixture(t)
+	f := w.text("2025-05-05", file)
+	require.EqualValues(t, len(bad), f.Rejected["invalid CIN"])
+	require.EqualValues(t, 4, f.New)
+	require.Contains(t, w.rejected(), ",6,invalid CIN: U551O1GA2006PTC900001,")
+}
+
+// TestADisturbedFileIsReadRightOrTold: whatever is not read is counted by a reason, with its first line.
+func TestADisturbedFileIsReadRightOrTold(t *testing.T) {
+	const rows = 4
+	text := headerA
+	for i := range rows {
+		text += strings.Replace(rowA, "900001", fmt.Sprint(900001+i), 1)
+	}
+	body := strings.TrimPrefix(text, headerA)
+	each := func(change func(row string) string) (changed string) {
+		for row := range strings.Lines(body) {
+			changed += change(row)
+		}
+		return changed
+	}
+	quoted := func(row string) string {
+		return `"` + strings.ReplaceAll(strings.TrimSuffix(row, "\n"), `"`, `""`) + "\"\n"
+	}
+	for name, c := range map[string]struct {
+		text        string
+		read        int64
+		first, left string // the first reject, and what is left out
+	}{
+		"commas after each row":      {headerA + strings.ReplaceAll(body, "\n", ",,\n"), rows, "", ""},
+		"the header twice":           {headerA + text, rows, "", "repeated header"},
+		"the header at the end":      {text + headerA, rows, "", "repeated header"},
+		"the header quoted":          {quotedHeader() + body, rows, "", ""},
+		"a line end in the header":   {strings.Replace(text, "CompanyStatus", "\"Company\nStatus\"", 1), rows, "", ""},
+		"a blank in the header":      {strings.Replace(text, "CompanyName", "Company\u00a0Name", 1), rows, "", ""},
+		"numbers before each row":    {"," + headerA + each(func(row string) string { return "1," + row }), rows, "", ""},
+		"two marks":                  {"\uFEFF\uFEFF" + text, rows, "", ""},
+		"a mark in a gzip":           {gzipped("\uFEFF" + text), rows, "", ""},
+		"no line end":                {strings.TrimSuffix(text, "\n"), rows, "", ""},
+		"a line of totals":           {text + "Total,4,,,,,4000000.00,,,,,,,,,\n", rows, "invalid CIN, line 6: Total", ""},
+		"a line of the source":       {text + "Source: data.gov.in\n", rows, "wrong number of fields, line 6: 1, the header has 16", ""},
+		"cut off in a row":           {text[:len(text)-20], rows - 1, "row cut off, line 5: the file ends within it", ""},
+		"cut off in quotes":          {text[:strings.LastIndex(text, "CALANGUTE")], rows - 1, "quote never closed, line 5", ""},
+		"a column more":              {headerA + strings.ReplaceAll(body, "\n", ",x\n"), 0, "wrong number of fields, line 2: 17, the header has 16", ""},
+		"a column less":              {headerA + strings.ReplaceAll(body, ",55101,Trading", ",55101"), 0, "wrong number of fields, line 2: 15, the header has 16", ""},
+		"numbers in rows alone":      {headerA + each(func(row string) string { return "1," + row }), 0, "wrong number of fields, line 2: 17, the header has 16", ""},
+		"rows in quotes":             {headerA + each(quoted), 0, "wrong number of fields, line 2: 1, the header has 16", ""},
+		"other quotes":               {strings.ReplaceAll(text, `"`, "'"), 0, "wrong number of fields, line 2: 21, the header has 16", ""},
+		"a refusal in JSON":          {`{"error":"quota exceeded"}`, 0, "no companyData, line 1", ""},
+		"rows in JSON":               {`[{"CIN":"U55101GA2006PTC900001","CompanyName":"A","CompanyStatus":"Active"}]`, 0, "no companyData, line 1", ""},
+		"a text with its formatting": {`{\rtf1\ansi CIN}`, 0, "not JSON, line 1", ""},
+	} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", c.text)
+		require.Equal(t, c.read, f.New, name)
+		if c.left != "" {
+			require.Equal(t, map[string]int64{c.left: 1}, f.LeftOut, name)
+		}
+		first := ""
+		for reason, detail := range f.First {
+			first += reason + ", " + detail
+		}
+		require.Equal(t, c.first, first, name)
+	}
+}
+
+func quotedHeader() string {
+	return `"` + strings.ReplaceAll(strings.TrimSuffix(headerA, "\n"), ",", `","`) + "\"\n"
+}
+
+// TestAHeaderOfAnotherKindIsRefused, with its columns, and nothing is written.
+func TestAHeaderOfAnotherKindIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"Hindi":             {"सीआईएन,कंपनी का नाम,स्थिति\n" + rowA, "its columns are सीआईएन, कंपनी का नाम, स्थिति"},
+		"German":            {"CIN;Firmenname;Status\nU55101GA2006PTC900001;A;Aktiv\n", "its columns are CIN;Firmenname;Status"},
+		"colons":            {strings.ReplaceAll("CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,A,Active\n", ",", ":"), "its columns are CIN:CompanyName:CompanyStatus"},
+		"a column twice":    {strings.Replace(headerA, "CompanyROCcode", "CompanyName", 1) + rowA, "mean the same: leave one out"},
+		"a document":        {"%PDF-1.4\n1 0 obj\n", "its columns are %PDF-1.4"},
+		"a mail":            {"MIME-Version: 1.0\nContent-Type: multipart/related\n\n<html>", "its columns are MIME-Version: 1.0"},
+		"a page with marks": {"\uFEFF<!DOCTYPE html><table><tr><td>CIN", "is a web page or XML"},
+		"UTF-16, packed":    {gzipped("\xff\xfe" + encoded(headerA+rowA, 2)), "UTF-16"},
+	} {
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(c.text)))
+		require.ErrorContains(t, err, c.want, name)
+		require.Empty(t, w.registryFiles(), name)
+	}
+}
