@@ -25,10 +25,17 @@ var wantOfStrangers = map[string]float64{
 // TestWhatStrangersTypeIsFoundOrSuggested judges 553 queries, written or derived from names that no other set has before any
 // of them was tried. They are quoted, since many have what can't be seen.
 func TestWhatStrangersTypeIsFoundOrSuggested(t *testing.T) {
-	classes := readClasses(t, "strangers.tsv")
-	require.Len(t, classes, len(wantOfStrangers))
+	judgeFoundOrSuggested(t, "strangers.tsv", wantOfStrangers)
+}
+
+// judgeFoundOrSuggested checks that of each class of a file at least the wanted share is among the first five matches, or
+// among the suggestions if nothing matches. It logs every miss.
+func judgeFoundOrSuggested(t *testing.T, file string, wanted map[string]float64) {
+	t.Helper()
+	classes := readClasses(t, file)
+	require.Len(t, classes, len(wanted))
 	s := searcherOf(t, classes)
-	for class, want := range wantOfStrangers {
+	for class, want := range wanted {
 		set := classes[class]
 		require.NotEmpty(t, set, class)
 		var first, five, suggested int

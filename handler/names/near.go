@@ -1,15 +1,20 @@
 package names
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Suggestions keeps the few names that are most like a query. Names are added in search order; of
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words []string
-	heard bool       // the words are transliterated
-	same  [][]string // synonyms of each word
-	both  []string   // each word but the last, joined with the next one
-	kept  [][]string // the words without the first or last ones; see less
+	heard bool         // the words are transliterated
+	same  [][]string   // synonyms of each word
+	both  []string     // each word but the last, joined with the next one
+	kept  [][]string   // the words without the first or last ones; see less
+	site  string       // the name in an address; see siteOf
+	other *Suggestions // of the other wording, nil if there is none
 	found [MaxSuggestions]suggestion
 	count int
 }
@@ -48,7 +53,18 @@ func NewSuggestions(query string) *Suggestions {
 	s := &Suggestions{words: heard(query)}
 	if s.heard = len(s.words) > 0; !s.heard {
 		s.words = suggestible(query)
+		s.site = siteOf(s.words)
+		if other := otherWording(s.words); other != nil {
+			s.other = &Suggestions{words: other}
+			s.other.prepare()
+		}
 	}
+	s.prepare()
+	return s
+}
+
+// prepare fills in what follows from the words.
+func (s *Suggestions) prepare() {
 	s.kept = less(s.words)
 	for i, w := range s.words {
 		s.same = append(s.same, synonyms(w))
@@ -56,13 +72,20 @@ func NewSuggestions(query string) *Suggestions {
 			s.both = append(s.both, s.words[i-1]+w)
 		}
 	}
-	return s
 }
 
 // Add compares the query with a name in its form, and keeps the label if the name is among the most
 // alike.
 func (s *Suggestions) Add(name, label string) {
 	cost, ok := s.cost(name)
+	if s.other != nil {
+		if other, also := s.other.cost(name); also && (!ok || other < cost) {
+			cost, ok = other, true
+		}
+	}
+	if s.site != "" && strings.HasPrefix(Squeeze(name), s.site) {
+		cost, ok = costExtra*strings.Count(name, " "), true
+	}
 	if !ok {
 		return
 	}

@@ -14,8 +14,9 @@ const maxSounds = 6
 //     or ends as that one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
-//   - whose words sound the same;
-//   - that has synonyms of the words, such as 9 for nine;
+//   - whose words sound the same, two of the query perhaps as one of the name;
+//   - that has synonyms of the words, such as 9 for nine, or other wordings, such as 36 for thirty six;
+//   - that begins with the name in the address of a site;
 //   - that begins with the query without its last or first word or two, such as a place, or equals the
 //     first of two words;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
@@ -46,6 +47,12 @@ func LikeTerms(query string) (terms string, count int) {
 	}
 	l.likeSynonyms(words)
 	l.likeLess(whole)
+	if other := otherWording(whole); other != nil {
+		l.likeOtherwise(other)
+	}
+	if site := siteOf(whole); site != "" {
+		l.likeSite(site)
+	}
 	return l.String(), l.count
 }
 
@@ -156,9 +163,13 @@ func (l *list) likeLess(words []string) {
 }
 
 // less returns the words without the last or the first one or two, such as a place, while at least two
-// remain: fewer begin too many names. Of two words it returns the first.
+// remain: fewer begin too many names. Of two words it returns the first. A state of two words is left out with the town
+// before it.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
+	if n := len(words); n > 2+fewest && isLongState(words[n-2:]) {
+		kept = append(kept, words[:n-3])
+	}
 	if n := len(words); n == fewest {
 		kept = append(kept, words[:1])
 	} else if n > fewest {
@@ -170,26 +181,46 @@ func less(words []string) (kept [][]string) {
 	return kept
 }
 
+// isLongState reports whether two words are a state's name, before which a town may stand.
+func isLongState(words []string) bool {
+	return words[1] == "pradesh" || startsWith(words, []string{"tamil", "nadu"}) || startsWith(words, []string{"west", "bengal"})
+}
+
 // quoted is a term as an expression in JSON.
 func quoted(term string) string { return `\"` + term + `\"` }
 
-// likeSounds asks for names with words that sound like the query's.
+// likeSounds asks for names with words that sound like the query's, or in which one word sounds like two of these.
 func (l *list) likeSounds(words []string) {
-	var terms []string
+	expression := "(" + nested(soundsOf(words)) + ")"
+	for i := 1; i < len(words); i++ {
+		terms := []string{quoted(markSound + soundKey(words[i-1]+words[i]))} // the rarest
+		for _, sound := range soundsOf(slices.Delete(slices.Clone(words), i-1, i+1)) {
+			if !slices.Contains(terms, sound) {
+				terms = append(terms, sound)
+			}
+		}
+		expression += " OR (" + nested(terms) + ")"
+	}
+	l.unbounded(expression)
+}
+
+func soundsOf(words []string) (terms []string) {
 	for _, w := range words {
 		if sound := quoted(markSound + soundKey(w)); !slices.Contains(terms, sound) {
 			terms = append(terms, sound)
 		}
 	}
 	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // longer ones are mostly rarer
-	l.all(terms)
+	return terms
 }
 
 // all asks for names that match all of the expressions, the rarest first if possible. FTS5 reads the lists
 // of all parts of an AND in step. So the ANDs are nested: a common part is read only at the names that
 // match the parts before it, in a half to a fifth of the time. The NOT between them keeps FTS5 from
 // flattening the nested ANDs.
-func (l *list) all(expressions []string) {
+func (l *list) all(expressions []string) { l.unbounded(nested(expressions)) }
+
+func nested(expressions []string) string {
 	all := expressions[0]
 	for i, expression := range expressions[1:] {
 		if i > 0 {
@@ -197,7 +228,7 @@ func (l *list) all(expressions []string) {
 		}
 		all += " AND " + expression
 	}
-	l.unbounded(all)
+	return all
 }
 
 // noName is a term that no name has.
@@ -229,8 +260,9 @@ func suggestible(query string) []string {
 	return kept
 }
 
-// leading are words before a name that are not part of it: M/s in full, and the beginning of a site's address.
-var leading = []string{"the", "messrs", "http", "https", "www"}
+// leading are words before a name that are not part of it: M/s in full, the beginning of a site's address, and that of
+// "CIN number of".
+var leading = []string{"the", "messrs", "http", "https", "www", "cin"}
 
 func isPincode(word string) bool {
 	return len(word) == 6 && word[0] != '0' && strings.Trim(word, "0123456789") == ""

@@ -1,0 +1,223 @@
+package names
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// otherWording returns a query's words with their numbers as words instead of digits, or the reverse, and short forms of
+// states in full, or the reverse: "36 events" for "thirty six events", "jammu kashmir bank" for "jk bank". It returns nil
+// if there is nothing to change.
+func otherWording(words []string) []string {
+	other := make([]string, 0, maxSounds)
+	changed := false
+	for i := 0; i < len(words); {
+		n, instead := numberAt(words[i:])
+		if n == 0 {
+			n, instead = stateAt(words[i:])
+		}
+		if n == 0 {
+			n, instead = 1, words[i:i+1]
+		} else {
+			changed = true
+		}
+		other = append(other, instead...)
+		i += n
+	}
+	if !changed {
+		return nil
+	}
+	return other[:min(len(other), maxSounds)]
+}
+
+// stateForms are short forms of states, and the words for which names have them.
+var stateForms = [...]struct{ short, full []string }{
+	{[]string{"jk"}, []string{"jammu", "kashmir"}}, {[]string{"j", "k"}, []string{"jammu", "kashmir"}},
+	{[]string{"hp"}, []string{"himachal"}}, {[]string{"up"}, []string{"uttar", "pradesh"}}, {[]string{"mp"}, []string{"madhya", "pradesh"}},
+	{[]string{"ap"}, []string{"andhra", "pradesh"}}, {[]string{"tn"}, []string{"tamil", "nadu"}}, {[]string{"wb"}, []string{"west", "bengal"}},
+	{[]string{"guj"}, []string{"gujarat"}},
+}
+
+// stateAt returns how many words at the beginning are a state, and the other form of it.
+func stateAt(words []string) (n int, instead []string) {
+	for _, form := range stateForms {
+		switch {
+		case startsWith(words, form.short):
+			return len(form.short), form.full
+		case len(form.full) > 1 && startsWith(words, form.full):
+			return len(form.full), form.short
+		}
+	}
+	return 0, nil
+}
+
+func startsWith(words, begin []string) bool {
+	return len(words) >= len(begin) && slices.Equal(words[:len(begin)], begin)
+}
+
+// The words of numbers, and of ordinal numbers: those below twenty, and the tens. Each is at the place of its number.
+var (
+	units = []string{
+		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+		"ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+	}
+	tens     = []string{"-", "-", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"}
+	ordinals = []string{
+		"zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+		"tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth",
+	}
+	ordinalTens = []string{"-", "-", "twentieth", "thirtieth", "fortieth", "fiftieth", "sixtieth", "seventieth", "eightieth", "ninetieth"}
+)
+
+// maxNumber bounds the numbers that are written otherwise.
+const maxNumber = 999
+
+// numberAt returns how many words at the beginning are a number, and the other form of it.
+func numberAt(words []string) (n int, instead []string) {
+	if number, ordinal, ok := digitsOf(words[0]); ok {
+		return 1, inWords(number, ordinal)
+	}
+	number, ordinal, n := spelled(words)
+	if n == 0 {
+		return 0, nil
+	}
+	digits := strconv.FormatInt(int64(number), 10)
+	if ordinal {
+		digits += ordinalEnding(number)
+	}
+	return n, []string{digits}
+}
+
+// digitsOf reads a number such as 36 or 21st.
+func digitsOf(word string) (number int, ordinal, ok bool) {
+	n := 0
+	for n < len(word) && word[n] >= '0' && word[n] <= '9' && number <= maxNumber {
+		number = 10*number + int(word[n]-'0')
+		n++
+	}
+	if number < 1 || number > maxNumber || word[0] == '0' {
+		return 0, false, false
+	}
+	ordinal = n < len(word)
+	return number, ordinal, !ordinal || word[n:] == ordinalEnding(number)
+}
+
+func ordinalEnding(number int) string {
+	if number%100 < 11 || number%100 > 13 {
+		switch number % 10 {
+		case 1:
+			return "st"
+		case 2:
+			return "nd"
+		case 3:
+			return "rd"
+		}
+	}
+	return "th"
+}
+
+// inWords writes a number up to maxNumber.
+func inWords(number int, ordinal bool) (words []string) {
+	if number >= 100 {
+		words = append(words, units[number/100], "hundred")
+		number %= 100
+	}
+	last, lastTens := units, tens
+	if ordinal {
+		last, lastTens = ordinals, ordinalTens
+	}
+	switch {
+	case number == 0:
+	case number < len(units):
+		words = append(words, last[number])
+	case number%10 == 0:
+		words = append(words, lastTens[number/10])
+	default:
+		words = append(words, tens[number/10], last[number%10])
+	}
+	return words
+}
+
+// spelled reads a number in words at the beginning of words, and how many they are.
+func spelled(words []string) (number int, ordinal bool, n int) {
+	if len(words) > 1 && words[1] == "hundred" {
+		if at := slices.Index(units[:10], words[0]); at > 0 {
+			number, n = 100*at, 2
+		}
+	}
+	rest := words[n:]
+	if len(rest) == 0 {
+		return number, false, n
+	}
+	if at := slices.Index(tens, rest[0]); at > 1 {
+		number, n = number+10*at, n+1
+		if rest = rest[1:]; len(rest) > 0 {
+			if unit := slices.Index(units[:10], rest[0]); unit > 0 {
+				return number + unit, false, n + 1
+			}
+			if unit := slices.Index(ordinals[:10], rest[0]); unit > 0 {
+				return number + unit, true, n + 1
+			}
+		}
+		return number, false, n
+	}
+	for _, list := range [...]struct {
+		words   []string
+		of      int
+		ordinal bool
+	}{{units, 1, false}, {ordinals, 1, true}, {ordinalTens, 10, true}} {
+		if at := slices.Index(list.words, rest[0]); at > 0 && rest[0] != "-" {
+			return number + at*list.of, list.ordinal, n + 1
+		}
+	}
+	return number, false, n
+}
+
+// likeOtherwise asks for names with the words of another wording: its numbers whole, the others by their beginnings.
+func (l *list) likeOtherwise(words []string) {
+	var terms []string
+	for _, w := range words {
+		term := quoted(markBegin + beginning(w))
+		if !hasRunes(w, longBeginLen) {
+			term = quoted(markWord + w)
+		}
+		if !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // longer ones are mostly rarer
+	l.all(terms)
+}
+
+// siteOf returns the name in the address of a site or a mailbox, of at least longLen characters, among the words of a
+// query: "goashipyard" of cs@goashipyard.co.in. It returns "" for other queries.
+func siteOf(words []string) string {
+	n := len(words)
+	if n < 2 || !slices.Contains(domains, words[n-1]) {
+		return ""
+	}
+	if n--; n > 1 && slices.Contains(secondLevels, words[n-1]) {
+		n--
+	}
+	if !hasRunes(words[n-1], longLen) {
+		return ""
+	}
+	return words[n-1]
+}
+
+// The last parts of the addresses of companies, and the ones before .in, in the form of a query.
+var (
+	domains      = []string{"com", "in", "org", "net", "biz", "info"}
+	secondLevels = []string{"co", "company", "org", "net", "firm"}
+)
+
+// likeSite asks for names that begin with the name in an address, which joins their words.
+func (l *list) likeSite(site string) {
+	var runs list
+	runs.runs(site)
+	if runs.count == 0 {
+		return
+	}
+	l.unbounded(strings.ReplaceAll(string(runs.text[1:len(runs.text)-1]), `","`, " AND "))
+}

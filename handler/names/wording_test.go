@@ -1,0 +1,72 @@
+package names
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNumbersAreReadAsTheyAreWritten: each number in words is the same number in digits, with other words after it.
+func TestNumbersAreReadAsTheyAreWritten(t *testing.T) {
+	for number := 1; number <= maxNumber; number++ {
+		for _, ordinal := range []bool{false, true} {
+			words := inWords(number, ordinal)
+			if ordinal && number%100 == 0 {
+				continue // "hundredth" is in no name
+			}
+			got, isOrdinal, n := spelled(append(words, "star"))
+			require.Equal(t, number, got, words)
+			require.Equal(t, ordinal, isOrdinal, words)
+			require.Equal(t, len(words), n, words)
+		}
+	}
+}
+
+func TestOtherWordings(t *testing.T) {
+	for query, want := range map[string]string{
+		"36 events": "thirty six events", "thirty six events": "36 events", "21st century art": "twenty first century art",
+		"twenty first century art": "21st century art", "vision twenty one": "vision 21", "20th mile": "twentieth mile", "twentieth mile": "20th mile",
+		"three hundred sixty five days": "365 days", "hundred": "", "11th hour": "eleventh hour", "112th street": "one hundred twelfth street",
+		"jk bank": "jammu kashmir bank", "jammu kashmir bank": "jk bank", "hp tools": "himachal tools", "himachal tools": "", "up": "uttar pradesh",
+		"12st": "", "007 films": "", "1000 trees": "", "2021": "", "star": "", "thirty": "30", "dust": "", "rd": "",
+		"1 2 3 4 5 6": "one two three four five six", "365 366": "three hundred sixty five three hundred",
+	} {
+		require.Equal(t, want, strings.Join(otherWording(strings.Fields(query)), " "), query)
+	}
+}
+
+func TestTheNameInAnAddress(t *testing.T) {
+	for typed, want := range map[string]string{
+		"cs@goashipyard.co.in": "goashipyard", "https://techtiks.com/": "techtiks", "www.prismirrigation.com": "prismirrigation",
+		"shop.example.org.in": "example", "amul.in": "", "made in": "", "goa shipyard": "", "com": "", "prismirrigation": "",
+	} {
+		require.Equal(t, want, siteOf(suggestible(Query(typed))), typed)
+	}
+}
+
+// TestSuggestionsInOtherWordings compares names with a query that is written otherwise.
+func TestSuggestionsInOtherWordings(t *testing.T) {
+	labels := []string{
+		"THIRTY SIX EVENTS PRIVATE LIMITED", "21ST CENTURY ARTS LIMITED", "JAMMU AND KASHMIR BANK LIMITED", "GOA SHIPYARD LIMITED", "GOA SHIPYARD HOTELS LIMITED",
+		"HIMACHAL TOOLS LIMITED", "JAGAN SHOES PVT LTD", "SURYADWEEP ISPAT UDHYOG PRIVATE LIMITED",
+	}
+	for query, want := range map[string]string{
+		"36 events": labels[0], "twenty first century arts": labels[1], "21 first century": "", "jk bank": labels[2], "j&k bank": labels[2],
+		"sales@goashipyard.com": labels[3] + "," + labels[4], "goashipyardhotels.in": labels[4], "hp tools": labels[5], "cin number of jagan shoes": labels[6],
+		"jagan shoes solan himachal pradesh": labels[6], "jagan shoes solan uttar goa": "", "surya dweep ispatt udyog": labels[7],
+	} {
+		s := NewSuggestions(Query(query))
+		for _, label := range labels {
+			s.Add(Name(label), label)
+		}
+		require.Equal(t, want, strings.Join(s.Labels(), ","), query)
+	}
+}
+
+// TestTwoWordsAreAskedForAsOne, by their sound.
+func TestTwoWordsAreAskedForAsOne(t *testing.T) {
+	terms, _ := LikeTerms("surya dweep ispatt")
+	require.Contains(t, terms, quoted(markSound+soundKey("suryadweep"))+" AND "+quoted(markSound+soundKey("ispat")))
+	require.Contains(t, terms, quoted(markSound+soundKey("dweepispat"))+" AND "+quoted(markSound+soundKey("surya")))
+}
