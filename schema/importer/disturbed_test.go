@@ -168,3 +168,33 @@ func TestAHeaderOfAnotherKindIsRefused(t *testing.T) {
 		require.Empty(t, w.registryFiles(), name)
 	}
 }
+
+// TestADisturbedPincodeIsReadRightOrRejected: pincodes as spreadsheets leave them, and what is no district.
+func TestADisturbedPincodeIsReadRightOrRejected(t *testing.T) {
+	text := "Pincode,District,StateName\n"
+	for _, row := range []string{
+		"403516.0,North Goa,GOA", "'403517,North Goa,GOA", "403 518,North Goa,GOA", "403519\u00a0,North Goa,GOA",
+		"4.03516E+05,North Goa,GOA", "40351,North Goa,GOA", "0403516,North Goa,GOA", "North Goa,403516,GOA", "403520,#REF!,GOA", "403521,123,GOA",
+		"743610,24 Paraganas South,WEST BENGAL",
+	} {
+		text += row + "\n"
+	}
+	w := newFixture(t)
+	f := w.text("2025-05-05", text)
+	require.Equal(t, []string{"403516|North Goa|Goa", "403517|North Goa|Goa", "403518|North Goa|Goa", "403519|North Goa|Goa", "743610|24 Paraganas South|West Bengal"},
+		w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1"))
+	require.Equal(t, map[string]int64{"invalid pincode": 4, "invalid district": 2}, f.Rejected)
+	require.Equal(t, map[string]string{"invalid pincode": "line 6: 4.03516E+05", "invalid district": "line 10: #REF!"}, f.First)
+}
+
+// TestARejectedDocumentNamesTheKey, since there are two capitals, and several dates.
+func TestARejectedDocumentNamesTheKey(t *testing.T) {
+	const document = `{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","dateOfIncorporation":"02/23/2006","companyStatus":"Active",` +
+		`"authorisedCapital":"100000","paidUpCapital":"100001"}}` + "\n"
+	w := newFixture(t)
+	f := w.text("2025-05-05", strings.Replace(document, "100001", "1 lakh", 1)+strings.Replace(document, "02/23/2006", "23/02/2006", 1)+document)
+	require.Equal(t, map[string]string{
+		"invalid capital": "line 1: 1 lakh in paidUpCapital", "invalid date": "line 2: 23/02/2006 in dateOfIncorporation",
+	}, f.First)
+	require.EqualValues(t, 1, f.New)
+}

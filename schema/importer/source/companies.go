@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"regedge/handler/ident"
 	"regedge/schema/importer/record"
 )
@@ -151,6 +153,7 @@ type reading struct {
 	year   int    // hint for dates
 	sheet  *sheet // nil in documents
 	column field  // of the value that of returned last
+	key    string // of the value that in returned last
 	err    error
 }
 
@@ -159,6 +162,12 @@ type reading struct {
 func (r *reading) of(s *sheet, f field) string {
 	r.sheet, r.column = s, f
 	return strings.TrimPrefix(s.get(f), "'")
+}
+
+// in returns a value of a document, and remembers its key for a reject.
+func (r *reading) in(object gjson.Result, key string) string {
+	r.key = key
+	return object.Get(key).String()
 }
 
 func (r *reading) refuse(reason, detail string) {
@@ -204,14 +213,17 @@ func (r *reading) flag(s string) record.Value {
 	return r.check(v, err, s)
 }
 
-// check keeps the first error, with its column, since some records have two dates or two capitals.
+// check keeps the first error, with its column or key, since some records have two dates or two capitals.
 func (r *reading) check(v record.Value, err error, s string) record.Value {
 	if err == nil || r.err != nil {
 		return v
 	}
 	r.refuse(err.Error(), s)
-	if refused, _ := asRejection(r.err); r.sheet != nil {
+	refused, _ := asRejection(r.err)
+	if r.sheet != nil {
 		refused.detail += " in " + r.sheet.column(r.column)
+	} else {
+		refused.detail += " in " + r.key
 	}
 	return v
 }
@@ -235,7 +247,7 @@ func takeLLP(s *sheet) (record.Record, error) {
 	v[record.LLPLine] = cleanValue(s.get(fieldLine))
 	v[record.LLPCity] = cleanValue(s.get(fieldCity))
 	v[record.LLPState] = s.state()
-	v[record.LLPPincode] = parsePincode(s.get(fieldPincode))
+	v[record.LLPPincode] = pincodeOf(s.get(fieldPincode))
 	if v[record.LLPPincode].Kind == record.Null && !isNone(s.get(fieldPincode)) {
 		s.out.note("pincode")
 	}

@@ -102,10 +102,10 @@ func (d *documents) companyOf(cin string, c gjson.Result) (record.Record, error)
 	r := reading{dates: d.dates, year: cinYear(cin)}
 	v[record.CompanyName] = r.name(get("company"))
 	v[record.CompanyStatus] = r.status(companyStatus, statusOf(c))
-	v[record.CompanyIncorporation] = r.date(get("dateOfIncorporation"))
-	v[record.CompanyAuthorized] = r.capital(get("authorisedCapital"))
-	v[record.CompanyPaidUp] = r.capital(get("paidUpCapital"))
-	v[record.CompanyListed] = r.flag(get("whetherListedOrNot"))
+	v[record.CompanyIncorporation] = r.date(r.in(c, "dateOfIncorporation"))
+	v[record.CompanyAuthorized] = r.capital(r.in(c, "authorisedCapital"))
+	v[record.CompanyPaidUp] = r.capital(r.in(c, "paidUpCapital"))
+	v[record.CompanyListed] = r.flag(r.in(c, "whetherListedOrNot"))
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
@@ -131,8 +131,8 @@ func (d *documents) llpOf(llpin string, c gjson.Result) (record.Record, error) {
 	r := reading{dates: d.dates}
 	v[record.LLPName] = r.name(get("company"))
 	v[record.LLPStatus] = r.status(llpStatus, statusOf(c))
-	v[record.LLPIncorporation] = r.date(get("dateOfIncorporation"))
-	v[record.LLPContribution] = r.capital(get("totalObligationOfContribution"))
+	v[record.LLPIncorporation] = r.date(r.in(c, "dateOfIncorporation"))
+	v[record.LLPContribution] = r.capital(r.in(c, "totalObligationOfContribution"))
 	v[record.LLPMainDivision] = cleanValue(get("mainDivisionDescription"))
 	a := d.address(c)
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPState], v[record.LLPPincode] = a.line, a.city, a.state, a.pincode
@@ -200,9 +200,9 @@ func (d *documents) director(p gjson.Result) error {
 	v[record.DirectorName] = r.name(strings.Join([]string{
 		p.Get("FirstName").String(), p.Get("MiddleName").String(), p.Get("LastName").String(),
 	}, " "))
-	v[record.DirectorDisqualified] = r.flag(p.Get("DirectorDisqualified").String())
+	v[record.DirectorDisqualified] = r.flag(r.in(p, "DirectorDisqualified"))
 	v[record.DirectorDesignation] = cleanValue(p.Get("designation").String())
-	v[record.DirectorAppointed] = r.date(p.Get("dateOfAppointment").String())
+	v[record.DirectorAppointed] = r.date(r.in(p, "dateOfAppointment"))
 	if err := d.settle(record.New(record.DirectorTable, v, din), r.err, personRaw(din, v[record.DirectorName].Text)); err != nil {
 		return err
 	}
@@ -229,8 +229,8 @@ func roleRaw(din string, role gjson.Result) string {
 // role reads a role at a company, or at an LLP as its partner.
 func (d *documents) role(din string, name record.Value, role gjson.Result) (record.Record, error) {
 	r := reading{dates: d.dates}
-	began := r.date(role.Get("roleEffectiveDate").String())
-	ended := r.date(role.Get("cessationDate").String())
+	began := r.date(r.in(role, "roleEffectiveDate"))
+	ended := r.date(r.in(role, "cessationDate"))
 	id := role.Get("cin").String()
 	if cin, ok := cinOf(id); ok {
 		return appointment(cin, din, role.Get("designation").String(), began, ended, ""), r.err

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"regedge/handler/ident"
+	"regedge/schema/importer/record"
 )
 
 // cinOf returns the canonical form of a CIN, ignoring the characters that bare drops. It
@@ -43,6 +44,9 @@ func dinOf(s string) (string, bool) {
 	}
 	return din, ok && din != noDIN
 }
+
+// pincodeOf reads a column of pincodes, as spreadsheets leave them: with blanks, an apostrophe or ".0".
+func pincodeOf(s string) record.Value { return parsePincode(strings.TrimSuffix(bare(s), ".0")) }
 
 // hasNoDIN reports whether a DIN's column says that there is none.
 func hasNoDIN(s string) bool { return isNone(s) || strings.Trim(s, "0 ") == "" }

@@ -37,13 +37,16 @@ func NewOffices() *Offices {
 
 // takeOffice counts a post office. One without a district is left out.
 func takeOffice(s *sheet) (record.Record, error) {
-	pincode := parsePincode(s.get(fieldPincode))
+	pincode := pincodeOf(s.get(fieldPincode))
 	if pincode.Kind == record.Null {
 		return record.Record{}, &rejection{badPincode, cut(s.get(fieldPincode), 20)}
 	}
 	district := s.get(fieldDistrict)
 	if isNone(district) {
 		return record.Record{}, &omission{"office without a district"}
+	}
+	if isSheetError(district) || isDigits(strings.TrimSpace(district)) {
+		return record.Record{}, &rejection{"invalid district", cut(clean(district), 60)}
 	}
 	s.offices.add(s.out.file, pincode.Text, clean(district), stateName(s.get(fieldState)).Text)
 	return record.Record{}, s.out.office()
