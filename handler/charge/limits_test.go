@@ -32,6 +32,7 @@ func TestValuesOfARequestAreBounded(t *testing.T) {
 		"no id":              {key, "id=r", "id=", false},
 		"longest client":     {anyone, "client=::1", "client=" + strings.Repeat("1", MaxClient), true},
 		"longer client":      {anyone, "client=::1", "client=" + strings.Repeat("1", MaxClient+1), false},
+		"longest address":    {anyone, "client=::1", "client=0000:0000:0000:0000:0000:ffff:255.255.255.255", true},
 		"a client unknown":   {anyone, "client=::1", "client=", true},
 		"no sandbox":         {anyone, "sandbox=1", "sandbox=0", false},
 		"a key that is none": {key, "key=12", "key=0", false},
