@@ -345,6 +345,22 @@ func TestALedgersFileHasEverythingOnceNobodyReadsItsLog(t *testing.T) {
 	require.True(t, w.saved)
 }
 
+// TestATokenEndsWithItsMakersAccess, but not later than it has ended.
+func TestATokenEndsWithItsMakersAccess(t *testing.T) {
+	p := projectorOf(t, nil)
+	_, err := p.ledger.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 0);
+		INSERT INTO owner_token (account, name, hash, role, made_by, created_at, ends_at) VALUES
+		(1, 'ended', x'01', 'read', 'ann@example.com', 0, 5), (1, 'good', x'02', 'read', 'ann@example.com', 0, 100), (1, 'of bob', x'03', 'read', 'bob@example.com', 0, 100)`)
+	require.NoError(t, err)
+	tx, err := p.ledger.Begin()
+	require.NoError(t, err)
+	require.NoError(t, EndOwnerTokensOf(t.Context(), tx, 50, "ann@example.com"))
+	require.NoError(t, tx.Commit())
+	var ends string
+	require.NoError(t, p.ledger.QueryRow(`SELECT group_concat(name || ' ' || ends_at, ', ' ORDER BY hash) FROM owner_token`).Scan(&ends))
+	require.Equal(t, "ended 5, good 50, of bob 100", ends)
+}
+
 // TestAGroupIsBoundedAndTakesWhatWaits.
 func TestAGroupIsBoundedAndTakesWhatWaits(t *testing.T) {
 	w := &Writer{ops: make(chan *operation, 2*maxGroup)}
