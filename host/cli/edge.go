@@ -149,7 +149,12 @@ const logFlush = 100 * time.Millisecond
 // its buffer. Lines from outside the service's life are flushed by closers.
 func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.Logger, service.Service) {
 	buffer := server.NewLogBuffer(m.Stderr)
-	closers.Add(buffer.Flush)
+	closers.Add(func() error {
+		if err := buffer.Flush(); err != server.ErrLogHangs { // which could not be told, and is no reason to stay
+			return err
+		}
+		return nil
+	})
 	options := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if f.Log == "errors" {
 		options.Level = slog.LevelWarn
@@ -158,10 +163,25 @@ func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.
 	if text {
 		lines = slog.NewTextHandler(buffer, options)
 	}
-	return slog.New(lines), service.Service{Name: "log", Run: func(ctx context.Context) error {
+	log := slog.New(lines)
+	tellLost(buffer, log)
+	return log, service.Service{Name: "log", Run: func(ctx context.Context) error {
 		buffer.Run(ctx, logFlush)
 		return nil
 	}}
+}
+
+// tellLost logs how many lines of a log were dropped.
+func tellLost(buffer *server.LogBuffer, log *slog.Logger) {
+	buffer.Lost = func(n int64) { log.Warn("lines of this log were dropped, since nobody took them", "lines", n) }
+}
+
+// logLines is the log of a service that logs little, which must not wait for a reader that hangs.
+func (m *Main) logLines() *slog.Logger {
+	buffer := server.NewLogLines(m.Stderr)
+	log := slog.New(slog.NewJSONHandler(buffer, nil))
+	tellLost(buffer, log)
+	return log
 }
 
 // listeners are the open addresses of a node.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"regedge/host/hint"
 	"regedge/host/service"
@@ -26,7 +25,7 @@ func (c *meterCommand) Validate() error {
 
 // Run serves the meter's contract (docs/design.md, "The meter's contract") until ctx is done.
 func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
-	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
+	log := m.logLines()
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.MeterTokenFile); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +71,7 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 		}
 		registry := newMetrics()
 		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }})
-		log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
+		log := m.logLines()
 		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
 	}
 	return service.Run(ctx, services...)

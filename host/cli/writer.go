@@ -43,7 +43,7 @@ func (c *writerCommand) Validate() error {
 
 // Run serves the writer's API and the dashboard until ctx is done.
 func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
-	log := slog.New(slog.NewJSONHandler(m.Stderr, nil))
+	log := m.logLines()
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.DatabaseTokenFile, c.RegistryTokenFile, c.AccessTokenFile, c.smtpFlags.PasswordFile); err != nil {

@@ -1,8 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -82,46 +82,118 @@ func traceparent(values []string) string {
 	return values[0]
 }
 
-// LogBuffer buffers log lines, so that a busy server does not make a system call for each. It is safe
-// for concurrent use.
+// LogBuffer buffers log lines, so that a busy server does not make a system call for each. While what they are
+// written to takes none, such as a pipe that nobody reads, lines wait in memory, and those beyond a few megabytes
+// are dropped: no request waits for the log. It is safe for concurrent use.
 type LogBuffer struct {
-	mu     sync.Mutex
-	to     io.Writer
-	buffer bytes.Buffer
+	// Lost, if set, is called with the number of lines that were dropped, once the others are written again.
+	Lost func(lines int64)
+
+	to      io.Writer
+	at      int // the size in bytes at which the lines are written at once
+	mu      sync.Mutex
+	waiting []byte    // lines that are written next
+	spare   []byte    // what waiting becomes then
+	writing *logWrite // what is written now, nil for nothing
+	lost    int64     // lines dropped since the last write
 }
 
-// maxBufferedBytes is the size at which the buffer is flushed at once.
-const maxBufferedBytes = 64 << 10
+// logWrite is one write of lines.
+type logWrite struct {
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+const (
+	// maxBufferedBytes is the size at which the buffer is flushed at once.
+	maxBufferedBytes = 64 << 10
+	// maxWaitingBytes bounds the lines that wait while a write hangs: some 15,000 requests.
+	maxWaitingBytes = 4 << 20
+	// logPatience is how long a write is waited for; beyond it the log hangs.
+	logPatience = time.Second
+)
+
+// ErrLogHangs is returned when a write of lines takes long. It goes on.
+var ErrLogHangs = errors.New("the log takes no lines")
 
 // NewLogBuffer returns a LogBuffer that writes to w.
-func NewLogBuffer(w io.Writer) *LogBuffer { return &LogBuffer{to: w} }
+func NewLogBuffer(w io.Writer) *LogBuffer { return &LogBuffer{to: w, at: maxBufferedBytes} }
+
+// NewLogLines returns a LogBuffer that writes each line to w at once, for a log of few lines. It needs no Run.
+func NewLogLines(w io.Writer) *LogBuffer { return &LogBuffer{to: w} }
 
 // Write buffers p, which is one line. It fails if the buffer was full and could not be flushed; its
-// lines are lost then.
+// lines are lost then, unless the write merely hangs.
 func (b *LogBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.buffer.Write(p)
-	if b.buffer.Len() < maxBufferedBytes {
+	if b.writing != nil && len(b.waiting)+len(p) > maxWaitingBytes {
+		b.lost++
+		b.mu.Unlock()
 		return len(p), nil
 	}
-	return len(p), b.flush()
+	b.waiting = append(b.waiting, p...)
+	if b.writing != nil || len(b.waiting) < b.at {
+		b.mu.Unlock()
+		return len(p), nil
+	}
+	w := b.begin()
+	b.mu.Unlock()
+	return len(p), w.wait()
 }
 
 // Flush writes the buffered lines.
 func (b *LogBuffer) Flush() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.flush()
+	for {
+		b.mu.Lock()
+		w, others := b.writing, b.writing != nil
+		if !others {
+			if len(b.waiting) == 0 {
+				b.mu.Unlock()
+				return nil
+			}
+			w = b.begin()
+		}
+		b.mu.Unlock()
+		if err := w.wait(); !others || err == ErrLogHangs {
+			return err
+		}
+	}
 }
 
-func (b *LogBuffer) flush() error {
-	if b.buffer.Len() == 0 {
-		return nil
+// begin writes the waiting lines, in a goroutine that ends when they are written. b.mu is held.
+func (b *LogBuffer) begin() *logWrite {
+	lines, w := b.waiting, &logWrite{done: make(chan struct{})}
+	b.waiting, b.spare, b.writing = b.spare[:0], nil, w
+	go func() {
+		_, w.err = b.to.Write(lines)
+		b.mu.Lock()
+		lost := b.lost
+		b.lost, b.writing = 0, nil
+		if cap(lines) <= 2*maxBufferedBytes {
+			b.spare = lines[:0]
+		}
+		if len(b.waiting) > b.at { // they came meanwhile
+			b.begin()
+		}
+		b.mu.Unlock()
+		close(w.done)
+		if lost > 0 && b.Lost != nil {
+			b.Lost(lost)
+		}
+	}()
+	return w
+}
+
+// wait returns the result of a write, ErrLogHangs if it takes long.
+func (w *logWrite) wait() error {
+	late := time.NewTimer(logPatience)
+	defer late.Stop()
+	select {
+	case <-w.done:
+		return w.err
+	case <-late.C:
+		return ErrLogHangs
 	}
-	_, err := b.to.Write(b.buffer.Bytes())
-	b.buffer.Reset()
-	return err
 }
 
 // Run flushes at every interval until ctx is done, and then once more.

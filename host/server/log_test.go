@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -237,4 +239,62 @@ func TestTheLastLinesAreWrittenAtTheEnd(t *testing.T) {
 	cancel()
 	buffer.Run(ended, time.Hour)
 	require.Equal(t, "the last\n", to.String())
+}
+
+// TestNoRequestWaitsForALogThatIsNotRead, such as a pipe whose reader hangs: lines wait, and too many are dropped and
+// counted.
+func TestNoRequestWaitsForALogThatIsNotRead(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	defer writer.Close()
+	buffer := server.NewLogBuffer(writer)
+	lost := make(chan int64, 100)
+	buffer.Lost = func(lines int64) { lost <- lines }
+	line := []byte(strings.Repeat("x", 99) + "\n")
+	const lines = 100_000 // 10 MB
+	began := time.Now()
+	for range lines {
+		_, _ = buffer.Write(line)
+	}
+	require.Less(t, time.Since(began), 10*time.Second, "one write is waited for, for a second")
+	require.ErrorIs(t, buffer.Flush(), server.ErrLogHangs, "nor does the end of the process wait")
+
+	read := make(chan int, 1)
+	go func() {
+		content, _ := io.ReadAll(reader)
+		read <- bytes.Count(content, line)
+	}()
+	dropped := <-lost
+	require.Greater(t, dropped, int64(lines/2))
+	_, err = buffer.Write(line)
+	require.NoError(t, err)
+	require.NoError(t, buffer.Flush())
+	require.NoError(t, writer.Close())
+	require.EqualValues(t, lines-dropped+1, <-read)
+}
+
+// TestALogOfFewLinesIsWrittenAtOnce, and goes on by itself after its reader hung.
+func TestALogOfFewLinesIsWrittenAtOnce(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	lines := server.NewLogLines(writer)
+	_, err = lines.Write([]byte("first\n"))
+	require.NoError(t, err)
+	piece := make([]byte, 100)
+	n, err := reader.Read(piece)
+	require.NoError(t, err)
+	require.Equal(t, "first\n", string(piece[:n]))
+
+	long := append(bytes.Repeat([]byte("x"), 1<<20), '\n')
+	_, err = lines.Write(long)
+	require.ErrorIs(t, err, server.ErrLogHangs)
+	_, err = lines.Write([]byte("last\n"))
+	require.NoError(t, err, "nobody waits a second time")
+	content := make([]byte, len(long)+len("last\n"))
+	_, err = io.ReadFull(reader, content)
+	require.NoError(t, err)
+	require.Equal(t, "last\n", string(content[len(long):]))
+	require.NoError(t, writer.Close())
 }
