@@ -5,12 +5,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/schema"
 )
 
 // TestAPrimaryThatSaysNothingIsLeft, so that sqld connects again: it would wait for
@@ -65,30 +67,63 @@ func TestAConnectionMayBeSilentAfterItsFirstWord(t *testing.T) {
 
 // TestAHeldRelayPassesNothingOn, until it is released; it is not held beside a server that takes nothing.
 func TestAHeldRelayPassesNothingOn(t *testing.T) {
-	near, far := net.Pipe()
-	defer near.Close()
-	r := &relay{}
-	require.True(t, r.hold())
-	passed := make(chan error)
-	go func() {
-		_, err := heldWriter{far, &r.held}.Write([]byte("x"))
-		passed <- err
-	}()
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
-	_, err := near.Read(make([]byte, 1))
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	r.release()
-	require.Eventually(t, func() bool {
-		free := r.held.TryLock()
-		if free {
-			r.held.Unlock()
-		}
-		return !free
-	}, time.Minute, time.Millisecond, "it is being written")
-	require.False(t, r.hold())
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err = near.Read(make([]byte, 1))
+	primary, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, <-passed)
-	require.True(t, r.hold())
+	defer primary.Close()
+	config := &Config{Primary: "http://" + primary.Addr().String()}
+	r, err := openRelay(config, &output{to: new(testkit.Log)}, time.Minute)
+	require.NoError(t, err)
+	defer r.close()
+	near, err := net.Dial("tcp", r.listener.Addr().String())
+	require.NoError(t, err)
+	defer near.Close()
+	far, err := primary.Accept()
+	require.NoError(t, err)
+	defer far.Close()
+	for _, word := range []string{"first", "later"} { // the first one goes another way
+		require.True(t, r.hold())
+		_, err = far.Write([]byte(word))
+		require.NoError(t, err)
+		require.NoError(t, near.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+		_, err = near.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded, word)
+		r.release()
+		require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Minute)))
+		heard := make([]byte, len(word))
+		_, err = io.ReadFull(near, heard)
+		require.NoError(t, err)
+		require.Equal(t, word, string(heard))
+	}
+	// More than all buffers take.
+	_ = far.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	_, err = far.Write(make([]byte, 64<<20))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.False(t, r.hold())
+}
+
+// TestALogIsEmptiedWhileTheRelayIsHeld: a server that can't write meanwhile would copy its database anew.
+func TestALogIsEmptiedWhileTheRelayIsHeld(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data")
+	db, err := schema.OpenFile(file)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec("CREATE TABLE probe (n INTEGER)")
+	require.NoError(t, err)
+	server := &run{relay: &relay{}}
+	server.relay.held.RLock() // it is given something
+	_, err = server.emptyLog(file, 0)
+	require.ErrorIs(t, err, errLogInUse)
+	server.relay.held.RUnlock()
+	freed, err := server.emptyLog(file, 0)
+	require.NoError(t, err)
+	require.Positive(t, freed)
+	require.True(t, server.relay.held.TryLock(), "it is released")
+	server.relay.held.Unlock()
+
+	_, err = db.Exec("INSERT INTO probe VALUES (1)")
+	require.NoError(t, err)
+	ended := &run{relay: &relay{}, ended: make(chan struct{})}
+	close(ended.ended)
+	_, err = ended.emptyLog(file, 0)
+	require.ErrorIs(t, err, errLogInUse, "another process may have the files")
 }
