@@ -13,10 +13,9 @@ import (
 // does not, says nothing about its database, which would be removed.
 func TestADatabaseIsLostOnceTheReplicaHasSaidSoThriceInARow(t *testing.T) {
 	const none = 0
-	var answers []int
+	answers := make(chan int, 6)
 	replica := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		status := answers[0]
-		answers = answers[1:]
+		status := <-answers
 		if status == none {
 			panic(http.ErrAbortHandler)
 		}
@@ -31,7 +30,9 @@ func TestADatabaseIsLostOnceTheReplicaHasSaidSoThriceInARow(t *testing.T) {
 		{[]int{404, 404, 404}, true}, {[]int{401}, false}, {[]int{404, 404, 401}, false},
 		{[]int{404, 404, none, 404, 404, 401}, false}, {[]int{none, none, none, 404, 404, 404}, true},
 	} {
-		answers = c.answers
+		for _, status := range c.answers {
+			answers <- status
+		}
 		synctest.Test(t, func(t *testing.T) {
 			require.Equal(t, c.lost, (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}), c.answers)
 		})
