@@ -4,6 +4,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -33,7 +34,11 @@ func TestTheKernelEndsAConnectionWhosePrimaryIsGone(t *testing.T) {
 		"probes without an answer":     {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3},
 		"milliseconds of data":         {unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 30_000},
 	} {
-		got, err := unix.GetsockoptInt(otherEnd(t, far), option.level, option.name)
+		got := 0
+		require.Eventually(t, func() (set bool) { // some are set once the connection is made
+			got, err = unix.GetsockoptInt(otherEnd(t, far), option.level, option.name)
+			return err != nil || got == option.want
+		}, time.Minute, time.Millisecond, what)
 		require.NoError(t, err)
 		require.Equal(t, option.want, got, what)
 	}
