@@ -58,6 +58,10 @@ dbs:
 			return f.Level == level && f.Found[:min(len(f.Found), len(found))] == found
 		}, time.Minute, 100*time.Millisecond, p.Tail())
 	}
+	require.Eventually(t, func() bool { // before its first write, a copy of nothing is whole
+		_, err := os.Stat(shipped)
+		return err == nil
+	}, time.Minute, 10*time.Millisecond, p.Tail())
 	becomes(OK, "the copy of the ledger was found whole ")
 	old := look(copyOld + time.Minute)
 	require.Equal(t, Wrong, old.Level)
