@@ -208,3 +208,12 @@ func TestACopyOfALongArchiveTakesLittleMemory(t *testing.T) {
 	require.Less(t, took, uint64(2*maxRecord))
 	require.EqualValues(t, good, d.wrote)
 }
+
+// TestASearchFindsRecordsUpToItsBound: behind damage, longer ones are not looked for.
+func TestASearchFindsRecordsUpToItsBound(t *testing.T) {
+	for size, want := range map[int]error{maxSearched: nil, maxSearched + 1: io.EOF} {
+		damaged := append([]byte{1}, appendFrame(nil, frameRecord, make([]byte, size))...)
+		_, err := newReader(0, bytes.NewReader(damaged)).next()
+		require.Equal(t, want, err, size)
+	}
+}
