@@ -153,7 +153,7 @@ func (u unit) expand(word, instance string, environment []string) string {
 		word = strings.ReplaceAll(word, "${CREDENTIALS_DIRECTORY}/"+id, strings.ReplaceAll(path, "%i", instance))
 	}
 	return os.Expand(word, func(name string) string {
-		for _, variable := range environment {
+		for _, variable := range slices.Backward(environment) { // the last one counts
 			if key, value, _ := strings.Cut(variable, "="); key == name {
 				return value
 			}

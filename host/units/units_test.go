@@ -50,6 +50,28 @@ func TestALedgerIsShippedWhereTheUnitIsUsed(t *testing.T) {
 	config, err = Shipping(dir)
 	require.NoError(t, err)
 	require.Equal(t, etc+"/litestream.yml", config)
+
+	dir, etc = t.TempDir(), t.TempDir()
+	unit := "[Service]\nExecStart=/usr/bin/litestream replicate -config " + etc + "/own.yml\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-litestream.service"), []byte(unit), 0o600))
+	config, err = Shipping(dir)
+	require.NoError(t, err)
+	require.Equal(t, etc+"/own.yml", config, "a unit that has no environment file at all")
+}
+
+// TestTheLastValueOfAVariableCounts, as for systemd and for the program.
+func TestTheLastValueOfAVariableCounts(t *testing.T) {
+	dir, etc := t.TempDir(), t.TempDir()
+	unit := "[Service]\nEnvironmentFile=" + etc + "/edge.env\nExecStart=/usr/bin/regedge edge --listen ${LISTEN} --name=${NAME} $ONCE\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-edge.service"), []byte(unit), 0o600))
+	for _, once := range []string{"--restored", "--take-over"} { // flags for a single start
+		environment := "LISTEN=:1\nLISTEN=:2\nNAME='5\"\nONCE=" + once + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(etc, "edge.env"), []byte(environment), 0o600))
+		list, err := Read(dir)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Equal(t, []string{"--listen", ":2", "--name='5\""}, list[0].Arguments)
+	}
 }
 
 func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
