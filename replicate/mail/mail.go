@@ -67,6 +67,7 @@ type Config struct {
 // Carrier sends messages. It is a notice.Carrier.
 type Carrier struct {
 	config Config
+	batch  time.Duration // batchLimit
 
 	mu   sync.Mutex
 	said string // the last failure that was logged, "" after a success
@@ -86,13 +87,13 @@ func New(config Config) *Carrier {
 	if config.Limit == 0 {
 		config.Limit = answerLimit
 	}
-	return &Carrier{config: config}
+	return &Carrier{config: config, batch: batchLimit}
 }
 
 // Carry sends the messages one after another on one connection. When that breaks, the rest wait for the
 // next one, without an attempt.
 func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outcome {
-	ctx, cancel := context.WithTimeout(ctx, batchLimit)
+	ctx, cancel := context.WithTimeout(ctx, c.batch)
 	defer cancel()
 	outcomes := make([]notice.Outcome, len(list))
 	s, err := c.dial(ctx)

@@ -243,23 +243,51 @@ func TestWhatIsRefusedForGoodIsGivenUp(t *testing.T) {
 
 // TestARefusedMessageHoldsUpNoOther on the same connection.
 func TestARefusedMessageHoldsUpNoOther(t *testing.T) {
+	for code, want := range map[int]string{
+		450: `last = 'the mail server answered 450' AND next_at IS NOT NULL`,
+		550: `last = 'the mail server refused the address (550)' AND next_at IS NULL`,
+	} {
+		o := newOffice(t, mailtest.Options{})
+		o.SetMail(2, 0)
+		o.SetMail(3, 0)
+		refused := 0
+		o.server.Behave(func(at mailtest.Stage, _ *smtp.Conn) error {
+			if at == mailtest.To && refused == 0 {
+				refused++
+				return &smtp.SMTPError{Code: code, Message: "no"}
+			}
+			return nil
+		})
+		for _, user := range []int64{1, 2, 3} {
+			require.NoError(t, o.Test(o.Mail(user)))
+		}
+		require.Equal(t, 3, o.send(), code)
+		require.Len(t, o.server.Messages(), 2, code)
+		require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE `+want), code)
+	}
+}
+
+// TestTheTimeOfAConnectionIsBounded with all its messages, whatever each of them may take.
+func TestTheTimeOfAConnectionIsBounded(t *testing.T) {
 	o := newOffice(t, mailtest.Options{})
+	carrier := New(o.config)
+	require.Equal(t, batchLimit, carrier.batch)
+	carrier.batch = time.Second
+	o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier, PerDay: PerDay})
 	o.SetMail(2, 0)
-	o.SetMail(3, 0)
-	refused := 0
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
 	o.server.Behave(func(at mailtest.Stage, _ *smtp.Conn) error {
-		if at == mailtest.To && refused == 0 {
-			refused++
-			return &smtp.SMTPError{Code: 450, Message: "later"}
+		if at == mailtest.Data {
+			<-over
 		}
 		return nil
 	})
-	for _, user := range []int64{1, 2, 3} {
-		require.NoError(t, o.Test(o.Mail(user)))
-	}
-	require.Equal(t, 3, o.send())
-	require.Len(t, o.server.Messages(), 2)
-	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE last = 'the mail server answered 450' AND next_at IS NOT NULL`))
+	require.NoError(t, o.Test(o.Mail(2)))
+	o.test()
+	began := time.Now()
+	require.Equal(t, 1, o.send(), "the other waits for the next connection")
+	require.Less(t, time.Since(began), o.config.Limit/2)
 }
 
 // TestAConnectionThatBreaksIsMadeAnew: before the message is accepted and after, when nobody knows. What comes
