@@ -189,10 +189,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		return
 	}
 	locked := strings.Contains(err.Error(), "database is locked")
-	switch {
-	case !locked:
-		h.lockedSince = time.Time{}
-	case h.lockedSince.IsZero():
+	if locked && h.lockedSince.IsZero() {
 		h.lockedSince = at
 	}
 	switch {

@@ -111,7 +111,11 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 		"ahead for long":       {{0, 0, 0}, {5000, 0, 0}, {5001, hour, hour}, {6000, hour, hour}, {6001, 0, 0}},
 		// A clock that was set forward soon after the start counts as right, as after a machine has slept.
 		"ahead for good": {{0, 0, 0}, {1, hour, hour}, {patience + 2, hour, hour}, {patience + 3, 0, hour - 1}},
-		"within 5 s":     {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
+		"ahead again":    {{0, 0, 0}, {1, hour, hour}, {2, 0, 0}, {3, hour, hour}, {4, 0, 0}},
+		// What was usual before the clock was ahead for long is so again after as long.
+		"ahead for longest": {{0, 0, 0}, {5000, 0, 0}, {5001, hour, hour}, {10_100, hour, hour}, {10_101, 0, hour - 1}, {10_200, 0, hour - 100},
+			{10_201, hour, hour}, {10_202, 0, 0}},
+		"within 5 s": {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
