@@ -57,13 +57,14 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// unicast6 is what IPv6 gives to hosts of the internet. It leaves out the addresses that hold one of IPv4.
+// unicast6 is what IPv6 gives to hosts of the internet. It leaves out the addresses that hold one of IPv4,
+// and, as every prefix, those with a zone.
 var unicast6 = netip.MustParsePrefix("2000::/3")
 
 // public reports whether an address is of a host on the internet.
 func public(addr netip.Addr) bool {
 	addr = addr.Unmap()
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.Zone() != "" || addr.Is6() && !unicast6.Contains(addr) {
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.Is6() && !unicast6.Contains(addr) {
 		return false
 	}
 	for _, network := range reserved {

@@ -200,7 +200,7 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 	for address, want := range map[string]bool{
 		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
 		"169.254.169.254": false, "127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "100.64.0.1": false, "224.0.0.1": false,
-		"255.255.255.255": false, "198.18.0.1": false, "::": false, "::1": false, "fe80::1": false, "fc00::1": false, "ff02::1": false,
+		"255.255.255.255": false, "198.18.0.1": false, "::": false, "::1": false, "fe80::1": false, "2606:4700:4700::1111%eth0": false, "fc00::1": false, "ff02::1": false,
 		"::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "2001:db8::1": false, "2001::1": false, "fec0::1": false,
 		"240.0.0.1": false, "192.0.0.8": false, "192.0.2.1": false, "192.88.99.1": false, "198.51.100.1": false, "203.0.113.1": false,
 		"3fff::1": false, "4000::1": false,
