@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,19 @@ func found(t *testing.T, pattern, text string) string {
 	groups := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	require.Len(t, groups, 2, "%s in\n%s", pattern, text)
 	return groups[1]
+}
+
+// TestAPortHasRoomForThree: the writer's and both edges'.
+func TestAPortHasRoomForThree(t *testing.T) {
+	for text, want := range map[string]bool{"1": true, "65533": true, "65534": false, "0": false, "-1": false, "http": false} {
+		_, valid := portOf([]string{"run", "up", "dir", "regedge", text})
+		require.Equal(t, want, valid, text)
+	}
+	port, valid := portOf([]string{"run", "up", "dir", "regedge", ""})
+	require.True(t, valid)
+	require.Zero(t, port)
+	_, valid = portOf([]string{"run", "up", "dir"})
+	require.False(t, valid)
 }
 
 // TestWhatMakeClusterPrints starts a cluster and follows what it prints. Its tokens may read, and nothing else.
@@ -44,6 +58,9 @@ func TestWhatMakeClusterPrints(t *testing.T) {
 	home := filepath.Join(dir, "cluster")
 	greeting, err := command(run, "up", home, regedge)
 	require.NoError(t, err, greeting)
+	kept, err := os.Stat(filepath.Join(home, greetingFile))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), kept.Mode().Perm(), "it holds a key and tokens")
 	t.Cleanup(func() {
 		if p := running(home); p != nil {
 			_ = p.Kill()
