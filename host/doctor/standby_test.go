@@ -87,10 +87,12 @@ func TestWhatLitestreamDoesNotSayYetIsNoSuccess(t *testing.T) {
 	const whole = "litestream_last_validation_success{db=\"/l.db\",level=\"0\"} 1\n"
 	const checked = "litestream_validation_checks_total{db=\"/l.db\",level=\"0\",result=\"success\"} 2\n"
 	at := fmt.Sprintf("litestream_last_validation_success_timestamp_seconds{db=\"/l.db\",level=\"0\"} %d\n", exam().Now().Unix()-30)
+	older := fmt.Sprintf("litestream_last_validation_success_timestamp_seconds{db=\"/l.db\",level=\"1\"} %d\n", exam().Now().Unix()-600)
 	for metrics, want := range map[string]Finding{
-		"":                   {Level: Soon, Found: "does not say whether"},
-		whole:                {Level: Soon, Found: "has not read the copy of the ledger yet"},
-		whole + checked + at: {Level: OK, Found: "whole 30s ago"},
+		"":                           {Level: Soon, Found: "does not say whether"},
+		whole:                        {Level: Soon, Found: "has not read the copy of the ledger yet"},
+		whole + checked + at:         {Level: OK, Found: "whole 30s ago"},
+		whole + checked + at + older: {Level: Wrong, Found: "not read any more: it was last found whole 10m0s ago"},
 		whole + checked + at + "litestream_last_validation_success{db=\"/l.db\",level=\"1\"} 0\n": {Level: Wrong, Found: "was last 30s ago"},
 		whole + checked + at + "litestream_disk_full{db=\"/l.db\"} 1\n":                           {Level: Wrong, Found: "own disk is full"},
 		"litestream_last_validation_success{level=\"0\"} 0\n" + checked:                           {Level: Wrong, Found: "was not since Litestream started"},

@@ -1,0 +1,95 @@
+package doctor
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
+)
+
+// TestNoTokenGoesToAServerThatIsNotTrusted; the certificate of an own process is not verified.
+func TestNoTokenGoesToAServerThatIsNotTrusted(t *testing.T) {
+	var calls atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		io.WriteString(w, "ready\n")
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	e := exam()
+	require.False(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+	require.Len(t, e.Findings, 1)
+	require.Contains(t, e.Findings[0].Found, "of an authority that is not trusted here")
+	require.Zero(t, calls.Load())
+	require.True(t, e.Ready(t.Context(), "edge", server.Listener.Addr().String(), ReadyPath, true))
+}
+
+// TestARestoredLedgerIsFound with the nodes that it waits for.
+func TestARestoredLedgerIsFound(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })
+	health := `{"restoring":true,"waiting":["east","west"]}`
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, health) })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	e := exam()
+	e.Now = time.Now
+	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+	require.Equal(t, 1, CountWrong(e.Findings), "%v", e.Findings)
+	last := e.Findings[len(e.Findings)-1]
+	require.Equal(t, []any{"ledger", Wrong}, []any{last.What, last.Level})
+	require.Contains(t, last.Found, "until these nodes have reported: east, west")
+
+	health = `{"restoring":false,"waiting":[]}`
+	e.Findings = nil
+	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+	require.Zero(t, CountWrong(e.Findings), "%v", e.Findings)
+}
+
+// TestACertificateThatIsNotValidYetIsWrong, as on a machine whose clock is behind.
+func TestACertificateThatIsNotValidYetIsWrong(t *testing.T) {
+	e, dir := exam(), t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: e.Now().Add(time.Hour), NotAfter: e.Now().AddDate(1, 0, 0)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	certFile, keyFile := filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	e.Certificate("certificate", certFile, keyFile, "")
+	require.Equal(t, Wrong, e.Findings[0].Level)
+	require.Contains(t, e.Findings[0].Found, "is valid from 2026-11-24T04:00:00Z on")
+	e.Now = func() time.Time { return template.NotBefore }
+	e.Certificate("certificate", certFile, keyFile, "")
+	require.Equal(t, OK, e.Findings[1].Level)
+}
+
+// TestAHeartbeatOfTheFutureSaysNoAge: one of both clocks is wrong.
+func TestAHeartbeatOfTheFutureSaysNoAge(t *testing.T) {
+	for age, want := range map[time.Duration]Level{
+		-maxSkew - time.Millisecond: Wrong, -maxSkew: OK, 0: OK, lagging: OK, lagging + 1: Soon, time.Minute: Soon, time.Minute + 1: Wrong,
+	} {
+		e := exam()
+		e.age(string(schema.Access), "a file", "", age, time.Minute)
+		require.Equal(t, want, e.Findings[0].Level, age)
+	}
+}
