@@ -262,7 +262,8 @@ func TestANodeIsShownWithWhatItHasLeased(t *testing.T) {
 // TestANodeIsCountedAsFencedWhenItIs.
 func TestANodeIsCountedAsFencedWhenItIs(t *testing.T) {
 	var log bytes.Buffer
-	o := newOffenders(time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	now := time.Now()
+	o := newOffenders(func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
 	for n := range fenceAfter {
 		require.Zero(t, o.count())
 		o.note("one", ErrMalformed)
@@ -271,6 +272,9 @@ func TestANodeIsCountedAsFencedWhenItIs(t *testing.T) {
 	require.Equal(t, 1, o.count())
 	require.True(t, o.fenced("one"))
 	require.False(t, o.fenced("two"))
+	now = now.Add(2 * offencesLast)
+	o.note("one", errNotStored) // of a message that was queued before the fence
+	require.True(t, o.fenced("one"))
 }
 
 // TestALimitOfRowsIsKeptOverPages.

@@ -170,6 +170,8 @@ func TestAKeyNamesOneChange(t *testing.T) {
 	for name, got := range map[string]*httptest.ResponseRecorder{
 		"body": changeAs(t, w, token, changeKey, "POST", credits, `{"amount":2}`),
 		"path": changeAs(t, w, token, changeKey, "POST", "/v1/accounts/1/keys", `{"name":"x"}`),
+		// The same body: else the owner of the second account would miss what the first one got.
+		"account": changeAs(t, w, token, changeKey, "POST", "/v1/accounts/2/credits", `{"amount":1}`),
 	} {
 		require.Equal(t, http.StatusUnprocessableEntity, got.Code, name)
 		require.Contains(t, got.Body.String(), `"idempotency_key_reused"`, name)
