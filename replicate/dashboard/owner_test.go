@@ -172,6 +172,7 @@ func TestTheOverviewShowsWhatTheLedgerSays(t *testing.T) {
 	w.used(account, key.ID, w.clock().Add(-26*time.Hour), 3, 4)
 	w.used(account, key.ID, w.clock(), 1, 30)
 	w.used(account, key.ID, w.clock(), 2, 7)
+	w.used(account, key.ID, w.clock().AddDate(0, 0, 1), 3, 9999) // by an edge whose clock is ahead at midnight
 	w.exec(`UPDATE account SET bought = bought + 9999 WHERE id = ?`, account)
 	w.used(account, key.ID, w.clock().AddDate(0, 0, -40), 1, 9999)
 	now := w.clock().UnixMilli()
@@ -223,6 +224,9 @@ func TestCreditsAddUp(t *testing.T) {
 		{"2026-10-20", "bought", "", "1000", "900", "first"},
 		{"2026-10-20", "spent", "'=HYPERLINK(\"x\")", "-42", "858", ""},
 	}, rows)
+	_, err = w.client.ChangeCredits(t.Context(), account, writer.CreditChange{Amount: 5, Note: "=1+1"})
+	require.NoError(t, err)
+	require.Contains(t, b.get("/credits.csv").body, ",'=1+1\n", "no formula")
 
 	w.pass(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Sub(w.clock()))
 	b.requireIn("acme@example.com")

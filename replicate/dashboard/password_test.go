@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/argon2"
@@ -70,6 +72,20 @@ func TestAHashOfAnotherCostIsOutdated(t *testing.T) {
 		require.Equal(t, want, p.outdated(encodeHash(c, make([]byte, saltBytes), make([]byte, hashBytes))), c)
 	}
 	require.False(t, p.outdated("no hash"))
+}
+
+// TestALaneThatHangsIsGivenUp by a request that nobody ends.
+func TestALaneThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newTestPasswords()
+		own, err := p.enter()
+		require.NoError(t, err)
+		p.lane.one <- struct{}{}
+		began := time.Now()
+		_, err = own.hash(context.WithoutCancel(t.Context()), "four plain words here")
+		require.ErrorIs(t, err, errBusy)
+		require.Equal(t, hashTimeout, time.Since(began))
+	})
 }
 
 func TestHashingWaitsForTheLaneAndGivesUp(t *testing.T) {
