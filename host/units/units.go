@@ -94,7 +94,7 @@ func parse(content string) unit {
 	content = strings.ReplaceAll(content, "\\\n", " ")
 	for line := range strings.Lines(content) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if ok && !strings.HasPrefix(name, "#") && !strings.HasPrefix(name, ";") {
+		if ok { // a comment gives a name that nobody asks for
 			u[name] = append(u[name], strings.TrimSpace(value))
 		}
 	}

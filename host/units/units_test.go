@@ -57,15 +57,27 @@ func TestALedgerIsShippedWhereTheUnitIsUsed(t *testing.T) {
 	config, err = Shipping(dir)
 	require.NoError(t, err)
 	require.Equal(t, etc+"/own.yml", config, "a unit that has no environment file at all")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-litestream.service"), []byte("[Service]\nExecStart=litestream replicate -config\n"), 0o600))
+	config, err = Shipping(dir)
+	require.NoError(t, err)
+	require.Empty(t, config)
+}
+
+// TestAnEnvironmentThatCanNotBeReadIsAnError: only one that is missing means that the unit is not used.
+func TestAnEnvironmentThatCanNotBeReadIsAnError(t *testing.T) {
+	dir, etc := machine(t, nil)
+	require.NoError(t, os.Mkdir(filepath.Join(etc, "edge.env"), 0o700))
+	_, err := Read(dir)
+	require.ErrorContains(t, err, "read the environment of regedge-edge")
 }
 
 // TestTheLastValueOfAVariableCounts, as for systemd and for the program.
 func TestTheLastValueOfAVariableCounts(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
-	unit := "[Service]\nEnvironmentFile=" + etc + "/edge.env\nExecStart=/usr/bin/regedge edge --listen ${LISTEN} --name=${NAME} $ONCE\n"
+	unit := "[Service]\nEnvironmentFile=" + etc + "/edge.env\n;EnvironmentFile=/missing\nExecStart=/usr/bin/regedge edge --listen ${LISTEN} --name=${NAME} $ONCE\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-edge.service"), []byte(unit), 0o600))
 	for _, once := range []string{"--restored", "--take-over"} { // flags for a single start
-		environment := "LISTEN=:1\nLISTEN=:2\nNAME='5\"\nONCE=" + once + "\n"
+		environment := "LISTEN=:1\nLISTEN=:2\n;LISTEN=:3\n#LISTEN=:4\nNAME='5\"\nONCE=" + once + "\n"
 		require.NoError(t, os.WriteFile(filepath.Join(etc, "edge.env"), []byte(environment), 0o600))
 		list, err := Read(dir)
 		require.NoError(t, err)
