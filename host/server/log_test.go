@@ -270,8 +270,14 @@ func TestNoRequestWaitsForALogThatIsNotRead(t *testing.T) {
 	_, err = buffer.Write(line)
 	require.NoError(t, err)
 	require.NoError(t, buffer.Flush())
+	for range 10 {
+		_, err = buffer.Write([]byte("\n"))
+		require.NoError(t, err)
+		require.NoError(t, buffer.Flush())
+	}
 	require.NoError(t, writer.Close())
 	require.EqualValues(t, lines-dropped+1, <-read)
+	require.Empty(t, lost, "the dropped lines are told once")
 }
 
 // TestALogOfFewLinesIsWrittenAtOnce, and goes on by itself after its reader hung.

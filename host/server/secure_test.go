@@ -93,6 +93,11 @@ func TestRenewedCertificateIsReloaded(t *testing.T) {
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 3, serialOf(t, config), "a broken renewal changes nothing")
+
+	writeCertificate(t, dir, 4)
+	require.NoError(t, os.Chtimes(certFile, now, now.Add(-24*time.Hour)))
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 4, serialOf(t, config), "a copy can keep the time of an older file")
 }
 
 func copyFile(t *testing.T, from, to string) {

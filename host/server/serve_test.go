@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,19 @@ func lookedUp(s *Server, address, key string) *exchange {
 	e.request.Headers = append(e.request.Headers, handler.Header{Name: "Authorization", Value: "Bearer " + key})
 	s.serve(e, address)
 	return e
+}
+
+// TestAHeaderMayBeAsLargeAsItsBound, over HTTP/2.
+func TestAHeaderMayBeAsLargeAsItsBound(t *testing.T) {
+	s, _ := without(t, Config{MaxHeaderBytes: 1000, Answerer: answerWith(func(a *handler.Response) error { a.Status = http.StatusOK; return nil })})
+	for size, want := range map[int]int{1000: http.StatusOK, 1001: http.StatusRequestHeaderFieldsTooLarge} {
+		r := httptest.NewRequest(http.MethodGet, "https://h/v1/llps/AAA-0001", nil)
+		r.RequestURI = r.URL.RequestURI()
+		r.Header.Set("X-Long", strings.Repeat("a", size-len("GET/v1/llps/AAA-0001h")-len("X-Long")))
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		require.Equal(t, want, w.Code, size)
+	}
 }
 
 // TestAnAnswerDuringTheEndIsTheLastOfItsConnection, over HTTP/2: net/http makes a GOAWAY of the field.

@@ -86,3 +86,12 @@ func idle(p *parties, row int) (n int) {
 	}
 	return n
 }
+
+// TestStrangersHaveTheirPart, all of it, and no more.
+func TestStrangersHaveTheirPart(t *testing.T) {
+	s := newShares(Config{MaxInFlight: 16}.withDefaults(), new(atomic.Int64))
+	for n := range 16/strangersPart + 1 {
+		_, may := s.enter(&handler.Request{}, fmt.Sprint("192.0.2.", n))
+		require.Equal(t, n < 16/strangersPart, may, n)
+	}
+}

@@ -124,3 +124,12 @@ func BenchmarkStreams(b *testing.B) {
 		}
 	}
 }
+
+// TestAFragmentMayBeEmpty: the header is then in the frames that continue it.
+func TestAFragmentMayBeEmpty(t *testing.T) {
+	padded := http2.FlagHeadersPadded
+	require.Equal(t, []byte{}, withoutPadding([]byte{}, 0))
+	require.Equal(t, []byte{}, withoutPadding([]byte{2, 0, 0}, padded))
+	require.Nil(t, withoutPadding([]byte{3, 0, 0}, padded))
+	require.Equal(t, []byte{}, withoutPadding(make([]byte, 5), http2.FlagHeadersPriority))
+}

@@ -49,6 +49,12 @@ func TestHTTP2IsSpokenWithItsSuitesOnly(t *testing.T) {
 
 func TestWhoDoesNotSpeakTLSIsHungUpOn(t *testing.T) {
 	r := startSecure(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Hour})
-	r.dial = func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
+	r.dial = func() (net.Conn, error) {
+		c, err := net.Dial("tcp", r.addr)
+		if err == nil {
+			err = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // a connection that is only forgotten is closed by the GC
+		}
+		return c, err
+	}
 	require.NotContains(t, r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n"), "200 OK") // it returns once the server hangs up
 }
