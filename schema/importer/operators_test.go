@@ -30,8 +30,9 @@ func TestAHeaderMayStandBelowATitle(t *testing.T) {
 // TestNoDataAreLeftOutAboveAHeader: they would be lost.
 func TestNoDataAreLeftOutAboveAHeader(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"rows":               {rowA + rowA + headerA + rowA, "the first row is data"},
-		"a header far below": {strings.Repeat("Title\n", 21) + headerA + rowA, "its columns are Title"},
+		"rows":                     {rowA + rowA + headerA + rowA, "the first row is data"},
+		"a row that is half empty": {strings.Repeat("some,", (strings.Count(headerA, ",")+1)/2) + "\n" + headerA + rowA, "its columns are some"},
+		"a header far below":       {strings.Repeat("Title\n", 21) + headerA + rowA, "its columns are Title"},
 		"a header that lacks something": {
 			"Title\n" + strings.Replace(headerA, "CompanyStatus", "Condition", 1) + rowA, "which also need companystatus",
 		},

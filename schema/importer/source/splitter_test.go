@@ -98,3 +98,13 @@ func FuzzDocuments(f *testing.F) {
 		require.Equal(t, read, ended)
 	})
 }
+
+// TestLinesAreCountedBehindADocumentThatIsCutOff.
+func TestLinesAreCountedBehindADocumentThatIsCutOff(t *testing.T) {
+	s := newSplitter(strings.NewReader("{\"a\":{\"b\"\n{\"c\":1}\n{\"d\":1}\n"))
+	for want := range 3 {
+		_, line, err := s.next()
+		require.Equal(t, want == 0, errors.Is(err, errUnended))
+		require.Equal(t, want+1, line)
+	}
+}
