@@ -382,3 +382,10 @@ func TestStatusExplains(t *testing.T) {
 	require.Contains(t, said, `"found": "its figures are old: it last reported 1m`)
 	require.NotContains(t, said, `"what": "two"`, "a retired node needs nothing")
 }
+
+// TestAnEmptyVariableIsNone, as for the services.
+func TestAnEmptyVariableIsNone(t *testing.T) {
+	for variable, want := range map[string]bool{"REGEDGE_BACKUP=b.db": true, "REGEDGE_BACKUP=": false, "REGEDGE_BACKUP_DIR=b": false} {
+		require.Equal(t, want, hasVariable([]string{"EMPTY=", variable}, "REGEDGE_BACKUP"), variable)
+	}
+}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/hint"
+	"regedge/schema/generate"
 	"regedge/schema/importer"
 )
 
@@ -25,4 +27,23 @@ func TestAnImportThatFailsSaysWhatItChanged(t *testing.T) {
 	refused := fmt.Errorf("make registry r.db: %w", &fs.PathError{Op: "open", Path: "r.db", Err: fs.ErrPermission})
 	require.Contains(t, hint.Of(explainImport(t.Context(), &importer.RegistryError{Err: refused}, "")), "that this user may write to")
 	require.Empty(t, hint.Of(explainImport(t.Context(), refused, "")), "it is not of the registry")
+}
+
+// TestMadeFilesAreImportedAsOfTheirDate: the post offices among them have none.
+func TestMadeFilesAreImportedAsOfTheirDate(t *testing.T) {
+	c := generateCommand{Out: "made"}
+	text := c.imports(generate.Summary{Files: []generate.File{{Name: "companies-goa.csv", AsOf: "2025-05-05"}, {Name: "pincodes.csv"}}})
+	require.Equal(t, "  regedge import --registry registry.db --as-of 2025-05-05 made/companies-*.csv made/pincodes.csv\n", text)
+}
+
+// TestTheOperatorsMemoryLimitWins over the one of imports.
+func TestTheOperatorsMemoryLimitWins(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	limitMemory()
+	require.Equal(t, before, debug.SetMemoryLimit(-1))
+	t.Setenv("GOMEMLIMIT", "")
+	limitMemory()
+	require.EqualValues(t, importMemory, debug.SetMemoryLimit(-1))
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,4 +77,16 @@ func metricsOf(t *testing.T, url string) string {
 	_, err = io.Copy(&body, response.Body)
 	require.NoError(t, err)
 	return body.String()
+}
+
+// TestASecretMayBeAsLargeAsItsBound, and not larger.
+func TestASecretMayBeAsLargeAsItsBound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(path, make([]byte, maxSecret), 0o600))
+	content, err := readSecret(path)
+	require.NoError(t, err)
+	require.Len(t, content, maxSecret)
+	require.NoError(t, os.WriteFile(path, make([]byte, maxSecret+1), 0o600))
+	_, err = readSecret(path)
+	require.ErrorContains(t, err, "holds more than a secret")
 }

@@ -35,6 +35,7 @@ func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
 		"writer with the ledger's token there":   slices.Concat(writerFiles, plain, []string{"--database-token-file", secret}),
 		"writer with the registry's token there": slices.Concat(writerFiles, plain, []string{"--registry-token-file", secret}),
 		"edge with the registry's token there":   slices.Concat(edge, databases, plain, []string{"--registry-token-file", secret}),
+		"edge with the access token there":       slices.Concat(edge, databases, plain, []string{"--access-token-file", secret}),
 		"meter with its token there":             slices.Concat(edge, plain, []string{"--meter-token-file", secret}),
 		"meter":                                  append(append(edge, "--meter-token", "meter-token-of-tests"), tls...),
 		"replica": {"--dir", filepath.Join(dir, "replica"), "--listen", "127.0.0.1:1", "--primary", "http://127.0.0.1:1",

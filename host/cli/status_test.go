@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/doctor"
+	"regedge/host/hint"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/meter"
@@ -97,6 +98,27 @@ func TestARetiredNodeIsNothingElse(t *testing.T) {
 	}
 }
 
+// TestARevokedKeyIsNotCalledExpired, though it is that too.
+func TestARevokedKeyIsNotCalledExpired(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	require.Equal(t, "revoked 2026-11-22", keyState(writer.Key{Revoked: &at, Expired: true}))
+	require.Equal(t, "expired", keyState(writer.Key{Expired: true}))
+}
+
+// TestTheLongestOverlapIsAllowed, and no longer one.
+func TestTheLongestOverlapIsAllowed(t *testing.T) {
+	require.NoError(t, (&keyRotate{Overlap: writer.MaxOverlap}).Validate())
+	require.Error(t, (&keyRotate{Overlap: writer.MaxOverlap + 1}).Validate())
+}
+
+// TestNamesAreToldFromNameServers: a name that does not exist is misspelt, one that nobody can look up may not be.
+func TestNamesAreToldFromNameServers(t *testing.T) {
+	missing := &net.DNSError{Name: "centre.example", IsNotFound: true}
+	require.Contains(t, hint.Of(explainName(missing, missing, "--writer")), "check its spelling in --writer")
+	unanswered := &net.DNSError{Name: "centre.example", IsTemporary: true}
+	require.Contains(t, hint.Of(explainName(unanswered, unanswered, "--writer")), "name servers")
+}
+
 // TestWhatIsQuestionedIsWritten: the question says how much of a node is written off, and quotes
 // names with control characters.
 func TestWhatIsQuestionedIsWritten(t *testing.T) {
@@ -112,6 +134,21 @@ func TestWhatIsQuestionedIsWritten(t *testing.T) {
 		require.Contains(t, said, want)
 	}
 	require.Equal(t, ` ("a\x1b[2J")`, named("a\x1b[2J"))
+}
+
+// TestARetiredNodesOldEpochsCanBeWrittenOff, though it can't be retired again.
+func TestARetiredNodesOldEpochsCanBeWrittenOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		io.WriteString(w, `{"data":[{"name":"pune","retired":true,"stale":3}]}`)
+	}))
+	defer server.Close()
+	client := writer.NewClient(server.URL, "a token", nil)
+	said, err := retireQuestion("pune", true)(t.Context(), client)
+	require.NoError(t, err)
+	require.Contains(t, said, "Write off 3 credits that node pune")
+	_, err = retireQuestion("pune", false)(t.Context(), client)
+	require.ErrorIs(t, err, errGone)
 }
 
 // TestWhatIsWrongWithANodeIsSaid, and nothing else.
@@ -131,6 +168,7 @@ func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
 		{func(n *nodeStatus) { n.Fenced = true }, doctor.Wrong, "it is fenced"},
 		{func(n *nodeStatus) { n.Epoch = 0 }, doctor.Soon, "it was never started"},
 		{func(n *nodeStatus) { n.Live, n.Leased = false, 5 }, doctor.Wrong, "it is away, last seen 1m0s ago; 5 credits"},
+		{func(n *nodeStatus) { n.Live = false; replica(replicaOld + time.Second)(n) }, doctor.Wrong, "it is away"}, // its old report says no more
 		{func(n *nodeStatus) { n.Report = nil }, doctor.Soon, "it has not reported"},
 		{func(n *nodeStatus) { n.Report.Ready = "no lease" }, doctor.Wrong, "it is not ready: no lease"},
 		{func(n *nodeStatus) { n.Report.At = at.Add(-reportLate - time.Second) }, doctor.Wrong, "it last reported 11s ago"},
