@@ -21,7 +21,7 @@ type removing struct {
 // confirm asks for confirmation at a terminal. question reads from the writer what the change will do,
 // and fails if it cannot be made: the thing is unknown, or gone (errGone). A command run again under its
 // --idempotency-key goes on then: its own first run may have removed the thing, and the writer repeats
-// that answer.
+// that answer. An empty question means that nothing is taken away.
 func (c *removing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
 	if c.IdempotencyKey != "" && c.Yes {
 		return nil
@@ -36,7 +36,7 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 		return nil
 	case err != nil:
 		return c.explain(err)
-	case c.Yes:
+	case c.Yes || asked == "":
 		return nil
 	case !m.asksAtTerminal():
 		return hint.With(errors.New("nothing was changed, since there is no terminal to ask at: "+asked), "give --yes if it is meant")
@@ -94,6 +94,9 @@ func takeQuestion(id, amount int64, atMost bool) func(context.Context, *writer.C
 		taken := min(amount, has)
 		if err == nil && taken < amount && !atMost {
 			return "", gone{fmt.Errorf("%w: account %d has %d, which is less than %d", writer.ErrBeyondBalance, id, has, amount)}
+		}
+		if taken <= 0 {
+			return "", err // nothing is taken
 		}
 		return fmt.Sprintf("Take %s from account %d (%s)? It has %d, and keeps %d.",
 			count(taken, "credit"), id, shown(a.Name), has, has-taken), err

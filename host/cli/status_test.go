@@ -72,6 +72,18 @@ func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	require.Contains(t, said, "Take 6 credits")
 }
 
+// TestNobodyIsAskedWhetherToTakeNothing: --at-most takes what there is, and there is nothing.
+func TestNobodyIsAskedWhetherToTakeNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		io.WriteString(w, `{"id":1,"name":"Acme","balance":4,"deducting":4}`)
+	}))
+	defer server.Close()
+	said, err := takeQuestion(1, 7, true)(t.Context(), writer.NewClient(server.URL, "a token", nil))
+	require.NoError(t, err)
+	require.Empty(t, said)
+}
+
 // TestUsageIsSummedBeforeTheDayOfTo, as it is listed: the writer's days include the last.
 func TestUsageIsSummedBeforeTheDayOfTo(t *testing.T) {
 	asked := ""

@@ -65,14 +65,14 @@ func (c *trustInit) addReplicaKeys(m *Main) (added bool, err error) {
 
 type trustToken struct {
 	trustFlags
-	Database string        `arg:"" enum:"registry,access" help:"registry or access."`
-	ReadOnly bool          `env:"-" help:"A token that may only read, good at the replicas alone: the one for an edge. Without it, one that writes, good at the primary alone."`
-	Life     time.Duration `env:"-" placeholder:"DURATION" help:"How long it is good, such as 8760h. By default until the keys are replaced."`
+	Database string         `arg:"" enum:"registry,access" help:"registry or access."`
+	ReadOnly bool           `env:"-" help:"A token that may only read, good at the replicas alone: the one for an edge. Without it, one that writes, good at the primary alone."`
+	Life     *time.Duration `env:"-" placeholder:"DURATION" help:"How long it is good, such as 8760h. By default until the keys are replaced."`
 }
 
 // Validate refuses a token that has ended already.
 func (c *trustToken) Validate() error {
-	if c.Life < 0 {
+	if c.Life != nil && *c.Life <= 0 {
 		return errors.New("--life must be positive")
 	}
 	return nil
@@ -88,7 +88,11 @@ func (c *trustToken) Run(m *Main) error {
 	if c.ReadOnly {
 		right = pki.ReadOnly
 	}
-	token, err := newToken(opened, c.Database, right, c.Life)
+	life := time.Duration(0) // without an end
+	if c.Life != nil {
+		life = *c.Life
+	}
+	token, err := newToken(opened, c.Database, right, life)
 	if err != nil {
 		return err
 	}

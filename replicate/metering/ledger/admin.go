@@ -102,7 +102,8 @@ func (l *Ledger) Balance(id int64) int64 {
 }
 
 // ChangeCredits adds credits, as bought or as compensated, or takes bought ones away: what is left at
-// once, the rest as leases are returned. Its errors are ErrNoAccount and ErrAmount.
+// once, the rest as leases are returned. The note goes into the entry that is made at once. Its errors are
+// ErrNoAccount and ErrAmount.
 func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) error {
 	a := l.accounts[id]
 	if a == nil {
@@ -116,6 +117,9 @@ func (l *Ledger) ChangeCredits(now int64, id, amount int64, kind, note string) e
 	switch {
 	case amount < 0:
 		p.Deducting -= amount
+		if note != "" {
+			l.note(p, note)
+		}
 	case kind == EntryBought:
 		p.Limit += amount
 		l.addEntry(p, kind, amount, note)

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,33 @@ func TestAnAdjustmentTakesBoughtCreditsFirst(t *testing.T) {
 	p := l.Account(1).Credits()
 	require.Zero(t, p.Limit)
 	require.EqualValues(t, 7, p.Compensated)
+}
+
+// TestANoteOfAnAdjustmentIsKept, by what is taken at once or, where edges hold all of it, by an entry of none.
+func TestANoteOfAnAdjustmentIsKept(t *testing.T) {
+	l, db, commit := onFile(t)
+	require.NoError(t, l.AddAccount(1, "scale"))
+	require.NoError(t, l.ChangeCredits(at, 1, 10, ledger.EntryBought, "order"))
+	require.NoError(t, l.ChangeCredits(at, 1, 5, ledger.EntryCompensated, "sorry"))
+	require.NoError(t, l.ChangeCredits(at, 1, -12, ledger.EntryBought, "booked twice"))
+	one := newSpender(t, l, "one", 1)
+	one.sync(syncproto.Sync{DeclaredLast: true, Wants: []syncproto.Want{{Pool: syncproto.Pool{Kind: syncproto.Credits, Subject: 1}, Target: 16, Urgent: true}}})
+	require.EqualValues(t, 1, l.Account(1).Credits().Leased)
+	require.NoError(t, l.ChangeCredits(at, 1, -2, ledger.EntryBought, ""))
+	require.NoError(t, l.ChangeCredits(at, 1, -1, ledger.EntryBought, "returned goods"))
+	require.NoError(t, commit())
+	rows, err := db.Query(`SELECT amount, note FROM credit_entry ORDER BY rowid`)
+	require.NoError(t, err)
+	defer rows.Close()
+	var entries []string
+	for rows.Next() {
+		var amount int64
+		var note string
+		require.NoError(t, rows.Scan(&amount, &note))
+		entries = append(entries, fmt.Sprint(amount, " ", note))
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, []string{"10 order", "5 sorry", "-10 booked twice", "-2 booked twice", "-2 adjusted", "0 returned goods"}, entries)
 }
 
 // TestAnAdjustmentWaitsForTheEndOfARestore: what is left is not known before.

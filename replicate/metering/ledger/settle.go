@@ -16,7 +16,7 @@ func (l *Ledger) settle(now int64) {
 }
 
 func (l *Ledger) settlePool(now int64, p *Pool) {
-	l.deduct(p)
+	l.deduct(p, adjusted)
 	starved := false
 	//mutant:ended-leases-granted-again
 	for _, h := range p.leases {

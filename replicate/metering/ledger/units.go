@@ -126,10 +126,23 @@ func (l *Ledger) compensate(p *Pool, units int64, note string) {
 	l.touch(p)
 }
 
-// deduct takes left units for a negative adjustment. The rest waits for recalled leases; what no lease
-// holds any more was spent and can't be taken. A restored ledger does not know what is left before its
-// edges have reported.
-func (l *Ledger) deduct(p *Pool) {
+// adjusted is the note of entries that an adjustment makes later, or without a note of its own.
+const adjusted = "adjusted"
+
+// note takes the left units of a negative adjustment under its note. When none can be taken before leases
+// are returned, an entry of none keeps the note.
+func (l *Ledger) note(p *Pool, note string) {
+	before := p.Deducting
+	l.deduct(p, note)
+	if p.Deducting == before {
+		l.addEntry(p, EntryBought, 0, note)
+	}
+}
+
+// deduct takes left units for a negative adjustment, in entries with a note. The rest waits for recalled
+// leases; what no lease holds any more was spent and can't be taken. A restored ledger does not know what
+// is left before its edges have reported.
+func (l *Ledger) deduct(p *Pool, note string) {
 	if p.Deducting == 0 || l.Restoring {
 		return
 	}
@@ -137,11 +150,13 @@ func (l *Ledger) deduct(p *Pool) {
 	if units := min(p.Deducting, max(p.Left(), 0)); units > 0 {
 		p.Deducting -= units
 		bought := min(units, p.Limit)
-		p.Limit -= bought
-		l.addEntry(p, EntryBought, -bought, "adjusted")
+		if bought > 0 {
+			p.Limit -= bought
+			l.addEntry(p, EntryBought, -bought, note)
+		}
 		if rest := units - bought; rest > 0 {
 			p.Compensated -= rest
-			l.addEntry(p, EntryCompensated, -rest, "adjusted")
+			l.addEntry(p, EntryCompensated, -rest, note)
 		}
 	}
 	if p.Deducting > 0 && p.Leased == 0 {

@@ -50,6 +50,9 @@ type Act struct {
 	Address string // of the client
 	Name    string // such as "revoke key"
 	Detail  string
+
+	// none is set when nothing was changed, which is not entered.
+	none bool
 }
 
 type actKey struct{}
@@ -75,6 +78,16 @@ func setActDetail(r *http.Request, detail string) {
 	}
 }
 
+// setActTaken makes the detail of the request's act say how many credits were taken, where the body asks for
+// what there is. A change may run twice, with another balance.
+func setActTaken(r *http.Request, body CreditChange, amount int64) {
+	if act, ok := r.Context().Value(actKey{}).(*Act); ok && body.AtMost && body.Amount < 0 {
+		body.Amount = amount
+		detail, _ := json.Marshal(body) // a struct of numbers and strings always has a form
+		act.Detail, act.none = string(detail), amount == 0
+	}
+}
+
 // audited adds the act of ctx, if there is one, to a change.
 func audited(ctx context.Context, change changeFunc) changeFunc {
 	act, ok := ctx.Value(actKey{}).(*Act)
@@ -90,7 +103,7 @@ func audited(ctx context.Context, change changeFunc) changeFunc {
 }
 
 func insertAct(ctx context.Context, tx *sql.Tx, now int64, act Act) error {
-	if act.Name == "" {
+	if act.Name == "" || act.none {
 		return nil
 	}
 	const statement = `INSERT INTO audit (at, actor, account, address, act, detail) VALUES (?, ?, nullif(?, 0), ?, ?, ?)`

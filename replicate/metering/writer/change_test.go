@@ -25,6 +25,24 @@ func openLedger(t *testing.T, dir string) *sql.DB {
 	return db
 }
 
+// TestTheAuditLogSaysHowManyCreditsWereTaken, where the request asks for what there is.
+func TestTheAuditLogSaysHowManyCreditsWereTaken(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	_, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: 100})
+	require.NoError(t, err)
+	for range 2 { // the second takes nothing
+		a, err = client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{Amount: -500, Note: "closed", AtMost: true})
+		require.NoError(t, err)
+		require.Zero(t, a.Balance)
+	}
+	db := openLedger(t, dir)
+	require.Equal(t, 2, count(t, db, `SELECT count(*) FROM audit WHERE act LIKE '%/credits'`))
+	require.Equal(t, 1, count(t, db, `SELECT count(*) FROM audit WHERE detail = '{"amount":-100,"kind":"bought","note":"closed","at_most":true}'`))
+}
+
 func TestEveryChangeThroughTheAPIIsAudited(t *testing.T) {
 	dir := t.TempDir()
 	client, _, _ := start(t, dir)

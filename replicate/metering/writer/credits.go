@@ -55,10 +55,11 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 			if !body.AtMost {
 				return &detailed{ErrBeyondBalance, fmt.Sprintf("account %d has %d credits, which is less than %d", id, has, -amount)}
 			}
-			// What is bought later is not taken.
-			if amount = -max(has, 0); amount == 0 {
-				return nil
-			}
+			amount = -max(has, 0) // what is bought later is not taken
+		}
+		setActTaken(r, body, amount)
+		if amount == 0 && body.Amount < 0 {
+			return nil
 		}
 		return l.ChangeCredits(now, id, amount, body.Kind, body.Note)
 	}
