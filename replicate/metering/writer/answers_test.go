@@ -30,7 +30,8 @@ func TestNoAnswerOfTheAPIIsStored(t *testing.T) {
 	for _, c := range []struct{ token, method, path, body string }{
 		{firstOperator, http.MethodPost, "/v1/accounts/" + decimal(account) + "/keys", "{}"},
 		{firstOperator, http.MethodGet, "/v1/accounts", ""}, {firstOperator, http.MethodGet, usage, ""},
-		{firstOperator, http.MethodGet, usage + "?format=csv", ""}, {node.Token, http.MethodPost, ReportPath, "{}"},
+		{firstOperator, http.MethodGet, usage + "?format=csv", ""}, {firstOperator, http.MethodGet, "/v1/usage", ""},
+		{firstOperator, http.MethodGet, "/v1/usage?format=csv", ""}, {node.Token, http.MethodPost, ReportPath, "{}"},
 	} {
 		answer := answerTo(w, c.token, c.method, c.path, strings.NewReader(c.body))
 		require.Equal(t, http.StatusOK, answer.Code, answer.Body)

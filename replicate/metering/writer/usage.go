@@ -30,6 +30,7 @@ func (w *Writer) serveUsage(rw http.ResponseWriter, r *http.Request, _ httproute
 		w.fail(rw, r, err)
 		return
 	}
+	rw.Header().Set("Cache-Control", "no-store")
 	if r.URL.Query().Get("format") == "csv" {
 		writeUsageCSV(rw, list)
 		return
