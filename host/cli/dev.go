@@ -160,7 +160,8 @@ func (n *devNode) run(ctx context.Context) (err error) {
 		return err
 	}
 	report := node.Report(edge.Reporter{
-		Client: writer.NewClient(inProcess, n.data.NodeToken, n.client), Address: n.url(n.addr), Renew: func(string, string) {}, Version: programVersion(),
+		Client: writer.NewClient(inProcess, n.data.NodeToken, n.client), Address: n.url(n.addr), Renew: func(string, string) {},
+		Version: thisBuild().Version, Commit: thisBuild().Commit, Component: thisBuild().Component,
 	})
 	first := []service.Service{{Name: "meter", Run: n.config.Meter.Run}, report}
 	return service.Run(ctx, append(first, node.Services()...)...)

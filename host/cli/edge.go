@@ -86,7 +86,8 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	}
 	log.Info("serving", "address", addr.String(), "engine", c.Engine)
 	report := node.Report(edge.Reporter{
-		Client: edge.NewClient(c.Writer, token), Renew: tokens.renew, Address: edge.Address(addr), Version: programVersion(),
+		Client: edge.NewClient(c.Writer, token), Renew: tokens.renew, Address: edge.Address(addr),
+		Version: thisBuild().Version, Commit: thisBuild().Commit, Component: thisBuild().Component,
 	})
 	first := append([]service.Service{logging}, tracing...)
 	first = append(first, service.Service{Name: "meter", Run: config.Meter.Run}, report)

@@ -91,6 +91,10 @@ func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
 	require.Contains(t, said, "nothing was written: it was not confirmed")
 	require.Equal(t, had, companiesAt(t, primary))
 
+	code, said = atTerminal(t, number[1]+"\n", pushes(wrong, "--yes", number[1]+"0")...)
+	require.Equal(t, exitFailure, code, "a wrong --yes is no question: %s", said)
+	require.Equal(t, had, companiesAt(t, primary))
+
 	code, said = atTerminal(t, number[1]+"\n", pushes(wrong)...)
 	require.Equal(t, exitOK, code, said)
 	require.Equal(t, 1, companiesAt(t, primary))

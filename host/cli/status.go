@@ -178,16 +178,25 @@ func (c *statusCommand) print(m *Main, s *status) error {
 	return err
 }
 
+// abbreviated is the beginning of a commit or a digest, which regedge version and --json have whole, or "-"
+// for none.
+func abbreviated(hex string) string {
+	if hex == "" {
+		return "-"
+	}
+	return hex[:min(len(hex), 8)]
+}
+
 // write prints the tables.
 func (s *status) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row(table, "NODE", "STATE", "ADDRESS", "RELEASE", "REGISTRY", "ACCESS", "LEASED", "UNSETTLED", "VERSION", "REPORTED", "SEEN")
+	row(table, "NODE", "STATE", "ADDRESS", "RELEASE", "REGISTRY", "ACCESS", "LEASED", "UNSETTLED", "VERSION", "COMMIT", "COMPONENT", "REPORTED", "SEEN")
 	for _, n := range s.Nodes {
 		r := n.Report
 		if r == nil {
 			r = &writer.Report{Address: "-", Release: "-", Version: "-"}
 		}
-		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, s.reported(n.Report), seen(n.Node))
+		row(table, n.Name, n.state(), r.Address, r.Release, lag(r, "registry"), lag(r, "access"), n.Leased, unsettled(n.Report), r.Version, abbreviated(r.Commit), abbreviated(r.Component), s.reported(n.Report), seen(n.Node))
 	}
 	if len(s.Releases) > 0 {
 		row(table)

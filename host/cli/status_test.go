@@ -246,3 +246,14 @@ func TestColumnsHoldWhatTheirHeadsSay(t *testing.T) {
 	require.Equal(t, strings.Fields("01M 1 2 pune 2026-11-22T12:00:00Z open"), strings.Fields(lines[1]))
 	require.Equal(t, strings.Fields("1 2 2026-11-22T12:00:00Z credited"), strings.Fields(lines[2]))
 }
+
+// TestStatusSaysWhichProgramAnEdgeRuns: which version, of which commit, with which component.
+func TestStatusSaysWhichProgramAnEdgeRuns(t *testing.T) {
+	report := writer.Report{Version: "1.2.0", Commit: "b1946ac92492", Component: "c3499c2729730a7f"}
+	s := status{Nodes: []nodeStatus{{Node: writer.Node{Name: "edge-1"}, Report: &report}, {Node: writer.Node{Name: "edge-2"}}}}
+	var out strings.Builder
+	require.NoError(t, s.write(&out))
+	require.Regexp(t, `VERSION +COMMIT +COMPONENT +REPORTED`, out.String())
+	require.Regexp(t, `edge-1 .* 1\.2\.0 +b1946ac9 +c3499c27 `, out.String())
+	require.Regexp(t, `edge-2 .* - +- +- `, out.String())
+}

@@ -207,8 +207,8 @@ func TestAReportNamesTheReleaseThatIsServed(t *testing.T) {
 	gone, end := context.WithCancel(t.Context())
 	end() // so that a request without a lease does not wait for one
 	n.config.Meter.Charge(gone, charge.Request{ID: "1", Account: 1, Key: 1, PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found})
-	require.Equal(t, writer.Report{Address: "edge:8080", Version: "1.2.3", Ready: "why not", Release: newest.Values[0].Text, Refused: 1},
-		n.report(t.Context(), Reporter{Address: "edge:8080", Version: "1.2.3"}, "why not"))
+	require.Equal(t, writer.Report{Address: "edge:8080", Version: "1.2.3", Commit: "b1946ac", Component: "c3499c27", Ready: "why not", Release: newest.Values[0].Text, Refused: 1},
+		n.report(t.Context(), Reporter{Address: "edge:8080", Version: "1.2.3", Commit: "b1946ac", Component: "c3499c27"}, "why not"))
 }
 
 func TestAFileIsOpenWhileItIsServed(t *testing.T) {

@@ -39,8 +39,8 @@ type Reporter struct {
 	Address string
 	// Renew is called with a new token for a replica; it must be set if the writer sends any.
 	Renew func(database, token string)
-	// Version is the program's version.
-	Version string
+	// Version, Commit and Component say which program this is, as in [writer.Report].
+	Version, Commit, Component string
 }
 
 // NewClient returns a client for Reporter, with a deadline for each request.
@@ -117,7 +117,8 @@ func (n *Node) failure() string {
 func (n *Node) report(ctx context.Context, r Reporter, failure string) writer.Report {
 	stats := n.config.Meter.Stats()
 	report := writer.Report{
-		Address: r.Address, Version: r.Version, Ready: failure, Refused: stats.Unavailable, Unsettled: stats.Unsettled,
+		Address: r.Address, Version: r.Version, Commit: r.Commit, Component: r.Component,
+		Ready: failure, Refused: stats.Unavailable, Unsettled: stats.Unsettled,
 	}
 	var result handler.Result
 	if err := n.config.Registry.Query(ctx, releaseStatement, nil, &result); err == nil && result.Rows() > 0 {

@@ -25,14 +25,17 @@ const ReportPath = "/v1/reports"
 // Report is the state of an edge, sent every few seconds. The writer keeps the last one in
 // memory.
 type Report struct {
-	Node     string    `json:"node"` // set by the writer, from the edge's token
-	At       time.Time `json:"at"`   // set by the writer
-	Address  string    `json:"address"`
-	Version  string    `json:"version"`
-	Release  string    `json:"release"`             // of the registry, empty for none
-	Ready    string    `json:"ready"`               // empty, or why the edge is not ready
-	Replicas []Replica `json:"replicas"`            // none for databases that are files
-	Refused  int64     `json:"refused_for_a_lease"` // requests, since the edge started
+	Node    string    `json:"node"` // set by the writer, from the edge's token
+	At      time.Time `json:"at"`   // set by the writer
+	Address string    `json:"address"`
+	Version string    `json:"version"`
+	Commit  string    `json:"commit"` // "" when the build did not record it
+	// Component is the SHA-256 of the WebAssembly component, in hex; "" from programs that did not report it.
+	Component string    `json:"component"`
+	Release   string    `json:"release"`             // of the registry, empty for none
+	Ready     string    `json:"ready"`               // empty, or why the edge is not ready
+	Replicas  []Replica `json:"replicas"`            // none for databases that are files
+	Refused   int64     `json:"refused_for_a_lease"` // requests, since the edge started
 	// Unsettled is how many charges of the edge the writer may not have.
 	Unsettled int64 `json:"unsettled"`
 }
