@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
@@ -57,10 +56,10 @@ func BenchmarkTraces(b *testing.B) {
 			times[n] = append(times[n], float64(testkit.ProcessorTime(b)-begun)/traceTurn)
 		}
 	}
-	base := median(times[off])
-	perTrace := (median(times[many]) - base) / manyTraces
+	base := testkit.Median(times[off])
+	perTrace := (testkit.Median(times[many]) - base) / manyTraces
 	b.ReportMetric(base, "cpu-ns/lookup")
-	b.ReportMetric(100*(median(times[none])-base)/base, "%none")
+	b.ReportMetric(100*(testkit.Median(times[none])-base)/base, "%none")
 	b.ReportMetric(perTrace, "cpu-ns/trace")
 	b.ReportMetric(100*perTrace/100/base, "%at-1%")
 	families, err := metrics.Gather()
@@ -72,11 +71,6 @@ func BenchmarkTraces(b *testing.B) {
 			}
 		}
 	}
-}
-
-func median(of []float64) float64 {
-	slices.Sort(of)
-	return of[len(of)/2]
 }
 
 // tracer makes a running tracer.

@@ -59,8 +59,8 @@ func BenchmarkCores(b *testing.B) {
 		}
 	}
 	for _, c := range crowds[1:] {
-		b.ReportMetric(median(ratios[c]), "of-one-core/"+c.String())
-		b.ReportMetric(median(waits[c]), "ns-locked-out/"+c.String())
+		b.ReportMetric(testkit.Median(ratios[c]), "of-one-core/"+c.String())
+		b.ReportMetric(testkit.Median(waits[c]), "ns-locked-out/"+c.String())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -55,14 +54,9 @@ func BenchmarkMetering(b *testing.B) {
 		added = append(added, 100*float64(with.clock-without.clock)/float64(with.clock))
 		processor = append(processor, 100*float64(with.processor-without.processor)/float64(with.processor))
 	}
-	b.ReportMetric(median(metered), "ns/lookup")
-	b.ReportMetric(median(added), "%metering")
-	b.ReportMetric(median(processor), "%processor")
-}
-
-func median(of []float64) float64 {
-	slices.Sort(of)
-	return of[len(of)/2]
+	b.ReportMetric(testkit.Median(metered), "ns/lookup")
+	b.ReportMetric(testkit.Median(added), "%metering")
+	b.ReportMetric(testkit.Median(processor), "%processor")
 }
 
 // unlimited is a meter without a rate limit.

@@ -25,7 +25,7 @@ var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose 
 var ErrName = errors.New("a machine's name must do as the name of its files, and not be one of the folder's own: ca, registry, access, registry-replica, access-replica")
 
 // ErrLife is returned for a token that would have ended already.
-var ErrLife = errors.New("a token is good for some time")
+var ErrLife = errors.New("a token must be good for some time")
 
 // Databases are the replicated databases: each has one key pair for its primary's tokens and one for
 // its replicas' tokens.

@@ -117,7 +117,7 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 
 var (
 	errNoHost   = errors.New("the request has no host")              // RFC 9112, section 3.2
-	errHost     = errors.New("the host is none")                     // RFC 9112, section 3.2
+	errHost     = errors.New("the host is not valid")                // RFC 9112, section 3.2
 	errName     = errors.New("the name of a field contains a space") // RFC 9110, section 5.1
 	errProtocol = errors.New("the protocol is neither HTTP/1.1 nor HTTP/1.0")
 )
