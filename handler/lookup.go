@@ -65,18 +65,26 @@ func (c *call) read(statement string, args ...Value) ([]Value, answer) {
 }
 
 // readRecord reads one record, whose first column is its identifier, as is the first argument.
-// notFound is the problem code if there is none. The sandbox key finds made-up records too.
+// notFound is the problem code if there is none. The sandbox key finds made-up records too; a live key is
+// told who does.
 func (c *call) readRecord(notFound, statement string, args ...Value) ([]Value, answer) {
 	row, failure := c.read(statement, args...)
-	if c.caller.sandbox && row != nil {
+	if row == nil {
+		return nil, failure
+	}
+	if c.caller.sandbox {
 		if record := sandboxRecord(args[0].Text); record != nil {
-			row = record
+			return record, answer{}
 		}
 	}
-	if row != nil && row[0].Kind == Null {
-		return nil, answer{outcome: charge.NotFound, problem: problem{code: notFound}}
+	if row[0].Kind != Null {
+		return row, answer{}
 	}
-	return row, failure
+	absent := problem{code: notFound}
+	if !c.caller.sandbox && sandboxRecord(args[0].Text) != nil {
+		absent.detail = "This is a made-up record, which only the sandbox key finds: reg_sandbox_public. This call was free."
+	}
+	return nil, answer{outcome: charge.NotFound, problem: absent}
 }
 
 func text(s string) Value { return Value{Kind: Text, Text: s} }
