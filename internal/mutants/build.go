@@ -15,22 +15,22 @@ import (
 //go:embed switch.go.txt
 var switchSource string
 
-// build compiles the package's tests with all mutants that can be switched. One that does not
+// build compiles the tests of a package with all mutants of p that can be switched. One that does not
 // compile loses its edits.
-func build(p listed, mutants []*mutant, work string) (string, error) {
+func build(p listed, s *suite, mutants []*mutant, work string) error {
 	for range 20 {
-		binary, said, err := compile(p, mutants, work)
+		said, err := compile(p, s, mutants, work)
 		if err == nil {
-			return binary, nil
+			return nil
 		}
 		if !dropFaulty(said, mutants, work) {
-			return "", fmt.Errorf("build: %w\n%s", err, said)
+			return fmt.Errorf("build: %w\n%s", err, said)
 		}
 	}
-	return "", fmt.Errorf("too many mutants do not compile")
+	return fmt.Errorf("too many mutants do not compile")
 }
 
-func compile(p listed, mutants []*mutant, work string) (binary, said string, err error) {
+func compile(p listed, s *suite, mutants []*mutant, work string) (said string, err error) {
 	edits := map[string][]edit{}
 	for _, m := range mutants {
 		edits[m.file] = append(edits[m.file], m.edits...)
@@ -39,32 +39,31 @@ func compile(p listed, mutants []*mutant, work string) (binary, said string, err
 	for name, list := range edits {
 		source, err := os.ReadFile(filepath.Join(p.Dir, name))
 		if err != nil {
-			return "", "", err
+			return "", err
 		}
 		replace[filepath.Join(p.Dir, name)] = filepath.Join(work, name)
 		if err := os.WriteFile(filepath.Join(work, name), []byte(apply(string(source), list)), 0o600); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
 	if err := os.WriteFile(filepath.Join(work, "switch.go"), []byte(strings.Replace(switchSource, "PACKAGE", p.Name, 1)), 0o600); err != nil {
-		return "", "", err
+		return "", err
 	}
 	replace[filepath.Join(p.Dir, "zz_mutants.go")] = filepath.Join(work, "switch.go")
-	return testBinary(p, replace, work, "all.test")
+	return testBinary(s.importPath, s.binary, replace, work)
 }
 
-func testBinary(p listed, replace map[string]string, work, name string) (binary, said string, err error) {
+func testBinary(importPath, binary string, replace map[string]string, work string) (said string, err error) {
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	path := filepath.Join(work, "overlay.json")
 	if err := os.WriteFile(path, overlay, 0o600); err != nil {
-		return "", "", err
+		return "", err
 	}
-	binary = filepath.Join(work, name)
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-gcflags=-e", "-overlay", path, "-o", binary, p.ImportPath).CombinedOutput()
-	return binary, string(out), err
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-gcflags=-e", "-overlay", path, "-o", binary, importPath).CombinedOutput()
+	return string(out), err
 }
 
 var (

@@ -24,6 +24,16 @@ type listed struct {
 	GoFiles                       []string
 }
 
+// locate returns the folder and the import path of a package.
+func locate(folder string) (dir, importPath string, err error) {
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}\n{{.ImportPath}}", folder).Output()
+	if err != nil {
+		return "", "", fmt.Errorf("list %s: %w", folder, err)
+	}
+	dir, importPath, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return dir, importPath, nil
+}
+
 // load finds the mutants of a package.
 func load(folder string) (listed, []*mutant, error) {
 	out, err := exec.Command("go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,Name,GoFiles", folder).Output()

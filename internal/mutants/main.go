@@ -1,15 +1,18 @@
-// Command mutants measures whether a package's own tests notice mistakes, in a fraction of the time that
-// gremlins needs: all mutants are compiled into one test binary, and each is switched on by a variable.
-// The mutants are those of gremlins 0.6.0, or with -planted such as people make: a statement or a check
-// that is left out, swapped arguments, a function that returns at once. Each test runs alone first, to see
-// which mutants it reaches; then each mutant runs the tests that reach it, the fastest first. Constants
-// can't be switched: those mutants are built one by one.
+// Command mutants measures whether the tests of a package, and those of others that are named behind it,
+// notice mistakes in it, in a fraction of the time that gremlins needs: all mutants are compiled into one test
+// binary, and each is switched on by a variable. The mutants are those of gremlins 0.6.0, or with -planted
+// such as people make: a statement or a check that is left out, swapped arguments, a function that returns at
+// once. Each test runs alone first, to see which mutants it reaches; then each mutant runs the tests that
+// reach it, the fastest first. Constants can't be switched: those mutants are built one by one.
 //
 //	go run ./internal/mutants ./replicate/metering/ledger
 //	go run ./internal/mutants -n 100 -planted 30 -seed 7 ./host/engine
+//	go run ./internal/mutants ./schema/importer/load ./schema/importer
 package main
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -31,14 +34,17 @@ func main() {
 	only := flag.String("only", "", "mutants that are run, as FILE:LINE:COLUMN")
 	parallel := flag.Int("parallel", 1, "how many mutants at once, for tests that wait more than they compute")
 	flag.Parse()
-	if err := run(flag.Arg(0), *operators, *planted, *seed, *parallel, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
+	if err := run(flag.Args(), *operators, *planted, *seed, *parallel, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string, operators, planted int, seed uint64, parallel int, skip, only *regexp.Regexp) error {
-	p, found, err := load(folder)
+func run(folders []string, operators, planted int, seed uint64, parallel int, skip, only *regexp.Regexp) error {
+	if len(folders) == 0 {
+		return errors.New("name a package, such as ./handler/ident, and behind it others whose tests run too")
+	}
+	p, found, err := load(folders[0])
 	if err != nil {
 		return err
 	}
@@ -49,13 +55,19 @@ func run(folder string, operators, planted int, seed uint64, parallel int, skip,
 	defer os.RemoveAll(work)
 	random := rand.New(rand.NewPCG(seed, seed))
 	mutants := append(choose(random, found, false, operators, only), choose(random, found, true, max(planted, -1), only)...)
-	binary, err := build(p, mutants, work)
-	if err != nil {
-		return err
-	}
-	r := &runner{p: p, binary: binary, work: work}
-	if err := r.learn(skip); err != nil {
-		return err
+	r := &runner{p: p, work: work}
+	for i, folder := range folders {
+		s := &suite{binary: filepath.Join(work, strconv.Itoa(i)+".test")}
+		if s.dir, s.importPath, err = locate(folder); err != nil {
+			return err
+		}
+		if err := build(p, s, mutants, work); err != nil {
+			return err
+		}
+		if err := s.learn(skip, work); err != nil {
+			return err
+		}
+		r.suites = append(r.suites, s)
 	}
 	counts := map[bool]map[string]int{false: {}, true: {}}
 	inOrder(parallel, mutants, r.try, func(m *mutant, o outcome) {
@@ -106,11 +118,17 @@ func inOrder(atOnce int, mutants []*mutant, try func(*mutant) outcome, show func
 // outcome is the result of the tests for a mutant, and which of them found it.
 type outcome struct{ result, by string }
 
-// runner runs the tests of a package against mutants.
+// runner runs tests against the mutants of a package.
 type runner struct {
-	p            listed
-	binary, work string
-	tests        []test // the fastest first
+	p      listed
+	work   string
+	suites []*suite
+}
+
+// suite has the tests of a package.
+type suite struct {
+	dir, importPath, binary string
+	tests                   []test // the fastest first
 }
 
 type test struct {
@@ -120,9 +138,9 @@ type test struct {
 }
 
 // learn runs each test alone, and notes how long it takes and which mutants it reaches.
-func (r *runner) learn(skip *regexp.Regexp) error {
-	cmd := exec.Command(r.binary, "-test.list", "^(Test|Fuzz|Example)")
-	cmd.Dir = r.p.Dir
+func (s *suite) learn(skip *regexp.Regexp, work string) error {
+	cmd := exec.Command(s.binary, "-test.list", "^(Test|Fuzz|Example)")
+	cmd.Dir = s.dir
 	out, err := cmd.Output()
 	if err != nil {
 		return err
@@ -131,10 +149,10 @@ func (r *runner) learn(skip *regexp.Regexp) error {
 		if skip.MatchString(name) {
 			continue
 		}
-		record := filepath.Join(r.work, "record")
+		record := filepath.Join(work, "record")
 		os.Remove(record)
 		begun := time.Now()
-		if out, err := r.start(r.binary, []string{name}, 5*time.Minute, "MUTANT_RECORD="+record); err != nil {
+		if out, err := s.start(s.binary, []string{name}, 5*time.Minute, "MUTANT_RECORD="+record); err != nil {
 			fmt.Printf("without a mutant, %s fails:\n%s\n", name, out)
 			continue
 		}
@@ -144,51 +162,61 @@ func (r *runner) learn(skip *regexp.Regexp) error {
 			n, _ := strconv.Atoi(id)
 			t.reaches[n] = true
 		}
-		r.tests = append(r.tests, t)
+		s.tests = append(s.tests, t)
 	}
-	slices.SortFunc(r.tests, func(a, b test) int {
-		if a.seconds < b.seconds {
-			return -1
-		}
-		return 1
-	})
-	for _, t := range r.tests {
+	slices.SortFunc(s.tests, func(a, b test) int { return cmp.Compare(a.seconds, b.seconds) })
+	for _, t := range s.tests {
 		fmt.Fprintf(os.Stderr, "%6.2f s %s\n", t.seconds, t.name)
 	}
 	return nil
 }
 
-func (r *runner) start(binary string, names []string, limit time.Duration, env ...string) (string, error) {
+func (s *suite) start(binary string, names []string, limit time.Duration, env ...string) (string, error) {
 	cmd := exec.Command(binary, "-test.short", "-test.failfast", "-test.timeout="+limit.String(), "-test.run=^("+strings.Join(names, "|")+")$")
-	cmd.Dir = r.p.Dir
+	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// try runs the tests that reach a mutant, the fastest first, until one fails.
+// try runs the tests of one package after the other until one notices the mutant.
 func (r *runner) try(m *mutant) outcome {
-	binary := r.binary
+	last := outcome{"UNREACHED", ""}
+	for _, s := range r.suites {
+		switch o := r.tryIn(s, m); o.result {
+		case "UNREACHED":
+		case "LIVED":
+			last = o
+		default:
+			return o
+		}
+	}
+	return last
+}
+
+// tryIn runs the tests of a package that reach a mutant, the fastest first, until one fails.
+func (r *runner) tryIn(s *suite, m *mutant) outcome {
+	binary := s.binary
 	if m.edits == nil {
 		if m.from == "" {
 			return outcome{"UNUSABLE", ""}
 		}
 		var err error
-		if binary, err = r.buildAlone(m); err != nil {
+		if binary, err = r.buildAlone(s, m); err != nil {
 			return outcome{"UNUSABLE", ""}
 		}
 		defer os.RemoveAll(filepath.Dir(binary))
 	}
 	var names []string
 	seconds, limit, reached := 0.0, 0.5, false
-	for i, t := range r.tests {
+	for i, t := range s.tests {
 		if m.edits == nil || t.reaches[m.id] {
 			names, seconds, reached = append(names, t.name), seconds+t.seconds, true
 		}
-		if len(names) == 0 || seconds < limit && i+1 < len(r.tests) {
+		if len(names) == 0 || seconds < limit && i+1 < len(s.tests) {
 			continue
 		}
-		out, err := r.start(binary, names, time.Duration(20+10*seconds)*time.Second, "MUTANT="+strconv.Itoa(m.id))
+		out, err := s.start(binary, names, time.Duration(20+10*seconds)*time.Second, "MUTANT="+strconv.Itoa(m.id))
 		if err != nil {
 			return verdict(out)
 		}
@@ -213,7 +241,7 @@ func verdict(out string) outcome {
 }
 
 // buildAlone compiles a mutant of a constant.
-func (r *runner) buildAlone(m *mutant) (string, error) {
+func (r *runner) buildAlone(s *suite, m *mutant) (string, error) {
 	source, err := os.ReadFile(filepath.Join(r.p.Dir, m.file))
 	if err != nil {
 		return "", err
@@ -227,6 +255,7 @@ func (r *runner) buildAlone(m *mutant) (string, error) {
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		return "", err
 	}
-	binary, _, err := testBinary(r.p, map[string]string{filepath.Join(r.p.Dir, m.file): path}, work, "alone.test")
+	binary := filepath.Join(work, "alone.test")
+	_, err = testBinary(s.importPath, binary, map[string]string{filepath.Join(r.p.Dir, m.file): path}, work)
 	return binary, err
 }
