@@ -337,6 +337,16 @@ func TestAStatusThatChangesMovesInTheSearch(t *testing.T) {
 	}
 }
 
+// TestARenamedCompanyIsSearchedByItsNewName whose status is as before, and others stay as they are.
+func TestARenamedCompanyIsSearchedByItsNewName(t *testing.T) {
+	w := newFixture(t)
+	other := strings.NewReplacer("900001", "900002", "RESORTS", "HOTELS").Replace(rowA)
+	w.text("2025-05-05", headerA+rowA+other)
+	w.text("2025-06-05", headerA+strings.Replace(rowA, "RESORTS", "SPICES", 1)+other)
+	require.Equal(t, []string{"U55101GA2006PTC900001|made up spices private limited", "U55101GA2006PTC900002|made up hotels private limited"},
+		w.rows("SELECT value, name FROM search_name ORDER BY value"))
+}
+
 // TestTheYearOfACINCompletesADate of an old company, in files and in documents.
 func TestTheYearOfACINCompletesADate(t *testing.T) {
 	for _, text := range []string{
