@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,6 +33,11 @@ func build(p listed, s *suite, mutants []*mutant, work string) error {
 
 func compile(p listed, s *suite, mutants []*mutant, work string) (said string, err error) {
 	edits := map[string][]edit{}
+	if slices.ContainsFunc(mutants, func(m *mutant) bool { return strings.HasPrefix(m.kind, "SQL") }) {
+		for name, list := range p.variables {
+			edits[name] = slices.Clone(list)
+		}
+	}
 	for _, m := range mutants {
 		edits[m.file] = append(edits[m.file], m.edits...)
 	}
@@ -68,7 +74,7 @@ func testBinary(importPath, binary string, replace map[string]string, work strin
 
 var (
 	faultAt = regexp.MustCompile(`(?m)([\w.-]+\.go):(\d+):(\d+): `)
-	idAt    = regexp.MustCompile(`mutant(?:On|Not|Or|And|Both|Either)\((\d+)`)
+	idAt    = regexp.MustCompile(`mutant(?:On|Not|Or|And|Both|Either|SQL)\((\d+)`)
 )
 
 // dropFaulty takes the edits of mutants on the lines that the compiler names.

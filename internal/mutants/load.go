@@ -22,6 +22,7 @@ import (
 type listed struct {
 	Dir, ImportPath, Export, Name string
 	GoFiles                       []string
+	variables                     map[string][]edit // by file: constants that become variables
 }
 
 // locate returns the folder and the import path of a package.
@@ -68,6 +69,7 @@ func load(folder string) (listed, []*mutant, error) {
 		return last, nil, err
 	}
 	var found []*mutant
+	last.variables = map[string][]edit{}
 	next := 0
 	for i, syntax := range files {
 		name := last.GoFiles[i]
@@ -81,6 +83,7 @@ func load(folder string) (listed, []*mutant, error) {
 				lines: strings.Split(string(source), "\n"), imports: importNames(pkg, syntax), next: &next, planted: planted,
 			}
 			found = append(found, f.find()...)
+			last.variables[name] = f.variables()
 		}
 	}
 	return last, found, nil

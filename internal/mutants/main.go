@@ -2,8 +2,9 @@
 // notice mistakes in it, in a fraction of the time that gremlins needs: all mutants are compiled into one test
 // binary, and each is switched on by a variable. The mutants are those of gremlins 0.6.0, or with -planted
 // such as people make: a statement or a check that is left out, swapped arguments, a function that returns at
-// once. Each test runs alone first, to see which mutants it reaches; then each mutant runs the tests that
-// reach it, the fastest first. Constants can't be switched: those mutants are built one by one.
+// once, another sign or a lost condition in SQL. Each test runs alone first, to see which mutants it reaches;
+// then each mutant runs the tests that reach it, the fastest first. Constants of numbers can't be switched:
+// those mutants are built one by one.
 //
 //	go run ./internal/mutants ./replicate/metering/ledger
 //	go run ./internal/mutants -n 100 -planted 30 -seed 7 ./host/engine
@@ -28,10 +29,10 @@ import (
 
 func main() {
 	operators := flag.Int("n", 0, "how many changed operators, chosen at random (0 for all, -1 for none)")
-	planted := flag.Int("planted", 0, "how many statements and checks that are left out, and arguments that are swapped")
+	planted := flag.Int("planted", 0, "how many statements and checks that are left out, arguments that are swapped, and changes of SQL")
 	seed := flag.Uint64("seed", 1, "of the choice")
 	skip := flag.String("skip", "^$", "tests that are not run")
-	only := flag.String("only", "", "mutants that are run, as FILE:LINE:COLUMN")
+	only := flag.String("only", "", "mutants that are run, as FILE:LINE:COLUMN KIND, such as SQL for all of SQL")
 	parallel := flag.Int("parallel", 1, "how many mutants at once, for tests that wait more than they compute")
 	flag.Parse()
 	if err := run(flag.Args(), *operators, *planted, *seed, *parallel, regexp.MustCompile(*skip), regexp.MustCompile(*only)); err != nil {
@@ -81,7 +82,7 @@ func run(folders []string, operators, planted int, seed uint64, parallel int, sk
 // choose picks n mutants of one sort at random; n = 0 means all of gremlins' sort and no planted ones.
 func choose(random *rand.Rand, found []*mutant, planted bool, n int, only *regexp.Regexp) (list []*mutant) {
 	for _, m := range found {
-		if m.planted == planted && only.MatchString(fmt.Sprintf("%s:%d:%d", m.file, m.line, m.col)) {
+		if m.planted == planted && only.MatchString(fmt.Sprintf("%s:%d:%d %s", m.file, m.line, m.col, m.kind)) {
 			list = append(list, m)
 		}
 	}

@@ -42,6 +42,11 @@ func pair(a, b int) int { return a * b }
 var total int
 
 const most = 60 * 1000
+
+const (
+	rows   = "SELECT n FROM t WHERE a = ?1 AND n < 3"
+	sorted = rows + " ORDER BY n DESC"
+)
 `
 
 // switches stand for switch.go.txt, which imports packages.
@@ -53,10 +58,11 @@ func mutantOr(int, bool, func() bool) bool     { return false }
 func mutantAnd(int, bool, func() bool) bool    { return false }
 func mutantBoth(int, bool, func() bool) bool   { return false }
 func mutantEither(int, bool, func() bool) bool { return false }
+func mutantSQL(int, string, string) string     { return "" }
 `
 
-// mutantsOf finds the mutants of a source without imports.
-func mutantsOf(t *testing.T, source string) (list []*mutant) {
+// mutantsOf finds the mutants of a source without imports, and what makes variables of its constants.
+func mutantsOf(t *testing.T, source string) (list []*mutant, variables []edit) {
 	t.Helper()
 	fset := token.NewFileSet()
 	syntax, err := parser.ParseFile(fset, "p.go", source, 0)
@@ -67,16 +73,16 @@ func mutantsOf(t *testing.T, source string) (list []*mutant) {
 	next := 0
 	for _, planted := range []bool{false, true} {
 		f := &file{fset: fset, info: info, pkg: pkg, syntax: syntax, name: "p.go", source: source, lines: strings.Split(source, "\n"), next: &next, planted: planted}
-		list = append(list, f.find()...)
+		list, variables = append(list, f.find()...), f.variables()
 	}
-	return list
+	return list, variables
 }
 
 // TestAllMutantsTogetherCompile, however they nest.
 func TestAllMutantsTogetherCompile(t *testing.T) {
-	var edits []edit
+	mutants, edits := mutantsOf(t, example)
 	kinds := map[string]int{}
-	for _, m := range mutantsOf(t, example) {
+	for _, m := range mutants {
 		kinds[m.kind]++
 		edits = append(edits, m.edits...)
 	}
@@ -84,6 +90,7 @@ func TestAllMutantsTogetherCompile(t *testing.T) {
 		"CONDITIONALS_NEGATION": 6, "CONDITIONALS_BOUNDARY": 3, "INVERT_LOGICAL": 2, "ARITHMETIC_BASE": 5, "INVERT_BITWISE": 1,
 		"INCREMENT_DECREMENT": 1, "INVERT_LOOPCTRL": 1, "REMOVE_SELF_ASSIGNMENTS": 1,
 		"NEVER_TRUE": 2, "LEFT_OUT": 4, "SWAPPED": 2, "RETURN_AT_ONCE": 1,
+		"SQL_CONDITION": 2, "SQL_BOUNDARY": 1, "SQL_ORDER": 2,
 	}, kinds)
 	changed := apply(example, edits)
 	fset := token.NewFileSet()
@@ -99,7 +106,8 @@ func TestAllMutantsTogetherCompile(t *testing.T) {
 
 // TestAConstantIsBuiltByItself: it can't be switched.
 func TestAConstantIsBuiltByItself(t *testing.T) {
-	for _, m := range mutantsOf(t, example) {
+	mutants, _ := mutantsOf(t, example)
+	for _, m := range mutants {
 		if strings.HasPrefix(m.text, "const most") {
 			require.Empty(t, m.edits)
 			require.Equal(t, "*", m.from)
@@ -108,6 +116,33 @@ func TestAConstantIsBuiltByItself(t *testing.T) {
 		}
 	}
 	require.Fail(t, "it is missing")
+}
+
+func TestMistakesInSQL(t *testing.T) {
+	for text, want := range map[string][]string{
+		"no SQL, and all > none": nil,
+		"SELECT 1 FROM t WHERE a = 1 AND (b > 2 OR c)": {
+			"SELECT 1 FROM t WHERE a = 1 AND (b >= 2 OR c)", "SELECT 1 FROM t WHERE a = 1", "SELECT 1 FROM t WHERE a = 1 AND (b > 2)",
+			"SELECT 1 FROM t WHERE (b > 2 OR c)",
+		},
+		"SELECT max(a) FROM t WHERE b BETWEEN 1 AND 2 AND c IS NULL ORDER BY a DESC LIMIT 1": {
+			"SELECT max(a) FROM t WHERE b BETWEEN 1 AND 2 AND c IS NULL ORDER BY a LIMIT 1",
+			"SELECT max(a) FROM t WHERE b BETWEEN 1 AND 2 AND c IS NULL LIMIT 1",
+			"SELECT max(a) FROM t WHERE b BETWEEN 1 AND 2 AND c IS NOT NULL ORDER BY a DESC LIMIT 1",
+			"SELECT min(a) FROM t WHERE b BETWEEN 1 AND 2 AND c IS NULL ORDER BY a DESC LIMIT 1",
+			"SELECT max(a) FROM t WHERE b BETWEEN 1 AND 2 ORDER BY a DESC LIMIT 1",
+		},
+		"INSERT OR IGNORE INTO t SELECT a - 1 FROM u LEFT JOIN v": {
+			"INSERT OR IGNORE INTO t SELECT a + 1 FROM u LEFT JOIN v", "INSERT OR IGNORE INTO t SELECT a - 1 FROM u JOIN v",
+			"INSERT OR REPLACE INTO t SELECT a - 1 FROM u LEFT JOIN v",
+		},
+	} {
+		var got []string
+		for _, c := range sqlChanges(text) {
+			got = append(got, text[:c.from]+c.by+text[c.to:])
+		}
+		require.Equal(t, want, got, text)
+	}
 }
 
 func TestAVerdictNamesTheTestThatFailed(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // plant adds the mistakes that gremlins does not make: a missing statement, a condition that is
-// never true, two swapped arguments, a function that returns at once.
+// never true, two swapped arguments, a function that returns at once, another sign in a piece of SQL.
 func (f *file) plant(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BlockStmt:
@@ -23,6 +23,8 @@ func (f *file) plant(n ast.Node) {
 		m.around(f, n.Cond, fmt.Sprintf("!mutantOn(%d) && (", m.id), ")")
 	case *ast.CallExpr:
 		f.swap(n)
+	case *ast.BasicLit:
+		f.sql(n)
 	case *ast.FuncDecl:
 		if n.Body != nil && (n.Type.Results == nil || n.Type.Results.NumFields() == 0) && len(n.Body.List) > 1 {
 			m := f.add("RETURN_AT_ONCE", n.Name.Pos())
