@@ -75,6 +75,31 @@ func TestListsArePagedAndSearched(t *testing.T) {
 	require.Equal(t, "5", next)
 }
 
+// TestAListIsSearchedByEachOfItsFields for everything else is left out.
+func TestAListIsSearchedByEachOfItsFields(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	for i := range 3 {
+		_, err := client.AddAccount(t.Context(), fmt.Sprintf("Account %d", i), fmt.Sprintf("bills%d@example.com", i), "starter")
+		require.NoError(t, err)
+		_, err = client.AddNode(t.Context(), fmt.Sprint("edge-", i))
+		require.NoError(t, err)
+		_, err = w.config.Ledger.Exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES (?, '', ?, 0, 0)`,
+			fmt.Sprintf("person%d@example.com", i), i+1)
+		require.NoError(t, err)
+	}
+	for _, search := range []string{"count+1", "bills1", "person1@"} {
+		require.Equal(t, []string{"Account 1"}, names(readAs[Page[Account]](t, w, "/v1/accounts?search="+search)), search)
+	}
+	nodes := readAs[Page[Node]](t, w, "/v1/nodes?search=ge-1")
+	require.Len(t, nodes.Data, 1)
+	require.Equal(t, "edge-1", nodes.Data[0].Name)
+	_, err := w.config.Ledger.Exec(`INSERT INTO audit (at, actor, address, act, detail) VALUES (0, 'ada@example.com', '', 'sign in', '')`)
+	require.NoError(t, err)
+	for search, want := range map[string]int{"ada@example": 1, "v1/nodes": 3, "Account+1": 1, "nobody": 0} {
+		require.Len(t, readAs[Page[AuditEntry]](t, w, "/v1/audit?search="+search).Data, want, search)
+	}
+}
+
 func TestWhatAListDoesNotTakeIsRefused(t *testing.T) {
 	w, client, _ := runForRoles(t)
 	_, err := client.AddAccount(t.Context(), "Acme", "", "starter")

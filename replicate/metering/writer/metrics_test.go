@@ -108,4 +108,7 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, wal.Size(), got[`regedge_writer_ledger_bytes{file="wal"}`])
 	require.Equal(t, 1.0, got[`regedge_writer_nodes{state="awaited"}`])
+	_, err = config.Ledger.Exec(`UPDATE node SET declared = 1 WHERE name = 'edge-1'`)
+	require.NoError(t, err)
+	require.Zero(t, scrapeWriter(t, restored)[`regedge_writer_nodes{state="awaited"}`])
 }
