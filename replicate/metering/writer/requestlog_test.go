@@ -58,7 +58,10 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 		"by id in small letters":   {q: ListQuery{Search: strings.ToLower(foreign.ID)}, want: []string{foreign.ID}},
 		"by id, of another":        {of: RequestQuery{Account: account}, q: ListQuery{Search: foreign.ID}},
 		"by the end of an id":      {of: RequestQuery{Key: key.ID}, q: ListQuery{Search: paid.ID[20:]}, want: []string{paid.ID}},
+		"by the end, of all keys":  {q: ListQuery{Search: paid.ID[20:]}, want: []string{paid.ID}},
 		"by code":                  {q: ListQuery{Search: "insufficient"}, want: []string{refused.ID}},
+		"by code, of a key":        {of: RequestQuery{Key: key.ID}, q: ListQuery{Search: "insufficient"}, want: []string{refused.ID}},
+		"by id, of another key":    {of: RequestQuery{Key: key.ID}, q: ListQuery{Search: foreign.ID}},
 		"a key of another account": {of: RequestQuery{Account: account, Key: other.ID}},
 	} {
 		p, err := client.RequestPage(t.Context(), c.of, c.q)
@@ -170,7 +173,8 @@ func TestASearchReadsAPartOfTheLogAtATime(t *testing.T) {
 	id := func(n int) string { return fmt.Sprintf("%s%016d", first, n) }
 	_, err := w.config.Ledger.Exec(`WITH RECURSIVE n (value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM n WHERE value < ?3)
 		INSERT INTO request_log (key, id, node, endpoint, status, code, credits)
-		SELECT ?1, printf('%s%016d', ?2, value), 'one', 'llps', 404, iif(value IN (0, ?3 - 1), 'rare', 'llp_not_found'), 0 FROM n`, key.ID, first, 2*searched+5)
+		SELECT ?1, printf('%s%016d', ?2, value), 'one', 'llps', 404, iif(value IN (0, ?4, ?3 - 1), 'rare', 'llp_not_found'), 0 FROM n`,
+		key.ID, first, 2*searched+5, searched+6)
 	require.NoError(t, err)
 	search := func(cursor string) Page[Request] {
 		p, err := client.RequestPage(t.Context(), RequestQuery{}, ListQuery{Search: "rare", Cursor: cursor})
@@ -178,7 +182,7 @@ func TestASearchReadsAPartOfTheLogAtATime(t *testing.T) {
 		return p
 	}
 	p := search("")
-	require.Equal(t, []string{id(2*searched + 4)}, ids(p))
+	require.Equal(t, []string{id(2*searched + 4), id(searched + 6)}, ids(p), "the last of the part, too")
 	require.Equal(t, id(searched+6), p.Next)
 	p = search(p.Next)
 	require.Empty(t, p.Data)
@@ -194,7 +198,7 @@ func TestASearchReadsAPartOfTheLogAtATime(t *testing.T) {
 		return client.RequestPage(ctx, RequestQuery{}, q)
 	})
 	require.NoError(t, err)
-	require.Len(t, found, 2)
+	require.Len(t, found, 3, "each once")
 	require.Empty(t, next)
 }
 

@@ -84,6 +84,23 @@ func TestUsageIsSummedByWhatIsAsked(t *testing.T) {
 	require.Equal(t, overHTTP, paged)
 }
 
+// TestUsageIsListedFromAnHourToAnother which is left out, by hours, and without what was taken back.
+func TestUsageIsListedFromAnHourToAnother(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	useForSums(t, w, first)
+	for span, want := range map[string][]int64{
+		"from=2026-01-01T00:00:00Z&to=2026-01-01T05:00:00Z":           {7, 1000},
+		"from=2026-01-02T05:00:00Z&account=1":                         {20, -1, 50},
+		"from=2025-12-31T23:00:00Z&to=2026-01-01T00:00:00Z&account=1": {100},
+	} {
+		var counts []int64
+		for _, row := range readAs[[]UsageRow](t, w, "/v1/usage?"+span) {
+			counts = append(counts, row.Count)
+		}
+		require.Equal(t, want, counts, span)
+	}
+}
+
 func TestUsageIsSummedAsCSV(t *testing.T) {
 	w, first, _ := runForRoles(t)
 	useForSums(t, w, first)
