@@ -347,6 +347,15 @@ func TestARenamedCompanyIsSearchedByItsNewName(t *testing.T) {
 		w.rows("SELECT value, name FROM search_name ORDER BY value"))
 }
 
+// TestAReportCountsTheNewestRelease and not the first.
+func TestAReportCountsTheNewestRelease(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", headerA+rowA)
+	second := w.file(headerA + strings.Replace(rowA, "900001", "900002", 1))
+	require.EqualValues(t, 2, w.run("2025-06-05", second).Held.Companies)
+	require.EqualValues(t, 2, w.run("2025-06-05", second).Held.Companies, "nothing changed, there is no other")
+}
+
 // TestTheYearOfACINCompletesADate of an old company, in files and in documents.
 func TestTheYearOfACINCompletesADate(t *testing.T) {
 	for _, text := range []string{

@@ -237,6 +237,20 @@ func TestAWriterWithAWrongClockCounts(t *testing.T) {
 	}
 }
 
+// TestANewLimitCountsWhatEveryEndpointSpent in an hour.
+func TestANewLimitCountsWhatEveryEndpointSpent(t *testing.T) {
+	client, clock, e, k := reportingLimited(t, 100)
+	e.spend(k.ID, clock.now(), 4)
+	_, err := e.w.config.Ledger.Exec(`INSERT INTO usage (account, key, endpoint, outcome, hour, count) SELECT account, key, ?, outcome, hour, 3 FROM usage WHERE outcome = ?`,
+		charge.Directors, charge.Found)
+	require.NoError(t, err)
+	for limit, limited := range map[int64]bool{7: true, 8: false} {
+		changed, err := client.ChangeKey(t.Context(), k.ID, KeyChange{MonthlyCredits: &limit})
+		require.NoError(t, err)
+		require.Equal(t, limited, changed.LimitedUntil != nil, limit)
+	}
+}
+
 // TestAWriterThatStartsKnowsWhatKeysSpent, and one that reads the ledger again after a failed commit.
 func TestAWriterThatStartsKnowsWhatKeysSpent(t *testing.T) {
 	_, clock, e, k := reportingLimited(t, 5)

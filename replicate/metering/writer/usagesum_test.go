@@ -84,6 +84,22 @@ func TestUsageIsSummedByWhatIsAsked(t *testing.T) {
 	require.Equal(t, overHTTP, paged)
 }
 
+// TestEachOutcomeIsSummed over the hours of a day.
+func TestEachOutcomeIsSummed(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	_, err := first.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	hour := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix() / 3600
+	for i, counts := range [][3]int64{{1, 20, 300}, {4, 50, 600}} {
+		for outcome, count := range counts {
+			_, err := w.config.Ledger.Exec(`INSERT INTO usage (account, hour, key, endpoint, outcome, count) VALUES (1, ?, 1, 1, ?, ?)`, hour+int64(i), outcome+1, count)
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, []UsageSum{{Day: "2026-01-01", Found: 5, NotFound: 70, Failed: 900}},
+		bare(readAs[UsageSums](t, w, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-01").Data))
+}
+
 // TestUsageIsListedFromAnHourToAnother which is left out, by hours, and without what was taken back.
 func TestUsageIsListedFromAnHourToAnother(t *testing.T) {
 	w, first, _ := runForRoles(t)
