@@ -93,7 +93,7 @@ func clauseLength(text string) int {
 			if depth--; depth < 0 {
 				return i
 			}
-		case depth == 0 && (c == ';' || c == '"' || c == '`' || clauseEnd.MatchString(text[i:])):
+		case depth == 0 && (c == ';' || clauseEnd.MatchString(text[i:])):
 			return i
 		}
 	}
@@ -106,7 +106,8 @@ func (f *file) sql(n *ast.BasicLit) {
 		return
 	}
 	text := f.raw(n)
-	for _, c := range sqlChanges(text) {
+	for _, c := range sqlChanges(text[1 : len(text)-1]) { // within the quotes
+		c.from, c.to = c.from+1, c.to+1
 		m := f.add(c.kind, n.Pos())
 		m.col += c.from
 		m.text = strings.Join(strings.Fields(text[max(0, c.from-30):c.from]+"⟦"+text[c.from:c.to]+"⟧"+c.by+text[c.to:min(len(text), c.to+20)]), " ")
