@@ -109,7 +109,7 @@ func TestRecordsAreReadAsTheContractSays(t *testing.T) {
 	b := newBench()
 	b.Registry = newTables(t, schema.Registry, `
 		INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners)
-			VALUES (2, 'newest', 0, 0, 0, 0, 0, 0), (1, 'older', 0, 0, 0, 0, 0, 0);
+			VALUES (3, 'newest', 0, 0, 0, 0, 0, 0), (1, 'a', 0, 0, 0, 0, 0, 0), (2, 'z', 0, 0, 0, 0, 0, 0);
 		INSERT INTO company (rowid, cin, company_name, status, main_division, business_activity, principal_business, state, district, pincode,
 			address_line, city, email, phone, website, as_of, last_updated)
 			VALUES (1, 'U72900ZZ2015PTC000001', 'A', 'ACTIVE', NULL, 'activity', 'principal', 's', 'd', '110001', '1 Road', 'Delhi', 'e', 'p', 'w', '', 0),
