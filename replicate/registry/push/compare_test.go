@@ -108,14 +108,23 @@ func TestEveryDifferenceIsFoundBeyondTheRangesOfOneQuery(t *testing.T) {
 
 // TestADifferenceInEitherHalfOfAHashIsFound.
 func TestADifferenceInEitherHalfOfAHashIsFound(t *testing.T) {
-	here := &side{db: contentFile(t, "")}
-	for _, bit := range []string{"1 << 40", "1 << 3"} {
-		there := &side{db: contentFile(t, `UPDATE content SET hash = hash + (`+bit+`) WHERE key = 'c9000'`)}
+	const greatest = `UPDATE content SET hash = 1 << 50 WHERE key = 'c50';` // of those that share a bucket
+	here := &side{db: contentFile(t, greatest)}
+	digest := func(s *side) string {
+		text, err := s.text(t.Context(), selectDigest)
+		require.NoError(t, err)
+		return text
+	}
+	for _, change := range []string{"hash + (1 << 40) WHERE key = 'c9000'", "hash + (1 << 3) WHERE key = 'c9000'", "hash + (1 << 33) WHERE key = 'c7'", "hash + (1 << 3) WHERE key = 'c7'"} {
+		there := &side{db: contentFile(t, greatest+`UPDATE content SET hash = `+change)}
+		require.NotEqual(t, digest(here), digest(there), change)
 		found := 0
-		require.NoError(t, compare(t.Context(), here, there, func(change) { found++ }, func(int, int) {}))
-		require.Equal(t, 1, found, bit)
+		require.NoError(t, compare(t.Context(), here, there, countTo(&found), func(int, int) {}))
+		require.Equal(t, 1, found, change)
 	}
 }
+
+func countTo(n *int) func(change) { return func(change) { *n++ } }
 
 // TestTheHashOfADeletedRecordGoesAlone: others may be in its bucket.
 func TestTheHashOfADeletedRecordGoesAlone(t *testing.T) {

@@ -361,6 +361,14 @@ func TestAReleaseIsOnTheStackOnce(t *testing.T) {
 	kept, err := stacked(t.Context(), p.there.db, 3)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "c"}, kept, "one that was current twice is kept once")
+
+	p, _ = onFile(t, `INSERT INTO release_stack (release) VALUES ('a'), ('b'), ('a'), ('c')`)
+	p.config.Rollback, p.config.Release = true, "a"
+	for _, s := range p.stack() {
+		_, err := p.there.db.Exec(s.SQL, s.Args...)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"[{a true}]", "[{b true}]", "[{a true}]"}, dump(t, p.there.db, `SELECT release FROM release_stack ORDER BY depth`), "back to where it was last")
 }
 
 // TestAPushReadsItsSnapshotAlone. A dry run reads the file itself, and closes it; a primary that
