@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -12,9 +13,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +28,7 @@ import (
 	"regedge/handler"
 	"regedge/handler/charge"
 	"regedge/host/hint"
+	"regedge/host/server"
 	"regedge/host/sqlite"
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
@@ -126,17 +131,20 @@ func TestAnAgeThatIsNotKnownIsReportedAsSuch(t *testing.T) {
 
 // TestARefusedTokenIsRemembered until the writer accepts it; a network error tells nothing about it.
 func TestARefusedTokenIsRemembered(t *testing.T) {
-	n := emptyNode(t)
+	n, log := emptyNode(t), new(testkit.Log)
+	n.config.Log = slog.New(slog.NewTextHandler(log, nil))
 	for _, answer := range []struct {
 		err  error
 		want error
 	}{
-		{nil, meter.ErrNoEpoch}, {errors.New("no route"), meter.ErrNoEpoch}, {writer.ErrUnauthorized, errRefused},
+		{nil, meter.ErrNoEpoch}, {errors.New("no route"), meter.ErrNoEpoch}, {fmt.Errorf("report: %w", writer.ErrUnauthorized), errRefused},
 		{errors.New("no route"), errRefused}, {nil, meter.ErrNoEpoch},
 	} {
 		n.noteToken(answer.err)
 		require.Equal(t, answer.want, n.meterReady(), answer.err)
 	}
+	require.Equal(t, 1, strings.Count(log.String(), "the writer refuses this node's token"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "the writer accepts this node's token"), log.String())
 }
 
 func TestOperatorsSeeTheMachinesNameInPlaceOfAnyAddress(t *testing.T) {
@@ -216,6 +224,13 @@ func TestAFileIsOpenWhileItIsServed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file.db")
 		_, err := OpenFile(t.Context(), kind, path)
 		require.Contains(t, hint.Of(err), makes, "what makes a file that is missing")
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("a text, and no database\n", 100)), 0o600))
+		_, err = OpenFile(t.Context(), kind, path)
+		require.ErrorIs(t, err, schema.ErrNoDatabase)
+		require.Contains(t, hint.Of(err), makes)
+		require.NoError(t, os.Remove(path))
+		_, err = OpenFile(t.Context(), kind, t.TempDir())
+		require.Error(t, err, "a directory")
 		db, err := schema.OpenFile(path)
 		require.NoError(t, err)
 		require.NoError(t, schema.Migrate(t.Context(), db, kind))
@@ -237,4 +252,95 @@ func TestAnEdgeReadsNoLongAnswerOfTheWriter(t *testing.T) {
 	_, err := NewClient(server.URL, "token").Report(t.Context(), writer.Report{})
 	require.ErrorIs(t, err, writer.ErrStranger)
 	require.ErrorContains(t, err, "more than")
+}
+
+// counted counts how often a database is read.
+type counted struct {
+	Database
+	reads atomic.Int64
+}
+
+func (c *counted) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	c.reads.Add(1)
+	return c.Database.Query(ctx, statement, args, dst)
+}
+
+// TestANodeReportsInTime: every 2 s, and while it is not ready it looks each 100 ms whether it is, to report
+// that at once. The writer gets the log of requests with the first report that it takes.
+func TestANodeReportsInTime(t *testing.T) {
+	var requests, reports atomic.Int64
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "made-up")
+		switch {
+		case r.URL.Path == writer.RequestsPath:
+			requests.Add(1)
+		case reports.Add(1) == 1:
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"code":"unauthorized"}`)
+			return
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	n := emptyNode(t)
+	access := &counted{Database: n.config.Access}
+	n.config.Access = access
+	n.requests.note(logged(7, 1))
+	synctest.Test(t, func(t *testing.T) {
+		client := writer.NewClient("http://writer.internal", "token", &http.Client{Transport: writer.InProcess(answer)})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Report(Reporter{Client: client}).Run(ctx) }()
+		time.Sleep(reportInterval - time.Millisecond)
+		require.EqualValues(t, 1, reports.Load())
+		require.EqualValues(t, reportInterval/(100*time.Millisecond), access.reads.Load())
+		require.True(t, n.refused.Load())
+		require.Zero(t, requests.Load())
+		time.Sleep(reportInterval)
+		require.EqualValues(t, 2, reports.Load())
+		require.False(t, n.refused.Load())
+		require.EqualValues(t, 1, requests.Load())
+		end()
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestADialEndsBeforeItsReport does, so that the report says what was wrong.
+func TestADialEndsBeforeItsReport(t *testing.T) {
+	require.Greater(t, dialLimit, time.Second, "a packet is sent again after a second")
+	require.Less(t, dialLimit, reportTimeout)
+}
+
+// TestANodeRunsTheEngineThatWasChosen, once for a registry of metrics, and leaves the garbage collector to the
+// operator who has set it.
+func TestANodeRunsTheEngineThatWasChosen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	for engine, component := range map[string]bool{Wazero: true, Native: false} {
+		debug.SetGCPercent(100)
+		t.Setenv("GOGC", map[bool]string{true: "", false: "100"}[component])
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer listener.Close()
+		config := emptyNode(t).config
+		config.Access = replicaOf(t, time.Now(), nil, 0)
+		config.Engine, config.Metrics, config.Lookups, config.MetricsListener = engine, prometheus.NewRegistry(), listener, listener
+		n, err := New(t.Context(), config)
+		require.NoError(t, err)
+		require.Equal(t, map[bool]int{true: servingGCPercent, false: 100}[component], debug.SetGCPercent(100))
+		require.Equal(t, server.DefaultMaxInFlight, n.config.MaxInFlight)
+		require.Len(t, n.Services(), 3)
+		n.config.MetricsListener = nil
+		require.Len(t, n.Services(), 2)
+		families, err := config.Metrics.Gather()
+		require.NoError(t, err)
+		require.Equal(t, component, slices.ContainsFunc(families, func(f *client.MetricFamily) bool { return f.GetName() == "regedge_instances_busy" }))
+		require.True(t, slices.ContainsFunc(families, func(f *client.MetricFamily) bool { return f.GetName() == "regedge_replica_age_seconds" }))
+		_, err = New(t.Context(), config)
+		require.ErrorContains(t, err, "duplicate")
+		config.Metrics, config.MaxInFlight = prometheus.NewRegistry(), 3
+		limited, err := New(t.Context(), config)
+		require.NoError(t, err)
+		require.Equal(t, 3, limited.config.MaxInFlight)
+		require.NoError(t, limited.closeEngine(t.Context()))
+		require.NoError(t, n.closeEngine(t.Context()))
+	}
 }

@@ -3,6 +3,7 @@ package pki_test
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,6 +48,8 @@ func TestAnEdgesCertificateIsNoServers(t *testing.T) {
 	require.ErrorAs(t, verify(edge, "", x509.ExtKeyUsageServerAuth), new(x509.CertificateInvalidError))
 	require.Error(t, verify(edge, "sqld", x509.ExtKeyUsageAny))
 	require.False(t, edge.IsCA)
+	require.Equal(t, x509.KeyUsageDigitalSignature, edge.KeyUsage)
+	require.Equal(t, x509.KeyUsageCertSign, readCertificate(t, trust.AuthorityFile()).KeyUsage)
 	require.WithinDuration(t, at.Add(-time.Hour), edge.NotBefore, time.Second, "the edge's clock may be behind")
 	require.WithinDuration(t, at.Add(2*365*24*time.Hour), edge.NotAfter, time.Second)
 
@@ -118,9 +121,16 @@ func TestAVerifierAdmitsTokensOfItsKeys(t *testing.T) {
 	certificate, err := os.ReadFile(trust.AuthorityFile())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(other, append(keys, certificate...), 0o600))
-	for _, file := range []string{"nowhere", trust.AuthorityFile(), other} {
+	empty, ecdsa := filepath.Join(t.TempDir(), "empty.pub"), filepath.Join(t.TempDir(), "ecdsa.pub")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	der, err := x509.MarshalPKIXPublicKey(readCertificate(t, trust.AuthorityFile()).PublicKey)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(ecdsa, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600))
+	for file, want := range map[string]string{
+		"nowhere": "no such file", empty: "holds no public key", ecdsa: "not of Ed25519", trust.AuthorityFile(): "not of Ed25519", other: "not of Ed25519",
+	} {
 		_, err = pki.Verifier(file, now)
-		require.Error(t, err)
+		require.ErrorContains(t, err, want)
 	}
 
 	dir := t.TempDir()
@@ -144,6 +154,8 @@ func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	_, err = pki.CertificateEnd(empty)
 	require.ErrorContains(t, err, "holds no certificate")
+	_, err = pki.CertificateEnd(empty + ".missing")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	want := readCertificate(t, cert).NotAfter
 	require.True(t, want.Before(readCertificate(t, trust.AuthorityFile()).NotAfter))
 	for _, files := range [][]string{{cert}, {cert, trust.AuthorityFile()}, {trust.AuthorityFile(), cert}} {
@@ -183,4 +195,70 @@ func TestACertificateWhoseKeyCanNotBeStoredIsNotMade(t *testing.T) {
 	_, _, err = trust.Certificate("edge")
 	require.ErrorContains(t, err, "edge.key")
 	require.NoFileExists(t, filepath.Join(dir, "edge.crt"))
+}
+
+// TestOnlyAWholeTokenShowsItsEnd: others come from environment files.
+func TestOnlyAWholeTokenShowsItsEnd(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	token, err := trust.Token("access", pki.ReadOnly, pki.ReadTokenLife)
+	require.NoError(t, err)
+	end, ends := pki.Ends(token)
+	require.True(t, ends)
+	require.WithinDuration(t, time.Now().Add(30*24*time.Hour), end, time.Minute)
+	endless, err := trust.Token("access", pki.ReadOnly, 0)
+	require.NoError(t, err)
+	for _, text := range []string{endless, "", "password", token[:len(token)/4], "a." + token, "a.b.c"} {
+		_, ends := pki.Ends(text)
+		require.False(t, ends, text)
+	}
+}
+
+// TestAKeyThatCanNotBeStoredIsNoTrust: a folder without one of its keys would fail only when it is needed.
+func TestAKeyThatCanNotBeStoredIsNoTrust(t *testing.T) {
+	for _, name := range pki.SigningKeys {
+		dir := t.TempDir()
+		require.NoError(t, os.Symlink(filepath.Join(dir, "missing", name), filepath.Join(dir, name)))
+		_, err := pki.Create(dir, time.Now)
+		require.ErrorIs(t, err, fs.ErrNotExist, name)
+		require.NoFileExists(t, filepath.Join(dir, "ca.crt"), name)
+	}
+}
+
+// TestDamagedKeysMakeNothing: neither a certificate that nobody accepts, nor a token.
+func TestDamagedKeysMakeNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	trust, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	others := filepath.Join(t.TempDir(), "others")
+	_, err = pki.Create(others, time.Now)
+	require.NoError(t, err)
+	put := func(name, from string) {
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	put("registry.key", filepath.Join(dir, "ca.key"))
+	_, err = trust.Token("registry", pki.ReadWrite, 0)
+	require.ErrorContains(t, err, "not of Ed25519")
+	put("access.key", filepath.Join(dir, "access.pub"))
+	_, err = trust.Token("access", pki.ReadWrite, 0)
+	require.ErrorContains(t, err, "holds no PRIVATE KEY")
+	put("ca.key", filepath.Join(others, "ca.key"))
+	_, _, err = trust.Certificate("edge")
+	require.ErrorContains(t, err, "doesn't match")
+	require.NoFileExists(t, filepath.Join(dir, "edge.crt"))
+	damaged := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("damaged")})
+	require.NoError(t, os.WriteFile(trust.AuthorityFile(), damaged, 0o600))
+	_, _, err = trust.Certificate("edge")
+	require.ErrorContains(t, err, "x509: malformed")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "access-replica.key"))) // of a folder from before there were any
+	_, err = trust.Token("access", pki.ReadOnly, 0)
+	require.ErrorIs(t, err, pki.ErrNoReplicaKey)
+	added, err := trust.AddReplicaKeys()
+	require.NoError(t, err)
+	require.True(t, added)
+	_, err = trust.Token("access", pki.ReadOnly, 0)
+	require.NoError(t, err)
 }

@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -117,9 +119,11 @@ func TestClientsGetAsManyTracesAsAreAllowed(t *testing.T) {
 	}
 	require.Equal(t, 3, count())
 	require.Zero(t, count())
-	now = now.Add(time.Second)
+	now = now.Add(time.Second - 1)
+	require.Zero(t, count(), "it is a limit of a second of the clock")
+	now = now.Add(1)
 	require.Equal(t, 3, count())
-	require.EqualValues(t, 144, f.value(t, refused, ""))
+	require.EqualValues(t, 194, f.value(t, refused, ""))
 }
 
 func TestTraceparents(t *testing.T) {
@@ -178,6 +182,11 @@ func TestAllSpansAreSentAtTheEnd(t *testing.T) {
 	stop()
 	require.Len(t, c.Spans(), spans)
 	require.Equal(t, "regedge-test", c.Spans()[0].Service)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	for _, said := range []string{"1.2.3", host} {
+		require.Contains(t, c.Bytes(), said)
+	}
 	require.EqualValues(t, spans, f.value(t, sent, ""))
 	require.Zero(t, f.value(t, dropped, "queue"))
 	require.Empty(t, f.log.String())
@@ -210,6 +219,31 @@ func TestACollectorThatHangsHoldsNobodyUp(t *testing.T) {
 	require.Equal(t, 1, strings.Count(f.log.String(), "the collector takes no traces"))
 }
 
+// TestACollectorThatHangsIsGivenUp: a batch after 5 s, and what is left at the end after 2 s.
+func TestACollectorThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := http.DefaultTransport
+		defer func() { http.DefaultTransport = before }()
+		http.DefaultTransport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			conn, hangs := net.Pipe()
+			go io.Copy(io.Discard, hangs)
+			return conn, nil
+		}}
+		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid"})
+		stop := f.run(t)
+		f.span("alone")
+		time.Sleep(7 * time.Second) // a second of them for other spans of its batch
+		require.EqualValues(t, 1, f.value(t, dropped, "collector"))
+		for range 2000 {
+			f.span("left")
+		}
+		stopped := time.Now()
+		stop()
+		require.LessOrEqual(t, time.Since(stopped), 2*time.Second)
+		require.EqualValues(t, 2001, f.value(t, dropped, "collector"))
+	})
+}
+
 func TestACollectorThatRefuses(t *testing.T) {
 	c := collector.Start(t)
 	f := newFixture(t, tracing.Config{Endpoint: c.URL, Header: http.Header{"Api-Key": {"secret-of-the-collector"}}})
@@ -223,6 +257,7 @@ func TestACollectorThatRefuses(t *testing.T) {
 		f.span("lost")
 		await(dropped, "collector", float64(n+1))
 	}
+	require.NotContains(t, f.log.String(), "takes traces again")
 	c.Answer(http.StatusOK)
 	f.span("kept")
 	await(sent, "", 1)
@@ -281,6 +316,9 @@ func TestTheEnvironmentDescribesTheProcess(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "not a pair")
 	_, err := tracing.New(t.Context(), tracing.Config{Endpoint: c.URL})
 	require.ErrorContains(t, err, "OTEL_RESOURCE_ATTRIBUTES")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "")
+	_, err = tracing.New(t.Context(), tracing.Config{Endpoint: "http://[::1"})
+	require.ErrorContains(t, err, "endpoint of traces")
 }
 
 // BenchmarkSample is what tracing adds to a request that is not traced.
