@@ -155,6 +155,11 @@ func (e *Exam) Disk(what, dir string) {
 		e.Soon(what, "look with df", "how much is free at %s is unknown: %v", dir, err)
 		return
 	}
+	e.free(what, dir, s)
+}
+
+// free judges what is free on the disk of dir.
+func (e *Exam) free(what, dir string, s diskSpace) {
 	share := float64(s.free) / float64(max(s.size, 1))
 	found := func(note func(what, do, format string, args ...any)) {
 		note(what, doFull, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.free), inUnits(s.size), 100*share)

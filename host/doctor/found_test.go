@@ -8,11 +8,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/pki"
 	"regedge/schema"
 )
 
@@ -31,6 +33,8 @@ func TestADatabaseWithoutAHeartbeatHasNoAge(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	missing := found(t, func(e *Exam) { e.File(t.Context(), schema.Access, path+"-missing", time.Minute) })
+	require.Contains(t, missing.Found, path+"-missing is not there")
 	f := found(t, func(e *Exam) { e.File(t.Context(), schema.Access, path, time.Minute) })
 	require.Equal(t, Wrong, f.Level)
 	require.Contains(t, f.Found, "has no heartbeat")
@@ -90,4 +94,119 @@ func TestWhyACertificateIsRefusedIsTold(t *testing.T) {
 	}
 	nameless := x509.HostnameError{Certificate: &x509.Certificate{}, Host: "centre"}
 	require.Contains(t, found(t, func(e *Exam) { e.silent("writer", "centre:443", nameless) }).Found, "is for no machine, not for centre")
+}
+
+// TestAFullDiskIsFound: by its share, unless there is room for a registry all the same.
+func TestAFullDiskIsFound(t *testing.T) {
+	const gb = 1_000_000_000
+	for _, c := range []struct {
+		space diskSpace
+		level Level
+		found string
+	}{
+		{diskSpace{size: 100 * gb, free: 15 * gb}, OK, "has 15.0 GB free of 100.0 GB (15%)"},
+		{diskSpace{size: 100 * gb, free: 14 * gb}, Soon, "has 14.0 GB free of 100.0 GB (14%)"},
+		{diskSpace{size: 100 * gb, free: 5 * gb}, Soon, "(5%)"},
+		{diskSpace{size: 100 * gb, free: 4 * gb}, Wrong, "has 4.0 GB free of 100.0 GB (4%)"},
+		{diskSpace{size: 1000 * gb, free: 30 * gb}, OK, "(3%)"},
+		{diskSpace{size: 1000 * gb, free: 29 * gb}, Soon, "(3%)"},
+		{diskSpace{size: 1000 * gb, free: 10 * gb}, Soon, "(1%)"},
+		{diskSpace{size: 1000 * gb, free: 9 * gb}, Wrong, "(1%)"},
+		{diskSpace{size: 100 * gb, free: 90 * gb, files: 1000, filesFree: 20}, OK, "(90%)"},
+		{diskSpace{size: 100 * gb, free: 90 * gb, files: 1000, filesFree: 19}, Wrong, "has room for 19 more files"},
+		{diskSpace{size: 100 * gb, free: 90 * gb, readonly: true}, Wrong, "is read-only"},
+		{diskSpace{}, Wrong, "has 0 bytes free of 0 bytes (0%)"},
+	} {
+		f := found(t, func(e *Exam) { e.free("disk", "/d", c.space) })
+		require.Equal(t, c.level, f.Level, "%+v", c.space)
+		require.Contains(t, f.Found, c.found)
+	}
+	dir := t.TempDir() // what is free there is not the test's
+	f := found(t, func(e *Exam) { e.Disk("disk", filepath.Join(dir, "made", "later")) })
+	require.Contains(t, f.Found, "the disk of "+dir+" has ")
+}
+
+func TestSizesAndTimesAreToldInWords(t *testing.T) {
+	for size, want := range map[uint64]string{
+		0: "0 bytes", 999: "999 bytes", 1000: "1.0 KB", 999_900: "999.9 KB", 1_500_000: "1.5 MB", 2_000_000_000: "2.0 GB", 3e12: "3.0 TB", 4e15: "4000.0 TB",
+	} {
+		require.Equal(t, want, inUnits(size))
+	}
+	for age, want := range map[time.Duration]string{
+		1400 * time.Millisecond: "1s", 48*time.Hour - time.Second: "47h59m59s", 48 * time.Hour: "2 days", 71 * time.Hour: "2 days", 240 * time.Hour: "10 days",
+	} {
+		require.Equal(t, want, days(age))
+	}
+	require.Equal(t, "first", firstLine([]byte("\nfirst\nsecond")))
+	require.Equal(t, strings.Repeat("x", 300), firstLine([]byte(strings.Repeat("x", 300))))
+	require.Equal(t, strings.Repeat("x", 300)+"…", firstLine([]byte(strings.Repeat("x", 301))))
+	require.EqualValues(t, 268_435_456, largeLog, "as the alarm has it")
+}
+
+// TestAStateDirectoryIsCounted, without what was set aside, and its disk is looked at.
+func TestAStateDirectoryIsCounted(t *testing.T) {
+	e, dir := exam(), t.TempDir()
+	for name, text := range map[string]string{
+		"journal-0000000000000001.log": "1234", "journal-0000000000000002.log": "12", "batches-00020784.log": "1", "id": "edge",
+		"journal-0000000000000000.log.corrupt": "damaged",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	e.State(dir)
+	require.Len(t, e.Findings, 3)
+	require.Equal(t, Wrong, e.Findings[0].Level)
+	require.Contains(t, e.Findings[0].Found, "damaged segments were set aside in "+dir+": journal-0000000000000000.log.corrupt")
+	require.Equal(t, Finding{Service: "edge", What: "state", Level: OK, Found: dir + " has 2 segments of the journal, 6 bytes"}, e.Findings[1])
+	require.Equal(t, "disk of the state", e.Findings[2].What)
+}
+
+// TestACertificateOfAnotherAuthorityIsFound, and one whose end is near.
+func TestACertificateOfAnotherAuthorityIsFound(t *testing.T) {
+	dir := t.TempDir()
+	made := func(name string) *pki.Trust {
+		trust, err := pki.Create(filepath.Join(dir, name), exam().Now)
+		require.NoError(t, err)
+		return trust
+	}
+	own, other := made("own"), made("other")
+	cert, key, err := own.Certificate("edge")
+	require.NoError(t, err)
+	f := found(t, func(e *Exam) { e.Certificate("certificate", cert, key, own.AuthorityFile()) })
+	require.Equal(t, OK, f.Level)
+	require.Contains(t, f.Found, "it ends at 2028-11-23T03:00:00Z, in 730 days")
+	f = found(t, func(e *Exam) { e.Certificate("certificate", cert, key, other.AuthorityFile()) })
+	require.Equal(t, Wrong, f.Level)
+	require.Contains(t, f.Found, cert+" is not of the authority "+other.AuthorityFile())
+	f = found(t, func(e *Exam) { e.Certificate("certificate", cert, key, key) })
+	require.Contains(t, f.Found, "holds no authority")
+	ended := found(t, func(e *Exam) {
+		e.Now = func() time.Time { return exam().Now().AddDate(2, 1, 0) }
+		e.Certificate("certificate", cert, key, own.AuthorityFile())
+	})
+	require.Contains(t, ended.Found, "it ended at 2028-11-23T03:00:00Z, 31 days ago", "and is of the authority all the same")
+}
+
+// TestADatabaseTellsItsAgeAndItsNewestRelease.
+func TestADatabaseTellsItsAgeAndItsNewestRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	db, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	f := found(t, func(e *Exam) { e.File(t.Context(), schema.Registry, path, time.Minute) })
+	require.Contains(t, f.Found, "has no release yet")
+	for n, id := range []string{"old", "new"} {
+		_, err = db.Exec(`INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners) VALUES (?, ?, 0, 0, 0, 0, 0, 0)`, n+1, id)
+		require.NoError(t, err)
+	}
+	_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, exam().Now().Add(-3*time.Second).UnixMilli())
+	require.NoError(t, err)
+	f = found(t, func(e *Exam) { e.File(t.Context(), schema.Registry, path, time.Minute) })
+	require.Equal(t, path+" is 3s behind, and has release new", f.Found)
+	require.Equal(t, OK, f.Level)
+	late := found(t, func(e *Exam) {
+		e.Now = func() time.Time { return exam().Now().Add(time.Hour) }
+		e.File(t.Context(), schema.Registry, path, time.Minute)
+	})
+	require.Equal(t, "it is 1h0m3s behind, more than the 1m0s that it may be ("+path+", and has release new)", late.Found)
 }

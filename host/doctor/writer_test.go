@@ -38,6 +38,10 @@ func TestNoTokenGoesToAServerThatIsNotTrusted(t *testing.T) {
 	require.Contains(t, e.Findings[0].Found, "of an authority that is not trusted here")
 	require.Zero(t, calls.Load())
 	require.True(t, e.Ready(t.Context(), "edge", server.Listener.Addr().String(), ReadyPath, true))
+	require.Equal(t, OK, e.Findings[1].Level)
+	server.Close()
+	require.False(t, e.Ready(t.Context(), "edge", server.Listener.Addr().String(), ReadyPath, true))
+	require.Equal(t, "nothing listens at "+server.Listener.Addr().String(), e.Findings[2].Found)
 }
 
 // TestARestoredLedgerIsFound with the nodes that it waits for.
