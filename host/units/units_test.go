@@ -61,6 +61,45 @@ func TestALedgerIsShippedWhereTheUnitIsUsed(t *testing.T) {
 	config, err = Shipping(dir)
 	require.NoError(t, err)
 	require.Empty(t, config)
+	for _, other := range []string{"", "litestream", "/usr/bin/litestream restore -config /x.yml", "/usr/bin/other replicate -config /x.yml"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-litestream.service"), []byte("[Service]\nExecStart="+other+"\n"), 0o600))
+		config, err = Shipping(dir)
+		require.NoError(t, err)
+		require.Empty(t, config, other)
+	}
+	unused := "[Service]\nEnvironmentFile=" + etc + "/missing.env\nExecStart=/usr/bin/litestream replicate -config /x.yml\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-litestream.service"), []byte(unused), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-shipping.service"), []byte(unit), 0o600))
+	config, err = Shipping(dir)
+	require.NoError(t, err)
+	require.Equal(t, etc+"/own.yml", config, "the unit that is used, after one that is not")
+}
+
+// TestAUnitThatCanNotBeReadIsAnError, for every reader.
+func TestAUnitThatCanNotBeReadIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "regedge-edge.service"), 0o700))
+	_, err := Read(dir)
+	require.ErrorContains(t, err, "read unit")
+	_, err = Shipping(dir)
+	require.ErrorContains(t, err, "read unit")
+	_, err = Read("[")
+	require.Error(t, err)
+}
+
+// TestATemplateHasAnInstanceForEachFileOfItsOwn, and none for one that all share.
+func TestATemplateHasAnInstanceForEachFileOfItsOwn(t *testing.T) {
+	dir, etc := t.TempDir(), t.TempDir()
+	unit := "[Service]\nEnvironmentFile=" + etc + "/all.env\nEnvironmentFile=-" + etc + "/maybe.env\nEnvironmentFile=" + etc + "/edge-%i.env\nExecStart=/usr/bin/regedge edge\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-edge@.service"), []byte(unit), 0o600))
+	for _, name := range []string{"all.env", "maybe.env", "edge-east.env", "edge-west.env"} {
+		require.NoError(t, os.WriteFile(filepath.Join(etc, name), []byte("FROM="+name+"\n"), 0o600))
+	}
+	list, err := Read(dir)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, Service{Name: "regedge-edge@east", Instance: "east", Command: "edge", Environment: []string{"FROM=all.env", "FROM=maybe.env", "FROM=edge-east.env"}}, list[0])
+	require.Equal(t, "regedge-edge@west", list[1].Name)
 }
 
 // TestAnEnvironmentThatCanNotBeReadIsAnError: only one that is missing means that the unit is not used.
@@ -88,7 +127,7 @@ func TestTheLastValueOfAVariableCounts(t *testing.T) {
 
 func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
 	dir, etc := machine(t, map[string]string{
-		"edge.env":             "# comment\n REGEDGE_TOKEN='a b'\nREGEDGE_LISTEN=\"0.0.0.0:443\"\nREGEDGE_METRICS=x=y\n",
+		"edge.env":             "# comment\n#A=b\n;C=d\nno value\n REGEDGE_TOKEN='a b'\nREGEDGE_LISTEN = \"0.0.0.0:443\"\nREGEDGE_METRICS=x=y\nOPEN=\"\n",
 		"writer.env":           "WRITER_ONCE=--restored\n",
 		"primary-registry.env": "SQLD_HTTP_LISTEN_ADDR=127.0.0.1:8181\n",
 		"primary-access.env":   "",
@@ -109,7 +148,7 @@ func TestServicesAreReadWithTheirEnvironment(t *testing.T) {
 		"--tls-cert", etc + "/trust/primary.crt", "--tls-key", etc + "/trust/primary.key"}, registry.Arguments, "credentials by their source")
 
 	require.NotContains(t, list[2].Arguments, "--restored", "a flag for a single start")
-	require.Equal(t, []string{"REGEDGE_TOKEN=a b", "REGEDGE_LISTEN=0.0.0.0:443", "REGEDGE_METRICS=x=y"}, list[3].Environment)
+	require.Equal(t, []string{"REGEDGE_TOKEN=a b", "REGEDGE_LISTEN=0.0.0.0:443", "REGEDGE_METRICS=x=y", `OPEN="`}, list[3].Environment)
 	require.Contains(t, list[3].Arguments, "/var/lib/regedge/replica-access")
 }
 
