@@ -44,7 +44,11 @@ func TestAssetsAreCompressedWhereThatIsAccepted(t *testing.T) {
 		return w.Result()
 	}
 	plain := serve(func(*http.Request) {})
-	require.Equal(t, "Accept-Encoding", plain.Header.Get("Vary"))
+	for name, want := range map[string]string{
+		"Vary": "Accept-Encoding", "Content-Type": "text/css", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache",
+	} {
+		require.Equal(t, want, plain.Header.Get(name), name)
+	}
 	require.EqualValues(t, len(text), plain.ContentLength)
 	packed := serve(func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") })
 	require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"))
@@ -71,11 +75,34 @@ func TestAssetsAreCompressedWhereThatIsAccepted(t *testing.T) {
 func TestCommentsAreNotServed(t *testing.T) {
 	for text, want := range map[[2]string]string{
 		{"text/css; charset=utf-8", "/* Head */\na { b: c; } /* stays */\n  /* two\n  lines */\nd { e: url(//f); }\n"}: "a { b: c; } /* stays */\nd { e: url(//f); }\n",
-		{"text/javascript", "// Why.\nf(\"//g\"); // stays\n\t// How.\nh();\n"}:                                        "f(\"//g\"); // stays\nh();\n",
+		{"text/javascript; charset=utf-8", "// Why.\nf(\"//g\"); // stays\n\t// How.\nh();\n"}:                         "f(\"//g\"); // stays\nh();\n",
 		{"text/markdown", "// kept\n"}: "// kept\n",
 	} {
 		w := httptest.NewRecorder()
 		web.NewAsset(text[0], []byte(text[1])).Serve(w, httptest.NewRequest(http.MethodGet, "/", nil))
 		require.Equal(t, want, w.Body.String())
 	}
+}
+
+// TestSharedFilesAreWhatTheyAreCalled: a browser takes a script or a style sheet by its type alone.
+func TestSharedFilesAreWhatTheyAreCalled(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"style.css": {"text/css; charset=utf-8", "body {"}, "icon.svg": {"image/svg+xml", "<svg"},
+		"samples.js": {"text/javascript; charset=utf-8", "tab"}, "suggestion.js": {"text/javascript; charset=utf-8", "function listed("},
+	} {
+		w := httptest.NewRecorder()
+		web.Common()[name].Serve(w, httptest.NewRequest(http.MethodGet, "/assets/"+name, nil))
+		require.Equal(t, want[0], w.Header().Get("Content-Type"), name)
+		require.Contains(t, w.Body.String(), want[1], name)
+	}
+	require.Len(t, web.Common(), 4)
+}
+
+// TestAMistypedPathKeepsItsQuery, and no cache keeps the redirect: a later version may have a page there.
+func TestAMistypedPathKeepsItsQuery(t *testing.T) {
+	w := httptest.NewRecorder()
+	web.Redirect(w, httptest.NewRequest(http.MethodGet, "/Guides?lang=go", nil), "/guides")
+	require.Equal(t, http.StatusPermanentRedirect, w.Code)
+	require.Equal(t, "/guides?lang=go", w.Header().Get("Location"))
+	require.Equal(t, "no-cache", w.Header().Get("Cache-Control"))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 )
 
 // documents are the service's own, by name.
@@ -205,11 +206,15 @@ func TestMistakesInADocumentAreErrors(t *testing.T) {
 	for document, want := range map[string]string{
 		"a: [":      "yaml",
 		"paths: {}": "there are no paths",
-		head + `parameters: [{$ref: '#/components/parameters/None'}]}}}`:                                                        "x: there is no #/components/parameters/None",
-		head + `responses: {'200': {$ref: '#/components/responses/None'}}}}}`:                                                   "x: there is no #/components/responses/None",
-		head + `responses: {'200': {headers: {H: {$ref: '#/components/headers/None'}}}}}}}`:                                     "x: there is no #/components/headers/None",
-		head + `responses: {'200': {content: {application/json: {schema: {$ref: '#/components/schemas/None'}}}}}}}}`:            "x: there is no #/components/schemas/None",
-		head + "responses: {'200': {content: {application/json: {schema: {$ref: '#/components/schemas/S'}}}}}}}}\n" + recursive: "x: a schema contains itself",
+		head + `parameters: [{$ref: '#/components/parameters/None'}]}}}`:                                                                "x: there is no #/components/parameters/None",
+		head + `responses: {'200': {$ref: '#/components/responses/None'}}}}}`:                                                           "x: there is no #/components/responses/None",
+		head + `responses: {'200': {headers: {H: {$ref: '#/components/headers/None'}}}}}}}`:                                             "x: there is no #/components/headers/None",
+		head + `responses: {'200': {content: {application/json: {schema: {$ref: '#/components/schemas/None'}}}}}}}}`:                    "x: there is no #/components/schemas/None",
+		head + "responses: {'200': {content: {application/json: {schema: {$ref: '#/components/schemas/S'}}}}}}}}\n" + recursive:         "x: a schema contains itself",
+		head + `responses: {'200': {content: {application/json: {schema: {properties: {p: {$ref: '#/components/schemas/None'}}}}}}}}}}`: "x: there is no #/components/schemas/None",
+		head + `responses: {'200': {content: {application/json: {examples: {e: {value: .nan}}}}}}}}}`:                                   "x: line 2: json: unsupported value",
+		head + `responses: {'400': {content: {application/json: {examples: {e: {value: text}}}}}}}}}`:                                   "x: yaml",
+		head + `responses: {'400': {content: {application/json: {examples: {e: {value: {title: .nan}}}}}}}}}}`:                          "x: line 2: json: unsupported value",
 	} {
 		_, err := Render(Config{Document: []byte(document)})
 		require.ErrorContains(t, err, want, document)
@@ -217,3 +222,60 @@ func TestMistakesInADocumentAreErrors(t *testing.T) {
 }
 
 const recursive = "components: {schemas: {S: {properties: {s: {$ref: '#/components/schemas/S'}}}}}"
+
+func TestTheKindOfAValueIsToldInWords(t *testing.T) {
+	for given, want := range map[string]string{
+		"type: string": "string", "type: array": "list", "{type: array, maxItems: 50}": "list, at most 50",
+		"{type: string, format: date}": "date", "{type: [string, 'null'], format: date-time}": "time or null",
+		"{type: integer, minimum: 1, maximum: 10}": "integer, 1 to 10", "{type: integer, minimum: 0}": "integer",
+		"{type: integer, minimum: 5}": "integer, 5 or more", "{type: integer, maximum: 5}": "integer, at most 5",
+		"{type: string, minLength: 21, maxLength: 21}": "string, 21 characters", "{type: string, minLength: 1, maxLength: 20}": "string, 1 to 20 characters",
+		"{type: string, maxLength: 20}": "string, at most 20 characters", "{type: integer, default: 10, example: 3}": "integer, default 10",
+	} {
+		var s schema
+		require.NoError(t, yaml.Unmarshal([]byte(given), &s), given)
+		require.Equal(t, want, kindOf(&s), given)
+	}
+}
+
+// TestWhatOperationsShareIsToldApart from what one alone has: its errors, and the answers with a header.
+func TestWhatOperationsShareIsToldApart(t *testing.T) {
+	p, err := newPage(Config{Token: "t", Samples: func(id string) []Sample { return []Sample{{Language: "Go", Name: "go", Code: id}} }, Document: []byte(`
+tags: [{name: T}]
+paths:
+  /x:
+    parameters: [{name: q, in: query, required: true, example: a b}]
+    get:
+      tags: [T]
+      operationId: getX
+      responses:
+        '200':
+          headers: {All: {example: 7, schema: {minimum: 5}}, Most: {}, One: {}}
+          content: {application/json: {schema: {type: array, items: {required: [must], properties: {must: {}, may: {}}}}, examples: {first: {summary: With ` + "`code`" + `, value: [1]}}}}
+        '201': {headers: {All: {}, Most: {}}, content: {application/json: {}}}
+        '404': {headers: {All: {}}, content: {application/problem+json: {examples: {missing: {value: {status: 1, detail: Own.}}}}}}
+        default: {headers: {All: {}, Most: {}}, content: {application/problem+json: {examples: {busy: {value: {status: 429}}}}}}
+    put:
+      tags: [T]
+      operationId: putX
+      responses:
+        '204': {content: {application/json: {}}}
+        default: {content: {application/problem+json: {examples: {busy: {value: {status: 429}}}}}}
+`)})
+	require.NoError(t, err)
+	get, put := p.Groups[0].Operations[0], p.Groups[0].Operations[1]
+	require.Equal(t, []string{"GET", "PUT"}, []string{get.Method, put.Method})
+	require.Equal(t, []problem{{"getX.missing", "404", "missing", "Own."}}, get.Own)
+	require.Equal(t, []problem{{"getX.busy", "429", "busy", ""}}, get.Common)
+	require.Empty(t, put.Own)
+	require.Len(t, put.Common, 1)
+	require.Equal(t, []headerUse{{"header-all", "All", ""}, {"header-most", "Most", "but 404"}, {"header-one", "One", "200"}}, get.Headers)
+	require.Equal(t, []string{"7", "5 or more"}, []string{p.Headers[0].Example, p.Headers[0].Note})
+	require.Equal(t, []example{{"200", "With code", Highlight("[\n  1\n]")}}, get.Examples, "made ones only where there is none")
+	require.Equal(t, []example{{"204", "", Highlight("null")}}, put.Examples)
+	require.Equal(t, "A list. Each member has:", get.Answers[0].Kind)
+	require.Equal(t, []bool{true, false}, []bool{get.Answers[0].Fields[0].Required, get.Answers[0].Fields[1].Required})
+	require.Equal(t, []string{"curl", "go"}, []string{get.Samples[0].Name, get.Samples[1].Name})
+	require.Contains(t, get.Samples[0].Code, "/x?q=«q|url»")
+	require.NotContains(t, get.Samples[0].Code, "«if q»", "it is always sent")
+}
