@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -116,4 +118,89 @@ func TestRequestsLearnOfTheStop(t *testing.T) {
 	require.NoError(t, stop())
 	require.NoError(t, <-answered)
 	require.Empty(t, log.String())
+}
+
+// pipes is a listener of connections within the test, whose time is the test's.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.closed); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestSlowAndIdleClientsAreHungUpOn: their connections would fill the process.
+func TestSlowAndIdleClientsAreHungUpOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent  string
+		after time.Duration
+	}{
+		"a header that does not end": {"GET / HTTP/1.1\r\nHost: a", 5 * time.Second},
+		"a body that does not end":   {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf", 30 * time.Second},
+		"no second request":          {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listener := pipes{make(chan net.Conn), make(chan struct{})}
+				s := HTTP("api", listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), slog.New(slog.DiscardHandler))
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- s.Run(ctx) }()
+				client, accepted := net.Pipe()
+				listener.conns <- accepted
+				began := time.Now()
+				go io.WriteString(client, c.sent)
+				_, _ = io.Copy(io.Discard, client) // until it is closed
+				require.WithinDuration(t, began.Add(c.after), time.Now(), time.Second)
+				stop()
+				require.NoError(t, <-ended)
+			})
+		})
+	}
+}
+
+// TestMetricsAreReadOnly, in a short header; profiles are there when they are wanted, without the command line.
+func TestMetricsAreReadOnly(t *testing.T) {
+	for profiles, found := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- Metrics(listener, NewMetrics(), profiles, slog.New(slog.DiscardHandler)).Run(ctx) }()
+		ask := func(method, path, header string) (int, string) {
+			r, err := http.NewRequest(method, "http://"+listener.Addr().String()+path, nil)
+			require.NoError(t, err)
+			r.Header.Set("Long", header)
+			answer, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			defer answer.Body.Close()
+			body, err := io.ReadAll(answer.Body)
+			require.NoError(t, err)
+			return answer.StatusCode, string(body)
+		}
+		_, page := ask(http.MethodGet, "/debug/pprof/symbol", "")
+		require.Equal(t, profiles, strings.Contains(page, "num_symbols: 1"))
+		_, page = ask(http.MethodGet, "/metrics", "")
+		require.Contains(t, page, "\ngo_goroutines ")
+		require.Contains(t, page, "\nprocess_open_fds ")
+		for path, want := range map[string]int{"POST /metrics": http.StatusMethodNotAllowed, "GET /debug/pprof/": found, "GET /debug/pprof/symbol": found, "GET /debug/pprof/heap": found, "GET /debug/pprof/cmdline": http.StatusNotFound} {
+			method, path, _ := strings.Cut(path, " ")
+			status, _ := ask(method, path, "")
+			require.Equal(t, want, status, "%s %s", method, path)
+		}
+		status, _ := ask(http.MethodGet, "/metrics", strings.Repeat("x", 32<<10))
+		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, status)
+		http.DefaultClient.CloseIdleConnections()
+		stop()
+		require.NoError(t, <-ended)
+	}
 }
