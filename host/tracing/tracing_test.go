@@ -244,6 +244,35 @@ func TestACollectorThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
+// roundTrip is a transport in this process.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestFullBatchesAreSentAtOnce: the queue holds four of them.
+func TestFullBatchesAreSentAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := http.DefaultTransport
+		defer func() { http.DefaultTransport = before }()
+		http.DefaultTransport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		})
+		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid"})
+		stop := f.run(t)
+		synctest.Wait()
+		began := time.Now()
+		for _, spans := range []int{512, 3 * 512} {
+			for range spans {
+				f.span("lookup")
+			}
+			synctest.Wait()
+		}
+		require.EqualValues(t, 4*512, f.value(t, sent, ""))
+		require.Zero(t, time.Since(began), "it waits for no others")
+		stop()
+	})
+}
+
 func TestACollectorThatRefuses(t *testing.T) {
 	c := collector.Start(t)
 	f := newFixture(t, tracing.Config{Endpoint: c.URL, Header: http.Header{"Api-Key": {"secret-of-the-collector"}}})
