@@ -35,6 +35,7 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 
 	require.Contains(t, b.get(at).text(), "everywhere")
 	require.Contains(t, b.submit(at, at+"/addresses", "addresses", "192.0.2.9/24, 2001:db8::7").text(), "The allowed addresses of the key are changed.")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'change addresses of key' AND detail LIKE 'billing (%) to 192.0.2.9/24, 2001:db8::7'`))
 	require.Contains(t, b.seen.body, `value="192.0.2.0/24, 2001:db8::7/128"`)
 	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/addresses", "addresses", "192.0.2.0/33").StatusCode)
 	require.Contains(t, b.seen.text(), "Those are not networks or addresses")

@@ -76,7 +76,8 @@ func TestAnOwnerIsToldByMail(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`)+w.count(`SELECT count(*) FROM notice`))
 	require.Equal(t, http.StatusNotFound, b.post("/settings/mail/test").StatusCode)
 	for _, low := range []string{"", "-1", "x", "1000000000001"} {
-		require.Contains(t, b.setMail(low).text(), "The balance is a whole number of credits", low)
+		require.Contains(t, b.setMail(low).text(), `<p class="note bad" role="alert">The balance is a whole number of credits`, low)
+		require.Equal(t, http.StatusUnprocessableEntity, b.seen.StatusCode, low)
 	}
 	require.Equal(t, http.StatusNotFound, w.operator().get("/settings/mail").StatusCode, "operators have alarms")
 }

@@ -79,6 +79,7 @@ func TestOperatorsInviteAndRemovePeople(t *testing.T) {
 	require.Contains(t, b.submit("/people", "/people", "email", "second@example.com").text(), "/invitations/")
 	p = b.submit("/people", "/people", "email", "owner@example.com")
 	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, "an owner is not made an operator")
+	require.NotContains(t, p.body, "/invitations/", "there is no link")
 	again, err := w.client.Invite(t.Context(), "owner@example.com", account) // for a new password
 	require.NoError(t, err)
 	require.Contains(t, b.get("/people/2/remove").body, "owner@example.com")
@@ -88,7 +89,9 @@ func TestOperatorsInviteAndRemovePeople(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, invited.signIn("owner@example.com", password).StatusCode)
 	require.Equal(t, http.StatusNotFound, b.get("/people/1/remove").StatusCode, "nobody removes themselves")
 	b.get("/people")
-	require.Equal(t, http.StatusNotFound, b.post("/people/1/remove").StatusCode)
+	for _, path := range []string{"/people/1/remove", "/people/x/remove", "/people/0/remove"} {
+		require.Equal(t, http.StatusNotFound, b.post(path).StatusCode, path)
+	}
 }
 
 func TestOperatorsSeeTheEdges(t *testing.T) {
@@ -189,6 +192,7 @@ func TestActivityIsPaged(t *testing.T) {
 	second := b.get("/activity?before=" + id).body
 	require.Contains(t, second, "row 9.")
 	require.NotContains(t, second, "row 10.")
+	require.Equal(t, http.StatusNotFound, b.get("/activity?before=x").StatusCode)
 }
 
 // TestPeopleAreListedByPages, operators first, and found by a part of their address.

@@ -107,6 +107,22 @@ func TestASixthKeyIsRefusedInWords(t *testing.T) {
 	require.Contains(t, b.submit("/keys", "/keys", "name", "one more").body, "reg_live_")
 }
 
+// TestTheNewestRevokedKeysAreListed, and not all that there were in years.
+func TestTheNewestRevokedKeysAreListed(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	for i := range 22 {
+		k, err := w.client.AddKey(t.Context(), account, fmt.Sprintf("key %02d", i))
+		require.NoError(t, err)
+		_, err = w.client.RevokeKey(t.Context(), k.ID)
+		require.NoError(t, err)
+	}
+	listed := b.get("/keys").text()
+	require.Contains(t, listed, "key 21")
+	require.Contains(t, listed, "key 02")
+	require.NotContains(t, listed, "key 01")
+}
+
 func TestAKeyNeedsAName(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)

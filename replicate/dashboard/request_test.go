@@ -103,6 +103,7 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 		require.Equal(t, http.StatusMethodNotAllowed, b.do(method, "/sign-in", nil).StatusCode, method)
 	}
 	require.Equal(t, http.StatusMethodNotAllowed, b.get("/sign-out").StatusCode, "nothing changes by a link")
+	require.Contains(t, b.seen.text(), "This page does not take that method.")
 }
 
 func TestTheAPIIsServedBesideThePages(t *testing.T) {

@@ -152,6 +152,7 @@ func TestACrowdAtTheSignInIsRefused(t *testing.T) {
 	for _, p := range []page{
 		w.browser().signIn("acme@example.com", password),
 		b.submit("/settings", "/settings/password", "current", password, "password", "another four plain words"),
+		b.submit("/settings", "/settings/two-factor/off", "current", password, "code", "000000"),
 		w.browser().submit(invited, invited, "password", "another four plain words"),
 	} {
 		require.Equal(t, http.StatusServiceUnavailable, p.StatusCode)
@@ -267,6 +268,9 @@ func TestSigningOutEndsTheSessionNotOnlyTheCookie(t *testing.T) {
 	second := w.browser().requireIn("acme@example.com")
 	stolen, other := b.cookie("regedge"), second.cookie("regedge")
 	b.submit("/settings", "/sign-out")
+	for _, c := range b.cookies() {
+		require.NotEqual(t, "regedge", c.Name, "nor does the browser keep it")
+	}
 	require.Contains(t, w.withCookie(stolen).body, "<h1>Sign in</h1>")
 	require.Contains(t, w.withCookie(other).body, "Sign out")
 	b.requireIn("acme@example.com")
@@ -301,11 +305,12 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 func TestAPasswordThatIsChangedMeanwhileLetsNobodyIn(t *testing.T) {
 	var w *world
 	var soon atomic.Bool
+	meanwhile := "another four plain words"
 	w = newWorld(t, func(c *dashboard.Config) {
 		c.Random = func(p []byte) {
 			rand.Read(p)
 			if soon.Swap(false) { // the password was right, and this is the secret of the session
-				w.exec(`UPDATE user SET password = ?`, w.dashboard.HashAt("another four plain words", 1, 64, 1))
+				w.exec(`UPDATE user SET password = ?`, w.dashboard.HashAt(meanwhile, 1, 64, 1))
 			}
 		}
 	})
@@ -317,6 +322,13 @@ func TestAPasswordThatIsChangedMeanwhileLetsNobodyIn(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
 	require.Zero(t, w.count(`SELECT count(*) FROM session`))
 	require.Equal(t, http.StatusOK, b.signIn("owner@example.com", "another four plain words").StatusCode)
+
+	b.get("/settings")
+	meanwhile = "words of somebody else"
+	soon.Store(true) // when the current password was right, for the salt of the new one
+	p = b.post("/settings/password", "current", "another four plain words", "password", "a third of four words")
+	require.Equal(t, http.StatusForbidden, p.StatusCode)
+	require.Equal(t, http.StatusUnprocessableEntity, w.browser().signIn("owner@example.com", "a third of four words").StatusCode)
 }
 
 func TestGuessingTheCurrentPasswordIsBounded(t *testing.T) {

@@ -189,6 +189,7 @@ func TestGuessingCodesIsBounded(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, p.StatusCode, "even with the right one")
 	require.NotEmpty(t, p.Header.Get("Retry-After"))
 	require.Equal(t, 10, w.count(`SELECT count(*) FROM audit WHERE act = 'enter wrong code' AND detail = 'operator@example.com'`))
+	require.Zero(t, w.count(`SELECT count(*) FROM attempt WHERE instr(subject, '@') > 0`), "people type passwords into that field, too")
 	b.submit("/settings", "/sign-out")
 	require.Contains(t, b.enter("operator@example.com", a.code(0)).body, "Sign out", "the browser that is known goes on")
 }

@@ -108,6 +108,10 @@ func TestARangeOfUsageThatCanNotBeIsSaidInWords(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, p.StatusCode, query)
 		require.Contains(t, p.text(), words+" These are the last days.", query)
 		require.NotContains(t, p.body, "<script>alert")
+		if from, typed := strings.CutPrefix(query, "from="); typed {
+			from, _, _ = strings.Cut(from, "&")
+			require.Contains(t, p.body, `name="from" value="`+from+`"`, "what was typed is there to be mended")
+		}
 		p = b.get("/usage.csv?" + query)
 		require.Equal(t, http.StatusBadRequest, p.StatusCode, query)
 		require.Contains(t, p.text(), words, query)
@@ -116,4 +120,15 @@ func TestARangeOfUsageThatCanNotBeIsSaidInWords(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, b.get("/usage?"+query).StatusCode, query)
 		require.Equal(t, http.StatusNotFound, b.get("/usage.csv?"+query).StatusCode, query)
 	}
+}
+
+// TestACSVThatIsTooLargeIsRefusedInWords, not with a half of it.
+func TestACSVThatIsTooLargeIsRefusedInWords(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	w.exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+		INSERT INTO usage (account, key, hour, endpoint, outcome, count) SELECT ?, 1000 + i, ?, 1, 1, 1 FROM n`, account, w.clock().Unix()/3600)
+	p := b.get("/usage.csv")
+	require.Equal(t, http.StatusBadRequest, p.StatusCode)
+	require.Contains(t, p.text(), "That is more than 100000 rows: choose fewer days.")
 }
