@@ -58,3 +58,13 @@ func TestTheWatchdogIsToldInTime(t *testing.T) {
 	<-due
 	require.Less(t, time.Since(began), within)
 }
+
+// TestNobodyIsToldWhoDoesNotAsk: a watchdog without a time would tick all the time.
+func TestNobodyIsToldWhoDoesNotAsk(t *testing.T) {
+	for _, within := range []string{"", "0", "-1", "soon"} {
+		t.Setenv("WATCHDOG_USEC", within)
+		due, stop := watchdog()
+		require.Nil(t, due, within)
+		stop()
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -57,6 +59,10 @@ func TestAListenerThatIsAlreadyClosedIsNoError(t *testing.T) {
 	require.NoError(t, IgnoreClosed(listener)())
 	require.NoError(t, IgnoreClosed(listener)())
 	require.ErrorIs(t, IgnoreClosed(failing{})(), errBroken)
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, err)
+	require.NoError(t, IgnoreClosed(file)())
+	require.NoError(t, IgnoreClosed(file)())
 }
 
 var errBroken = errors.New("broken")

@@ -75,6 +75,7 @@ func TestOperatorsInviteAndRemovePeople(t *testing.T) {
 	invited.get(path)
 	require.Contains(t, invited.post(path, "password", password).text(), "Welcome.")
 	require.Contains(t, b.get(fmt.Sprint("/accounts/", account)).body, "owner@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'invite' AND account = ? AND detail = 'owner@example.com'`, account))
 
 	require.Contains(t, b.submit("/people", "/people", "email", "second@example.com").text(), "/invitations/")
 	p = b.submit("/people", "/people", "email", "owner@example.com")

@@ -208,6 +208,33 @@ func TestTheOverviewShowsWhatTheLedgerSays(t *testing.T) {
 	require.NotContains(t, p.body, "9,999")
 }
 
+// TestTheOverviewIsExactAtItsLimits: the first day of the chart, the last use long ago, and the last call of a month.
+func TestTheOverviewIsExactAtItsLimits(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	key, err := w.client.AddKey(t.Context(), account, "server")
+	require.NoError(t, err)
+	w.exec(`UPDATE api_key SET created_at = 0`)
+	w.used(account, key.ID, w.clock().AddDate(0, 0, -30), 1, 5)
+	w.used(account, key.ID, w.clock().AddDate(0, 0, -29).Add(-12*time.Hour), 1, 3)
+	w.exec(`INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (?, ?, ?, 1, 1, -1)`, account, key.ID, w.clock().Unix()/3600) // a voided call
+	p := b.get("/")
+	require.Contains(t, p.body, "Found: 3<")
+	require.Contains(t, p.body, `<dd>1 <span class="soft">of 5</span></dd>`)
+	require.Contains(t, b.get("/keys").body, "1 of 5 are active")
+	require.Contains(t, b.seen.body, `<td class="nowrap">21 Sep 2026</td>`, "a voided call is no use")
+	w.exec(`UPDATE usage SET hour = ? WHERE count > 0 AND count < 5`, w.clock().AddDate(0, 0, -89).Unix()/3600)
+	w.exec(`DELETE FROM usage WHERE count = 5`)
+	require.Contains(t, b.get("/keys").body, `<td class="nowrap">23 Jul 2026</td>`)
+
+	const used = "calls are used up"
+	month := syncproto.Month(w.clock().UnixMilli())
+	w.exec(`INSERT INTO pool VALUES (?, ?, ?, 0, 99999, 0)`, syncproto.Volume, account, month)
+	require.NotContains(t, b.get("/").text(), used)
+	w.exec(`UPDATE pool SET spent = 100000`)
+	require.Contains(t, b.get("/").text(), used)
+}
+
 func TestCreditsAddUp(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 1000)

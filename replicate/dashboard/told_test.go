@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,4 +121,22 @@ func TestBrowsersAndTimesAreToldAsPeopleSayThem(t *testing.T) {
 	require.Contains(t, p.body, `<span title="`+chrome+`">Chrome on Linux</span>`)
 	require.Contains(t, p.body, `<time datetime="2026-10-20T12:30:00Z" data-precision="minute" title="20 Oct 2026, 12:30 UTC">20 Oct 2026, 12:30</time>`)
 	require.Contains(t, b.get("/activity").body, `<td class="detail" title="`+chrome+`">Chrome on Linux</td>`)
+}
+
+// TestANoteIsKeptUpToItsLimit, and the people of an account are listed by their addresses.
+func TestANoteIsKeptUpToItsLimit(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	account := w.account("Acme", 0)
+	at := fmt.Sprint("/accounts/", account)
+	require.Contains(t, b.submit(at, at+"/credits", "amount", "5", "kind", "bought", "note", strings.Repeat("n", 210)).text(), "The credits are added.")
+	require.Equal(t, 200, w.count(`SELECT length(note) FROM credit_entry`))
+	for _, email := range []string{"c@example.com", "a@example.com", "b@example.com"} {
+		w.person(email, account)
+	}
+	_, people, found := strings.Cut(b.get(at).body, "a@example.com</")
+	require.True(t, found)
+	_, people, found = strings.Cut(people, "b@example.com</")
+	require.True(t, found, people)
+	require.Contains(t, people, "c@example.com</")
 }
