@@ -202,6 +202,24 @@ func TestEachMetricOfTheMeterHasItsOwnNumber(t *testing.T) {
 	}, got)
 }
 
+// TestAReportNamesTheNewestRelease of several.
+func TestAReportNamesTheNewestRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	db, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	for n, id := range []string{"old", "new"} {
+		_, err = db.Exec(`INSERT INTO release (seq, id, released_at, companies, llps, directors, appointments, partners) VALUES (?, ?, 0, 0, 0, 0, 0, 0)`, n+1, id)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	n := emptyNode(t)
+	n.config.Registry, err = OpenFile(t.Context(), schema.Registry, path)
+	require.NoError(t, err)
+	defer n.config.Registry.Close()
+	require.Equal(t, "new", n.report(t.Context(), Reporter{}, "").Release)
+}
+
 // TestAReportNamesTheReleaseThatIsServed.
 func TestAReportNamesTheReleaseThatIsServed(t *testing.T) {
 	n := emptyNode(t)

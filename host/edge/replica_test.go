@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,10 +18,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	client "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
 	"regedge/host/hint"
+	"regedge/host/sqlite"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
@@ -30,29 +33,40 @@ import (
 )
 
 // replicaOf opens a replica's access database with the given newest heartbeat, or none. Nobody answers at its
-// endpoint.
-func replicaOf(t *testing.T, now time.Time, beat *time.Time, maxLag time.Duration) Database {
+// endpoint. Statements are refused beyond maxAge, if one is given.
+func replicaOf(t *testing.T, now time.Time, beat *time.Time, maxLag time.Duration, maxAge ...time.Duration) Database {
 	t.Helper()
-	dir := t.TempDir()
+	return replicaIn(t, t.TempDir(), now, beat, maxLag, maxAge...)
+}
+
+func replicaIn(t *testing.T, dir string, now time.Time, beat *time.Time, maxLag time.Duration, maxAge ...time.Duration) Database {
+	t.Helper()
 	if beat != nil {
-		require.NoError(t, os.MkdirAll(filepath.Dir(sqld.File(dir)), 0o700))
-		db, err := schema.OpenFile(sqld.File(dir))
-		require.NoError(t, err)
-		require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-		_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, beat.UnixMilli())
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
+		putHeartbeat(t, dir, *beat)
 	}
 	away := httptest.NewServer(nil)
 	away.Close()
 	endpoint, err := libsql.Open(away.URL, "")
 	require.NoError(t, err)
 	replica, err := OpenReplica(ReplicaConfig{
-		Database: schema.Access, Endpoint: endpoint, Dir: dir, MaxLag: maxLag, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Database: schema.Access, Endpoint: endpoint, Dir: dir, MaxLag: maxLag, MaxAge: append(maxAge, 0)[0],
+		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { replica.Close() })
 	return replica
+}
+
+// putHeartbeat makes the file of a replica, with a heartbeat.
+func putHeartbeat(t *testing.T, dir string, beat time.Time) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(sqld.File(dir)), 0o700))
+	db, err := schema.OpenFile(sqld.File(dir))
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, beat.UnixMilli())
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
 }
 
 // TestANodeIsNotReadyWithAnOldReplica, though it answers.
@@ -96,10 +110,37 @@ func TestAReplicasMetricsSayHowItIsRead(t *testing.T) {
 		got := map[string]float64{}
 		for _, family := range families {
 			name, _ := strings.CutPrefix(family.GetName(), "regedge_replica_")
-			got[name] = family.Metric[0].GetGauge().GetValue()
+			got[name] = family.Metric[0].GetGauge().GetValue() + family.Metric[0].GetCounter().GetValue()
 		}
-		require.Equal(t, map[string]float64{"age_seconds": c.age, "heartbeat_ahead": c.ahead, "fallback": c.fallback, "switches_total": 0}, got)
+		require.Equal(t, map[string]float64{"age_seconds": c.age, "heartbeat_ahead": c.ahead, "fallback": c.fallback, "switches_total": 1}, got)
 	}
+}
+
+// TestAnAccessDatabaseThatIsTooOldIsNotRead: revoked keys would go on working.
+func TestAnAccessDatabaseThatIsTooOldIsNotRead(t *testing.T) {
+	now := time.Now()
+	beat := now.Add(-10 * time.Second)
+	for maxAge, want := range map[time.Duration]error{time.Second: sqlite.ErrTooOld, time.Minute: nil, 0: nil} {
+		replica := replicaOf(t, now, &beat, time.Minute, maxAge)
+		require.ErrorIs(t, replica.Query(t.Context(), "SELECT 1", nil, &handler.Result{}), want)
+	}
+}
+
+// TestASwitchFromTheEndpointToTheFileIsCounted.
+func TestASwitchFromTheEndpointToTheFileIsCounted(t *testing.T) {
+	n, now, metrics, dir := emptyNode(t), time.Now(), prometheus.NewRegistry(), t.TempDir()
+	replica := replicaIn(t, dir, now, nil, 0).(*replicaDatabase)
+	n.config.Access, n.config.Metrics = replica, metrics
+	require.NoError(t, n.registerReplicas())
+	require.Equal(t, []writer.Replica{{Database: "access", AgeMillis: -1, Fallback: true}}, n.report(t.Context(), Reporter{}, "").Replicas)
+	before := replica.Switches()
+	putHeartbeat(t, dir, now)
+	require.NoError(t, replica.Refresh())
+	require.False(t, replica.Remote())
+	families, err := metrics.Gather()
+	require.NoError(t, err)
+	at := slices.IndexFunc(families, func(f *client.MetricFamily) bool { return f.GetName() == "regedge_replica_switches_total" })
+	require.EqualValues(t, before+1, families[at].Metric[0].GetCounter().GetValue())
 }
 
 // unreadable is a database that can't be read.

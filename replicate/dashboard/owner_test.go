@@ -276,6 +276,23 @@ func TestCreditsAddUp(t *testing.T) {
 	require.Contains(t, b.get("/credits?month=2026-10").body, `"/credits?month=2026-11"`, "a month that has just begun")
 }
 
+// TestTheLedgersOwnEntriesAreListedOnce: spent credits are summed by day and key, lost ones are gone, and a note
+// stays though nothing was changed.
+func TestTheLedgersOwnEntriesAreListedOnce(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	w.used(account, 7, w.clock(), 1, 30)
+	for kind, amount := range map[string]int{"spent": -30, "lost": -5, "bought": 0} {
+		w.exec(`INSERT INTO credit_entry (account, at, kind, amount, note) VALUES (?, ?, ?, ?, ?)`, account, w.clock().UnixMilli(), kind, amount, "note of "+kind)
+	}
+	w.exec(`UPDATE account SET lost = 5 WHERE id = ?`, account)
+	p := b.get("/credits")
+	for _, shown := range []string{`<dt>At the beginning</dt><dd>0</dd>`, `<dt>Spent</dt><dd>30</dd>`, `<dt>Now</dt><dd>965</dd>`, "note of lost", "note of bought"} {
+		require.Contains(t, p.body, shown)
+	}
+	require.NotContains(t, p.body, "note of spent")
+}
+
 // TestAnOwnerMayTryASearch at the edge that serves the reference, which nothing else on the page may call.
 func TestAnOwnerMayTryASearch(t *testing.T) {
 	const calls = "connect-src https://api.example"
