@@ -3,16 +3,23 @@ package edge_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/charge"
 	"regedge/host/edge"
+	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/writer"
+	"regedge/schema"
 )
 
 // unreachable is a writer that no message reaches.
@@ -55,4 +62,55 @@ func TestAScrapeShowsTheMeter(t *testing.T) {
 	}
 	require.Contains(t, got, "regedge_journal_sync_seconds_count")
 	require.NoError(t, m.Close())
+}
+
+// TestAChargeIsMeasuredAndReported: how long the disk took, in seconds, and that the writer does not have it yet.
+func TestAChargeIsMeasuredAndReported(t *testing.T) {
+	centre, metrics := newBenchCentre(t), prometheus.NewRegistry()
+	made, err := centre.client.AddNode(t.Context(), "east")
+	require.NoError(t, err)
+	began := time.Now()
+	m, err := edge.OpenMeter(metrics, meter.Config{State: t.TempDir(), Writer: meter.OverHTTP("http://writer", made.Token, centre.way), WaitLimit: time.Hour})
+	require.NoError(t, err)
+	defer m.Close()
+	require.NoError(t, m.Exchange(t.Context()))
+	verdict := make(chan charge.Verdict, 1)
+	go func() {
+		verdict <- m.Charge(t.Context(), charge.Request{
+			ID: "01KADN4XQ0V8R5T2M7C3B9HZ6E", Account: 1, Key: 1, PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found,
+		})
+	}()
+	require.Eventually(t, func() bool { return m.Waiting() == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, m.Exchange(t.Context()))
+	require.Empty(t, (<-verdict).Code)
+	require.NoError(t, m.Flush())
+	samples := scrape(metrics)
+	require.Equal(t, "1", samples["regedge_verdicts_answered_total"])
+	sum, err := strconv.ParseFloat(samples["regedge_journal_sync_seconds_sum"], 64)
+	require.NoError(t, err)
+	require.Positive(t, sum)
+	require.Less(t, sum, time.Since(began).Seconds())
+
+	registry, err := edge.OpenFile(t.Context(), schema.Registry, sampletest.Registry(t))
+	require.NoError(t, err)
+	defer registry.Close()
+	access, err := edge.OpenFile(t.Context(), schema.Access, centre.access)
+	require.NoError(t, err)
+	defer access.Close()
+	node, err := edge.New(t.Context(), edge.Config{
+		Engine: edge.Native, Access: access, Registry: registry, Meter: m, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	reported := make(chan error, 1)
+	client := writer.NewClient("http://writer", made.Token, centre.way).ForNode()
+	go func() { reported <- node.Report(edge.Reporter{Client: client, Address: "east:8080"}).Run(ctx) }()
+	var reports []writer.Report
+	require.Eventually(t, func() bool {
+		reports, err = centre.client.Reports(t.Context())
+		return err == nil && len(reports) == 1
+	}, time.Minute, 10*time.Millisecond)
+	stop()
+	require.NoError(t, <-reported)
+	require.Equal(t, []any{"east:8080", "", int64(1), int64(0)}, []any{reports[0].Address, reports[0].Ready, reports[0].Unsettled, reports[0].Refused})
 }

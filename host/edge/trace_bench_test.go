@@ -83,8 +83,8 @@ func tracer(b *testing.B, endpoint string, share float64, metrics prometheus.Reg
 	return t
 }
 
-// runFor runs something until the benchmark ends.
-func runFor(b *testing.B, run func(context.Context) error) {
+// runFor runs something until the test ends.
+func runFor(b testing.TB, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { run(ctx) })
@@ -99,7 +99,7 @@ type benchCentre struct {
 	key    string
 }
 
-func newBenchCentre(b *testing.B) *benchCentre {
+func newBenchCentre(b testing.TB) *benchCentre {
 	dir := b.TempDir()
 	c := &benchCentre{access: filepath.Join(dir, "access.db")}
 	ledger, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
