@@ -157,6 +157,20 @@ func TestACallWithoutAnswerSaysUnderWhichKeyToAskAgain(t *testing.T) {
 	if !errors.As(err, &unanswered) || unanswered.IdempotencyKey != "mine" || unanswered.Attempts != 4 {
 		t.Errorf("got %v, want an UnansweredError of 4 attempts with the key", err)
 	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v, want the failure of the last attempt in it", err)
+	}
+}
+
+func TestASuccessWithoutMetaIsNone(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter) {
+		w.Header().Set("X-Request-Id", "01ID")
+		io.WriteString(w, `{"data":{"cin":"U72900ZZ2015PTC000001"}}`)
+	})
+	c, _ := s.client(t, Config{})
+	if got, err := c.Company(context.Background(), "x"); err == nil || err.Error() != "read the answer of 01ID: it has no meta" || len(s.keys) != 1 {
+		t.Errorf("got %v, %v after %d attempts, want an error after 1", got, err, len(s.keys))
+	}
 }
 
 func TestAnAttemptThatHangsIsRepeated(t *testing.T) {
@@ -368,5 +382,15 @@ func TestHeadersOfTheConfigurationReplaceNoneOfTheCall(t *testing.T) {
 	}
 	if _, err := c.Company(context.Background(), "x"); err != nil || got.Get("Authorization") != "Bearer "+SandboxKey {
 		t.Errorf("without a key: got %q (%v), want the sandbox key", got.Get("Authorization"), err)
+	}
+}
+
+func TestEachRateLimitIsReadFromItsHeader(t *testing.T) {
+	got := rateLimit(http.Header{"Ratelimit-Limit": {"60"}, "Ratelimit-Remaining": {"59"}, "Ratelimit-Reset": {"7"}})
+	if *got.Limit != 60 || *got.Remaining != 59 || *got.Reset != 7*time.Second {
+		t.Errorf("got %d, %d, %s, want 60, 59, 7s", *got.Limit, *got.Remaining, *got.Reset)
+	}
+	if got := rateLimit(http.Header{"Ratelimit-Limit": {"60"}}); *got.Limit != 60 || got.Remaining != nil || got.Reset != nil {
+		t.Errorf("of the limit alone: got %+v, want nothing else", got)
 	}
 }

@@ -42,6 +42,12 @@ func TestNoTokenGoesToAServerThatIsNotTrusted(t *testing.T) {
 	server.Close()
 	require.False(t, e.Ready(t.Context(), "edge", server.Listener.Addr().String(), ReadyPath, true))
 	require.Equal(t, "nothing listens at "+server.Listener.Addr().String(), e.Findings[2].Found)
+	require.Equal(t, "edge", e.Findings[2].What)
+	require.Contains(t, e.Findings[2].Do, "is it running there?")
+	for _, address := range []string{"centre:8081", "", "http://:8081", "http://a b"} {
+		f := found(t, func(e *Exam) { require.False(t, e.Writer(t.Context(), address, "", OperatorToken)) })
+		require.Contains(t, f.Found, "is not the address of a writer", address)
+	}
 }
 
 // TestARestoredLedgerIsFound with the nodes that it waits for.
@@ -56,6 +62,7 @@ func TestARestoredLedgerIsFound(t *testing.T) {
 	e.Now = time.Now
 	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
 	require.Equal(t, 1, CountWrong(e.Findings), "%v", e.Findings)
+	require.Contains(t, e.Findings[0].Found, server.URL+" is ready, and answered in ")
 	last := e.Findings[len(e.Findings)-1]
 	require.Equal(t, []any{"ledger", Wrong}, []any{last.What, last.Level})
 	require.Contains(t, last.Found, "until these nodes have reported: east, west")

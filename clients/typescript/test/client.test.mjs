@@ -4,7 +4,7 @@ import { getEventListeners } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { ApiError, Client, UnansweredError } from "../dist/index.js";
-import { retryAfter, suggestions } from "../dist/headers.js";
+import { rateLimit, retryAfter, suggestions } from "../dist/headers.js";
 
 const match = JSON.stringify({
   data: [{ value: "AAA-0001", label: "A", type: "llp" }],
@@ -223,4 +223,10 @@ test("Retry-After is seconds or a date", () => {
   assert.equal(retryAfter("3"), 3);
   const seconds = retryAfter(new Date(Date.now() + 60_000).toUTCString());
   assert.ok(seconds > 50 && seconds <= 60, String(seconds));
+});
+
+test("each rate limit is read from its header", () => {
+  const headers = { "RateLimit-Limit": "60", "RateLimit-Remaining": "59", "RateLimit-Reset": "7" };
+  assert.deepEqual(rateLimit(new Headers(headers)), { limit: 60, remaining: 59, reset: 7 });
+  assert.deepEqual(rateLimit(new Headers({ "RateLimit-Limit": "60" })), { limit: 60, remaining: null, reset: null });
 });
