@@ -50,6 +50,7 @@ func TestASpanSaysWhatFailed(t *testing.T) {
 	for _, s := range spans.Spans() {
 		failed[s.Name] = append(failed[s.Name], s.Failed)
 	}
+	require.NotContains(t, spans.Bytes(), "broken", "the text is for the log")
 	require.Equal(t, map[string][]bool{"SELECT access": {false, true}, "component": {false, true}, "void": {false, true}, "lookup": {false}}, failed)
 }
 

@@ -207,11 +207,14 @@ func TestThePrimarysPortRefusesOtherCertificates(t *testing.T) {
 }
 
 func TestKeysAreNotReplaced(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "trust")
 	_, err := pki.Open(dir, time.Now)
 	require.Error(t, err)
 	made, err := pki.Create(dir, time.Now)
 	require.NoError(t, err)
+	folder, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o700, folder.Mode().Perm())
 	before, err := os.ReadFile(filepath.Join(dir, "registry.key"))
 	require.NoError(t, err)
 	_, err = pki.Create(dir, time.Now)

@@ -286,8 +286,9 @@ func TestTheLedgersOwnEntriesAreListedOnce(t *testing.T) {
 		w.exec(`INSERT INTO credit_entry (account, at, kind, amount, note) VALUES (?, ?, ?, ?, ?)`, account, w.clock().UnixMilli(), kind, amount, "note of "+kind)
 	}
 	w.exec(`UPDATE account SET lost = 5 WHERE id = ?`, account)
+	w.used(account, 7, w.clock().AddDate(0, 0, -1), 1, -2) // voided after midnight
 	p := b.get("/credits")
-	for _, shown := range []string{`<dt>At the beginning</dt><dd>0</dd>`, `<dt>Spent</dt><dd>30</dd>`, `<dt>Now</dt><dd>965</dd>`, "note of lost", "note of bought"} {
+	for _, shown := range []string{`<dt>At the beginning</dt><dd>0</dd>`, `<dt>Spent</dt><dd>28</dd>`, `<dt>Now</dt><dd>967</dd>`, "note of lost", "note of bought"} {
 		require.Contains(t, p.body, shown)
 	}
 	require.NotContains(t, p.body, "note of spent")

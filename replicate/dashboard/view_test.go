@@ -53,10 +53,25 @@ func TestAnEdgeIsShownWithWhatItSaidOfItself(t *testing.T) {
 	require.Equal(t, "1,234", e.Unsettled)
 	require.Equal(t, "1.2s (endpoint)", e.Registry)
 	require.Equal(t, "none: a file", e.Access)
-	require.Equal(t, "not ready", e.State)
+	require.Equal(t, []string{"not ready", "bad"}, []string{e.State, e.Class})
+	for node, want := range map[*writer.Node][2]string{
+		{Live: true}: {"live", "good"}, {}: {"away", "warn"}, {Fenced: true, Live: true}: {"fenced", "bad"}, {Retired: true, Fenced: true}: {"retired", ""},
+	} {
+		e := newEdgeView(*node, nil, time.Unix(0, 0))
+		require.Equal(t, want, [2]string{e.State, e.Class})
+	}
 	report.Replicas[0] = writer.Replica{Database: "registry", AgeMillis: -1}
 	require.Equal(t, "unknown", newEdgeView(writer.Node{}, report, time.Unix(0, 0)).Registry)
 	require.Empty(t, newEdgeView(writer.Node{}, nil, time.Unix(0, 0)).Unsettled, "nothing was said yet")
+}
+
+func TestAgesAreToldInTheLargestUnitThatIsExactEnough(t *testing.T) {
+	for age, want := range map[time.Duration]string{
+		-time.Second: "0 seconds ago", time.Second: "1 second ago", 119 * time.Second: "119 seconds ago", 2 * time.Minute: "2 minutes ago",
+		119 * time.Minute: "119 minutes ago", 2 * time.Hour: "2 hours ago", 47 * time.Hour: "47 hours ago", 48 * time.Hour: "2 days ago", 5000 * time.Hour: "208 days ago",
+	} {
+		require.Equal(t, want, ago(age))
+	}
 }
 
 // TestAMonthWithoutEntriesEndsAsItBegan, whatever came later.

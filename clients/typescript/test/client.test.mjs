@@ -185,7 +185,7 @@ test("redirects are not followed", async (t) => {
 });
 
 test("options that cannot work are refused", () => {
-  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { timeout: 0 }, { maxRetries: -1 }]) {
+  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { apiKey: "reg_live x" }, { apiKey: "" }, { timeout: 0 }, { maxRetries: -1 }]) {
     assert.throws(() => new Client(options), undefined, JSON.stringify(options));
   }
   for (const baseUrl of ["https://api.example.org/v1", "http://127.0.0.1:8080/v1/"]) {
