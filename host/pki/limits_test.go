@@ -176,8 +176,17 @@ func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
 // TestALinkIsThisMachines: nobody else reads its key, or makes another certificate.
 func TestALinkIsThisMachines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "link")
-	_, _, key, err := pki.Link(dir, time.Now)
+	before, _, _, err := pki.Link(dir, time.Now)
 	require.NoError(t, err)
+	first, err := os.ReadFile(before)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.crt"), first, 0o600))
+	authority, _, key, err := pki.Link(dir, time.Now)
+	require.NoError(t, err)
+	second, err := os.ReadFile(authority)
+	require.NoError(t, err)
+	require.NotEqual(t, first, second, "each start has its own")
+	require.NoFileExists(t, filepath.Join(dir, "other.crt"))
 	for path, want := range map[string]os.FileMode{dir: 0o700, key: 0o600} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)

@@ -147,12 +147,12 @@ func TestAPasswordThatIsTriedFirstIsRefused(t *testing.T) {
 		"password1234", "Password1234!", "P@ssw0rd2026!", "passwordpassword", "PASSWORD password", "qwertyuiop123", "1qaz2wsx3edc",
 		"123456789012", "abcdefghijkl", "ponmlkjihgfe", "letmeinletmein", "ｐａｓｓｗｏｒｄ１２３４", "unbelievable", "administrator", "1234administrator",
 		"ada.lovelace1", "AdaLovelace2026", "l0velaceAda!!", "Acme Traders 1", "acmetraders2026", "example.com12", "regedge-2026!", "regedgepassword",
-		"acme20261234acme",
+		"acme20261234acme", "lovelace-lovelace-xyz",
 	} {
 		require.NotEmpty(t, fitPassword(password, "ada.lovelace@example.com", "Acme Traders"), password)
 	}
 	for _, password := range []string{
-		"four plain words here", "correct horse battery", "ada likes cold tea", "acme buys rivers", "x7-kQ9-mmT-2pL", "monkey football rain",
+		"four plain words here", "correct horse battery", "ada likes cold tea", "acme buys rivers", "x7-kQ9-mmT-2pL", "monkey football rain", "lovelace-wxkq",
 	} {
 		require.Empty(t, fitPassword(password, "ada.lovelace@example.com", "Acme Traders"), password)
 	}
