@@ -62,13 +62,19 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.NotEqual(t, first[1], second[1])
 	require.Contains(t, p.body, "The secret before works beside it until <time")
 	require.Contains(t, b.get(at).body, first[1][:13]+"…</code> works until")
-	for _, wrong := range [][3]string{{"/end", "days", "x"}, {"/end", "days", "99999"}, {"/rotate", "hours", "0"}, {"/rotate", "hours", "721"}} {
+	for _, wrong := range [][3]string{{"/end", "days", "x"}, {"/end", "days", "3651"}, {"/end", "days", "0"}, {"/rotate", "hours", "0"}, {"/rotate", "hours", "721"}} {
 		require.Equal(t, http.StatusBadRequest, b.submit(at, at+wrong[0], wrong[1], wrong[2]).StatusCode, wrong)
 	}
 	require.Equal(t, 4, w.count(`SELECT count(*) FROM audit WHERE account = ? AND actor = 'acme@example.com'
 		AND act IN ('create key', 'rename key', 'change end of key', 'rotate key')`, account))
 
 	require.NotContains(t, b.get("/").body, "Give it a later end")
+	b.get(at)
+	form := b.form("days", "3650")
+	require.Contains(t, b.do(http.MethodPost, at+"/end", form).text(), "The end of the key is changed.")
+	w.pass(20 * time.Second)
+	require.Contains(t, b.do(http.MethodPost, at+"/end", form).text(), "The end of the key is changed.", "the same form once more")
+	w.pass(-20 * time.Second)
 	b.submit(at, at+"/end", "days", "1")
 	require.Contains(t, b.get("/").body, `">billing</a> ends on <time datetime="2026-10-21T12:30:00Z"`)
 	b.get(at)

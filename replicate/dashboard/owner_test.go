@@ -52,6 +52,21 @@ func TestAnInvitationEnds(t *testing.T) {
 	require.ErrorContains(t, w.dashboard.Accept(t.Context(), i.Token, password), "can't be used")
 }
 
+// TestAnInvitationChangesNobodyElse: the address may have become another account's, or an operator's, meanwhile.
+func TestAnInvitationChangesNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	account, other := w.account("Acme", 0), w.account("Other", 0)
+	w.person("owner@example.com", other)
+	for _, meanwhile := range []string{`UPDATE invitation SET account = ?`, `UPDATE user SET account = NULL, operator = 1 WHERE ? > 0`} {
+		i, err := w.client.Invite(t.Context(), "owner@example.com", other)
+		require.NoError(t, err)
+		w.exec(meanwhile, account)
+		path := writer.InvitationPath + i.Token
+		require.Equal(t, http.StatusNotFound, w.browser().submit(path, path, "password", "another four plain words").StatusCode)
+		w.browser().requireIn("owner@example.com")
+	}
+}
+
 func TestAnInvitationGivesANewPasswordAndEndsOldSessions(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 0)
