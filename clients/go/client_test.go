@@ -103,6 +103,7 @@ func TestWhatARetryCannotMendIsReturnedAtOnce(t *testing.T) {
 		IdempotencyKeyReused:  problem(422, IdempotencyKeyReused),
 		InvalidAPIKey:         problem(401, InvalidAPIKey),
 		MonthlyVolumeExceeded: problem(429, MonthlyVolumeExceeded, "Retry-After", "86400"),
+		RateLimitExceeded:     problem(429, RateLimitExceeded, "Retry-After", "31"), // longer than MaxWait by default
 	} {
 		t.Run(string(name), func(t *testing.T) {
 			s := serve(t, step)
@@ -118,7 +119,7 @@ func TestWhatARetryCannotMendIsReturnedAtOnce(t *testing.T) {
 			if answered.RequestID != "01ID" || answered.Detail != "D" || !strings.HasSuffix(answered.Type, string(name)) {
 				t.Errorf("got %+v, want the problem's fields", answered)
 			}
-			if want := map[Code]time.Duration{MonthlyVolumeExceeded: 24 * time.Hour}[name]; answered.RetryAfter != want {
+			if want := map[Code]time.Duration{MonthlyVolumeExceeded: 24 * time.Hour, RateLimitExceeded: 31 * time.Second}[name]; answered.RetryAfter != want {
 				t.Errorf("RetryAfter: got %s, want %s", answered.RetryAfter, want)
 			}
 		})
@@ -332,6 +333,15 @@ func TestWhatIsAskedFor(t *testing.T) {
 		}
 		if got.Release != "r1" {
 			t.Errorf("release: got %q, want r1", got.Release)
+		}
+	}
+	for want, call := range map[string]func() error{
+		"companies": func() error { _, err := c.Company(context.Background(), "a/b?c"); return err },
+		"directors": func() error { _, err := c.Director(context.Background(), "a/b?c"); return err },
+		"llps":      func() error { _, err := c.LLP(context.Background(), "a/b?c"); return err },
+	} {
+		if call(); s.asked != "/api/v1/"+want+"/a%2Fb%3Fc" {
+			t.Errorf("asked for %q, want it of the %s, in one part of the path", s.asked, want)
 		}
 	}
 }

@@ -108,6 +108,7 @@ class ClientTest(unittest.TestCase):
             (402, "insufficient_credits", None),
             (422, "idempotency_key_reused", None),
             (429, "monthly_volume_exceeded", 86400),
+            (429, "rate_limit_exceeded", 31),  # longer than max_wait by default
         ):
             with self.subTest(code), Service(problem(status, code, retry_after)) as service, service.client() as client:
                 with self.assertRaises(ApiError) as raised:

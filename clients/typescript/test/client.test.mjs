@@ -63,6 +63,7 @@ for (const [status, code, wait] of [
   [402, "insufficient_credits"],
   [422, "idempotency_key_reused"],
   [429, "monthly_volume_exceeded", 86400],
+  [429, "rate_limit_exceeded", 31], // longer than maxWait by default
 ]) {
   test(`${code} is thrown at once`, async (t) => {
     const service = await serve(t, problem(status, code, wait));
@@ -229,4 +230,18 @@ test("each rate limit is read from its header", () => {
   const headers = { "RateLimit-Limit": "60", "RateLimit-Remaining": "59", "RateLimit-Reset": "7" };
   assert.deepEqual(rateLimit(new Headers(headers)), { limit: 60, remaining: 59, reset: 7 });
   assert.deepEqual(rateLimit(new Headers({ "RateLimit-Limit": "60" })), { limit: 60, remaining: null, reset: null });
+});
+
+test("an attempt takes at most 10 s by default", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let signal;
+  const hangs = (url, init) => new Promise((resolve, reject) => {
+    signal = init.signal;
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+  const call = new Client({ fetch: hangs, maxRetries: 0 }).company("x");
+  t.mock.timers.tick(9_999);
+  assert.equal(signal.aborted, false);
+  t.mock.timers.tick(1);
+  await assert.rejects(call, /no answer within 10000 ms/);
 });
