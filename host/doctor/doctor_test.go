@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -75,9 +76,23 @@ func TestATokenThatWasRenewedCounts(t *testing.T) {
 	e = exam()
 	e.Token("registry", ended)
 	require.Equal(t, Wrong, e.Findings[0].Level)
-	e = exam()
-	require.True(t, e.Renewed("registry", "", 2*24*time.Hour))
-	require.Equal(t, Wrong, e.Findings[0].Level)
+	for left, want := range map[time.Duration]Level{
+		3*24*time.Hour - 1: Wrong, 3 * 24 * time.Hour: Soon, 10*24*time.Hour - 1: Soon, 10 * 24 * time.Hour: OK,
+	} {
+		e = exam()
+		require.True(t, e.Renewed("registry", "", left))
+		require.Equal(t, want, e.Findings[0].Level, left)
+	}
+}
+
+func TestAURLWithoutAPortHasThatOfItsScheme(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://a": "a:80", "https://a/x": "a:443", "libsql://a": "a:443", "https://a:8443": "a:8443", "http://[2001:db8::1]": "[2001:db8::1]:80",
+	} {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		require.Equal(t, want, hostPort(u))
+	}
 }
 
 // TestWhatIsNoFileInAStateDirectoryIsWrong: an edge does not start with it.

@@ -141,6 +141,7 @@ func TestSizesAndTimesAreToldInWords(t *testing.T) {
 	require.Equal(t, strings.Repeat("x", 300), firstLine([]byte(strings.Repeat("x", 300))))
 	require.Equal(t, strings.Repeat("x", 300)+"…", firstLine([]byte(strings.Repeat("x", 301))))
 	require.EqualValues(t, 268_435_456, largeLog, "as the alarm has it")
+	require.EqualValues(t, 93_600, backupOld.Seconds(), "as the alarm has it")
 }
 
 // TestAStateDirectoryIsCounted, without what was set aside, and its disk is looked at.
@@ -209,4 +210,32 @@ func TestADatabaseTellsItsAgeAndItsNewestRelease(t *testing.T) {
 		e.File(t.Context(), schema.Registry, path, time.Minute)
 	})
 	require.Equal(t, "it is 1h0m3s behind, more than the 1m0s that it may be ("+path+", and has release new)", late.Found)
+}
+
+// TestWhoHoldsTheLedgerIsTold, and whether it was heard lately.
+func TestWhoHoldsTheLedgerIsTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	missing := found(t, func(e *Exam) { e.Ledger(t.Context(), path) })
+	require.Equal(t, Wrong, missing.Level)
+	require.Contains(t, missing.Found, path+" is not there")
+	db, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
+	for _, c := range []struct {
+		pid   int
+		heard time.Duration
+		want  Finding
+	}{
+		{0, 0, Finding{Level: Wrong, Found: "no writer holds it: the last one has ended in order"}},
+		{7, 10 * time.Second, Finding{Level: OK, Found: "process 7 at centre holds it, since 2026-11-24T02:00:00Z"}},
+		{7, 11 * time.Second, Finding{Level: Wrong, Found: "process 7 at centre holds it, and was last heard 11s ago"}},
+		{7, 72 * time.Hour, Finding{Level: Wrong, Found: "process 7 at centre holds it, and was last heard 3 days ago"}},
+	} {
+		now := exam().Now()
+		_, err := db.Exec(`UPDATE writer SET host = 'centre', pid = ?, since = ?, heard = ?`, c.pid, now.Add(-time.Hour).UnixMilli(), now.Add(-c.heard).UnixMilli())
+		require.NoError(t, err)
+		f := found(t, func(e *Exam) { e.Ledger(t.Context(), path) })
+		require.Equal(t, c.want, Finding{Level: f.Level, Found: f.Found})
+	}
 }

@@ -93,9 +93,10 @@ func TestWhatLitestreamDoesNotSayYetIsNoSuccess(t *testing.T) {
 		whole:                        {Level: Soon, Found: "has not read the copy of the ledger yet"},
 		whole + checked + at:         {Level: OK, Found: "whole 30s ago"},
 		whole + checked + at + older: {Level: Wrong, Found: "not read any more: it was last found whole 10m0s ago"},
-		whole + checked + at + "litestream_last_validation_success{db=\"/l.db\",level=\"1\"} 0\n": {Level: Wrong, Found: "was last 30s ago"},
-		whole + checked + at + "litestream_disk_full{db=\"/l.db\"} 1\n":                           {Level: Wrong, Found: "own disk is full"},
-		"litestream_last_validation_success{level=\"0\"} 0\n" + checked:                           {Level: Wrong, Found: "was not since Litestream started"},
+		whole + checked + at + "litestream_last_validation_success{db=\"/l.db\",level=\"1\"} 0\n":                                                 {Level: Wrong, Found: "was last 30s ago"},
+		whole + checked + at + "litestream_disk_full{db=\"/l.db\"} 1\n":                                                                           {Level: Wrong, Found: "own disk is full"},
+		"litestream_last_validation_success{level=\"0\"} 0\n" + checked:                                                                           {Level: Wrong, Found: "was not since Litestream started"},
+		"litestream_last_validation_success{level=\"0\"} 0\n" + checked + "litestream_last_validation_success_timestamp_seconds{level=\"0\"} 0\n": {Level: Wrong, Found: "was not since Litestream started"},
 	} {
 		e := exam()
 		e.shipped("standby", readShipping([]byte(metrics)))

@@ -53,7 +53,8 @@ func TestNoTokenGoesToAServerThatIsNotTrusted(t *testing.T) {
 // TestARestoredLedgerIsFound with the nodes that it waits for.
 func TestARestoredLedgerIsFound(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })
+	late := ""
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n"+late) })
 	health := `{"restoring":true,"waiting":["east","west"]}`
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, health) })
 	server := httptest.NewServer(mux)
@@ -71,6 +72,12 @@ func TestARestoredLedgerIsFound(t *testing.T) {
 	e.Findings = nil
 	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
 	require.Zero(t, CountWrong(e.Findings), "%v", e.Findings)
+
+	late = "the access database misses 3 changes, the oldest for 12 s\n" // as the writer says it
+	e.Findings = nil
+	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+	require.Equal(t, "edges don't know of the newest changes: the access database misses 3 changes, the oldest for 12 s", e.Findings[1].Found)
+	require.Equal(t, Wrong, e.Findings[1].Level)
 }
 
 // TestACertificateThatIsNotValidYetIsWrong, as on a machine whose clock is behind.
