@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"regedge/handler"
+	"regedge/handler/charge"
 	"regedge/host/reference"
 )
 
@@ -61,11 +62,18 @@ func TestEveryPageIsSmallAndKeepsToItself(t *testing.T) {
 		response := get(t, site, path)
 		require.Equal(t, 200, response.StatusCode, path)
 		body := bodyOf(t, response)
-		packed := len(bodyOf(t, get(t, site, path, acceptGzip)))
+		compressed := get(t, site, path, acceptGzip)
+		require.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"), path)
+		packed := len(bodyOf(t, compressed))
 		require.Less(t, packed+shared, 50_000, "%s with all that any page loads, transferred", path)
 		require.Less(t, len(body), 150_000, "%s where nothing is compressed", path)
 		requireStrictPolicy(t, response.Header.Get("Content-Security-Policy"))
-		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Content-Type": "text/html; charset=utf-8", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache", "Vary": "Accept, Accept-Encoding", "Content-Encoding": "",
+		} {
+			require.Equal(t, want, response.Header.Get(name), "%s %s", path, name)
+		}
 		require.NotRegexp(t, regexp.MustCompile(`(?i)<script(?:\s+[a-z]+(?:="module")?)*\s*>|<style|\son[a-z]+=|\sstyle=|javascript:`), body,
 			"%s has a script or a style in it, which the policy refuses", path)
 		for _, match := range regexp.MustCompile(`(?:src|<link[^>]*href)="([^"]*)"`).FindAllStringSubmatch(body, -1) {
@@ -109,6 +117,48 @@ func TestEveryCodeHasAPageWithAdvice(t *testing.T) {
 		require.Regexp(t, `(GET|POST) /v1/\S+ HTTP/1.1`, body, problem.Code)
 		require.Contains(t, all, `href="/problems/`+problem.Code+`"`, "the guide does not list it")
 	}
+}
+
+// TestTheExampleOfACodeIsARequestThatGetsIt: with what is wrong in it, and nothing else.
+func TestTheExampleOfACodeIsARequestThatGetsIt(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	const key = "Authorization: Bearer <API_KEY>\n"
+	special := map[string]string{
+		handler.InvalidIdempotency:  "GET /v1/llps/ZZZ-0001 HTTP/1.1\n" + key + "Idempotency-Key: with a space\n",
+		charge.IdempotencyKeyReused: "GET /v1/companies/U72900ZZ2015PTC000001 HTTP/1.1\n" + key + "Idempotency-Key: d9b2d63d-a233-4123-847a-7090ab1e4b1d\n",
+		handler.MethodNotAllowed:    "POST /v1/llps/ZZZ-0001 HTTP/1.1\n" + key,
+		handler.MissingAPIKey:       "GET /v1/llps/ZZZ-0001 HTTP/1.1\n",
+		handler.InvalidAPIKey:       "GET /v1/llps/ZZZ-0001 HTTP/1.1\nAuthorization: Bearer reg_live_…\n",
+	}
+	for _, problem := range handler.Problems() {
+		_, request, _ := strings.Cut(html.UnescapeString(bodyOf(t, get(t, site, "/problems/"+problem.Code))), `<p>This request</p>
+<pre tabindex="0"><code>`)
+		request, _, _ = strings.Cut(request, "</code>")
+		if want, ok := special[problem.Code]; ok {
+			require.Equal(t, want, request)
+		} else {
+			require.Regexp(t, `^GET /v1/\S+ HTTP/1\.1\n`+key+`$`, request, problem.Code)
+		}
+	}
+}
+
+// TestGuidesAreReadInOrder, and codes in tables break at their joints.
+func TestGuidesAreReadInOrder(t *testing.T) {
+	site := newSite(t, reference.Config{})
+	turn := func(guide string) string {
+		_, links, found := strings.Cut(bodyOf(t, get(t, site, "/guides/"+guide)), `aria-label="More guides">`)
+		require.True(t, found)
+		links, _, _ = strings.Cut(links, "</nav>")
+		return links
+	}
+	require.NotContains(t, turn("first-call"), "←")
+	require.Contains(t, turn("first-call"), `<a href="/guides/authentication">Authentication →</a>`)
+	require.Contains(t, turn("sandbox"), `<a href="/guides/authentication">← Authentication</a>`)
+	require.Contains(t, turn("sandbox"), `<a href="/guides/search">Search well →</a>`)
+	require.Contains(t, turn("moving"), `<a href="/guides/changelog">Changelog →</a>`)
+	require.NotContains(t, turn("changelog"), "→")
+	require.Contains(t, bodyOf(t, get(t, site, "/guides/errors")), "<code>company_<wbr>not_<wbr>found</code>")
+	require.Contains(t, bodyOf(t, get(t, site, "/")), "/v1/<wbr>companies/<wbr>{cin}")
 }
 
 func TestPagesOfNothingFoundNameTheSandbox(t *testing.T) {
