@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,9 @@ var shownSecret = regexp.MustCompile(`id="secret" value="(reg_live_[^"]+)"`)
 func TestAnOwnerManagesAKey(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 10)
+	for _, end := range []string{`value="">never<`, `value="1">in a day<`, `value="7">in 7 days<`, `value="30">in 30 days<`, `value="90">in 90 days<`, `value="365">in a year<`} {
+		require.Contains(t, strings.ReplaceAll(b.get("/keys").body, " selected", ""), end)
+	}
 	first := shownSecret.FindStringSubmatch(b.submit("/keys", "/keys", "name", "server", "days", "30").body)
 	require.NotNil(t, first, b.seen.body)
 	require.Equal(t, http.StatusUnprocessableEntity, b.submit("/keys", "/keys", "name", "fast", "per-minute", "1000").StatusCode)
