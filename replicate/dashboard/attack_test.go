@@ -304,3 +304,31 @@ func TestWhatIsOfOthersDoesNotExist(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, operator.get(path).StatusCode, path)
 	}
 }
+
+// TestPagesOfAnotherRoleDoNotExist, nor do their forms.
+func TestPagesOfAnotherRoleDoNotExist(t *testing.T) {
+	w := newWorld(t, withMail)
+	owner, account := w.owner("Acme", 10)
+	_, err := w.client.AddKey(t.Context(), account, "server")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		visitor *browser
+		pages   string
+		forms   string
+	}{
+		{w.operator(), "/keys /keys/1 /keys/1/revoke /settings/tokens /settings/tokens/1/end /settings/webhook /settings/mail /settings/api /requests /usage /usage.csv /credits /credits.csv",
+			"/keys /keys/1/name /keys/1/end /keys/1/addresses /keys/1/limits /keys/1/rotate /keys/1/revoke /settings/tokens /settings/tokens/1/end " +
+				"/settings/webhook /settings/webhook/test /settings/webhook/secret /settings/webhook/remove /settings/mail /settings/mail/test /settings/mail/remove"},
+		{owner, "/accounts /accounts/1 /accounts/1/usage /accounts/1/usage.csv /accounts/1/credits /accounts/1/credits.csv /accounts/1/suspension /people /people/2/remove /edges /api",
+			"/accounts /accounts/1/plan /accounts/1/credits /accounts/1/suspension /accounts/1/invitations /people /people/2/remove"},
+	} {
+		for path := range strings.FieldsSeq(c.pages) {
+			require.Equal(t, http.StatusNotFound, c.visitor.get(path).StatusCode, path)
+		}
+		for path := range strings.FieldsSeq(c.forms) {
+			p := c.visitor.submit("/settings", path, "name", "x", "days", "1", "hours", "1", "role", "read", "url", "https://example.com", "low", "1", "email", "x@example.com", "amount", "1", "kind", "bought")
+			require.Equal(t, http.StatusNotFound, p.StatusCode, path)
+		}
+	}
+	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`))
+}

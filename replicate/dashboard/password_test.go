@@ -131,11 +131,13 @@ func TestWhatIsNoPassword(t *testing.T) {
 	for password, fits := range map[string]bool{
 		"four plain words here": true,
 		"पासवर्ड बहुत लंबा है":  true,
-		"elevenchars":                false,
-		"aaaaaaaaaaaaaaaa":           false,
-		"abcabcabcabcabc":            false,
-		"Someone@Example.com":        false,
-		strings.Repeat("words ", 40): false,
+		"elevenchars":                                      false,
+		"aaaaaaaaaaaaaaaa":                                 false,
+		"abcabcabcabcabc":                                  false,
+		"Someone@Example.com":                              false,
+		strings.Repeat("words ", 40):                       false,
+		strings.Repeat("wörds and ", 20):                   true, // 200 characters, and more bytes
+		strings.Repeat("wörds and ", 20) + "x":             false,
 		"\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7\xf6\xf5\xf4": false,
 	} {
 		require.Equal(t, fits, fitPassword(password, "someone@example.com", "Acme Traders") == "", password)

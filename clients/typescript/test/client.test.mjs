@@ -245,3 +245,11 @@ test("an attempt takes at most 10 s by default", async (t) => {
   t.mock.timers.tick(1);
   await assert.rejects(call, /no answer within 10000 ms/);
 });
+
+test("a call is made four times by default, under a key of 32 digits", async (t) => {
+  t.mock.method(crypto, "getRandomValues", (bytes) => bytes.fill(7));
+  const keys = [];
+  const fetch = async (_, init) => (keys.push(init.headers["Idempotency-Key"]), new Response("{}", { status: 503 }));
+  await assert.rejects(new Client({ fetch, maxWait: 1 }).company("x"), { attempts: 4 });
+  assert.deepEqual(keys, Array(4).fill("07".repeat(16)));
+});
