@@ -90,7 +90,7 @@ func TestUsageIsSummedBeforeTheDayOfTo(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Query().Get("from") + " to " + r.URL.Query().Get("to")
 		w.Header().Set(writer.RequestIDHeader, "R")
-		io.WriteString(w, `{"data":[{"day":"2026-02-28","found":3}]}`)
+		io.WriteString(w, `{"data":[{"day":"2026-02-28","key":7,"endpoint":"companies","found":3,"not_found":2,"failed":1}]}`)
 	}))
 	defer server.Close()
 	var out testkit.Log
@@ -98,7 +98,10 @@ func TestUsageIsSummedBeforeTheDayOfTo(t *testing.T) {
 	code := m.Run(t.Context(), []string{"usage", "--writer", server.URL, "--token", "a token", "--account", "1", "--by", "day", "--from", "2026-02-27", "--to", "2026-03-01"})
 	require.Equal(t, exitOK, code, out.String())
 	require.Equal(t, "2026-02-27 to 2026-02-28", asked)
-	require.Regexp(t, `(?m)^2026-02-28 +3 +0 +0$`, out.String())
+	require.Regexp(t, `(?m)^2026-02-28 +3 +2 +1$`, out.String())
+	code = m.Run(t.Context(), []string{"usage", "--writer", server.URL, "--token", "a token", "--account", "1", "--by", "endpoint,key,day", "--csv"})
+	require.Equal(t, exitOK, code, out.String())
+	require.Contains(t, out.String(), "endpoint,key,day,found,not_found,failed\ncompanies,7,2026-02-28,3,2,1\n")
 }
 
 // TestARetiredNodeIsNothingElse: that it was fenced before asks nobody to do something.
@@ -245,6 +248,51 @@ func TestColumnsHoldWhatTheirHeadsSay(t *testing.T) {
 	require.Equal(t, strings.Fields("REQUEST ACCOUNT KEY EDGE AT STATE"), strings.Fields(lines[0]))
 	require.Equal(t, strings.Fields("01M 1 2 pune 2026-11-22T12:00:00Z open"), strings.Fields(lines[1]))
 	require.Equal(t, strings.Fields("1 2 2026-11-22T12:00:00Z credited"), strings.Fields(lines[2]))
+}
+
+// TestTablesHoldWhatTheirHeadsSay: numbers of one kind stand under one another.
+func TestTablesHoldWhatTheirHeadsSay(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	replicas := []writer.Replica{{Database: "access", AgeMillis: 2000}, {Database: "registry", AgeMillis: 1000}}
+	s := status{
+		At: at,
+		Nodes: []nodeStatus{
+			{Node: writer.Node{Name: "east"}, Report: &writer.Report{Replicas: replicas, At: at.Add(-reportLate)}},
+			{Node: writer.Node{Name: "west"}, Report: &writer.Report{At: at.Add(-reportLate - time.Second)}},
+		},
+		Releases: []push.Release{{ID: "r1", Pushed: at, Companies: 1, LLPs: 2, Directors: 3, Appointments: 4, Partners: 5}},
+	}
+	var out strings.Builder
+	require.NoError(t, s.write(&out))
+	require.Regexp(t, `RELEASE +REGISTRY +ACCESS`, out.String())
+	require.Regexp(t, `east .* 1s +2s `, out.String())
+	require.Regexp(t, `COMPANIES +LLPS +DIRECTORS +APPOINTMENTS +PARTNERS\nr1 +2026-11-22T12:00:00Z +1 +2 +3 +4 +5\n`, out.String())
+	require.Equal(t, 1, strings.Count(out.String(), "(old)"), out.String())
+
+	table := func(write func(*tabwriter.Writer)) string {
+		out.Reset()
+		table := tabwriter.NewWriter(&out, 0, 0, 1, ' ', 0)
+		write(table)
+		require.NoError(t, table.Flush())
+		return out.String()
+	}
+	key := writer.Key{ID: 3, Account: 7, Name: "job", Shown: "new1", OldShown: "old1", Created: at, OldEnds: &at, PerMinute: 5, MonthlyCredits: 50, Allowed: []string{"192.0.2.0/24", "2001:db8::/32"}}
+	text := table(func(table *tabwriter.Writer) {
+		newKeyTable(table, writer.NewKey{Key: key, Secret: "reg_live_new1secret"})
+	})
+	require.Regexp(t, `3 +7 +job +reg_live_new1… +2026-11-22 +active +never +5 a minute, 50 credits a month, from 192\.0\.2\.0/24 2001:db8::/32\n`, text)
+	require.Contains(t, text, "\nreg_live_new1secret\n")
+	require.Contains(t, text, "The one before, reg_live_old1…, is valid until 2026-11-22T12:00:00Z.")
+	key.LimitedUntil, key.Expires = &at, &at
+	require.Regexp(t, `active +2026-11-22T12:00:00Z +5 a minute, 50 credits a month \(spent\), from`, table(func(table *tabwriter.Writer) { keyTable(table, key) }))
+	text = table(func(table *tabwriter.Writer) {
+		accountTable(table, writer.Account{ID: 7, Name: "Acme", Owners: []string{"a@example.com"}, Invited: []string{"b@example.com"}, Plan: "growth", Keys: 2, Balance: 30, Spent: 4})
+	})
+	require.Regexp(t, `7 +Acme +a@example\.com, b@example\.com \(invited\) +growth +active +2 +30 +4\n`, text)
+	text = table(func(table *tabwriter.Writer) {
+		planTable(table, writer.Plan{ID: "p", APIAccess: true, PerMinute: 6, MonthlyVolume: 70, Phone: true})
+	})
+	require.Regexp(t, `p +yes +6 +70 +no +yes\n`, text)
 }
 
 // TestStatusSaysWhichProgramAnEdgeRuns: which version, of which commit, with which component.
