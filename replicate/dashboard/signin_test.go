@@ -245,8 +245,11 @@ func TestSessionsEndWithoutUseAndInAnyCaseAfterSevenDays(t *testing.T) {
 		require.True(t, signedIn(b))
 		require.True(t, signedIn(operator))
 	}
+	second := w.browser().requireIn("operator@example.com")
+	require.Equal(t, 2, strings.Count(second.get("/settings").body, `title="a browser of tests"`))
 	w.pass(2 * time.Hour)
 	require.False(t, signedIn(operator), "an operator's after 12 hours")
+	require.Equal(t, 1, strings.Count(second.get("/settings").body, `title="a browser of tests"`), "it is not listed any more")
 	require.True(t, signedIn(b))
 	w.pass(8 * time.Hour)
 	require.False(t, signedIn(b), "after 8 hours without a request")
@@ -305,28 +308,37 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 func TestAPasswordThatIsChangedMeanwhileLetsNobodyIn(t *testing.T) {
 	var w *world
 	var soon atomic.Bool
-	meanwhile := "another four plain words"
+	var meanwhile string
+	enrolled := false
 	w = newWorld(t, func(c *dashboard.Config) {
 		c.Random = func(p []byte) {
 			rand.Read(p)
 			if soon.Swap(false) { // the password was right, and this is the secret of the session
+				if enrolled {
+					w.exec(`INSERT INTO two_factor (user, secret, used_step, created_at) SELECT id, 'made up', 0, 0 FROM user`)
+					return
+				}
 				w.exec(`UPDATE user SET password = ?`, w.dashboard.HashAt(meanwhile, 1, 64, 1))
 			}
 		}
 	})
 	w.person("owner@example.com", w.account("Acme", 0))
 	b := w.browser()
-	b.get("/sign-in")
-	soon.Store(true)
-	p := b.post("/sign-in", "email", "owner@example.com", "password", password)
-	require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
-	require.Zero(t, w.count(`SELECT count(*) FROM session`))
+	for _, enrolled = range []bool{true, false} { // with a second step since then, or another password
+		b.get("/sign-in")
+		meanwhile = "another four plain words"
+		soon.Store(true)
+		p := b.post("/sign-in", "email", "owner@example.com", "password", password)
+		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode)
+		require.Zero(t, w.count(`SELECT count(*) FROM session`))
+		w.exec(`DELETE FROM two_factor`)
+	}
 	require.Equal(t, http.StatusOK, b.signIn("owner@example.com", "another four plain words").StatusCode)
 
 	b.get("/settings")
 	meanwhile = "words of somebody else"
 	soon.Store(true) // when the current password was right, for the salt of the new one
-	p = b.post("/settings/password", "current", "another four plain words", "password", "a third of four words")
+	p := b.post("/settings/password", "current", "another four plain words", "password", "a third of four words")
 	require.Equal(t, http.StatusForbidden, p.StatusCode)
 	require.Equal(t, http.StatusUnprocessableEntity, w.browser().signIn("owner@example.com", "a third of four words").StatusCode)
 }
