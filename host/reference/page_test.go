@@ -133,7 +133,17 @@ func TestTheExampleOfACodeIsARequestThatGetsIt(t *testing.T) {
 	for _, problem := range handler.Problems() {
 		_, request, _ := strings.Cut(html.UnescapeString(bodyOf(t, get(t, site, "/problems/"+problem.Code))), `<p>This request</p>
 <pre tabindex="0"><code>`)
-		request, _, _ = strings.Cut(request, "</code>")
+		request, answer, _ := strings.Cut(request, "</code>")
+		_, answer, _ = strings.Cut(answer, `<pre class="wrapped" tabindex="0"><code>`)
+		answer, _, _ = strings.Cut(answer, "</code>")
+		answer = regexp.MustCompile(`</?span[^>]*>`).ReplaceAllString(answer, "")
+		require.True(t, strings.HasPrefix(answer, "{\n  \"type\": "), "%s: %s", problem.Code, answer)
+		var document struct {
+			Code   string
+			Status int
+		}
+		require.NoError(t, json.Unmarshal([]byte(answer), &document), problem.Code)
+		require.Equal(t, []any{problem.Code, problem.Status}, []any{document.Code, document.Status})
 		if want, ok := special[problem.Code]; ok {
 			require.Equal(t, want, request)
 		} else {
@@ -183,7 +193,7 @@ func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
 func TestUnknownPagesAreMissing(t *testing.T) {
 	site := newSite(t, reference.Config{})
 	for _, path := range []string{
-		"/guides/none", "/problems/none", "/problems/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/assets/none.js",
+		"/none", "/guides/none", "/problems/none", "/problems/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/assets/none.js",
 		"/assets/..%2Freference.go", "/reference/component/index.html", "/reference/component/..%2f..%2fopenapi.yaml",
 	} {
 		response := get(t, site, path)
@@ -191,6 +201,7 @@ func TestUnknownPagesAreMissing(t *testing.T) {
 		body := bodyOf(t, response)
 		require.NotContains(t, body, "alert(1)")
 		require.NotContains(t, body, "package reference")
+		require.Contains(t, body, "No such page", path)
 	}
 }
 
