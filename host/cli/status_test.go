@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -293,6 +294,27 @@ func TestTablesHoldWhatTheirHeadsSay(t *testing.T) {
 		planTable(table, writer.Plan{ID: "p", APIAccess: true, PerMinute: 6, MonthlyVolume: 70, Phone: true})
 	})
 	require.Regexp(t, `p +yes +6 +70 +no +yes\n`, text)
+}
+
+// TestCreditsThatEdgesStillHoldAreTold, when some are taken; none of nothing are.
+func TestCreditsThatEdgesStillHoldAreTold(t *testing.T) {
+	deducting := 1
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		fmt.Fprintf(w, `{"id":1,"balance":7,"deducting":%d}`, deducting)
+	}))
+	defer server.Close()
+	for ; deducting >= 0; deducting-- {
+		var out testkit.Log
+		m := &Main{Stdout: &out, Stderr: &out, Environ: func() []string { return nil }, Now: time.Now}
+		code := m.Run(t.Context(), []string{"credit", "take", "1", "5", "--yes", "--writer", server.URL, "--token", "a token"})
+		require.Equal(t, exitOK, code, out.String())
+		require.Equal(t, deducting == 1, strings.Contains(out.String(), "1 more are taken when the edges return them."), out.String())
+	}
+	for _, amount := range []int64{0, -1} {
+		require.Error(t, (&creditAdd{Amount: amount}).Validate())
+		require.Error(t, (&creditTake{Amount: amount}).Validate())
+	}
 }
 
 // TestStatusSaysWhichProgramAnEdgeRuns: which version, of which commit, with which component.
