@@ -72,6 +72,7 @@ func TestAnOwnerIsToldByMail(t *testing.T) {
 	require.Len(t, server.Messages(), 2)
 	require.Contains(t, server.Messages()[1].Raw, "Credits left: 550.")
 
+	require.Contains(t, b.setMail("1000000000000").text(), "E-mail notices are on.")
 	require.Contains(t, b.submit("/settings/mail", "/settings/mail/remove").text(), "E-mail notices are off")
 	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`)+w.count(`SELECT count(*) FROM notice`))
 	require.Equal(t, http.StatusNotFound, b.post("/settings/mail/test").StatusCode)

@@ -88,6 +88,20 @@ func TestALaneThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
+// TestSixteenWaitForTheLane, and no more: each holds a request and its memory.
+func TestSixteenWaitForTheLane(t *testing.T) {
+	p := newTestPasswords()
+	for range 16 {
+		_, err := p.enter()
+		require.NoError(t, err)
+	}
+	_, err := p.enter()
+	require.ErrorIs(t, err, errBusy)
+	(&turn{p}).leave()
+	_, err = p.enter()
+	require.NoError(t, err)
+}
+
 func TestHashingWaitsForTheLaneAndGivesUp(t *testing.T) {
 	p := newTestPasswords()
 	p.lane.one <- struct{}{}

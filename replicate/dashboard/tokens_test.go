@@ -41,6 +41,7 @@ func TestAnOwnerMakesAndEndsATokenForTheirPrograms(t *testing.T) {
 	b, _ := w.owner("Acme", 1000)
 	require.Contains(t, b.get("/settings").body, `href="/settings/tokens"`)
 	token, id := b.newToken("nightly <report>", "all")
+	require.Equal(t, int(w.clock().Add(90*24*time.Hour).UnixMilli()), w.count(`SELECT ends_at FROM owner_token`))
 	require.Equal(t, "no-store", b.seen.Header.Get("Cache-Control"))
 	require.Contains(t, b.seen.text(), b.server.URL+"/v1/account")
 	for _, path := range []string{"/settings/tokens", "/activity"} {
