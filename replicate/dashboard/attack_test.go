@@ -253,6 +253,7 @@ func TestEveryPageKeepsToItself(t *testing.T) {
 		for _, path := range paths {
 			p := who.get(path)
 			require.Less(t, len(p.body)+shared, 100_000, "%s with all that it loads", path)
+			require.Equal(t, "Cookie", p.Header.Get("Vary"), path)
 			policy := p.Header.Get("Content-Security-Policy")
 			require.Contains(t, policy, "default-src 'none'")
 			require.Contains(t, policy, "frame-ancestors 'none'")

@@ -147,6 +147,7 @@ func TestWhatIsNoPassword(t *testing.T) {
 		"पासवर्ड बहुत लंबा है":  true,
 		"elevenchars":                                      false,
 		"aaaaaaaaaaaaaaaa":                                 false,
+		"abacabadabac":                                     false, // four characters
 		"abcabcabcabcabc":                                  false,
 		"Someone@Example.com":                              false,
 		strings.Repeat("words ", 40):                       false,

@@ -244,7 +244,7 @@ func TestWhatOperationsShareIsToldApart(t *testing.T) {
 tags: [{name: T}]
 paths:
   /x:
-    parameters: [{name: q, in: query, required: true, example: a b}]
+    parameters: [{name: q, in: query, required: true, example: a b}, {name: Idempotency-Key, in: header}]
     get:
       tags: [T]
       operationId: getX
@@ -278,4 +278,16 @@ paths:
 	require.Equal(t, []string{"curl", "go"}, []string{get.Samples[0].Name, get.Samples[1].Name})
 	require.Contains(t, get.Samples[0].Code, "/x?q=«q|url»")
 	require.NotContains(t, get.Samples[0].Code, "«if q»", "it is always sent")
+	require.Contains(t, get.Samples[0].Code, "\n«if Idempotency-Key»  -H \"Idempotency-Key: «Idempotency-Key»\" \\\n«end»  \"«base»/x")
+}
+
+func TestAMadeUpValueIsOfItsType(t *testing.T) {
+	for given, want := range map[string]string{
+		"type: string": `"…"`, "{type: string, enum: [all, read]}": `"all"`, "{type: string, format: date}": `"2026-11-25"`,
+		"{type: string, format: date-time}": `"2026-11-25T09:00:00Z"`, "type: integer": "1", "type: number": "1", "type: boolean": "false", "type: object": "{}",
+	} {
+		var s schema
+		require.NoError(t, yaml.Unmarshal([]byte(given), &s), given)
+		require.Equal(t, want, madeScalar(&s), given)
+	}
 }
