@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -263,6 +264,23 @@ func TestSessionsEndWithoutUseAndInAnyCaseAfterSevenDays(t *testing.T) {
 	require.False(t, signedIn(b), "after 7 days whatever happens")
 	w.browser().requireIn("acme@example.com")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the rows go too")
+}
+
+// TestTheSessionUsedLastIsListedFirst, not the one that began last.
+func TestTheSessionUsedLastIsListedFirst(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	second := w.browser()
+	second.address = "198.51.100.9"
+	listed := func() []string {
+		return regexp.MustCompile(`<td>(?:192\.0\.2\.1|198\.51\.100\.9)</td>`).FindAllString(b.get("/settings").body, -1)
+	}
+	w.pass(time.Minute)
+	second.requireIn("acme@example.com")
+	require.Equal(t, []string{"<td>198.51.100.9</td>", "<td>192.0.2.1</td>"}, listed())
+	w.pass(time.Hour)
+	b.get("/")
+	require.Equal(t, []string{"<td>192.0.2.1</td>", "<td>198.51.100.9</td>"}, listed())
 }
 
 func TestSigningOutEndsTheSessionNotOnlyTheCookie(t *testing.T) {

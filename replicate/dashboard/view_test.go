@@ -112,3 +112,23 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
+
+// TestNobodyMakesAFormTokenWithoutACookie: its key would be empty, and known to everybody.
+func TestNobodyMakesAFormTokenWithoutACookie(t *testing.T) {
+	require.True(t, validFormToken("secret", "number."+formMAC("secret", "number")))
+	for _, token := range []string{"number." + formMAC("", "number"), "", "."} {
+		require.False(t, validFormToken("", token), token)
+		require.False(t, validFormToken("secret", token), token)
+	}
+}
+
+// TestAPhoneShowsTheLastDays of the chart of an account.
+func TestAPhoneShowsTheLastDays(t *testing.T) {
+	days := emptyDays(20_000)
+	days[len(days)-1].Found = 5
+	c := newChart(days)
+	require.Len(t, c.Narrow.Bars, phoneDays)
+	require.NotEmpty(t, c.Narrow.Bars[phoneDays-1].Parts)
+	require.Contains(t, c.Narrow.Summary, "Calls of the last 14 days: 5,")
+	require.NotEmpty(t, c.Wide.Bars[chartDays-1].Parts)
+}
