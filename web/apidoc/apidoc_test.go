@@ -226,7 +226,7 @@ const recursive = "components: {schemas: {S: {properties: {s: {$ref: '#/componen
 func TestTheKindOfAValueIsToldInWords(t *testing.T) {
 	for given, want := range map[string]string{
 		"type: string": "string", "type: array": "list", "{type: array, maxItems: 50}": "list, at most 50",
-		"{type: string, format: date}": "date", "{type: [string, 'null'], format: date-time}": "time or null",
+		"{type: string, format: date}": "date", "{type: [string, 'null'], format: date-time}": "time or null", "{type: [string, 'null'], format: date}": "date or null",
 		"{type: integer, minimum: 1, maximum: 10}": "integer, 1 to 10", "{type: integer, minimum: 0}": "integer",
 		"{type: integer, minimum: 5}": "integer, 5 or more", "{type: integer, maximum: 5}": "integer, at most 5",
 		"{type: string, minLength: 21, maxLength: 21}": "string, 21 characters", "{type: string, minLength: 1, maxLength: 20}": "string, 1 to 20 characters",
@@ -250,9 +250,9 @@ paths:
       operationId: getX
       responses:
         '200':
-          headers: {All: {example: 7, schema: {minimum: 5}}, Most: {}, One: {}}
+          headers: {All: {example: 7, schema: {minimum: 5}}, Most: {}, One: {}, Half: {}}
           content: {application/json: {schema: {type: array, items: {required: [must], properties: {must: {}, may: {}}}}, examples: {first: {summary: With ` + "`code`" + `, value: [1]}}}}
-        '201': {headers: {All: {}, Most: {}}, content: {application/json: {}}}
+        '201': {headers: {All: {}, Most: {}, Half: {}}, content: {application/json: {}}}
         '404': {headers: {All: {}}, content: {application/problem+json: {examples: {missing: {value: {status: 1, detail: Own.}}}}}}
         default: {headers: {All: {}, Most: {}}, content: {application/problem+json: {examples: {busy: {value: {status: 429}}}}}}
     put:
@@ -269,7 +269,7 @@ paths:
 	require.Equal(t, []problem{{"getX.busy", "429", "busy", ""}}, get.Common)
 	require.Empty(t, put.Own)
 	require.Len(t, put.Common, 1)
-	require.Equal(t, []headerUse{{"header-all", "All", ""}, {"header-most", "Most", "but 404"}, {"header-one", "One", "200"}}, get.Headers)
+	require.Equal(t, []headerUse{{"header-all", "All", ""}, {"header-most", "Most", "but 404"}, {"header-one", "One", "200"}, {"header-half", "Half", "200, 201"}}, get.Headers)
 	require.Equal(t, []string{"7", "5 or more"}, []string{p.Headers[0].Example, p.Headers[0].Note})
 	require.Equal(t, []example{{"200", "With code", Highlight("[\n  1\n]")}}, get.Examples, "made ones only where there is none")
 	require.Equal(t, []example{{"204", "", Highlight("null")}}, put.Examples)
