@@ -164,12 +164,12 @@ func TestAStateDirectoryIsCounted(t *testing.T) {
 // TestACertificateOfAnotherAuthorityIsFound, and one whose end is near.
 func TestACertificateOfAnotherAuthorityIsFound(t *testing.T) {
 	dir := t.TempDir()
-	made := func(name string) *pki.Trust {
-		trust, err := pki.Create(filepath.Join(dir, name), exam().Now)
+	made := func(name string, at time.Time) *pki.Trust {
+		trust, err := pki.Create(filepath.Join(dir, name), func() time.Time { return at })
 		require.NoError(t, err)
 		return trust
 	}
-	own, other := made("own"), made("other")
+	own, other := made("own", exam().Now()), made("other", exam().Now())
 	cert, key, err := own.Certificate("edge")
 	require.NoError(t, err)
 	f := found(t, func(e *Exam) { e.Certificate("certificate", cert, key, own.AuthorityFile()) })
@@ -185,6 +185,11 @@ func TestACertificateOfAnotherAuthorityIsFound(t *testing.T) {
 		e.Certificate("certificate", cert, key, own.AuthorityFile())
 	})
 	require.Contains(t, ended.Found, "it ended at 2028-11-23T03:00:00Z, 31 days ago", "and is of the authority all the same")
+	old := made("old", time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
+	cert, key, err = old.Certificate("edge")
+	require.NoError(t, err)
+	f = found(t, func(e *Exam) { e.Certificate("certificate", cert, key, old.AuthorityFile()) })
+	require.Contains(t, f.Found, "it ended at 2021-12-31T00:00:00Z", "also by this machine's clock")
 }
 
 // TestADatabaseTellsItsAgeAndItsNewestRelease.

@@ -329,6 +329,7 @@ func TestPagesOfAnotherRoleDoNotExist(t *testing.T) {
 		for path := range strings.FieldsSeq(c.forms) {
 			p := c.visitor.submit("/settings", path, "name", "x", "days", "1", "hours", "1", "role", "read", "url", "https://example.com", "low", "1", "email", "x@example.com", "amount", "1", "kind", "bought")
 			require.Equal(t, http.StatusNotFound, p.StatusCode, path)
+			require.Equal(t, path, p.Request.URL.Path, "at once, and not behind a redirect")
 		}
 	}
 	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`))

@@ -88,6 +88,10 @@ func TestOwnersReachOnlyTheirOwnTokens(t *testing.T) {
 	for i := range 10 {
 		acme.newToken(fmt.Sprint("token ", i), "read")
 	}
+	require.Equal(t, http.StatusNotFound, acme.get(end).StatusCode, "nor is it the next one of their own")
+	acme.get("/settings/tokens")
+	require.Equal(t, http.StatusNotFound, acme.post(end).StatusCode)
+	require.Equal(t, 11, w.count(`SELECT count(*) FROM owner_token WHERE ends_at > ?`, w.clock().UnixMilli()))
 	require.Contains(t, acme.submit("/settings/tokens", "/settings/tokens", "name", "x", "role", "read", "days", "30").text(), "There are 10 active tokens")
 }
 
