@@ -317,6 +317,42 @@ func TestCreditsThatEdgesStillHoldAreTold(t *testing.T) {
 	}
 }
 
+// TestAChangeSaysWhatWasAsked, and leaves the rest as it is.
+func TestAChangeSaysWhatWasAsked(t *testing.T) {
+	var sent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/v1/plans":
+			io.WriteString(w, `[{"id":"p","api_access":true,"per_minute":6,"monthly_volume":70,"email":false,"phone":false}]`)
+			return
+		case r.Method == http.MethodGet:
+			io.WriteString(w, `{"id":1,"balance":10}`)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		sent = string(body)
+		io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	for command, want := range map[string]string{
+		"plan change p --email":           `"per_minute":6,"monthly_volume":70,"email":true,"phone":false`,
+		"plan change p --phone":           `"per_minute":6,"monthly_volume":70,"email":false,"phone":true`,
+		"plan change p --per-minute 7":    `"per_minute":7,"monthly_volume":70,"email":false,"phone":false`,
+		"plan change p --no-api":          `"api_access":false`,
+		"credit take 1 5 --yes --note x":  `"amount":-5,"kind":"bought","note":"x"`,
+		"credit add 1 5 --compensate":     `"amount":5,"kind":"compensated"`,
+		"key add 1 --per-minute 7":        `"per_minute":7`,
+		"key limit 1 --monthly-credits 9": `"monthly_credits":9`,
+	} {
+		var out testkit.Log
+		m := &Main{Stdout: &out, Stderr: &out, Environ: func() []string { return nil }, Now: time.Now}
+		code := m.Run(t.Context(), append(strings.Fields(command), "--writer", server.URL, "--token", "a token"))
+		require.Equal(t, exitOK, code, out.String())
+		require.Contains(t, sent, want, command)
+	}
+}
+
 // TestStatusSaysWhichProgramAnEdgeRuns: which version, of which commit, with which component.
 func TestStatusSaysWhichProgramAnEdgeRuns(t *testing.T) {
 	report := writer.Report{Version: "1.2.0", Commit: "b1946ac92492", Component: "c3499c2729730a7f"}
