@@ -70,6 +70,7 @@ for (const [status, code, wait] of [
     const error = await service.client().llp("AAA-0001").catch((error) => error);
     assert.ok(error instanceof ApiError);
     assert.deepEqual([error.status, error.code, error.requestId, error.detail], [status, code, "01ID", "D"]);
+    assert.equal(error.message, `${status} ${code}: D (request 01ID)`);
     assert.equal(service.keys.length, 1);
   });
 }
