@@ -396,4 +396,10 @@ func TestTheBrowsersUsedLastAreKnown(t *testing.T) {
 	require.Equal(t, 20, w.count(`SELECT count(*) FROM device`))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM device WHERE seen_at = ?`, w.clock().UnixMilli()), "the one that was used just now")
 	require.Zero(t, w.count(`SELECT count(*) FROM device WHERE hash = x'00'`))
+
+	w.person("eve@example.com", w.account("Other", 0))
+	w.exec(`INSERT INTO device (hash, user, seen_at) SELECT x'aabb', id, ? FROM user WHERE email = 'eve@example.com'`, w.clock().Add(-time.Hour).UnixMilli())
+	w.browser().requireIn("acme@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM device WHERE hash = x'aabb'`), "those of others stay")
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM device WHERE seen_at = ?`, w.clock().UnixMilli()))
 }
