@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -69,8 +70,50 @@ func TestTheKernelDoesNotChooseAReservedPort(t *testing.T) {
 	})
 }
 
+// TestAReservedPortIsNotInherited: a process started meanwhile would keep it reserved.
+func TestAReservedPortIsNotInherited(t *testing.T) {
+	reserved(t, "127.0.0.1")
+	files, err := exec.Command("ls", "-l", "/proc/self/fd").Output()
+	require.NoError(t, err)
+	require.NotContains(t, string(files), "socket:")
+}
+
+// TestReleaseAgainClosesNothing: the number of the socket may be another file's by then.
+func TestReleaseAgainClosesNothing(t *testing.T) {
+	_, release := reserved(t, "127.0.0.1")
+	release()
+	var others []*os.File
+	for range 4 {
+		other, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		defer other.Close()
+		others = append(others, other)
+	}
+	release()
+	for _, other := range others {
+		_, err := other.Stat()
+		require.NoError(t, err)
+	}
+}
+
+// openSockets counts this process's sockets.
+func openSockets(t *testing.T) (n int) {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, file := range files {
+		if to, err := os.Readlink("/proc/self/fd/" + file.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAHostOfAnotherMachineIsRefused, and leaves no socket open.
 func TestAHostOfAnotherMachineIsRefused(t *testing.T) {
-	for host, because := range map[string]string{"192.0.2.1": "cannot assign requested address", "localhost": "unable to parse IP"} {
+	before := openSockets(t)
+	defer func() { require.Equal(t, before, openSockets(t)) }()
+	for host, because := range map[string]string{"192.0.2.1": "cannot assign requested address", "2001:db8::1": "cannot assign requested address", "localhost": "unable to parse IP"} {
 		_, _, err := Reserve(host)
 		require.ErrorContains(t, err, "reserve a port of "+host+": ")
 		require.True(t, strings.Contains(err.Error(), because), err)
