@@ -40,10 +40,12 @@ func TestATransactionIsWholeOrNothing(t *testing.T) {
 	require.ErrorIs(t, err, libsql.ErrRefused)
 	require.ErrorContains(t, err, "UNIQUE")
 	require.Equal(t, "1 11, 2 20", rows(t, db))
-	for _, wrong := range []string{"SELECT nothing(", "SELECT nothing FROM t", "SELECT nothing()", "SELECT 1 FROM nothing"} {
+	for _, wrong := range []string{"SELECT nothing(", "SELECT nothing FROM t", "SELECT nothing()", "SELECT 1 FROM nothing", "SELECT 'a", "ATTACH 'x' AS x"} {
 		_, err = db.Exec(wrong)
 		require.ErrorIs(t, libsql.Explain(err), libsql.ErrRefused, wrong)
 	}
+	_, err = db.Exec("INSERT INTO t VALUES (?1, ?2)", 5)
+	require.ErrorIs(t, libsql.Explain(err), libsql.ErrRefused, "a parameter is lacking")
 
 	server.Kill()
 	err = libsql.Commit(ctx, db, []libsql.Statement{insert(3, 0)})
@@ -69,6 +71,17 @@ func TestAnAddressThatIsNoURL(t *testing.T) {
 	}
 }
 
+func TestErrorsOfTheDiskAreKnown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"failed to execute SQL: SQLite error: disk I/O error":                 true,
+		"failed to execute SQL: SQLite error: database or disk is full":       true,
+		"failed to execute SQL: SQLite error: UNIQUE constraint failed: t.id": false,
+		"connection refused": false,
+	} {
+		require.Equal(t, want, libsql.OfDisk(errors.New(text)), text)
+	}
+}
+
 // TestErrorsOfTheDriverAreToldApart by the texts of sqld and of the gate. Only what
 // is refused is not tried again.
 func TestErrorsOfTheDriverAreToldApart(t *testing.T) {
@@ -79,6 +92,8 @@ func TestErrorsOfTheDriverAreToldApart(t *testing.T) {
 		"error code 401: Unauthorized":                                                          {libsql.ErrUnauthorized},
 		"error code 500: status: PermissionDenied, message: \"no\"":                             {libsql.ErrUnauthorized},
 		"error code 500: status: PermissionDenied, message: \"" + libsql.OnlyReplication + "\"": {libsql.ErrUnauthorized, libsql.ErrForwarded},
+		"error code 403: Forbidden":                                                             {libsql.ErrUnauthorized},
+		"failed to execute SQL: Authorization forbidden: write is not allowed":                  {libsql.ErrUnauthorized},
 		"connection refused": nil,
 	} {
 		explained := libsql.Explain(errors.New(text))
