@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -68,6 +71,7 @@ func TestALockThatStaysIsAnError(t *testing.T) {
 	h.note(nil, at)
 	h.note(errLocked{}, at)
 	h.note(errLocked{}, at.Add(lockedPatience-1))
+	h.note(errLocked{}, at.Add(2*5*time.Second)) // two transactions of a push, each as long as sqld lets it be
 	require.Empty(t, log.String())
 	h.note(nil, at)
 	h.note(errLocked{}, at.Add(lockedPatience))
@@ -115,7 +119,8 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 		// What was usual before the clock was ahead for long is so again after as long.
 		"ahead for longest": {{0, 0, 0}, {5000, 0, 0}, {5001, hour, hour}, {10_100, hour, hour}, {10_101, 0, hour - 1}, {10_200, 0, hour - 100},
 			{10_201, hour, hour}, {10_202, 0, 0}},
-		"within 5 s": {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
+		"within 5 s":    {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
+		"more than 5 s": {{0, 0, 0}, {1, 6, 6}, {2, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
@@ -151,6 +156,7 @@ func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
 	}{
 		"a month ahead":                    {minute, month, 0, true},
 		"a month ahead, set nearly right":  {minute, month, -minute / 2, true},
+		"a month ahead, off for a while":   {30 * minute, month, 0, true},
 		"right, and then set back":         {30 * minute, 0, -20 * minute, false},
 		"off for a month, and set back":    {month, 0, -10 * 24 * time.Hour, false},
 		"a month ahead, set too far back":  {minute, month, -time.Hour, false},
@@ -225,10 +231,30 @@ func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
 			clock.wrote(at, at, since, logger)
 			break
 		}
-		clock.wrote(at.Add(time.Hour), at, since, logger)
+		clock.wrote(at.Add(time.Hour+time.Second+time.Millisecond), at, since, logger)
 	}
-	require.Equal(t, 1, strings.Count(log.String(), "behind=1h0m0s"))
+	require.Equal(t, 1, strings.Count(log.String(), "behind=1h0m1s"))
 	require.Contains(t, log.String(), "taken back\"")
+}
+
+// TestARefusedTokenIsNamed, since its owner, not the database's, must act.
+func TestARefusedTokenIsNamed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer server.Close()
+	db, err := libsql.Open(server.URL, "expired")
+	require.NoError(t, err)
+	defer db.Close()
+	log := new(testkit.Log)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "level=ERROR") }, time.Minute, time.Millisecond)
+	stop()
+	<-ended
+	require.Contains(t, log.String(), "the primary refuses the writer's token")
 }
 
 // hanging is a database that never answers.
