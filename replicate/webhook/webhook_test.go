@@ -110,6 +110,7 @@ func TestAnEventIsSentSignedAndOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got[0].header.Get(SignatureHeader))
 	require.Equal(t, "application/json", got[0].header.Get("Content-Type"))
+	require.Equal(t, "regedge-webhook", got[0].header.Get("User-Agent"), "an owner's server can tell who calls")
 	require.Equal(t, "close", got[0].header.Get("Connection"), "the next one looks the host up anew")
 	for _, other := range [][2]string{{at, got[0].body + " "}, {at + "0", got[0].body}} {
 		forged, err := Sign(o.secret, id, other[0], []byte(other[1]))
@@ -204,6 +205,10 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 		"::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "2001:db8::1": false, "2001::1": false, "fec0::1": false,
 		"240.0.0.1": false, "192.0.0.8": false, "192.0.2.1": false, "192.88.99.1": false, "198.51.100.1": false, "203.0.113.1": false,
 		"3fff::1": false, "4000::1": false,
+		// The last addresses of networks, and those beside them.
+		"1.0.0.0": true, "100.127.255.255": false, "100.128.0.0": true, "192.0.1.0": true, "192.0.3.0": true, "192.88.98.0": true,
+		"198.17.255.255": true, "198.19.255.255": false, "198.20.0.0": true, "198.51.101.0": true, "203.0.114.0": true,
+		"2001:1ff:ffff::1": false, "2001:200::1": true, "2001:db9::1": true, "2003::1": true, "3fff:fff::1": false, "3fff:1000::1": true,
 	} {
 		require.Equal(t, want, public(netip.MustParseAddr(address)), address)
 	}
