@@ -96,7 +96,7 @@ func (f *smtpFlags) carrier(dashboardURL string, config writer.Config) (*mail.Ca
 	}
 	return mail.New(mail.Config{
 		Host: host, Port: port, Security: mail.Security(f.TLS), User: f.User, Password: password, From: *from,
-		Dashboard: dashboardURL, Now: config.Now, Logger: config.Logger,
+		Dashboard: dashboardURL, Logger: config.Logger,
 	}), nil
 }
 

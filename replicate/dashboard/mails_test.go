@@ -23,7 +23,7 @@ func withMail(c *dashboard.Config) { c.Mail = true }
 func (w *world) mailBy(server *mailtest.Server) notice.Way {
 	return notice.Way{Channel: notice.Mail, PerDay: mail.PerDay, Carrier: mail.New(mail.Config{
 		Host: "127.0.0.1", Port: server.Port(), Trust: server.Trust(), From: netmail.Address{Address: "notices@regedge.example"},
-		Dashboard: "https://dashboard.example", Now: w.clock,
+		Dashboard: "https://dashboard.example",
 	})}
 }
 

@@ -58,8 +58,6 @@ type Config struct {
 	Trust *tls.Config
 	// Limit replaces answerLimit when it is not 0.
 	Limit time.Duration
-	// Now is the clock, time.Now when nil.
-	Now func() time.Time
 	// Logger gets the reasons of failures; nil discards them.
 	Logger *slog.Logger
 }
@@ -75,14 +73,8 @@ type Carrier struct {
 
 // New makes a Carrier.
 func New(config Config) *Carrier {
-	if config.Now == nil {
-		config.Now = time.Now
-	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
-	}
-	if config.Security == "" {
-		config.Security = StartTLS
 	}
 	if config.Limit == 0 {
 		config.Limit = answerLimit

@@ -35,7 +35,7 @@ func newOffice(t *testing.T, options mailtest.Options, change ...func(*Config)) 
 	o := &office{server: mailtest.New(t, options), log: new(bytes.Buffer)}
 	config := Config{
 		Host: "127.0.0.1", Port: o.server.Port(), Trust: o.server.Trust(), From: netmail.Address{Name: "Registry", Address: "notices@regedge.example"},
-		Dashboard: "https://dashboard.example", Now: func() time.Time { return o.Now }, Logger: slog.New(slog.NewTextHandler(o.log, nil)),
+		Dashboard: "https://dashboard.example", Logger: slog.New(slog.NewTextHandler(o.log, nil)),
 		Limit: 30 * time.Second,
 	}
 	for _, c := range change {
@@ -77,9 +77,12 @@ func read(t *testing.T, raw string) (header netmail.Header, text string) {
 func signedIn(c *Config) { c.User, c.Password = mailtest.User, mailtest.Password }
 
 func TestANoticeIsSentOnceByTLS(t *testing.T) {
-	for security, options := range map[Security]mailtest.Options{StartTLS: {SignIn: true}, Implicit: {SignIn: true, Implicit: true}} {
+	for security, options := range map[Security]mailtest.Options{"": {SignIn: true}, StartTLS: {SignIn: true}, Implicit: {SignIn: true, Implicit: true}} {
 		t.Run(string(security), func(t *testing.T) {
 			o := newOffice(t, options, signedIn, func(c *Config) { c.Security = security })
+			if security == "" { // nor a limit
+				o.patient(0)
+			}
 			o.test()
 			require.Equal(t, 1, o.send())
 			require.Zero(t, o.send(), "what was sent is not sent again")
@@ -96,6 +99,7 @@ func TestANoticeIsSentOnceByTLS(t *testing.T) {
 			require.Equal(t, "auto-generated", header.Get("Auto-Submitted"))
 			require.Equal(t, "text/plain; charset=UTF-8", header.Get("Content-Type"))
 			require.Contains(t, text, "Account: Acme (number 1)\nWhen: 31 January 2026, 12:00 UTC\n")
+			require.Contains(t, text, "\n\n-- \nYou have switched", "mail programs know a signature by its blank")
 			require.Contains(t, text, "https://dashboard.example/settings/mail\n")
 			require.NotContains(t, o.log.String(), mailtest.Password)
 		})
@@ -245,6 +249,7 @@ func TestWhatIsRefusedForGoodIsGivenUp(t *testing.T) {
 func TestARefusedMessageHoldsUpNoOther(t *testing.T) {
 	for code, want := range map[int]string{
 		450: `last = 'the mail server answered 450' AND next_at IS NOT NULL`,
+		500: `last = 'the mail server refused the address (500)' AND next_at IS NULL`,
 		550: `last = 'the mail server refused the address (550)' AND next_at IS NULL`,
 	} {
 		o := newOffice(t, mailtest.Options{})
@@ -374,6 +379,8 @@ func TestNoNameBreaksAHeader(t *testing.T) {
 	require.NotContains(t, text, "\u202e")
 	require.Contains(t, text, "…", "names are cut")
 	require.NotContains(t, text, strings.Repeat("é", maxName))
+	longest := strings.Repeat("é", maxName)
+	require.Equal(t, longest, named(longest))
 }
 
 func keysOf(header netmail.Header) (keys []string) {
@@ -387,6 +394,7 @@ func TestAnAddressThatIsNoneGetsNothing(t *testing.T) {
 	for _, address := range []string{
 		"", "ada", "Ada <ada@example.com>", "ada@example.com, eve@example.com", "ada@example.com\r\nRCPT TO:<eve@example.com>", "<ada@example.com>",
 		"ada@exa mple.com", "\"a b\"@example.com", "ada@example.com\x00",
+		"ad\u202ea@example.com",
 	} {
 		require.False(t, validAddress(address), "%q", address)
 		o := newOffice(t, mailtest.Options{})
@@ -399,6 +407,18 @@ func TestAnAddressThatIsNoneGetsNothing(t *testing.T) {
 	require.True(t, validAddress("ada.o'neil+x@example.com"))
 }
 
+// TestANoticeThatCantBeReadIsGivenUp, and one whose sender is none: neither is half a message.
+func TestANoticeThatCantBeReadIsGivenUp(t *testing.T) {
+	o := newOffice(t, mailtest.Options{})
+	o.test()
+	o.Exec(`UPDATE notice SET body = '{'`)
+	require.Equal(t, 1, o.send())
+	require.Equal(t, []any{"the notice can't be read", true}, []any{o.last().Last, o.last().Next == nil})
+	require.Zero(t, o.server.Begun())
+	_, err := New(Config{}).compose(notice.Notice{Address: "ada@example.com", Body: "{}"})
+	require.ErrorIs(t, err, errAddress)
+}
+
 func TestWhatEachMessageSays(t *testing.T) {
 	c := New(Config{From: netmail.Address{Address: "notices@regedge.example"}, Dashboard: "https://dashboard.example"})
 	for kind, want := range map[string][]string{
@@ -406,7 +426,7 @@ func TestWhatEachMessageSays(t *testing.T) {
 		notice.VolumeUsed:      {`{"month":"2026-01","used":8000,"volume":10000}`, "80% of the month's calls are used", "In 2026-01 (UTC) 8000 of the plan's 10000 calls are used.", "/usage"},
 		notice.NotFoundCap:     {`{"key":5,"name":"server","begins":"reg_live_abcd","day":"2026-01-31","cap":100}`, "A key is at its cap of not-found lookups", "The key server (reg_live_abcd…) had 100 lookups on 2026-01-31 (UTC) that found nothing", "/keys/5"},
 		notice.KeyCreditsSpent: {`{"key":5,"name":"server","begins":"reg_live_abcd","month":"2026-01","credits":500,"until":"2026-02-01T00:00:00Z"}`, "A key has spent its credits of the month", "The key server (reg_live_abcd…) has spent its 500 credits of 2026-01 (UTC). Its lookups are refused with 429 until 1 February 2026, 00:00 UTC, unless you raise its limit.", "/keys/5"},
-		notice.KeyEnding:       {`{"key":5,"name":"server","begins":"reg_live_abcd","expires":"2026-02-07T12:00:00Z"}`, "A key ends soon", "The key server (reg_live_abcd…) ends on 7 February 2026, 12:00 UTC.", "/keys/5"},
+		notice.KeyEnding:       {`{"key":5,"name":"server","begins":"reg_live_abcd","expires":"2026-02-07T19:05:00+05:30"}`, "A key ends soon", "The key server (reg_live_abcd…) ends on 7 February 2026, 13:35 UTC.", "/keys/5"},
 		notice.Test:            {`{"message":"This is a test."}`, "Test of e-mail notices", "This is a test.", "/settings/mail"},
 	} {
 		m, err := c.compose(notice.Notice{ID: "evt_A", Kind: kind, Account: "Acme", Address: "ada@example.com",
@@ -482,7 +502,10 @@ func TestAServerThatHangsAtTheEndHoldsUpNothing(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
+	ended := make(chan string, 1) // with the last word
 	go func() {
+		last := ""
+		defer func() { ended <- last }()
 		conn, err := listener.Accept()
 		if err != nil {
 			return
@@ -491,7 +514,8 @@ func TestAServerThatHangsAtTheEndHoldsUpNothing(t *testing.T) {
 		io.WriteString(conn, "220 mail.example\r\n")
 		answers := map[string]string{"EHLO": "250 mail.example", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 taken", "RSET": "250 ok"}
 		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			if word, _, _ := strings.Cut(lines.Text(), " "); answers[word] != "" {
+			word, _, _ := strings.Cut(lines.Text(), " ")
+			if last = word; answers[word] != "" {
 				io.WriteString(conn, answers[word]+"\r\n")
 			}
 		}
@@ -506,4 +530,32 @@ func TestAServerThatHangsAtTheEndHoldsUpNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return len(sent) == 1 }, batchLimit/2, 10*time.Millisecond)
 	require.NoError(t, <-sent)
 	require.Equal(t, "sent", o.last().Last)
+	require.Equal(t, "QUIT", <-ended, "it is told, and the connection closed")
+}
+
+// TestAServerThatTakesNoMailKeepsNoConnection open.
+func TestAServerThatTakesNoMailKeepsNoConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	left := make(chan error, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			defer conn.Close()
+			io.WriteString(conn, "554 no mail here\r\n")
+			_, err = io.Copy(io.Discard, conn)
+		}
+		left <- err
+	}()
+	o := newOffice(t, mailtest.Options{}, func(c *Config) { c.Port = listener.Addr().(*net.TCPAddr).Port })
+	o.test()
+	require.Equal(t, 1, o.send())
+	require.Equal(t, "the mail server answered 554", o.last().Last)
+	select {
+	case err := <-left:
+		require.NoError(t, err)
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the connection is still open")
+	}
 }
