@@ -73,6 +73,7 @@ func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), "SELECT 1")
 	require.ErrorContains(t, err, "error code 502")
 	require.Less(t, len(err.Error()), 8<<10, "it gets into the log")
+	require.Greater(t, len(err.Error()), 2<<10, "its beginning says why")
 }
 
 // TestAReplicaThatCountsAnewIsReadAgain: the server was at 100 and begins anew. Like sqld, it lets whoever asks
@@ -124,4 +125,5 @@ func TestANewTokenIsOfNewConnections(t *testing.T) {
 	_, _ = db.ExecContext(t.Context(), "SELECT 1")
 	require.Contains(t, seen, "Bearer second")
 	require.NotContains(t, seen, "Bearer first")
+	require.NotNil(t, db.Driver())
 }
