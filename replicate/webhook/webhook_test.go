@@ -197,6 +197,10 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 		require.Contains(t, o.last().Last, words, host)
 	}
 	require.Empty(t, r.posts())
+	require.NoError(t, onlyPublic("tcp", "8.8.8.8:443", nil))
+	for _, address := range []string{"10.0.0.1:443", "8.8.8.8", ""} {
+		require.ErrorIs(t, onlyPublic("tcp", address, nil), errNotPublic, address)
+	}
 	require.Nil(t, New(Config{}).client.Transport.(*http.Transport).Proxy, "what a proxy connects to is not seen")
 	for address, want := range map[string]bool{
 		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
