@@ -63,8 +63,9 @@ func TestWhatAnOwnerIsTold(t *testing.T) {
 
 	o.Exec(`UPDATE account SET spent = 50`)
 	require.Empty(t, look(), "as much as the threshold is enough")
-	o.Exec(`UPDATE account SET spent = 51`)
-	require.Equal(t, []string{notice.LowBalance}, look())
+	o.Exec(`UPDATE account SET lost = 1`)
+	require.Equal(t, []string{notice.LowBalance}, look(), "what was lost is gone as well")
+	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE target = ? AND instr(body, '"data":{"balance":49,"threshold":50}')`, hook.ID))
 	o.Now = o.Now.Add(time.Second)
 	require.Empty(t, look(), "once")
 	o.SetWebhook(1, "https://example.com/", 50, "")
@@ -463,7 +464,9 @@ func TestWhatIsStoredOfATargetIsBounded(t *testing.T) {
 		require.NoError(t, o.Test(hook))
 		o.Exec(`UPDATE notice SET next_at = NULL, delivered_at = at`)
 	}
-	require.Equal(t, o.Now, o.Last(hook).At, "the newest are kept")
+	require.Equal(t, o.Now, o.Last(hook).At)
+	require.Equal(t, notice.TestsKept, o.Count(`SELECT count(*) FROM notice WHERE kind = ? AND at > ?`, notice.Test,
+		o.Now.Add(-notice.TestsKept*time.Second).UnixMilli()), "the newest are kept")
 	require.Equal(t, notice.TestsKept+1, o.Count(`SELECT count(*) FROM notice`))
 	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE kind = ?`, notice.LowBalance))
 	o.Exec(`UPDATE notice SET kind = 'other'`)
