@@ -131,6 +131,18 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", got)
 }
 
+// TestNothingIsSentWithoutASignature, whose secret can't be read.
+func TestNothingIsSentWithoutASignature(t *testing.T) {
+	r := newReceiver(t)
+	o := newOffice(t, Config{Private: true, Trust: r.trust()})
+	o.secret = SecretPrefix + "no base64"
+	o.set(r.URL)
+	require.NoError(t, o.test())
+	o.send()
+	require.Equal(t, "the secret can't be read: make a new one", o.last().Last)
+	require.Empty(t, r.posts())
+}
+
 func TestAFailedAttemptIsRepeatedWithGrowingPauses(t *testing.T) {
 	r := newReceiver(t)
 	r.answer(http.StatusInternalServerError)
