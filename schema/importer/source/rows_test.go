@@ -47,6 +47,18 @@ func TestRowsAreSplit(t *testing.T) {
 	require.Empty(t, readRows(t, "\n\r\n"))
 }
 
+// TestAQuoteBehindABackslashIsPartOfTheValue, as some databases export it, unless the value ends there.
+func TestAQuoteBehindABackslashIsPartOfTheValue(t *testing.T) {
+	require.Equal(t, []readRow{
+		{1, []string{`12" PIPES`, "d"}, ""},
+		{2, []string{"two \"big\" and\nlines", "e"}, ""},
+		{4, []string{"two \"big\"\nlines", "f"}, ""},
+		{6, []string{`C:\`, "g"}, ""},
+		{7, []string{"h", `C:\`}, ""},
+		{8, []string{"i", `C:\`}, ""},
+	}, readRows(t, `"12\" PIPES",d`+"\n"+`"two \"big\" and`+"\nlines\",e\n"+`"two ""big""`+"\nlines\",f\n"+`"C:\",g`+"\n"+`h,"C:\"`+"\r\n"+`i,"C:\"`+"\n"))
+}
+
 func TestStrayQuoteCostsOneRow(t *testing.T) {
 	text := "a,\"b\n" + strings.Repeat("c,d\n", 40)
 	got := readRows(t, text)

@@ -19,6 +19,7 @@ func TestDatesOfEveryExport(t *testing.T) {
 		"2/17/2024":           "2024-02-17",
 		"02/17/2024":          "2024-02-17",
 		"11/3/24":             "1924-11-03",
+		"15-08-00":            "2000-08-15",
 		"20-11-87":            "1987-11-20",
 		"02-11-01":            "2001-11-02",
 		"31-03-21":            "2021-03-31",
@@ -201,7 +202,7 @@ func TestCapitalIsWholeRupees(t *testing.T) {
 		require.Equal(t, record.Value{}, got)
 	}
 	for _, in := range []string{"-5", "1e99", "Rs 5", "1.2.3", "0x10", "Inf", "9007199254740993", "99999999999999999999", "५",
-		"1000,000", "1,0000", "1,00,00", "1,,000", ",000", "1,000,", "100000,500", "1,2.5", "1.000,50", "1.500", "#########"} {
+		"1000,000", "1,0000", "1,00,00", "1,,000", ",000", "1,000,", "100000,500", "1,2.5", "1.000,50", "1.500", "100.500", "#########"} {
 		_, err := parseCapital(in)
 		require.ErrorIs(t, err, errCapital, in)
 	}
@@ -323,10 +324,17 @@ func TestCleanMendsWhatIsBroken(t *testing.T) {
 		"a\uFFFDb":           "a b",
 		"नाम\u00a0लिमिटेड":   "नाम लिमिटेड",
 		"a\x00b":             "a b",
+		"A  & B &amp;amp; C": "A & B & C",
 		"":                   "",
 	} {
 		require.Equal(t, want, clean(in), "%q", in)
 	}
+}
+
+// TestSquashedTextKeepsItsDigits, all of them: some columns and statuses differ by one.
+func TestSquashedTextKeepsItsDigits(t *testing.T) {
+	require.Equal(t, "az09", squash("A-Z 0/9"))
+	require.Equal(t, "az09", squash("az09"))
 }
 
 func FuzzClean(f *testing.F) {
