@@ -119,3 +119,13 @@ func TestARowThatCanNotBeReadIsAnError(t *testing.T) {
 	_, err := writeBatch(s, madeUpBatch(1), "2025-01-01")
 	require.ErrorContains(t, err, "read company U00000GA2020PTC000000: ")
 }
+
+// TestCountsBeginAnewAfterTheyAreReported: those of a large table are reported several times.
+func TestCountsBeginAnewAfterTheyAreReported(t *testing.T) {
+	w := NewWritten(2)
+	w.Records = 3
+	w.Counts[1][Changed] = 3
+	w.Missing[0] = []record.Reject{{Line: 1}}
+	w.Forget()
+	require.Equal(t, NewWritten(2), w)
+}

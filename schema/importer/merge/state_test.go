@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/schema/extsort"
 	"regedge/schema/importer/record"
 )
 
@@ -140,6 +143,28 @@ func TestAMergeOfNewRecordsDropsWhatTheStoreRejects(t *testing.T) {
 	require.Equal(t, "A", s.Values[record.CompanyName].Text)
 }
 
+// TestAStateThatIsResetHasNothingOfTheRecordBefore, whose sources were newer perhaps.
+func TestAStateThatIsResetHasNothingOfTheRecordBefore(t *testing.T) {
+	name := make([]record.Value, record.DirectorColumns)
+	name[record.DirectorName] = record.TextOf("A")
+	designation := make([]record.Value, record.DirectorColumns)
+	designation[record.DirectorDesignation] = record.TextOf("Director")
+	s := NewState(record.DirectorTable)
+	s.Merge(record.DirectorTable, designation, "2024-01-01")
+	s.Merge(record.DirectorTable, name, "2025-01-01")
+	require.Equal(t, `{"designation":"2024-01-01"}`, s.Older(record.DirectorTable).Text)
+	s.Reset()
+	require.Equal(t, Effect{Content: true, Stored: true}, s.Merge(record.DirectorTable, name, "2023-01-01"))
+	require.Equal(t, name, s.Values)
+	require.Equal(t, "2023-01-01", s.AsOf)
+	require.Equal(t, record.Value{}, s.Older(record.DirectorTable), "NULL, not an empty object")
+	require.Equal(t, Effect{Stored: true}, s.Merge(record.DirectorTable, name, "2024-01-01"), "only its date")
+	require.Equal(t, Effect{}, s.Merge(record.DirectorTable, name, "2024-01-01"))
+	other := slices.Clone(name)
+	other[record.DirectorName] = record.TextOf("B")
+	require.Equal(t, Effect{Content: true, Stored: true}, s.Merge(record.DirectorTable, other, "2024-01-01"), "the greater of the same day")
+}
+
 // TestRecordsOfOneKeyAreInOneBatch also where a batch is full: a table that was empty takes a key of the next
 // one for a new record.
 func TestRecordsOfOneKeyAreInOneBatch(t *testing.T) {
@@ -164,4 +189,47 @@ func TestRecordsOfOneKeyAreInOneBatch(t *testing.T) {
 	}
 	require.NoError(t, groups.Err())
 	require.Equal(t, []int{record.BatchRecords + 1, 1}, sizes)
+}
+
+// TestADamagedRecordEndsItsTable with an error: a temporary file may be damaged on the disk.
+func TestADamagedRecordEndsItsTable(t *testing.T) {
+	sorter := extsort.New(t.TempDir(), 1<<20)
+	defer sorter.Close()
+	require.NoError(t, sorter.Add([]byte("00000001"), []byte{0x80}))
+	rows, err := sorter.Rows()
+	require.NoError(t, err)
+	groups := ReadGroups(record.DirectorTable, rows)
+	defer groups.Stop()
+	for range groups.Batches {
+		require.Fail(t, "there is no record")
+	}
+	require.ErrorIs(t, groups.Err(), errCodec)
+}
+
+// TestAReaderThatIsStoppedEnds although nobody takes its batches.
+func TestAReaderThatIsStoppedEnds(t *testing.T) {
+	g := NewSorters(filepath.Join(t.TempDir(), "registry.db"))
+	defer g.Close()
+	for n := range 3*record.BatchRecords + 1 {
+		p := record.Entry{Record: record.New(record.DirectorTable, make([]record.Value, record.DirectorColumns), fmt.Sprintf("%08d", n))}
+		require.NoError(t, g.Add(&p))
+	}
+	sorted, err := g.Read([]*record.Table{record.DirectorTable})
+	require.NoError(t, err)
+	groups := ReadGroups(record.DirectorTable, sorted[0].Rows)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		groups.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "it still waits for somebody to take a batch")
+	}
+	left := 0
+	for range groups.Batches {
+		left++
+	}
+	require.LessOrEqual(t, left, 2)
 }
