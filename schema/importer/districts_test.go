@@ -53,6 +53,15 @@ func TestNamedDistrictsFillInForPincodes(t *testing.T) {
 	}
 }
 
+// TestADistrictLeavesWithItsPincode: the one of the pincode before says nothing about an unknown one.
+func TestADistrictLeavesWithItsPincode(t *testing.T) {
+	w := newFixture(t)
+	w.run("2025-05-05", w.file(headerA+rowA), w.file("Pincode,District,StateName\n403516,North Goa,Goa\n"))
+	require.Equal(t, "403516|North Goa", w.row("SELECT pincode, district FROM company"))
+	w.text("2025-06-05", headerA+strings.Replace(rowA, "CALANGUTE,North Goa,Goa,403516-India", "TOWN,Goa,403999-India", 1))
+	require.Equal(t, "403999|-", w.row("SELECT pincode, district FROM company"))
+}
+
 // permutations yields the orders of n things.
 func permutations(n int) func(func([]int) bool) {
 	return func(yield func([]int) bool) {

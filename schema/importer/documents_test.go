@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/schema/importer/record"
 )
 
 const madeUpDocument = `{"companyData":{"company":"MADE-UP RESORTS PRIVATE LIMITED","cin":"u55101ga2006ptc900001","dateOfIncorporation":"02/23/2006",
@@ -13,7 +15,7 @@ const madeUpDocument = `{"companyData":{"company":"MADE-UP RESORTS PRIVATE LIMIT
 "rocName":"ROC Goa","MCAMDSCompanyAddress":[
 {"addressType":"Correspondence Address","streetAddress":"PO BOX 9","city":"Panaji","state":"Goa","postalCode":"403001","activeStatus":"Active"},
 {"addressType":"Registered Address","streetAddress":"0 OLD ROAD","city":"Panaji","state":"Goa","postalCode":"403001","activeStatus":"Inactive"},
-{"addressType":"Registered Address","streetAddress":"1 BEACH ROAD","streetAddress2":"NA","locality":"CALANGUTE","district":"North Goa","city":"Calangute","state":"GA","country":"India","postalCode":"403516","activeStatus":"Active"}]},
+{"addressType":"Registered Address","streetAddress":"1 BEACH ROAD","streetAddress2":"NA","locality":"CALANGUTE","district":"North Goa","city":"Calangute","state":"GA","country":"India","postalCode":" 403516","activeStatus":"Active"}]},
 "directorData":[
 {"DIN":"12","FirstName":"MADE-UP","MiddleName":"","LastName":"DIRECTOR","dateOfAppointment":"01/02/2019","DirectorDisqualified":"N","emailAddress":"private@example.com","mobile":"9999900000",
  "MCAUserRole":[
@@ -47,6 +49,7 @@ func TestCompanyDocuments(t *testing.T) {
 			require.Equal(t, []string{"U55101GA2006PTC900001|00000012|Director|2020-01-15|-|-"},
 				w.rows("SELECT cin, din, designation, appointment_date, cessation_date, cessation FROM appointment"))
 			require.Equal(t, "ABD-0345|00000012|MADE-UP DIRECTOR|-|2021-02-01|2022-03-01", w.row("SELECT llpin, din, name, status, joined_on, left_on FROM partner"))
+			require.Contains(t, w.rejected(), "00000012,U55101GA2006PTC900002,Director,13/15/2020,")
 			require.NotContains(t, w.rejected(), "private")
 		})
 	}
@@ -55,9 +58,21 @@ func TestCompanyDocuments(t *testing.T) {
 func TestDocumentOfAnLLP(t *testing.T) {
 	w := newFixture(t)
 	w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","dateOfIncorporation":"02/23/2020","llpStatus":"Strike Off",
-"totalObligationOfContribution":5000,"mainDivisionDescription":"Advice","MCAMDSCompanyAddress":[{"streetAddress":"1 ROAD","city":"DELHI","state":"Delhi","postalCode":110001}]}}`)
-	require.Equal(t, "ABD-0345|MADE-UP LLP|DISSOLVED|2020-02-23|Advice|5000|Delhi|110001|1 ROAD|DELHI",
+"totalObligationOfContribution":5000,"mainDivisionDescription":"Advice","MCAMDSCompanyAddress":[{"streetAddress":"1 ROAD","streetAddress2":"OPP. PARK","locality":"KAROL BAGH","city":"DELHI","state":"Delhi","postalCode":110001}]},
+"directorData":[{"DIN":"12","FirstName":"MADE-UP","MiddleName":"ASHA","LastName":"DIRECTOR"}]}`)
+	require.Equal(t, "MADE-UP ASHA DIRECTOR", w.row("SELECT name FROM director"))
+	require.Equal(t, "ABD-0345|MADE-UP LLP|DISSOLVED|2020-02-23|Advice|5000|Delhi|110001|1 ROAD, OPP. PARK, KAROL BAGH|DELHI",
 		w.row("SELECT llpin, llp_name, status, incorporation_date, main_division, contribution, state, pincode, address_line, city FROM llp"))
+}
+
+// TestARoleOfSomebodyWithoutANameChangesNoPartner.
+func TestARoleOfSomebodyWithoutANameChangesNoPartner(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", "llpin,din,name,joined_on\nABD-0345,12,MADE-UP PARTNER,2020-01-01\n")
+	f := w.text("2025-06-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","llpStatus":"Active"},
+"directorData":[{"DIN":"12","MCAUserRole":[{"cin":"ABD-0345","roleEffectiveDate":"02/01/2021"}]}]}`)
+	require.Equal(t, map[string]int64{record.NoName: 2}, f.Rejected)
+	require.Equal(t, "MADE-UP PARTNER|2020-01-01", w.row("SELECT name, joined_on FROM partner"))
 }
 
 func TestBrokenDocumentsDoNotStopTheOthers(t *testing.T) {

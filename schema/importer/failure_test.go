@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
@@ -33,6 +35,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"UTF-32 with a mark":            {"\xff\xfe\x00\x00" + encoded(headerA, 4), "UTF-32"},
 		"zeros before the header":       {strings.Repeat("\x00", 16) + headerA + rowA, "zero bytes"},
 		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "the file is damaged: fetch it again"},
+		"a wrong sum of zstd":           {damagedZstd(manyCompanies(20)), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
 		"a tar archive":                 {archived("companies.csv", headerA+rowA), "is a tar archive: unpack it"},
@@ -87,6 +90,14 @@ func encoded(text string, width int) string {
 func damaged(file string) string {
 	b := []byte(file)
 	b[len(b)-6] ^= 0xff // of the checksum
+	return string(b)
+}
+
+// damagedZstd compresses a text, and changes a byte of its checksum.
+func damagedZstd(text string) string {
+	z, _ := zstd.NewWriter(nil)
+	b := z.EncodeAll([]byte(text), nil)
+	b[len(b)-1] ^= 0xff
 	return string(b)
 }
 
@@ -225,6 +236,41 @@ func TestReportIsATableThatAddsUp(t *testing.T) {
 	require.Contains(t, b.String(), "rejected: invalid CIN 1\n  invalid CIN: first in "+report.Files[0].Name+", line 4: x\nleft out: foreign company 1\nrelease 20261122T071500Z-010216, ")
 	report.Files[0].Unchanged++
 	require.ErrorContains(t, report.Files[0].check(), "invariant broken")
+}
+
+// TestTheReportCountsTheNewestRelease, each table by itself, also when nothing changed.
+func TestTheReportCountsTheNewestRelease(t *testing.T) {
+	w := newFixture(t)
+	llps, directors, appointments, partners := "llpin,llp_name,status,incorporation_date\n", "din,name,disqualified\n",
+		"cin,din,designation,appointment_date\n", "llpin,din,name,joined_on\n"
+	for i := 1; i <= 5; i++ {
+		if i <= 2 {
+			llps += fmt.Sprintf("ABD-034%d,MADE-UP LLP,Active,2020-01-01\n", i)
+		}
+		if i <= 3 {
+			directors += fmt.Sprintf("%d,MADE-UP DIRECTOR,no\n", i)
+		}
+		if i <= 4 {
+			appointments += fmt.Sprintf("U55101GA2006PTC900001,%d,Director,2020-01-01\n", i)
+		}
+		partners += fmt.Sprintf("ABD-0341,%d,MADE-UP PARTNER,2020-01-01\n", i)
+	}
+	report := w.run("2025-05-05", w.file(headerA+rowA), w.file(llps), w.file(directors), w.file(appointments), w.file(partners))
+	require.Equal(t, Held{Companies: 1, LLPs: 2, Directors: 3, Appointments: 4, Partners: 5}, report.Held)
+
+	again := w.file(headerA + rowA + strings.Replace(rowA, "900001", "900002", 1))
+	for _, changes := range []bool{true, false} {
+		config := w.config("2025-05-05", again)
+		began, calls := config.Now(), 0
+		config.Now = func() time.Time { calls++; return began.Add(time.Duration(min(calls-1, 1)) * 90 * time.Second) }
+		report, err := Run(t.Context(), config)
+		require.NoError(t, err)
+		require.Equal(t, changes, report.Release != "")
+		require.EqualValues(t, []int64{2, 2, 5}, []int64{report.Held.Companies, report.Held.LLPs, report.Held.Partners})
+		var table strings.Builder
+		require.NoError(t, report.WriteTable(&table))
+		require.Contains(t, table.String(), ", 90.0 s\n")
+	}
 }
 
 // TestRejectsSayWhatIsThere and what to do, without a rejects file; a row without a value is left out.

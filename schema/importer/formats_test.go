@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"regedge/schema"
 	"regedge/schema/importer/record"
 	"regedge/schema/importer/source"
 )
@@ -160,6 +161,7 @@ func TestOurOwnFormats(t *testing.T) {
 	}
 	require.Equal(t, []string{"company contacts", "partners", "appointments", "directors", "LLPs", "companies"}, names)
 	require.Equal(t, map[string]int64{record.NotHeld: 1}, report.Files[0].Rejected)
+	require.Equal(t, "line 3: U55101GA2006PTC900009", report.Files[0].First[record.NotHeld])
 	require.Equal(t, map[string]int64{"invalid DIN": 1, "no name": 1}, report.Files[1].Rejected)
 	require.Equal(t, map[string]int64{"invalid yes or no": 1}, report.Files[3].Rejected)
 	require.Equal(t, map[string]int64{"e-mail": 1, "phone": 1}, report.Files[0].Unread)
@@ -169,6 +171,7 @@ func TestOurOwnFormats(t *testing.T) {
 		w.rows("SELECT who, din, name, status, joined_on, left_on FROM partner ORDER BY 1"))
 	require.Equal(t, []string{"00000012|Director|2020-01-01|-|-", "00000013|Director|2020-01-01|2021-01-01|RESIGNED"},
 		w.rows("SELECT din, designation, appointment_date, cessation_date, cessation FROM appointment ORDER BY 1"))
+	require.Equal(t, "din", w.row("SELECT group_concat(name) FROM pragma_index_info('appointment_by_director')"))
 	require.Equal(t, []string{"00000012|MADE-UP DIRECTOR|0|Director|2019-01-01"},
 		w.rows("SELECT din, name, disqualified, designation, appointment_date FROM director"))
 	require.Equal(t, "Advice|Advice on things|5000|1 Road|Delhi|Delhi|-",
@@ -180,12 +183,13 @@ func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
 	config := w.config("2025-05-05")
 	config.Pincodes = []string{w.file("CircleName,RegionName,DivisionName,OfficeName,Pincode,OfficeType,Delivery,District,StateName,Latitude,Longitude\n" +
 		"c,r,d,o1,403516,BO,D,North Goa,Goa,1,2\nc,r,d,o2,403516,BO,D,NORTH GOA,GOA,1,2\nc,r,d,o3,403516,BO,D,South Goa,Goa,1,2\n" +
+		"c,r,d,o9,403516,BO,D,north goa,Goa,1,2\nc,r,d,o10,403516,BO,D,South Goa,Goa,1,2\n" +
 		"c,r,d,o4,110001,BO,D,West,Delhi,1,2\nc,r,d,o5,110001,BO,D,Central,Delhi,1,2\n" +
 		"c,r,d,o6,110002,BO,D,nan,Delhi,1,2\nc,r,d,o7,11000,BO,D,Central,Delhi,1,2\nc,r,d,o8,110003,BO,D,,Delhi,1,2\n")}
 	report, err := Run(context.Background(), config)
 	require.NoError(t, err)
 	f := report.Files[0]
-	require.EqualValues(t, []int64{8, 5, 0, 0}, []int64{f.Read, f.New, f.Changed, f.Unchanged})
+	require.EqualValues(t, []int64{10, 7, 0, 0}, []int64{f.Read, f.New, f.Changed, f.Unchanged})
 	require.Equal(t, map[string]int64{"invalid pincode": 1}, f.Rejected)
 	require.Equal(t, map[string]int64{"office without a district": 2}, f.LeftOut)
 	require.Equal(t, []string{"110001|Central|Delhi", "403516|NORTH GOA|Goa"}, w.rows("SELECT pincode, district, state FROM pincode ORDER BY 1"))
@@ -327,14 +331,33 @@ func TestRowsThatDoNotFitAreRejected(t *testing.T) {
 	require.Contains(t, w.rejected(), ",10,quote never closed,")
 }
 
-// TestAStatusThatChangesMovesInTheSearch: companies that are not active come behind the others.
+// TestAStatusThatChangesMovesInTheSearch: companies and LLPs that are not active come behind the others.
 func TestAStatusThatChangesMovesInTheSearch(t *testing.T) {
+	for _, text := range []string{headerA + rowA, "llpin,llp_name,status,incorporation_date\nABD-0345,MADE-UP LLP,Active,2020-01-01\n"} {
+		w := newFixture(t)
+		for _, c := range []struct{ asOf, status, inactive string }{
+			{"2025-05-05", "Dissolved", "1"}, {"2025-06-05", "Active", "0"}, {"2025-07-05", "Strike Off", "1"}, {"2025-08-05", "Active", "0"},
+		} {
+			w.text(c.asOf, strings.ReplaceAll(text, ",Active,", ","+c.status+","))
+			require.Equal(t, c.inactive, w.row("SELECT place >= 1 << 32 FROM search_name"), c.asOf)
+		}
+		w.text("2025-09-05", strings.Replace(text, "MADE-UP", "RENAMED", 1))
+		require.Contains(t, w.row("SELECT name FROM search_name"), "renamed", "nor does the name before stay")
+	}
+}
+
+// TestTheLogIsEmptyBehindAnImport although somebody has the registry open, so that its file can be copied alone.
+func TestTheLogIsEmptyBehindAnImport(t *testing.T) {
 	w := newFixture(t)
 	w.text("2025-05-05", headerA+rowA)
-	for _, c := range []struct{ asOf, status, inactive string }{{"2025-06-05", "Strike Off", "1"}, {"2025-07-05", "Active", "0"}} {
-		w.text(c.asOf, headerA+strings.ReplaceAll(rowA, "Active", c.status))
-		require.Equal(t, c.inactive, w.row("SELECT place >= 1 << 32 FROM search_name"), c.status)
-	}
+	reader, err := schema.OpenReadOnly(w.registry)
+	require.NoError(t, err)
+	defer reader.Close()
+	require.NoError(t, reader.QueryRow("SELECT count(*) FROM company").Scan(new(int)))
+	w.text("2025-06-05", headerA+strings.ReplaceAll(rowA, "Active", "Dormant"))
+	log, err := os.Stat(w.registry + "-wal")
+	require.NoError(t, err)
+	require.Zero(t, log.Size())
 }
 
 // TestARenamedCompanyIsSearchedByItsNewName whose status is as before, and others stay as they are.
@@ -419,6 +442,18 @@ func TestALackingColumnIsTold(t *testing.T) {
 	require.NoError(t, (&Report{Files: []FileReport{f}}).WriteTable(&table))
 	require.Contains(t, table.String(), " lacks paidupcap or")
 	require.Empty(t, w.text("2025-05-05", headerA+rowA).Lacking)
+	require.Equal(t, "companyregistrationdate or companyregistrationdatedate or dateofregistration, authorisedcapital or authorizedcap or authorizedcapital, "+
+		"paidupcap or paidupcapital, registeredofficeaddress",
+		w.text("2025-05-05", "CIN,CompanyName,CompanyStatus, \nU55101GA2006PTC900001,A,Active,\n").Lacking, "all its columns are read")
+}
+
+// TestTheActivityOfAnLLPAmongCompanies is its classification, else what its number says.
+func TestTheActivityOfAnLLPAmongCompanies(t *testing.T) {
+	for columns, want := range map[string]string{"Tea,Trade": "Tea", ",Trade": "Trade", ",": "-"} {
+		w := newFixture(t)
+		w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,CompanyIndustrialClassification,PrincipalBusinessActivity\nABD-0345,MADE-UP LLP,Active,"+columns+"\n")
+		require.Equal(t, want, w.row("SELECT business_activity FROM llp"), columns)
+	}
 }
 
 func TestARowCutOffAtTheEndIsTold(t *testing.T) {

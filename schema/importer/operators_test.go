@@ -65,6 +65,21 @@ func TestNumbersAreReadAsSpreadsheetsLeaveThem(t *testing.T) {
 	require.Equal(t, []string{"00001235", "00001236", "00001237"}, w.rows("SELECT din FROM director ORDER BY din"))
 }
 
+// TestARejectSaysWhichNumberIsWrong, since most rows have two.
+func TestARejectSaysWhichNumberIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"cin,email\nx,a@example.com\n":                                                        "invalid CIN",
+		"cin,din,designation,appointment_date\nx,12,Director,2020-01-01\n":                    "invalid CIN",
+		"cin,din,designation,appointment_date\nU55101GA2006PTC900001,x,Director,2020-01-01\n": "invalid DIN",
+		"din,name,disqualified\nx,A,no\n":                                                     "invalid DIN",
+		"llpin,din,name,joined_on\nx,12,A,2020-01-01\n":                                       "invalid LLPIN",
+		"llpin,din,name,joined_on\nABD-0345,x,A,2020-01-01\n":                                 "invalid DIN",
+		"llpin,llp_name,status,incorporation_date\nx,A,Active,2020-01-01\n":                   "invalid LLPIN",
+	} {
+		require.Equal(t, map[string]string{want: "line 2: x"}, newFixture(t).text("2025-05-05", text).First, text)
+	}
+}
+
 // TestARejectShowsWhatCantBeSeen in a number, and that there is none.
 func TestARejectShowsWhatCantBeSeen(t *testing.T) {
 	w := newFixture(t)

@@ -14,6 +14,7 @@ import (
 
 	"regedge/schema/importer/load"
 	"regedge/schema/importer/record"
+	"regedge/schema/importer/source"
 )
 
 func TestRejectsReplaceNothingButRejects(t *testing.T) {
@@ -26,7 +27,7 @@ func TestRejectsReplaceNothingButRejects(t *testing.T) {
 	before := w.everything()
 	for name, path := range map[string]string{
 		"another file": other, "the input": input, "a symbolic link to the input": linked, "the input by another name": again,
-		"the registry": w.registry, "the registry's log": w.registry + "-wal",
+		"the registry": w.registry, "the registry's log": w.registry + "-wal", "a new registry's draft": w.registry + load.DraftSuffix,
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, _ := os.ReadFile(path)
@@ -138,6 +139,12 @@ func TestProgressEndsAtTheTotal(t *testing.T) {
 	of := tally{progress: func(p Progress) { told = p }, present: Progress{Bytes: 300, Total: 100}}
 	of.tell()
 	require.EqualValues(t, 100, told.Bytes)
+
+	of = tally{rejects: new(rejectsFile), files: []FileReport{newFileReport("a", ""), newFileReport("b", "")}, positions: make([]int64, 2)}
+	for _, b := range []source.Batch{{Position: 10}, {Position: 30}, {File: 1, Position: 5}} {
+		of.read(&b)
+	}
+	require.EqualValues(t, 35, of.present.Bytes, "a batch says where its file is read, not how much it has")
 }
 
 // TestRejectsAreInertInASpreadsheet opens the rejects with each separator that spreadsheets split by.
