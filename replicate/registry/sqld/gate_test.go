@@ -52,6 +52,37 @@ func TestACallIsPassedOnAsItWasCompared(t *testing.T) {
 	require.Empty(t, g.calls)
 }
 
+// TestEveryCallOfReplicationIsPassedOn, a snapshot's too, which a replica asks for only when it is far behind. The
+// answers that are the gate's own say whether to try again.
+func TestEveryCallOfReplicationIsPassedOn(t *testing.T) {
+	g := &gate{target: "127.0.0.1:5001", calls: map[string]int{}, output: newOutput(io.Discard)}
+	c := g.connect()
+	call := func(name string) http.Header {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/wal_log.ReplicationLog/"+name, nil)
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7)}}}
+		g.ServeHTTP(w, r.WithContext(context.WithValue(t.Context(), connectionKey{}, c)))
+		require.Equal(t, http.StatusOK, w.Code)
+		return w.Header()
+	}
+	names := []string{"Hello", "LogEntries", "BatchLogEntries", "Snapshot"}
+	for _, name := range names {
+		c.proxy.Transport = primary(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Passed": {r.URL.Path}}, Body: http.NoBody}, nil
+		})
+		require.Equal(t, "/wal_log.ReplicationLog/"+name, call(name).Get("Passed"))
+	}
+	c.proxy.Transport = primary(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	none := call("Hello")
+	require.Equal(t, []string{"application/grpc", "14", "the primary does not answer"}, []string{none.Get("Content-Type"), none.Get("Grpc-Status"), none.Get("Grpc-Message")})
+	for range callsAtOnce {
+		require.True(t, g.enter("7"))
+	}
+	require.True(t, g.enter("8"), "another certificate has calls of its own")
+	require.Equal(t, "8", call("Hello").Get("Grpc-Status"))
+	g.leave("7")
+	require.Equal(t, "14", call("Hello").Get("Grpc-Status"))
+}
+
 // TestCallsThatAreNotReplicationAreRefused, and logged once a connection.
 func TestCallsThatAreNotReplicationAreRefused(t *testing.T) {
 	var log bytes.Buffer
@@ -114,6 +145,9 @@ func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 		require.EqualValues(t, len(body), r.ContentLength)
 		require.Equal(t, "Bearer of the gate", r.Header.Get("Authorization"))
 		require.Empty(t, r.Header.Get("Cookie"))
+		if r.Method == http.MethodPost {
+			require.Equal(t, "application/json", r.Header.Get("Content-Type"))
+		}
 		passed = r.URL.String() + " " + string(body)
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
@@ -147,4 +181,10 @@ func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 			require.Equal(t, "application/json", w.Header().Get("Content-Type"))
 		}
 	}
+	g.proxy.Transport = primary(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/version", nil)
+	r.Header.Set("Authorization", "Bearer good")
+	g.ServeHTTP(w, r)
+	require.Equal(t, http.StatusBadGateway, w.Code)
+	require.JSONEq(t, `{"error":"the replica does not answer"}`, w.Body.String())
 }

@@ -18,6 +18,8 @@ func TestStatementsThatTouchFilesAreRefused(t *testing.T) {
 		`{"requests":[{"type":"sequence","sql":"SELECT 1; SELECT * FROM fsdir"}]}`:                                                                                        true,
 		`{"requests":[{"type":"store_sql","sql_id":1,"sql":"SELECT \u0072eadfile('x')"}]}`:                                                                                true,
 		`{"requests":[{"type":"describe","sql":"SELECT load_extension('x')"}]}`:                                                                                           true,
+		`{"requests":[{"type":"describe","sql":"SELECT sqlite3mc_config('cipher')"}]}`:                                                                                    true,
+		`{"requests":[{"type":"describe","sql":"SELECT FTS3_tokenizer('x', x'00')"}]}`:                                                                                    true,
 		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT readfile('x')","sql":"SELECT 1"}}]}`:                                                                        false, // what is passed on has the last one
 	} {
 		passed, err := harmless(strings.NewReader(body))

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,22 @@ func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	var late net.Error
 	require.False(t, err == nil || errors.As(err, &late) && late.Timeout(), "%v", err)
 	require.Contains(t, log.String(), "takes connections and says nothing")
+}
+
+// TestAPrimaryWithoutAPortHasThatOfItsScheme, which the replica's own address keeps.
+func TestAPrimaryWithoutAPortHasThatOfItsScheme(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://primary.example": "primary.example:80", "https://primary.example": "primary.example:443",
+		"https://[::1]": "[::1]:443", "https://primary.example:5001": "primary.example:5001",
+	} {
+		config := &Config{Primary: address}
+		r, err := openRelay(config, &output{to: new(testkit.Log)}, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, want, r.primary)
+		scheme, _, _ := strings.Cut(address, "//")
+		require.Equal(t, scheme+"//"+r.listener.Addr().String(), config.Primary)
+		r.close()
+	}
 }
 
 // TestAConnectionMayBeSilentAfterItsFirstWord: a replica waits for the next change as long as there is none.
