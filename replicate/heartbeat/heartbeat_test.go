@@ -77,6 +77,7 @@ func TestALockThatStaysIsAnError(t *testing.T) {
 	h.note(errLocked{}, at.Add(lockedPatience))
 	require.Empty(t, log.String(), "it was free meanwhile")
 	h.note(errLocked{}, at.Add(2*lockedPatience))
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
 	h.note(context.DeadlineExceeded, at.Add(3*lockedPatience))
 	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
 
@@ -121,6 +122,8 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 			{10_201, hour, hour}, {10_202, 0, 0}},
 		"within 5 s":    {{0, 0, 0}, {1, 5, 5}, {2, 0, 4}, {9, 0, 0}},
 		"more than 5 s": {{0, 0, 0}, {1, 6, 6}, {2, 0, 0}},
+		// One that went back is no leave for the next.
+		"back, then behind": {{0, 0, 0}, {1, hour, hour}, {2, 0, 0}, {3, -hour, -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
@@ -257,6 +260,26 @@ func TestARefusedTokenIsNamed(t *testing.T) {
 	require.Contains(t, log.String(), "the primary refuses the writer's token")
 }
 
+// TestAHeartbeatOfTheFutureIsTold by the writer that finds it.
+func TestAHeartbeatOfTheFutureIsTold(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec(putHeartbeat, time.Now().Add(time.Hour).UnixMilli(), false)
+	require.NoError(t, err)
+	log := new(testkit.Log)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "the clock is behind the heartbeats") }, time.Minute, time.Millisecond)
+	stop()
+	<-ended
+}
+
 // hanging is a database that never answers.
 type hanging struct{ driver.Conn }
 
@@ -280,5 +303,11 @@ func TestADatabaseThatHangsIsAnError(t *testing.T) {
 		time.Sleep(timeout + time.Millisecond)
 		synctest.Wait()
 		require.Contains(t, log.String(), `msg="no heartbeat"`)
+
+		log = new(testkit.Log)
+		short, endShort := context.WithTimeout(t.Context(), timeout/2)
+		defer endShort()
+		Run(short, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		require.Empty(t, log.String(), "the end of the writer is no error")
 	})
 }
