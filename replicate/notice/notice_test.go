@@ -478,6 +478,30 @@ func TestWhatIsStoredOfATargetIsBounded(t *testing.T) {
 	require.ErrorIs(t, o.Test(hook), notice.ErrFull)
 }
 
+// TestErrorsOfTheLedgerAreReturned, not taken for an answer.
+func TestErrorsOfTheLedgerAreReturned(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetWebhook(1, "https://example.com", 50, "")
+	hook := o.Webhook(1)
+	require.Equal(t, o.Now, hook.Created)
+	tx, err := o.DB.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for what, act := range map[string]func() error{
+		"look":       func() error { return o.Sender.Look(ended) },
+		"send":       func() error { _, err := o.Sender.Send(ended, notice.Webhook); return err },
+		"deliveries": func() error { _, err := notice.Deliveries(ended, o.DB, hook.ID, 1); return err },
+		"target":     func() error { _, err := notice.ReadWebhook(ended, o.DB, 1); return err },
+		"set":        func() error { _, err := notice.SetWebhook(ended, tx, 0, hook, "", false); return err },
+		"remove":     func() error { return notice.RemoveWebhook(ended, tx, 1) },
+		"test":       func() error { return notice.PutTest(ended, tx, 0, hook) },
+	} {
+		require.ErrorIs(t, act(), context.Canceled, what)
+	}
+}
+
 // cutShort carries until the writer ends.
 type cutShort struct{ end context.CancelFunc }
 
