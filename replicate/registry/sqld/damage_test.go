@@ -55,6 +55,7 @@ func TestAnswersTellOfDamage(t *testing.T) {
 		{500, `{"error":"file is not a database"}`, true},
 		{500, `{"error":"database disk image is malformed"}`, true},
 		{500, `{"error":"database is locked"}`, false},
+		{404, `{"error":"file is not a database"}`, false},
 		{200, `{"error":{"message":"m","code":"SQLITE_CORRUPT_VTAB"}}`, false},
 		{200, `{"rows":[[{"type":"text","value":"\"code\":\"SQLITE_CORRUPT\""}]]}`, false},
 		{200, `{"rows":[[{"type":"text","value":"file is not a database"}]]}`, false},

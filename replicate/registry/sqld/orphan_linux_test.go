@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,6 +39,8 @@ func TestABirthIsOfOneProcess(t *testing.T) {
 	require.Equal(t, own, birth(os.Getpid()))
 	require.NotEqual(t, own, birth(1))
 	ended := exec.Command("true")
-	require.NoError(t, ended.Run())
+	require.NoError(t, ended.Start())
+	require.Eventually(t, func() bool { return birth(ended.Process.Pid) == "" }, time.Minute, time.Millisecond, "nobody has waited for it yet")
+	require.NoError(t, ended.Wait())
 	require.Empty(t, birth(ended.Process.Pid))
 }

@@ -2,6 +2,8 @@ package sqld
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -51,4 +53,6 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	g.told.Add(-int64(toldPause))
 	g.tell("c")
 	require.Contains(t, log.String(), "refused c\n")
+	(&readGate{output: newOutput(&log)}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/dump", nil))
+	require.Contains(t, log.String(), "refused a call that is not POST /v2/pipeline")
 }

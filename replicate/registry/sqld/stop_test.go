@@ -81,3 +81,14 @@ func TestAServerThatWasStoppedIsNotStartedAgain(t *testing.T) {
 	s.copyAnew(before, "it has no header")
 	require.Equal(t, started, s.PID(), "nor is a later one, for what an earlier one had")
 }
+
+// TestEachFileIsGivenForWhatItIs, to a primary and to a replica.
+func TestEachFileIsGivenForWhatItIs(t *testing.T) {
+	files := &TLSFiles{CA: "ca", Cert: "cert", Key: "key"}
+	primary := Config{Dir: "dir", HTTP: "here:1", GRPC: "here:2", JWTKeyFile: "jwt", TLS: files}
+	require.Equal(t, "--no-welcome -d dir --http-listen-addr here:1 --auth-jwt-key-file jwt --grpc-listen-addr here:2 "+
+		"--grpc-tls --grpc-ca-cert-file ca --grpc-cert-file cert --grpc-key-file key", strings.Join(primary.arguments(), " "))
+	replica := Config{Dir: "dir", HTTP: "here:1", Primary: "https://there:2", TLS: files}
+	require.Equal(t, "--no-welcome -d dir --http-listen-addr here:1 --primary-grpc-url https://there:2 "+
+		"--primary-grpc-tls --primary-grpc-ca-cert-file ca --primary-grpc-cert-file cert --primary-grpc-key-file key", strings.Join(replica.arguments(), " "))
+}
