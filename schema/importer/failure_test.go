@@ -27,6 +27,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"blank":                         {" \n\r\n", "is empty"},
 		"another header":                {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
 		"a column missing":              {"CIN,CompanyName\n" + rowA, "its columns are CIN, CompanyName; nearest are companies, which also need companystatus"},
+		"a key alone":                   {"CIN,x\n1,2\n", "nearest are companies, which also need companyname and companystatus"},
 		"a cut gzip":                    {gzipped(headerA + rowA)[:60], "the file is cut off: fetch it again"},
 		"only a header":                 {headerA, "holds a header and no row"},
 		"only headers":                  {headerA + "\n\r\n", "holds a header and no row"},

@@ -141,10 +141,17 @@ func TestProgressEndsAtTheTotal(t *testing.T) {
 	require.EqualValues(t, 100, told.Bytes)
 
 	of = tally{rejects: new(rejectsFile), files: []FileReport{newFileReport("a", ""), newFileReport("b", "")}, positions: make([]int64, 2)}
-	for _, b := range []source.Batch{{Position: 10}, {Position: 30}, {File: 1, Position: 5}} {
+	for _, b := range []source.Batch{
+		{Position: 10, Read: 3, Rejects: make([]record.Reject, 3)}, {Position: 30, Read: 4, Records: make([]record.Entry, 2), Rejects: make([]record.Reject, 2)},
+		{File: 1, Position: 5, Read: 1, Records: make([]record.Entry, 1)},
+	} {
 		of.read(&b)
 	}
 	require.EqualValues(t, 35, of.present.Bytes, "a batch says where its file is read, not how much it has")
+	require.EqualValues(t, []int64{8, 5, 3}, []int64{of.present.Rows, of.files[0].Read, of.gathered}, "records count for a file once they are written")
+	of.settled(1)
+	of.settled(2)
+	require.EqualValues(t, 3, of.present.Written)
 }
 
 // TestRejectsAreInertInASpreadsheet opens the rejects with each separator that spreadsheets split by.
