@@ -39,6 +39,7 @@ func TestATransactionIsWholeOrNothing(t *testing.T) {
 	err := libsql.Commit(ctx, db, []libsql.Statement{insert(3, 0), insert(1, 0), insert(4, 0)})
 	require.ErrorIs(t, err, libsql.ErrRefused)
 	require.ErrorContains(t, err, "UNIQUE")
+	require.NotErrorIs(t, err, libsql.ErrSilent)
 	require.Equal(t, "1 11, 2 20", rows(t, db))
 	for _, wrong := range []string{"SELECT nothing(", "SELECT nothing FROM t", "SELECT nothing()", "SELECT 1 FROM nothing", "SELECT 'a", "ATTACH 'x' AS x"} {
 		_, err = db.Exec(wrong)
