@@ -483,3 +483,17 @@ func TestAWebPageIsRefused(t *testing.T) {
 	_, err := Run(context.Background(), w.config("2025-05-05", w.file("\n<html><body>Request rejected, CIN\n</body></html>")))
 	require.ErrorContains(t, err, "is a web page or XML")
 }
+
+// TestAChangedAppointmentLeavesTheOthersOfItsCompany, as a changed partner leaves those of the LLP.
+func TestAChangedAppointmentLeavesTheOthersOfItsCompany(t *testing.T) {
+	w := newFixture(t)
+	const header = "cin,din,designation,appointment_date,cessation_date\n"
+	w.text("2025-05-05", header+"U55101GA2006PTC900001,12,Director,2020-01-01,\nU55101GA2006PTC900001,13,Director,2021-01-01,\n")
+	w.text("2025-06-05", header+"U55101GA2006PTC900001,13,Director,2021-01-01,2025-06-01\n")
+	require.Equal(t, []string{"00000012|2020-01-01|-", "00000013|2021-01-01|2025-06-01"},
+		w.rows("SELECT din, appointment_date, cessation_date FROM appointment ORDER BY din"))
+	const partners = "llpin,din,name,joined_on\n"
+	w.text("2025-05-05", partners+"ABD-0345,12,A ONE,2020-01-01\nABD-0345,13,B TWO,2020-01-01\n")
+	w.text("2025-06-05", partners+"ABD-0345,13,B THREE,2020-01-01\n")
+	require.Equal(t, []string{"00000012|A ONE", "00000013|B THREE"}, w.rows("SELECT din, name FROM partner ORDER BY din"))
+}
