@@ -47,19 +47,6 @@ func TestAKeyThatEndsLaterCanHaveSpentItsCredits(t *testing.T) {
 	require.Equal(t, []string{notice.KeyCreditsSpent}, o.Look(o.Webhook(1)))
 }
 
-// TestTheNewestTestsAreKept of those that were delivered.
-func TestTheNewestTestsAreKept(t *testing.T) {
-	o := noticetest.New(t, byWebhook)
-	o.SetWebhook(1, "https://example.com", 0, "")
-	for range notice.TestsKept + 3 {
-		o.Now = o.Now.Add(time.Second)
-		require.NoError(t, o.Test(o.Webhook(1)))
-		o.Exec(`UPDATE notice SET next_at = NULL, delivered_at = at`)
-	}
-	oldest := o.Now.Add(-(notice.TestsKept - 1) * time.Second)
-	require.EqualValues(t, oldest.UnixMilli(), o.Count(`SELECT min(at) FROM notice`))
-}
-
 // TestAChannelCarriesItsOwn and leaves what is due to the other.
 func TestAChannelCarriesItsOwn(t *testing.T) {
 	o := noticetest.New(t, byWebhook, byMail)

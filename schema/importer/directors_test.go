@@ -58,14 +58,6 @@ func TestDirectorsListsFollowAppointments(t *testing.T) {
 		w.text("2025-02-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,2,,,2025-01-15,resigned\n")
 		require.Equal(t, "U11111GA2020PTC000002|", w.lists()[1])
 	})
-	t.Run("when one appointment of two changes", func(t *testing.T) {
-		w := newFixture(t)
-		w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
-		w.text("2025-02-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000001,1,Secretary,2020-01-01,,\n")
-		require.Equal(t, "U11111GA2020PTC000001|00000002\tMADE-UP RAVI\tManager\t2018-01-01\n00000001\tMADE-UP ASHA\tSecretary\t2020-01-01", w.lists()[0])
-		require.Equal(t, []string{"00000001|Secretary", "00000002|Manager"},
-			w.rows("SELECT din, designation FROM appointment WHERE cin = 'U11111GA2020PTC000001' ORDER BY din"))
-	})
 }
 
 // TestCompaniesAreInTheRowsOfTheirCINs also in a copy, as pushes and edges have one.

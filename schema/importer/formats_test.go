@@ -361,25 +361,6 @@ func TestTheLogIsEmptyBehindAnImport(t *testing.T) {
 	require.Zero(t, log.Size())
 }
 
-// TestARenamedCompanyIsSearchedByItsNewName whose status is as before, and others stay as they are.
-func TestARenamedCompanyIsSearchedByItsNewName(t *testing.T) {
-	w := newFixture(t)
-	other := strings.NewReplacer("900001", "900002", "RESORTS", "HOTELS").Replace(rowA)
-	w.text("2025-05-05", headerA+rowA+other)
-	w.text("2025-06-05", headerA+strings.Replace(rowA, "RESORTS", "SPICES", 1)+other)
-	require.Equal(t, []string{"U55101GA2006PTC900001|made up spices private limited", "U55101GA2006PTC900002|made up hotels private limited"},
-		w.rows("SELECT value, name FROM search_name ORDER BY value"))
-}
-
-// TestAReportCountsTheNewestRelease and not the first.
-func TestAReportCountsTheNewestRelease(t *testing.T) {
-	w := newFixture(t)
-	w.text("2025-05-05", headerA+rowA)
-	second := w.file(headerA + strings.Replace(rowA, "900001", "900002", 1))
-	require.EqualValues(t, 2, w.run("2025-06-05", second).Held.Companies)
-	require.EqualValues(t, 2, w.run("2025-06-05", second).Held.Companies, "nothing changed, there is no other")
-}
-
 // TestTheYearOfACINCompletesADate of an old company, in files and in documents.
 func TestTheYearOfACINCompletesADate(t *testing.T) {
 	for _, text := range []string{

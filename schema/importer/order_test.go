@@ -138,14 +138,6 @@ func TestAnInterruptedImportChangesNothing(t *testing.T) {
 	}
 }
 
-// TestRecordsAreCountedOnce also where their counts are taken more than once.
-func TestRecordsAreCountedOnce(t *testing.T) {
-	w := newFixture(t)
-	report := w.text("2025-01-01", manyCompanies(settleRecords+2*record.BatchRecords))
-	require.EqualValues(t, settleRecords+2*record.BatchRecords, report.Read)
-	require.EqualValues(t, report.Read, report.New)
-}
-
 // TestWhatAnEarlierVersionLeftIsReleased completes a file whose import an earlier version of the
 // program began.
 func TestWhatAnEarlierVersionLeftIsReleased(t *testing.T) {
