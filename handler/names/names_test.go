@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/unicode/norm"
 
 	"regedge/handler/names"
 )
@@ -48,6 +50,8 @@ func TestNameForms(t *testing.T) {
 		{"CO-OP STORES", "coop stores"},
 		{"DISCO-TECH", "disco tech"},
 		{"NORTH CO-OPERATIVE MILLS", "north cooperative mills"},
+		{"NORTH CO OPERATIVES", "north cooperatives"},
+		{"NO-FROST -A CA-TECH", "no frost a ca tech"},
 		{"HANDICRAFTS DEVELOPMENT CORPN LTD", "handicrafts development corporation limited"},
 		{"GLOBE INTL PVT. LTD", "globe international private limited"},
 		{"GUPTA BROS MFG AND ENGG CO LTD", "gupta brothers manufacturing and engineering company limited"},
@@ -67,6 +71,10 @@ func TestNameForms(t *testing.T) {
 		{"Ромашка ЁЛКА", "ромашка елка"},
 		{"ＡＢＣ １２", "abc 12"},
 		{"भारत स्टील", "भारत स्टील"},
+		{"東京ソニー\u3000ア", "東京ソニー ア"},
+		{"\uFEFFACME\u2BFFAA\U0001F000BB\U0001FAFFCC\uFE0FDD", "acme aa bb cc dd"},
+		{"ＡＢ～Ｃ", "ab c"},
+		{"SUNRISE FOODSLTD", "sunrise foodsltd"},
 		{"FUN UNLIMITED", "fun unlimited"},
 		{"ROYAL LIMITED LIABILITY PARTNERSHIP", "royal llp"},
 		{"ROYAL L.L.P", "royal llp"},
@@ -76,6 +84,44 @@ func TestNameForms(t *testing.T) {
 	} {
 		require.Equal(t, c.want, names.Name(c.in), c.in)
 	}
+}
+
+// TestLettersLoseTheirAccents compares each letter of the tables with its canonical decomposition.
+func TestLettersLoseTheirAccents(t *testing.T) {
+	own := map[string]string{
+		"æ": "ae", "ð": "d", "ø": "o", "þ": "th", "ß": "ss", "đ": "d", "ħ": "h", "ı": "i", "i": "i", "ĳ": "ij", "ĸ": "k", "ŀ": "l", "ł": "l",
+		"ŉ": "n", "ŋ": "n", "œ": "oe", "ŧ": "t", "s": "s", "ẚ": "a", "ẜ": "s", "ẝ": "s", "ẟ": "d", "ỻ": "l", "ỽ": "v", "ỿ": "y",
+	}
+	for _, letters := range [][2]rune{{0xC0, 0x17F}, {0x386, 0x3CE}, {0x400, 0x45F}, {0x1E00, 0x1EFF}} {
+		for r := letters[0]; r <= letters[1]; r++ {
+			plain := strings.Map(func(c rune) rune {
+				if unicode.Is(unicode.Mn, c) {
+					return -1
+				}
+				return unicode.ToLower(unicode.ToUpper(c)) // the long s and the sigma at the end of a word too
+			}, norm.NFD.String(string(r)))
+			switch got := names.Name(string(r)); {
+			case !unicode.IsLetter(r):
+				require.Empty(t, got, "%c", r)
+			case plain != strings.ToLower(string(r)) || r >= 0x386 && r <= 0x45F:
+				require.Equal(t, plain, got, "%c", r)
+			default: // no letter with an accent
+				require.Equal(t, own[plain], got, "%c", r)
+			}
+		}
+	}
+}
+
+func TestMisspeltEndingsAreRead(t *testing.T) {
+	for form, spellings := range map[string]string{
+		"private": "pvt prvt privat privte privited pravite priavte privtae priate pprivate",
+		"limited": "ltd limted limtied limitd limitted lmited limied limitied",
+	} {
+		for spelling := range strings.FieldsSeq(spellings) {
+			require.Equal(t, "acme "+form+" b", names.Name("ACME "+spelling+" B"))
+		}
+	}
+	require.Equal(t, "acme private limited private limited private limited b", names.Name("ACME PVTLTD PVTLIMITED PRIVATELTD B"))
 }
 
 func TestQueryKeepsAnUnfinishedLastWord(t *testing.T) {

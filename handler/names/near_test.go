@@ -16,7 +16,7 @@ func TestSoundsOfIndianSpellings(t *testing.T) {
 		{"shree", "shri", "sri", "sree"}, {"mahavir", "mahaveer", "mahaweer"}, {"chaudhary", "choudhury", "chowdhary", "chaudhari"},
 		{"philips", "filips"}, {"laxmi", "lakshmi", "lakshmee", "laksmi"}, {"vadilal", "wadilal"}, {"kshatriya", "xatriya"},
 		{"reliance", "relianse", "relyance"}, {"krishna", "krishnaa", "krisna"}, {"pooja", "puja"}, {"udyog", "oodyog", "udhyog"},
-		{"india", "yndia"}, {"brahma", "brama"}, {"cycle", "sycle"}, {"cement", "sement"},
+		{"india", "yndia"}, {"brahma", "brama"}, {"cycle", "sycle"}, {"cement", "sement"}, {"kamar", "qamar"},
 	} {
 		for _, word := range same[1:] {
 			require.True(t, soundAlike(same[0], word), "%s and %s: %s, %s", same[0], word, soundKey(same[0]), soundKey(word))
@@ -102,6 +102,7 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"puducherry gra nites":                      "PUDUCHERRY GRANITES LIMITED",
 		"the old tribe of humans":                   "TRIBE OF HUMANS FOUNDATION",
 		"himachal pradesh peer networks":            "PEER NETWORKS PRIVATE LIMITED",
+		"peer srinagar networks":                    "PEER NETWORKS PRIVATE LIMITED",
 		"the hospitalty rupam":                      "",
 		"peer srinagar":                             "",
 		"peer networks himachal pradesh shimla":     "",
@@ -121,10 +122,68 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 	}
 }
 
+// TestAFurtherWordIsLessThanAWrongLetter, and of names that are equally alike the first is first.
+func TestAFurtherWordIsLessThanAWrongLetter(t *testing.T) {
+	s := NewSuggestions("tata steal")
+	for _, name := range []string{"tata steel", "tata steal works"} {
+		s.Add(name, name)
+	}
+	require.Equal(t, []string{"tata steal works", "tata steel"}, s.Labels())
+}
+
+func TestShortWordsHaveOneWrongLetter(t *testing.T) {
+	require.Equal(t, costAbsent, wordCost("tata", "dada", false))
+	require.Equal(t, costLetter, wordCost("tata", "tada", false))
+	require.Equal(t, 2*costLetter, wordCost("steel", "stead", false))
+}
+
+func TestDoubledVowelsAreLongOnes(t *testing.T) {
+	for word, want := range map[string]string{"mahaveer": "mahavir", "pooja": "puja", "shree": "sri"} {
+		require.Equal(t, want, string(appendPlain(nil, word)))
+	}
+}
+
+// TestWhatALikeNameIsAskedForBy has one expression of each kind.
+func TestWhatALikeNameIsAskedForBy(t *testing.T) {
+	for query, want := range map[string]string{
+		"bombay foundry": `("=bombay" OR "=mumbai") AND ".found"`,
+		"36 events":      `".thirt" AND ".event") NOT "~") AND "=six"`,
+		"tata misteel":   `"=tata" AND "teel"`,
+		"बालाजी":         `"~blj"`,
+	} {
+		terms, _ := LikeTerms(Query(query))
+		require.Contains(t, strings.ReplaceAll(terms, `\"`, `"`), want, query)
+	}
+}
+
+func TestWhatIsNotOfANameIsLeftOut(t *testing.T) {
+	for query, want := range map[string]string{
+		"rupam opc pvt ltd": "rupam", "acme 400001": "acme", "acme 012345": "acme 012345", "acme 4000011": "acme 4000011",
+		"https www the acme": "acme", "messrs acme": "acme", "400001": "400001",
+	} {
+		require.Equal(t, want, strings.Join(suggestible(Query(query)), " "))
+	}
+}
+
+func TestSynonyms(t *testing.T) {
+	for typed, want := range map[string]string{
+		"9": "9 nine", "seven": "7 seven", "100": "100 hundred", "3rd": "3rd third", "mumbai": "bombay mumbai", "pune": "poona pune",
+		"chennai": "madras chennai", "kolkata": "calcutta kolkata", "vadodara": "baroda vadodara", "pondy": "pondicherry puducherry pondy",
+		"bengaluru": "bangalore bengaluru", "gurugram": "gurgaon gurugram", "shimla": "simla shimla", "odisha": "orissa odisha", "aum": "om aum",
+		"inds": "inds industries", "engrs": "engrs engineers", "svcs": "svcs services", "soln": "soln solutions", "fpo": "fpo producer", "fpc": "fpc producer",
+		"const": "const construction constructions", "industries": "", "producer": "", "goa": "",
+	} {
+		require.Equal(t, want, strings.Join(synonyms(typed), " "))
+	}
+}
+
 func TestTheEndOfALongNameIsCompared(t *testing.T) {
 	s := NewSuggestions(Query("all india handloom weavers welfare asociation"))
 	s.Add("all india handloom weavers welfare association", "LONG")
 	require.Equal(t, []string{"LONG"}, s.Labels())
+	s = NewSuggestions("steel")
+	s.Add("aa ab ac ad ae af ag ah ai aj ak al am an ao ap aq ar at au av aw ax stel", "THE LAST OF 24")
+	require.Equal(t, []string{"THE LAST OF 24"}, s.Labels())
 }
 
 func TestLettersOfOneSoundAreAskedFor(t *testing.T) {
@@ -170,6 +229,7 @@ func FuzzSuggestions(f *testing.F) {
 	f.Add("relianse industies", "RELIANCE INDUSTRIES LIMITED")
 	f.Add("y", "Y")
 	f.Add("w yw xx x", "XW")
+	f.Add(strings.Repeat("xa", 12), strings.Repeat("xe", 12))
 	f.Add(strings.Repeat("aé ", 90), strings.Repeat("é", 300))
 	f.Fuzz(func(t *testing.T, typed, registered string) {
 		query, name := Query(typed), Name(registered)

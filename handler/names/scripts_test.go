@@ -11,6 +11,9 @@ func TestIndicScriptsInLatinLetters(t *testing.T) {
 		"लक्ष्मी स्ट्रक्चरल्स": "lakshmi strakcharals", "श्री साई प्रकाश": "shri sai prakash", "पंप संगम": "pamp sangam",
 		"रेज़िन": "rezin", "૧૨ જોશી": "12 joshi", "লক্ষ্মী": "lakshmi", "ਭਾਰਤ": "bharat", "tata स्टील": "tata stil",
 		"ಕೃಷ್ಣ": "krishn", "శ్రీ": "shri", "ଭାରତ": "bharat", "ഭാരത്": "bharat",
+		"क ख ग घ ङ च छ ज झ ञ ट ठ ड ढ ण": "k kh g gh n ch chh j jh n t th d dh n", "त थ द ध न प फ ब भ म": "t th d dh n p ph b bh m",
+		"य र ल व श ष स ह": "y r l v sh sh s h", "अ आ इ ई उ ऊ ऋ ए ऐ ओ औ": "a a i i u u ri e ai o au", "ग\u093cज\u093cल": "gazal",
+		"\u0958 \u0959 \u095a \u095b \u095c \u095d \u095e \u095f": "k kh g z r rh f y", "ൺ ൻ ർ ൽ ൾ ൿ": "n n r l l k",
 	} {
 		got, ok := inLatin(Query(in))
 		require.True(t, ok, in)
@@ -35,6 +38,30 @@ func TestANameIsHeardInAnotherScript(t *testing.T) {
 		s.Add(name, name)
 		require.NotEmpty(t, s.Labels(), query)
 		require.Equal(t, name, s.Labels()[0], query)
+	}
+}
+
+func TestLegalEndingsAreHeard(t *testing.T) {
+	for _, word := range []string{"praivet", "limited", "pvt", "ltd"} {
+		require.True(t, isHeardEnding(word), word)
+	}
+	require.False(t, isHeardEnding("tata"))
+}
+
+// TestShortSoundsAreHeardExactly: of those of two letters, none may be wrong.
+func TestShortSoundsAreHeardExactly(t *testing.T) {
+	require.Equal(t, costAbsent, heardCost("kama", "kala"))
+	require.Equal(t, costLetter+costSpelling, heardCost("kamal", "kamat"))
+	require.Equal(t, costAbsent, heardCost("kamal", "tarat"))
+	require.Equal(t, costHeard, heardCost("kamala", "kimulu"), "other vowels")
+}
+
+func TestSpellingsOfAFirstSound(t *testing.T) {
+	for word, want := range map[string]string{
+		"kamal": "kcq", "sita": "sczx", "jai": "jzgs", "zee": "zjs", "ganga": "gj", "vandana": "vwb", "bala": "bv", "fateh": "fp", "prem": "pf",
+		"tara": "td", "durga": "dt", "arun": "aeiouy", "mohan": "m", "éa": "é",
+	} {
+		require.Equal(t, want, firstLetters(word), word)
 	}
 }
 

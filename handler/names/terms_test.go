@@ -21,6 +21,28 @@ func TestTermsOfAName(t *testing.T) {
 	require.Empty(t, Terms(""))
 }
 
+// TestTermsOfALongNameAreBounded: databases hold these terms, so that other lengths would find nothing in them.
+func TestTermsOfALongNameAreBounded(t *testing.T) {
+	words := strings.Fields("bcdfgjklmnp aab aac aad aae aaf aag aah aai aaj aak aal aam aan aao aap aaq aar")
+	terms := Terms(strings.Join(words, " "))
+	require.Contains(t, terms, "!bcdfgjklmnpaabaacaadaaeaafaagaah")
+	require.Contains(t, terms, "aaq.bcd", "16 words apart")
+	require.NotContains(t, terms, "aar.bcd", "17 words apart")
+	require.Contains(t, terms, ".bcdfg")
+	require.Contains(t, terms, "^bcdfg")
+	require.Contains(t, terms, "bcdfgjkl")
+	require.Contains(t, terms, "~bkdfgjklm", "nine letters of the sound")
+	var keys []string
+	for _, term := range terms {
+		if key, ok := strings.CutPrefix(term, markKey); ok {
+			keys = append(keys, key)
+		}
+	}
+	require.Equal(t, strings.Fields("bdfgjklmn bkdfgjklm bkdfgjkln bkdfgjkmn bkdfgjlmn bkdfgklmn bkdfjklmn bkdgjklmn bkfgjklmn kdfgjklmn"), keys)
+	require.Equal(t, "100", soundKey("100"), "digits sound as they are")
+	require.False(t, soundAlike("100", "1000"))
+}
+
 // TestTermsWithinPrivateLimited checks that the ending adds one term of its own, and those that
 // span its beginning.
 func TestTermsWithinPrivateLimited(t *testing.T) {
@@ -67,8 +89,12 @@ func FuzzTerms(f *testing.F) {
 		{"SAMSUN CERAMIC INDIA", "samsun ceramics"}, {"A PRIVATELY LIMITED", "privates a"}, {"J AND K BIO FUELS", "jk bio fuel"}, {"UNLIMITEDS", "unlimited"},
 		{"AND BY CO DE EL FA GO HA IN JO KA LA MA NA OX PA QUICK", "and quick"}, // as far apart as pairs reach
 		{strings.Repeat("telimite", 7) + " PRIVATE LIMITED", strings.Repeat("telimite", 7) + " privatel"},
+		{"ACME PRIVATE LIMITED", "vate"}, {"ACME PRIVATE LIMITED", "imited"}, {"ACME PRIVATE LIMITED", "ate"},
 	} {
 		f.Add(s[0], s[1])
+	}
+	for _, follower := range "abcdefghijklmnopqrstuvwxyz0123456789" {
+		f.Add("QXYZ"+string(follower), "xyz")
 	}
 	f.Fuzz(func(t *testing.T, registered, typed string) {
 		name, query := Name(registered), Query(typed)
@@ -135,6 +161,7 @@ func hasWords(name, query string) bool {
 func TestForgivenWordsAreSingular(t *testing.T) {
 	for word, want := range map[string]string{
 		"ceramics": "ceramic", "industries": "industr", "industry": "industr", "boxes": "box", "glass": "glass", "business": "business", "gas": "gas", "buses": "bus",
+		"branches": "branch", "brushes": "brush", "quizzes": "quizz",
 	} {
 		require.Equal(t, want, singular(word))
 	}
@@ -147,4 +174,5 @@ func TestALegalEndingMayBeLeftOut(t *testing.T) {
 		require.Equal(t, Forgive("acme foods"), Forgive("acme foods"+ending), ending)
 	}
 	require.False(t, selects(t, ExactTerms("acme foods"), Terms("acme foods company")))
+	require.Equal(t, Forgive("acme sons"), Forgive("acme and sons"))
 }

@@ -30,6 +30,9 @@ func TestOtherWordings(t *testing.T) {
 		"three hundred sixty five days": "365 days", "hundred": "", "11th hour": "eleventh hour", "112th street": "one hundred twelfth street",
 		"jk bank": "jammu kashmir bank", "jammu kashmir bank": "jk bank", "hp tools": "himachal tools", "himachal tools": "", "up": "uttar pradesh",
 		"12st": "", "007 films": "", "1000 trees": "", "2021": "", "star": "", "thirty": "30", "dust": "", "rd": "",
+		"4th 5th 8th 9th": "fourth fifth eighth ninth", "12th 13th": "twelfth thirteenth", "113th": "one hundred thirteenth", "40 80 90": "forty eighty ninety",
+		"14 15 18 19": "fourteen fifteen eighteen nineteen", "40th 90th": "fortieth ninetieth", "22nd 23rd": "twenty second twenty third",
+		"up mp ap": "uttar pradesh madhya pradesh andhra pradesh", "tn wb": "tamil nadu west bengal", "guj": "gujarat", "j k": "jammu kashmir",
 		"1 2 3 4 5 6": "one two three four five six", "365 366": "three hundred sixty five three hundred",
 	} {
 		require.Equal(t, want, strings.Join(otherWording(strings.Fields(query)), " "), query)
@@ -39,7 +42,8 @@ func TestOtherWordings(t *testing.T) {
 func TestTheNameInAnAddress(t *testing.T) {
 	for typed, want := range map[string]string{
 		"cs@goashipyard.co.in": "goashipyard", "https://techtiks.com/": "techtiks", "www.prismirrigation.com": "prismirrigation",
-		"shop.example.org.in": "example", "amul.in": "", "made in": "", "goa shipyard": "", "com": "", "prismirrigation": "",
+		"shop.example.org.in": "example", "acmefoods.biz": "acmefoods", "acmefoods.info": "acmefoods",
+		"acmefoods.firm.in": "acmefoods", "acmefoods.net.in": "acmefoods", "acmefoods.org": "acmefoods", "acmefoods.de": "", "amul.in": "", "made in": "", "goa shipyard": "", "com": "", "prismirrigation": "",
 	} {
 		require.Equal(t, want, siteOf(suggestible(Query(typed))), typed)
 	}
