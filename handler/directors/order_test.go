@@ -25,10 +25,11 @@ func TestTheOrderOfAList(t *testing.T) {
 	require.Equal(t, "7 1 6 2 5 9 3 8", strings.Join(dins, " "))
 }
 
-func TestADesignationIsThatOfTheAppointment(t *testing.T) {
-	require.Equal(t, []string{"1\tASHA\tWhole-time Director\t", "2\tRAVI\tDirector\t"}, listOf(t, `
-		INSERT INTO director (din, name, designation) VALUES (1, 'ASHA', 'Director'), (2, 'RAVI', 'Director');
-		INSERT INTO appointment (cin, din, designation) VALUES ('C', 1, 'Whole-time Director'), ('C', 2, NULL);`))
+// TestAnAppointmentHasItsOwnDesignationAndDate; the director's are for one that has none.
+func TestAnAppointmentHasItsOwnDesignationAndDate(t *testing.T) {
+	require.Equal(t, []string{"2\tRAVI\tDirector\t2003-03-03", "1\tASHA\tWhole-time Director\t2020-05-05"}, listOf(t, `
+		INSERT INTO director VALUES (1, 'ASHA', 'Director', '2001-01-01'), (2, 'RAVI', 'Director', '2003-03-03');
+		INSERT INTO appointment (cin, din, designation, appointment_date) VALUES ('C', 1, 'Whole-time Director', '2020-05-05'), ('C', 2, NULL, NULL);`))
 }
 
 func TestDirectorsThatTheRegistryLacksTakeNoPlace(t *testing.T) {
