@@ -166,20 +166,52 @@ func TestACrowdMovesItsNeighboursAlone(t *testing.T) {
 	}
 }
 
+// TestRefreshFailsWhole: a failed update or rebuild leaves the index as it was, and the marks.
 func TestRefreshFailsWhole(t *testing.T) {
-	c, records := searchtest.Open(t), searchtest.Sample(t)
-	searchtest.Put(t, c, records...)
-	refresh(t, c)
-	require.NoError(t, c.Exec(`CREATE TRIGGER refuse BEFORE INSERT ON search_name
-		WHEN new.name LIKE 'refused%' BEGIN SELECT raise(ABORT, 'refused'); END`))
-	before := order(t, c)
-	records[3].Name = "REFUSED " + records[3].Name
-	searchtest.Put(t, c, records[2:5]...)
-	_, err := search.Refresh(c)
-	require.ErrorContains(t, err, "refused")
-	require.Equal(t, before, order(t, c))
-	require.NoError(t, c.Exec("DROP TRIGGER refuse"))
-	require.EqualValues(t, 1, refresh(t, c).Written, "the marks were kept")
+	refuse := func(event, table, when string) string {
+		return `CREATE TRIGGER refuse BEFORE ` + event + ` ON ` + table + ` WHEN ` + when + ` BEGIN SELECT raise(ABORT, 'refused'); END`
+	}
+	rename := func(table, to string) string { return `ALTER TABLE ` + table + ` RENAME TO ` + to }
+	const obey = `DROP TRIGGER refuse`
+	for _, test := range []struct{ fault, undo, mark string }{
+		{refuse("INSERT", "search_name", "new.name LIKE 'refused%'"), obey, ""},
+		{refuse("INSERT", "search_name", "new.name LIKE 'refused%'"), obey, "*"},
+		{refuse("DELETE", "search_name", "old.place > 48"), obey, ""},
+		{refuse("DELETE", "search_name", "old.place > 48"), obey, "*"},
+		{refuse("INSERT", "search_common", "new.names < 100"), obey, "*"},
+		{refuse("DELETE", "search_pending", "true"), obey, ""},
+		{refuse("DELETE", "search_pending", "true"), obey, "*"},
+		{rename("search_common", "other"), rename("other", "search_common"), "*"},
+		{rename("search_name", "other"), rename("other", "search_name"), "*"},
+		{rename("llp", "other"), rename("other", "llp"), ""},
+		{rename("llp", "other"), rename("other", "llp"), "*"},
+		{rename("search_index", "other"), rename("other", "search_index"), ""},
+		{refuse("DELETE", "search_name", "true"), obey, "crowd"},
+		{refuse("INSERT", "search_name", "new.value < 'Z'"), obey, "crowd"},
+	} {
+		c, records := searchtest.Open(t), searchtest.Sample(t)[:200]
+		searchtest.Put(t, c, records...)
+		refresh(t, c)
+		before := order(t, c)
+		switch test.mark {
+		case "crowd": // names at one place, whose neighbours must move
+			for i := range 15 {
+				searchtest.Put(t, c, searchtest.Record{Value: fmt.Sprintf("Z10000GJ2000PTC%06d", i), Name: records[50].Name, Status: records[50].Status})
+			}
+		case "*":
+			require.NoError(t, c.Exec(`INSERT INTO search_pending VALUES ('*')`))
+			fallthrough
+		default:
+			records[3].Name = "REFUSED " + records[3].Name
+			searchtest.Put(t, c, records[2:5]...)
+		}
+		require.NoError(t, c.Exec(test.fault))
+		_, err := search.Refresh(c)
+		require.Error(t, err, test.fault)
+		require.NoError(t, c.Exec(test.undo))
+		require.Equal(t, before, order(t, c), test.fault)
+		require.Positive(t, refresh(t, c).Written, "the marks were kept")
+	}
 }
 
 // TestCheckFindsWhatIsWrong breaks one thing after another.
@@ -210,8 +242,26 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			ctx.ResultText(search.Terms(arg[0].Text()))
 		}))
 		require.NoError(t, c.Exec(script), script)
-		require.ErrorContains(t, search.Check(c), want, script)
+		err := search.Check(c)
+		require.ErrorContains(t, err, want, script)
+		require.Empty(t, texts(t, c, `SELECT name FROM temp.sqlite_schema`), "the table of the check is gone")
 	}
+}
+
+// TestCheckNamesTheTermThatDiffers, and what it lacks.
+func TestCheckNamesTheTermThatDiffers(t *testing.T) {
+	c := searchtest.Open(t)
+	searchtest.Put(t, c, searchtest.Sample(t)[:100]...)
+	refresh(t, c)
+	terms := search.Terms(texts(t, c, `SELECT name FROM search_name WHERE place = 160`)[0])
+	s := searchtest.Prepare(t, c, `INSERT INTO search_index (search_index, rowid, terms) VALUES ('delete', 160, ?1)`)
+	searchtest.Run(t, s, terms)
+	var term string
+	var count, sum, wantCount, wantSum int
+	_, err := fmt.Sscanf(search.Check(c).Error(), "term %q has %d names at places whose sum is %d, want %d and %d", &term, &count, &sum, &wantCount, &wantSum)
+	require.NoError(t, err)
+	require.Contains(t, strings.Fields(terms), term)
+	require.Equal(t, []int{1, 160}, []int{wantCount - count, wantSum - sum})
 }
 
 func BenchmarkRebuild(b *testing.B) {
@@ -250,4 +300,14 @@ func TestTheLengthOfANameIsInCharacters(t *testing.T) {
 		searchtest.Record{Value: "U10000GJ2000PTC000002", Name: "ZZ\u00c9\u00c9", Status: "ACTIVE"})
 	refresh(t, c)
 	require.Equal(t, []string{"U10000GJ2000PTC000002", "U10000GJ2000PTC000001"}, order(t, c))
+}
+
+// TestANameInCapitalsHasNoLabel: pages of the index's table hold more names without it.
+func TestANameInCapitalsHasNoLabel(t *testing.T) {
+	c := searchtest.Open(t)
+	searchtest.Put(t, c,
+		searchtest.Record{Value: "U10000GJ2000PTC000001", Name: "AAA PRIVATE LIMITED", Status: "ACTIVE"},
+		searchtest.Record{Value: "U10000GJ2000PTC000002", Name: "B.B. Private Limited", Status: "ACTIVE"})
+	refresh(t, c)
+	require.Equal(t, []string{"", "B.B. Private Limited"}, texts(t, c, `SELECT label FROM search_name ORDER BY value`))
 }

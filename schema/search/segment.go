@@ -30,7 +30,7 @@ type segment struct {
 	skips     []skipLevel // from the leaves upwards
 	listPages int         // pages without a term since firstPage
 	firstTerm []byte      // the distinguishing beginning of the first term of firstPage
-	firstPage int64       // the page whose first term is not written yet, or 0
+	firstPage int64       // the page whose first term is not written yet
 }
 
 // pageSink receives the output of a segment: leaves by their number, pages of skip lists by level
@@ -157,9 +157,6 @@ func (s *segment) flushLeaf() error {
 // endFirst writes the first term of firstPage, once it is known whether the page's last list
 // has a skip list.
 func (s *segment) endFirst() error {
-	if s.firstPage == 0 {
-		return nil
-	}
 	long := len(s.skips[0].content) > 0 && s.listPages >= fewestSkips
 	for level := range s.skips {
 		skip := &s.skips[level]
@@ -174,9 +171,7 @@ func (s *segment) endFirst() error {
 		skip.content, skip.begun = skip.content[:0], false
 	}
 	s.listPages = 0
-	page := s.firstPage
-	s.firstPage = 0
-	return s.sink.first(s.firstTerm, page, long)
+	return s.sink.first(s.firstTerm, s.firstPage, long)
 }
 
 // addSkip adds the first place of the current page to the skip list. A full page of a level is

@@ -43,7 +43,7 @@ func TestTheIndexIsWhatFTS5WouldMake(t *testing.T) {
 			require.NoError(t, c.Exec(integrityCheck))
 
 			require.NoError(t, c.Exec(twin))
-			putTwin(t, c)
+			putTwin(t, c, "")
 			const rows = `SELECT term || ' ' || doc FROM temp.%s_rows ORDER BY term, doc`
 			require.Equal(t, texts(t, c, fmt.Sprintf(rows, "twin")), texts(t, c, fmt.Sprintf(rows, "index")))
 			for _, query := range []string{`"=rare"`, `"=common" AND "=rare"`, `"=common" AND "=w7"`, `"=w3" OR "=w1999"`, `"=none"`} {
@@ -67,10 +67,11 @@ func longLists(count int) (list []searchtest.Record) {
 	return list
 }
 
-func putTwin(t *testing.T, c *sqlite3.Conn) {
+// putTwin adds the names that where selects to the twin.
+func putTwin(t *testing.T, c *sqlite3.Conn, where string) {
 	t.Helper()
 	put := searchtest.Prepare(t, c, `INSERT INTO temp.twin (rowid, terms) VALUES (?1, ?2)`)
-	read := searchtest.Prepare(t, c, `SELECT place, name FROM search_name`)
+	read := searchtest.Prepare(t, c, `SELECT place, name FROM search_name `+where)
 	for read.Step() {
 		require.NoError(t, put.BindInt64(1, read.ColumnInt64(0)))
 		require.NoError(t, put.BindRawText(2, names.AppendTerms(nil, read.ColumnText(1))))
@@ -125,11 +126,62 @@ func TestListsThatFTS5GivesASkipListHaveOne(t *testing.T) {
 		require.True(t, refresh(t, c).Rebuilt)
 		require.NoError(t, c.Exec(twin))
 		require.NoError(t, c.Exec(fmt.Sprintf(`INSERT INTO temp.twin (twin, rank) VALUES ('pgsz', %d)`, pageBytes)))
-		putTwin(t, c)
+		putTwin(t, c, "")
 		require.NoError(t, c.Exec(`INSERT INTO temp.twin (twin) VALUES ('optimize')`))
 		const first = `SELECT hex(term) || ' ' || pgno FROM %s ORDER BY term`
 		require.Equal(t, texts(t, c, fmt.Sprintf(first, "temp.twin_idx")), texts(t, c, fmt.Sprintf(first, "search_index_idx")), count)
 	}
+}
+
+// TestPagesAreThoseOfFTS5: leaves, skip lists of several levels, and the numbers of names and terms.
+func TestPagesAreThoseOfFTS5(t *testing.T) {
+	for _, test := range []struct {
+		pageBytes int
+		records   []searchtest.Record
+	}{{1000, longLists(500)}, {32, equalNames(5000)}} {
+		c := searchtest.Open(t)
+		require.NoError(t, c.Exec(fmt.Sprintf(`INSERT INTO search_index (search_index, rank) VALUES ('pgsz', %d)`, test.pageBytes)))
+		searchtest.Put(t, c, test.records...)
+		require.True(t, refresh(t, c).Rebuilt)
+		require.NoError(t, c.Exec(twin+fmt.Sprintf(`; INSERT INTO temp.twin (twin, rank) VALUES ('pgsz', %d), ('automerge', 0);`, test.pageBytes)))
+		for half := range 2 { // two segments, which FTS5 then merges in one go
+			require.NoError(t, c.Exec("BEGIN"))
+			putTwin(t, c, fmt.Sprintf("WHERE place / 16 %% 2 = %d", half))
+			require.NoError(t, c.Exec("COMMIT"))
+		}
+		require.NoError(t, c.Exec(`INSERT INTO temp.twin (twin) VALUES ('optimize')`))
+		const pages = `SELECT (id & (1 << 37) - 1) || ' ' || hex(block) FROM %s WHERE id <> 10 ORDER BY id` // without the segment's number
+		want, got := texts(t, c, fmt.Sprintf(pages, "temp.twin_data")), texts(t, c, fmt.Sprintf(pages, "search_index_data"))
+		require.Len(t, got, len(want))
+		for i := range want {
+			require.Equal(t, want[i], got[i])
+		}
+	}
+}
+
+// equalNames returns companies of one name: lists of equal steps, whose skip lists are long.
+func equalNames(count int) (list []searchtest.Record) {
+	for i := range count {
+		list = append(list, searchtest.Record{Value: fmt.Sprintf("U00000GA2020PTC%06d", i), Name: "QZ", Status: "ACTIVE"})
+	}
+	return list
+}
+
+// TestAnIndexOfNothing is valid, and takes names.
+func TestAnIndexOfNothing(t *testing.T) {
+	c, list := searchtest.Open(t), longLists(20)
+	change, err := search.Rebuild(c)
+	require.NoError(t, err)
+	require.Equal(t, search.Change{Rebuilt: true}, change)
+	require.NoError(t, search.Check(c))
+	require.NoError(t, c.Exec(integrityCheck))
+	require.Empty(t, texts(t, c, `SELECT rowid FROM search_index WHERE search_index MATCH '"=common"'`))
+	require.Equal(t, []string{"10"}, texts(t, c, `SELECT id FROM search_index_data WHERE id > 1`), "a structure without a segment")
+	searchtest.Put(t, c, list...)
+	refresh(t, c)
+	require.NoError(t, c.Exec(`DELETE FROM company; INSERT INTO search_pending VALUES ('*')`))
+	require.Equal(t, search.Change{Rebuilt: true, Removed: 20}, refresh(t, c))
+	require.NoError(t, c.Exec(integrityCheck))
 }
 
 // TestFewChangesDoNotWriteTheIndexAgain: FTS5 merges the segments of changes with each other, and leaves the one that
