@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -39,6 +40,7 @@ func requireEmpty(t *testing.T, folder string) {
 
 // TestOffsetsFitIn32Bits whatever memory there is.
 func TestOffsetsFitIn32Bits(t *testing.T) {
+	require.EqualValues(t, unsafe.Sizeof(entry{}), entryBytes)
 	require.LessOrEqual(t, New(t.TempDir(), math.MaxInt).budget, math.MaxInt32)
 }
 
@@ -68,7 +70,11 @@ func TestRecordsComeInOrderHoweverMuchFits(t *testing.T) {
 			if runtime.GOOS != "windows" {
 				requireEmpty(t, folder) // its file would go with the process
 			}
-			require.Equal(t, want, read(t, s))
+			got := read(t, s)
+			require.Len(t, got, len(want))
+			for i := range want {
+				require.Equal(t, want[i], got[i])
+			}
 			require.NoError(t, s.Close())
 			requireEmpty(t, folder)
 			require.NoError(t, s.Close(), "again")
@@ -138,6 +144,7 @@ func TestSortedRunsComeBehindWhatWasAddedBefore(t *testing.T) {
 		return []byte(p.key), []byte(p.value), true
 	}))
 	require.NoError(t, s.Add([]byte("b"), []byte("5")))
+	require.EqualValues(t, 5, s.Len())
 	require.Equal(t, []pair{{"a", "2"}, {"b", "1"}, {"b", "3"}, {"b", "5"}, {"c", "4"}}, read(t, s))
 }
 
@@ -151,6 +158,28 @@ func TestARecordMayBeLongerThanTheBuffers(t *testing.T) {
 	}
 	require.Equal(t, want, read(t, s))
 	require.ErrorIs(t, s.Add(nil, make([]byte, 1<<20)), errRecordTooLong)
+}
+
+// TestARecordMayTakeTheWholeBudget, with the lengths that stand before it.
+func TestARecordMayTakeTheWholeBudget(t *testing.T) {
+	const budget = 1000
+	s := New(t.TempDir(), budget)
+	defer s.Close()
+	longest := make([]byte, budget-2*binary.MaxVarintLen32)
+	require.ErrorIs(t, s.Add([]byte("k"), longest), errRecordTooLong)
+	require.Zero(t, s.Len())
+	require.NoError(t, s.Add(nil, longest))
+	require.NoError(t, s.Add(longest, nil))
+	require.Len(t, read(t, s), 2)
+}
+
+// TestWhatFitsInMemoryNeedsNoFile, so that small imports write none.
+func TestWhatFitsInMemoryNeedsNoFile(t *testing.T) {
+	s := New(t.TempDir()+"/none", 1<<20)
+	require.NoError(t, s.Add([]byte("b"), nil))
+	require.NoError(t, s.Add([]byte("a"), nil))
+	require.Equal(t, []pair{{"a", ""}, {"b", ""}}, read(t, s))
+	require.NoError(t, s.Close())
 }
 
 func TestWithoutRecordsThereIsNothing(t *testing.T) {
@@ -205,6 +234,28 @@ func TestAFullDiskIsAnError(t *testing.T) {
 		n := 0
 		next := func() ([]byte, []byte, bool) { n++; return nil, record(), n < 1000 }
 		require.ErrorIs(t, full(t, 1<<20).AddSorted(next), syscall.ENOSPC)
+	})
+	// roomAgain gives the sorter a file of its own after some records.
+	roomAgain := func(t *testing.T, s *Sorter, after int) func() (key, value []byte, ok bool) {
+		n := 0
+		return func() ([]byte, []byte, bool) {
+			if n++; n == after {
+				file, err := os.Create(t.TempDir() + "/room")
+				require.NoError(t, err)
+				t.Cleanup(func() { file.Close() })
+				s.spill.file = file
+			}
+			return nil, record(), n < 1000
+		}
+	}
+	t.Run("records before a sorted run, with room again for that", func(t *testing.T) {
+		s := full(t, 1<<20)
+		require.NoError(t, s.Add(nil, record()))
+		require.ErrorIs(t, s.AddSorted(roomAgain(t, s, 1)), syscall.ENOSPC)
+	})
+	t.Run("the beginning of a sorted run, with room again for its end", func(t *testing.T) {
+		s := full(t, 1<<20)
+		require.ErrorIs(t, s.AddSorted(roomAgain(t, s, 600)), syscall.ENOSPC)
 	})
 	t.Run("a disk that has room again before the run ends", func(t *testing.T) {
 		s := full(t, 2*spillBuffer)

@@ -161,12 +161,11 @@ func (r *reader) next() (bool, error) {
 // fill reads until the buffer has at least size bytes, or the rest of the run.
 func (r *reader) fill(size int) error {
 	rest := int64(len(r.left)) + r.end - r.at
-	if size = max(size, int(min(readBuffer, rest))); cap(r.buffer) < size {
+	if size = max(size, int(min(readBuffer, rest))); len(r.buffer) < size {
 		grown := make([]byte, size)
 		r.left = grown[:copy(grown, r.left)]
 		r.buffer = grown
 	} else {
-		r.buffer = r.buffer[:cap(r.buffer)]
 		r.left = r.buffer[:copy(r.buffer, r.left)]
 	}
 	held := len(r.left)
