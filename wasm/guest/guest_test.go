@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"go.bytecodealliance.org/cm"
@@ -103,6 +104,37 @@ func TestResult(t *testing.T) {
 		_, err := result(answer(1, []sqlite.Value{sqlite.ValueReal(0.5)}))
 		require.ErrorIs(t, err, errShape)
 	})
+}
+
+// TestBlocksForTheHost: a new one is aligned, one that grows keeps its content, and none is moved to shrink.
+func TestBlocksForTheHost(t *testing.T) {
+	require.Equal(t, uintptr(8), uintptr(cabiRealloc(nil, 0, 8, 0)), "no memory, at an aligned address")
+	block := cabiRealloc(nil, 0, 8, 16)
+	require.Zero(t, uintptr(block)%8)
+	copy(unsafe.Slice((*byte)(block), 16), "0123456789abcdef")
+	require.Equal(t, block, cabiRealloc(block, 16, 8, 16))
+	require.Equal(t, block, cabiRealloc(block, 16, 8, 3))
+	require.Equal(t, block, cabiRealloc(block, 16, 8, 0))
+	grown := cabiRealloc(block, 16, 8, 5000)
+	require.NotEqual(t, block, grown)
+	require.Equal(t, "0123456789abcdef"+strings.Repeat("\x00", 4984), string(unsafe.Slice((*byte)(grown), 5000)))
+}
+
+func TestErrorsNameTheDatabase(t *testing.T) {
+	for want, err := range map[string]sqlite.Error{
+		"query database registry: disk I/O error":   sqlite.ErrorIO("disk I/O error"),
+		"query database registry: no-such-database": sqlite.ErrorNoSuchDatabase(),
+	} {
+		require.EqualError(t, storeError("registry", "query", &err), want)
+	}
+}
+
+// TestFieldsKeepTheirBytes, also those that are no text.
+func TestFieldsKeepTheirBytes(t *testing.T) {
+	f := newField("X-A", "a\x00\xff")
+	require.Equal(t, "X-A", string(f.F0))
+	require.Equal(t, "a\x00\xff", fieldText(f.F1))
+	require.Empty(t, fieldText(newField("X-A", "").F1))
 }
 
 func TestParameter(t *testing.T) {
