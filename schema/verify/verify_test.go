@@ -11,6 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 	"regedge/schema"
 )
@@ -44,6 +45,13 @@ func TestAWholeRegistryHasNoProblem(t *testing.T) {
 	}
 }
 
+func TestAVerifiedFileIsClosed(t *testing.T) {
+	path := changed(t, "")
+	_, err := File(t.Context(), path, Quick)
+	require.NoError(t, err)
+	require.Empty(t, testkit.OpenFiles(t, path))
+}
+
 // TestWhatIsNotWholeIsNamed breaks one thing after another.
 func TestWhatIsNotWholeIsNamed(t *testing.T) {
 	const one = `(SELECT cin FROM company ORDER BY cin LIMIT 1 OFFSET 7)`
@@ -66,6 +74,34 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 			require.Contains(t, strings.Join(report.Problems, "\n"), want, script)
 		}
 	}
+}
+
+// TestTheFirstOfSeveralIsNamed, in the order in which they are read.
+func TestTheFirstOfSeveralIsNamed(t *testing.T) {
+	const two = `(SELECT cin FROM company ORDER BY cin LIMIT 2 OFFSET 7)`
+	const placed = `(SELECT cin FROM company JOIN pincode USING (pincode) WHERE pincode.district <> '' ORDER BY cin LIMIT 2 OFFSET 7)`
+	for _, test := range []struct{ script, first, want string }{
+		{`DELETE FROM search_name WHERE value IN ` + two, `SELECT min(cin) FROM ` + two,
+			"companies and LLPs that the search does not have: 2, the first is "},
+		{`UPDATE search_name SET value = '0' || value WHERE value IN ` + two, `SELECT min(value) FROM search_name`,
+			"entries of the search without a company or LLP: 2, the first is "},
+		{`UPDATE company SET directors = 'x' WHERE cin IN ` + two, `SELECT cin FROM company WHERE directors = 'x' LIMIT 1`,
+			"companies whose directors list differs from their appointments: 2, the first is "},
+		{`UPDATE company SET district = 'x' WHERE cin IN ` + placed, `SELECT cin FROM company WHERE district = 'x' LIMIT 1`,
+			"companies whose district differs from that of their pincode: 2, the first is "},
+	} {
+		path := changed(t, test.script)
+		var first string
+		db, err := schema.OpenReadOnly(path)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(db.QueryRow(test.first).Scan(&first), db.Close()))
+		report, err := File(t.Context(), path, Thorough)
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(report.Problems, "\n")+"\n", test.want+first+"\n")
+	}
+	report, err := File(t.Context(), changed(t, `INSERT INTO search_index (search_index) VALUES ('delete-all')`), Quick)
+	require.NoError(t, err)
+	require.Regexp(t, `^of (\d+) names of a sample, those that the index does not find: (\d+), the first is [A-Z0-9-]{8,}$`, report.Problems[0])
 }
 
 // TestASampleIsSpreadOverTheRegistry: one of fewer names than it has looks at all of them.
@@ -138,9 +174,14 @@ func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
 
 // TestAPartWhoseRecordsAreGoneIsWhole: its sums are zero.
 func TestAPartWhoseRecordsAreGoneIsWhole(t *testing.T) {
-	report, err := File(t.Context(), changed(t, `INSERT INTO content_part VALUES (5, 0, 0, 0); INSERT INTO content_whole VALUES (1)`), Thorough)
-	require.NoError(t, err)
-	require.Empty(t, report.Problems)
+	for _, script := range []string{
+		`INSERT INTO content_part VALUES (5, 0, 0, 0); INSERT INTO content_whole VALUES (1)`,
+		`INSERT INTO content VALUES (1, 1, 'x', 1)`, // the hashes are not whole yet
+	} {
+		report, err := File(t.Context(), changed(t, script), Thorough)
+		require.NoError(t, err)
+		require.Empty(t, report.Problems)
+	}
 }
 
 func TestRecordsThatNameAMissingOneAreCounted(t *testing.T) {
