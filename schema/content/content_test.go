@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -40,7 +41,7 @@ func open(t *testing.T, path string) *sqlite3.Conn {
 	t.Helper()
 	c, err := sqlite3.Open(path)
 	require.NoError(t, err)
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() { require.NoError(t, c.Close(), "a statement is left open") })
 	require.NoError(t, schema.Prepare(c, false))
 	return c
 }
@@ -123,6 +124,53 @@ func TestWhatIsChangedByHandIsMarked(t *testing.T) {
 	requireAsFilled(t, c)
 	require.NoError(t, c.Exec(`UPDATE company SET as_of = '2030-01-01', older = NULL`))
 	require.True(t, state(t, c).Complete(), "the dates of sources are no content")
+}
+
+// TestAFailureChangesNothing: hashes that a push has compared stay those of the primary.
+func TestAFailureChangesNothing(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	require.NoError(t, c.Exec(`UPDATE company SET city = 'ELSEWHERE' WHERE rowid = (SELECT min(rowid) FROM company);
+		DELETE FROM director WHERE din = (SELECT max(din) FROM director)`))
+	before := hashes(t, c)
+	fill := func() error { return content.Fill(c, t.TempDir(), nil) }
+	refresh := func() error { return content.Refresh(c) }
+	for _, test := range []struct {
+		name, refused string
+		do            func() error
+	}{
+		{"Fill inserts hashes", "INSERT ON content", fill},
+		{"Fill inserts sums", "INSERT ON content_part", fill},
+		{"Fill inserts its end", "INSERT ON content_whole", fill},
+		{"Fill deletes hashes", "DELETE ON content", fill},
+		{"Fill deletes marks", "DELETE ON content_pending", fill},
+		{"Fill reads partners", "partner", fill},
+		{"Refresh changes hashes", "UPDATE ON content", refresh},
+		{"Refresh deletes hashes", "DELETE ON content", refresh},
+		{"Refresh deletes marks", "DELETE ON content_pending", refresh},
+		{"Refresh reads appointments", "appointment", refresh},
+		{"Refresh reads sums", "content_part", refresh},
+	} {
+		fault, undo := `CREATE TRIGGER refuse BEFORE `+test.refused+` BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER refuse`
+		if !strings.Contains(test.refused, " ") {
+			fault, undo = `ALTER TABLE `+test.refused+` RENAME TO other`, `ALTER TABLE other RENAME TO `+test.refused
+		}
+		require.NoError(t, c.Exec(fault), test.name)
+		require.Error(t, test.do(), test.name)
+		require.NoError(t, c.Exec(undo), test.name)
+		require.Equal(t, before, hashes(t, c), test.name)
+		require.Equal(t, content.State{Whole: true, Pending: 2}, state(t, c), test.name)
+	}
+	require.NoError(t, content.Refresh(c))
+	requireAsFilled(t, c)
+}
+
+// TestHashesStayTheSame in every version: primaries hold those of earlier ones.
+func TestHashesStayTheSame(t *testing.T) {
+	require.Equal(t, int64(0x63b0c44298fc1c14), content.Hash(nil), "the beginning of the SHA-256, without its sign")
+	require.Equal(t, int64(0x7168ccdd91548c5a), content.Hash([]byte("company")))
+	require.Equal(t, int64(0x8a9b51ef), content.Record{Kind: content.Company, Key: "U10000GJ2000PTC000001"}.Bucket())
 }
 
 func TestManyChangesAreLeftToTheNextFill(t *testing.T) {
