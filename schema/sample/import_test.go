@@ -30,6 +30,42 @@ func TestTheSampleImportsWithoutARefusal(t *testing.T) {
 	}
 }
 
+// TestImportIsTheWholeSample: it has the newest release of all runs, and leaves no file behind.
+func TestImportIsTheWholeSample(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	path := filepath.Join(t.TempDir(), "registry.db")
+	now := firstImport
+	report, err := sample.Import(t.Context(), path, func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	})
+	require.NoError(t, err)
+	require.Len(t, report.Files, len(sample.Sources())+2, "and the directory of pincodes in each run")
+	require.Greater(t, report.Elapsed, time.Second)
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	db, err := schema.OpenReadOnly(path)
+	require.NoError(t, err)
+	i := &imported{db: db}
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.Equal(t, 544, i.number(t, "SELECT count(*) FROM company"))
+	require.Equal(t, 150, i.number(t, "SELECT count(*) FROM pincode"))
+	require.Equal(t, []string{"2021-03-31", "2025-05-05"}, i.texts(t, "SELECT DISTINCT as_of FROM company"))
+	require.Equal(t, []string{report.Release}, i.texts(t, "SELECT id FROM release WHERE seq = (SELECT max(seq) FROM release)"))
+	require.Equal(t, 2, i.number(t, "SELECT count(*) FROM release"))
+	require.Equal(t, 2025, i.number(t, "SELECT CAST(strftime('%Y', max(last_updated), 'unixepoch') AS INTEGER) FROM company"), "the clock is the given one")
+
+	again, err := sample.Import(t.Context(), filepath.Join(temporary, "none", "registry.db"), nil)
+	require.ErrorContains(t, err, "import the sample: ")
+	require.Empty(t, again.Release)
+	left, err = os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 func TestTheSampleImportedAgainChangesNothing(t *testing.T) {
 	i := newImport(t)
 	i.sample(t, 1)

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +100,10 @@ func TestTheFirstOfSeveralIsNamed(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(report.Problems, "\n")+"\n", test.want+first+"\n")
 	}
-	report, err := File(t.Context(), changed(t, `INSERT INTO search_index (search_index) VALUES ('delete-all')`), Quick)
+	report, err := File(t.Context(), changed(t, `UPDATE release SET llps = 7`), Quick)
+	require.NoError(t, err)
+	require.Equal(t, []string{fmt.Sprintf("table llp has 46 records, release %s has 7", report.Release)}, report.Problems)
+	report, err = File(t.Context(), changed(t, `INSERT INTO search_index (search_index) VALUES ('delete-all')`), Quick)
 	require.NoError(t, err)
 	require.Regexp(t, `^of (\d+) names of a sample, those that the index does not find: (\d+), the first is [A-Z0-9-]{8,}$`, report.Problems[0])
 }
