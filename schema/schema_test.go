@@ -3,14 +3,19 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/ident"
 	"regedge/internal/testkit/sqldtest"
 )
 
@@ -226,6 +231,18 @@ SELECT "a;b", ` + "`c;d`" + ` -- last`)
 	require.Len(t, statements("SELECT 'open"), 1)
 }
 
+// TestATriggerEndsAtItsEnd, in lower case too, and not at a word that has END in it.
+func TestATriggerEndsAtItsEnd(t *testing.T) {
+	for _, trigger := range []string{
+		"create trigger t after insert on a begin delete from a; end;",
+		"create temporary trigger t after insert on a begin update a set x = case x when 1 then 2 end; end;",
+		"CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT aend, zend, Aend, Zend, _end, enda, endz, endA, endZ, end_, end0, end9; END;",
+		"CREATE TRIGGER begin_t AFTER INSERT ON a BEGIN SELECT 'end', \"end\", `end` /* end */; END;",
+	} {
+		require.Equal(t, []string{trigger, "SELECT 1;"}, statements(trigger+"SELECT 1;"))
+	}
+}
+
 func FuzzStatementsKeepEveryByte(f *testing.F) {
 	f.Add("CREATE TABLE a (x); SELECT ';'")
 	f.Add("/* open")
@@ -274,6 +291,85 @@ func TestALaterConnectionMakesNoFile(t *testing.T) {
 	require.NoError(t, os.Rename(path+".away", path))
 	_, err = db.Exec("CREATE TABLE t (n)")
 	require.NoError(t, err)
+}
+
+func TestEveryConnectionIsPrepared(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	for _, test := range []struct {
+		open func(string) (*sql.DB, error)
+		want []string // with the milliseconds for which a statement waits for a lock
+	}{{OpenFile, []string{"10000", "wal", "1", "0"}}, {OpenReadOnly, []string{"10000", "wal", "1", "1"}}} {
+		db, err := test.open(path)
+		require.NoError(t, err)
+		db.SetMaxIdleConns(0)
+		for i, pragma := range []string{"busy_timeout", "journal_mode", "foreign_keys", "query_only"} {
+			var got string
+			require.NoError(t, db.QueryRow("PRAGMA "+pragma).Scan(&got))
+			require.Equal(t, test.want[i], got, pragma)
+		}
+		var number int64
+		require.NoError(t, db.QueryRow("SELECT cin_number('U10000GJ2000PTC000123')").Scan(&number))
+		require.Equal(t, ident.CINNumber("U10000GJ2000PTC000123"), number)
+		require.NoError(t, db.Close())
+	}
+}
+
+func TestATransactionBeginsWithTheWriteLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	db, err := OpenFile(path)
+	require.NoError(t, err)
+	defer db.Close()
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	other, err := OpenFile(path)
+	require.NoError(t, err)
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	_, err = other.Exec("PRAGMA busy_timeout = 0")
+	require.NoError(t, err)
+	_, err = other.Begin()
+	require.ErrorIs(t, err, sqlite3.BUSY)
+}
+
+// TestAFreeRowIsTheWantedOne, unless that is taken.
+func TestAFreeRowIsTheWantedOne(t *testing.T) {
+	db := openTemp(t)
+	_, err := db.Exec("CREATE TABLE t (x); INSERT INTO t (rowid, x) VALUES (5, 'taken')")
+	require.NoError(t, err)
+	for wanted, want := range map[string]string{"4": "4", "5": "none", "'5'": "none", "6": "6"} {
+		var got string
+		require.NoError(t, db.QueryRow("SELECT coalesce("+FreeRow("t", wanted)+", 'none')").Scan(&got))
+		require.Equal(t, want, got, wanted)
+	}
+}
+
+func TestAFileThatIsNoDatabaseIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "companies.csv")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("cin,name\n", 1000)), 0o600))
+	_, err := OpenReadOnly(path)
+	require.ErrorIs(t, err, ErrNoDatabase)
+	require.ErrorContains(t, err, path)
+	_, err = OpenReadOnly(filepath.Dir(path))
+	require.ErrorIs(t, err, syscall.EISDIR)
+}
+
+// TestWhatADatabaseRefusesIsKnown, also from a server's text.
+func TestWhatADatabaseRefusesIsKnown(t *testing.T) {
+	db := openTemp(t)
+	_, err := db.Exec("CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER CHECK (x > 0) NOT NULL UNIQUE) STRICT; INSERT INTO t VALUES (1, 1)")
+	require.NoError(t, err)
+	for _, statement := range []string{
+		"INSERT INTO t VALUES (2, 0)", "INSERT INTO t VALUES (2, NULL)", "INSERT INTO t VALUES (2, 1)", "INSERT INTO t VALUES (2, 'x')", "INSERT INTO t VALUES ('x', 2)",
+	} {
+		_, err := db.Exec(statement)
+		require.True(t, Refused(err), statement)
+		require.True(t, Refused(errors.New(err.Error())), "the text of %v", err)
+	}
+	_, err = db.Exec("INSERT INTO none VALUES (1)")
+	require.False(t, Refused(err))
+	require.False(t, Refused(sqlite3.FULL))
+	require.False(t, Refused(nil))
 }
 
 func TestForeignKeysHoldOnEveryConnection(t *testing.T) {
