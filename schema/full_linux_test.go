@@ -3,6 +3,7 @@ package schema_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -34,10 +35,10 @@ func TestAFullDiskIsNamed(t *testing.T) {
 // TestADiskErrorSaysWhatToDo, whoever reports it.
 func TestADiskErrorSaysWhatToDo(t *testing.T) {
 	for _, full := range []error{sqlite3.FULL, &os.PathError{Err: syscall.ENOSPC}} {
-		require.ErrorContains(t, schema.OfDisk(full), "make room")
+		require.ErrorContains(t, schema.OfDisk(fmt.Errorf("write: %w", full)), "make room")
 	}
-	require.ErrorContains(t, schema.OfDisk(sqlite3.IOERR), "dmesg")
-	require.ErrorContains(t, schema.OfDisk(sqlite3.BUSY), "another program", "a lock does not say whose it is")
+	require.ErrorContains(t, schema.OfDisk(fmt.Errorf("read: %w", sqlite3.IOERR)), "dmesg")
+	require.ErrorContains(t, schema.OfDisk(fmt.Errorf("begin: %w", sqlite3.BUSY)), "another program", "a lock does not say whose it is")
 	other := errors.New("another")
 	require.Equal(t, other, schema.OfDisk(other))
 	require.NoError(t, schema.OfDisk(nil))

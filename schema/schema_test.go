@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 )
 
@@ -194,6 +195,9 @@ func TestFailedMigrationLeavesTheVersionBefore(t *testing.T) {
 	_, err = db.Exec("SELECT * FROM b")
 	require.Error(t, err, "table b was rolled back")
 
+	steps[1].sql = "CREATE TRIGGER refuse BEFORE INSERT ON schema_version BEGIN SELECT raise(ABORT, 'no such version'); END"
+	require.ErrorContains(t, migrate(ctx, db, "test", steps), "no such version")
+
 	steps[1].sql = "CREATE TABLE b (x)"
 	require.NoError(t, migrate(ctx, db, "test", steps))
 	require.NoError(t, apply(ctx, db, "test", steps[1]), "another process was faster")
@@ -352,6 +356,33 @@ func TestAFileThatIsNoDatabaseIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, path)
 	_, err = OpenReadOnly(filepath.Dir(path))
 	require.ErrorIs(t, err, syscall.EISDIR)
+	missing := filepath.Join(filepath.Dir(path), "none", "a.db")
+	for _, open := range []func(string) (*sql.DB, error){OpenFile, OpenReadOnly, OpenPrivate} {
+		_, err = open(missing)
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+}
+
+func TestAClosedDatabaseHasNoOpenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	for _, open := range []func(string) (*sql.DB, error){OpenFile, OpenReadOnly, OpenPrivate} {
+		db, err := open(path)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		require.Empty(t, testkit.OpenFiles(t, path))
+	}
+}
+
+// TestADatabaseThatCannotBeReadIsNotEmpty: its owner would be told to fill it.
+func TestADatabaseThatCannotBeReadIsNotEmpty(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	require.ErrorIs(t, CheckReadable(ctx, db, Access), ErrEmpty)
+	require.ErrorIs(t, Check(ctx, db, Access), ErrEmpty)
+	ended, end := context.WithCancel(ctx)
+	end()
+	require.ErrorIs(t, CheckReadable(ended, db, Access), context.Canceled)
+	require.ErrorIs(t, Check(ended, db, Access), context.Canceled)
+	require.ErrorIs(t, Migrate(ended, db, Access), context.Canceled)
 }
 
 // TestWhatADatabaseRefusesIsKnown, also from a server's text.

@@ -37,6 +37,14 @@ func folder(t *testing.T, companies int, seed uint64, how Compression) map[strin
 	return files
 }
 
+// textOf is the text of a plain file.
+func textOf(t *testing.T, out, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(out, name))
+	require.NoError(t, err)
+	return string(content)
+}
+
 // companies are the rows of all files of format A, but LLPs and foreign companies.
 func companies(t *testing.T, out string) []map[string]string {
 	t.Helper()
