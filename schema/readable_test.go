@@ -55,6 +55,8 @@ func TestAReaderManagesOneVersionMore(t *testing.T) {
 		})
 	}
 	require.Error(t, Readable(Ledger, Ledger, 1))
+	require.Equal(t, &OtherError{Registry, Access}, Readable(Registry, Access, 1))
+	require.EqualError(t, Readable(Registry, Access, 1), "this is the access database: name the registry database")
 	require.Error(t, CheckReadable(ctx, openTemp(t), Access), "an empty database")
 }
 

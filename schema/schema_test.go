@@ -397,6 +397,9 @@ func TestWhatADatabaseRefusesIsKnown(t *testing.T) {
 		require.True(t, Refused(err), statement)
 		require.True(t, Refused(errors.New(err.Error())), "the text of %v", err)
 	}
+	for _, text := range []string{"CHECK constraint failed: x", "cannot store TEXT value in INTEGER column t.x", "datatype mismatch"} {
+		require.True(t, Refused(errors.New("SQLite error: "+text)), text)
+	}
 	_, err = db.Exec("INSERT INTO none VALUES (1)")
 	require.False(t, Refused(err))
 	require.False(t, Refused(sqlite3.FULL))

@@ -15,6 +15,7 @@ import (
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 	"regedge/schema"
+	"regedge/schema/content"
 )
 
 // changed runs SQL on a copy of the sample registry, and returns the copy.
@@ -61,9 +62,10 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 		`INSERT INTO unreleased VALUES (1, 0)`:    "changes after the release",
 		`INSERT INTO search_pending VALUES ('x')`: "changes after the release",
 		`DELETE FROM director WHERE din IN (SELECT din FROM director WHERE din NOT IN (SELECT din FROM appointment WHERE cessation IS NULL) LIMIT 1)`: "table director has",
-		`DELETE FROM search_name WHERE value = ` + one:            "companies and LLPs that the search does not have: 1",
-		`UPDATE search_name SET value = 'Z' WHERE value = ` + one: "entries of the search without a company or LLP: 1, the first is Z",
-		`UPDATE company SET directors = 'x' WHERE cin = ` + one:   "directors list differs",
+		`DELETE FROM search_name WHERE value = ` + one:                                                                                              "companies and LLPs that the search does not have: 1",
+		`DELETE FROM search_name WHERE value = (SELECT min(llpin) FROM llp)`:                                                                        "companies and LLPs that the search does not have: 1",
+		`UPDATE search_name SET value = 'Z' WHERE value = ` + one:                                                                                   "entries of the search without a company or LLP: 1, the first is Z",
+		`UPDATE company SET directors = 'x' WHERE cin = ` + one:                                                                                     "directors list differs",
 		`UPDATE company SET district = 'x' WHERE cin = (SELECT cin FROM company JOIN pincode USING (pincode) WHERE pincode.district <> '' LIMIT 1)`: "district differs",
 		`INSERT INTO search_index (search_index) VALUES ('delete-all')`:                                                                             "",
 	} {
@@ -176,6 +178,39 @@ func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
 	}
 }
 
+// TestHashesOfAPushAreWhole, and one of them that differs is found.
+func TestHashesOfAPushAreWhole(t *testing.T) {
+	path := changed(t, "")
+	run := func(do func(c *sqlite3.Conn) error) {
+		name, err := schema.FileURI(path, false)
+		require.NoError(t, err)
+		c, err := sqlite3.Open(name)
+		require.NoError(t, err)
+		require.NoError(t, schema.Prepare(c, false))
+		require.NoError(t, errors.Join(do(c), c.Close()))
+	}
+	run(func(c *sqlite3.Conn) error { return content.Fill(c, t.TempDir(), nil) })
+	report, err := File(t.Context(), path, Thorough)
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	for _, column := range []string{"low", "high", "records"} {
+		run(func(c *sqlite3.Conn) error {
+			return c.Exec(`UPDATE content_part SET ` + column + ` = ` + column + ` + 1 WHERE part = (SELECT min(part) FROM content_part WHERE records > 0)`)
+		})
+		report, err := File(t.Context(), path, Thorough)
+		require.NoError(t, err)
+		require.Contains(t, report.Problems[0], "in 1 of 4096 parts", column)
+	}
+}
+
+// TestAnIndexWithoutSomeRowsIsFound: a lookup through it would find no record.
+func TestAnIndexWithoutSomeRowsIsFound(t *testing.T) {
+	report, err := File(t.Context(), changed(t, `CREATE INDEX some ON llp (city) WHERE city IS NULL; PRAGMA writable_schema = on;
+		UPDATE sqlite_schema SET sql = 'CREATE INDEX some ON llp (city)' WHERE name = 'some'; PRAGMA writable_schema = off`), Thorough)
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(report.Problems, "\n"), "missing from index some")
+}
+
 // TestAPartWhoseRecordsAreGoneIsWhole: its sums are zero.
 func TestAPartWhoseRecordsAreGoneIsWhole(t *testing.T) {
 	for _, script := range []string{
@@ -198,6 +233,8 @@ func TestRecordsThatNameAMissingOneAreCounted(t *testing.T) {
 		INSERT INTO appointment (cin, din, as_of) VALUES ('Z2', '99999999', '2025-01-01');
 		INSERT INTO partner (llpin, who, din, name, as_of) SELECT 'AAZ-9998', din, din, name, '2025-01-01' FROM director LIMIT 2`
 	before, after := unlinked(""), unlinked(added)
+	require.Equal(t, map[string]int64{"appointments without their company": 1}, unlinked(`DELETE FROM appointment WHERE din NOT IN (SELECT din FROM director)
+		OR cin NOT IN (SELECT cin FROM company); DELETE FROM partner WHERE llpin NOT IN (SELECT llpin FROM llp); UPDATE appointment SET cin = 'Z1' WHERE (cin, din) = (SELECT min(cin), din FROM appointment)`))
 	require.EqualValues(t, 3, after["appointments without their company"]-before["appointments without their company"])
 	require.EqualValues(t, 1, after["appointments without their director"]-before["appointments without their director"])
 	require.EqualValues(t, 2, after["partners without their LLP"]-before["partners without their LLP"])
@@ -217,6 +254,8 @@ func TestDigestsTellFilesApart(t *testing.T) {
 	require.Equal(t, plain[0], other[0])
 	require.NotEqual(t, plain[1], other[1])
 	require.NotEqual(t, plain[1], digests(changed(t, `UPDATE llp SET older = '' WHERE older IS NULL`))[1], "an empty text is not NULL")
+	const columns = `UPDATE llp SET main_division = %s, business_activity = %s WHERE llpin = (SELECT min(llpin) FROM llp)`
+	require.NotEqual(t, digests(changed(t, fmt.Sprintf(columns, "'ab'", "'c'")))[1], digests(changed(t, fmt.Sprintf(columns, "'a'", "'bc'")))[1], "a value ends where it ends")
 }
 
 func TestWhatIsNoRegistryIsAnError(t *testing.T) {
