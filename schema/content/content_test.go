@@ -173,6 +173,15 @@ func TestHashesStayTheSame(t *testing.T) {
 	require.Equal(t, int64(0x8a9b51ef), content.Record{Kind: content.Company, Key: "U10000GJ2000PTC000001"}.Bucket())
 }
 
+func TestKindsHaveTheNamesOfRecords(t *testing.T) {
+	var names []string
+	for _, kind := range content.Kinds {
+		names = append(names, kind.String())
+		require.Contains(t, content.Tables, kind)
+	}
+	require.Equal(t, []string{"companies", "LLPs", "directors", "pincodes", "search entries"}, names)
+}
+
 func TestManyChangesAreLeftToTheNextFill(t *testing.T) {
 	path, _ := registry(t)
 	c := open(t, path)

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/searchtest"
 	"regedge/schema/search"
 )
@@ -300,6 +301,40 @@ func TestTheLengthOfANameIsInCharacters(t *testing.T) {
 		searchtest.Record{Value: "U10000GJ2000PTC000002", Name: "ZZ\u00c9\u00c9", Status: "ACTIVE"})
 	refresh(t, c)
 	require.Equal(t, []string{"U10000GJ2000PTC000002", "U10000GJ2000PTC000001"}, order(t, c))
+}
+
+// TestABuilderReplacesTheIndex and deletes the marks and its files.
+func TestABuilderReplacesTheIndex(t *testing.T) {
+	c, list, folder := searchtest.Open(t), longLists(20), t.TempDir()
+	searchtest.Put(t, c, list...)
+	refresh(t, c)
+	list[3].Name = "RENAMED"
+	searchtest.Put(t, c, list[3])
+	b := search.NewBuilder(folder)
+	for _, r := range list {
+		require.NoError(t, b.Add(r.Value, r.Name, r.Status))
+	}
+	require.NoError(t, b.Add("U00000GA2020PTC999999", "(?)", "ACTIVE"), "a name without a letter")
+	require.NoError(t, b.Prepare())
+	change, err := b.Install(c)
+	require.NoError(t, err)
+	require.Equal(t, search.Change{Rebuilt: true, Removed: 20, Written: 20}, change)
+	require.NoError(t, b.Close())
+	require.Empty(t, testkit.OpenFiles(t, folder))
+	require.Empty(t, texts(t, c, `SELECT value FROM search_pending`))
+	require.NoError(t, search.Check(c))
+}
+
+// TestEqualNamesAreInTheOrderOfTheirNumbers, so that pages of results do not change.
+func TestEqualNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
+	c, list := searchtest.Open(t), equalNames(5)
+	searchtest.Put(t, c, list[4], list[1], list[3])
+	refresh(t, c)
+	searchtest.Put(t, c, list[2], list[0])
+	refresh(t, c)
+	for i, value := range order(t, c) {
+		require.Equal(t, list[i].Value, value)
+	}
 }
 
 // TestANameInCapitalsHasNoLabel: pages of the index's table hold more names without it.

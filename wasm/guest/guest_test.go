@@ -67,9 +67,12 @@ func TestSplitURL(t *testing.T) {
 }
 
 func TestMethod(t *testing.T) {
-	require.Equal(t, "GET", method(types.MethodGet()))
-	require.Equal(t, "OPTIONS", method(types.MethodOptions()))
-	require.Equal(t, "PATCH", method(types.MethodPatch()))
+	for want, of := range map[string]types.Method{
+		"GET": types.MethodGet(), "HEAD": types.MethodHead(), "POST": types.MethodPost(), "PUT": types.MethodPut(), "DELETE": types.MethodDelete(),
+		"CONNECT": types.MethodConnect(), "OPTIONS": types.MethodOptions(), "TRACE": types.MethodTrace(), "PATCH": types.MethodPatch(),
+	} {
+		require.Equal(t, want, method(of))
+	}
 	require.Equal(t, "BREW", method(types.MethodOther("BREW")))
 }
 
