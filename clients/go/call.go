@@ -11,7 +11,9 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -43,6 +45,9 @@ func get[T any](ctx context.Context, c *Client, target string, options []CallOpt
 	}
 	if made.idempotencyKey == "" {
 		made.idempotencyKey = newIdempotencyKey()
+	}
+	if strings.ContainsFunc(made.idempotencyKey, unicode.IsControl) {
+		return nil, fmt.Errorf("regedge: the Idempotency-Key %q has a control character: nothing was sent", made.idempotencyKey)
 	}
 	got, err := c.perform(ctx, made)
 	if err != nil {

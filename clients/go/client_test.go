@@ -395,6 +395,22 @@ func TestHeadersOfTheConfigurationReplaceNoneOfTheCall(t *testing.T) {
 	}
 }
 
+// TestAKeyThatNoHeaderTakesIsRefusedAtOnce, and not as a call that may have been charged.
+func TestAKeyThatNoHeaderTakesIsRefusedAtOnce(t *testing.T) {
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { sent++ }))
+	defer server.Close()
+	c, err := New(Config{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unanswered *UnansweredError
+	_, err = c.Company(context.Background(), "x", WithIdempotencyKey("a\nb"))
+	if err == nil || errors.As(err, &unanswered) || !strings.Contains(err.Error(), "control character") || sent > 0 {
+		t.Errorf("got %v after %d requests", err, sent)
+	}
+}
+
 func TestEachRateLimitIsReadFromItsHeader(t *testing.T) {
 	got := rateLimit(http.Header{"Ratelimit-Limit": {"60"}, "Ratelimit-Remaining": {"59"}, "Ratelimit-Reset": {"7"}})
 	if *got.Limit != 60 || *got.Remaining != 59 || *got.Reset != 7*time.Second {

@@ -117,6 +117,7 @@ export class Client {
 
   async #call<T>(target: string, options: CallOptions): Promise<Result<T>> {
     const key = options.idempotencyKey ?? randomKey();
+    new Headers({ "Idempotency-Key": key }); // throws a TypeError at once if no header takes the key
     for (let attempts = 1; ; attempts++) {
       const last = attempts > this.#options.maxRetries;
       let pause = Math.min(randomPause(attempts), this.#options.maxWait);

@@ -141,6 +141,13 @@ test("retries end", async (t) => {
   assert.deepEqual([error.code, error.attempts, service.keys.length], ["registry_unavailable", 2, 2]);
 });
 
+test("a key that no header takes is refused at once", async (t) => {
+  const service = await serve(t, lost);
+  const error = await service.client().director("1", { idempotencyKey: "a\nb" }).catch((error) => error);
+  assert.ok(error instanceof TypeError, String(error));
+  assert.deepEqual(service.keys, []);
+});
+
 test("a call without an answer says under which key to ask again", async (t) => {
   const service = await serve(t, lost);
   const client = service.client({ maxRetries: 1 });
