@@ -45,7 +45,6 @@ func TestNamesOfSeveralGroupsAreInOneList(t *testing.T) {
 		require.Equal(t, int64(16*(i+1)), place)
 		require.Equal(t, []int64{place}, lists[fmt.Sprintf("=w%d", i)])
 	}
-	t.Log(sizes)
 }
 
 // TestTermsAndPlacesOutOfOrderAreRefused: an index of them would be damaged.
