@@ -17,12 +17,12 @@ func TestNamesOfSeveralGroupsAreInOneList(t *testing.T) {
 	for i := range 18 {
 		words += fmt.Sprintf(" filler%c%c", 'a'+i, 'z'-i)
 	}
-	count, groups, sizes := int64(0), 0, []int{}
+	count, groups := int64(0), 0
 	for ; groups < 3; count++ {
 		held := len(p.pairs)
 		require.NoError(t, p.add(16*(count+1), fmt.Sprintf("common w%d%s", count, words[:len(words)-9*((groups+1)%2)])))
 		if len(p.pairs) < held {
-			groups, sizes = groups+1, append(sizes, len(p.sorted))
+			groups++
 		}
 	}
 	require.NoError(t, p.end())
