@@ -156,10 +156,15 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.As(browser.View{Width: 320, Height: 640})
+	const waysBack = `String([...document.querySelectorAll(".eyebrow a")].every(a => {
+		const r = a.getBoundingClientRect()
+		return a.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))
+	}))`
 	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/webhook", "/settings/api"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 		h.RequireWholePlaceholders(path)
+		require.Equal(t, "true", h.Eval(waysBack), "nothing covers the way back on %s", path)
 	}
 }
 

@@ -96,7 +96,8 @@ func (d *draft) publish() error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// close removes the draft, and what SQLite left beside it, unless it was published. It does nothing for a nil or closed draft.
+// close removes the draft, and what SQLite left beside it, unless it was published. It does nothing
+// for a nil or closed draft.
 func (d *draft) close() error {
 	if d == nil || d.file == nil {
 		return nil
