@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -248,6 +249,65 @@ func TestAJournalIsOpenedLater(t *testing.T) {
 	require.NoError(t, j.Close())
 	_, _, records, _ := opened(t, d, k)
 	require.Equal(t, []string{"in time"}, records)
+}
+
+// slow is a disk whose next write waits.
+type slow struct {
+	*disk
+	entered, goOn chan struct{}
+}
+
+func (d slow) Append(name string) (File, error) {
+	file, err := d.disk.Append(name)
+	return slowFile{file, d}, err
+}
+
+type slowFile struct {
+	File
+	of slow
+}
+
+func (f slowFile) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("slowly")) {
+		close(f.of.entered)
+		<-f.of.goOn
+	}
+	return f.File.Write(p)
+}
+
+// TestADiskThatHangsDoesNotHoldUpTheOwner: what is decided in memory goes on, and it can be seen from outside
+// that one write goes on.
+func TestADiskThatHangsDoesNotHoldUpTheOwner(t *testing.T) {
+	d, k := slow{newDisk(), make(chan struct{}), make(chan struct{})}, &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	k.Lock()
+	j.Append([]byte("slowly"), false)
+	group := j.Group()
+	k.Unlock()
+	before, called := j.Turn(), false
+	require.Zero(t, before%2)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		j.Barrier(func() { called = true })
+	}()
+	<-d.entered
+	require.True(t, k.TryLock(), "the owner goes on")
+	j.Append([]byte("meanwhile"), false)
+	k.Unlock()
+	tried, _ := j.TryWrite(group)
+	require.False(t, tried)
+	require.Equal(t, before+1, j.Turn())
+	close(d.goOn)
+	<-done
+	require.True(t, called)
+	require.Zero(t, j.Turn()%2)
+	tried, err := j.TryWrite(group)
+	require.True(t, tried)
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	_, _, records, _ := opened(t, d.disk, k)
+	require.Equal(t, []string{"slowly", "meanwhile"}, records)
 }
 
 // missing is a disk whose file somebody else deleted.

@@ -29,9 +29,9 @@ type Journal struct {
 	// syncing is held while a segment is synced or replaced.
 	syncing Lock
 
-	writing Lock   // guards pending, spare and current
-	pending *Group // guarded by the owner's lock as well
-	spare   []byte // the buffer of the group written last, for the next one
+	writing watchedLock // guards pending, spare and current
+	pending *Group      // guarded by the owner's lock as well
+	spare   []byte      // the buffer of the group written last, for the next one
 	current
 
 	replaced atomic.Int64 // segments of which somebody else deleted or cut the file
@@ -51,11 +51,49 @@ type current struct {
 	damaged []string // files that are set aside once a new segment has begun
 }
 
+// watchedLock is a Lock of which can be seen, without waiting for it, how long one holder keeps it.
+type watchedLock struct {
+	lock  Lock
+	turns atomic.Uint64 // odd while the lock is held
+}
+
+// Lock takes the lock.
+func (l *watchedLock) Lock() { l.lock.Lock(); l.turns.Add(1) }
+
+// TryLock takes the lock if nobody holds it.
+func (l *watchedLock) TryLock() bool {
+	if !l.lock.TryLock() {
+		return false
+	}
+	l.turns.Add(1)
+	return true
+}
+
+// Unlock releases the lock.
+func (l *watchedLock) Unlock() { l.turns.Add(1); l.lock.Unlock() }
+
+// Turn is an odd number while the segment is written to or replaced, and another number each time. While
+// the same odd number comes back, the disk has not answered.
+func (j *Journal) Turn() uint64 { return j.writing.turns.Load() }
+
+// TryWrite is Write, unless the segment is being written to: then it returns false at once.
+func (j *Journal) TryWrite(g *Group) (tried bool, err error) {
+	if !j.writing.TryLock() {
+		return false, nil
+	}
+	defer j.writing.Unlock()
+	return true, j.writeUnlessWritten(g)
+}
+
 // Write writes the group unless another caller did. When it returns nil, the group's records
 // survive the end of the process; after an error its droppable records are undone.
 func (j *Journal) Write(g *Group) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
+	return j.writeUnlessWritten(g)
+}
+
+func (j *Journal) writeUnlessWritten(g *Group) error {
 	if !g.written {
 		j.writePending()
 	}
@@ -64,10 +102,11 @@ func (j *Journal) Write(g *Group) error {
 
 // Barrier calls f once every record appended so far is either written or dropped, so that
 // nothing that f decides is undone by the loss of an earlier record. The owner's lock is
-// held throughout.
+// held from then until f has returned.
 func (j *Journal) Barrier(f func()) {
 	j.writing.Lock()
 	defer j.writing.Unlock()
+	j.writePending() // most of it without the owner's lock: a disk that hangs holds up nobody else
 	j.owner.Lock()
 	defer j.owner.Unlock()
 	g := j.swap()

@@ -35,7 +35,7 @@ var ErrNotOpen = errors.New("the journal is not open")
 func New(owner Owner) *Journal {
 	return &Journal{
 		owner: owner, pending: &Group{}, current: current{stuck: ErrNotOpen},
-		syncing: NewLock(RankSync), writing: NewLock(RankWrite), archive: reportArchive{mu: NewLock(RankArchive), suspect: map[int32]bool{}},
+		syncing: NewLock(RankSync), writing: watchedLock{lock: NewLock(RankWrite)}, archive: reportArchive{mu: NewLock(RankArchive), suspect: map[int32]bool{}},
 	}
 }
 

@@ -199,3 +199,8 @@ func Unavailable(v charge.Verdict) charge.Verdict {
 	v.Code, v.RetryAfter, v.CreditsRemaining = charge.MeteringUnavailable, 1, charge.Unsent
 	return v
 }
+
+// UnavailableAtOnce is that 503 for a request of which nothing was counted.
+func UnavailableAtOnce(r *charge.Request) charge.Verdict {
+	return Unavailable(charge.Verdict{RateLimit: r.PerMinute, RateRemaining: charge.Unsent, RateReset: charge.Unsent})
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
@@ -114,18 +115,28 @@ func TestADiskThatWasFullForgetsNoRequest(t *testing.T) {
 }
 
 // hangingDir is a state directory where the write of one charge to the journal hangs, and then
-// fails.
+// fails or is done.
 type hangingDir struct {
 	journal.Dir
 	id      *atomic.Pointer[string] // the charge's
 	entered chan struct{}
 	fail    chan struct{}
+	goOn    chan struct{}
+	lists   *atomic.Bool // the next list hangs until goOn
+}
+
+// List implements journal.Dir.
+func (d hangingDir) List() ([]string, error) {
+	if d.lists.CompareAndSwap(true, false) {
+		<-d.goOn
+	}
+	return d.Dir.List()
 }
 
 func newHangingDir(t *testing.T, state string) hangingDir {
 	dir, err := journal.OpenDir(state)
 	require.NoError(t, err)
-	return hangingDir{dir, new(atomic.Pointer[string]), make(chan struct{}), make(chan struct{})}
+	return hangingDir{dir, new(atomic.Pointer[string]), make(chan struct{}), make(chan struct{}), make(chan struct{}), new(atomic.Bool)}
 }
 
 func (d hangingDir) Append(name string) (journal.File, error) {
@@ -144,8 +155,11 @@ type hangingFile struct {
 func (f hangingFile) Write(p []byte) (int, error) {
 	if id := f.dir.id.Load(); id != nil && bytes.Contains(p, []byte(*id)) && f.dir.id.CompareAndSwap(id, nil) {
 		close(f.dir.entered)
-		<-f.dir.fail
-		return 0, errFull
+		select {
+		case <-f.dir.fail:
+			return 0, errFull
+		case <-f.dir.goOn:
+		}
 	}
 	return f.File.Write(p)
 }
@@ -254,6 +268,51 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 	}
 }
 
+// TestADiskThatHangsHoldsUpOneCharge has the write of a charge hang. Those behind it are answered 503 and
+// are not charged, also if the disk takes them in the end; others are refused at once.
+func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
+	c, e, disk, account := startOnHangingDisk(t)
+	defer func() { e.stop() }()
+	held, behind := request(account, charge.Found), request(account, charge.Found)
+	disk.id.Store(&held.ID)
+	first, second := make(chan string, 1), make(chan string, 1)
+	go func() { first <- e.Charge(t.Context(), held).Code }()
+	<-disk.entered
+	go func() { second <- e.Charge(t.Context(), behind).Code }()
+	require.Equal(t, charge.MeteringUnavailable, <-second)
+	require.ErrorIs(t, e.Ready(), meter.ErrDiskHangs)
+	v := e.Charge(t.Context(), request(account, charge.Found))
+	require.Equal(t, charge.MeteringUnavailable, v.Code)
+	require.Positive(t, v.RateLimit)
+	require.Equal(t, []int64{charge.Unsent, charge.Unsent, charge.Unsent, 1}, []int64{v.RateRemaining, v.RateReset, v.CreditsRemaining, v.RetryAfter})
+	sandbox := charge.Request{ID: "request-sandbox", Sandbox: true, Client: "192.0.2.1", PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found}
+	require.Equal(t, "", e.Charge(t.Context(), sandbox).Code)
+
+	close(disk.goOn)
+	require.Equal(t, "", <-first)
+	eventually(t, func() bool { return e.Ready() == nil && e.found(account) == "" }, "charges again")
+	eventually(t, func() bool { return c.read(account).Spent == 3 }, "those that were answered, and no other")
+	require.NoError(t, e.Exchange(t.Context()))
+	require.EqualValues(t, 3, c.read(account).Spent)
+}
+
+// TestADiskThatHangsIsNoticedWithoutClients: the load balancer has to know before clients do.
+func TestADiskThatHangsIsNoticedWithoutClients(t *testing.T) {
+	_, e, disk, account := startOnHangingDisk(t)
+	defer func() { e.stop() }()
+	r := request(account, charge.Found)
+	disk.id.Store(&r.ID)
+	code := make(chan string, 1)
+	go func() { code <- e.Charge(t.Context(), r).Code }()
+	<-disk.entered
+	require.NoError(t, e.Ready())
+	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrDiskHangs) }, "not ready")
+	require.Equal(t, charge.MeteringUnavailable, e.found(account), "at once, and not counted")
+	close(disk.fail)
+	require.Equal(t, charge.MeteringUnavailable, <-code)
+	eventually(t, func() bool { return e.Ready() == nil && e.found(account) == "" }, "charges again")
+}
+
 // TestMetricsDoNotWaitForTheDisk: a scrape, and the report to the writer, must say
 // how an edge is whose disk hangs.
 func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
@@ -265,12 +324,15 @@ func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
 	code := make(chan string, 1)
 	go func() { code <- e.Charge(t.Context(), r).Code }()
 	<-disk.entered
+	require.Zero(t, e.Corrupt())
+	disk.lists.Store(true)
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
 		e.Stats()
 		e.Headroom()
-		e.Corrupt()
+		assert.Equal(t, -1, e.Corrupt(), "a list that hangs")
+		assert.Equal(t, -1, e.Corrupt(), "and still hangs")
 	}()
 	select {
 	case <-told:
@@ -278,6 +340,8 @@ func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
 		t.Error("the counts wait for a write that hangs")
 	}
 	close(disk.fail)
-	require.Equal(t, charge.MeteringUnavailable, <-code)
+	close(disk.goOn)
+	<-code
 	<-told
+	eventually(t, func() bool { return e.Corrupt() == 0 }, "listed again")
 }

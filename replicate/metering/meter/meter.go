@@ -32,8 +32,11 @@ type Meter struct {
 	unreachable atomic.Bool           // the last exchange failed
 	skewMillis  atomic.Int64          // the writer's clock less this one's
 	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
+	hung        atomic.Int64          // one while a write hangs, and the charges given up and not yet taken back: hung.go
 	stats       counters
 	waiters     waiters
+	listing     atomic.Bool      // the state directory is being listed for Corrupt
+	corrupt     atomic.Int64     // the last result of Corrupt
 	recovered   journal.Replayed // what Open found; valid once opened is closed
 	replaced    int64            // replaced segments already logged
 	lostBy      []string         // the reasons logged since the last good exchange
@@ -80,7 +83,7 @@ func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 // Charge decides on a request and charges it. It waits for the writer only when this edge holds no lease
 // for the request, at most Config.WaitLimit, and among few others of its account. It is idempotent by the
 // request's id. When Charge returns, the charge is written to the journal and survives the end of the
-// process; Flush makes it durable.
+// process; Flush makes it durable. A charge that can't be written within writeLimit is taken back.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	v := m.charge(ctx, &r)
 	m.stats.count(v.Code)
@@ -101,6 +104,9 @@ func (m *Meter) Exceeded(r charge.Request) (v charge.Verdict, exceeded bool) {
 }
 
 func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
+	if m.hung.Load() != 0 && !r.Sandbox {
+		return lease.UnavailableAtOnce(r)
+	}
 	a, group, changed := m.decide(r, false)
 	if a.Wait {
 		if a, group = m.await(ctx, r, a, changed); a.Wait {
@@ -108,7 +114,7 @@ func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
 		}
 	}
 	for written := false; a.Logged; written = true {
-		if err := m.write(group); err != nil {
+		if err := m.writeCharge(r, group); err != nil {
 			return lease.Unavailable(a.Verdict)
 		}
 		if !a.Repeated || written {

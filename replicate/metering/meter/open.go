@@ -113,16 +113,3 @@ func (m *Meter) logRecovered() {
 
 // Recovered tells what Open found in the journal.
 func (m *Meter) Recovered() journal.Replayed { return m.recovered }
-
-// Corrupt is the number of files that were set aside since they were damaged, and are still in the state
-// directory; -1 when it can't be listed.
-func (m *Meter) Corrupt() int {
-	if !m.isOpen() {
-		return -1
-	}
-	names, err := m.journal.Corrupt()
-	if err != nil {
-		return -1
-	}
-	return len(names)
-}

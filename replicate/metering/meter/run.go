@@ -34,7 +34,7 @@ const (
 // itself. Two calls of one step must not overlap.
 func (m *Meter) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){m.flushLoop, m.exchangeLoop, m.watchLoop, m.archiveLoop} {
+	for _, loop := range []func(context.Context){m.flushLoop, m.exchangeLoop, m.watchLoop, m.archiveLoop, m.hangLoop} {
 		loops.Go(func() { loop(ctx) })
 	}
 	loops.Wait()

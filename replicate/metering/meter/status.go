@@ -20,10 +20,11 @@ var (
 	ErrRetired    = errors.New("this node is retired")
 	ErrSuperseded = errors.New("a newer epoch was given to this node")
 	ErrSkew       = errors.New("the clock is too far from the writer's")
+	ErrDiskHangs  = errors.New("the disk of the state directory does not answer")
 )
 
 // Ready is nil when live keys can be served, else the reason why not: ErrNoEpoch,
-// ErrRetired, ErrSuperseded, ErrSkew, or the journal's error.
+// ErrRetired, ErrSuperseded, ErrSkew, ErrDiskHangs, or the journal's error.
 func (m *Meter) Ready() error {
 	if err := m.diskError.Load(); err != nil {
 		return *err

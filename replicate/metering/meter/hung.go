@@ -1,0 +1,112 @@
+package meter
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"regedge/handler/charge"
+	"regedge/replicate/metering/journal"
+)
+
+const (
+	// writeLimit is how long a charge waits for the disk: longer than a busy disk takes for a write into the
+	// page cache, and shorter than most clients wait for an answer.
+	writeLimit = 2 * time.Second
+	// hangPause is between two looks at whether the same write still goes on.
+	hangPause = 250 * time.Millisecond
+	// listLimit is how long a scrape of the metrics waits for a list of the state directory.
+	listLimit = time.Second
+)
+
+// writeCharge writes the group with a charge. While another write goes on it waits for it, at most for
+// writeLimit: then the disk hangs, and the charge is given up. Only who writes himself waits without a limit.
+func (m *Meter) writeCharge(r *charge.Request, g *journal.Group) error {
+	if tried, err := m.journal.TryWrite(g); tried {
+		m.noteDisk(err)
+		return err
+	}
+	written := make(chan error, 1)
+	go func() { written <- m.write(g) }()
+	limit := time.NewTimer(writeLimit)
+	defer limit.Stop()
+	select {
+	case err := <-written:
+		return err
+	case <-limit.C:
+		m.hung.Add(1)
+		m.noteDisk(ErrDiskHangs)
+		go m.takeBack(strings.Clone(r.ID), written)
+		return ErrDiskHangs
+	}
+}
+
+// takeBack voids a charge that was given up, once the disk has answered: its client was told that nothing
+// was charged. Until that is done no other request is charged, so that none can repeat this charge and be answered.
+func (m *Meter) takeBack(id string, written <-chan error) {
+	defer m.hung.Add(-1)
+	if <-written != nil {
+		return // the charge was dropped
+	}
+	if err := m.Void(context.Background(), id); err != nil {
+		m.config.Logger.Error("a charge stands, although its client was answered 503 while the disk hung", "request_id", id, "error", err)
+	}
+}
+
+// hangLoop looks whether one write to the journal goes on for writeLimit. Then the edge is not ready, and
+// charges are refused at once, before they wait for a lock that the write may hold.
+func (m *Meter) hangLoop(ctx context.Context) {
+	if !m.awaitOpen(ctx) {
+		return
+	}
+	tick := time.NewTicker(hangPause)
+	defer tick.Stop()
+	turn, since, hangs := uint64(0), time.Now(), false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := m.journal.Turn()
+		if now != turn || now%2 == 0 {
+			turn, since = now, time.Now()
+		}
+		switch long := time.Since(since) >= writeLimit; {
+		case long && !hangs:
+			hangs = true
+			m.hung.Add(1)
+			m.noteDisk(ErrDiskHangs)
+		case !long && hangs:
+			hangs = false
+			m.hung.Add(-1)
+		}
+	}
+}
+
+// Corrupt is the number of files that were set aside since they were damaged, and are still in the state
+// directory; -1 when it can't be listed, or not within listLimit.
+func (m *Meter) Corrupt() int {
+	if !m.isOpen() {
+		return -1
+	}
+	if m.listing.CompareAndSwap(false, true) {
+		listed := make(chan int, 1)
+		go func() {
+			defer m.listing.Store(false)
+			names, err := m.journal.Corrupt()
+			if err != nil {
+				listed <- -1
+				return
+			}
+			listed <- len(names)
+		}()
+		count := -1
+		select {
+		case count = <-listed:
+		case <-time.After(listLimit):
+		}
+		m.corrupt.Store(int64(count))
+	}
+	return int(m.corrupt.Load())
+}
