@@ -223,6 +223,12 @@ func (j *Journal) Commit() error {
 	j.owner.Lock()
 	g := j.pending
 	j.owner.Unlock()
+	return j.CommitGroup(g)
+}
+
+// CommitGroup is Commit for the records of a group, which another caller may have written meanwhile, or
+// failed to write.
+func (j *Journal) CommitGroup(g *Group) error {
 	if err := j.Sync(); err != nil {
 		return err
 	}

@@ -496,6 +496,23 @@ func TestBarrierComesAfterTheWrites(t *testing.T) {
 	require.Equal(t, []string{"b", "c"}, records)
 }
 
+// TestACommitSaysThatAnothersWriteFailed: a void that was dropped must not count as one that was written,
+// whoever tried to write it.
+func TestACommitSaysThatAnothersWriteFailed(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	k.Lock()
+	j.Append([]byte("void"), true)
+	g := j.Group()
+	k.Unlock()
+	d.full = 0
+	j.Barrier(func() {})
+	require.Equal(t, []string{"void"}, k.dropped)
+	d.full = -1
+	require.Error(t, j.CommitGroup(g))
+	require.NoError(t, j.Commit())
+}
+
 // TestWritesDuringClose are written, or fail.
 func TestWritesDuringClose(t *testing.T) {
 	for range 30 {

@@ -197,11 +197,15 @@ func (m *Meter) Void(_ context.Context, id string) error {
 		var err error
 		now := m.now()
 		// Barrier: the charge is in the journal, or never was.
-		m.journal.Barrier(func() { voided, err = m.state.Void(now, id) })
+		var group *journal.Group
+		m.journal.Barrier(func() {
+			voided, err = m.state.Void(now, id)
+			group = m.journal.Group()
+		})
 		if err != nil {
 			return fmt.Errorf("void charge: %w", err)
 		}
-		err = m.journal.Commit()
+		err = m.journal.CommitGroup(group)
 		m.noteDisk(err)
 		if err != nil {
 			return fmt.Errorf("void charge: %w", err)
