@@ -17,7 +17,7 @@ import (
 
 // look reads the ledger in memory, and the database as of the same commit.
 func (w *Writer) look(r *http.Request, read changeFunc) error {
-	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
+	ctx, cancel := context.WithTimeout(r.Context(), changeLimit)
 	defer cancel()
 	return apiErrorOf(w.submit(ctx, &operation{change: read, readOnly: true}))
 }
@@ -27,7 +27,7 @@ func (w *Writer) look(r *http.Request, read changeFunc) error {
 // is returned unchanged, and nothing was written. Commit returns ErrFenced when another
 // writer took the ledger, and ErrUnavailable, wrapped, when the outcome is unknown.
 func (w *Writer) Commit(ctx context.Context, act Act, change func(ctx context.Context, tx *sql.Tx, nowMillis int64) error) error {
-	ctx, cancel := context.WithTimeout(ctx, syncLimit)
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
 	defer cancel()
 	return w.submit(ctx, &operation{change: func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
 		if err := change(ctx, tx, now); err != nil {

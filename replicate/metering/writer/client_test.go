@@ -42,6 +42,7 @@ func TestAClientAsksForWhatItIsTold(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.Equal(t, "?account=7&from=2026-01-01T00%3A00%3A00Z&to=2026-01-01T01%3A00%3A00Z", UsageQuery{Account: 7, From: from, To: from.Add(time.Hour)}.encode())
 	require.Equal(t, 10*time.Second, NewClient("http://writer", "token", nil).http.Timeout, "a writer that hangs holds up nobody for ever")
+	require.Less(t, changeLimit, 10*time.Second, "its own answer says more than a client that waits no longer")
 }
 
 // TestAnIdempotencyKeyIsOfOneOperator: another one would get the answer, and with it a secret.

@@ -40,7 +40,11 @@ func TestNobodyWaitsForACommitWithoutEnd(t *testing.T) {
 		} {
 			began := time.Now()
 			require.ErrorIs(t, ask(), ErrUnavailable, name)
-			require.Equal(t, 10*time.Second, time.Since(began), name)
+			limit := 8 * time.Second // less than an operator's client waits
+			if name == "a message" {
+				limit = 10 * time.Second
+			}
+			require.Equal(t, limit, time.Since(began), name)
 		}
 	})
 }

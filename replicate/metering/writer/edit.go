@@ -36,7 +36,7 @@ func given[A any](answer *A) func(context.Context, *sql.Tx, int64, *ledger.Ledge
 // It waits some time for the projection of the changed row into the access database. The answer is
 // pending when edges do not know of the change then; they will, since the projector goes on.
 func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), syncLimit)
+	ctx, cancel := context.WithTimeout(r.Context(), changeLimit)
 	defer cancel()
 	var answer, none A // answer must not be read after an error: Run may still write it
 	var projected *pendingRow

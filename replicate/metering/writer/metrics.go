@@ -39,7 +39,7 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown, and signs of life that could not be written."),
 	}
 	m.gather = m.registry
-	m.registry.MustRegister(held, m.groups, m.messages, m.failed, unresolvedCharges{ledger},
+	m.registry.MustRegister(held, m.groups, m.messages, m.failed, newDiskRead(unresolvedCharges{ledger}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "regedge_writer_access_pending", Help: "Changes of accounts, keys and plans that the access database may miss.",
 		}, func() float64 { changes, _ := p.behind(); return float64(changes) }),
@@ -62,7 +62,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.gather, promhttp.HandlerOpts{})
 }
 
-// watch registers what a scrape reads without the commit loop, which may hang just then.
+// watch registers what a scrape reads without the commit loop, which may hang just then with the disk.
 func (m *metrics) watch(w *Writer) {
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
@@ -76,10 +76,11 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
-		ledgerState{w.config.Ledger}, operatorTokens{w}, w.clocks, ledgerFiles{w.location.path})
+		newDiskRead(ledgerState{w.config.Ledger}), newDiskRead(operatorTokens{w}), w.clocks,
+		newDiskRead(ledgerFiles{w.location.path}))
 	if w.config.Backup != "" {
-		m.registry.MustRegister(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
-			func() float64 { return fileAge(w.config.Backup, w.config.Now()) }))
+		m.registry.MustRegister(newDiskRead(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
+			func() float64 { return fileAge(w.config.Backup, w.config.Now()) })))
 	}
 	if w.config.Metrics != nil {
 		m.gather = prometheus.Gatherers{w.config.Metrics, m.registry}

@@ -22,6 +22,9 @@ const (
 	maxHold = 30 * time.Second
 	// syncLimit bounds the commit of a message that is answered at once.
 	syncLimit = 10 * time.Second
+	// changeLimit bounds the commit of an operator's or owner's call. It is less than their client waits, so that
+	// the writer itself says why there is no answer.
+	changeLimit = 8 * time.Second
 )
 
 // serveSync answers one message of an edge.

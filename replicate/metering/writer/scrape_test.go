@@ -1,0 +1,45 @@
+package writer
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+// hangingGauge is read from a disk that hangs.
+type hangingGauge struct {
+	prometheus.Gauge
+	reads chan struct{} // each read waits for one
+}
+
+func (g hangingGauge) Collect(to chan<- prometheus.Metric) {
+	<-g.reads
+	g.Gauge.Collect(to)
+}
+
+// TestAScrapeDoesNotWaitForADiskThatHangs: the others must say what hangs.
+func TestAScrapeDoesNotWaitForADiskThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gauge := func(name string) prometheus.Gauge {
+			return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: name})
+		}
+		hangs, registry := hangingGauge{gauge("of_the_disk"), make(chan struct{}, 2)}, prometheus.NewRegistry()
+		registry.MustRegister(newDiskRead(hangs), gauge("of_memory"))
+		shown := func() (names []string) {
+			families, err := registry.Gather()
+			require.NoError(t, err)
+			for _, f := range families {
+				names = append(names, f.GetName())
+			}
+			return names
+		}
+		require.Equal(t, []string{"of_memory"}, shown())
+		require.Equal(t, []string{"of_memory"}, shown(), "the first read still hangs")
+		hangs.reads <- struct{}{} // of the first scrape
+		synctest.Wait()
+		hangs.reads <- struct{}{}
+		require.Equal(t, []string{"of_memory", "of_the_disk"}, shown())
+	})
+}
