@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler"
 	"regedge/internal/testkit"
 )
 
@@ -92,9 +93,14 @@ func TestLibrariesPassTheirOwnTests(t *testing.T) {
 	}
 }
 
-// TestLibrariesKnowEveryCode compares the codes of the API document with those of the libraries that
-// list them.
+// TestLibrariesKnowEveryCode compares the codes of the service with those of docs/contract.md, which has each once,
+// and of the libraries that list them.
 func TestLibrariesKnowEveryCode(t *testing.T) {
+	var known []string
+	for _, problem := range handler.Problems() {
+		known = append(known, problem.Code)
+	}
+	require.ElementsMatch(t, known, documentedCodes(t), `docs/contract.md, "Errors"`)
 	for _, path := range []string{"go/errors.go", "typescript/src/errors.ts"} {
 		source, err := os.ReadFile(filepath.Join("../../clients", path))
 		require.NoError(t, err)
