@@ -20,6 +20,17 @@ var (
 	inFolder = regexp.MustCompile(`(?:^| )(\./[\w/]+)`)
 )
 
+// TestHereDocumentsOfDocumentsEnd: in an indented block, the line that should end one does not when it is pasted.
+func TestHereDocumentsOfDocumentsEnd(t *testing.T) {
+	files, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, file := range append(files, "README.md", "CONTRIBUTING.md") {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotRegexp(t, `(?m)^ +.*<<-?'?[A-Z]+'?$`, string(content), file)
+	}
+}
+
 // TestNamedTestsExist: each test, benchmark and fuzz target that a script or a document names, since the go command calls it a
 // success when there is none of a name.
 func TestNamedTestsExist(t *testing.T) {

@@ -67,7 +67,7 @@ func newBench() *bench {
 			searchLLPStatement: {text("r-1"), text(`[]`)},
 			forgivingStatement: {text("r-1"), text("[]"), {}},
 			directorStatement:  {text("r-1"), text("00000001"), text("ASHA"), {}, text("[]"), integer(0)},
-			companyStatement:   make([]Value, 22),
+			companyStatement:   make([]Value, 1+len(companyHead)+len(companyRest)), // after the release
 		}},
 		meter: &verdicts{verdict: charge.Verdict{RateLimit: 60, RateRemaining: 59, RateReset: 9, CreditsRemaining: 41, RetryAfter: charge.Unsent}},
 	}

@@ -26,7 +26,7 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 	if c.IdempotencyKey != "" && c.Yes {
 		return nil
 	}
-	client, err := c.client()
+	client, err := c.client(m)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/devdata"
 	"regedge/host/edge"
+	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/dashboard"
@@ -38,7 +39,8 @@ func (c *devCommand) Validate() error {
 		return fmt.Errorf("--writer-listen %s is reached from other machines, and tokens go over it in the clear: only regedge writer can be open to them", c.WriterListen)
 	}
 	if isRemote(c.Registry) { // such as REGEDGE_REGISTRY of the operators' commands
-		return errors.New("--registry is a file here: regedge edge serves a registry of a libSQL server")
+		return hint.With(fmt.Errorf("--registry or REGEDGE_REGISTRY is a file here, not %s: regedge edge serves a registry of a libSQL server", c.Registry),
+			"with the variable set for other commands: REGEDGE_REGISTRY= regedge dev, or --registry FILE")
 	}
 	return c.edgeFlags.Validate()
 }

@@ -47,6 +47,11 @@ func (f *doctorFlags) exam(m *Main, service string) *doctor.Exam {
 	return &doctor.Exam{Service: service, Now: m.Now, Timeout: f.Timeout}
 }
 
+// examining says, when an examination takes long, that it goes on.
+func (m *Main) examining(service string) (done func()) {
+	return m.waiting("answers: the examination of the " + service + " goes on")
+}
+
 // printFlag chooses the output of the doctor commands that have no --json of their own.
 type printFlag struct {
 	JSON bool `env:"-" help:"Print JSON instead of lines."`
@@ -105,6 +110,7 @@ func (c *doctorEdge) Validate() error {
 
 // Run examines an edge.
 func (c *doctorEdge) Run(ctx context.Context, m *Main) error {
+	defer m.examining("edge")()
 	e := c.exam(m, "edge")
 	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.RegistryTokenFile, c.AccessTokenFile)
 	e.Ready(ctx, "edge", c.Listen, doctor.ReadyPath, c.TLSCert != "")
@@ -176,6 +182,7 @@ func (c *doctorWriter) Validate() error {
 
 // Run examines a writer.
 func (c *doctorWriter) Run(ctx context.Context, m *Main) error {
+	defer m.examining("writer")()
 	e := c.exam(m, "writer")
 	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.DatabaseTokenFile, c.RegistryTokenFile, c.AccessTokenFile)
 	e.Ready(ctx, "writer", c.Listen, doctor.ReadyPath, c.TLSCert != "")
@@ -225,6 +232,7 @@ func (c *doctorPrimary) Validate() error {
 
 // Run examines a primary.
 func (c *doctorPrimary) Run(ctx context.Context, m *Main) error {
+	defer m.examining("primary")()
 	e := c.exam(m, "primary")
 	noteKeys(e, c.JWTKey, c.CA, c.Cert, c.Key)
 	noteSqld(e, c.Sqld)
@@ -254,6 +262,7 @@ func (c *doctorReplica) Validate() error {
 
 // Run examines a replica.
 func (c *doctorReplica) Run(ctx context.Context, m *Main) error {
+	defer m.examining("replica")()
 	e := c.exam(m, "replica")
 	noteKeys(e, c.JWTKey, c.CA, c.Cert, c.Key)
 	noteSqld(e, c.Sqld)

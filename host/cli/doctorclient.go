@@ -24,6 +24,7 @@ func (c *doctorClient) Validate() error { return c.doctorFlags.check() }
 
 // Run examines the way to the writer and to the registry, and the nodes by their reports.
 func (c *doctorClient) Run(ctx context.Context, m *Main) error {
+	defer m.examining("client")()
 	e := c.exam(m, "client")
 	token, err := readToken(c.Token, c.TokenFile)
 	noteTokenFile(e, err)
@@ -48,7 +49,7 @@ func (c *doctorClient) Run(ctx context.Context, m *Main) error {
 // nodes explains the state of the nodes, by the writer.
 func (c *doctorClient) nodes(ctx context.Context, m *Main, token string) ([]doctor.Finding, error) {
 	shown := statusCommand{operator: c.operator, Registry: c.Registry, RegistryToken: c.RegistryToken, RegistryTokenFile: c.RegistryTokenFile}
-	now, err := shown.collect(ctx, m, writer.NewClient(c.Writer, token, nil))
+	now, err := shown.collect(ctx, m, writer.NewClient(c.Writer, token, nil)) // the examination says that it waits
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (c *doctorMachine) Run(ctx context.Context, m *Main) error {
 	}
 	var findings []doctor.Finding
 	for _, s := range services {
-		findings = append(findings, c.examine(ctx, program, s)...)
+		findings = append(findings, c.examine(ctx, m, program, s)...)
 	}
 	shipped, err := c.examineStandby(ctx, m, services)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *doctorMachine) Run(ctx context.Context, m *Main) error {
 	findings = append(findings, shipped...)
 	own := m.Environ()
 	if len(services) == 0 || hasVariable(own, environmentPrefix+"_WRITER") {
-		findings = append(findings, c.examine(ctx, program, units.Service{Name: "client", Command: "client", Environment: own})...)
+		findings = append(findings, c.examine(ctx, m, program, units.Service{Name: "client", Command: "client", Environment: own})...)
 	}
 	return tell(m, findings, c.JSON)
 }
@@ -80,7 +80,8 @@ func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []
 var passedOn = []string{"PATH", "HOME", "TMPDIR"}
 
 // examine runs the examination of one service.
-func (c *doctorMachine) examine(ctx context.Context, program string, s units.Service) []doctor.Finding {
+func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s units.Service) []doctor.Finding {
+	defer m.examining(serviceName(s, s.Command))()
 	args := append([]string{"doctor", s.Command}, s.Arguments...)
 	args = append(args, "--json", "--timeout", c.Timeout.String())
 	if s.Command == "replica" && s.Instance != "" {

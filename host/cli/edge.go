@@ -76,7 +76,7 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	token, err := c.bearerToken()
+	token, err := c.bearerToken(nodeTokenFrom)
 	if err != nil {
 		return err
 	}
@@ -283,6 +283,9 @@ func (f *replicaFlags) openDatabase(ctx context.Context, name string, tokens *re
 	return edge.OpenReplica(config)
 }
 
+// nodeTokenFrom says where the token of an edge or a meter is from.
+const nodeTokenFrom = "regedge node add NAME, at the centre, printed it, and regedge node token NAME makes another"
+
 // meterFlags are the flags of a meter.
 type meterFlags struct {
 	State  string `required:"" type:"path" placeholder:"DIR" help:"State directory of this node: its journal. One process owns it."`
@@ -293,7 +296,7 @@ type meterFlags struct {
 
 // openMeter opens the meter. Its token is the node's: regedge node add shows it.
 func (f *meterFlags) openMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
-	token, err := f.bearerToken()
+	token, err := f.bearerToken(nodeTokenFrom)
 	if err != nil {
 		return nil, err
 	}

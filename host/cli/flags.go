@@ -74,13 +74,14 @@ func openRemote(address, token, tokenFile string) (*sql.DB, error) {
 // firstAnswer is the timeout of a first, trivial query.
 const firstAnswer = 10 * time.Second
 
-// openAnswering opens a libSQL server and checks that it answers: a command would wait silently for one
+// openAnswering opens a libSQL server and checks that it answers, so that a command does not go on with one
 // that hangs.
-func openAnswering(ctx context.Context, address, token, tokenFile string) (*sql.DB, error) {
+func (m *Main) openAnswering(ctx context.Context, address, token, tokenFile string) (*sql.DB, error) {
 	db, err := openRemote(address, token, tokenFile)
 	if err != nil {
 		return nil, err
 	}
+	defer m.waiting(fmt.Sprintf("the libSQL server at %s, for %v at most", address, firstAnswer))()
 	limited, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()
 	var one int
@@ -93,19 +94,32 @@ func openAnswering(ctx context.Context, address, token, tokenFile string) (*sql.
 	if call := new(url.Error); errors.As(err, &call) && !errors.Is(err, libsql.ErrSilent) {
 		err = call // without what the driver says of its statement
 	}
-	return nil, errors.Join(libsql.Explain(err), db.Close())
+	if err = libsql.Explain(err); strings.Contains(err.Error(), "error code 4") && !errors.Is(err, libsql.ErrUnauthorized) {
+		err = fmt.Errorf("%w: %w", libsql.ErrAnswer, err) // every libSQL server answers SELECT 1
+	}
+	return nil, errors.Join(err, db.Close())
 }
 
-// readToken is the token of a libSQL server, from a file or else from a flag.
+// readToken is a token, from a file or else from a flag.
 func readToken(token, file string) (string, error) {
 	if file == "" {
-		return token, nil
+		return token, checkToken(token, "the token")
 	}
 	content, err := readSecret(file)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}
-	return strings.TrimSpace(string(content)), nil
+	token = strings.TrimSpace(string(content))
+	return token, checkToken(token, file)
+}
+
+// checkToken refuses a text that can't be sent as a token, such as that of another file.
+func checkToken(token, from string) error {
+	if !strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return nil
+	}
+	return hint.With(fmt.Errorf("%s holds more than a token: a line break, or a character that no token has", from),
+		"is it the right file? It holds the token alone")
 }
 
 // tokenFlags hold a bearer token, from a flag, a file or the environment.
@@ -114,15 +128,15 @@ type tokenFlags struct {
 	TokenFile string `type:"path" placeholder:"FILE" help:"File that holds the bearer token; it wins over the token itself."`
 }
 
-// bearerToken returns the token; there must be one.
-func (f *tokenFlags) bearerToken() (string, error) {
+// bearerToken returns the token; there must be one. where says who makes it, for the hint.
+func (f *tokenFlags) bearerToken(where string) (string, error) {
 	token, err := readToken(f.Token, f.TokenFile)
 	if err != nil {
 		return "", err
 	}
 	if token == "" {
 		return "", hint.With(errors.New("a token is needed"),
-			"set REGEDGE_TOKEN, or give --token-file; regedge dev prints the one of its writer")
+			"set REGEDGE_TOKEN, or give --token-file; %s", where)
 	}
 	return token, nil
 }
@@ -180,6 +194,9 @@ const addressHint = "%s is HOST:PORT, with an address of this machine and a port
 
 // checkAddress checks the form of an address to listen on. Opening it comes later.
 func checkAddress(flag, address string) error {
+	if address == "" {
+		return hint.With(fmt.Errorf("%s is missing", flag), addressHint, flag)
+	}
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)

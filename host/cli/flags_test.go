@@ -4,10 +4,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/server"
 	"regedge/host/service"
 )
 
@@ -20,16 +23,37 @@ func TestAServerIsToldFromAFile(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAnEdgeAreThoseOfItsFlags: each is of its own flag.
+// TestLimitsOfAnEdgeAreThoseOfItsFlags: one that was added, and is not passed on, would do nothing. Its default is that
+// of the server.
 func TestLimitsOfAnEdgeAreThoseOfItsFlags(t *testing.T) {
-	f := edgeFlags{Listen: "127.0.0.1:0", MaxInFlight: 11, MaxConnections: 12, MaxConnectionsPerAddress: 13}
+	var f edgeFlags
+	flags := reflect.ValueOf(&f).Elem()
+	defaults := map[string]int{
+		"MaxInFlight": server.DefaultMaxInFlight, "MaxConnections": server.DefaultMaxConnections,
+		"MaxConnectionsPerAddress": server.DefaultMaxConnectionsPerAddress,
+	}
+	set := map[string]int{}
+	for i := range flags.NumField() {
+		if field := flags.Type().Field(i); field.Type.Kind() == reflect.Int {
+			require.Contains(t, defaults, field.Name, "name here the default that host/server has for this new limit")
+			require.Equal(t, strconv.Itoa(defaults[field.Name]), field.Tag.Get("default"), field.Name)
+			set[field.Name] = 100 + i
+			flags.Field(i).SetInt(int64(100 + i))
+		}
+	}
+	require.Len(t, set, len(defaults))
+	f.Listen = "127.0.0.1:0"
 	var closers service.Closers
 	open, err := f.open(&Main{}, &closers)
 	require.NoError(t, err)
 	defer closers.Close()
 	config, err := f.config(open, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	require.Equal(t, []int{11, 12, 13}, []int{config.MaxInFlight, config.MaxConnections, config.MaxConnectionsPerAddress})
+	for name, want := range set {
+		got := reflect.ValueOf(config).FieldByName(name)
+		require.True(t, got.IsValid(), "edge.Config has no %s", name)
+		require.EqualValues(t, want, got.Int(), "%s is not passed on by edgeFlags.config", name)
+	}
 }
 
 // TestAServiceWithTLSIsProbedByTLS, whoever its certificate is for.

@@ -21,6 +21,17 @@ type generateCommand struct {
 	Force      bool    `env:"-" help:"Replace files that are there already."`
 }
 
+// Validate refuses early what would fail later.
+func (c *generateCommand) Validate() error {
+	if c.Companies < 1 || c.Companies > generate.MostCompanies {
+		return fmt.Errorf("--companies is 1 to %d", generate.MostCompanies)
+	}
+	if !(c.OlderShare >= 0 && c.OlderShare <= 1) { // not a number is refused, too
+		return errors.New("--older-share is 0 to 1")
+	}
+	return nil
+}
+
 // Run writes the files and lists them.
 func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 	bar := newProgress(m.Stderr, "generating", "records")

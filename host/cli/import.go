@@ -35,7 +35,7 @@ type importCommand struct {
 // Validate refuses early what would fail later.
 func (c *importCommand) Validate() error {
 	if isRemote(c.Registry) {
-		return errors.New("--registry is a file here: import into one, and bring it to a server from there")
+		return fmt.Errorf("--registry or REGEDGE_REGISTRY is a file here, not %s: import into one with --registry FILE, and push it from there", c.Registry)
 	}
 	if len(c.Files)+len(c.Pincodes) == 0 && !c.Verify {
 		return errors.New("expected \"<files> ...\": what to import, or --verify")

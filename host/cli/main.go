@@ -14,6 +14,7 @@
 //	ends.go, readtokens.go                 until when tokens and certificates are good
 //	explain.go, doctorclient.go, doctormachine.go      what status and doctor find
 //	stages.go, pushed.go, terminal.go      progress and results of a push; what a terminal is
+//	waiting.go                             says what a command waits for
 package cli
 
 import (

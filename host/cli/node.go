@@ -39,7 +39,7 @@ func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
 	}, newNodeTable)
 	switch {
 	case errors.Is(err, writer.ErrTaken):
-		return hint.With(err, "regedge node token %s gives it another token, regedge trust token and regedge trust machine edge-%[1]s the rest", c.Name)
+		return hint.With(err, "regedge node token %s gives it another token, regedge trust token and regedge trust machine edge-%[1]s the rest; if it is retired (regedge node list), take another name", c.Name)
 	case err != nil || opened == nil:
 		return err
 	}

@@ -25,15 +25,22 @@ type operator struct {
 }
 
 // client connects to the writer.
-func (o *operator) client() (*writer.Client, error) {
-	token, err := o.bearerToken()
+func (o *operator) client(m *Main) (*writer.Client, error) {
+	token, err := o.bearerToken("the writer's environment has one, regedge trust operator add makes others, and regedge dev prints its own")
 	if err != nil {
 		return nil, err
 	}
 	if err := checkWriterURL(o.Writer); err != nil {
 		return nil, err
 	}
-	return writer.NewClient(o.Writer, token, nil), nil
+	return o.connect(m, token), nil
+}
+
+// connect returns a client of the writer that says when it waits.
+func (o *operator) connect(m *Main, token string) *writer.Client {
+	return writer.NewClient(o.Writer, token, nil).Watched(func() func() {
+		return m.waiting(fmt.Sprintf("the writer at %s, for %v at most", o.Writer, writer.CallTimeout))
+	})
 }
 
 // checkWriterURL refuses what can't be a writer's address.
@@ -115,7 +122,7 @@ func unknown(err error) error {
 
 // show makes one call of the writer's API and prints the result: as JSON, or by text.
 func show[T any](m *Main, o *operator, call func(*writer.Client) (T, error), text func(*tabwriter.Writer, T)) error {
-	client, err := o.client()
+	client, err := o.client(m)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func (c *pushCommand) Validate() error {
 	if c.Keep < 1 {
 		return errors.New("--keep is at least 1")
 	}
+	if c.Yes != nil && *c.Yes < 0 {
+		return errors.New("--yes is the number of records that would go: 0 or more")
+	}
 	return c.pushFlags.check()
 }
 
@@ -88,7 +91,7 @@ func (c *pushCommand) Run(ctx context.Context, m *Main) (err error) {
 	if _, err := os.Stat(c.File); err != nil {
 		return c.explain(fmt.Errorf("open the registry file: %w", err))
 	}
-	primary, err := openAnswering(ctx, c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	primary, err := m.openAnswering(ctx, c.Registry, c.RegistryToken, c.RegistryTokenFile)
 	if err != nil {
 		return c.explain(err)
 	}
@@ -122,7 +125,7 @@ func (c *pushCommand) prepare(ctx context.Context, progress func(push.Progress))
 
 // Run pushes an earlier release.
 func (c *rollbackCommand) Run(ctx context.Context, m *Main) (err error) {
-	primary, err := openAnswering(ctx, c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	primary, err := m.openAnswering(ctx, c.Registry, c.RegistryToken, c.RegistryTokenFile)
 	if err != nil {
 		return c.explain(err)
 	}
@@ -235,6 +238,8 @@ func (f *pushFlags) explain(err error) error {
 		return hint.With(err, "is the registry's primary running at %s? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.With(err, "regedge import makes a registry file")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.READONLY):
+		return hint.With(err, "let the user that this runs as read and write the registry file, its folder and --releases: SQLite makes files beside it")
 	case errors.Is(err, push.ErrUnfinished):
 		return hint.With(err, "run the interrupted regedge import again")
 	case errors.Is(err, push.ErrNotTaken):
@@ -246,7 +251,7 @@ func (f *pushFlags) explain(err error) error {
 	case errors.Is(err, push.ErrNoSnapshot):
 		return hint.With(err, "give --releases of the machine that pushed it, or name one that is kept with --to")
 	case errors.Is(err, libsql.ErrUnauthorized):
-		return hint.With(err, "a token that may write is needed: regedge trust token registry")
+		return hint.With(err, "a token that may write is needed: regedge trust token registry. If it is one: is %s the registry's primary, not that of access, and not a replica?", f.Registry)
 	case errors.Is(err, push.ErrTakenOver):
 		return hint.With(err, "see which one should win, and run that again")
 	case errors.As(err, &newer):

@@ -61,7 +61,7 @@ func (c *statusCommand) Validate() error {
 
 // Run shows the state of the cluster.
 func (c *statusCommand) Run(ctx context.Context, m *Main) error {
-	client, err := c.client()
+	client, err := c.client(m)
 	if err != nil {
 		return err
 	}
@@ -124,6 +124,7 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 		return s, nil
 	}
 	defer registry.Close()
+	defer m.waiting(fmt.Sprintf("the registry at %s, for %v at most", c.Registry, registryPatience))()
 	limited, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	s.Releases, s.failed = push.Releases(limited, registry)

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"time"
 
 	"regedge/host/hint"
@@ -103,7 +106,7 @@ func (c *trustToken) Run(m *Main) error {
 type trustMachine struct {
 	trustFlags
 	Name string   `arg:"" help:"Name of the machine."`
-	Host []string `env:"-" placeholder:"NAME|IP" help:"Where replicas reach this machine: for the primaries' one."`
+	Host []string `env:"-" placeholder:"NAME|IP" help:"Where others reach this machine: for the primaries' one, and the writer's."`
 }
 
 // Run makes a certificate.
@@ -113,15 +116,22 @@ func (c *trustMachine) Run(m *Main) error {
 		return err
 	}
 	cert, key, err := opened.Certificate(c.Name, c.Host...)
+	if errors.Is(err, pki.ErrHostless) {
+		return hint.With(err, "give --host again for each that is still meant; for a certificate without hosts, as an edge has, remove %s.crt first", c.Name)
+	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(m.Stdout, "certificate  %s\nkey          %s\nauthority    %s\n", cert, key, opened.AuthorityFile())
+	hosts := cmp.Or(strings.Join(c.Host, ", "), "none: this machine connects, and serves nothing")
+	_, err = fmt.Fprintf(m.Stdout, "certificate  %s\nkey          %s\nauthority    %s\nhosts        %s\n", cert, key, opened.AuthorityFile(), hosts)
 	return err
 }
 
 func openTrust(dir string, m *Main) (*pki.Trust, error) {
 	opened, err := pki.Open(dir, m.Now)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, hint.With(err, "run it as the user that may read the keys: at the centre, root")
+	}
 	if err != nil {
 		return nil, hint.With(err, "regedge trust init makes the keys")
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"regedge/host/hint"
 	"regedge/schema/verify"
 )
@@ -20,6 +22,8 @@ func verifyFile(ctx context.Context, path string, show func(*verify.Report) erro
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.With(err, "--registry names the file to verify")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN):
+		return hint.With(err, "let the user that this runs as read the file and write to its folder: SQLite makes files beside it")
 	case err != nil:
 		return err
 	}

@@ -87,8 +87,8 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 // config is the writer's configuration, with its databases open, and the services that send its traces.
 func (c *writerCommand) config(ctx context.Context, m *Main, log *slog.Logger, closers *service.Closers) (config writer.Config, tracing []service.Service, err error) {
 	config = writer.Config{Restored: c.Restored, TakeOver: c.TakeOver, Client: c.client(), Now: m.Now, Logger: log, Metrics: newMetrics(), Backup: c.Backup}
-	if config.OperatorToken, err = c.bearerToken(); err != nil {
-		return config, nil, hint.With(err, "make one, such as by openssl rand -hex 24, and give it as REGEDGE_TOKEN or --token-file; commands then use it")
+	if config.OperatorToken, err = c.bearerToken("make one, such as by openssl rand -hex 24; commands then use it"); err != nil {
+		return config, nil, err
 	}
 	tokens, err := c.tokenEnds(m.Now)
 	if err != nil {

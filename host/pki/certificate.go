@@ -8,10 +8,12 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,10 +46,7 @@ func (t *Trust) newAuthority() error {
 	if err != nil {
 		return err
 	}
-	if err := t.writeKey("ca.key", key); err != nil {
-		return err
-	}
-	return t.write("ca.crt", certBlock, der, 0o644)
+	return t.writePair("ca.key", key, pemFile{"ca.crt", certBlock, der, 0o644})
 }
 
 func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, error) {
@@ -65,10 +64,14 @@ func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, er
 // Certificate makes NAME.crt and NAME.key in the folder, replacing older ones, and returns
 // their paths. hosts are the names and addresses at which a primary is reached; an edge,
 // which only connects, has none. It returns ErrName for a name that is not a valid file name, or
-// whose files are the folder's own.
+// whose files are the folder's own, ErrHost for a host that is none, and ErrHostless when the certificate
+// that is there has hosts and the new one would have none: replicas could no longer verify the primary.
 func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || slices.Contains(SigningKeys, name+".key") {
 		return "", "", fmt.Errorf("make certificate of %q: %w", name, ErrName)
+	}
+	if err := t.checkHosts(name, hosts); err != nil {
+		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
 	}
 	if err := t.certify(name, hosts); err != nil {
 		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
@@ -121,10 +124,46 @@ func (t *Trust) certify(name string, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.writeKey(name+".key", key); err != nil {
-		return err
+	return t.writePair(name+".key", key, pemFile{name + ".crt", certBlock, der, 0o644})
+}
+
+// Hosts returns the names and addresses of a machine's certificate, as Certificate took them; none when there is
+// no certificate.
+func (t *Trust) Hosts(name string) ([]string, error) {
+	der, err := t.read(name+".crt", certBlock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return t.write(name+".crt", certBlock, der, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	hosts := slices.DeleteFunc(slices.Clone(cert.DNSNames), func(host string) bool { return host == serverName })
+	for _, address := range cert.IPAddresses {
+		hosts = append(hosts, address.String())
+	}
+	return hosts, nil
+}
+
+// hostName is a name that a certificate may have, also of one label.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+
+func (t *Trust) checkHosts(name string, hosts []string) error {
+	for _, host := range hosts {
+		if net.ParseIP(host) == nil && !hostName.MatchString(host) {
+			return fmt.Errorf("%w: got %q", ErrHost, host)
+		}
+	}
+	if len(hosts) > 0 {
+		return nil
+	}
+	if before, err := t.Hosts(name); err == nil && len(before) > 0 { // one that can't be read is replaced
+		return fmt.Errorf("%w: %s", ErrHostless, strings.Join(before, ", "))
+	}
+	return nil
 }
 
 func (t *Trust) authority() (*x509.Certificate, any, error) {

@@ -24,6 +24,12 @@ var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose 
 // ErrName is returned for a machine's name that can't name its files.
 var ErrName = errors.New("a machine's name must do as the name of its files, and not be one of the folder's own: ca, registry, access, registry-replica, access-replica")
 
+// ErrHost is returned for a host that is neither a name nor an address.
+var ErrHost = errors.New("a host is a name, such as centre.example.org, or an address, without scheme and port")
+
+// ErrHostless is returned when a certificate with hosts would be replaced by one without.
+var ErrHostless = errors.New("the certificate that is there has hosts, and the new one would have none")
+
 // ErrLife is returned for a token that would have ended already.
 var ErrLife = errors.New("a token must be good for some time")
 
@@ -118,26 +124,78 @@ func (t *Trust) newKeyPair(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.writeKey(name+".key", private); err != nil {
-		return err
-	}
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		return err
 	}
-	return t.write(name+".pub", publicBlock, der, 0o644)
+	return t.writePair(name+".key", private, pemFile{name + ".pub", publicBlock, der, 0o644})
 }
 
-func (t *Trust) writeKey(name string, key any) error {
+// pemFile is a file of one block, to be written.
+type pemFile struct {
+	name, block string
+	der         []byte
+	mode        fs.FileMode
+}
+
+// partial ends the name of a file that is not whole yet.
+const partial = ".partial"
+
+// writePair writes a key and what belongs to it. Both replace what was there only once both are on disk, so
+// that a full disk leaves the pair before.
+func (t *Trust) writePair(name string, key any, of pemFile) (err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
 	}
-	return t.write(name, keyBlock, der, 0o600)
+	var paths []string
+	defer func() {
+		for _, path := range paths {
+			if err != nil {
+				os.Remove(path + partial)
+			}
+		}
+	}()
+	for _, f := range []pemFile{{name, keyBlock, der, 0o600}, of} {
+		path, err := linked(t.path(f.name))
+		if err != nil {
+			return err
+		}
+		paths = append(paths, path)
+		if err := f.write(path + partial); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		if err := os.Rename(path+partial, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (t *Trust) write(name, block string, der []byte, mode fs.FileMode) error {
-	return os.WriteFile(t.path(name), pem.EncodeToMemory(&pem.Block{Type: block, Bytes: der}), mode)
+// linked returns the file that a symbolic link leads to, so that the link stays; or path itself.
+func linked(path string) (string, error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// write writes a new file to disk.
+func (f *pemFile) write(path string) (err error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := pem.Encode(file, &pem.Block{Type: f.block, Bytes: f.der}); err != nil {
+		return err
+	}
+	return file.Sync()
 }
 
 // read reads the one block of a PEM file.

@@ -250,3 +250,36 @@ func TestKeysAreNotReplaced(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
+
+// TestACertificateKeepsItsHosts: a renewal that forgets them, or has one that is none, changes nothing.
+func TestACertificateKeepsItsHosts(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	hosts, err := trust.Hosts("primary")
+	require.NoError(t, err)
+	require.Empty(t, hosts)
+	path, _, err := trust.Certificate("primary", "centre.example.org", "2001:db8::1", "localhost")
+	require.NoError(t, err)
+	hosts, err = trust.Hosts("primary")
+	require.NoError(t, err)
+	require.Equal(t, []string{"centre.example.org", "localhost", "2001:db8::1"}, hosts)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	_, _, err = trust.Certificate("primary")
+	require.ErrorIs(t, err, pki.ErrHostless)
+	require.ErrorContains(t, err, "centre.example.org, localhost, 2001:db8::1")
+	for _, host := range []string{"", "bad host", "https://centre.example.org", "centre.example.org:5181", "a..b", "-a", "*"} {
+		_, _, err = trust.Certificate("primary", host)
+		require.ErrorIs(t, err, pki.ErrHost, host)
+	}
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.NoError(t, os.WriteFile(path, nil, 0o644)) // such as a full disk left it
+	_, _, err = trust.Certificate("primary", "10.0.0.1")
+	require.NoError(t, err)
+	_, _, err = trust.Certificate("edge-mumbai")
+	require.NoError(t, err)
+	_, _, err = trust.Certificate("edge-mumbai")
+	require.NoError(t, err, "an edge has none")
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler"
 	"regedge/internal/testkit"
 )
 
@@ -91,14 +93,40 @@ func TestLibrariesPassTheirOwnTests(t *testing.T) {
 	}
 }
 
-// TestLibrariesKnowEveryCode compares the codes of the API document with those of the libraries that
-// list them.
+// TestLibrariesKnowEveryCode compares the codes of the service with those of docs/contract.md, which has each once,
+// and of the libraries that list them.
 func TestLibrariesKnowEveryCode(t *testing.T) {
+	var known []string
+	for _, problem := range handler.Problems() {
+		known = append(known, problem.Code)
+	}
+	require.ElementsMatch(t, known, documentedCodes(t), `docs/contract.md, "Errors"`)
 	for _, path := range []string{"go/errors.go", "typescript/src/errors.ts"} {
 		source, err := os.ReadFile(filepath.Join("../../clients", path))
 		require.NoError(t, err)
 		for _, code := range documentedCodes(t) {
 			require.Contains(t, string(source), strconv.Quote(code), path)
+		}
+	}
+}
+
+// TestTheTypesOfTypeScriptHaveEveryField of the API document: at run time that library passes on what it gets, so that
+// no vector notices a field that its types lack.
+func TestTheTypesOfTypeScriptHaveEveryField(t *testing.T) {
+	document, err := os.ReadFile("../../host/reference/openapi.yaml")
+	require.NoError(t, err)
+	types, err := os.ReadFile("../../clients/typescript/src/resources.ts")
+	require.NoError(t, err)
+	for schema, name := range map[string]string{
+		"Company": "Company", "Contact": "Contact", "CompanyDirector": "DirectorItem", "Director": "Director", "LinkedCompany": "LinkedCompany",
+		"LLP": "Llp", "Partner": "Partner", "SearchMatch": "Match",
+	} {
+		required := regexp.MustCompile(`(?m)^    ` + schema + `:\n(?:      .*\n|\n)*?      required: \[(.*)\]$`).FindSubmatch(document)
+		require.NotNil(t, required, schema)
+		shape := regexp.MustCompile(`(?m)^export interface ` + name + ` \{\n((?:.*\n)*?)\}`).FindSubmatch(types)
+		require.NotNil(t, shape, name)
+		for field := range strings.SplitSeq(string(required[1]), ", ") {
+			require.Regexp(t, `(?m)^  `+field+`: `, string(shape[1]), "%s in clients/typescript/src/resources.ts", name)
 		}
 	}
 }

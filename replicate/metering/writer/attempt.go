@@ -131,6 +131,9 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	if key != "" {
 		request.Header.Set(IdempotencyHeader, key)
 	}
+	if c.waiting != nil {
+		defer c.waiting()()
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return 0, nil, wrote.Load(), err

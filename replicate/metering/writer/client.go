@@ -28,6 +28,8 @@ type Client struct {
 	// For Retrying.
 	retryFor time.Duration
 	notice   func(err error, pause time.Duration)
+	// For Watched.
+	waiting func() (done func())
 }
 
 // DialWithin returns a transport like http.DefaultTransport with a connect timeout. Below a request's
@@ -41,15 +43,25 @@ func DialWithin(limit time.Duration) *http.Transport {
 // operatorDial has room for a first name server that does not answer, which costs 5 s.
 var operatorDial = DialWithin(8 * time.Second)
 
-// NewClient makes a client of the writer at url. With a nil HTTP client, requests have a timeout
-// of 10 s. An HTTP client whose transport is InProcess calls a writer in the same process.
+// CallTimeout is how long a call of a client without an HTTP client of its own may take.
+const CallTimeout = 10 * time.Second
+
+// NewClient makes a client of the writer at url. With a nil HTTP client, requests have the timeout
+// CallTimeout. An HTTP client whose transport is InProcess calls a writer in the same process.
 func NewClient(url, token string, client *http.Client) *Client {
 	if client == nil {
-		client = &http.Client{Timeout: 10 * time.Second, Transport: operatorDial}
+		client = &http.Client{Timeout: CallTimeout, Transport: operatorDial}
 	}
 	direct := *client // a redirect would send the token elsewhere, and turn a change into a GET
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{url: strings.TrimRight(url, "/"), token: token, http: &direct, most: maxAnswer}
+}
+
+// Watched returns a client that calls waiting when it sends a request, and done once it has the answer or an error.
+func (c *Client) Watched(waiting func() (done func())) *Client {
+	watched := *c
+	watched.waiting = waiting
+	return &watched
 }
 
 // ForNode returns a client for the calls of a node, with a lower limit on answers: the writer must not

@@ -78,6 +78,9 @@ func (w *Writer) addInvitation(r *http.Request, _ httprouter.Params) (any, error
 		return nil, err
 	}
 	answer := Invitation{Email: CanonicalEmail(body.Email), Account: body.Account, Operator: body.Operator, Resets: body.Resets}
+	if err := checkEmail(body.Email); err != nil {
+		return nil, err
+	}
 	if answer.Email == "" || (answer.Account == 0) != answer.Operator {
 		return nil, fmt.Errorf("%w: an invitation is for an e-mail address and an account, or an operator", ErrMalformed)
 	}

@@ -96,6 +96,9 @@ func TestAMissingSnapshotIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoSnapshot)
 	require.ErrorContains(t, err, "that of release "+b+" is not in "+f.snapshots+"; kept are: "+a+", "+c)
 	f.same(c)
+	config.Snapshots = t.TempDir()
+	_, err = Run(t.Context(), config)
+	require.ErrorContains(t, err, "; kept are: none")
 }
 
 func TestOldSnapshotsAreRemovedButThoseOfRollbacks(t *testing.T) {

@@ -243,7 +243,7 @@ func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		kept, _ := Snapshots(dir) // the folder is named in any case
-		return nil, fmt.Errorf("%w: that of release %s is not in %s; kept are: %s", ErrNoSnapshot, release, dir, strings.Join(kept, ", "))
+		return nil, fmt.Errorf("%w: that of release %s is not in %s; kept are: %s", ErrNoSnapshot, release, dir, cmp.Or(strings.Join(kept, ", "), "none"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAPushToAnotherServerSaysSo: to one that speaks TLS, to one of other pages, and to one of another database.
+func TestAPushToAnotherServerSaysSo(t *testing.T) {
+	for what, answer := range map[string]struct {
+		status     int
+		text, want string
+	}{
+		"one that speaks TLS": {400, "Client sent an HTTP request to an HTTPS server.", "hint: does another service listen at "},
+		"other pages":         {404, "404 page not found", "hint: does another service listen at "},
+		"another database":    {401, "Unauthorized: `The JWT is invalid`", "'s primary, not that of access, and not a replica?"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, answer.text, answer.status)
+			}))
+			t.Cleanup(server.Close)
+			code, said := ran("push", "pushhints_test.go", "--dry-run", "--registry", server.URL)
+			require.Equal(t, exitFailure, code)
+			require.Contains(t, said, answer.want)
+			require.Contains(t, said, server.URL)
+		})
+	}
+}
+
+// TestAFileOfAnotherUserIsExplained, for a registry and for the keys of a cluster.
+func TestAFileOfAnotherUserIsExplained(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may open every file")
+	}
+	dir := filepath.Join(t.TempDir(), "closed")
+	require.NoError(t, os.Mkdir(dir, 0))
+	code, said := ran("import", "--verify", "--registry", filepath.Join(dir, "registry.db"))
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "hint: let the user that this runs as read the file")
+	code, said = ran("trust", "token", "registry", "--trust", dir)
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "hint: run it as the user that may read the keys")
+}
