@@ -39,8 +39,10 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 	} {
 		list = append(list, disturbance{capital, `"` + amount + `"`, "invalid capital: " + amount + " in AuthorizedCapital"})
 	}
+	list = append(list, disturbance{date, "45291",
+		"invalid date: 45291 in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)"})
 	for _, day := range []string{
-		"45291", "38771.0", "2021-13-05", "31/02/2020", "23/Feb/2006", "Thu Feb 23 2006", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
+		"38771.0", "2021-13-05", "31/02/2020", "23/Feb/2006", "Thu Feb 23 2006", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
 		"2006-02-23 (approx)", "2006-02-23 soon", "23—02—2006", "#VALUE!", "2006-W08-4", "2100-12-31T18:30:00Z", "2006-02-30T18:30:00Z",
 	} {
 		list = append(list, disturbance{date, day, "invalid date: " + day + " in CompanyRegistrationdate_date"})

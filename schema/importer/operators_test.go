@@ -215,6 +215,17 @@ func TestADayToComeIsRejected(t *testing.T) {
 		strings.NewReplacer("2006-02-23", "2020-06-30", "900001", "900002").Replace(rowA))
 	require.Equal(t, map[string]string{"date after that of the files": "line 2: 2020-07-01 in CompanyRegistrationdate_date"}, f.First)
 	require.EqualValues(t, 1, f.New)
+	f = newFixture(t).text("2020-06-30", `{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","dateOfIncorporation":"07/01/2020","companyStatus":"Active"}}`)
+	require.Equal(t, map[string]string{"date after that of the files": "line 1: 2020-07-01 in dateOfIncorporation"}, f.First)
+}
+
+// TestASpreadsheetsNumberOfADayIsNamed: it is rejected, as it could be the number of a row.
+func TestASpreadsheetsNumberOfADayIsNamed(t *testing.T) {
+	f := newFixture(t).text("2025-05-05", headerA+strings.Replace(rowA, "2006-02-23", "38771", 1)+rowA+
+		strings.NewReplacer("2006-02-23", "387710", "900001", "900002").Replace(rowA))
+	require.EqualValues(t, 2, f.Rejected["invalid date"])
+	require.Equal(t, "line 2: 38771 in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)",
+		f.First["invalid date"])
 }
 
 // TestNamesWithoutLettersAndNullsAreNone: a row number is no name, and databases export NULL as \N.

@@ -235,8 +235,14 @@ func (r *reading) check(v record.Value, err error, s string) record.Value {
 	} else {
 		refused.detail += " in " + r.key
 	}
+	if errors.Is(err, errDate) && len(s) == daySerial && isDigits(s) {
+		refused.detail += " (a spreadsheet's number of a day: give the column the format of a date)"
+	}
 	return v
 }
+
+// daySerial is how many digits a spreadsheet's number of a day has, from 1927 to 2173.
+const daySerial = 5
 
 // asRejection distinguishes a rejected row from an I/O or system error.
 func asRejection(err error) (*rejection, bool) {
