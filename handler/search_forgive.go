@@ -81,7 +81,14 @@ func (c *call) forgive(name string, limit int) answer {
 	if row[0].Text != "[]" {
 		return found([]byte(row[0].Text))
 	}
-	c.suggestions = suggestions(query, row[1].Text)
+	labels := alike(query, row[1].Text)
+	if acronym, ok := names.AcronymOf(query); ok && isSpelledOut(name, acronym, labels) {
+		if row, failure = c.read(acronymStatement, text(acronym.Terms), text(acronym.Pattern)); row == nil {
+			return failure
+		}
+		labels = spelledOut(acronym, row[0].Text, labels)
+	}
+	c.suggestions = headerList(labels)
 	return nothing()
 }
 
@@ -91,17 +98,23 @@ func nothing() answer { return answer{outcome: charge.NotFound, data: []byte("[]
 // maxSuggestion bounds a suggested name in the header, in bytes, so that the header stays small.
 const maxSuggestion = 500
 
-// suggestions returns the names that are most like the query, as the value of a header, "" if there
-// are none. The lines are forms and labels in turn, as forgivingStatement returns them.
-func suggestions(query, lines string) string {
+// alike returns the names that are most like the query. The lines are forms and labels in turn, as forgivingStatement
+// returns them.
+func alike(query, lines string) []string {
 	s := names.NewSuggestions(query)
 	for lines != "" {
 		var name, label string
-		name, lines, _ = strings.Cut(lines, "\x1e")
-		label, lines, _ = strings.Cut(lines, "\x1e")
+		name, label, lines = cutName(lines)
 		s.Add(name, label)
 	}
-	return headerList(s.Labels())
+	return s.Labels()
+}
+
+// cutName cuts a form and its label off lines that have them in turn.
+func cutName(lines string) (name, label, rest string) {
+	name, lines, _ = strings.Cut(lines, "\x1e")
+	label, rest, _ = strings.Cut(lines, "\x1e")
+	return name, label, rest
 }
 
 // headerList returns names as the value of the header.

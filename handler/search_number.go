@@ -26,6 +26,33 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
     WHERE label IS NOT NULL
     ORDER BY typed.key LIMIT ` + maxNumberSuggestions + `))`
 
+// beginNumberStatement finds the names of the first companies whose CINs begin with ?1.
+const beginNumberStatement = `
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT group_concat(label, char(30)) FROM (
+    SELECT replace(company_name, char(30), ' ') AS label FROM company
+    WHERE cin >= ?1 AND cin < ?1 || '~'
+    ORDER BY cin LIMIT ` + maxNumberSuggestions + `))`
+
+// endNumberStatement finds the names of the first companies whose CINs end with ?1, all but the listing letter and the
+// industry. It steps from one of their beginnings to the next, of which there are some thousands, and looks up each.
+const endNumberStatement = `
+WITH RECURSIVE industry (begin) AS (
+  SELECT (SELECT substr(min(cin), 1, 6) FROM company)
+  UNION ALL
+  SELECT (SELECT substr(cin, 1, 6) FROM company WHERE cin > begin || '~' ORDER BY cin LIMIT 1) FROM industry
+  WHERE begin IS NOT NULL
+  LIMIT ` + maxBegins + `)
+SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
+  (SELECT group_concat(label, char(30)) FROM (
+    SELECT replace(company_name, char(30), ' ') AS label
+    FROM industry CROSS JOIN company ON cin = begin || ?1
+    LIMIT ` + maxNumberSuggestions + `))`
+
+// maxBegins bounds the beginnings of CINs that a search steps through. The 54,000 companies of the official files have 2,391;
+// 12,000 take 26 ms.
+const maxBegins = "10000"
+
 // maxNumberSuggestions is names.MaxSuggestions, in SQL.
 const maxNumberSuggestions = "3"
 
@@ -68,14 +95,19 @@ func isInOnePiece(s string) bool {
 	return !strings.ContainsAny(s, " \t\u00a0.,;:/_") || strings.ContainsAny(s, "-‐‑–—")
 }
 
-// likeNumber suggests the names of records whose numbers resemble the one given in place of a name. It
+// likeNumber suggests the names of records whose numbers resemble the one given in place of a name, or have it as a part. It
 // reports whether it has an answer: suggestions, or a failure.
 func (c *call) likeNumber(name string) (answer, bool) {
-	numbers := numbersLike(lettersAndDigits(name))
-	if numbers == nil {
-		return answer{}, false
+	only := lettersAndDigits(name)
+	statement, number := partOfNumber(only)
+	if statement == "" {
+		numbers := numbersLike(only)
+		if numbers == nil {
+			return answer{}, false
+		}
+		statement, number = likeNumberStatement, `["`+strings.Join(numbers, `","`)+`"]`
 	}
-	row, failure := c.read(likeNumberStatement, text(`["`+strings.Join(numbers, `","`)+`"]`))
+	row, failure := c.read(statement, text(number))
 	if row == nil {
 		return failure, true
 	}
@@ -84,6 +116,31 @@ func (c *call) likeNumber(name string) (answer, bool) {
 	}
 	c.suggestions = headerList(strings.Split(row[0].Text, "\x1e"))
 	return nothing(), true
+}
+
+// Lengths of the parts of a CIN by which companies are suggested: of the beginning at least as far as the year, and of the
+// end from the state on.
+const (
+	beginLength = 12
+	endLength   = 15
+)
+
+// partOfNumber returns the statement that finds companies by a part of their CIN, and that part as the statement takes
+// it; "" for text that is no such part. What lacks one character is a number with a mistake (numbersLike).
+func partOfNumber(only string) (statement, part string) {
+	only = strings.TrimPrefix(only, "CIN")
+	if len(only) < beginLength || len(only) >= ident.CINLength-1 {
+		return "", ""
+	}
+	const example = "U00000AA0000AAA000000"
+	if _, ok := ident.CIN(only + example[len(only):]); ok {
+		return beginNumberStatement, only
+	}
+	cin, ok := ident.CIN(example[:len(example)-len(only)] + only)
+	if ok && len(only) >= endLength {
+		return endNumberStatement, cin[len(cin)-endLength:]
+	}
+	return "", ""
 }
 
 // numbersLike returns the numbers that an unknown one may have been meant as, likely ones first: an LLPIN

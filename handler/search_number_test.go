@@ -51,6 +51,36 @@ func TestNumbersLikeAMistakenOne(t *testing.T) {
 	require.Equal(t, strconv.Itoa(names.MaxSuggestions), maxNumberSuggestions)
 }
 
+func TestPartsOfNumbers(t *testing.T) {
+	const cin = "U74999TR2019PTC013706"
+	for typed, want := range map[string][2]string{
+		cin[:12]: {beginNumberStatement, cin[:12]}, cin[:19]: {beginNumberStatement, cin[:19]}, "CIN" + cin[:13]: {beginNumberStatement, cin[:13]},
+		cin[6:]: {endNumberStatement, cin[6:]}, cin[2:]: {endNumberStatement, cin[6:]},
+		cin[:11]: {}, cin[:20]: {}, cin[1:]: {}, cin: {}, cin[7:]: {}, "TATASTEELINDIA": {}, "U74999TRPTC013706": {}, "": {},
+	} {
+		statement, part := partOfNumber(typed)
+		require.Equal(t, want, [2]string{statement, part}, typed)
+	}
+}
+
+func TestAPartOfANumberSuggestsNames(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "L10000TR2019PTC013706", Name: "ONE LIMITED", Status: "ACTIVE"},
+		{Value: "U74999TR2019PTC013706", Name: "TWO LIMITED", Status: "ACTIVE"},
+		{Value: "U74999TR2019PTC013707", Name: "THREE LIMITED", Status: "ACTIVE"},
+		{Value: "U74999TR2020PTC013708", Name: "FOUR LIMITED", Status: "ACTIVE"},
+		{Value: "U99999WB2020PTC013709", Name: "FIVE LIMITED", Status: "ACTIVE"},
+	})
+	for query, want := range map[string]string{
+		"u74999 tr 2019": `"TWO LIMITED", "THREE LIMITED"`, "U74999TR2020PTC01": `"FOUR LIMITED"`, "TR2019PTC013706": `"ONE LIMITED", "TWO LIMITED"`,
+		"99WB2020PTC013709": `"FIVE LIMITED"`, "U74999TR2018": "", "TR2018PTC013706": "",
+	} {
+		found, suggestions := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, want, suggestions, query)
+	}
+}
+
 func TestAMistakenNumberSuggestsNames(t *testing.T) {
 	s := newSearcher(t, []searchtest.Record{
 		{Value: "U74999TR2019PTC013706", Name: "MADE-UP ONE PRIVATE LIMITED", Status: "ACTIVE"},

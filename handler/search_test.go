@@ -42,6 +42,9 @@ func newSearcher(t testing.TB, records []searchtest.Record) *searcher {
 		searchNumberStatement: searchtest.Prepare(t, c, searchNumberStatement),
 		likeNumberStatement:   searchtest.Prepare(t, c, likeNumberStatement),
 		forgivingStatement:    searchtest.Prepare(t, c, forgivingStatement),
+		acronymStatement:      searchtest.Prepare(t, c, acronymStatement),
+		beginNumberStatement:  searchtest.Prepare(t, c, beginNumberStatement),
+		endNumberStatement:    searchtest.Prepare(t, c, endNumberStatement),
 	}, newReference(records)}
 }
 
@@ -254,7 +257,7 @@ func TestSearchTakesANumberForAName(t *testing.T) {
 		require.Len(t, got, 1, query)
 		require.Equal(t, want, got[0].Value, query)
 	}
-	for _, statement := range []string{searchNumberStatement, searchLLPStatement, likeNumberStatement} {
+	for _, statement := range []string{searchNumberStatement, searchLLPStatement, likeNumberStatement, beginNumberStatement, endNumberStatement} {
 		require.Zero(t, s.indexReads(t, statement))
 	}
 }
@@ -263,7 +266,7 @@ func TestSearchTakesANumberForAName(t *testing.T) {
 // by a match in search order; only the few rows that the statement found itself are scanned.
 func TestSearchReadsByIndex(t *testing.T) {
 	s := newSearcher(t, searchtest.Sample(t))
-	for statement, want := range map[string]int{searchStatement: 7, forgivingStatement: 2} {
+	for statement, want := range map[string]int{searchStatement: 7, forgivingStatement: 2, acronymStatement: 1} {
 		require.Equal(t, want, s.indexReads(t, statement))
 	}
 }

@@ -3,10 +3,10 @@ package handler
 import "testing"
 
 // wantOfUnseen are the shares of each class of testdata/search/unseen.tsv whose company must be among the first five
-// matches, or among the suggestions if nothing matches. Registration numbers and the beginnings of CINs are not searched for.
+// matches, or among the suggestions if nothing matches. Registration numbers and beginnings of CINs without the last digits are of many companies.
 var wantOfUnseen = map[string]float64{
-	"acronym or short form": 0.75, "dots": 1, "half a name": 1, "mail or site": 0.95, "misspelt and split": 0.95, "numbers": 0.9,
-	"other scripts": 0.6, "part of a CIN": 0.35, "place or year": 0.95, "plural or singular": 1, "question": 0.9,
+	"acronym or short form": 0.75, "dots": 1, "half a name": 1, "mail or site": 0.95, "misspelt and split": 0.95, "numbers": 0.95,
+	"other scripts": 0.7, "part of a CIN": 0.5, "place or year": 0.95, "plural or singular": 1, "question": 0.9,
 }
 
 // TestWhatNobodyLookedAtIsFoundOrSuggested judges 167 queries of people, written by hand from names that no other set has

@@ -10,6 +10,7 @@ import (
 type Suggestions struct {
 	words []string
 	heard bool         // the words are transliterated
+	tamil bool         // from Tamil
 	same  [][]string   // synonyms of each word
 	both  []string     // each word but the last, joined with the next one
 	kept  [][]string   // the words without the first or last ones; see less
@@ -51,6 +52,7 @@ const (
 // NewSuggestions prepares for a query that Query made.
 func NewSuggestions(query string) *Suggestions {
 	s := &Suggestions{words: heard(query)}
+	s.tamil = strings.ContainsFunc(query, isTamil)
 	if s.heard = len(s.words) > 0; !s.heard {
 		s.words = suggestible(query)
 		s.site = siteOf(s.words)
@@ -204,7 +206,7 @@ func cutWord(name string) (word, rest string) {
 
 func (s *Suggestions) wordCost(typed, word string, last bool) int {
 	if s.heard {
-		return heardCost(typed, word)
+		return heardCost(typed, word, s.tamil)
 	}
 	return wordCost(typed, word, last)
 }

@@ -167,7 +167,8 @@ func TestWhatIsNotOfANameIsLeftOut(t *testing.T) {
 
 func TestSynonyms(t *testing.T) {
 	for typed, want := range map[string]string{
-		"9": "9 nine", "seven": "7 seven", "100": "100 hundred", "3rd": "3rd third", "mumbai": "bombay mumbai", "pune": "poona pune",
+		"9": "9 nine 9th ninth ix", "seven": "7 seven 7th seventh vii", "100": "100 hundred", "3rd": "3 three 3rd third iii", "ii": "2 two 2nd second ii",
+		"i": "", "v": "", "x": "", "x100": "", "mumbai": "bombay mumbai", "pune": "poona pune",
 		"chennai": "madras chennai", "kolkata": "calcutta kolkata", "vadodara": "baroda vadodara", "pondy": "pondicherry puducherry pondy",
 		"bengaluru": "bangalore bengaluru", "gurugram": "gurgaon gurugram", "shimla": "simla shimla", "odisha": "orissa odisha", "aum": "om aum",
 		"inds": "inds industries", "engrs": "engrs engineers", "svcs": "svcs services", "soln": "soln solutions", "fpo": "fpo producer", "fpc": "fpc producer",

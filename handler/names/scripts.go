@@ -1,6 +1,9 @@
 package names
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // indic transliterates the letter at each offset of a block in U+0900 to U+0D7F. The nine scripts have
 // the same letters at the same offsets of their blocks of 128. A dot stands for nothing.
@@ -48,6 +51,8 @@ func inLatin(form string) (string, bool) {
 			b = append(b, 'm')
 		case offset == jay && next == nukta:
 			b = append(b, 'z')
+		case r == tamilCha:
+			b = append(b, 's')
 		case latin != ".":
 			b = append(b, latin...)
 		}
@@ -57,6 +62,51 @@ func inLatin(form string) (string, bool) {
 		}
 	}
 	return string(b), true
+}
+
+// Tamil has one letter for the sounds of k and g, of t and d, of p, b and f, and of s, ch and j.
+const (
+	firstTamil, lastTamil = 0xB80, 0xBFF
+	tamilCha              = 'ச'
+)
+
+func isTamil(r rune) bool { return r >= firstTamil && r <= lastTamil }
+
+// tamilSounds are letters of a sound, and those that a Tamil letter may stand for besides.
+var tamilSounds = [...]string{"kg", "td", "pbf", "skj"}
+
+// maxTamil bounds the sounds that a Tamil word may have.
+const maxTamil = 32
+
+// soundsOfTamil returns the sounds of the names' words that a word transliterated from Tamil may stand for.
+func soundsOfTamil(word string) []string {
+	sounds := []string{soundKey(word)}
+	for at := range len(sounds[0]) {
+		for _, alike := range tamilSounds {
+			if alike[0] != sounds[0][at] || len(sounds)*len(alike) > maxTamil {
+				continue
+			}
+			for _, sound := range sounds {
+				for i := 1; i < len(alike); i++ {
+					sounds = append(sounds, sound[:at]+alike[i:i+1]+sound[at+1:])
+				}
+			}
+		}
+	}
+	return sounds
+}
+
+// foldTamil replaces the letters of a sound by those that Tamil writes for them.
+func foldTamil(sound []byte) []byte {
+	for i, c := range sound {
+		for _, alike := range tamilSounds {
+			if strings.IndexByte(alike, c) >= 0 {
+				sound[i] = alike[0]
+				break
+			}
+		}
+	}
+	return sound
 }
 
 func isIndic(r rune) bool { return r >= firstIndic && r <= lastIndic }
@@ -86,23 +136,32 @@ func isHeardEnding(word string) bool {
 
 // likeHeard asks for names that have the sounds of all words, or of all but one and a word that begins
 // like that one.
-func (l *list) likeHeard(words []string) {
+func (l *list) likeHeard(words []string, tamil bool) {
 	words = words[:min(len(words), likeWords)]
+	sounds := make([]string, len(words))
+	for i, w := range words {
+		sounds[i] = quoted(markSound + soundKey(w))
+		if tamil {
+			sounds[i] = "(" + anyOf(markSound, soundsOfTamil(w)) + ")"
+		}
+	}
 	if len(words) == 1 {
-		alike := quoted(markSound + soundKey(words[0]))
+		alike := sounds[0]
 		eachKey(words[0], func(key []byte) { alike += " OR " + quoted(markKey+string(key)) })
 		l.element("(" + alike + ")")
 		return
 	}
-	l.likeSounds(words)
+	if l.likeSounds(words); tamil {
+		l.all(slices.Clone(sounds))
+	}
 	for at := range words {
-		var terms []string
-		for i, w := range words {
-			if i != at {
-				terms = append(terms, quoted(markSound+soundKey(w)))
+		letters := firstLetters(words[at])
+		for _, alike := range tamilSounds {
+			if tamil && strings.Contains(alike, words[at][:1]) {
+				letters += alike
 			}
 		}
-		l.all(append(terms, "("+anyOf(markBegin, strings.Split(firstLetters(words[at]), ""))+")"))
+		l.all(append(slices.Delete(slices.Clone(sounds), at, at+1), "("+anyOf(markBegin, strings.Split(letters, ""))+")"))
 	}
 }
 
@@ -120,13 +179,16 @@ func firstLetters(word string) string {
 }
 
 // heardCost is the distance of a transliterated word from a word of a name.
-func heardCost(typed, word string) int {
+func heardCost(typed, word string, tamil bool) int {
 	if !isPlainWord(typed) || !isPlainWord(word) {
 		return wordCost(typed, word, false)
 	}
 	var roomA, roomB, plainA, plainB [2 * maxSound]byte
 	a, b := appendSound(roomA[:0], typed), appendSound(roomB[:0], word)
 	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
+	if tamil {
+		a, b = foldTamil(a), foldTamil(b)
+	}
 	letters := distance(string(a), string(b), maxLetters)
 	most := allowed(len(a), len(b))
 	if min(len(a), len(b)) < shortSound {
@@ -137,6 +199,9 @@ func heardCost(typed, word string) int {
 	}
 	p, q := appendPlain(plainA[:0], typed), appendPlain(plainB[:0], word)
 	p, q = p[:min(len(p), maxWord)], q[:min(len(q), maxWord)]
+	if tamil {
+		p, q = foldTamil(p), foldTamil(q)
+	}
 	return costLetter*letters + min(costSpelling*distance(string(p), string(q), maxLetters), costHeard)
 }
 

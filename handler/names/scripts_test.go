@@ -10,7 +10,7 @@ func TestIndicScriptsInLatinLetters(t *testing.T) {
 	for in, want := range map[string]string{
 		"लक्ष्मी स्ट्रक्चरल्स": "lakshmi strakcharals", "श्री साई प्रकाश": "shri sai prakash", "पंप संगम": "pamp sangam",
 		"रेज़िन": "rezin", "૧૨ જોશી": "12 joshi", "লক্ষ্মী": "lakshmi", "ਭਾਰਤ": "bharat", "tata स्टील": "tata stil",
-		"ಕೃಷ್ಣ": "krishn", "శ్రీ": "shri", "ଭାରତ": "bharat", "ഭാരത്": "bharat",
+		"ಕೃಷ್ಣ": "krishn", "சக்தி": "sakti", "பாண்டிச்சேரி": "pantisseri", "శ్రీ": "shri", "ଭାରତ": "bharat", "ഭാരത്": "bharat",
 		"क ख ग घ ङ च छ ज झ ञ ट ठ ड ढ ण": "k kh g gh n ch chh j jh n t th d dh n", "त थ द ध न प फ ब भ म": "t th d dh n p ph b bh m",
 		"य र ल व श ष स ह": "y r l v sh sh s h", "अ आ इ ई उ ऊ ऋ ए ऐ ओ औ": "a a i i u u ri e ai o au", "ग\u093cज\u093cल": "gazal",
 		"\u0958 \u0959 \u095a \u095b \u095c \u095d \u095e \u095f": "k kh g z r rh f y", "ൺ ൻ ർ ൽ ൾ ൿ": "n n r l l k",
@@ -41,6 +41,26 @@ func TestANameIsHeardInAnotherScript(t *testing.T) {
 	}
 }
 
+// TestATamilLetterHasSeveralSounds: names are asked for and compared with each.
+func TestATamilLetterHasSeveralSounds(t *testing.T) {
+	require.Equal(t, []string{"krs", "grs", "krk", "krj", "grk", "grj"}, soundsOfTamil("karasu"))
+	require.LessOrEqual(t, len(soundsOfTamil("pakatapasakatapa")), maxTamil)
+	terms, _ := LikeTerms(Query("கங்கா பாரத்"))
+	for _, sound := range []string{"kng", "gng", "prt", "brd"} {
+		require.Contains(t, terms, `"~`+sound+`\"`)
+	}
+	for query, name := range map[string]string{
+		"கங்கா ஸ்டீல்ஸ்": "ganga steels private limited", "பாரத் டெக்ஸ்டைல்ஸ்": "bharat textiles limited", "துர்கா ஃபைனான்ஸ்": "durga finance limited",
+		"ஜோதி பில்டர்ஸ்": "jothi builders private limited",
+	} {
+		s := NewSuggestions(Query(query))
+		s.Add("another steels textiles finance builders limited", "OTHER")
+		s.Add(name, name)
+		require.Equal(t, []string{name}, s.Labels(), query)
+	}
+	require.Equal(t, costAbsent, heardCost("parat", "bhasam", true))
+}
+
 func TestLegalEndingsAreHeard(t *testing.T) {
 	for _, word := range []string{"praivet", "limited", "pvt", "ltd"} {
 		require.True(t, isHeardEnding(word), word)
@@ -50,10 +70,10 @@ func TestLegalEndingsAreHeard(t *testing.T) {
 
 // TestShortSoundsAreHeardExactly: of those of two letters, none may be wrong.
 func TestShortSoundsAreHeardExactly(t *testing.T) {
-	require.Equal(t, costAbsent, heardCost("kama", "kala"))
-	require.Equal(t, costLetter+costSpelling, heardCost("kamal", "kamat"))
-	require.Equal(t, costAbsent, heardCost("kamal", "tarat"))
-	require.Equal(t, costHeard, heardCost("kamala", "kimulu"), "other vowels")
+	require.Equal(t, costAbsent, heardCost("kama", "kala", false))
+	require.Equal(t, costLetter+costSpelling, heardCost("kamal", "kamat", false))
+	require.Equal(t, costAbsent, heardCost("kamal", "tarat", false))
+	require.Equal(t, costHeard, heardCost("kamala", "kimulu", false), "other vowels")
 }
 
 func TestSpellingsOfAFirstSound(t *testing.T) {

@@ -2,10 +2,12 @@ package names
 
 import "slices"
 
-// synonymous lists words of the same meaning: numbers, and the old and new names of cities.
+// synonymous lists words of the same meaning: numbers with their ordinal and Roman forms of two letters and more, and the old and new names of cities.
 var synonymous = [...][]string{
-	{"1", "one"}, {"2", "two"}, {"3", "three"}, {"4", "four"}, {"5", "five"}, {"6", "six"}, {"7", "seven"}, {"8", "eight"},
-	{"9", "nine"}, {"10", "ten"}, {"100", "hundred"}, {"1st", "first"}, {"2nd", "second"}, {"3rd", "third"},
+	{"1", "one", "1st", "first"}, {"2", "two", "2nd", "second", "ii"}, {"3", "three", "3rd", "third", "iii"},
+	{"4", "four", "4th", "fourth", "iv"}, {"5", "five", "5th", "fifth"}, {"6", "six", "6th", "sixth", "vi"},
+	{"7", "seven", "7th", "seventh", "vii"}, {"8", "eight", "8th", "eighth", "viii"}, {"9", "nine", "9th", "ninth", "ix"},
+	{"10", "ten", "10th", "tenth"}, {"100", "hundred"},
 	{"bombay", "mumbai"}, {"madras", "chennai"}, {"calcutta", "kolkata"}, {"baroda", "vadodara"}, {"poona", "pune"},
 	{"pondicherry", "puducherry", "pondy"}, {"bangalore", "bengaluru"}, {"gurgaon", "gurugram"}, {"simla", "shimla"},
 	{"orissa", "odisha"}, {"om", "aum"},

@@ -64,6 +64,9 @@ var wantSteps = map[string][]string{
 		"USING PRIMARY KEY (pincode=?)",
 		"USING PRIMARY KEY (llpin=?)",
 	},
+	"search_acronym":   {"USING INTEGER PRIMARY KEY (rowid=?)"},
+	"search_begin":     {"USING INDEX sqlite_autoindex_company_1 (cin>? AND cin<?)"},
+	"search_end":       {"USING INDEX sqlite_autoindex_company_1 (cin=?)", "USING COVERING INDEX sqlite_autoindex_company_1 (cin>?)"},
 	"search_companies": {"USING INTEGER PRIMARY KEY (rowid=?)"},
 	"search_forgiving": {"USING INTEGER PRIMARY KEY (rowid=?)", "USING PRIMARY KEY (term=?)"},
 	"search_llps":      {"USING INDEX sqlite_autoindex_llp_1 (llpin=?)"},
@@ -83,7 +86,7 @@ var wantSteps = map[string][]string{
 var freeScans = regexp.MustCompile(`^SCAN (CONSTANT ROW|\(subquery-\d+\)|release|search_index VIRTUAL TABLE INDEX \d+:M\d+|([a-z]|typed) VIRTUAL TABLE INDEX 1:)$`)
 
 // gathered matches the common table expressions of the search, which have limits of their own.
-var gathered = regexp.MustCompile(`^SCAN (near|few|held|exact|whole|starts|start|phrase|ordered|words|found|inside|best|b|c|f|forgiven|near)$`)
+var gathered = regexp.MustCompile(`^SCAN (near|few|held|exact|whole|starts|start|phrase|ordered|words|found|inside|best|b|c|f|forgiven|near|industry)$`)
 
 func TestEveryLookupReadsThroughItsIndexes(t *testing.T) {
 	access, registry := migrated(t, schema.Access), migrated(t, schema.Registry)

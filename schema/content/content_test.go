@@ -22,7 +22,7 @@ func registry(t *testing.T) (path string, more func(name, text, asOf string)) {
 	dir := t.TempDir()
 	made, err := generate.Run(t.Context(), generate.Config{Companies: 300, Seed: 5, Out: dir})
 	require.NoError(t, err)
-	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-01-01"}
+	config := importer.Config{Registry: filepath.Join(dir, "registry.db"), AsOf: "2025-05-05"}
 	for _, file := range made.Files {
 		config.Files = append(config.Files, filepath.Join(dir, filepath.Base(file.Name)))
 	}

@@ -39,8 +39,10 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 	} {
 		list = append(list, disturbance{capital, `"` + amount + `"`, "invalid capital: " + amount + " in AuthorizedCapital"})
 	}
+	list = append(list, disturbance{date, "45291",
+		"invalid date: 45291 in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)"})
 	for _, day := range []string{
-		"45291", "38771.0", "2021-13-05", "31/02/2020", "23/Feb/2006", "Thu Feb 23 2006", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
+		"38771.0", "2021-13-05", "31/02/2020", "23/Feb/2006", "Thu Feb 23 2006", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
 		"2006-02-23 (approx)", "2006-02-23 soon", "23—02—2006", "#VALUE!", "2006-W08-4", "2100-12-31T18:30:00Z", "2006-02-30T18:30:00Z",
 	} {
 		list = append(list, disturbance{date, day, "invalid date: " + day + " in CompanyRegistrationdate_date"})
@@ -109,28 +111,27 @@ func TestADisturbedFileIsReadRightOrTold(t *testing.T) {
 		read        int64
 		first, left string // the first reject, and what is left out
 	}{
-		"commas after each row":      {headerA + strings.ReplaceAll(body, "\n", ",,\n"), rows, "", ""},
-		"the header twice":           {headerA + text, rows, "", "repeated header"},
-		"the header at the end":      {text + headerA, rows, "", "repeated header"},
-		"the header quoted":          {quotedHeader() + body, rows, "", ""},
-		"a line end in the header":   {strings.Replace(text, "CompanyStatus", "\"Company\nStatus\"", 1), rows, "", ""},
-		"a blank in the header":      {strings.Replace(text, "CompanyName", "Company\u00a0Name", 1), rows, "", ""},
-		"numbers before each row":    {"," + headerA + each(func(row string) string { return "1," + row }), rows, "", ""},
-		"two marks":                  {"\uFEFF\uFEFF" + text, rows, "", ""},
-		"a mark in a gzip":           {gzipped("\uFEFF" + text), rows, "", ""},
-		"no line end":                {strings.TrimSuffix(text, "\n"), rows, "", ""},
-		"a line of totals":           {text + "Total,4,,,,,4000000.00,,,,,,,,,\n", rows, "invalid CIN, line 6: Total", ""},
-		"a line of the source":       {text + "Source: data.gov.in\n", rows, "wrong number of fields, line 6: 1, the header has 16", ""},
-		"cut off in a row":           {text[:len(text)-20], rows - 1, "row cut off, line 5: the file ends within it", ""},
-		"cut off in quotes":          {text[:strings.LastIndex(text, "CALANGUTE")], rows - 1, "quote never closed, line 5", ""},
-		"a column more":              {headerA + strings.ReplaceAll(body, "\n", ",x\n"), 0, "wrong number of fields, line 2: 17, the header has 16", ""},
-		"a column less":              {headerA + strings.ReplaceAll(body, ",55101,Trading", ",55101"), 0, "wrong number of fields, line 2: 15, the header has 16", ""},
-		"numbers in rows alone":      {headerA + each(func(row string) string { return "1," + row }), 0, "wrong number of fields, line 2: 17, the header has 16", ""},
-		"rows in quotes":             {headerA + each(quoted), 0, "wrong number of fields, line 2: 1, the header has 16", ""},
-		"other quotes":               {strings.ReplaceAll(text, `"`, "'"), 0, "wrong number of fields, line 2: 21, the header has 16", ""},
-		"a refusal in JSON":          {`{"error":"quota exceeded"}`, 0, "no companyData, line 1", ""},
-		"rows in JSON":               {`[{"CIN":"U55101GA2006PTC900001","CompanyName":"A","CompanyStatus":"Active"}]`, 0, "no companyData, line 1", ""},
-		"a text with its formatting": {`{\rtf1\ansi CIN}`, 0, "not JSON, line 1", ""},
+		"commas after each row":    {headerA + strings.ReplaceAll(body, "\n", ",,\n"), rows, "", ""},
+		"the header twice":         {headerA + text, rows, "", "repeated header"},
+		"the header at the end":    {text + headerA, rows, "", "repeated header"},
+		"the header quoted":        {quotedHeader() + body, rows, "", ""},
+		"a line end in the header": {strings.Replace(text, "CompanyStatus", "\"Company\nStatus\"", 1), rows, "", ""},
+		"a blank in the header":    {strings.Replace(text, "CompanyName", "Company\u00a0Name", 1), rows, "", ""},
+		"numbers before each row":  {"," + headerA + each(func(row string) string { return "1," + row }), rows, "", ""},
+		"two marks":                {"\uFEFF\uFEFF" + text, rows, "", ""},
+		"a mark in a gzip":         {gzipped("\uFEFF" + text), rows, "", ""},
+		"no line end":              {strings.TrimSuffix(text, "\n"), rows, "", ""},
+		"a line of totals":         {text + "Total,4,,,,,4000000.00,,,,,,,,,\n", rows, "invalid CIN, line 6: Total", ""},
+		"a line of the source":     {text + "Source: data.gov.in\n", rows, "wrong number of fields, line 6: 1, the header has 16", ""},
+		"cut off in a row":         {text[:len(text)-20], rows - 1, "row cut off, line 5: the file ends within it", ""},
+		"cut off in quotes":        {text[:strings.LastIndex(text, "CALANGUTE")], rows - 1, "quote never closed, line 5", ""},
+		"a column more":            {headerA + strings.ReplaceAll(body, "\n", ",x\n"), 0, "wrong number of fields, line 2: 17, the header has 16", ""},
+		"a column less":            {headerA + strings.ReplaceAll(body, ",55101,Trading", ",55101"), 0, "wrong number of fields, line 2: 15, the header has 16", ""},
+		"numbers in rows alone":    {headerA + each(func(row string) string { return "1," + row }), 0, "wrong number of fields, line 2: 17, the header has 16", ""},
+		"rows in quotes":           {headerA + each(quoted), 0, "wrong number of fields, line 2: 1, the header has 16", ""},
+		"other quotes":             {strings.ReplaceAll(text, `"`, "'"), 0, "wrong number of fields, line 2: 21, the header has 16", ""},
+		"a refusal in JSON":        {`{"error":"quota exceeded"}`, 0, "no companyData, line 1", ""},
+		"rows in JSON":             {`[{"CIN":"U55101GA2006PTC900001","CompanyName":"A","CompanyStatus":"Active"}]`, 0, "no companyData, line 1", ""},
 	} {
 		w := newFixture(t)
 		f := w.text("2025-05-05", c.text)
@@ -157,8 +158,10 @@ func TestAHeaderOfAnotherKindIsRefused(t *testing.T) {
 		"German":            {"CIN;Firmenname;Status\nU55101GA2006PTC900001;A;Aktiv\n", "its columns are CIN;Firmenname;Status"},
 		"colons":            {strings.ReplaceAll("CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,A,Active\n", ",", ":"), "its columns are CIN:CompanyName:CompanyStatus"},
 		"a column twice":    {strings.Replace(headerA, "CompanyROCcode", "CompanyName", 1) + rowA, "mean the same: leave one out"},
-		"a document":        {"%PDF-1.4\n1 0 obj\n", "its columns are %PDF-1.4"},
-		"a mail":            {"MIME-Version: 1.0\nContent-Type: multipart/related\n\n<html>", "its columns are MIME-Version: 1.0"},
+		"a document":        {"%PDF-1.4\n1 0 obj\n", "is a PDF document"},
+		"a text with marks": {`{\rtf1\ansi CIN}`, "is a document of a word processor"},
+		"a saved page":      {"From: <Saved by Blink>\nSubject: x\n\n<html>", "is a web page that a browser saved"},
+		"a mail":            {"MIME-Version: 1.0\nContent-Type: multipart/related\n\n<html>", "is a web page that a browser saved"},
 		"a page with marks": {"\uFEFF<!DOCTYPE html><table><tr><td>CIN", "is a web page or XML"},
 		"UTF-16, packed":    {gzipped("\xff\xfe" + encoded(headerA+rowA, 2)), "UTF-16"},
 	} {

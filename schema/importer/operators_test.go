@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -144,4 +145,96 @@ func TestMoreRejectsThanAreAllowedChangeNothing(t *testing.T) {
 	require.Equal(t, "STRUCK_OFF|1", w.row("SELECT status, (SELECT count(*) FROM release) FROM company"))
 	require.NoError(t, run(2))
 	require.Equal(t, "ACTIVE|2", w.row("SELECT status, (SELECT count(*) FROM release) FROM company"))
+}
+
+// changedCompanies is a file of companies of 1990 to 2019, with a row changed by change.
+func changedCompanies(change func(i int, row []string)) string {
+	text := headerA
+	for i := range 30 {
+		row := []string{
+			fmt.Sprintf("U55101GA%dPTC%06d", 1990+i, i+1), fmt.Sprintf("MADE-UP %c LIMITED", 'A'+i%26), "ROC Goa", "Company limited by shares",
+			"Non-government company", "Private", "200000.00", "100000.00", fmt.Sprintf("%d-02-%02d", 1990+i, 1+i%20),
+			"\"X, PANJIM,North Goa,Goa,403001-India\"", "Unlisted", "Active", "goa", "Indian", "55101", "Trading",
+		}
+		change(i, row)
+		text += strings.Join(row, ",") + "\n"
+	}
+	return text
+}
+
+// TestSwappedColumnsAndDatesEndTheRun: each value alone is valid, and the rows would be wrong.
+func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
+	swap := func(a, b int) func(int, []string) {
+		return func(_ int, row []string) { row[a], row[b] = row[b], row[a] }
+	}
+	for name, c := range map[string]struct {
+		change func(i int, row []string)
+		want   string
+	}{
+		"years first":           {func(_ int, row []string) { row[8] = row[8][2:] }, `its dates have the year first, as "19-02-10"`},
+		"years first, slashes":  {func(_ int, row []string) { row[8] = strings.ReplaceAll(row[8][2:], "-", "/") }, `its dates have the year first, as "19/02/10"`},
+		"capitals":              {swap(6, 7), "are the columns AuthorizedCapital and PaidupCapital swapped?"},
+		"name and Registrar":    {swap(1, 2), `most names of its companies are like "ROC Goa": is CompanyName the column of something else?`},
+		"name and class":        {swap(1, 5), `most names of its companies are like "Private"`},
+		"name and category":     {swap(1, 3), `most names of its companies are like "Company limited by shares"`},
+		"name and sub-category": {swap(1, 4), `most names of its companies are like "Non-government company"`},
+	} {
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(changedCompanies(c.change))))
+		require.ErrorContains(t, err, c.want, name)
+		require.Empty(t, w.registryFiles(), name)
+	}
+}
+
+// TestSomeUnlikelyValuesAreTaken: a few companies have such names, and official files some paid-up capitals above the
+// authorised ones. Years of two digits that agree with the CIN's come last.
+func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
+	for name, change := range map[string]func(i int, row []string){
+		"names": func(i int, row []string) {
+			if i%2 == 0 {
+				row[1] = []string{"ROC Goa", "ROCKY FOODS LIMITED", "Active"}[i%3]
+			}
+		},
+		"capitals": func(i int, row []string) {
+			if i%2 == 0 {
+				row[6], row[7] = row[7], row[6]
+			}
+		},
+		"dates": func(_ int, row []string) { row[8] = row[8][8:] + row[8][4:8] + row[8][2:4] },
+	} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", changedCompanies(change))
+		require.EqualValues(t, 30, f.New, name)
+	}
+}
+
+// TestADayToComeIsRejected, of incorporation alone: what is planned may be in a list of appointments.
+func TestADayToComeIsRejected(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2020-06-30", headerA+strings.Replace(rowA, "2006-02-23", "2020-07-01", 1)+
+		strings.NewReplacer("2006-02-23", "2020-06-30", "900001", "900002").Replace(rowA))
+	require.Equal(t, map[string]string{"date after that of the files": "line 2: 2020-07-01 in CompanyRegistrationdate_date"}, f.First)
+	require.EqualValues(t, 1, f.New)
+	f = newFixture(t).text("2020-06-30", `{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","dateOfIncorporation":"07/01/2020","companyStatus":"Active"}}`)
+	require.Equal(t, map[string]string{"date after that of the files": "line 1: 2020-07-01 in dateOfIncorporation"}, f.First)
+}
+
+// TestASpreadsheetsNumberOfADayIsNamed: it is rejected, as it could be the number of a row.
+func TestASpreadsheetsNumberOfADayIsNamed(t *testing.T) {
+	f := newFixture(t).text("2025-05-05", headerA+strings.Replace(rowA, "2006-02-23", "38771", 1)+rowA+
+		strings.NewReplacer("2006-02-23", "387710", "900001", "900002").Replace(rowA))
+	require.EqualValues(t, 2, f.Rejected["invalid date"])
+	require.Equal(t, "line 2: 38771 in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)",
+		f.First["invalid date"])
+}
+
+// TestNamesWithoutLettersAndNullsAreNone: a row number is no name, and databases export NULL as \N.
+func TestNamesWithoutLettersAndNullsAreNone(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", changedCompanies(func(i int, row []string) {
+		row[1] = []string{row[1], "12345", `\N`, "31-12-2020", "भारत"}[i%5]
+		row[9] = `\N`
+	}))
+	require.Equal(t, map[string]int64{"no name": 18}, f.Rejected)
+	require.Equal(t, "none", w.row("SELECT coalesce(address_line, 'none') FROM company WHERE cin = 'U55101GA1990PTC000001'"))
 }

@@ -128,16 +128,17 @@ func (r *Report) WriteTable(w io.Writer) error {
 // advice says what to do about rejects that are not clear by themselves. Corrected rows can be imported
 // as a file of their own, with the header.
 var advice = map[string]string{
-	"invalid capital":          "; write whole rupees, as 150000 or 1,50,000",
-	"invalid date":             "; write it as YYYY-MM-DD",
-	"no companyData":           "; docs/import-formats.md, \"Formats\", says what a document has",
-	"unknown status":           "; docs/contract.md, \"Statuses\", lists those that are known",
-	"row cut off":              "; was the file fetched whole? Fetch it again",
-	"wrong number of fields":   "; is there a separator in a value without quotes?",
-	"zero bytes":               "; the file is damaged: fetch it again",
-	"quote never closed":       "; is there a quote too many at the beginning of a value, or a column missing?",
-	"CIN of a made-up company": "; the state code ZZ means a company of the sandbox, no state has it",
-	record.NotHeld:             "; import its company first, then these rows again",
+	"invalid capital":              "; write whole rupees, as 150000 or 1,50,000",
+	"invalid date":                 "; write it as YYYY-MM-DD",
+	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has",
+	"unknown status":               "; docs/contract.md, \"Statuses\", lists those that are known",
+	"date after that of the files": "; is it right, and --as-of?",
+	"row cut off":                  "; was the file fetched whole? Fetch it again",
+	"wrong number of fields":       "; is there a separator in a value without quotes?",
+	"zero bytes":                   "; the file is damaged: fetch it again",
+	"quote never closed":           "; is there a quote too many at the beginning of a value, or a column missing?",
+	"CIN of a made-up company":     "; the state code ZZ means a company of the sandbox, no state has it",
+	record.NotHeld:                 "; import its company first, then these rows again",
 }
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {

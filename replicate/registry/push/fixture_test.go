@@ -47,7 +47,7 @@ var base = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	config := importer.Config{Registry: filepath.Join(baseDir, "registry.db"), AsOf: "2025-01-01"}
+	config := importer.Config{Registry: filepath.Join(baseDir, "registry.db"), AsOf: "2025-05-05"}
 	for _, file := range made.Files {
 		config.Files = append(config.Files, filepath.Join(baseDir, filepath.Base(file.Name)))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -55,13 +56,14 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	r := reading{dates: s.dates, year: cinYear(cin)}
 	v[record.CompanyName] = r.name(s.get(fieldName))
 	v[record.CompanyStatus] = r.status(companyStatus, s.get(fieldStatus))
-	v[record.CompanyIncorporation] = r.date(r.of(s, fieldDate))
+	v[record.CompanyIncorporation] = r.past(r.date(r.of(s, fieldDate)))
 	v[record.CompanyAuthorized] = r.capital(r.of(s, fieldAuthorized))
 	v[record.CompanyPaidUp] = r.capital(r.of(s, fieldPaidUp))
 	v[record.CompanyListed] = r.flag(r.of(s, fieldListed))
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
+	s.likely.note(v)
 	v[record.CompanyCategory] = described(categories, s.get(fieldCategory))
 	v[record.CompanySubCategory] = described(subCategories, s.get(fieldSubCategory))
 	v[record.CompanyClass] = described(classes, s.get(fieldClass))
@@ -83,7 +85,7 @@ func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 	r := reading{dates: s.dates}
 	v[record.LLPName] = r.name(s.get(fieldName))
 	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
-	v[record.LLPIncorporation] = r.date(r.of(s, fieldDate))
+	v[record.LLPIncorporation] = r.past(r.date(r.of(s, fieldDate)))
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
@@ -179,7 +181,7 @@ func (r *reading) refuse(reason, detail string) {
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
 	switch {
-	case v.Kind == record.Null || isNone(s) || isSheetError(s):
+	case v.Kind == record.Null || isNone(s) || isSheetError(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
 		r.refuse(record.NoName, v.Text)
 	case utf8.RuneCountInString(v.Text) > maxName:
 		r.refuse("name too long", "")
@@ -201,6 +203,14 @@ func (r *reading) status(parse func(string) (string, error), s string) record.Va
 func (r *reading) date(s string) record.Value {
 	v, err := r.dates.parse(s, r.year)
 	return r.check(v, err, s)
+}
+
+// past refuses a day of incorporation after the date of the files.
+func (r *reading) past(v record.Value) record.Value {
+	if v.Kind == record.Text && v.Text > r.dates.asOf {
+		_ = r.check(v, errToCome, v.Text)
+	}
+	return v
 }
 
 func (r *reading) capital(s string) record.Value {
@@ -225,8 +235,14 @@ func (r *reading) check(v record.Value, err error, s string) record.Value {
 	} else {
 		refused.detail += " in " + r.key
 	}
+	if errors.Is(err, errDate) && len(s) == daySerial && isDigits(s) {
+		refused.detail += " (a spreadsheet's number of a day: give the column the format of a date)"
+	}
 	return v
 }
+
+// daySerial is how many digits a spreadsheet's number of a day has, from 1927 to 2173.
+const daySerial = 5
 
 // asRejection distinguishes a rejected row from an I/O or system error.
 func asRejection(err error) (*rejection, bool) {
@@ -284,7 +300,7 @@ func (s *sheet) llp() (record.Record, error) {
 	r := reading{dates: s.dates}
 	v[record.LLPName] = r.name(s.get(fieldName))
 	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
-	v[record.LLPIncorporation] = r.date(r.of(s, fieldDate))
+	v[record.LLPIncorporation] = r.past(r.date(r.of(s, fieldDate)))
 	v[record.LLPContribution] = r.capital(r.of(s, fieldContribution))
 	return record.New(record.LLPTable, v, llpin), r.err
 }

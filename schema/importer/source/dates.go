@@ -28,8 +28,9 @@ type dateReader struct {
 }
 
 // dateOrder counts, to detect swapped months and days, a file's dates with slashes, which are read month
-// first, and its other dates, which are read day first. A nil dateOrder counts nothing.
-type dateOrder struct{ slashes, others orderCount }
+// first, and its other dates, which are read day first. Of dates with a year of two digits, which is read last, it
+// counts those whose first part is the year. A nil dateOrder counts nothing.
+type dateOrder struct{ slashes, others, years orderCount }
 
 // orderCount counts dates that are valid as read, dates that are valid only with month and day swapped,
 // and dates that are valid in either order.
@@ -62,17 +63,43 @@ func (d dateReader) note(s, sign, yearText, monthText, dayText string) {
 	}
 }
 
+// noteYear counts a date whose first and last parts have two digits: the year is the one of them that agrees with the
+// identifier's year (0 if none), or is no day.
+func (d dateReader) noteYear(s, first, third string, year int) {
+	one, other := smallNumber(first), smallNumber(third)
+	if d.order == nil || len(first) != 2 || len(third) != 2 || one < 0 || other < 0 {
+		return
+	}
+	isOne, isOther := one > 31, other > 31
+	if year > 0 && !isOne && !isOther {
+		isOne, isOther = one == year%100, other == year%100
+	}
+	count := &d.order.years
+	switch {
+	case isOther && !isOne:
+		count.asRead++
+	case isOne && !isOther:
+		count.swapped++
+		count.example = s
+	}
+	if one <= 31 {
+		count.either++
+	}
+}
+
 // isToCome reports whether a date is after the day of the file.
 func (d dateReader) isToCome(yearText string, month, day int) bool {
 	year, err := strconv.Atoi(yearText)
 	return err == nil && len(yearText) == 4 && formatDate(year, month, day) > d.asOf
 }
 
-// check fails if most of the file's unambiguous dates have month and day swapped and it also has
-// ambiguous ones: most of these would be misread.
+// check fails if most of the file's unambiguous dates have month and day, or day and year, swapped and it also
+// has ambiguous ones: most of these would be misread.
 func (o *dateOrder) check() error {
 	const advice = "write them as YYYY-MM-DD or "
 	switch {
+	case o.years.isSwapped():
+		return fmt.Errorf("its dates have the year first, as %q, but are read with the year last: write them as YYYY-MM-DD", o.years.example)
 	case o.slashes.isSwapped():
 		return fmt.Errorf("its dates with slashes have the day first, as %q, but are read as month/day/year: "+advice+"DD-MM-YYYY", o.slashes.example)
 	case o.others.isSwapped():
@@ -119,6 +146,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	if sign == "/" || len(first) != 4 {
 		d.note(s, sign, yearText, month, day)
 	}
+	d.noteYear(s, first, third, year)
 	v, err := d.join(yearText, month, day, year)
 	if err == nil && year != 0 && emptyDates[v.Text] && v.Text[:4] != strconv.Itoa(year) {
 		return record.Value{}, nil

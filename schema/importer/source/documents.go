@@ -102,7 +102,7 @@ func (d *documents) companyOf(cin string, c gjson.Result) (record.Record, error)
 	r := reading{dates: d.dates, year: cinYear(cin)}
 	v[record.CompanyName] = r.name(get("company"))
 	v[record.CompanyStatus] = r.status(companyStatus, statusOf(c))
-	v[record.CompanyIncorporation] = r.date(r.in(c, "dateOfIncorporation"))
+	v[record.CompanyIncorporation] = r.past(r.date(r.in(c, "dateOfIncorporation")))
 	v[record.CompanyAuthorized] = r.capital(r.in(c, "authorisedCapital"))
 	v[record.CompanyPaidUp] = r.capital(r.in(c, "paidUpCapital"))
 	v[record.CompanyListed] = r.flag(r.in(c, "whetherListedOrNot"))
@@ -131,7 +131,7 @@ func (d *documents) llpOf(llpin string, c gjson.Result) (record.Record, error) {
 	r := reading{dates: d.dates}
 	v[record.LLPName] = r.name(get("company"))
 	v[record.LLPStatus] = r.status(llpStatus, statusOf(c))
-	v[record.LLPIncorporation] = r.date(r.in(c, "dateOfIncorporation"))
+	v[record.LLPIncorporation] = r.past(r.date(r.in(c, "dateOfIncorporation")))
 	v[record.LLPContribution] = r.capital(r.in(c, "totalObligationOfContribution"))
 	v[record.LLPMainDivision] = cleanValue(get("mainDivisionDescription"))
 	a := d.address(c)

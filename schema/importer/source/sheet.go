@@ -22,6 +22,7 @@ type sheet struct {
 	above   int      // rows above the header
 	ahead   *rowRead // the first row after the header, until run takes it
 	dates   dateReader
+	likely  likelihood
 	fields  []string // of the current row, UTF-8
 	out     *outlet
 	offices *Offices
@@ -136,7 +137,10 @@ func (s *sheet) run() error {
 		r, err := s.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return s.dates.order.check()
+			if err := s.dates.order.check(); err != nil {
+				return err
+			}
+			return s.likely.check(s)
 		case errors.Is(err, errRowTooLong), errors.Is(err, errOpenQuote):
 			err = &rejection{err.Error(), ""}
 		case err != nil:

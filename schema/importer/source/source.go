@@ -24,6 +24,9 @@ var (
 	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
 	errPage        = errors.New("is a web page or XML, not a list: was the download refused? Fetch it again, as CSV")
+	errMail        = errors.New("is a web page that a browser saved, not a list: open it, and save its table as CSV in UTF-8")
+	errPDF         = errors.New("is a PDF document: get the list as CSV in UTF-8")
+	errRichText    = errors.New("is a document of a word processor: save it as CSV in UTF-8")
 	errZeros       = errors.New("holds zero bytes in its first line: it is no text, or it was damaged: fetch it again")
 	errOnlyHeader  = errors.New("holds a header and no row: was it fetched whole?")
 )
@@ -94,8 +97,8 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	if bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 {
 		s.text = bufio.NewReader(oldLineEnds{s.text})
 	}
-	if first[0] == '<' {
-		return errPage
+	if err := checkKind(first); err != nil {
+		return err
 	}
 	if first[0] == '{' || first[0] == '[' {
 		s.Format = documentFormat
@@ -128,6 +131,19 @@ func checkText(start []byte) error {
 		return errUTF16
 	case bytes.IndexByte(first, 0) >= 0:
 		return errZeros
+	}
+	return nil
+}
+
+// checkKind refuses text that is no list by how it begins.
+func checkKind(first []byte) error {
+	for _, kind := range []struct {
+		begin string
+		err   error
+	}{{"<", errPage}, {"MIME-Version:", errMail}, {"From: <Saved by", errMail}, {"%PDF-", errPDF}, {`{\rtf`, errRichText}} {
+		if bytes.HasPrefix(first, []byte(kind.begin)) {
+			return kind.err
+		}
 	}
 	return nil
 }

@@ -9,11 +9,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"regedge/schema/importer/record"
 )
 
 var (
 	errDate    = errors.New("invalid date")
+	errToCome  = errors.New("date after that of the files")
 	errCapital = errors.New("invalid capital")
 	errFlag    = errors.New("invalid yes or no")
 )
@@ -30,6 +33,9 @@ const maxNone = 16
 
 // isNone reports whether s means "no value".
 func isNone(s string) bool {
+	if s == `\N` { // NULL in the exports of some databases
+		return true
+	}
 	if len(s) > maxNone || strings.HasPrefix(s, "##") { // ### is a number too wide for a spreadsheet's column
 		return false
 	}
@@ -63,6 +69,7 @@ func clean(s string) string {
 		}
 		s = plain
 	}
+	s = decodedTwice(s)
 	if strings.ContainsRune(s, utf8.RuneError) {
 		s = mendSigns(s)
 	}
@@ -81,6 +88,28 @@ func clean(s string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// decodedTwice returns the text whose UTF-8 was read as Windows-1252, or Latin-1, and written again: "JosÃ©" is "José".
+// Any other text stays: read as bytes, it is no UTF-8.
+func decodedTwice(s string) string {
+	b := make([]byte, 0, len(s))
+	for _, c := range s {
+		switch {
+		case c <= 0xff:
+			b = append(b, byte(c))
+		default:
+			encoded, ok := charmap.Windows1252.EncodeRune(c)
+			if !ok {
+				return s
+			}
+			b = append(b, encoded)
+		}
+	}
+	if len(b) == len(s) || !utf8.Valid(b) {
+		return s
+	}
+	return string(b)
 }
 
 // isCleanASCII reports whether clean returns s unchanged, without allocating: most texts are

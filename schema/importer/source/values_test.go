@@ -349,3 +349,13 @@ func FuzzClean(f *testing.F) {
 		require.NotContains(t, got, "  ")
 	})
 }
+
+// TestTextThatWasEncodedTwiceIsReadAsItWas, and any other stays.
+func TestTextThatWasEncodedTwiceIsReadAsItWas(t *testing.T) {
+	for in, want := range map[string]string{
+		"JosÃ©": "José", "CAFÃ‰ LTD": "CAFÉ LTD", "à¤\u00adà¤¾à¤°à¤¤": "भारत", "â€“ â€œA â‚¹": "– “A ₹", "A Ã\u0080 B": "A À B",
+		"José": "José", "CAFÉ ROUGE": "CAFÉ ROUGE", "भारत": "भारत", "Ã": "Ã", "A – B": "A – B", "Â": "Â", "भारत Ã©": "भारत Ã©", "": "",
+	} {
+		require.Equal(t, want, clean(in), "%q", in)
+	}
+}
