@@ -182,3 +182,19 @@ func TestAPauseEndsWithItsContext(t *testing.T) {
 	pause(ended, time.Hour)
 	require.Less(t, time.Since(begun), time.Minute)
 }
+
+// TestTheNewestReleaseIsTheLastOne, also when a clock was set back before it was made.
+func TestTheNewestReleaseIsTheLastOne(t *testing.T) {
+	p, _ := onFile(t, pushed+oneMade+twoMade+`UPDATE release SET released_at = -seq, pushed_at = -seq, digest = id;`)
+	release, err := newestRelease(t.Context(), p.config.Primary)
+	require.NoError(t, err)
+	require.Equal(t, "r-2", release)
+	before, err := p.readState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "r-2", before.current)
+	require.Equal(t, "r-2", p.lastDigest)
+	var current string
+	var ignored int64
+	require.NoError(t, p.config.Primary.QueryRow(selectCurrent).Scan(&current, &ignored, &ignored, &ignored, &ignored, &ignored))
+	require.Equal(t, "r-2", current)
+}
