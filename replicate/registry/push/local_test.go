@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/registry/sqld"
@@ -197,4 +198,16 @@ func TestTheNewestReleaseIsTheLastOne(t *testing.T) {
 	var ignored int64
 	require.NoError(t, p.config.Primary.QueryRow(selectCurrent).Scan(&current, &ignored, &ignored, &ignored, &ignored, &ignored))
 	require.Equal(t, "r-2", current)
+}
+
+// TestALongStatementOnAFileEndsWithItsContext: who interrupts a push would else wait for it.
+func TestALongStatementOnAFileEndsWithItsContext(t *testing.T) {
+	p, _ := onFile(t, "")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := withConn(ctx, p.config.Primary, func(c *sqlite3.Conn) error {
+		return c.Exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT count(*) FROM n`)
+	})
+	require.ErrorIs(t, err, sqlite3.INTERRUPT)
+	require.NoError(t, withConn(t.Context(), p.config.Primary, func(c *sqlite3.Conn) error { return c.Exec("SELECT 1") }))
 }
