@@ -134,6 +134,9 @@ func TestTextThatIsNoUTF8IsWrittenAsSuch(t *testing.T) {
 	var w writer
 	w.text("caf\xe9 \"noir\"")
 	require.Equal(t, "\"caf\uFFFD \\\"noir\\\"\"", string(w.buf))
+	w = writer{}
+	w.text("a\uFFFDb\n") // that was in the text
+	require.Equal(t, "\"a\uFFFDb\\n\"", string(w.buf))
 }
 
 // twice is a store that returns every row twice.
