@@ -326,6 +326,7 @@ func TestASnapshotBeforeARecordWasDurable(t *testing.T) {
 	require.Equal(t, []string{"first", "second"}, records)
 	require.Equal(t, []string{segmentName(2)}, found.Damaged)
 	require.Zero(t, found.Torn)
+	require.Equal(t, 2, found.Records)
 	require.False(t, found.Lost, "the segment before has all of it")
 }
 
@@ -366,6 +367,18 @@ func TestASegmentThatNeverBeganIsDropped(t *testing.T) {
 	require.Equal(t, []string{"first"}, records)
 	require.Equal(t, []string{segmentName(2)}, found.Unfinished)
 	require.Empty(t, found.Damaged)
+}
+
+// TestAFirstSegmentThatIsNoneIsSetAside, when it has more than the power may have cut off of one that was beginning.
+func TestAFirstSegmentThatIsNoneIsSetAside(t *testing.T) {
+	for size, damaged := range map[int]bool{frameHead - 1: false, frameHead: false, frameHead + 1: true} {
+		d := newDisk()
+		d.Append(segmentName(1))
+		d.files[segmentName(1)].WriteString(strings.Repeat("x", size))
+		_, _, _, found := opened(t, d, &recorder{})
+		require.Equal(t, damaged, len(found.Damaged) == 1, "%d bytes", size)
+		require.Equal(t, !damaged, len(found.Unfinished) == 1, "%d bytes", size)
+	}
 }
 
 // TestWhatIsMissingIsSaidInItsPlace: the state must not go on as if nothing had been there.
