@@ -27,6 +27,22 @@ func TestRowsAreReadToTheirEnd(t *testing.T) {
 	require.Greater(t, loops, 15)
 }
 
+// TestSecretsAreComparedInConstantTime where a client sends one: else the time tells how much of it is right. No other
+// test sees the difference.
+func TestSecretsAreComparedInConstantTime(t *testing.T) {
+	var found []string
+	eachFunction(t, func(where string, function *ast.FuncDecl) {
+		if calls(function.Body, "subtle", "ConstantTimeCompare") {
+			file, _, _ := strings.Cut(where, ":")
+			found = append(found, filepath.ToSlash(file)+" "+function.Name.Name)
+		}
+	})
+	require.ElementsMatch(t, []string{
+		"host/engine/meter.go admits", "replicate/dashboard/code.go stepOf", "replicate/dashboard/lane.go matches",
+		"replicate/metering/bearer/bearer.go In", "replicate/metering/writer/roles.go operatorOf",
+	}, found)
+}
+
 // eachFunction passes the functions of the module to visit, but for those of tests.
 func eachFunction(t *testing.T, visit func(where string, function *ast.FuncDecl)) {
 	t.Helper()
