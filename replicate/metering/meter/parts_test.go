@@ -313,3 +313,22 @@ func TestDamageThatCannotBeCountedIsNotNone(t *testing.T) {
 	files.err = errCut
 	require.Equal(t, -1, m.Corrupt())
 }
+
+// TestAChangeOfStandingIsLogged, once.
+func TestAChangeOfStandingIsLogged(t *testing.T) {
+	for status, line := range map[syncproto.Status]string{
+		syncproto.Retired:    "this node is retired: live keys are answered 503",
+		syncproto.Superseded: "a newer epoch was given to this node",
+	} {
+		m, log := logged()
+		m.state.Boot(1)
+		m.state.Hello(1)
+		require.NoError(t, m.apply(1, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: 1, Live: 1}, false))
+		require.Empty(t, log.String())
+		for range 3 {
+			require.NoError(t, m.apply(2, &syncproto.Reply{Status: status, Session: 1, Epoch: 1, Generation: 1, Live: 1}, true))
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+		require.Contains(t, log.String(), line)
+	}
+}
