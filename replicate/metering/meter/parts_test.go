@@ -332,3 +332,12 @@ func TestAChangeOfStandingIsLogged(t *testing.T) {
 		require.Contains(t, log.String(), line)
 	}
 }
+
+// TestAVoidThatComesTooLateIsAnError: its charge may stand.
+func TestAVoidThatComesTooLateIsAnError(t *testing.T) {
+	m, err := Open(Config{State: t.TempDir()})
+	require.NoError(t, err)
+	defer m.Close()
+	m.state.Forget(m.now()) // as after damage
+	require.ErrorIs(t, m.Void(t.Context(), "01HZZZZZZZZZZZZZZZZZZZZZZZ"), lease.ErrForgotten)
+}
