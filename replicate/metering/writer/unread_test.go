@@ -2,6 +2,7 @@ package writer
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,4 +66,37 @@ func TestNoAnswerIsAnotherWhenATableCannotBeRead(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Greater(t, failed, 20)
+}
+
+// TestEveryChangeRefusesAFieldThatThereIsNot: it may be a misspelt limit. Nodes' messages may be of a newer version,
+// but not malformed.
+func TestEveryChangeRefusesAFieldThatThereIsNot(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, key := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	ask := func(name, token, body string) (status int) {
+		method, path, _ := strings.Cut(name, " ")
+		id := decimal(account)
+		if strings.Contains(path, "/keys/:id") {
+			id = decimal(key.ID)
+		}
+		path = strings.NewReplacer(":id", id, ":name", "one").Replace(path)
+		r, answer := httptest.NewRequest(method, path, strings.NewReader(body)), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		w.Handler().ServeHTTP(answer, r)
+		return answer.Code
+	}
+	const all = `{"name": "two", "email": "ada@example.com", "plan": "starter", "amount": 1, "account": 1, "role": "read", "life_seconds": 60, "nonsense": 1}`
+	withoutBody := []string{"POST /v1/unresolved/:name/credit", "POST /v1/nodes/:name/token"}
+	for name, role := range wantedRoles {
+		switch method, _, _ := strings.Cut(name, " "); {
+		case method == "GET" || method == "DELETE" || role == owners || slices.Contains(withoutBody, name):
+		case role == edges:
+			require.Equal(t, 400, ask(name, node.Token, `{"half`), name)
+		default:
+			require.Equal(t, 400, ask(name, firstOperator, all), name)
+		}
+	}
 }
