@@ -128,6 +128,9 @@ func tokensIn(args []string) (tokens []string) {
 		token := []byte(args[i+1])
 		switch {
 		case strings.HasSuffix(arg, "token-file"):
+			if info, err := os.Stat(args[i+1]); err != nil || !info.Mode().IsRegular() {
+				continue // what is in a pipe is for the program
+			}
 			token, _ = os.ReadFile(args[i+1])
 		case !strings.HasSuffix(arg, "token"):
 			continue
