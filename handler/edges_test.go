@@ -11,6 +11,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
+	"regedge/schema"
 )
 
 func TestHexadecimalDigitsAreTwentyTwoBytes(t *testing.T) {
@@ -134,6 +135,9 @@ func TestTextThatIsNoUTF8IsWrittenAsSuch(t *testing.T) {
 	var w writer
 	w.text("caf\xe9 \"noir\"")
 	require.Equal(t, "\"caf\uFFFD \\\"noir\\\"\"", string(w.buf))
+	w = writer{}
+	w.text("a\uFFFDb\n") // that was in the text
+	require.Equal(t, "\"a\uFFFDb\\n\"", string(w.buf))
 }
 
 // twice is a store that returns every row twice.
@@ -186,4 +190,19 @@ func TestAPathThatIsNoneHasNoMethods(t *testing.T) {
 	for _, method := range []string{"GET", "POST", "OPTIONS"} {
 		require.Equal(t, RouteNotFound, problemOf(t, b.Serve(request(method, "/v1/none"))), method)
 	}
+}
+
+// TestASearchOfTheSandboxFindsAMadeUpNumber, and a refusal says what is wrong with a parameter.
+func TestASearchOfTheSandboxFindsAMadeUpNumber(t *testing.T) {
+	b := newBench()
+	b.Registry = newTables(t, schema.Registry, `INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('r', 0, 0, 0, 0, 0, 0)`)
+	search := func(query string) *Response {
+		return b.Serve(request("GET", "/v1/search/companies?name="+query, "Authorization", "Bearer "+ident.SandboxKey))
+	}
+	for _, m := range madeUps {
+		r := search(m.value)
+		require.Equal(t, 200, r.Status, "%s", r.Body)
+		require.Contains(t, string(r.Body), `"`+m.value+`"`)
+	}
+	require.Contains(t, string(search("tea&limit=11").Body), `"detail":"The parameter limit is an integer from 1 to 10, given at most once."`)
 }

@@ -153,7 +153,19 @@ func TestRecordsAreReadAsTheContractSays(t *testing.T) {
 		require.Equal(t, "newest", header(t, r, HeaderRegistryRelease))
 		require.Contains(t, string(r.Body), want)
 	}
-	r := b.get("/v1/companies/U72900ZZ2015PTC000009")
-	require.Equal(t, CompanyNotFound, problemOf(t, r))
-	require.Equal(t, "newest", header(t, r, HeaderRegistryRelease))
+	for target, want := range map[string]string{
+		"companies/U72900ZZ2015PTC000009": CompanyNotFound, "directors/99999999": DirectorNotFound, "llps/ZZZ-9999": LLPNotFound,
+		"search/companies?name=nowhere+to+be+found": "", "search/llps?llpin=ZZZ-9999": "",
+		"search/companies?name=U72900ZZ2015PTC000009": "", "search/companies?name=U72900ZZ2015PTC00000": "", "search/companies?name=U72900ZZ2015PTC000001": "", "search/companies?name=ZZZ-9999": "",
+	} {
+		r := b.get("/v1/" + target)
+		if want != "" {
+			require.Equal(t, want, problemOf(t, r), target)
+		}
+		require.NotContains(t, string(r.Body), RegistryUnavailable, target)
+		require.Equal(t, "newest", header(t, r, HeaderRegistryRelease), target)
+	}
+	found, err := b.Registry.Query(searchStatement, searchArgs("nowhere", 1))
+	require.NoError(t, err)
+	require.Equal(t, "newest", found.Row(0)[0].Text)
 }

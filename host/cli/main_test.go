@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +33,36 @@ import (
 
 // TestMain lets scripts run the program as the command regedge.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"regedge": Execute})
+	testscript.Main(quietTests{m}, map[string]func(){"regedge": Execute})
+}
+
+// quietTests fail, whichever of them ran, when a program has logged a secret. What it prints on standard
+// output is for the person who asked for it.
+type quietTests struct{ *testing.M }
+
+// secret is the form of keys, tokens and private keys, but for those that are shown as an example or in part.
+var secret = regexp.MustCompile(`reg_(live|owner|operator|node)_[0-9A-Za-z]{12}|\beyJ[\w-]+\.[\w-]+\.[\w-]{12}|PRIVATE KEY-----`)
+
+func (m quietTests) Run() int {
+	code := m.M.Run()
+	started.Lock()
+	defer started.Unlock()
+	for _, p := range started.programs {
+		for line := range strings.Lines(p.stderr.String()) {
+			given := slices.ContainsFunc(p.secrets, func(s string) bool { return strings.Contains(line, s) })
+			if given || secret.MatchString(line) {
+				fmt.Fprintf(os.Stderr, "FAIL: regedge %s has logged a secret: %s", strings.Join(p.args, " "), line)
+				code = 1
+			}
+		}
+	}
+	return code
+}
+
+// started are the programs of all tests.
+var started struct {
+	sync.Mutex
+	programs []*program
 }
 
 // The scripts in testdata/script show what a person sees on the command line. Beside the
@@ -57,10 +88,12 @@ func TestScripts(t *testing.T) {
 
 // program is a running Main.
 type program struct {
-	stop   context.CancelFunc
-	ended  chan int // its exit code
-	stdout *testkit.Log
-	stderr *testkit.Log
+	args    []string
+	secrets []string // given in the arguments
+	stop    context.CancelFunc
+	ended   chan int // its exit code
+	stdout  *testkit.Log
+	stderr  *testkit.Log
 
 	mu    sync.Mutex
 	addrs map[string]net.Addr
@@ -70,7 +103,7 @@ type program struct {
 func start(args ...string) *program {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &program{
-		stop: stop, ended: make(chan int, 1), addrs: map[string]net.Addr{},
+		args: args, secrets: tokensIn(args), stop: stop, ended: make(chan int, 1), addrs: map[string]net.Addr{},
 		stdout: new(testkit.Log), stderr: new(testkit.Log),
 	}
 	main := &Main{
@@ -82,8 +115,31 @@ func start(args ...string) *program {
 			p.addrs[name] = addr
 		},
 	}
+	started.Lock()
+	started.programs = append(started.programs, p)
+	started.Unlock()
 	go func() { p.ended <- main.Run(ctx, args) }()
 	return p
+}
+
+// tokensIn are the tokens in arguments, and in the files that these name.
+func tokensIn(args []string) (tokens []string) {
+	for i, arg := range args[:max(0, len(args)-1)] {
+		token := []byte(args[i+1])
+		switch {
+		case strings.HasSuffix(arg, "token-file"):
+			if info, err := os.Stat(args[i+1]); err != nil || !info.Mode().IsRegular() {
+				continue // what is in a pipe is for the program
+			}
+			token, _ = os.ReadFile(args[i+1])
+		case !strings.HasSuffix(arg, "token"):
+			continue
+		}
+		if text := strings.TrimSpace(string(token)); len(text) >= 8 {
+			tokens = append(tokens, text)
+		}
+	}
+	return tokens
 }
 
 func (p *program) addr(name string) string {

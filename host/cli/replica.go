@@ -55,13 +55,19 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return err
 	}
-	config := sqld.Config{
-		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true, Log: m.Stderr,
-	}
-	if config.Reads, err = c.reads(m); err != nil {
+	config, err := c.config(program, m)
+	if err != nil {
 		return err
 	}
 	return c.run(ctx, m, "replica", config)
+}
+
+// config is how sqld runs as this replica.
+func (c *replicaCommand) config(program string, m *Main) (sqld.Config, error) {
+	reads, err := c.reads(m)
+	return sqld.Config{
+		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true, Reads: reads, Log: m.Stderr,
+	}, err
 }
 
 // reads is the gate before sqld's port.

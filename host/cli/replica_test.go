@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,4 +50,16 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 	}), p.stderr.String())
 	sqldtest.Await(t, near, read)
 	require.Equal(t, exitOK, p.halt(), p.stderr.String())
+}
+
+// TestAReplicaHasItsGateAndItsRelay: sqld would else read files for anybody, and wait for a primary that is gone.
+func TestAReplicaHasItsGateAndItsRelay(t *testing.T) {
+	c := &replicaCommand{Dir: t.TempDir(), Listen: "127.0.0.1:1", Primary: "http://primary:5001"}
+	c.CA, c.Cert, c.Key = "ca.pem", "cert.pem", "key.pem"
+	config, err := c.config("sqld", &Main{Now: time.Now, Stderr: io.Discard})
+	require.NoError(t, err)
+	require.NotNil(t, config.Reads)
+	require.True(t, config.Relay)
+	require.Equal(t, sqld.TLSFiles{CA: "ca.pem", Cert: "cert.pem", Key: "key.pem"}, *config.TLS)
+	require.Equal(t, []string{c.Dir, c.Listen, c.Primary}, []string{config.Dir, config.HTTP, config.Primary})
 }

@@ -16,6 +16,7 @@ import (
 
 	"regedge/handler"
 	"regedge/handler/charge"
+	"regedge/host/server"
 	"regedge/internal/testkit"
 )
 
@@ -200,8 +201,27 @@ func TestChargeThatTheGuestVoidedIsLeftAlone(t *testing.T) {
 	meter := newLedger()
 	e := newEngine(t, hostileConfig(t, meter))
 	var resp handler.Response
-	require.ErrorIs(t, e.Answer(t.Context(), lookup("/Z", ""), &resp), ErrGuest)
+	var bill server.Bill
+	require.ErrorIs(t, e.Answer(server.WithBill(t.Context(), &bill), lookup("/Z", ""), &resp), ErrGuest)
 	require.Equal(t, []string{"hostile-1"}, meter.voided)
+	require.Zero(t, bill.Cost)
+}
+
+// breaking is a meter that fails once it has charged.
+type breaking struct{ *ledger }
+
+func (m breaking) Charge(ctx context.Context, r charge.Request) charge.Verdict {
+	m.ledger.Charge(ctx, r)
+	panic("the host fails")
+}
+
+func TestChargeOfAMeterThatBreaksIsVoided(t *testing.T) {
+	meter := newLedger()
+	e := newEngine(t, hostileConfig(t, breaking{meter}))
+	var resp handler.Response
+	require.ErrorContains(t, e.Answer(t.Context(), lookup("/H", ""), &resp), "the host fails")
+	require.Equal(t, []string{"hostile-1"}, meter.voided)
+	require.Zero(t, meter.standing())
 }
 
 func TestChargeOfAGoodRequestStands(t *testing.T) {

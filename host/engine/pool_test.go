@@ -102,6 +102,7 @@ func TestAnyByteMakesAnotherState(t *testing.T) {
 func TestInstancesAreMeasured(t *testing.T) {
 	e, registry := newEngine(t, hostileConfig(t, newLedger())), prometheus.NewRegistry()
 	require.NoError(t, e.Register(registry))
+	require.Error(t, e.Register(registry), "their names are taken")
 	for range 3 {
 		i, err := e.acquire(t.Context())
 		require.NoError(t, err)

@@ -49,6 +49,8 @@ func TestEveryResultIsWrittenWhole(t *testing.T) {
 	newResponse(i, stack)
 	call(responseBody, stack[0])
 	require.EqualValues(t, 0, i.ref(uint64(word(4)), kindOutgoingBody))
+	responseBody(i, []uint64{stack[0], uint64(out)})
+	require.EqualValues(t, 1, word(0), "the second time is an error")
 
 	_, ref = i.newFields()
 	i.requests = append(i.requests, outgoingRequest{fields: ref, scheme: "http", authority: "meter.internal", method: "GET"})

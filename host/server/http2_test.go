@@ -212,3 +212,19 @@ func TestAnAnswerWithoutContentHasNoLength(t *testing.T) {
 		require.Equal(t, want, slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "content-length:") }), got)
 	}
 }
+
+// TestAnAnswerHasItsLength, also a long one, which net/http would send without.
+func TestAnAnswerHasItsLength(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		body := []byte(strings.Repeat("x", 50_000))
+		r := start(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *handler.Request, a *handler.Response) error {
+			a.Status, a.Body = 200, body
+			return nil
+		})})
+		r.client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+		response, text := r.get(t, "/v1/llps/a")
+		require.Equal(t, strings.HasPrefix(r.url, "https"), response.ProtoMajor == 2)
+		require.Equal(t, len(body), len(text))
+		require.EqualValues(t, len(body), response.ContentLength)
+	})
+}

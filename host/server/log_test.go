@@ -56,6 +56,34 @@ func TestLogHasNoSecrets(t *testing.T) {
 	})
 }
 
+// TestNothingOfAMalformedRequestIsLogged or counted: a key may be at any place of what a client sends.
+func TestNothingOfAMalformedRequestIsLogged(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, MaxHeaderBytes: 4 << 10})
+		for _, request := range []string{
+			"SECRET\r\n\r\n", "SECRET SECRET SECRET\r\nSECRET\r\n\r\n", "GET /SECRET HTTP/SECRET\r\nHost: h\r\n\r\n",
+			"G@SECRET /SECRET HTTP/1.1\r\nHost: h\r\n\r\n", "GET SECRET HTTP/1.1\r\nHost: h\r\n\r\n",
+			"GET /SECRET SECRET HTTP/1.1\r\nHost: h\r\n\r\n", "GET /SECRET HTTP/1.1\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: SECRET SECRET\r\n\r\n", "GET http://SECRET@h/SECRET HTTP/1.1\r\nHost: h\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: h\r\nAuthorization Bearer SECRET\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: h\r\nSECRET SECRET: SECRET\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX: SECRET\x00\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: SECRET\r\n\r\n",
+			"GET /SECRET HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("SECRET", 1<<10) + "\r\n\r\n",
+		} {
+			require.Contains(t, "400 431", statusesIn(r.raw(t, request)), "%q", request)
+		}
+		var metrics bytes.Buffer
+		families, err := r.metrics.Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			fmt.Fprintln(&metrics, family)
+		}
+		require.NoError(t, r.stop())
+		require.Contains(t, r.log.String(), `"route":"invalid"`)
+		require.NotContains(t, r.log.String()+metrics.String(), "SECRET")
+	})
+}
+
 func TestRequestsAreCountedByRouteAndStatus(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine})

@@ -95,6 +95,8 @@ func TestAStatementIsCompiledOnce(t *testing.T) {
 	}
 	statement := s.slots[0].idle.statements[limited]
 	require.Zero(t, statement.Status(sqlite3.STMTSTATUS_REPREPARE, false))
+	require.NoError(t, s.Query(t.Context(), "SELECT 1", nil, new(handler.Result)))
+	require.Same(t, statement, s.slots[0].idle.statements[limited], "another one leaves it")
 }
 
 // TestARefreshOfTheSameFileKeepsItsConnections, whose page caches are warm.

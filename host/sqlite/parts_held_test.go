@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -267,4 +268,29 @@ func TestAHoldIsNotHeldUpByAConnectionThatBreaks(t *testing.T) {
 	for _, p := range s.slots {
 		require.True(t, p.idle.tx.open)
 	}
+}
+
+// TestAPushIsNotOverBecauseItsStateCannotBeRead: answers would mix its records with those of the release before.
+func TestAPushIsNotOverBecauseItsStateCannotBeRead(t *testing.T) {
+	s, writer := openWatched(t, pushingTable)
+	r := &Replica{config: ReplicaConfig{Log: slog.New(slog.DiscardHandler)}}
+	r.followPush(s)
+	require.True(t, s.held.Load())
+	require.NoError(t, writer.Exec("INSERT INTO t VALUES (2); ALTER TABLE pushing RENAME TO mislaid"))
+	r.followPush(s)
+	require.True(t, s.held.Load())
+	require.EqualValues(t, 1, valueOf(t, s))
+	require.NoError(t, writer.Exec("ALTER TABLE mislaid RENAME TO pushing; UPDATE pushing SET release = ''"))
+	r.followPush(s)
+	require.EqualValues(t, 2, valueOf(t, s))
+}
+
+// TestAStatementBesideTheHeldOnesHasATimeout, too.
+func TestAStatementBesideTheHeldOnesHasATimeout(t *testing.T) {
+	s, _ := openWatched(t, pushingTable)
+	s.config.Timeout = 20 * time.Millisecond
+	const long = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT count(*) FROM n"
+	require.ErrorIs(t, newest{s}.Query(t.Context(), long, nil, new(handler.Result)), sqlite3.INTERRUPT)
+	s.config.Timeout = time.Minute
+	require.EqualValues(t, 1, valueOf(t, newest{s}), "the next one goes on")
 }

@@ -51,6 +51,18 @@ func TestResultIsCachedUntilTheDatabaseChanges(t *testing.T) {
 	}
 }
 
+// TestNothingIsCachedWithoutTransactions: it would be looked up for ever, since changes are only seen when one begins.
+func TestNothingIsCachedWithoutTransactions(t *testing.T) {
+	path, writer := newFile(t, people)
+	require.NoError(t, writer.Exec("INSERT INTO person (id, name) VALUES (10, 'Devi')"))
+	s := open(t, sqlite.Config{Path: path, Connections: 1, CacheResults: true})
+	for id := int64(10); id < 13; id++ {
+		_, found := nameOf(t, s, "Devi")
+		require.Equal(t, id, found)
+		require.NoError(t, writer.Exec("UPDATE person SET id = id + 1 WHERE name = 'Devi'"))
+	}
+}
+
 func TestCachedResultsMatchStatementAndParameter(t *testing.T) {
 	path, writer := newFile(t, people)
 	const many = 5000                                                            // more than a connection caches

@@ -23,6 +23,7 @@ type faulty struct {
 	failed string
 	size   int  // of the write that failed
 	found  bool // a batch was found all the same
+	open   int  // files
 }
 
 var errFault1 = errors.New("input/output error")
@@ -49,6 +50,9 @@ func (d *faulty) Open(name string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	from, err := d.disk.Open(name)
+	if err == nil {
+		d.open++
+	}
 	return &faultyReader{from, d, name}, err
 }
 
@@ -65,10 +69,16 @@ func (r *faultyReader) Read(p []byte) (int, error) {
 	return r.ReadCloser.Read(p)
 }
 
+func (r *faultyReader) Close() error {
+	r.d.open--
+	return r.ReadCloser.Close()
+}
+
 func (d *faulty) Append(name string) (File, error) {
 	if err := d.fail("append %s", name); err != nil {
 		return nil, err
 	}
+	d.open++
 	file, err := d.disk.Append(name)
 	return &faultyFile{file, d, name}, err
 }
@@ -129,6 +139,7 @@ func (f *faultyFile) Size() (int64, error) {
 }
 
 func (f *faultyFile) Close() error {
+	f.d.open--
 	return errors.Join(f.d.fail("close %s", f.name), f.File.Close())
 }
 
@@ -174,7 +185,8 @@ func life(d Dir) (archived []uint64, told error) {
 
 // TestNoFailureOfTheDiskIsIgnored lets each operation fail in turn, of a journal that is begun, continued,
 // found damaged, or found with a torn end. Somebody is told; only notes that the segment makes of
-// itself may be missing, and the archive may try again.
+// itself may be missing, and the archive may try again. Every file is closed, since an edge tries again for as
+// long as its disk fails.
 func TestNoFailureOfTheDiskIsIgnored(t *testing.T) {
 	name := segmentName(3)
 	for state, prepare := range map[string]func(d *disk){
@@ -199,6 +211,7 @@ func TestNoFailureOfTheDiskIsIgnored(t *testing.T) {
 				d := &faulty{disk: newDisk(), left: n, times: 1 + n%2}
 				prepare(d.disk)
 				archived, told := life(d)
+				require.Zero(t, d.open, "files that stay open after: %s", d.failed)
 				if d.failed == "" {
 					require.Greater(t, n, 30)
 					return
@@ -373,6 +386,7 @@ func TestASnapshotBeforeARecordWasDurable(t *testing.T) {
 	require.Equal(t, []string{"first", "second"}, records)
 	require.Equal(t, []string{segmentName(2)}, found.Damaged)
 	require.Zero(t, found.Torn)
+	require.Equal(t, 2, found.Records)
 	require.False(t, found.Lost, "the segment before has all of it")
 }
 
@@ -413,6 +427,18 @@ func TestASegmentThatNeverBeganIsDropped(t *testing.T) {
 	require.Equal(t, []string{"first"}, records)
 	require.Equal(t, []string{segmentName(2)}, found.Unfinished)
 	require.Empty(t, found.Damaged)
+}
+
+// TestAFirstSegmentThatIsNoneIsSetAside, when it has more than the power may have cut off of one that was beginning.
+func TestAFirstSegmentThatIsNoneIsSetAside(t *testing.T) {
+	for size, damaged := range map[int]bool{frameHead - 1: false, frameHead: false, frameHead + 1: true} {
+		d := newDisk()
+		d.Append(segmentName(1))
+		d.files[segmentName(1)].WriteString(strings.Repeat("x", size))
+		_, _, _, found := opened(t, d, &recorder{})
+		require.Equal(t, damaged, len(found.Damaged) == 1, "%d bytes", size)
+		require.Equal(t, !damaged, len(found.Unfinished) == 1, "%d bytes", size)
+	}
 }
 
 // TestWhatIsMissingIsSaidInItsPlace: the state must not go on as if nothing had been there.

@@ -297,7 +297,10 @@ func TestBatchIsArchivedDespiteDiskErrors(t *testing.T) {
 	require.ErrorIs(t, keep(2), errFull)
 	require.EqualValues(t, 2, archivedBatch(t, j, 1, 2).Seq)
 	d.full = -1
-	require.NoError(t, keep(3))
+	d.truncErr = errors.New("input/output error")
+	require.ErrorIs(t, keep(3), d.truncErr, "behind a part of a batch nothing is written")
+	d.truncErr = nil
+	require.NoError(t, j.archive.sync())
 	require.Equal(t, []uint64{1, 2, 3}, stored())
 
 	t.Run("and is written again after a sync that failed", func(t *testing.T) {

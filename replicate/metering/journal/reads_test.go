@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
 )
 
 // TestAFailedReadIsNoTornTail: what follows would be cut off.
@@ -57,6 +59,8 @@ func TestAnArchiveThatCannotBeReadIsAnError(t *testing.T) {
 	d.openErr = errFault1
 	_, err := j.CheckArchive()
 	require.ErrorIs(t, err, errFault1)
+	_, err = eachBatch(archiveFile(archiveDay), iotest.ErrReader(errFault1), func(uint64, *syncproto.Batch) {})
+	require.ErrorIs(t, err, errFault1, "from the first byte on")
 }
 
 // counting is a disk that counts the files that are open for reading.

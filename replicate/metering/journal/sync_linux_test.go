@@ -3,6 +3,8 @@ package journal
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 
@@ -48,5 +50,35 @@ func TestFilesAreSyncedSideBySideAndAFailureIsOfOneFile(t *testing.T) {
 			require.NoError(t, s.sync(file))
 			require.NoError(t, file.Close())
 		})
+	}
+}
+
+// TestAClosedDirectoryLeavesNothingOpen, of what the kernel counts: files, events and mapped memory.
+func TestAClosedDirectoryLeavesNothingOpen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes forgotten files
+	path := filepath.Join(t.TempDir(), "state")
+	held := func() (list []string) {
+		files, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		for _, file := range files {
+			to, err := os.Readlink("/proc/self/fd/" + file.Name())
+			if err == nil && (strings.HasPrefix(to, path) || strings.Contains(to, "eventfd")) {
+				list = append(list, to)
+			}
+		}
+		maps, err := os.ReadFile("/proc/self/maps")
+		require.NoError(t, err)
+		if strings.Contains(string(maps), path) {
+			list = append(list, "mapped memory")
+		}
+		return list
+	}
+	before := held() // the runtime has an event of its own
+	for range 2 {
+		d, err := OpenDir(path)
+		require.NoError(t, err)
+		_, told := life(d)
+		require.NoError(t, told)
+		require.Equal(t, before, held())
 	}
 }

@@ -86,3 +86,25 @@ func TestAKeyKeepsTheMonthsNearTheClock(t *testing.T) {
 	spend(24_317, 1)
 	require.EqualValues(t, 24_317, k.month, "the credits of a month to come count")
 }
+
+// TestAnEdgesClockMovesNoLimitOfAKey back to another month: that takes the writer's clock.
+func TestAnEdgesClockMovesNoLimitOfAKey(t *testing.T) {
+	l := New(1)
+	require.NoError(t, l.AddEdge("one"))
+	e := l.Edge("one")
+	now := syncproto.EndOfMonth(24_316) + 3*24*60*60*1000
+	session := l.Hello(now, e, &syncproto.Hello{Boot: 1}).Session
+	say := func(now, edges int64) { l.Sync(now, e, &syncproto.Sync{Session: session, NowMillis: edges}) }
+	end := syncproto.EndOfMonth(24_317)
+	k := &keyLimit{credits: 10, spent: map[int32]int64{24_310: 1, 24_317: 10}, month: 24_317, until: end}
+	l.keyLimits[7] = k
+	say(now, now)
+	for _, edges := range []int64{syncproto.EndOfMonth(24_309), now, end + 1, now, 0} {
+		say(now, edges)
+		require.EqualValues(t, 24_317, k.month, "while an edge's clock says %d", edges)
+		require.Equal(t, end, k.until)
+	}
+	say(syncproto.EndOfMonth(24_309), syncproto.EndOfMonth(24_309)) // both: the key's month is still to come
+	require.EqualValues(t, 24_310, k.month)
+	require.Zero(t, k.until)
+}

@@ -134,3 +134,17 @@ func TestALeaseThatNobodyAskedForIsLeftAsItIs(t *testing.T) {
 		require.EqualValues(t, 10, row.Granted)
 	}
 }
+
+// TestEachCommitIsASignOfLife, also while the clock stands still or goes back.
+func TestEachCommitIsASignOfLife(t *testing.T) {
+	_, db, commit := onFile(t)
+	heard := func() (at int64) {
+		require.NoError(t, db.QueryRow(`SELECT heard FROM writer`).Scan(&at))
+		return at
+	}
+	for range 3 {
+		before := heard()
+		require.NoError(t, commit())
+		require.Greater(t, heard(), before)
+	}
+}

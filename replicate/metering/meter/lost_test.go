@@ -56,6 +56,7 @@ func TestATokenThatHasEndedIsCalledThat(t *testing.T) {
 	fails()
 	require.Equal(t, 1, strings.Count(log.String(), refused))
 	require.Equal(t, 1, strings.Count(log.String(), away))
+	require.NotContains(t, log.String(), node.Token)
 }
 
 // TestAWriterThatIsLostAgainIsLoggedAgain: an operator would else take the outage of today for the one of

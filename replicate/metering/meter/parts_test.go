@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -260,4 +262,82 @@ func TestAStateDirectoryThatCannotBeReadIsGivenBack(t *testing.T) {
 		require.ErrorContains(t, err, "replay")
 		require.NotErrorIs(t, err, journal.ErrInUse)
 	}
+}
+
+// TestALongFileIsToldOf every few seconds, with how far it is read.
+func TestALongFileIsToldOf(t *testing.T) {
+	m, log := logged()
+	c := m.config
+	now := time.Unix(1000, 0)
+	c.State, c.Now = t.TempDir(), func() time.Time { return now }
+	require.NoError(t, os.WriteFile(filepath.Join(c.State, "any"), make([]byte, 1000), 0o600))
+	dir, err := c.openDir()
+	require.NoError(t, err)
+	defer dir.Close()
+	file, err := dir.Open("any")
+	require.NoError(t, err)
+	defer file.Close()
+	for n := 1; n <= 9; n++ {
+		now = now.Add(tellPause / 2)
+		_, err = io.ReadFull(file, make([]byte, 100))
+		require.NoError(t, err)
+	}
+	require.Equal(t, 4, strings.Count(log.String(), "\n"), log.String())
+	for n := range 4 {
+		require.Contains(t, log.String(), fmt.Sprintf("file=any read_bytes=%d of_bytes=1000\n", 200*(n+1)))
+	}
+}
+
+// unlisted is a state directory that can't be listed any more.
+type unlisted struct {
+	journal.Dir
+	err error
+}
+
+func (d *unlisted) List() ([]string, error) {
+	if d.err != nil {
+		return []string{"journal-1.log.corrupt"}, d.err
+	}
+	return d.Dir.List()
+}
+
+// TestDamageThatCannotBeCountedIsNotNone.
+func TestDamageThatCannotBeCountedIsNotNone(t *testing.T) {
+	dir, err := journal.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	files := &unlisted{Dir: dir}
+	m, err := Open(Config{Files: files})
+	require.NoError(t, err)
+	defer m.Close()
+	require.Zero(t, m.Corrupt())
+	files.err = errCut
+	require.Equal(t, -1, m.Corrupt())
+}
+
+// TestAChangeOfStandingIsLogged, once.
+func TestAChangeOfStandingIsLogged(t *testing.T) {
+	for status, line := range map[syncproto.Status]string{
+		syncproto.Retired:    "this node is retired: live keys are answered 503",
+		syncproto.Superseded: "a newer epoch was given to this node",
+	} {
+		m, log := logged()
+		m.state.Boot(1)
+		m.state.Hello(1)
+		require.NoError(t, m.apply(1, &syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: 1, Live: 1}, false))
+		require.Empty(t, log.String())
+		for range 3 {
+			require.NoError(t, m.apply(2, &syncproto.Reply{Status: status, Session: 1, Epoch: 1, Generation: 1, Live: 1}, true))
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+		require.Contains(t, log.String(), line)
+	}
+}
+
+// TestAVoidThatComesTooLateIsAnError: its charge may stand.
+func TestAVoidThatComesTooLateIsAnError(t *testing.T) {
+	m, err := Open(Config{State: t.TempDir()})
+	require.NoError(t, err)
+	defer m.Close()
+	m.state.Forget(m.now()) // as after damage
+	require.ErrorIs(t, m.Void(t.Context(), "01HZZZZZZZZZZZZZZZZZZZZZZZ"), lease.ErrForgotten)
 }

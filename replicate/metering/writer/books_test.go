@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -318,6 +319,25 @@ func TestConnectionsToAServerAreGivenBack(t *testing.T) {
 	change := func(context.Context, *sql.Tx, int64, *ledger.Ledger) error { return nil }
 	require.NoError(t, w.commitChange(t.Context(), &operation{change: change}))
 	require.Zero(t, w.config.Ledger.Stats().InUse)
+
+	writing, err := w.config.Ledger.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = w.begin(short)
+	require.Error(t, err, "another writes")
+	require.NoError(t, writing.Rollback())
+	require.Zero(t, w.config.Ledger.Stats().InUse)
+}
+
+// TestNobodyWaitsForACommitForEver, whose disk or server hangs.
+func TestNobodyWaitsForACommitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Writer{ended: make(chan struct{})}
+		begun := time.Now()
+		require.ErrorIs(t, w.awaitOutcome(&operation{done: make(chan error)}), ErrUnavailable)
+		require.Equal(t, 10*time.Second, time.Since(begun))
+	})
 }
 
 // TestALookIsNoCommit: it would cost a sync of the disk each time.

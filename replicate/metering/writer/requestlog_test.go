@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -323,4 +324,19 @@ func TestTheLogOfRequestsIsTrimmedAlsoAfterAClockWasSetBack(t *testing.T) {
 	w.requests.idle = idleTicks
 	require.NoError(t, w.requests.tick(t.Context()))
 	require.Equal(t, w.config.Now(), w.requests.trimmed)
+}
+
+// TestTheEndWaitsForRequestsThatAreBeingStored: the ledger is closed next.
+func TestTheEndWaitsForRequestsThatAreBeingStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := openUnrun(t)
+		l := &w.requests
+		l.waiting = []loggedRequest{{Node: "one"}}
+		stop := l.start(t.Context())
+		time.Sleep(storeInterval + time.Millisecond)
+		synctest.Wait() // nobody takes the operation
+		require.False(t, l.ticking.TryLock())
+		stop()
+		require.True(t, l.ticking.TryLock())
+	})
 }

@@ -2,9 +2,11 @@ package writer
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/schema"
 )
 
@@ -28,11 +31,21 @@ func runForRoles(t testing.TB) (w *Writer, first *Client, clock *fakeClock) {
 	return w, clientOf(w, firstOperator), clock
 }
 
-// openUnrun opens a writer that a test runs, or of which it takes single steps.
+// secret is the form of keys and tokens, and of an invitation's token.
+var secret = regexp.MustCompile(`reg_(live|owner|operator|node)_[0-9A-Za-z]{12}|(^|[^0-9A-Za-z_-])[0-9A-Za-z_-]{43}($|[^0-9A-Za-z_-])|` + firstOperator)
+
+// openUnrun opens a writer that a test runs, or of which it takes single steps. It must not log a secret, whatever
+// the test does.
 func openUnrun(t testing.TB) (w *Writer, clock *fakeClock) {
 	t.Helper()
 	dir := t.TempDir()
-	config := Config{OperatorToken: firstOperator}
+	log := new(testkit.Log)
+	t.Cleanup(func() {
+		for line := range strings.Lines(log.String()) {
+			require.NotRegexp(t, secret, line)
+		}
+	})
+	config := Config{OperatorToken: firstOperator, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	clock = &fakeClock{start: time.Now()}
 	config.Now = clock.now
 	var err error

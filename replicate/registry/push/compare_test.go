@@ -42,7 +42,11 @@ func TestEachDifferenceIsFoundAmongManyRecords(t *testing.T) {
 	}
 	var found []change
 	done, total := 0, 0
-	require.NoError(t, compare(t.Context(), here, there, func(c change) { found = append(found, c) }, func(d, all int) { done, total = d, all }))
+	require.NoError(t, compare(t.Context(), here, there, func(c change) { found = append(found, c) }, func(d, all int) {
+		require.GreaterOrEqual(t, d, done)
+		require.LessOrEqual(t, d, all)
+		done, total = d, all
+	}))
 	require.ElementsMatch(t, want, found)
 	require.Equal(t, 2, total, "two of the first parts differ")
 	require.Equal(t, total, done)

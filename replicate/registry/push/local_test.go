@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/registry/sqld"
@@ -181,4 +182,32 @@ func TestAPauseEndsWithItsContext(t *testing.T) {
 	begun := time.Now()
 	pause(ended, time.Hour)
 	require.Less(t, time.Since(begun), time.Minute)
+}
+
+// TestTheNewestReleaseIsTheLastOne, also when a clock was set back before it was made.
+func TestTheNewestReleaseIsTheLastOne(t *testing.T) {
+	p, _ := onFile(t, pushed+oneMade+twoMade+`UPDATE release SET released_at = -seq, pushed_at = -seq, digest = id;`)
+	release, err := newestRelease(t.Context(), p.config.Primary)
+	require.NoError(t, err)
+	require.Equal(t, "r-2", release)
+	before, err := p.readState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "r-2", before.current)
+	require.Equal(t, "r-2", p.lastDigest)
+	var current string
+	var ignored int64
+	require.NoError(t, p.config.Primary.QueryRow(selectCurrent).Scan(&current, &ignored, &ignored, &ignored, &ignored, &ignored))
+	require.Equal(t, "r-2", current)
+}
+
+// TestALongStatementOnAFileEndsWithItsContext: who interrupts a push would else wait for it.
+func TestALongStatementOnAFileEndsWithItsContext(t *testing.T) {
+	p, _ := onFile(t, "")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := withConn(ctx, p.config.Primary, func(c *sqlite3.Conn) error {
+		return c.Exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT count(*) FROM n`)
+	})
+	require.ErrorIs(t, err, sqlite3.INTERRUPT)
+	require.NoError(t, withConn(t.Context(), p.config.Primary, func(c *sqlite3.Conn) error { return c.Exec("SELECT 1") }))
 }

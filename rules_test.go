@@ -1,0 +1,115 @@
+package regedge_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRowsAreReadToTheirEnd: a function that goes through rows in a loop asks for the error behind it, without
+// which a result that broke off looks whole, and closes the rows, also when it leaves the loop early.
+func TestRowsAreReadToTheirEnd(t *testing.T) {
+	loops := 0
+	eachFunction(t, func(where string, function *ast.FuncDecl) {
+		for _, rows := range loopedRows(function.Body) {
+			loops++
+			require.True(t, calls(function.Body, rows, "Err"), "%s: %s.Err() is not asked", where, rows)
+			ofSorter := calls(function.Body, rows, "Key") // which closes them itself
+			require.True(t, ofSorter || calls(function.Body, rows, "Close"), "%s: %s.Close() is not called", where, rows)
+		}
+	})
+	require.Greater(t, loops, 15)
+}
+
+// TestSecretsAreComparedInConstantTime where a client sends one: else the time tells how much of it is right. No other
+// test sees the difference.
+func TestSecretsAreComparedInConstantTime(t *testing.T) {
+	var found []string
+	eachFunction(t, func(where string, function *ast.FuncDecl) {
+		if calls(function.Body, "subtle", "ConstantTimeCompare") {
+			file, _, _ := strings.Cut(where, ":")
+			found = append(found, filepath.ToSlash(file)+" "+function.Name.Name)
+		}
+	})
+	require.ElementsMatch(t, []string{
+		"host/engine/meter.go admits", "replicate/dashboard/code.go stepOf", "replicate/dashboard/lane.go matches",
+		"replicate/metering/bearer/bearer.go In", "replicate/metering/writer/roles.go operatorOf",
+	}, found)
+}
+
+// eachFunction passes the functions of the module to visit, but for those of tests.
+func eachFunction(t *testing.T, visit func(where string, function *ast.FuncDecl)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			if entry != nil && entry.Name() == "node_modules" {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, declared := range file.Decls {
+			if function, ok := declared.(*ast.FuncDecl); ok && function.Body != nil {
+				visit(files.Position(function.Pos()).String(), function)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// loopedRows are the variables x of the loops "for x.Next()".
+func loopedRows(body ast.Node) (names []string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		loop, ok := n.(*ast.ForStmt)
+		if !ok || loop.Init != nil {
+			return true
+		}
+		if variable, method := methodOf(loop.Cond); method == "Next" {
+			names = append(names, variable)
+		}
+		return true
+	})
+	return names
+}
+
+// calls reports whether a function calls a method of a variable.
+func calls(body ast.Node, variable, method string) (found bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok {
+			of, called := methodOf(e)
+			found = found || of == variable && called == method
+		}
+		return !found
+	})
+	return found
+}
+
+// methodOf returns the parts of a call "variable.method(…)", empty for anything else.
+func methodOf(e ast.Expr) (variable, method string) {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return "", ""
+	}
+	chosen, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	if of, ok := chosen.X.(*ast.Ident); ok {
+		return of.Name, chosen.Sel.Name
+	}
+	return "", ""
+}
