@@ -48,7 +48,7 @@ func eachFunction(t *testing.T, visit func(where string, function *ast.FuncDecl)
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			if entry != nil && entry.Name() == "node_modules" {
+			if entry != nil && (entry.Name() == "node_modules" || entry.Name() == "build") {
 				return filepath.SkipDir
 			}
 			return err

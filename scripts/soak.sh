@@ -4,8 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # A cluster under 1,000 lookups a second at each edge: its parts are broken in turn, its
-# network is cut for ten minutes, and its primary writes without pause for ten more.
-SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites' ./internal/cluster
+# network is cut for ten minutes, its primary writes without pause for ten more, and its clocks jump.
+SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites|ClocksJump' ./internal/cluster
 
 # Imports that are killed: 100 within one of 200,000 companies, with two readers beside it.
 go test -count=1 -timeout 3h -v -run KilledIsOldOrNew ./host/cli -kills "${KILLS:-100}" -kill-companies "${KILL_COMPANIES:-200000}"

@@ -80,9 +80,15 @@ type placed struct {
 // startAt starts a cluster whose centre listens on host.
 func startAt(t testing.TB, host string, edges []placed, flags ...string) *fixture {
 	t.Helper()
-	server := sqldtest.Program(t)
 	regedge, err := program()
 	require.NoError(t, err)
+	return startProgram(t, regedge, host, edges, flags...)
+}
+
+// startProgram is startAt with a program of its own.
+func startProgram(t testing.TB, regedge, host string, edges []placed, flags ...string) *fixture {
+	t.Helper()
+	server, err := sqldtest.Program(t), error(nil)
 	f := &fixture{t: t, log: new(testkit.Log)}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
