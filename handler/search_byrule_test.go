@@ -2,6 +2,7 @@ package handler
 
 import (
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,9 @@ func TestQueriesByRuleSuggestTheirNames(t *testing.T) {
 				if found != "[]" {
 					continue
 				}
-				same := func(label string) bool {
+				same := func(encoded string) bool {
+					label, err := url.PathUnescape(encoded)
+					require.NoError(t, err)
 					return slices.ContainsFunc(called[label], func(r searchtest.Record) bool { return make(r) == query })
 				}
 				switch labels := strings.Split(strings.Trim(suggestions, `"`), `", "`); {
