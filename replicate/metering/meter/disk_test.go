@@ -179,6 +179,15 @@ func startOnHangingDisk(t *testing.T) (c *centre, e *edge, disk hangingDir, acco
 	return c, e, disk, account
 }
 
+// charge begins a charge whose write hangs, and returns where its code will be.
+func (d hangingDir) charge(t *testing.T, e *edge, account int64) (code <-chan string) {
+	r, answer := request(account, charge.Found), make(chan string, 1)
+	d.id.Store(&r.ID)
+	go func() { answer <- e.Charge(t.Context(), r).Code }()
+	<-d.entered
+	return answer
+}
+
 // TestARepeatIsNotAnsweredFromAFailedWrite has the write of a charge hang and fail while the same
 // request comes again. The repeat is answered only by a charge of its own.
 func TestARepeatIsNotAnsweredFromAFailedWrite(t *testing.T) {
@@ -273,13 +282,8 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
 	c, e, disk, account := startOnHangingDisk(t)
 	defer func() { e.stop() }()
-	held, behind := request(account, charge.Found), request(account, charge.Found)
-	disk.id.Store(&held.ID)
-	first, second := make(chan string, 1), make(chan string, 1)
-	go func() { first <- e.Charge(t.Context(), held).Code }()
-	<-disk.entered
-	go func() { second <- e.Charge(t.Context(), behind).Code }()
-	require.Equal(t, charge.MeteringUnavailable, <-second)
+	first := disk.charge(t, e, account)
+	require.Equal(t, charge.MeteringUnavailable, e.found(account))
 	require.ErrorIs(t, e.Ready(), meter.ErrDiskHangs)
 	v := e.Charge(t.Context(), request(account, charge.Found))
 	require.Equal(t, charge.MeteringUnavailable, v.Code)
@@ -300,11 +304,7 @@ func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
 func TestADiskThatHangsIsNoticedWithoutClients(t *testing.T) {
 	_, e, disk, account := startOnHangingDisk(t)
 	defer func() { e.stop() }()
-	r := request(account, charge.Found)
-	disk.id.Store(&r.ID)
-	code := make(chan string, 1)
-	go func() { code <- e.Charge(t.Context(), r).Code }()
-	<-disk.entered
+	code := disk.charge(t, e, account)
 	require.NoError(t, e.Ready())
 	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrDiskHangs) }, "not ready")
 	require.Equal(t, charge.MeteringUnavailable, e.found(account), "at once, and not counted")
@@ -318,12 +318,7 @@ func TestADiskThatHangsIsNoticedWithoutClients(t *testing.T) {
 func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
 	_, e, disk, account := startOnHangingDisk(t)
 	defer func() { e.stop() }()
-
-	r := request(account, charge.Found)
-	disk.id.Store(&r.ID)
-	code := make(chan string, 1)
-	go func() { code <- e.Charge(t.Context(), r).Code }()
-	<-disk.entered
+	code := disk.charge(t, e, account)
 	require.Zero(t, e.Corrupt())
 	disk.lists.Store(true)
 	told := make(chan struct{})
