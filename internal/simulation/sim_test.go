@@ -275,6 +275,8 @@ func (s *sim) heal() {
 		}
 	}
 	s.settle()
+	s.takeBack() // a disk that was aside may have held what was granted falsely
+	s.settle()
 	if !s.wild { // else the leases of an epoch may be on a disk that was taken aside
 		for _, r := range s.query(selectStale) {
 			s.fail("edge-%d still holds %d credits of epoch %d, which ended", r[0], r[2], r[1])
