@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -59,8 +60,10 @@ const (
 const loopback = "127.0.0.1"
 
 // gate is the replication port of a primary. It passes replicationCalls to sqld, which listens behind
-// it on the loopback and accepts the gate's certificate only, and refuses every other call.
+// it on the loopback and accepts the gate's certificate only, serves the base of the log by itself (basePath), and
+// refuses every other call.
 type gate struct {
+	dir     string // of the primary
 	target  string // host:port of sqld
 	release func() // gives the port of target up
 	link    *tls.Config
@@ -86,7 +89,7 @@ func openGate(config *Config, output *output) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{link: link, output: output, served: make(chan struct{}), calls: make(map[string]int)}
+	g := &gate{dir: config.Dir, link: link, output: output, served: make(chan struct{}), calls: make(map[string]int)}
 	if g.target, g.release, err = freeport.Reserve(loopback); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -157,7 +160,8 @@ func (g *gate) connect() *connection {
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connectionKey{}).(*connection)
 	from := r.TLS.PeerCertificates[0]
-	if r.Method != http.MethodPost || !replicationCalls[r.URL.Path] {
+	ofBase := r.Method == http.MethodGet && r.URL.Path == basePath
+	if !ofBase && (r.Method != http.MethodPost || !replicationCalls[r.URL.Path]) {
 		c.logged.Do(func() {
 			g.output.say(fmt.Sprintf("refused %q a call that is not replication: writes and transactions need the primary's own address", from.Subject.CommonName))
 		})
@@ -171,7 +175,42 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.leave(who)
 	r.Body = http.MaxBytesReader(w, r.Body, callBytes)
+	if ofBase {
+		g.serveBase(w, r, from.Subject.CommonName)
+		return
+	}
 	c.proxy.ServeHTTP(w, r)
+}
+
+const (
+	// basePath is the path of the base of a primary's log, at its replication port.
+	basePath = "/base"
+	// baseType is its type (RFC 8878, section 7.1).
+	baseType = "application/zstd"
+	// firstField is the header field with the number of the first frame of the log that begins at the base.
+	firstField = "Regedge-First-Frame"
+)
+
+// serveBase sends the base, whose entity tag is the id of the log that begins there: 200, 206 (RFC 9110, section 14), 304
+// to a replica that follows that log, 404 where the log begins with an empty database.
+func (g *gate) serveBase(w http.ResponseWriter, r *http.Request, to string) {
+	b, err := currentBase(g.dir)
+	if err != nil {
+		http.Error(w, "the log begins with an empty database", http.StatusNotFound)
+		return
+	}
+	file, err := os.Open(filepath.Join(g.dir, baseFolder, baseData))
+	if err != nil {
+		g.output.say(fmt.Sprintf("can't send the compressed database to %q: %v", to, err))
+		http.Error(w, "the base can't be read", http.StatusInternalServerError)
+		return
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", baseType)
+	w.Header().Set("Etag", b.Log.tag())
+	w.Header().Set("Repr-Digest", b.digest())
+	w.Header().Set(firstField, strconv.FormatUint(b.First, 10))
+	http.ServeContent(w, r, "", time.Time{}, file)
 }
 
 func (g *gate) enter(who string) bool {

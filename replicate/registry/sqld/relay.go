@@ -26,6 +26,7 @@ type relay struct {
 	ctx      context.Context // of the connections
 	end      func()
 	held     sync.RWMutex // while it is locked, nothing of the primary is passed on
+	fetcher  *fetcher     // nil without certificates, which a gate asks for
 }
 
 // keepalive ends a connection after half a minute without a sign of the other side, as the gate of a primary
@@ -56,6 +57,9 @@ func openRelay(config *Config, output *output, patience time.Duration) (*relay, 
 	}
 	r := &relay{listener: listener, primary: to.Host, output: output, patience: patience}
 	r.ctx, r.end = context.WithCancel(context.Background())
+	if config.TLS != nil {
+		r.fetcher = newFetcher(config, to, output)
+	}
 	to.Host = listener.Addr().String()
 	config.Primary = to.String()
 	r.served.Go(r.serve)
@@ -76,11 +80,24 @@ func (r *relay) serve() {
 	}
 }
 
+// dialPrimary connects with a primary. The connection ends when the other side is silently gone.
+func dialPrimary(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
+	return dialer.DialContext(ctx, network, address)
+}
+
 // pass passes a connection on until either side ends it.
 func (r *relay) pass(near net.Conn) {
 	defer near.Close()
-	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
-	far, err := dialer.DialContext(r.ctx, "tcp", r.primary)
+	if r.fetcher != nil {
+		if may, err := r.fetcher.mayFollow(r.ctx); err != nil {
+			r.tell(err)
+			return
+		} else if !may {
+			return
+		}
+	}
+	far, err := dialPrimary(r.ctx, "tcp", r.primary)
 	if err != nil {
 		r.tell(err)
 		return
@@ -98,7 +115,7 @@ func (r *relay) pass(near net.Conn) {
 	n, err := far.Read(first)
 	if err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			r.tell(errors.New("it takes connections and says nothing"))
+			r.tell(errSaysNothing)
 		}
 		return
 	}
@@ -151,10 +168,22 @@ func (r *relay) tell(err error) {
 		r.told.Store(nil)
 	case r.ctx.Err() == nil:
 		text := err.Error()
+		if !errors.Is(err, errCopy) {
+			text = "the primary is not reached: " + text
+		}
 		if before := r.told.Swap(&text); before == nil || *before != text {
-			r.output.say("the primary is not reached: " + text)
+			r.output.say(text)
 		}
 	}
+}
+
+// fetched receives the log of a base that was fetched, for which the server is to be started again. Of a nil relay it
+// receives nothing.
+func (r *relay) fetched() <-chan beginning {
+	if r == nil || r.fetcher == nil {
+		return nil
+	}
+	return r.fetcher.fetched
 }
 
 // close ends all connections. A nil relay is closed.

@@ -207,6 +207,7 @@ func (s *Server) awaitSeed(r *run) {
 		taken, err := s.takeSeed()
 		switch {
 		case taken:
+			s.baseOfSeed(r.output, r.ended)
 			// Nothing of the old database is needed any more, so it is not asked to close it.
 			s.restart(r, "a whole database was handed over: the primary is started again with it", os.Kill)
 			return
@@ -234,10 +235,27 @@ func (s *Server) takeSeed() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := errors.Join(file.Close(), os.Rename(seed, takenSeed(s.Dir))); err != nil {
+	if err := errors.Join(intoWAL(file), file.Close(), os.Rename(seed, takenSeed(s.Dir))); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// intoWAL puts a database that is closed into WAL mode (https://sqlite.org/fileformat.html, section 1.3). sqld would do
+// that too, but not in its log: its replicas then take their databases for ones with a rollback journal, and lock them.
+func intoWAL(file *os.File) error {
+	const versions, rollback, wal = 18, 1, 2 // where the header has them, to write and to read, and their values
+	header := make([]byte, versions+2)
+	if _, err := file.ReadAt(header, 0); err != nil || string(header[:len(headerText)]) != headerText {
+		return nil // sqld says what is wrong with it
+	}
+	if header[versions] != rollback || header[versions+1] != rollback {
+		return nil
+	}
+	if _, err := file.WriteAt([]byte{wal, wal}, versions); err != nil {
+		return err
+	}
+	return file.Sync()
 }
 
 // placeSeed puts the seed, if one is there or was taken, in the place of a primary's database. After an
@@ -247,14 +265,24 @@ func (s *Server) placeSeed(output *output) error {
 		output.say(refusal(err))
 	}
 	if !exists(takenSeed(s.Dir)) {
-		return nil
+		return s.checkBase(output)
 	}
 	output.say("taking over the database that was handed over")
+	s.baseOfSeed(output, nil)
+	begin, err := s.placeBase()
+	if err != nil {
+		return fmt.Errorf("place the compressed copy of a seed: %w", err)
+	}
 	if err := s.discard(); err != nil {
 		return fmt.Errorf("remove the database that a seed replaces: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(File(s.Dir)), 0o700); err != nil {
 		return err
+	}
+	if begin != nil {
+		if err := writeLog(primaryLog(s.Dir), *begin); err != nil {
+			return fmt.Errorf("begin the log of a seed: %w", err)
+		}
 	}
 	return os.Rename(takenSeed(s.Dir), File(s.Dir))
 }

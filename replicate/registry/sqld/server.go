@@ -23,9 +23,10 @@ const stopLimit = 5 * time.Second
 // awaitSeed. The methods are safe for concurrent use.
 type Server struct {
 	Config
-	mu     sync.Mutex
-	run    *run      // nil while it is stopped
-	copied time.Time // when a replica was last copied because of what a statement found; of tend alone
+	mu      sync.Mutex
+	run     *run      // nil while it is stopped
+	copied  time.Time // when a replica was last copied because of what a statement found; of tend alone
+	unbased string    // the seed that no base could be made of, see seedIdentity
 }
 
 // run is one process of a server.
@@ -141,6 +142,11 @@ func (r *run) launch(enter func() error) error {
 func (s *Server) prepareDir(output *output) error {
 	if s.Primary == "" && s.GRPC != "" {
 		return s.placeSeed(output)
+	}
+	if s.Primary != "" {
+		if err := ignoreMissing(os.Remove(fetchedPath(s.Dir))); err != nil {
+			return err
+		}
 	}
 	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
 		if exists(primaryLog(s.Dir)) {

@@ -15,7 +15,8 @@ const (
 	askLimit  = 2 * time.Second
 )
 
-// tend restarts a replica whose file is damaged (see header), and one that has lost its database, which is
+// tend restarts a replica whose next database was fetched, one whose file is damaged (see header), and one that has lost
+// its database, which is
 // a defect of sqld 0.24. A primary that
 // was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes
 // one of those files at the same moment, as it does when a connection closes, sqld drops the
@@ -37,6 +38,10 @@ func (s *Server) tend(r *run) {
 				s.copyAnew(r, "it has no header")
 				return
 			}
+		case begin := <-r.relay.fetched():
+			// Nothing of the old database is needed any more, so the server is not asked to close it.
+			s.restart(r, "starting again with the database that was copied", os.Kill, func() error { return s.placeFetched(begin) })
+			return
 		case <-r.damaged:
 			if s.mayCopy(time.Now()) {
 				s.copyAnew(r, "a statement found it so")

@@ -1,0 +1,244 @@
+package sqld_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
+)
+
+// gated is a primary behind a gate, with certificates for its replicas.
+type gated struct {
+	*sqld.Server
+	t     *testing.T
+	log   *testkit.Log
+	files *sqld.TLSFiles // of replicas
+}
+
+func startGated(t *testing.T) *gated {
+	t.Helper()
+	dir := t.TempDir()
+	trust, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	files := func(name string, hosts ...string) *sqld.TLSFiles {
+		cert, key, err := trust.Certificate(name, hosts...)
+		require.NoError(t, err)
+		return &sqld.TLSFiles{CA: trust.AuthorityFile(), Cert: cert, Key: key}
+	}
+	link := new(sqld.TLSFiles)
+	link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, "link"), time.Now)
+	require.NoError(t, err)
+	g := &gated{t: t, log: &testkit.Log{}, files: files("edge")}
+	g.Server = sqldtest.Start(t, sqld.Config{
+		Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
+		TLS: files("primary", "127.0.0.1"), Link: link, Log: g.log,
+	})
+	return g
+}
+
+// replica starts a replica, in a new directory if dir is empty.
+func (g *gated) replica(dir string) (*sqld.Server, *testkit.Log) {
+	g.t.Helper()
+	log, scheme := &testkit.Log{}, "https://"
+	if g.files == nil {
+		scheme = "http://"
+	}
+	return sqldtest.Start(g.t, sqld.Config{
+		Dir: dir, HTTP: testkit.FreePort(g.t), Primary: scheme + g.GRPC, TLS: g.files, Relay: true, Log: log,
+	}), log
+}
+
+// handOver gives the primary a database with a number, and waits until it is served.
+func (g *gated) handOver(number int) {
+	g.t.Helper()
+	require.NoError(g.t, sqld.Seed(g.Dir).Put(seedOf(g.t, number, "wal"), nil))
+	follows(g.t, g.Server, int64(number))
+}
+
+// seedOf makes a database of some thousand pages with a number.
+func seedOf(t *testing.T, number int, mode string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "made")
+	made, err := sqlite3.Open(file)
+	require.NoError(t, err)
+	require.NoError(t, made.Exec("PRAGMA journal_mode = "+mode+"; CREATE TABLE probe (n INTEGER); CREATE TABLE pad (id INTEGER PRIMARY KEY, text)"))
+	insert, _, err := made.Prepare("INSERT INTO probe VALUES (?)")
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(insert.BindInt(1, number), insert.Exec(), insert.Close()))
+	require.NoError(t, made.Exec("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) INSERT INTO pad SELECT n, hex(randomblob(100)) FROM c"))
+	require.NoError(t, made.Close())
+	return file
+}
+
+// requireSound checks the file of a server.
+func requireSound(t *testing.T, server *sqld.Server) {
+	t.Helper()
+	conn, err := sqlite3.OpenFlags(sqld.File(server.Dir), sqlite3.OPEN_READONLY)
+	require.NoError(t, err)
+	defer conn.Close()
+	check, _, err := conn.Prepare("PRAGMA integrity_check")
+	require.NoError(t, err)
+	defer check.Close()
+	require.True(t, check.Step())
+	require.Equal(t, "ok", check.ColumnText(0))
+}
+
+const copied = "copied the database"
+
+// times returns how often a log has a text.
+func times(log *testkit.Log, text string) int { return strings.Count(log.String(), text) }
+
+// TestAReplicaStartsFromABase: a database that was handed over reaches replicas as one compressed file, whether they had
+// another one or nothing, and what is written afterwards by the log. The primary keeps no copy of its pages for them.
+func TestAReplicaStartsFromABase(t *testing.T) {
+	g := startGated(t)
+	sqldtest.Exec(t, g.Server, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+	near, log := g.replica("")
+	follows(t, near, 1)
+	require.Zero(t, times(log, copied), "a log that begins with an empty database is followed")
+
+	for number := 2; number < 4; number++ {
+		g.handOver(number)
+		follows(t, near, int64(number))
+		require.Equal(t, number-1, times(log, copied), log.String())
+	}
+	require.NoDirExists(t, filepath.Join(filepath.Dir(sqld.File(g.Dir)), "snapshots"))
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 4", "DELETE FROM pad WHERE id % 3 = 0")
+	late, lateLog := g.replica("")
+	for _, server := range []*sqld.Server{near, late} {
+		follows(t, server, 4)
+		requireSound(t, server)
+	}
+	require.Equal(t, 1, times(lateLog, copied))
+
+	g.Stop()
+	require.NoError(t, g.Start())
+	sqldtest.Await(t, g.Server, "")
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 5")
+	for _, server := range []*sqld.Server{near, late} {
+		follows(t, server, 5)
+	}
+	late.Stop()
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 6")
+	require.NoError(t, late.Start())
+	follows(t, late, 6)
+	require.Equal(t, 2, times(log, copied), "the log goes on after a restart of the primary")
+	require.Equal(t, 1, times(lateLog, copied), "and of the replica")
+}
+
+// TestAKilledPrimaryHasNoBase: sqld begins another log then, which replicas copy page by page.
+func TestAKilledPrimaryHasNoBase(t *testing.T) {
+	g := startGated(t)
+	g.handOver(1)
+	near, log := g.replica("")
+	follows(t, near, 1)
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 2")
+	g.Kill()
+	require.NoError(t, g.Start())
+	sqldtest.Await(t, g.Server, "")
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 3")
+	late, lateLog := g.replica("")
+	follows(t, near, 3)
+	follows(t, late, 3)
+	require.NoDirExists(t, filepath.Join(g.Dir, "base"))
+	require.Equal(t, 1, times(log, copied))
+	require.Zero(t, times(lateLog, copied))
+	g.handOver(4)
+	follows(t, near, 4)
+	require.Equal(t, 2, times(log, copied))
+}
+
+// TestALostBaseBeginsTheLogAnew: nobody could follow it from its beginning.
+func TestALostBaseBeginsTheLogAnew(t *testing.T) {
+	g := startGated(t)
+	g.handOver(1)
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 2")
+	g.Stop()
+	require.NoError(t, os.RemoveAll(filepath.Join(g.Dir, "base")))
+	require.NoError(t, g.Start())
+	sqldtest.Await(t, g.Server, "")
+	near, log := g.replica("")
+	follows(t, near, 2)
+	requireSound(t, near)
+	require.Zero(t, times(log, copied))
+	g.Stop()
+	require.NoError(t, g.Start())
+	sqldtest.Await(t, g.Server, "")
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 3")
+	follows(t, near, 3)
+	require.LessOrEqual(t, times(g.log, "is lost"), 1, "once, or never where sqld has begun another log by itself")
+}
+
+// TestADamagedBaseIsNotTaken: the replica keeps what it has, and says why.
+func TestADamagedBaseIsNotTaken(t *testing.T) {
+	g := startGated(t)
+	g.handOver(1)
+	kept, keptLog := g.replica("")
+	follows(t, kept, 1)
+	data := filepath.Join(g.Dir, "base", "data.zst")
+	whole, err := os.ReadFile(data)
+	require.NoError(t, err)
+	for name, harm := range map[string]func(content []byte) []byte{
+		"a bit":   func(content []byte) []byte { content[len(content)/2] ^= 4; return content },
+		"the end": func(content []byte) []byte { return content[:len(content)-100] },
+		"more":    func(content []byte) []byte { return append(content, 0) },
+		"another": func([]byte) []byte { return []byte("nothing that was compressed") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(data, harm(append([]byte(nil), whole...)), 0o600))
+			log := &testkit.Log{}
+			server := &sqld.Server{Config: sqld.Config{
+				Program: g.Program, Dir: filepath.Join(t.TempDir(), "replica"), HTTP: testkit.FreePort(t), Primary: "https://" + g.GRPC, TLS: g.files, Relay: true, Log: log,
+			}}
+			require.NoError(t, server.Start())
+			t.Cleanup(server.Kill)
+			require.Eventually(t, func() bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				_ = server.Await(ctx, "") // it begins when it is asked
+				return times(log, "can't copy the database") > 0
+			}, patience, 20*time.Millisecond)
+			t.Log(log.String())
+			require.Zero(t, times(log, copied))
+			_, err := os.Stat(filepath.Join(server.Dir, "base.part"))
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		})
+	}
+	require.Equal(t, 1, times(keptLog, copied))
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 2")
+	follows(t, kept, 2)
+}
+
+// TestASeedWithARollbackJournalIsPutIntoWALMode: replicas would lock their databases, and answer nothing for ever.
+func TestASeedWithARollbackJournalIsPutIntoWALMode(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) *gated{
+		"with a base": startGated,
+		"without": func(t *testing.T) *gated {
+			return &gated{Server: sqldtest.Primary(t), t: t, log: &testkit.Log{}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := start(t)
+			require.NoError(t, sqld.Seed(g.Dir).Put(seedOf(t, 1, "delete"), nil))
+			follows(t, g.Server, 1)
+			near, _ := g.replica("")
+			follows(t, near, 1)
+			header, err := os.ReadFile(sqld.File(near.Dir))
+			require.NoError(t, err)
+			require.Equal(t, []byte{2, 2}, header[18:20])
+			requireSound(t, near)
+		})
+	}
+}

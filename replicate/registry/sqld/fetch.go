@@ -1,0 +1,215 @@
+package sqld
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// fetchedName is the name, in a replica's directory, of a database while it is fetched.
+	fetchedName = "base.part"
+	// fetchReport is how often a fetch says how far it is.
+	fetchReport = 10 * time.Second
+)
+
+// fetcher brings a replica the base of its primary's log, unless the replica follows that log already.
+type fetcher struct {
+	dir     string // of the replica
+	url     string
+	tls     *TLSFiles
+	output  *output
+	fetched chan beginning // receives the log of a base that lies at fetchedPath
+	answer  time.Duration  // how long the primary may take for an answer
+	silence time.Duration  // and between two parts of it
+	again   time.Duration  // how long a fetch waits after one that failed
+
+	mu     sync.Mutex // of a fetch
+	done   bool       // a base was fetched, and the replica will be started again
+	failed bool       // the last fetch did
+}
+
+// fetchPause is how long a fetch waits after one that failed, on a full disk for example.
+const fetchPause = 10 * time.Second
+
+func newFetcher(config *Config, primary *url.URL, output *output) *fetcher {
+	at := url.URL{Scheme: "https", Host: primary.Host, Path: basePath}
+	return &fetcher{
+		dir: config.Dir, url: at.String(), tls: config.TLS, output: output, fetched: make(chan beginning, 1),
+		answer: handshakeTimeout, silence: lostAfter, again: fetchPause,
+	}
+}
+
+// fetchedPath is the path of a database while it is fetched.
+func fetchedPath(dir string) string { return filepath.Join(dir, fetchedName) }
+
+// errCopy means that the database could not be copied.
+var errCopy = errors.New("can't copy the database")
+
+// errSaysNothing means that the primary takes connections and does not go on.
+var errSaysNothing = errors.New("it takes connections and says nothing")
+
+// mayFollow reports whether the replica can follow its primary's log. If that begins at a base and the replica follows
+// another log, it fetches the base, says so in fetched, and reports false: sqld would copy the database page by page, and
+// remove the one that it has before. An error is an errCopy, or says that the primary does not answer. One that is not
+// reached is left to who follows it.
+func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done {
+		return false, nil
+	}
+	if f.failed {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(f.again):
+		}
+	}
+	client, err := f.client()
+	if err != nil {
+		return false, err
+	}
+	defer client.CloseIdleConnections()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// Of a primary that hangs the kernel still acknowledges.
+	watch := time.AfterFunc(f.answer, func() { stop(errSaysNothing) })
+	defer watch.Stop()
+	answer, err := f.ask(ctx, client)
+	if err != nil {
+		return ctx.Err() == nil, context.Cause(ctx)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != baseType {
+		f.failed = false
+		return true, nil // it follows the log, or a log without a base
+	}
+	begin, err := f.fetch(answer, &watched{Reader: answer.Body, watch: watch, patience: f.silence})
+	if err != nil {
+		f.failed = true
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return false, errors.Join(fmt.Errorf("%w: %w", errCopy, err), ignoreMissing(os.Remove(fetchedPath(f.dir))))
+	}
+	f.done = true
+	f.fetched <- begin
+	return false, nil
+}
+
+func (f *fetcher) client() (*http.Client, error) {
+	config, err := f.tls.load()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: dialPrimary}}, nil
+}
+
+func (f *fetcher) ask(ctx context.Context, client *http.Client) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if own, err := readPosition(position(f.dir)); err == nil && whole(f.dir) {
+		request.Header.Set("If-None-Match", own.tag())
+	}
+	return client.Do(request)
+}
+
+// fetch writes the database of an answer to a file, and verifies it.
+func (f *fetcher) fetch(answer *http.Response, body io.Reader) (begin beginning, err error) {
+	if err := begin.ID.UnmarshalText([]byte(strings.Trim(answer.Header.Get("Etag"), `"`))); err != nil {
+		return begin, err
+	}
+	if begin.First, err = strconv.ParseUint(answer.Header.Get(firstField), 10, 64); err != nil || begin.First == 0 {
+		return begin, errors.New("the primary does not say where the log begins")
+	}
+	f.output.say(fmt.Sprintf("copying the database from the primary, compressed: %d MB", answer.ContentLength>>20))
+	began := time.Now()
+	to, err := os.OpenFile(fetchedPath(f.dir), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return begin, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	hash := sha256.New()
+	progress := &counted{Reader: io.TeeReader(body, hash), all: answer.ContentLength, output: f.output, said: began}
+	decoder, err := zstd.NewReader(progress, zstd.WithDecoderMaxWindow(baseWindow), zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return begin, err
+	}
+	defer decoder.Close()
+	size, err := io.Copy(to, decoder)
+	if err != nil {
+		return begin, err
+	}
+	if _, err := io.Copy(io.Discard, progress); err != nil { // what the decoder did not need
+		return begin, err
+	}
+	if got := (base{SHA: hash.Sum(nil)}).digest(); got != answer.Header.Get("Repr-Digest") {
+		return begin, errors.New("what arrived is not what the primary sent: its hash is another")
+	}
+	if err := to.Sync(); err != nil {
+		return begin, err
+	}
+	f.output.say(fmt.Sprintf("copied the database: %d MB in %s", size>>20, time.Since(began).Round(time.Second/10)))
+	return begin, nil
+}
+
+// watched gives the primary time anew with each part of the body.
+type watched struct {
+	io.Reader
+	watch    *time.Timer
+	patience time.Duration
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.watch.Reset(w.patience)
+	return n, err
+}
+
+// counted says now and then how much was read.
+type counted struct {
+	io.Reader
+	done, all int64
+	output    *output
+	said      time.Time
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.done += int64(n)
+	if now := time.Now(); now.Sub(c.said) >= fetchReport {
+		c.said = now
+		c.output.say(fmt.Sprintf("copied %d of %d MB (%d%%)", c.done>>20, c.all>>20, 100*c.done/max(c.all, 1)))
+	}
+	return n, err
+}
+
+// placeFetched makes a fetched base the replica's database. The server must not run. A replica that was interrupted here
+// has no whole database, and fetches the base again.
+func (s *Server) placeFetched(begin beginning) error {
+	database := filepath.Dir(File(s.Dir))
+	if err := errors.Join(s.discard(), os.MkdirAll(database, 0o700)); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Rename(fetchedPath(s.Dir), File(s.Dir)), syncFolder(database)); err != nil {
+		return err
+	}
+	return errors.Join(writePosition(position(s.Dir), begin), syncFolder(database))
+}
