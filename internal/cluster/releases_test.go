@@ -21,7 +21,9 @@ import (
 	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/pki"
 	"regedge/internal/cluster"
+	"regedge/internal/testkit"
 	"regedge/schema"
 	"regedge/schema/search"
 )
@@ -43,7 +45,8 @@ type releases struct {
 	*fixture
 	b        testing.TB
 	registry string
-	dir      string // of the registry's primary
+	dir      string           // of the registry's primary
+	gate     *testkit.Process // the command regedge primary of that
 	key      string
 	cins     []string // of the companies that every release changes
 	table    strings.Builder
@@ -112,10 +115,49 @@ func startReleases(b testing.TB, companies int) *releases {
 	r := &releases{fixture: startAt(b, "", []placed{{name: "east"}}), b: b, mark: map[string]string{}}
 	r.rows = tabwriter.NewWriter(&r.table, 0, 0, 2, ' ', 0)
 	r.dir = r.Primaries["registry"].Dir
+	r.ownPrimary()
 	r.registry = newRegistry(b, b.TempDir(), companies)
 	_, r.key = r.account(1)
 	fmt.Fprintln(r.rows, "WHAT\tTIME\tCURRENT AT THE EDGE\tMEMORY\tPRIMARY WRITES\tSENDS TO THE EDGES\tITS PROCESSOR TIME")
 	return r
+}
+
+// ownPrimary has a process of its own run the primary, so that what it does can be told from what the test does.
+func (r *releases) ownPrimary() {
+	r.b.Helper()
+	p := r.Primaries["registry"]
+	p.Stop()
+	alone := r.b.TempDir() // away from the keys that sign, which a primary refuses to see
+	own := func(file string) string {
+		content, err := os.ReadFile(file)
+		require.NoError(r.b, err)
+		path := filepath.Join(alone, filepath.Base(file))
+		require.NoError(r.b, os.WriteFile(path, content, 0o600))
+		return path
+	}
+	r.gate = &testkit.Process{
+		Program: r.Regedge, Log: r.log,
+		Args: []string{"primary", "--sqld", p.Program, "--dir", p.Dir, "--listen", p.HTTP, "--replication", p.GRPC, "--jwt-key", own(p.JWTKeyFile),
+			"--tls-ca", own(p.TLS.CA), "--tls-cert", own(p.TLS.Cert), "--tls-key", own(p.TLS.Key)},
+	}
+	require.NoError(r.b, r.gate.Start())
+	r.b.Cleanup(r.gate.Stop)
+	token, err := r.Token("registry", pki.ReadWrite)
+	require.NoError(r.b, err)
+	require.Eventually(r.b, func() bool {
+		var one int
+		return r.open(p, token).QueryRow("SELECT 1").Scan(&one) == nil
+	}, patience, 50*time.Millisecond, r.gate)
+}
+
+// serverOf is the process id of the server that runs in a directory, 0 if none does.
+func serverOf(dir string) (pid int) {
+	content, err := os.ReadFile(filepath.Join(dir, "regedge.lock"))
+	if err != nil {
+		return 0
+	}
+	_, _ = fmt.Sscan(string(content), &pid)
+	return pid
 }
 
 // change makes a release in which the companies that a condition names have another city, and a few of
@@ -258,30 +300,36 @@ func (r *releases) setPushing(now bool) {
 	r.pushing = now
 }
 
-// work is what the process of the primary has done.
+// work is what a primary has done: its server, and the command that runs it and its gate.
 type work struct {
+	server, gate process
+	sent         int64 // bytes between it and the replicas of all edges
+}
+
+// process is what a process has done.
+type process struct {
 	pid     int
 	written int64         // bytes, to its disk
-	sent    int64         // bytes between it and the replicas of all edges
 	busy    time.Duration // of processors
 }
 
-func (r *releases) primary() (w work) {
-	w.pid = r.Primaries["registry"].PID()
-	w.written = figure(fmt.Sprintf("/proc/%d/io", w.pid), writeBytes)
-	w.busy = busy(w.pid)
-	for _, e := range r.Edges {
-		w.sent += e.Replicated("registry")
-	}
-	return w
+func look(pid int) process {
+	return process{pid, figure(fmt.Sprintf("/proc/%d/io", pid), writeBytes), busy(pid)}
 }
 
 // since is the work since before. A process that was started again began from nothing.
-func (w work) since(before work) work {
-	w.sent -= before.sent
-	if w.pid == before.pid {
-		w.written -= before.written
-		w.busy -= before.busy
+func (p process) since(before process) process {
+	if p.pid == before.pid {
+		p.written -= before.written
+		p.busy -= before.busy
+	}
+	return p
+}
+
+func (r *releases) primary() (w work) {
+	w.server, w.gate = look(serverOf(r.dir)), look(r.gate.PID())
+	for _, e := range r.Edges {
+		w.sent += e.Replicated("registry")
 	}
 	return w
 }
@@ -405,9 +453,10 @@ func (r *releases) manyPushes() {
 
 // row adds a row to the table, and shows it at once: at the country's size each takes minutes.
 func (r *releases) row(what, took string, current time.Duration, memory string, before work) {
-	done := r.primary().since(before)
+	now := r.primary()
+	server, gate := now.server.since(before.server), now.gate.since(before.gate)
 	row := fmt.Sprintf("%s\t%s\t%.1f s\t%s\t%d MB\t%d MB\t%.1f s\n", what, took, current.Seconds(), memory,
-		done.written>>20, done.sent>>20, done.busy.Seconds())
+		(server.written+gate.written)>>20, (now.sent-before.sent)>>20, (server.busy + gate.busy).Seconds())
 	fmt.Fprint(os.Stderr, row)
 	fmt.Fprint(r.rows, row)
 }

@@ -142,7 +142,7 @@ func compress(path string, from io.Reader) (size int64, sha []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	hash := sha256.New()
-	encoder, err := zstd.NewWriter(io.MultiWriter(to, hash), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(baseWindow))
+	encoder, err := zstd.NewWriter(io.MultiWriter(to, hash), zstd.WithWindowSize(baseWindow))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -155,7 +155,7 @@ func compress(path string, from io.Reader) (size int64, sha []byte, err error) {
 }
 
 // baseWindow is how far back a base refers, in bytes, and bounds the memory of who reads it.
-const baseWindow = 1 << 20
+const baseWindow = 4 << 20
 
 // stoppable ends with errCopyEnds once stop is closed.
 type stoppable struct {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 )
 
 // Program returns the path of the server's program: REGEDGE_SQLD, sqld on the PATH, or the one that
@@ -50,6 +51,10 @@ type Config struct {
 // its key.
 type TLSFiles struct{ CA, Cert, Key string }
 
+// logMegabytes is how large a primary's log may be before sqld makes a snapshot of it, each page once, in MB. sqld merges
+// 33 snapshots into one, so that with its own 200 MB a few pushes would take more than the registry's size.
+const logMegabytes = 10
+
 func (c *Config) arguments() []string {
 	list := []string{"--no-welcome", "-d", c.Dir, "--http-listen-addr", c.HTTP}
 	if c.JWTKeyFile != "" {
@@ -60,7 +65,7 @@ func (c *Config) arguments() []string {
 		list = append(list, "--primary-grpc-url", c.Primary)
 		side = "--primary-grpc"
 	} else if c.GRPC != "" {
-		list = append(list, "--grpc-listen-addr", c.GRPC)
+		list = append(list, "--grpc-listen-addr", c.GRPC, "--max-log-size", strconv.Itoa(logMegabytes))
 	}
 	if t := c.TLS; t != nil {
 		list = append(list, side+"-tls", side+"-ca-cert-file", t.CA, side+"-cert-file", t.Cert, side+"-key-file", t.Key)
