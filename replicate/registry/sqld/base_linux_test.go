@@ -3,7 +3,9 @@ package sqld_test
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,23 +26,30 @@ type gated struct {
 	*sqld.Server
 	t     *testing.T
 	log   *testkit.Log
+	trust *pki.Trust
 	files *sqld.TLSFiles // of replicas
 }
 
 func startGated(t *testing.T) *gated {
 	t.Helper()
-	dir := t.TempDir()
-	trust, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
 	require.NoError(t, err)
+	return startGatedOf(t, trust)
+}
+
+func startGatedOf(t *testing.T, trust *pki.Trust) *gated {
+	t.Helper()
+	dir := t.TempDir()
 	files := func(name string, hosts ...string) *sqld.TLSFiles {
 		cert, key, err := trust.Certificate(name, hosts...)
 		require.NoError(t, err)
 		return &sqld.TLSFiles{CA: trust.AuthorityFile(), Cert: cert, Key: key}
 	}
 	link := new(sqld.TLSFiles)
+	var err error
 	link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, "link"), time.Now)
 	require.NoError(t, err)
-	g := &gated{t: t, log: &testkit.Log{}, files: files("edge")}
+	g := &gated{t: t, log: &testkit.Log{}, trust: trust, files: files("edge")}
 	g.Server = sqldtest.Start(t, sqld.Config{
 		Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
 		TLS: files("primary", "127.0.0.1"), Link: link, Log: g.log,
@@ -241,4 +250,60 @@ func TestASeedWithARollbackJournalIsPutIntoWALMode(t *testing.T) {
 			requireSound(t, near)
 		})
 	}
+}
+
+// TestAReplicaThatCannotFetchABaseIsToldWhy: one of an earlier version.
+func TestAReplicaThatCannotFetchABaseIsToldWhy(t *testing.T) {
+	g := startGated(t)
+	g.handOver(1)
+	log := &testkit.Log{}
+	old := &sqld.Server{Config: sqld.Config{
+		Program: g.Program, Dir: filepath.Join(t.TempDir(), "replica"), HTTP: testkit.FreePort(t), Primary: "https://" + g.GRPC, TLS: g.files, Log: log,
+	}}
+	require.NoError(t, old.Start())
+	t.Cleanup(old.Kill)
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = old.Await(ctx, "")
+		return times(log, "upgrade regedge replica") > 0
+	}, patience, 20*time.Millisecond)
+	require.Equal(t, 1, times(g.log, `refused "edge" a copy page by page`))
+	require.LessOrEqual(t, times(log, "upgrade regedge replica"), 3, "not as often as it can ask")
+}
+
+// TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile: between its question and its connection another primary came.
+func TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile(t *testing.T) {
+	before := startGated(t)
+	before.handOver(1)
+	after := startGatedOf(t, before.trust)
+	after.handOver(2)
+	near, log := before.replica("")
+	follows(t, near, 1)
+	near.Stop()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for to := before.GRPC; ; to = after.GRPC {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				conn.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(far, conn); far.Close() }()
+			go func() { _, _ = io.Copy(conn, far); conn.Close() }()
+		}
+	}()
+	near.Primary = "https://" + listener.Addr().String()
+	require.NoError(t, near.Start())
+	follows(t, near, 2)
+	require.Equal(t, 2, times(log, copied), log.String())
+	require.Positive(t, times(after.log, "a copy page by page"), "the case")
+	requireSound(t, near)
 }

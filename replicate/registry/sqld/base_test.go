@@ -343,3 +343,44 @@ func TestAFetchedDatabaseIsWholeWithItsPosition(t *testing.T) {
 	require.NoFileExists(t, File(s.Dir))
 	require.NoFileExists(t, fetchedPath(s.Dir))
 }
+
+// TestWhoAsksForFramesOfTheBaseIsRefused, and who follows the log is not.
+func TestWhoAsksForFramesOfTheBaseIsRefused(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	seedIn(t, s)
+	require.NoError(t, s.placeSeed(newOutput(t.Output())))
+	b, err := readBase(filepath.Join(s.Dir, baseFolder))
+	require.NoError(t, err)
+	b.First = 300
+	require.NoError(t, b.write(filepath.Join(s.Dir, baseFolder)))
+	g := &gate{dir: s.Dir, output: newOutput(t.Output())}
+	asks := func(path string, offset ...byte) *http.Request {
+		call := append([]byte{0, 0, 0, 0, byte(len(offset))}, offset...)
+		return httptest.NewRequest(http.MethodPost, path, strings.NewReader(string(call)))
+	}
+	const entries, snapshot = "/wal_log.ReplicationLog/LogEntries", "/wal_log.ReplicationLog/Snapshot"
+	for name, c := range map[string]struct {
+		request *http.Request
+		refused bool
+	}{
+		"from the beginning":     {asks(entries), true},
+		"a snapshot of it":       {asks(snapshot), true},
+		"the last before":        {asks(entries, 8, 0xab, 2), true},
+		"the first":              {asks(entries, 8, 0xac, 2), false},
+		"the first, with a kind": {asks(snapshot, 8, 0xac, 2, 16, 1), false},
+		"a later one":            {asks(entries, 8, 0xac, 0x82, 1), false},
+		"which log there is":     {asks(helloCall), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent, err := io.ReadAll(c.request.Body)
+			require.NoError(t, err)
+			c.request.Body = io.NopCloser(strings.NewReader(string(sent)))
+			require.Equal(t, c.refused, g.lacksBase(c.request))
+			passed, err := io.ReadAll(c.request.Body)
+			require.NoError(t, err)
+			require.Equal(t, sent, passed)
+		})
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(s.Dir, baseFolder)))
+	require.False(t, g.lacksBase(asks(entries)), "sqld has all frames of a log without a base")
+}

@@ -1,11 +1,14 @@
 package sqld
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -25,11 +28,14 @@ import (
 // the same port, proxy.Proxy, by which a replica forwards statements: they take locks with a token
 // that may only read, and believe the caller's own word that it may write.
 var replicationCalls = map[string]bool{
-	"/wal_log.ReplicationLog/Hello":           true,
+	helloCall:                                 true,
 	"/wal_log.ReplicationLog/LogEntries":      true,
 	"/wal_log.ReplicationLog/BatchLogEntries": true,
 	"/wal_log.ReplicationLog/Snapshot":        true,
 }
+
+// helloCall is the call by which a replica asks which log there is.
+const helloCall = "/wal_log.ReplicationLog/Hello"
 
 const (
 	// callsAtOnce is how many calls of one certificate are served at once. A replica makes one or
@@ -73,6 +79,7 @@ type gate struct {
 
 	mu    sync.Mutex
 	calls map[string]int // in progress, by the serial number of the certificate
+	told  time.Time      // when a copy was last said to be refused
 }
 
 // openGate listens on config.GRPC with config.TLS, and gives sqld another address with config.Link.
@@ -175,12 +182,66 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.leave(who)
 	r.Body = http.MaxBytesReader(w, r.Body, callBytes)
-	if ofBase {
+	switch {
+	case ofBase:
 		g.serveBase(w, r, from.Subject.CommonName)
-		return
+	case g.lacksBase(r):
+		g.refuseCopy(w, r, from.Subject.CommonName)
+	default:
+		c.proxy.ServeHTTP(w, r)
 	}
-	c.proxy.ServeHTTP(w, r)
 }
+
+// lacksBase reports whether a call asks for frames before those of the log, which only its base has.
+func (g *gate) lacksBase(r *http.Request) bool {
+	if r.URL.Path == helloCall {
+		return false
+	}
+	b, err := currentBase(g.dir)
+	if err != nil {
+		return false
+	}
+	call, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(call))
+	return err == nil && nextFrame(call) < b.First
+}
+
+// nextFrame is the field next_offset of a LogOffset, by which a replica asks for the log: the field 1, a number, after the
+// five bytes that begin a message of gRPC (protocol buffers, "Encoding"). Without the field it is 0.
+func nextFrame(call []byte) uint64 {
+	const prefix, tag = 5, 1 << 3
+	if len(call) <= prefix || call[prefix] != tag {
+		return 0
+	}
+	next, _ := binary.Uvarint(call[prefix+1:])
+	return next
+}
+
+// refuseCopy refuses a replica that has no base, and ends its connection, so that it asks for the base with the next one.
+// One of an earlier version can't, and tries again at once.
+func (g *gate) refuseCopy(w http.ResponseWriter, r *http.Request, from string) {
+	g.mu.Lock()
+	say := time.Since(g.told) > refusedEvery
+	if say {
+		g.told = time.Now()
+	}
+	g.mu.Unlock()
+	if say {
+		g.output.say(fmt.Sprintf("refused %q a copy page by page: the log begins at a compressed database, which an up-to-date regedge replica fetches", from))
+	}
+	select {
+	case <-time.After(refusedPause):
+	case <-r.Context().Done():
+	}
+	w.Header().Set("Connection", "close")
+	refuse(w, unavailable, "the log begins at a compressed database: upgrade regedge replica")
+}
+
+const (
+	// refusedEvery is the least time between two lines about copies that were refused, refusedPause how long one waits.
+	refusedEvery = time.Minute
+	refusedPause = time.Second
+)
 
 const (
 	// basePath is the path of the base of a primary's log, at its replication port.
