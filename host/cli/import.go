@@ -60,16 +60,16 @@ func (c *importCommand) Validate() error {
 // must stay below 512 MB. With more live memory than this the GC takes up to half of the time.
 const importMemory = 350 << 20
 
-// limitMemory sets that limit, unless the operator has set GOMEMLIMIT.
-func limitMemory() {
+// limitMemory sets such a limit, unless the operator has set GOMEMLIMIT.
+func limitMemory(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(importMemory)
+		debug.SetMemoryLimit(bytes)
 	}
 }
 
 // Run imports the files and prints how many rows of each were new, changed or rejected.
 func (c *importCommand) Run(ctx context.Context, m *Main) error {
-	limitMemory()
+	limitMemory(importMemory)
 	if len(c.Files)+len(c.Pincodes) == 0 {
 		return c.verify(ctx, m)
 	}

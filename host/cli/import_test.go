@@ -41,9 +41,9 @@ func TestTheOperatorsMemoryLimitWins(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitMemory()
+	limitMemory(importMemory)
 	require.Equal(t, before, debug.SetMemoryLimit(-1))
 	t.Setenv("GOMEMLIMIT", "")
-	limitMemory()
+	limitMemory(importMemory)
 	require.EqualValues(t, importMemory, debug.SetMemoryLimit(-1))
 }

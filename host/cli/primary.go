@@ -23,7 +23,8 @@ type primaryCommand struct {
 func (c *primaryCommand) Help() string {
 	return `Runs sqld as a primary behind a gate. Replicas reach the gate, which passes on what copies the
 database, and refuses the calls by which sqld's replicas forward statements: with those, whoever
-has the certificate of an edge could lock the database, and write to it. When sqld ends by
+has the certificate of an edge could lock the database, and write to it. A database that push
+hands over as a file is compressed once, and sent to the replicas as it is. When sqld ends by
 itself, so does this command, with an error: an init system starts both again.`
 }
 

@@ -34,6 +34,9 @@ type pushFlags struct {
 	JSON              bool   `name:"json" env:"-" help:"Print the result as one JSON object instead of a table; progress and errors go to standard error as without it."`
 }
 
+// pushMemory is Go's soft memory limit for a push, in bytes: one of all of India must stay below 256 MB with SQLite's own.
+const pushMemory = 160 << 20
+
 type pushCommand struct {
 	File string `arg:"" type:"path" help:"The registry file to push."`
 	pushFlags
@@ -85,6 +88,7 @@ func (f *pushFlags) check() error {
 
 // Run makes a snapshot of the file and pushes it.
 func (c *pushCommand) Run(ctx context.Context, m *Main) (err error) {
+	limitMemory(pushMemory)
 	if c.Releases == "" {
 		c.Releases = filepath.Join(filepath.Dir(c.File), "releases")
 	}

@@ -32,7 +32,8 @@ The gate takes statements as JSON over HTTP, and no web sockets. It refuses thos
 function of sqld that reads or writes files.
 
 The connection to the primary passes through this process, which ends it after half a minute
-without a sign of the other machine; sqld then connects again.`
+without a sign of the other machine; sqld then connects again. A full release is fetched from the
+primary as one compressed file, while sqld still has the one before.`
 }
 
 // Validate refuses an incomplete set of TLS files.
