@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -298,6 +299,35 @@ func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
 	eventually(t, func() bool { return c.read(account).Spent == 3 }, "those that were answered, and no other")
 	require.NoError(t, e.Exchange(t.Context()))
 	require.EqualValues(t, 3, c.read(account).Spent)
+}
+
+// TestAChargeThatWasGivenUpIsNeverAnswered: as long as it stands and is going to be voided nothing is charged, and then no
+// repeat of it.
+func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
+	c, e, disk, account := startOnHangingDisk(t)
+	defer func() { e.stop() }()
+	first := disk.charge(t, e, account)
+	r := request(account, charge.Found)
+	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code, "given up")
+	var repeats sync.WaitGroup
+	for range 4 {
+		repeats.Go(func() {
+			for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+				if !assert.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code) || e.Ready() == nil {
+					return
+				}
+			}
+		})
+	}
+	close(disk.goOn)
+	require.Equal(t, "", <-first)
+	repeats.Wait()
+	require.NoError(t, e.Ready())
+	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code)
+	for range 2 { // a batch that was sealed before the void has it
+		require.NoError(t, e.Exchange(t.Context()))
+	}
+	require.EqualValues(t, 2, c.read(account).Spent, "the one before, and the one that hung")
 }
 
 // TestADiskThatHangsIsNoticedWithoutClients: the load balancer has to know before clients do.
