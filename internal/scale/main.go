@@ -11,33 +11,31 @@ import (
 	"time"
 )
 
-// The measured costs of a registry of all India: 3.66 million companies, 5.3 GB, two cores
-// (docs/scale.md says where each is from). Sizes are in bytes, rates in bytes a second.
-const (
-	registryBytes = 5.3e9
-	// percentBytes is the number of bytes that the primary sent to a replica for a push of 1% of the companies.
-	percentBytes = 0.3e9
-	// streamRate is the rate of one replica that copies a registry, primary and replica on two cores.
-	streamRate = registryBytes / 212
-)
-
 // The assumptions: what the network and the machines have that nobody measured.
 const (
-	uplink        = 125e6 // of the primary and of a relay: 1 Gbit/s
-	streamsAtOnce = 8     // streams that a primary's or relay's processors feed at full rate: one a core
-	relays        = 10    // edges that feed others
+	uplink = 125e6 // of the primary and of a relay, in bytes a second: 1 Gbit/s
+	cores  = 8     // of the same
+	relays = 10    // edges that feed others
 )
 
 // counts are the numbers of edges in the table.
 var counts = []int{1, 10, 100, 1000}
 
-// release is the data that a push sends to each edge.
+// release is what a push costs one edge and the primary, as measured for a registry of all India: 3.66 million companies,
+// 5.3 GB, two cores (docs/scale.md).
 type release struct {
 	name  string
-	bytes float64
+	bytes float64 // that the primary sends to a replica
+	alone float64 // seconds until the only edge that copies has all
+	busy  float64 // seconds of the primary's processors for each edge
 }
 
-var releases = []release{{"1% of the companies", percentBytes}, {"a full release", registryBytes}}
+var releases = []release{
+	// Half of what an edge costs that comes back after two such pushes.
+	{"1% of the companies", 0.3e9, 6.5, 4.7},
+	// What a new edge costs.
+	{"a full release", 2.0e9, 11.7, 4.0},
+}
 
 // spread is a way to distribute a release to all edges.
 type spread struct {
@@ -50,25 +48,24 @@ type spread struct {
 var spreads = []spread{
 	{"from the primary", "#bc4c00",
 		func(r release, n int) float64 { return r.bytes * float64(n) },
-		func(r release, n int) time.Duration { return feed(r.bytes, n) }},
+		func(r release, n int) time.Duration { return feed(r, n) }},
 	{"by ten relays", "#1f6feb",
 		func(r release, n int) float64 { return r.bytes * float64(min(n, relays)) },
 		func(r release, n int) time.Duration {
 			if n <= relays {
-				return feed(r.bytes, n)
+				return feed(r, n)
 			}
-			return feed(r.bytes, relays) + feed(r.bytes, (n-relays+relays-1)/relays)
+			return feed(r, relays) + feed(r, (n-relays+relays-1)/relays)
 		}},
 	{"by object storage", "#1a7f37",
 		func(r release, _ int) float64 { return r.bytes },
-		func(r release, _ int) time.Duration { return seconds(r.bytes/uplink) + seconds(r.bytes/streamRate) }},
+		func(r release, _ int) time.Duration { return seconds(r.bytes/uplink) + seconds(r.alone) }},
 }
 
-// feed is how long one machine takes to send bytes to each of n others: as long as a single stream, or
-// as its uplink, or as its processors, whichever is slowest.
-func feed(bytes float64, n int) time.Duration {
-	all := min(uplink, streamRate*streamsAtOnce)
-	return seconds(max(bytes/streamRate, bytes*float64(n)/all))
+// feed is how long one machine takes to send a release to each of n others: as long as one of them takes, or as its uplink, or
+// as its processors, whichever is slowest.
+func feed(r release, n int) time.Duration {
+	return seconds(max(r.alone, float64(n)*r.bytes/uplink, float64(n)*r.busy/cores))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
