@@ -87,26 +87,46 @@ func TestAFileIsWaitedForUntilThePrimaryServesIt(t *testing.T) {
 // TestAFileThatNobodyTakesIsRemoved after half a minute; one that was taken is waited for some minutes.
 func TestAFileThatNobodyTakesIsRemoved(t *testing.T) {
 	p, pauses := onFile(t, pushed+oneMade)
-	seed := sqld.SeedFile(string(p.config.PrimaryDir))
-	require.NoError(t, os.Mkdir(filepath.Dir(seed), 0o700))
-	require.NoError(t, os.WriteFile(seed, nil, 0o600))
+	seed := waits(t, p)
 	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrNotTaken)
 	require.NoFileExists(t, seed)
 	require.Equal(t, 31, *pauses)
+
+	p, pauses = onFile(t, pushed+oneMade)
+	seed = waits(t, p)
+	require.NoError(t, os.Mkdir(filepath.Join(string(p.config.PrimaryDir), "base.part"), 0o700))
+	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrNotTaken, "one that is compressed, and not to the end")
+	require.NoFileExists(t, seed)
+	require.Equal(t, 601, *pauses)
 
 	p, pauses = onFile(t, pushed)
 	require.ErrorContains(t, p.awaitSeed(t.Context()), "does not answer with the file")
 	require.Equal(t, 601, *pauses)
 }
 
+// waits puts a file where the primary would take it.
+func waits(t *testing.T, p *pusher) string {
+	t.Helper()
+	seed := sqld.SeedFile(string(p.config.PrimaryDir))
+	require.NoError(t, os.MkdirAll(filepath.Dir(seed), 0o700))
+	require.NoError(t, os.WriteFile(seed, nil, 0o600))
+	return seed
+}
+
+// TestAFileIsNotWaitedForInVain, nor taken after the push that brought it has ended, or when another one has written since.
 func TestAFileIsNotWaitedForInVain(t *testing.T) {
 	p, pauses := onFile(t, pushed+oneMade)
 	p.token = "another"
 	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrTakenOver)
+	seed := waits(t, p)
+	require.ErrorIs(t, p.awaitSeed(t.Context()), ErrTakenOver)
+	require.NoFileExists(t, seed)
 	p.token = "own"
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+	waits(t, p)
 	require.ErrorIs(t, p.awaitSeed(ended), context.Canceled)
+	require.NoFileExists(t, seed)
 	require.Zero(t, *pauses)
 }
 

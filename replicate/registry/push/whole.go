@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -20,7 +21,7 @@ const (
 	// Config.PrimaryDir says where. Written one by one, 8 million records took hours and made the primary
 	// write 30 times their size.
 	wholeShare = 20
-	// takenLimit is how long a primary may take to notice a seed.
+	// takenLimit is how long a primary may take to notice a seed; it then compresses it before it takes it.
 	takenLimit = 30 * time.Second
 	// servedLimit is how long it may take to answer with it.
 	servedLimit = 10 * time.Minute
@@ -190,21 +191,24 @@ func (p *pusher) keepRows(ctx context.Context, tx *sql.Tx, name, columns string)
 	return err
 }
 
-// awaitSeed waits until the primary answers with the release. After an interruption it goes on with it.
+// awaitSeed waits until the primary answers with the release. After an interruption it goes on with it. A file that the
+// primary has not taken is withdrawn when the push ends without it.
 func (p *pusher) awaitSeed(ctx context.Context) error {
-	began := p.config.Now()
+	began, primary := p.config.Now(), p.config.PrimaryDir
 	for {
 		done, err := p.served(ctx)
 		switch {
-		case done || errors.Is(err, ErrTakenOver) || errors.Is(err, libsql.ErrUnauthorized):
+		case done || errors.Is(err, libsql.ErrUnauthorized):
 			return err
+		case errors.Is(err, ErrTakenOver): // the other push has written to the database that the file would replace
+			return errors.Join(err, withdraw(primary))
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return errors.Join(ctx.Err(), withdraw(primary))
 		}
 		waited := p.config.Now().Sub(began)
-		if waited > takenLimit && p.config.PrimaryDir.Waits() {
-			if err := p.config.PrimaryDir.Withdraw(); !errors.Is(err, fs.ErrNotExist) {
-				return errors.Join(fmt.Errorf("%w from %s", ErrNotTaken, p.config.PrimaryDir), err)
+		if primary.Waits() && (waited > servedLimit || waited > takenLimit && !primary.Taking()) {
+			if err := primary.Withdraw(); !errors.Is(err, fs.ErrNotExist) {
+				return errors.Join(fmt.Errorf("%w from %s", ErrNotTaken, primary), err)
 			}
 		}
 		if waited > servedLimit {
@@ -212,6 +216,14 @@ func (p *pusher) awaitSeed(ctx context.Context) error {
 		}
 		p.config.Pause(ctx, seedPause)
 	}
+}
+
+// withdraw removes a file that the primary has not taken, if there is one.
+func withdraw(primary sqld.Seed) error {
+	if err := primary.Withdraw(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // served reports whether the primary answers with the release that this push has handed over.

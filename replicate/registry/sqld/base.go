@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 )
 
 // A base is a compressed copy of a database that was handed over to a primary, as it was when its log began. A replica
@@ -22,6 +24,7 @@ import (
 type base struct {
 	Log   logID  `json:"log"`         // the log that begins at it
 	First uint64 `json:"first_frame"` // number of that log's first frame; 0 until the base has its place
+	Bytes int64  `json:"bytes"`       // of the database
 	SHA   []byte `json:"sha256"`      // of the compressed file
 	Seed  string `json:"seed"`        // which file it was made of; see seedIdentity
 }
@@ -46,15 +49,22 @@ func readBase(folder string) (b base, err error) {
 	return b, err
 }
 
-// currentBase returns a primary's base, and fails unless its log begins there.
+// errNoBase means that a log does not begin at a base.
+var errNoBase = errors.New("the log does not begin at a base")
+
+// currentBase returns a primary's base. It fails with errNoBase unless its log begins there.
 func currentBase(dir string) (base, error) {
-	b, err := readBase(filepath.Join(dir, baseFolder))
-	if err != nil {
-		return b, err
+	folder := filepath.Join(dir, baseFolder)
+	b, err := readBase(folder)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(folder, baseData))
 	}
-	log, _, err := readLog(primaryLog(dir))
-	if err == nil && log != b.Log {
-		err = errors.New("the log does not begin at the base")
+	var log logID
+	if err == nil {
+		log, _, err = readLog(primaryLog(dir))
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && log != b.Log {
+		return b, errNoBase
 	}
 	return b, err
 }
@@ -88,7 +98,7 @@ func makeBase(dir, seed string, stop <-chan struct{}) (size int64, err error) {
 	}
 	defer from.Close()
 	b := base{Log: newLogID()}
-	if b.Seed, err = checkSeed(from); err != nil {
+	if b.Bytes, b.Seed, err = checkSeed(from); err != nil {
 		return 0, err
 	}
 	if size, b.SHA, err = compress(filepath.Join(folder, baseData), stoppable{from, stop}); err != nil {
@@ -110,23 +120,23 @@ func (b base) write(folder string) error {
 	return errors.Join(os.Rename(part, filepath.Join(folder, baseAbout)), syncFolder(folder))
 }
 
-// checkSeed returns what tells a seed from others. It refuses what is no database with pages of sqld's size.
-func checkSeed(file *os.File) (identity string, err error) {
+// checkSeed returns the size of a seed, and what tells it from others. It refuses what is no database with pages of sqld's size.
+func checkSeed(file *os.File) (bytes int64, identity string, err error) {
 	info, err := file.Stat()
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	header := make([]byte, 18)
 	if _, err := file.ReadAt(header, 0); err != nil {
-		return "", err
+		return 0, "", err
 	}
 	switch {
 	case string(header[:len(headerText)]) != headerText:
-		return "", errors.New("it is not a database")
+		return 0, "", errors.New("it is not a database")
 	case binary.BigEndian.Uint16(header[16:]) != pageSize || info.Size()%pageSize != 0:
-		return "", fmt.Errorf("its pages are not of %d bytes", pageSize)
+		return 0, "", fmt.Errorf("its pages are not of %d bytes", pageSize)
 	}
-	return seedIdentity(info), nil
+	return info.Size(), seedIdentity(info), nil
 }
 
 // seedIdentity tells a seed from others, wherever it is moved to.
@@ -173,10 +183,10 @@ func (r stoppable) Read(p []byte) (int, error) {
 	}
 }
 
-// baseOfSeed makes the base of a seed that was taken, unless a start that was interrupted has made it. Without a base
-// sqld copies the database by itself, so an error is logged, and no more.
-func (s *Server) baseOfSeed(output *output, stop <-chan struct{}) {
-	info, err := os.Stat(takenSeed(s.Dir))
+// makeBaseOf makes the base of a seed, unless it was made before. Without a base sqld copies the database by itself, so an
+// error is logged, and no more.
+func (s *Server) makeBaseOf(seed string, output *output, stop <-chan struct{}) {
+	info, err := os.Stat(seed)
 	if s.Link == nil || err != nil || s.unbased == seedIdentity(info) {
 		return // nobody could fetch it, or there is nothing to copy, or it failed before
 	}
@@ -187,27 +197,38 @@ func (s *Server) baseOfSeed(output *output, stop <-chan struct{}) {
 	}
 	output.say(fmt.Sprintf("compressing the database for the replicas: %d MB", info.Size()>>20))
 	began := time.Now()
-	made, err := makeBase(s.Dir, takenSeed(s.Dir), stop)
+	made, err := makeBase(s.Dir, seed, stop)
 	switch {
 	case err == nil:
 		output.say(fmt.Sprintf("compressed it to %d MB in %s", made>>20, time.Since(began).Round(time.Second/10)))
+	case errors.Is(err, unix.ENOSPC):
+		output.say(fmt.Sprintf("the disk has no room for the compressed database: %v", err))
 	case !errors.Is(err, errCopyEnds):
 		s.unbased = seedIdentity(info)
 		output.say(fmt.Sprintf("replicas copy the database page by page, since it can't be compressed for them: %v", err))
 	}
 }
 
-// placeBase gives the base of a seed its place, and returns where its log is to begin; without a base it returns nil. The
-// numbers of frames go on from those of the log before: who has read from a replica asks for a state that is no older.
-func (s *Server) placeBase() (*beginning, error) {
+// nextFrame is the number that the first frame of the next log has: those of the log before go on, since who has read from a
+// replica asks for a state that is no older.
+func (s *Server) nextFrame() uint64 {
+	_, next, _ := readLog(primaryLog(s.Dir)) // 0 without a log
+	if b, err := readBase(filepath.Join(s.Dir, baseFolder)); err == nil {
+		next = max(next, b.First) // a start that was interrupted has removed that log
+	}
+	return max(next, 1)
+}
+
+// placeBase gives the base of the seed that was taken its place, and returns where its log begins: at next, unless a start that
+// was interrupted has said so before. Without a base, or a gate to serve it, it returns nil.
+func (s *Server) placeBase(next uint64) (*beginning, error) {
 	info, err := os.Stat(takenSeed(s.Dir))
 	if err != nil {
 		return nil, err
 	}
 	inWork, place := filepath.Join(s.Dir, baseInWork), filepath.Join(s.Dir, baseFolder)
 	if b, err := readBase(inWork); err == nil && b.Seed == seedIdentity(info) {
-		_, b.First, _ = readLog(primaryLog(s.Dir)) // 0 without a log
-		b.First = max(b.First, 1)
+		b.First = next
 		if err := errors.Join(b.write(inWork), os.RemoveAll(place)); err != nil {
 			return nil, err
 		}
@@ -216,23 +237,26 @@ func (s *Server) placeBase() (*beginning, error) {
 		}
 	}
 	b, err := readBase(place)
-	if err != nil || b.Seed != seedIdentity(info) || b.First == 0 {
+	if err != nil || b.Seed != seedIdentity(info) || b.First == 0 || s.Link == nil {
 		return nil, errors.Join(os.RemoveAll(place), os.RemoveAll(inWork))
 	}
 	return &beginning{b.Log, b.First}, nil
 }
 
 // checkBase removes a base at which the log does not begin any more. sqld begins another log when it was killed. And it
-// removes a log whose base is lost, since replicas that have nothing could not follow it: sqld begins another one.
+// removes a log whose base is lost, or has no gate to serve it, since replicas that have nothing could not follow it: sqld
+// begins another one.
 func (s *Server) checkBase(output *output) error {
 	_, err := currentBase(s.Dir)
 	killed := exists(sentinel(s.Dir))
-	if err == nil && !killed {
+	if err == nil && !killed && s.Link != nil {
 		return nil
 	}
-	place := filepath.Join(s.Dir, baseFolder)
-	if exists(place) {
-		if err := os.RemoveAll(place); err != nil {
+	if err != nil && !errors.Is(err, errNoBase) && !killed {
+		return fmt.Errorf("read the compressed database that replicas start from: %w", err)
+	}
+	for _, folder := range []string{baseFolder, baseInWork} {
+		if err := os.RemoveAll(filepath.Join(s.Dir, folder)); err != nil {
 			return err
 		}
 	}

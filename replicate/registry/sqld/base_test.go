@@ -3,12 +3,14 @@ package sqld
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +36,17 @@ func seedIn(t *testing.T, s *Server) []byte {
 	return content
 }
 
+// placed puts a seed in the place of a primary's database, and returns its content.
+func placed(t *testing.T, s *Server) []byte {
+	t.Helper()
+	content := seedIn(t, s)
+	taken, err := s.takeSeed(newOutput(t.Output()), nil)
+	require.NoError(t, err)
+	require.True(t, taken)
+	require.NoError(t, s.placeSeed(newOutput(t.Output())))
+	return content
+}
+
 func requireBaseOf(t *testing.T, s *Server, content []byte) base {
 	t.Helper()
 	b, err := currentBase(s.Dir)
@@ -56,48 +69,45 @@ func requireBaseOf(t *testing.T, s *Server, content []byte) base {
 
 // TestASeedAndItsBaseArePlacedTogether, whatever an interrupted start or hand-over has left.
 func TestASeedAndItsBaseArePlacedTogether(t *testing.T) {
-	make := func(t *testing.T, s *Server) {
-		_, err := makeBase(s.Dir, takenSeed(s.Dir), nil)
-		require.NoError(t, err)
-	}
 	take := func(t *testing.T, s *Server) {
-		taken, err := s.takeSeed()
+		taken, err := s.takeSeed(newOutput(t.Output()), nil)
 		require.NoError(t, err)
 		require.True(t, taken)
 	}
 	place := func(t *testing.T, s *Server) {
-		begin, err := s.placeBase()
+		begin, err := s.placeBase(s.nextFrame())
 		require.NoError(t, err)
 		require.NotNil(t, begin)
 	}
+	lose := func(names ...string) func(*testing.T, *Server) {
+		return func(t *testing.T, s *Server) {
+			require.NoError(t, os.RemoveAll(filepath.Join(append([]string{s.Dir}, names...)...)))
+		}
+	}
 	for name, before := range map[string][]func(*testing.T, *Server){
-		"nothing":              {},
-		"the seed was taken":   {take},
-		"the base was made":    {take, make},
-		"it has its place":     {take, make, place},
-		"the database is gone": {take, make, place, func(t *testing.T, s *Server) { require.NoError(t, s.discard()) }},
-		"the base is half made": {take, make, func(t *testing.T, s *Server) {
-			require.NoError(t, os.Remove(filepath.Join(s.Dir, baseInWork, baseAbout)))
-		}},
-		"it is of an earlier seed": {take, make, func(t *testing.T, s *Server) { require.NoError(t, os.Remove(takenSeed(s.Dir))); seedIn(t, s) }},
+		"the seed was taken":       {take},
+		"the base has its place":   {take, place},
+		"the database is gone":     {take, place, func(t *testing.T, s *Server) { require.NoError(t, s.discard()) }},
+		"the base is half made":    {take, lose(baseInWork, baseAbout)},
+		"there is no base":         {take, lose(baseInWork)},
+		"it is of an earlier seed": {take, func(t *testing.T, s *Server) { require.NoError(t, os.Remove(takenSeed(s.Dir))); seedIn(t, s) }, take},
+		"another came later":       {take, place, func(t *testing.T, s *Server) { require.NoError(t, s.discard()); seedIn(t, s) }, take},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
 			out := newOutput(t.Output())
-			earlier := seedIn(t, s)
-			require.NoError(t, s.placeSeed(out))
+			earlier := placed(t, s)
 			first := requireBaseOf(t, s, earlier)
 			require.EqualValues(t, 1, first.First)
 			// Ten frames later.
 			require.NoError(t, writeLog(primaryLog(s.Dir), beginning{first.Log, first.First + 10}))
 
-			content := seedIn(t, s)
+			seedIn(t, s)
 			for _, step := range before {
 				step(t, s)
 			}
-			if seed, err := os.ReadFile(SeedFile(s.Dir)); err == nil {
-				content = seed
-			}
+			content, err := os.ReadFile(takenSeed(s.Dir))
+			require.NoError(t, err)
 			require.NoError(t, s.placeSeed(out))
 			second := requireBaseOf(t, s, content)
 			require.NotEqual(t, first.Log, second.Log)
@@ -114,12 +124,10 @@ func TestASeedAndItsBaseArePlacedTogether(t *testing.T) {
 func TestABaseThatCannotBeMadeIsTriedOnce(t *testing.T) {
 	log := &testkit.Log{}
 	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
-	seedIn(t, s)
-	require.NoError(t, s.placeSeed(newOutput(log)))
+	placed(t, s)
 	require.NoError(t, os.WriteFile(SeedFile(s.Dir), []byte("this is not a database, and too short to be one"), 0o600))
-	_, err := s.takeSeed()
+	_, err := s.takeSeed(newOutput(log), nil)
 	require.NoError(t, err)
-	s.baseOfSeed(newOutput(log), nil)
 	require.NoError(t, s.placeSeed(newOutput(log)))
 	require.Equal(t, 1, strings.Count(log.String(), "page by page, since it can't be compressed for them: it is not a database"))
 	require.NoDirExists(t, filepath.Join(s.Dir, baseFolder))
@@ -133,8 +141,7 @@ func TestALogWithoutItsBaseIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := &testkit.Log{}
 			s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
-			seedIn(t, s)
-			require.NoError(t, s.placeSeed(newOutput(log)))
+			placed(t, s)
 			snapshot := filepath.Join(filepath.Dir(File(s.Dir)), "snapshots", "one.snap")
 			require.NoError(t, os.MkdirAll(filepath.Dir(snapshot), 0o700))
 			require.NoError(t, os.WriteFile(snapshot, nil, 0o600))
@@ -173,19 +180,18 @@ func TestNoBaseIsMadeForAServerThatStops(t *testing.T) {
 // TestAGateServesTheBaseOfItsLog, to those that don't follow that log.
 func TestAGateServesTheBaseOfItsLog(t *testing.T) {
 	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
-	content := seedIn(t, s)
-	require.NoError(t, s.placeSeed(newOutput(t.Output())))
+	content := placed(t, s)
 	b := requireBaseOf(t, s, content)
 	data, err := os.ReadFile(filepath.Join(s.Dir, baseFolder, baseData))
 	require.NoError(t, err)
-	g := &gate{dir: s.Dir, output: newOutput(t.Output())}
+	g := &gate{dir: s.Dir, output: newOutput(t.Output()), follows: make(map[string]bool)}
 	get := func(fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, basePath, nil)
 		for i := 0; i < len(fields); i += 2 {
 			r.Header.Set(fields[i], fields[i+1])
 		}
 		w := httptest.NewRecorder()
-		g.serveBase(w, r, "edge")
+		g.serveBase(w, r, "edge", "serial")
 		return w
 	}
 	whole := get("If-None-Match", newLogID().tag())
@@ -194,7 +200,10 @@ func TestAGateServesTheBaseOfItsLog(t *testing.T) {
 	require.Equal(t, baseType, whole.Header().Get("Content-Type"))
 	require.Equal(t, b.digest(), whole.Header().Get("Repr-Digest"))
 	require.Equal(t, "1", whole.Header().Get(firstField))
+	require.Equal(t, strconv.Itoa(len(content)), whole.Header().Get(bytesField))
+	require.Empty(t, g.follows)
 	require.Equal(t, http.StatusNotModified, get("If-None-Match", b.Log.tag()).Code)
+	require.Equal(t, map[string]bool{"serial": true}, g.follows)
 	part := get("Range", "bytes=10-19")
 	require.Equal(t, http.StatusPartialContent, part.Code)
 	require.Equal(t, data[10:20], part.Body.Bytes())
@@ -203,8 +212,11 @@ func TestAGateServesTheBaseOfItsLog(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get().Code, "another log began")
 	require.NoError(t, writeLog(primaryLog(s.Dir), beginning{b.Log, 1}))
 	require.Equal(t, http.StatusOK, get().Code)
-	require.NoError(t, os.Remove(filepath.Join(s.Dir, baseFolder, baseData)))
-	require.Equal(t, http.StatusInternalServerError, get().Code)
+	about := filepath.Join(s.Dir, baseFolder, baseAbout)
+	require.NoError(t, os.WriteFile(about, []byte("{"), 0o600))
+	require.Equal(t, http.StatusServiceUnavailable, get().Code)
+	require.NoError(t, os.Remove(about))
+	require.Equal(t, http.StatusNotFound, get().Code)
 }
 
 // fetcherOf returns a fetcher of a replica without anything, whose primary is a handler, and who wait for it.
@@ -256,20 +268,55 @@ func TestAFetchEndsWhenThePrimaryHangs(t *testing.T) {
 	}
 }
 
-// TestAReplicaFollowsALogWithoutABase: of a primary that has none, and of one that knows nothing of bases.
-func TestAReplicaFollowsALogWithoutABase(t *testing.T) {
-	for name, primary := range map[string]http.HandlerFunc{
-		"none":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "none", http.StatusNotFound) },
-		"unknown": func(w http.ResponseWriter, _ *http.Request) { refuse(w, permissionDenied, "not replication") },
-		"failing": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "full", http.StatusInternalServerError) },
+// TestAReplicaFollowsWhatHasNoOtherBase: of a primary that has none, and of one that knows nothing of bases. Whatever is in
+// doubt is not followed, since sqld would remove the database that it has.
+func TestAReplicaFollowsWhatHasNoOtherBase(t *testing.T) {
+	for name, c := range map[string]struct {
+		primary http.HandlerFunc
+		may     bool
+		because string
+	}{
+		"none":        {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "none", http.StatusNotFound) }, true, ""},
+		"the same":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, true, ""},
+		"refused":     {func(w http.ResponseWriter, _ *http.Request) { refuse(w, permissionDenied, "not replication") }, true, ""},
+		"unknown":     {func(w http.ResponseWriter, _ *http.Request) { refuse(w, unimplemented, "") }, true, ""},
+		"too many":    {func(w http.ResponseWriter, _ *http.Request) { refuse(w, resourceExhausted, "") }, false, "200 OK"},
+		"unreadable":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, false, "503"},
+		"another one": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, false, "200 OK"},
+		"ended":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, false, "stream error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, _ := fetcherOf(t, primary)
+			f, _ := fetcherOf(t, c.primary)
 			may, err := f.mayFollow(t.Context())
-			require.NoError(t, err)
-			require.True(t, may)
+			require.Equal(t, c.may, may)
+			if c.because == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.because)
 		})
 	}
+}
+
+// TestADatabaseWithoutRoomIsNotFetched, and each failure makes the next pause longer, but for the last ones.
+func TestADatabaseWithoutRoomIsNotFetched(t *testing.T) {
+	f, log := fetcherOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", baseType)
+		w.Header().Set("Etag", newLogID().tag())
+		w.Header().Set(firstField, "1")
+		w.Header().Set(bytesField, strconv.FormatInt(1<<60, 10))
+		_, _ = w.Write([]byte("what is not read"))
+	})
+	f.again = 20 * time.Millisecond
+	for n := range fetchDoublings {
+		began := time.Now()
+		_, err := f.mayFollow(t.Context())
+		require.ErrorIs(t, err, errCopy)
+		require.ErrorContains(t, err, "MB free, and the database needs 1099511627840 MB")
+		require.GreaterOrEqual(t, time.Since(began), f.again*time.Duration(1<<n/2))
+	}
+	require.NotContains(t, log.String(), "copying")
+	require.NoFileExists(t, fetchedPath(f.dir))
 }
 
 // TestAFetchIsTriedAgain after a pause, and once it is done nothing is followed or fetched any more.
@@ -347,13 +394,13 @@ func TestAFetchedDatabaseIsWholeWithItsPosition(t *testing.T) {
 // TestWhoAsksForFramesOfTheBaseIsRefused, and who follows the log is not.
 func TestWhoAsksForFramesOfTheBaseIsRefused(t *testing.T) {
 	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
-	seedIn(t, s)
-	require.NoError(t, s.placeSeed(newOutput(t.Output())))
+	placed(t, s)
 	b, err := readBase(filepath.Join(s.Dir, baseFolder))
 	require.NoError(t, err)
 	b.First = 300
 	require.NoError(t, b.write(filepath.Join(s.Dir, baseFolder)))
-	g := &gate{dir: s.Dir, output: newOutput(t.Output())}
+	g := &gate{dir: s.Dir, output: newOutput(t.Output()), follows: make(map[string]bool)}
+	g.follows["serial"] = true
 	asks := func(path string, offset ...byte) *http.Request {
 		call := append([]byte{0, 0, 0, 0, byte(len(offset))}, offset...)
 		return httptest.NewRequest(http.MethodPost, path, strings.NewReader(string(call)))
@@ -369,18 +416,22 @@ func TestWhoAsksForFramesOfTheBaseIsRefused(t *testing.T) {
 		"the first":              {asks(entries, 8, 0xac, 2), false},
 		"the first, with a kind": {asks(snapshot, 8, 0xac, 2, 16, 1), false},
 		"a later one":            {asks(entries, 8, 0xac, 0x82, 1), false},
-		"which log there is":     {asks(helloCall), false},
+		"which log there is":     {asks(helloCall), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent, err := io.ReadAll(c.request.Body)
 			require.NoError(t, err)
 			c.request.Body = io.NopCloser(strings.NewReader(string(sent)))
-			require.Equal(t, c.refused, g.lacksBase(c.request))
+			require.Equal(t, c.refused, g.lacksBase(c.request, "new"))
+			if c.request.URL.Path == helloCall {
+				require.False(t, g.lacksBase(c.request, "serial"), "it has said that it follows this log")
+			}
 			passed, err := io.ReadAll(c.request.Body)
 			require.NoError(t, err)
 			require.Equal(t, sent, passed)
 		})
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(s.Dir, baseFolder)))
-	require.False(t, g.lacksBase(asks(entries)), "sqld has all frames of a log without a base")
+	require.False(t, g.lacksBase(asks(entries), "new"), "sqld has all frames of a log without a base")
+	require.False(t, g.lacksBase(asks(helloCall), "new"))
 }

@@ -20,7 +20,7 @@ import (
 
 const (
 	// fetchedName is the name, in a replica's directory, of a database while it is fetched.
-	fetchedName = "base.part"
+	fetchedName = "fetched.part"
 	// fetchReport is how often a fetch says how far it is.
 	fetchReport = 10 * time.Second
 )
@@ -38,11 +38,15 @@ type fetcher struct {
 
 	mu     sync.Mutex // of a fetch
 	done   bool       // a base was fetched, and the replica will be started again
-	failed bool       // the last fetch did
+	failed int        // how many fetches failed in a row
 }
 
-// fetchPause is how long a fetch waits after one that failed, on a full disk for example.
-const fetchPause = 10 * time.Second
+// fetchPause is how long a fetch waits after one that failed, on a full disk for example. It doubles, at most
+// fetchDoublings times, since each fetch costs the primary its share of the network.
+const (
+	fetchPause     = 10 * time.Second
+	fetchDoublings = 5
+)
 
 func newFetcher(config *Config, primary *url.URL, output *output) *fetcher {
 	at := url.URL{Scheme: "https", Host: primary.Host, Path: basePath}
@@ -61,21 +65,21 @@ var errCopy = errors.New("can't copy the database")
 // errSaysNothing means that the primary takes connections and does not go on.
 var errSaysNothing = errors.New("it takes connections and says nothing")
 
-// mayFollow reports whether the replica can follow its primary's log. If that begins at a base and the replica follows
-// another log, it fetches the base, says so in fetched, and reports false: sqld would copy the database page by page, and
-// remove the one that it has before. An error is an errCopy, or says that the primary does not answer. One that is not
-// reached is left to who follows it.
+// mayFollow reports whether the replica can follow its primary's log: it follows it already, or the log begins with an empty
+// database. If the log begins at a base it fetches that, says so in fetched, and reports false. Whatever is in doubt is an
+// error, since sqld would remove the database that it has when it finds another log. An error is an errCopy, or says that
+// the primary is not reached.
 func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.done {
 		return false, nil
 	}
-	if f.failed {
+	if f.failed > 0 {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-time.After(f.again):
+		case <-time.After(f.again << min(f.failed-1, fetchDoublings)):
 		}
 	}
 	client, err := f.client()
@@ -90,24 +94,50 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 	defer watch.Stop()
 	answer, err := f.ask(ctx, client)
 	if err != nil {
-		return ctx.Err() == nil, context.Cause(ctx)
+		return false, causeOf(ctx, err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != baseType {
-		f.failed = false
-		return true, nil // it follows the log, or a log without a base
+	watch.Stop()
+	switch {
+	case answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == baseType:
+	case followable(answer):
+		f.failed = 0
+		return true, nil
+	default:
+		return false, fmt.Errorf("%w: the primary answers %s", errCopy, answer.Status)
 	}
 	begin, err := f.fetch(answer, &watched{Reader: answer.Body, watch: watch, patience: f.silence})
 	if err != nil {
-		f.failed = true
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return false, errors.Join(fmt.Errorf("%w: %w", errCopy, err), ignoreMissing(os.Remove(fetchedPath(f.dir))))
+		f.failed++
+		return false, errors.Join(fmt.Errorf("%w: %w", errCopy, causeOf(ctx, err)), ignoreMissing(os.Remove(fetchedPath(f.dir))))
 	}
 	f.done = true
 	f.fetched <- begin
 	return false, nil
+}
+
+// causeOf is why a request failed, without its address, which is known.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if of := new(url.Error); errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// followable reports whether an answer says that there is no other base: the replica follows the log, or the log has none,
+// or the primary is one that knows no base, which refuses the call (permission denied) or does not know it (unimplemented).
+func followable(answer *http.Response) bool {
+	switch answer.StatusCode {
+	case http.StatusNotModified, http.StatusNotFound:
+		return true
+	case http.StatusOK:
+		code := answer.Header.Get("Grpc-Status")
+		return code == strconv.Itoa(permissionDenied) || code == strconv.Itoa(unimplemented)
+	}
+	return false
 }
 
 func (f *fetcher) client() (*http.Client, error) {
@@ -137,6 +167,9 @@ func (f *fetcher) fetch(answer *http.Response, body io.Reader) (begin beginning,
 	if begin.First, err = strconv.ParseUint(answer.Header.Get(firstField), 10, 64); err != nil || begin.First == 0 {
 		return begin, errors.New("the primary does not say where the log begins")
 	}
+	if err := f.checkRoom(answer.Header.Get(bytesField)); err != nil {
+		return begin, err
+	}
 	f.output.say(fmt.Sprintf("copying the database from the primary, compressed: %d MB", answer.ContentLength>>20))
 	began := time.Now()
 	to, err := os.OpenFile(fetchedPath(f.dir), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -151,7 +184,7 @@ func (f *fetcher) fetch(answer *http.Response, body io.Reader) (begin beginning,
 		return begin, err
 	}
 	defer decoder.Close()
-	size, err := io.Copy(to, decoder)
+	size, err := io.Copy(&synced{file: to}, decoder)
 	if err != nil {
 		return begin, err
 	}
@@ -168,7 +201,42 @@ func (f *fetcher) fetch(answer *http.Response, body io.Reader) (begin beginning,
 	return begin, nil
 }
 
-// watched gives the primary time anew with each part of the body.
+// checkRoom refuses a database for which the disk has no room: a fetch that fills it would take the room of others, too.
+func (f *fetcher) checkRoom(bytes string) error {
+	size, err := strconv.ParseInt(bytes, 10, 64)
+	if err != nil {
+		return nil // the disk says so itself
+	}
+	free, err := freeSpace(f.dir)
+	if err == nil && free < size+spareBytes {
+		return fmt.Errorf("the disk has %d MB free, and the database needs %d MB", free>>20, (size+spareBytes)>>20)
+	}
+	return nil
+}
+
+// spareBytes are left to others of a replica's disk.
+const spareBytes = 64 << 20
+
+// synced writes to a file, and waits for the disk now and then, so that no wait is long.
+type synced struct {
+	file  *os.File
+	since int
+}
+
+// syncedBytes are written between two waits.
+const syncedBytes = 256 << 20
+
+// Write implements io.Writer.
+func (s *synced) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	if s.since += n; err == nil && s.since >= syncedBytes {
+		s.since = 0
+		err = s.file.Sync()
+	}
+	return n, err
+}
+
+// watched gives the primary a time for each part of the body.
 type watched struct {
 	io.Reader
 	watch    *time.Timer
@@ -177,9 +245,9 @@ type watched struct {
 
 // Read implements io.Reader.
 func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.Reader.Read(p)
 	w.watch.Reset(w.patience)
-	return n, err
+	defer w.watch.Stop()
+	return w.Reader.Read(p)
 }
 
 // counted says now and then how much was read.

@@ -54,10 +54,11 @@ const (
 	stuckTimeout = time.Minute
 )
 
-// The status codes of gRPC that the gate answers with.
+// The status codes of gRPC that the gate answers with, or a server that knows no base.
 const (
 	permissionDenied  = 7
 	resourceExhausted = 8
+	unimplemented     = 12
 	unavailable       = 14
 )
 
@@ -80,6 +81,8 @@ type gate struct {
 	mu    sync.Mutex
 	calls map[string]int // in progress, by the serial number of the certificate
 	told  time.Time      // when a copy was last said to be refused
+	// follows are the certificates, by serial number, whose replicas have said that they follow the log.
+	follows map[string]bool
 }
 
 // openGate listens on config.GRPC with config.TLS, and gives sqld another address with config.Link.
@@ -96,7 +99,7 @@ func openGate(config *Config, output *output) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{dir: config.Dir, link: link, output: output, served: make(chan struct{}), calls: make(map[string]int)}
+	g := &gate{dir: config.Dir, link: link, output: output, served: make(chan struct{}), calls: make(map[string]int), follows: make(map[string]bool)}
 	if g.target, g.release, err = freeport.Reserve(loopback); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -149,7 +152,7 @@ type connectionKey struct{}
 
 func (g *gate) connect() *connection {
 	return &connection{proxy: &httputil.ReverseProxy{
-		Transport: &http.Transport{TLSClientConfig: g.link, Protocols: onlyHTTP2(), IdleConnTimeout: linkIdle},
+		Transport: &http.Transport{TLSClientConfig: g.link.Clone(), Protocols: onlyHTTP2(), IdleConnTimeout: linkIdle},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			// Only the path that was compared, without a query or another spelling.
 			r.Out.URL = &url.URL{Scheme: "https", Host: g.target, Path: r.In.URL.Path}
@@ -184,22 +187,26 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, callBytes)
 	switch {
 	case ofBase:
-		g.serveBase(w, r, from.Subject.CommonName)
-	case g.lacksBase(r):
+		g.serveBase(w, r, from.Subject.CommonName, who)
+	case g.lacksBase(r, who):
 		g.refuseCopy(w, r, from.Subject.CommonName)
 	default:
 		c.proxy.ServeHTTP(w, r)
 	}
 }
 
-// lacksBase reports whether a call asks for frames before those of the log, which only its base has.
-func (g *gate) lacksBase(r *http.Request) bool {
-	if r.URL.Path == helloCall {
+// lacksBase reports whether a call is of a replica that can't follow the log, since that begins at a base: it has not said by
+// its certificate that it follows this log, or asks for frames before those of the log. sqld removes its database when it
+// finds another log.
+func (g *gate) lacksBase(r *http.Request, who string) bool {
+	b, err := currentBase(g.dir)
+	if errors.Is(err, errNoBase) {
 		return false
 	}
-	b, err := currentBase(g.dir)
-	if err != nil {
-		return false
+	if r.URL.Path == helloCall {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return !g.follows[who]
 	}
 	call, err := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(call))
@@ -240,7 +247,7 @@ func (g *gate) refuseCopy(w http.ResponseWriter, r *http.Request, from string) {
 const (
 	// refusedEvery is the least time between two lines about copies that were refused, refusedPause how long one waits.
 	refusedEvery = time.Minute
-	refusedPause = time.Second
+	refusedPause = 250 * time.Millisecond
 )
 
 const (
@@ -250,27 +257,38 @@ const (
 	baseType = "application/zstd"
 	// firstField is the header field with the number of the first frame of the log that begins at the base.
 	firstField = "Regedge-First-Frame"
+	// bytesField is the one with the size of the database, in bytes.
+	bytesField = "Regedge-Database-Bytes"
 )
 
 // serveBase sends the base, whose entity tag is the id of the log that begins there: 200, 206 (RFC 9110, section 14), 304
-// to a replica that follows that log, 404 where the log begins with an empty database.
-func (g *gate) serveBase(w http.ResponseWriter, r *http.Request, to string) {
+// to a replica that follows that log, 404 where the log begins with an empty database, 503 when the base can't be read.
+func (g *gate) serveBase(w http.ResponseWriter, r *http.Request, to, who string) {
 	b, err := currentBase(g.dir)
-	if err != nil {
+	if errors.Is(err, errNoBase) {
 		http.Error(w, "the log begins with an empty database", http.StatusNotFound)
 		return
 	}
-	file, err := os.Open(filepath.Join(g.dir, baseFolder, baseData))
+	var file *os.File
+	if err == nil {
+		file, err = os.Open(filepath.Join(g.dir, baseFolder, baseData))
+	}
 	if err != nil {
 		g.output.say(fmt.Sprintf("can't send the compressed database to %q: %v", to, err))
-		http.Error(w, "the base can't be read", http.StatusInternalServerError)
+		http.Error(w, "the primary can't read its compressed database", http.StatusServiceUnavailable)
 		return
 	}
 	defer file.Close()
+	if r.Header.Get("If-None-Match") == b.Log.tag() {
+		g.mu.Lock()
+		g.follows[who] = true
+		g.mu.Unlock()
+	}
 	w.Header().Set("Content-Type", baseType)
 	w.Header().Set("Etag", b.Log.tag())
 	w.Header().Set("Repr-Digest", b.digest())
 	w.Header().Set(firstField, strconv.FormatUint(b.First, 10))
+	w.Header().Set(bytesField, strconv.FormatInt(b.Bytes, 10))
 	http.ServeContent(w, r, "", time.Time{}, file)
 }
 

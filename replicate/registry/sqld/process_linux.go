@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // attributes give a server a process group of its own, since an interrupt from the terminal must reach
@@ -29,4 +31,13 @@ func birth(pid int) string {
 	}
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(boot)) + " " + fields[19]
+}
+
+// freeSpace is what the disk of a directory has left for its user, in bytes.
+func freeSpace(dir string) (int64, error) {
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err != nil {
+		return 0, err
+	}
+	return int64(system.Bavail) * system.Bsize, nil
 }

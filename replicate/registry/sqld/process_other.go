@@ -2,7 +2,10 @@
 
 package sqld
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // attributes give a server a process group of its own, since an interrupt from the terminal must reach
 // its parent only, which stops its children in order.
@@ -10,3 +13,6 @@ func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tr
 
 // birth is unknown here, so that no process is taken for one that was left.
 func birth(int) string { return "" }
+
+// freeSpace is unknown here: a disk that is full says so itself.
+func freeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -182,6 +182,9 @@ func ignoreMissing(err error) error {
 // Waits reports whether a seed lies there that the primary has not taken.
 func (s Seed) Waits() bool { return exists(SeedFile(string(s))) }
 
+// Taking reports whether the primary compresses the seed that lies there, before it takes it.
+func (s Seed) Taking() bool { return exists(filepath.Join(string(s), baseInWork)) }
+
 // Withdraw removes a seed that was not taken. It returns fs.ErrNotExist if the primary has taken it.
 func (s Seed) Withdraw() error {
 	dir, err := os.OpenRoot(string(s))
@@ -204,10 +207,11 @@ func (s *Server) awaitSeed(r *run) {
 			return
 		case <-ticks.C:
 		}
-		taken, err := s.takeSeed()
+		r.taking.Lock()
+		taken, err := s.takeSeed(r.output, r.ended)
+		r.taking.Unlock()
 		switch {
 		case taken:
-			s.baseOfSeed(r.output, r.ended)
 			// Nothing of the old database is needed any more, so it is not asked to close it.
 			s.restart(r, "a whole database was handed over: the primary is started again with it", os.Kill)
 			return
@@ -225,20 +229,43 @@ func refusal(err error) string {
 // takenSeed is where a seed lies from the moment at which it is sure to become the database.
 func takenSeed(dir string) string { return filepath.Join(dir, "seed.taken") }
 
-// takeSeed takes the seed, if there is one that sqld will be able to write to.
-func (s *Server) takeSeed() (bool, error) {
+// takeSeed takes the seed, if there is one that sqld will be able to write to, once its base is made: until then the push
+// can withdraw it. It takes none once stop is closed.
+func (s *Server) takeSeed(output *output, stop <-chan struct{}) (bool, error) {
 	seed := SeedFile(s.Dir)
 	if !exists(seed) {
 		return false, nil
 	}
+	if err := makeReady(seed); err != nil {
+		return false, err
+	}
+	before, err := os.Stat(seed)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	s.makeBaseOf(seed, output, stop)
+	now, err := os.Stat(seed)
+	if err != nil || seedIdentity(now) != seedIdentity(before) {
+		return false, ignoreMissing(err) // withdrawn, or replaced by that of another push
+	}
+	select {
+	case <-stop:
+		return false, nil
+	default:
+	}
+	if err := os.Rename(seed, takenSeed(s.Dir)); err != nil {
+		return false, ignoreMissing(err)
+	}
+	return true, syncFolder(s.Dir)
+}
+
+// makeReady checks that a seed can be written, and puts it into WAL mode.
+func makeReady(seed string) error {
 	file, err := os.OpenFile(seed, os.O_RDWR, 0)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if err := errors.Join(intoWAL(file), file.Close(), os.Rename(seed, takenSeed(s.Dir))); err != nil {
-		return false, err
-	}
-	return true, nil
+	return errors.Join(intoWAL(file), file.Close())
 }
 
 // intoWAL puts a database that is closed into WAL mode (https://sqlite.org/fileformat.html, section 1.3). sqld would do
@@ -258,31 +285,34 @@ func intoWAL(file *os.File) error {
 	return file.Sync()
 }
 
-// placeSeed puts the seed, if one is there or was taken, in the place of a primary's database. After an
-// interruption the next start goes on with it. The server must not run.
+// placeSeed puts a seed that was taken in the place of a primary's database, with its base. After an interruption the next
+// start goes on with it. The server must not run.
 func (s *Server) placeSeed(output *output) error {
-	if _, err := s.takeSeed(); err != nil {
-		output.say(refusal(err))
-	}
 	if !exists(takenSeed(s.Dir)) {
 		return s.checkBase(output)
 	}
 	output.say("taking over the database that was handed over")
-	s.baseOfSeed(output, nil)
-	begin, err := s.placeBase()
+	next := s.nextFrame()
+	begin, err := s.placeBase(next)
 	if err != nil {
 		return fmt.Errorf("place the compressed copy of a seed: %w", err)
 	}
-	if err := s.discard(); err != nil {
+	database := filepath.Dir(File(s.Dir))
+	if err := errors.Join(s.discard(), os.MkdirAll(database, 0o700)); err != nil {
 		return fmt.Errorf("remove the database that a seed replaces: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(File(s.Dir)), 0o700); err != nil {
-		return err
+	if begin == nil { // the database before may have left no room for a base
+		s.makeBaseOf(takenSeed(s.Dir), output, nil)
+		if begin, err = s.placeBase(next); err != nil {
+			return fmt.Errorf("place the compressed copy of a seed: %w", err)
+		}
 	}
 	if begin != nil {
 		if err := writeLog(primaryLog(s.Dir), *begin); err != nil {
 			return fmt.Errorf("begin the log of a seed: %w", err)
 		}
 	}
-	return os.Rename(takenSeed(s.Dir), File(s.Dir))
+	// A log must not begin twice: the seed is away before sqld writes to the log.
+	return errors.Join(syncFolder(database), os.Rename(takenSeed(s.Dir), File(s.Dir)),
+		syncFolder(database), syncFolder(filepath.Dir(database)), syncFolder(s.Dir))
 }

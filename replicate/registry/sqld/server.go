@@ -41,6 +41,7 @@ type run struct {
 	asked   string        // base URL of the process itself, for queries
 	ended   chan struct{} // closed at its end
 	err     error         // how it ended
+	taking  sync.Mutex    // held while a seed is taken
 }
 
 // Start starts the process, and returns before the server answers.
@@ -143,11 +144,6 @@ func (s *Server) prepareDir(output *output) error {
 	if s.Primary == "" && s.GRPC != "" {
 		return s.placeSeed(output)
 	}
-	if s.Primary != "" {
-		if err := ignoreMissing(os.Remove(fetchedPath(s.Dir))); err != nil {
-			return err
-		}
-	}
 	if s.Primary != "" && exists(filepath.Dir(File(s.Dir))) && !whole(s.Dir) {
 		if exists(primaryLog(s.Dir)) {
 			return fmt.Errorf("%s holds a primary's database: give the replica a directory of its own", s.Dir)
@@ -156,6 +152,9 @@ func (s *Server) prepareDir(output *output) error {
 		if err := s.discard(); err != nil {
 			return err
 		}
+	}
+	if s.Primary != "" {
+		return ignoreMissing(os.Remove(fetchedPath(s.Dir)))
 	}
 	return nil
 }
@@ -250,6 +249,8 @@ func (r *run) end(signal os.Signal) {
 	_ = r.command.Process.Signal(signal)
 	late := time.AfterFunc(stopLimit, func() { _ = r.command.Process.Kill() })
 	<-r.ended
+	r.taking.Lock() // what was begun with a seed has stopped
+	defer r.taking.Unlock()
 	late.Stop()
 }
 

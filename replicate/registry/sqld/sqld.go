@@ -51,9 +51,12 @@ type Config struct {
 // its key.
 type TLSFiles struct{ CA, Cert, Key string }
 
-// logMegabytes is how large a primary's log may be before sqld makes a snapshot of it, each page once, in MB. sqld merges
-// 33 snapshots into one, so that with its own 200 MB a few pushes would take more than the registry's size.
-const logMegabytes = 10
+// The log of a large database is cut at logMegabytes (MB), not at sqld's own 200: sqld keeps each part as a snapshot, and merges
+// 33 of them into one, so that with larger parts a few pushes would take more than the registry's size.
+const (
+	largeBytes   = 1 << 30
+	logMegabytes = 10
+)
 
 func (c *Config) arguments() []string {
 	list := []string{"--no-welcome", "-d", c.Dir, "--http-listen-addr", c.HTTP}
@@ -65,7 +68,10 @@ func (c *Config) arguments() []string {
 		list = append(list, "--primary-grpc-url", c.Primary)
 		side = "--primary-grpc"
 	} else if c.GRPC != "" {
-		list = append(list, "--grpc-listen-addr", c.GRPC, "--max-log-size", strconv.Itoa(logMegabytes))
+		list = append(list, "--grpc-listen-addr", c.GRPC)
+		if info, err := os.Stat(File(c.Dir)); err == nil && info.Size() >= largeBytes {
+			list = append(list, "--max-log-size", strconv.Itoa(logMegabytes))
+		}
 	}
 	if t := c.TLS; t != nil {
 		list = append(list, side+"-tls", side+"-ca-cert-file", t.CA, side+"-cert-file", t.Cert, side+"-key-file", t.Key)

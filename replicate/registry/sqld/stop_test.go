@@ -87,7 +87,6 @@ func TestEachFileIsGivenForWhatItIs(t *testing.T) {
 	files := &TLSFiles{CA: "ca", Cert: "cert", Key: "key"}
 	primary := Config{Dir: "dir", HTTP: "here:1", GRPC: "here:2", JWTKeyFile: "jwt", TLS: files}
 	require.Equal(t, "--no-welcome -d dir --http-listen-addr here:1 --auth-jwt-key-file jwt --grpc-listen-addr here:2 "+
-		"--max-log-size 10 "+
 		"--grpc-tls --grpc-ca-cert-file ca --grpc-cert-file cert --grpc-key-file key", strings.Join(primary.arguments(), " "))
 	replica := Config{Dir: "dir", HTTP: "here:1", Primary: "https://there:2", TLS: files}
 	require.Equal(t, "--no-welcome -d dir --http-listen-addr here:1 --primary-grpc-url https://there:2 "+
