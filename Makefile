@@ -84,7 +84,7 @@ bench: ## Measure speed: ratios side by side, medians of several rounds
 # With 3,660,000 companies there are more than 3.7 million names (LLPs included), 9 million
 # appointments, 4 million directors and 0.5 million partners. LARGE adds flags: -reuse takes the
 # databases of the last run, "-companies 200000" is quick.
-bench-cluster: ## Measure releases from file to edge; COMPANIES=3660000 for all of India (an hour, 60 GB of disk)
+bench-cluster: ## Measure releases from file to edge; COMPANIES=3660000 for all of India (half an hour, 45 GB of disk)
 	go test -run '^$$' -bench '^BenchmarkReleases$$' -benchtime 1x -timeout 3h ./internal/cluster -companies $(or $(COMPANIES),20000) -pushes $(or $(PUSHES),10)
 
 bench-india: ## Measure a made-up registry of 3.7 million names (half an hour, 15 GB of disk)
