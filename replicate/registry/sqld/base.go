@@ -190,17 +190,19 @@ func (s *Server) makeBaseOf(seed string, output *output, stop <-chan struct{}) {
 	if s.Link == nil || err != nil || s.unbased == seedIdentity(info) {
 		return // nobody could fetch it, or there is nothing to copy, or it failed before
 	}
-	for _, folder := range []string{baseInWork, baseFolder} {
-		if b, err := readBase(filepath.Join(s.Dir, folder)); err == nil && b.Seed == seedIdentity(info) {
-			return
-		}
+	made, err := readBase(filepath.Join(s.Dir, baseInWork))
+	if err != nil && seed == takenSeed(s.Dir) { // a start that was interrupted may have given it its place
+		made, err = readBase(filepath.Join(s.Dir, baseFolder))
+	}
+	if err == nil && made.Seed == seedIdentity(info) {
+		return
 	}
 	output.say(fmt.Sprintf("compressing the database for the replicas: %d MB", info.Size()>>20))
 	began := time.Now()
-	made, err := makeBase(s.Dir, seed, stop)
+	size, err := makeBase(s.Dir, seed, stop)
 	switch {
 	case err == nil:
-		output.say(fmt.Sprintf("compressed it to %d MB in %s", made>>20, time.Since(began).Round(time.Second/10)))
+		output.say(fmt.Sprintf("compressed it to %d MB in %s", size>>20, time.Since(began).Round(time.Second/10)))
 	case errors.Is(err, unix.ENOSPC):
 		output.say(fmt.Sprintf("the disk has no room for the compressed database: %v", err))
 	case !errors.Is(err, errCopyEnds):

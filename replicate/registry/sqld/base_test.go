@@ -120,6 +120,24 @@ func TestASeedAndItsBaseArePlacedTogether(t *testing.T) {
 	}
 }
 
+// TestASeedThatComesAgainHasALogOfItsOwn: replicas are further in the one before.
+func TestASeedThatComesAgainHasALogOfItsOwn(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	content := placed(t, s)
+	first := requireBaseOf(t, s, content)
+	info, err := os.Stat(File(s.Dir))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(SeedFile(s.Dir), content, 0o600))
+	require.NoError(t, os.Chtimes(SeedFile(s.Dir), info.ModTime(), info.ModTime()))
+	taken, err := s.takeSeed(newOutput(t.Output()), nil)
+	require.NoError(t, err)
+	require.True(t, taken)
+	require.NoError(t, s.placeSeed(newOutput(t.Output())))
+	second := requireBaseOf(t, s, content)
+	require.Equal(t, first.Seed, second.Seed, "the case")
+	require.NotEqual(t, first.Log, second.Log)
+}
+
 // TestABaseThatCannotBeMadeIsTriedOnce, and the seed is placed without it, and without the one before.
 func TestABaseThatCannotBeMadeIsTriedOnce(t *testing.T) {
 	log := &testkit.Log{}
