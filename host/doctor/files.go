@@ -109,29 +109,42 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 // errBehind means that a primary's gate does not reach its sqld.
 var errBehind = errors.New("the primary does not answer")
 
-// greet makes a replica's first call of a primary. Any answer but the gate's own
-// "unavailable" shows that sqld is up.
+// greet makes a replica's first calls of a primary. Any answer to the last one but the gate's own "unavailable" shows that
+// sqld is up.
 func greet(ctx context.Context, address string, config *tls.Config) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	transport := &http.Transport{TLSClientConfig: config, Protocols: protocols, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
+	call := func(method, path, body string, fields ...string) (http.Header, error) {
+		request, err := http.NewRequestWithContext(ctx, method, "https://"+address+path, strings.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(fields); i += 2 {
+			request.Header.Set(fields[i], fields[i+1])
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			return nil, err
+		}
+		return answer.Header, answer.Body.Close()
+	}
+	// A log that begins at a compressed database is for those alone who say that they follow it (docs/design.md, "A base").
+	base, err := call(http.MethodGet, "/base", "", "Range", "bytes=0-0")
+	if tag := base.Get("Etag"); err == nil && tag != "" {
+		_, err = call(http.MethodGet, "/base", "", "If-None-Match", tag)
+	}
+	if err != nil {
+		return err
+	}
 	const nothing = "\x00\x00\x00\x00\x00" // an empty message of gRPC
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+"/wal_log.ReplicationLog/Hello", strings.NewReader(nothing))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/grpc")
-	request.Header.Set("TE", "trailers")
-	answer, err := transport.RoundTrip(request)
-	if err != nil {
-		return err
-	}
+	answer, err := call(http.MethodPost, "/wal_log.ReplicationLog/Hello", nothing, "Content-Type", "application/grpc", "TE", "trailers")
 	const unavailable = "14"
-	if answer.Header.Get("Grpc-Status") == unavailable {
-		err = errBehind
+	if answer.Get("Grpc-Status") == unavailable {
+		err = errors.Join(errBehind, err)
 	}
-	return errors.Join(err, answer.Body.Close())
+	return err
 }
 
 // The fractions of a disk's space and inodes that should be free. A large disk is not full while it has
