@@ -35,7 +35,8 @@ func (s *sim) retry(e *edge) bool {
 	e.checkProcess(p)
 	s.detail("%s %s retries %s, state %d: %q, replayed %v, died %v", e.name, r.ID, first.ID, first.state, v.Code, v.Replayed, died)
 	latest := r.at + r.setBack - first.setBack // the edge's clock has shown no later time since the first
-	remembered := latest-first.at < rememberedMillis && r.setBack-first.setBack < rememberedMillis // nor one that is earlier by more
+	// The clock may have been set back by more in between, and the edge has forgotten what lay far ahead then.
+	remembered := latest-first.at < rememberedMillis && r.setBack-first.setBack < rememberedMillis
 	switch {
 	case v.Code == charge.IdempotencyKeyReused:
 		s.fail("%s: the target of %s is that of %s", e.name, r.ID, first.ID)
