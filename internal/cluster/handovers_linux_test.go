@@ -153,19 +153,7 @@ func TestHandedOverDatabasesSurviveKills(t *testing.T) {
 		db.Close()
 		require.Eventually(t, func() bool { return h.reads(1) == 2*n+1 }, time.Minute, 50*time.Millisecond, "seed %d, round %d: %v", seed, n, did)
 		for _, dir := range h.dirs {
-			requireIntact(t, sqld.File(dir))
+			sqldtest.RequireIntact(t, sqld.File(dir))
 		}
 	}
-}
-
-func requireIntact(t *testing.T, file string) {
-	t.Helper()
-	conn, err := sqlite3.OpenFlags(file, sqlite3.OPEN_READONLY)
-	require.NoError(t, err)
-	defer conn.Close()
-	check, _, err := conn.Prepare("PRAGMA integrity_check")
-	require.NoError(t, err)
-	defer check.Close()
-	require.True(t, check.Step())
-	require.Equal(t, "ok", check.ColumnText(0))
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
@@ -96,6 +97,19 @@ func ExecWith(t testing.TB, server *sqld.Server, token string, statements ...str
 		list[i].SQL = text
 	}
 	require.NoError(t, libsql.Commit(t.Context(), db, list))
+}
+
+// RequireIntact has SQLite check a database's file.
+func RequireIntact(t testing.TB, file string) {
+	t.Helper()
+	conn, err := sqlite3.OpenFlags(file, sqlite3.OPEN_READONLY)
+	require.NoError(t, err)
+	defer conn.Close()
+	check, _, err := conn.Prepare("PRAGMA integrity_check")
+	require.NoError(t, err)
+	defer check.Close()
+	require.True(t, check.Step())
+	require.Equal(t, "ok", check.ColumnText(0))
 }
 
 // inTheWay is how many files are put in a replica's directory before it is removed, so that the

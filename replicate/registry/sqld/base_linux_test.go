@@ -91,19 +91,6 @@ func seedOf(t *testing.T, number int, mode string) string {
 	return file
 }
 
-// requireSound checks the file of a server.
-func requireSound(t *testing.T, server *sqld.Server) {
-	t.Helper()
-	conn, err := sqlite3.OpenFlags(sqld.File(server.Dir), sqlite3.OPEN_READONLY)
-	require.NoError(t, err)
-	defer conn.Close()
-	check, _, err := conn.Prepare("PRAGMA integrity_check")
-	require.NoError(t, err)
-	defer check.Close()
-	require.True(t, check.Step())
-	require.Equal(t, "ok", check.ColumnText(0))
-}
-
 const copied = "copied the database"
 
 // times returns how often a log has a text.
@@ -128,7 +115,7 @@ func TestAReplicaStartsFromABase(t *testing.T) {
 	late, lateLog := g.replica("")
 	for _, server := range []*sqld.Server{near, late} {
 		follows(t, server, 4)
-		requireSound(t, server)
+		sqldtest.RequireIntact(t, sqld.File(server.Dir))
 	}
 	require.Equal(t, 1, times(lateLog, copied))
 
@@ -180,7 +167,7 @@ func TestALostBaseBeginsTheLogAnew(t *testing.T) {
 	sqldtest.Await(t, g.Server, "")
 	near, log := g.replica("")
 	follows(t, near, 2)
-	requireSound(t, near)
+	sqldtest.RequireIntact(t, sqld.File(near.Dir))
 	require.Zero(t, times(log, copied))
 	g.Stop()
 	require.NoError(t, g.Start())
@@ -247,7 +234,7 @@ func TestASeedWithARollbackJournalIsPutIntoWALMode(t *testing.T) {
 			header, err := os.ReadFile(sqld.File(near.Dir))
 			require.NoError(t, err)
 			require.Equal(t, []byte{2, 2}, header[18:20])
-			requireSound(t, near)
+			sqldtest.RequireIntact(t, sqld.File(near.Dir))
 		})
 	}
 }
@@ -305,5 +292,5 @@ func TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile(t *testing.T) {
 	require.Equal(t, 2, times(log, copied), log.String())
 	require.Positive(t, times(after.log, "a copy page by page"), "the case")
 	require.Zero(t, times(log, "incompatible logs"), "sqld has not removed its database")
-	requireSound(t, near)
+	sqldtest.RequireIntact(t, sqld.File(near.Dir))
 }

@@ -120,6 +120,48 @@ func TestASeedAndItsBaseArePlacedTogether(t *testing.T) {
 	}
 }
 
+// whenCompressing is a log that calls do once, when a seed begins to be compressed.
+type whenCompressing struct{ do func() }
+
+// Write implements io.Writer.
+func (w *whenCompressing) Write(p []byte) (int, error) {
+	if do := w.do; do != nil && strings.Contains(string(p), "compressing") {
+		w.do = nil
+		do()
+	}
+	return len(p), nil
+}
+
+// TestASeedCanBeWithdrawnWhileItIsCompressed, or replaced by another push's, which is then compressed itself.
+func TestASeedCanBeWithdrawnWhileItIsCompressed(t *testing.T) {
+	for name, meanwhile := range map[string]func(s *Server, stop chan struct{}){
+		"withdrawn": func(s *Server, _ chan struct{}) { require.NoError(t, Seed(s.Dir).Withdraw()) },
+		"replaced":  func(s *Server, _ chan struct{}) { require.NoError(t, Seed(s.Dir).Withdraw()); seedIn(t, s) },
+		"stopped":   func(_ *Server, stop chan struct{}) { close(stop) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+			seedIn(t, s)
+			stop := make(chan struct{})
+			taken, err := s.takeSeed(newOutput(&whenCompressing{func() { meanwhile(s, stop) }}), stop)
+			require.NoError(t, err)
+			require.False(t, taken)
+			require.NoFileExists(t, takenSeed(s.Dir))
+			content, err := os.ReadFile(SeedFile(s.Dir))
+			if name == "withdrawn" {
+				require.ErrorIs(t, err, os.ErrNotExist)
+				return
+			}
+			require.NoError(t, err)
+			taken, err = s.takeSeed(newOutput(t.Output()), nil)
+			require.NoError(t, err)
+			require.True(t, taken)
+			require.NoError(t, s.placeSeed(newOutput(t.Output())))
+			requireBaseOf(t, s, content)
+		})
+	}
+}
+
 // TestASeedThatComesAgainHasALogOfItsOwn: replicas are further in the one before.
 func TestASeedThatComesAgainHasALogOfItsOwn(t *testing.T) {
 	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
