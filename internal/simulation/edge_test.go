@@ -312,14 +312,15 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 
 // stale is an earlier reply, of this writer or one before. In half of the cases it says that it answers the
 // message, as one of a writer would that is not honest, or that runs from a copy. Nothing of it may be
-// charged or granted twice, unless it confirms an older copy of a disk. That an account is empty is believed.
+// charged or granted twice, unless it confirms an older copy of a disk, and one that lost records is such a
+// copy: a seal may be among them. That an account is empty is believed.
 func (e *edge) stale(message, reply []byte) []byte {
 	if e.sim.random.IntN(2) == 0 || e.disk.copied {
 		return reply
 	}
 	m, err := syncproto.DecodeMessage(message)
 	e.sim.must(err, "read the edge's message")
-	if e.standsForCopy(&m) {
+	if e.standsForCopy(&m) || m.Hello != nil && e.disk.recordsLost {
 		return reply
 	}
 	r, err := syncproto.DecodeReply(reply)
