@@ -195,3 +195,20 @@ func TestManyChangesAreLeftToTheNextFill(t *testing.T) {
 	require.NoError(t, content.Fill(c, t.TempDir(), nil))
 	requireAsFilled(t, c)
 }
+
+// TestHashesThatAPushChangedAreMadeAnew: a primary's database can be imported into.
+func TestHashesThatAPushChangedAreMadeAnew(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	before := hashes(t, c)
+	require.NoError(t, c.Exec(`INSERT INTO content_newer SELECT bucket, kind, key, 5, hash FROM content LIMIT 3;
+		UPDATE company SET city = 'X' WHERE cin = (SELECT min(cin) FROM company)`))
+	require.False(t, state(t, c).Complete())
+	require.NoError(t, content.Refresh(c))
+	require.False(t, state(t, c).Complete())
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	require.True(t, state(t, c).Complete())
+	require.Empty(t, rows(t, c, `SELECT key FROM content_newer`))
+	require.Len(t, hashes(t, c), len(before))
+}

@@ -6,5 +6,6 @@
 // then content has exactly one row, with the hash of the record's content, for each record that is
 // not in content_pending. Fill builds them from all records and installs triggers that mark later
 // changes. Refresh hashes only marked records, so a change of 1% costs no scan of the whole registry.
-// A primary has no such triggers: there only push writes the tables.
+// A primary has no such triggers: there only push writes the tables, and the hashes that it changes go to
+// content_newer.
 package content

@@ -35,7 +35,7 @@ func Forget(c *sqlite3.Conn) error {
 		return err
 	}
 	// While content_whole is empty, the triggers on content leave content_part alone.
-	return c.Exec(`DELETE FROM content_whole; DELETE FROM content; DELETE FROM content_part; DELETE FROM content_pending`)
+	return c.Exec(`DELETE FROM content_whole; DELETE FROM content_newer; DELETE FROM content; DELETE FROM content_part; DELETE FROM content_pending`)
 }
 
 // Fill hashes all records, in one transaction or as part of the one open on the connection. Temporary

@@ -28,7 +28,7 @@ func (s State) Complete() bool { return s.Whole && s.Pending == 0 }
 
 // Look reads the state.
 func Look(c *sqlite3.Conn) (s State, err error) {
-	whole, err := number(c, `SELECT count(*) FROM content_whole`)
+	whole, err := number(c, `SELECT count(*) FROM content_whole WHERE NOT EXISTS (SELECT 1 FROM content_newer)`)
 	if err != nil {
 		return s, err
 	}

@@ -100,8 +100,17 @@ func (v *verifier) checkSums() error {
 	if filled, err := v.number(`SELECT count(*) FROM content_whole`); err != nil || filled == 0 {
 		return err
 	}
-	const differing = `WITH now AS (
-  SELECT bucket >> 20 AS part, count(*) AS records, sum(hash & 4294967295) AS low, sum(hash >> 32) AS high FROM content GROUP BY 1)
+	newer := ""
+	if has, err := v.number(`SELECT count(*) FROM sqlite_schema WHERE name = 'content_newer'`); err != nil {
+		return err
+	} else if has > 0 { // since version 2 of the schema
+		newer = ` UNION ALL SELECT bucket >> 20, records, low, high FROM content_newer`
+	}
+	differing := `WITH now AS (
+  SELECT part, sum(records) AS records, sum(low) AS low, sum(high) AS high FROM (
+    SELECT bucket >> 20 AS part, count(*) AS records, sum(hash & 4294967295) AS low, sum(hash >> 32) AS high FROM content GROUP BY 1` +
+		newer + `)
+  GROUP BY part HAVING sum(records) > 0)
 SELECT count(*) FROM (SELECT * FROM now EXCEPT SELECT part, records, low, high FROM content_part UNION ALL
   SELECT part, records, low, high FROM content_part WHERE part NOT IN (SELECT part FROM now) AND records > 0)`
 	n, err := v.number(differing)

@@ -132,6 +132,7 @@ func TestThoroughFindsWhatASampleMayNot(t *testing.T) {
 		`UPDATE search_name SET name = name || 'q' WHERE place = (SELECT min(place) FROM search_name)`: "search: ",
 		`INSERT INTO content VALUES (1, 1, 'x', 1); INSERT INTO content_whole VALUES (1)`:              "hashes of the records and their sums differ in 1 of 4096 parts",
 		`INSERT INTO content_part VALUES (1, 1, 1, 1); INSERT INTO content_whole VALUES (1)`:           "hashes of the records and their sums differ in 1 of 4096 parts",
+		`INSERT INTO content_newer VALUES (1, 1, 'x', 1, NULL); INSERT INTO content_whole VALUES (1)`:  "hashes of the records and their sums differ in 1 of 4096 parts",
 	} {
 		report, err := File(t.Context(), changed(t, script), Thorough)
 		require.NoError(t, err)
@@ -215,6 +216,9 @@ func TestAnIndexWithoutSomeRowsIsFound(t *testing.T) {
 func TestAPartWhoseRecordsAreGoneIsWhole(t *testing.T) {
 	for _, script := range []string{
 		`INSERT INTO content_part VALUES (5, 0, 0, 0); INSERT INTO content_whole VALUES (1)`,
+		`INSERT INTO content_whole VALUES (1); INSERT INTO content VALUES (1, 1, 'x', 1); INSERT INTO content_newer VALUES (1, 1, 'x', NULL, 1)`,
+		`INSERT INTO content_whole VALUES (1); INSERT INTO content VALUES (1, 1, 'x', 1); INSERT INTO content_newer VALUES (1, 1, 'x', 1 << 40, 1)`,
+		`INSERT INTO content_whole VALUES (1); INSERT INTO content VALUES (1, 1, 'x', 1); DROP TABLE content_newer; DELETE FROM schema_version WHERE version = 2`,
 		`INSERT INTO content VALUES (1, 1, 'x', 1)`, // the hashes are not whole yet
 	} {
 		report, err := File(t.Context(), changed(t, script), Thorough)

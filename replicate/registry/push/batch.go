@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	putContent = `INSERT INTO content (bucket, kind, key, hash)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1) WHERE true
+	putContent = `INSERT INTO content_newer (bucket, kind, key, hash, was)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, c.hash
+FROM json_each(?1) LEFT JOIN content c ON c.bucket = value ->> 0 AND c.kind = value ->> 1 AND c.key = value ->> 2 WHERE true
 ON CONFLICT (bucket, kind, key) DO UPDATE SET hash = excluded.hash`
-	dropContent = `DELETE FROM content WHERE (bucket, kind, key) IN (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1))`
 
 	dropTerms = `INSERT INTO search_index (search_index, rowid, terms) SELECT 'delete', value ->> 0, value ->> 1 FROM json_each(?1)`
 	dropNames = `DELETE FROM search_name WHERE value IN (SELECT value FROM json_each(?1))`
@@ -39,7 +39,7 @@ func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.State
 		}
 		list = append(list, more...)
 	}
-	return append(list, contentStatements(batch)...), nil
+	return append(list, libsql.Statement{SQL: putContent, Args: []any{encode(hashesOf(batch))}}), nil
 }
 
 // recordStatements write the records of a kind, and delete the rows that they no longer have.
@@ -123,23 +123,16 @@ func terms(entries []named) [][2]any {
 	return rows
 }
 
-func contentStatements(batch []change) (list []libsql.Statement) {
-	var put [][4]any
-	var drop [][3]any
-	for _, c := range batch {
+// hashesOf are the rows of a batch for putContent, without a hash where a record goes.
+func hashesOf(batch []change) [][4]any {
+	rows := make([][4]any, len(batch))
+	for i, c := range batch {
+		rows[i] = [4]any{c.Bucket(), int(c.Kind), c.Key, nil}
 		if c.here {
-			put = append(put, [4]any{c.Bucket(), int(c.Kind), c.Key, c.hash})
-		} else {
-			drop = append(drop, [3]any{c.Bucket(), int(c.Kind), c.Key})
+			rows[i][3] = c.hash
 		}
 	}
-	if len(put) > 0 {
-		list = append(list, libsql.Statement{SQL: putContent, Args: []any{encode(put)}})
-	}
-	if len(drop) > 0 {
-		list = append(list, libsql.Statement{SQL: dropContent, Args: []any{encode(drop)}})
-	}
-	return list
+	return rows
 }
 
 // encode returns JSON of slices of strings and numbers, which cannot fail.

@@ -112,6 +112,7 @@ func (p *pusher) moveSearch(before state) []libsql.Statement {
 	list := []libsql.Statement{
 		{SQL: `UPDATE search_push SET generation = ?1, terms = ?2`, Args: []any{p.generation, termsMark()}},
 		{SQL: `UPDATE content SET hash = ~hash WHERE kind = ?1`, Args: []any{int(entry)}},
+		{SQL: `UPDATE content_newer SET hash = ~hash, was = ~was WHERE kind = ?1`, Args: []any{int(entry)}},
 	}
 	if before.terms != termsMark() {
 		list = append(list, libsql.Statement{SQL: `DELETE FROM search_name`},

@@ -121,6 +121,8 @@ func TestACountThatBreaksOffIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
+	_, err = db.Exec(`CREATE TABLE content_newer (kind, records)`)
+	require.NoError(t, err)
 	for _, content := range []string{`SELECT 1 AS kind UNION ALL SELECT 3`, `SELECT 1 AS kind UNION ALL SELECT abs(-9223372036854775808)`} {
 		_, err = db.Exec(`DROP VIEW IF EXISTS content; CREATE VIEW content AS ` + content)
 		require.NoError(t, err)

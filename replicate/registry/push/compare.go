@@ -54,15 +54,22 @@ FROM content_part WHERE records > 0`
 // selectSums computes sums in the same form: for each [first, end, width] of the JSON array ?1, of
 // every part of that width that is not empty. Parts are numbered from bucket 0.
 const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
-  SELECT printf('%x,%x,%x', c.bucket / (r.value ->> 2), count(*),
-    (sum(c.hash >> 32) & 1048575) << 32 | (sum(c.hash & 4294967295) & 4294967295)) AS part
-  FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
-  GROUP BY r.Key, c.bucket / (r.value ->> 2))`
+  SELECT printf('%x,%x,%x', part, sum(records), (sum(high) & 1048575) << 32 | (sum(low) & 4294967295)) AS part FROM (
+    SELECT r.Key AS span, c.bucket / (r.value ->> 2) AS part, count(*) AS records, sum(c.hash & 4294967295) AS low, sum(c.hash >> 32) AS high
+    FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1 GROUP BY 1, 2
+    UNION ALL
+    SELECT r.Key, n.bucket / (r.value ->> 2), n.records, n.low, n.high
+    FROM json_each(?1) r CROSS JOIN content_newer n ON n.bucket >= r.value ->> 0 AND n.bucket < r.value ->> 1)
+  GROUP BY span, part HAVING sum(records) > 0)`
 
 // selectRecords reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH with
 // the hash in hexadecimal.
-const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', c.kind, c.key, c.hash), char(10)), '')
-FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1`
+const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', kind, key, hash), char(10)), '') FROM (
+  SELECT c.kind, c.key, c.hash FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
+  WHERE NOT EXISTS (SELECT 1 FROM content_newer n WHERE n.bucket = c.bucket AND n.kind = c.kind AND n.key = c.key)
+  UNION ALL
+  SELECT n.kind, n.key, n.hash FROM json_each(?1) r CROSS JOIN content_newer n ON n.bucket >= r.value ->> 0 AND n.bucket < r.value ->> 1
+  WHERE n.hash IS NOT NULL)`
 
 // compare calls visit with each record that differs. It finishes a few of the first parts before the
 // next ones, so that its memory does not grow with the number of differences, and reports how many of

@@ -130,16 +130,56 @@ func TestADifferenceInEitherHalfOfAHashIsFound(t *testing.T) {
 
 func countTo(n *int) func(change) { return func(change) { *n++ } }
 
-// TestTheHashOfADeletedRecordGoesAlone: others may be in its bucket.
-func TestTheHashOfADeletedRecordGoesAlone(t *testing.T) {
-	gone := change{record: record{Kind: company, Key: "gone"}, there: true}
-	db := contentFile(t, "")
-	_, err := db.Exec(`INSERT INTO content VALUES (?1, 1, 'gone', 5), (?1, 1, 'stays', 6)`, gone.Bucket())
-	require.NoError(t, err)
-	for _, s := range contentStatements([]change{gone}) {
-		_, err := db.Exec(s.SQL, s.Args...)
+// TestHashesThatAPushChangedCount: changed, removed, added, and back as they were. Others may be in their
+// buckets.
+func TestHashesThatAPushChangedCount(t *testing.T) {
+	here := &side{db: contentFile(t, "")}
+	db := contentFile(t, `DELETE FROM content WHERE key = 'c300'`)
+	there := &side{db: db}
+	bucketOf := func(key string) (bucket int64) {
+		require.NoError(t, here.db.QueryRow(`SELECT bucket FROM content WHERE key = ?1`, key).Scan(&bucket))
+		return bucket
+	}
+	put := func(bucket int64, key string, hash any) {
+		t.Helper()
+		_, err := db.Exec(putContent, encode([][4]any{{bucket, int(company), key, hash}}))
 		require.NoError(t, err)
 	}
-	require.Empty(t, dump(t, db, `SELECT 1 FROM content WHERE key = 'gone'`))
-	require.Len(t, dump(t, db, `SELECT 1 FROM content WHERE key = 'stays'`), 1)
+	put(bucketOf("c7"), "c7", 5)
+	put(bucketOf("c8"), "c8", nil)
+	put(777, "added", 6)
+	put(778, "added and removed", 7)
+	put(778, "added and removed", nil)
+	put(778, "removed twice", nil)
+	put(bucketOf("c9000"), "c9000", 8)
+	put(bucketOf("c9000"), "c9000", 9000*1000003) // as it was
+	put(bucketOf("c9001"), "c9001", nil)
+	put(bucketOf("c9001"), "c9001", 9)
+	put(bucketOf("c300"), "c300", 300*1000003) // which content lacks
+	want := []change{
+		{record{Kind: company, Key: "c7"}, true, true, 7 * 1000003}, {record{Kind: company, Key: "c8"}, true, false, 8 * 1000003},
+		{record{Kind: company, Key: "added"}, false, true, 0}, {record{Kind: company, Key: "c9001"}, true, true, 9001 * 1000003},
+	}
+	differences := func() (found []change) {
+		t.Helper()
+		require.Equal(t, dump(t, db, sumsOfContent), dump(t, db, "SELECT * FROM content_part WHERE records > 0 ORDER BY 1"))
+		require.NoError(t, compare(t.Context(), here, there, func(c change) { found = append(found, c) }, func(int, int) {}))
+		return found
+	}
+	require.ElementsMatch(t, want, differences())
+	require.Equal(t, []string{"[{1 true} {20000 true}]"}, dump(t, db, selectKinds), "one was removed and one added")
+	digest, err := there.text(t.Context(), selectDigest)
+	require.NoError(t, err)
+
+	_, err = db.Exec(`UPDATE content SET hash = ~hash; UPDATE content_newer SET hash = ~hash, was = ~was`)
+	require.NoError(t, err)
+	require.Len(t, differences(), 20_001, "all of them, and the one that was added")
+
+	// The same records in a table that was filled anew have the same digest.
+	_, err = db.Exec(`UPDATE content SET hash = ~hash; UPDATE content_newer SET hash = ~hash, was = ~was;
+		CREATE TABLE now AS ` + contentNow + `; DELETE FROM content_newer; DELETE FROM content; INSERT INTO content SELECT * FROM now`)
+	require.NoError(t, err)
+	anew, err := there.text(t.Context(), selectDigest)
+	require.NoError(t, err)
+	require.Equal(t, anew, digest)
 }

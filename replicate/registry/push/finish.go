@@ -20,7 +20,9 @@ const selectCounts = `SELECT json_array((SELECT count(*) FROM company), (SELECT 
 
 // selectDigest computes a digest of all content: the number of records, and the sums of both halves
 // of their hashes.
-const selectDigest = `SELECT printf('%d-%d-%d', count(*), coalesce(sum(hash & 4294967295), 0), coalesce(sum(hash >> 32), 0)) FROM content`
+const selectDigest = `SELECT printf('%d-%d-%d', sum(records), coalesce(sum(low), 0), coalesce(sum(high), 0)) FROM (
+  SELECT count(*) AS records, sum(hash & 4294967295) AS low, sum(hash >> 32) AS high FROM content
+  UNION ALL SELECT records, low, high FROM content_newer)`
 
 const selectCommon = `SELECT coalesce(json_group_array(json_array(term, names)), '[]') FROM (SELECT term, names FROM search_common ORDER BY term)`
 

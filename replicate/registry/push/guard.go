@@ -21,7 +21,9 @@ const selectCurrent = `SELECT id, released_at, companies, llps, directors, (SELE
 FROM release ORDER BY seq DESC LIMIT 1`
 
 // selectKinds counts the records of each kind. It reads the whole table.
-const selectKinds = `SELECT kind, count(*) FROM content GROUP BY kind`
+const selectKinds = `SELECT kind, sum(records) FROM (
+  SELECT kind, count(*) AS records FROM content GROUP BY kind UNION ALL SELECT kind, records FROM content_newer)
+GROUP BY kind`
 
 // selectOrigin tells when the snapshot's release ?1 was made, and whether its file ever held release ?2.
 const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`

@@ -137,21 +137,6 @@ func TestAPushIsConfirmedFromAShareOn(t *testing.T) {
 	require.Equal(t, "2026-01-02T03:04:05Z", day(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Unix()))
 }
 
-// TestStatementsOfAContentChangeAreThoseThatAreNeeded.
-func TestStatementsOfAContentChangeAreThoseThatAreNeeded(t *testing.T) {
-	sql := func(batch ...change) (list []string) {
-		for _, s := range contentStatements(batch) {
-			list = append(list, s.SQL)
-		}
-		return list
-	}
-	here, gone := change{record: rec(company, 1), here: true}, change{record: rec(company, 2), there: true}
-	require.Empty(t, sql())
-	require.Equal(t, []string{putContent}, sql(here))
-	require.Equal(t, []string{dropContent}, sql(gone))
-	require.Equal(t, []string{putContent, dropContent}, sql(gone, here))
-}
-
 func TestTheSizeOfAStatementIsOfItsTexts(t *testing.T) {
 	require.EqualValues(t, 9, size(libsql.Statement{SQL: "four", Args: []any{"five.", int64(7), nil}}))
 	s := &side{}
