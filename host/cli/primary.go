@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
-	"regedge/host/hint"
-	"regedge/host/pki"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -45,10 +42,8 @@ func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
 	config := sqld.Config{
 		Program: program, Dir: c.Dir, HTTP: c.Listen, GRPC: c.Replication, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
 	}
-	link := new(sqld.TLSFiles)
-	if link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(c.Dir, "link"), m.Now); err != nil {
-		return hint.With(err, "let the user that this runs as write to %s", c.Dir)
+	if config.Link, err = newLink(c.Dir, "link", m); err != nil {
+		return err
 	}
-	config.Link = link
 	return c.run(ctx, m, "primary", config)
 }

@@ -65,10 +65,18 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 
 // config is how sqld runs as this replica.
 func (c *replicaCommand) config(program string, m *Main) (sqld.Config, error) {
-	reads, err := c.reads(m)
-	return sqld.Config{
-		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true, Reads: reads, Log: m.Stderr,
-	}, err
+	config := sqld.Config{
+		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true, Log: m.Stderr,
+	}
+	if config.TLS != nil {
+		var err error
+		if config.Link, err = newLink(c.Dir, "relay", m); err != nil {
+			return config, err
+		}
+	}
+	var err error
+	config.Reads, err = c.reads(m)
+	return config, err
 }
 
 // reads is the gate before sqld's port.

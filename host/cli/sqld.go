@@ -54,6 +54,16 @@ func (f *sqldFlags) tls() *sqld.TLSFiles {
 	return &sqld.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}
 }
 
+// newLink makes the certificate by which sqld and this process recognise each other, in a folder of its directory.
+func newLink(dir, folder string, m *Main) (*sqld.TLSFiles, error) {
+	link := new(sqld.TLSFiles)
+	var err error
+	if link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, folder), m.Now); err != nil {
+		return nil, hint.With(err, "let the user that this runs as write to %s", dir)
+	}
+	return link, nil
+}
+
 // run runs sqld until ctx is done, and serves metrics, if enabled. They show when the certificates expire,
 // as read at the start.
 func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {

@@ -105,7 +105,10 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 		JWTKeyFile: c.trust.ReplicaKeyFile(database), Log: c.Log(name), Enter: e.Place.Enter,
 	}}
 	if e.Place.Enter == nil { // the gate would be outside of the edge's network
-		s.Relay = true
+		s.Relay, s.Link = true, new(sqld.TLSFiles)
+		if s.Link.CA, s.Link.Cert, s.Link.Key, err = pki.Link(c.path("relay-"+name), time.Now); err != nil {
+			return nil, "", err
+		}
 		if s.Reads, err = c.reads(name, database); err != nil {
 			return nil, "", err
 		}

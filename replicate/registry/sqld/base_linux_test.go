@@ -3,12 +3,14 @@ package sqld_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +30,7 @@ type gated struct {
 	log   *testkit.Log
 	trust *pki.Trust
 	files *sqld.TLSFiles // of replicas
+	link  *sqld.TLSFiles // of replicas with their relays
 }
 
 func startGated(t *testing.T) *gated {
@@ -45,14 +48,17 @@ func startGatedOf(t *testing.T, trust *pki.Trust) *gated {
 		require.NoError(t, err)
 		return &sqld.TLSFiles{CA: trust.AuthorityFile(), Cert: cert, Key: key}
 	}
-	link := new(sqld.TLSFiles)
-	var err error
-	link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, "link"), time.Now)
-	require.NoError(t, err)
-	g := &gated{t: t, log: &testkit.Log{}, trust: trust, files: files("edge")}
+	link := func(name string) *sqld.TLSFiles {
+		f := new(sqld.TLSFiles)
+		var err error
+		f.CA, f.Cert, f.Key, err = pki.Link(filepath.Join(dir, name), time.Now)
+		require.NoError(t, err)
+		return f
+	}
+	g := &gated{t: t, log: &testkit.Log{}, trust: trust, files: files("edge"), link: link("relay")}
 	g.Server = sqldtest.Start(t, sqld.Config{
 		Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
-		TLS: files("primary", "127.0.0.1"), Link: link, Log: g.log,
+		TLS: files("primary", "127.0.0.1"), Link: link("link"), Log: g.log,
 	})
 	return g
 }
@@ -65,7 +71,7 @@ func (g *gated) replica(dir string) (*sqld.Server, *testkit.Log) {
 		scheme = "http://"
 	}
 	return sqldtest.Start(g.t, sqld.Config{
-		Dir: dir, HTTP: testkit.FreePort(g.t), Primary: scheme + g.GRPC, TLS: g.files, Relay: true, Log: log,
+		Dir: dir, HTTP: testkit.FreePort(g.t), Primary: scheme + g.GRPC, TLS: g.files, Link: g.link, Relay: true, Log: log,
 	}), log
 }
 
@@ -196,7 +202,7 @@ func TestADamagedBaseIsNotTaken(t *testing.T) {
 			require.NoError(t, os.WriteFile(data, harm(append([]byte(nil), whole...)), 0o600))
 			log := &testkit.Log{}
 			server := &sqld.Server{Config: sqld.Config{
-				Program: g.Program, Dir: filepath.Join(t.TempDir(), "replica"), HTTP: testkit.FreePort(t), Primary: "https://" + g.GRPC, TLS: g.files, Relay: true, Log: log,
+				Program: g.Program, Dir: filepath.Join(t.TempDir(), "replica"), HTTP: testkit.FreePort(t), Primary: "https://" + g.GRPC, TLS: g.files, Link: g.link, Relay: true, Log: log,
 			}}
 			require.NoError(t, server.Start())
 			t.Cleanup(server.Kill)
@@ -293,4 +299,54 @@ func TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile(t *testing.T) {
 	require.Positive(t, times(after.log, "a copy page by page"), "the case")
 	require.Zero(t, times(log, "incompatible logs"), "sqld has not removed its database")
 	sqldtest.RequireIntact(t, sqld.File(near.Dir))
+}
+
+// TestWhatAPrimaryChangesIsSentCompressed.
+func TestWhatAPrimaryChangesIsSentCompressed(t *testing.T) {
+	g := startGated(t)
+	g.handOver(1)
+	way, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer way.Close()
+	var sent atomic.Int64
+	go func() {
+		for {
+			near, err := way.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", g.GRPC)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			go func() { defer far.Close(); _, _ = io.Copy(far, near) }()
+			go func() { defer near.Close(); _, _ = io.Copy(counted{near, &sent}, far) }()
+		}
+	}()
+	replica := sqldtest.Start(t, sqld.Config{
+		HTTP: testkit.FreePort(t), Primary: "https://" + way.Addr().String(), TLS: g.files, Link: g.link, Relay: true, Log: &testkit.Log{},
+	})
+	follows(t, replica, 1)
+	before := sent.Load()
+	const rows, size = 500, 3000
+	sqldtest.Exec(t, g.Server, "CREATE TABLE word (w TEXT)")
+	sqldtest.Exec(t, g.Server, fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO word SELECT substr(replace(printf('%%.400c', 'x'), 'x', 'COMPANY ' || i), 1, %d) FROM n`, rows, size))
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 2")
+	follows(t, replica, 2)
+	require.Greater(t, sent.Load()-before, int64(1000))
+	require.Less(t, sent.Load()-before, int64(rows*size/2))
+}
+
+// counted counts what is written.
+type counted struct {
+	io.Writer
+	all *atomic.Int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.all.Add(int64(n))
+	return n, err
 }

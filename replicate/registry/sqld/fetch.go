@@ -116,6 +116,12 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// wait waits for the end of a fetch whose context has ended: it has a file open.
+func (f *fetcher) wait() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+}
+
 // causeOf is why a request failed, without its address, which is known.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {

@@ -135,9 +135,11 @@ func (g *gate) server(edges *tls.Config) *http.Server {
 	}
 }
 
+// onlyHTTP2 is what sqld speaks, with TLS or without.
 func onlyHTTP2() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
 	return p
 }
 
@@ -190,6 +192,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.serveBase(w, r, from.Subject.CommonName, who)
 	case g.lacksBase(r, who):
 		g.refuseCopy(w, r, from.Subject.CommonName)
+	case wantsPieces(r):
+		c.proxy.ServeHTTP(inPieces(w), r)
 	default:
 		c.proxy.ServeHTTP(w, r)
 	}

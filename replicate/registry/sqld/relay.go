@@ -2,39 +2,39 @@ package sqld
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httputil"
 	"net/url"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// relay passes a replica's connections on to its primary, byte by byte, and ends those whose other side is
-// silently gone: a machine that lost its power, a network that forgot the connection. The replica waits
-// there for the next changes and sends nothing meanwhile; the probes of sqld 0.24 take over ten minutes
-// when unanswered. TLS stays between both ends.
+// relay passes a replica's calls on to its primary, and what the primary says back, which crosses the network
+// compressed (see pieces). It ends those whose other side is gone or hangs: the replica waits there for the next
+// changes and sends nothing meanwhile, and the probes of sqld 0.24 take over ten minutes when unanswered. With TLS the
+// server recognises it by config.Link, and the primary by config.TLS.
 type relay struct {
-	listener net.Listener
-	primary  string // host:port
-	output   *output
-	told     atomic.Pointer[string] // the error that was logged last, nil once the primary was reached
-	patience time.Duration          // how long a primary may take for its first word
-	served   sync.WaitGroup
-	ctx      context.Context // of the connections
-	end      func()
-	held     sync.RWMutex // while it is locked, nothing of the primary is passed on
-	fetcher  *fetcher     // nil without certificates, which a gate asks for
+	web     *http.Server
+	far     *http.Transport
+	output  *output
+	told    atomic.Pointer[string] // the error that was logged last, nil once the primary was reached
+	served  chan struct{}          // closed when it has stopped
+	ctx     context.Context        // until close
+	end     func()
+	held    sync.RWMutex // while it is locked, nothing of the primary is passed on
+	fetcher *fetcher     // nil without certificates, which a gate asks for
+	proxy   *httputil.ReverseProxy
 }
 
 // keepalive ends a connection after half a minute without a sign of the other side, as the gate of a primary
 // does.
 var keepalive = net.KeepAliveConfig{Enable: true, Idle: pingTimeout, Interval: 5 * time.Second, Count: 3}
-
-// acceptPause lies between an error and the next connection.
-const acceptPause = 100 * time.Millisecond
 
 // holdLimit is how long hold waits.
 const holdLimit = time.Second
@@ -48,36 +48,42 @@ func openRelay(config *Config, output *output, patience time.Duration) (*relay, 
 	if err != nil {
 		return nil, err
 	}
-	if to.Port() == "" {
-		to.Host = net.JoinHostPort(to.Hostname(), map[string]string{"http": "80", "https": "443"}[to.Scheme])
+	r := &relay{output: output, served: make(chan struct{})}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	r.far = &http.Transport{
+		Protocols: onlyHTTP2(), DialContext: dialPrimary, TLSHandshakeTimeout: patience, IdleConnTimeout: linkIdle,
+		HTTP2: &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience},
+	}
+	var near *tls.Config
+	if config.TLS != nil {
+		if r.far.TLSClientConfig, err = config.TLS.load(); err != nil {
+			return nil, err
+		}
+		if near, err = config.Link.load(); err != nil {
+			return nil, err
+		}
+		r.fetcher = newFetcher(config, to, output)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: listener, primary: to.Host, output: output, patience: patience}
-	r.ctx, r.end = context.WithCancel(context.Background())
-	if config.TLS != nil {
-		r.fetcher = newFetcher(config, to, output)
+	r.proxy = r.passOn(to)
+	r.web = &http.Server{
+		Handler: r, TLSConfig: near, Protocols: onlyHTTP2(), ReadHeaderTimeout: handshakeTimeout, MaxHeaderBytes: headerBytes,
+		ErrorLog: log.New(output, "regedge: ", 0),
 	}
-	to.Host = listener.Addr().String()
-	config.Primary = to.String()
-	r.served.Go(r.serve)
+	config.Primary = (&url.URL{Scheme: to.Scheme, Host: listener.Addr().String()}).String()
+	serve := func() error { return r.web.Serve(listener) }
+	if near != nil {
+		config.TLS = config.Link
+		serve = func() error { return r.web.ServeTLS(listener, "", "") }
+	}
+	go func() {
+		defer close(r.served)
+		_ = serve() // until close
+	}()
 	return r, nil
-}
-
-func (r *relay) serve() {
-	for {
-		conn, err := r.listener.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil: // no more files may be opened now
-			time.Sleep(acceptPause)
-		default:
-			r.served.Go(func() { r.pass(conn) })
-		}
-	}
 }
 
 // dialPrimary connects with a primary. The connection ends when the other side is silently gone.
@@ -86,45 +92,43 @@ func dialPrimary(ctx context.Context, network, address string) (net.Conn, error)
 	return dialer.DialContext(ctx, network, address)
 }
 
-// pass passes a connection on until either side ends it.
-func (r *relay) pass(near net.Conn) {
-	defer near.Close()
-	if r.fetcher != nil {
-		if may, err := r.fetcher.mayFollow(r.ctx); err != nil {
-			r.tell(err)
-			return
-		} else if !may {
+// passOn passes calls on to a primary.
+func (r *relay) passOn(to *url.URL) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport: r.far,
+		Rewrite: func(call *httputil.ProxyRequest) {
+			call.Out.URL = &url.URL{Scheme: to.Scheme, Host: to.Host, Path: call.In.URL.Path}
+			call.Out.Host = ""
+			call.Out.Header.Set("Accept-Encoding", pieceCoding)
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			r.tell(nil)
+			return unpack(answer)
+		},
+		FlushInterval: -1, // each frame of the log at once
+		ErrorHandler: func(w http.ResponseWriter, call *http.Request, err error) {
+			if call.Context().Err() == nil { // else the server has given the call up
+				r.tell(err)
+			}
+			refuse(w, unavailable, "the primary is not reached")
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // that a connection ended; the next call tells why
+	}
+}
+
+// ServeHTTP passes a call on. Before the server asks which log there is, the replica must be able to follow it.
+func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
+	if r.fetcher != nil && call.URL.Path == helloCall {
+		// A database is fetched to its end, even if the server asks again meanwhile.
+		if may, err := r.fetcher.mayFollow(r.ctx); err != nil || !may {
+			if err != nil {
+				r.tell(err)
+			}
+			refuse(w, unavailable, "the replica does not follow the primary's log yet")
 			return
 		}
 	}
-	far, err := dialPrimary(r.ctx, "tcp", r.primary)
-	if err != nil {
-		r.tell(err)
-		return
-	}
-	ended, end := context.WithCancel(r.ctx)
-	defer end()
-	context.AfterFunc(ended, func() { _ = far.Close() })
-	r.served.Go(func() {
-		defer end()
-		_, _ = io.Copy(far, near)
-	})
-	// A primary that hangs accepts connections. sqld waits for its side of the handshake without an end.
-	_ = far.SetReadDeadline(time.Now().Add(r.patience))
-	first := make([]byte, 1<<10)
-	n, err := far.Read(first)
-	if err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			r.tell(errSaysNothing)
-		}
-		return
-	}
-	r.tell(nil)
-	_ = far.SetReadDeadline(time.Time{})
-	to := heldWriter{near, &r.held}
-	if _, err = to.Write(first[:n]); err == nil {
-		_, _ = io.Copy(to, far)
-	}
+	r.proxy.ServeHTTP(heldWriter{w, &r.held}, call)
 }
 
 // hold keeps back what the primary sends, until release. It reports false if the server takes nothing for holdLimit.
@@ -150,16 +154,20 @@ func (r *relay) release() {
 
 // heldWriter writes while nobody holds the relay.
 type heldWriter struct {
-	io.Writer
+	http.ResponseWriter
 	held *sync.RWMutex
 }
 
-// Write implements io.Writer.
+// Write implements http.ResponseWriter. What it writes is on its way when it returns.
 func (w heldWriter) Write(p []byte) (int, error) {
 	w.held.RLock()
 	defer w.held.RUnlock()
-	return w.Writer.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	return n, errors.Join(err, http.NewResponseController(w.ResponseWriter).Flush())
 }
+
+// Unwrap is for http.ResponseController.
+func (w heldWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // tell logs why the primary is unreachable, once per cause: sqld sees only that its connection ended.
 func (r *relay) tell(err error) {
@@ -189,8 +197,12 @@ func (r *relay) fetched() <-chan beginning {
 // close ends all connections. A nil relay is closed.
 func (r *relay) close() {
 	if r != nil {
-		_ = r.listener.Close()
+		_ = r.web.Close()
+		<-r.served
 		r.end()
-		r.served.Wait()
+		if r.fetcher != nil {
+			r.fetcher.wait()
+		}
+		r.far.CloseIdleConnections()
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"regedge/internal/testkit"
 )
 
 // TestTheKernelEndsAConnectionWhosePrimaryIsGone after half a minute, whether or not data is on its way.
@@ -17,13 +15,12 @@ func TestTheKernelEndsAConnectionWhosePrimaryIsGone(t *testing.T) {
 	primary, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer primary.Close()
-	config := &Config{Primary: "http://" + primary.Addr().String()}
-	r, err := openRelay(config, &output{to: new(testkit.Log)}, handshakeTimeout)
-	require.NoError(t, err)
-	defer r.close()
-	near, err := net.Dial("tcp", r.listener.Addr().String())
-	require.NoError(t, err)
-	defer near.Close()
+	r := relayOf(t, &Config{Primary: "http://" + primary.Addr().String()}, handshakeTimeout)
+	go func() {
+		if answer, err := r.call(entriesCall); err == nil {
+			answer.Body.Close()
+		}
+	}()
 	far, err := primary.Accept()
 	require.NoError(t, err)
 	defer far.Close()

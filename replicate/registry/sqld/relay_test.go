@@ -1,121 +1,267 @@
 package sqld
 
 import (
-	"errors"
+	"bytes"
+	"crypto/rand"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/pki"
 	"regedge/internal/testkit"
 	"regedge/schema"
 )
 
-// TestAPrimaryThatSaysNothingIsLeft, so that sqld connects again: it would wait for
-// the handshake without an end.
+// entriesCall is a call whose answer lasts as long as the replica follows.
+const entriesCall = "/wal_log.ReplicationLog/LogEntries"
+
+// relayed is a relay between a client, in the server's place, and a primary.
+type relayed struct {
+	*relay
+	t      *testing.T
+	client *http.Client
+	url    string
+	log    *testkit.Log
+	sent   *atomic.Int64 // bytes that the primary has sent
+}
+
+// relayTo opens a relay to a handler.
+func relayTo(t *testing.T, primary http.HandlerFunc) *relayed {
+	t.Helper()
+	web := httptest.NewUnstartedServer(primary)
+	web.Config.Protocols = onlyHTTP2()
+	sent := new(atomic.Int64)
+	web.Listener = counting{web.Listener, sent}
+	web.Start()
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	r := relayOf(t, &Config{Primary: web.URL}, time.Minute)
+	r.sent = sent
+	return r
+}
+
+func relayOf(t *testing.T, config *Config, patience time.Duration) *relayed {
+	t.Helper()
+	r := &relayed{t: t, log: new(testkit.Log)}
+	near := &http.Transport{Protocols: onlyHTTP2()}
+	if config.Link != nil {
+		var err error
+		near.TLSClientConfig, err = config.Link.load()
+		require.NoError(t, err)
+	}
+	var err error
+	r.relay, err = openRelay(config, newOutput(r.log), patience)
+	require.NoError(t, err)
+	t.Cleanup(r.relay.close)
+	t.Cleanup(near.CloseIdleConnections)
+	r.client, r.url = &http.Client{Transport: near}, config.Primary
+	return r
+}
+
+// counting counts what connections send.
+type counting struct {
+	net.Listener
+	sent *atomic.Int64
+}
+
+func (c counting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	return countingConn{conn, c.sent}, err
+}
+
+type countingConn struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (c countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// call makes a call as a replica does.
+func (r *relayed) call(path string) (*http.Response, error) {
+	return r.client.Post(r.url+path, "application/grpc", nil)
+}
+
+// answer makes a call that must be answered.
+func (r *relayed) answer(path string) *http.Response {
+	r.t.Helper()
+	answer, err := r.call(path)
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// TestAPrimaryThatSaysNothingIsLeft, so that sqld asks again: it would wait for an answer without an end.
 func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	log := new(testkit.Log)
-	config := &Config{Primary: "http://" + silent.Addr().String()}
-	r, err := openRelay(config, &output{to: log}, time.Second)
+	files := new(TLSFiles)
+	files.CA, files.Cert, files.Key, err = pki.Link(t.TempDir(), time.Now)
 	require.NoError(t, err)
-	defer r.close()
-	conn, err := net.Dial("tcp", r.listener.Addr().String())
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.Write([]byte("hello"))
-	require.NoError(t, err)
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err = conn.Read(make([]byte, 1))
-	var late net.Error
-	require.False(t, err == nil || errors.As(err, &late) && late.Timeout(), "%v", err)
-	require.Contains(t, log.String(), "takes connections and says nothing")
-}
-
-// TestAPrimaryWithoutAPortHasThatOfItsScheme, which the replica's own address keeps.
-func TestAPrimaryWithoutAPortHasThatOfItsScheme(t *testing.T) {
-	for address, want := range map[string]string{
-		"http://primary.example": "primary.example:80", "https://primary.example": "primary.example:443",
-		"https://[::1]": "[::1]:443", "https://primary.example:5001": "primary.example:5001",
-	} {
-		config := &Config{Primary: address}
-		r, err := openRelay(config, &output{to: new(testkit.Log)}, time.Minute)
-		require.NoError(t, err)
-		require.Equal(t, want, r.primary)
-		scheme, _, _ := strings.Cut(address, "//")
-		require.Equal(t, scheme+"//"+r.listener.Addr().String(), config.Primary)
-		r.close()
+	r := relayOf(t, &Config{Dir: t.TempDir(), Primary: "https://" + silent.Addr().String(), TLS: files, Link: files}, time.Second)
+	r.fetcher.answer = time.Second
+	for _, path := range []string{helloCall, entriesCall} {
+		require.Equal(t, strconv.Itoa(unavailable), r.answer(path).Header.Get("Grpc-Status"), path)
 	}
+	require.Contains(t, r.log.String(), "takes connections and says nothing")
+	require.Contains(t, r.log.String(), "TLS handshake timeout")
+
+	plain := relayOf(t, &Config{Primary: "http://" + silent.Addr().String()}, 500*time.Millisecond)
+	require.Equal(t, strconv.Itoa(unavailable), plain.answer(entriesCall).Header.Get("Grpc-Status"))
 }
 
-// TestAConnectionMayBeSilentAfterItsFirstWord: a replica waits for the next change as long as there is none.
-func TestAConnectionMayBeSilentAfterItsFirstWord(t *testing.T) {
-	primary, err := net.Listen("tcp", "127.0.0.1:0")
+// TestACallMayBeSilentAfterItsFirstWord: a replica waits for the next change as long as there is none.
+func TestACallMayBeSilentAfterItsFirstWord(t *testing.T) {
+	const patience = 300 * time.Millisecond
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, word := range []string{"one", "two"} {
+			_, _ = io.WriteString(w, word)
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(4 * patience)
+		}
+	}))
+	web.Config.Protocols = onlyHTTP2()
+	web.Start()
+	defer web.Close()
+	r := relayOf(t, &Config{Primary: web.URL}, patience)
+	heard, err := io.ReadAll(r.answer(entriesCall).Body)
 	require.NoError(t, err)
-	defer primary.Close()
-	config := &Config{Primary: "http://" + primary.Addr().String()}
-	r, err := openRelay(config, &output{to: new(testkit.Log)}, 500*time.Millisecond)
-	require.NoError(t, err)
-	defer r.close()
-	near, err := net.Dial("tcp", r.listener.Addr().String())
-	require.NoError(t, err)
-	defer near.Close()
-	far, err := primary.Accept()
-	require.NoError(t, err)
-	defer far.Close()
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Minute)))
-	for _, word := range []string{"one", "two"} {
-		_, err = far.Write([]byte(word))
+	require.Equal(t, "onetwo", string(heard))
+}
+
+// TestTheLogCrossesTheNetworkCompressed, each piece at once, and with what follows the answer.
+func TestTheLogCrossesTheNetworkCompressed(t *testing.T) {
+	page := []byte(strings.Repeat("MADE-UP TEA COMPANY PRIVATE LIMITED|ACTIVE|", 100))
+	next := make(chan bool)
+	r := relayTo(t, func(w http.ResponseWriter, call *http.Request) {
+		if !wantsPieces(call) {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		out := inPieces(w)
+		_ = http.NewResponseController(out).Flush()
+		for range next {
+			_, _ = out.Write(page)
+			_ = http.NewResponseController(out).Flush()
+		}
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
+	})
+	answer := r.answer(entriesCall)
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Empty(t, answer.Header.Get("Content-Encoding"))
+	heard := make([]byte, len(page))
+	for range 50 {
+		next <- true
+		_, err := io.ReadFull(answer.Body, heard)
 		require.NoError(t, err)
-		heard := make([]byte, len(word))
-		_, err = io.ReadFull(near, heard)
-		require.NoError(t, err)
-		require.Equal(t, word, string(heard))
-		time.Sleep(2 * r.patience)
+		require.Equal(t, page, heard)
+	}
+	close(next)
+	rest, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Empty(t, rest)
+	require.Equal(t, "0", answer.Trailer.Get("Grpc-Status"))
+	require.Less(t, r.sent.Load(), int64(50*len(page)/4))
+}
+
+// TestAPrimaryMayNotCompress: one of an earlier version does not.
+func TestAPrimaryMayNotCompress(t *testing.T) {
+	r := relayTo(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "as it is") })
+	heard, err := io.ReadAll(r.answer(entriesCall).Body)
+	require.NoError(t, err)
+	require.Equal(t, "as it is", string(heard))
+}
+
+// TestADamagedPieceEndsTheCall: the server must not take what came before it for all.
+func TestADamagedPieceEndsTheCall(t *testing.T) {
+	random := make([]byte, 2*pieceWindow)
+	_, _ = rand.Read(random)
+	var large bytes.Buffer
+	encoder, err := zstd.NewWriter(&large, zstd.WithWindowSize(2*pieceWindow))
+	require.NoError(t, err)
+	_, err = encoder.Write(random)
+	require.NoError(t, err)
+	require.NoError(t, encoder.Close())
+	for name, piece := range map[string][]byte{
+		"no piece": []byte("nothing that was compressed"), "half a piece": pieceEncoder().EncodeAll(random[:1000], nil)[:500],
+		"more memory than a piece may take": large.Bytes(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := relayTo(t, func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = inPieces(w).Write([]byte("whole"))
+				_, _ = w.Write(piece)
+			})
+			heard, err := io.ReadAll(r.answer(entriesCall).Body)
+			require.Error(t, err)
+			require.Equal(t, "whole", string(heard[:min(len(heard), 5)]))
+		})
 	}
 }
 
 // TestAHeldRelayPassesNothingOn, until it is released; it is not held beside a server that takes nothing.
 func TestAHeldRelayPassesNothingOn(t *testing.T) {
-	primary, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer primary.Close()
-	config := &Config{Primary: "http://" + primary.Addr().String()}
-	r, err := openRelay(config, &output{to: new(testkit.Log)}, time.Minute)
-	require.NoError(t, err)
-	defer r.close()
-	near, err := net.Dial("tcp", r.listener.Addr().String())
-	require.NoError(t, err)
-	defer near.Close()
-	far, err := primary.Accept()
-	require.NoError(t, err)
-	defer far.Close()
-	for _, word := range []string{"first", "later"} { // the first one goes another way
+	words := make(chan []byte)
+	r := relayTo(t, func(w http.ResponseWriter, call *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		for {
+			select {
+			case word := <-words:
+				_, _ = w.Write(word)
+				_ = http.NewResponseController(w).Flush()
+			case <-call.Context().Done():
+				return
+			}
+		}
+	})
+	body := r.answer(entriesCall).Body
+	heard := make(chan string)
+	go func() {
+		for range 2 {
+			word := make([]byte, len("first"))
+			_, _ = io.ReadFull(body, word)
+			heard <- string(word)
+		}
+	}()
+	for _, word := range []string{"first", "later"} {
 		require.True(t, r.hold())
-		_, err = far.Write([]byte(word))
-		require.NoError(t, err)
-		require.NoError(t, near.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
-		_, err = near.Read(make([]byte, 1))
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded, word)
+		words <- []byte(word)
+		select {
+		case got := <-heard:
+			require.Fail(t, "passed on while held", got)
+		case <-time.After(50 * time.Millisecond):
+		}
 		r.release()
-		require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Minute)))
-		heard := make([]byte, len(word))
-		_, err = io.ReadFull(near, heard)
-		require.NoError(t, err)
-		require.Equal(t, word, string(heard))
+		require.Equal(t, word, <-heard)
 	}
-	// More than all buffers take.
-	_ = far.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
-	_, err = far.Write(make([]byte, 64<<20))
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	require.False(t, r.hold())
+	words <- make([]byte, 64<<20) // more than all buffers take
+	require.Eventually(t, func() bool {
+		free := r.held.TryLock()
+		if free {
+			r.held.Unlock()
+		}
+		return !free
+	}, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		held := r.hold()
+		if held { // between two pieces
+			r.release()
+		}
+		return !held
+	}, time.Minute, time.Millisecond)
 }
 
 // TestALogIsEmptiedWhileTheRelayIsHeld: a server that can't write meanwhile would copy its database anew.
@@ -143,4 +289,27 @@ func TestALogIsEmptiedWhileTheRelayIsHeld(t *testing.T) {
 	close(ended.ended)
 	_, err = ended.emptyLog(file, 0)
 	require.ErrorIs(t, err, errLogInUse, "another process may have the files")
+}
+
+// TestOnlyTheServerMayUseTheRelay: with its certificate one copies the database.
+func TestOnlyTheServerMayUseTheRelay(t *testing.T) {
+	files, other := new(TLSFiles), new(TLSFiles)
+	for _, f := range []*TLSFiles{files, other} {
+		var err error
+		f.CA, f.Cert, f.Key, err = pki.Link(t.TempDir(), time.Now)
+		require.NoError(t, err)
+	}
+	r := relayOf(t, &Config{Dir: t.TempDir(), Primary: "https://127.0.0.1:1", TLS: other, Link: files}, time.Second)
+	require.NotEmpty(t, r.answer(entriesCall).Header.Get("Grpc-Status"))
+	content, err := os.ReadFile(files.CA)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(other.CA, content, 0o600)) // it trusts the relay
+	config, err := other.load()
+	require.NoError(t, err)
+	for name, change := range map[string]func(){"another's certificate": func() {}, "none": func() { config.Certificates = nil }} {
+		change()
+		stranger := &http.Client{Transport: &http.Transport{Protocols: onlyHTTP2(), TLSClientConfig: config.Clone()}}
+		_, err := stranger.Post(r.url+entriesCall, "application/grpc", nil)
+		require.Error(t, err, name)
+	}
 }

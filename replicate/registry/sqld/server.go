@@ -68,7 +68,7 @@ func (s *Server) start() (err error) {
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	config := s.Config
-	if s.Link != nil {
+	if s.GRPC != "" && s.Link != nil {
 		if r.gate, err = openGate(&config, r.output); err != nil {
 			return fmt.Errorf("open the replication port: %w", err)
 		}

@@ -34,8 +34,9 @@ type Config struct {
 	Primary      string    // URL of the primary's GRPC
 	JWTKeyFile   string    // public key of the tokens; without it the server asks for none
 	TLS          *TLSFiles // for replication, on both sides
-	// Link, at a primary with TLS, puts a gate on GRPC that passes nothing but replication. It holds
-	// the certificate by which gate and server recognise each other, which nobody else may have.
+	// Link, with TLS, is the certificate by which the server and what stands before it recognise each other, which
+	// nobody else may have. At a primary it puts a gate on GRPC that passes nothing but replication; a replica with
+	// Relay needs it.
 	Link *TLSFiles
 	// Reads, at a replica, puts a gate on HTTP that passes nothing but statements that touch no files.
 	Reads *Reads
