@@ -95,3 +95,29 @@ func TestStrangersHaveTheirPart(t *testing.T) {
 		require.Equal(t, n < 16/strangersPart, may, n)
 	}
 }
+
+// TestARefusedLookupGivesNoPlaceBack: it had none, and those that have one keep it.
+func TestARefusedLookupGivesNoPlaceBack(t *testing.T) {
+	s := newShares(Config{MaxInFlight: 16}.withDefaults(), new(atomic.Int64))
+	enter := func(n byte) (ticket, bool) {
+		key := ident.NewKey(func(p []byte) { clear(p); p[0] = n })
+		return s.enter(&handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}, fmt.Sprint("192.0.2.", n))
+	}
+	held := make([]ticket, 16)
+	for n := range held {
+		var may bool
+		held[n], may = enter(byte(n))
+		require.True(t, may, n)
+	}
+	for range held {
+		refused, may := enter(0)
+		require.False(t, may)
+		s.leave(refused)
+	}
+	newcomer, may := enter(16)
+	require.False(t, may, "every place is taken")
+	for _, lookup := range append(held, newcomer) {
+		s.leave(lookup)
+	}
+	require.Zero(t, s.admitted.Load())
+}
