@@ -186,3 +186,18 @@ func TestClientsThatDoNotReadLargePagesAreBounded(t *testing.T) {
 		require.Eventually(t, func() bool { return status() == 200 }, time.Minute, 10*time.Millisecond)
 	})
 }
+
+// TestALargePageThatWasSentLeavesItsPlace to the next one.
+func TestALargePageThatWasSentLeavesItsPlace(t *testing.T) {
+	for name, start := range map[string]starter{"plain": start, "TLS": startSecure, "HTTP2": startSecure} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, server.Config{Answerer: fine, Pages: func(router *httprouter.Router) {
+				router.GET("/large", func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) { w.Write(make([]byte, 100<<10)) })
+			}})
+			client := r.from(t, "127.0.0.1", name == "HTTP2")
+			for n := range 40 { // more than are sent at once
+				require.Equal(t, 200, ask(client, r.url+"/large", ""), "page %d", n)
+			}
+		})
+	}
+}
