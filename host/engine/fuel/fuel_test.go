@@ -27,9 +27,29 @@ var countdown = []byte{
 	16, 0, 0x03, 0x40, 0x10, 0, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x0b,
 }
 
-// run calls run(n) of the instrumented module and returns the steps that are left.
+// descent is a module with the function run(n), which calls itself n times, one within the other, by a table:
+//
+//	(table funcref (elem $run))
+//	(func $run (export "run") (param i32)
+//	  (if (local.get 0) (then (call_indirect (param i32) (i32.sub (local.get 0) (i32.const 1)) (i32.const 0)))))
+var descent = []byte{
+	0, 'a', 's', 'm', 1, 0, 0, 0,
+	1, 5, 1, 0x60, 1, 0x7f, 0, // types
+	3, 2, 1, 0, // functions
+	4, 4, 1, 0x70, 0, 1, // table
+	7, 7, 1, 3, 'r', 'u', 'n', 0, 0, // exports
+	9, 7, 1, 0, 0x41, 0, 0x0b, 1, 0, // elements
+	10, 19, 1, // code
+	17, 0, 0x20, 0, 0x04, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x41, 0, 0x11, 0, 0, 0x0b, 0x0b,
+}
+
+// run calls run(n) of the instrumented countdown and returns the steps that are left.
 func run(ctx context.Context, n uint64, steps int32) (left int32, err error) {
-	module, err := fuel.Parse(countdown)
+	return runOf(ctx, countdown, n, steps)
+}
+
+func runOf(ctx context.Context, core []byte, n uint64, steps int32) (left int32, err error) {
+	module, err := fuel.Parse(core)
 	if err != nil {
 		return 0, err
 	}
@@ -53,6 +73,15 @@ func TestEachTurnOfALoopAndEachCallTakesAStep(t *testing.T) {
 	// The function that calls others takes one step, each turn of its loop another.
 	for _, n := range []uint64{1, 2, 100} {
 		left, err := run(t.Context(), n, 1000)
+		require.NoError(t, err)
+		require.Equal(t, int32(1000-1-n), left)
+	}
+}
+
+// TestACallByATableTakesAStep: a guest could recur without end by its tables.
+func TestACallByATableTakesAStep(t *testing.T) {
+	for _, n := range []uint64{0, 1, 100} {
+		left, err := runOf(t.Context(), descent, n, 1000)
 		require.NoError(t, err)
 		require.Equal(t, int32(1000-1-n), left)
 	}
