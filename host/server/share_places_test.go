@@ -96,28 +96,45 @@ func TestStrangersHaveTheirPart(t *testing.T) {
 	}
 }
 
+// enterAs begins a lookup of a client with an address and a key of its own.
+func enterAs(s *shares, client byte) (ticket, bool) {
+	key := ident.NewKey(func(p []byte) { clear(p); p[0] = client })
+	return s.enter(&handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}, fmt.Sprint("192.0.2.", client))
+}
+
 // TestARefusedLookupGivesNoPlaceBack: it had none, and those that have one keep it.
 func TestARefusedLookupGivesNoPlaceBack(t *testing.T) {
 	s := newShares(Config{MaxInFlight: 16}.withDefaults(), new(atomic.Int64))
-	enter := func(n byte) (ticket, bool) {
-		key := ident.NewKey(func(p []byte) { clear(p); p[0] = n })
-		return s.enter(&handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}, fmt.Sprint("192.0.2.", n))
-	}
 	held := make([]ticket, 16)
 	for n := range held {
 		var may bool
-		held[n], may = enter(byte(n))
+		held[n], may = enterAs(s, byte(n))
 		require.True(t, may, n)
 	}
 	for range held {
-		refused, may := enter(0)
+		refused, may := enterAs(s, 0)
 		require.False(t, may)
 		s.leave(refused)
 	}
-	newcomer, may := enter(16)
+	newcomer, may := enterAs(s, 16)
 	require.False(t, may, "every place is taken")
 	for _, lookup := range append(held, newcomer) {
 		s.leave(lookup)
 	}
 	require.Zero(t, s.admitted.Load())
+}
+
+// TestWhoWaitsForALeaseMakesNobodysShareSmaller, though its lookups are in flight.
+func TestWhoWaitsForALeaseMakesNobodysShareSmaller(t *testing.T) {
+	waiting := 0
+	s := newShares(Config{MaxInFlight: 16, MaxWaiting: 128, Waiting: func() int { return waiting }}.withDefaults(), new(atomic.Int64))
+	for range 20 {
+		_, may := enterAs(s, 1)
+		require.True(t, may)
+		waiting++
+	}
+	for n := range 13 {
+		_, may := enterAs(s, 2)
+		require.Equal(t, n < 12, may, "a quarter of the limit stays free")
+	}
 }
