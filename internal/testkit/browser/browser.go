@@ -227,11 +227,11 @@ func (p *Tab) Type(selector, text string) {
 	}
 }
 
-// WaitFor waits until a JavaScript expression is true.
+// WaitFor waits until a JavaScript expression is true in a page that has been read to its end.
 func (p *Tab) WaitFor(condition string) {
 	p.T.Helper()
 	p.until(func() bool {
-		met, err := chromedp.Run(p, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		met, err := chromedp.Run(p, chromedp.Evaluate[bool](`document.readyState !== "loading" && Boolean(`+condition+")"))
 		return err == nil && met
 	}, condition)
 }
