@@ -3,7 +3,9 @@ package devdata_test
 import (
 	"context"
 	"io"
+	"net/http"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"regedge/host/devdata"
 	"regedge/host/service"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
 
@@ -39,4 +42,38 @@ func TestAnInterruptedFirstStartIsResumed(t *testing.T) {
 	}
 	require.Positive(t, made[0])
 	require.Equal(t, made[0], made[1])
+}
+
+// TestTheDemoAccountIsMadeOnce, though a start ended before it saved the key: its owner signs in to the account that
+// has the key.
+func TestTheDemoAccountIsMadeOnce(t *testing.T) {
+	dir := t.TempDir()
+	var closers service.Closers
+	defer func() { require.NoError(t, closers.Close()) }()
+	data, err := devdata.Open(t.Context(), dir, "own.db", time.Now, io.Discard, &closers)
+	require.NoError(t, err)
+	ledger, err := schema.OpenFile(data.LedgerFile())
+	require.NoError(t, err)
+	closers.Add(ledger.Close)
+	access, err := schema.OpenFile(data.AccessFile())
+	require.NoError(t, err)
+	closers.Add(access.Close)
+	central, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: data.OperatorToken})
+	require.NoError(t, err)
+	closers.Add(central.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { central.Run(ctx) })
+	closers.Add(func() error { stop(); running.Wait(); return nil })
+	client := writer.NewClient("http://writer", data.OperatorToken, &http.Client{Transport: writer.InProcess(central.Handler())})
+	data.OperatorPassword = "made already"
+	for range 2 {
+		data.NodeToken, data.LiveKey = "", "" // what the start before made, and did not save
+		require.NoError(t, data.Provision(t.Context(), client, nil))
+	}
+	accounts, err := client.Accounts(t.Context())
+	require.NoError(t, err)
+	require.Len(t, accounts, 1)
+	require.EqualValues(t, 100_000, accounts[0].Bought)
+	require.NotEmpty(t, data.LiveKey)
 }

@@ -55,12 +55,20 @@ func (d *Data) makeNode(ctx context.Context, w *writer.Client) error {
 }
 
 func (d *Data) makeAccount(ctx context.Context, w *writer.Client) error {
-	account, err := w.AddAccount(ctx, demoAccount, "", demoPlan)
+	accounts, err := w.Accounts(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := w.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: demoCredits, Note: "first start of dev"}); err != nil {
+	var account writer.Account
+	if demo := slices.IndexFunc(accounts, isDemo); demo >= 0 { // made by a start that ended before it saved the key
+		account = accounts[demo]
+	} else if account, err = w.AddAccount(ctx, demoAccount, "", demoPlan); err != nil {
 		return err
+	}
+	if account.Bought == 0 {
+		if _, err := w.ChangeCredits(ctx, account.ID, writer.CreditChange{Amount: demoCredits, Note: "first start of dev"}); err != nil {
+			return err
+		}
 	}
 	key, err := w.AddKey(ctx, account.ID, demoAccount)
 	if err != nil {
@@ -70,13 +78,15 @@ func (d *Data) makeAccount(ctx context.Context, w *writer.Client) error {
 	return d.save()
 }
 
+func isDemo(a writer.Account) bool { return a.Name == demoAccount }
+
 // makeSignIns invites the demo account's owner and an operator, and accepts for both.
 func (d *Data) makeSignIns(ctx context.Context, w *writer.Client, pages *dashboard.Dashboard) error {
 	accounts, err := w.Accounts(ctx)
 	if err != nil {
 		return err
 	}
-	demo := slices.IndexFunc(accounts, func(a writer.Account) bool { return a.Name == demoAccount })
+	demo := slices.IndexFunc(accounts, isDemo)
 	if demo < 0 {
 		return hint.With(errors.New("the demo account is missing"), "remove %s to start over", d.dir)
 	}
