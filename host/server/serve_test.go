@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -298,4 +299,16 @@ func TestBothProtocolsHaveAllDeadlines(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, []time.Duration{two.http2.ReadTimeout, two.http2.WriteTimeout, two.http2.IdleTimeout})
 	require.Equal(t, []string{"h2", "http/1.1"}, two.config.NextProtos)
 	require.Empty(t, s.config.TLS.NextProtos, "the configuration is its caller's")
+}
+
+// TestACertificateIsReadOnceAtATime: on a disk that hangs, each minute would begin another attempt.
+func TestACertificateIsReadOnceAtATime(t *testing.T) {
+	c := &certificate{certFile: filepath.Join(t.TempDir(), "missing.crt"), now: time.Now, reading: true}
+	require.Nil(t, c.reread())
+	c.reading = false
+	read := c.reread()
+	require.NotNil(t, read)
+	<-read
+	require.False(t, c.reading)
+	require.Nil(t, c.reread(), "it is due in a minute")
 }
