@@ -312,3 +312,17 @@ func TestACertificateIsReadOnceAtATime(t *testing.T) {
 	require.False(t, c.reading)
 	require.Nil(t, c.reread(), "it is due in a minute")
 }
+
+// TestAnAddressWithManyKeysIsHeldUp: each of its keys is refused too seldom for a hold of its own.
+func TestAnAddressWithManyKeysIsHeldUp(t *testing.T) {
+	s, _ := without(t, Config{})
+	from := &peer{conn: &counted{address: "192.0.2.1"}}
+	for n := range byte(2 * unpaidBurst) {
+		e := exchanges.New().(*exchange)
+		e.client, e.response.Status = "192.0.2.1", http.StatusTooManyRequests
+		key := ident.NewKey(func(p []byte) { clear(p); p[0] = n })
+		e.request.Headers = []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}
+		s.pace(e, from)
+	}
+	require.Positive(t, from.conn.heldUntil())
+}
