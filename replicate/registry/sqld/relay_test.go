@@ -2,6 +2,7 @@ package sqld
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"io"
 	"net"
@@ -176,6 +177,41 @@ func TestTheLogCrossesTheNetworkCompressed(t *testing.T) {
 	require.Empty(t, rest)
 	require.Equal(t, "0", answer.Trailer.Get("Grpc-Status"))
 	require.Less(t, r.sent.Load(), int64(50*len(page)/4))
+}
+
+// TestACallThatTheServerGivesUpEndsAtThePrimary: it would keep one of each replica that is gone, with its place in the log.
+func TestACallThatTheServerGivesUpEndsAtThePrimary(t *testing.T) {
+	begun, ended := make(chan bool), make(chan bool)
+	r := relayTo(t, func(w http.ResponseWriter, call *http.Request) {
+		if call.URL.Path == entriesCall {
+			_, _ = inPieces(w).Write([]byte("first"))
+			_ = http.NewResponseController(w).Flush()
+		}
+		begun <- true
+		<-call.Context().Done()
+		ended <- true
+	})
+	for name, path := range map[string]string{"before its answer": helloCall, "in the middle of it": entriesCall} {
+		ctx, cancel := context.WithCancel(t.Context())
+		call, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, nil)
+		require.NoError(t, err)
+		heard := make(chan error, 1)
+		go func() {
+			answer, err := r.client.Do(call)
+			if err == nil {
+				_, err = io.Copy(io.Discard, answer.Body)
+			}
+			heard <- err
+		}()
+		<-begun
+		cancel()
+		require.ErrorIs(t, <-heard, context.Canceled, name)
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "the call goes on", name)
+		}
+	}
 }
 
 // TestAPrimaryMayNotCompress: one of an earlier version does not.
