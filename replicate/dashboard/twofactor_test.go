@@ -160,6 +160,19 @@ func TestASignInIsCompletedOnce(t *testing.T) {
 	require.Equal(t, 10, w.count(`SELECT count(*) FROM recovery_code`))
 }
 
+// TestASignInThatWaitsInVainIsDropped by the next one that waits for a code.
+func TestASignInThatWaitsInVainIsDropped(t *testing.T) {
+	w := newWorld(t)
+	w.operator().enrol()
+	for range 2 {
+		w.browser().signIn("operator@example.com", password)
+	}
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM sign_in`), "both may get their code yet")
+	w.pass(5 * time.Minute)
+	w.browser().signIn("operator@example.com", password)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM sign_in`))
+}
+
 func TestThePasswordAloneLetsNobodyIn(t *testing.T) {
 	w := newWorld(t)
 	b := w.operator()
@@ -256,6 +269,23 @@ func TestTwoFactorIsSwitchedOffByPasswordAndCode(t *testing.T) {
 	require.Contains(t, off(password, a.code(0)).text(), "Two-factor authentication is off.")
 	require.Zero(t, w.count(`SELECT (SELECT count(*) FROM two_factor) + (SELECT count(*) FROM recovery_code)`))
 	w.browser().requireIn("acme@example.com")
+}
+
+// TestSwitchingTwoFactorLeavesNoAttemptBehind: its owner, from whichever browser, would be locked out by right passwords.
+func TestSwitchingTwoFactorLeavesNoAttemptBehind(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	for _, known := range []bool{true, false} {
+		if !known {
+			w.exec(`DELETE FROM device`)
+		}
+		a := b.enrol()
+		require.Zero(t, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`), "on, known: %v", known)
+		b.submit("/settings", "/settings/two-factor/off", "current", password, "code", a.code(0))
+		require.Zero(t, w.count(`SELECT count(*) FROM two_factor`))
+		require.Zero(t, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`), "off, known: %v", known)
+		b.pass(30 * time.Second)
+	}
 }
 
 // TestAnInvitationResetsTwoFactorOnlyWhenItSaysSo lets an operator choose a new password, without the app
