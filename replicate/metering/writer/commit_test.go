@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -44,4 +45,13 @@ func TestAnswersOfAFencedWriter(t *testing.T) {
 		}()
 		require.Equal(t, ErrFenced, w.submit(&lateContext{Context: t.Context(), ended: w.ended}, &operation{}))
 	}
+}
+
+// TestNothingWaitsForAWriterThatHasEnded, even if there is no room for more operations.
+func TestNothingWaitsForAWriterThatHasEnded(t *testing.T) {
+	w := &Writer{ops: make(chan *operation), ended: make(chan struct{})}
+	close(w.ended)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.Equal(t, ErrUnavailable, w.submit(ctx, &operation{}))
 }
