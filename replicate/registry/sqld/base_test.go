@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -280,7 +281,7 @@ func TestAGateServesTheBaseOfItsLog(t *testing.T) {
 }
 
 // fetcherOf returns a fetcher of a replica without anything, whose primary is a handler, and who wait for it.
-func fetcherOf(t *testing.T, primary http.HandlerFunc) (*fetcher, *testkit.Log) {
+func fetcherOf(t *testing.T, primary http.HandlerFunc, change ...func(*httptest.Server)) (*fetcher, *testkit.Log) {
 	t.Helper()
 	files := new(TLSFiles)
 	var err error
@@ -291,6 +292,9 @@ func fetcherOf(t *testing.T, primary http.HandlerFunc) (*fetcher, *testkit.Log) 
 	web := httptest.NewUnstartedServer(primary)
 	web.TLS, web.EnableHTTP2 = config, true
 	web.Config.ErrorLog = nil
+	for _, c := range change {
+		c(web)
+	}
 	web.StartTLS()
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	at, err := url.Parse(web.URL)
@@ -326,6 +330,50 @@ func TestAFetchEndsWhenThePrimaryHangs(t *testing.T) {
 			require.NoFileExists(t, fetchedPath(f.dir))
 		})
 	}
+}
+
+// TestAQuestionLeavesNoConnectionOpen: a replica asks each time that it begins to follow the log.
+func TestAQuestionLeavesNoConnectionOpen(t *testing.T) {
+	open := make(chan int, 100)
+	f, _ := fetcherOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, func(web *httptest.Server) {
+		web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open <- 1
+			case http.StateClosed:
+				open <- -1
+			}
+		}
+	})
+	for range 2 {
+		may, err := f.mayFollow(t.Context())
+		require.NoError(t, err)
+		require.True(t, may)
+		for _, want := range []int{1, -1} {
+			select {
+			case got := <-open:
+				require.Equal(t, want, got)
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "the connection is still open")
+			}
+		}
+	}
+}
+
+// TestADatabaseThatTakesTooMuchMemoryIsNotFetched: a replica's machine answers lookups meanwhile.
+func TestADatabaseThatTakesTooMuchMemoryIsNotFetched(t *testing.T) {
+	f, _ := fetcherOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", baseType)
+		w.Header().Set("Etag", newLogID().tag())
+		w.Header().Set(firstField, "1")
+		encoder, _ := zstd.NewWriter(w, zstd.WithWindowSize(2*baseWindow))
+		_, _ = encoder.Write(make([]byte, 3*baseWindow))
+		_ = encoder.Close()
+	})
+	_, err := f.mayFollow(t.Context())
+	require.ErrorIs(t, err, errCopy)
+	require.ErrorIs(t, err, zstd.ErrWindowSizeExceeded)
+	require.NoFileExists(t, fetchedPath(f.dir))
 }
 
 // TestAReplicaFollowsWhatHasNoOtherBase: of a primary that has none, and of one that knows nothing of bases. Whatever is in

@@ -118,10 +118,12 @@ func TestNoClientHoldsAGateForEver(t *testing.T) {
 	reads, err := openReads(&Config{HTTP: "127.0.0.1:0", Reads: &Reads{}}, newOutput(io.Discard), nil)
 	require.NoError(t, err)
 	defer reads.close()
+	behind := (&gate{link: &tls.Config{}, output: newOutput(io.Discard)}).connect().proxy.Transport.(*http.Transport)
 	for what, limit := range map[string]time.Duration{
 		"handshake and header": s.ReadHeaderTimeout, "no call": s.IdleTimeout,
 		"silence": s.HTTP2.SendPingTimeout, "no answer to a ping": s.HTTP2.PingTimeout, "nothing read": s.HTTP2.WriteByteTimeout,
 		"header of a query": reads.web.ReadHeaderTimeout, "query": reads.web.ReadTimeout, "no query": reads.web.IdleTimeout,
+		"no call behind the gate": behind.IdleConnTimeout,
 	} {
 		require.Positive(t, limit, what)
 		require.LessOrEqual(t, limit, 2*time.Minute, what)

@@ -1,10 +1,12 @@
 package sqld
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,5 +39,31 @@ func TestADatabaseIsLostOnceTheReplicaHasSaidSoThriceInARow(t *testing.T) {
 			require.Equal(t, c.lost, (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}), c.answers)
 		})
 		require.Empty(t, answers, "every answer was asked for")
+	}
+}
+
+// TestAReplicaThatHangsIsNotAskedForEver: meanwhile nothing else about it would be noticed.
+func TestAReplicaThatHangsIsNotAskedForEver(t *testing.T) {
+	t.Parallel()
+	hang := make(chan bool, 1)
+	hang <- true
+	replica := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang:
+			_, _ = io.Copy(io.Discard, r.Body) // until then an end is not noticed
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer replica.Close()
+	lost := make(chan bool, 1)
+	go func() { lost <- (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}) }()
+	select {
+	case got := <-lost:
+		require.False(t, got)
+	case <-time.After(30 * time.Second):
+		replica.CloseClientConnections()
+		require.Fail(t, "it is still asked")
 	}
 }
