@@ -32,9 +32,9 @@ type release struct {
 
 var releases = []release{
 	// Half of what an edge costs that comes back after two such pushes.
-	{"1% of the companies", 0.3e9, 6.5, 4.7},
+	{"1% of the companies", 65e6, 3.7, 2.5},
 	// What a new edge costs.
-	{"a full release", 2.0e9, 11.7, 4.0},
+	{"a full release", 2.0e9, 11.6, 3.7},
 }
 
 // spread is a way to distribute a release to all edges.
@@ -93,6 +93,9 @@ func table() string {
 func gigabytes(bytes float64) string {
 	if bytes >= 1e12 {
 		return fmt.Sprintf("%.1f TB", bytes/1e12)
+	}
+	if bytes < 0.1e9 {
+		return fmt.Sprintf("%.0f MB", bytes/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", bytes/1e9)
 }

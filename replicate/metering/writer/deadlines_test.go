@@ -55,7 +55,7 @@ func readiness(w *Writer) (status int, text string) {
 	return answer.Code, answer.Body.String()
 }
 
-// TestAWriterThatCannotServeIsNotReady: fenced, or it hangs, or its ledger does.
+// TestAWriterThatCannotServeIsNotReady: fenced, or it hangs, or its ledger does, or two commits failed in a row.
 func TestAWriterThatCannotServeIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := openUnrun(t)
@@ -75,6 +75,11 @@ func TestAWriterThatCannotServeIsNotReady(t *testing.T) {
 		w.fenced.Store(true)
 		expect(http.StatusServiceUnavailable, "another writer")
 		w.fenced.Store(false)
+		w.unwritten.Store(1) // a commit that met a lock
+		expect(http.StatusOK, "ready")
+		w.unwritten.Store(2)
+		expect(http.StatusServiceUnavailable, "can't be written")
+		w.unwritten.Store(0)
 		_, err := w.config.Ledger.Exec(`UPDATE writer SET generation = generation + 1`)
 		require.NoError(t, err)
 		expect(http.StatusServiceUnavailable, "another writer")

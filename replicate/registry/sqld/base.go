@@ -203,7 +203,7 @@ func (s *Server) makeBaseOf(seed string, output *output, stop <-chan struct{}) {
 	switch {
 	case err == nil:
 		output.say(fmt.Sprintf("compressed it to %d MB in %s", size>>20, time.Since(began).Round(time.Second/10)))
-	case errors.Is(err, unix.ENOSPC):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		output.say(fmt.Sprintf("the disk has no room for the compressed database: %v", err))
 	case !errors.Is(err, errCopyEnds):
 		s.unbased = seedIdentity(info)

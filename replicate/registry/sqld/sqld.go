@@ -56,7 +56,7 @@ type TLSFiles struct{ CA, Cert, Key string }
 // 33 of them into one, so that with larger parts a few pushes would take more than the registry's size.
 const (
 	largeBytes   = 1 << 30
-	logMegabytes = 10
+	logMegabytes = 5
 )
 
 func (c *Config) arguments() []string {
