@@ -93,13 +93,12 @@ func (m *Meter) Corrupt() int {
 	if m.listing.CompareAndSwap(false, true) {
 		listed := make(chan int, 1)
 		go func() {
-			defer m.listing.Store(false)
-			names, err := m.journal.Corrupt()
-			if err != nil {
-				listed <- -1
-				return
+			count := -1
+			if names, err := m.journal.Corrupt(); err == nil {
+				count = len(names)
 			}
-			listed <- len(names)
+			m.listing.Store(false) // before the count is taken: who asks next lists again
+			listed <- count
 		}()
 		count := -1
 		select {
