@@ -2,8 +2,6 @@ package heartbeat
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -280,22 +278,11 @@ func TestAHeartbeatOfTheFutureIsTold(t *testing.T) {
 	<-ended
 }
 
-// hanging is a database that never answers.
-type hanging struct{ driver.Conn }
-
-func (h hanging) Connect(context.Context) (driver.Conn, error) { return h, nil }
-func (hanging) Driver() driver.Driver                          { return nil }
-func (hanging) Close() error                                   { return nil }
-func (hanging) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
 // TestADatabaseThatHangsIsAnError: an operator is told, though no call comes back by itself.
 func TestADatabaseThatHangsIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(testkit.Log)
-		db := sql.OpenDB(hanging{})
+		db := testkit.HangingDB()
 		defer db.Close()
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		defer end()

@@ -1,9 +1,6 @@
 package push
 
 import (
-	"context"
-	"database/sql"
-	"database/sql/driver"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,19 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/registry/sqld"
 )
-
-// hanging is a primary that never answers.
-type hanging struct{ driver.Conn }
-
-func (h hanging) Connect(context.Context) (driver.Conn, error) { return h, nil }
-func (hanging) Driver() driver.Driver                          { return nil }
-func (hanging) Close() error                                   { return nil }
-func (hanging) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
 
 // TestAFileIsNotLeftToAPrimaryThatHangs: it would take it long after the push has ended.
 func TestAFileIsNotLeftToAPrimaryThatHangs(t *testing.T) {
@@ -33,7 +20,7 @@ func TestAFileIsNotLeftToAPrimaryThatHangs(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Dir(sqld.SeedFile(dir)), 0o700))
 		require.NoError(t, os.WriteFile(sqld.SeedFile(dir), nil, 0o600))
-		db := sql.OpenDB(hanging{})
+		db := testkit.HangingDB()
 		defer db.Close()
 		p := &pusher{config: Config{Primary: db, PrimaryDir: sqld.Seed(dir), Now: time.Now, Pause: pause}, there: &side{db: db}}
 		began := time.Now()

@@ -65,7 +65,7 @@ func relayOf(t *testing.T, config *Config, patience time.Duration) *relayed {
 	require.NoError(t, err)
 	t.Cleanup(r.relay.close)
 	t.Cleanup(near.CloseIdleConnections)
-	r.client, r.url = &http.Client{Transport: near}, config.Primary
+	r.client, r.url = &http.Client{Transport: near, Timeout: time.Minute}, config.Primary
 	return r
 }
 
@@ -348,4 +348,39 @@ func TestOnlyTheServerMayUseTheRelay(t *testing.T) {
 		_, err := stranger.Post(r.url+entriesCall, "application/grpc", nil)
 		require.Error(t, err, name)
 	}
+}
+
+// TestAClosedRelayFetchesNothing: the next one writes to the same file.
+func TestAClosedRelayFetchesNothing(t *testing.T) {
+	f, _ := fetcherOf(t, func(w http.ResponseWriter, call *http.Request) {
+		w.Header().Set("Content-Type", baseType)
+		w.Header().Set("Etag", beginning{}.ID.tag())
+		w.Header().Set(firstField, "1")
+		_ = http.NewResponseController(w).Flush()
+		<-call.Context().Done() // it sends nothing more
+	})
+	f.silence = time.Minute
+	link := new(TLSFiles)
+	var err error
+	link.CA, link.Cert, link.Key, err = pki.Link(t.TempDir(), time.Now)
+	require.NoError(t, err)
+	r := relayOf(t, &Config{Dir: f.dir, Primary: strings.TrimSuffix(f.url, basePath), TLS: f.tls, Link: link}, time.Minute)
+	go func() {
+		if answer, err := r.call(helloCall); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	require.Eventually(t, func() bool { return exists(fetchedPath(f.dir)) }, time.Minute, time.Millisecond)
+	r.close()
+	require.NoFileExists(t, fetchedPath(f.dir))
+}
+
+// TestAPrimaryThatIsReachedAgainIsNoted, so that the same reason is logged when it is gone once more.
+func TestAPrimaryThatIsReachedAgainIsNoted(t *testing.T) {
+	r := relayTo(t, func(http.ResponseWriter, *http.Request) {})
+	for range 2 {
+		r.tell(errSaysNothing)
+		r.answer(entriesCall)
+	}
+	require.Equal(t, 2, strings.Count(r.log.String(), errSaysNothing.Error()))
 }
