@@ -4,7 +4,7 @@
 #
 #   /run/regedge/trust   registry.pub, access.pub, ca.crt, primary.crt, primary.key (never another key)
 #   /var/lib/regedge     the state
-#   REGEDGE_…            as for regedge writer
+#   REGEDGE_…            as for regedge writer; REGEDGE_MIRROR and REGEDGE_MIRROR_UPLOAD as for regedge primary, of the registry
 set -u
 [ $# -eq 0 ] || exec regedge "$@"
 trust=${TRUST:-/run/regedge/trust}
@@ -12,6 +12,7 @@ data=${DATA:-/var/lib/regedge}
 
 # In the background a function is a process of its own, which becomes regedge, so that it gets the signals.
 primary() { # DATABASE HTTP GRPC
+    [ "$1" = registry ] || unset REGEDGE_MIRROR REGEDGE_MIRROR_UPLOAD # which are not for hashes of keys
     exec env -u REGEDGE_METRICS -u REGEDGE_PPROF regedge primary --dir "$data/primary-$1" --listen "127.0.0.1:$2" --replication "0.0.0.0:$3" \
         --jwt-key "$trust/$1.pub" --tls-ca "$trust/ca.crt" --tls-cert "$trust/primary.crt" --tls-key "$trust/primary.key"
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,6 +137,20 @@ func (c *commits) more(t *testing.T, n int64, why string) {
 	t.Helper()
 	goal := c.done.Load() + n
 	require.Eventually(t, func() bool { return c.done.Load() >= goal }, lockTime/2, time.Millisecond, why)
+}
+
+// TestAPrimaryHasItsLinkAndItsMirror: without the first anybody could write, without the second it sends all by itself.
+func TestAPrimaryHasItsLinkAndItsMirror(t *testing.T) {
+	c := &primaryCommand{Dir: t.TempDir(), Listen: "127.0.0.1:1", Replication: "127.0.0.1:2"}
+	config, err := c.config("sqld", &Main{Now: time.Now, Stderr: io.Discard})
+	require.NoError(t, err)
+	require.NotNil(t, config.Link)
+	require.Nil(t, config.Mirror)
+	c.Mirror, c.Upload = "https://bucket.example.org/registry?token=x", "some command"
+	config, err = c.config("sqld", &Main{Now: time.Now, Stderr: io.Discard})
+	require.NoError(t, err)
+	require.Equal(t, c.Mirror, config.Mirror.URL.String())
+	require.Equal(t, c.Upload, config.Mirror.Upload)
 }
 
 // TestNoEdgeHoldsUpAPrimary sends every statement in every way that an edge has: through its replica,

@@ -169,6 +169,8 @@ func TestASwitchIsLoggedAndCounted(t *testing.T) {
 		"as before":            {view{file: file}, view{file: file}, ""},
 		"remote as before":     {view{remote: true, why: errMissing}, view{remote: true, why: errMissing}, ""},
 		"the first":            {view{remote: true, why: errStarting}, view{remote: true, why: errMissing}, "reading the replica's endpoint"},
+		"nothing yet":          {view{remote: true, why: errStarting}, view{remote: true, why: errors.Join(errMissing, errEmpty), endpoint: errEmpty}, "level=INFO msg=\"there is nothing to read yet\""},
+		"nothing any more":     {view{file: file}, view{remote: true, why: errEmpty, endpoint: errEmpty}, "the database can't be read"},
 		"another file":         {view{file: file}, view{file: other}, "reading the replica's file"},
 		"to the file":          {view{remote: true}, view{file: file}, "reading the replica's file"},
 		"to the endpoint":      {view{file: file}, view{file: file, remote: true, why: errStuck}, "reading the replica's endpoint"},

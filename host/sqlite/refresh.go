@@ -333,6 +333,8 @@ func (r *Replica) logSwitch(before, next *view) {
 		r.config.Log.Info("reading the replica's file", "database", r.config.Database)
 	case next.endpoint == nil:
 		r.config.Log.Warn("reading the replica's endpoint", "database", r.config.Database, "because", next.why)
+	case errors.Is(before.why, errStarting) && errors.Is(next.why, errEmpty): // as in every new cluster
+		r.config.Log.Info("there is nothing to read yet", "database", r.config.Database, "because", errEmpty)
 	default:
 		r.config.Log.Error("the database can't be read", "database", r.config.Database, "because", next.why)
 	}

@@ -27,7 +27,7 @@ type machine struct {
 
 // bootMachine boots systemd beside this one (testdata/machine.sh). The test is
 // skipped where that can't be done.
-func bootMachine(t *testing.T, programs ...string) *machine {
+func bootMachine(t testing.TB, programs ...string) *machine {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("skipped: only root can boot systemd in namespaces of its own")
@@ -43,6 +43,7 @@ func bootMachine(t *testing.T, programs ...string) *machine {
 	boots := exec.Command("unshare", args...)
 	said := new(testkit.Log)
 	boots.Stdout, boots.Stderr = said, said
+	boots.Env = append(os.Environ(), "DISK="+t.TempDir())
 	boots.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() { // its thread must live as long as the machine, which ends with it
@@ -77,7 +78,7 @@ func bootMachine(t *testing.T, programs ...string) *machine {
 }
 
 // removeGroup removes the control groups of a machine that has ended.
-func removeGroup(t *testing.T, group string) {
+func removeGroup(t testing.TB, group string) {
 	dir := t.TempDir()
 	script := `mount -t cgroup2 cgroup2 "$1" || exit
 for again in $(seq 100); do

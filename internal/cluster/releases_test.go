@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -47,6 +49,7 @@ type releases struct {
 	registry string
 	dir      string           // of the registry's primary
 	gate     *testkit.Process // the command regedge primary of that
+	mirrored atomic.Bool      // whether the mirror shows what was uploaded there
 	key      string
 	cins     []string // of the companies that every release changes
 	table    strings.Builder
@@ -83,6 +86,12 @@ func BenchmarkReleases(b *testing.B) {
 		r.removeEdge(1)
 		r.addEdges("two new edges at once", "north", "south")
 		r.absent(2)
+		r.removeEdge(1)
+		r.removeEdge(1)
+		r.mirrored.Store(true)
+		r.addEdges("a new edge, by a mirror", "coast")
+		r.removeEdge(1)
+		r.addEdges("two new edges at once, by a mirror", "hills", "plains")
 		r.manyPushes()
 	}
 	r.summary()
@@ -122,9 +131,25 @@ func startReleases(b testing.TB, companies int) *releases {
 	return r
 }
 
+// mirror is a web server of the test, and the command by which the primary uploads to it.
+func (r *releases) mirror() (address, upload string) {
+	folder := r.b.TempDir()
+	files := http.FileServer(http.Dir(folder))
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, call *http.Request) {
+		if !r.mirrored.Load() {
+			http.NotFound(w, call)
+			return
+		}
+		files.ServeHTTP(w, call)
+	}))
+	r.b.Cleanup(web.Close)
+	return web.URL, fmt.Sprintf(`rm -f %[1]s/*; cp "$REGEDGE_FILE" %[1]s/"$REGEDGE_NAME"`, folder)
+}
+
 // ownPrimary has a process of its own run the primary, so that what it does can be told from what the test does.
 func (r *releases) ownPrimary() {
 	r.b.Helper()
+	mirror, upload := r.mirror()
 	p := r.Primaries["registry"]
 	p.Stop()
 	alone := r.b.TempDir() // away from the keys that sign, which a primary refuses to see
@@ -138,7 +163,8 @@ func (r *releases) ownPrimary() {
 	r.gate = &testkit.Process{
 		Program: r.Regedge, Log: r.log,
 		Args: []string{"primary", "--sqld", p.Program, "--dir", p.Dir, "--listen", p.HTTP, "--replication", p.GRPC, "--jwt-key", own(p.JWTKeyFile),
-			"--tls-ca", own(p.TLS.CA), "--tls-cert", own(p.TLS.Cert), "--tls-key", own(p.TLS.Key)},
+			"--tls-ca", own(p.TLS.CA), "--tls-cert", own(p.TLS.Cert), "--tls-key", own(p.TLS.Key),
+			"--mirror", mirror, "--mirror-upload", upload},
 	}
 	require.NoError(r.b, r.gate.Start())
 	r.b.Cleanup(r.gate.Stop)

@@ -4,7 +4,8 @@
 #
 #   unshare --mount --pid --fork --kill-child --uts --ipc --net sh machine.sh DIRECTORY GROUP PROGRAM...
 #
-# DIRECTORY is empty, GROUP the name of a control group, and the PROGRAMs are put into /usr/local/bin there.
+# DIRECTORY is empty, GROUP the name of a control group, and the PROGRAMs are put into /usr/local/bin there. All that the
+# machine writes stays in memory, but for /root and /var/lib/regedge, which are in the folder DISK.
 set -eu
 
 if [ "$1" != booting ]; then
@@ -18,6 +19,10 @@ if [ "$1" != booting ]; then
         install -m 755 "$program" "$dir/root/usr/local/bin/"
     done
     : > "$dir/root/machine" # tells its root from this machine's
+    for kept in root var/lib/regedge; do
+        mkdir -p "$DISK/$kept" "$dir/root/$kept"
+        mount --bind "$DISK/$kept" "$dir/root/$kept"
+    done
     ip link set lo up
     # A control group of its own, which becomes the root of those that systemd makes.
     mount -t cgroup2 cgroup2 "$dir/groups"

@@ -28,6 +28,9 @@ GROUP BY kind`
 // selectOrigin tells when the snapshot's release ?1 was made, and whether its file ever held release ?2.
 const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`
 
+// selectRolledBack tells whether release ?1 was pushed before, and rolled back.
+const selectRolledBack = `SELECT EXISTS (SELECT 1 FROM release WHERE id = ?1) AND NOT EXISTS (SELECT 1 FROM release_stack WHERE release = ?1)`
+
 // confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that continues an
 // interrupted one was confirmed when that began.
 func (p *pusher) confirm(ctx context.Context, before state) (err error) {
@@ -111,6 +114,13 @@ func (p *pusher) origin(ctx context.Context, current string, currentMade int64) 
 	}
 	if !continues {
 		list = append(list, fmt.Sprintf("its file does not continue release %s, which is current", current))
+	}
+	var back bool
+	if err := p.config.Primary.QueryRowContext(ctx, selectRolledBack, p.config.Release).Scan(&back); err != nil {
+		return nil, err
+	}
+	if back {
+		list = append(list, "it was rolled back: what was wrong with it would be back")
 	}
 	return list, nil
 }

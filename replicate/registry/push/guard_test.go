@@ -79,6 +79,25 @@ func TestAnOlderPushAndAStrangersAreConfirmed(t *testing.T) {
 	require.Equal(t, []string{"its file does not continue release edit-1, which is current"}, f.asked(f.snapshot(), false))
 }
 
+// TestAReleaseThatWasRolledBackIsConfirmed: the file that is pushed next holds it still, unless something was imported.
+func TestAReleaseThatWasRolledBackIsConfirmed(t *testing.T) {
+	f := newFixture(t)
+	f.push()
+	first := f.snapshot()
+	f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
+	f.push()
+	wrong := f.snapshot()
+	require.Nil(t, f.asked(wrong, false), "it is there")
+	require.Nil(t, f.asked(first, true))
+	require.Equal(t, []string{"it was rolled back: what was wrong with it would be back"}, f.asked(wrong, false))
+	f.edit(nil, "UPDATE company SET paid_up_capital = 7 WHERE cin = (SELECT min(cin) FROM company)")
+	require.Nil(t, f.asked(f.snapshot(), false), "it was mended")
+	require.Nil(t, f.asked(first, true))
+	_, err := Run(t.Context(), f.config(wrong))
+	require.NoError(t, err, "confirmed")
+	require.Nil(t, f.asked(wrong, false), "it is current again")
+}
+
 // TestAPushThatGoesOnIsNotConfirmedAgain: what is left to remove has another number then.
 func TestAPushThatGoesOnIsNotConfirmedAgain(t *testing.T) {
 	if testing.Short() {

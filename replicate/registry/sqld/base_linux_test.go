@@ -35,12 +35,17 @@ type gated struct {
 
 func startGated(t *testing.T) *gated {
 	t.Helper()
-	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
-	require.NoError(t, err)
-	return startGatedOf(t, trust)
+	return startMirrored(t, nil)
 }
 
-func startGatedOf(t *testing.T, trust *pki.Trust) *gated {
+func startMirrored(t *testing.T, mirror *sqld.Mirror) *gated {
+	t.Helper()
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	return startGatedOf(t, trust, mirror)
+}
+
+func startGatedOf(t *testing.T, trust *pki.Trust, mirror *sqld.Mirror) *gated {
 	t.Helper()
 	dir := t.TempDir()
 	files := func(name string, hosts ...string) *sqld.TLSFiles {
@@ -58,7 +63,7 @@ func startGatedOf(t *testing.T, trust *pki.Trust) *gated {
 	g := &gated{t: t, log: &testkit.Log{}, trust: trust, files: files("edge"), link: link("relay")}
 	g.Server = sqldtest.Start(t, sqld.Config{
 		Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
-		TLS: files("primary", "127.0.0.1"), Link: link("link"), Log: g.log,
+		TLS: files("primary", "127.0.0.1"), Link: link("link"), Mirror: mirror, Log: g.log,
 	})
 	return g
 }
@@ -268,7 +273,7 @@ func TestAReplicaThatCannotFetchABaseIsToldWhy(t *testing.T) {
 func TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile(t *testing.T) {
 	before := startGated(t)
 	before.handOver(1)
-	after := startGatedOf(t, before.trust)
+	after := startGatedOf(t, before.trust, nil)
 	after.handOver(2)
 	near, log := before.replica("")
 	follows(t, near, 1)

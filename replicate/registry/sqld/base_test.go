@@ -301,7 +301,7 @@ func fetcherOf(t *testing.T, primary http.HandlerFunc, change ...func(*httptest.
 	require.NoError(t, err)
 	log := &testkit.Log{}
 	f := newFetcher(&Config{Dir: t.TempDir(), TLS: files}, at, newOutput(log))
-	f.answer, f.silence, f.again = 300*time.Millisecond, 300*time.Millisecond, 10*time.Millisecond
+	f.answer, f.silence, f.again, f.pause = 300*time.Millisecond, 300*time.Millisecond, 10*time.Millisecond, time.Millisecond
 	return f, log
 }
 
@@ -313,6 +313,7 @@ func TestAFetchEndsWhenThePrimaryHangs(t *testing.T) {
 			w.Header().Set("Content-Type", baseType)
 			w.Header().Set("Etag", newLogID().tag())
 			w.Header().Set(firstField, "1")
+			w.Header().Set(bytesField, "10000000")
 			encoder, _ := zstd.NewWriter(w, zstd.WithWindowSize(baseWindow))
 			_, _ = encoder.Write(make([]byte, 1<<20))
 			_ = encoder.Flush()
@@ -366,6 +367,7 @@ func TestADatabaseThatTakesTooMuchMemoryIsNotFetched(t *testing.T) {
 		w.Header().Set("Content-Type", baseType)
 		w.Header().Set("Etag", newLogID().tag())
 		w.Header().Set(firstField, "1")
+		w.Header().Set(bytesField, strconv.Itoa(3*baseWindow))
 		encoder, _ := zstd.NewWriter(w, zstd.WithWindowSize(2*baseWindow))
 		_, _ = encoder.Write(make([]byte, 3*baseWindow))
 		_ = encoder.Close()
@@ -446,6 +448,7 @@ func TestAFetchIsTriedAgain(t *testing.T) {
 		w.Header().Set("Content-Type", baseType)
 		w.Header().Set("Etag", id.tag())
 		w.Header().Set(firstField, "77")
+		w.Header().Set(bytesField, strconv.Itoa(len(content)))
 		w.Header().Set("Repr-Digest", base{SHA: sha}.digest())
 		http.ServeFile(w, r, file)
 	})

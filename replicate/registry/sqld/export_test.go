@@ -12,3 +12,6 @@ func EmptyLog(path string, limit int64) (freed int64, err error) {
 
 // In tests logs are emptied when they are small, and again and again.
 func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }
+
+// Runs reports whether a process runs, for tests with a server.
+func Runs(pid int) bool { return birth(pid) != "" }

@@ -35,10 +35,13 @@ type fetcher struct {
 	answer  time.Duration  // how long the primary may take for an answer
 	silence time.Duration  // and between two parts of it
 	again   time.Duration  // how long a fetch waits after one that failed
+	pause   time.Duration  // and after a connection that failed
 
 	mu     sync.Mutex // of a fetch
 	done   bool       // a base was fetched, and the replica will be started again
 	failed int        // how many fetches failed in a row
+	// avoided is the address of a mirror's file that was not what the primary has.
+	avoided string
 }
 
 // fetchPause is how long a fetch waits after one that failed, on a full disk for example. It doubles, at most
@@ -52,7 +55,7 @@ func newFetcher(config *Config, primary *url.URL, output *output) *fetcher {
 	at := url.URL{Scheme: "https", Host: primary.Host, Path: basePath}
 	return &fetcher{
 		dir: config.Dir, url: at.String(), tls: config.TLS, output: output, fetched: make(chan beginning, 1),
-		answer: handshakeTimeout, silence: lostAfter, again: fetchPause,
+		answer: handshakeTimeout, silence: lostAfter, again: fetchPause, pause: resumePause,
 	}
 }
 
@@ -82,34 +85,28 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 		case <-time.After(f.again << min(f.failed-1, fetchDoublings)):
 		}
 	}
-	client, err := f.client()
+	primary, err := f.client()
 	if err != nil {
 		return false, err
 	}
-	defer client.CloseIdleConnections()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	// Of a primary that hangs the kernel still acknowledges.
-	watch := time.AfterFunc(f.answer, func() { stop(errSaysNothing) })
-	defer watch.Stop()
-	answer, err := f.ask(ctx, client)
+	defer primary.CloseIdleConnections()
+	answer, err := f.open(ctx, primary, f.url, f.ownLog()...)
 	if err != nil {
-		return false, causeOf(ctx, err)
+		return false, err
 	}
-	defer answer.Body.Close()
-	watch.Stop()
+	defer answer.Close()
 	switch {
 	case answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == baseType:
-	case followable(answer):
+	case followable(answer.Response):
 		f.failed = 0
 		return true, nil
 	default:
 		return false, fmt.Errorf("%w: the primary answers %s", errCopy, answer.Status)
 	}
-	begin, err := f.fetch(answer, &watched{Reader: answer.Body, watch: watch, patience: f.silence})
+	begin, err := f.fetch(ctx, primary, answer)
 	if err != nil {
 		f.failed++
-		return false, errors.Join(fmt.Errorf("%w: %w", errCopy, causeOf(ctx, err)), ignoreMissing(os.Remove(fetchedPath(f.dir))))
+		return false, errors.Join(fmt.Errorf("%w: %w", errCopy, err), ignoreMissing(os.Remove(fetchedPath(f.dir))))
 	}
 	f.done = true
 	f.fetched <- begin
@@ -120,17 +117,6 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 func (f *fetcher) wait() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-}
-
-// causeOf is why a request failed, without its address, which is known.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if of := new(url.Error); errors.As(err, &of) {
-		return of.Err
-	}
-	return err
 }
 
 // followable reports whether an answer says that there is no other base: the replica follows the log, or the log has none,
@@ -154,51 +140,57 @@ func (f *fetcher) client() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: dialPrimary}}, nil
 }
 
-func (f *fetcher) ask(ctx context.Context, client *http.Client) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
-	if err != nil {
-		return nil, err
-	}
+// ownLog is the field of a request by which a primary is told which log the replica follows, if any.
+func (f *fetcher) ownLog() []string {
 	if own, err := readPosition(position(f.dir)); err == nil && whole(f.dir) {
-		request.Header.Set("If-None-Match", own.tag())
+		return []string{"If-None-Match", own.tag()}
 	}
-	return client.Do(request)
+	return nil
 }
 
-// fetch writes the database of an answer to a file, and verifies it.
-func (f *fetcher) fetch(answer *http.Response, body io.Reader) (begin beginning, err error) {
+// fetch writes the database of a primary's answer to a file, and verifies it.
+func (f *fetcher) fetch(ctx context.Context, primary *http.Client, answer *stream) (begin beginning, err error) {
 	if err := begin.ID.UnmarshalText([]byte(strings.Trim(answer.Header.Get("Etag"), `"`))); err != nil {
 		return begin, err
 	}
 	if begin.First, err = strconv.ParseUint(answer.Header.Get(firstField), 10, 64); err != nil || begin.First == 0 {
 		return begin, errors.New("the primary does not say where the log begins")
 	}
-	if err := f.checkRoom(answer.Header.Get(bytesField)); err != nil {
+	size, err := strconv.ParseInt(answer.Header.Get(bytesField), 10, 64)
+	if err != nil || size <= 0 {
+		return begin, errors.New("the primary does not say how large the database is")
+	}
+	if err := f.checkRoom(size); err != nil {
 		return begin, err
 	}
-	f.output.say(fmt.Sprintf("copying the database from the primary, compressed: %d MB", answer.ContentLength>>20))
 	began := time.Now()
 	to, err := os.OpenFile(fetchedPath(f.dir), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return begin, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
+	from := f.download(ctx, primary, answer)
+	defer from.close()
 	hash := sha256.New()
-	progress := &counted{Reader: io.TeeReader(body, hash), all: answer.ContentLength, output: f.output, said: began}
+	progress := &counted{Reader: io.TeeReader(from, hash), all: answer.ContentLength, output: f.output, said: began}
 	decoder, err := zstd.NewReader(progress, zstd.WithDecoderMaxWindow(baseWindow), zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return begin, err
 	}
 	defer decoder.Close()
-	size, err := io.Copy(&synced{file: to}, decoder)
+	// Until its hash is verified, what a mirror sends may be anything, of any size.
+	written, err := io.Copy(&synced{file: to}, io.LimitReader(decoder, size))
 	if err != nil {
-		return begin, err
+		return begin, from.doubt(err)
 	}
 	if _, err := io.Copy(io.Discard, progress); err != nil { // what the decoder did not need
-		return begin, err
+		return begin, from.doubt(err)
+	}
+	if written != size {
+		return begin, fmt.Errorf("what arrived has %d bytes, and the primary's database has %d", written, size)
 	}
 	if got := (base{SHA: hash.Sum(nil)}).digest(); got != answer.Header.Get("Repr-Digest") {
-		return begin, errors.New("what arrived is not what the primary sent: its hash is another")
+		return begin, from.doubt(errors.New("what arrived is not what the primary sent: its hash is another"))
 	}
 	if err := to.Sync(); err != nil {
 		return begin, err
@@ -208,11 +200,7 @@ func (f *fetcher) fetch(answer *http.Response, body io.Reader) (begin beginning,
 }
 
 // checkRoom refuses a database for which the disk has no room: a fetch that fills it would take the room of others, too.
-func (f *fetcher) checkRoom(bytes string) error {
-	size, err := strconv.ParseInt(bytes, 10, 64)
-	if err != nil {
-		return nil // the disk says so itself
-	}
+func (f *fetcher) checkRoom(size int64) error {
 	free, err := freeSpace(f.dir)
 	if err == nil && free < size+spareBytes {
 		return fmt.Errorf("the disk has %d MB free, and the database needs %d MB", free>>20, (size+spareBytes)>>20)
@@ -240,20 +228,6 @@ func (s *synced) Write(p []byte) (int, error) {
 		err = s.file.Sync()
 	}
 	return n, err
-}
-
-// watched gives the primary a time for each part of the body.
-type watched struct {
-	io.Reader
-	watch    *time.Timer
-	patience time.Duration
-}
-
-// Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
-	w.watch.Reset(w.patience)
-	defer w.watch.Stop()
-	return w.Reader.Read(p)
 }
 
 // counted says now and then how much was read.

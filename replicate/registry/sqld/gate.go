@@ -71,6 +71,7 @@ const loopback = "127.0.0.1"
 // refuses every other call.
 type gate struct {
 	dir     string // of the primary
+	mirror  *Mirror
 	target  string // host:port of sqld
 	release func() // gives the port of target up
 	link    *tls.Config
@@ -99,7 +100,7 @@ func openGate(config *Config, output *output) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{dir: config.Dir, link: link, output: output, served: make(chan struct{}), calls: make(map[string]int), follows: make(map[string]bool)}
+	g := &gate{dir: config.Dir, mirror: config.Mirror, link: link, output: output, served: make(chan struct{}), calls: make(map[string]int), follows: make(map[string]bool)}
 	if g.target, g.release, err = freeport.Reserve(loopback); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -164,7 +165,7 @@ func (g *gate) connect() *connection {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			refuse(w, unavailable, "the primary does not answer")
 		},
-		ErrorLog: log.New(g.output, "regedge: ", 0),
+		ErrorLog: log.New(io.Discard, "", 0), // that sqld was started again, or is gone; the replica asks again
 	}}
 }
 
@@ -267,6 +268,7 @@ const (
 
 // serveBase sends the base, whose entity tag is the id of the log that begins there: 200, 206 (RFC 9110, section 14), 304
 // to a replica that follows that log, 404 where the log begins with an empty database, 503 when the base can't be read.
+// Content-Location (section 8.7) says where a mirror has it.
 func (g *gate) serveBase(w http.ResponseWriter, r *http.Request, to, who string) {
 	b, err := currentBase(g.dir)
 	if errors.Is(err, errNoBase) {
@@ -291,6 +293,9 @@ func (g *gate) serveBase(w http.ResponseWriter, r *http.Request, to, who string)
 	w.Header().Set("Content-Type", baseType)
 	w.Header().Set("Etag", b.Log.tag())
 	w.Header().Set("Repr-Digest", b.digest())
+	if at := g.mirror.address(b); at != "" {
+		w.Header().Set("Content-Location", at)
+	}
 	w.Header().Set(firstField, strconv.FormatUint(b.First, 10))
 	w.Header().Set(bytesField, strconv.FormatInt(b.Bytes, 10))
 	http.ServeContent(w, r, "", time.Time{}, file)

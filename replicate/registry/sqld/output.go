@@ -21,8 +21,12 @@ const (
 // behind a gate. It does so with every statement while it has no copy yet, and with those that write.
 var forwarded = []byte(libsql.OnlyReplication)
 
+// unimportant is in what sqld logs as an error after each start, when a client goes on with a stream of the process before. The
+// client learns it too, and begins another.
+var unimportant = []byte("Invalid MAC on baton")
+
 // output forwards a process's output, line by line, and looks for signs in it. It replaces lines with
-// forwarded by one that explains them.
+// forwarded by one that explains them, and leaves unimportant ones out.
 type output struct {
 	doubted chan struct{} // has an element once a sign was seen
 	now     func() time.Time
@@ -64,6 +68,9 @@ func (o *output) line(line []byte) {
 			default:
 			}
 		}
+	}
+	if bytes.Contains(line, unimportant) {
+		return
 	}
 	if bytes.Contains(line, forwarded) {
 		now := o.now()

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"regedge/replicate/registry/libsql"
 )
 
 // relay passes a replica's calls on to its primary, and what the primary says back, which crosses the network
@@ -118,6 +120,10 @@ func (r *relay) passOn(to *url.URL) *httputil.ReverseProxy {
 
 // ServeHTTP passes a call on. Before the server asks which log there is, the replica must be able to follow it.
 func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
+	if r.fetcher != nil && !replicationCalls[call.URL.Path] { // the gate would refuse it, and take it for an attack
+		refuse(w, permissionDenied, libsql.OnlyReplication)
+		return
+	}
 	if r.fetcher != nil && call.URL.Path == helloCall {
 		// A database is fetched to its end, even if the server asks again meanwhile.
 		if may, err := r.fetcher.mayFollow(r.ctx); err != nil || !may {

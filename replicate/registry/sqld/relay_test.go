@@ -336,7 +336,8 @@ func TestOnlyTheServerMayUseTheRelay(t *testing.T) {
 		require.NoError(t, err)
 	}
 	r := relayOf(t, &Config{Dir: t.TempDir(), Primary: "https://127.0.0.1:1", TLS: other, Link: files}, time.Second)
-	require.NotEmpty(t, r.answer(entriesCall).Header.Get("Grpc-Status"))
+	require.Equal(t, strconv.Itoa(unavailable), r.answer(entriesCall).Header.Get("Grpc-Status"), "nobody is there")
+	require.Equal(t, strconv.Itoa(permissionDenied), r.answer("/proxy.Proxy/Execute").Header.Get("Grpc-Status"), "the primary is not asked")
 	content, err := os.ReadFile(files.CA)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(other.CA, content, 0o600)) // it trusts the relay
@@ -356,6 +357,7 @@ func TestAClosedRelayFetchesNothing(t *testing.T) {
 		w.Header().Set("Content-Type", baseType)
 		w.Header().Set("Etag", beginning{}.ID.tag())
 		w.Header().Set(firstField, "1")
+		w.Header().Set(bytesField, "1000000")
 		_ = http.NewResponseController(w).Flush()
 		<-call.Context().Done() // it sends nothing more
 	})

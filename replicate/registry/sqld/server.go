@@ -34,14 +34,15 @@ type run struct {
 	command *exec.Cmd
 	output  *output
 	hold    *hold
-	gate    *gate         // of a primary with Link, nil for others
-	reads   *readGate     // of a replica with Reads, nil for others
-	relay   *relay        // of a replica with Relay, nil for others
-	damaged chan struct{} // has an element once a statement found the replica's file damaged
-	asked   string        // base URL of the process itself, for queries
-	ended   chan struct{} // closed at its end
-	err     error         // how it ended
-	taking  sync.Mutex    // held while a seed is taken
+	gate    *gate          // of a primary with Link, nil for others
+	reads   *readGate      // of a replica with Reads, nil for others
+	relay   *relay         // of a replica with Relay, nil for others
+	damaged chan struct{}  // has an element once a statement found the replica's file damaged
+	asked   string         // base URL of the process itself, for queries
+	ended   chan struct{}  // closed at its end
+	err     error          // how it ended
+	taking  sync.Mutex     // held while a seed is taken
+	beside  sync.WaitGroup // what else works for a primary
 }
 
 // Start starts the process, and returns before the server answers.
@@ -97,6 +98,7 @@ func (s *Server) start() (err error) {
 		go s.keepLogShort(r)
 	case s.GRPC != "":
 		go s.awaitSeed(r)
+		r.beside.Go(func() { s.keepUploaded(r) })
 	}
 	return nil
 }
@@ -251,6 +253,7 @@ func (r *run) end(signal os.Signal) {
 	<-r.ended
 	r.taking.Lock() // what was begun with a seed has stopped
 	defer r.taking.Unlock()
+	r.beside.Wait()
 	late.Stop()
 }
 

@@ -38,6 +38,8 @@ type Config struct {
 	// nobody else may have. At a primary it puts a gate on GRPC that passes nothing but replication; a replica with
 	// Relay needs it.
 	Link *TLSFiles
+	// Mirror, at a primary with Link, is where replicas find its bases as well; may be nil.
+	Mirror *Mirror
 	// Reads, at a replica, puts a gate on HTTP that passes nothing but statements that touch no files.
 	Reads *Reads
 	// Relay, at a replica, notices when its primary is gone without a word; see relay.

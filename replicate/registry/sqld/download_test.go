@@ -1,0 +1,295 @@
+package sqld
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+)
+
+// offered is a base that a primary and a mirror send.
+type offered struct {
+	database, compressed []byte
+	about                http.Header
+	log                  logID
+
+	mu     sync.Mutex
+	ranges []string // of the primary's requests
+	sent   atomic.Int64
+	// harm, if set, sends an answer of the primary in its own way, and reports that it has.
+	harm func(w http.ResponseWriter, r *http.Request) bool
+}
+
+// offer compresses 20 MB that can't be made smaller.
+func offer(t *testing.T) *offered {
+	t.Helper()
+	o := &offered{database: make([]byte, 20<<20), about: http.Header{}, log: newLogID()}
+	_, _ = rand.Read(o.database)
+	path := filepath.Join(t.TempDir(), "data")
+	_, sha, err := compress(path, bytes.NewReader(o.database))
+	require.NoError(t, err)
+	o.compressed, err = os.ReadFile(path)
+	require.NoError(t, err)
+	o.about.Set("Content-Type", baseType)
+	o.about.Set("Etag", o.log.tag())
+	o.about.Set("Repr-Digest", base{SHA: sha}.digest())
+	o.about.Set(firstField, "7")
+	o.about.Set(bytesField, strconv.Itoa(len(o.database)))
+	return o
+}
+
+// ServeHTTP is the primary.
+func (o *offered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.ranges = append(o.ranges, r.Header.Get("Range"))
+	o.mu.Unlock()
+	for name, values := range o.about {
+		w.Header()[name] = values
+	}
+	if o.harm == nil || !o.harm(w, r) {
+		http.ServeContent(&countedAnswer{w, &o.sent}, r, "", time.Time{}, bytes.NewReader(o.compressed))
+	}
+}
+
+// countedAnswer counts the bytes of an answer.
+type countedAnswer struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+// Write implements http.ResponseWriter.
+func (w *countedAnswer) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.sent.Add(int64(n))
+	return n, err
+}
+
+// mirror starts a mirror, which the primary names.
+func (o *offered) mirror(t *testing.T, serve http.HandlerFunc) *httptest.Server {
+	web := httptest.NewServer(serve)
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	o.about.Set("Content-Location", web.URL+"/bases/name.zst")
+	return web
+}
+
+func requireFetched(t *testing.T, f *fetcher, o *offered) {
+	t.Helper()
+	may, err := f.mayFollow(t.Context())
+	require.NoError(t, err)
+	require.False(t, may)
+	require.Equal(t, beginning{o.log, 7}, <-f.fetched)
+	got, err := os.ReadFile(fetchedPath(f.dir))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(o.database, got))
+}
+
+// half sends the first half of the base, and reports its end at once.
+func (o *offered) half(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(o.compressed)))
+	_, _ = w.Write(o.compressed[:len(o.compressed)/2])
+	_ = http.NewResponseController(w).Flush()
+}
+
+// TestABaseIsCopiedFromAMirror, and the primary sends no more than was on its way.
+func TestABaseIsCopiedFromAMirror(t *testing.T) {
+	o := offer(t)
+	asked := make(chan *http.Request, 1)
+	web := o.mirror(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- r
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(o.compressed))
+	})
+	f, log := fetcherOf(t, o.ServeHTTP)
+	requireFetched(t, f, o)
+	r := <-asked
+	require.Equal(t, "/bases/name.zst", r.URL.Path)
+	require.Empty(t, r.Header.Get("Accept-Encoding"), "the hash is of what the mirror has")
+	require.Nil(t, r.TLS, "the mirror learns no certificate")
+	require.Contains(t, log.String(), "copying the database from the mirror "+strings.TrimPrefix(web.URL, "http://"))
+	require.Eventually(t, func() bool { return o.sent.Load() < int64(len(o.compressed)/2) }, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{""}, o.ranges)
+}
+
+// TestAMirrorThatFailsCostsNothingButTime: the primary sends what the mirror does not, from where that ended.
+func TestAMirrorThatFailsCostsNothingButTime(t *testing.T) {
+	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	for name, c := range map[string]struct {
+		serve   func(o *offered) http.HandlerFunc
+		because string
+		resumed bool
+	}{
+		"it lacks it":        {func(*offered) http.HandlerFunc { return http.NotFound }, "404 Not Found", false},
+		"it says nothing":    {func(*offered) http.HandlerFunc { return never }, "says nothing", false},
+		"it has a part":      {func(o *offered) http.HandlerFunc { return part(o.compressed[:1000]) }, "has 1000 bytes, the primary", false},
+		"it has more":        {func(o *offered) http.HandlerFunc { return part(append(bytes.Clone(o.compressed), 0)) }, "bytes, the primary", false},
+		"it sends no length": {func(*offered) http.HandlerFunc { return endless }, "has -1 bytes", false},
+		"it ends in the middle": {func(o *offered) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) { o.half(w); panic(http.ErrAbortHandler) }
+		}, "the primary sends the rest: unexpected EOF", true},
+		"it hangs in the middle": {func(o *offered) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) { o.half(w); never(w, r) }
+		}, "the primary sends the rest: it takes connections and says nothing", true},
+		"nobody is there": {nil, "connection refused", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := offer(t)
+			if c.serve != nil {
+				o.mirror(t, c.serve(o))
+			} else {
+				o.about.Set("Content-Location", "http://"+testkit.FreePort(t)+"/name.zst")
+			}
+			f, log := fetcherOf(t, o.ServeHTTP)
+			requireFetched(t, f, o)
+			require.Contains(t, log.String(), c.because)
+			if c.resumed {
+				require.Len(t, o.ranges, 2)
+				require.Regexp(t, `^bytes=\d{5,}-$`, o.ranges[1])
+				return
+			}
+			require.Equal(t, []string{""}, o.ranges)
+		})
+	}
+}
+
+func part(content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	}
+}
+
+// endless sends without saying how much.
+func endless(w http.ResponseWriter, r *http.Request) {
+	for r.Context().Err() == nil {
+		_, _ = w.Write(make([]byte, 1000))
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// TestAMirrorIsNotBelieved: what is not what the primary has is not taken, and the next fetch is of the primary. Nor does a
+// mirror fill the disk with what unpacks to more.
+func TestAMirrorIsNotBelieved(t *testing.T) {
+	for name, lie := range map[string]func(t *testing.T, o *offered) []byte{
+		"a bit": func(_ *testing.T, o *offered) []byte { b := bytes.Clone(o.compressed); b[len(b)/2] ^= 1; return b },
+		"nonsense": func(_ *testing.T, o *offered) []byte {
+			return bytes.Repeat([]byte{'x'}, len(o.compressed))
+		},
+		"another database": func(t *testing.T, o *offered) []byte { return sized(offer(t).compressed, len(o.compressed)) },
+		"a bomb": func(t *testing.T, o *offered) []byte {
+			path := filepath.Join(t.TempDir(), "bomb")
+			_, _, err := compress(path, io.LimitReader(zeros{}, 2<<30))
+			require.NoError(t, err)
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			return sized(content, len(o.compressed))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := offer(t)
+			asked := 0
+			content := lie(t, o)
+			o.mirror(t, func(w http.ResponseWriter, r *http.Request) { asked++; part(content)(w, r) })
+			f, _ := fetcherOf(t, o.ServeHTTP)
+			f.silence = 30 * time.Second
+			_, err := f.mayFollow(t.Context())
+			require.ErrorIs(t, err, errCopy)
+			require.ErrorContains(t, err, "partly from a mirror, which is not asked again")
+			require.NoFileExists(t, fetchedPath(f.dir))
+			require.Equal(t, 1, asked)
+			requireFetched(t, f, o)
+			require.Equal(t, 1, asked)
+		})
+	}
+}
+
+// sized cuts or fills content to a size.
+func sized(content []byte, size int) []byte {
+	return append(content[:min(size, len(content))], make([]byte, size-min(size, len(content)))...)
+}
+
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestANameThatIsNoAddressIsLeftAside.
+func TestANameThatIsNoAddressIsLeftAside(t *testing.T) {
+	for _, address := range []string{"file:///etc/passwd", "http://", "%zz", "name.zst"} {
+		o := offer(t)
+		o.about.Set("Content-Location", address)
+		f, log := fetcherOf(t, o.ServeHTTP)
+		requireFetched(t, f, o)
+		require.Contains(t, log.String(), "no address of the web")
+		require.NotContains(t, log.String(), "passwd")
+	}
+}
+
+// TestADownloadGoesOnWhereItWas when the connection with the primary fails, and fails when the primary has another database
+// by then, or brings nothing any more.
+func TestADownloadGoesOnWhereItWas(t *testing.T) {
+	breaks := func(o *offered, times int) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if len(o.ranges) > times {
+				return false
+			}
+			if r.Header.Get("Range") != "" {
+				panic(http.ErrAbortHandler)
+			}
+			o.half(w)
+			panic(http.ErrAbortHandler)
+		}
+	}
+	t.Run("once", func(t *testing.T) {
+		o := offer(t)
+		o.harm = breaks(o, 1)
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		requireFetched(t, f, o)
+		require.Len(t, o.ranges, 2)
+		require.Regexp(t, `^bytes=\d{5,}-$`, o.ranges[1])
+	})
+	t.Run("some times", func(t *testing.T) {
+		o := offer(t)
+		o.harm = breaks(o, resumes)
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		requireFetched(t, f, o)
+		require.Len(t, o.ranges, 1+resumes)
+	})
+	t.Run("too often", func(t *testing.T) {
+		o := offer(t)
+		o.harm = breaks(o, 1000)
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		_, err := f.mayFollow(t.Context())
+		require.ErrorIs(t, err, errCopy)
+		require.ErrorContains(t, err, "stream error")
+		require.Len(t, o.ranges, 1+resumes)
+		require.NoFileExists(t, fetchedPath(f.dir))
+	})
+	t.Run("another database", func(t *testing.T) {
+		o := offer(t)
+		o.harm = func(w http.ResponseWriter, _ *http.Request) bool {
+			if len(o.ranges) > 1 {
+				return false
+			}
+			o.half(w)
+			o.log = newLogID()
+			o.about = o.about.Clone()
+			o.about.Set("Etag", o.log.tag())
+			panic(http.ErrAbortHandler)
+		}
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		_, err := f.mayFollow(t.Context())
+		require.ErrorContains(t, err, "the primary does not go on with it: 200 OK")
+		requireFetched(t, f, o)
+	})
+}

@@ -1,0 +1,126 @@
+package sqld
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Mirror is a place beside a primary that has its bases, so that the primary sends each once, however many replicas there are:
+// object storage, a CDN, a web server. A base never changes, and replicas verify its hash, which they have from the primary.
+// So a mirror needs no trust but that it shows the data to nobody else. What it lacks, replicas take from the primary.
+type Mirror struct {
+	// URL is the address (http or https) below which a base has the name of its hash.
+	URL *url.URL
+	// Upload is a command of the shell that puts the file $REGEDGE_FILE there by the name $REGEDGE_NAME. Without one
+	// somebody else does.
+	Upload string
+}
+
+const (
+	// uploadLimit is how long a release waits for its upload, after which it is current, and uploaded beside.
+	uploadLimit = 5 * time.Minute
+	// uploadPause is how long an upload waits after one that failed. It doubles, up to uploadLongest.
+	uploadPause   = 10 * time.Second
+	uploadLongest = 10 * time.Minute
+	// uploadSaid is how much of what a failed command printed is logged, in bytes.
+	uploadSaid = 500
+	// baseUploaded is the file in a base's folder that says to which mirror it was uploaded.
+	baseUploaded = "uploaded"
+)
+
+// mirrored is the name of a base at mirrors.
+func (b base) mirrored() string { return hex.EncodeToString(b.SHA) + ".zst" }
+
+// address is where a mirror has a base, "" without a mirror.
+func (m *Mirror) address(b base) string {
+	if m == nil {
+		return ""
+	}
+	return m.URL.JoinPath(b.mirrored()).String()
+}
+
+// upload brings the base in a folder to the mirror, unless it is there.
+func (m *Mirror) upload(ctx context.Context, folder string, output *output) error {
+	if m == nil || m.Upload == "" {
+		return nil
+	}
+	b, err := readBase(folder)
+	if err != nil {
+		return nil // there is nothing to upload
+	}
+	mark := filepath.Join(folder, baseUploaded)
+	if before, err := os.ReadFile(mark); err == nil && string(before) == m.address(b) {
+		return nil
+	}
+	command := exec.CommandContext(ctx, "/bin/sh", "-c", m.Upload)
+	command.Env = append(os.Environ(), "REGEDGE_FILE="+filepath.Join(folder, baseData), "REGEDGE_NAME="+b.mirrored())
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) } // with what the shell has started
+	command.WaitDelay = stopLimit
+	began := time.Now()
+	said, err := command.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		text := strings.TrimSpace(string(said[max(0, len(said)-uploadSaid):]))
+		return fmt.Errorf("--mirror-upload: %w: %q", err, text)
+	}
+	output.say(fmt.Sprintf("uploaded the compressed database to the mirror in %s", time.Since(began).Round(time.Second/10)))
+	return writeSynced(mark, []byte(m.address(b)))
+}
+
+// errUploadLate means that an upload takes longer than a release waits for it.
+var errUploadLate = errors.New("it is not there yet, and the release does not wait any longer")
+
+// uploadFirst uploads a base that was made before its release becomes current, since all replicas ask for it then. It gives
+// up at an error, after uploadLimit, and once stop is closed; keepUploaded goes on.
+func (s *Server) uploadFirst(output *output, stop <-chan struct{}) {
+	ctx, cancel := untilClosed(stop)
+	defer cancel()
+	ctx, end := context.WithTimeoutCause(ctx, uploadLimit, errUploadLate)
+	defer end()
+	if err := s.Mirror.upload(ctx, filepath.Join(s.Dir, baseInWork), output); err != nil && !errors.Is(err, context.Canceled) {
+		output.say(fmt.Sprintf("replicas copy the database from the primary until the mirror has it: %v", err))
+	}
+}
+
+// keepUploaded uploads the base of a running primary, again and again until the mirror has it.
+func (s *Server) keepUploaded(r *run) {
+	ctx, cancel := untilClosed(r.ended)
+	defer cancel()
+	for pause := uploadPause; ; pause = min(2*pause, uploadLongest) {
+		err := s.Mirror.upload(ctx, filepath.Join(s.Dir, baseFolder), r.output)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		r.output.say(fmt.Sprintf("replicas copy the database from the primary until the mirror has it; tried again in %s: %v", pause, err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// untilClosed returns a context that is done once a channel is closed.
+func untilClosed(stop <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
