@@ -1,6 +1,6 @@
 # make alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster bench-india soak release rehome images cluster cluster-down
+.PHONY: help run test fuzz mutate check lint wasm tools screens bench bench-cluster story bench-india soak release rehome images cluster cluster-down
 
 # Most tests wait for processes and deadlines, so more of them run in parallel than there are processors.
 WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
@@ -86,6 +86,9 @@ bench: ## Measure speed: ratios side by side, medians of several rounds
 # databases of the last run, "-companies 200000" is quick.
 bench-cluster: ## Measure releases from file to edge; COMPANIES=3660000 for all of India (half an hour, 45 GB of disk)
 	go test -run '^$$' -bench '^BenchmarkReleases$$' -benchtime 1x -timeout 3h ./internal/cluster -companies $(or $(COMPANIES),20000) -pushes $(or $(PUSHES),10)
+
+story: ## Follow the operators' guide from empty machines to a mistake that is rolled back, with times; COMPANIES=3660000 as above
+	go test -run '^$$' -bench '^BenchmarkStory$$' -benchtime 1x -timeout 2h ./internal/cluster -companies $(or $(COMPANIES),20000)
 
 bench-india: ## Measure a made-up registry of 3.7 million names (half an hour, 15 GB of disk)
 	go run ./internal/bench -large -companies 3660000 -dir build/india -rounds 4 -length 3s $(LARGE)

@@ -33,7 +33,12 @@ func TestAnImportThatFailsSaysWhatItChanged(t *testing.T) {
 func TestMadeFilesAreImportedAsOfTheirDate(t *testing.T) {
 	c := generateCommand{Out: "made"}
 	text := c.imports(generate.Summary{Files: []generate.File{{Name: "companies-goa.csv", AsOf: "2025-05-05"}, {Name: "pincodes.csv"}}})
-	require.Equal(t, "  regedge import --registry registry.db --as-of 2025-05-05 made/companies-*.csv made/pincodes.csv\n", text)
+	newest := "  regedge import --registry registry.db --as-of 2025-05-05 made/companies-*.csv made/pincodes.csv\n"
+	require.Equal(t, newest, text)
+	text = c.imports(generate.Summary{Files: []generate.File{
+		{Name: "2021-companies-goa.csv", AsOf: "2021-03-31"}, {Name: "companies-goa.csv", AsOf: "2025-05-05"}, {Name: "pincodes.csv"},
+	}})
+	require.Equal(t, newest+"  regedge import --registry registry.db --as-of 2021-03-31 made/2021-companies-*.csv\n", text)
 }
 
 // TestTheOperatorsMemoryLimitWins over the one of imports.

@@ -150,6 +150,13 @@ func TestARollbackIsAskedOnce(t *testing.T) {
 	require.Equal(t, exitOK, code, said)
 	had := companiesAt(t, primary)
 	require.Greater(t, had, 100)
+	kept, err := os.ReadDir(filepath.Join(dir, "releases"))
+	require.NoError(t, err)
+	code, said = ran(append([]string{"push", registry, "--dry-run", "--keep", "1"}, at...)...)
+	require.Equal(t, exitOK, code, said)
+	after, err := os.ReadDir(filepath.Join(dir, "releases"))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint(kept), fmt.Sprint(after), "a dry run keeps what rollbacks go back to")
 
 	rollback := append([]string{"rollback"}, at...)
 	code, said = ran(rollback...)

@@ -23,6 +23,7 @@ var figures = []figure{
 	{"1,000 edges that sync each second over HTTP, with them", "./replicate/metering/writer", "BenchmarkEdges", "cores", "less than 1"},
 	{"processor time of a lookup, 2 goroutines on 2 cores", "./host/engine", "BenchmarkCores", "of-one-core/2-cores-2-goroutines", "at most 1.10"},
 	{"the same, 8 goroutines", "./host/engine", "BenchmarkCores", "of-one-core/2-cores-8-goroutines", "at most 1.10"},
+	{"2 goroutines, each with a component of its own: what is the machine's", "./host/engine", "BenchmarkCores", "of-one-core/apart", ""},
 	{"their waits for locks by a lookup", "./host/engine", "BenchmarkCores", "ns-locked-out/2-cores-8-goroutines", ""},
 	{"memory of an edge with 100,000 warm accounts", "./replicate/metering/meter", "BenchmarkWarmAccounts", "MB", "less than 60"},
 }

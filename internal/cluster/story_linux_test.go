@@ -32,7 +32,7 @@ func BenchmarkStory(b *testing.B) {
 		files := m.run(fmt.Sprintf("regedge generate --companies %d --out official", *releaseCompanies))
 		g.centre(m, s.step)
 		for n, command := range regexp.MustCompile(`(?m)^  (regedge import .*)$`).FindAllStringSubmatch(files, -1) {
-			s.step([]string{"`regedge import`, the older files", "`regedge import`, the current files"}[n], command[1])
+			s.step([]string{"`regedge import`, the current files", "`regedge import`, the older files"}[n], command[1])
 		}
 		g.edge(m, s.step)
 		s.command("regedge push registry.db --dry-run")

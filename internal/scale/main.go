@@ -28,13 +28,14 @@ type release struct {
 	bytes float64 // that the primary sends to a replica
 	alone float64 // seconds until the only edge that copies has all
 	busy  float64 // seconds of the primary's processors for each edge
+	file  bool    // whether it is a file, which a mirror can send
 }
 
 var releases = []release{
-	// Half of what an edge costs that comes back after two such pushes.
-	{"1% of the companies", 65e6, 3.7, 2.5},
+	// Bytes as in ten pushes to three edges, the others of an edge that comes back after such pushes.
+	{"1% of the companies", 74e6, 3.5, 2.7, false},
 	// What a new edge costs.
-	{"a full release", 2.0e9, 11.6, 3.7},
+	{"a full release", 2.0e9, 11.7, 3.7, true},
 }
 
 // spread is a way to distribute a release to all edges.
@@ -57,9 +58,19 @@ var spreads = []spread{
 			}
 			return feed(r, relays) + feed(r, (n-relays+relays-1)/relays)
 		}},
-	{"by object storage", "#1a7f37",
-		func(r release, _ int) float64 { return r.bytes },
-		func(r release, _ int) time.Duration { return seconds(r.bytes/uplink) + seconds(r.alone) }},
+	{"by a mirror", "#1a7f37",
+		func(r release, n int) float64 {
+			if !r.file {
+				return r.bytes * float64(n)
+			}
+			return r.bytes
+		},
+		func(r release, n int) time.Duration {
+			if !r.file {
+				return feed(r, n)
+			}
+			return seconds(r.bytes/uplink) + seconds(r.alone)
+		}},
 }
 
 // feed is how long one machine takes to send a release to each of n others: as long as one of them takes, or as its uplink, or

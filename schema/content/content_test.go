@@ -182,6 +182,22 @@ func TestKindsHaveTheNamesOfRecords(t *testing.T) {
 	require.Equal(t, []string{"companies", "LLPs", "directors", "pincodes", "search entries"}, names)
 }
 
+// TestEachColumnIsHashedOrADate: a column that is forgotten here is never pushed.
+func TestEachColumnIsHashedOrADate(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	for kind, tables := range content.Tables {
+		for _, table := range tables {
+			columns := rows(t, c, "SELECT name FROM pragma_table_info('"+table.Name+"') WHERE name <> 'rowid'")
+			require.ElementsMatch(t, columns, table.Columns, "%v", kind)
+			if primary := rows(t, c, "SELECT name FROM pragma_table_info('"+table.Name+"') WHERE pk > 0 ORDER BY pk"); kind != content.Entry {
+				require.Equal(t, primary, table.Columns[:table.Primary])
+			}
+			require.Contains(t, table.Columns, table.Key)
+		}
+	}
+}
+
 func TestManyChangesAreLeftToTheNextFill(t *testing.T) {
 	path, _ := registry(t)
 	c := open(t, path)

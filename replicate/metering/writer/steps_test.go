@@ -56,6 +56,30 @@ func TestSessionsGoOnOnlyAfterARefusedCommit(t *testing.T) {
 	require.Nil(t, w.ledger, "it can't be read")
 }
 
+// TestAChangeAfterStepsThatLostTheLedgerIsNotMade: there is nothing that it could change.
+func TestAChangeAfterStepsThatLostTheLedgerIsNotMade(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	withEdge(t, w)
+	retire := func(now int64, l *ledger.Ledger, _ *ledger.Edge) *syncproto.Reply {
+		require.NoError(t, l.Retire(now, "one", false))
+		_, err := w.config.Ledger.Exec(`ALTER TABLE node RENAME TO other`) // it can neither be written nor read
+		require.NoError(t, err)
+		return nil
+	}
+	steps := &operation{edge: "one", step: retire, done: make(chan error, 1)}
+	made := false
+	change := &operation{done: make(chan error, 1), change: func(context.Context, *sql.Tx, int64, *ledger.Ledger) error {
+		made = true
+		return nil
+	}}
+	w.commitGroup(t.Context(), []*operation{steps, change})
+	require.Error(t, <-steps.done)
+	require.Nil(t, w.ledger, "the case")
+	require.ErrorIs(t, <-change.done, ErrUnavailable)
+	require.False(t, made)
+}
+
 // TestALedgerOfAnotherWriterIsNotLoaded in place of the own one, which failed.
 func TestALedgerOfAnotherWriterIsNotLoaded(t *testing.T) {
 	w, _ := openUnrun(t)
