@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +16,10 @@ const (
 	// resumes is how often in a row a download goes on after a connection that brought nothing, resumePause apart.
 	resumes     = 3
 	resumePause = time.Second
+	// mirrorRate is how many bytes a mirror brings at least for each second that it is waited for. A slower one is left.
+	mirrorRate = 128 << 10
+	// mirrorRedirects is how often in a row a mirror may send the replica elsewhere.
+	mirrorRedirects = 5
 )
 
 // download reads a base: from the mirror that its primary names, as long as that works, or from the primary. After a
@@ -22,20 +27,31 @@ const (
 type download struct {
 	f       *fetcher
 	ctx     context.Context
+	end     func() // ends what is read from the mirror, and what was resumed
 	primary *http.Client
 	about   http.Header // of the primary's answer
 	size    int64       // of the base, in bytes
 	at      int64       // how many of them were read
 	from    *stream
-	mirror  string // host that from is of, "" for the primary
-	client  *http.Client
-	blamed  string // address of a mirror that has sent something, "" if none has
-	failed  int    // connections in a row
+	mirror  string        // host that from is of, "" for the primary
+	blamed  string        // address of a mirror that has sent something, "" if none has
+	failed  int           // connections in a row
+	waited  time.Duration // for the mirror lately
+	brought int64         // by the mirror meanwhile, in bytes
 }
+
+// lostError is an error of a connection. It says nothing about what arrived before.
+type lostError struct{ error }
+
+func (e lostError) Unwrap() error { return e.error }
+
+// errSlow means that a mirror brings less than mirrorRate.
+var errSlow = fmt.Errorf("it brings less than %d kB/s", mirrorRate>>10)
 
 // download begins to read the base of an answer, at a mirror if the primary names one.
 func (f *fetcher) download(ctx context.Context, primary *http.Client, answer *stream) *download {
-	d := &download{f: f, ctx: ctx, primary: primary, about: answer.Header, size: answer.ContentLength, from: answer}
+	d := &download{f: f, primary: primary, about: answer.Header, size: answer.ContentLength, from: answer}
+	d.ctx, d.end = context.WithCancel(ctx)
 	if err := d.turnToMirror(answer.Header.Get("Content-Location")); err != nil {
 		f.output.say(fmt.Sprintf("the mirror is left aside: %v", err))
 	}
@@ -56,17 +72,18 @@ func (d *download) turnToMirror(address string) error {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return errors.New("the primary names something that is no address of the web")
 	}
-	d.client = &http.Client{Transport: &http.Transport{
+	client := &http.Client{CheckRedirect: redirected, Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialPrimary, TLSHandshakeTimeout: handshakeTimeout, ForceAttemptHTTP2: true,
 		DisableCompression: true, // the base is compressed
+		DisableKeepAlives:  true, IdleConnTimeout: linkIdle,
 	}}
-	from, err := d.f.open(d.ctx, d.client, address)
+	from, err := d.f.open(d.ctx, client, address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", at.Host, err)
 	}
 	switch {
 	case from.StatusCode != http.StatusOK:
-		err = fmt.Errorf("%s answers %s", at.Host, from.Status)
+		err = fmt.Errorf("%s answers %d %s", at.Host, from.StatusCode, http.StatusText(from.StatusCode))
 	case from.ContentLength != d.size:
 		err = fmt.Errorf("%s has %d bytes, the primary %d", at.Host, from.ContentLength, d.size)
 	}
@@ -79,27 +96,56 @@ func (d *download) turnToMirror(address string) error {
 	return nil
 }
 
-// Read implements io.Reader.
+// redirected lets a mirror send the replica elsewhere: not from https to http, and without saying from where, since there may
+// be a token in the address.
+func redirected(next *http.Request, before []*http.Request) error {
+	next.Header.Del("Referer")
+	switch {
+	case len(before) > mirrorRedirects:
+		return errors.New("it sends the replica elsewhere again and again")
+	case before[len(before)-1].URL.Scheme == "https" && next.URL.Scheme != "https":
+		return errors.New("it sends the replica from https to http")
+	}
+	return nil
+}
+
+// Read implements io.Reader. It does not wait for the end of an answer after the last byte: that may be lost.
 func (d *download) Read(p []byte) (int, error) {
-	for {
-		n, err := d.from.Read(p)
-		d.at += int64(n)
+	for d.size < 0 || d.at < d.size {
+		n, err := d.part(p)
 		switch {
 		case n > 0:
 			d.failed = 0
 			return n, nil
-		case errors.Is(err, io.EOF) && d.at >= d.size:
+		case err == nil:
+			continue
+		case errors.Is(err, io.EOF) && d.size < 0:
 			return 0, io.EOF
 		case errors.Is(err, io.EOF):
 			err = io.ErrUnexpectedEOF
 		}
-		if err == nil {
-			continue
-		}
 		if err := d.resume(err); err != nil {
-			return 0, err
+			return 0, lostError{err}
 		}
 	}
+	return 0, io.EOF
+}
+
+// part reads what comes next. It fails with errSlow once that is little for the time that it took. The time between two calls
+// is not the mirror's.
+func (d *download) part(p []byte) (int, error) {
+	if d.mirror != "" && d.waited >= d.f.silence {
+		if float64(d.brought) < mirrorRate*d.waited.Seconds() {
+			return 0, errSlow
+		}
+		d.waited, d.brought = 0, 0
+	}
+	began := time.Now()
+	n, err := d.from.Read(p)
+	d.waited += time.Since(began)
+	d.brought += int64(n)
+	d.at += int64(n)
+	return n, err
 }
 
 // resume goes on at the primary after an error. It returns that error when it can't.
@@ -132,9 +178,12 @@ func (d *download) resume(because error) error {
 	return because
 }
 
-// doubt passes an error on, after which the mirror is not asked again if some of what was read is its.
+// doubt passes an error on. The mirror is not asked again if the error is about what was read, neither of a connection nor of
+// the replica's own disk, and some of that came from the mirror.
 func (d *download) doubt(err error) error {
-	if d.blamed == "" {
+	var lost lostError
+	var disk *fs.PathError
+	if d.blamed == "" || errors.As(err, &lost) || errors.As(err, &disk) {
 		return err
 	}
 	d.f.avoided = d.blamed
@@ -142,10 +191,8 @@ func (d *download) doubt(err error) error {
 }
 
 func (d *download) close() {
+	d.end()
 	d.from.Close()
-	if d.client != nil {
-		d.client.CloseIdleConnections()
-	}
 }
 
 // stream is an answer, and ends when its server says nothing for too long: of one that hangs the kernel still acknowledges.

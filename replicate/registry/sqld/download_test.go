@@ -3,7 +3,10 @@ package sqld
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/binary"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -103,6 +106,18 @@ func (o *offered) half(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).Flush()
 }
 
+// drip sends some of the other half, byte by byte, for some seconds.
+func (o *offered) drip(w http.ResponseWriter) {
+	for n := range 400 {
+		at := len(o.compressed)/2 + n
+		if _, err := w.Write(o.compressed[at : at+1]); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // TestABaseIsCopiedFromAMirror, and the primary sends no more than was on its way.
 func TestABaseIsCopiedFromAMirror(t *testing.T) {
 	o := offer(t)
@@ -141,6 +156,9 @@ func TestAMirrorThatFailsCostsNothingButTime(t *testing.T) {
 		"it hangs in the middle": {func(o *offered) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) { o.half(w); never(w, r) }
 		}, "the primary sends the rest: it takes connections and says nothing", true},
+		"it drips": {func(o *offered) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) { o.half(w); o.drip(w) }
+		}, "the primary sends the rest: it brings less than 128 kB/s", true},
 		"nobody is there": {nil, "connection refused", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,6 +204,17 @@ func TestAMirrorIsNotBelieved(t *testing.T) {
 			return bytes.Repeat([]byte{'x'}, len(o.compressed))
 		},
 		"another database": func(t *testing.T, o *offered) []byte { return sized(offer(t).compressed, len(o.compressed)) },
+		"a part, as large": func(t *testing.T, o *offered) []byte {
+			path := filepath.Join(t.TempDir(), "part")
+			_, _, err := compress(path, bytes.NewReader(o.database[:len(o.database)-pageSize]))
+			require.NoError(t, err)
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			rest := len(o.compressed) - len(content)
+			content = binary.LittleEndian.AppendUint32(content, 0x184D2A50) // a frame that is skipped (RFC 8878, section 3.1.2)
+			content = binary.LittleEndian.AppendUint32(content, uint32(rest-8))
+			return append(content, make([]byte, rest-8)...)
+		},
 		"a bomb": func(t *testing.T, o *offered) []byte {
 			path := filepath.Join(t.TempDir(), "bomb")
 			_, _, err := compress(path, io.LimitReader(zeros{}, 2<<30))
@@ -205,6 +234,9 @@ func TestAMirrorIsNotBelieved(t *testing.T) {
 			_, err := f.mayFollow(t.Context())
 			require.ErrorIs(t, err, errCopy)
 			require.ErrorContains(t, err, "partly from a mirror, which is not asked again")
+			if name == "a bomb" {
+				require.ErrorContains(t, err, "has more than the 20971520 bytes", "no more was written")
+			}
 			require.NoFileExists(t, fetchedPath(f.dir))
 			require.Equal(t, 1, asked)
 			requireFetched(t, f, o)
@@ -275,6 +307,18 @@ func TestADownloadGoesOnWhereItWas(t *testing.T) {
 		require.Len(t, o.ranges, 1+resumes)
 		require.NoFileExists(t, fetchedPath(f.dir))
 	})
+	t.Run("all but the end", func(t *testing.T) {
+		o := offer(t)
+		o.harm = func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Length", strconv.Itoa(len(o.compressed)))
+			_, _ = w.Write(o.compressed)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		requireFetched(t, f, o)
+		require.Equal(t, []string{""}, o.ranges)
+	})
 	t.Run("another database", func(t *testing.T) {
 		o := offer(t)
 		o.harm = func(w http.ResponseWriter, _ *http.Request) bool {
@@ -292,4 +336,134 @@ func TestADownloadGoesOnWhereItWas(t *testing.T) {
 		require.ErrorContains(t, err, "the primary does not go on with it: 200 OK")
 		requireFetched(t, f, o)
 	})
+}
+
+// TestAMirrorIsAskedAgainAfterALostConnection: what it sent may be right.
+func TestAMirrorIsAskedAgainAfterALostConnection(t *testing.T) {
+	o := offer(t)
+	lost := true
+	o.mirror(t, func(w http.ResponseWriter, r *http.Request) {
+		if !lost {
+			part(o.compressed)(w, r)
+			return
+		}
+		o.half(w)
+		panic(http.ErrAbortHandler)
+	})
+	o.harm = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Range") != "" {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	f, log := fetcherOf(t, o.ServeHTTP)
+	_, err := f.mayFollow(t.Context())
+	require.ErrorIs(t, err, errCopy)
+	require.NotContains(t, err.Error(), "not asked again")
+	lost = false
+	requireFetched(t, f, o)
+	require.Equal(t, 2, strings.Count(log.String(), "copying the database from the mirror"))
+}
+
+// TestAMirrorWritesNothingIntoTheLog but text, and not much.
+func TestAMirrorWritesNothingIntoTheLog(t *testing.T) {
+	for name, answer := range map[string]string{
+		"a reason": "HTTP/1.1 404 \x1b[31mNamespaceDoesntExist" + strings.Repeat("x", 100_000) + "\r\n\r\n",
+		"a field":  "HTTP/1.1 200 OK\r\n\x1b[31mno field\rregedge: " + strings.Repeat("x", 100_000) + "\r\n\r\n",
+		"no HTTP":  "\x1b[31m" + strings.Repeat("x", 100_000) + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer listener.Close()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = conn.Read(make([]byte, 1000))
+					_, _ = io.WriteString(conn, answer)
+					conn.Close()
+				}
+			}()
+			o := offer(t)
+			o.about.Set("Content-Location", fmt.Sprintf("http://user:secret@%s/name.zst?token=secret", listener.Addr()))
+			f, log := fetcherOf(t, o.ServeHTTP)
+			requireFetched(t, f, o)
+			require.Contains(t, log.String(), "the mirror is left aside: "+listener.Addr().String())
+			for _, not := range []string{"\x1b", "\r", "secret", "NamespaceDoesntExist"} {
+				require.NotContains(t, log.String(), not)
+			}
+			require.Less(t, len(log.String()), 2*saidBytes)
+		})
+	}
+}
+
+// TestAMirrorsAddressIsNotTold: neither to where the mirror sends the replica, nor in the log, since there may be a token in it.
+func TestAMirrorsAddressIsNotTold(t *testing.T) {
+	o := offer(t)
+	asked := make(chan *http.Request, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked <- r; part(o.compressed)(w, r) }))
+	defer other.Close()
+	web := o.mirror(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
+	o.about.Set("Content-Location", web.URL+"/name.zst?token=secret")
+	f, log := fetcherOf(t, o.ServeHTTP)
+	requireFetched(t, f, o)
+	require.Empty(t, (<-asked).Header.Get("Referer"))
+	require.NotContains(t, log.String(), "secret")
+
+	web.Close()
+	f, log = fetcherOf(t, o.ServeHTTP)
+	requireFetched(t, f, o)
+	require.Contains(t, log.String(), "connection refused")
+	require.NotContains(t, log.String(), "secret")
+}
+
+// TestAMirrorSendsNoReplicaInCircles, nor from https to http.
+func TestAMirrorSendsNoReplicaInCircles(t *testing.T) {
+	o := offer(t)
+	asked := 0
+	o.mirror(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		http.Redirect(w, r, r.URL.Path, http.StatusFound)
+	})
+	f, log := fetcherOf(t, o.ServeHTTP)
+	requireFetched(t, f, o)
+	require.Contains(t, log.String(), "elsewhere again and again")
+	require.Equal(t, 1+mirrorRedirects, asked)
+
+	safe, err := http.NewRequest(http.MethodGet, "https://bucket.example.org/x", nil)
+	require.NoError(t, err)
+	plain, err := http.NewRequest(http.MethodGet, "http://bucket.example.org/x", nil)
+	require.NoError(t, err)
+	require.NoError(t, redirected(safe, []*http.Request{safe}))
+	require.NoError(t, redirected(safe, []*http.Request{plain}))
+	require.NoError(t, redirected(plain, []*http.Request{plain}))
+	require.ErrorContains(t, redirected(plain, []*http.Request{plain, safe}), "from https to http")
+}
+
+// TestAFailedCopyLeavesNoConnectionOpen: each is tried again.
+func TestAFailedCopyLeavesNoConnectionOpen(t *testing.T) {
+	o := offer(t)
+	o.about.Set(bytesField, strconv.Itoa(1<<60))
+	open := make(chan int, 100)
+	f, _ := fetcherOf(t, o.ServeHTTP, func(web *httptest.Server) {
+		web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open <- 1
+			case http.StateClosed:
+				open <- -1
+			}
+		}
+	})
+	_, err := f.mayFollow(t.Context())
+	require.ErrorContains(t, err, "MB free")
+	require.Equal(t, 1, <-open)
+	select {
+	case <-open:
+	case <-time.After(5 * time.Second):
+		require.Fail(t, "the connection is still open")
+	}
 }

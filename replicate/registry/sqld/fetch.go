@@ -89,7 +89,6 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer primary.CloseIdleConnections()
 	answer, err := f.open(ctx, primary, f.url, f.ownLog()...)
 	if err != nil {
 		return false, err
@@ -137,7 +136,10 @@ func (f *fetcher) client() (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: dialPrimary}}, nil
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: dialPrimary,
+		DisableKeepAlives: true, IdleConnTimeout: linkIdle, // CloseIdleConnections misses one whose stream has just ended
+	}}, nil
 }
 
 // ownLog is the field of a request by which a primary is told which log the replica follows, if any.
@@ -178,16 +180,17 @@ func (f *fetcher) fetch(ctx context.Context, primary *http.Client, answer *strea
 		return begin, err
 	}
 	defer decoder.Close()
-	// Until its hash is verified, what a mirror sends may be anything, of any size.
-	written, err := io.Copy(&synced{file: to}, io.LimitReader(decoder, size))
-	if err != nil {
+	defer from.end() // the decoder reads ahead, and its Close waits for that
+	// Until its hash is verified, what a mirror sends may be anything, of any size. All of it was read once the decoder says
+	// that it is at the end.
+	written, err := io.Copy(&synced{file: to}, io.LimitReader(decoder, size+1))
+	switch {
+	case err != nil:
 		return begin, from.doubt(err)
-	}
-	if _, err := io.Copy(io.Discard, progress); err != nil { // what the decoder did not need
-		return begin, from.doubt(err)
-	}
-	if written != size {
-		return begin, fmt.Errorf("what arrived has %d bytes, and the primary's database has %d", written, size)
+	case written > size:
+		return begin, from.doubt(fmt.Errorf("what arrived has more than the %d bytes of the primary's database", size))
+	case written < size:
+		return begin, from.doubt(fmt.Errorf("what arrived has %d bytes, and the primary's database has %d", written, size))
 	}
 	if got := (base{SHA: hash.Sum(nil)}).digest(); got != answer.Header.Get("Repr-Digest") {
 		return begin, from.doubt(errors.New("what arrived is not what the primary sent: its hash is another"))

@@ -1,6 +1,7 @@
 package sqld
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,4 +32,18 @@ func TestABaseThatHadNoRoomIsMadeOnceTheDatabaseBeforeIsGone(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, baseInWork), "what was made of it takes no room")
 	require.NoError(t, s.placeSeed(newOutput(log)))
 	requireBaseOf(t, s, content)
+}
+
+// TestAFullDiskIsNotTheMirrorsFault.
+func TestAFullDiskIsNotTheMirrorsFault(t *testing.T) {
+	o := offer(t)
+	asked := 0
+	o.mirror(t, func(w http.ResponseWriter, r *http.Request) { asked++; part(o.compressed)(w, r) })
+	f, _ := fetcherOf(t, http.HandlerFunc(o.ServeHTTP))
+	require.NoError(t, os.Symlink("/dev/full", fetchedPath(f.dir)))
+	_, err := f.mayFollow(t.Context())
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.NotContains(t, err.Error(), "mirror")
+	requireFetched(t, f, o)
+	require.Equal(t, 2, asked)
 }

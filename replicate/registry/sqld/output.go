@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"regedge/replicate/registry/libsql"
 )
@@ -15,6 +17,8 @@ const (
 	maxLine = 64 << 10
 	// forwardedEvery is the least time between two lines about forwarded statements.
 	forwardedEvery = time.Minute
+	// saidBytes bounds a line of our own: there may be a mirror's words in it.
+	saidBytes = 2000
 )
 
 // forwarded is in what a replica logs, twice and as errors, when it forwards a statement to a primary
@@ -95,5 +99,13 @@ func (o *output) flush() {
 	}
 }
 
-// say writes a line of our own.
-func (o *output) say(line string) { fmt.Fprintf(o, "regedge: %s\n", line) }
+// say writes a line of our own, and what is no text in it as spaces.
+func (o *output) say(line string) {
+	line = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ReplaceAll(line, "\n", "; "))
+	fmt.Fprintf(o, "regedge: %s\n", strings.ToValidUTF8(line[:min(len(line), saidBytes)], ""))
+}
