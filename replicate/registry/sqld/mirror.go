@@ -37,6 +37,12 @@ const (
 	baseUploaded = "uploaded"
 )
 
+// uploadHangs is how long an upload may take before it is ended, and tried again. A variable for tests.
+var uploadHangs = 3 * time.Hour
+
+// errUploadHangs means that an upload has taken uploadHangs.
+var errUploadHangs = errors.New("--mirror-upload: it took too long, and was ended")
+
 // mirrored is the name of a base at mirrors.
 func (b base) mirrored() string { return hex.EncodeToString(b.SHA) + ".zst" }
 
@@ -61,34 +67,63 @@ func (m *Mirror) upload(ctx context.Context, folder string, output *output) erro
 	if before, err := os.ReadFile(mark); err == nil && string(before) == m.address(b) {
 		return nil
 	}
+	ctx, end := context.WithTimeoutCause(ctx, uploadHangs, errUploadHangs)
+	defer end()
+	said := new(tail)
 	command := exec.CommandContext(ctx, "/bin/sh", "-c", m.Upload)
+	command.Stdout, command.Stderr = said, said
 	command.Env = append(os.Environ(), "REGEDGE_FILE="+filepath.Join(folder, baseData), "REGEDGE_NAME="+b.mirrored())
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) } // with what the shell has started
 	command.WaitDelay = stopLimit
 	began := time.Now()
-	said, err := command.CombinedOutput()
+	err = command.Run()
+	if err != nil && command.Process != nil {
+		_ = command.Cancel() // what the shell has left in the background
+	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		text := strings.TrimSpace(string(said[max(0, len(said)-uploadSaid):]))
-		return fmt.Errorf("--mirror-upload: %w: %q", err, text)
+		return fmt.Errorf("--mirror-upload: %w: %q", err, strings.TrimSpace(string(said.kept)))
 	}
 	output.say(fmt.Sprintf("uploaded the compressed database to the mirror in %s", time.Since(began).Round(time.Second/10)))
-	return writeSynced(mark, []byte(m.address(b)))
+	if err := writeSynced(mark, []byte(m.address(b))); err != nil {
+		output.say(fmt.Sprintf("the next start uploads it again: %v", err))
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it, uploadSaid bytes.
+type tail struct{ kept []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p[max(0, len(p)-uploadSaid):]...)
+	t.kept = append(t.kept[:0], t.kept[max(0, len(t.kept)-uploadSaid):]...)
+	return len(p), nil
 }
 
 // errUploadLate means that an upload takes longer than a release waits for it.
 var errUploadLate = errors.New("it is not there yet, and the release does not wait any longer")
 
-// uploadFirst uploads a base that was made before its release becomes current, since all replicas ask for it then. It gives
-// up at an error, after uploadLimit, and once stop is closed; keepUploaded goes on.
-func (s *Server) uploadFirst(output *output, stop <-chan struct{}) {
+// uploadFirst uploads a seed's base that was made before its release becomes current, since all replicas ask for it then. It
+// gives up at an error, after uploadLimit, when the seed is withdrawn, and once stop is closed; keepUploaded goes on.
+func (s *Server) uploadFirst(seed, identity string, output *output, stop <-chan struct{}) {
 	ctx, cancel := untilClosed(stop)
 	defer cancel()
 	ctx, end := context.WithTimeoutCause(ctx, uploadLimit, errUploadLate)
 	defer end()
+	go func() {
+		defer cancel()
+		for info, err := os.Stat(seed); err == nil && seedIdentity(info) == identity; info, err = os.Stat(seed) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(seedPause):
+			}
+		}
+	}()
 	if err := s.Mirror.upload(ctx, filepath.Join(s.Dir, baseInWork), output); err != nil && !errors.Is(err, context.Canceled) {
 		output.say(fmt.Sprintf("replicas copy the database from the primary until the mirror has it: %v", err))
 	}

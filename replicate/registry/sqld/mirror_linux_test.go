@@ -128,3 +128,25 @@ func TestAnUploadThatHangsEndsWithThePrimary(t *testing.T) {
 	require.Eventually(t, func() bool { return !sqld.Runs(pid) }, patience, 10*time.Millisecond)
 	require.True(t, sqld.Seed(g.Dir).Waits(), "the release was not current yet, and waits")
 }
+
+// TestAnUploadEndsWithAServerThatEnds by itself: who runs it goes on, or ends, without that.
+func TestAnUploadEndsWithAServerThatEnds(t *testing.T) {
+	m := newMirror(t, "echo $$ > DIR/pid; exec sleep 1000")
+	g := startMirrored(t, m.Mirror)
+	g.Stop()
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(t.Context()) }()
+	sqldtest.Await(t, g.Server, "")
+	require.NoError(t, sqld.Seed(g.Dir).Put(seedOf(t, 1, "wal"), nil))
+	var pid int
+	require.Eventually(t, func() bool {
+		content, _ := os.ReadFile(filepath.Join(m.folder, "pid"))
+		_, err := fmt.Sscan(string(content), &pid)
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	server, err := os.FindProcess(g.PID())
+	require.NoError(t, err)
+	require.NoError(t, server.Kill())
+	require.ErrorIs(t, <-ran, sqld.ErrEnded)
+	require.False(t, sqld.Runs(pid))
+}

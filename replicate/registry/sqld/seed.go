@@ -244,7 +244,7 @@ func (s *Server) takeSeed(output *output, stop <-chan struct{}) (bool, error) {
 		return false, ignoreMissing(err)
 	}
 	s.makeBaseOf(seed, output, stop)
-	s.uploadFirst(output, stop)
+	s.uploadFirst(seed, seedIdentity(before), output, stop)
 	now, err := os.Stat(seed)
 	if err != nil || seedIdentity(now) != seedIdentity(before) {
 		return false, ignoreMissing(err) // withdrawn, or replaced by that of another push

@@ -183,8 +183,10 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	err := s.untilEnded(ctx)
+	if ctx.Err() != nil || err != nil {
+		s.Stop() // or what works beside a server that has ended
+	}
 	if ctx.Err() != nil {
-		s.Stop()
 		return nil
 	}
 	return err
