@@ -57,7 +57,7 @@ func (c *primaryCommand) mirror() (*sqld.Mirror, error) {
 		return nil, nil
 	}
 	at, err := url.Parse(c.Mirror)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" {
 		return nil, errors.New("--mirror is an address such as https://bucket.example.org/registry")
 	}
 	return &sqld.Mirror{URL: at, Upload: c.Upload}, nil
