@@ -2,6 +2,7 @@ package sqld
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -121,12 +122,23 @@ func (o *offered) drip(w http.ResponseWriter) {
 // TestABaseIsCopiedFromAMirror, and the primary sends no more than was on its way.
 func TestABaseIsCopiedFromAMirror(t *testing.T) {
 	o := offer(t)
-	asked := make(chan *http.Request, 1)
+	asked, left := make(chan *http.Request, 1), make(chan struct{})
+	o.harm = func(_ http.ResponseWriter, r *http.Request) bool {
+		context.AfterFunc(r.Context(), func() { close(left) })
+		return false
+	}
 	web := o.mirror(t, func(w http.ResponseWriter, r *http.Request) {
 		asked <- r
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(o.compressed))
+		o.half(w)
+		select {
+		case <-left: // the primary's answer is not kept under way meanwhile
+		case <-time.After(10 * time.Second):
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write(o.compressed[len(o.compressed)/2:])
 	})
 	f, log := fetcherOf(t, o.ServeHTTP)
+	f.silence = 30 * time.Second
 	requireFetched(t, f, o)
 	r := <-asked
 	require.Equal(t, "/bases/name.zst", r.URL.Path)
@@ -257,7 +269,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // TestANameThatIsNoAddressIsLeftAside.
 func TestANameThatIsNoAddressIsLeftAside(t *testing.T) {
-	for _, address := range []string{"file:///etc/passwd", "http://", "%zz", "name.zst"} {
+	for _, address := range []string{"file:///etc/passwd", "ftp://bucket.example.org/name.zst", "http://", "%zz", "name.zst"} {
 		o := offer(t)
 		o.about.Set("Content-Location", address)
 		f, log := fetcherOf(t, o.ServeHTTP)
@@ -301,11 +313,47 @@ func TestADownloadGoesOnWhereItWas(t *testing.T) {
 		o := offer(t)
 		o.harm = breaks(o, 1000)
 		f, _ := fetcherOf(t, o.ServeHTTP)
+		f.pause = 50 * time.Millisecond
+		began := time.Now()
 		_, err := f.mayFollow(t.Context())
 		require.ErrorIs(t, err, errCopy)
+		require.GreaterOrEqual(t, time.Since(began), (1+2+4)*f.pause, "each pause is longer")
 		require.ErrorContains(t, err, "stream error")
 		require.Len(t, o.ranges, 1+resumes)
 		require.NoFileExists(t, fetchedPath(f.dir))
+	})
+	t.Run("often, and each time it brings something", func(t *testing.T) {
+		o := offer(t)
+		o.harm = func(w http.ResponseWriter, r *http.Request) bool {
+			var from int
+			_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+			w.Header().Set("Content-Length", strconv.Itoa(len(o.compressed)-from))
+			if from > 0 {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(o.compressed)-1, len(o.compressed)))
+				w.WriteHeader(http.StatusPartialContent)
+			}
+			_, _ = w.Write(o.compressed[from:min(from+4<<20, len(o.compressed))])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		requireFetched(t, f, o)
+		require.Greater(t, len(o.ranges), 1+resumes)
+	})
+	t.Run("another part", func(t *testing.T) {
+		o := offer(t)
+		o.harm = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("Range") != "" {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(o.compressed)-1, len(o.compressed)))
+				w.WriteHeader(http.StatusPartialContent)
+				return true
+			}
+			o.half(w)
+			panic(http.ErrAbortHandler)
+		}
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		_, err := f.mayFollow(t.Context())
+		require.ErrorContains(t, err, "the primary does not go on with it: 206")
 	})
 	t.Run("all but the end", func(t *testing.T) {
 		o := offer(t)
@@ -360,6 +408,7 @@ func TestAMirrorIsAskedAgainAfterALostConnection(t *testing.T) {
 	_, err := f.mayFollow(t.Context())
 	require.ErrorIs(t, err, errCopy)
 	require.NotContains(t, err.Error(), "not asked again")
+	require.Equal(t, 1, strings.Count(log.String(), "the primary sends the rest"))
 	lost = false
 	requireFetched(t, f, o)
 	require.Equal(t, 2, strings.Count(log.String(), "copying the database from the mirror"))
@@ -466,4 +515,67 @@ func TestAFailedCopyLeavesNoConnectionOpen(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		require.Fail(t, "the connection is still open")
 	}
+}
+
+// TestTheReplicasOwnPausesAreNotTheServers: its disk may take longer than a server may say nothing.
+func TestTheReplicasOwnPausesAreNotTheServers(t *testing.T) {
+	o := offer(t)
+	f, _ := fetcherOf(t, o.ServeHTTP)
+	client, err := f.client()
+	require.NoError(t, err)
+	s, err := f.open(t.Context(), client, f.url)
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.Read(make([]byte, 1))
+	require.NoError(t, err)
+	time.Sleep(2 * f.silence)
+	_, err = io.ReadAll(s)
+	require.NoError(t, err)
+}
+
+// steady brings so many bytes every two milliseconds.
+type steady int
+
+// Read implements io.Reader.
+func (s steady) Read(p []byte) (int, error) {
+	time.Sleep(2 * time.Millisecond)
+	return min(int(s), len(p)), nil
+}
+
+// TestASlowMirrorIsLeft, and one that is fast enough is not.
+func TestASlowMirrorIsLeft(t *testing.T) {
+	for bytes, want := range map[int]error{20: errSlow, 8 << 10: nil} {
+		d := &download{f: &fetcher{silence: 100 * time.Millisecond}, mirror: "bucket.example.org"}
+		d.from = &stream{Response: &http.Response{Body: io.NopCloser(steady(bytes))}, watch: time.NewTimer(time.Hour), silence: time.Hour}
+		var err error
+		for began := time.Now(); err == nil && time.Since(began) < 300*time.Millisecond; {
+			_, err = d.part(make([]byte, 32<<10))
+		}
+		require.Equal(t, want, err, "%d bytes", bytes)
+	}
+}
+
+// TestAFailureIsForgottenOnceTheLogIsFollowed: the next copy, perhaps months later, waits for nothing.
+func TestAFailureIsForgottenOnceTheLogIsFollowed(t *testing.T) {
+	follows := false
+	o := offer(t)
+	o.about.Set(bytesField, "none")
+	o.harm = func(w http.ResponseWriter, _ *http.Request) bool {
+		if follows {
+			w.WriteHeader(http.StatusNotModified)
+		}
+		return follows
+	}
+	f, _ := fetcherOf(t, o.ServeHTTP)
+	_, err := f.mayFollow(t.Context())
+	require.ErrorContains(t, err, "how large")
+	follows = true
+	may, err := f.mayFollow(t.Context())
+	require.NoError(t, err)
+	require.True(t, may)
+	f.again = time.Hour
+	soon, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	_, err = f.mayFollow(soon)
+	require.NoError(t, err)
 }

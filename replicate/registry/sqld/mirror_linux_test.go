@@ -85,6 +85,7 @@ func TestReplicasCopyFromTheMirror(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(m.folder, "times"))
 	require.NoError(t, err)
 	require.Equal(t, "x\nx\n", string(content), "a start uploads nothing again")
+	require.Zero(t, times(g.log, "until the mirror has it"), g.log)
 
 	for _, name := range m.files(t) {
 		require.NoError(t, os.Remove(filepath.Join(m.folder, name)))
@@ -127,6 +128,7 @@ func TestAnUploadThatHangsEndsWithThePrimary(t *testing.T) {
 	require.Less(t, time.Since(began), patience)
 	require.Eventually(t, func() bool { return !sqld.Runs(pid) }, patience, 10*time.Millisecond)
 	require.True(t, sqld.Seed(g.Dir).Waits(), "the release was not current yet, and waits")
+	require.Zero(t, times(g.log, "until the mirror has it"), "a stop is no failure")
 }
 
 // TestAnUploadEndsWithAServerThatEnds by itself: who runs it goes on, or ends, without that.

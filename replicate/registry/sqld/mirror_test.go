@@ -2,9 +2,11 @@ package sqld
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,12 +64,7 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	require.ErrorContains(t, err, `no way there"`)
 	require.Less(t, len(err.Error()), 2*uploadSaid)
 	require.NoFileExists(t, filepath.Join(folder, baseUploaded))
-	content, err := os.ReadFile(filepath.Join(dir, "pid"))
-	require.NoError(t, err)
-	var pid int
-	_, err = fmt.Sscan(string(content), &pid)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return birth(pid) == "" }, 10*time.Second, time.Millisecond)
+	requireEnds(t, filepath.Join(dir, "pid"))
 }
 
 // TestOnlyTheEndOfAnOutputIsKept, however much it is.
@@ -90,27 +87,59 @@ func TestAnUploadThatHangsIsEnded(t *testing.T) {
 	require.ErrorIs(t, m.upload(t.Context(), folder, newOutput(t.Output())), errUploadHangs)
 }
 
-// TestASeedCanBeWithdrawnWhileItIsUploaded: the next push does not wait for that.
+// TestASeedCanBeWithdrawnWhileItIsUploaded, or replaced: the next push does not wait for that.
 func TestASeedCanBeWithdrawnWhileItIsUploaded(t *testing.T) {
-	m, _, dir := mirrorOf(t, "touch DIR/began; sleep 1000")
-	log := &testkit.Log{}
-	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}, Mirror: m}}
-	seedIn(t, s)
-	withdrawn := make(chan error, 1)
-	go func() {
-		for range 1000 {
-			if exists(filepath.Join(dir, "began")) {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		withdrawn <- Seed(s.Dir).Withdraw()
-	}()
+	for name, next := range map[string]bool{"withdrawn": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			m, _, dir := mirrorOf(t, "touch DIR/began; sleep 20")
+			log := &testkit.Log{}
+			s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}, Mirror: m}}
+			content := seedIn(t, s)
+			changed := make(chan error, 1)
+			go func() {
+				for range 1000 {
+					if exists(filepath.Join(dir, "began")) {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				err := Seed(s.Dir).Withdraw()
+				if next {
+					err = errors.Join(err, os.WriteFile(SeedFile(s.Dir), content, 0o600))
+				}
+				changed <- err
+			}()
+			began := time.Now()
+			taken, err := s.takeSeed(newOutput(log), nil)
+			require.NoError(t, err)
+			require.False(t, taken)
+			require.NoError(t, <-changed)
+			require.Less(t, time.Since(began), 15*time.Second)
+			require.NotContains(t, log.String(), "until the mirror has it")
+		})
+	}
+}
+
+// TestAnUploadThatGoesOnInTheBackgroundHasFailed: nobody would know how it ends.
+func TestAnUploadThatGoesOnInTheBackgroundHasFailed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it waits for some seconds")
+	}
+	t.Parallel()
+	m, folder, dir := mirrorOf(t, "sleep 60 & echo $! > DIR/pid")
 	began := time.Now()
-	taken, err := s.takeSeed(newOutput(log), nil)
+	require.ErrorIs(t, m.upload(t.Context(), folder, newOutput(t.Output())), exec.ErrWaitDelay)
+	require.Less(t, time.Since(began), 50*time.Second)
+	requireEnds(t, filepath.Join(dir, "pid"))
+}
+
+// requireEnds waits for the end of the process whose id is in a file.
+func requireEnds(t *testing.T, file string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.False(t, taken)
-	require.NoError(t, <-withdrawn)
-	require.Less(t, time.Since(began), time.Minute)
-	require.NotContains(t, log.String(), "until the mirror has it")
+	var pid int
+	_, err = fmt.Sscan(string(content), &pid)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return birth(pid) == "" }, 10*time.Second, time.Millisecond)
 }
