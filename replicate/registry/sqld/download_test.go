@@ -340,6 +340,28 @@ func TestADownloadGoesOnWhereItWas(t *testing.T) {
 		requireFetched(t, f, o)
 		require.Greater(t, len(o.ranges), 1+resumes)
 	})
+	t.Run("too often, with answers that bring nothing", func(t *testing.T) {
+		o := offer(t)
+		o.harm = func(w http.ResponseWriter, r *http.Request) bool {
+			var from int
+			_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+			if from == 0 {
+				o.half(w)
+				panic(http.ErrAbortHandler)
+			}
+			if len(o.ranges) > 3*resumes {
+				return false
+			}
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(o.compressed)-1, len(o.compressed)))
+			w.WriteHeader(http.StatusPartialContent)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		f, _ := fetcherOf(t, o.ServeHTTP)
+		_, err := f.mayFollow(t.Context())
+		require.ErrorIs(t, err, errCopy)
+		require.Len(t, o.ranges, 1+resumes)
+	})
 	t.Run("another part", func(t *testing.T) {
 		o := offer(t)
 		o.harm = func(w http.ResponseWriter, r *http.Request) bool {

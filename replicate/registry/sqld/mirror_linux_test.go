@@ -117,12 +117,7 @@ func TestAnUploadThatHangsEndsWithThePrimary(t *testing.T) {
 	m := newMirror(t, "sleep 1000 & echo $! > DIR/pid; wait")
 	g := startMirrored(t, m.Mirror)
 	require.NoError(t, sqld.Seed(g.Dir).Put(seedOf(t, 1, "wal"), nil))
-	var pid int
-	require.Eventually(t, func() bool {
-		content, _ := os.ReadFile(filepath.Join(m.folder, "pid"))
-		_, err := fmt.Sscan(string(content), &pid)
-		return err == nil
-	}, patience, 10*time.Millisecond)
+	pid := m.pid(t)
 	began := time.Now()
 	g.Stop()
 	require.Less(t, time.Since(began), patience)
@@ -140,15 +135,34 @@ func TestAnUploadEndsWithAServerThatEnds(t *testing.T) {
 	go func() { ran <- g.Run(t.Context()) }()
 	sqldtest.Await(t, g.Server, "")
 	require.NoError(t, sqld.Seed(g.Dir).Put(seedOf(t, 1, "wal"), nil))
-	var pid int
-	require.Eventually(t, func() bool {
-		content, _ := os.ReadFile(filepath.Join(m.folder, "pid"))
-		_, err := fmt.Sscan(string(content), &pid)
-		return err == nil
-	}, patience, 10*time.Millisecond)
+	pid := m.pid(t)
 	server, err := os.FindProcess(g.PID())
 	require.NoError(t, err)
 	require.NoError(t, server.Kill())
 	require.ErrorIs(t, <-ran, sqld.ErrEnded)
 	require.False(t, sqld.Runs(pid))
+}
+
+// TestAnUploadBesideEndsWithThePrimary: it reads a file that the next start may replace.
+func TestAnUploadBesideEndsWithThePrimary(t *testing.T) {
+	m := newMirror(t, "test -e DIR/open || exit 3; echo $$ > DIR/pid; exec sleep 1000")
+	g := startMirrored(t, m.Mirror)
+	g.handOver(1)
+	require.NoError(t, os.WriteFile(filepath.Join(m.folder, "open"), nil, 0o600))
+	g.Stop()
+	require.NoError(t, g.Start())
+	pid := m.pid(t)
+	g.Stop()
+	require.False(t, sqld.Runs(pid))
+}
+
+// pid waits for the process id that a command has left.
+func (m *mirror) pid(t *testing.T) (pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		content, _ := os.ReadFile(filepath.Join(m.folder, "pid"))
+		_, err := fmt.Sscan(string(content), &pid)
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	return pid
 }
