@@ -123,8 +123,9 @@ func (o *offered) drip(w http.ResponseWriter) {
 func TestABaseIsCopiedFromAMirror(t *testing.T) {
 	o := offer(t)
 	asked, left := make(chan *http.Request, 1), make(chan struct{})
+	leave := sync.OnceFunc(func() { close(left) })
 	o.harm = func(_ http.ResponseWriter, r *http.Request) bool {
-		context.AfterFunc(r.Context(), func() { close(left) })
+		context.AfterFunc(r.Context(), leave)
 		return false
 	}
 	web := o.mirror(t, func(w http.ResponseWriter, r *http.Request) {
@@ -600,4 +601,43 @@ func TestAFailureIsForgottenOnceTheLogIsFollowed(t *testing.T) {
 	defer end()
 	_, err = f.mayFollow(soon)
 	require.NoError(t, err)
+}
+
+// TestAMirrorThatIsLeftIsLeftAtOnce: it may have a lot to send, and the copy from the primary takes its time.
+func TestAMirrorThatIsLeftIsLeftAtOnce(t *testing.T) {
+	for name, begin := range map[string]func(o *offered, w http.ResponseWriter){
+		"it has more": func(o *offered, w http.ResponseWriter) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(o.compressed)+1))
+			_ = http.NewResponseController(w).Flush()
+		},
+		"it hangs in the middle": (*offered).half,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := offer(t)
+			left := make(chan struct{})
+			o.mirror(t, func(w http.ResponseWriter, r *http.Request) {
+				begin(o, w)
+				<-r.Context().Done()
+				close(left)
+			})
+			o.harm = func(w http.ResponseWriter, r *http.Request) bool {
+				rest := r.Header.Get("Range") != ""
+				if !rest {
+					o.half(w)
+				}
+				select {
+				case <-left:
+				case <-r.Context().Done():
+				}
+				if rest {
+					return false
+				}
+				_, _ = w.Write(o.compressed[len(o.compressed)/2:])
+				return true
+			}
+			f, _ := fetcherOf(t, o.ServeHTTP)
+			f.answer = 10 * time.Second
+			requireFetched(t, f, o)
+		})
+	}
 }
