@@ -548,12 +548,13 @@ func TestTheReplicasOwnPausesAreNotTheServers(t *testing.T) {
 	require.NoError(t, err)
 	s, err := f.open(t.Context(), client, f.url)
 	require.NoError(t, err)
-	defer s.Close()
 	_, err = s.Read(make([]byte, 1))
 	require.NoError(t, err)
 	time.Sleep(2 * f.silence)
 	_, err = io.ReadAll(s)
 	require.NoError(t, err)
+	s.Close()
+	require.Error(t, s.ctx.Err(), "the replica's own context lives longer")
 }
 
 // steady brings so many bytes every two milliseconds.
