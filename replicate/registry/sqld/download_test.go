@@ -612,6 +612,7 @@ func TestAMirrorThatIsLeftIsLeftAtOnce(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 		},
 		"it hangs in the middle": (*offered).half,
+		"it drips":               func(o *offered, w http.ResponseWriter) { o.half(w); o.drip(w) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := offer(t)
