@@ -38,8 +38,9 @@ var (
 const (
 	// listed is how many companies of each release have names that one search finds.
 	listed = 10
-	// lookupPause is the time between two requests while releases change.
-	lookupPause = 4 * time.Millisecond
+	// lookupsEach is how many requests are made a second while releases change, lookupsAtOnce how many of them wait at most.
+	lookupsEach   = 500
+	lookupsAtOnce = 64
 )
 
 // releases is a cluster with one edge, a registry file, and what was measured.
@@ -108,7 +109,7 @@ func TestEveryAnswerIsOfTheReleaseThatItNames(t *testing.T) {
 	r.change("true")
 	r.pushRecords("everything, record by record")
 	r.rollBack("rollback of it")
-	r.push("everything, as a file")
+	r.push("everything, as a file", "--yes", "0") // it was rolled back
 	stop()
 	require.Greater(t, r.asked, 200)
 	require.Greater(t, r.marked, r.asked/2, "the answers show of which release they are")
@@ -378,28 +379,42 @@ func busy(pid int) time.Duration {
 	return ticks * 10 * time.Millisecond
 }
 
-// lookUp asks the edge until the function that it returns is called.
+// lookUp asks the edge, lookupsEach second, until the function that it returns is called. A slow answer holds up no other request,
+// but for lookupsAtOnce.
 func (r *releases) lookUp() (stop func()) {
 	done := make(chan struct{})
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: lookupsAtOnce}}
 	var wait sync.WaitGroup
 	wait.Go(func() {
+		ticks := time.NewTicker(time.Second / lookupsEach)
+		defer ticks.Stop()
+		room := make(chan struct{}, lookupsAtOnce)
 		for n := 0; ; n++ {
 			select {
 			case <-done:
 				return
-			case <-time.After(lookupPause):
+			case <-ticks.C:
 			}
-			path := "/v1/companies/" + r.cins[n%len(r.cins)]
-			if n%10 == 0 {
-				path = fmt.Sprintf("/v1/search/companies?name=mixedup&limit=%d", listed)
-			}
-			began := time.Now()
-			a, err := fetch(http.DefaultClient, r.Edges[0].URL, path, r.key)
-			r.judge(a, err, time.Since(began))
+			room <- struct{}{}
+			wait.Go(func() {
+				r.lookUpOnce(client, n)
+				<-room
+			})
 		}
 	})
 	time.Sleep(3 * time.Second) // some answers of a quiet edge
-	return func() { close(done); wait.Wait() }
+	return func() { close(done); wait.Wait(); client.CloseIdleConnections() }
+}
+
+// lookUpOnce asks for a company, or each tenth time for a list.
+func (r *releases) lookUpOnce(client *http.Client, n int) {
+	path := "/v1/companies/" + r.cins[n%len(r.cins)]
+	if n%10 == 0 {
+		path = fmt.Sprintf("/v1/search/companies?name=mixedup&limit=%d", listed)
+	}
+	began := time.Now()
+	a, err := fetch(client, r.Edges[0].URL, path, r.key)
+	r.judge(a, err, time.Since(began))
 }
 
 var marks = regexp.MustCompile(`R\d+X`)

@@ -29,7 +29,8 @@ GROUP BY kind`
 const selectOrigin = `SELECT released_at, EXISTS (SELECT 1 FROM release WHERE id = ?2) FROM release WHERE id = ?1`
 
 // selectRolledBack tells whether release ?1 was pushed before, and rolled back.
-const selectRolledBack = `SELECT EXISTS (SELECT 1 FROM release WHERE id = ?1) AND NOT EXISTS (SELECT 1 FROM release_stack WHERE release = ?1)`
+const selectRolledBack = `SELECT EXISTS (SELECT 1 FROM release WHERE id = ?1 AND pushed_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM release_stack WHERE release = ?1)`
 
 // confirm asks Config.Ask, or Config.Confirm if the push may be a mistake. A push that continues an
 // interrupted one was confirmed when that began.
