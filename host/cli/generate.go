@@ -57,7 +57,7 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 }
 
 // imports are the commands that import the files: those of the older format have a date of their own, and come last, since
-// the largest files take half as long into no registry. Their
+// an import of most files takes half as long into no registry. Their
 // patterns are stars alone: other signs mean different things to sh, zsh and fish.
 func (c *generateCommand) imports(summary generate.Summary) string {
 	type release struct{ asOf, files string }

@@ -44,18 +44,13 @@ func BenchmarkStory(b *testing.B) {
 		m.run(`mkdir new; for f in official/companies-*.csv; do
 [ "$(wc -l < "$f")" -lt 200 ] || awk 'NR == 1 || NR % 100 == 0' "$f" | sed -E 's/,([0-9]+)\.00,([1-9][0-9]*)\.00,/,\100000.00,\200000.00,/' > new/"$(basename "$f")"; done`)
 		cin := strings.Split(m.run(`grep -hE '^[LU][0-9]{5}[A-Z]{2}[0-9]{4}.*,[1-9][0-9]*00000\.00,[1-9][0-9]*00000\.00,' new/companies-mumbai.csv | head -1`), ",")[0]
-		capital := func() string {
-			return m.run(`curl -sf --insecure https://localhost/v1/companies/` + cin + ` -H "Authorization: Bearer ` + key + `" | grep -o '"paid_up_capital":[^,]*'`)
-		}
-		right := capital()
-		shows := func(want string) string {
-			return fmt.Sprintf(`curl -sf --insecure https://localhost/v1/companies/%s -H "Authorization: Bearer %s" | grep -F '%s'`, cin, key, want)
-		}
-		wrong := right + "00000"
+		answer := `curl -sf --insecure https://localhost/v1/companies/` + cin + ` -H "Authorization: Bearer ` + key + `"`
+		right := m.run(answer + ` | grep -o '"paid_up_capital":[^,]*'`)
+		shows := func(want string) string { return answer + " | grep -F '" + want + "'" }
 		s.command(nextFiles)
 		s.command("regedge push registry.db --dry-run")
 		s.command(pushFile)
-		s.shown("the edge shows the wrong amounts", shows(wrong))
+		s.shown("the edge shows the wrong amounts", shows(right+"00000,"))
 		s.command("regedge rollback --releases releases --yes")
 		s.shown("the edge shows the right ones again", shows(right+","))
 		s.command("regedge status")

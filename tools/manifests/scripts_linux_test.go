@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noted stands for regedge in a container: it notes that it runs and how it ends,
+// noted stands for regedge in a container: it notes how it runs and how it ends,
 // and lasts as long as its file.
 const noted = `#!/bin/bash
 trap 'echo "$1 ends" >>"$LOG"; exit 0' TERM
-touch "$RUN/$1$$"
+echo "$* mirror:$REGEDGE_MIRROR$REGEDGE_MIRROR_UPLOAD" >"$RUN/$1$$"
 while [ -e "$RUN/$1$$" ]; do sleep 0.05; done
 exit 7
 `
@@ -36,7 +36,8 @@ func container(t *testing.T, name string) (script *exec.Cmd, run, log string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	script = exec.CommandContext(ctx, "bash", "../../deploy/container/"+name+".sh")
-	script.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "LOG="+log, "RUN="+run, "CENTRE=centre", "DATA="+dir, "TRUST="+dir)
+	script.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "LOG="+log, "RUN="+run, "CENTRE=centre", "DATA="+dir, "TRUST="+dir,
+		"REGEDGE_MIRROR=address", "REGEDGE_MIRROR_UPLOAD=command")
 	require.NoError(t, script.Start())
 	require.Eventually(t, func() bool {
 		return len(running(t, run)) == 3 && catches(t, script.Process.Pid, syscall.SIGTERM)
@@ -81,6 +82,24 @@ func TestAContainerEndsWithAnyOfItsProcesses(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, strings.Count(string(said), "ends"), "%s: %s", name, said)
 	}
+}
+
+// TestOnlyTheRegistryIsMirrored: the access database holds hashes of keys.
+func TestOnlyTheRegistryIsMirrored(t *testing.T) {
+	script, run, _ := container(t, "centre")
+	primaries := 0
+	for _, file := range running(t, run) {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		said := string(content)
+		if strings.HasPrefix(said, "primary ") {
+			primaries++
+			require.Equal(t, strings.Contains(said, "/primary-registry "), strings.Contains(said, "mirror:addresscommand"), said)
+		}
+	}
+	require.Equal(t, 2, primaries)
+	require.NoError(t, script.Process.Signal(syscall.SIGTERM))
+	_ = script.Wait()
 }
 
 // TestAContainerEndsItsServiceFirst: what it has to tell its databases reaches them.
