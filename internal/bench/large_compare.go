@@ -24,9 +24,11 @@ const (
 // compare measures the processor time of this build and another under both loads, in turns. The
 // other build has databases of its own in -against-dir, if it does not read those of this one.
 func (b *largeBench) compare(ctx context.Context) error {
-	if err := stayOnCore(loadCore); err != nil {
+	leave, err := stayOnCore(loadCore)
+	if err != nil {
 		return err
 	}
+	defer leave()
 	if err := b.large.ready(ctx); err != nil {
 		return err
 	}

@@ -47,9 +47,11 @@ func servingNames() (names []string) {
 
 // measureServing runs the measurements of requests.
 func (b *largeBench) measureServing(ctx context.Context) error {
-	if err := stayOnCore(loadCore); err != nil {
+	leave, err := stayOnCore(loadCore)
+	if err != nil {
 		return err
 	}
+	defer leave()
 	if err := b.ready(ctx, b.small); err != nil {
 		return err
 	}

@@ -100,19 +100,36 @@ func bind(thread, core int) error {
 	return nil
 }
 
-// stayOnCore binds this process, with the threads that it will start, to a core.
-func stayOnCore(core int) error {
+// stayOnCore binds this process, with the threads and processes that it will start, to a core until leave.
+func stayOnCore(core int) (leave func(), err error) {
 	if runtime.NumCPU() < 2 {
-		return nil
+		return func() {}, nil
 	}
-	runtime.GOMAXPROCS(1)
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("read the cores of this process: %w", err)
+	}
+	processors := runtime.GOMAXPROCS(1)
+	leave = func() {
+		_ = eachThread(func(id int) error { return unix.SchedSetaffinity(id, &before) })
+		runtime.GOMAXPROCS(processors)
+	}
+	if err := eachThread(func(id int) error { return bind(id, core) }); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// eachThread calls do with each thread of this process, but for those that end meanwhile.
+func eachThread(do func(id int) error) error {
 	threads, err := filepath.Glob("/proc/self/task/*")
 	if err != nil {
 		return err
 	}
 	for _, thread := range threads {
 		id, _ := strconv.Atoi(filepath.Base(thread))
-		if err := bind(id, core); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended meanwhile
+		if err := do(id); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
 	}

@@ -106,9 +106,11 @@ func (d *dataset) edgeArgs(writer *process, engine, log, state string) func(addr
 
 // measure measures all subjects in turns.
 func (o options) measure(ctx context.Context, set *dataset) ([]result, error) {
-	if err := stayOnCore(loadCore); err != nil {
+	leave, err := stayOnCore(loadCore)
+	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	subjects := o.subjects(set)
 	results := make([]result, len(subjects))
 	for round := range o.rounds {
