@@ -88,9 +88,7 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 			panic(cause)
 		}
 	}()
-	if err := m.checkEnvironment(parser.Model.Node); err != nil {
-		return nil, err
-	}
+	m.checkEnvironment(parser.Model.Node)
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -135,10 +133,9 @@ func misuse(err error) error {
 	return hint.With(err, "see %s", help)
 }
 
-// checkEnvironment refuses a variable named after a flag that has none: it was meant for us and
-// would do nothing. It warns of other unknown variables with our prefix: they may be misspelt, or
-// set by a container platform for a service called regedge.
-func (m *Main) checkEnvironment(root *kong.Node) error {
+// checkEnvironment warns of variables with our prefix that do nothing: they may be misspelt, be named after a
+// flag that has none, or be set by a container platform for a service called regedge.
+func (m *Main) checkEnvironment(root *kong.Node) {
 	var known []string
 	lineOnly := map[string]string{} // flags without a variable, by the name that it would have
 	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
@@ -154,15 +151,15 @@ func (m *Main) checkEnvironment(root *kong.Node) error {
 		if value == "" || !strings.HasPrefix(name, environmentPrefix+"_") || slices.Contains(known, name) {
 			continue
 		}
+		remark := nearest(name, known)
 		if flag, ok := lineOnly[name]; ok {
-			return hint.With(fmt.Errorf("the environment variable %s stands for no flag: %s is for the command line alone", name, flag), "unset %s", name)
+			remark = fmt.Sprintf(" (%s is for the command line alone)", flag)
 		}
-		others = append(others, name+nearest(name, known))
+		others = append(others, name+remark)
 	}
 	if len(others) > 0 {
 		fmt.Fprintf(m.Stderr, "regedge: environment variables that stand for no flag are ignored: %s\n", strings.Join(others, ", "))
 	}
-	return nil
 }
 
 // nearest suggests a known variable that differs in at most two letters, or returns "".

@@ -40,7 +40,7 @@ const pushMemory = 160 << 20
 type pushCommand struct {
 	File string `arg:"" type:"path" help:"The registry file to push."`
 	pushFlags
-	Yes  *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, is older than what is there, does not continue it, or was rolled back: the number of records that would go."`
+	Yes  *int64 `env:"-" placeholder:"NUMBER" help:"Confirm a push that removes more than 2% of a kind of record, of the appointments or partners, is older than what is there, does not continue it, or was rolled back: the number of records that would go."`
 	Keep int    `default:"3" help:"How many releases are kept: the current one and those that rollbacks go back to (${default})."`
 }
 

@@ -17,6 +17,7 @@ type pushed struct {
 	// Counts has each kind of record: companies, llps, directors, pincodes, search_entries.
 	Counts        map[string]pushedCount `json:"counts"`
 	Doubts        []string               `json:"doubts"`         // why the push had, or would have, to be confirmed
+	WouldGo       int64                  `json:"would_go"`       // the number for --yes
 	Whole         bool                   `json:"whole_file"`     // handed over as a file
 	SearchRebuilt bool                   `json:"search_rebuilt"` // the whole search was written anew
 	Transactions  int                    `json:"transactions"`
@@ -34,7 +35,7 @@ type pushedCount struct {
 
 func pushedOf(report *push.Report, dry bool) *pushed {
 	p := &pushed{
-		Release: report.Release, DryRun: dry, Counts: map[string]pushedCount{}, Doubts: append([]string{}, report.Doubts...),
+		Release: report.Release, DryRun: dry, Counts: map[string]pushedCount{}, Doubts: append([]string{}, report.Doubts...), WouldGo: report.Removed(),
 		Whole: report.Whole, SearchRebuilt: report.NewGeneration, Transactions: report.Transactions,
 		Sent: report.Sent, Received: report.Received, Elapsed: report.Elapsed.Seconds(),
 	}

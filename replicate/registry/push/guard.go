@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"regedge/replicate/registry/libsql"
+	"regedge/schema/content"
 )
 
 // removedShare: a push that removes more than one in so many records of a kind, which is 2%, is
@@ -67,6 +68,11 @@ func (p *pusher) doubts(ctx context.Context) (list []string, err error) {
 			return nil, err
 		}
 	}
+	lost, err := p.partsLost(ctx, least)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, lost...)
 	if first || p.config.Rollback {
 		return list, nil
 	}
@@ -101,6 +107,38 @@ func (p *pusher) removals(ctx context.Context) (list []string, err error) {
 		}
 	}
 	return list, rows.Err()
+}
+
+// manyParts is more than the parts of nearly any record. When too few records change for so many parts each to
+// matter, the parts are not counted, which takes a second in a registry of the country's size.
+const manyParts = 100
+
+// partsLost lists the parts of records, such as appointments, of which more than their share would go, and
+// adds those to the report. A record that loses its parts is changed, not removed. had is how many records of
+// each kind the primary has at least.
+func (p *pusher) partsLost(ctx context.Context, had map[kind]int64) (list []string, err error) {
+	p.report.PartsRemoved = 0
+	for _, k := range []kind{company, llp} {
+		touched := p.report.Counts[k-1].Changed + p.report.Counts[k-1].Removed
+		if touched*manyParts*removedShare <= had[k] {
+			continue
+		}
+		for _, t := range content.Tables[k][1:] {
+			count := "SELECT count(*) FROM " + t.Name
+			var before, after int64
+			if err := p.config.Primary.QueryRowContext(ctx, count).Scan(&before); err != nil {
+				return nil, err
+			}
+			if err := p.local.QueryRowContext(ctx, count).Scan(&after); err != nil {
+				return nil, err
+			}
+			if gone := before - after; gone*removedShare > before {
+				p.report.PartsRemoved += gone
+				list = append(list, fmt.Sprintf("%d of %d %ss would go", gone, before, t.Name))
+			}
+		}
+	}
+	return list, nil
 }
 
 // origin compares the snapshot's file with the primary's current release.

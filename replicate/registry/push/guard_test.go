@@ -58,6 +58,36 @@ func TestAPushThatRemovesMoreThanAFiftiethIsConfirmed(t *testing.T) {
 	require.Len(t, f.asked(fewer, true), 1, "a rollback that does")
 }
 
+// TestAPushWithoutAppointmentsIsConfirmed: an import without the file of directors removes no company, but
+// nearly all that is known of their boards.
+func TestAPushWithoutAppointmentsIsConfirmed(t *testing.T) {
+	f := newFixture(t)
+	first := f.push().Release
+	for table, key := range map[string]string{"appointment": "cin, din", "partner": "llpin, who"} {
+		var had int
+		_, err := fmt.Sscanf(dump(t, f.primary(), "SELECT count(*) FROM "+table)[0], "[{%d", &had)
+		require.NoError(t, err)
+		keep := func(rows int) string {
+			return fmt.Sprintf("DELETE FROM %[1]s WHERE (%[2]s) NOT IN (SELECT %[2]s FROM %[1]s LIMIT %[3]d)", table, key, rows)
+		}
+		f.edit(nil, keep(had-had/50))
+		require.Nil(t, f.asked(f.snapshot(), false), "2%%, which is pushed")
+		left := had - had/50
+		gone := left/50 + 1
+		f.edit(nil, keep(left-gone))
+		fewer := f.snapshot()
+		require.Equal(t, []string{fmt.Sprintf("%d of %d %ss would go", gone, left, table)}, f.asked(fewer, false))
+		config := f.config(fewer)
+		config.DryRun = true
+		report, err := Run(t.Context(), config)
+		require.NoError(t, err)
+		require.EqualValues(t, gone, report.Removed(), "what --yes has to name")
+		_, err = Run(t.Context(), f.config(fewer))
+		require.NoError(t, err)
+	}
+	require.Nil(t, f.asked(first, true), "a rollback that brings them back")
+}
+
 func TestAnOlderPushAndAStrangersAreConfirmed(t *testing.T) {
 	f := newFixture(t)
 	f.push()

@@ -87,6 +87,7 @@ type Report struct {
 	Release        string
 	Counts         []Count
 	Doubts         []string // why the push may be a mistake, in sentences
+	PartsRemoved   int64    // appointments and partners that go, if Doubts name them
 	Transactions   int
 	Sent, Received int64 // bytes of statements with parameters, and of results, before they are encoded
 	Compared       int64 // bytes of Received that were read to find the differences
@@ -103,8 +104,9 @@ func (r Report) Records() (n int64) {
 	return n
 }
 
-// Removed is the number of records that the primary loses.
+// Removed is the number of records that the primary loses, with the parts that Doubts name.
 func (r Report) Removed() (n int64) {
+	n = r.PartsRemoved
 	for _, c := range r.Counts {
 		n += c.Removed
 	}
