@@ -67,8 +67,9 @@ var mayImport = map[string][]string{
 		"handler/charge", "replicate/metering/bearer", "replicate/metering/journal",
 		"replicate/metering/lease", "replicate/metering/syncproto",
 	},
+	"replicate/disk": {},
 	"replicate/metering/writer": {
-		"handler/charge", "handler/ident", "handler/network", "replicate/metering/ledger", "replicate/metering/syncproto",
+		"handler/charge", "handler/ident", "handler/network", "replicate/disk", "replicate/metering/ledger", "replicate/metering/syncproto",
 		"schema",
 	},
 	"replicate/registry/freeport": {},
@@ -91,7 +92,7 @@ var mayImport = map[string][]string{
 	"host/service": {},
 	"host/units":   {},
 	"host/doctor": {
-		"host/pki", "replicate/metering/ledger", "replicate/metering/writer", "replicate/registry/libsql", "schema",
+		"host/pki", "replicate/disk", "replicate/metering/ledger", "replicate/metering/writer", "replicate/registry/libsql", "schema",
 	},
 	"host/pki":       {},
 	"host/tracing":   {},

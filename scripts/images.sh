@@ -4,6 +4,8 @@
 #
 #     sh scripts/images.sh [VERSION]
 #
+# regedge-centre:VERSION and regedge-edge:VERSION are lists of the images for each architecture; with docker, which keeps
+# lists in a registry alone, they are those of this machine's.
 # The context has regedge for amd64 and arm64, cross-compiled, and sqld for both, pinned by digest in
 # deploy/container/sqld.sha256. REGEDGE_BASE is the base image: Debian 12, or another with bash, env,
 # mkdir and the C library (2.34 or newer).
@@ -44,6 +46,15 @@ for tool in buildah podman docker; do
             "$tool" build $format --platform "linux/$arch" --build-arg "BASE=${REGEDGE_BASE:-docker.io/library/debian:12-slim}" \
                 --target "$image" -t "regedge-$image:$version-$arch" -f "$out/Containerfile" "$out"
         done
+        list="regedge-$image:$version"
+        case $tool in
+        docker) # keeps lists in a registry alone
+            own=$(go env GOARCH)
+            case " ${REGEDGE_ARCHES:-amd64 arm64} " in *" $own "*) "$tool" tag "$list-$own" "$list" ;; esac ;;
+        *)
+            "$tool" manifest rm "$list" >/dev/null 2>&1 || true
+            "$tool" manifest create "$list" $(for arch in ${REGEDGE_ARCHES:-amd64 arm64}; do echo "$list-$arch"; done) ;;
+        esac
     done
     exit 0
 done

@@ -149,8 +149,8 @@ func printJSON(w io.Writer, value any) error {
 // warnPending says that edges do not know of a change yet.
 func warnPending(m *Main, answer any) {
 	if p, ok := answer.(interface{ IsPending() bool }); ok && p.IsPending() {
-		fmt.Fprintln(m.Stderr, "regedge: the change is stored, but edges do not know of it yet: the writer can't reach the access database.\n"+
-			"  Until it does, edges go on with what they knew. The writer brings it there by itself; /metrics has regedge_writer_access_behind_seconds.")
+		fmt.Fprintln(m.Stderr, "regedge: the change is stored, but edges do not know of it yet: the access database is behind.\n"+
+			"  Until it is not, edges go on with what they knew. The writer brings it there by itself; its /readyz says how far behind it is and why.")
 	}
 }
 

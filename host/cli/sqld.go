@@ -7,11 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"regedge/host/hint"
 	"regedge/host/pki"
 	"regedge/host/service"
+	"regedge/replicate/disk"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -69,6 +73,7 @@ func newLink(dir, folder string, m *Main) (*sqld.TLSFiles, error) {
 func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
+	config.Traffic = new(sqld.Traffic)
 	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
 	listener, err := m.listenForMetrics(f.Metrics, &closers)
 	if err != nil {
@@ -80,11 +85,24 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 			return err
 		}
 		registry := newMetrics()
-		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }})
+		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }},
+			disk.NewRead(disk.Kept{Directories: map[string]string{"database": config.Dir}, Files: sqld.Files(config.Dir)}))
+		registry.MustRegister(traffic(config.Traffic)...)
 		log := m.logLines()
 		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
 	}
 	return service.Run(ctx, services...)
+}
+
+// traffic shows what a primary and its replicas send and receive.
+func traffic(t *sqld.Traffic) []prometheus.Collector {
+	counter := func(name, help string, count *atomic.Int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(count.Load()) })
+	}
+	return []prometheus.Collector{
+		counter("regedge_replication_sent_bytes_total", "Sent in replication, as on the wire: at a primary what its replicas copy.", &t.Sent),
+		counter("regedge_replication_received_bytes_total", "Received in replication, as on the wire: at a replica what it copies from its primary or a mirror.", &t.Received),
+	}
 }
 
 // certificateEnds returns when the certificates of replication expire, by file name.

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"regedge/replicate/disk"
 )
 
 // serverName is the name in the certificate of every primary.
@@ -163,7 +165,7 @@ func (e *Exam) Disk(what, dir string) {
 	for !exists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)
 	}
-	s, err := space(dir)
+	s, err := disk.Of(dir)
 	if err != nil {
 		e.Soon(what, "look with df", "how much is free at %s is unknown: %v", dir, err)
 		return
@@ -172,35 +174,28 @@ func (e *Exam) Disk(what, dir string) {
 }
 
 // free judges what is free on the disk of dir.
-func (e *Exam) free(what, dir string, s diskSpace) {
-	share := float64(s.free) / float64(max(s.size, 1))
+func (e *Exam) free(what, dir string, s disk.Space) {
+	share := float64(s.Free) / float64(max(s.Size, 1))
 	found := func(note func(what, do, format string, args ...any)) {
-		note(what, doFull, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.free), inUnits(s.size), 100*share)
+		note(what, doFull, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.Free), inUnits(s.Size), 100*share)
 	}
 	switch {
-	case s.readonly:
+	case s.ReadOnly:
 		e.Wrong(what, "dmesg says why, if it was not meant: a disk that fails is mounted so", "the disk of %s is read-only", dir)
-	case share < freeFew && s.free < freeFewBytes:
+	case share < freeFew && s.Free < freeFewBytes:
 		found(e.Wrong)
-	case s.files > 0 && float64(s.filesFree)/float64(s.files) < filesLow:
-		e.Wrong(what, "too many small files are on it: df -i, and find out whose", "the disk of %s has room for %d more files", dir, s.filesFree)
-	case share < freeLow && s.free < freeLowBytes:
+	case s.Files > 0 && float64(s.FilesFree)/float64(s.Files) < filesLow:
+		e.Wrong(what, "too many small files are on it: df -i, and find out whose", "the disk of %s has room for %d more files", dir, s.FilesFree)
+	case share < freeLow && s.Free < freeLowBytes:
 		found(e.Soon)
 	default:
-		e.OK(what, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.free), inUnits(s.size), 100*share)
+		e.OK(what, "the disk of %s has %s free of %s (%.0f%%)", dir, inUnits(s.Free), inUnits(s.Size), 100*share)
 	}
 }
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// diskSpace is the space that is free for a process without privileges.
-type diskSpace struct {
-	size, free       uint64 // bytes
-	files, filesFree uint64 // 0 where files are not counted
-	readonly         bool
 }
 
 // State looks at the state directory of an edge: its journal and its disk.

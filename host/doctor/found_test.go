@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/replicate/disk"
 	"regedge/schema"
 )
 
@@ -100,22 +101,22 @@ func TestWhyACertificateIsRefusedIsTold(t *testing.T) {
 func TestAFullDiskIsFound(t *testing.T) {
 	const gb = 1_000_000_000
 	for _, c := range []struct {
-		space diskSpace
+		space disk.Space
 		level Level
 		found string
 	}{
-		{diskSpace{size: 100 * gb, free: 15 * gb}, OK, "has 15.0 GB free of 100.0 GB (15%)"},
-		{diskSpace{size: 100 * gb, free: 14 * gb}, Soon, "has 14.0 GB free of 100.0 GB (14%)"},
-		{diskSpace{size: 100 * gb, free: 5 * gb}, Soon, "(5%)"},
-		{diskSpace{size: 100 * gb, free: 4 * gb}, Wrong, "has 4.0 GB free of 100.0 GB (4%)"},
-		{diskSpace{size: 1000 * gb, free: 30 * gb}, OK, "(3%)"},
-		{diskSpace{size: 1000 * gb, free: 29 * gb}, Soon, "(3%)"},
-		{diskSpace{size: 1000 * gb, free: 10 * gb}, Soon, "(1%)"},
-		{diskSpace{size: 1000 * gb, free: 9 * gb}, Wrong, "(1%)"},
-		{diskSpace{size: 100 * gb, free: 90 * gb, files: 1000, filesFree: 20}, OK, "(90%)"},
-		{diskSpace{size: 100 * gb, free: 90 * gb, files: 1000, filesFree: 19}, Wrong, "has room for 19 more files"},
-		{diskSpace{size: 100 * gb, free: 90 * gb, readonly: true}, Wrong, "is read-only"},
-		{diskSpace{}, Wrong, "has 0 bytes free of 0 bytes (0%)"},
+		{disk.Space{Size: 100 * gb, Free: 15 * gb}, OK, "has 15.0 GB free of 100.0 GB (15%)"},
+		{disk.Space{Size: 100 * gb, Free: 14 * gb}, Soon, "has 14.0 GB free of 100.0 GB (14%)"},
+		{disk.Space{Size: 100 * gb, Free: 5 * gb}, Soon, "(5%)"},
+		{disk.Space{Size: 100 * gb, Free: 4 * gb}, Wrong, "has 4.0 GB free of 100.0 GB (4%)"},
+		{disk.Space{Size: 1000 * gb, Free: 30 * gb}, OK, "(3%)"},
+		{disk.Space{Size: 1000 * gb, Free: 29 * gb}, Soon, "(3%)"},
+		{disk.Space{Size: 1000 * gb, Free: 10 * gb}, Soon, "(1%)"},
+		{disk.Space{Size: 1000 * gb, Free: 9 * gb}, Wrong, "(1%)"},
+		{disk.Space{Size: 100 * gb, Free: 90 * gb, Files: 1000, FilesFree: 20}, OK, "(90%)"},
+		{disk.Space{Size: 100 * gb, Free: 90 * gb, Files: 1000, FilesFree: 19}, Wrong, "has room for 19 more files"},
+		{disk.Space{Size: 100 * gb, Free: 90 * gb, ReadOnly: true}, Wrong, "is read-only"},
+		{disk.Space{}, Wrong, "has 0 bytes free of 0 bytes (0%)"},
 	} {
 		f := found(t, func(e *Exam) { e.free("disk", "/d", c.space) })
 		require.Equal(t, c.level, f.Level, "%+v", c.space)

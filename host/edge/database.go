@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -180,6 +181,17 @@ func (n *Node) replicasReady() error {
 		}
 	}
 	return nil
+}
+
+// remark names the replicas whose endpoint refuses the token, while their files are read.
+func (n *Node) remark() string {
+	var refused []string
+	for _, r := range n.replicas() {
+		if r.Refused() {
+			refused = append(refused, fmt.Sprintf("%s replica: %v, so there is no fallback for its file", r.name, sqlite.ErrToken))
+		}
+	}
+	return strings.Join(refused, "; ")
 }
 
 // registerReplicas registers the metrics of the replicas: their age, and how they are read.

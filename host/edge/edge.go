@@ -22,6 +22,7 @@ import (
 	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
+	"regedge/replicate/disk"
 	"regedge/replicate/metering/meter"
 )
 
@@ -93,7 +94,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 		answerer = tracedAnswerer{answerer, spanOf(config.Engine)}
 	}
 	n.web, err = server.New(server.Config{
-		Answerer: answerer, Screen: engine.NewScreen(n.traced(n.parts()), config.Meter), Ready: n.Ready, DocsURL: config.DocsURL, Pages: config.Pages,
+		Answerer: answerer, Screen: engine.NewScreen(n.traced(n.parts()), config.Meter), Ready: n.Ready, Remark: n.remark, DocsURL: config.DocsURL, Pages: config.Pages,
 		Proxies: config.Proxies, TLS: config.TLS, MaxInFlight: config.MaxInFlight,
 		Waiting: config.Meter.Waiting, MaxWaiting: meter.MaxWaiting,
 		MaxConnections: config.MaxConnections, MaxConnectionsPerAddress: config.MaxConnectionsPerAddress,
@@ -101,7 +102,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})
 	if err == nil {
-		err = n.registerReplicas()
+		err = errors.Join(n.registerReplicas(), config.Metrics.Register(disk.NewRead(releaseMetric{n})))
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.closeEngine(ctx))

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"regedge/host/hint"
+	"regedge/replicate/disk"
 	"regedge/replicate/metering/journal"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/meter"
@@ -18,6 +19,7 @@ import (
 func OpenMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
 	syncs := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "regedge_journal_sync_seconds", Help: "Time of the journal's fsyncs.", Buckets: syncBuckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
 	})
 	config.Synced = func(took time.Duration) { syncs.Observe(took.Seconds()) }
 	opened, err := meter.OpenLater(config)
@@ -27,6 +29,9 @@ func OpenMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter
 	if err := errors.Join(metrics.Register(syncs), metrics.Register(&meterCollector{opened, meterMetrics()})); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
+	metrics.MustRegister(disk.NewRead(disk.Kept{
+		Directories: map[string]string{"state": config.State}, Files: map[string]string{"journal": config.State},
+	}))
 	return opened, nil
 }
 

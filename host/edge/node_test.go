@@ -230,6 +230,11 @@ func TestAReportNamesTheReleaseThatIsServed(t *testing.T) {
 	n.config.Registry = registry
 	var newest handler.Result
 	require.NoError(t, registry.Query(t.Context(), releaseStatement, nil, &newest))
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(releaseMetric{n})
+	families, err := metrics.Gather()
+	require.NoError(t, err)
+	require.Equal(t, newest.Values[0].Text, families[0].Metric[0].Label[0].GetValue())
 	gone, end := context.WithCancel(t.Context())
 	end() // so that a request without a lease does not wait for one
 	n.config.Meter.Charge(gone, charge.Request{ID: "1", Account: 1, Key: 1, PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found})

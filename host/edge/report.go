@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"regedge/handler"
 	"regedge/host/service"
 	"regedge/replicate/metering/meter"
@@ -113,6 +115,32 @@ func (n *Node) failure() string {
 	return ""
 }
 
+// release is the release that lookups are answered from, "" if there is none or it can't be read.
+func (n *Node) release(ctx context.Context) string {
+	var result handler.Result
+	if err := n.config.Registry.Query(ctx, releaseStatement, nil, &result); err != nil || result.Rows() == 0 {
+		return ""
+	}
+	return result.Values[0].Text
+}
+
+// releaseMetric shows the release that lookups are answered from. Without one there is no series.
+type releaseMetric struct{ n *Node }
+
+var releaseDesc = prometheus.NewDesc("regedge_registry_release", "1 while lookups are answered from this release of the registry.", []string{"release"}, nil)
+
+// Describe names the metric.
+func (r releaseMetric) Describe(to chan<- *prometheus.Desc) { to <- releaseDesc }
+
+// Collect reads the release from the registry.
+func (r releaseMetric) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	if release := r.n.release(ctx); release != "" {
+		to <- prometheus.MustNewConstMetric(releaseDesc, prometheus.GaugeValue, 1, release)
+	}
+}
+
 // report describes this node; failure is why it is not ready, or "".
 func (n *Node) report(ctx context.Context, r Reporter, failure string) writer.Report {
 	stats := n.config.Meter.Stats()
@@ -120,10 +148,7 @@ func (n *Node) report(ctx context.Context, r Reporter, failure string) writer.Re
 		Address: r.Address, Version: r.Version, Commit: r.Commit, Component: r.Component,
 		Ready: failure, Refused: stats.Unavailable, Unsettled: stats.Unsettled,
 	}
-	var result handler.Result
-	if err := n.config.Registry.Query(ctx, releaseStatement, nil, &result); err == nil && result.Rows() > 0 {
-		report.Release = result.Values[0].Text
-	}
+	report.Release = n.release(ctx)
 	for _, replica := range n.replicas() {
 		shown := writer.Replica{Database: string(replica.name), AgeMillis: -1, Fallback: replica.Remote()}
 		if age, known := replica.Age(); known {

@@ -143,7 +143,8 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ httprouter.Par
 	writeHealth(w, http.StatusOK, "ok", "")
 }
 
-// readiness serves /readyz: whether this server should get requests, and if not, why.
+// readiness serves /readyz: whether this server should get requests, and if not, why; also what is wrong
+// beside that.
 func (s *Server) readiness(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
 	if s.draining.Load() {
 		writeHealth(w, http.StatusServiceUnavailable, "not ready", "the server is shutting down")
@@ -155,7 +156,11 @@ func (s *Server) readiness(w http.ResponseWriter, _ *http.Request, _ httprouter.
 			return
 		}
 	}
-	writeHealth(w, http.StatusOK, "ready", "")
+	remark := ""
+	if s.config.Remark != nil {
+		remark = s.config.Remark()
+	}
+	writeHealth(w, http.StatusOK, "ready", remark)
 }
 
 func writeHealth(w http.ResponseWriter, status int, word, reason string) {

@@ -53,10 +53,15 @@ func TestOwnPagesAreReadOnly(t *testing.T) {
 func TestReadinessHasAReason(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		var reason error
-		r := start(t, server.Config{Answerer: fine, Ready: func() error { return reason }})
+		remark := ""
+		r := start(t, server.Config{Answerer: fine, Ready: func() error { return reason }, Remark: func() string { return remark }})
 		response, body := r.get(t, "/readyz")
 		require.Equal(t, 200, response.StatusCode)
 		require.JSONEq(t, `{"status":"ready"}`, body)
+		remark = "there is no fallback"
+		response, body = r.get(t, "/readyz")
+		require.Equal(t, 200, response.StatusCode)
+		require.JSONEq(t, `{"status":"ready","reason":"there is no fallback"}`, body)
 		reason = errors.New("the registry is stale")
 		response, body = r.get(t, "/readyz")
 		require.Equal(t, 503, response.StatusCode)

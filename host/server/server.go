@@ -64,6 +64,8 @@ type Config struct {
 	Screen Screen
 	// Ready returns why the server should not get requests now, or nil if it should.
 	Ready func() error
+	// Remark returns what an operator should know of a server that is ready, "" if there is nothing; may be nil.
+	Remark func() string
 	// DocsURL is the URL of the host's pages, without a slash at its end. It is empty if unknown.
 	DocsURL string
 	// Pages, if not nil, adds the host's pages to the router, including /problems/{code}. They

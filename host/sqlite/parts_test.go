@@ -137,6 +137,10 @@ func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 	r.logSilence(nil)
 	require.Equal(t, 2, lines())
 	require.Contains(t, log.String(), "answers again")
+	for range 2 * maxFailures {
+		r.logSilence(fmt.Errorf("read it: %w", errEmpty))
+	}
+	require.Equal(t, 2, lines(), "that it is empty is an answer")
 }
 
 // TestARefusedTokenIsLoggedOnce, and is named when the copy is too old: a replica
@@ -150,7 +154,9 @@ func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "refuses the token: there is no"))
 	require.ErrorIs(t, r.Ready(time.Minute), ErrTooOld)
 	require.ErrorIs(t, r.Ready(time.Minute), ErrToken)
+	require.True(t, r.Refused())
 	r.logSilence(nil)
+	require.False(t, r.Refused())
 	require.Equal(t, 1, strings.Count(log.String(), "answers again"))
 	require.NotErrorIs(t, r.Ready(time.Minute), ErrToken)
 	r.logSilence(ErrToken)

@@ -306,7 +306,7 @@ func (r *Replica) logSilence(err error) {
 	log := r.config.Log.With("database", r.config.Database)
 	told := r.refused.Load() || r.failures >= maxFailures
 	switch refused := errors.Is(err, ErrToken); {
-	case err == nil:
+	case err == nil, errors.Is(err, errEmpty): // as in a new cluster, until a push
 		if told {
 			log.Info("the replica's endpoint answers again")
 		}

@@ -226,6 +226,9 @@ func (r *Replica) tooOld(v *view, limit time.Duration) error {
 // Remote reports whether statements go to the endpoint in place of the file.
 func (r *Replica) Remote() bool { return r.config.File != "" && r.view.Load().remote }
 
+// Refused reports whether the endpoint refuses the token. The file is read as long as it is good.
+func (r *Replica) Refused() bool { return r.refused.Load() }
+
 // Switches counts the changes between file and endpoint, or to another file.
 func (r *Replica) Switches() int64 { return r.switches.Load() }
 

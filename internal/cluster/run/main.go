@@ -74,10 +74,29 @@ func addresses(port int) (writer string, lookups []string) {
 	return at(1), []string{at(0), at(2)}
 }
 
+// portsFree fails if something listens at one of the addresses already, such as another cluster.
+func portsFree(port int) error {
+	writer, lookups := addresses(port)
+	for _, address := range append(lookups, writer) {
+		if address == "" {
+			continue
+		}
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return fmt.Errorf("%w; give another PORT, which takes the next two as well, or stop what runs there", err)
+		}
+		listener.Close()
+	}
+	return nil
+}
+
 // up starts serve in the background, waits until the cluster runs, and prints how to use it.
 func up(dir, regedge string, port int) error {
 	if running(dir) != nil {
 		return fmt.Errorf("a cluster runs in %s: make cluster-down stops it", dir)
+	}
+	if err := portsFree(port); err != nil {
+		return err
 	}
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +27,18 @@ func found(t *testing.T, pattern, text string) string {
 }
 
 // TestAPortHasRoomForThree: the writer's and both edges'.
+// TestAPortInUseIsNamed: without this, a second cluster talks with the first one's writer.
+func TestAPortInUseIsNamed(t *testing.T) {
+	require.NoError(t, portsFree(0), "free ones")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	for _, asked := range []int{port, port - 1, port - 2} {
+		require.ErrorContains(t, portsFree(asked), "address already in use; give another PORT")
+	}
+	require.NoError(t, listener.Close())
+}
+
 func TestAPortHasRoomForThree(t *testing.T) {
 	for text, want := range map[string]bool{"1": true, "65533": true, "65534": false, "0": false, "-1": false, "http": false} {
 		_, valid := portOf([]string{"run", "up", "dir", "regedge", text})

@@ -63,7 +63,11 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 			fmt.Fprintln(rw, wrong)
 		}
 		if changes, age := w.projector.behind(); age > projectWait {
-			fmt.Fprintf(rw, "the access database misses %d changes, the oldest for %.0f s\n", changes, age.Seconds())
+			fmt.Fprintf(rw, "the access database misses %d changes, the oldest for %.0f s", changes, age.Seconds())
+			if why := w.projector.why(); why != nil {
+				fmt.Fprintf(rw, ": %v", why)
+			}
+			io.WriteString(rw, "\n")
 		}
 	}
 }

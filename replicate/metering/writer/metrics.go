@@ -6,11 +6,13 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"regedge/replicate/disk"
 	"regedge/schema"
 )
 
@@ -39,7 +41,7 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown, and signs of life that could not be written."),
 	}
 	m.gather = m.registry
-	m.registry.MustRegister(held, m.groups, m.messages, m.failed, newDiskRead(unresolvedCharges{ledger}),
+	m.registry.MustRegister(held, m.groups, m.messages, m.failed, disk.NewRead(unresolvedCharges{ledger}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "regedge_writer_access_pending", Help: "Changes of accounts, keys and plans that the access database may miss.",
 		}, func() float64 { changes, _ := p.behind(); return float64(changes) }),
@@ -76,10 +78,10 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
-		newDiskRead(ledgerState{w.config.Ledger}), newDiskRead(operatorTokens{w}), w.clocks,
-		newDiskRead(ledgerFiles{w.location.path}))
+		disk.NewRead(ledgerState{w.config.Ledger}), disk.NewRead(operatorTokens{w}), w.clocks,
+		disk.NewRead(ledgerFiles{w.location.path}), disk.NewRead(disk.Kept{Directories: w.directories()}))
 	if w.config.Backup != "" {
-		m.registry.MustRegister(newDiskRead(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
+		m.registry.MustRegister(disk.NewRead(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
 			func() float64 { return fileAge(w.config.Backup, w.config.Now()) })))
 	}
 	if w.config.Metrics != nil {
@@ -144,6 +146,17 @@ func (s ledgerState) Collect(to chan<- prometheus.Metric) {
 	for state, count := range map[string]float64{"in_service": inService, "awaited": awaited, "retired": retired} {
 		to <- prometheus.MustNewConstMetric(nodesDesc, prometheus.GaugeValue, count, state)
 	}
+}
+
+// directories are those of the ledger, if it is a file, and of its backup, if there is one.
+func (w *Writer) directories() map[string]string {
+	list := map[string]string{}
+	for name, file := range map[string]string{"ledger": w.location.path, "backup": w.config.Backup} {
+		if file != "" {
+			list[name] = filepath.Dir(file)
+		}
+	}
+	return list
 }
 
 // ledgerFiles shows the sizes of the ledger and of its write-ahead log. path is empty for a ledger on a server.

@@ -47,6 +47,7 @@ type projector struct {
 	pending   []*pendingRow
 	compare   bool      // compare both databases
 	comparing bool      // it is running
+	failure   error     // of the last update, nil after one that did not fail
 	since     time.Time // when compare was set
 }
 
@@ -98,6 +99,13 @@ func (p *projector) ask() {
 	}
 }
 
+// why returns why the access database is behind, nil if that is not known.
+func (p *projector) why() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failure
+}
+
 // behind returns how many changes the access database may miss, and the age of the oldest. A
 // comparison counts as one.
 func (p *projector) behind() (changes int, age time.Duration) {
@@ -139,6 +147,9 @@ func (p *projector) run(ctx context.Context) {
 
 // logOutcome logs the first failure, another one, and the end of failures.
 func (p *projector) logOutcome(err error) {
+	p.mu.Lock()
+	p.failure = err
+	p.mu.Unlock()
 	switch {
 	case err == nil && p.logged != "":
 		p.logged = ""

@@ -12,13 +12,12 @@ import (
 // the file itself, and otherwise goes on for ever. SQLite keeps no checksums of pages, so there are two
 // signs: the header is gone, or a statement found an invalid page.
 
-const (
-	// lookPause lies between two looks at the header of a replica's file.
-	lookPause = 500 * time.Millisecond
-	// copyPause is the least time between two copies because of statements: a copy of a country takes
-	// minutes, and loads the primary.
-	copyPause = 5 * time.Minute
-)
+// lookPause lies between two looks at the header of a replica's file.
+const lookPause = 500 * time.Millisecond
+
+// copyPause is the least time between two copies because of statements: a copy of a country loads the
+// primary for some seconds.
+var copyPause = time.Minute
 
 // headerText begins every database file (https://sqlite.org/fileformat.html, section 1.3).
 const headerText = "SQLite format 3\x00"
@@ -117,11 +116,17 @@ func (s *Server) copyAnew(r *run, because string) {
 	s.restart(r, "the replica's file is damaged ("+because+"): it is removed, and copied anew", os.Kill, s.discard)
 }
 
-// mayCopy reports whether a copy because of a statement may begin now.
-func (s *Server) mayCopy(now time.Time) bool {
-	if !s.copied.IsZero() && now.Sub(s.copied) < copyPause {
-		return false
+// copyDamaged is copyAnew because of a statement.
+func (s *Server) copyDamaged(r *run) {
+	s.copied = time.Now()
+	s.copyAnew(r, "a statement found it so")
+}
+
+// untilCopy is how long a copy because of a statement has to wait. The statement that found the damage is not
+// made again by itself, so the copy is made then in any case.
+func (s *Server) untilCopy(now time.Time) time.Duration {
+	if s.copied.IsZero() {
+		return 0
 	}
-	s.copied = now
-	return true
+	return s.copied.Add(copyPause).Sub(now)
 }

@@ -86,8 +86,9 @@ func TestAnswersTellOfDamage(t *testing.T) {
 func TestCopiesAfterStatementsAreRare(t *testing.T) {
 	s := &Server{}
 	now := time.Now()
-	require.True(t, s.mayCopy(now))
-	require.False(t, s.mayCopy(now.Add(copyPause-time.Second)))
-	require.True(t, s.mayCopy(now.Add(copyPause)))
-	require.False(t, s.mayCopy(now.Add(copyPause+time.Second)))
+	require.Zero(t, s.untilCopy(now))
+	s.copied = now
+	require.Equal(t, copyPause, s.untilCopy(now))
+	require.Equal(t, time.Second, s.untilCopy(now.Add(copyPause-time.Second)))
+	require.Zero(t, s.untilCopy(now.Add(copyPause)))
 }

@@ -73,7 +73,7 @@ func (d *download) turnToMirror(address string) error {
 		return errors.New("the primary names something that is no address of the web")
 	}
 	client := &http.Client{CheckRedirect: redirected, Transport: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialPrimary, TLSHandshakeTimeout: handshakeTimeout, ForceAttemptHTTP2: true,
+		Proxy: http.ProxyFromEnvironment, DialContext: d.f.traffic.dial, TLSHandshakeTimeout: handshakeTimeout, ForceAttemptHTTP2: true,
 		DisableCompression: true, // the base is compressed
 		DisableKeepAlives:  true, IdleConnTimeout: linkIdle,
 	}}

@@ -10,6 +10,9 @@ func EmptyLog(path string, limit int64) (freed int64, err error) {
 	return (&run{}).emptyLog(path, limit)
 }
 
+// In tests a damaged file is copied again soon.
+func init() { copyPause = 5 * time.Second }
+
 // In tests logs are emptied when they are small, and again and again.
 func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }
 

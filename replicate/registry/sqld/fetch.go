@@ -31,6 +31,7 @@ type fetcher struct {
 	url     string
 	tls     *TLSFiles
 	output  *output
+	traffic *Traffic
 	fetched chan beginning // receives the log of a base that lies at fetchedPath
 	answer  time.Duration  // how long the primary may take for an answer
 	silence time.Duration  // and between two parts of it
@@ -54,7 +55,7 @@ const (
 func newFetcher(config *Config, primary *url.URL, output *output) *fetcher {
 	at := url.URL{Scheme: "https", Host: primary.Host, Path: basePath}
 	return &fetcher{
-		dir: config.Dir, url: at.String(), tls: config.TLS, output: output, fetched: make(chan beginning, 1),
+		dir: config.Dir, url: at.String(), tls: config.TLS, output: output, traffic: config.Traffic, fetched: make(chan beginning, 1),
 		answer: handshakeTimeout, silence: lostAfter, again: fetchPause, pause: resumePause,
 	}
 }
@@ -137,7 +138,7 @@ func (f *fetcher) client() (*http.Client, error) {
 		return nil, err
 	}
 	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: dialPrimary,
+		TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: f.traffic.dial,
 		DisableKeepAlives: true, IdleConnTimeout: linkIdle, // CloseIdleConnections misses one whose stream has just ended
 	}}, nil
 }

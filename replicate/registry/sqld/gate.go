@@ -106,9 +106,10 @@ func openGate(config *Config, output *output) (*gate, error) {
 	}
 	config.GRPC, config.TLS = g.target, config.Link
 	g.web = g.server(edges)
+	counted := config.Traffic.listener(listener)
 	go func() {
 		defer close(g.served)
-		_ = g.web.ServeTLS(listener, "", "") // until close
+		_ = g.web.ServeTLS(counted, "", "") // until close
 	}()
 	return g, nil
 }

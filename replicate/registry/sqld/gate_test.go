@@ -168,7 +168,8 @@ func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 		{"DELETE", "/version", "Bearer good", "", 403, ""},
 		{"GET", "/version", "Bearer good", "", 200, "http://" + config.HTTP + "/version "},
 		{"GET", "/version", "Bearer bad", "", 401, ""},
-		{"GET", "/health", "", "", 401, ""},
+		{"GET", "/health", "", "", 200, "http://" + config.HTTP + "/health "},
+		{"POST", "/health", "", "", 403, ""},
 	} {
 		passed = ""
 		w, r := httptest.NewRecorder(), httptest.NewRequest(c.method, c.target, strings.NewReader(c.body))

@@ -29,6 +29,13 @@ var forwarded = []byte(libsql.OnlyReplication)
 // client learns it too, and begins another.
 var unimportant = []byte("Invalid MAC on baton")
 
+// probed is what Go's server logs of a client that connects to a port with TLS and leaves, as a probe does.
+var probed = [][]byte{[]byte("TLS handshake error from "), []byte(": EOF\n")}
+
+// compaction are what a primary logs as errors, each second, while it makes a snapshot of its log and replicas ask for what
+// is in there: gRPC's FAILED_PRECONDITION, "ask for the snapshot", and UNAVAILABLE, "not made yet". They ask again.
+var compaction = [][]byte{[]byte("classification=Code: 9"), []byte("classification=Code: 14")}
+
 // output forwards a process's output, line by line, and looks for signs in it. It replaces lines with
 // forwarded by one that explains them, and leaves unimportant ones out.
 type output struct {
@@ -73,7 +80,8 @@ func (o *output) line(line []byte) {
 			}
 		}
 	}
-	if bytes.Contains(line, unimportant) {
+	if bytes.Contains(line, unimportant) || bytes.Contains(line, compaction[0]) || bytes.Contains(line, compaction[1]) ||
+		bytes.Contains(line, probed[0]) && bytes.HasSuffix(line, probed[1]) {
 		return
 	}
 	if bytes.Contains(line, forwarded) {

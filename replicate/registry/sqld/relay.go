@@ -53,7 +53,7 @@ func openRelay(config *Config, output *output, patience time.Duration) (*relay, 
 	r := &relay{output: output, served: make(chan struct{})}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	r.far = &http.Transport{
-		Protocols: onlyHTTP2(), DialContext: dialPrimary, TLSHandshakeTimeout: patience, IdleConnTimeout: linkIdle,
+		Protocols: onlyHTTP2(), DialContext: config.Traffic.dial, TLSHandshakeTimeout: patience, IdleConnTimeout: linkIdle,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience},
 	}
 	var near *tls.Config
@@ -86,12 +86,6 @@ func openRelay(config *Config, output *output, patience time.Duration) (*relay, 
 		_ = serve() // until close
 	}()
 	return r, nil
-}
-
-// dialPrimary connects with a primary. The connection ends when the other side is silently gone.
-func dialPrimary(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
-	return dialer.DialContext(ctx, network, address)
 }
 
 // passOn passes calls on to a primary.

@@ -44,7 +44,9 @@ type Config struct {
 	Reads *Reads
 	// Relay, at a replica, notices when its primary is gone without a word; see relay.
 	Relay bool
-	Log   io.Writer // receives the server's output; may be nil
+	// Traffic counts what passes the gate on GRPC, or the relay; may be nil.
+	Traffic *Traffic
+	Log     io.Writer // receives the server's output; may be nil
 	// Enter, if set, is called on the thread that starts the process, which inherits what it changes:
 	// a network namespace. No other goroutine runs on that thread.
 	Enter func() error
@@ -84,6 +86,15 @@ func (c *Config) arguments() []string {
 
 // File is the path of a server's database.
 func File(dir string) string { return filepath.Join(dir, "dbs", "default", "data") }
+
+// Files are the paths of what a server keeps, for a metric of its size.
+func Files(dir string) map[string]string {
+	file := File(dir)
+	return map[string]string{
+		"database": file, "wal": file + "-wal", "log": primaryLog(dir),
+		"snapshots": filepath.Join(filepath.Dir(file), "snapshots"), "base": filepath.Join(dir, baseFolder),
+	}
+}
 
 // position is the path of the file in which a replica records how far it has copied its primary's
 // log.

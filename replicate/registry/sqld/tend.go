@@ -1,6 +1,7 @@
 package sqld
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -26,7 +27,8 @@ const (
 func (s *Server) tend(r *run) {
 	file := &header{path: File(s.Dir)}
 	defer file.close()
-	_ = file.gone() // remembers that it had a header, however soon it is lost
+	_ = file.gone()            // remembers that it had a header, however soon it is lost
+	var again <-chan time.Time // when a copy that came too soon after another may begin
 	look := time.NewTicker(lookPause)
 	defer look.Stop()
 	for {
@@ -43,10 +45,16 @@ func (s *Server) tend(r *run) {
 			s.restart(r, "starting again with the database that was copied", os.Kill, func() error { return s.placeFetched(begin) })
 			return
 		case <-r.damaged:
-			if s.mayCopy(time.Now()) {
-				s.copyAnew(r, "a statement found it so")
+			if wait := s.untilCopy(time.Now()); again == nil && wait > 0 {
+				r.output.say(fmt.Sprintf("the replica's file is damaged again: it is copied anew in %.0f s", wait.Seconds()))
+				again = time.After(wait)
+			} else if wait <= 0 {
+				s.copyDamaged(r)
 				return
 			}
+		case <-again:
+			s.copyDamaged(r)
+			return
 		case <-r.output.doubted:
 			if s.lost(r) {
 				s.restart(r, "the replica has lost its database, and is started again", os.Interrupt, s.discard)

@@ -1,4 +1,4 @@
-package doctor
+package disk
 
 import "golang.org/x/sys/unix"
 

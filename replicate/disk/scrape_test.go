@@ -1,4 +1,4 @@
-package writer
+package disk
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestAScrapeDoesNotWaitForADiskThatHangs(t *testing.T) {
 			return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: name})
 		}
 		hangs, registry := hangingGauge{gauge("of_the_disk"), make(chan struct{}, 2)}, prometheus.NewRegistry()
-		registry.MustRegister(newDiskRead(hangs), gauge("of_memory"))
+		registry.MustRegister(NewRead(hangs), gauge("of_memory"))
 		shown := func() (names []string) {
 			families, err := registry.Gather()
 			require.NoError(t, err)

@@ -1,4 +1,4 @@
-package writer
+package disk
 
 import (
 	"time"
@@ -6,18 +6,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// diskRead is a collector that reads a disk. What it has not read within probeLimit is left out of a scrape:
+// patience is how long a scrape waits for a disk.
+const patience = time.Second
+
+// Read is a collector that reads a disk. What it has not read within a second is left out of a scrape:
 // when a disk hangs, the other metrics must say so.
-type diskRead struct {
+type Read struct {
 	prometheus.Collector
 	turn chan struct{} // taken while the disk is read
 }
 
-func newDiskRead(of prometheus.Collector) diskRead { return diskRead{of, make(chan struct{}, 1)} }
+// NewRead makes a Read of a collector.
+func NewRead(of prometheus.Collector) Read { return Read{of, make(chan struct{}, 1)} }
 
 // Collect implements prometheus.Collector.
-func (b diskRead) Collect(to chan<- prometheus.Metric) {
-	limit := time.NewTimer(probeLimit)
+func (b Read) Collect(to chan<- prometheus.Metric) {
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
 	case b.turn <- struct{}{}:
@@ -38,7 +42,7 @@ func (b diskRead) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (b diskRead) collect() (list []prometheus.Metric) {
+func (b Read) collect() (list []prometheus.Metric) {
 	each := make(chan prometheus.Metric)
 	go func() {
 		defer close(each)

@@ -1,0 +1,39 @@
+package disk
+
+import "github.com/prometheus/client_golang/prometheus"
+
+var (
+	freeDesc = prometheus.NewDesc("regedge_disk_free_bytes",
+		"Free on the disk of what this process keeps: an edge its state, a writer its ledger and backup, a primary or replica its database.", []string{"directory"}, nil)
+	sizeDesc = prometheus.NewDesc("regedge_disk_size_bytes", "Size of that disk.", []string{"directory"}, nil)
+	usedDesc = prometheus.NewDesc("regedge_stored_bytes",
+		"Size of the files that this process keeps: an edge its journal; a primary or replica the database, its write-ahead log (wal), the log that replicas follow (log), its parts (snapshots), and the compressed database (base).", []string{"files"}, nil)
+)
+
+// Kept is what a process keeps on disk, by the name that a metric gives it. It is a prometheus.Collector, for
+// NewRead.
+type Kept struct {
+	Directories map[string]string
+	// Files are files, or directories with all files below them.
+	Files map[string]string
+}
+
+// Describe names the metrics.
+func (k Kept) Describe(to chan<- *prometheus.Desc) {
+	to <- freeDesc
+	to <- sizeDesc
+	to <- usedDesc
+}
+
+// Collect asks the file systems. What they do not say is left out.
+func (k Kept) Collect(to chan<- prometheus.Metric) {
+	for name, dir := range k.Directories {
+		if s, err := Of(dir); err == nil {
+			to <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(s.Free), name)
+			to <- prometheus.MustNewConstMetric(sizeDesc, prometheus.GaugeValue, float64(s.Size), name)
+		}
+	}
+	for name, path := range k.Files {
+		to <- prometheus.MustNewConstMetric(usedDesc, prometheus.GaugeValue, float64(used(path)), name)
+	}
+}
