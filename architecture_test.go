@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 	"replicate/disk": {},
 	"replicate/metering/writer": {
 		"handler/charge", "handler/ident", "handler/network", "replicate/disk", "replicate/metering/ledger", "replicate/metering/syncproto",
-		"schema",
+		"replicate/registry/libsql", "schema",
 	},
 	"replicate/registry/freeport": {},
 	"replicate/registry/libsql":   {},

@@ -53,7 +53,7 @@ for tool in buildah podman docker; do
             case " ${REGEDGE_ARCHES:-amd64 arm64} " in *" $own "*) "$tool" tag "$list-$own" "$list" ;; esac ;;
         *)
             "$tool" manifest rm "$list" >/dev/null 2>&1 || true
-            "$tool" manifest create "$list" $(for arch in ${REGEDGE_ARCHES:-amd64 arm64}; do echo "$list-$arch"; done) ;;
+            "$tool" manifest create "$list" $(for arch in ${REGEDGE_ARCHES:-amd64 arm64}; do echo "localhost/$list-$arch"; done) ;;
         esac
     done
     exit 0

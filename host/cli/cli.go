@@ -88,7 +88,9 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 			panic(cause)
 		}
 	}()
-	m.checkEnvironment(parser.Model.Node)
+	if err := m.checkEnvironment(parser.Model.Node); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -133,9 +135,12 @@ func misuse(err error) error {
 	return hint.With(err, "see %s", help)
 }
 
+// dryRun is the variable that --dry-run has not: who sets it must not find that something was written.
+var dryRun = variableOf("dry-run")
+
 // checkEnvironment warns of variables with our prefix that do nothing: they may be misspelt, be named after a
-// flag that has none, or be set by a container platform for a service called regedge.
-func (m *Main) checkEnvironment(root *kong.Node) {
+// flag that has none, or be set by a container platform for a service called regedge. It refuses dryRun.
+func (m *Main) checkEnvironment(root *kong.Node) error {
 	var known []string
 	lineOnly := map[string]string{} // flags without a variable, by the name that it would have
 	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
@@ -151,6 +156,9 @@ func (m *Main) checkEnvironment(root *kong.Node) {
 		if value == "" || !strings.HasPrefix(name, environmentPrefix+"_") || slices.Contains(known, name) {
 			continue
 		}
+		if name == dryRun {
+			return hint.With(fmt.Errorf("the environment variable %s stands for no flag: --dry-run is for the command line alone", name), "unset %s", name)
+		}
 		remark := nearest(name, known)
 		if flag, ok := lineOnly[name]; ok {
 			remark = fmt.Sprintf(" (%s is for the command line alone)", flag)
@@ -160,6 +168,7 @@ func (m *Main) checkEnvironment(root *kong.Node) {
 	if len(others) > 0 {
 		fmt.Fprintf(m.Stderr, "regedge: environment variables that stand for no flag are ignored: %s\n", strings.Join(others, ", "))
 	}
+	return nil
 }
 
 // nearest suggests a known variable that differs in at most two letters, or returns "".

@@ -171,10 +171,10 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 
 // confirm asks for the number of records that a doubtful push would remove, unless --yes has it.
 func (c *pushCommand) confirm(ctx context.Context, m *Main, report *push.Report) error {
-	number := strconv.FormatInt(report.Removed(), 10)
+	number := strconv.FormatInt(report.WouldGo(), 10)
 	doubts := strings.Join(report.Doubts, "; ")
 	switch {
-	case c.Yes != nil && *c.Yes == report.Removed():
+	case c.Yes != nil && *c.Yes == report.WouldGo():
 		return nil
 	case c.Yes == nil && m.asksAtTerminal():
 		writeCounts(m.Stderr, report)

@@ -17,7 +17,7 @@ type pushed struct {
 	// Counts has each kind of record: companies, llps, directors, pincodes, search_entries.
 	Counts        map[string]pushedCount `json:"counts"`
 	Doubts        []string               `json:"doubts"`         // why the push had, or would have, to be confirmed
-	WouldGo       int64                  `json:"would_go"`       // the number for --yes
+	WouldGo       int64                  `json:"would_go"`       // the number for the --yes of a push
 	Whole         bool                   `json:"whole_file"`     // handed over as a file
 	SearchRebuilt bool                   `json:"search_rebuilt"` // the whole search was written anew
 	Transactions  int                    `json:"transactions"`
@@ -35,7 +35,7 @@ type pushedCount struct {
 
 func pushedOf(report *push.Report, dry bool) *pushed {
 	p := &pushed{
-		Release: report.Release, DryRun: dry, Counts: map[string]pushedCount{}, Doubts: append([]string{}, report.Doubts...), WouldGo: report.Removed(),
+		Release: report.Release, DryRun: dry, Counts: map[string]pushedCount{}, Doubts: append([]string{}, report.Doubts...), WouldGo: report.WouldGo(),
 		Whole: report.Whole, SearchRebuilt: report.NewGeneration, Transactions: report.Transactions,
 		Sent: report.Sent, Received: report.Received, Elapsed: report.Elapsed.Seconds(),
 	}
@@ -57,7 +57,7 @@ func writePushed(w io.Writer, report *push.Report, dry bool) error {
 		fmt.Fprintln(w, "\nSo many differ that the file is handed over whole.")
 	}
 	if dry && len(report.Doubts) > 0 {
-		fmt.Fprintf(w, "\nIt has to be confirmed with --yes %d: %s.\n", report.Removed(), strings.Join(report.Doubts, "; "))
+		fmt.Fprintf(w, "\nIt has to be confirmed with --yes %d: %s.\n", report.WouldGo(), strings.Join(report.Doubts, "; "))
 	}
 	if dry {
 		_, err := fmt.Fprintf(w, "\nNothing was written. Release %s would be current.\n", report.Release)

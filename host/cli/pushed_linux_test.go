@@ -51,6 +51,7 @@ func TestAPushTellsProgramsWhatItDid(t *testing.T) {
 	require.Equal(t, exitOK, code, stderr)
 	require.True(t, foreseen.DryRun)
 	require.Contains(t, stdout, `"doubts": []`, "lists are never null")
+	require.Contains(t, stdout, `"would_go": 0`)
 	require.Equal(t, pushedCount{Added: 1}, foreseen.Counts["companies"])
 	for _, kind := range []string{"companies", "llps", "directors", "pincodes", "search_entries"} {
 		require.Contains(t, foreseen.Counts, kind)

@@ -86,7 +86,7 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 		}
 		registry := newMetrics()
 		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }},
-			disk.NewRead(disk.Kept{Directories: map[string]string{"database": config.Dir}, Files: sqld.Files(config.Dir)}))
+			disk.Metrics(disk.Kept{Directories: map[string]string{"database": config.Dir}, Files: sqld.Files(config.Dir)}))
 		registry.MustRegister(traffic(config.Traffic)...)
 		log := m.logLines()
 		services = append(services, service.Metrics(listener, registry, f.Pprof, log))

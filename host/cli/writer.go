@@ -74,7 +74,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	heartbeats, err := c.heartbeats(&c.accessFlags, config.Access, m, centre.ClockAgrees, log, &closers)
+	heartbeats, err := c.heartbeats(&c.accessFlags, config.Access, m, centre, log, &closers)
 	if err != nil {
 		return err
 	}
@@ -164,10 +164,11 @@ func (f *heartbeatFlags) check() error {
 	return nil
 }
 
-// heartbeats are the services that write heartbeats into the replicated databases.
-func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, agrees func() bool, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
+// heartbeats are the services that write heartbeats into the replicated databases. The writer's readiness says
+// when none is written.
+func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, centre *writer.Writer, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
 	if isRemote(access.Access) {
-		list = append(list, heartbeatService("access", db, m.Now, agrees, log))
+		list = append(list, heartbeatService("access", db, m, centre, log))
 	}
 	if f.Registry == "" {
 		return list, nil
@@ -177,12 +178,19 @@ func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, ag
 		return nil, err
 	}
 	closers.Add(registry.Close)
-	return append(list, heartbeatService("registry", registry, m.Now, agrees, log)), nil
+	return append(list, heartbeatService("registry", registry, m, centre, log)), nil
 }
 
-func heartbeatService(database string, db *sql.DB, now func() time.Time, agrees func() bool, log *slog.Logger) service.Service {
+func heartbeatService(database string, db *sql.DB, m *Main, centre *writer.Writer, log *slog.Logger) service.Service {
+	beats := &heartbeat.Heartbeats{DB: db, Now: m.Now, Agrees: centre.ClockAgrees, Log: log.With("database", database)}
+	centre.Remark(func() string {
+		if why := beats.Failure(); why != "" {
+			return database + " database: " + why
+		}
+		return ""
+	})
 	return service.Service{Name: database + " heartbeat", Run: func(ctx context.Context) error {
-		heartbeat.Run(ctx, db, now, agrees, log.With("database", database))
+		beats.Run(ctx)
 		return nil
 	}}
 }

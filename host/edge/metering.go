@@ -29,7 +29,7 @@ func OpenMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter
 	if err := errors.Join(metrics.Register(syncs), metrics.Register(&meterCollector{opened, meterMetrics()})); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	metrics.MustRegister(disk.NewRead(disk.Kept{
+	metrics.MustRegister(disk.Metrics(disk.Kept{
 		Directories: map[string]string{"state": config.State}, Files: map[string]string{"journal": config.State},
 	}))
 	return opened, nil

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"os"
+	"time"
 
 	"regedge/handler"
 )
@@ -12,14 +14,23 @@ import (
 // first records have been written (dirty), some seconds later: in between, all connections of a Store
 // begin a read transaction, and keep that snapshot until the push has ended.
 
-const selectPushing = `SELECT release <> '' OR dirty, dirty FROM pushing`
+const selectPushing = `SELECT release <> '' OR dirty, dirty, batch FROM pushing`
 
 // holdBytes is how much larger than the file the write-ahead log may grow while transactions are held:
 // they keep its owner from restarting the log.
 const holdBytes = 1 << 30
 
-// pushing is the state of a push, as the database itself records it.
-type pushing struct{ underWay, dirty bool }
+// stalledAfter is for how long a push may write nothing until it counts as given up.
+const stalledAfter = 30 * time.Second
+
+// errWithin is why an edge that began within a push is not ready.
+var errWithin = errors.New("a push is under way, of whose release this edge has a part: it is ready when the push ends, or stands still")
+
+// pushing is the state of a push, as the database itself records it. batch counts what it wrote.
+type pushing struct {
+	underWay, dirty bool
+	batch           int64
+}
 
 // readPushing reads it from a source. It is zero for a database that was never pushed to.
 func readPushing(s source) (p pushing, err error) {
@@ -29,7 +40,7 @@ func readPushing(s source) (p pushing, err error) {
 	if err := s.Query(ctx, selectPushing, nil, &result); err != nil || result.Rows() == 0 {
 		return p, err
 	}
-	return pushing{result.Values[0].Int != 0, result.Values[1].Int != 0}, nil
+	return pushing{result.Values[0].Int != 0, result.Values[1].Int != 0, result.Values[2].Int}, nil
 }
 
 // newest reads the newest state of a Store, which its held transactions don't see.
@@ -183,6 +194,7 @@ func (r *Replica) followPush(s *Store) {
 	if err != nil {
 		return // a file that can't be read is dealt with elsewhere
 	}
+	r.noteBeginning(now)
 	switch {
 	case !now.underWay:
 		r.mixed = false
@@ -200,6 +212,32 @@ func (r *Replica) followPush(s *Store) {
 			r.tellMixed("its records came before this edge could hold the release before")
 		}
 	}
+}
+
+// watchPush says when the endpoint, which can't be held at a release, is read during a push.
+func (r *Replica) watchPush() {
+	now, err := readPushing(r.config.Endpoint)
+	if err != nil {
+		return // dealt with elsewhere
+	}
+	r.noteBeginning(now)
+	r.mixed = r.mixed && now.underWay
+	if now.underWay {
+		r.tellMixed("the replica's endpoint is read, which shows each part of a push as it comes")
+	}
+}
+
+// noteBeginning decides whether this edge began within a push, and is not ready therefore: others, which hold the
+// release before, should get the requests. A push that stands still for stalledAfter keeps no edge away.
+func (r *Replica) noteBeginning(now pushing) {
+	if !r.followed {
+		r.followed, r.within = true, now.dirty
+	}
+	r.within = r.within && now.underWay
+	if now.batch != r.batch || r.moved.IsZero() {
+		r.batch, r.moved = now.batch, time.Now()
+	}
+	r.partial.Store(r.within && time.Since(r.moved) < stalledAfter)
 }
 
 // tellMixed logs, once for a push, that answers may mix two releases until it ends.

@@ -15,7 +15,7 @@ import (
 	"regedge/schema"
 )
 
-const pushingTable = "CREATE TABLE pushing (release, dirty); INSERT INTO pushing VALUES ('two', 0);"
+const pushingTable = "CREATE TABLE pushing (release, dirty, batch); INSERT INTO pushing VALUES ('two', 0, 0);"
 
 // openWatched opens a database that others write to, with two connections whose transactions last.
 func openWatched(t *testing.T, script string) (*Store, *sqlite3.Conn) {

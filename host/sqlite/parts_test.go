@@ -141,6 +141,11 @@ func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 		r.logSilence(fmt.Errorf("read it: %w", errEmpty))
 	}
 	require.Equal(t, 2, lines(), "that it is empty is an answer")
+	r.view.Store(&view{file: &Store{}})
+	for range maxFailures {
+		r.logSilence(errEmpty)
+	}
+	require.Equal(t, 3, lines(), "not beside a file with data")
 }
 
 // TestARefusedTokenIsLoggedOnce, and is named when the copy is too old: a replica
@@ -197,22 +202,22 @@ func TestWhatAPushSaysIsRead(t *testing.T) {
 		want   pushing
 	}{
 		{nil, pushing{}},
-		{[]handler.Value{{Kind: handler.Integer}, {Kind: handler.Integer}}, pushing{}},
-		{[]handler.Value{{Kind: handler.Integer, Int: 1}, {Kind: handler.Integer}}, pushing{underWay: true}},
-		{[]handler.Value{{Kind: handler.Integer, Int: 1}, {Kind: handler.Integer, Int: 1}}, pushing{true, true}},
+		{[]handler.Value{{Kind: handler.Integer}, {Kind: handler.Integer}, {Kind: handler.Integer, Int: 9}}, pushing{batch: 9}},
+		{[]handler.Value{{Kind: handler.Integer, Int: 1}, {Kind: handler.Integer}, {}}, pushing{underWay: true}},
+		{[]handler.Value{{Kind: handler.Integer, Int: 1}, {Kind: handler.Integer, Int: 1}, {}}, pushing{true, true, 0}},
 	} {
 		got, err := readPushing(&scripted{values: c.values})
 		require.NoError(t, err)
 		require.Equal(t, c.want, got)
 	}
-	away := &scripted{err: errMissing, values: []handler.Value{{}, {}}}
+	away := &scripted{err: errMissing, values: []handler.Value{{}, {}, {}}}
 	_, err := readPushing(away)
 	require.ErrorIs(t, err, errMissing)
 	require.Less(t, away.given[0], time.Second)
-	s, _ := openWatched(t, "CREATE TABLE pushing (release, dirty); INSERT INTO pushing VALUES ('', 1);")
+	s, _ := openWatched(t, "CREATE TABLE pushing (release, dirty, batch); INSERT INTO pushing VALUES ('', 1, 7);")
 	got, err := readPushing(s)
 	require.NoError(t, err)
-	require.Equal(t, pushing{true, true}, got, "its release was completed otherwise")
+	require.Equal(t, pushing{true, true, 7}, got, "its release was completed otherwise")
 }
 
 // TestARegistryWithoutAReleaseIsRefusedAfterOneWithIt: the old data is better than none.

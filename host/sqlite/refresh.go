@@ -116,6 +116,9 @@ func (r *Replica) followReleases(next *view) {
 		}
 		r.followPush(next.file)
 	}
+	if next.remote && next.endpoint == nil {
+		r.watchPush()
+	}
 	next.unreleased = !r.released
 }
 
@@ -306,7 +309,7 @@ func (r *Replica) logSilence(err error) {
 	log := r.config.Log.With("database", r.config.Database)
 	told := r.refused.Load() || r.failures >= maxFailures
 	switch refused := errors.Is(err, ErrToken); {
-	case err == nil, errors.Is(err, errEmpty): // as in a new cluster, until a push
+	case err == nil, errors.Is(err, errEmpty) && r.view.Load().file == nil: // as in a new cluster, until a push
 		if told {
 			log.Info("the replica's endpoint answers again")
 		}

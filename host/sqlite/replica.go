@@ -81,10 +81,17 @@ type Replica struct {
 	released bool
 	// mixed is set while this edge already sees records of an unfinished push.
 	mixed bool
+	// followed is set once the state of a push was read. within is set while the push lasts that this edge began in;
+	// batch is what it wrote last, and moved when that was seen.
+	followed, within bool
+	batch            int64
+	moved            time.Time
 	// failures counts the checks in a row in which the endpoint did not answer.
 	failures int
 	// refused is set while the endpoint refuses the token.
 	refused atomic.Bool
+	// partial is set while this edge should get no requests, see noteBeginning.
+	partial atomic.Bool
 
 	switches atomic.Int64
 }
@@ -243,6 +250,8 @@ func (r *Replica) Ready(limit time.Duration) error {
 		return v.suspect.err
 	case errors.Is(v.why, errStuck):
 		return v.why
+	case r.partial.Load():
+		return errWithin
 	}
 	if err := r.tooOld(v, limit); err != nil {
 		err = fmt.Errorf("%w: by %v", err, r.sinceBeat(v.beat).Abs().Round(time.Second))

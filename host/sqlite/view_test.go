@@ -229,6 +229,56 @@ func TestAHoldThatFailsSaysNothing(t *testing.T) {
 	require.True(t, s.held.Load())
 }
 
+// TestAnEdgeThatBeginsWithinAPushIsNotReady until the push ends, or stands still: others have the release before.
+func TestAnEdgeThatBeginsWithinAPushIsNotReady(t *testing.T) {
+	s, writer := openWatched(t, pushingTable)
+	change := func(set string) { require.NoError(t, writer.Exec("UPDATE pushing SET "+set)) }
+	change("dirty = 1, batch = 1")
+	r, _ := replicaAt(time.Unix(1000, 0), view{file: s, beat: time.Unix(1000, 0).UnixMilli()}, nil)
+	r.followPush(s)
+	require.ErrorIs(t, r.Ready(0), errWithin)
+	r.moved = time.Now().Add(-stalledAfter)
+	r.followPush(s)
+	require.NoError(t, r.Ready(0), "it stands still")
+	change("batch = 2")
+	r.followPush(s)
+	require.ErrorIs(t, r.Ready(0), errWithin, "it goes on")
+	change("release = '', dirty = 0")
+	r.followPush(s)
+	require.NoError(t, r.Ready(0))
+	change("release = 'three', dirty = 1, batch = 1")
+	r.followPush(s)
+	require.NoError(t, r.Ready(0), "it was there before this one")
+	require.True(t, r.mixed)
+}
+
+// TestAnEndpointThatIsReadDuringAPushIsTold, once for each push.
+func TestAnEndpointThatIsReadDuringAPushIsTold(t *testing.T) {
+	pushing := func(underWay int64) *scripted {
+		return &scripted{values: []handler.Value{{Kind: handler.Integer, Int: underWay}, {Kind: handler.Integer}, {Kind: handler.Integer}}}
+	}
+	r, log := replicaAt(time.Unix(1000, 0), view{}, nil)
+	r.config.Database, r.released = schema.Registry, true
+	told := func() int { return strings.Count(log.String(), "answers may mix two releases") }
+	follow := func(endpoint *scripted, v view) {
+		r.config.Endpoint = endpoint
+		r.followReleases(&v)
+	}
+	follow(pushing(0), view{remote: true})
+	require.Zero(t, told())
+	for range 2 {
+		follow(pushing(1), view{remote: true})
+		follow(&scripted{err: errMissing}, view{remote: true})
+	}
+	require.Equal(t, 1, told())
+	follow(pushing(0), view{remote: true})
+	follow(pushing(1), view{})
+	follow(pushing(1), view{remote: true, endpoint: errMissing})
+	require.Equal(t, 1, told(), "the endpoint is not read")
+	follow(pushing(1), view{remote: true})
+	require.Equal(t, 2, told(), "another push")
+}
+
 // TestAnEndpointsResultIsWhole, or an error: of a row behind others, or of a caller that has gone. It
 // is closed with its connections.
 func TestAnEndpointsResultIsWhole(t *testing.T) {

@@ -16,6 +16,9 @@ type Space struct {
 
 // used is the size in bytes of a file, or of all files below a directory. What can't be read has none.
 func used(path string) (bytes int64) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
 	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return nil

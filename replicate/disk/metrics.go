@@ -1,21 +1,48 @@
 package disk
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 var (
 	freeDesc = prometheus.NewDesc("regedge_disk_free_bytes",
 		"Free on the disk of what this process keeps: an edge its state, a writer its ledger and backup, a primary or replica its database.", []string{"directory"}, nil)
 	sizeDesc = prometheus.NewDesc("regedge_disk_size_bytes", "Size of that disk.", []string{"directory"}, nil)
 	usedDesc = prometheus.NewDesc("regedge_stored_bytes",
-		"Size of the files that this process keeps: an edge its journal; a primary or replica the database, its write-ahead log (wal), the log that replicas follow (log), its parts (snapshots), and the compressed database (base).", []string{"files"}, nil)
+		"Size of the files that this process keeps: an edge its journal; a primary or replica the database, its write-ahead log (wal), the log that replicas follow (log), its parts (snapshots), the compressed database (base), and what is there while a full release comes (base in work, fetched, handed over).", []string{"files"}, nil)
 )
 
-// Kept is what a process keeps on disk, by the name that a metric gives it. It is a prometheus.Collector, for
-// NewRead.
+// Kept is what a process keeps on one disk, by the name that a metric gives it.
 type Kept struct {
 	Directories map[string]string
 	// Files are files, or directories with all files below them.
 	Files map[string]string
+}
+
+// Metrics shows what a process keeps. Each Kept has its own turn, since one disk may hang.
+func Metrics(list ...Kept) prometheus.Collector {
+	all := make(all, len(list))
+	for i, k := range list {
+		all[i] = NewRead(k)
+	}
+	return all
+}
+
+// all are the Reads of Metrics.
+type all []Read
+
+// Describe names the metrics.
+func (a all) Describe(to chan<- *prometheus.Desc) { Kept{}.Describe(to) }
+
+// Collect reads all disks at once.
+func (a all) Collect(to chan<- prometheus.Metric) {
+	var reading sync.WaitGroup
+	for _, r := range a {
+		reading.Go(func() { r.Collect(to) })
+	}
+	reading.Wait()
 }
 
 // Describe names the metrics.

@@ -33,10 +33,10 @@ func TestWhatIsKeptIsMeasured(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	require.NoError(t, os.Symlink(filepath.Join(dir, "file"), filepath.Join(dir, "folder", "link")))
-	got := values(t, NewRead(Kept{
+	got := values(t, Metrics(Kept{Directories: map[string]string{"backup": dir}}, Kept{
 		Directories: map[string]string{"state": dir, "gone": filepath.Join(dir, "gone")},
 		Files: map[string]string{
-			"file": filepath.Join(dir, "file"), "folder": filepath.Join(dir, "folder"), "gone": filepath.Join(dir, "gone"),
+			"file": filepath.Join(dir, "folder", "link"), "folder": filepath.Join(dir, "folder"), "gone": filepath.Join(dir, "gone"),
 		},
 	}))
 	var s unix.Statfs_t
@@ -44,7 +44,8 @@ func TestWhatIsKeptIsMeasured(t *testing.T) {
 	require.Equal(t, float64(s.Blocks)*float64(s.Bsize), got["regedge_disk_size_bytes state"])
 	require.InEpsilon(t, float64(s.Bavail)*float64(s.Bsize), got["regedge_disk_free_bytes state"], 0.2, "others write meanwhile")
 	require.NotContains(t, got, "regedge_disk_free_bytes gone")
-	require.Equal(t, 1000.0, got["regedge_stored_bytes file"])
+	require.Contains(t, got, "regedge_disk_free_bytes backup")
+	require.Equal(t, 1000.0, got["regedge_stored_bytes file"], "also where a link leads to")
 	require.Equal(t, 23.0, got["regedge_stored_bytes folder"], "all below it, but for links")
 	require.Zero(t, got["regedge_stored_bytes gone"], "as a log that was not begun")
 }

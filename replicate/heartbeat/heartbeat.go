@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"regedge/replicate/registry/libsql"
@@ -28,21 +29,39 @@ const (
 const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?1)
 ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
-// Run writes a heartbeat into a database each second until ctx is done. Failures are logged and retried.
-// agrees reports whether most of the edges have the time of now; nil does not know.
-func Run(ctx context.Context, db *sql.DB, now func() time.Time, agrees func() bool, log *slog.Logger) {
+// Heartbeats writes a heartbeat into a database each second.
+type Heartbeats struct {
+	DB  *sql.DB
+	Now func() time.Time
+	// Agrees reports whether most of the edges have the time of Now; nil does not know.
+	Agrees func() bool
+	Log    *slog.Logger
+
+	failure atomic.Pointer[string]
+}
+
+// Failure is why no heartbeat is written, "" while they are, and while the database has no tables yet.
+func (b *Heartbeats) Failure() string {
+	if why := b.failure.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// Run writes until ctx is done. Failures are logged and retried.
+func (b *Heartbeats) Run(ctx context.Context) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	noted := failureLog{log: log}
-	clock := beatClock{agrees: agrees}
+	noted := failureLog{log: b.Log}
+	clock := beatClock{agrees: b.Agrees}
 	began := time.Now()
 	for {
 		limited, cancel := context.WithTimeout(ctx, timeout)
-		err := clock.read(limited, db)
-		at, since := now(), time.Since(began)
+		err := clock.read(limited, b.DB)
+		at, since := b.Now(), time.Since(began)
 		var beat int64
 		if err == nil {
-			err = db.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
+			err = b.DB.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
 		}
 		cancel()
 		if ctx.Err() != nil {
@@ -52,6 +71,8 @@ func Run(ctx context.Context, db *sql.DB, now func() time.Time, agrees func() bo
 			clock.wrote(time.UnixMilli(beat), at, since, noted.log)
 		}
 		noted.note(err, time.Now())
+		why := noted.why
+		b.failure.Store(&why)
 		select {
 		case <-ctx.Done():
 			return
@@ -176,6 +197,7 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 type failureLog struct {
 	log         *slog.Logger
 	said        bool      // that they fail, or wait for the tables
+	why         string    // the error that was logged, for readiness
 	beaten      bool      // a heartbeat was written before
 	lockedSince time.Time // zero while it is not locked
 }
@@ -198,8 +220,10 @@ func (h *failureLog) note(err error, at time.Time) {
 	case strings.Contains(err.Error(), "no such table: heartbeat") && !h.beaten:
 		h.log.Info("no heartbeat yet: the database is empty")
 	case errors.Is(libsql.Explain(err), libsql.ErrUnauthorized):
-		h.log.Error("the primary refuses the writer's token: no heartbeat", "error", err)
+		h.why = "the primary refuses the writer's token: no heartbeat"
+		h.log.Error(h.why, "error", err)
 	default:
+		h.why = "no heartbeat: the writer's log says why" // readiness is for anybody, errors name addresses
 		h.log.Error("no heartbeat", "error", err)
 	}
 	h.said = true

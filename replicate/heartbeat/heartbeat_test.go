@@ -27,10 +27,11 @@ func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
 	db := sqldtest.Open(t, primary)
 	log := new(testkit.Log)
 	ctx, stop := context.WithCancel(t.Context())
+	beats := &Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		beats.Run(ctx)
 	}()
 	t.Cleanup(func() { stop(); <-ended })
 	says := func(text string) {
@@ -56,10 +57,14 @@ func TestAFreshClusterAndAPushLogNoErrors(t *testing.T) {
 	require.NotContains(t, log.String(), "level=ERROR")
 	require.Equal(t, 1, strings.Count(log.String(), "no heartbeat yet"))
 
+	require.Empty(t, beats.Failure())
+
 	primary.Kill()
 	says("level=ERROR")
+	require.Eventually(t, func() bool { return beats.Failure() == "no heartbeat: the writer's log says why" }, time.Minute, 10*time.Millisecond)
 	require.NoError(t, primary.Start())
 	require.Eventually(t, func() bool { return strings.Count(log.String(), "heartbeats are written") == 2 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return beats.Failure() == "" }, time.Minute, 10*time.Millisecond)
 }
 
 func TestALockThatStaysIsAnError(t *testing.T) {
@@ -247,15 +252,17 @@ func TestARefusedTokenIsNamed(t *testing.T) {
 	defer db.Close()
 	log := new(testkit.Log)
 	ctx, stop := context.WithCancel(t.Context())
+	beats := &Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		beats.Run(ctx)
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "level=ERROR") }, time.Minute, time.Millisecond)
 	stop()
 	<-ended
 	require.Contains(t, log.String(), "the primary refuses the writer's token")
+	require.Equal(t, "the primary refuses the writer's token: no heartbeat", beats.Failure(), "as readiness says")
 }
 
 // TestAHeartbeatOfTheFutureIsTold by the writer that finds it.
@@ -271,7 +278,7 @@ func TestAHeartbeatOfTheFutureIsTold(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		(&Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))}).Run(ctx)
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "the clock is behind the heartbeats") }, time.Minute, time.Millisecond)
 	stop()
@@ -286,7 +293,7 @@ func TestADatabaseThatHangsIsAnError(t *testing.T) {
 		defer db.Close()
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		defer end()
-		go Run(ctx, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		go (&Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))}).Run(ctx)
 		time.Sleep(timeout + time.Millisecond)
 		synctest.Wait()
 		require.Contains(t, log.String(), `msg="no heartbeat"`)
@@ -294,7 +301,7 @@ func TestADatabaseThatHangsIsAnError(t *testing.T) {
 		log = new(testkit.Log)
 		short, endShort := context.WithTimeout(t.Context(), timeout/2)
 		defer endShort()
-		Run(short, db, time.Now, nil, slog.New(slog.NewTextHandler(log, nil)))
+		(&Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))}).Run(short)
 		require.Empty(t, log.String(), "the end of the writer is no error")
 	})
 }

@@ -26,7 +26,6 @@ func found(t *testing.T, pattern, text string) string {
 	return groups[1]
 }
 
-// TestAPortHasRoomForThree: the writer's and both edges'.
 // TestAPortInUseIsNamed: without this, a second cluster talks with the first one's writer.
 func TestAPortInUseIsNamed(t *testing.T) {
 	require.NoError(t, portsFree(0), "free ones")
@@ -39,6 +38,7 @@ func TestAPortInUseIsNamed(t *testing.T) {
 	require.NoError(t, listener.Close())
 }
 
+// TestAPortHasRoomForThree: the writer's and both edges'.
 func TestAPortHasRoomForThree(t *testing.T) {
 	for text, want := range map[string]bool{"1": true, "65533": true, "65534": false, "0": false, "-1": false, "http": false} {
 		_, valid := portOf([]string{"run", "up", "dir", "regedge", text})

@@ -65,7 +65,12 @@ func TestAWriterThatCannotServeIsNotReady(t *testing.T) {
 			require.Equal(t, status, got, text)
 			require.Contains(t, text, words)
 		}
+		remark := ""
+		w.Remark(func() string { return remark })
 		expect(http.StatusOK, "ready")
+		remark = "registry database: no heartbeat"
+		expect(http.StatusOK, "ready\nregistry database: no heartbeat\n")
+		remark = ""
 		w.turned.Store(new(time.Now()))
 		time.Sleep(stuckAfter)
 		expect(http.StatusOK, "ready")

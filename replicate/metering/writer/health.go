@@ -62,15 +62,24 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 		if wrong := w.clocks.wrong(); wrong != "" {
 			fmt.Fprintln(rw, wrong)
 		}
+		for _, remark := range w.remarks {
+			if text := remark(); text != "" {
+				fmt.Fprintln(rw, text)
+			}
+		}
 		if changes, age := w.projector.behind(); age > projectWait {
 			fmt.Fprintf(rw, "the access database misses %d changes, the oldest for %.0f s", changes, age.Seconds())
-			if why := w.projector.why(); why != nil {
-				fmt.Fprintf(rw, ": %v", why)
+			if why := w.projector.why(); why != "" {
+				io.WriteString(rw, ": "+why)
 			}
 			io.WriteString(rw, "\n")
 		}
 	}
 }
+
+// Remark adds what readiness says beside being ready, if remark returns a text. It must not be called once the
+// writer's API is served.
+func (w *Writer) Remark(remark func() string) { w.remarks = append(w.remarks, remark) }
 
 // stuck is how long the commit loop's current turn has taken, 0 before Run.
 func (w *Writer) stuck() time.Duration {

@@ -79,7 +79,7 @@ func (m *metrics) watch(w *Writer) {
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
 		disk.NewRead(ledgerState{w.config.Ledger}), disk.NewRead(operatorTokens{w}), w.clocks,
-		disk.NewRead(ledgerFiles{w.location.path}), disk.NewRead(disk.Kept{Directories: w.directories()}))
+		disk.NewRead(ledgerFiles{w.location.path}), disk.Metrics(w.disks()...))
 	if w.config.Backup != "" {
 		m.registry.MustRegister(disk.NewRead(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
 			func() float64 { return fileAge(w.config.Backup, w.config.Now()) })))
@@ -148,12 +148,11 @@ func (s ledgerState) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// directories are those of the ledger, if it is a file, and of its backup, if there is one.
-func (w *Writer) directories() map[string]string {
-	list := map[string]string{}
+// disks are those of the ledger, if it is a file, and of its backup, if there is one.
+func (w *Writer) disks() (list []disk.Kept) {
 	for name, file := range map[string]string{"ledger": w.location.path, "backup": w.config.Backup} {
 		if file != "" {
-			list[name] = filepath.Dir(file)
+			list = append(list, disk.Kept{Directories: map[string]string{name: filepath.Dir(file)}})
 		}
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3/driver"
 
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -99,11 +100,18 @@ func (p *projector) ask() {
 	}
 }
 
-// why returns why the access database is behind, nil if that is not known.
-func (p *projector) why() error {
+// why is the reason for which the last update failed, "" if it did not. It is for anybody who asks readiness, so
+// it is not the error's text, which may name addresses.
+func (p *projector) why() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failure
+	switch {
+	case p.failure == nil:
+		return ""
+	case errors.Is(libsql.Explain(p.failure), libsql.ErrUnauthorized):
+		return "its primary refuses the writer's token"
+	}
+	return "the writer's log says why"
 }
 
 // behind returns how many changes the access database may miss, and the age of the oldest. A

@@ -81,6 +81,7 @@ type Writer struct {
 	refusals  refusals // of edges' messages
 	unbooked  refusals // commits that failed for reasons other than their content
 	gate      *ownerGate
+	remarks   []func() string // of Remark
 
 	generation uint64
 	started    atomic.Bool // Run was called, or it never will be

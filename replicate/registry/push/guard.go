@@ -114,13 +114,14 @@ func (p *pusher) removals(ctx context.Context) (list []string, err error) {
 const manyParts = 100
 
 // partsLost lists the parts of records, such as appointments, of which more than their share would go, and
-// adds those to the report. A record that loses its parts is changed, not removed. had is how many records of
+// adds those to the report, unless so many of the records go themselves. A record that loses its parts is changed,
+// not removed. What comes in place of others counts as none that went. had is how many records of
 // each kind the primary has at least.
 func (p *pusher) partsLost(ctx context.Context, had map[kind]int64) (list []string, err error) {
 	p.report.PartsRemoved = 0
 	for _, k := range []kind{company, llp} {
 		touched := p.report.Counts[k-1].Changed + p.report.Counts[k-1].Removed
-		if touched*manyParts*removedShare <= had[k] {
+		if touched*manyParts*removedShare <= had[k] || p.removesShare(k, had[k]) {
 			continue
 		}
 		for _, t := range content.Tables[k][1:] {

@@ -104,9 +104,11 @@ func (r Report) Records() (n int64) {
 	return n
 }
 
-// Removed is the number of records that the primary loses, with the parts that Doubts name.
+// WouldGo is the number that confirms a push: the records that the primary loses, and the parts that Doubts name.
+func (r Report) WouldGo() int64 { return r.Removed() + r.PartsRemoved }
+
+// Removed is the number of records that the primary loses.
 func (r Report) Removed() (n int64) {
-	n = r.PartsRemoved
 	for _, c := range r.Counts {
 		n += c.Removed
 	}

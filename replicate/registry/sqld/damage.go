@@ -16,8 +16,15 @@ import (
 const lookPause = 500 * time.Millisecond
 
 // copyPause is the least time between two copies because of statements: a copy of a country loads the
-// primary for some seconds.
+// primary for some seconds. See untilCopy.
 var copyPause = time.Minute
+
+const (
+	// maxDoublings of copyPause make half an hour.
+	maxDoublings = 5
+	// calmAfter is after how long without a copy the pause is a single one again.
+	calmAfter = 2 * time.Hour
+)
 
 // headerText begins every database file (https://sqlite.org/fileformat.html, section 1.3).
 const headerText = "SQLite format 3\x00"
@@ -118,15 +125,20 @@ func (s *Server) copyAnew(r *run, because string) {
 
 // copyDamaged is copyAnew because of a statement.
 func (s *Server) copyDamaged(r *run) {
-	s.copied = time.Now()
+	now := time.Now()
+	if now.Sub(s.copied) > calmAfter {
+		s.copies = 0
+	}
+	s.copied, s.copies = now, s.copies+1
 	s.copyAnew(r, "a statement found it so")
 }
 
-// untilCopy is how long a copy because of a statement has to wait. The statement that found the damage is not
-// made again by itself, so the copy is made then in any case.
+// untilCopy is how long a copy because of a statement has to wait: twice as long after each, since a copy does not
+// help when the primary's own file is damaged. The statement that found the damage is not made again by itself, so
+// the copy is made then in any case.
 func (s *Server) untilCopy(now time.Time) time.Duration {
-	if s.copied.IsZero() {
+	if s.copies == 0 || now.Sub(s.copied) > calmAfter {
 		return 0
 	}
-	return s.copied.Add(copyPause).Sub(now)
+	return s.copied.Add(copyPause << min(s.copies-1, maxDoublings)).Sub(now)
 }

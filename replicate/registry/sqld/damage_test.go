@@ -87,8 +87,11 @@ func TestCopiesAfterStatementsAreRare(t *testing.T) {
 	s := &Server{}
 	now := time.Now()
 	require.Zero(t, s.untilCopy(now))
-	s.copied = now
-	require.Equal(t, copyPause, s.untilCopy(now))
-	require.Equal(t, time.Second, s.untilCopy(now.Add(copyPause-time.Second)))
-	require.Zero(t, s.untilCopy(now.Add(copyPause)))
+	for copies, pause := range map[int]time.Duration{1: copyPause, 2: 2 * copyPause, 6: 32 * copyPause, 7: 32 * copyPause, 1000: 32 * copyPause} {
+		s.copied, s.copies = now, copies
+		require.Equal(t, pause, s.untilCopy(now))
+		require.Equal(t, time.Second, s.untilCopy(now.Add(pause-time.Second)))
+		require.Zero(t, s.untilCopy(now.Add(pause)))
+		require.Zero(t, s.untilCopy(now.Add(calmAfter+1)))
+	}
 }

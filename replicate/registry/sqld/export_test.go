@@ -11,7 +11,7 @@ func EmptyLog(path string, limit int64) (freed int64, err error) {
 }
 
 // In tests a damaged file is copied again soon.
-func init() { copyPause = 5 * time.Second }
+func init() { copyPause = 10 * time.Second }
 
 // In tests logs are emptied when they are small, and again and again.
 func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }

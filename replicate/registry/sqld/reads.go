@@ -2,6 +2,7 @@ package sqld
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,13 +36,16 @@ var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension",
 // The paths of the gate: statements in JSON, and what has none.
 var (
 	statementPaths = map[string]bool{"/v2/pipeline": true, "/v3/pipeline": true, "/v3/cursor": true}
-	otherPaths     = map[string]bool{"/v2": true, "/v3": true, "/version": true, "/health": true}
+	otherPaths     = map[string]bool{"/v2": true, "/v3": true, "/version": true, healthPath: true}
 )
 
 const (
 	// statementBytes bounds a request. The largest of the handler has some kilobytes.
 	statementBytes = 1 << 20
 	statementLimit = 30 * time.Second
+	// healthPath tells anybody whether sqld answers, within healthLimit.
+	healthPath  = "/health"
+	healthLimit = 5 * time.Second
 	// toldPause is the shortest time between two lines about refused statements.
 	toldPause = time.Minute
 )
@@ -124,8 +128,15 @@ func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseQuery(w, http.StatusForbidden, "this port takes statements as JSON only")
 		return
 	}
-	// A probe has no token; sqld asks for none there either.
-	if token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); r.URL.Path != "/health" && !g.Admit(token) {
+	if r.URL.Path == healthPath { // a probe has no token; sqld asks for none there either
+		ctx, cancel := context.WithTimeout(r.Context(), healthLimit)
+		defer cancel()
+		r = r.WithContext(ctx)
+		r.Body, r.ContentLength = http.NoBody, 0
+		g.proxy.ServeHTTP(w, r)
+		return
+	}
+	if token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !g.Admit(token) {
 		refuseQuery(w, http.StatusUnauthorized, "the token is not good here")
 		return
 	}

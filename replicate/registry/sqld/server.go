@@ -26,6 +26,7 @@ type Server struct {
 	mu      sync.Mutex
 	run     *run      // nil while it is stopped
 	copied  time.Time // when a replica was last copied because of what a statement found; of tend alone
+	copies  int       // how often that was, without a long pause; likewise
 	unbased string    // the seed that no base could be made of, see seedIdentity
 }
 

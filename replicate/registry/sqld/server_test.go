@@ -207,12 +207,11 @@ func TestAnOverwrittenReplicaIsCopiedAnew(t *testing.T) {
 				if round > 0 {
 					require.Eventually(t, func() bool {
 						_ = whole(20001 + round)
-						return strings.Contains(log.String()[before:], "damaged again")
+						return strings.Contains(log.String()[before:], "damaged again") || noticed.MatchString(log.String()[before:])
 					}, time.Minute, 20*time.Millisecond, "%v", log)
 					// Nobody asks now: a balancer sends nothing to an edge that is not ready.
-					require.Eventually(t, func() bool {
-						return strings.Contains(log.String()[before:], "removed, and copied anew")
-					}, time.Minute, 20*time.Millisecond, "%v", log)
+					copied := regexp.MustCompile("removed, and copied anew|reseting  replica")
+					require.Eventually(t, func() bool { return copied.MatchString(log.String()[before:]) }, time.Minute, 20*time.Millisecond, "%v", log)
 				}
 				require.Eventually(t, func() bool {
 					answered := whole(20001 + round)

@@ -93,6 +93,7 @@ func Files(dir string) map[string]string {
 	return map[string]string{
 		"database": file, "wal": file + "-wal", "log": primaryLog(dir),
 		"snapshots": filepath.Join(filepath.Dir(file), "snapshots"), "base": filepath.Join(dir, baseFolder),
+		"base in work": filepath.Join(dir, baseInWork), "fetched": fetchedPath(dir), "handed over": filepath.Join(dir, seedFolder),
 	}
 }
 

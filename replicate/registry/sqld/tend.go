@@ -29,6 +29,7 @@ func (s *Server) tend(r *run) {
 	defer file.close()
 	_ = file.gone()            // remembers that it had a header, however soon it is lost
 	var again <-chan time.Time // when a copy that came too soon after another may begin
+	var damaged os.FileInfo    // the file to be copied then
 	look := time.NewTicker(lookPause)
 	defer look.Stop()
 	for {
@@ -48,13 +49,17 @@ func (s *Server) tend(r *run) {
 			if wait := s.untilCopy(time.Now()); again == nil && wait > 0 {
 				r.output.say(fmt.Sprintf("the replica's file is damaged again: it is copied anew in %.0f s", wait.Seconds()))
 				again = time.After(wait)
+				damaged, _ = os.Stat(file.path)
 			} else if wait <= 0 {
 				s.copyDamaged(r)
 				return
 			}
 		case <-again:
-			s.copyDamaged(r)
-			return
+			if now, err := os.Stat(file.path); err == nil && os.SameFile(now, damaged) {
+				s.copyDamaged(r)
+				return
+			}
+			again = nil // sqld has copied it meanwhile
 		case <-r.output.doubted:
 			if s.lost(r) {
 				s.restart(r, "the replica has lost its database, and is started again", os.Interrupt, s.discard)
