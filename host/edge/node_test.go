@@ -112,6 +112,26 @@ func TestANodeThatIsNotReadyReportsWhy(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+// refusing is an endpoint that accepts no token.
+type refusing struct{}
+
+func (refusing) Query(context.Context, string, []handler.Value, *handler.Result) error {
+	return fmt.Errorf("401: %w", sqlite.ErrToken)
+}
+
+func (refusing) Close() error { return nil }
+
+// TestARefusedTokenIsRemarked while the file is read, since nothing else shows it.
+func TestARefusedTokenIsRemarked(t *testing.T) {
+	n := emptyNode(t)
+	require.Empty(t, n.remark())
+	replica, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, Now: time.Now, Endpoint: refusing{}})
+	require.NoError(t, err)
+	defer replica.Close()
+	n.config.Access = &replicaDatabase{replica, schema.Access, 0}
+	require.Equal(t, "access replica: the replica's endpoint refuses the token, so there is no fallback for its file", n.remark())
+}
+
 // TestAnAgeThatIsNotKnownIsReportedAsSuch.
 func TestAnAgeThatIsNotKnownIsReportedAsSuch(t *testing.T) {
 	n := emptyNode(t)
