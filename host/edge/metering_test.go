@@ -3,8 +3,13 @@ package edge_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,9 +21,12 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/host/edge"
+	"regedge/host/service"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -90,15 +98,33 @@ func TestAChargeIsMeasuredAndReported(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, sum)
 	require.Less(t, sum, time.Since(began).Seconds())
+	stored, err := strconv.ParseFloat(samples[`regedge_stored_bytes{files="journal"}`], 64)
+	require.NoError(t, err)
+	require.Positive(t, stored)
+	require.Less(t, stored, 100e6, "the journal alone")
 
-	registry, err := edge.OpenFile(t.Context(), schema.Registry, sampletest.Registry(t))
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer refuses.Close()
+	endpoint, err := libsql.Open(refuses.URL, "ended")
+	require.NoError(t, err)
+	content, err := os.ReadFile(sampletest.Registry(t))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Dir(sqld.File(dir)), 0o700))
+	require.NoError(t, os.WriteFile(sqld.File(dir), content, 0o600))
+	registry, err := edge.OpenReplica(edge.ReplicaConfig{
+		Database: schema.Registry, Dir: dir, Endpoint: endpoint, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
 	require.NoError(t, err)
 	defer registry.Close()
+	lookups, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
 	access, err := edge.OpenFile(t.Context(), schema.Access, centre.access)
 	require.NoError(t, err)
 	defer access.Close()
 	node, err := edge.New(t.Context(), edge.Config{
 		Engine: edge.Native, Access: access, Registry: registry, Meter: m, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
+		Lookups: lookups,
 	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -110,7 +136,15 @@ func TestAChargeIsMeasuredAndReported(t *testing.T) {
 		reports, err = centre.client.Reports(t.Context())
 		return err == nil && len(reports) == 1
 	}, time.Minute, 10*time.Millisecond)
+	served := make(chan error, 1)
+	go func() { served <- service.Run(ctx, node.Services()...) }()
+	answer, err := http.Get("http://" + lookups.Addr().String() + "/readyz")
+	require.NoError(t, err)
+	ready, err := io.ReadAll(answer.Body)
+	require.NoError(t, errors.Join(err, answer.Body.Close()))
+	require.Equal(t, http.StatusOK, answer.StatusCode, "%s", ready)
+	require.Contains(t, string(ready), "registry replica: the replica's endpoint refuses the token", "an operator should know")
 	stop()
-	require.NoError(t, <-reported)
+	require.NoError(t, errors.Join(<-reported, <-served))
 	require.Equal(t, []any{"east:8080", "", int64(1), int64(0)}, []any{reports[0].Address, reports[0].Ready, reports[0].Unsettled, reports[0].Refused})
 }

@@ -125,12 +125,16 @@ func (s *Server) copyAnew(r *run, because string) {
 
 // copyDamaged is copyAnew because of a statement.
 func (s *Server) copyDamaged(r *run) {
-	now := time.Now()
+	s.noteCopy(time.Now())
+	s.copyAnew(r, "a statement found it so")
+}
+
+// noteCopy counts a copy, for untilCopy.
+func (s *Server) noteCopy(now time.Time) {
 	if now.Sub(s.copied) > calmAfter {
 		s.copies = 0
 	}
 	s.copied, s.copies = now, s.copies+1
-	s.copyAnew(r, "a statement found it so")
 }
 
 // untilCopy is how long a copy because of a statement has to wait: twice as long after each, since a copy does not

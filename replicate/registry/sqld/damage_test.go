@@ -87,6 +87,12 @@ func TestCopiesAfterStatementsAreRare(t *testing.T) {
 	s := &Server{}
 	now := time.Now()
 	require.Zero(t, s.untilCopy(now))
+	for _, pause := range []time.Duration{copyPause, 2 * copyPause, 4 * copyPause} {
+		s.noteCopy(now)
+		require.Equal(t, pause, s.untilCopy(now))
+	}
+	s.noteCopy(now.Add(calmAfter + 1))
+	require.Equal(t, copyPause, s.untilCopy(now.Add(calmAfter+1)), "after a calm time the first again")
 	for copies, pause := range map[int]time.Duration{1: copyPause, 2: 2 * copyPause, 6: 32 * copyPause, 7: 32 * copyPause, 1000: 32 * copyPause} {
 		s.copied, s.copies = now, copies
 		require.Equal(t, pause, s.untilCopy(now))

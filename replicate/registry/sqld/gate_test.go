@@ -151,6 +151,8 @@ func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 			require.Equal(t, "application/json", r.Header.Get("Content-Type"))
 		}
 		passed = r.URL.String() + " " + string(body)
+		_, limited := r.Context().Deadline()
+		require.Equal(t, r.URL.Path == healthPath, limited, "what anybody may ask must not wait for a server that hangs")
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
 	for _, c := range []struct {
