@@ -102,7 +102,7 @@ func New(ctx context.Context, config Config) (*Node, error) {
 		NewRequestID: func() string { return handler.NewRequestID(engine.Clock{}, engine.Random{}) },
 	})
 	if err == nil {
-		err = errors.Join(n.registerReplicas(), config.Metrics.Register(disk.NewRead(releaseMetric{n})))
+		err = errors.Join(n.registerReplicas(), config.Metrics.Register(disk.NewBounded(releaseMetric{n})))
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.closeEngine(ctx))

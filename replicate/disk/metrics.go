@@ -23,23 +23,23 @@ type Kept struct {
 
 // Metrics shows what a process keeps. Each Kept has its own turn, since one disk may hang.
 func Metrics(list ...Kept) prometheus.Collector {
-	all := make(all, len(list))
+	all := make(disks, len(list))
 	for i, k := range list {
-		all[i] = NewRead(k)
+		all[i] = NewBounded(k)
 	}
 	return all
 }
 
-// all are the Reads of Metrics.
-type all []Read
+// disks are those of Metrics.
+type disks []Bounded
 
 // Describe names the metrics.
-func (a all) Describe(to chan<- *prometheus.Desc) { Kept{}.Describe(to) }
+func (d disks) Describe(to chan<- *prometheus.Desc) { Kept{}.Describe(to) }
 
 // Collect reads all disks at once.
-func (a all) Collect(to chan<- prometheus.Metric) {
+func (d disks) Collect(to chan<- prometheus.Metric) {
 	var reading sync.WaitGroup
-	for _, r := range a {
+	for _, r := range d {
 		reading.Go(func() { r.Collect(to) })
 	}
 	reading.Wait()

@@ -9,18 +9,18 @@ import (
 // patience is how long a scrape waits for a disk.
 const patience = time.Second
 
-// Read is a collector that reads a disk. What it has not read within a second is left out of a scrape:
+// Bounded is a collector that reads a disk. What it has not read within a second is left out of a scrape:
 // when a disk hangs, the other metrics must say so.
-type Read struct {
+type Bounded struct {
 	prometheus.Collector
 	turn chan struct{} // taken while the disk is read
 }
 
-// NewRead makes a Read of a collector.
-func NewRead(of prometheus.Collector) Read { return Read{of, make(chan struct{}, 1)} }
+// NewBounded makes a Bounded of a collector.
+func NewBounded(of prometheus.Collector) Bounded { return Bounded{of, make(chan struct{}, 1)} }
 
 // Collect implements prometheus.Collector.
-func (b Read) Collect(to chan<- prometheus.Metric) {
+func (b Bounded) Collect(to chan<- prometheus.Metric) {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
@@ -42,7 +42,7 @@ func (b Read) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (b Read) collect() (list []prometheus.Metric) {
+func (b Bounded) collect() (list []prometheus.Metric) {
 	each := make(chan prometheus.Metric)
 	go func() {
 		defer close(each)

@@ -26,7 +26,7 @@ func TestAScrapeDoesNotWaitForADiskThatHangs(t *testing.T) {
 			return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: name})
 		}
 		hangs, registry := hangingGauge{gauge("of_the_disk"), make(chan struct{}, 2)}, prometheus.NewRegistry()
-		registry.MustRegister(NewRead(hangs), gauge("of_memory"))
+		registry.MustRegister(NewBounded(hangs), gauge("of_memory"))
 		shown := func() (names []string) {
 			families, err := registry.Gather()
 			require.NoError(t, err)

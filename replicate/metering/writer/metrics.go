@@ -41,7 +41,7 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown, and signs of life that could not be written."),
 	}
 	m.gather = m.registry
-	m.registry.MustRegister(held, m.groups, m.messages, m.failed, disk.NewRead(unresolvedCharges{ledger}),
+	m.registry.MustRegister(held, m.groups, m.messages, m.failed, disk.NewBounded(unresolvedCharges{ledger}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "regedge_writer_access_pending", Help: "Changes of accounts, keys and plans that the access database may miss.",
 		}, func() float64 { changes, _ := p.behind(); return float64(changes) }),
@@ -78,10 +78,10 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),
-		disk.NewRead(ledgerState{w.config.Ledger}), disk.NewRead(operatorTokens{w}), w.clocks,
-		disk.NewRead(ledgerFiles{w.location.path}), disk.Metrics(w.disks()...))
+		disk.NewBounded(ledgerState{w.config.Ledger}), disk.NewBounded(operatorTokens{w}), w.clocks,
+		disk.NewBounded(ledgerFiles{w.location.path}), disk.Metrics(w.disks()...))
 	if w.config.Backup != "" {
-		m.registry.MustRegister(disk.NewRead(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
+		m.registry.MustRegister(disk.NewBounded(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
 			func() float64 { return fileAge(w.config.Backup, w.config.Now()) })))
 	}
 	if w.config.Metrics != nil {

@@ -77,6 +77,7 @@ func (g *gated) replica(dir string) (*sqld.Server, *testkit.Log) {
 	}
 	return sqldtest.Start(g.t, sqld.Config{
 		Dir: dir, HTTP: testkit.FreePort(g.t), Primary: scheme + g.GRPC, TLS: g.files, Link: g.link, Relay: true, Log: log,
+		Traffic: new(sqld.Traffic),
 	}), log
 }
 

@@ -150,6 +150,26 @@ func TestABaseIsCopiedFromAMirror(t *testing.T) {
 	require.Equal(t, []string{""}, o.ranges)
 }
 
+// TestWhatAMirrorSendsIsCounted as received in replication.
+func TestWhatAMirrorSendsIsCounted(t *testing.T) {
+	base := make([]byte, 10_000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(base)))
+		_, _ = w.Write(base)
+	}))
+	defer server.Close()
+	f := &fetcher{traffic: new(Traffic), answer: time.Minute, silence: time.Minute, output: newOutput(nil)}
+	primary, err := f.open(t.Context(), http.DefaultClient, server.URL)
+	require.NoError(t, err)
+	d := &download{f: f, ctx: t.Context(), from: primary, size: int64(len(base))}
+	require.NoError(t, d.turnToMirror(server.URL))
+	defer d.from.Close()
+	got, err := io.ReadAll(d.from.Body)
+	require.NoError(t, err)
+	require.Len(t, got, len(base))
+	require.Greater(t, f.traffic.Received.Load(), int64(len(base)))
+}
+
 // TestAMirrorThatFailsCostsNothingButTime: the primary sends what the mirror does not, from where that ended.
 func TestAMirrorThatFailsCostsNothingButTime(t *testing.T) {
 	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }

@@ -72,8 +72,13 @@ func TestReplicasCopyFromTheMirror(t *testing.T) {
 	follows(t, near, 1)
 	require.EqualValues(t, 1, m.asked.Load())
 	require.Equal(t, 1, times(log, "copying the database from the mirror"), log)
+	first, err := os.Stat(filepath.Join(m.folder, names[0]))
+	require.NoError(t, err)
+	require.Greater(t, near.Traffic.Received.Load(), first.Size(), "what is copied")
+	before := near.Traffic.Received.Load()
 	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 2")
 	follows(t, near, 2)
+	require.Greater(t, near.Traffic.Received.Load(), before, "so does the log")
 	sqldtest.RequireIntact(t, sqld.File(near.Dir))
 
 	g.Stop()
@@ -93,6 +98,7 @@ func TestReplicasCopyFromTheMirror(t *testing.T) {
 	late, lateLog := g.replica("")
 	follows(t, late, 3)
 	require.Equal(t, 1, times(lateLog, "copying the database from the primary"), lateLog)
+	require.Greater(t, late.Traffic.Received.Load(), first.Size()/2, "and what the primary sends")
 	require.Equal(t, 1, times(lateLog, "404 Not Found"), lateLog)
 }
 
