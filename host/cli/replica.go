@@ -7,6 +7,7 @@ import (
 
 	"regedge/host/hint"
 	"regedge/host/pki"
+	"regedge/host/sqlite"
 	"regedge/replicate/registry/sqld"
 )
 
@@ -29,7 +30,8 @@ database that was being removed is removed first, so that it is copied anew. Whe
 by itself, so does this command, with an error: an init system starts both again.
 
 The gate takes statements as JSON over HTTP, and no web sockets. It refuses those that name a
-function of sqld that reads or writes files.
+function of sqld that reads or writes files. While a push is under way it answers reads itself, from
+the release before, so that no answer mixes two releases.
 
 The connection to the primary passes through this process, which ends it after half a minute
 without a sign of the other machine; sqld then connects again. A full release is fetched from the
@@ -51,7 +53,7 @@ func (c *replicaCommand) Validate() error {
 }
 
 // Run runs the replica until ctx is done.
-func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
+func (c *replicaCommand) Run(ctx context.Context, m *Main) (err error) {
 	program, err := c.program(c.JWTKey)
 	if err != nil {
 		return err
@@ -60,6 +62,9 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return err
 	}
+	beside := sqlite.OpenBeside(sqld.File(c.Dir))
+	defer func() { err = errors.Join(err, beside.Close()) }()
+	config.Reads.Held = beside
 	return c.run(ctx, m, "replica", config)
 }
 

@@ -168,6 +168,19 @@ func (c *connection) prepared(text string) (*sqlite3.Stmt, error) {
 	return statement, nil
 }
 
+// columns returns the names of a statement's columns.
+func (c *connection) columns(text string) ([]string, error) {
+	statement, err := c.prepared(text)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, statement.ColumnCount())
+	for i := range names {
+		names[i] = statement.ColumnName(i)
+	}
+	return names, nil
+}
+
 // enter makes sure that a read transaction is open, which with hold may be of any age. A new
 // one may invalidate the cache.
 func (c *connection) enter(now time.Time, hold bool) error {

@@ -188,56 +188,84 @@ func (s *Store) logBytes() int64 {
 	return log.Size() - file.Size()
 }
 
-// followPush makes the store hold its current release while a push is under way.
-func (r *Replica) followPush(s *Store) {
-	now, err := readPushing(newest{s})
+// errOnlyThere is why the endpoint is read during a push that this edge came too late for.
+var errOnlyThere = errors.New("a push is under way, and only the replica's endpoint still has the release before")
+
+// followPush makes a file hold its current release while a push is under way. If it came too late for that, statements
+// go to the endpoint, if that holds it.
+func (r *Replica) followPush(next *view) {
+	now, err := readPushing(newest{next.file})
 	if err != nil {
 		return // a file that can't be read is dealt with elsewhere
 	}
-	r.noteBeginning(now)
+	r.hold(next.file, now)
+	if next.remote {
+		return
+	}
+	partial := r.beganWithin(now)
+	switch {
+	case r.unheld == "":
+	case next.endpoint == nil && r.endpointHolds():
+		next.remote, next.why = true, errOnlyThere
+		partial = false
+	default:
+		r.tellMixed(r.unheld)
+	}
+	r.partial.Store(partial)
+}
+
+// hold makes a store hold its release while a push is under way, or notes why it can't.
+func (r *Replica) hold(s *Store, now pushing) {
+	const late = "its records came before this edge could hold the release before"
 	switch {
 	case !now.underWay:
-		r.mixed = false
+		r.unheld = ""
 		s.letGo()
 	case s.held.Load() && s.logBytes() > holdBytes:
-		r.tellMixed("the log has grown too large to hold the release before")
+		r.unheld = "the log has grown too large to hold the release before"
 		s.letGo()
-	case s.held.Load() || r.mixed:
+	case s.held.Load() || r.unheld != "":
 	case now.dirty:
-		r.tellMixed("its records came before this edge could hold the release before")
+		r.unheld = late
 	default:
 		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 		defer cancel()
 		if held, err := s.hold(ctx); !held && err == nil {
-			r.tellMixed("its records came before this edge could hold the release before")
+			r.unheld = late
 		}
 	}
 }
 
-// watchPush says when the endpoint, which can't be held at a release, is read during a push.
+// endpointHolds reports whether the endpoint answers from the release before the push that is under way (see Beside).
+func (r *Replica) endpointHolds() bool {
+	now, err := readPushing(r.config.Endpoint)
+	return err == nil && now.underWay && !now.dirty
+}
+
+// watchPush says when the endpoint is read and shows records of a push.
 func (r *Replica) watchPush() {
 	now, err := readPushing(r.config.Endpoint)
 	if err != nil {
 		return // dealt with elsewhere
 	}
-	r.noteBeginning(now)
-	r.mixed = r.mixed && now.underWay
-	if now.underWay {
-		r.tellMixed("the replica's endpoint is read, which shows each part of a push as it comes")
+	r.partial.Store(r.beganWithin(now))
+	if now.dirty {
+		r.tellMixed("the replica's endpoint is read, which has no release to hold")
 	}
 }
 
-// noteBeginning decides whether this edge began within a push, and is not ready therefore: others, which hold the
-// release before, should get the requests. A push that stands still for stalledAfter keeps no edge away.
-func (r *Replica) noteBeginning(now pushing) {
+// beganWithin reports whether this edge began within the push that is under way, and has a part of it: others, which
+// hold the release before, should get the requests. A push that stands still for stalledAfter keeps no edge away.
+func (r *Replica) beganWithin(now pushing) bool {
 	if !r.followed {
 		r.followed, r.within = true, now.dirty
 	}
+	r.mixed = r.mixed && now.underWay
 	r.within = r.within && now.underWay
 	if now.batch != r.batch || r.moved.IsZero() {
 		r.batch, r.moved = now.batch, time.Now()
 	}
-	r.partial.Store(r.within && time.Since(r.moved) < stalledAfter)
+	return r.within && time.Since(r.moved) < stalledAfter
 }
 
 // tellMixed logs, once for a push, that answers may mix two releases until it ends.

@@ -22,19 +22,19 @@ import (
 // pushed is a registry's file that is being pushed to, and its reader.
 type pushed struct {
 	*sqlite.Replica
-	t   *testing.T
-	db  *sql.DB
-	log bytes.Buffer
+	t    *testing.T
+	path string
+	db   *sql.DB
+	log  bytes.Buffer
 }
 
 const shownConnections = 3
 
 func startPushed(t *testing.T) *pushed {
 	t.Helper()
-	p := &pushed{t: t}
-	path := filepath.Join(t.TempDir(), "data")
+	p := &pushed{t: t, path: filepath.Join(t.TempDir(), "data")}
 	var err error
-	p.db, err = schema.OpenFile(path)
+	p.db, err = schema.OpenFile(p.path)
 	require.NoError(t, err)
 	t.Cleanup(func() { p.db.Close() })
 	require.NoError(t, schema.Migrate(t.Context(), p.db, schema.Registry))
@@ -43,15 +43,15 @@ func startPushed(t *testing.T) *pushed {
 	for i := range 10 {
 		p.exec(fmt.Sprintf("INSERT INTO pincode (pincode, district) VALUES ('%d', 'one')", i))
 	}
-	p.open(path)
+	p.open(nil)
 	return p
 }
 
-func (p *pushed) open(path string) {
+func (p *pushed) open(endpoint sqlite.Endpoint) {
 	p.t.Helper()
 	var err error
 	p.Replica, err = sqlite.OpenReplica(sqlite.ReplicaConfig{
-		Database: schema.Registry, File: path, Connections: shownConnections, ReadTx: time.Millisecond, Now: time.Now,
+		Database: schema.Registry, File: p.path, Endpoint: endpoint, Connections: shownConnections, ReadTx: time.Millisecond, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&p.log, nil)),
 	})
 	require.NoError(p.t, err)

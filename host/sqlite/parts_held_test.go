@@ -274,14 +274,14 @@ func TestAHoldIsNotHeldUpByAConnectionThatBreaks(t *testing.T) {
 func TestAPushIsNotOverBecauseItsStateCannotBeRead(t *testing.T) {
 	s, writer := openWatched(t, pushingTable)
 	r := &Replica{config: ReplicaConfig{Log: slog.New(slog.DiscardHandler)}}
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.True(t, s.held.Load())
 	require.NoError(t, writer.Exec("INSERT INTO t VALUES (2); ALTER TABLE pushing RENAME TO mislaid"))
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.True(t, s.held.Load())
 	require.EqualValues(t, 1, valueOf(t, s))
 	require.NoError(t, writer.Exec("ALTER TABLE mislaid RENAME TO pushing; UPDATE pushing SET release = ''"))
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.EqualValues(t, 2, valueOf(t, s))
 }
 

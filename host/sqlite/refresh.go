@@ -110,14 +110,14 @@ func (r *Replica) choose(before, next *view, file, endpoint probe) {
 
 // followReleases checks whether a registry has a release yet, and holds it while a push is under way.
 func (r *Replica) followReleases(next *view) {
+	if next.remote && next.endpoint == nil {
+		r.watchPush()
+	}
 	if next.file != nil {
 		if !r.released {
 			_ = r.checkReleased(next.file)
 		}
-		r.followPush(next.file)
-	}
-	if next.remote && next.endpoint == nil {
-		r.watchPush()
+		r.followPush(next)
 	}
 	next.unreleased = !r.released
 }
@@ -192,7 +192,7 @@ func (r *Replica) checkReleased(s source) error {
 }
 
 // checkFile sets the file of next and returns its heartbeat: the file of before, or another that
-// took its place and is as new.
+// took its place and is as new. While that is in the middle of a push, the file of before stays, with the other's heartbeat.
 func (r *Replica) checkFile(before, next *view) (int64, error) {
 	if r.config.File == "" {
 		return 0, errMissing
@@ -212,12 +212,16 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 		oldest = max(oldest, fileBeat)
 	}
 	other, beat, openErr := r.openFile(oldest)
-	if openErr != nil {
-		if before.file != nil {
-			next.unopened = openErr
-			return fileBeat, err // keep the open one
-		}
+	switch {
+	case openErr == nil:
+	case before.file == nil:
 		return 0, openErr
+	case errors.Is(openErr, errPushed): // the replica follows, and the open file has the release before
+		next.unopened = openErr
+		return beat, err
+	default:
+		next.unopened = openErr
+		return fileBeat, err // keep the open one
 	}
 	next.file, next.suspect = other, nil
 	return beat, nil
@@ -239,7 +243,7 @@ func (r *Replica) retrySuspect(before, next *view) error {
 	return nil
 }
 
-// openFile opens the file at the path, if its heartbeat is not older than oldest.
+// openFile opens the file at the path, if its heartbeat is not older than oldest. With errPushed it returns the heartbeat.
 func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 	opened, err := Open(Config{
 		Path: r.config.File, Connections: r.config.Connections, Pinned: true, ReadTx: r.config.ReadTx,
@@ -255,10 +259,10 @@ func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 	if err == nil {
 		err = r.checkReleased(opened)
 	}
-	if err == nil && r.released && r.config.Database == schema.Registry && r.view.Load().file != nil {
+	if err == nil && r.released && r.unheld == "" && r.config.Database == schema.Registry && r.view.Load().file != nil {
 		// The open file has a whole release, which is better than the middle of a push.
 		if now, failed := readPushing(newest{opened}); failed == nil && now.dirty {
-			err = errPushed
+			return nil, beat, errors.Join(errPushed, opened.Close())
 		}
 	}
 	if err != nil {

@@ -79,8 +79,10 @@ type Replica struct {
 	newest int64 // newest heartbeat that was read and not ahead of the clock, Unix milliseconds
 	// released is set once a registry with a release was read.
 	released bool
-	// mixed is set while this edge already sees records of an unfinished push.
-	mixed bool
+	// unheld is why the file shows records of an unfinished push, or empty. mixed is set once that, or the same of the
+	// endpoint, was logged.
+	unheld string
+	mixed  bool
 	// followed is set once the state of a push was read. within is set while the push lasts that this edge began in;
 	// batch is what it wrote last, and moved when that was seen.
 	followed, within bool
@@ -90,7 +92,7 @@ type Replica struct {
 	failures int
 	// refused is set while the endpoint refuses the token.
 	refused atomic.Bool
-	// partial is set while this edge should get no requests, see noteBeginning.
+	// partial is set while this edge should get no requests, see beganWithin.
 	partial atomic.Bool
 
 	switches atomic.Int64

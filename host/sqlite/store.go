@@ -184,6 +184,23 @@ func (s *Store) Replaced() bool {
 // Query runs one statement with the parameters ?1, ?2, … and fills dst with its rows, reusing the
 // memory of dst. The texts in it are never overwritten.
 func (s *Store) Query(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) error {
+	return s.run(ctx, func(c *connection) error { return c.answer(statement, args, dst, s.config) })
+}
+
+// queryNamed is Query, and returns the names of the columns.
+func (s *Store) queryNamed(ctx context.Context, statement string, args []handler.Value, dst *handler.Result) (names []string, err error) {
+	err = s.run(ctx, func(c *connection) error {
+		if err := c.answer(statement, args, dst, s.config); err != nil {
+			return err
+		}
+		names, err = c.columns(statement)
+		return err
+	})
+	return names, err
+}
+
+// run calls do with a connection in a transaction.
+func (s *Store) run(ctx context.Context, do func(*connection) error) error {
 	started := s.config.Now()
 	c, err := s.acquire(ctx)
 	if err != nil {
@@ -194,7 +211,7 @@ func (s *Store) Query(ctx context.Context, statement string, args []handler.Valu
 		if err := c.enter(started, s.held.Load()); err != nil {
 			return err
 		}
-		return c.answer(statement, args, dst, s.config)
+		return do(c)
 	})
 	c.limit.clear()
 	s.release(c, err)

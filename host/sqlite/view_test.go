@@ -220,12 +220,12 @@ func TestAHoldThatFailsSaysNothing(t *testing.T) {
 	used, err := s.acquire(t.Context())
 	require.NoError(t, err)
 	r, log := replicaAt(time.Unix(1000, 0), view{file: s}, nil)
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.False(t, r.mixed || s.held.Load())
 	require.Zero(t, log.Len())
 	s.release(used, nil)
 	s.config.Timeout = time.Minute
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.True(t, s.held.Load())
 }
 
@@ -235,27 +235,27 @@ func TestAnEdgeThatBeginsWithinAPushIsNotReady(t *testing.T) {
 	change := func(set string) { require.NoError(t, writer.Exec("UPDATE pushing SET "+set)) }
 	change("dirty = 1, batch = 1")
 	r, _ := replicaAt(time.Unix(1000, 0), view{file: s, beat: time.Unix(1000, 0).UnixMilli()}, nil)
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.ErrorIs(t, r.Ready(0), errWithin)
 	r.moved = time.Now().Add(-stalledAfter)
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.NoError(t, r.Ready(0), "it stands still")
 	change("batch = 2")
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.ErrorIs(t, r.Ready(0), errWithin, "it goes on")
 	change("release = '', dirty = 0")
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.NoError(t, r.Ready(0))
 	change("release = 'three', dirty = 1, batch = 1")
-	r.followPush(s)
+	r.followPush(&view{file: s, endpoint: errMissing})
 	require.NoError(t, r.Ready(0), "it was there before this one")
 	require.True(t, r.mixed)
 }
 
 // TestAnEndpointThatIsReadDuringAPushIsTold, once for each push.
 func TestAnEndpointThatIsReadDuringAPushIsTold(t *testing.T) {
-	pushing := func(underWay int64) *scripted {
-		return &scripted{values: []handler.Value{{Kind: handler.Integer, Int: underWay}, {Kind: handler.Integer}, {Kind: handler.Integer}}}
+	pushing := func(dirty int64) *scripted {
+		return &scripted{values: []handler.Value{{Kind: handler.Integer, Int: dirty}, {Kind: handler.Integer, Int: dirty}, {Kind: handler.Integer}}}
 	}
 	r, log := replicaAt(time.Unix(1000, 0), view{}, nil)
 	r.config.Database, r.released = schema.Registry, true
@@ -277,6 +277,11 @@ func TestAnEndpointThatIsReadDuringAPushIsTold(t *testing.T) {
 	require.Equal(t, 1, told(), "the endpoint is not read")
 	follow(pushing(1), view{remote: true})
 	require.Equal(t, 2, told(), "another push")
+	follow(pushing(0), view{remote: true})
+	begun := pushing(0)
+	begun.values[0].Int = 1
+	follow(begun, view{remote: true})
+	require.Equal(t, 2, told(), "it shows no record yet, or holds the release before")
 }
 
 // TestAnEndpointsResultIsWhole, or an error: of a row behind others, or of a caller that has gone. It

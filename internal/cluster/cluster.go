@@ -158,6 +158,9 @@ func (c *Cluster) Stop() {
 		for _, s := range e.Replicas {
 			s.Stop()
 		}
+		for _, b := range e.besides {
+			_ = b.Close() // it has read only
+		}
 		for _, g := range e.gates {
 			g.close()
 		}

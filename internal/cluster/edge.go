@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"regedge/host/pki"
+	"regedge/host/sqlite"
 	"regedge/internal/testkit"
 	"regedge/replicate/registry/sqld"
 )
@@ -19,6 +20,7 @@ type Edge struct {
 	URL      string // base URL of the lookups
 	Metrics  string // URL of the metrics
 	Replicas map[string]*sqld.Server
+	besides  []*sqlite.Beside // readers of the replicas' files
 	gates    []*Gate
 	links    map[string]*Gate // between the replicas and their primaries, by database
 }
@@ -109,7 +111,9 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 		if s.Link.CA, s.Link.Cert, s.Link.Key, err = pki.Link(c.path("relay-"+name), time.Now); err != nil {
 			return nil, "", err
 		}
-		if s.Reads, err = c.reads(name, database); err != nil {
+		beside := sqlite.OpenBeside(sqld.File(s.Dir))
+		e.besides = append(e.besides, beside)
+		if s.Reads, err = c.reads(name, database, beside); err != nil {
 			return nil, "", err
 		}
 	}
@@ -124,13 +128,13 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 }
 
 // reads is the gate in front of a replica's query port, as in regedge replica.
-func (c *Cluster) reads(name, database string) (*sqld.Reads, error) {
+func (c *Cluster) reads(name, database string, held sqld.Held) (*sqld.Reads, error) {
 	admit, err := pki.Verifier(c.trust.ReplicaKeyFile(database), time.Now)
 	if err != nil {
 		return nil, err
 	}
 	keyFile, token, err := pki.ReadLink(c.path("link-"+name), time.Now)
-	return &sqld.Reads{KeyFile: keyFile, Token: token, Admit: admit}, err
+	return &sqld.Reads{KeyFile: keyFile, Token: token, Admit: admit, Held: held}, err
 }
 
 // gate makes a gate of the edge to an address at the centre.

@@ -406,14 +406,17 @@ func (r *releases) lookUp() (stop func()) {
 	return func() { close(done); wait.Wait(); client.CloseIdleConnections() }
 }
 
-// lookUpOnce asks for a company, or each tenth time for a list.
-func (r *releases) lookUpOnce(client *http.Client, n int) {
-	path := "/v1/companies/" + r.cins[n%len(r.cins)]
+// path asks for a company, or each tenth time for a list.
+func (r *releases) path(n int) string {
 	if n%10 == 0 {
-		path = fmt.Sprintf("/v1/search/companies?name=mixedup&limit=%d", listed)
+		return fmt.Sprintf("/v1/search/companies?name=mixedup&limit=%d", listed)
 	}
+	return "/v1/companies/" + r.cins[n%len(r.cins)]
+}
+
+func (r *releases) lookUpOnce(client *http.Client, n int) {
 	began := time.Now()
-	a, err := fetch(client, r.Edges[0].URL, path, r.key)
+	a, err := fetch(client, r.Edges[0].URL, r.path(n), r.key)
 	r.judge(a, err, time.Since(began))
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ type Reads struct {
 	Token   string // the only one that the key's other half has signed
 	// Admit reports whether a client's token is good. It is called concurrently.
 	Admit func(token string) bool
+	// Held may be nil. It is the caller's to close, after the server.
+	Held Held
 }
 
 // fileFunctions are the functions and tables with which sqld 0.24 reads and writes files, with its own
@@ -35,11 +38,12 @@ var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension",
 
 // The paths of the gate: statements in JSON, and what has none.
 var (
-	statementPaths = map[string]bool{"/v2/pipeline": true, "/v3/pipeline": true, "/v3/cursor": true}
+	statementPaths = map[string]bool{"/v2/pipeline": true, "/v3/pipeline": true, cursorPath: true}
 	otherPaths     = map[string]bool{"/v2": true, "/v3": true, "/version": true, healthPath: true}
 )
 
 const (
+	cursorPath = "/v3/cursor"
 	// statementBytes bounds a request. The largest of the handler has some kilobytes.
 	statementBytes = 1 << 20
 	statementLimit = 30 * time.Second
@@ -54,11 +58,15 @@ const (
 type readGate struct {
 	*Reads
 	proxy   *httputil.ReverseProxy
-	release func() // gives the server's port up
+	inner   string // the server's own address
+	release func() // gives that up
 	web     *http.Server
 	output  *output
-	told    atomic.Int64  // when a refusal was logged, Unix nanoseconds
-	served  chan struct{} // closed when it has stopped
+	told    atomic.Int64    // when a refusal was logged, Unix nanoseconds
+	served  chan struct{}   // closed when it has stopped
+	ctx     context.Context // until close
+	end     func()
+	beside  sync.WaitGroup // what works until then
 }
 
 // openReads listens on config.HTTP, and gives the server another address and config.Reads' key. damaged gets
@@ -73,17 +81,15 @@ func openReads(config *Config, output *output, damaged chan<- struct{}) (*readGa
 		return nil, errors.Join(err, listener.Close())
 	}
 	config.HTTP, config.JWTKeyFile = inner, config.Reads.KeyFile
-	g := &readGate{Reads: config.Reads, output: output, release: release, served: make(chan struct{})}
+	g := &readGate{Reads: config.Reads, output: output, inner: inner, release: release, served: make(chan struct{})}
+	g.ctx, g.end = context.WithCancel(context.Background())
 	logger := log.New(output, "regedge: ", 0)
 	g.proxy = &httputil.ReverseProxy{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL = &url.URL{Scheme: "http", Host: inner, Path: r.In.URL.Path}
 			r.Out.Host = ""
-			r.Out.Header = http.Header{"Authorization": {"Bearer " + g.Token}}
-			if r.In.Method == http.MethodPost {
-				r.Out.Header.Set("Content-Type", "application/json")
-			}
+			r.Out.Header = g.header(r.In.Method)
 		},
 		FlushInterval: -1, // each row of a cursor at once
 		ModifyResponse: func(answer *http.Response) error {
@@ -108,7 +114,20 @@ func openReads(config *Config, output *output, damaged chan<- struct{}) (*readGa
 		defer close(g.served)
 		_ = g.web.Serve(listener) // until close
 	}()
+	if g.Held != nil {
+		g.beside.Go(func() { g.every(g.Held.Refresh) })
+		g.beside.Go(func() { g.every(g.wake) })
+	}
 	return g, nil
+}
+
+// header is what the server needs to know of a call.
+func (g *readGate) header(method string) http.Header {
+	h := http.Header{"Authorization": {"Bearer " + g.Token}}
+	if method == http.MethodPost {
+		h.Set("Content-Type", "application/json")
+	}
+	return h
 }
 
 // close ends all calls. A nil gate is closed.
@@ -116,6 +135,8 @@ func (g *readGate) close() {
 	if g != nil {
 		_ = g.web.Close()
 		<-g.served
+		g.end()
+		g.beside.Wait()
 		g.release()
 	}
 }
@@ -149,6 +170,9 @@ func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		case err != nil:
 			refuseQuery(w, http.StatusBadRequest, "the request is no JSON, or too long")
+			return
+		}
+		if g.answerHeld(w, r, body) {
 			return
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
