@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -150,12 +151,7 @@ const logFlush = 100 * time.Millisecond
 // its buffer. Lines from outside the service's life are flushed by closers.
 func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.Logger, service.Service) {
 	buffer := server.NewLogBuffer(m.Stderr)
-	closers.Add(func() error {
-		if err := buffer.Flush(); err != server.ErrLogHangs { // which could not be told, and is no reason to stay
-			return err
-		}
-		return nil
-	})
+	closers.Add(flushed(buffer))
 	options := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if f.Log == "errors" {
 		options.Level = slog.LevelWarn
@@ -172,6 +168,16 @@ func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.
 	}}
 }
 
+// flushed returns what writes the rest of a log at the end.
+func flushed(buffer *server.LogBuffer) func() error {
+	return func() error {
+		if err := buffer.Flush(); err != server.ErrLogHangs { // which could not be told, and is no reason to stay
+			return err
+		}
+		return nil
+	}
+}
+
 // tellLost logs how many lines of a log were dropped.
 func tellLost(buffer *server.LogBuffer, log *slog.Logger) {
 	buffer.Lost = func(n int64) { log.Warn("lines of this log were dropped, since nobody took them", "lines", n) }
@@ -183,6 +189,16 @@ func (m *Main) logLines() *slog.Logger {
 	log := slog.New(slog.NewJSONHandler(buffer, nil))
 	tellLost(buffer, log)
 	return log
+}
+
+// passedOn takes the output of a program that this process runs, which would hang when nobody took it.
+func (m *Main) passedOn(closers *service.Closers) io.Writer {
+	buffer := server.NewLogLines(m.Stderr)
+	closers.Add(flushed(buffer))
+	buffer.Lost = func(n int64) {
+		fmt.Fprintf(buffer, "regedge: %d lines of this log were dropped, since nobody took them\n", n)
+	}
+	return buffer
 }
 
 // listeners are the open addresses of a node.

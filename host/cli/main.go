@@ -101,11 +101,24 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
+// complainLimit is how long the last words wait for somebody who takes them. An init system starts a service again
+// only once it has ended.
+const complainLimit = 5 * time.Second
+
 // complain prints the error and, on a line of its own, its hint.
 func (m *Main) complain(err error) {
-	fmt.Fprintf(m.Stderr, "regedge: %s\n", shownLines(err.Error()))
+	text := fmt.Sprintf("regedge: %s\n", shownLines(err.Error()))
 	if advice := hint.Of(err); advice != "" {
-		fmt.Fprintf(m.Stderr, "hint: %s\n", shownLines(advice))
+		text += fmt.Sprintf("hint: %s\n", shownLines(advice))
+	}
+	said := make(chan struct{})
+	go func() {
+		_, _ = io.WriteString(m.Stderr, text)
+		close(said)
+	}()
+	select {
+	case <-said:
+	case <-time.After(complainLimit):
 	}
 }
 

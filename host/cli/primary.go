@@ -79,7 +79,7 @@ func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
 // config is how sqld runs as this primary.
 func (c *primaryCommand) config(program string, m *Main) (config sqld.Config, err error) {
 	config = sqld.Config{
-		Program: program, Dir: c.Dir, HTTP: c.Listen, GRPC: c.Replication, JWTKeyFile: c.JWTKey, TLS: c.tls(), Log: m.Stderr,
+		Program: program, Dir: c.Dir, HTTP: c.Listen, GRPC: c.Replication, JWTKeyFile: c.JWTKey, TLS: c.tls(),
 	}
 	if config.Mirror, err = c.mirror(); err != nil {
 		return config, err

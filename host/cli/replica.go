@@ -71,7 +71,7 @@ func (c *replicaCommand) Run(ctx context.Context, m *Main) (err error) {
 // config is how sqld runs as this replica.
 func (c *replicaCommand) config(program string, m *Main) (sqld.Config, error) {
 	config := sqld.Config{
-		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true, Log: m.Stderr,
+		Program: program, Dir: c.Dir, HTTP: c.Listen, Primary: c.Primary, JWTKeyFile: c.JWTKey, TLS: c.tls(), Relay: true,
 	}
 	if config.TLS != nil {
 		var err error

@@ -73,6 +73,7 @@ func newLink(dir, folder string, m *Main) (*sqld.TLSFiles, error) {
 func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.Config) (err error) {
 	var closers service.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
+	config.Log = m.passedOn(&closers)
 	config.Traffic = new(sqld.Traffic)
 	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
 	listener, err := m.listenForMetrics(f.Metrics, &closers)

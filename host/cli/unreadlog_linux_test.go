@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+	"regedge/internal/testkit"
+)
+
+// unreadLogLimit is for the slowest machine that runs the tests.
+const unreadLogLimit = time.Minute
+
+// talkative is a server that writes a megabyte of lines, makes a file beside itself, and runs on.
+const talkative = `#!/bin/sh
+yes 'a line of a server' | head -c 1000000
+: > "$0.done"
+exec sleep 600
+`
+
+// TestSqldDoesNotWaitForALogThatIsNotRead: it would answer nobody, and its regedge would not end with it.
+func TestSqldDoesNotWaitForALogThatIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("machine", "127.0.0.1")
+	require.NoError(t, err)
+	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
+	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
+	require.NoError(t, err)
+	for command, more := range map[string][]string{
+		"primary": {"--replication", testkit.FreePort(t)},
+		"replica": {"--primary", "https://127.0.0.1:1"},
+	} {
+		t.Run(command, func(t *testing.T) {
+			server := filepath.Join(t.TempDir(), "server")
+			require.NoError(t, os.WriteFile(server, []byte(talkative), 0o700))
+			data := filepath.Join(dir, command)
+			args := append([]string{command, "--sqld", server, "--dir", data, "--listen", testkit.FreePort(t),
+				"--jwt-key", made.PrimaryKeyFile("access"), "--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key}, more...)
+
+			t.Run("goes on, and ends when it is told to", func(t *testing.T) {
+				p, ends := unread(t, program, args)
+				require.Eventually(t, func() bool { _, err := os.Stat(server + ".done"); return err == nil }, unreadLogLimit, 10*time.Millisecond)
+				require.NoError(t, p.Signal(syscall.SIGTERM))
+				require.Zero(t, <-ends)
+			})
+			t.Run("ends with its server, for an init system that starts both again", func(t *testing.T) {
+				require.NoError(t, os.Remove(server+".done"))
+				_, ends := unread(t, program, args)
+				require.Eventually(t, func() bool { _, err := os.Stat(server + ".done"); return err == nil }, unreadLogLimit, 10*time.Millisecond)
+				require.NoError(t, syscall.Kill(serverOf(t, data), syscall.SIGKILL))
+				require.Equal(t, exitFailure, <-ends)
+			})
+		})
+	}
+}
+
+// unread starts a program whose output nobody reads, and returns its exit code once it ends, -1 if it had to be killed.
+func unread(t *testing.T, program string, args []string) (*os.Process, <-chan int) {
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	command := exec.Command(program, args...)
+	command.Stdout, command.Stderr = writer, writer
+	require.NoError(t, command.Start())
+	require.NoError(t, writer.Close())
+	late := time.AfterFunc(2*unreadLogLimit, func() { _ = command.Process.Kill() })
+	ends, ended := make(chan int, 1), make(chan struct{})
+	go func() {
+		_ = command.Wait()
+		ends <- command.ProcessState.ExitCode()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		<-ended
+		late.Stop()
+		reader.Close()
+	})
+	return command.Process, ends
+}
