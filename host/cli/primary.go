@@ -69,7 +69,7 @@ func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return err
 	}
-	config, err := c.config(program, m)
+	config, err := c.config(program)
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func (c *primaryCommand) Run(ctx context.Context, m *Main) error {
 }
 
 // config is how sqld runs as this primary.
-func (c *primaryCommand) config(program string, m *Main) (config sqld.Config, err error) {
+func (c *primaryCommand) config(program string) (config sqld.Config, err error) {
 	config = sqld.Config{
 		Program: program, Dir: c.Dir, HTTP: c.Listen, GRPC: c.Replication, JWTKeyFile: c.JWTKey, TLS: c.tls(),
 	}
 	if config.Mirror, err = c.mirror(); err != nil {
 		return config, err
 	}
-	config.Link, err = newLink(c.Dir, "link", m)
+	config.Link, err = newLink(c.Dir, "link")
 	return config, err
 }

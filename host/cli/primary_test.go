@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,12 +141,12 @@ func (c *commits) more(t *testing.T, n int64, why string) {
 // TestAPrimaryHasItsLinkAndItsMirror: without the first anybody could write, without the second it sends all by itself.
 func TestAPrimaryHasItsLinkAndItsMirror(t *testing.T) {
 	c := &primaryCommand{Dir: t.TempDir(), Listen: "127.0.0.1:1", Replication: "127.0.0.1:2"}
-	config, err := c.config("sqld", &Main{Now: time.Now, Stderr: io.Discard})
+	config, err := c.config("sqld")
 	require.NoError(t, err)
 	require.NotNil(t, config.Link)
 	require.Nil(t, config.Mirror)
 	c.Mirror, c.Upload = "https://bucket.example.org/registry?token=x", "some command"
-	config, err = c.config("sqld", &Main{Now: time.Now, Stderr: io.Discard})
+	config, err = c.config("sqld")
 	require.NoError(t, err)
 	require.Equal(t, c.Mirror, config.Mirror.URL.String())
 	require.Equal(t, c.Upload, config.Mirror.Upload)

@@ -75,7 +75,7 @@ func (c *replicaCommand) config(program string, m *Main) (sqld.Config, error) {
 	}
 	if config.TLS != nil {
 		var err error
-		if config.Link, err = newLink(c.Dir, "relay", m); err != nil {
+		if config.Link, err = newLink(c.Dir, "relay"); err != nil {
 			return config, err
 		}
 	}

@@ -59,10 +59,10 @@ func (f *sqldFlags) tls() *sqld.TLSFiles {
 }
 
 // newLink makes the certificate by which sqld and this process recognise each other, in a folder of its directory.
-func newLink(dir, folder string, m *Main) (*sqld.TLSFiles, error) {
+func newLink(dir, folder string) (*sqld.TLSFiles, error) {
 	link := new(sqld.TLSFiles)
 	var err error
-	if link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, folder), m.Now); err != nil {
+	if link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, folder)); err != nil {
 		return nil, hint.With(err, "let the user that this runs as write to %s", dir)
 	}
 	return link, nil

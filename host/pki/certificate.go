@@ -31,6 +31,14 @@ const (
 	serverName = "sqld"
 )
 
+// A link's certificates are valid at any time. They are made with the clock of a process's start, which may be set right
+// afterwards, by hours after a boot without NTP, and nobody makes others until the process is started again.
+var (
+	always = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	never  = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC) // RFC 5280, section 4.1.2.5
+)
+
+// newAuthority makes the authority's key and certificate.
 func (t *Trust) newAuthority() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -54,11 +62,11 @@ func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, er
 	if err != nil {
 		return nil, err
 	}
-	now := t.now()
-	return &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
-		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(life),
-	}, nil
+	begins, ends := always, never
+	if !t.link {
+		begins, ends = t.now().Add(-clockSkew), t.now().Add(life)
+	}
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: begins, NotAfter: ends}, nil
 }
 
 // Certificate makes NAME.crt and NAME.key in the folder, replacing older ones, and returns
@@ -80,13 +88,13 @@ func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err
 }
 
 // Link makes, in dir, an authority with a single certificate for both ends of a connection within
-// this machine, in place of what dir held. The authority's key is deleted, so that nobody gets
-// another certificate.
-func Link(dir string, now func() time.Time) (authority, cert, key string, err error) {
+// this machine, in place of what dir held. It has no end, and is made anew at each start. The authority's key is
+// deleted, so that nobody gets another certificate.
+func Link(dir string) (authority, cert, key string, err error) {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return "", "", "", fmt.Errorf("make certificates of a link: %w", err)
 	}
-	t := &Trust{dir, now}
+	t := &Trust{dir: dir, link: true}
 	if err := t.newAuthority(); err != nil {
 		return "", "", "", fmt.Errorf("make certificates of a link: %w", err)
 	}

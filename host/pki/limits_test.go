@@ -62,6 +62,20 @@ func TestAnEdgesCertificateIsNoServers(t *testing.T) {
 	require.False(t, primary.IsCA)
 }
 
+// TestALinkIsGoodWhateverTheClockWas at its start: after a boot it can be off by hours, or years, until NTP sets it right.
+func TestALinkIsGoodWhateverTheClockWas(t *testing.T) {
+	authority, cert, _, err := pki.Link(filepath.Join(t.TempDir(), "link"))
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(readCertificate(t, authority))
+	for _, years := range []int{-20, 0, 30, 300} {
+		_, err := readCertificate(t, cert).Verify(x509.VerifyOptions{
+			Roots: roots, DNSName: "sqld", CurrentTime: time.Now().AddDate(years, 0, 0), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		})
+		require.NoError(t, err, years)
+	}
+}
+
 func TestATokenEnds(t *testing.T) {
 	at := time.Now()
 	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), func() time.Time { return at })
@@ -176,12 +190,12 @@ func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
 // TestALinkIsThisMachines: nobody else reads its key, or makes another certificate.
 func TestALinkIsThisMachines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "link")
-	before, _, _, err := pki.Link(dir, time.Now)
+	before, _, _, err := pki.Link(dir)
 	require.NoError(t, err)
 	first, err := os.ReadFile(before)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.crt"), first, 0o600))
-	authority, _, key, err := pki.Link(dir, time.Now)
+	authority, _, key, err := pki.Link(dir)
 	require.NoError(t, err)
 	second, err := os.ReadFile(authority)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // ReadLink makes a key pair for a single token with which one process on this machine reads another's
 // libSQL server. It writes the public key into dir and keeps the private one nowhere.
 func ReadLink(dir string, now func() time.Time) (keyFile, token string, err error) {
-	t := &Trust{dir, now}
+	t := &Trust{dir: dir, now: now}
 	name := replicaKey("reads")
 	if err = os.MkdirAll(dir, 0o700); err == nil {
 		if err = t.newKeyPair(name); err == nil {

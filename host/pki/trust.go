@@ -48,13 +48,14 @@ var SigningKeys = []string{"ca.key", "registry.key", "access.key", "registry-rep
 
 // Trust is the folder with a cluster's keys.
 type Trust struct {
-	dir string
-	now func() time.Time
+	dir  string
+	now  func() time.Time
+	link bool // its certificates are those of Link
 }
 
 // Create makes the keys and the authority in dir, which must not hold any.
 func Create(dir string, now func() time.Time) (*Trust, error) {
-	t := &Trust{dir, now}
+	t := &Trust{dir: dir, now: now}
 	if _, err := os.Stat(t.path("ca.key")); err == nil {
 		return nil, fmt.Errorf("make trust in %s: %w", dir, ErrExists)
 	}
@@ -80,7 +81,7 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 
 // Open opens a folder that Create made.
 func Open(dir string, now func() time.Time) (*Trust, error) {
-	t := &Trust{dir, now}
+	t := &Trust{dir: dir, now: now}
 	if _, err := os.Stat(t.path("ca.key")); err != nil {
 		return nil, fmt.Errorf("open trust: %w", err)
 	}

@@ -67,7 +67,7 @@ func newPair(t *testing.T) *pair {
 		Program: program, Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
 		JWTKeyFile: p.trust.PrimaryKeyFile("registry"), TLS: files("primary", "127.0.0.1", "localhost"), Log: t.Output(),
 	}}
-	ca, cert, key, err := pki.Link(filepath.Join(dir, "link"), time.Now)
+	ca, cert, key, err := pki.Link(filepath.Join(dir, "link"))
 	require.NoError(t, err)
 	p.primary.Link = &sqld.TLSFiles{CA: ca, Cert: cert, Key: key}
 	p.replica = &sqld.Server{Config: sqld.Config{

@@ -145,7 +145,7 @@ func (c *Cluster) certificate(name string, hosts ...string) (*sqld.TLSFiles, err
 
 // link makes the certificate between a primary's gate and its server, as regedge primary does.
 func (c *Cluster) link(database string) (*sqld.TLSFiles, error) {
-	ca, cert, key, err := pki.Link(c.path("link-"+database), time.Now)
+	ca, cert, key, err := pki.Link(c.path("link-" + database))
 	return &sqld.TLSFiles{CA: ca, Cert: cert, Key: key}, err
 }
 

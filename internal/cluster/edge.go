@@ -108,7 +108,7 @@ func (c *Cluster) startReplica(ctx context.Context, e *Edge, database string, tl
 	}}
 	if e.Place.Enter == nil { // the gate would be outside of the edge's network
 		s.Relay, s.Link = true, new(sqld.TLSFiles)
-		if s.Link.CA, s.Link.Cert, s.Link.Key, err = pki.Link(c.path("relay-"+name), time.Now); err != nil {
+		if s.Link.CA, s.Link.Cert, s.Link.Key, err = pki.Link(c.path("relay-" + name)); err != nil {
 			return nil, "", err
 		}
 		beside := sqlite.OpenBeside(sqld.File(s.Dir))

@@ -56,7 +56,7 @@ func startGatedOf(t *testing.T, trust *pki.Trust, mirror *sqld.Mirror) *gated {
 	link := func(name string) *sqld.TLSFiles {
 		f := new(sqld.TLSFiles)
 		var err error
-		f.CA, f.Cert, f.Key, err = pki.Link(filepath.Join(dir, name), time.Now)
+		f.CA, f.Cert, f.Key, err = pki.Link(filepath.Join(dir, name))
 		require.NoError(t, err)
 		return f
 	}

@@ -285,7 +285,7 @@ func fetcherOf(t *testing.T, primary http.HandlerFunc, change ...func(*httptest.
 	t.Helper()
 	files := new(TLSFiles)
 	var err error
-	files.CA, files.Cert, files.Key, err = pki.Link(t.TempDir(), time.Now)
+	files.CA, files.Cert, files.Key, err = pki.Link(t.TempDir())
 	require.NoError(t, err)
 	config, err := files.load()
 	require.NoError(t, err)

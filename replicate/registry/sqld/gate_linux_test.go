@@ -5,7 +5,6 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -16,7 +15,7 @@ import (
 
 // TestNobodyIsGivenThePortBehindAGate: the server takes it some milliseconds after the gate was opened.
 func TestNobodyIsGivenThePortBehindAGate(t *testing.T) {
-	ca, cert, key, err := pki.Link(filepath.Join(t.TempDir(), "link"), time.Now)
+	ca, cert, key, err := pki.Link(filepath.Join(t.TempDir(), "link"))
 	require.NoError(t, err)
 	files := &TLSFiles{CA: ca, Cert: cert, Key: key}
 	for name, open := range map[string]func() (string, func()){

@@ -102,7 +102,7 @@ func TestCallsThatAreNotReplicationAreRefused(t *testing.T) {
 
 // TestBothEndsOfALinkShowCertificates, over TLS 1.3.
 func TestBothEndsOfALinkShowCertificates(t *testing.T) {
-	ca, cert, key, err := pki.Link(filepath.Join(t.TempDir(), "link"), time.Now)
+	ca, cert, key, err := pki.Link(filepath.Join(t.TempDir(), "link"))
 	require.NoError(t, err)
 	config, err := (&TLSFiles{CA: ca, Cert: cert, Key: key}).load()
 	require.NoError(t, err)

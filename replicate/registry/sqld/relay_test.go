@@ -111,7 +111,7 @@ func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	defer silent.Close()
 	files := new(TLSFiles)
-	files.CA, files.Cert, files.Key, err = pki.Link(t.TempDir(), time.Now)
+	files.CA, files.Cert, files.Key, err = pki.Link(t.TempDir())
 	require.NoError(t, err)
 	r := relayOf(t, &Config{Dir: t.TempDir(), Primary: "https://" + silent.Addr().String(), TLS: files, Link: files}, time.Second)
 	r.fetcher.answer = time.Second
@@ -332,7 +332,7 @@ func TestOnlyTheServerMayUseTheRelay(t *testing.T) {
 	files, other := new(TLSFiles), new(TLSFiles)
 	for _, f := range []*TLSFiles{files, other} {
 		var err error
-		f.CA, f.Cert, f.Key, err = pki.Link(t.TempDir(), time.Now)
+		f.CA, f.Cert, f.Key, err = pki.Link(t.TempDir())
 		require.NoError(t, err)
 	}
 	r := relayOf(t, &Config{Dir: t.TempDir(), Primary: "https://127.0.0.1:1", TLS: other, Link: files}, time.Second)
@@ -364,7 +364,7 @@ func TestAClosedRelayFetchesNothing(t *testing.T) {
 	f.silence = time.Minute
 	link := new(TLSFiles)
 	var err error
-	link.CA, link.Cert, link.Key, err = pki.Link(t.TempDir(), time.Now)
+	link.CA, link.Cert, link.Key, err = pki.Link(t.TempDir())
 	require.NoError(t, err)
 	r := relayOf(t, &Config{Dir: f.dir, Primary: strings.TrimSuffix(f.url, basePath), TLS: f.tls, Link: link}, time.Minute)
 	go func() {
