@@ -37,7 +37,7 @@ import (
 // Execute runs the program on the arguments and the environment of this process, and ends it.
 func Execute() {
 	dropEmptyVariables()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	program := &Main{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ, Now: time.Now,
 	}
@@ -48,6 +48,15 @@ func Execute() {
 	code := program.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
+}
+
+// endings are the signals that end the program in order: a terminal that is closed, too, but for nohup.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }
 
 // dropEmptyVariables takes an empty variable of ours for one that is not set, as a container's file often has:
