@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-const (
-	// batchRecords is how many records one transaction writes, unless more have to be written
-	// together. A call then has about 1 MB.
-	batchRecords = 2000
-	// togetherRecords is the most that are written together: sqld's limit for one call. A larger set is
-	// cut, and an answer may for some seconds show a director's new name beside a company's old row.
-	togetherRecords = 20_000
-)
+// batchRecords is how many records one transaction writes, unless more have to be written
+// together. A call then has about 1 MB.
+const batchRecords = 2000
+
+// togetherRecords is the most that are written together: sqld's limit for one call. A larger set is
+// cut, and an answer may for some seconds show a director's new name beside a company's old row, or not find
+// a name whose place another has taken. It is a variable for tests.
+var togetherRecords = 20_000
 
 // link is a pair of records that one answer shows together.
 type link struct{ a, b record }
@@ -100,6 +100,24 @@ func pack(changes []change, groups [][]int, phase []int) (batches [][]change) {
 	}
 	flush()
 	return batches
+}
+
+// vacate lets an entry leave its place in the batch in which another one takes it, if a cut has put its own change
+// into a later batch: no two entries may have one place. The later batch writes it where it goes.
+func vacate(batches [][]change, links []link) {
+	at := make(map[record]int)
+	for i, batch := range batches {
+		for _, c := range batch {
+			at[c.record] = i
+		}
+	}
+	for _, l := range links {
+		taker, changed := at[l.a]
+		holder, leaves := at[l.b]
+		if l.a.Kind == entry && l.b.Kind == entry && changed && leaves && taker < holder {
+			batches[taker] = append(batches[taker], change{record: l.b, there: true})
+		}
+	}
 }
 
 // sets are disjoint sets of numbers (union-find). The root of a set is its least number.

@@ -70,3 +70,15 @@ func TestALargeSetIsCut(t *testing.T) {
 	require.Len(t, batches, 2)
 	require.Len(t, batches[0], togetherRecords)
 }
+
+// TestACutLeavesNoPlaceToTwoEntries: the one that has it leaves it with the batch of the one that takes it.
+func TestACutLeavesNoPlaceToTwoEntries(t *testing.T) {
+	of := func(n int) []change { return []change{{record: rec(entry, n), here: true, there: true}} }
+	gone := change{record: rec(entry, 2), there: true}
+	batches := [][]change{of(1), of(2), of(3)}
+	vacate(batches, []link{
+		{rec(entry, 1), rec(entry, 2)}, {rec(entry, 3), rec(entry, 1)}, // the second has left before
+		{rec(company, 1), rec(entry, 3)}, {rec(entry, 1), rec(entry, 9)},
+	})
+	require.Equal(t, [][]change{append(of(1), gone), of(2), of(3)}, batches)
+}

@@ -243,8 +243,13 @@ func (p *pusher) write(ctx context.Context, changes []change) error {
 	if err != nil {
 		return err
 	}
-	done := int64(0)
-	for _, batch := range plan(changes, links) {
+	done, total := int64(0), int64(0)
+	batches := plan(changes, links)
+	vacate(batches, links)
+	for _, batch := range batches {
+		total += int64(len(batch))
+	}
+	for _, batch := range batches {
 		list, err := p.statements(ctx, batch)
 		if err != nil {
 			return err
@@ -254,7 +259,7 @@ func (p *pusher) write(ctx context.Context, changes []change) error {
 		}
 		p.report.Transactions++
 		done += int64(len(batch))
-		report(p.config.Progress, Writing, done, int64(len(changes)))
+		report(p.config.Progress, Writing, done, total)
 	}
 	return nil
 }

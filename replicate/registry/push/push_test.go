@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 	"regedge/schema/content"
+	"regedge/schema/generate"
+	"regedge/schema/importer"
 )
 
 // list reads one column of the registry file.
@@ -218,6 +221,27 @@ func TestEntriesThatExchangePlacesAreWrittenTogether(t *testing.T) {
 		`UPDATE company SET company_name = 'A' WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 1)`,
 		`INSERT INTO search_pending VALUES ('*')`)
 	require.NotZero(t, f.push().Records())
+}
+
+// TestAStrangersRegistryTakesThePlacesOfNames that go, whatever the transactions into which its records are cut.
+func TestAStrangersRegistryTakesThePlacesOfNames(t *testing.T) {
+	defer func(before int) { togetherRecords = before }(togetherRecords)
+	togetherRecords = 100
+	f := newFixture(t)
+	first := f.push()
+	dir := t.TempDir()
+	made, err := generate.Run(t.Context(), generate.Config{Companies: companies(), Seed: 4, Out: dir})
+	require.NoError(t, err)
+	f.registry = filepath.Join(dir, "registry.db")
+	config := importer.Config{Registry: f.registry, AsOf: "2025-06-05"}
+	for _, file := range made.Files {
+		config.Files = append(config.Files, filepath.Join(dir, filepath.Base(file.Name)))
+	}
+	_, err = importer.Run(t.Context(), config)
+	require.NoError(t, err)
+	report := f.push()
+	require.False(t, report.NewGeneration, "names take the places of others")
+	require.Greater(t, report.Transactions, first.Transactions)
 }
 
 func TestAnInterruptedPushGoesOn(t *testing.T) {
