@@ -23,6 +23,10 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1)`
 	putTerms = `INSERT INTO search_index (rowid, terms) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
 )
 
+// statementKeys is the most keys whose records one statement writes: sqld takes no argument beyond 4 MiB, and a company
+// or the terms of a name have some 400 to 900 bytes.
+const statementKeys = 2000
+
 // statements are the statements that write a batch, without the claim.
 func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.Statement, error) {
 	var list []libsql.Statement
@@ -54,24 +58,23 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 			there = append(there, c.Key)
 		}
 	}
-	if len(all) == 0 {
-		return nil, nil
-	}
 	for _, held := range content.Tables[k] {
 		t := table(held)
-		rows, err := ask(ctx, p.here, t.rows(), all)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", t.Name, err)
-		}
-		if len(there) > 0 {
-			stay, err := ask(ctx, p.here, t.primaryKeys(), there)
+		for part := range chunks(there, statementKeys) {
+			stay, err := ask(ctx, p.here, t.primaryKeys(), part)
 			if err != nil {
 				return nil, fmt.Errorf("read the keys of %s: %w", t.Name, err)
 			}
-			list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(there), stay}})
+			list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(part), stay}})
 		}
-		if rows != "[]" {
-			list = append(list, libsql.Statement{SQL: t.put(), Args: []any{rows}})
+		for part := range chunks(all, statementKeys) {
+			rows, err := ask(ctx, p.here, t.rows(), part)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", t.Name, err)
+			}
+			if rows != "[]" {
+				list = append(list, libsql.Statement{SQL: t.put(), Args: []any{rows}})
+			}
 		}
 	}
 	return list, nil
@@ -92,16 +95,16 @@ func (p *pusher) entryStatements(ctx context.Context, batch []change) (list []li
 			in = append(in, c.Key)
 		}
 	}
-	if len(out) > 0 {
-		old, err := readEntries(ctx, p.there, out)
+	for part := range chunks(out, statementKeys) {
+		old, err := readEntries(ctx, p.there, part)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, libsql.Statement{SQL: dropTerms, Args: []any{encode(terms(old))}},
-			libsql.Statement{SQL: dropNames, Args: []any{encode(out)}})
+			libsql.Statement{SQL: dropNames, Args: []any{encode(part)}})
 	}
-	if len(in) > 0 {
-		fresh, err := p.readEntries(ctx, p.local, in, p.generation)
+	for part := range chunks(in, statementKeys) {
+		fresh, err := p.readEntries(ctx, p.local, part, p.generation)
 		if err != nil {
 			return nil, err
 		}
