@@ -21,8 +21,12 @@ import (
 	"regedge/schema/content"
 )
 
-// snapshotSuffix follows the release's id in the name of a snapshot.
-const snapshotSuffix = ".db"
+const (
+	// snapshotSuffix follows the release's id in the name of a snapshot.
+	snapshotSuffix = ".db"
+	// unfinishedSuffix follows the name of a snapshot that is being made.
+	unfinishedSuffix = ".part"
+)
 
 // releaseID matches ids of releases, which become names of files.
 var releaseID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
@@ -137,7 +141,7 @@ func copyFile(ctx context.Context, path, target string, progress func(Progress))
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	unfinished := target + ".part"
+	unfinished := target + unfinishedSuffix
 	if err := removeDatabase(unfinished); err != nil {
 		return err
 	}
@@ -314,17 +318,22 @@ func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 			return fmt.Errorf("remove an old snapshot: %w", err)
 		}
 	}
-	return pruneHandedOver(dir)
+	return pruneLeft(dir)
 }
 
 // abandonedAfter is the age from which a file is a killed push's leftover.
 const abandonedAfter = 24 * time.Hour
 
-// pruneHandedOver removes hand-over files left by killed pushes.
-func pruneHandedOver(dir string) error {
-	parts, err := filepath.Glob(filepath.Join(dir, handedOver))
-	if err != nil {
-		return err
+// pruneLeft removes the unfinished snapshots and hand-over files that killed pushes have left: each is as large as
+// the registry.
+func pruneLeft(dir string) error {
+	var parts []string
+	for _, pattern := range []string{handedOver, "*" + snapshotSuffix + unfinishedSuffix} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, found...)
 	}
 	for _, part := range parts {
 		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > abandonedAfter {

@@ -132,21 +132,27 @@ func TestTwoPrimariesAreHandedTheSameReleaseAtOnce(t *testing.T) {
 	require.Equal(t, release, list[0].ID)
 }
 
-// TestAFileThatAKilledPushLeftIsRemoved by a later push, a day after, since another one may be making its own.
+// TestAFileThatAKilledPushLeftIsRemoved by a later push, a day after, since another one may be making its own. A
+// snapshot that was cut off would stay for good once the registry has another release.
 func TestAFileThatAKilledPushLeftIsRemoved(t *testing.T) {
 	f := newFixture(t)
 	release := f.snapshot()
 	f.run(f.whole(release))
 	old, fresh := filepath.Join(f.snapshots, "handover-1.part"), filepath.Join(f.snapshots, "handover-2.part")
-	for _, part := range []string{old, old + "-wal", fresh} {
+	cutOff, making := snapshotPath(f.snapshots, "cut-off")+".part", snapshotPath(f.snapshots, "making")+".part"
+	for _, part := range []string{old, old + "-wal", fresh, cutOff, cutOff + "-journal", making} {
 		require.NoError(t, os.WriteFile(part, nil, 0o600))
 	}
 	before := time.Now().Add(-25 * time.Hour)
-	require.NoError(t, os.Chtimes(old, before, before))
+	for _, part := range []string{old, cutOff} {
+		require.NoError(t, os.Chtimes(part, before, before))
+	}
 	require.NoError(t, Prune(t.Context(), f.snapshots, f.client, 3))
-	require.NoFileExists(t, old)
-	require.NoFileExists(t, old+"-wal")
+	for _, part := range []string{old, old + "-wal", cutOff, cutOff + "-journal"} {
+		require.NoFileExists(t, part)
+	}
 	require.FileExists(t, fresh)
+	require.FileExists(t, making)
 	kept, err := Snapshots(f.snapshots)
 	require.NoError(t, err)
 	require.Equal(t, []string{release}, kept)
