@@ -64,6 +64,21 @@ func TestFreshInstanceForEachRequest(t *testing.T) {
 	require.Equal(t, e.Stats().Created, e.Stats().Discarded)
 }
 
+// TestADiscardedInstanceIsClosed, also when its client is gone: until then the runtime keeps its memory.
+func TestADiscardedInstanceIsClosed(t *testing.T) {
+	e := newEngine(t, hostileConfig(t, newLedger()))
+	failed, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	good, err := e.acquire(t.Context())
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	e.release(ctx, failed, true)
+	e.release(ctx, good, false)
+	require.True(t, failed.module.IsClosed())
+	require.False(t, good.module.IsClosed())
+}
+
 // TestAnInstanceThatCannotBeMadeLeavesItsSlot for later requests, however many failed.
 func TestAnInstanceThatCannotBeMadeLeavesItsSlot(t *testing.T) {
 	config := hostileConfig(t, newLedger())
