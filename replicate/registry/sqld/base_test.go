@@ -196,6 +196,46 @@ func TestABaseThatCannotBeMadeIsTriedOnce(t *testing.T) {
 	require.NoFileExists(t, primaryLog(s.Dir))
 }
 
+// TestADatabaseOfOtherPagesHasNoBase: replicas would follow the log with pages that do not fit theirs.
+func TestADatabaseOfOtherPagesHasNoBase(t *testing.T) {
+	dir := t.TempDir()
+	seed := filepath.Join(dir, "seed")
+	made, err := sqlite3.Open(seed)
+	require.NoError(t, err)
+	require.NoError(t, made.Exec("PRAGMA page_size = 8192; CREATE TABLE t (a)"))
+	require.NoError(t, made.Close())
+	cut := filepath.Join(dir, "cut")
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	content := seedIn(t, s)
+	require.NoError(t, os.WriteFile(cut, content[:len(content)-1], 0o600))
+	for _, path := range []string{seed, cut} {
+		_, err := makeBase(dir, path, nil)
+		require.ErrorContains(t, err, "its pages are not of 4096 bytes")
+		require.NoDirExists(t, filepath.Join(dir, baseInWork))
+	}
+}
+
+// TestABaseOfWhichSomethingIsMissingIsNone: without its hash no replica would take it, and another log is not its.
+func TestABaseOfWhichSomethingIsMissingIsNone(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	b := requireBaseOf(t, s, placed(t, s))
+	about := filepath.Join(s.Dir, baseFolder, baseAbout)
+	for _, sha := range [][]byte{nil, b.SHA[1:]} {
+		incomplete := b
+		incomplete.SHA = sha
+		require.NoError(t, incomplete.write(filepath.Dir(about)))
+		_, err := currentBase(s.Dir)
+		require.ErrorContains(t, err, "about.json is incomplete")
+	}
+	require.NoError(t, b.write(filepath.Dir(about)))
+	log, err := os.ReadFile(primaryLog(s.Dir))
+	require.NoError(t, err)
+	log[0] ^= 1
+	require.NoError(t, os.WriteFile(primaryLog(s.Dir), log, 0o600))
+	_, err = currentBase(s.Dir)
+	require.ErrorContains(t, err, "is not a log")
+}
+
 // TestALogWithoutItsBaseIsRemoved, but for one that sqld will begin anew by itself.
 func TestALogWithoutItsBaseIsRemoved(t *testing.T) {
 	for name, killed := range map[string]bool{"stopped": false, "killed": true} {
@@ -404,6 +444,33 @@ func TestAReplicaFollowsWhatHasNoOtherBase(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, c.because)
+		})
+	}
+}
+
+// TestABaseThatIsNotDescribedIsNotFetched: a position before the first frame, for one, is none that a log reaches.
+func TestABaseThatIsNotDescribedIsNotFetched(t *testing.T) {
+	for name, c := range map[string]struct{ field, value, because string }{
+		"no log":            {"Etag", "", "32 digits"},
+		"a longer log":      {"Etag", `"` + strings.Repeat("0", 34) + `"`, "32 digits"},
+		"no frame":          {firstField, "", "where the log begins"},
+		"before all frames": {firstField, "0", "where the log begins"},
+		"no size":           {bytesField, "", "how large the database is"},
+		"nothing":           {bytesField, "0", "how large the database is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, log := fetcherOf(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", baseType)
+				w.Header().Set("Etag", newLogID().tag())
+				w.Header().Set(firstField, "1")
+				w.Header().Set(bytesField, "4096")
+				w.Header().Set(c.field, c.value)
+				_, _ = w.Write([]byte("what is not read"))
+			})
+			_, err := f.mayFollow(t.Context())
+			require.ErrorIs(t, err, errCopy)
+			require.ErrorContains(t, err, c.because)
+			require.NotContains(t, log.String(), "copying")
 		})
 	}
 }
