@@ -123,7 +123,8 @@ type hangingDir struct {
 	entered chan struct{}
 	fail    chan struct{}
 	goOn    chan struct{}
-	lists   *atomic.Bool // the next list hangs until goOn
+	lists   *atomic.Bool            // the next list hangs until goOn
+	refused *atomic.Pointer[string] // the charge whose write fails at once
 }
 
 // List implements journal.Dir.
@@ -137,7 +138,7 @@ func (d hangingDir) List() ([]string, error) {
 func newHangingDir(t *testing.T, state string) hangingDir {
 	dir, err := journal.OpenDir(state)
 	require.NoError(t, err)
-	return hangingDir{dir, new(atomic.Pointer[string]), make(chan struct{}), make(chan struct{}), make(chan struct{}), new(atomic.Bool)}
+	return hangingDir{dir, new(atomic.Pointer[string]), make(chan struct{}), make(chan struct{}), make(chan struct{}), new(atomic.Bool), new(atomic.Pointer[string])}
 }
 
 func (d hangingDir) Append(name string) (journal.File, error) {
@@ -161,6 +162,9 @@ func (f hangingFile) Write(p []byte) (int, error) {
 			return 0, errFull
 		case <-f.dir.goOn:
 		}
+	}
+	if id := f.dir.refused.Load(); id != nil && bytes.Contains(p, []byte(*id)) && f.dir.refused.CompareAndSwap(id, nil) {
+		return 0, errFull
 	}
 	return f.File.Write(p)
 }
@@ -328,6 +332,22 @@ func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
 		require.NoError(t, e.Exchange(t.Context()))
 	}
 	require.EqualValues(t, 2, c.read(account).Spent, "the one before, and the one that hung")
+}
+
+// TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain: there is nothing of it to void, and its id is free.
+func TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain(t *testing.T) {
+	c, e, disk, account := startOnHangingDisk(t)
+	defer func() { e.stop() }()
+	first := disk.charge(t, e, account)
+	r := request(account, charge.Found)
+	disk.refused.Store(&r.ID)
+	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code, "given up")
+	close(disk.fail)
+	require.Equal(t, charge.MeteringUnavailable, <-first)
+	eventually(t, func() bool { return e.Ready() == nil }, "the disk takes writes again")
+	require.Nil(t, disk.refused.Load(), "the write was tried")
+	eventually(t, func() bool { return e.Charge(t.Context(), r).Code == "" }, "the same request is charged")
+	eventually(t, func() bool { return c.read(account).Spent == 2 }, "the one before, and the one that came again")
 }
 
 // TestADiskThatHangsIsNoticedWithoutClients: the load balancer has to know before clients do.
