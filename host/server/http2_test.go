@@ -103,6 +103,8 @@ func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 		"two paths":                   {fields("GET", "h", "/v1/llps/a", ":path: /"), "400 invalid_request"},
 		"no scheme":                   {[]string{":method: GET", ":authority: h", ":path: /"}, "400 invalid_request"},
 		"a user in the host":          {fields("GET", "a@h", "/v1/llps/a"), "400 invalid_request"},
+		"a connect with a path":       {[]string{":method: CONNECT", ":authority: h:1", ":path: /"}, "400 invalid_request"},
+		"a connect with a scheme":     {[]string{":method: CONNECT", ":authority: h:1", ":scheme: https"}, "400 invalid_request"},
 		"another protocol":            {fields("CONNECT", "h", "/v1/llps/a", ":protocol: websocket"), "400 invalid_request"},
 		"a status":                    {append([]string{":status: 200"}, fields("GET", "h", "/")...), "400 invalid_request"},
 		"a transfer encoding":         {fields("GET", "h", "/v1/llps/a", "transfer-encoding: chunked"), "400 invalid_request"},
@@ -124,6 +126,21 @@ func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 	require.Contains(t, r.log.String(), `"route":"invalid","status":400`)
 	require.Contains(t, r.log.String(), `"route":"invalid","status":431`)
 	require.Zero(t, r.counted(t, "regedge_http2_errors_total"), "none was left without an answer")
+}
+
+// TestAHeaderOfSeveralFramesIsReadOverHTTP2, whether it is taken or refused, and the connection goes on.
+func TestAHeaderOfSeveralFramesIsReadOverHTTP2(t *testing.T) {
+	for most, want := range map[int]string{0: "431", 64 << 10: "200"} {
+		r := startSecure(t, server.Config{Answerer: echo, MaxHeaderBytes: most})
+		client := r.http2(t, "127.0.0.1", 1<<20)
+		request := []string{":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a"}
+		status, _, _ := client.answer(t, client.send(t, append(request, "x: "+strings.Repeat("{", 40_000))...)) // a brace has no shorter form
+		require.Equal(t, want, status)
+		status, _, _ = client.answer(t, client.send(t, request...))
+		require.Equal(t, "200", status)
+		require.NoError(t, r.stop())
+		require.Zero(t, r.counted(t, "regedge_http2_errors_total"))
+	}
 }
 
 // TestABrokenEscapeReachesTheHandlerOverHTTP2 as it does over HTTP/1.1.

@@ -77,7 +77,14 @@ func (c *http2Client) trySend(fields ...string) error {
 	}
 	stream := c.stream
 	c.stream += 2
-	return c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true})
+	const most = 16 << 10 // of a frame
+	fragment := block.Next(most)
+	err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fragment, EndStream: true, EndHeaders: block.Len() == 0})
+	for err == nil && block.Len() > 0 {
+		fragment = block.Next(most)
+		err = c.WriteContinuation(stream, block.Len() == 0, fragment)
+	}
+	return err
 }
 
 // TestWhoIsRefusedWithoutPauseIsHeldUp sends more requests than are answered, in a second.
