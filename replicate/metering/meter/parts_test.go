@@ -314,11 +314,14 @@ func TestDamageThatCannotBeCountedIsNotNone(t *testing.T) {
 	require.Equal(t, -1, m.Corrupt())
 }
 
-// TestAChangeOfStandingIsLogged, once.
+// TestAChangeOfStandingIsLogged, once, and the edge is not ready from then on.
 func TestAChangeOfStandingIsLogged(t *testing.T) {
-	for status, line := range map[syncproto.Status]string{
-		syncproto.Retired:    "this node is retired: live keys are answered 503",
-		syncproto.Superseded: "a newer epoch was given to this node",
+	for status, c := range map[syncproto.Status]struct {
+		line  string
+		ready error
+	}{
+		syncproto.Retired:    {"this node is retired: live keys are answered 503", ErrRetired},
+		syncproto.Superseded: {"a newer epoch was given to this node", ErrSuperseded},
 	} {
 		m, log := logged()
 		m.state.Boot(1)
@@ -329,7 +332,8 @@ func TestAChangeOfStandingIsLogged(t *testing.T) {
 			require.NoError(t, m.apply(2, &syncproto.Reply{Status: status, Session: 1, Epoch: 1, Generation: 1, Live: 1}, true))
 		}
 		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
-		require.Contains(t, log.String(), line)
+		require.Contains(t, log.String(), c.line)
+		require.ErrorIs(t, m.Ready(), c.ready)
 	}
 }
 

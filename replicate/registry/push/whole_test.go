@@ -198,6 +198,27 @@ func TestAPushThatWasTakenOverHandsNothingOver(t *testing.T) {
 	require.Equal(t, first.Release, list[0].ID)
 }
 
+// TestAPushThatWasTakenOverPutsNoFileBeforeThePrimary, which might take it before it is withdrawn.
+func TestAPushThatWasTakenOverPutsNoFileBeforeThePrimary(t *testing.T) {
+	f := newFixture(t)
+	config := f.whole(f.snapshot())
+	dir := t.TempDir()
+	config.PrimaryDir = sqld.Seed(dir)
+	for _, name := range []string{"regedge.lock", "seed"} { // nothing can be put into a seed that is no folder
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	config.Progress = func(p Progress) {
+		if p.Stage == HandingOver {
+			sqldtest.Exec(t, f.server, "UPDATE pushing SET token = 'other', claimed = 'other'")
+		}
+	}
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrTakenOver)
+	left, err := filepath.Glob(filepath.Join(f.snapshots, handedOver))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // TestASearchOfOtherTermsIsWrittenAnewBesideASeed, although few changes become many by that. A file that is
 // handed over has the terms of its program.
 func TestASearchOfOtherTermsIsWrittenAnewBesideASeed(t *testing.T) {
