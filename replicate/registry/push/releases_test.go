@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -58,6 +59,18 @@ func TestARollbackGoesBackToWhatWasCurrentBefore(t *testing.T) {
 	_, err := Run(t.Context(), config)
 	require.NoError(t, err, "one that was never below, as on a new primary")
 	f.rollback(a)
+}
+
+// TestARollbackHasATimeOfItsOwn: it is when the release became current again, not when it was first pushed.
+func TestARollbackHasATimeOfItsOwn(t *testing.T) {
+	f := newFixture(t)
+	a, _ := f.push().Release, f.pushed()
+	f.later = time.Hour
+	f.rollback(a)
+	list, err := Releases(t.Context(), f.primary())
+	require.NoError(t, err)
+	require.Equal(t, a, list[0].ID)
+	require.True(t, list[0].Pushed.After(list[1].Pushed))
 }
 
 // interrupted runs a push up to its first transaction.

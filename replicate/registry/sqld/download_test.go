@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -148,6 +149,37 @@ func TestABaseIsCopiedFromAMirror(t *testing.T) {
 	require.Contains(t, log.String(), "copying the database from the mirror "+strings.TrimPrefix(web.URL, "http://"))
 	require.Eventually(t, func() bool { return o.sent.Load() < int64(len(o.compressed)/2) }, 10*time.Second, time.Millisecond)
 	require.Equal(t, []string{""}, o.ranges)
+}
+
+// TestAMirrorIsReachedThroughAProxy that the environment names, which a process reads once: another one does this.
+func TestAMirrorIsReachedThroughAProxy(t *testing.T) {
+	const name = "REGEDGE_TEST_PROXY"
+	address := os.Getenv(name)
+	if address == "" {
+		address = testkit.FreePort(t)
+		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		child.Env = append(os.Environ(), name+"="+address, "HTTP_PROXY=http://"+address, "NO_PROXY=")
+		output, err := child.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		return
+	}
+	o := offer(t)
+	o.about.Set("Content-Location", "http://mirror.example/name.zst")
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "mirror.example" {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(o.compressed))
+	})}
+	defer proxy.Close()
+	go proxy.Serve(listener)
+	f, log := fetcherOf(t, o.ServeHTTP)
+	requireFetched(t, f, o)
+	require.Contains(t, log.String(), "from the mirror mirror.example")
+	require.Less(t, o.sent.Load(), int64(len(o.compressed)), "the mirror sent the rest")
 }
 
 // TestWhatAMirrorSendsIsCounted as received in replication.
