@@ -51,6 +51,19 @@ func TestInstancesAreBounded(t *testing.T) {
 	require.LessOrEqual(t, e.Stats().Created, int64(2))
 }
 
+// TestTheComponentHasTheLimitsOfItsHost, and the defaults where it has none.
+func TestTheComponentHasTheLimitsOfItsHost(t *testing.T) {
+	databases, _ := newDatabases(t)
+	parts := Parts{Access: databases["access"], Registry: databases["registry"], Meter: newLedger(), Clock: frozen(1), Random: constant{}}
+	for limits, instances := range map[Limits]int{{}: DefaultMaxInstances, {Instances: 3, Fresh: true}: 3} {
+		e, err := NewComponent(t.Context(), parts, limits)
+		require.NoError(t, err)
+		require.Equal(t, instances, cap(e.pool.slots))
+		require.Equal(t, limits.Fresh, e.config.Fresh)
+		require.NoError(t, e.Close(t.Context()))
+	}
+}
+
 func TestFreshInstanceForEachRequest(t *testing.T) {
 	config := hostileConfig(t, newLedger())
 	config.Fresh = true

@@ -245,6 +245,22 @@ func TestWhatIsUnreportedIsReportedAtTheEnd(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestWhatIsRecalledIsReturnedAtTheEnd: others wait for it, and this edge may be away for long.
+func TestWhatIsRecalledIsReturnedAtTheEnd(t *testing.T) {
+	b := newBooks(t, 10)
+	e := openOn(t, t.TempDir(), b)
+	defer e.Close()
+	granted(t, e)
+	exchanged(t, e, 2) // all is reported
+	require.NoError(t, b.ledger.ChangeAccount(time.Now().UnixMilli(), bookedAccount, "scale", true))
+	exchanged(t, e, 1) // the recall arrives
+	require.Positive(t, b.ledger.Account(bookedAccount).Credits().Leased)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, e.Run(ended))
+	require.Zero(t, b.ledger.Account(bookedAccount).Credits().Leased)
+}
+
 // TestAVoidIsDurable before it is answered, also one that is repeated.
 func TestAVoidIsDurable(t *testing.T) {
 	state := t.TempDir()

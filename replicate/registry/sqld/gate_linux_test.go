@@ -3,6 +3,9 @@ package sqld
 import (
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -65,4 +68,24 @@ func TestTheCallsOfACertificateAreBounded(t *testing.T) {
 	require.True(t, g.enter("2"), "each has its own")
 	g.leave("1")
 	require.True(t, g.enter("1"))
+}
+
+// TestAGateKeepsNoBaseOpen: edges ask for it whenever they start to follow.
+func TestAGateKeepsNoBaseOpen(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	b := requireBaseOf(t, s, placed(t, s))
+	g := &gate{dir: s.Dir, output: newOutput(t.Output()), follows: make(map[string]bool)}
+	for _, known := range []string{"", b.Log.tag()} {
+		r, w := httptest.NewRequest(http.MethodGet, basePath, nil), httptest.NewRecorder()
+		r.Header.Set("If-None-Match", known)
+		g.serveBase(w, r, "edge", "serial")
+		require.Less(t, w.Code, 400)
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		for _, file := range open {
+			if to, err := os.Readlink("/proc/self/fd/" + file.Name()); err == nil {
+				require.NotEqual(t, filepath.Join(s.Dir, baseFolder, baseData), to)
+			}
+		}
+	}
 }
