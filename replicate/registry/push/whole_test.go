@@ -158,6 +158,18 @@ func TestAFileThatAKilledPushLeftIsRemoved(t *testing.T) {
 	require.Equal(t, []string{release}, kept)
 }
 
+// TestADryRunOfAFirstFileNeedsNoSchema: it tells what would be handed over, and leaves the primary empty.
+func TestADryRunOfAFirstFileNeedsNoSchema(t *testing.T) {
+	f := newFixture(t)
+	config := f.whole(f.snapshot())
+	config.DryRun = true
+	report, err := Run(t.Context(), config)
+	require.NoError(t, err)
+	require.True(t, report.Whole)
+	require.Positive(t, report.Records())
+	require.Empty(t, dump(t, f.primary(), "SELECT name FROM sqlite_schema"))
+}
+
 func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 	f := newFixture(t)
 	config := f.whole(f.snapshot())

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,4 +92,17 @@ func TestEachFileIsGivenForWhatItIs(t *testing.T) {
 	replica := Config{Dir: "dir", HTTP: "here:1", Primary: "https://there:2", TLS: files}
 	require.Equal(t, "--no-welcome -d dir --http-listen-addr here:1 --primary-grpc-url https://there:2 "+
 		"--primary-grpc-tls --primary-grpc-ca-cert-file ca --primary-grpc-cert-file cert --primary-grpc-key-file key", strings.Join(replica.arguments(), " "))
+}
+
+// TestTheLogOfALargeDatabaseIsShort: its parts are kept, and many of them would take more than the registry. A replica has none.
+func TestTheLogOfALargeDatabaseIsShort(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Dir(File(dir)), 0o700))
+	require.NoError(t, os.WriteFile(File(dir), nil, 0o600))
+	primary, replica := &Config{Dir: dir, GRPC: "127.0.0.1:1"}, &Config{Dir: dir, Primary: "http://127.0.0.1:1"}
+	for size, short := range map[int64]bool{largeBytes - 1: false, largeBytes: true} {
+		require.NoError(t, os.Truncate(File(dir), size)) // takes no room
+		require.Equal(t, short, slices.Contains(primary.arguments(), "--max-log-size"), "%d bytes", size)
+		require.NotContains(t, replica.arguments(), "--max-log-size")
+	}
 }
