@@ -37,6 +37,8 @@ func TestTheClockOfMostNodesIsBelieved(t *testing.T) {
 		"two nodes of three are":    {[]time.Duration{hour, hour, 0}, 0, -hour, false, "1h0m0s behind"},
 		"nobody knows of two":       {[]time.Duration{hour, 0}, 0, 0, false, ""},
 		"of two that are off":       {[]time.Duration{3 * hour, hour}, 0, -hour, false, "1h0m0s behind"},
+		"nor of two, one behind":    {[]time.Duration{-hour, 0}, 0, 0, false, ""},
+		"of two that are behind":    {[]time.Duration{-3 * hour, -hour}, 0, hour, false, "1h0m0s ahead"},
 		"a node without a time":     {[]time.Duration{-1 << 62, 0, 0}, 0, 0, true, ""},
 		"all are off as the writer": {[]time.Duration{hour, hour}, hour, 0, true, ""},
 	} {

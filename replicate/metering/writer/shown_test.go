@@ -66,6 +66,24 @@ func TestANodeReportsAsItself(t *testing.T) {
 	require.True(t, clock.now().Equal(list[0].At), list[0].At)
 }
 
+// TestReportsAreListedByNode, not by chance.
+func TestReportsAreListedByNode(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	for _, name := range []string{"e", "b", "d", "a", "c"} {
+		node, err := client.AddNode(t.Context(), name)
+		require.NoError(t, err)
+		_, err = clientOf(w, node.Token).Report(t.Context(), Report{})
+		require.NoError(t, err)
+	}
+	list, err := client.Reports(t.Context())
+	require.NoError(t, err)
+	var names []string
+	for _, report := range list {
+		names = append(names, report.Node)
+	}
+	require.Equal(t, []string{"a", "b", "c", "d", "e"}, names)
+}
+
 // TestActsAndInvitationsAreShownWithTheirTimes.
 func TestActsAndInvitationsAreShownWithTheirTimes(t *testing.T) {
 	_, client, clock := runForRoles(t)

@@ -101,13 +101,15 @@ func TestEachOperationOfAGroupHasASpanOfItsCommit(t *testing.T) {
 	w, _ := openUnrun(t)
 	tracer, spans := traceAll(w)
 	_, parent := tracer.Start(t.Context(), "request")
-	w.traceCommit([]*operation{{}, {span: parent}, {span: parent, readOnly: true}}, time.Now(), errors.New("disk full"))
+	began := time.Now().Add(-time.Hour)
+	w.traceCommit([]*operation{{}, {span: parent}, {span: parent, readOnly: true}}, began, errors.New("disk full"))
 	got := spans.GetSpans()
 	require.Len(t, got, 2)
 	require.Equal(t, []string{"commit", "read"}, []string{got[0].Name, got[1].Name})
 	for _, span := range got {
 		require.Equal(t, parent.SpanContext().SpanID(), span.Parent.SpanID())
 		require.Equal(t, "3", attributesOf(span)["regedge.operations"])
+		require.True(t, began.Equal(span.StartTime), "it took as long as the commit")
 		require.Equal(t, codes.Error, span.Status.Code)
 	}
 }
