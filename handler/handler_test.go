@@ -82,7 +82,9 @@ func TestAChargeWithoutAVerdict(t *testing.T) {
 	})
 	t.Run("is voided and answered with 503 if the retry fails", func(t *testing.T) {
 		meter := &meterScript{charges: []error{lost, lost}}
-		require.Equal(t, 503, serve(meter).Status)
+		r := serve(meter)
+		require.Equal(t, 503, r.Status)
+		require.Equal(t, "1", header(t, r, charge.HeaderRetryAfter))
 		require.Equal(t, []string{meter.asked[0].ID}, meter.voided)
 	})
 }

@@ -99,6 +99,16 @@ func TestAMistakenNumberSuggestsNames(t *testing.T) {
 	require.Contains(t, s.find(t, "aaa 1235", 5), "AAA 1235 LLP", "a name comes first")
 }
 
+// TestLikelyNumbersAreSuggestedFirst, whatever the names are: two digits are exchanged more often than the state is wrong.
+func TestLikelyNumbersAreSuggestedFirst(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U74999KA2019PTC013760", Name: "ALPHA LIMITED", Status: "ACTIVE"},
+		{Value: "U74999TR2019PTC013706", Name: "ZETA LIMITED", Status: "ACTIVE"},
+	})
+	_, suggestions := s.search(t, "U74999TR2019PTC013760", 5)
+	require.Equal(t, `"ZETA LIMITED", "ALPHA LIMITED"`, suggestions)
+}
+
 // TestAMistakenNumberIsFree: nothing is guessed and charged.
 func TestAMistakenNumberIsFree(t *testing.T) {
 	b := newBench()

@@ -54,6 +54,12 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 		e.Wrong("access at the writer", "look at the access primary (regedge-primary@access), its disk, and the writer's token for it",
 			"edges don't know of the newest changes: the access database misses %s", strings.TrimSpace(late))
 	}
+	for line := range strings.Lines(string(a.body)) {
+		if line = strings.TrimSpace(line); strings.Contains(line, "no heartbeat") {
+			e.Wrong("heartbeats", "look at that primary (regedge-primary@NAME), its disk and the writer's token for it; if it answers reads while all writes hang, start it again",
+				"the writer can't write to a primary, so that its replicas' age is unknown: %s", line)
+		}
+	}
 	e.clock(a)
 	return e.writerToken(ctx, address, token, kind)
 }

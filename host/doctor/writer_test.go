@@ -78,6 +78,13 @@ func TestARestoredLedgerIsFound(t *testing.T) {
 	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
 	require.Equal(t, "edges don't know of the newest changes: the access database misses 3 changes, the oldest for 12 s", e.Findings[1].Found)
 	require.Equal(t, Wrong, e.Findings[1].Level)
+
+	late = "registry database: no heartbeat: the writer's log says why\n"
+	e.Findings = nil
+	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+	require.Equal(t, 1, CountWrong(e.Findings), "%v", e.Findings)
+	require.Equal(t, []any{"heartbeats", Wrong}, []any{e.Findings[1].What, e.Findings[1].Level})
+	require.Contains(t, e.Findings[1].Found, ": registry database: no heartbeat: the writer's log says why")
 }
 
 // TestACertificateThatIsNotValidYetIsWrong, as on a machine whose clock is behind.

@@ -36,6 +36,20 @@ func TestAVoidThatFailsStopsNoOther(t *testing.T) {
 	require.Equal(t, []string{"b", "d"}, meter.voided)
 }
 
+// TestTheGuestIsToldOfAVoidThatFails, and the charge stays one that is voided if its request fails.
+func TestTheGuestIsToldOfAVoidThatFails(t *testing.T) {
+	i := idleInstance(t)
+	meter := newLedger()
+	i.engine.config.Meter = meter
+	i.charges = []string{"a"}
+	meter.voidFail = errors.New("no answer")
+	require.Equal(t, 503, i.serveVoid("id=a"))
+	require.True(t, i.owns("a"))
+	meter.voidFail = nil
+	require.Equal(t, 204, i.serveVoid("id=a"))
+	require.False(t, i.owns("a"))
+}
+
 // TestAVoidOfOneChargeLeavesTheOthers: they are voided when the request fails.
 func TestAVoidOfOneChargeLeavesTheOthers(t *testing.T) {
 	x := exchange{charges: []string{"a", "b", "c"}}

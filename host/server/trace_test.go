@@ -62,6 +62,7 @@ func TestLookupsAreTraced(t *testing.T) {
 					case "/v1/companies/panics":
 						panic("panics")
 					}
+					*server.BillOf(ctx) = server.Bill{Account: 3, Key: 5, Cost: 1}
 					return fine(ctx, q, a)
 				}),
 			})
@@ -94,6 +95,9 @@ func TestLookupsAreTraced(t *testing.T) {
 			require.Equal(t, []string{companies, companies, companies, "HTTP"}, names)
 			require.Equal(t, []bool{false, true, true, false}, failed)
 			require.Equal(t, "from-the-answerer", spans.Spans()[0].Attributes["regedge.request_id"])
+			for name, want := range map[string]int{"account": 3, "key": 5, "cost": 1} {
+				require.EqualValues(t, want, spans.Spans()[0].Attributes["regedge."+name], name)
+			}
 			require.Equal(t, "internal_error", spans.Spans()[1].Attributes["regedge.code"])
 			logged := 0
 			for _, line := range r.log.lines() {

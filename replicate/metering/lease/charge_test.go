@@ -175,3 +175,29 @@ func TestHeadroomIsHowLongLeasesLastAtTheirUse(t *testing.T) {
 	require.Zero(t, edge.Unsettled())
 	require.NoError(t, edge.Check())
 }
+
+// TestTheHeadroomOfManyAccountsIsAddedUpInParts, of which none is left out.
+func TestTheHeadroomOfManyAccountsIsAddedUpInParts(t *testing.T) {
+	const accounts = 2*headroomPart + 1
+	s := New(nil)
+	for id := range int64(accounts) {
+		s.leases.accounts.ensure(id + 1).credits = lease{granted: 1, known: true, until: 2}
+	}
+	h, parts := NewHeadroom(), 0
+	for next := 0; next != 0 || parts == 0; parts++ {
+		next = s.AddHeadroom(&h, 1, next)
+	}
+	require.EqualValues(t, accounts, h.Credits)
+	require.Equal(t, 3, parts)
+}
+
+// TestTheDemandOfTheLastSlotCounts until the next one is over.
+func TestTheDemandOfTheLastSlotCounts(t *testing.T) {
+	var d demand
+	for range 3 {
+		d.add(slotMillis - 1)
+	}
+	for at, want := range map[int64]int{0: 3, slotMillis: 3, 2*slotMillis - 1: 3, 2 * slotMillis: 0} {
+		require.EqualValues(t, want, d.recent(at), at)
+	}
+}

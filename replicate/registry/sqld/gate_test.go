@@ -128,6 +128,7 @@ func TestNoClientHoldsAGateForEver(t *testing.T) {
 		require.Positive(t, limit, what)
 		require.LessOrEqual(t, limit, 2*time.Minute, what)
 	}
+	require.Equal(t, []int{headerBytes, headerBytes}, []int{s.MaxHeaderBytes, reads.web.MaxHeaderBytes}, "nor with a header that fills the memory")
 }
 
 // TestQueriesArePassedOnWithTheGatesOwnToken, and refused with the status that says why.

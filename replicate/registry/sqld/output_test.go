@@ -35,6 +35,13 @@ func TestOutputIsForwardedByLines(t *testing.T) {
 	fmt.Fprint(newOutput(nil), "nobody listens\n")
 }
 
+// TestWhatIsSaidIsOnePrintableLine, whatever an error has of others' words.
+func TestWhatIsSaidIsOnePrintableLine(t *testing.T) {
+	var to bytes.Buffer
+	newOutput(&to).say("it said \x1b[2Jhello\rthere\x00\nregedge: नम")
+	require.Equal(t, "regedge: it said  [2Jhello there ; regedge: नम\n", to.String())
+}
+
 func TestASignIsFoundWhereverTheWritesDivideIt(t *testing.T) {
 	line := "ERROR " + string(signs[0]) + " x\n"
 	for cut := range len(line) {
