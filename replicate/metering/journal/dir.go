@@ -60,10 +60,12 @@ var ErrNotAFile = errors.New("not a file of the journal")
 
 const lockName = "lock"
 
-// osDir is a Dir in the file system. It holds the lock file open.
+// osDir is a Dir in the file system. It holds the lock file and the directory open. Both are locked: people delete files
+// of such a name, and some file systems lock files only.
 type osDir struct {
 	path   string
 	lock   *os.File
+	folder *os.File
 	syncer *syncer
 }
 
@@ -86,9 +88,18 @@ func OpenDir(path string) (Dir, error) {
 		return nil, fmt.Errorf("lock state directory %s: %w", path, err)
 	}
 	d := &osDir{path: path, lock: lock}
-	if err := d.checkNames(); err != nil {
+	if d.folder, err = os.Open(path); err == nil {
+		if unix.Flock(int(d.folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
+			err = ErrInUse
+		}
+	}
+	if err == nil {
+		err = d.checkNames()
+	}
+	if err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("open state directory: %w", err)
+		d.folder.Close() // which may be nil
+		return nil, fmt.Errorf("open state directory %s: %w", path, err)
 	}
 	d.syncer = newSyncer()
 	return d, nil
@@ -212,7 +223,7 @@ func syncDir(path string) error {
 
 func (d *osDir) Close() error {
 	d.syncer.close()
-	return d.lock.Close()
+	return errors.Join(d.lock.Close(), d.folder.Close())
 }
 
 // osFile is a File in the file system.

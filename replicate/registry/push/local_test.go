@@ -3,6 +3,8 @@ package push
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
+	"regedge/schema/content"
 )
 
 // onFile is a push to a primary that is a file, with a clock that each pause sets forward.
@@ -230,4 +233,22 @@ func TestALongStatementOnAFileEndsWithItsContext(t *testing.T) {
 	})
 	require.ErrorIs(t, err, sqlite3.INTERRUPT)
 	require.NoError(t, withConn(t.Context(), p.config.Primary, func(c *sqlite3.Conn) error { return c.Exec("SELECT 1") }))
+}
+
+// TestTheStatementsOfALargeTransactionAreDivided: sqld takes no argument beyond 4 MiB.
+func TestTheStatementsOfALargeTransactionAreDivided(t *testing.T) {
+	p, _ := onFile(t, "")
+	p.here = p.there
+	var batch []change
+	for n := range 2*statementKeys + 1 {
+		batch = append(batch, change{record: record{Kind: company, Key: fmt.Sprintf("U%020d", n)}, there: true})
+	}
+	list, err := p.recordStatements(t.Context(), company, batch)
+	require.NoError(t, err)
+	require.Len(t, list, 3*len(content.Tables[company]))
+	for at, want := range []int{statementKeys, statementKeys, 1} {
+		var keys []string
+		require.NoError(t, json.Unmarshal([]byte(list[at].Args[0].(string)), &keys))
+		require.Len(t, keys, want)
+	}
 }

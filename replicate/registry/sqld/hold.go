@@ -24,7 +24,7 @@ const (
 var ErrInUse = errors.New("another regedge runs a server in this directory")
 
 // hold is the right to run a server in a directory. It ends with this process at the latest.
-type hold struct{ file *os.File }
+type hold struct{ dir, file *os.File }
 
 // takeDir locks a directory, and ends a server left there by a killed regedge: it would keep the
 // addresses and write the same files.
@@ -32,18 +32,26 @@ func takeDir(dir string, output *output) (*hold, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	folder, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	err = lock(file)
+	h := &hold{dir: folder}
+	// The directory is locked, too: people delete files of such names. Some file systems lock files only.
+	if err = lock(folder); !errors.Is(err, ErrInUse) {
+		h.file, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	}
 	if err == nil {
-		err = endOrphan(file.Name(), output)
+		err = lock(h.file)
+	}
+	if err == nil {
+		err = endOrphan(h.file.Name(), output)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, errors.Join(err, file.Close()))
+		h.release()
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return &hold{file}, nil
+	return h, nil
 }
 
 func lock(file *os.File) error {
@@ -69,7 +77,12 @@ func (h *hold) note(pid int) error {
 }
 
 // release lets another process run a server here. The server must have ended.
-func (h *hold) release() { h.file.Close() }
+func (h *hold) release() {
+	if h.file != nil {
+		h.file.Close()
+	}
+	h.dir.Close()
+}
 
 // endOrphan ends the process that a lock file names, if it still runs. Its birth distinguishes it from
 // a later process with the same id. On Linux it was already asked to end when its parent died.

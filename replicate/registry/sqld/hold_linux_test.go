@@ -55,6 +55,8 @@ func TestADirectoryHasOneServer(t *testing.T) {
 	second := &sqld.Server{Config: first.Config}
 	require.ErrorIs(t, second.Start(), sqld.ErrInUse)
 	require.Len(t, testkit.OpenFiles(t, filepath.Join(first.Dir, lockName)), 1, "who was refused keeps nothing open")
+	require.NoError(t, os.Remove(filepath.Join(first.Dir, lockName)))
+	require.ErrorIs(t, second.Start(), sqld.ErrInUse, "nor does a lock file that is deleted let anybody in")
 	sqldtest.Await(t, first, "")
 	first.Stop()
 	require.NoError(t, second.Start())
