@@ -93,6 +93,8 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.GreaterOrEqual(t, got[`regedge_writer_ledger_bytes{file="ledger"}`], 4096.0)
 	require.Greater(t, got[`regedge_writer_ledger_bytes{file="wal"}`], 4096.0)
 	require.GreaterOrEqual(t, got["regedge_writer_commit_seconds_count"], 3.0)
+	require.Equal(t, 1.0, got[`regedge_writer_request_seconds_count{code="200",method="post",route="/v1/nodes/:name/retire"}`])
+	require.Positive(t, got[`regedge_writer_request_seconds_sum{code="200",method="post",route="/v1/nodes/:name/retire"}`])
 	require.Less(t, got["regedge_writer_backup_age_seconds"], 3600.0)
 	cancel()
 	require.NoError(t, <-done)

@@ -90,7 +90,7 @@ func (w *Writer) routes() http.Handler {
 	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, errNoRoute) })
 	r.MethodNotAllowed = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrMethod) })
 	for _, route := range w.table() {
-		r.Handle(route.method, route.path, named(route.path, w.traced(route, w.guarded(route))))
+		r.Handle(route.method, route.path, w.metrics.timed(route, named(route.path, w.traced(route, w.guarded(route)))))
 	}
 	return identified(r)
 }
