@@ -24,5 +24,5 @@
 //   - A statement that fails on the file is sent to the endpoint at once.
 //
 // A replica creates its file, and follows its primary after a restart, only once it was
-// sent a query: Refresh sends one, and is to be called every second.
+// sent a query: Refresh sends one, and is to be called every second; so does regedge replica itself.
 package sqlite

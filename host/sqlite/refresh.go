@@ -320,7 +320,7 @@ func (r *Replica) logSilence(err error) {
 		r.failures = 0
 		r.refused.Store(false)
 	case refused && !r.refused.Swap(true):
-		log.Error("the replica's endpoint refuses the token: there is no fallback for its file, and nothing keeps the replica awake", "because", err)
+		log.Error("the replica's endpoint refuses the token: there is no fallback for its file", "because", err)
 	case !refused:
 		r.refused.Store(false)
 		if r.failures++; r.failures == maxFailures {

@@ -29,6 +29,9 @@ const (
 	heldPause = time.Second
 	// wakeLimit bounds a query that wakes the server.
 	wakeLimit = 5 * time.Second
+	// heldStatements and heldBytes bound what is answered to one call; the server has bounds of its own.
+	heldStatements = 64
+	heldBytes      = 4 << 20
 	// newest names the table whose rows are always read from the server: they tell how far the replica has got.
 	newest = "heartbeat"
 )
@@ -91,7 +94,7 @@ func (g *readGate) answerHeld(w http.ResponseWriter, r *http.Request, body []byt
 	if json.Unmarshal(body, &c) != nil {
 		return false
 	}
-	h := held{ctx: r.Context(), from: g.Held}
+	h := &held{ctx: r.Context(), from: g.Held}
 	form := h.pipeline
 	if r.URL.Path == cursorPath {
 		form = h.cursor
@@ -107,13 +110,15 @@ func (g *readGate) answerHeld(w http.ResponseWriter, r *http.Request, body []byt
 
 // held answers one call.
 type held struct {
-	ctx  context.Context
-	from Held
+	ctx        context.Context
+	from       Held
+	statements int // that were run
+	bytes      int // that they have found
 }
 
 // pipeline answers a pipeline's requests. A stream that the client had with the server is over for it: the answer has no
 // baton.
-func (h held) pipeline(c call) ([]byte, error) {
+func (h *held) pipeline(c call) ([]byte, error) {
 	results := make([]any, len(c.Requests))
 	reads := 0
 	for i, request := range c.Requests {
@@ -145,7 +150,7 @@ func (h held) pipeline(c call) ([]byte, error) {
 }
 
 // cursor answers a cursor: a line for each step's beginning, row and end.
-func (h held) cursor(c call) ([]byte, error) {
+func (h *held) cursor(c call) ([]byte, error) {
 	if c.Batch == nil {
 		return nil, errToServer
 	}
@@ -172,7 +177,7 @@ func (h held) cursor(c call) ([]byte, error) {
 }
 
 // steps runs the statements of a batch, of which none may depend on another.
-func (h held) steps(b *batch) ([]*result, error) {
+func (h *held) steps(b *batch) ([]*result, error) {
 	results := make([]*result, len(b.Steps))
 	for i, step := range b.Steps {
 		if len(step.Condition) > 0 && string(step.Condition) != "null" {
@@ -186,7 +191,7 @@ func (h held) steps(b *batch) ([]*result, error) {
 	return results, nil
 }
 
-func (h held) execute(s statement) (*result, error) {
+func (h *held) execute(s statement) (*result, error) {
 	if len(s.NamedArgs) > 0 || s.WantRows != nil && !*s.WantRows || s.SQL == "" || strings.Contains(strings.ToLower(s.SQL), newest) {
 		return nil, errToServer
 	}
@@ -197,8 +202,14 @@ func (h held) execute(s statement) (*result, error) {
 			return nil, err
 		}
 	}
+	if h.statements++; h.statements > heldStatements {
+		return nil, errToServer
+	}
 	names, values, ok := h.from.Read(h.ctx, s.SQL, args)
-	if !ok {
+	for _, cell := range values {
+		h.bytes += sizeOf(cell)
+	}
+	if !ok || h.bytes > heldBytes {
 		return nil, errToServer
 	}
 	found := &result{Columns: make([]column, len(names)), Rows: [][]value{}}
@@ -229,6 +240,18 @@ func (v value) decode() (any, error) {
 		return base64.RawStdEncoding.DecodeString(strings.TrimRight(*v.Base64, "="))
 	}
 	return nil, errToServer
+}
+
+// sizeOf is about the length of a cell in an answer.
+func sizeOf(cell any) int {
+	const least = 32
+	switch cell := cell.(type) {
+	case string:
+		return least + len(cell)
+	case []byte:
+		return least + len(cell)
+	}
+	return least
 }
 
 func encode(cell any) value {
