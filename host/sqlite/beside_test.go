@@ -114,14 +114,21 @@ func TestNothingIsReadBesideOtherFiles(t *testing.T) {
 	}
 }
 
-// TestAnEdgeThatMeetsAPushInItsMiddleReadsTheReleaseBefore from an endpoint that holds it, until the push ends.
-func TestAnEdgeThatMeetsAPushInItsMiddleReadsTheReleaseBefore(t *testing.T) {
+// startLate starts an edge in the middle of a push, whose replica's endpoint holds the release before.
+func startLate(t *testing.T) (*pushed, *besideEndpoint) {
+	t.Helper()
 	p := startPushed(t)
 	e := endpointOf(t, p.path)
 	p.begin()
 	e.Refresh()
 	p.write(1)
 	p.open(e)
+	return p, e
+}
+
+// TestAnEdgeThatMeetsAPushInItsMiddleReadsTheReleaseBefore from an endpoint that holds it, until the push ends.
+func TestAnEdgeThatMeetsAPushInItsMiddleReadsTheReleaseBefore(t *testing.T) {
+	p, e := startLate(t)
 	for i := range 3 {
 		p.write(2 + i)
 		time.Sleep(2 * time.Millisecond) // longer than ReadTx
@@ -142,12 +149,7 @@ func TestAnEdgeThatMeetsAPushInItsMiddleReadsTheReleaseBefore(t *testing.T) {
 
 // TestAnEndpointThatHoldsNothingAnyMoreIsNotPreferred: it was started anew within the push.
 func TestAnEndpointThatHoldsNothingAnyMoreIsNotPreferred(t *testing.T) {
-	p := startPushed(t)
-	e := endpointOf(t, p.path)
-	p.begin()
-	e.Refresh()
-	p.write(1)
-	p.open(e)
+	p, e := startLate(t)
 	p.requireShown("one: one")
 	require.NoError(t, e.Beside.Close())
 	e.Beside = sqlite.OpenBeside(p.path)

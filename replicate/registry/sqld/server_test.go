@@ -222,3 +222,32 @@ func TestAnOverwrittenReplicaIsCopiedAnew(t *testing.T) {
 		})
 	}
 }
+
+// holdsNothing is a replica's reader outside of pushes.
+type holdsNothing struct{}
+
+func (holdsNothing) Refresh() {}
+
+func (holdsNothing) Read(context.Context, string, []any) (columns []string, values []any, ok bool) {
+	return nil, nil, false
+}
+
+// TestAReplicaFollowsThoughNobodyAsks: its edge may be away, or be answered for it.
+func TestAReplicaFollowsThoughNobodyAsks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (pad BLOB)", "INSERT INTO probe VALUES (zeroblob(1048576))")
+	keyFile, token, err := pki.ReadLink(filepath.Join(dir, "link"), time.Now)
+	require.NoError(t, err)
+	replica := &sqld.Server{Config: sqld.Config{
+		Program: sqldtest.Program(t), HTTP: testkit.FreePort(t), Dir: filepath.Join(dir, "replica"), Primary: "http://" + primary.GRPC,
+		Reads: &sqld.Reads{KeyFile: keyFile, Token: token, Admit: func(string) bool { return true }, Held: holdsNothing{}},
+	}}
+	require.NoError(t, replica.Start())
+	t.Cleanup(replica.Stop)
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(sqld.File(replica.Dir))
+		return err == nil && info.Size() > 1<<20
+	}, time.Minute, 20*time.Millisecond)
+}
