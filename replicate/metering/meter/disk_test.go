@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func TestADiskThatWasFullForgetsNoRequest(t *testing.T) {
 type hangingDir struct {
 	journal.Dir
 	id      *atomic.Pointer[string] // the charge's
-	entered chan struct{}
+	entered chan bool               // gets whether the charge's request writes itself
 	fail    chan struct{}
 	goOn    chan struct{}
 	lists   *atomic.Bool            // the next list hangs until goOn
@@ -138,7 +139,7 @@ func (d hangingDir) List() ([]string, error) {
 func newHangingDir(t *testing.T, state string) hangingDir {
 	dir, err := journal.OpenDir(state)
 	require.NoError(t, err)
-	return hangingDir{dir, new(atomic.Pointer[string]), make(chan struct{}), make(chan struct{}), make(chan struct{}), new(atomic.Bool), new(atomic.Pointer[string])}
+	return hangingDir{dir, new(atomic.Pointer[string]), make(chan bool), make(chan struct{}), make(chan struct{}), new(atomic.Bool), new(atomic.Pointer[string])}
 }
 
 func (d hangingDir) Append(name string) (journal.File, error) {
@@ -156,7 +157,7 @@ type hangingFile struct {
 
 func (f hangingFile) Write(p []byte) (int, error) {
 	if id := f.dir.id.Load(); id != nil && bytes.Contains(p, []byte(*id)) && f.dir.id.CompareAndSwap(id, nil) {
-		close(f.dir.entered)
+		f.dir.entered <- bytes.Contains(debug.Stack(), []byte(".TryWrite("))
 		select {
 		case <-f.dir.fail:
 			return 0, errFull
@@ -184,13 +185,23 @@ func startOnHangingDisk(t *testing.T) (c *centre, e *edge, disk hangingDir, acco
 	return c, e, disk, account
 }
 
-// charge begins a charge whose write hangs, and returns where its code will be.
-func (d hangingDir) charge(t *testing.T, e *edge, account int64) (code <-chan string) {
-	r, answer := request(account, charge.Found), make(chan string, 1)
-	d.id.Store(&r.ID)
-	go func() { answer <- e.Charge(t.Context(), r).Code }()
-	<-d.entered
-	return answer
+// chargeOnHangingDisk also begins a charge whose write hangs, and returns where its code will be. The request
+// writes itself: where an exchange or a sync of the journal was faster, all is started anew.
+func chargeOnHangingDisk(t *testing.T) (c *centre, e *edge, disk hangingDir, account int64, code <-chan string) {
+	for range 20 {
+		c, e, disk, account = startOnHangingDisk(t)
+		r, answer := request(account, charge.Found), make(chan string, 1)
+		disk.id.Store(&r.ID)
+		go func() { answer <- e.Charge(t.Context(), r).Code }()
+		if byRequest := <-disk.entered; byRequest {
+			return c, e, disk, account, answer
+		}
+		close(disk.goOn)
+		<-answer
+		e.stop()
+	}
+	require.FailNow(t, "no request writes its charge itself")
+	return
 }
 
 // TestARepeatIsNotAnsweredFromAFailedWrite has the write of a charge hang and fail while the same
@@ -285,9 +296,8 @@ func TestVoidsAndBatchesWaitForTheWrite(t *testing.T) {
 // TestADiskThatHangsHoldsUpOneCharge has the write of a charge hang. Those behind it are answered 503 and
 // are not charged, also if the disk takes them in the end; others are refused at once.
 func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
-	c, e, disk, account := startOnHangingDisk(t)
+	c, e, disk, account, first := chargeOnHangingDisk(t)
 	defer func() { e.stop() }()
-	first := disk.charge(t, e, account)
 	require.Equal(t, charge.MeteringUnavailable, e.found(account))
 	require.ErrorIs(t, e.Ready(), meter.ErrDiskHangs)
 	v := e.Charge(t.Context(), request(account, charge.Found))
@@ -308,9 +318,8 @@ func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
 // TestAChargeThatWasGivenUpIsNeverAnswered: as long as it stands and is going to be voided nothing is charged, and then no
 // repeat of it.
 func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
-	c, e, disk, account := startOnHangingDisk(t)
+	c, e, disk, account, first := chargeOnHangingDisk(t)
 	defer func() { e.stop() }()
-	first := disk.charge(t, e, account)
 	r := request(account, charge.Found)
 	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code, "given up")
 	var repeats sync.WaitGroup
@@ -336,9 +345,8 @@ func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
 
 // TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain: there is nothing of it to void, and its id is free.
 func TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain(t *testing.T) {
-	c, e, disk, account := startOnHangingDisk(t)
+	c, e, disk, account, first := chargeOnHangingDisk(t)
 	defer func() { e.stop() }()
-	first := disk.charge(t, e, account)
 	r := request(account, charge.Found)
 	disk.refused.Store(&r.ID)
 	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), r).Code, "given up")
@@ -352,9 +360,8 @@ func TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain(t *testing.T) {
 
 // TestADiskThatHangsIsNoticedWithoutClients: the load balancer has to know before clients do.
 func TestADiskThatHangsIsNoticedWithoutClients(t *testing.T) {
-	_, e, disk, account := startOnHangingDisk(t)
+	_, e, disk, account, code := chargeOnHangingDisk(t)
 	defer func() { e.stop() }()
-	code := disk.charge(t, e, account)
 	require.NoError(t, e.Ready())
 	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrDiskHangs) }, "not ready")
 	require.Equal(t, charge.MeteringUnavailable, e.found(account), "at once, and not counted")
@@ -366,9 +373,8 @@ func TestADiskThatHangsIsNoticedWithoutClients(t *testing.T) {
 // TestMetricsDoNotWaitForTheDisk: a scrape, and the report to the writer, must say
 // how an edge is whose disk hangs.
 func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
-	_, e, disk, account := startOnHangingDisk(t)
+	_, e, disk, _, code := chargeOnHangingDisk(t)
 	defer func() { e.stop() }()
-	code := disk.charge(t, e, account)
 	require.Zero(t, e.Corrupt())
 	disk.lists.Store(true)
 	told := make(chan struct{})

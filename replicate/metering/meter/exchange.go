@@ -17,8 +17,10 @@ const exchangeLimit = 5 * time.Second
 var errNoSession = errors.New("no session with the writer")
 
 // Exchange says Hello or syncs, once, and applies the reply. An error ends the wait of all
-// requests that wait for the writer.
+// requests that wait for the writer. Calls at the same time take turns.
 func (m *Meter) Exchange(ctx context.Context) error {
+	m.exchanging.Lock()
+	defer m.exchanging.Unlock()
 	ctx, span := m.traceSync(ctx)
 	err := m.exchange(ctx)
 	m.endSync(span, err)

@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,9 @@ type Meter struct {
 	config  Config
 	journal *journal.Journal
 	syncNow chan struct{} // asks for an exchange now
+
+	// exchanging is held for an exchange, and guards lostBy, lostSince and lostTold. It is taken first.
+	exchanging sync.Mutex
 
 	// archiving is held from the acknowledgement of a batch until the batch is archived, and
 	// while a segment begins. Package journal, "Locks", has the order of all locks.

@@ -31,7 +31,7 @@ const (
 // Run exchanges messages with the writer and syncs the journal until ctx ends. It then reports
 // unreported usage, if the writer answers within Config.LastReport, and logs how many charges are left.
 // It only repeats the steps Exchange, Watch, Flush, Rotate and CheckFile: the simulation calls them
-// itself. Two calls of one step must not overlap.
+// itself. Two calls of one step must not overlap, but for those of Exchange.
 func (m *Meter) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){m.flushLoop, m.exchangeLoop, m.watchLoop, m.archiveLoop, m.hangLoop} {

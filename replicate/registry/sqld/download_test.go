@@ -19,6 +19,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -625,13 +626,15 @@ func (s steady) Read(p []byte) (int, error) {
 // TestASlowMirrorIsLeft, and one that is fast enough is not.
 func TestASlowMirrorIsLeft(t *testing.T) {
 	for bytes, want := range map[int]error{20: errSlow, 8 << 10: nil} {
-		d := &download{f: &fetcher{silence: 100 * time.Millisecond}, mirror: "bucket.example.org"}
-		d.from = &stream{Response: &http.Response{Body: io.NopCloser(steady(bytes))}, watch: time.NewTimer(time.Hour), silence: time.Hour}
-		var err error
-		for began := time.Now(); err == nil && time.Since(began) < 300*time.Millisecond; {
-			_, err = d.part(make([]byte, 32<<10))
-		}
-		require.Equal(t, want, err, "%d bytes", bytes)
+		synctest.Test(t, func(t *testing.T) {
+			d := &download{f: &fetcher{silence: 100 * time.Millisecond}, mirror: "bucket.example.org"}
+			d.from = &stream{Response: &http.Response{Body: io.NopCloser(steady(bytes))}, watch: time.NewTimer(time.Hour), silence: time.Hour}
+			var err error
+			for began := time.Now(); err == nil && time.Since(began) < 300*time.Millisecond; {
+				_, err = d.part(make([]byte, 32<<10))
+			}
+			require.Equal(t, want, err, "%d bytes", bytes)
+		})
 	}
 }
 
