@@ -36,7 +36,16 @@ func (c *removing) confirm(ctx context.Context, m *Main, question func(context.C
 		return nil
 	case err != nil:
 		return c.explain(err)
-	case c.Yes || asked == "":
+	case asked == "":
+		return nil
+	}
+	return m.confirm(ctx, c.Yes, asked)
+}
+
+// confirm asks at a terminal, unless yes is set, and returns an error unless the answer is yes.
+func (m *Main) confirm(ctx context.Context, yes bool, asked string) error {
+	switch {
+	case yes:
 		return nil
 	case !m.asksAtTerminal():
 		return hint.With(errors.New("nothing was changed, since there is no terminal to ask at: "+asked), "give --yes if it is meant")

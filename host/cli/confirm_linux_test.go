@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -60,4 +62,49 @@ func TestWhatTakesSomethingAwayIsAskedOnceAtATerminal(t *testing.T) {
 			require.True(t, change.done())
 		})
 	}
+}
+
+// TestKeysAreReplacedOnlyIfThatIsMeant: every token and certificate ends with them.
+func TestKeysAreReplacedOnlyIfThatIsMeant(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	args := []string{"trust", "init", "--trust", dir}
+	run := func(args ...string) (code int, stdout, stderr string) {
+		p := start(args...)
+		code = endOf(t, p)
+		return code, p.stdout.String(), p.stderr.String()
+	}
+	code, _, stderr := run(args...)
+	require.Equal(t, exitOK, code, stderr)
+	code, _, stderr = run("trust", "machine", "edge-pune", "--trust", dir)
+	require.Equal(t, exitOK, code, stderr)
+	authority := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	before := authority()
+
+	code, _, stderr = run(args...)
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, stderr, "no terminal to ask at: Replace the authority and the 4 key pairs in "+dir)
+	require.Contains(t, stderr, "1 machine certificate and all tokens")
+	require.Contains(t, stderr, "--yes")
+	code, screen := atTerminal(t, "no\n", args...)
+	require.Equal(t, exitFailure, code, screen)
+	require.Contains(t, screen, "nothing was changed")
+	require.Equal(t, before, authority())
+
+	code, screen = atTerminal(t, "yes\n", args...)
+	require.Equal(t, exitOK, code, screen)
+	second := authority()
+	require.NotEqual(t, before, second)
+	kept, err := filepath.Glob(dir + ".replaced-*")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	require.Contains(t, screen, "are in "+kept[0])
+	require.NoError(t, os.Rename(kept[0], dir+".first")) // the next one may be of the same second
+	code, stdout, stderr := run(append(args, "--yes")...)
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "Replaced")
+	require.NotEqual(t, second, authority())
 }

@@ -123,7 +123,7 @@ regedge credit list 1 --json`,
 regedge credit doubts    # lists them
 regedge credit resolve 01KADN4XQ0V8R5T2M7C3B9HZ6E`,
 	"trust init": `
-regedge trust init --trust trust`,
+regedge trust init --trust trust    # asks before it replaces keys`,
 	"trust machine": `
 regedge trust machine primary --host centre.example.org
 regedge trust machine edge-mumbai`,

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,16 +29,19 @@ type trustFlags struct {
 	Trust string `default:"trust" type:"path" placeholder:"DIR" help:"Directory of the keys; keep it at the centre, and safe (${default})."`
 }
 
-type trustInit struct{ trustFlags }
+type trustInit struct {
+	trustFlags
+	Yes bool `env:"-" help:"Do not ask before keys are replaced. Needed where there is no terminal to ask at."`
+}
 
-// Run makes the keys.
-func (c *trustInit) Run(m *Main) error {
+// Run makes the keys. It replaces those that are there after a question.
+func (c *trustInit) Run(ctx context.Context, m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
 	if errors.Is(err, pki.ErrExists) {
 		if added, err := c.addReplicaKeys(m); added || err != nil {
 			return err
 		}
-		return hint.With(err, "none is missing, and nothing was changed; remove them first only if the cluster shall forget all tokens and certificates")
+		made, err = c.replace(ctx, m)
 	}
 	if err != nil {
 		return err
@@ -47,6 +51,29 @@ func (c *trustInit) Run(m *Main) error {
 	}
 	_, err = fmt.Fprintf(m.Stdout, "replication: authority %s\n", made.AuthorityFile())
 	return err
+}
+
+// replace makes new keys in place of all that are there, if that is confirmed.
+func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
+	opened, err := openTrust(c.Trust, m)
+	if err != nil {
+		return nil, err
+	}
+	machines, err := opened.Machines()
+	if err != nil {
+		return nil, err
+	}
+	aside := opened.Aside()
+	err = m.confirm(ctx, c.Yes, fmt.Sprintf("Replace the authority and the %s in %s? No key is missing there. %s and all tokens of the databases will be refused: every primary, replica, edge and writer has to get new ones. What is there is kept in %s.",
+		count(int64(len(pki.SigningKeys)-1), "key pair"), c.Trust, count(int64(len(machines)), "machine certificate"), aside))
+	if err != nil {
+		return nil, err
+	}
+	made, err := opened.Replace(aside)
+	if err == nil {
+		fmt.Fprintf(m.Stdout, "Replaced; the keys and certificates until now are in %s.\n", aside)
+	}
+	return made, err
 }
 
 // addReplicaKeys completes a directory that was made before replicas had keys of their own.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -86,6 +87,59 @@ func Open(dir string, now func() time.Time) (*Trust, error) {
 		return nil, fmt.Errorf("open trust: %w", err)
 	}
 	return t, nil
+}
+
+// Machines are the names of those that the folder holds certificates of.
+func (t *Trust) Machines() (names []string, err error) {
+	entries, err := os.ReadDir(t.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list trust: %w", err)
+	}
+	for _, entry := range entries {
+		if name, found := strings.CutSuffix(entry.Name(), ".crt"); found && name != "ca" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Aside is a folder that Replace may keep the files in.
+func (t *Trust) Aside() string {
+	return filepath.Clean(t.dir) + ".replaced-" + t.now().UTC().Format("20060102T150405Z")
+}
+
+// Replace makes new keys and a new authority in place of the folder, which is renamed to aside. After an error the
+// folder is as it was, or aside, where the error says so. The caller holds a folder with keys.
+func (t *Trust) Replace(aside string) (*Trust, error) {
+	about, err := os.Stat(t.dir)
+	if err != nil {
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	dir, err := filepath.EvalSymlinks(t.dir)
+	if err != nil {
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".new-")
+	if err != nil {
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	defer os.RemoveAll(fresh) // gone once it has the folder's name
+	if _, err := Create(fresh, t.now); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(fresh, about.Mode().Perm()); err != nil {
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	if err := os.Rename(dir, aside); err != nil {
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if back := os.Rename(aside, dir); back != nil {
+			err = fmt.Errorf("%w; its files are in %s", err, aside)
+		}
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	return Open(t.dir, t.now)
 }
 
 func (t *Trust) path(name string) string { return filepath.Join(t.dir, name) }

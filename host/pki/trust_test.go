@@ -206,6 +206,60 @@ func TestThePrimarysPortRefusesOtherCertificates(t *testing.T) {
 	require.ErrorContains(t, greeted(), "certificate required")
 }
 
+// TestKeysAreReplacedAltogetherOrNotAtAll: half of the new ones would be refused by the servers, and sign for them.
+func TestKeysAreReplacedAltogetherOrNotAtAll(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "trust")
+	made, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	for _, name := range []string{"centre", "edge-pune"} {
+		_, _, err := made.Certificate(name)
+		require.NoError(t, err)
+	}
+	machines, err := made.Machines()
+	require.NoError(t, err)
+	require.Equal(t, []string{"centre", "edge-pune"}, machines)
+	require.NoError(t, os.Chmod(dir, 0o750))
+	files := func(dir string) map[string]string {
+		all := map[string]string{}
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, entry := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+			require.NoError(t, err)
+			all[entry.Name()] = string(text)
+		}
+		return all
+	}
+	before := files(dir)
+
+	_, err = made.Replace(filepath.Join(parent, "missing", "aside"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Equal(t, before, files(dir))
+	left, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "nothing half-done")
+
+	aside := made.Aside()
+	fresh, err := made.Replace(aside)
+	require.NoError(t, err)
+	require.Equal(t, before, files(aside))
+	after := files(dir)
+	for _, name := range append([]string{"ca.crt", "registry.pub", "access.pub"}, pki.SigningKeys...) {
+		require.NotEmpty(t, after[name])
+		require.NotEqual(t, before[name], after[name], name)
+	}
+	machines, err = fresh.Machines()
+	require.NoError(t, err)
+	require.Empty(t, machines)
+	about, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o750, about.Mode().Perm())
+	left, err = os.ReadDir(parent)
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+}
+
 func TestKeysAreNotReplaced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")
 	_, err := pki.Open(dir, time.Now)
