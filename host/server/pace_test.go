@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -152,9 +153,13 @@ func TestNewConnectionsOfAnAddressArePaced(t *testing.T) {
 			client.CloseIdleConnections()
 		}
 		require.Greater(t, time.Since(began), 400*time.Millisecond)
-		began = time.Now()
-		require.Equal(t, 200, ask(r.from(t, "127.0.0.3", false), r.url+"/v1/llps/a", liveKey(1)))
-		require.Less(t, time.Since(began), 400*time.Millisecond, "another address")
+		var took []time.Duration // the machine may be busy with something else
+		for n := range 5 {
+			began = time.Now()
+			require.Equal(t, 200, ask(r.from(t, fmt.Sprintf("127.0.0.%d", 3+n), false), r.url+"/v1/llps/a", liveKey(1)))
+			took = append(took, time.Since(began))
+		}
+		require.Less(t, slices.Min(took), 400*time.Millisecond, "another address")
 	})
 }
 
