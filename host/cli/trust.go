@@ -34,7 +34,7 @@ type trustInit struct {
 	Yes bool `env:"-" help:"Do not ask before keys are replaced. Needed where there is no terminal to ask at."`
 }
 
-// Run makes the keys. It replaces those that are there after a question.
+// Run makes the keys. Where there are some already, it asks before it replaces them.
 func (c *trustInit) Run(ctx context.Context, m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
 	if errors.Is(err, pki.ErrExists) {
@@ -64,14 +64,14 @@ func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
 		return nil, err
 	}
 	aside := opened.Aside()
-	err = m.confirm(ctx, c.Yes, fmt.Sprintf("Replace the authority and the %s in %s? No key is missing there. %s and all tokens of the databases will be refused: every primary, replica, edge and writer has to get new ones. What is there is kept in %s.",
+	err = m.confirm(ctx, c.Yes, fmt.Sprintf("Replace the authority and the %s in %s? No key is missing there. %s and all tokens of the databases will be refused: every primary, replica, edge and writer has to get new ones. The old directory is kept as %s.",
 		count(int64(len(pki.SigningKeys)-1), "key pair"), c.Trust, count(int64(len(machines)), "machine certificate"), aside))
 	if err != nil {
 		return nil, err
 	}
 	made, err := opened.Replace(aside)
 	if err == nil {
-		fmt.Fprintf(m.Stdout, "Replaced; the keys and certificates until now are in %s.\n", aside)
+		fmt.Fprintf(m.Stdout, "Replaced. The old keys and certificates are in %s.\n", aside)
 	}
 	return made, err
 }

@@ -103,13 +103,17 @@ func (t *Trust) Machines() (names []string, err error) {
 	return names, nil
 }
 
-// Aside is a folder that Replace may keep the files in.
+// Aside is a name for what Replace replaces, beside the folder itself: a symbolic link may lead to another disk.
 func (t *Trust) Aside() string {
-	return filepath.Clean(t.dir) + ".replaced-" + t.now().UTC().Format("20060102T150405Z")
+	dir, err := filepath.EvalSymlinks(t.dir)
+	if err != nil {
+		dir = filepath.Clean(t.dir)
+	}
+	return dir + ".replaced-" + t.now().UTC().Format("20060102T150405Z")
 }
 
-// Replace makes new keys and a new authority in place of the folder, which is renamed to aside. After an error the
-// folder is as it was, or aside, where the error says so. The caller holds a folder with keys.
+// Replace puts a folder with new keys and a new authority in place of the old one, which is renamed to aside. After an
+// error the old one is in its place again, or at aside if the error says so.
 func (t *Trust) Replace(aside string) (*Trust, error) {
 	about, err := os.Stat(t.dir)
 	if err != nil {

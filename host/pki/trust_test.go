@@ -206,6 +206,31 @@ func TestThePrimarysPortRefusesOtherCertificates(t *testing.T) {
 	require.ErrorContains(t, greeted(), "certificate required")
 }
 
+// TestKeysBehindALinkAreReplacedThere: the link stays, and the old folder stays on its own disk.
+func TestKeysBehindALinkAreReplacedThere(t *testing.T) {
+	real, link := filepath.Join(t.TempDir(), "real"), filepath.Join(t.TempDir(), "trust")
+	require.NoError(t, os.Symlink(real, link))
+	_, err := pki.Create(real, time.Now)
+	require.NoError(t, err)
+	made, err := pki.Open(link, time.Now)
+	require.NoError(t, err)
+	before, err := os.ReadFile(filepath.Join(real, "ca.key"))
+	require.NoError(t, err)
+	aside := made.Aside()
+	require.Equal(t, filepath.Dir(real), filepath.Dir(aside))
+	_, err = made.Replace(aside)
+	require.NoError(t, err)
+	target, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, real, target)
+	after, err := os.ReadFile(filepath.Join(real, "ca.key"))
+	require.NoError(t, err)
+	require.NotEqual(t, before, after)
+	kept, err := os.ReadFile(filepath.Join(aside, "ca.key"))
+	require.NoError(t, err)
+	require.Equal(t, before, kept)
+}
+
 // TestKeysAreReplacedAltogetherOrNotAtAll: half of the new ones would be refused by the servers, and sign for them.
 func TestKeysAreReplacedAltogetherOrNotAtAll(t *testing.T) {
 	parent := t.TempDir()

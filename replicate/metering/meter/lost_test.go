@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
@@ -134,4 +136,25 @@ func TestAFullDiskIsNotBlamedOnTheWriter(t *testing.T) {
 	require.Contains(t, log.String(), "nothing is reported to the writer while the journal can't be written")
 	require.NotContains(t, log.String(), "does not answer")
 	require.ErrorIs(t, m.Ready(), errFull)
+}
+
+// TestExchangesTakeTurns: each changes what the meter knows of the writer.
+func TestExchangesTakeTurns(t *testing.T) {
+	b := newBooks(t, 10)
+	m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: b})
+	require.NoError(t, err)
+	defer m.Close()
+	var under, most atomic.Int64
+	b.before = func(context.Context, syncproto.Message) error {
+		most.Store(max(most.Load(), under.Add(1)))
+		defer under.Add(-1)
+		time.Sleep(50 * time.Millisecond)
+		return errors.New("connection refused")
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { assert.Error(t, m.Exchange(t.Context())) })
+	}
+	all.Wait()
+	require.EqualValues(t, 1, most.Load())
 }
