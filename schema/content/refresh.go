@@ -19,7 +19,7 @@ const (
 
 // State tells whether the hashes of a registry are complete.
 type State struct {
-	Whole   bool  // the tables were filled
+	Whole   bool  // the tables were filled, and changes are marked
 	Pending int64 // records that were marked since
 }
 
@@ -32,7 +32,11 @@ func Look(c *sqlite3.Conn) (s State, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Whole = whole > 0
+	tracked, err := number(c, `SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+triggerPrefix+`*'`)
+	if err != nil {
+		return s, err
+	}
+	s.Whole = whole > 0 && tracked == trackers()
 	s.Pending, err = number(c, `SELECT count(*) FROM content_pending`)
 	return s, err
 }
@@ -49,11 +53,23 @@ func track(c *sqlite3.Conn) error {
 	return nil
 }
 
-// Untrack removes the triggers from a copy that will not change any more.
+// events are the changes that have a trigger at each table.
+var events = []string{"insert", "delete", "update"}
+
+// trackers is the number of triggers that mark changes.
+func trackers() (n int64) {
+	for _, k := range Kinds {
+		n += int64(len(Tables[k]) * len(events))
+	}
+	return n
+}
+
+// Untrack removes the triggers from a copy that will not change any more. If it does nevertheless, as a
+// registry that was restored from it, its hashes are made anew.
 func Untrack(c *sqlite3.Conn) error {
 	for _, k := range Kinds {
 		for i := range Tables[k] {
-			for _, event := range []string{"insert", "delete", "update"} {
+			for _, event := range events {
 				if err := c.Exec("DROP TRIGGER IF EXISTS " + Tables[k][i].trigger(event)); err != nil {
 					return err
 				}
@@ -63,7 +79,10 @@ func Untrack(c *sqlite3.Conn) error {
 	return nil
 }
 
-func (t *Table) trigger(event string) string { return "mark_" + t.Name + "_" + event }
+// triggerPrefix begins the names of the triggers.
+const triggerPrefix = "mark_"
+
+func (t *Table) trigger(event string) string { return triggerPrefix + t.Name + "_" + event }
 
 // triggers mark the records whose compared columns change. In most rows that an import writes, only
 // the date changes.
