@@ -59,10 +59,12 @@ func rows(t *testing.T, c *sqlite3.Conn, query string) (list []string) {
 	return list
 }
 
-// hashes are both tables of hashes, each row as one text.
+// hashes are the hashes of all records and their sums, each row as one text.
 func hashes(t *testing.T, c *sqlite3.Conn) []string {
 	t.Helper()
-	return append(rows(t, c, `SELECT bucket || ' ' || kind || ' ' || key || ' ' || hash FROM content ORDER BY bucket, kind, key`),
+	return append(rows(t, c, `SELECT bucket || ' ' || kind || ' ' || key || ' ' || hash FROM (
+		SELECT bucket, kind, key, hash FROM content WHERE (bucket, kind, key) NOT IN (SELECT bucket, kind, key FROM content_newer)
+		UNION ALL SELECT bucket, kind, key, hash FROM content_newer WHERE hash IS NOT NULL) ORDER BY bucket, kind, key`),
 		rows(t, c, `SELECT part || ' ' || records || ' ' || low || ' ' || high FROM content_part WHERE records > 0 ORDER BY part`)...)
 }
 
@@ -146,11 +148,10 @@ func TestAFailureChangesNothing(t *testing.T) {
 		{"Fill deletes hashes", "DELETE ON content", fill},
 		{"Fill deletes marks", "DELETE ON content_pending", fill},
 		{"Fill reads partners", "partner", fill},
-		{"Refresh changes hashes", "UPDATE ON content", refresh},
-		{"Refresh deletes hashes", "DELETE ON content", refresh},
+		{"Refresh stores hashes", "INSERT ON content_newer", refresh},
 		{"Refresh deletes marks", "DELETE ON content_pending", refresh},
 		{"Refresh reads appointments", "appointment", refresh},
-		{"Refresh reads sums", "content_part", refresh},
+		{"Refresh reads what the hashes were", "content", refresh},
 	} {
 		fault, undo := `CREATE TRIGGER refuse BEFORE `+test.refused+` BEGIN SELECT raise(ABORT, 'refused'); END`, `DROP TRIGGER refuse`
 		if !strings.Contains(test.refused, " ") {
@@ -164,6 +165,10 @@ func TestAFailureChangesNothing(t *testing.T) {
 	}
 	require.NoError(t, content.Refresh(c))
 	requireAsFilled(t, c)
+
+	require.NoError(t, c.Exec(`DELETE FROM pincode WHERE pincode = (SELECT max(pincode) FROM pincode); ALTER TABLE content_part RENAME TO other`))
+	require.Error(t, content.Refresh(c), "it counts the records")
+	require.Equal(t, content.State{Whole: true, Pending: 1}, state(t, c))
 }
 
 // TestHashesStayTheSame in every version: primaries hold those of earlier ones.
@@ -212,12 +217,15 @@ func TestManyChangesAreLeftToTheNextFill(t *testing.T) {
 	requireAsFilled(t, c)
 }
 
-// TestHashesThatAPushChangedAreMadeAnew: a primary's database can be imported into.
-func TestHashesThatAPushChangedAreMadeAnew(t *testing.T) {
+// TestHashesOfACopyAreMadeAnew: a primary's database, or a snapshot, can be imported into, and marks nothing.
+func TestHashesOfACopyAreMadeAnew(t *testing.T) {
 	path, _ := registry(t)
 	c := open(t, path)
 	require.NoError(t, content.Fill(c, t.TempDir(), nil))
 	before := hashes(t, c)
+	require.NoError(t, c.Exec(`DROP TRIGGER mark_partner_delete`))
+	require.False(t, state(t, c).Complete(), "a change could be missed")
+	require.NoError(t, content.Untrack(c))
 	require.NoError(t, c.Exec(`INSERT INTO content_newer SELECT bucket, kind, key, 5, hash FROM content LIMIT 3;
 		UPDATE company SET city = 'X' WHERE cin = (SELECT min(cin) FROM company)`))
 	require.False(t, state(t, c).Complete())
@@ -227,4 +235,38 @@ func TestHashesThatAPushChangedAreMadeAnew(t *testing.T) {
 	require.True(t, state(t, c).Complete())
 	require.Empty(t, rows(t, c, `SELECT key FROM content_newer`))
 	require.Len(t, hashes(t, c), len(before))
+}
+
+// TestContentStaysAsItWasFilled: while the primary has the same, a push need not read it.
+func TestContentStaysAsItWasFilled(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	const filled = `SELECT key || hash FROM content ORDER BY bucket, kind, key`
+	before := rows(t, c, filled)
+	city := rows(t, c, `SELECT city FROM company ORDER BY cin LIMIT 1`)[0]
+	newer := func(statement string) []string {
+		t.Helper()
+		require.NoError(t, c.Exec(statement))
+		require.NoError(t, content.Refresh(c))
+		require.Equal(t, before, rows(t, c, filled))
+		requireSums(t, c)
+		return rows(t, c, `SELECT kind || (hash IS NOT NULL) || (was IS NOT NULL) || (hash IS was) FROM content_newer ORDER BY kind`)
+	}
+	require.Equal(t, []string{"1110"}, newer(`UPDATE company SET city = 'ELSEWHERE' WHERE cin = (SELECT min(cin) FROM company)`))
+	require.Equal(t, []string{"1110", "4010"}, newer(`DELETE FROM pincode WHERE pincode = (SELECT max(pincode) FROM pincode)`))
+	require.Equal(t, []string{"1111", "3100", "4010"}, newer(`UPDATE company SET city = '`+city+`' WHERE cin = (SELECT min(cin) FROM company);
+		INSERT INTO director (din, name, as_of, last_updated) VALUES ('99999999', 'NEW', '2025-01-01', 1)`))
+	require.Equal(t, []string{"1111", "3001", "4010"}, newer(`DELETE FROM director WHERE din = '99999999';
+		UPDATE llp SET contribution = contribution + 1; UPDATE llp SET contribution = contribution - 1`), "a record that is as it was has no row")
+	requireAsFilled(t, c)
+}
+
+// requireSums requires that the sums are those of the hashes.
+func requireSums(t *testing.T, c *sqlite3.Conn) {
+	t.Helper()
+	require.Equal(t, rows(t, c, `SELECT part || ' ' || sum(records) || ' ' || sum(low) || ' ' || sum(high) FROM (
+		SELECT bucket >> 20 AS part, 1 AS records, hash & 4294967295 AS low, hash >> 32 AS high FROM content
+		UNION ALL SELECT bucket >> 20, records, low, high FROM content_newer) GROUP BY part HAVING sum(records) > 0 ORDER BY part`),
+		rows(t, c, `SELECT part || ' ' || records || ' ' || low || ' ' || high FROM content_part WHERE records > 0 ORDER BY part`))
 }

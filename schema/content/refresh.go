@@ -28,7 +28,7 @@ func (s State) Complete() bool { return s.Whole && s.Pending == 0 }
 
 // Look reads the state.
 func Look(c *sqlite3.Conn) (s State, err error) {
-	whole, err := number(c, `SELECT count(*) FROM content_whole WHERE NOT EXISTS (SELECT 1 FROM content_newer)`)
+	whole, err := number(c, `SELECT count(*) FROM content_whole`)
 	if err != nil {
 		return s, err
 	}
@@ -128,11 +128,11 @@ func Refresh(c *sqlite3.Conn) (err error) {
 
 // refresh hashes the marked records of a kind.
 func refresh(c *sqlite3.Conn, k Kind) (err error) {
-	w, err := newHashWriter(c)
+	put, _, err := c.Prepare(putNewer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
+	defer func() { err = errors.Join(err, put.Close()) }()
 	for after := ""; ; {
 		keys, err := marked(c, k, after)
 		if err != nil || len(keys) == 0 {
@@ -153,7 +153,7 @@ func refresh(c *sqlite3.Conn, k Kind) (err error) {
 		}
 		for _, key := range keys {
 			hash, held := hashes[key]
-			if err := w.write(Record{k, key}, hash, held); err != nil {
+			if err := write(put, Record{k, key}, hash, held); err != nil {
 				return err
 			}
 		}
@@ -176,28 +176,18 @@ func marked(c *sqlite3.Conn, k Kind, after string) (keys []string, err error) {
 	return keys, s.Err()
 }
 
-// hashWriter holds the statements that write or delete one hash.
-type hashWriter struct{ put, drop *sqlite3.Stmt }
+// putNewer stores the hash ?4 of a record beside content, or that the record is gone. A record whose hash is as it
+// was gets no row.
+const putNewer = `INSERT INTO content_newer (bucket, kind, key, hash, was)
+SELECT ?1, ?2, ?3, ?4, c.hash FROM (SELECT 1) LEFT JOIN content c ON c.bucket = ?1 AND c.kind = ?2 AND c.key = ?3
+WHERE c.hash IS NOT ?4 OR EXISTS (SELECT 1 FROM content_newer WHERE bucket = ?1 AND kind = ?2 AND key = ?3)
+ON CONFLICT (bucket, kind, key) DO UPDATE SET hash = excluded.hash WHERE hash IS NOT excluded.hash`
 
-func newHashWriter(c *sqlite3.Conn) (w hashWriter, err error) {
-	if w.put, _, err = c.Prepare(insertHash + ` ON CONFLICT (bucket, kind, key) DO UPDATE SET hash = excluded.hash WHERE hash <> excluded.hash`); err != nil {
-		return w, err
-	}
-	w.drop, _, err = c.Prepare(`DELETE FROM content WHERE bucket = ?1 AND kind = ?2 AND key = ?3`)
-	return w, err
-}
-
-func (w *hashWriter) close() error { return errors.Join(w.put.Close(), w.drop.Close()) }
-
-// write stores a record's hash if the registry holds the record, and deletes it otherwise.
-func (w *hashWriter) write(r Record, hash int64, held bool) error {
-	s := w.drop
+// write stores a record's hash if the registry holds the record.
+func write(put *sqlite3.Stmt, r Record, hash int64, held bool) error {
+	err := errors.Join(put.BindInt64(1, r.Bucket()), put.BindInt64(2, int64(r.Kind)), put.BindText(3, r.Key))
 	if held {
-		s = w.put
+		return errors.Join(err, put.BindInt64(4, hash), put.Exec())
 	}
-	err := errors.Join(s.BindInt64(1, r.Bucket()), s.BindInt64(2, int64(r.Kind)), s.BindText(3, r.Key))
-	if held {
-		err = errors.Join(err, s.BindInt64(4, hash))
-	}
-	return errors.Join(err, s.Exec())
+	return errors.Join(err, put.BindNull(4), put.Exec())
 }

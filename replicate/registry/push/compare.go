@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -46,51 +47,89 @@ type change struct {
 	hash        int64 // of the snapshot's record
 }
 
-// selectParts reads the stored sums of all parts, as PART,RECORDS,HASHES in hexadecimal. In SQL the operators
-// &, | and << have the same precedence.
-const selectParts = `SELECT coalesce(group_concat(printf('%x,%x,%x', part, records, (high & 1048575) << 32 | (low & 4294967295)), ' '), '')
-FROM content_part WHERE records > 0`
+// comparison are the queries that compare tables of hashes. In SQL the operators &, | and << have the same precedence.
+type comparison struct {
+	// parts reads the sums of the first parts that are not empty, as PART,RECORDS,HASHES in hexadecimal.
+	parts string
+	// sums computes sums in the same form: for each [first, end, width] of the JSON array ?1, of every part of
+	// that width that is not empty. Parts are numbered from bucket 0.
+	sums string
+	// records reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH,WAS with hashes in
+	// hexadecimal: what the record has, and what it has in a database that does not list it. None is empty.
+	records string
+}
 
-// selectSums computes sums in the same form: for each [first, end, width] of the JSON array ?1, of
-// every part of that width that is not empty. Parts are numbered from bucket 0.
-const selectSums = `SELECT coalesce(group_concat(part, ' '), '') FROM (
+// allHashes compare databases whose content was filled by different runs.
+var allHashes = comparison{
+	parts: `SELECT coalesce(group_concat(printf('%x,%x,%x', part, records, (high & 1048575) << 32 | (low & 4294967295)), ' '), '')
+FROM content_part WHERE records > 0`,
+	sums: `SELECT coalesce(group_concat(part, ' '), '') FROM (
   SELECT printf('%x,%x,%x', part, sum(records), (sum(high) & 1048575) << 32 | (sum(low) & 4294967295)) AS part FROM (
     SELECT r.Key AS span, c.bucket / (r.value ->> 2) AS part, count(*) AS records, sum(c.hash & 4294967295) AS low, sum(c.hash >> 32) AS high
     FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1 GROUP BY 1, 2
     UNION ALL
     SELECT r.Key, n.bucket / (r.value ->> 2), n.records, n.low, n.high
     FROM json_each(?1) r CROSS JOIN content_newer n ON n.bucket >= r.value ->> 0 AND n.bucket < r.value ->> 1)
-  GROUP BY span, part HAVING sum(records) > 0)`
-
-// selectRecords reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH with
-// the hash in hexadecimal.
-const selectRecords = `SELECT coalesce(group_concat(printf('%d,%s,%x', kind, key, hash), char(10)), '') FROM (
+  GROUP BY span, part HAVING sum(records) > 0)`,
+	records: `SELECT coalesce(group_concat(printf('%d,%s,%x,', kind, key, hash), char(10)), '') FROM (
   SELECT c.kind, c.key, c.hash FROM json_each(?1) r CROSS JOIN content c ON c.bucket >= r.value ->> 0 AND c.bucket < r.value ->> 1
   WHERE NOT EXISTS (SELECT 1 FROM content_newer n WHERE n.bucket = c.bucket AND n.kind = c.kind AND n.key = c.key)
   UNION ALL
   SELECT n.kind, n.key, n.hash FROM json_each(?1) r CROSS JOIN content_newer n ON n.bucket >= r.value ->> 0 AND n.bucket < r.value ->> 1
-  WHERE n.hash IS NOT NULL)`
+  WHERE n.hash IS NOT NULL)`,
+}
+
+// newerHashes compare databases with one content: only what changed since it was filled. A record that is again what it
+// was then has not changed.
+var newerHashes = comparison{
+	parts: `SELECT coalesce(group_concat(part, ' '), '') FROM (
+  SELECT printf('%x,%x,%x', bucket >> 20, count(*), (sum(high) & 1048575) << 32 | (sum(low) & 4294967295)) AS part
+  FROM content_newer WHERE hash IS NOT was GROUP BY bucket >> 20)`,
+	sums: `SELECT coalesce(group_concat(part, ' '), '') FROM (
+  SELECT printf('%x,%x,%x', n.bucket / (r.value ->> 2), count(*), (sum(n.high) & 1048575) << 32 | (sum(n.low) & 4294967295)) AS part
+  FROM json_each(?1) r CROSS JOIN content_newer n ON n.bucket >= r.value ->> 0 AND n.bucket < r.value ->> 1
+  WHERE n.hash IS NOT n.was GROUP BY r.Key, n.bucket / (r.value ->> 2))`,
+	records: `SELECT coalesce(group_concat(printf('%d,%s,%s,%s', n.kind, n.key, iif(n.hash IS NULL, '', printf('%x', n.hash)), iif(n.was IS NULL, '', printf('%x', n.was))), char(10)), '')
+FROM json_each(?1) r CROSS JOIN content_newer n ON n.bucket >= r.value ->> 0 AND n.bucket < r.value ->> 1 WHERE n.hash IS NOT n.was`,
+}
+
+// selectFilled identifies the content that one run of content.Fill has made: the sums over it.
+const selectFilled = `SELECT printf('%d-%d-%d', sum(records), sum(low), sum(high)) FROM (
+  SELECT records, low, high FROM content_part UNION ALL SELECT -records, -low, -high FROM content_newer)`
+
+// toCompare is how the databases are compared.
+func toCompare(ctx context.Context, here, there *side) (comparison, error) {
+	near, far, err := both(here, there, "sum the records", func(a *side) (string, error) { return a.text(ctx, selectFilled) })
+	if err != nil || near != far {
+		return allHashes, err
+	}
+	return newerHashes, nil
+}
 
 // compare calls visit with each record that differs. It finishes a few of the first parts before the
 // next ones, so that its memory does not grow with the number of differences, and reports how many of
 // the differing parts are done.
 func compare(ctx context.Context, here, there *side, visit func(change), progress func(done, total int)) error {
 	const width = allBuckets / firstParts
-	parts, small, err := divide(ctx, here, there, []span{{0, allBuckets, math.MaxInt64}}, width)
+	c, err := toCompare(ctx, here, there)
+	if err != nil {
+		return err
+	}
+	parts, small, err := c.divide(ctx, here, there, []span{{0, allBuckets, math.MaxInt64}}, width)
 	if err != nil {
 		return err
 	}
 	done, total := 0, len(parts)+len(small)
 	progress(0, total)
 	for some := range chunks(small, listsAtOnce) {
-		if err := compareRecords(ctx, here, there, some, visit); err != nil {
+		if err := c.compareRecords(ctx, here, there, some, visit); err != nil {
 			return err
 		}
 		done += len(some)
 		progress(done, total)
 	}
 	for some := range chunks(parts, partsAtOnce) {
-		if err := compareParts(ctx, here, there, some, width, visit); err != nil {
+		if err := c.compareParts(ctx, here, there, some, width, visit); err != nil {
 			return err
 		}
 		done += len(some)
@@ -100,19 +139,19 @@ func compare(ctx context.Context, here, there *side, visit func(change), progres
 }
 
 // compareParts divides spans of a width until they are small enough to be listed.
-func compareParts(ctx context.Context, here, there *side, spans []span, width int64, visit func(change)) error {
+func (c *comparison) compareParts(ctx context.Context, here, there *side, spans []span, width int64, visit func(change)) error {
 	for len(spans) > 0 {
 		width = partWidth(width, spans)
 		var next, small []span
 		for some := range chunks(spans, maxRanges) {
-			parts, leaves, err := divide(ctx, here, there, some, width)
+			parts, leaves, err := c.divide(ctx, here, there, some, width)
 			if err != nil {
 				return err
 			}
 			next, small = append(next, parts...), append(small, leaves...)
 		}
 		for some := range chunks(small, listsAtOnce) {
-			if err := compareRecords(ctx, here, there, some, visit); err != nil {
+			if err := c.compareRecords(ctx, here, there, some, visit); err != nil {
 				return err
 			}
 		}
@@ -168,9 +207,9 @@ func chunks[T any](list []T, n int) func(func([]T) bool) {
 
 // divide finds the parts of spans that differ: those to divide again, and those small enough to
 // list.
-func divide(ctx context.Context, here, there *side, spans []span, width int64) (parts, small []span, err error) {
+func (c *comparison) divide(ctx context.Context, here, there *side, spans []span, width int64) (parts, small []span, err error) {
 	near, far, err := both(here, there, "sum the records", func(a *side) (map[int64]sum, error) {
-		return sums(ctx, a, spans, width)
+		return c.sumsOf(ctx, a, spans, width)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -198,16 +237,16 @@ func divide(ctx context.Context, here, there *side, spans []span, width int64) (
 
 // sums reads the sums of the parts of spans, by first bucket. Those of the first parts are stored
 // in the database.
-func sums(ctx context.Context, a *side, spans []span, width int64) (found map[int64]sum, err error) {
+func (c *comparison) sumsOf(ctx context.Context, a *side, spans []span, width int64) (found map[int64]sum, err error) {
 	var answer string
 	if width == allBuckets/firstParts {
-		answer, err = a.text(ctx, selectParts)
+		answer, err = a.text(ctx, c.parts)
 	} else {
 		ranges := make([][3]int64, len(spans))
 		for i, s := range spans {
 			ranges[i] = [3]int64{s.first, s.end, width}
 		}
-		answer, err = ask(ctx, a, selectSums, ranges)
+		answer, err = ask(ctx, a, c.sums, ranges)
 	}
 	if err != nil {
 		return nil, err
@@ -235,53 +274,71 @@ func ask(ctx context.Context, a *side, query string, parameter any) (string, err
 }
 
 // compareRecords compares the hashes of all records of spans.
-func compareRecords(ctx context.Context, here, there *side, spans []span, visit func(change)) error {
-	near, far, err := both(here, there, "list the records", func(a *side) (map[record]int64, error) {
-		return hashes(ctx, a, spans)
+func (c *comparison) compareRecords(ctx context.Context, here, there *side, spans []span, visit func(change)) error {
+	near, far, err := both(here, there, "list the records", func(a *side) (map[record]hashed, error) {
+		return c.list(ctx, a, spans)
 	})
 	if err != nil {
 		return err
 	}
-	for r, hash := range near {
-		other, there := far[r]
-		if !there || other != hash {
-			visit(change{r, true, there, hash})
+	for r, own := range near {
+		other, listed := far[r]
+		if !listed {
+			other.now = own.was
+		}
+		if own.now != other.now {
+			visit(change{r, own.now.held, other.now.held, own.now.hash})
 		}
 	}
-	for r := range far {
-		if _, here := near[r]; !here {
-			visit(change{r, false, true, 0})
+	for r, other := range far {
+		if _, listed := near[r]; !listed && other.now != other.was {
+			visit(change{r, other.was.held, other.now.held, other.was.hash})
 		}
 	}
 	return nil
 }
 
-// hashes reads the hashes of all records of spans.
-func hashes(ctx context.Context, a *side, spans []span) (map[record]int64, error) {
+// hashed are the hashes of a record that is listed.
+type hashed struct{ now, was hash }
+
+// hash is the hash of a record, if there is one.
+type hash struct {
+	held bool
+	hash int64
+}
+
+func parseHash(text string) (hash, error) {
+	if text == "" {
+		return hash{}, nil
+	}
+	n, err := strconv.ParseUint(text, 16, 64)
+	return hash{true, int64(n)}, err
+}
+
+// list reads the hashes of the records of spans.
+func (c *comparison) list(ctx context.Context, a *side, spans []span) (map[record]hashed, error) {
 	ranges := make([][2]int64, len(spans))
 	for i, s := range spans {
 		ranges[i] = [2]int64{s.first, s.end}
 	}
-	answer, err := ask(ctx, a, selectRecords, ranges)
+	answer, err := ask(ctx, a, c.records, ranges)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[record]int64)
+	found := make(map[record]hashed)
 	for line := range strings.Lines(answer) {
-		number, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ",")
-		cut := strings.LastIndexByte(rest, ',')
-		if cut < 0 {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), ",")
+		if len(fields) < 4 {
 			return nil, fmt.Errorf("read a record: %q", line)
 		}
-		k, err := strconv.Atoi(number)
-		if err != nil {
+		k, wrong := strconv.Atoi(fields[0])
+		now, invalid := parseHash(fields[len(fields)-2])
+		was, unlike := parseHash(fields[len(fields)-1])
+		if err := errors.Join(wrong, invalid, unlike); err != nil {
 			return nil, fmt.Errorf("read a record: %w", err)
 		}
-		hash, err := strconv.ParseUint(rest[cut+1:], 16, 64)
-		if err != nil {
-			return nil, fmt.Errorf("read a record: %w", err)
-		}
-		found[record{Kind: kind(k), Key: rest[:cut]}] = int64(hash)
+		key := strings.Join(fields[1:len(fields)-2], ",") // which may have commas
+		found[record{Kind: kind(k), Key: key}] = hashed{now, was}
 	}
 	return found, nil
 }

@@ -3,6 +3,7 @@ package push
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func TestAPartIsDividedWhicheverSideHasMore(t *testing.T) {
 	many := &side{db: contentFile(t, "")}
 	few := &side{db: contentFile(t, "DELETE FROM content WHERE key <> 'c100'")}
 	for _, sides := range [][2]*side{{many, few}, {few, many}} {
-		parts, listed, err := divide(t.Context(), sides[0], sides[1], []span{{0, allBuckets, 1}}, allBuckets/firstParts)
+		parts, listed, err := allHashes.divide(t.Context(), sides[0], sides[1], []span{{0, allBuckets, 1}}, allBuckets/firstParts)
 		require.NoError(t, err)
 		require.Equal(t, []span{{0, allBuckets / firstParts, 20_000}}, parts)
 		require.Empty(t, listed)
@@ -83,7 +84,7 @@ func TestADatabaseThatCannotBeReadIsNoEmptyOne(t *testing.T) {
 		found := 0
 		require.Error(t, compare(t.Context(), sides[0], sides[1], func(change) { found++ }, func(int, int) {}))
 		require.Zero(t, found)
-		_, err := hashes(t.Context(), sides[0], []span{{0, allBuckets, 1}})
+		_, err := allHashes.list(t.Context(), sides[0], []span{{0, allBuckets, 1}})
 		require.Equal(t, sides[0] != whole, err != nil)
 	}
 }
@@ -186,4 +187,50 @@ func TestHashesThatAPushChangedCount(t *testing.T) {
 	anew, err := there.text(t.Context(), selectDigest)
 	require.NoError(t, err)
 	require.Equal(t, anew, digest)
+}
+
+// TestDatabasesOfOneFillAreComparedByWhatChangedSince: each history of a record here meets each one there.
+func TestDatabasesOfOneFillAreComparedByWhatChangedSince(t *testing.T) {
+	here, there := &side{db: contentFile(t, "")}, &side{db: contentFile(t, "")}
+	// write gives a record its hashes in turn, and returns the last one.
+	write := func(s *side, bucket int64, key string, was any, hashes []any) any {
+		for _, was = range hashes {
+			_, err := s.db.Exec(putContent, encode([][4]any{{bucket, int(company), key, was}}))
+			require.NoError(t, err)
+		}
+		return was
+	}
+	var want []change
+	meet := func(bucket int64, key string, was any, own, other []any) {
+		c := change{record: record{Kind: company, Key: key}}
+		a, b := write(here, bucket, key, was, own), write(there, bucket, key, was, other)
+		c.hash, c.here = a.(int64)
+		_, c.there = b.(int64)
+		if a != b {
+			want = append(want, c)
+		}
+	}
+	for i := range 6 {
+		for j := range 6 {
+			n := int64(9000 + 10*i + j)
+			histories := func(was any) [][]any { return [][]any{nil, {n}, {n << 40}, {nil}, {n, was}, {nil, n << 40}} }
+			was := n * 1000003
+			meet(n*51, fmt.Sprint("c", n), was, histories(was)[i], histories(was)[j])
+			meet(900_000_000, fmt.Sprint("new, ", n), nil, histories(nil)[i], histories(nil)[j])
+		}
+	}
+	find := func() (found []change) {
+		t.Helper()
+		require.NoError(t, compare(t.Context(), here, there, func(c change) { found = append(found, c) }, func(int, int) {}))
+		return found
+	}
+	require.ElementsMatch(t, want, find())
+	for _, s := range []*side{here, there} {
+		_, err := s.db.Exec(`ALTER TABLE content RENAME TO unread`)
+		require.NoError(t, err)
+	}
+	require.ElementsMatch(t, want, find())
+	_, err := there.db.Exec(`UPDATE unread SET hash = hash + 1 WHERE key = 'c5'`)
+	require.NoError(t, err)
+	require.ErrorContains(t, compare(t.Context(), here, there, func(change) {}, func(int, int) {}), "no such table: content", "filled otherwise")
 }
