@@ -262,6 +262,32 @@ func TestContentStaysAsItWasFilled(t *testing.T) {
 	requireAsFilled(t, c)
 }
 
+// TestRecordsThatShareABucketAreKeptApart: of India's 12 million some 30,000 do.
+func TestRecordsThatShareABucketAreKeptApart(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	require.NoError(t, content.Fill(c, t.TempDir(), nil))
+	cin := rows(t, c, `SELECT min(cin) FROM company`)[0]
+	of := ` FROM content WHERE kind = 1 AND key = '` + cin + `'`
+	was := rows(t, c, `SELECT hash`+of)[0]
+	require.NoError(t, c.Exec(`CREATE TEMP TABLE beside AS SELECT bucket, 1 AS kind, '!' AS key, 5 AS hash`+of+` UNION ALL SELECT bucket, 1, '~', 6`+of+
+		` UNION ALL SELECT bucket, 0, key, 7`+of+` UNION ALL SELECT bucket, 2, key, 8`+of+`;
+		INSERT INTO content SELECT * FROM beside; INSERT INTO content_newer SELECT bucket, kind, key, 9, hash FROM beside;
+		INSERT INTO content_newer SELECT bucket + 1, 1, key, 9, NULL`+of))
+	newer := `SELECT kind || key || ' ' || hash || ' ' || coalesce(was, '') FROM content_newer WHERE (bucket, kind, key) IN (SELECT bucket, 1, key` + of + `)`
+	mark := `UPDATE company SET city = city || 'X' WHERE cin = '` + cin + `';`
+	require.NoError(t, c.Exec(mark+`UPDATE company SET city = substr(city, 1, length(city) - 1) WHERE cin = '`+cin+`'`))
+	require.NoError(t, content.Refresh(c))
+	require.Empty(t, rows(t, c, newer), "it is as it was")
+	require.NoError(t, c.Exec(mark))
+	require.NoError(t, content.Refresh(c))
+	got := rows(t, c, newer)
+	require.Len(t, got, 1)
+	require.True(t, strings.HasSuffix(got[0], " "+was), got[0])
+	require.Equal(t, []string{"5"}, rows(t, c, `SELECT count(*) FROM content_newer WHERE hash = 9`))
+	requireSums(t, c)
+}
+
 // requireSums requires that the sums are those of the hashes.
 func requireSums(t *testing.T, c *sqlite3.Conn) {
 	t.Helper()

@@ -47,7 +47,7 @@ type change struct {
 	hash        int64 // of the snapshot's record
 }
 
-// comparison are the queries that compare tables of hashes. In SQL the operators &, | and << have the same precedence.
+// comparison has the queries that compare tables of hashes. In SQL the operators &, | and << have the same precedence.
 type comparison struct {
 	// parts reads the sums of the first parts that are not empty, as PART,RECORDS,HASHES in hexadecimal.
 	parts string
