@@ -133,6 +133,52 @@ func TestADifferenceInEitherHalfOfAHashIsFound(t *testing.T) {
 	}
 }
 
+// TestADifferenceInEitherHalfOfANewerHashIsFound, beside a greater one that is the same.
+func TestADifferenceInEitherHalfOfANewerHashIsFound(t *testing.T) {
+	put := func(hash int64) *side {
+		s := &side{db: contentFile(t, "")}
+		rows := [][4]any{{5, int(company), "great", int64(1) << 60}, {6, int(company), "low", int64(1)<<32 - 1}, {7, int(company), "one", hash}}
+		for i := range 9 { // more than are listed at once
+			rows = append(rows, [4]any{1000 + i, int(company), fmt.Sprint(i), i})
+		}
+		_, err := s.db.Exec(putContent, encode(rows))
+		require.NoError(t, err)
+		return s
+	}
+	here := put(0)
+	for _, hash := range []int64{1 << 3, 1 << 33, 1<<40 + 1} {
+		found := 0
+		require.NoError(t, compare(t.Context(), here, put(hash), countTo(&found), func(int, int) {}))
+		require.Equal(t, 1, found, hash)
+	}
+}
+
+// TestHashesThatWereMadeAnewAreTold: by any of a file's hashes, in whichever part.
+func TestHashesThatWereMadeAnewAreTold(t *testing.T) {
+	const more = `INSERT INTO content VALUES (4000000000, 1, 'far', 1 << 60), (4000000001, 1, 'farther', (1 << 32) - 1);`
+	filled := func(changes string) *side { return &side{db: contentFile(t, more+changes)} }
+	with := func(changes string) string {
+		text, err := filled(changes).text(t.Context(), selectFilled)
+		require.NoError(t, err)
+		return text
+	}
+	first := with("")
+	require.Equal(t, "20002-", first[:6])
+	for _, later := range []string{
+		`INSERT INTO content_newer VALUES (4000000000, 1, 'far', 5, 1 << 60), (9, 1, 'new', 7, NULL), (10, 1, 'same', 7, NULL), (4000000001, 1, 'farther', NULL, (1 << 32) - 1)`,
+		`INSERT INTO content_newer VALUES (9, 1, 'new', 7, NULL); UPDATE content_newer SET hash = NULL`,
+	} {
+		require.Equal(t, first, with(later), "what changed since does not count")
+	}
+	for _, other := range []string{
+		`UPDATE content SET hash = hash + 1 WHERE key = 'far'`, `UPDATE content SET hash = hash + (1 << 32) WHERE key = 'farther'`,
+		`UPDATE content SET hash = hash + 1 WHERE key = 'c5'`, `UPDATE content SET hash = hash + (1 << 40) WHERE key = 'c5'`,
+		`DELETE FROM content WHERE key = 'c5'`, `INSERT INTO content VALUES (9, 1, 'new', 0)`,
+	} {
+		require.NotEqual(t, first, with(other), other)
+	}
+}
+
 func countTo(n *int) func(change) { return func(change) { *n++ } }
 
 // TestHashesThatAPushChangedCount: changed, removed, added, and back as they were. Others may be in their
