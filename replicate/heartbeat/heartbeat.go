@@ -196,7 +196,8 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 // and a brief lock by a push, are no errors.
 type failureLog struct {
 	log         *slog.Logger
-	said        bool      // that they fail, or wait for the tables
+	said        bool      // that they fail
+	empty       bool      // that they wait for the tables was said
 	why         string    // the error that was logged, for readiness
 	beaten      bool      // a heartbeat was written before
 	lockedSince time.Time // zero while it is not locked
@@ -204,10 +205,17 @@ type failureLog struct {
 
 func (h *failureLog) note(err error, at time.Time) {
 	if err == nil {
-		if h.said {
+		if h.said || h.empty {
 			h.log.Info("heartbeats are written")
 		}
 		*h = failureLog{log: h.log, beaten: true}
+		return
+	}
+	if strings.Contains(err.Error(), "no such table: heartbeat") && !h.beaten {
+		if h.said || !h.empty {
+			h.log.Info("no heartbeat yet: the database is empty")
+		}
+		*h = failureLog{log: h.log, empty: true} // it answers: what was said before is over
 		return
 	}
 	locked := strings.Contains(err.Error(), "database is locked")
@@ -217,8 +225,6 @@ func (h *failureLog) note(err error, at time.Time) {
 	switch {
 	case h.said || locked && at.Sub(h.lockedSince) < lockedPatience:
 		return
-	case strings.Contains(err.Error(), "no such table: heartbeat") && !h.beaten:
-		h.log.Info("no heartbeat yet: the database is empty")
 	case errors.Is(libsql.Explain(err), libsql.ErrUnauthorized):
 		h.why = "the primary refuses the writer's token: no heartbeat"
 		h.log.Error(h.why, "error", err)

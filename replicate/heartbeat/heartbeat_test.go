@@ -92,6 +92,24 @@ func TestALockThatStaysIsAnError(t *testing.T) {
 	require.Contains(t, log.String(), "level=ERROR")
 }
 
+// TestAnEmptyDatabaseHidesNoError, nor does an error before outlast it: readiness says what is so now.
+func TestAnEmptyDatabaseHidesNoError(t *testing.T) {
+	log := new(testkit.Log)
+	h := failureLog{log: slog.New(slog.NewTextHandler(log, nil))}
+	at := time.Unix(0, 0)
+	for turn := range 2 {
+		h.note(context.DeadlineExceeded, at)
+		require.Equal(t, "no heartbeat: the writer's log says why", h.why)
+		h.note(errMissing{}, at)
+		h.note(errMissing{}, at)
+		require.Empty(t, h.why, "the primary answers, and waits for its first push")
+		require.Equal(t, turn+1, strings.Count(log.String(), "level=ERROR"))
+		require.Equal(t, turn+1, strings.Count(log.String(), "no heartbeat yet"))
+	}
+	h.note(nil, at)
+	require.Equal(t, 1, strings.Count(log.String(), "heartbeats are written"))
+}
+
 type errLocked struct{}
 
 func (errLocked) Error() string { return "SQLite error: database is locked" }
@@ -112,6 +130,8 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 		"behind for a while": {{0, 0, 0}, {10, -hour, -10}, {patience, -hour, -patience}, {patience + 1, 0, 0}},
 		"behind twice":       {{0, 0, 0}, {10, -hour, -10}, {100, 0, 0}, {patience + 20, -hour, 80 - patience}, {patience + 21, 0, 0}},
 		"behind for good":    {{0, 0, 0}, {10, -hour, -10}, {patience + 10, -hour, -patience - 10}, {patience + 11, -hour, -hour}, {patience + 12, -hour, -hour}},
+		"behind for good, then further": {{0, 0, 0}, {10, -hour, -10}, {patience + 10, -hour, -patience - 10}, {patience + 11, -hour, -hour},
+			{patience + 12, -2 * hour, -hour - 1}},
 		"ahead at the start": {{0, hour, hour}, {1, 0, hour - 1}, {patience + 1, 0, hour - patience - 1}, {patience + 2, 0, 0}},
 		"ahead, then behind": {{0, 0, 0}, {1, hour, hour}, {2, -hour, hour - 1}, {3, 0, 0}},
 		// Nobody knows which of two times is right that the clock had for as long as the other.
