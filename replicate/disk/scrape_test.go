@@ -3,6 +3,7 @@ package disk
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -41,5 +42,17 @@ func TestAScrapeDoesNotWaitForADiskThatHangs(t *testing.T) {
 		synctest.Wait()
 		hangs.reads <- struct{}{}
 		require.Equal(t, []string{"of_memory", "of_the_disk"}, shown())
+	})
+}
+
+// TestDisksThatHangCostAScrapeOneWait, however many do.
+func TestDisksThatHangCostAScrapeOneWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "of_the_disk", Help: "of_the_disk"})
+		hangs := hangingGauge{gauge, make(chan struct{})}
+		began := time.Now()
+		disks{NewBounded(hangs), NewBounded(hangs), NewBounded(hangs)}.Collect(make(chan prometheus.Metric))
+		require.Equal(t, patience, time.Since(began))
+		close(hangs.reads)
 	})
 }
