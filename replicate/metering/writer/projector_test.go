@@ -2,11 +2,15 @@ package writer_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +30,22 @@ func hang(t *testing.T, server *sqld.Server) (resume func()) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 	t.Cleanup(resume)
+	require.Eventually(t, func() bool { return isStopped(t, pid) }, time.Minute, time.Millisecond)
 	return resume
+}
+
+// isStopped reports whether all threads of a process have stopped: on a busy machine, one may still answer after
+// SIGSTOP was sent. Where there is no /proc it is not known.
+func isStopped(t *testing.T, pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	require.NoError(t, err)
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err == nil && !strings.Contains(string(stat), ") T ") { // proc(5): the state follows the name
+			return false
+		}
+	}
+	return true
 }
 
 // get returns the status and the body of a path of the writer.
