@@ -23,6 +23,9 @@ func (d *Dashboard) CheapPasswords() {
 // DearPasswords makes hashes cost what they do in use.
 func (d *Dashboard) DearPasswords() { d.passwords = newPasswords(d.config.Random, standardCost) }
 
+// Hashing is how many places at the hashing lane are taken.
+func (d *Dashboard) Hashing() int { return len(d.passwords.lane.places) }
+
 // Crowd takes all places at the hashing lane, until the returned function is called.
 func (d *Dashboard) Crowd() (end func()) {
 	for range hashPlaces {

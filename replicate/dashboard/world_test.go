@@ -78,6 +78,7 @@ func newWorldOn(t testing.TB, ledger *sql.DB, change ...func(*dashboard.Config))
 	w.client = writer.NewClient(w.server.URL, token, w.server.Client())
 	t.Cleanup(func() {
 		w.server.Close()
+		require.Zero(t, w.dashboard.Hashing(), "every page gives its place at the hashing lane back")
 		cancel()
 		require.NoError(t, <-done)
 		w.ledger.Close()
