@@ -1,0 +1,196 @@
+package dashboard_test
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"regedge/replicate/dashboard"
+	"regedge/replicate/metering/writer"
+)
+
+// find returns the first element below a node that fits, nil for none.
+func find(in *html.Node, fits func(*html.Node) bool) *html.Node {
+	for n := range in.Descendants() {
+		if n.Type == html.ElementNode && fits(n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// saying fits elements of a kind with these words.
+func saying(kind, words string) func(*html.Node) bool {
+	return func(n *html.Node) bool { return n.Data == kind && textOf(n) == words }
+}
+
+func textOf(in *html.Node) string {
+	var text strings.Builder
+	for n := range in.Descendants() {
+		if n.Type == html.TextNode {
+			text.WriteString(n.Data)
+		}
+	}
+	return text.String()
+}
+
+// attribute is the value of an attribute, and whether there is one.
+func attribute(of *html.Node, name string) (string, bool) {
+	for _, a := range of.Attr {
+		if a.Key == name {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+// filled holds the fields of a form as the page has filled them in.
+func filled(form *html.Node) url.Values {
+	fields := url.Values{}
+	for n := range form.Descendants() {
+		name, named := attribute(n, "name")
+		if !named {
+			continue
+		}
+		switch n.Data {
+		case "input":
+			value, _ := attribute(n, "value")
+			fields.Set(name, value)
+		case "select":
+			chosen := find(n, func(o *html.Node) bool {
+				_, selected := attribute(o, "selected")
+				return o.Data == "option" && selected
+			})
+			if chosen == nil {
+				chosen = find(n, func(o *html.Node) bool { return o.Data == "option" })
+			}
+			value, given := attribute(chosen, "value")
+			if !given {
+				value = textOf(chosen)
+			}
+			fields.Set(name, value)
+		}
+	}
+	return fields
+}
+
+// parsed is the page that is open.
+func (b *browser) parsed() *html.Node {
+	b.t.Helper()
+	document, err := html.Parse(strings.NewReader(b.seen.body))
+	require.NoError(b.t, err)
+	return document
+}
+
+// press sends the form of a button to where the page says, with what the page has filled in and these fields.
+func (b *browser) press(words string, fields ...string) page {
+	b.t.Helper()
+	document := b.parsed()
+	form := find(document, func(n *html.Node) bool { return n.Data == "form" && find(n, saying("button", words)) != nil })
+	require.NotNil(b.t, form, "there is no button %q: %s", words, b.seen.body)
+	values := filled(form)
+	for i := 0; i < len(fields); i += 2 {
+		require.True(b.t, values.Has(fields[i]), "there is no field %q", fields[i])
+		values.Set(fields[i], fields[i+1])
+	}
+	to, _ := attribute(find(form, saying("button", words)), "formaction")
+	action, _ := attribute(form, "action")
+	to = cmp.Or(to, action, b.seen.Request.URL.Path)
+	if method, _ := attribute(form, "method"); method != "post" {
+		return b.get(to + "?" + values.Encode())
+	}
+	return b.do(http.MethodPost, to, values)
+}
+
+// follow opens the link with these words.
+func (b *browser) follow(words string) page {
+	b.t.Helper()
+	link := find(b.parsed(), saying("a", words))
+	require.NotNil(b.t, link, "there is no link %q: %s", words, b.seen.body)
+	to, _ := attribute(link, "href")
+	return b.get(to)
+}
+
+// TestButtonsDoWhatTheySay, with the forms as the pages have filled them in.
+func TestButtonsDoWhatTheySay(t *testing.T) {
+	w := newWorld(t, func(c *dashboard.Config) { c.Mail, c.PrivateWebhooks = true, true })
+	o, account := w.owner("Acme", 1000)
+	targets := func() int { return w.count(`SELECT count(*) FROM notice_target`) }
+	tests := func() int { return w.count(`SELECT count(*) FROM notice WHERE kind = 'test'`) }
+
+	o.get("/settings/webhook")
+	first := hookSecret.FindStringSubmatch(o.press("Save webhook", "url", "https://hooks.invalid/").text())
+	require.NotNil(t, first, o.seen.body)
+	require.Contains(t, o.press("Save webhook").text(), "The webhook is saved.")
+	second := hookSecret.FindStringSubmatch(o.press("Create a new secret").text())
+	require.NotNil(t, second, o.seen.body)
+	require.NotEqual(t, first, second)
+	o.press("Send a test")
+	require.Equal(t, []int{1, 1}, []int{targets(), tests()})
+	o.press("Remove webhook")
+	require.Zero(t, targets())
+
+	o.get("/settings/mail")
+	o.press("Switch on", "low", "7")
+	o.press("Save")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM notice_target WHERE channel = 'mail' AND low = 7`))
+	o.press("Send a test")
+	require.Equal(t, []int{1, 1}, []int{targets(), tests()})
+	o.press("Switch off")
+	require.Zero(t, targets())
+
+	made, err := w.client.AddKeyWith(t.Context(), account, writer.KeySettings{Name: "billing", PerMinute: 9, MonthlyCredits: 50, Allowed: []string{"192.0.2.0/24"}})
+	require.NoError(t, err)
+	for _, button := range []string{"Rename key", "Change addresses", "Change limits"} {
+		o.get("/keys/" + strconv.FormatInt(made.ID, 10))
+		require.Equal(t, http.StatusOK, o.press(button).StatusCode, button)
+		key, err := w.client.Key(t.Context(), made.ID)
+		require.NoError(t, err)
+		require.Equal(t, made.Key, key, button)
+	}
+
+	op := w.operator()
+	op.get("/accounts/" + strconv.FormatInt(account, 10))
+	op.press("Change plan")
+	a, err := w.client.Account(t.Context(), account)
+	require.NoError(t, err)
+	require.Equal(t, "growth", a.Plan, "another was not chosen")
+	for _, suspended := range []bool{true, false} {
+		if suspended {
+			op.follow("Suspend account…")
+			op.press("Suspend account")
+		} else {
+			op.press("Resume account")
+		}
+		a, err = w.client.Account(t.Context(), account)
+		require.NoError(t, err)
+		require.Equal(t, suspended, a.Suspended)
+	}
+}
+
+// TestAPageKeepsWhatIsChosen when its form is sent, and in what is downloaded.
+func TestAPageKeepsWhatIsChosen(t *testing.T) {
+	w := newWorld(t)
+	o, account := w.owner("Acme", 1000)
+	made, err := w.client.AddKey(t.Context(), account, "billing")
+	require.NoError(t, err)
+	key := strconv.FormatInt(made.ID, 10)
+	for _, path := range []string{"/requests?key=" + key + "&search=none", "/usage?endpoint=llps&from=2026-09-01&key=" + key + "&to=2026-09-30"} {
+		o.get(path)
+		require.Equal(t, path, o.press("Show").Request.URL.RequestURI())
+	}
+	saved := o.follow("CSV by day, key and endpoint")
+	require.Contains(t, saved.Header.Get("Content-Disposition"), "usage-2026-09-01-to-2026-09-30.csv")
+	require.Contains(t, saved.Request.URL.RawQuery, "endpoint=llps&")
+
+	w.pass(31 * 24 * time.Hour)
+	o.requireIn("acme@example.com").get("/credits?month=2026-10")
+	require.Contains(t, o.follow("This month as CSV").Header.Get("Content-Disposition"), "credits-2026-10.csv")
+}
