@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -11,13 +12,16 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/journal"
+	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/syncproto"
 )
 
 // unreported runs an edge that made charges which the writer does not have, and ends it as a kill
@@ -113,6 +117,39 @@ func TestAFlippedBitInASnapshotLosesNothing(t *testing.T) {
 	c.cut["one"].Store(false)
 	eventually(t, func() bool { return c.read(account).Spent == charges+2 }, "all are reported")
 	require.Equal(t, epoch, e.Epoch())
+}
+
+// TestAChargeWhoseRequestIDIsLostIsNotSaidToBeVoided flips a bit in the segment before the newest, whose snapshot
+// has the charge: without the id, nobody can tell whether there is one.
+func TestAChargeWhoseRequestIDIsLostIsNotSaidToBeVoided(t *testing.T) {
+	c := startCentre(t, nil)
+	e := c.edge("one")
+	account := c.account("scale", 1000)
+	state, _ := c.unreported(e, account, 0)
+	charged := func(m *meter.Meter) string {
+		r := request(account, charge.Found)
+		r.ID = syncproto.RequestIDsFrom(time.Now().UnixMilli()) + fmt.Sprintf("%016d", ids.Add(1)) // it has its time
+		require.Equal(t, "", m.Charge(t.Context(), r).Code)
+		return r.ID
+	}
+	open := func() *meter.Meter {
+		m, err := meter.Open(meter.Config{State: state, SegmentBytes: 1, Writer: meter.OverHTTP("http://writer.invalid", e.token, nil)})
+		require.NoError(t, err)
+		return m
+	}
+	m := open()
+	id := charged(m)
+	before := segments(t, state)
+	require.NoError(t, m.Rotate())
+	require.NoError(t, m.Close())
+	flip(t, before[len(before)-1], func(content []byte) int { return bytes.Index(content, []byte(id)) })
+
+	m = open()
+	defer m.Close()
+	require.True(t, m.Recovered().IDsLost)
+	require.False(t, m.Recovered().Lost)
+	require.ErrorIs(t, m.Void(t.Context(), id), lease.ErrForgotten)
+	require.NoError(t, m.Void(t.Context(), charged(m)), "it was charged since")
 }
 
 // TestAnEdgeWithNothingButDamageBeginsAnew destroys the journal as a whole.
