@@ -2,8 +2,10 @@ package dashboard_test
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/push"
 )
 
 // find returns the first element below a node that fits, nil for none.
@@ -193,4 +196,110 @@ func TestAPageKeepsWhatIsChosen(t *testing.T) {
 	w.pass(31 * 24 * time.Hour)
 	o.requireIn("acme@example.com").get("/credits?month=2026-10")
 	require.Contains(t, o.follow("This month as CSV").Header.Get("Content-Disposition"), "credits-2026-10.csv")
+}
+
+// cells are the cells of a table's row with these words in one of them, by the heads of their columns.
+func (b *browser) cells(words string) map[string]string {
+	b.t.Helper()
+	is := func(kinds ...string) func(*html.Node) bool {
+		return func(n *html.Node) bool { return slices.Contains(kinds, n.Data) }
+	}
+	for table := range b.parsed().Descendants() {
+		if table.Data != "table" {
+			continue
+		}
+		var heads []string
+		for n := range find(table, is("thead")).Descendants() {
+			if n.Data == "th" {
+				heads = append(heads, textOf(n))
+			}
+		}
+		for row := range find(table, is("tbody")).ChildNodes() {
+			if row.Data != "tr" || find(row, func(n *html.Node) bool { return strings.Contains(textOf(n), words) }) == nil {
+				continue
+			}
+			cells := map[string]string{}
+			for cell := range row.ChildNodes() {
+				if is("td", "th")(cell) {
+					cells[heads[len(cells)]] = textOf(cell)
+				}
+			}
+			return cells
+		}
+	}
+	require.Fail(b.t, "no row", "%q: %s", words, b.seen.body)
+	return nil
+}
+
+// TestTablesSayWhatTheirHeadsSay
+func TestTablesSayWhatTheirHeadsSay(t *testing.T) {
+	w := newWorld(t, func(c *dashboard.Config) {
+		c.Releases = func(context.Context) ([]push.Release, error) {
+			return []push.Release{{ID: "release-9", Companies: 11, LLPs: 12, Directors: 13, Appointments: 14, Partners: 15}}, nil
+		}
+	})
+	o, account := w.owner("Acme", 1000)
+	key, err := w.client.AddKey(t.Context(), account, "billing")
+	require.NoError(t, err)
+	for outcome, count := range map[int]int{1: 3, 2: 4, 3: 5} {
+		w.used(account, key.ID, w.clock(), outcome, count)
+	}
+	expect := func(b *browser, path, words string, want map[string]string) {
+		t.Helper()
+		b.get(path)
+		cells := b.cells(words)
+		for head, cell := range want {
+			require.Equal(t, cell, cells[head], "%s of %s at %s", head, words, path)
+		}
+	}
+	calls := map[string]string{"Found": "3", "Not found": "4", "Failed": "5"}
+	expect(o, "/", "20 Oct 2026", calls)
+	expect(o, "/usage", "billing", calls)
+	expect(o, "/usage", "companies", calls)
+	expect(o, "/credits", "spent", map[string]string{"Credits": "−3", "Balance": "997", "Key or note": "billing"})
+	for role, may := range map[writer.Role]string{writer.RoleRead: "read", writer.RoleAll: "read and change keys"} {
+		_, err = w.client.AddOwnerToken(t.Context(), account, "may "+string(role), role, time.Hour)
+		require.NoError(t, err)
+		expect(o, "/settings/tokens", "may "+string(role), map[string]string{"May": may})
+	}
+	elsewhere := w.browser()
+	elsewhere.address = "192.0.2.77"
+	expect(elsewhere.requireIn("acme@example.com"), "/settings", "this one", map[string]string{"Address": "192.0.2.77"})
+
+	w.pass(72 * time.Hour)
+	_, err = w.client.RevokeKey(t.Context(), key.ID)
+	require.NoError(t, err)
+	expect(o.requireIn("acme@example.com"), "/keys", "billing", map[string]string{"Created": "20 Oct 2026", "Ended": "23 Oct 2026, revoked"})
+
+	node, err := w.client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	_, err = writer.NewClient(w.server.URL, node.Token, w.server.Client()).Report(t.Context(), writer.Report{
+		Release: "2026-10", Version: "1.2.3", Unsettled: 4,
+		Replicas: []writer.Replica{{Database: "registry", AgeMillis: 1000}, {Database: "access", AgeMillis: 2000}},
+	})
+	require.NoError(t, err)
+	op := w.operator()
+	expect(op, "/accounts", "Acme", map[string]string{"Balance": "997", "Spent": "3", "Plan": "growth"})
+	expect(op, "/edges", "one", map[string]string{"Release": "2026-10", "Registry lag": "1s", "Access lag": "2s", "Charges unsettled": "4", "Version": "1.2.3"})
+	expect(op, "/edges", "release-9", map[string]string{"Companies": "11", "LLPs": "12", "Directors": "13", "Appointments": "14", "Partners": "15"})
+}
+
+// TestTheNextPageIsOfTheSameSearch
+func TestTheNextPageIsOfTheSameSearch(t *testing.T) {
+	w := newWorld(t)
+	op := w.operator()
+	for path, c := range map[string]struct{ insert, more string }{
+		"/accounts": {`INSERT INTO account (name, email, plan, suspended, created_at) SELECT name, '', 'growth', 0, 0 FROM named`, "More"},
+		"/people":   {`INSERT INTO user (email, password, operator, created_at) SELECT name || '@example.com', '', 1, 0 FROM named`, "More"},
+		"/activity": {`INSERT INTO audit (at, actor, address, act, detail) SELECT 0, name, '', 'made up', '' FROM named`, "Older"},
+	} {
+		w.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150),
+			named(name) AS (SELECT iif(i % 2, 'odd-', 'even-') || i FROM n) ` + c.insert)
+		op.get(path)
+		op.press("Search", "q", "even-")
+		require.Equal(t, 50, strings.Count(op.seen.body, ">even-"), path)
+		op.follow(c.more)
+		require.Equal(t, 25, strings.Count(op.seen.body, ">even-"), path)
+		require.NotContains(t, op.seen.body, ">odd-", path)
+	}
 }
