@@ -33,6 +33,30 @@ func TestTheSumOfAKeyReadsItsAccountsMonths(t *testing.T) {
 	}
 }
 
+// TestANewLimitCountsThisMonthAndTheLast: the writer's clock may be ahead, and the month another one.
+func TestANewLimitCountsThisMonthAndTheLast(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	const current = 24_317
+	_, err = tx.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 0);
+		INSERT INTO api_key (id, account, name, hash, shown, created_at) VALUES (7, 1, '', x'01', '', 0)`)
+	require.NoError(t, err)
+	for month, count := range map[int32]int64{current - 2: 1, current - 1: 2, current: 3} {
+		for _, hour := range []int32{firstHour(month), firstHour(month+1) - 1} {
+			_, err := tx.Exec(`INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (1, 7, ?, 1, ?, ?)`, hour, charge.Found, count)
+			require.NoError(t, err)
+		}
+	}
+	k := &keyLimit{spent: map[int32]int64{}}
+	require.NoError(t, k.sum(t.Context(), tx, syncproto.EndOfMonth(current)-1, 7))
+	require.Equal(t, map[int32]int64{current - 1: 4, current: 6}, k.spent)
+}
+
 func TestTheFirstHourOfAMonth(t *testing.T) {
 	const january1970 = 12 * 1970
 	require.EqualValues(t, 0, firstHour(january1970))
