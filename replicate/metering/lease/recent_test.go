@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
 )
 
 func TestRememberedIDsAreBounded(t *testing.T) {
@@ -23,6 +24,21 @@ func TestRememberedIDsAreBounded(t *testing.T) {
 	require.True(t, r.tooOld("00000000000000000000000000"))
 	require.False(t, r.tooOld("7ZZZZZZZZZ0000000000000000"))
 	require.False(t, r.tooOld("another-form"))
+}
+
+// TestAClockThatWasSetBackMakesNoForgottenIDNew: its charge may stand, and a void must not say that there is none.
+func TestAClockThatWasSetBackMakesNoForgottenIDNew(t *testing.T) {
+	r := newRecentIDs()
+	for i := range recentLimit + 2 {
+		at := start
+		if i == 0 {
+			at += 60_000 // the clock was ahead
+		}
+		r.put(entry{high: uint64(i), low: 1, at: at})
+	}
+	require.Nil(t, r.find(sum{0, 1}))
+	require.True(t, r.tooOld(syncproto.RequestIDsFrom(start+60_000)+"0000000000000000"))
+	require.False(t, r.tooOld(syncproto.RequestIDsFrom(start+60_001)+"0000000000000000"))
 }
 
 func TestAVerdictIsRememberedByItsCode(t *testing.T) {
