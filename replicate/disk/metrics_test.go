@@ -49,3 +49,14 @@ func TestWhatIsKeptIsMeasured(t *testing.T) {
 	require.Equal(t, 23.0, got["regedge_stored_bytes folder"], "all below it, but for links")
 	require.Zero(t, got["regedge_stored_bytes gone"], "as a log that was not begun")
 }
+
+func TestTheRoomForFilesIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	var want unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &want))
+	got, err := Of(dir)
+	require.NoError(t, err)
+	require.EqualValues(t, want.Files, got.Files)
+	require.LessOrEqual(t, got.FilesFree, got.Files)
+	require.False(t, got.ReadOnly)
+}
