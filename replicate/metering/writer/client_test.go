@@ -165,6 +165,42 @@ func TestANodeReadsShortAnswers(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestEveryAnswerIsClosed, whatever it is: each that is not keeps a connection.
+func TestEveryAnswerIsClosed(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		header http.Header
+		length int
+	}{
+		"of a writer":           {http.StatusOK, http.Header{RequestIDHeader: {"R"}}, 2},
+		"a refusal":             {http.StatusNotFound, http.Header{RequestIDHeader: {"R"}}, 2},
+		"too long":              {http.StatusOK, http.Header{RequestIDHeader: {"R"}}, 2 * maxNodeAnswer},
+		"of another service":    {http.StatusOK, http.Header{}, 2},
+		"a redirect":            {http.StatusTemporaryRedirect, http.Header{"Location": {"http://other"}}, 2},
+		"an error of a proxy":   {http.StatusBadGateway, http.Header{}, 2},
+		"a redirect to nowhere": {http.StatusTemporaryRedirect, http.Header{}, 2},
+	} {
+		body := &closing{Reader: io.LimitReader(spaces{}, int64(c.length))}
+		s := scripted{func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: c.status, Header: c.header, Body: body, Request: r}, nil
+		}}
+		_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).ForNode().Report(t.Context(), Report{})
+		require.Error(t, err, name)
+		require.True(t, body.closed, name)
+	}
+}
+
+// closing notes that it was closed.
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
+}
+
 // spaces are without an end.
 type spaces struct{}
 
