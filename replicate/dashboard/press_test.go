@@ -84,6 +84,17 @@ func filled(form *html.Node) url.Values {
 	return fields
 }
 
+// checkForms checks that each form of the page that is open has a token of its own, without which it is refused.
+func (b *browser) checkForms() {
+	b.t.Helper()
+	for form := range b.parsed().Descendants() {
+		if method, _ := attribute(form, "method"); form.Data == "form" && method == "post" {
+			action, _ := attribute(form, "action")
+			require.NotEmpty(b.t, filled(form).Get("token"), "the form to %q at %s", action, b.seen.Request.URL.Path)
+		}
+	}
+}
+
 // parsed is the page that is open.
 func (b *browser) parsed() *html.Node {
 	b.t.Helper()

@@ -201,6 +201,7 @@ func (b *browser) do(method, path string, form url.Values, change ...func(*http.
 	body, err := io.ReadAll(response.Body)
 	require.NoError(b.t, err)
 	b.seen = page{response, string(body)}
+	b.checkForms()
 	return b.seen
 }
 
