@@ -285,13 +285,13 @@ func TestTablesSayWhatTheirHeadsSay(t *testing.T) {
 	node, err := w.client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
 	_, err = writer.NewClient(w.server.URL, node.Token, w.server.Client()).Report(t.Context(), writer.Report{
-		Release: "2026-10", Version: "1.2.3", Unsettled: 4,
+		Release: "2026-10", Version: "1.2.3", Unsettled: 4, Ready: "the disk hangs",
 		Replicas: []writer.Replica{{Database: "registry", AgeMillis: 1000}, {Database: "access", AgeMillis: 2000}},
 	})
 	require.NoError(t, err)
 	op := w.operator()
 	expect(op, "/accounts", "Acme", map[string]string{"Balance": "997", "Spent": "3", "Plan": "growth"})
-	expect(op, "/edges", "one", map[string]string{"Release": "2026-10", "Registry lag": "1s", "Access lag": "2s", "Charges unsettled": "4", "Version": "1.2.3"})
+	expect(op, "/edges", "one", map[string]string{"Release": "2026-10", "Registry lag": "1s", "Access lag": "2s", "Charges unsettled": "4", "Version": "1.2.3", "State": "away the disk hangs"})
 	expect(op, "/edges", "release-9", map[string]string{"Companies": "11", "LLPs": "12", "Directors": "13", "Appointments": "14", "Partners": "15"})
 }
 
