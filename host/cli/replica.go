@@ -24,10 +24,11 @@ type replicaCommand struct {
 // Help is the text below the usage.
 func (c *replicaCommand) Help() string {
 	return `Runs sqld as a replica behind a gate, passes its output on, and starts it again when it has lost its
-database, or when something has overwritten its file, which is then copied anew. The first happens to one replica in some sixty whose primary was killed: it answers
-"Namespace default doesn't exist" from then on, and follows no more. What is left of a
-database that was being removed is removed first, so that it is copied anew. When sqld ends
-by itself, so does this command, with an error: an init system starts both again.
+database, when it hangs, or when something has overwritten its file, which is then copied anew. The
+first happens to one replica in some sixty whose primary was killed: it answers "Namespace default
+doesn't exist" from then on, and follows no more. It hangs when it has answered nothing for a minute
+and a half. What is left of a database that was being removed is removed first, so that it is copied
+anew. When sqld ends by itself, so does this command, with an error: an init system starts both again.
 
 The gate takes statements as JSON over HTTP, and no web sockets. It refuses those that name a
 function of sqld that reads or writes files. While a push is under way it answers reads itself, from

@@ -18,3 +18,8 @@ func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }
 
 // Runs reports whether a process runs, for tests with a server.
 func Runs(pid int) bool { return birth(pid) != "" }
+
+// HangsAfter makes a replica count as hung after so many checks of a second each.
+func (s *Server) HangsAfter(checks int) {
+	s.hung = silence{checks, time.Second, 100 * time.Millisecond}
+}

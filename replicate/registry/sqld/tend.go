@@ -1,6 +1,7 @@
 package sqld
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -16,9 +17,8 @@ const (
 	askLimit  = 2 * time.Second
 )
 
-// tend restarts a replica whose next database was fetched, one whose file is damaged (see header), and one that has lost
-// its database, which is
-// a defect of sqld 0.24. A primary that
+// tend restarts a replica whose next database was fetched, one whose file is damaged (see header), one that hangs (see
+// silence), and one that has lost its database, which is a defect of sqld 0.24. A primary that
 // was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes
 // one of those files at the same moment, as it does when a connection closes, sqld drops the
 // database: it answers 404 and does not follow the primary until it is restarted. It logs one of
@@ -32,6 +32,10 @@ func (s *Server) tend(r *run) {
 	var damaged os.FileInfo    // the file to be copied then
 	look := time.NewTicker(lookPause)
 	defer look.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	hangs := make(chan bool, 1)
+	go func() { hangs <- s.silence().await(ctx, r.asked) }()
 	for {
 		select {
 		case <-r.ended:
@@ -41,6 +45,9 @@ func (s *Server) tend(r *run) {
 				s.copyAnew(r, "it has no header")
 				return
 			}
+		case <-hangs:
+			s.restart(r, "the replica has answered nothing for more than a minute, and is started again", os.Kill)
+			return
 		case begin := <-r.relay.fetched():
 			// Nothing of the old database is needed any more, so the server is not asked to close it.
 			s.restart(r, "starting again with the database that was copied", os.Kill, func() error { return s.placeFetched(begin) })

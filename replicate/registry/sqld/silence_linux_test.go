@@ -1,0 +1,33 @@
+package sqld_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
+)
+
+// TestAReplicaThatHangsIsStartedAgain: it would follow no more, and a revoked key be served for as long as it may be old.
+func TestAReplicaThatHangsIsStartedAgain(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+	log := &testkit.Log{}
+	replica := &sqld.Server{Config: sqld.Config{Program: sqldtest.Program(t), Dir: t.TempDir(), HTTP: testkit.FreePort(t), Primary: "http://" + primary.GRPC, Log: log}}
+	replica.HangsAfter(5)
+	require.NoError(t, replica.Start())
+	t.Cleanup(replica.Kill)
+	follows(t, replica, 1)
+	pid := replica.PID()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	sqldtest.Exec(t, primary, "UPDATE probe SET n = 2")
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "the replica has answered nothing") }, patience, 50*time.Millisecond)
+	follows(t, replica, 2)
+	require.NotEqual(t, pid, replica.PID())
+	require.NotContains(t, log.String(), "copied anew", "it goes on where it was")
+}

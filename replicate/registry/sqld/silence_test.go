@@ -1,0 +1,64 @@
+package sqld
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAServerHangsOnceItHasLeftAllChecksInARowUnanswered, whatever it answers, and whether it takes connections or not.
+func TestAServerHangsOnceItHasLeftAllChecksInARowUnanswered(t *testing.T) {
+	t.Parallel()
+	const none = 0
+	limits := silence{checks: 3, limit: 100 * time.Millisecond, pause: time.Millisecond}
+	for _, c := range []struct {
+		answers []int
+		hangs   bool
+	}{
+		{[]int{none, none, none}, true}, {[]int{none, none, 200, none, none, 503, none, none}, false},
+		{[]int{200, none, none, none}, true},
+	} {
+		answers := make(chan int, len(c.answers))
+		for _, status := range c.answers {
+			answers <- status
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case status := <-answers:
+				if status == none {
+					<-r.Context().Done()
+					return
+				}
+				w.WriteHeader(status)
+			default:
+				cancel()
+			}
+		}))
+		require.Equal(t, c.hangs, limits.await(ctx, server.URL), c.answers)
+		require.Empty(t, answers)
+		server.Close()
+	}
+}
+
+func TestAServerThatRefusesConnectionsDoesNotHang(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := "http://" + listener.Addr().String()
+	require.NoError(t, listener.Close())
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.False(t, silence{checks: 2, limit: time.Second, pause: time.Millisecond}.await(ctx, address))
+}
+
+// TestABusyReplicaIsGivenAMinute: it is not started again for answers that take seconds.
+func TestABusyReplicaIsGivenAMinute(t *testing.T) {
+	limits := new(Server).silence()
+	require.GreaterOrEqual(t, time.Duration(limits.checks)*limits.limit, time.Minute)
+}
