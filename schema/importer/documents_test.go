@@ -93,3 +93,28 @@ func TestAnAddressThatIsNotActiveIsNotTaken(t *testing.T) {
 		require.Equal(t, "1 ROAD", w.row("SELECT address_line FROM llp"), status)
 	}
 }
+
+// TestTheFirstRegisteredOfficeIsTaken, whatever other addresses stand around it.
+func TestTheFirstRegisteredOfficeIsTaken(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","llpStatus":"Active","MCAMDSCompanyAddress":[`+
+		`{"addressType":"Correspondence Address","streetAddress":"PO BOX 9","city":"DELHI","activeStatus":"Active"},`+
+		`{"addressType":"Registered Address","streetAddress":"1 ROAD","city":"DELHI","activeStatus":"Active"},`+
+		`{"addressType":"Registered Address","streetAddress":"2 ROAD","city":"DELHI","activeStatus":"Active"},`+
+		`{"addressType":"Correspondence Address","streetAddress":"PO BOX 10","city":"DELHI","activeStatus":"Active"}]}}`)
+	require.Equal(t, "1 ROAD", w.row("SELECT address_line FROM llp"))
+}
+
+// TestTheStatusOfADocumentIsTheCompanys, or the LLP's where there is no other.
+func TestTheStatusOfADocumentIsTheCompanys(t *testing.T) {
+	for statuses, want := range map[string]string{
+		`"companyStatus":"Strike Off","llpStatus":"Active"`: "STRUCK_OFF",
+		`"companyStatus":"","llpStatus":"Active"`:           "ACTIVE",
+		`"companyStatus":null,"llpStatus":"Active"`:         "ACTIVE",
+		`"companyStatus":"Strike Off"`:                      "STRUCK_OFF",
+	} {
+		w := newFixture(t)
+		w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LIMITED","cin":"U55101GA2006PTC900001",`+statuses+`}}`)
+		require.Equal(t, want, w.row("SELECT status FROM company"), statuses)
+	}
+}

@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -250,6 +251,15 @@ func TestCompressionIsToldByContent(t *testing.T) {
 			require.NoError(t, err)
 			_, err = z.Write([]byte(s))
 			require.NoError(t, err)
+			require.NoError(t, z.Close())
+		},
+		"zstd with the longest window": func(b *bytes.Buffer, s string) { // zstd --long
+			z, err := zstd.NewWriter(b, zstd.WithWindowSize(128<<20), zstd.WithEncoderConcurrency(1))
+			require.NoError(t, err)
+			for _, part := range strings.SplitAfter(s, "\n") {
+				_, err = z.Write([]byte(part))
+				require.NoError(t, errors.Join(err, z.Flush()))
+			}
 			require.NoError(t, z.Close())
 		},
 	} {

@@ -112,6 +112,9 @@ func TestThePortalsNamesOfColumnsAreKnown(t *testing.T) {
 	w := newFixture(t)
 	require.Empty(t, w.text("2025-05-05", header+rowA).Lacking)
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+	w = newFixture(t)
+	w.text("2025-05-05", strings.NewReplacer("(Rs)", "(INR)", "(in Rs.)", "(INR)").Replace(header)+rowA)
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 
 	w = newFixture(t)
 	f := w.text("2025-05-05", strings.Replace(header, "(in Rs.)", "(Rs. in lakhs)", 1)+rowA)
@@ -237,4 +240,33 @@ func TestNamesWithoutLettersAndNullsAreNone(t *testing.T) {
 	}))
 	require.Equal(t, map[string]int64{"no name": 18}, f.Rejected)
 	require.Equal(t, "none", w.row("SELECT coalesce(address_line, 'none') FROM company WHERE cin = 'U55101GA1990PTC000001'"))
+}
+
+// TestADayToComeOfAnLLPIsRejected in each of the formats that have LLPs.
+func TestADayToComeOfAnLLPIsRejected(t *testing.T) {
+	for format, text := range map[string]string{
+		"companies":        headerA + "ABD-0345" + strings.Replace(rowA[21:], "2006-02-23", "2020-07-13", 1),
+		"LLPs":             "llpin,llp_name,status,incorporation_date\nABD-0345,MADE-UP LLP,Active,2020-07-13\n",
+		"monthly LLP list": "LLPIN,LLP Name,Founded,Status\nABD-0345,MADE-UP LLP,13-07-2020,Active\n",
+		"documents":        `{"companyData":{"cin":"ABD-0345","company":"MADE-UP LLP","dateOfIncorporation":"07/13/2020","llpStatus":"Active"}}`,
+	} {
+		require.Equal(t, map[string]int64{"date after that of the files": 1}, newFixture(t).text("2020-07-12", text).Rejected, format)
+		require.EqualValues(t, 1, newFixture(t).text("2020-07-13", text).New, format)
+	}
+}
+
+// TestARejectNamesOneColumn, that of its first wrong value, though others are wrong, too.
+func TestARejectNamesOneColumn(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", headerA+strings.NewReplacer("989630.99", "10 lakh", "2006-02-23", "soon", "Unlisted", "perhaps").Replace(rowA))
+	require.Equal(t, map[string]string{"invalid date": "line 2: soon in CompanyRegistrationdate_date"}, f.First)
+}
+
+// TestEqualCapitalsSayNothingOfTheOrderOfTheirColumns: most companies have them.
+func TestEqualCapitalsSayNothingOfTheOrderOfTheirColumns(t *testing.T) {
+	swapped := changedCompanies(func(_ int, row []string) { row[6], row[7] = row[7], row[6] })
+	equal := changedCompanies(func(_ int, row []string) { row[7] = row[6] })
+	w := newFixture(t)
+	_, err := Run(t.Context(), w.config("2025-05-05", w.file(swapped+strings.TrimPrefix(equal, headerA))))
+	require.ErrorContains(t, err, "are the columns AuthorizedCapital and PaidupCapital swapped?")
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
@@ -177,4 +178,22 @@ func TestRejectsAreInertInASpreadsheet(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestACellIsCutBetweenCharacters: half of one would make a program refuse the file, or show other signs.
+func TestACellIsCutBetweenCharacters(t *testing.T) {
+	for _, lead := range []string{"", "x", "xx"} {
+		row := inertRow(lead + strings.Repeat("न", maxCellBytes))
+		require.True(t, utf8.ValidString(row), "%q", row[len(row)-40:])
+		require.True(t, strings.HasSuffix(row, "न"+cutMark+"\n"))
+		require.LessOrEqual(t, len(row), maxCellBytes+1)
+	}
+}
+
+// TestTheFirstRejectOfAllFilesIsShown, so that it is found in the order in which the files were named.
+func TestTheFirstRejectOfAllFilesIsShown(t *testing.T) {
+	w := newFixture(t)
+	first, second := w.file(headerA+rowA+"x"+rowA), w.file(headerA+"y"+rowA)
+	report := w.run("2025-05-05", first, second)
+	require.Equal(t, map[string]string{"invalid CIN": first + ", line 3: x" + rowA[:21]}, report.Total().First)
 }

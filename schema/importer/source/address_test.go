@@ -51,6 +51,8 @@ func TestAddresses(t *testing.T) {
 		{"12 MG ROAD, PUNE , Pune MH 411001", "12 MG ROAD, PUNE", "", "Maharashtra", "411001"},
 		{"12 MG ROAD, Camp MH 411001", "12 MG ROAD, Camp", "", "Maharashtra", "411001"},
 		{"12 MG ROAD, Camp Unclassified MH 411001", "12 MG ROAD, Camp", "", "Maharashtra", "411001"},
+		{"12 MG ROAD, known as 781001", "12 MG ROAD, known as", "", "", "781001"},
+		{"BARDEZ HOUSE,PANAJI 403001,PANAJI,Goa,403001-India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
 		{"5 Mall Road, Shimla - 171001", "5 Mall Road, Shimla", "", "", "171001"},
 		{"5 Mall Road", "5 Mall Road", "", "", ""},
 		{"-India", "", "", "", ""},
