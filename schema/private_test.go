@@ -39,6 +39,8 @@ func TestAPrivateDatabaseIsItsOwnersAlone(t *testing.T) {
 	require.Equal(t, []fs.FileMode{0o600, 0o600, 0o600}, modes(t, path), "a second time")
 	require.NoError(t, os.Chmod(path, 0o640))
 	require.Equal(t, []fs.FileMode{0o640, 0o640, 0o640}, modes(t, path), "as its owner says")
+	require.NoError(t, os.Chmod(path, 0o660))
+	require.Equal(t, []fs.FileMode{0o660, 0o660, 0o660}, modes(t, path), "whatever the umask is")
 }
 
 // TestRootLeavesADatabaseToItsOwner: who opens it next could not write to the WAL's index, nor so much as read.

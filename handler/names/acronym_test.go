@@ -25,7 +25,7 @@ func TestAcronymsOfNames(t *testing.T) {
 		for _, name := range list {
 			require.True(t, acronym.Matches(Name(name)), "%s: %s", typed, name)
 		}
-		for _, name := range []string{"TRIPURA NATURAL CO LTD", "NATURAL TRIPURA GAS CO LTD", "TRIPURA NATURAL GAS CO OF INDIA LTD", "", "LIMITED"} {
+		for _, name := range []string{"TRIPURA NATURAL GAS", "STEEL AUTHORITY OF INDIA", "OIL AND NATURAL GAS", "TRIPURA NATURAL CO LTD", "NATURAL TRIPURA GAS CO LTD", "TRIPURA NATURAL GAS CO OF INDIA LTD", "", "LIMITED"} {
 			require.False(t, ok && acronym.Matches(Name(name)), "%s: %s", typed, name)
 		}
 	}

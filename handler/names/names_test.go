@@ -57,6 +57,8 @@ func TestNameForms(t *testing.T) {
 		{"GUPTA BROS MFG AND ENGG CO LTD", "gupta brothers manufacturing and engineering company limited"},
 		{"M/S. U.K. FOODS", "uk foods"},
 		{"M/S", ""},
+		{"M/SOFT TECH", "m soft tech"},
+		{"FOAM/S TECH", "foam s tech"},
 		{"J.U.D. CEMENTS LTD", "jud cements limited"},
 		{"S B REFINERIES & CHEMICALS", "sb refineries and chemicals"},
 		{"ALLEN'S CAFE", "allens cafe"},

@@ -112,6 +112,8 @@ func TestWhatIsChangedByHandIsMarked(t *testing.T) {
 	require.NoError(t, content.Fill(c, t.TempDir(), nil))
 	for _, statement := range []string{
 		`UPDATE company SET city = 'ELSEWHERE' WHERE rowid = (SELECT min(rowid) FROM company)`,
+		`UPDATE company SET city = NULL WHERE rowid = (SELECT min(rowid) FROM company)`,
+		`UPDATE company SET city = 'THERE' WHERE rowid = (SELECT min(rowid) FROM company)`,
 		`DELETE FROM appointment WHERE din = (SELECT max(din) FROM appointment)`,
 		`INSERT INTO director (din, name, as_of, last_updated) VALUES ('99999999', 'NEW', '2025-01-01', 1)`,
 		`UPDATE llp SET llpin = 'ZZZ-9999' WHERE llpin = (SELECT max(llpin) FROM llp)`,

@@ -261,3 +261,16 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// TestAFileThatCouldNotBeWrittenGetsNoName: an import would take it for a whole one.
+func TestAFileThatCouldNotBeWrittenGetsNoName(t *testing.T) {
+	for _, how := range []Compression{Plain, Gzip, Zstd} {
+		o, err := create(t.TempDir(), "directors.csv", how, directorsHeader, "\n")
+		require.NoError(t, err)
+		o.fields("00000001", "A")
+		o.finish()
+		require.NoError(t, o.file.Close()) // as a disk that fails
+		require.ErrorIs(t, o.close(), os.ErrClosed)
+		require.NoFileExists(t, o.path)
+	}
+}
