@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"crypto/x509"
 	"io"
 	"net"
@@ -244,4 +245,74 @@ func TestWhoHoldsTheLedgerIsTold(t *testing.T) {
 		f := found(t, func(e *Exam) { e.Ledger(t.Context(), path) })
 		require.Equal(t, c.want, Finding{Level: f.Level, Found: f.Found})
 	}
+}
+
+// TestWhyADatabaseRefusesATokenIsTold: it ended, there is none, or it is another's.
+func TestWhyADatabaseRefusesATokenIsTold(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":"the token is not good here"}`, http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	made := func(at time.Time) string {
+		trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), func() time.Time { return at })
+		require.NoError(t, err)
+		token, err := trust.Token("access", pki.ReadOnly, time.Hour)
+		require.NoError(t, err)
+		return token
+	}
+	for token, want := range map[string]string{
+		"":                                     "asks for a token, and there is none",
+		made(exam().Now().Add(-3 * time.Hour)): "refuses the token, which ended at 2026-11-24T01:00:00Z",
+		made(exam().Now()):                     "refuses the token: it is of another cluster",
+	} {
+		f := found(t, func(e *Exam) {
+			e.LibSQL(t.Context(), Server{Database: schema.Access, Address: server.URL, Token: token, MaxAge: time.Minute})
+		})
+		require.Equal(t, Wrong, f.Level)
+		require.Contains(t, f.Found, want)
+	}
+}
+
+// TestADatabaseThatHangsIsGivenUp after the time that an answer may take, though the examination goes on.
+func TestADatabaseThatHangsIsGivenUp(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-ended:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(ended)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	f := found(t, func(e *Exam) {
+		e.Timeout = 100 * time.Millisecond
+		e.LibSQL(ctx, Server{Database: schema.Access, Address: server.URL})
+	})
+	require.NoError(t, ctx.Err())
+	require.Contains(t, f.Found, "does not answer within 100ms")
+}
+
+// TestAnAnswerIsReadToABound, whatever listens there.
+func TestAnAnswerIsReadToABound(t *testing.T) {
+	const most = 64 << 20
+	written := make(chan int, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sent, part := 0, make([]byte, 64<<10)
+		for sent < most {
+			n, err := w.Write(part)
+			if sent += n; err != nil {
+				break
+			}
+		}
+		written <- sent
+	}))
+	defer server.Close()
+	e := exam()
+	e.Timeout = time.Minute
+	a, err := e.ask(t.Context(), http.MethodGet, server.URL, "", true)
+	require.NoError(t, err)
+	require.Len(t, a.body, maxAnswer)
+	require.Less(t, <-written, most)
 }

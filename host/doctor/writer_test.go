@@ -118,3 +118,30 @@ func TestAHeartbeatOfTheFutureSaysNoAge(t *testing.T) {
 		require.Equal(t, want, e.Findings[0].Level, age)
 	}
 }
+
+// TestATokenThatEndedIsToldFromOneThatIsNone: another of its name has to be made.
+func TestATokenThatEndedIsToldFromOneThatIsNone(t *testing.T) {
+	code := ""
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"code":"`+code+`","detail":"the token olga ended at noon"}`)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for _, c := range []struct{ code, found, do string }{
+		{"token_ended", "the token olga ended at noon", "regedge trust operator add makes another, with a token that may do all"},
+		{"unauthorized", "the writer refuses it: the token olga ended at noon", "is REGEDGE_TOKEN an operators' token of this cluster?"},
+		{"internal", "the writer answers 401 internal", "the writer's log says more"},
+	} {
+		code = c.code
+		e := exam()
+		e.Now = time.Now
+		require.False(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+		last := e.Findings[len(e.Findings)-1]
+		require.Equal(t, []any{"operators' token", Wrong}, []any{last.What, last.Level})
+		require.Contains(t, last.Found, c.found)
+		require.Contains(t, last.Do, c.do)
+	}
+}

@@ -1,6 +1,7 @@
 package pki_test
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"io/fs"
@@ -284,4 +285,45 @@ func TestDamagedKeysMakeNothing(t *testing.T) {
 	require.True(t, added)
 	_, err = trust.Token("access", pki.ReadOnly, 0)
 	require.NoError(t, err)
+}
+
+// TestWhatAKilledRunLeftIsReplaced: the part of a key, which others might have been able to read.
+func TestWhatAKilledRunLeftIsReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	trust, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	for _, name := range []string{"edge.key.partial", "edge.crt.partial"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("cut"), 0o644))
+	}
+	cert, key, err := trust.Certificate("edge")
+	require.NoError(t, err)
+	_, err = tls.LoadX509KeyPair(cert, key)
+	require.NoError(t, err)
+	info, err := os.Stat(key)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	left, err := filepath.Glob(filepath.Join(dir, "*.partial"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// TestACertificateThatCanNotBeReadIsReplaced, by one without hosts as well: nothing says that it had any.
+func TestACertificateThatCanNotBeReadIsReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	trust, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "edge.crt"), nil, 0o644)) // such as a full disk left it
+	cert, key, err := trust.Certificate("edge")
+	require.NoError(t, err)
+	_, err = tls.LoadX509KeyPair(cert, key)
+	require.NoError(t, err)
+}
+
+// TestTheNameOfAReplacedFolderHasTheTimeInUTC, as its last letter says.
+func TestTheNameOfAReplacedFolderHasTheTimeInUTC(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	india := time.FixedZone("IST", 5*3600+1800)
+	trust, err := pki.Create(dir, func() time.Time { return time.Date(2026, 11, 24, 3, 0, 0, 0, india) })
+	require.NoError(t, err)
+	require.Equal(t, "trust.replaced-20261123T213000Z", filepath.Base(trust.Aside()))
 }

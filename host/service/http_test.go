@@ -204,3 +204,12 @@ func TestMetricsAreReadOnly(t *testing.T) {
 		require.NoError(t, <-ended)
 	}
 }
+
+// TestAServerThatCanNotAcceptEndsWithTheReason, so that the process ends, and says why.
+func TestAServerThatCanNotAcceptEndsWithTheReason(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	s := HTTP("api", listener, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, s.Run(t.Context()), net.ErrClosed)
+}
