@@ -1,12 +1,15 @@
 package manifests
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -77,6 +80,67 @@ func TestTheComposeFileFitsItsSchema(t *testing.T) {
 			require.Equal(t, "127.0.0.1", port.HostIP, name)
 		}
 	}
+}
+
+// TestEachComposedEdgeHasAStateOfItsOwn: two with one token, or on one volume, would fork each other; and no container
+// gets the keys that sign.
+func TestEachComposedEdgeHasAStateOfItsOwn(t *testing.T) {
+	content, err := os.ReadFile("../../deploy/compose/compose.yaml")
+	require.NoError(t, err)
+	ports := map[string]string{"centre": "8081:8081", "edge-east": "8080:8080", "edge-west": "8082:8080"}
+	for name, s := range loadCompose(t).Services {
+		place := strings.TrimPrefix(name, "edge-")
+		mounts := map[string]types.ServiceVolumeConfig{}
+		for _, m := range s.Volumes {
+			mounts[m.Target] = m
+		}
+		require.Len(t, mounts, 2, name)
+		require.Equal(t, place, mounts["/var/lib/regedge"].Source, name)
+		require.Regexp(t, `/secrets/`+place+`$`, mounts["/run/regedge/trust"].Source, name)
+		require.True(t, mounts["/run/regedge/trust"].ReadOnly, name)
+		require.Equal(t, 1, strings.Count(string(content), "secrets/"+place+".env"), name)
+		require.Len(t, s.Ports, 1, name)
+		require.Equal(t, ports[name], fmt.Sprintf("%s:%d", s.Ports[0].Published, s.Ports[0].Target), name)
+
+		require.Equal(t, types.RestartPolicyAlways, s.Restart, name)
+		require.GreaterOrEqual(t, time.Duration(*s.StopGracePeriod), 30*time.Second, "%s reports its rest", name)
+		require.GreaterOrEqual(t, time.Duration(*s.HealthCheck.StartPeriod), 10*time.Minute, "%s starts, as its unit", name)
+		if name != "centre" {
+			require.Equal(t, types.ServiceConditionHealthy, s.DependsOn["centre"].Condition, name)
+		}
+	}
+}
+
+// TestTheImagesAreConfined: they run as the user that owns their state, are asked whether they are well, and start by
+// the script of their place.
+func TestTheImagesAreConfined(t *testing.T) {
+	content, err := os.ReadFile("../../deploy/container/Containerfile")
+	require.NoError(t, err)
+	stages := map[string]string{}
+	name := ""
+	for line := range strings.Lines(string(content)) {
+		if from := regexp.MustCompile(`^FROM (\S+) AS (\S+)`).FindStringSubmatch(line); from != nil {
+			name = from[2]
+			stages[name] = stages[from[1]]
+		}
+		if !strings.HasPrefix(line, "#") {
+			stages[name] += line
+		}
+	}
+	for image, port := range map[string]string{"centre": "8081", "edge": "8080"} {
+		for _, line := range []string{
+			"USER 65532:65532", "VOLUME /var/lib/regedge", "COPY --chown=65532:65532 state /var/lib/regedge",
+			"HEALTHCHECK --interval=10s --timeout=5s --start-period=10m CMD [\"/usr/local/bin/regedge\", \"probe\"]",
+			"COPY --chmod=755 " + image + ".sh /usr/local/bin/start", "ENTRYPOINT [\"/usr/local/bin/start\"]",
+			"ENV REGEDGE_LISTEN=0.0.0.0:" + port, "COPY ca-certificates.crt /etc/ssl/certs/ca-certificates.crt",
+			"ENV HOME=/tmp RUST_LOG=warn",
+		} {
+			require.Contains(t, stages[image], line+"\n", image)
+		}
+		require.Regexp(t, `(?m)^EXPOSE `+port+`\b`, stages[image], image)
+		require.NotContains(t, stages[image], "USER root", image)
+	}
+	require.Contains(t, stages["centre"], "EXPOSE 8081 5181 5182\n", "edges replicate from it")
 }
 
 // TestTheStartScriptsKnowTheProgram: each flag of the scripts in the images is one of its command.

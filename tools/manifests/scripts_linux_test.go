@@ -2,11 +2,16 @@ package manifests
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,7 +25,8 @@ import (
 // and lasts as long as its file.
 const noted = `#!/bin/bash
 trap 'echo "$1 ends" >>"$LOG"; exit 0' TERM
-echo "$* mirror:$REGEDGE_MIRROR$REGEDGE_MIRROR_UPLOAD" >"$RUN/$1$$"
+echo "$* mirror:$REGEDGE_MIRROR$REGEDGE_MIRROR_UPLOAD metrics:$REGEDGE_METRICS$REGEDGE_PPROF" >"$LOG.$$"
+mv "$LOG.$$" "$RUN/$1$$"
 while [ -e "$RUN/$1$$" ]; do sleep 0.05; done
 exit 7
 `
@@ -37,7 +43,7 @@ func container(t *testing.T, name string) (script *exec.Cmd, run, log string) {
 	t.Cleanup(cancel)
 	script = exec.CommandContext(ctx, "bash", "../../deploy/container/"+name+".sh")
 	script.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "LOG="+log, "RUN="+run, "CENTRE=centre", "DATA="+dir, "TRUST="+dir,
-		"REGEDGE_MIRROR=address", "REGEDGE_MIRROR_UPLOAD=command")
+		"REGEDGE_MIRROR=address", "REGEDGE_MIRROR_UPLOAD=command", "REGEDGE_METRICS=address", "REGEDGE_PPROF=yes")
 	require.NoError(t, script.Start())
 	require.Eventually(t, func() bool {
 		return len(running(t, run)) == 3 && catches(t, script.Process.Pid, syscall.SIGTERM)
@@ -128,11 +134,14 @@ if [ "$1 $2" != "node add" ]; then exec `+program+` "$@"; fi
 `+program+` trust machine "edge-$3" --trust "$5" --host "$3" >/dev/null
 printf 'reg_node_%s\nregistry  r\naccess  a\n' "$3"
 `), 0o700))
-	setup := exec.Command("sh", "../../deploy/compose/setup.sh")
-	setup.Env = append(os.Environ(), "SECRETS="+secrets, "REGEDGE="+stand, "COMPOSE=true")
-	out, err := setup.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.NotContains(t, string(out), "reg_node_")
+	setUp := func() string {
+		setup := exec.Command("sh", "../../deploy/compose/setup.sh")
+		setup.Env = append(os.Environ(), "SECRETS="+secrets, "REGEDGE="+stand, "COMPOSE=true")
+		out, err := setup.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	require.NotContains(t, setUp(), "reg_node_")
 	given := 0
 	require.NoError(t, filepath.WalkDir(secrets, func(path string, entry fs.DirEntry, err error) error {
 		require.NoError(t, err)
@@ -155,5 +164,87 @@ printf 'reg_node_%s\nregistry  r\naccess  a\n' "$3"
 	require.Equal(t, 7+5+5, given)
 	east, err := os.ReadFile(filepath.Join(secrets, "east.env"))
 	require.NoError(t, err)
-	require.Contains(t, string(east), "\nREGEDGE_TOKEN=reg_node_east\nREGEDGE_REGISTRY_TOKEN=r\nREGEDGE_ACCESS_TOKEN=a\n")
+	require.Equal(t, "REGEDGE_WRITER=https://centre:8081\nREGEDGE_TOKEN=reg_node_east\nREGEDGE_REGISTRY_TOKEN=r\nREGEDGE_ACCESS_TOKEN=a\n"+
+		"SSL_CERT_FILE=/run/regedge/trust/ca.crt\n", string(east))
+
+	before := contents(t, secrets)
+	for _, database := range []string{"registry", "access"} {
+		token := regexp.MustCompile(`(?m)^REGEDGE_` + strings.ToUpper(database) + `_TOKEN=(.+)$`).FindStringSubmatch(before["centre.env"])
+		require.NotNil(t, token, database)
+		require.True(t, signed(t, before["centre/"+database+".pub"], token[1]), "the writer's token for %s", database)
+	}
+	setUp()
+	require.Equal(t, before, contents(t, secrets), "run again, it keeps what is there")
+}
+
+// contents are the files below a folder, by their paths.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir+"/")] = string(content)
+		return err
+	}))
+	return files
+}
+
+// signed reports whether the key of a database signed a token.
+func signed(t *testing.T, public, token string) bool {
+	t.Helper()
+	block, _ := pem.Decode([]byte(public))
+	require.NotNil(t, block, public)
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	require.NoError(t, err)
+	end := strings.LastIndex(token, ".")
+	signature, err := base64.RawURLEncoding.DecodeString(token[end+1:])
+	require.NoError(t, err)
+	return ed25519.Verify(key.(ed25519.PublicKey), []byte(token[:end]), signature)
+}
+
+// TestProcessesOfAContainerWorkTogether, as those of a pod; and only the service serves metrics, since all would at one address.
+func TestProcessesOfAContainerWorkTogether(t *testing.T) {
+	for _, name := range []string{"centre", "edge"} {
+		script, run, _ := container(t, name)
+		processes := map[string]map[string]string{}
+		for _, file := range running(t, run) {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			words := strings.Fields(string(content))
+			set := map[string]string{}
+			for i, word := range words[:len(words)-1] {
+				if flag, ok := strings.CutPrefix(word, "--"); ok {
+					set[flag] = words[i+1]
+				}
+			}
+			command := words[0]
+			if dir, ok := set["dir"]; ok {
+				command = filepath.Base(dir)
+			}
+			processes[command] = set
+			require.Equal(t, command == "writer" || command == "edge", strings.Contains(string(content), "metrics:addressyes"), "%s", content)
+		}
+		require.Len(t, processes, 3, "%s: %v", name, processes)
+		wired(t, processes)
+		require.NoError(t, script.Process.Signal(syscall.SIGTERM))
+		_ = script.Wait()
+	}
+}
+
+// TestAnImageRunsOneCommandInstead where it is given one: a process a container, or the doctor.
+func TestAnImageRunsOneCommandInstead(t *testing.T) {
+	for _, name := range []string{"centre", "edge"} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge"), []byte("#!/bin/sh\necho \"regedge $*\"\nexit 4\n"), 0o700))
+		command := exec.Command("bash", "../../deploy/container/"+name+".sh", "doctor", "edge")
+		command.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		out, err := command.CombinedOutput()
+		var ended *exec.ExitError
+		require.ErrorAs(t, err, &ended, name)
+		require.Equal(t, 4, ended.ExitCode(), name)
+		require.Equal(t, "regedge doctor edge\n", string(out), name)
+	}
 }

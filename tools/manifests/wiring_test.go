@@ -1,0 +1,258 @@
+package manifests
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	core "k8s.io/api/core/v1"
+	network "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// flags are those of a command's arguments, by their names.
+func flags(args []string) map[string]string {
+	set := map[string]string{}
+	for _, arg := range args {
+		if name, value, ok := strings.Cut(arg, "="); ok {
+			set[strings.TrimPrefix(name, "--")] = value
+		}
+	}
+	return set
+}
+
+// wired checks that the processes of one place work together, each given by its flags: primary-registry and
+// primary-access with writer, or replica-registry and replica-access with edge.
+func wired(t *testing.T, processes map[string]map[string]string) {
+	t.Helper()
+	listens := map[string]string{}
+	for name, set := range processes {
+		require.Empty(t, listens[set["listen"]], "%s and another listen at %s", name, set["listen"])
+		listens[set["listen"]] = name
+	}
+	for _, database := range []string{"registry", "access"} {
+		port := map[string]string{"registry": "5181", "access": "5182"}[database]
+		if primary := processes["primary-"+database]; primary != nil {
+			require.Regexp(t, `/primary-`+database+`$`, primary["dir"])
+			require.Regexp(t, `/`+database+`\.pub$`, primary["jwt-key"])
+			require.Regexp(t, `/primary\.crt$`, primary["tls-cert"])
+			require.Regexp(t, `/primary\.key$`, primary["tls-key"])
+			require.Equal(t, "0.0.0.0:"+port, primary["replication"])
+			require.Equal(t, "http://"+primary["listen"], processes["writer"][database], "the writer's %s", database)
+		}
+		if replica := processes["replica-"+database]; replica != nil {
+			require.Regexp(t, `/replica-`+database+`$`, replica["dir"])
+			require.Regexp(t, `/`+database+`-replica\.pub$`, replica["jwt-key"])
+			require.Regexp(t, `/edge\.crt$`, replica["tls-cert"])
+			require.Regexp(t, `/edge\.key$`, replica["tls-key"])
+			primary, err := url.Parse(replica["primary"])
+			require.NoError(t, err)
+			require.Equal(t, "https centre "+port, primary.Scheme+" "+primary.Hostname()+" "+primary.Port(), database)
+			require.Equal(t, "http://"+replica["listen"], processes["edge"][database], "the edge's %s", database)
+			require.Equal(t, replica["dir"], processes["edge"][database+"-replica"], "the edge's file of %s", database)
+		}
+	}
+	for name, set := range processes {
+		if database, ok := strings.CutPrefix(name, "primary-"); ok || strings.HasPrefix(name, "replica-") {
+			require.Regexp(t, `/ca\.crt$`, set["tls-ca"], name)
+			require.Regexp(t, `^127\.0\.0\.1:`, set["listen"], "%s answers its own machine alone: %s", name, database)
+		}
+	}
+}
+
+// TestContainersOfAPodWorkTogether: each database has its own files, keys and addresses, and the service reads
+// and writes that of its name.
+func TestContainersOfAPodWorkTogether(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		processes := map[string]map[string]string{}
+		for _, c := range set.Spec.Template.Spec.Containers {
+			processes[c.Name] = flags(c.Args)
+			command, _, _ := strings.Cut(c.Name, "-")
+			require.Equal(t, command, c.Args[0], c.Name)
+		}
+		require.Len(t, processes, 3, set.Name)
+		wired(t, processes)
+	}
+}
+
+// TestAProbeAsksItsOwnContainer, which has time to start, and to answer while it is busy.
+func TestAProbeAsksItsOwnContainer(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		for _, c := range set.Spec.Template.Spec.Containers {
+			var ports []intstr.IntOrString
+			for _, p := range c.Ports {
+				ports = append(ports, intstr.FromInt32(p.ContainerPort), intstr.FromString(p.Name))
+			}
+			for kind, p := range map[string]*core.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
+				where := c.Name + "'s " + kind
+				switch {
+				case p.HTTPGet != nil:
+					require.Contains(t, ports, p.HTTPGet.Port, where)
+					require.Equal(t, flags(c.Args)["tls-cert"] != "", p.HTTPGet.Scheme == core.URISchemeHTTPS, where)
+				case p.TCPSocket != nil:
+					require.Contains(t, ports, p.TCPSocket.Port, where)
+				default:
+					require.Equal(t, flags(c.Args)["listen"], flags(p.Exec.Command)["listen"], where)
+				}
+			}
+			require.GreaterOrEqual(t, c.StartupProbe.FailureThreshold*c.StartupProbe.PeriodSeconds, int32(600), "%s has ten minutes, as its unit", c.Name)
+			require.GreaterOrEqual(t, c.LivenessProbe.FailureThreshold, int32(6), c.Name)
+			if c.LivenessProbe.Exec != nil {
+				require.GreaterOrEqual(t, c.LivenessProbe.TimeoutSeconds, int32(10), "%s: a probe that is a process takes its time", c.Name)
+			}
+		}
+	}
+}
+
+// TestServicesLeadToThePortsOfTheirNames
+func TestServicesLeadToThePortsOfTheirNames(t *testing.T) {
+	cluster := readCluster(t)
+	services := map[string]core.Service{}
+	for _, s := range cluster.services {
+		services[s.Name] = s
+		for _, set := range cluster.sets {
+			if !slices.Contains(cluster.selected(s.Spec.Selector), set.Name) {
+				continue
+			}
+			ports := map[string]int32{}
+			for _, c := range set.Spec.Template.Spec.Containers {
+				for _, p := range c.Ports {
+					ports[p.Name] = p.ContainerPort
+				}
+			}
+			for _, p := range s.Spec.Ports {
+				require.Equal(t, p.Name, p.TargetPort.String(), "service %s", s.Name)
+				require.Contains(t, ports, p.Name, "service %s", s.Name)
+				if s.Name != "lookups" { // by the port of its kind
+					require.Equal(t, ports[p.Name], p.Port, "service %s: %s", s.Name, p.Name)
+				}
+			}
+		}
+	}
+	require.Equal(t, []string{"regedge-centre"}, slices.Collect(maps.Values(services["centre"].Spec.Selector)))
+	require.True(t, services["centre"].Spec.PublishNotReadyAddresses, "edges replicate while the writer is not ready")
+	require.Equal(t, []string{"regedge-edge"}, slices.Collect(maps.Values(services["lookups"].Spec.Selector)), "lookups go to every edge")
+	for _, set := range cluster.sets {
+		of, ok := services[set.Spec.ServiceName]
+		require.True(t, ok, set.Name)
+		require.Equal(t, set.Spec.Selector.MatchLabels, of.Spec.Selector, "%s has a service of its own", set.Name)
+	}
+}
+
+// TestStateOutlivesAPod: it is on the volume of one pod, and a pod that ends has time to write it.
+func TestStateOutlivesAPod(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		require.Len(t, set.Spec.VolumeClaimTemplates, 1)
+		claim := set.Spec.VolumeClaimTemplates[0]
+		require.Equal(t, []core.PersistentVolumeAccessMode{core.ReadWriteOncePod}, claim.Spec.AccessModes, "%s: no second pod writes to it", set.Name)
+		require.GreaterOrEqual(t, *set.Spec.Template.Spec.TerminationGracePeriodSeconds, int64(60), set.Name)
+		for _, c := range set.Spec.Template.Spec.Containers {
+			mounts := map[string]core.VolumeMount{}
+			for _, m := range c.VolumeMounts {
+				mounts[m.Name] = m
+			}
+			require.True(t, mounts["trust"].ReadOnly, c.Name)
+			for _, flag := range []string{"dir", "database", "state"} {
+				if path := flags(c.Args)[flag]; path != "" {
+					require.True(t, strings.HasPrefix(path, mounts[claim.Name].MountPath+"/"), "%s: %s", c.Name, path)
+				}
+			}
+		}
+	}
+}
+
+// TestAContainerHasWhatItsProcessNeeds of tokens and authorities, and collects garbage before its memory ends.
+func TestAContainerHasWhatItsProcessNeeds(t *testing.T) {
+	cluster := readCluster(t)
+	needed := []string{"REGEDGE_TOKEN", "REGEDGE_ACCESS_TOKEN", "REGEDGE_REGISTRY_TOKEN"}
+	services := 0
+	for _, set := range cluster.sets {
+		for _, c := range set.Spec.Template.Spec.Containers {
+			env := map[string]string{}
+			for _, e := range c.Env {
+				env[e.Name] = e.Value
+			}
+			for _, from := range c.EnvFrom {
+				services++
+				require.ElementsMatch(t, needed, slices.Collect(maps.Keys(cluster.secrets[from.SecretRef.Name].StringData)), c.Name)
+			}
+			if flags(c.Args)["writer"] != "" {
+				require.Equal(t, "/run/regedge/trust/ca.crt", env["SSL_CERT_FILE"], "%s trusts the centre's authority", c.Name)
+			}
+			if soft, ok := strings.CutSuffix(env["GOMEMLIMIT"], "MiB"); ok {
+				mebibytes, err := strconv.ParseInt(soft, 10, 64)
+				require.NoError(t, err)
+				require.Less(t, mebibytes<<20, c.Resources.Limits.Memory().Value(), c.Name)
+			}
+		}
+		scraped := set.Spec.Template.Annotations
+		for _, c := range set.Spec.Template.Spec.Containers {
+			if address := flags(c.Args)["metrics"]; address != "" {
+				require.Equal(t, "true", scraped["prometheus.io/scrape"])
+				require.Equal(t, "0.0.0.0:"+scraped["prometheus.io/port"], address, c.Name)
+			}
+		}
+	}
+	require.Equal(t, 2, services)
+}
+
+// TestPoliciesLetThroughWhatIsNeededAlone: edges reach all of the centre, operators its API, Prometheus the metrics of
+// edges; and an edge reaches nothing but the centre and names.
+func TestPoliciesLetThroughWhatIsNeededAlone(t *testing.T) {
+	ports := func(list []network.NetworkPolicyPort) (numbers []int32) {
+		for _, p := range list {
+			numbers = append(numbers, p.Port.IntVal)
+		}
+		return numbers
+	}
+	// what a peer is: its labels; empty for anybody.
+	said := func(peers []network.NetworkPolicyPeer) (labels string) {
+		for _, p := range peers {
+			require.Nil(t, p.IPBlock)
+			if p.NamespaceSelector != nil {
+				require.NotEmpty(t, p.NamespaceSelector.MatchLabels, "every namespace")
+				labels += "namespace " + strings.Join(slices.Sorted(maps.Keys(p.NamespaceSelector.MatchLabels)), " ")
+			}
+			if p.PodSelector != nil {
+				require.NotEmpty(t, p.PodSelector.MatchLabels, "every pod")
+				labels += "pod " + strings.Join(slices.Sorted(maps.Values(p.PodSelector.MatchLabels)), " ")
+			}
+		}
+		return labels
+	}
+	cluster := readCluster(t)
+	in, out := map[string][]int32{}, map[string][]int32{}
+	for _, p := range cluster.policies {
+		for _, rule := range p.Spec.Ingress {
+			in[p.Name+" from "+said(rule.From)] = ports(rule.Ports)
+		}
+		for _, rule := range p.Spec.Egress {
+			out[p.Name+" to "+said(rule.To)] = ports(rule.Ports)
+		}
+	}
+	var centre []int32
+	for _, s := range cluster.services {
+		if s.Name == "centre" {
+			for _, p := range s.Spec.Ports {
+				centre = append(centre, p.Port)
+			}
+		}
+	}
+	require.Equal(t, map[string][]int32{
+		"centre from pod regedge-edge":                        centre,
+		"centre from namespace regedge.example.org/operators": {8081},
+		"edge from ": {8080},
+		"edge from namespace regedge.example.org/monitoring": {9090},
+	}, in)
+	const names = "namespace kubernetes.io/metadata.namepod kube-dns"
+	require.Equal(t, map[string][]int32{
+		"centre to ":                 {443, 465, 587}, // webhooks and mail
+		"centre to " + names:         {53, 53},
+		"edge to pod regedge-centre": centre,
+		"edge to " + names:           {53, 53},
+	}, out)
+}
