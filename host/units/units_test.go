@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -198,4 +199,89 @@ func TestServicesOfUnitsComeBack(t *testing.T) {
 	for _, name := range []string{"primary@", "replica@"} { // regedge asks its sqld to end itself
 		says("regedge-"+name+".service", "KillMode=mixed")
 	}
+}
+
+// TestServicesOfAMachineWorkTogether: each database has its own files, keys and addresses, and who reads or writes it is
+// pointed at those of its name.
+func TestServicesOfAMachineWorkTogether(t *testing.T) {
+	dir, etc := machine(t, map[string]string{
+		"edge.env": "", "writer.env": "",
+		"primary-registry.env": "", "primary-access.env": "", "replica-registry.env": "", "replica-access.env": "",
+	})
+	list, err := Read(dir)
+	require.NoError(t, err)
+	given := map[string]map[string]string{}
+	for _, s := range list {
+		given[s.Name] = map[string]string{}
+		for i := 0; i+1 < len(s.Arguments); i += 2 {
+			given[s.Name][s.Arguments[i]] = s.Arguments[i+1]
+		}
+	}
+	const state = "/var/lib/regedge/"
+	edge, writer := given["regedge-edge"], given["regedge-writer"]
+	for database, port := range map[string]string{"registry": "81", "access": "82"} {
+		primary, replica := given["regedge-primary@"+database], given["regedge-replica@"+database]
+		require.Equal(t, map[string]string{
+			"--sqld": "/usr/local/bin/sqld", "--dir": state + "primary-" + database, "--jwt-key": etc + "/trust/" + database + ".pub",
+			"--tls-ca": etc + "/trust/ca.crt", "--tls-cert": etc + "/trust/primary.crt", "--tls-key": etc + "/trust/primary.key",
+		}, primary)
+		require.Equal(t, map[string]string{
+			"--sqld": "/usr/local/bin/sqld", "--dir": state + "replica-" + database, "--jwt-key": etc + "/trust/" + database + "-replica.pub",
+			"--tls-ca": etc + "/trust/ca.crt", "--tls-cert": etc + "/trust/edge.crt", "--tls-key": etc + "/trust/edge.key",
+		}, replica)
+		require.Equal(t, "http://127.0.0.1:81"+port, writer["--"+database])
+		require.Equal(t, "http://127.0.0.1:82"+port, edge["--"+database])
+		require.Equal(t, replica["--dir"], edge["--"+database+"-replica"])
+		for kind, listen := range map[string]string{"primary": "127.0.0.1:81", "replica": "127.0.0.1:82"} { // of the registry
+			content, err := os.ReadFile(filepath.Join(dir, "regedge-"+kind+"@.service"))
+			require.NoError(t, err)
+			require.Contains(t, string(content), "#   SQLD_HTTP_LISTEN_ADDR="+listen+"81\n", kind)
+		}
+	}
+	require.Equal(t, state+"edge", edge["--state"])
+	shipping, err := os.ReadFile("../../deploy/litestream/litestream.yml")
+	require.NoError(t, err)
+	require.Contains(t, string(shipping), "\n  - path: "+writer["--database"]+"\n", "the ledger that is shipped")
+}
+
+// TestUnitsKeepWhatTheServiceNeedsAlone: its own directories, the key beside its certificate, and memory in which no
+// other program's code can be put.
+func TestUnitsKeepWhatTheServiceNeedsAlone(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/systemd/*.service")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := filepath.Base(file)
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		unit := string(content)
+		if name != "regedge-edge.service" { // where the component is compiled
+			require.Contains(t, unit, "\nMemoryDenyWriteExecute=yes\n", name)
+		}
+		require.Contains(t, unit, "\nSystemCallErrorNumber=EPERM\n", "%s: a call that is refused ends no process", name)
+		require.Regexp(t, `(?m)^EnvironmentFile=/etc/regedge/[a-z%-]+\.env$`, unit, "%s: without its environment it does not run", name)
+		soft := regexp.MustCompile(`(?m)^Environment=GOMEMLIMIT=(\d+)MiB$`).FindStringSubmatch(unit)
+		if soft == nil {
+			continue
+		}
+		hard := regexp.MustCompile(`(?m)^MemoryMax=(\d+)([MG])$`).FindStringSubmatch(unit)
+		require.NotNil(t, hard, name)
+		limit, err := strconv.Atoi(hard[1])
+		require.NoError(t, err)
+		most, err := strconv.Atoi(soft[1])
+		require.NoError(t, err)
+		require.Less(t, most, limit*map[string]int{"M": 1, "G": 1024}[hard[2]], "%s collects garbage before its memory ends", name)
+	}
+	for name, line := range map[string]string{
+		"regedge-edge.service":       `ReadWritePaths=/var/lib/regedge`, // a replica's directory may be made anew
+		"regedge-litestream.service": `ReadWritePaths=-/srv/regedge-ledger`,
+		"regedge-writer.service":     `  --access \S+ --registry \S+ \$WRITER_ONCE`,
+	} {
+		content, err := os.ReadFile(filepath.Join("../../deploy/systemd", name))
+		require.NoError(t, err)
+		require.Regexp(t, `(?m)^`+line+`$`, string(content), name)
+	}
+	litestream, err := os.ReadFile("../../deploy/systemd/regedge-litestream.service")
+	require.NoError(t, err)
+	require.Contains(t, string(litestream), "\nStateDirectory=regedge/writer\n", "it reads and checkpoints the ledger's log")
 }
