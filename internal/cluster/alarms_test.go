@@ -65,6 +65,25 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 	require.ElementsMatch(t, named, explained)
 }
 
+// TestAlarmsSayWhatTheyAreAbout: a summary names no label that the alarm's result does not have, which would be an empty
+// word in a page at night.
+func TestAlarmsSayWhatTheyAreAbout(t *testing.T) {
+	tests, err := os.ReadFile("../../deploy/prometheus/alarms_test.yml")
+	require.NoError(t, err)
+	for _, a := range alarms(t) {
+		figures := regexp.MustCompile(`(?s)\n  - name: ` + a.Alert + `(?:,[^\n]*)?\n(.*?)promql_expr_test`).FindString(string(tests))
+		require.NotEmpty(t, figures, a.Alert)
+		said := regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(a.Annotations["summary"], -1)
+		for _, label := range said {
+			if kept := regexp.MustCompile(`sum by \(([\w, ]+)\)`).FindStringSubmatch(a.Expr); kept != nil && !strings.Contains(a.Expr, "up{") {
+				require.Contains(t, kept[1], label[1], a.Alert)
+				continue
+			}
+			require.Regexp(t, `[{,]`+label[1]+`="`, figures, "%s: no series has a label %s", a.Alert, label[1])
+		}
+	}
+}
+
 // TestAlarmsFireWhenTheyShould runs the unit tests of the alarms, of which each alarm has one in which it
 // fires and one in which it is quiet.
 func TestAlarmsFireWhenTheyShould(t *testing.T) {

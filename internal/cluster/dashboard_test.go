@@ -18,7 +18,12 @@ type grafanaDashboard struct {
 		Title, Type string
 		Description string
 		GridPos     struct{ H, W, X, Y int }
-		Targets     []struct{ Expr, LegendFormat string }
+		Datasource  struct{ UID string }
+		FieldConfig struct{ Defaults struct{ Unit string } }
+		Targets     []struct {
+			Expr, LegendFormat, RefID string
+			Datasource                struct{ UID string }
+		}
 	}
 }
 
@@ -93,6 +98,49 @@ func TestTheDashboardIsDrawnWithoutOverlaps(t *testing.T) {
 				cell := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
 				require.Empty(t, taken[cell], "%s lies over another panel", p.Title)
 				taken[cell] = p.Title
+			}
+		}
+	}
+}
+
+// TestTheDashboardShowsWhatItsUnitsSay: counters as rates, quantiles over the buckets of a histogram, and times and
+// bytes in their units; and each line of a panel can be told from the others.
+func TestTheDashboardShowsWhatItsUnitsSay(t *testing.T) {
+	counter := regexp.MustCompile(`(\w+_(?:total|bucket))(?:\{[^}]*\})?`)
+	text, err := os.ReadFile("../../deploy/grafana/regedge.json")
+	require.NoError(t, err)
+	choice := regexp.MustCompile(`"label_values\((\w+), (\w+)\)"`).FindStringSubmatch(string(text))
+	require.NotNil(t, choice)
+	require.Contains(t, string(text), `"expr": "`+choice[1]+`{`+choice[2]+`=~`, "the edges to choose from are those of a metric that is shown")
+	for _, p := range readDashboard(t).Panels {
+		lines := map[string]bool{}
+		for _, target := range p.Targets {
+			require.Equal(t, "${datasource}", target.Datasource.UID, p.Title)
+			require.False(t, lines[target.RefID] || lines[target.LegendFormat+target.Expr], "%s: %s", p.Title, target.Expr)
+			lines[target.RefID], lines[target.LegendFormat+target.Expr] = true, true
+			if len(p.Targets) > 1 {
+				require.False(t, lines[target.LegendFormat], "%s: two lines are called %s", p.Title, target.LegendFormat)
+			}
+			lines[target.LegendFormat] = true
+			for _, found := range counter.FindAllString(target.Expr, -1) {
+				require.Contains(t, target.Expr, "rate("+found+"[$__rate_interval])", "%s: a counter", p.Title)
+			}
+			if strings.Contains(target.Expr, "histogram_quantile(") {
+				require.Regexp(t, `by \([^)]*\ble\b`, target.Expr, p.Title)
+				if quantile, named := strings.CutPrefix(target.LegendFormat, "p"); named {
+					require.Contains(t, target.Expr, "histogram_quantile(0."+strings.Trim(strings.ReplaceAll(quantile, ".", ""), "0")+",", p.Title)
+				}
+			}
+			unit := p.FieldConfig.Defaults.Unit
+			switch of := histogramParts.ReplaceAllString(regexp.MustCompile(`(?:regedge|process)_\w+`).FindString(target.Expr), ""); {
+			case strings.Contains(target.Expr, " / "):
+				require.Equal(t, "percentunit", unit, p.Title)
+			case strings.HasSuffix(of, "_bytes_total"):
+				require.Equal(t, "Bps", unit, p.Title)
+			case strings.HasSuffix(of, "_bytes"):
+				require.Equal(t, "bytes", unit, p.Title)
+			case strings.HasSuffix(of, "_seconds") && unit != "s": // beside what has another unit
+				require.Contains(t, target.LegendFormat, "seconds", p.Title)
 			}
 		}
 	}
