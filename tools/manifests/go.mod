@@ -5,6 +5,7 @@ module regedge/tools/manifests
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
