@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -284,4 +285,28 @@ func TestUnitsKeepWhatTheServiceNeedsAlone(t *testing.T) {
 	litestream, err := os.ReadFile("../../deploy/systemd/regedge-litestream.service")
 	require.NoError(t, err)
 	require.Contains(t, string(litestream), "\nStateDirectory=regedge/writer\n", "it reads and checkpoints the ledger's log")
+}
+
+// TestTheLedgersCopyIsAsNewAndOldAsPromised: it lacks a second at most, reaches back as far as an edge can report again,
+// goes to the standby that is meant, and what ships it says so where it is asked.
+func TestTheLedgersCopyIsAsNewAndOldAsPromised(t *testing.T) {
+	content, err := os.ReadFile("../../deploy/litestream/litestream.yml")
+	require.NoError(t, err)
+	duration := func(setting string) time.Duration {
+		t.Helper()
+		found := regexp.MustCompile(`(?m)^ +` + setting + `: (\S+)$`).FindStringSubmatch(string(content))
+		require.NotNil(t, found, setting)
+		d, err := time.ParseDuration(found[1])
+		require.NoError(t, err)
+		return d
+	}
+	require.Less(t, duration("monitor-interval")+duration("sync-interval"), time.Second)
+	require.Equal(t, 7*24*time.Hour, duration("retention"), "for as long as edges keep what they have reported")
+	require.Regexp(t, `(?m)^snapshot:\n  interval: 1h$`, string(content))
+	require.Regexp(t, `(?m)^validation:.*\n  interval: 30s$`, string(content))
+	require.Regexp(t, `(?m)^      host-key: \$\{LEDGER_HOST_KEY\}$`, string(content), "another machine can't stand in for the standby")
+	require.Regexp(t, `(?m)^addr: 127\.0\.0\.1:9093\b`, string(content))
+	guide, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	require.Contains(t, string(guide), "Scrape `127.0.0.1:9093` as job `litestream`")
 }
